@@ -25,10 +25,9 @@ import (
 	"github.com/hamadryad/hamadryad/internal/process/proctree"
 )
 
-// agent is the life of attempts: it does what the manager commands, and what workers
-// report. Nothing that waits happens under mu, for disks and networks least of all:
-// heartbeats need it. Locks of the rooms that it uses are taken under mu, never the other
-// way round.
+// agent manages the launcher's attempts: it carries out the manager's commands and takes in the
+// workers' reports. Nothing under mu waits for a disk or a network, because heartbeats need mu.
+// Locks of the packages that the agent uses are taken under mu, never the other way round.
 type agent struct {
 	cfg        Config
 	log        *slog.Logger
@@ -60,7 +59,7 @@ type agent struct {
 	tickets        map[uint64][]byte // Kerberos ticket caches of jobs, until they are dropped
 }
 
-// newAgent makes the agent of a launcher that has nothing yet.
+// newAgent makes the agent of a launcher without attempts, workers or stored files.
 func newAgent(ctx context.Context, cfg Config, f *datadir.Dir, manager *grpc.ClientConn, at endpoints, m *metrics, w suspend.Way, g *isolate.Guard) (*agent, error) {
 	incarnation, err := f.Incarnation()
 	if err != nil {
@@ -99,7 +98,7 @@ func newAgent(ctx context.Context, cfg Config, f *datadir.Dir, manager *grpc.Cli
 	return a, nil
 }
 
-// obey does what one command says, unless it is stale.
+// obey carries out one command of the manager, unless the command is stale.
 func (a *agent) obey(c *wire.Command) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -139,15 +138,15 @@ func (a *agent) obey(c *wire.Command) {
 	}
 }
 
-// has is what the launcher has, and the largest attempt that it was told to start.
+// has returns the launcher's inventory, and the largest attempt id that the manager had it start.
 func (a *agent) has() (inventory *wire.Inventory, seen uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.inventory(), a.attempts.seen
 }
 
-// inventory lists what there is, in order of id, and all jobs of which there is anything:
-// an attempt, a worker, or files, also those that are being removed. The caller holds mu.
+// inventory lists attempts and stored outputs in order of id, and every job that has an attempt, a
+// worker, or files here, including files that are being removed. The caller holds mu.
 func (a *agent) inventory() *wire.Inventory {
 	jobs := a.outputs.Jobs()
 	for _, at := range a.attempts.sorted() {
@@ -160,7 +159,8 @@ func (a *agent) inventory() *wire.Inventory {
 	return &wire.Inventory{Attempts: a.attempts.inventory(), Stored: a.outputs.Stored(), Jobs: slices.Compact(jobs)}
 }
 
-// joined takes in who the manager is, and queues everything that it may not know.
+// joined records the manager's identity and term, and queues every report that the manager may have
+// missed.
 func (a *agent) joined(manager string, term uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -170,14 +170,14 @@ func (a *agent) joined(manager string, term uint64) {
 	}
 }
 
-// resend queues what the manager may not know of an attempt. The caller holds mu.
+// resend queues the reports of an attempt that the manager may have missed. The caller holds mu.
 func (a *agent) resend(at *attempt) {
 	for _, r := range at.record.Unacknowledged(at.suspension.Suspended()) {
 		a.reports.Send(r)
 	}
 }
 
-// resendOld reports ends again that the manager has not answered for a while.
+// resendOld reports an attempt's end again if the manager has not answered it within resendEvery.
 func (a *agent) resendOld(now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -186,7 +186,8 @@ func (a *agent) resendOld(now time.Time) {
 	}
 }
 
-// fence gives up all that this incarnation has. It waits until every worker is gone.
+// fence drops all attempts, outputs and tickets of this incarnation. It waits until every worker is
+// gone.
 func (a *agent) fence() {
 	a.mu.Lock()
 	a.endIncarnation()
@@ -198,7 +199,7 @@ func (a *agent) fence() {
 	a.endWorkers()
 }
 
-// newIncarnation begins another incarnation, which has nothing.
+// newIncarnation begins another incarnation, with no attempts, workers or outputs.
 func (a *agent) newIncarnation(incarnation uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -215,7 +216,7 @@ func (a *agent) shutdown() {
 	a.reaper.Close()
 }
 
-// endWorkers kills every worker and waits until they are gone, with all that they started.
+// endWorkers kills every worker, and waits until they and all their child processes are gone.
 func (a *agent) endWorkers() {
 	a.mu.Lock()
 	leaving := a.workers.dropAll()
@@ -225,15 +226,15 @@ func (a *agent) endWorkers() {
 	}
 }
 
-// dismissIdle ends workers that waited too long for another group.
+// dismissIdle ends workers that waited longer than IdleMax for another group.
 func (a *agent) dismissIdle(now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.workers.dismissOld(now, a.cfg.IdleMax)
 }
 
-// ping tells the workers until when the launcher's lease is good: theirs is the same.
-// Those that stand still are not pinged: nobody would read it.
+// ping sends the workers the end of the launcher's lease, which is the end of their own lease, too.
+// Suspended workers are not pinged, because they can't read it.
 func (a *agent) ping() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -245,7 +246,7 @@ func (a *agent) ping() {
 	}
 }
 
-// counts are how many attempts run and stand still, and how many workers there are.
+// counts returns the numbers of running attempts, suspended attempts, and workers.
 func (a *agent) counts() (running, suspended, workers int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -253,7 +254,7 @@ func (a *agent) counts() (running, suspended, workers int) {
 	return running, suspended, a.workers.count()
 }
 
-// logOf is the log of an attempt that runs here or wrote something.
+// logOf returns the log of an attempt that runs here or wrote something.
 func (a *agent) logOf(id uint64) (*logs.Log, bool) {
 	a.mu.Lock()
 	at := a.attempts.find(id)
@@ -264,7 +265,7 @@ func (a *agent) logOf(id uint64) (*logs.Log, bool) {
 	return a.logs.Find(id)
 }
 
-// logsKeptEvery is the time between looks for logs that are too old.
+// logsKeptEvery is the time between two checks for logs that are too old.
 const logsKeptEvery = time.Minute
 
 // keepLogs removes logs that are too old.
@@ -281,7 +282,7 @@ func (a *agent) keepLogs(ctx context.Context) {
 	}
 }
 
-// watchMemory ends attempts that hold more than they may.
+// watchMemory ends attempts that hold more memory than they may.
 func (a *agent) watchMemory(ctx context.Context) {
 	t := time.NewTicker(memory.Every)
 	defer t.Stop()
@@ -303,10 +304,11 @@ func (a *agent) watchMemory(ctx context.Context) {
 	}
 }
 
-// watched are the attempts that run and have said so: before, a worker may still hold
-// what an attempt before it had more memory for. What ends a job runs no program, and is
-// left alone. Of those that the kernel limits to the same it is asked what they hold: to walk
-// their processes takes from their neighbours. It is idle when there is no worker at all.
+// watched returns the attempts whose memory is checked: those that have reported their start.
+// Before that, the worker may still hold memory that an earlier, larger attempt was allowed.
+// Attempts that finish a job run no user program, and are left out. kept are attempts that the
+// kernel limits to the same bytes: the kernel is asked for their memory, because walking their
+// processes takes time from other tenants. idle is true when there is no worker at all.
 func (a *agent) watched() (attempts []*attempt, roots []memory.Root, kept []keptByKernel, idle bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -323,15 +325,15 @@ func (a *agent) watched() (attempts []*attempt, roots []memory.Root, kept []kept
 	return attempts, roots, kept, a.workers.count() == 0
 }
 
-// keptByKernel is an attempt that the kernel lets hold no more than it may.
+// keptByKernel is an attempt whose memory the kernel limits to what the attempt may hold.
 type keptByKernel struct {
 	attempt *attempt
 	pid     int
 	tree    *suspend.Tree
 }
 
-// holds notes what an attempt holds, and ends it when that is too much. Where the kernel
-// limits it to the same, that is the kernel's: it counts more closely.
+// holds notes an attempt's memory, and ends the attempt when that is too much. Where the kernel
+// enforces the same limit, the launcher leaves that to the kernel, which counts more exactly.
 func (a *agent) holds(at *attempt, pid int, held int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -352,8 +354,8 @@ func (a *agent) divideProcessors(ctx context.Context) {
 	}
 }
 
-// divide looks who has work now, and has workers run where their users do from now on. It says
-// when to look again.
+// divide redistributes the processors among the users who have work now, and moves their workers.
+// It returns when to do so again.
 func (a *agent) divide(now time.Time) time.Duration {
 	moves, again := a.divided(now)
 	for w, to := range moves {
@@ -362,7 +364,7 @@ func (a *agent) divide(now time.Time) time.Duration {
 	return again
 }
 
-// divided says which workers are to run elsewhere from now on, and where.
+// divided returns the workers that are to move, and their new processors.
 func (a *agent) divided(now time.Time) (moves map[*worker]string, again time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -376,14 +378,14 @@ func (a *agent) divided(now time.Time) (moves map[*worker]string, again time.Dur
 	moves = map[*worker]string{}
 	for _, w := range a.workers.each() {
 		if to := a.divider.other(w.key.user, w.processors); to != "" {
-			w.processors, moves[w] = to, to // also where that fails: it is not tried again and again
+			w.processors, moves[w] = to, to // also where the move fails: it is not retried
 		}
 	}
 	return moves, again
 }
 
-// useUserProcessors has a worker that is about to run something do so where its user's do. The caller holds
-// mu.
+// useUserProcessors moves a worker that is about to run something to its user's processors. The
+// caller holds mu.
 func (a *agent) useUserProcessors(w *worker) {
 	if to := a.divider.other(w.key.user, w.processors); to != "" {
 		w.processors = to
@@ -392,7 +394,7 @@ func (a *agent) useUserProcessors(w *worker) {
 	a.divider.grows()
 }
 
-// use tells the system on which processors a worker runs.
+// use sets the processors on which a worker runs.
 func (a *agent) use(w *worker, list string) {
 	if err := w.Tree.Use(list); err != nil {
 		a.log.Warn("a worker stays on the processors that it had", "pid", w.PID(), "processors", list, "error", err)

@@ -18,40 +18,41 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// attempt is one that the manager asked for and has not told to forget. It has a worker
-// from when one takes it until its end; before, what came for it waits in early.
+// attempt is an attempt that the manager started and has not yet told the launcher to forget. It
+// has a worker from its assignment until its end. Messages that come before the assignment wait in
+// early.
 type attempt struct {
 	start      *wire.StartAttempt
 	worker     *worker
 	log        *logs.Log
 	early      []*wire.ToWorker // at most earlyMax
-	owner      int              // id of the user whose files it makes, once it has a worker
-	stopped    bool             // by command: its end is no failure
+	owner      int              // id of the user who owns its files, once it has a worker
+	stopped    bool             // by the manager's command: its end is no failure
 	suspension suspend.State
 	memory     memory.Account
 	known      vetting.Attempt    // what its worker's reports are checked against
-	record     reportqueue.Record // with its end, which is kept until it is forgotten
+	record     reportqueue.Record // including its end, which is kept until the manager has the attempt forgotten
 	timeout    timeout
 }
 
-// earlyMax bounds what is kept for a worker that is starting.
+// earlyMax bounds the messages that are kept for a worker that is starting.
 const earlyMax = 10_000
 
 func newAttempt(s *wire.StartAttempt, log *logs.Log) *attempt {
 	return &attempt{start: s, log: log, memory: memory.NewAccount(s.Memory), known: vetting.NewAttempt(s), record: reportqueue.NewRecord(s.Attempt)}
 }
 
-// over reports whether its end is known.
+// over reports whether the attempt's end is known.
 func (at *attempt) over() bool { return at.record.Ended() != nil }
 
-// setRunning says for how long it has run, which its worker does not know.
+// setRunning sets how long the attempt has run, which its worker does not know.
 func (at *attempt) setRunning(w *wire.Work) {
 	if w != nil {
 		w.RunningNs = int64(at.suspension.Ran())
 	}
 }
 
-// withoutLists is a start command without what only the worker needs and what may be
+// withoutLists returns a start command without the lists that only the worker needs and that may be
 // large.
 func withoutLists(s *wire.StartAttempt) *wire.StartAttempt {
 	slim := &wire.StartAttempt{
@@ -64,7 +65,7 @@ func withoutLists(s *wire.StartAttempt) *wire.StartAttempt {
 	return slim
 }
 
-// tellable makes a failure of an end that no message to the manager can hold.
+// tellable turns an end that is too large for a message to the manager into a failure.
 func tellable(e *wire.AttemptEnded) *wire.AttemptEnded {
 	if len(e.Stored)+len(e.Files)+len(e.Counters) == 0 && e.Failure == nil {
 		return e
@@ -73,14 +74,14 @@ func tellable(e *wire.AttemptEnded) *wire.AttemptEnded {
 	if n <= wire.ReportBytesMax {
 		return e
 	}
-	if e.Failure != nil { // of a worker that does not keep to its own bounds
+	if e.Failure != nil { // of a worker that ignores its own bounds
 		return &wire.AttemptEnded{Attempt: e.Attempt, End: e.End, Work: e.Work, Failure: &wire.Failure{
 			Kind: e.Failure.Kind, Stage: beginning(e.Failure.Stage), Index: e.Failure.Index, Producer: e.Failure.Producer,
 			Message: fmt.Sprintf("%s... (the report of its end takes %d bytes and was cut)", beginning(e.Failure.Message), n),
 		}}
 	}
 	return &wire.AttemptEnded{Attempt: e.Attempt, End: wire.End_END_FAILED, Work: e.Work, Failure: &wire.Failure{
-		Kind: wire.ErrorKind_ERROR_KIND_DENIED, // of its program: no launcher is to blame
+		Kind: wire.ErrorKind_ERROR_KIND_DENIED, // the program's fault: no launcher is excluded
 		Message: fmt.Sprintf("the report of its end takes %d bytes, at most %d are possible: it wrote %d stored files and %d output files, and counted under %d names; write fewer, use fewer readers, or count under fewer and shorter names",
 			n, wire.ReportBytesMax, len(e.Stored), len(e.Files), len(e.Counters)),
 	}}
@@ -91,29 +92,29 @@ func beginning(text string) string {
 	return strings.ToValidUTF8(text[:min(len(text), logs.LastWords)], "")
 }
 
-// attempts are what the manager asked for and has not told to forget. The agent's lock
-// guards them.
+// attempts are the attempts that the manager started and has not yet told the launcher to forget.
+// The agent's lock guards them.
 type attempts struct {
 	byID   map[uint64]*attempt
-	seen   uint64    // the largest that it was told to start in this incarnation, also of those forgotten
-	looked time.Time // when ends that are overdue were last looked for
+	seen   uint64    // the largest attempt id started in this incarnation, including forgotten attempts
+	looked time.Time // when overdue ends were last looked for
 }
 
 func newAttempts() *attempts { return &attempts{byID: map[uint64]*attempt{}} }
 
-// find returns an attempt, nil when there is none.
+// find returns an attempt, or nil if there is none.
 func (as *attempts) find(id uint64) *attempt { return as.byID[id] }
 
-// saw notes that it was told to start an attempt.
+// saw notes the id of an attempt that the manager had the launcher start.
 func (as *attempts) saw(id uint64) { as.seen = max(as.seen, id) }
 
-// add takes in an attempt.
+// add adds an attempt.
 func (as *attempts) add(at *attempt) { as.byID[at.start.Attempt] = at }
 
 // forget drops what is kept of an attempt.
 func (as *attempts) forget(id uint64) { delete(as.byID, id) }
 
-// drop forgets the attempts of a job. What they still do is no failure.
+// drop forgets the attempts of a job. Their later ends are no failures.
 func (as *attempts) drop(job uint64) {
 	for id, at := range as.byID {
 		if at.start.Job == job {
@@ -123,7 +124,7 @@ func (as *attempts) drop(job uint64) {
 	}
 }
 
-// clear forgets everything, likewise.
+// clear forgets all attempts. Their later ends are no failures.
 func (as *attempts) clear() {
 	for _, at := range as.byID {
 		at.stopped = true
@@ -132,14 +133,14 @@ func (as *attempts) clear() {
 	as.seen = 0
 }
 
-// sorted lists all in order of id.
+// sorted lists all attempts in order of id.
 func (as *attempts) sorted() []*attempt {
 	all := slices.Collect(maps.Values(as.byID))
 	slices.SortFunc(all, func(x, y *attempt) int { return cmp.Compare(x.start.Attempt, y.start.Attempt) })
 	return all
 }
 
-// inventory lists all in order of id.
+// inventory lists all attempts in order of id.
 func (as *attempts) inventory() (list []*wire.AttemptInventory) {
 	for _, at := range as.sorted() {
 		state := wire.AttemptInventory_STATE_RUNNING
@@ -154,8 +155,8 @@ func (as *attempts) inventory() (list []*wire.AttemptInventory) {
 	return list
 }
 
-// overdue lists those whose end was told long ago and is not forgotten. It looks once
-// within resendEvery.
+// overdue lists the attempts whose end was reported long ago and that are not forgotten. It looks
+// once within resendEvery.
 func (as *attempts) overdue(now time.Time) (list []*attempt) {
 	if now.Sub(as.looked) < resendEvery {
 		return nil
@@ -169,7 +170,7 @@ func (as *attempts) overdue(now time.Time) (list []*attempt) {
 	return list
 }
 
-// counts are how many run and how many stand still.
+// counts returns the numbers of running and of suspended attempts.
 func (as *attempts) counts() (running, suspended int) {
 	for _, at := range as.byID {
 		switch {

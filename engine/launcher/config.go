@@ -26,24 +26,25 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Config is what a launcher is told. Only Manager and Data are needed.
+// Config is the configuration of a launcher. Only Manager and Data are required.
 type Config struct {
 	Manager string // host:port of the manager
 	Data    string // folder for stored channels, logs and temporary files; one launcher each
 	Name    string // "": host name; names are unique within a cluster
-	Host    string // name of the machine, as input files' places spell it; "": its host name
-	// Names are further names and addresses of the machine in input files' places;
-	// nil and no Host: the addresses of its network interfaces.
+	Host    string // the machine's name, as spelled in the locations of input files; "": its host name
+	// Names are further names and addresses of the machine in the locations of input files; nil and
+	// no Host: the addresses of its network interfaces.
 	Names  []string
 	Rack   string
 	Slots  []scheduler.SlotCount // nil: a default slot for each core
 	Memory int64                 // bytes for all attempts; 0: MemoryShare of the machine's
-	Swap   int64                 // bytes that suspended attempts may have beside: of the machine's swap, for these alone
+	Swap   int64                 // bytes beyond Memory for suspended attempts alone: a part of the machine's swap
 	Bind   string                // address that all ports listen on; "": 127.0.0.1
 	// DataPort and HTTPPort are the ports of the store and of metrics and logs;
 	// 0: any free one.
 	DataPort, HTTPPort int
-	// ChannelPorts are those on which workers listen for tcp channels, FIRST-LAST; "": any free ones.
+	// ChannelPorts are the ports on which workers listen for tcp channels, FIRST-LAST; "": any free
+	// ones.
 	ChannelPorts string
 
 	Cache      string        // folder for programs and plans, may be shared by launchers of one machine; "": below Data
@@ -53,36 +54,38 @@ type Config struct {
 	LogCount   int           // logs at most; 0: logs.CountDefault
 	LogKeepFor time.Duration // after an attempt's end; 0: logs.KeepForDefault
 	IdleMax    time.Duration // how long a warm worker waits for its job's next group; 0: IdleDefault
-	FileCodec  string        // of file channels whose author chose none: none, lz4 or zstd; "": the engine's default
+	FileCodec  string        // of file channels that choose none: none, lz4 or zstd; "": the engine's default
 	TCPCodec   string        // likewise for tcp channels
 	SpillMax   int64         // bytes on disk of one shm channel, and of all tcp channels that a group reads; 0: the channels' defaults
 	Env        []string      // added to the workers' environment, NAME=value
 	Suspend    string        // how attempts are suspended: one of suspend.Auto, Freezer and Signals; "": Auto
-	Reaper     []string      // program that calls reaper.Run, with its arguments; none: what stands still when the launcher is killed ends with its next start
+	Reaper     []string      // program that calls reaper.Run, with its arguments; none: processes that are suspended when the launcher is killed end at its next start
 
-	Isolation isolate.Settings // as whom workers run, and within what
+	Isolation isolate.Settings // the user that workers run as, and their sandbox
 	Step      []string         // program of engine/isolate/sandboxinit, with its first arguments; needed where Isolation is on
 
-	// Keys are the launcher's certificate: it shows it to the manager and to whom its ports
-	// serve, and demands theirs; nil: nobody proves anything.
+	// Keys are the launcher's certificate. The launcher presents it to the manager and to clients
+	// of its ports, and demands theirs; nil: no peer is authenticated.
 	Keys *certs.Keys `json:"-"`
 	// Limits bound the connections of both ports by address and principal; zeros are connlimit's
 	// defaults.
 	Limits connlimit.Limits
-	// Renew keeps the certificate good until its context ends; nil: nobody does.
+	// Renew keeps the certificate valid until its context ends; nil: the certificate is not
+	// renewed.
 	Renew func(context.Context) `json:"-"`
 
 	Log *slog.Logger `json:"-"` // nil: slog.Default()
-	// Source is what this was made from. It is kept when the manager has let the
-	// launcher in, for Accepted; nil: nothing is kept.
+	// Source is the text from which this configuration was made. It is kept for Accepted when the
+	// manager has admitted the launcher; nil: nothing is kept.
 	Source []byte `json:"-"`
-	// Problem says why the configuration that was to be taken was not; nil: it was.
+	// Problem says why the current configuration was rejected in favour of the last accepted one;
+	// nil: it was not.
 	Problem error `json:"-"`
-	// Ready, if set, is called once, when the manager has let the launcher in.
+	// Ready, if set, is called once, when the manager has admitted the launcher.
 	Ready func() `json:"-"`
-	// Watchdog, if set, is called on a goroutine of its own when the launcher's ports answer, and returns when
-	// ctx ends, as it does when the launcher stops. lives says why the launcher would have to be started again;
-	// nil: it need not. A call of it takes ten seconds at most.
+	// Watchdog, if set, is called on its own goroutine when the launcher's ports answer. It returns
+	// when ctx ends, which is when the launcher stops. lives returns why the launcher has to be
+	// restarted; nil: it is healthy. A call of lives takes ten seconds at most.
 	Watchdog func(ctx context.Context, lives func(context.Context) error) `json:"-"`
 }
 
@@ -98,10 +101,10 @@ const (
 // namesMax bounds the further names of the machine.
 const namesMax = 64
 
-// logBytesMin keeps room for a beginning, an end and the line between them.
+// logBytesMin leaves room for a log's beginning, its end, and the line between them.
 const logBytesMin = 4 << 10
 
-// Check reports what Run would refuse.
+// Check returns the error with which Run would refuse the configuration.
 func (c Config) Check() error {
 	_, err := c.withDefaults()
 	return err
@@ -116,7 +119,7 @@ func lowerCase(names []string) []string {
 	return names
 }
 
-// withDefaults fills in what is not said and checks the rest.
+// withDefaults fills in defaults and checks the rest.
 func (c Config) withDefaults() (Config, error) {
 	if c.Log == nil {
 		c.Log = slog.Default()
@@ -130,7 +133,7 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	setDefault(&c.Host, host)
 	setDefault(&c.Name, host)
-	// Names of hosts are the same in any case (RFC 4343). Places of input are in lower case too.
+	// Host names are case-insensitive (RFC 4343). Locations of input files are in lower case too.
 	c.Host = strings.ToLower(c.Host)
 	c.Names = lowerCase(c.Names)
 	setDefault(&c.Bind, "127.0.0.1")
@@ -161,8 +164,8 @@ func (c Config) withDefaults() (Config, error) {
 	return c, c.check()
 }
 
-// addresses are those of the machine's network interfaces but loopback, at most
-// namesMax. Without them files whose places are addresses are read from wherever.
+// addresses returns the addresses of the machine's network interfaces without loopback, at most
+// namesMax. Without them, input files whose locations are addresses are not read locally.
 func addresses() []string {
 	all, _ := net.InterfaceAddrs()
 	var found []string
@@ -219,8 +222,8 @@ func (c Config) check() error {
 	return nil
 }
 
-// lookForSwap warns where the machine has less swap than it is to give: what is suspended
-// would take memory that others were promised.
+// lookForSwap warns when the machine has less swap than the configuration gives to attempts:
+// suspended attempts would then take memory that is promised to others.
 func (c Config) lookForSwap() {
 	if c.Swap == 0 {
 		return
@@ -235,7 +238,7 @@ func (c Config) lookForSwap() {
 	}
 }
 
-// sayAsWhom says in the log as whom workers run.
+// sayAsWhom logs which user the workers run as.
 func (c Config) sayAsWhom() {
 	switch {
 	case c.Isolation.On():
@@ -285,8 +288,7 @@ func (c Config) workerSettings() []*wire.Property {
 	return list
 }
 
-// Accepted returns the configuration that a launcher with this data folder joined with
-// last: the bytes of Config.Source, nil when there are none. Who starts a launcher
-// falls back to it when the configuration can't be taken as it is now: the machine
-// would be missing otherwise.
+// Accepted returns the configuration with which a launcher with this data folder last joined: the
+// bytes of Config.Source, or nil. The program that starts a launcher falls back to it when the
+// current configuration is invalid, because the machine would be missing otherwise.
 func Accepted(data string) ([]byte, error) { return datadir.Accepted(data) }

@@ -7,11 +7,11 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// credentialsCheckEvery is how often the launcher looks whether its workers have to be given others.
+// credentialsCheckEvery is how often the launcher checks whether its workers need new credentials.
 const credentialsCheckEvery = time.Second
 
-// keepCredentialsFresh gives workers other credentials when the launcher has, until ctx ends. It
-// looks at files, so neither heartbeats nor what holds mu waits for it.
+// keepCredentialsFresh sends workers new credentials whenever the launcher's certificate changes,
+// until ctx ends. It reads files, so it runs on its own goroutine, and without mu.
 func (a *agent) keepCredentialsFresh(ctx context.Context) {
 	if a.cfg.Keys == nil {
 		return
@@ -28,8 +28,8 @@ func (a *agent) keepCredentialsFresh(ctx context.Context) {
 	}
 }
 
-// rotateCredentials gives other credentials to the workers whose own are of a certificate that the
-// launcher had before: they end with it.
+// rotateCredentials sends new credentials to the workers whose credentials come from an earlier
+// certificate of the launcher: they expire with that certificate.
 func (a *agent) rotateCredentials() {
 	for _, w := range a.outdated(a.cfg.Keys.Generation()) {
 		secret, of, err := a.starter.credentials()
@@ -47,7 +47,8 @@ func (a *agent) rotateCredentials() {
 	}
 }
 
-// outdated are the workers that hear and have credentials of an earlier generation.
+// outdated returns the workers that can read messages and have credentials of an earlier
+// generation.
 func (a *agent) outdated(generation uint64) (all []*worker) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -14,22 +14,22 @@ import (
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/suspend"
 )
 
-// dividePause is the least time between two looks at who works here: each costs a write for
-// each worker at most, so that many short tasks cost no more than few.
+// dividePause is the least time between two divisions. Each costs at most one write for each
+// worker, so many short tasks cost no more than a few.
 const dividePause = 100 * time.Millisecond
 
-// divider keeps workers of several users apart on the machine's processors. The agent's lock
-// guards what comes before grown.
+// divider keeps workers of several users apart on the machine's processors. The agent's lock guards
+// the fields before grown.
 type divider struct {
-	all      string // list of them
+	all      string // list of the machine's processors
 	division *cpuset.Division
-	lists    map[string]string // where each user's workers may run since the last look, as far as it was asked
+	lists    map[string]string // each user's processors since the last division, filled in when asked for
 
-	grown chan struct{} // holds one when somebody may need more
+	grown chan struct{} // holds one when a user may need more
 }
 
-// newDivider looks whether there are processors to divide; nil: there are none, or nobody is to
-// be kept from anybody.
+// newDivider returns a divider if there are processors to divide; nil: there are none, or all
+// workers run as one user.
 func newDivider(cfg Config, way suspend.Way, users bool) *divider {
 	list, err := way.Processors()
 	if err == nil && (list == "" || !users) {
@@ -40,7 +40,7 @@ func newDivider(cfg Config, way suspend.Way, users bool) *divider {
 		cfg.Log.Warn("users share processors by cpu.weight alone: it is not known which there are", "error", err)
 		return nil
 	}
-	var own unix.CPUSet // what taskset has left the launcher, which its workers have of it
+	var own unix.CPUSet // the affinity that taskset left the launcher, which its workers inherit
 	if unix.SchedGetaffinity(os.Getpid(), &own) == nil {
 		usable = slices.DeleteFunc(usable, func(n int) bool { return !own.IsSet(n) })
 	}
@@ -52,19 +52,19 @@ func newDivider(cfg Config, way suspend.Way, users bool) *divider {
 	return &divider{all: usable.String(), division: division, lists: map[string]string{}, grown: make(chan struct{}, 1)}
 }
 
-// grows says that somebody may need more processors than before.
+// grows signals that a user may need more processors than before.
 func (d *divider) grows() {
 	if d == nil {
 		return
 	}
 	select {
 	case d.grown <- struct{}{}:
-	default: // it was said, and not looked at since
+	default: // already signalled, and not handled yet
 	}
 }
 
-// redivide takes in for how many slots each user has work now, and says when to look again at the
-// latest; 0: when somebody may need more.
+// redivide takes in for how many slots each user has work now. It returns the time until the next
+// division at the latest; 0: when a user may need more.
 func (d *divider) redivide(now time.Time, work map[string]int) (again time.Duration) {
 	d.division.Redivide(now, work)
 	clear(d.lists)
@@ -74,7 +74,7 @@ func (d *divider) redivide(now time.Time, work map[string]int) (again time.Durat
 	return again
 }
 
-// other is where a user's worker is to run that was told a list, or none; "": it is there.
+// other returns the processors to which a worker has to move that has the list told; "": none.
 func (d *divider) other(user, told string) string {
 	if d == nil {
 		return ""
@@ -90,7 +90,7 @@ func (d *divider) other(user, told string) string {
 	return to
 }
 
-// run looks whenever somebody may need more, and when it is time, until ctx ends.
+// run divides whenever a user may need more and whenever a division is due, until ctx ends.
 func (d *divider) run(ctx context.Context, look func(time.Time) (again time.Duration)) {
 	for again := time.Duration(0); ; {
 		var late <-chan time.Time

@@ -31,13 +31,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// temporaryMax is how old an unfinished download must be before it counts as left
-// behind by a launcher that died.
+// temporaryMax is the age from which an unfinished download counts as left behind by a launcher
+// that died.
 const temporaryMax = time.Hour
 
-// Cache keeps programs and plans by content hash. Several launchers of one machine
-// may share its folder: files appear whole, and one that another launcher removed
-// is fetched again.
+// Cache keeps programs and plans by content hash. Several launchers of one machine may share its
+// folder: files appear whole, and a file that another launcher removed is fetched again.
 type Cache struct {
 	folder string
 	max    int64 // bytes
@@ -48,32 +47,32 @@ type Cache struct {
 	verified map[string]identity
 }
 
-// Fetch writes a blob's content as the manager has it; nobody compared its hash. One
-// that is doubted the manager checks before.
+// Fetch writes a blob's content as the manager has it, without a check of its hash. If doubted is
+// set, the manager verifies its own copy first.
 type Fetch func(ctx context.Context, hash string, doubted bool, to io.Writer) error
 
-// errWrongContent: what the manager sent is not what was asked for.
+// errWrongContent: the manager sent content with another hash.
 var errWrongContent = errors.New("the manager sent other content")
 
-// flight is a fetch that others wait for.
+// flight is a fetch that other callers may wait for.
 type flight struct {
 	done chan struct{}
 	err  error
 }
 
-// identity tells whether a file is still the one that was verified.
+// identity shows whether a file is still the one that was verified.
 type identity struct {
 	inode   uint64
 	size    int64
 	changed time.Time
 }
 
-// New keeps at most max bytes in a folder, which it makes. What is missing is fetched.
+// New keeps at most max bytes in a folder, which it makes. Get fetches missing blobs by fetch.
 func New(folder string, max int64, fetch Fetch) (*Cache, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, fmt.Errorf("launcher's cache: %w", err)
 	}
-	// One that was there may be another's, who says who looks into it.
+	// An existing folder may belong to another user; its permissions then stay as they are.
 	if err := os.Chmod(folder, 0o700); err != nil && !errors.Is(err, fs.ErrPermission) {
 		return nil, fmt.Errorf("launcher's cache: %w", err)
 	}
@@ -83,8 +82,8 @@ func New(folder string, max int64, fetch Fetch) (*Cache, error) {
 	return &Cache{folder: folder, max: max, fetch: fetch, flying: map[string]*flight{}, verified: map[string]identity{}}, nil
 }
 
-// Get returns the path of a blob whose content is that of the hash. It fetches
-// what is missing or damaged; callers that want the same one share the fetch.
+// Get returns the path of a blob with the content of the hash. It fetches a missing or damaged
+// blob; concurrent callers for the same blob share the fetch.
 func (c *Cache) Get(ctx context.Context, hash string) (string, error) {
 	if len(hash) != 2*sha256.Size || strings.Trim(hash, "0123456789abcdef") != "" {
 		return "", fmt.Errorf("%q is no SHA-256 in hex", hash)
@@ -117,13 +116,13 @@ func (c *Cache) ensure(ctx context.Context, hash, path string) error {
 		return nil
 	}
 	err := c.download(ctx, hash, false, path)
-	if errors.Is(err, errWrongContent) { // on its way, or where it lies: the manager looks
+	if errors.Is(err, errWrongContent) { // damaged in transit, or in the manager's storage: the manager verifies its copy
 		err = c.download(ctx, hash, true, path)
 	}
 	if err != nil {
 		return fmt.Errorf("fetch %s into the cache: %w", path, err)
 	}
-	if !c.holds(hash, path) { // a look at its times, unless it is another file by now
+	if !c.holds(hash, path) { // compares its times only, unless it is another file by now
 		return fmt.Errorf("%s does not hold what was just written to it: is the disk damaged, or does something else change the folder?", path)
 	}
 	c.shrink(hash)
@@ -149,8 +148,8 @@ func (c *Cache) holds(hash, path string) bool {
 		}
 		c.verify(hash, id)
 	}
-	// The time of access is the time of use: the content's stays as it is. Without
-	// it the blob only ages faster.
+	// The access time records the last use; the modification time stays. Where it can't be set, the
+	// blob is only evicted sooner.
 	_ = os.Chtimes(path, time.Now(), info.ModTime())
 	return true
 }
@@ -190,7 +189,8 @@ func sumFile(path string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// download fetches a blob beside its place, checks it on the way, and moves it there.
+// download fetches a blob to a temporary file, verifies it while it is written, and renames it to
+// its path.
 func (c *Cache) download(ctx context.Context, hash string, doubted bool, path string) error {
 	f, err := os.CreateTemp(c.folder, "fetch-*.tmp")
 	if err != nil {
@@ -222,8 +222,8 @@ func (c *Cache) download(ctx context.Context, hash string, doubted bool, path st
 	return nil
 }
 
-// shrink removes the blobs that were not used for longest, until the rest fits;
-// never the one in hand. A worker that runs a removed program runs on.
+// shrink removes the least recently used blobs until the rest fits, but never the blob keep. A
+// worker whose program is removed keeps running.
 func (c *Cache) shrink(keep string) {
 	entries, err := os.ReadDir(c.folder)
 	if err != nil {
@@ -271,7 +271,7 @@ func accessTime(info fs.FileInfo) time.Time {
 	return info.ModTime()
 }
 
-// DiskFull reports whether an error says that there is no room.
+// DiskFull reports whether an error means that the disk is full.
 func DiskFull(err error) bool {
 	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EFBIG)
 }

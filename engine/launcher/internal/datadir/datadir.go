@@ -31,41 +31,42 @@ import (
 	"github.com/hamadryad/hamadryad/internal/process/proctree"
 )
 
-// Dir is a launcher's data folder. While it is open no other launcher has it.
+// Dir is a launcher's data folder. While it is open, no other launcher can open it.
 type Dir struct {
 	root     string
 	lock     *os.File
-	note     *os.File // the last two incarnations; open, and as large as it ever gets
-	identity string   // the same in all lives; nobody else has it
+	note     *os.File // the last two incarnations; kept open, and of a fixed size
+	identity string   // unique, and the same across restarts
 }
 
-// dataName is what the mark of a launcher's data folder says that it is.
+// dataName is the kind of a launcher's data folder in the folder's format mark.
 const dataName = "launcher"
 
-// versions are those of what stays in the folder from one life to the next: identity,
-// incarnations, the accepted configuration, logs of attempts, programs. Whoever changes the
-// form of one raises it.
+// versions are the format versions of what stays in the folder across restarts: identity,
+// incarnations, the accepted configuration, logs of attempts, programs. A change of one of these
+// formats raises it.
 var versions = dataformat.Versions{"files": 1}
 
-// Identity tells the folder from all others, in all lives of its launcher.
+// Identity distinguishes the folder from all others, across restarts of its launcher.
 func (d *Dir) Identity() string { return d.identity }
 
-// Mark is what a worker of this folder has in its environment.
+// Mark returns the environment variable of the workers of this folder.
 func (d *Dir) Mark() string { return Variable + "=" + d.root }
 
-// Variable marks the workers of a data folder in their environment, so that a
-// successor finds strays.
+// Variable marks the workers of a data folder in their environment, so that a later start finds
+// stray workers.
 const Variable = "HAMADRYAD_DATA"
 
-// closed is the mode of a folder that its owner alone uses. passable is that of one in
-// which others find what they know the name of, and can't look round.
+// closed is the mode of a folder that only its owner uses. passable is the mode of a folder in
+// which others can open files by name, but can't list them.
 const (
 	closed   = 0o700
 	passable = 0o711
 )
 
-// Open locks the data folder and removes what an earlier life left there but for the attempts'
-// logs, processes first: they could write on. Others says that workers run as other users.
+// Open locks the data folder and removes what an earlier run left there, except for the attempts'
+// logs. It ends the earlier run's processes first, because they could still write. others is true
+// if workers run as other users.
 func Open(root string, others bool) (*Dir, error) {
 	mode := map[bool]fs.FileMode{false: closed, true: passable}[others]
 	if err := dataformat.Check(root, dataName, versions); err != nil {
@@ -118,25 +119,25 @@ func Open(root string, others bool) (*Dir, error) {
 	return d, nil
 }
 
-// The names of what is in the folder: store and scratch only while a launcher has it.
+// The names in the folder: store and scratch exist only while a launcher has it open.
 const (
 	storeName   = "store"
 	scratchName = "scratch"
 	logsName    = "logs"
 )
 
-// Store is the folder of what attempts stored.
+// Store returns the folder of stored outputs.
 func (d *Dir) Store() string { return filepath.Join(d.root, storeName) }
 
-// Scratch is the folder of temporary files.
+// Scratch returns the folder of temporary files.
 func (d *Dir) Scratch() string { return filepath.Join(d.root, scratchName) }
 
-// Logs is the folder of the attempts' logs.
+// Logs returns the folder of the attempts' logs.
 func (d *Dir) Logs() string { return filepath.Join(d.root, logsName) }
 
-// Incarnation returns a number larger than any before it, also when the clock
-// went back. It writes over what it wrote before, in a file that is open since the
-// start: a full disk has room for that.
+// Incarnation returns a number larger than all before it, even if the clock went back. It
+// overwrites a preallocated slot in a file that is open since the start, so it works on a full
+// disk.
 func (d *Dir) Incarnation() (uint64, error) {
 	noted, err := d.noted()
 	if err != nil {
@@ -144,7 +145,7 @@ func (d *Dir) Incarnation() (uint64, error) {
 	}
 	slot := 0
 	if noted[1] < noted[0] {
-		slot = 1 // the newer one stays: a write that breaks off loses nothing
+		slot = 1 // the newer one stays: a torn write loses nothing
 	}
 	n := max(uint64(time.Now().UnixNano()), noted[0]+1, noted[1]+1)
 	_, err = d.note.WriteAt(fmt.Appendf(nil, "%-*d\n", noteSlot-1, n), int64(slot*noteSlot))
@@ -157,7 +158,7 @@ func (d *Dir) Incarnation() (uint64, error) {
 	return n, nil
 }
 
-// noted are the two incarnations noted last, 0 for none.
+// noted returns the two incarnations noted last, 0 for none.
 func (d *Dir) noted() (noted [2]uint64, err error) {
 	for i := range noted {
 		text := make([]byte, noteSlot)
@@ -172,9 +173,8 @@ func (d *Dir) noted() (noted [2]uint64, err error) {
 	return noted, nil
 }
 
-// claimIdentity reads the folder's identity, and makes one for a new folder, and for
-// one whose incarnations have come so far that they can't grow much longer: to the
-// manager that is another launcher.
+// claimIdentity reads the folder's identity. It makes a new one for a new folder, and when the
+// incarnations come close to their maximum: for the manager that is another launcher.
 func (d *Dir) claimIdentity() error {
 	path := filepath.Join(d.root, "identity")
 	noted, err := d.noted()
@@ -198,16 +198,16 @@ func (d *Dir) claimIdentity() error {
 	return err
 }
 
-// Accept keeps the configuration that the launcher has joined with.
+// Accept keeps the configuration with which the launcher has joined.
 func (d *Dir) Accept(source []byte) error {
 	return atomicfile.Replace(filepath.Join(d.root, acceptedFile), source)
 }
 
-// acceptedFile keeps the configuration that the launcher joined with last.
+// acceptedFile keeps the configuration with which the launcher last joined.
 const acceptedFile = "configuration.accepted"
 
-// Accepted returns the configuration that a launcher with this data folder joined with
-// last, nil when there is none.
+// Accepted returns the configuration with which a launcher with this data folder last joined, or
+// nil.
 func Accepted(data string) ([]byte, error) {
 	b, err := os.ReadFile(filepath.Join(data, acceptedFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -216,11 +216,11 @@ func Accepted(data string) ([]byte, error) {
 	return b, err
 }
 
-// noteSlot is the size of one of the two places for an incarnation, in bytes: a
-// disk's sector, which is written whole or not at all.
+// noteSlot is the size in bytes of one of the two slots for an incarnation: a disk sector, which is
+// written whole or not at all.
 const noteSlot = 512
 
-// claimNote opens the file of incarnations and fills it up.
+// claimNote opens the file of incarnations and preallocates it.
 func (d *Dir) claimNote() error {
 	f, err := os.OpenFile(filepath.Join(d.root, "incarnation"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -239,7 +239,7 @@ func (d *Dir) claimNote() error {
 	return errors.Join(f.Sync(), atomicfile.SyncFolder(d.root))
 }
 
-// Close gives the folder free.
+// Close releases the folder.
 func (d *Dir) Close() {
 	d.note.Close() // nil, when it was not opened
 	d.lock.Close()

@@ -8,10 +8,10 @@
 //
 // # Invariants
 //
-// A covered worker ends with the lease, whatever else stands still. The lease is shorter than the
-// manager's launcherLostAfter. It needs no lock that is held during disk or network access. Workers
-// are told when the lease ends, and end themselves. A watch that uses only atomics and kill(2) ends
-// those that do not.
+// A covered worker ends with the lease, even if the rest of the launcher hangs. The lease is
+// shorter than the manager's launcherLostAfter. It needs no lock that is held during disk or
+// network access. Workers receive the end of the lease, and end themselves. A watch that uses only
+// atomics and kill(2) ends those that do not.
 package lease
 
 import (
@@ -24,20 +24,20 @@ import (
 	"github.com/hamadryad/hamadryad/engine/worker/ipc"
 )
 
-// Lease stands apart from all else: whatever the rest of the launcher waits for, its
-// workers end with the lease. They are told when that is, and end themselves (a
-// launcher may be frozen); Watch ends those that do not. Safe for concurrent use.
+// Lease is independent of the rest of the launcher: workers end with the lease whatever else hangs.
+// They receive its end and end themselves, because a launcher may be frozen; Watch kills those that
+// do not. Safe for concurrent use.
 type Lease struct {
 	length atomic.Int64 // ns; 0 before the first welcome
-	ends   atomic.Int64 // by the machine's monotonic clock, ns; 0: there is none
+	ends   atomic.Int64 // by the machine's monotonic clock, ns; 0: there is no lease
 
-	granted chan struct{} // holds one: the watch is to look at ends again
+	granted chan struct{} // holds one: the watch has to read ends again
 
 	mu      sync.Mutex               // held for a moment only
-	workers map[*os.Process]struct{} // those that are not known to be gone
+	workers map[*os.Process]struct{} // workers that are not known to have ended
 }
 
-// New is a lease that nobody has granted.
+// New returns a lease that has not been granted.
 func New() *Lease {
 	return &Lease{granted: make(chan struct{}, 1), workers: map[*os.Process]struct{}{}}
 }
@@ -61,7 +61,7 @@ func (l *Lease) Grant(length time.Duration) {
 	}
 }
 
-// Renew counts the lease from when something was sent that the manager answered.
+// Renew extends the lease, counted from when the message was sent that the manager answered.
 func (l *Lease) Renew(sent time.Time) {
 	ends := ipc.Now() - int64(time.Since(sent)) + l.length.Load()
 	for {
@@ -72,21 +72,20 @@ func (l *Lease) Renew(sent time.Time) {
 	}
 }
 
-// End forgets the lease, when all that stood under it is gone.
+// End forgets the lease, when all workers under it are gone.
 func (l *Lease) End() { l.ends.Store(0) }
 
-// Over reports whether the lease ran out. Before the first welcome there is none.
+// Over reports whether the lease ran out. Before the first welcome there is no lease.
 func (l *Lease) Over() bool {
 	ends := l.ends.Load()
 	return ends != 0 && ipc.Now() > ends
 }
 
-// Terms are the lease's length, and when it ends by the clock of ipc.Now, both in
-// nanoseconds; 0 while there is none.
+// Terms returns the lease's length, and its end by the clock of ipc.Now, both in nanoseconds; 0
+// while there is no lease.
 func (l *Lease) Terms() (length, ends int64) { return l.length.Load(), l.ends.Load() }
 
-// left is how long the watch may sleep. A renewal meanwhile only means that it wakes
-// too early.
+// left returns how long the watch may sleep. A renewal meanwhile only makes it wake too early.
 func (l *Lease) left() time.Duration {
 	ends := l.ends.Load()
 	if ends == 0 {
@@ -95,8 +94,7 @@ func (l *Lease) left() time.Duration {
 	return max(time.Duration(ends-ipc.Now())+time.Millisecond, leaseLook)
 }
 
-// Part is one in so many of the lease, at most max, which also holds while no lease
-// is known.
+// Part returns 1/n of the lease, at most max; max while no lease is known.
 func (l *Lease) Part(n int, max time.Duration) time.Duration {
 	if length := time.Duration(l.length.Load()); length > 0 {
 		return min(length/time.Duration(n), max)
@@ -104,22 +102,22 @@ func (l *Lease) Part(n int, max time.Duration) time.Duration {
 	return max
 }
 
-// Covers has a worker end with the lease, until it is gone.
+// Covers has a worker end with the lease, until Gone.
 func (l *Lease) Covers(p *os.Process) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.workers[p] = struct{}{}
 }
 
-// Gone says that a worker has ended.
+// Gone notes that a worker has ended.
 func (l *Lease) Gone(p *os.Process) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.workers, p)
 }
 
-// Watch kills all workers when the lease has run out. It waits for nothing: what they
-// started dies with them, and who waits for them sees to what does not.
+// Watch kills all workers when the lease has run out. It waits for nothing: their child processes
+// die with them, and the goroutine that waits for a worker ends the rest.
 func (l *Lease) Watch(ctx context.Context) {
 	for {
 		select {

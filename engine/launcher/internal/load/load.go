@@ -16,17 +16,16 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// spanMin is the least time over which the CPU's load is measured: the system
-// counts in ticks of about 10 ms, so less is mostly noise. Asked sooner, what was
-// measured last counts.
+// spanMin is the least time over which the CPU's load is measured: the system counts in ticks of
+// about
 const spanMin = 200 * time.Millisecond
 
-// Machine is this machine, as it was measured last. Safe for concurrent use.
+// Machine holds the last measured load of this machine. Safe for concurrent use.
 type Machine struct {
-	ctx context.Context // for gopsutil: may say that the system's files are elsewhere
+	ctx context.Context // for gopsutil: may carry another path of the system's files
 
 	mu     sync.Mutex
-	since  time.Time // when the present span began; zero when there is nothing to compare with
+	since  time.Time // start of the current span; zero when there is no earlier reading
 	before cpu.TimesStat
 	cpu    *float64 // of the last span, 0 to 1; nil: not known
 	memory *float64 // likewise, at the last reading
@@ -39,8 +38,8 @@ func New(ctx context.Context) *Machine {
 	return m
 }
 
-// Now reads the CPU's load since the call before, and the memory's now. What
-// the system does not tell is left out.
+// Now reads the CPU's load since the previous call, and the memory's load now. Figures that the
+// system does not provide are left out.
 func (m *Machine) Now(now time.Time) *wire.MachineLoad {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -67,10 +66,10 @@ func (m *Machine) measure(now time.Time) {
 	m.since, m.before = now, list[0]
 }
 
-// busy is the part of all processors' time between two readings that was not
-// idle, nil when no time passed. What waits for a disk leaves its processor to
-// others, so that is idle; what a hypervisor took away is not, because nobody here
-// could have it. A guest's time is in its user's already.
+// busy returns the part of all processors' time between two readings that was not idle, or nil when
+// no time passed. Waiting for a disk counts as idle, because it leaves the processor to others.
+// Steal time counts as busy, because nobody here could use it. Guest time is part of user time
+// already.
 func busy(before, after cpu.TimesStat) *float64 {
 	idle := func(t cpu.TimesStat) float64 { return t.Idle + t.Iowait }
 	used := func(t cpu.TimesStat) float64 { return t.User + t.Nice + t.System + t.Irq + t.Softirq + t.Steal }
@@ -82,7 +81,7 @@ func busy(before, after cpu.TimesStat) *float64 {
 	return part(worked / total)
 }
 
-// part keeps to 0 to 1: some counters run back a little now and then.
+// part clamps to 0 to 1: some counters run back a little now and then.
 func part(x float64) *float64 {
 	x = min(max(x, 0), 1)
 	return &x
@@ -95,7 +94,7 @@ var desc = prometheus.NewDesc("hamadryad_launcher_machine_load",
 // Describe implements prometheus.Collector.
 func (m *Machine) Describe(c chan<- *prometheus.Desc) { c <- desc }
 
-// Collect implements prometheus.Collector: it shows what was measured last.
+// Collect implements prometheus.Collector: it shows the last measurement.
 func (m *Machine) Collect(c chan<- prometheus.Metric) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
