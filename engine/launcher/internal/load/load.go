@@ -17,7 +17,7 @@ import (
 )
 
 // spanMin is the least time over which the CPU's load is measured: the system counts in ticks of
-// about
+// about 10 ms, so less is mostly noise. A call within that time returns the last measurement.
 const spanMin = 200 * time.Millisecond
 
 // Machine holds the last measured load of this machine. Safe for concurrent use.

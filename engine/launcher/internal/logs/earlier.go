@@ -12,27 +12,27 @@ import (
 	"time"
 )
 
-// A log's file begins with a line that says whose it is and how it is divided, so that a launcher which
-// starts again finds what the one before it wrote. Where that was killed the line was written before
-// the part of the ring that it names: what of the ring may be half written is not read again.
+// A log's file begins with a line that names its attempt and its layout, so that a restarted
+// launcher finds the logs of its predecessor. The line is written before the part of the ring that
+// it names: after a kill, the part of the ring that may be half written is not read.
 
 const (
-	headerBytes = 256 // of the line, filled up with blanks
+	headerBytes = 256 // of the line, padded with blanks
 	// headerForm is the line: attempt, manager, bytes of beginning and ring, bytes written to the
-	// ring, those with what was being written, bytes that could not be kept, and a checksum of all
-	// that.
+	// ring, the same including the write under way, bytes that could not be kept, and a checksum of
+	// all that.
 	headerForm = "hamadryad-log 1 attempt=%d manager=%q head=%d ring=%d settled=%d claimed=%d unkept=%d"
 	sumForm    = "%s sum=%08x"
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// mark writes the header. For the goroutine that writes.
+// mark writes the header. For the writing goroutine only.
 func (a *Log) mark() {
 	text := fmt.Appendf(nil, headerForm, a.attempt, a.manager, a.shape.head, a.shape.ring, a.ring, a.claimed, a.unkept)
 	line := fmt.Appendf(nil, sumForm, text, crc32.Checksum(text, castagnoli))
 	if len(line) >= headerBytes {
-		line = nil // no manager has such a name: the next start drops the log
+		line = nil // no manager has a name that long: the next start drops the log
 	}
 	line = append(line, bytes.Repeat([]byte{' '}, headerBytes-1-len(line))...)
 	if _, err := a.file.WriteAt(append(line, '\n'), 0); err != nil {
@@ -42,10 +42,10 @@ func (a *Log) mark() {
 	}
 }
 
-// errNoLog: a file is no log that can be read.
+// errNoLog: a file is not a readable log.
 var errNoLog = errors.New("no log of an attempt")
 
-// earlier makes a log of the file of an earlier life.
+// earlier opens the log file of an earlier run.
 func (l *Logs) earlier(path string) (*Log, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -81,8 +81,8 @@ func (l *Logs) earlier(path string) (*Log, error) {
 	return a, nil
 }
 
-// New makes the folder where it is missing, and finds the logs that an earlier life left there. What is
-// no log goes.
+// New makes the folder if it is missing, and finds the logs that an earlier run left there. Files
+// that are no logs are removed.
 func New(o Options) (*Logs, error) {
 	o.Count = cmp.Or(o.Count, CountDefault)
 	o.KeepFor = cmp.Or(o.KeepFor, KeepForDefault)
@@ -118,8 +118,8 @@ func New(o Options) (*Logs, error) {
 	return l, nil
 }
 
-// JoinManager says to which manager the launcher belongs now. Logs of attempts of another one go: nobody can
-// ask for them any more. It waits for the disk.
+// JoinManager sets the manager to which the launcher belongs now. Logs of another manager's
+// attempts are removed, because nobody can ask for them any more. It waits for the disk.
 func (l *Logs) JoinManager(manager string) {
 	l.mu.Lock()
 	l.manager = manager
@@ -128,7 +128,7 @@ func (l *Logs) JoinManager(manager string) {
 	l.drop(func(oldest *Log) bool { return oldest.manager != manager })
 }
 
-// of is 0 for a log of another manager's attempt, and 1 for one of this one's.
+// of is 0 for a log of another manager's attempt, and 1 for a log of this manager's.
 func of(a *Log, manager string) int {
 	if a.manager == manager {
 		return 1

@@ -6,8 +6,9 @@
 //	fmt.Fprintln(log, "hello")
 //	log.End()
 //
-// Output waits in memory for the disk, and only the pipe that it came through waits for that
-// (Pipe). A Reader keeps nothing of a log. When the disk is full the attempt goes on, and lost
+// Output waits in memory for the disk, and only the pipe through which it came is held back (Pipe).
+// A Reader locks nothing of a log. When the disk is full the attempt goes on, and lost output is
+// counted.
 // output is counted.
 //
 // Logs outlive a launcher, and a new one finds them (New). The manager numbers attempts, so logs of
@@ -15,7 +16,7 @@
 //
 // # Invariants
 //
-// Each log and all together keep their bounds. Only a worker's own pipe waits for the disk. A
+// Each log and all logs together keep their bounds. Only a worker's own pipe waits for the disk. A
 // launcher that was killed leaves no text that nobody printed.
 package logs
 
@@ -29,26 +30,27 @@ import (
 )
 
 const (
-	// logPendingMax is how much of one log may wait for the disk before its worker's
-	// pipe is read no further: the memory that a stalled disk can cost for each attempt,
-	// with what a pipe holds at most (drainMax) on top.
+	// logPendingMax is how much of one log may wait for the disk before its worker's pipe is read
+	// no further. That bounds the memory that a stalled disk costs for each attempt, plus what a
+	// pipe holds at most (drainMax).
 	logPendingMax = 256 << 10
-	// logBlock is what a log counts for at least: a file takes that much of a disk.
+	// logBlock is the least size for which a log counts: a file takes that much of a disk.
 	logBlock = 4 << 10
 )
 
-// LastWords is how much of a log's end is kept in memory, in bytes: what goes into the
-// failure of a worker that died.
+// LastWords is how much of a log's end is kept in memory, in bytes. It goes into the failure of a
+// worker that died.
 const LastWords = 2 << 10
 
-// Options say where logs lie and how much of them is kept.
+// Options say where logs are stored and how much of them is kept.
 type Options struct {
-	Folder  string        // of its own; made when missing
+	Folder  string        // used for logs alone; made when missing
 	Each    int64         // bytes of one log
 	Total   int64         // bytes of all logs
 	Count   int           // logs; 0: CountDefault
 	KeepFor time.Duration // after an attempt's end; 0: KeepForDefault
-	// OnUnkept is told of bytes that could not be written; nil: nobody is.
+	// OnUnkept is called with the number of bytes that could not be written; nil: nothing is
+	// called.
 	OnUnkept func(bytes int64)
 	Now      func() time.Time // nil: time.Now
 }
@@ -59,62 +61,62 @@ const (
 	KeepForDefault = 7 * 24 * time.Hour
 )
 
-// Logs keeps the attempts' logs, each within a bound and all within others. The
-// file of a log is made with its first byte. No lock here is held over the disk:
-// who writes a log or ends it waits for memory only. Safe for concurrent use.
+// Logs keeps the attempts' logs, each within its bound and all within common bounds. A log's file
+// is made with its first byte. No lock here is held during disk access: writing or ending a log
+// waits for memory only. Safe for concurrent use.
 type Logs struct {
 	o Options
 
 	mu      sync.Mutex
-	manager string          // whose attempts write logs now; "": the launcher has not joined
-	byID    map[uint64]*Log // those that have a file
-	ended   []*Log          // of these, those that may make room; oldest first
+	manager string          // the manager whose attempts write logs now; "": the launcher has not joined
+	byID    map[uint64]*Log // logs that have a file
+	ended   []*Log          // logs in byID that may be removed to make room; oldest first
 	held    int64           // bytes of all files; beyond the bound only while no log has ended
 }
 
-// Log is one log: its beginning, up to half the bound, and its end, in a
-// ring in the other half of the file. What lay between is dropped, and counted.
+// Log is one log: its beginning, up to half the bound, and its end, in a ring in the other half of
+// the file. The output between them is dropped, and counted.
 type Log struct {
 	logs    *Logs
 	attempt uint64
-	manager string    // whose attempt it is
+	manager string    // the manager of its attempt
 	shape   shape     // of the file
-	at      time.Time // of its end; zero before
+	at      time.Time // the time of its end; zero before
 
-	file *os.File // of the goroutine that writes; nil before the first byte
+	file *os.File // for the writing goroutine; nil before the first byte
 
 	mu      sync.Mutex
-	pending []byte // taken in, and not handed to the disk yet
+	pending []byte // accepted, and not handed to the disk yet
 	tail    lastBytes
-	taken   int64 // bytes that came, in all
-	settled int64 // of them: on disk, or given up
+	taken   int64 // bytes accepted in all
+	settled int64 // of taken: on disk, or given up
 	head    int64 // bytes of the beginning
 	ring    int64 // bytes written to the ring in all
-	claimed int64 // likewise, with what is being written
+	claimed int64 // as ring, including the write under way
 	unkept  int64 // bytes that could not be written (a full disk)
 	failed  error // why nothing more is written
-	writing bool  // a goroutine hands it to the disk
+	writing bool  // a goroutine is writing to the disk
 	done    bool
 	retired bool
 	changed chan struct{} // closed at the next write or end; nil when nobody waits
 }
 
-// shape is how a log's file is divided: behind its header a beginning, then a ring.
+// shape is the layout of a log's file: a header, the beginning, and the ring.
 type shape struct{ head, ring int64 }
 
 func shapeOf(each int64) shape { return shape{each / 2, each - each/2} }
 
-// Open returns the log of an attempt, made anew if there is none.
+// Open returns a new log for an attempt.
 func (l *Logs) Open(attempt uint64) *Log {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return &Log{logs: l, attempt: attempt, manager: l.manager, shape: shapeOf(l.o.Each), tail: lastBytes{max: LastWords}}
 }
 
-// Manager is the identity of the manager whose attempt it is.
+// Manager is the identity of the manager that numbered the attempt.
 func (a *Log) Manager() string { return a.manager }
 
-// path of a log's file.
+// path is the path of a log's file.
 func (l *Logs) path(attempt uint64) string {
 	return filepath.Join(l.o.Folder, "a"+strconv.FormatUint(attempt, 10)+".log")
 }
@@ -127,8 +129,8 @@ func (l *Logs) Find(attempt uint64) (*Log, bool) {
 	return a, ok && a.manager == l.manager
 }
 
-// Write adds to the log. It never fails and never waits for the disk: a log that
-// can't be written must not stop the attempt, and its launcher even less.
+// Write adds to the log. It never fails and never waits for the disk: an unwritable log must stop
+// neither the attempt nor the launcher.
 func (a *Log) Write(p []byte) (int, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -139,7 +141,7 @@ func (a *Log) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// toDisk has what is pending written. The caller holds mu.
+// toDisk has the pending output written. The caller holds mu.
 func (a *Log) toDisk() {
 	if !a.writing {
 		a.writing = true
@@ -147,7 +149,7 @@ func (a *Log) toDisk() {
 	}
 }
 
-// awaitRoom waits while too much waits for the disk.
+// awaitRoom waits while too many bytes wait for the disk.
 func (a *Log) awaitRoom() {
 	for {
 		a.mu.Lock()
@@ -161,7 +163,7 @@ func (a *Log) awaitRoom() {
 	}
 }
 
-// change returns what closes at the next change. The caller holds mu.
+// change returns a channel that closes at the next change. The caller holds mu.
 func (a *Log) change() <-chan struct{} {
 	if a.changed == nil {
 		a.changed = make(chan struct{})
@@ -176,7 +178,7 @@ func (a *Log) wake() {
 	}
 }
 
-// write hands to the disk what is pending, until there is nothing.
+// write hands pending output to the disk until there is none.
 func (a *Log) write() {
 	var used []byte
 	for {
@@ -206,7 +208,7 @@ func (a *Log) write() {
 	}
 }
 
-// store writes to the file. For the goroutine that writes.
+// store writes to the file. For the writing goroutine only.
 func (a *Log) store(p []byte) {
 	if a.file == nil && a.failed == nil {
 		a.create()
@@ -233,7 +235,7 @@ func (a *Log) store(p []byte) {
 	}
 }
 
-// wrote notes what was written, and returns by how much the file grew.
+// wrote notes a write's result, and returns by how much the file grew.
 func (a *Log) wrote(n int64, err error) (grew int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -262,8 +264,8 @@ func (a *Log) create() {
 	}
 }
 
-// enter lists a log that has a file now. An earlier one of the same number, which a manager that
-// lost the end of its event log gave anew, has none any more.
+// enter lists a log that has a file now. It replaces an earlier log of the same attempt number: a
+// manager that lost the end of its event log may give a number again, and the file is overwritten.
 func (l *Logs) enter(a *Log) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -276,8 +278,7 @@ func (l *Logs) enter(a *Log) {
 	l.byID[a.attempt] = a
 }
 
-// grew counts bytes and removes the oldest logs of ended attempts when there are
-// too many.
+// grew counts bytes, and removes the oldest logs of ended attempts when the bounds are exceeded.
 func (l *Logs) grew(bytes int64) {
 	l.mu.Lock()
 	l.held += bytes
@@ -285,8 +286,8 @@ func (l *Logs) grew(bytes int64) {
 	l.KeepBounds()
 }
 
-// KeepBounds removes the oldest logs of attempts that ended while there is more than is to be kept,
-// and those that are older. It waits for the disk.
+// KeepBounds removes the oldest logs of ended attempts while the bounds are exceeded, and all logs
+// older than KeepFor. It waits for the disk.
 func (l *Logs) KeepBounds() {
 	until := l.o.Now().Add(-l.o.KeepFor)
 	l.drop(func(oldest *Log) bool {
@@ -294,7 +295,7 @@ func (l *Logs) KeepBounds() {
 	})
 }
 
-// drop removes the oldest logs of attempts that ended while they are to go.
+// drop removes the oldest logs of ended attempts while tooMuch is true of the oldest.
 func (l *Logs) drop(tooMuch func(oldest *Log) bool) {
 	l.mu.Lock()
 	var old []*Log
@@ -306,14 +307,14 @@ func (l *Logs) drop(tooMuch func(oldest *Log) bool) {
 	}
 	l.mu.Unlock()
 	for _, a := range old {
-		_ = os.Remove(l.path(a.attempt)) // the next start finds what stays
+		_ = os.Remove(l.path(a.attempt)) // the next start finds a file that stays
 	}
 }
 
-// kept is what the log holds on disk. Its attempt has ended, so it stays.
+// kept is the size of the log on disk. Its attempt has ended, so the size no longer changes.
 func (a *Log) kept() int64 { return logBlock + a.head + min(a.ring, a.shape.ring) }
 
-// End says that the attempt is over. A reader may still come.
+// End notes that the attempt is over. Readers may still open the log.
 func (a *Log) End() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -327,13 +328,13 @@ func (a *Log) End() {
 	}
 }
 
-// retire makes an ended log one that may make room for newer ones.
+// retire lists an ended log among those that may be removed to make room.
 func (l *Logs) retire(a *Log, file *os.File) {
 	if file == nil {
-		return // it never got on disk
+		return // it has no file
 	}
 	if a.ring > 0 || a.unkept > 0 {
-		a.mark() // what else there is says the length of the file
+		a.mark() // the rest is known from the length of the file
 	}
 	file.Close()
 	l.mu.Lock()
@@ -345,14 +346,14 @@ func (l *Logs) retire(a *Log, file *os.File) {
 	l.KeepBounds() // a newer log may have grown before this one could go
 }
 
-// Last is the end of the log, at most LastWords bytes.
+// Last returns the end of the log, at most LastWords bytes.
 func (a *Log) Last() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return string(a.tail.buf)
 }
 
-// lastBytes keeps the end of what is written to it.
+// lastBytes keeps the last bytes written to it.
 type lastBytes struct {
 	max int
 	buf []byte

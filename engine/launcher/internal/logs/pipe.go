@@ -10,23 +10,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// drainMax bounds what is read of a worker's pipe when an attempt ends: what a
-// pipe holds at most.
+// drainMax bounds how much of a worker's pipe is read when an attempt ends: the most that a pipe
+// holds.
 const drainMax = 1 << 20
 
-// Pipe takes what a worker prints to the log of the attempt that it runs.
-// What a worker wrote before it reported an end belongs to that attempt.
+// Pipe copies a worker's output to the log of the attempt that the worker runs. Output written
+// before the worker reported an attempt's end belongs to that attempt.
 type Pipe struct {
 	file *os.File
 	raw  syscall.RawConn
 
-	mu  sync.Mutex // never held over anything that waits
-	log *Log       // nil between attempts: what comes is dropped
+	mu  sync.Mutex // never held during a wait
+	log *Log       // nil between attempts: output is dropped
 	buf []byte
 }
 
-// NewPipe returns the pipe and the end for the worker, which the caller closes
-// once it has started.
+// NewPipe returns the pipe and the worker's end, which the caller closes once the worker has
+// started.
 func NewPipe() (*Pipe, *os.File, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -41,8 +41,8 @@ func NewPipe() (*Pipe, *os.File, error) {
 	return &Pipe{file: r, raw: raw, buf: make([]byte, 16<<10)}, w, nil
 }
 
-// Run copies until all writers are gone or the pipe is closed. A log that waits for
-// its disk holds up its worker's output, and nothing else.
+// Run copies until all writers are gone or the pipe is closed. A log that waits for its disk holds
+// up its worker's output, and nothing else.
 func (p *Pipe) Run() {
 	for {
 		if log := p.to(); log != nil {
@@ -66,8 +66,8 @@ func (p *Pipe) to() *Log {
 	return p.log
 }
 
-// readOne reads once and writes to the log under the same lock, so that switch
-// knows that nothing is in between.
+// readOne reads once and writes to the log under the same lock, so that SwitchTo finds no output in
+// between.
 func (p *Pipe) readOne(fd int) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -82,8 +82,7 @@ func (p *Pipe) readLocked(fd int) (int, error) {
 	return n, err
 }
 
-// SwitchTo empties the pipe into the log so far and goes on with another, or with
-// none.
+// SwitchTo empties the pipe into the current log, and goes on with another log, or with none.
 func (p *Pipe) SwitchTo(log *Log) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -99,7 +98,7 @@ func (p *Pipe) SwitchTo(log *Log) {
 	p.log = log
 }
 
-// Say writes a line of the launcher's own into the log so far.
+// Say writes a line of the launcher's own into the current log.
 func (p *Pipe) Say(line string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -108,7 +107,7 @@ func (p *Pipe) Say(line string) {
 	}
 }
 
-// Last returns the end of the log so far, for error messages.
+// Last returns the end of the current log, for error messages.
 func (p *Pipe) Last() string {
 	if log := p.to(); log != nil {
 		return log.Last()
@@ -116,5 +115,5 @@ func (p *Pipe) Last() string {
 	return ""
 }
 
-// Close gives up the pipe: what is still in it is dropped.
+// Close closes the pipe: output still in it is dropped.
 func (p *Pipe) Close() { p.file.Close() }

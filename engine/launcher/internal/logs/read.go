@@ -13,7 +13,7 @@ import (
 // logPart is how much of a log is read at once.
 const logPart = 64 << 10
 
-// progress is what a reader has to know of a log.
+// progress is a log's state as a reader needs it.
 type progress struct {
 	taken, settled, written int64
 	over                    bool // the attempt has ended, and all it wrote is settled
@@ -31,10 +31,9 @@ func (a *Log) state() progress {
 	}
 }
 
-// CopyTo writes the log: beginning, a line about what was dropped, end. Without
-// follow that is what has come by now, with it all until the attempt ends. Reading
-// holds nothing of the log, so that a slow w costs nobody else anything; what is
-// overwritten while it is read is dropped, and counted as such.
+// CopyTo writes the log: beginning, a line about dropped output, end. Without follow it writes the
+// output so far; with follow it goes on until the attempt ends. Reading holds no lock of the log,
+// so a slow w delays nobody else. Output that is overwritten while it is read counts as dropped.
 func (r *Reader) CopyTo(ctx context.Context, w io.Writer, follow bool) error {
 	a := r.log
 	until := a.state().taken
@@ -58,19 +57,19 @@ func (r *Reader) CopyTo(ctx context.Context, w io.Writer, follow bool) error {
 	}
 }
 
-// ErrDropped: what is to be read is not kept any more.
+// ErrDropped: the requested part of the log is no longer kept.
 var ErrDropped = errors.New("this part of the log was dropped")
 
-// Extent is how much a log has, as positions in all that its attempt printed.
+// Extent is how much a log has, as positions in all output of its attempt.
 type Extent struct {
-	From   int64 // where who asked can read on
-	Until  int64 // where something was dropped behind that; Length: nothing was
-	Length int64 // of what was printed
+	From   int64 // where the caller can read on
+	Until  int64 // where output after From was dropped; Length: none was
+	Length int64 // of all output
 	Over   bool  // nothing more comes
 }
 
-// From has the reader go on at a position, or as many bytes before the end as a negative one says, or
-// behind what was dropped of that. It waits until what has come by now is on the disk.
+// From moves the reader to a position, or to -at bytes before the end if at is negative. It skips
+// output that was dropped there. It waits until the output so far is on disk.
 func (r *Reader) From(ctx context.Context, at int64) (Extent, error) {
 	a := r.log
 	for until := a.state().taken; ; {
@@ -97,8 +96,8 @@ func (r *Reader) From(ctx context.Context, at int64) (Extent, error) {
 	}
 }
 
-// CopyPart writes what was printed up to a position, or with follow until the attempt ends or that is
-// reached. ErrDropped says that it was overwritten before it could be read.
+// CopyPart writes the output up to a position; with follow it waits for that position or the
+// attempt's end. ErrDropped says that output was overwritten before it could be read.
 func (r *Reader) CopyPart(ctx context.Context, w io.Writer, to int64, follow bool) error {
 	for {
 		s := r.log.state()
@@ -122,8 +121,8 @@ func (r *Reader) CopyPart(ctx context.Context, w io.Writer, to int64, follow boo
 	}
 }
 
-// Tail is the end of what an attempt printed, that many bytes at most, and of how many it is. It waits
-// for what has come by now. What it lacks is said in words.
+// Tail returns the end of an attempt's output, at most that many bytes, and the output's length. It
+// waits for the output so far. lacks describes what is missing.
 func (a *Log) Tail(ctx context.Context, most int64) (text []byte, of int64, lacks string, err error) {
 	r, err := a.Reader()
 	if err != nil {
@@ -144,7 +143,7 @@ func (a *Log) Tail(ctx context.Context, most int64) (text []byte, of int64, lack
 	return part.Bytes(), x.Length, lacks, nil
 }
 
-// Short is all that a short log has, as long as that is in memory; else it is false.
+// Short returns a short log's whole output while it is in memory; else short is false.
 func (a *Log) Short() (text []byte, short bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -156,7 +155,7 @@ type Reader struct {
 	log  *Log
 	file *os.File // nil before the first byte
 	buf  []byte
-	at   int64 // of all that was ever written
+	at   int64 // position in all output
 }
 
 // copy goes on to a position that has been written.
@@ -172,7 +171,8 @@ func (r *Reader) copy(w io.Writer, to int64) error {
 	})
 }
 
-// each goes on to a position that has been written, part by part, each with how much before it is not there.
+// each goes on to a written position, part by part, each with the number of bytes dropped before
+// it.
 func (r *Reader) each(to int64, take func(part []byte, dropped int64) error) error {
 	for r.at < to {
 		if err := r.open(); err != nil {
@@ -189,7 +189,7 @@ func (r *Reader) each(to int64, take func(part []byte, dropped int64) error) err
 	return nil
 }
 
-// Reader begins to read; it fails when the log has just made room for newer ones.
+// Reader begins to read; it fails if the log was just removed to make room.
 func (a *Log) Reader() (*Reader, error) {
 	r := &Reader{log: a, buf: make([]byte, logPart)}
 	if a.state().written == 0 {
@@ -214,8 +214,8 @@ func (r *Reader) Close() {
 	}
 }
 
-// next reads up to a buffer's length, and tells how much before that is no longer
-// there. What the writer may have overwritten meanwhile does not count as read.
+// next reads up to a buffer's length, and returns how many bytes before that were dropped. Bytes
+// that the writer may have overwritten meanwhile do not count as read.
 func (r *Reader) next(to int64) (part []byte, dropped int64, err error) {
 	headMax, ringMax := r.log.shape.head, r.log.shape.ring
 	for r.at < to {
@@ -252,7 +252,7 @@ func (a *Log) first(at int64) int64 {
 	return max(at, headMax+a.claimed-ringMax)
 }
 
-// Most is how many bytes an end of the log has, of that many at most.
+// Most is the length of a log's end of at most that many bytes.
 func (a *Log) Most(most int64) int64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()

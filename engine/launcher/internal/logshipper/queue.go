@@ -8,10 +8,9 @@
 //
 // # Invariants
 //
-// An attempt that printed nothing costs nothing. Logs of failed attempts are sent first. The number
-// of waiting logs is bounded; their texts are on disk, except for short ones, which are in memory
-// for a moment. Bytes and attempts sent in a second are bounded, and the manager may ask for a
-// pause.
+// An attempt without output costs nothing. Logs of failed attempts are sent first. The number of
+// waiting logs is bounded; their texts are on disk, except for short ones, which are in memory for
+// a moment. Bytes and attempts sent per second are bounded, and the manager may ask for a pause.
 package logshipper
 
 import (
@@ -29,25 +28,26 @@ import (
 )
 
 const (
-	// waitingMax is how many attempts' tails wait to be sent. Of more the oldest goes that did not fail.
+	// waitingMax is how many attempts' tails wait to be sent. Beyond it the oldest of an attempt
+	// that did not fail is dropped.
 	waitingMax = 10_000
-	// heldBytesMax bounds the texts of short logs that are in memory.
+	// heldBytesMax bounds the texts of short logs in memory.
 	heldBytesMax = 4 << 20
-	// gather is how long a tail waits for others to share its message, and togetherMax how many do.
+	// gather is how long a tail waits for others to share its message. togetherMax is how many do.
 	gather      = 200 * time.Millisecond
 	togetherMax = 1000
-	// bytesMax bounds the texts of one message, one of which may be larger.
+	// bytesMax bounds the texts of one message; a single text may be larger.
 	bytesMax = 512 << 10
-	// bytesASecond and attemptsASecond bound what is sent.
+	// bytesASecond and attemptsASecond bound the rate of sending.
 	bytesASecond    = 4 << 20
 	attemptsASecond = 5000
-	// again is the time to the next try when the manager takes nothing.
+	// again is the time to the next try when the manager refuses for now.
 	again = 2 * time.Second
-	// readMax is how long a log may take to be read.
+	// readMax is how long the reading of a log may take.
 	readMax = 10 * time.Second
 )
 
-// Queue is what waits to be sent. Safe for concurrent use.
+// Queue holds the logs that wait to be sent. Safe for concurrent use.
 type Queue struct {
 	send func(context.Context, *wire.LogTails) error
 	log  *slog.Logger
@@ -55,27 +55,28 @@ type Queue struct {
 
 	mu           sync.Mutex
 	manager      string // identity
-	tail, failed int64  // bytes, of one each; 0: nothing is sent
-	first, then  []over // of attempts that failed, and of others
-	held         int    // bytes of short ones
+	tail, failed int64  // bytes of one log of each kind; 0: none is sent
+	first, then  []over // failed attempts, and others
+	held         int    // bytes of short logs
 	lost         uint64
 }
 
-// over is an attempt that is over.
+// over is an ended attempt.
 type over struct {
 	job, attempt uint64
 	log          *logs.Log
-	short        []byte // all of it; nil: it is to be read
+	short        []byte // the whole log; nil: it has to be read
 	failed       bool
 }
 
-// New returns a queue. The function sends; its error is a status of gRPC.
+// New returns a queue. send delivers a message; its error is a gRPC status.
 func New(send func(context.Context, *wire.LogTails) error, log *slog.Logger) *Queue {
 	return &Queue{send: send, log: log, wake: make(chan struct{}, 1)}
 }
 
-// JoinManager says to which manager the launcher belongs, and how many bytes of a log it wants, and of one
-// whose attempt failed; 0: none. Attempts of another manager are not sent any more.
+// JoinManager sets the manager to which the launcher belongs, and how many bytes the manager wants
+// of a log, and of a failed attempt's log; 0: none. Attempts of another manager are not sent any
+// more.
 func (q *Queue) JoinManager(manager string, tail, failed int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -83,14 +84,14 @@ func (q *Queue) JoinManager(manager string, tail, failed int64) {
 	q.tail, q.failed = min(tail, wire.TailBytesMax), min(failed, wire.TailBytesMax)
 }
 
-// Lost is how many tails were given up, for want of room in the queue.
+// Lost is how many tails were dropped because the queue was full.
 func (q *Queue) Lost() uint64 {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.lost
 }
 
-// Add takes the log of an attempt that is over.
+// Add queues the log of an ended attempt.
 func (q *Queue) Add(job, attempt uint64, log *logs.Log, failed bool) {
 	text, short := log.Short()
 	if short && len(text) == 0 {
@@ -120,7 +121,8 @@ func (q *Queue) Add(job, attempt uint64, log *logs.Log, failed bool) {
 	}
 }
 
-// giveUp drops the oldest that did not fail, or the oldest. The caller holds mu.
+// giveUp drops the oldest log of an attempt that did not fail, or else the oldest. The caller holds
+// mu.
 func (q *Queue) giveUp() {
 	from := &q.then
 	if len(q.then) == 0 {
@@ -131,7 +133,8 @@ func (q *Queue) giveUp() {
 	q.lost++
 }
 
-// takeBatch takes what goes into one message, without what is to be read, and for whom it is.
+// takeBatch takes the logs for one message, whose long texts are not read yet, and returns their
+// manager.
 func (q *Queue) takeBatch() (list []over, manager string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -156,7 +159,7 @@ func (q *Queue) takeBatch() (list []over, manager string) {
 	return list, q.manager
 }
 
-// most is how much of a log is sent. The caller holds mu.
+// most is how many bytes of a log are sent. The caller holds mu.
 func (q *Queue) most(failed bool) int64 {
 	if failed {
 		return q.failed
@@ -164,7 +167,7 @@ func (q *Queue) most(failed bool) int64 {
 	return q.tail
 }
 
-// Run sends what there is until ctx ends.
+// Run sends queued logs until ctx ends.
 func (q *Queue) Run(ctx context.Context) {
 	for {
 		select {
@@ -186,7 +189,7 @@ func (q *Queue) Run(ctx context.Context) {
 	}
 }
 
-// message reads what is to be sent.
+// message reads the logs' texts and makes the message.
 func (q *Queue) message(ctx context.Context, list []over) (m *wire.LogTails, bytes int) {
 	m = &wire.LogTails{}
 	for _, o := range list {
@@ -209,7 +212,7 @@ func (q *Queue) message(ctx context.Context, list []over) (m *wire.LogTails, byt
 	return m, bytes
 }
 
-// deliver sends until the manager has it. One that refuses it for good is not asked again.
+// deliver sends until the manager has the message. A permanent refusal is not retried.
 func (q *Queue) deliver(ctx context.Context, m *wire.LogTails) {
 	for ctx.Err() == nil {
 		err := q.send(ctx, m)

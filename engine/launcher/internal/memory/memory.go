@@ -7,11 +7,11 @@
 //
 // # Bounds
 //
-// An attempt may hold its task's memory and a quarter of it, at least 64 MiB, for its overhead. One
-// that holds more is ended, once, and has failed. The launcher measures five times a second. It
-// counts anonymous and shared memory, and not pages of files, which the system reclaims. Where the
-// machine itself runs out and the system kills a worker, the attempt is lost, unless it held too
-// much; the message says so.
+// An attempt may hold its task's memory plus an overhead of a quarter of it, at least 64 MiB. An
+// attempt that holds more is ended, once, and has failed. The launcher measures five times a
+// second. It counts anonymous and shared memory, but not pages of files, which the system reclaims.
+// When the machine itself runs out and the system kills a worker, the attempt is lost, unless it
+// held too much; the message says so.
 package memory
 
 import (
@@ -30,53 +30,52 @@ import (
 )
 
 const (
-	// Every is how often the memory of workers is looked at.
+	// Every is the period of measuring the workers' memory.
 	Every = 200 * time.Millisecond
-	// treesEvery is how often that of what they started is looked at too, which costs a
-	// look at all processes of the machine; treesShare is the part of the time, one in
-	// so many, that this may take.
+	// treesEvery is the period of measuring child processes too, which takes a scan of all
+	// processes of the machine. The scan may take one part in treesShare of the time.
 	treesEvery = time.Second
 	treesShare = 100
-	// killsIdle is how many looks make one at the system's counter of kills
-	// while there is no worker: to read it costs more than all else.
+	// killsIdle is how many rounds make one reading of the system's counter of kills while there is
+	// no worker: that reading costs more than the rest.
 	killsIdle = 5
-	// again is after how long what is too much is measured again: a process
-	// between fork and exec is there twice.
+	// again is the time until an excess is measured again: a process between fork and exec counts
+	// twice.
 	again = 20 * time.Millisecond
-	// slackShare and slackMin are what an attempt may hold beyond its
-	// memory: one part in so many, and at least so much. Task memory is what programs
-	// plan with; the runtime, stacks and what the collector has not returned come on top.
+	// slackShare and slackMin are what an attempt may hold beyond its memory: one part in
+	// slackShare, at least slackMin. Programs plan with the task's memory; the runtime, stacks, and
+	// memory that the garbage collector has not returned come on top.
 	slackShare = 4
 	slackMin   = 64 << 20
 )
 
-// Most is what the processes of an attempt may hold, of which its program is told that it may
-// use so many bytes.
+// Most is how many bytes the processes of an attempt may hold that was promised so many bytes of
+// memory.
 func Most(memory int64) int64 { return memory + max(memory/slackShare, slackMin) }
 
-// Account is what one attempt held. Its owner guards it by a lock.
+// Account records what one attempt held. Its owner guards it by a lock.
 type Account struct {
-	memory int64         // what it may use; 0: it is not limited
-	peak   int64         // the most that it was seen to hold, in bytes
-	excess *wire.Failure // why it is ended; nil while it held no more than it may
+	memory int64         // what the attempt may use; 0: it is not limited
+	peak   int64         // the most that was measured, in bytes
+	excess *wire.Failure // why the attempt is ended; nil while it held no more than it may
 }
 
-// NewAccount is that of an attempt that may use so many bytes, or any number with 0.
+// NewAccount returns the account of an attempt that may use so many bytes; 0: any number.
 func NewAccount(memory int64) Account { return Account{memory: memory} }
 
 // Memory is what the attempt may use.
 func (a *Account) Memory() int64 { return a.memory }
 
-// Peak is the most that it was seen to hold.
+// Peak is the most that was measured.
 func (a *Account) Peak() int64 { return a.peak }
 
-// Excess is why it is ended, nil if it held no more than it may.
+// Excess is why the attempt is ended, or nil if it held no more than it may.
 func (a *Account) Excess() *wire.Failure { return a.excess }
 
-// Saw takes in what it holds now.
+// Saw records what the attempt holds now.
 func (a *Account) Saw(held int64) { a.peak = max(a.peak, held) }
 
-// Note takes in what it holds now. It is true once: when that is too much.
+// Note records what the attempt holds now. It is true once: when that is too much.
 func (a *Account) Note(held int64) bool {
 	a.Saw(held)
 	if a.memory <= 0 || held <= Most(a.memory) || a.excess != nil {
@@ -86,8 +85,8 @@ func (a *Account) Note(held int64) bool {
 	return true
 }
 
-// RanOut is the failure of an attempt that the kernel ended because its processes needed more
-// than the limit of so many bytes that they had together.
+// RanOut is the failure of an attempt that the kernel ended because its processes together needed
+// more than their limit.
 func (a *Account) RanOut(limit int64) *wire.Failure {
 	a.peak = max(a.peak, limit)
 	return &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_PROGRAM, Message: fmt.Sprintf(
@@ -102,19 +101,19 @@ func (a *Account) tooMuch() *wire.Failure {
 		humanize.IBytes(uint64(a.peak)), humanize.IBytes(uint64(a.memory)), humanize.IBytes(uint64(Most(a.memory))), Every, a.remedy())}
 }
 
-// remedy is what to do about an attempt that needs more than it may have.
+// remedy is the advice for an attempt that needs more than it may have.
 func (a *Account) remedy() string {
 	return fmt.Sprintf("give it more, with --memory %s or more, mapreduce.map.memory.mb or mapreduce.reduce.memory.mb, or Memory in the program; or have it hold less at a time", enough(a.peak))
 }
 
-// enough is a round size of at least so many bytes.
+// enough rounds up to a multiple of 64 MiB.
 func enough(bytes int64) string {
 	const step = 64 << 20
 	return strconv.FormatInt((bytes+step-1)/step*step>>20, 10) + "MiB"
 }
 
-// Starved tells of a worker that the system killed because memory ran out. It is
-// lost, and tried again where there is more, unless it held more than it may.
+// Starved is the failure of a worker that the system killed because memory ran out. The attempt is
+// lost, and tried again elsewhere, unless it held more than it may.
 func (a *Account) Starved(state *os.ProcessState) *wire.Failure {
 	if usage, ok := state.SysUsage().(*syscall.Rusage); ok {
 		a.peak = max(a.peak, usage.Maxrss<<10)
@@ -129,21 +128,21 @@ func (a *Account) Starved(state *os.ProcessState) *wire.Failure {
 		"%s, which held %s and may use %s: give out less memory on that machine (launcher.memory), or fewer slots", machine, humanize.IBytes(uint64(a.peak)), humanize.IBytes(uint64(a.memory)))}
 }
 
-// Watch looks at processes, and whether the system kills some because memory runs out
-// on the machine. One goroutine looks.
+// Watch measures processes, and notices when the system kills some because the machine's memory
+// runs out. One goroutine calls Measure.
 type Watch struct {
-	told  bool      // the system says of each worker why it was killed, and need not be asked in general
+	told  bool      // the system reports for each worker why it was killed, so the counter is not needed
 	looks int       // so far
-	due   time.Time // the next look at whole trees
+	due   time.Time // the next measurement of whole trees
 
-	// A death is compared with what was seen a look ago: the kill may come before a look,
-	// and its notice after. So before never is larger than now.
+	// A death is compared with the count one look earlier: the kill may come before a look, and the
+	// notice of the death after it. So before never is larger than now.
 	now    int64        // the system's count at the last look
 	before atomic.Int64 // at the look before that
 }
 
-// NewWatch begins to watch. Where the system tells of each worker whether it was killed for want of
-// memory, KilledLately says nothing.
+// NewWatch begins to watch. With told, the system reports for each worker whether it was killed for
+// want of memory, and KilledLately is always false.
 func NewWatch(told bool) *Watch {
 	w := &Watch{told: told, now: systemKills(), due: time.Now().Add(treesEvery)}
 	w.before.Store(w.now)
@@ -156,8 +155,8 @@ type Root struct {
 	Memory int64
 }
 
-// Measure measures what each root holds, with what it started when that is due. Idle says
-// that there is no worker at all.
+// Measure returns what each root holds, including its descendants when that is due. idle is true
+// when there is no worker at all.
 func (w *Watch) Measure(roots []Root, idle bool) []int64 {
 	if w.looks++; !w.told && (!idle || w.looks%killsIdle == 0) {
 		w.before.Store(w.now)
@@ -175,7 +174,7 @@ func (w *Watch) Measure(roots []Root, idle bool) []int64 {
 	return held
 }
 
-// trees finds what the roots started, when that is due.
+// trees finds the roots' descendants, when that is due.
 func (w *Watch) trees(roots []Root) map[int][]int {
 	began := time.Now()
 	if len(roots) == 0 || !began.After(w.due) {
@@ -190,7 +189,7 @@ func (w *Watch) trees(roots []Root) map[int][]int {
 	return trees
 }
 
-// measure is what processes hold. What is too much is measured more closely.
+// measure returns what processes hold. An excess is measured again, more exactly.
 func measure(pids []int, most int64) int64 {
 	held := proctree.Memory(pids...)
 	if held <= most {
@@ -206,8 +205,8 @@ func measure(pids []int, most int64) int64 {
 	return held
 }
 
-// KilledLately reports whether the system killed something in the last moments. Any
-// goroutine may ask.
+// KilledLately reports whether the system killed something in the last moments. Safe for concurrent
+// use.
 func (w *Watch) KilledLately() bool { return !w.told && systemKills() > w.before.Load() }
 
 // systemKills reads the system's counter, 0 where there is none.

@@ -16,25 +16,25 @@ import (
 const (
 	// neighboursAge is how old the list of neighbours may be.
 	neighboursAge = time.Second
-	// neighboursWait is how long the disk may take to tell it: who asks holds the
-	// agent, and the network remains.
+	// neighboursWait is how long the disk may take to return the list. The caller holds the agent's
+	// lock, and readers can still use the network.
 	neighboursWait = 50 * time.Millisecond
 )
 
-// Neighbours are the launchers of this machine that share its cache folder. Their
-// stores are read directly: no bytes go through a socket. Each notes its store's
-// folder under its data address.
+// Neighbours are the launchers of this machine that share its cache folder. Their stores are read
+// directly: no bytes go through a socket. Each launcher notes its store's folder under its data
+// address.
 type Neighbours struct {
 	folder string
 	own    *wire.LocalStore
 
 	mu      sync.Mutex
 	read    time.Time
-	all     []*wire.LocalStore // ascending by address; the own one is always there
-	reading bool               // one goroutine at most reads
+	all     []*wire.LocalStore // ascending by address; always includes own
+	reading bool               // at most one goroutine reads
 }
 
-// NewNeighbours notes the own store for the others that share the cache folder.
+// NewNeighbours notes this launcher's store for the others that share the cache folder.
 func NewNeighbours(cache, address, store string) (*Neighbours, error) {
 	n := &Neighbours{folder: filepath.Join(cache, "stores"), own: &wire.LocalStore{Address: address, Folder: store}}
 	n.all = []*wire.LocalStore{n.own}
@@ -53,8 +53,8 @@ func NewNeighbours(cache, address, store string) (*Neighbours, error) {
 
 func (n *Neighbours) path() string { return filepath.Join(n.folder, url.PathEscape(n.own.Address)) }
 
-// List returns the stores of this machine. A note that a dead launcher left names
-// a folder without the wanted file, and the reader then asks over the network.
+// List returns the stores of this machine. A note of a dead launcher names a folder without the
+// wanted file; the reader then uses the network.
 func (n *Neighbours) List() []*wire.LocalStore {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -84,7 +84,7 @@ func (n *Neighbours) List() []*wire.LocalStore {
 	return n.all
 }
 
-// notes reads what all of this machine noted.
+// notes reads the notes of all launchers of this machine.
 func (n *Neighbours) notes() ([]*wire.LocalStore, error) {
 	entries, err := os.ReadDir(n.folder)
 	if err != nil {
@@ -104,5 +104,5 @@ func (n *Neighbours) notes() ([]*wire.LocalStore, error) {
 	return all, nil
 }
 
-// Leave removes the note.
+// Leave removes this launcher's note.
 func (n *Neighbours) Leave() { _ = os.Remove(n.path()) }

@@ -28,8 +28,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/worker"
 )
 
-// droppedMax bounds how many jobs are remembered as dropped. The manager starts
-// nothing of a dropped job unless its event log lost the job's end.
+// droppedMax bounds how many dropped jobs are remembered. The manager starts nothing of a dropped
+// job, unless its event log lost the job's end.
 const droppedMax = 10_000
 
 // Store is safe for concurrent use. Only functions that say so wait for the disk.
@@ -37,40 +37,40 @@ type Store struct {
 	folder string // of the store
 	log    *slog.Logger
 
-	folders sync.Mutex     // held over the disk, by those who wait for it anyway
-	kept    map[uint64]int // by job: workers that can't make its folder themselves. Guarded by folders
+	folders sync.Mutex     // held during disk access, by callers that wait for the disk anyway
+	kept    map[uint64]int // by job: workers that can't make the job's folder themselves. Guarded by folders
 
 	mu      sync.Mutex
-	stored  map[uint64]outputs // by attempt; none of a job that was dropped
-	dropped map[uint64]bool    // jobs that are over; true: nothing is left of them. At most droppedMax
+	stored  map[uint64]outputs // by attempt; none of a dropped job
+	dropped map[uint64]bool    // jobs that are over; true: all their files are gone. At most droppedMax
 }
 
 // outputs are the stored channel files of a finished attempt.
 type outputs struct {
 	job   uint64
-	token string // whoever reads them has to know it
-	owner int    // id of the user whose files they are
+	token string // a reader has to know it
+	owner int    // id of the user who owns the files
 }
 
-// New is a store that has nothing.
+// New returns an empty store.
 func New(folder string, log *slog.Logger) *Store {
 	return &Store{folder: folder, log: log, kept: map[uint64]int{}, stored: map[uint64]outputs{}, dropped: map[uint64]bool{}}
 }
 
-// Folder is where an attempt's files lie.
+// Folder is the folder of an attempt's files.
 func (s *Store) Folder(job, attempt uint64) string {
 	return worker.AttemptFolder(s.folder, job, attempt)
 }
 
-// jobName names the folder of all that a job's attempts stored, below the store's.
+// jobName is the name of a job's folder below the store's.
 func jobName(job uint64) string { return "job-" + strconv.FormatUint(job, 10) }
 
-// jobFolder is that folder.
+// jobFolder is the path of a job's folder.
 func (s *Store) jobFolder(job uint64) string { return filepath.Join(s.folder, jobName(job)) }
 
-// Prepare makes the folder of a job's files, for a worker of a user who can't make it
-// himself, and keeps it until Release. It returns the folder; "" for a job that was
-// dropped, which stores nothing any more, and needs no Release. It waits for the disk.
+// Prepare makes the folder of a job's files for a worker whose user can't make it, and keeps it
+// until Release. It returns the folder; "" for a dropped job, which stores nothing any more, and
+// needs no Release. It waits for the disk.
 func (s *Store) Prepare(job uint64, uid, gid int) (string, error) {
 	s.folders.Lock()
 	defer s.folders.Unlock()
@@ -89,8 +89,8 @@ func (s *Store) Prepare(job uint64, uid, gid int) (string, error) {
 	return path, nil
 }
 
-// Release undoes one Prepare. With the last one the folder goes, unless there is something
-// in it. It waits for the disk.
+// Release undoes one Prepare. The last one removes the folder if it is empty. It waits for the
+// disk.
 func (s *Store) Release(job uint64) {
 	s.folders.Lock()
 	defer s.folders.Unlock()
@@ -100,16 +100,16 @@ func (s *Store) Release(job uint64) {
 	}
 }
 
-// AddOutputs says that an attempt's files are complete, and who owns them. From now on they are
-// served to those that know the token.
+// AddOutputs notes that an attempt's files are complete, and who owns them. From now on they are
+// served to readers that know the token.
 func (s *Store) AddOutputs(job, attempt uint64, token string, owner int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stored[attempt] = outputs{job, token, owner}
 }
 
-// Check reports a file of an attempt that would not be served, because it is something
-// else than a plain file of its owner. It waits for the disk.
+// Check returns an error for a file of an attempt that would not be served because it is not a
+// plain file of its owner. It waits for the disk.
 func (s *Store) Check(job, attempt uint64, channel string, owner int) error {
 	f, err := s.open(job, attempt, channel, owner)
 	if err != nil {
@@ -121,7 +121,7 @@ func (s *Store) Check(job, attempt uint64, channel string, owner int) error {
 	return f.Close()
 }
 
-// open opens a stored file, whatever its owner has made of the names on the way.
+// open opens a stored file safely, even if its owner replaced a folder on the path.
 func (s *Store) open(job, attempt uint64, channel string, owner int) (*os.File, error) {
 	return safepath.Open(s.folder, filepath.Join(worker.AttemptFolder("", job, attempt), channel), owner)
 }
@@ -140,7 +140,7 @@ func (s *Store) Lookup(k store.Key) (store.Stored, bool) {
 	}, true
 }
 
-// Stored lists what is there, in order of attempt.
+// Stored lists all stored outputs, in order of attempt.
 func (s *Store) Stored() []*wire.Stored {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -157,8 +157,8 @@ func (s *Store) Stored() []*wire.Stored {
 	return all
 }
 
-// Jobs lists the jobs of which there are files, also those that are being removed, in no
-// order; some more than once.
+// Jobs lists the jobs that have files, including files that are being removed, in no order; a job
+// may occur more than once.
 func (s *Store) Jobs() (all []uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -173,7 +173,7 @@ func (s *Store) Jobs() (all []uint64) {
 	return all
 }
 
-// Drop serves what one attempt stored no longer, and has it deleted.
+// Drop stops serving an attempt's files, and has them deleted.
 func (s *Store) Drop(attempt uint64) {
 	s.mu.Lock()
 	o, ok := s.stored[attempt]
@@ -184,8 +184,8 @@ func (s *Store) Drop(attempt uint64) {
 	}
 }
 
-// Remove deletes what an attempt stored, and its job's folder with the last of that. It
-// waits for the disk. Most attempts stored nothing.
+// Remove deletes an attempt's files, and its job's folder if that is empty then. It waits for the
+// disk. Most attempts stored nothing.
 func (s *Store) Remove(job, attempt uint64) {
 	if _, err := os.Lstat(s.Folder(job, attempt)); errors.Is(err, fs.ErrNotExist) {
 		return
@@ -200,9 +200,8 @@ func (s *Store) Remove(job, attempt uint64) {
 	}
 }
 
-// DropJob serves nothing of a job any longer, and remembers that. Asked says that it was
-// dropped before, and gone that nothing is left of it. Unless it was asked before,
-// RemoveJob is to follow.
+// DropJob stops serving a job's files, and remembers that. asked is true if the job was dropped
+// before, gone if all its files are deleted. Unless asked is true, the caller must call RemoveJob.
 func (s *Store) DropJob(job uint64) (asked, gone bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -229,9 +228,9 @@ func (s *Store) Dropped(job uint64) bool {
 	return dropped
 }
 
-// RemoveJob deletes the files of a job that was dropped, once nobody writes any more. It
-// is true when that is to be told. Where the disk does not let it, the next DropJob
-// begins again. It waits for the disk.
+// RemoveJob deletes a dropped job's files, once nobody writes any more. It is true when the caller
+// has to report the deletion. If the deletion fails, the next DropJob begins again. It waits for
+// the disk.
 func (s *Store) RemoveJob(job uint64) bool {
 	err := safepath.RemoveAll(s.folder, jobName(job))
 	if err != nil {
@@ -250,7 +249,7 @@ func (s *Store) RemoveJob(job uint64) bool {
 	return true
 }
 
-// Clear serves nothing any longer and forgets all jobs. Empty is to follow.
+// Clear stops serving all files and forgets all jobs. The caller must call Empty afterwards.
 func (s *Store) Clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
