@@ -9,7 +9,6 @@
 // Output waits in memory for the disk, and only the pipe through which it came is held back (Pipe).
 // A Reader locks nothing of a log. When the disk is full the attempt goes on, and lost output is
 // counted.
-// output is counted.
 //
 // Logs outlive a launcher, and a new one finds them (New). The manager numbers attempts, so logs of
 // another manager are removed when the launcher joins (Joined).

@@ -114,7 +114,7 @@ func (s *Store) Check(job, attempt uint64, channel string, owner int) error {
 	f, err := s.open(job, attempt, channel, owner)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // it lies in the job's storage, or is lost: its readers say so
+			return nil // it is in the job's storage, or is lost: its readers report that
 		}
 		return err
 	}

@@ -6,8 +6,7 @@
 //	for m, err := p.Receive(); err == nil; m, err = p.Receive() { ... }
 //	p.Await()
 //
-// A process ends with the launcher, and with the launcher's lease. What it started ends
-// with it.
+// A process ends with the launcher, and with the launcher's lease. Its child processes end with it.
 package process
 
 import (
@@ -33,57 +32,58 @@ import (
 )
 
 const (
-	// queueMax is how many messages may wait for a worker that does not read; one
-	// that lets more gather hangs, and is killed.
+	// queueMax is how many messages may wait for a worker that does not read. A worker that exceeds
+	// it hangs, and is killed.
 	queueMax = 4096
 	// goneWait is how long the socket of a dead worker may stay open.
 	goneWait = 500 * time.Millisecond
-	// farewellWait is how long an idle worker may take to end itself.
+	// farewellWait is how long an idle worker may take to exit.
 	farewellWait = 2 * time.Second
 )
 
-// Command says what to start.
+// Command describes a process to start.
 type Command struct {
 	Program string
-	Env     []string // all of it, but the mark
+	Env     []string // the whole environment, except for the mark
 	Dir     string
-	Mark    proctree.Mark // in the environment of all that it starts; no other process has it
-	Way     suspend.Way   // how it is stopped and continued, and kept within limits
-	Limits  cgroup.Limits // of it and of all that it starts, where the Way has groups with limits
-	// Processors is the list of those that it is kept to from its start, of the Way's; "": of all.
+	Mark    proctree.Mark // in the environment of all its child processes; no other process has it
+	Way     suspend.Way   // how it is stopped, continued, and kept within limits
+	Limits  cgroup.Limits // for it and its child processes together, where the Way has groups with limits
+	// Processors is the list of the Way's processors to which it is pinned from its start; "": all.
 	Processors string
-	// Step, with its first arguments, is what becomes the worker by carrying out Order,
-	// which then has program and folder. None: the process is the launcher's user's.
+	// Step is a program with its first arguments that carries out Order and then becomes the
+	// worker; Order holds program and folder then. Empty: the process runs as the launcher's user.
 	Step  []string
 	Order *sandboxinit.Order
 }
 
-// Process is one worker's process. Its methods are safe for concurrent use, but Receive
-// and Await, which one goroutine calls.
+// Process is one worker's process. Its methods are safe for concurrent use, except for Receive and
+// Await, which one goroutine calls.
 type Process struct {
 	cmd   *exec.Cmd
 	conn  *ipc.Conn
 	pipe  *logs.Pipe
 	lease *lease.Lease
 	log   *slog.Logger
-	// blocked are the system calls that the kernel refuses it; nil where it does not tell.
+	// blocked are the system calls that the kernel refuses it; nil where the kernel does not report
+	// them.
 	blocked     *seccomp.Blocked
 	toldBlocked sync.Once
-	refused     refusals // those of the attempt that it runs
+	refused     refusals // of the attempt that it runs
 
-	queue   chan *wire.ToWorker // what it has not read yet, at most queueMax
+	queue   chan *wire.ToWorker // messages not read yet, at most queueMax
 	gone    chan struct{}       // closed when the process has ended
-	ended   chan struct{}       // closed when what it started has, too
-	killing sync.Once           // its number may be another's once it is gone
+	ended   chan struct{}       // closed when its child processes have ended, too
+	killing sync.Once           // its process id may be reused once it is gone
 
-	starved cgroup.Starvation // why the kernel ended it, for want of memory; known once it is gone
-	most    int64             // what it might hold then
+	starved cgroup.Starvation // why the kernel killed it for want of memory; known once it is gone
+	most    int64             // its own limit then
 
-	// Tree is what is stopped and continued when its attempt is suspended.
+	// Tree is stopped and continued when the attempt is suspended.
 	Tree *suspend.Tree
 }
 
-// Start starts a process and takes in what it prints. The caller goes on with Receive.
+// Start starts a process and reads its output. The caller then calls Receive.
 func Start(ctx context.Context, c Command, l *lease.Lease, log *slog.Logger) (*Process, error) {
 	conn, theirs, err := ipc.Pair()
 	if err != nil {
@@ -97,7 +97,7 @@ func Start(ctx context.Context, c Command, l *lease.Lease, log *slog.Logger) (*P
 	}
 	mark := c.Mark
 	if c.Order != nil {
-		mark = "" // the first of a namespace is above all in it, and they end with it: nobody is to be looked for
+		mark = "" // the first process of a namespace takes all others with it when it ends: no stray can be left
 	}
 	tree, err := c.Way.Tree(mark, c.Limits)
 	if err != nil {
@@ -132,41 +132,41 @@ func Start(ctx context.Context, c Command, l *lease.Lease, log *slog.Logger) (*P
 	return p, nil
 }
 
-// PID is its process id, which may be another's once the process is gone.
+// PID is its process id, which may be reused once the process is gone.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
 // Gone closes when the process has ended.
 func (p *Process) Gone() <-chan struct{} { return p.gone }
 
-// Ended closes when what the process started has ended, too, as far as it can be killed.
+// Ended closes when the process's children have ended, too, as far as they can be killed.
 func (p *Process) Ended() <-chan struct{} { return p.ended }
 
-// State says how the process ended, once it is gone.
+// State is how the process ended, once it is gone.
 func (p *Process) State() *os.ProcessState { return p.cmd.ProcessState }
 
-// Starved says whether the kernel ended it, or what it started, for want of memory, at whose
-// limit, and what its own was, once it is gone. Without limits the kernel does not say.
+// Starved returns, once the process is gone, whether the kernel killed it or a child for want of
+// memory, at whose limit, and the process's own limit. Without limits the kernel does not report
+// that.
 func (p *Process) Starved() (s cgroup.Starvation, most int64) { return p.starved, p.most }
 
-// LogTo has what it prints from now on go to another log, or with nil to none. What it
-// printed before goes where it belongs.
+// LogTo redirects later output to another log, or to none if log is nil. Earlier output stays in
+// the current log.
 func (p *Process) LogTo(log *logs.Log) { p.pipe.SwitchTo(log) }
 
-// BeginAttempt is LogTo for an attempt that begins.
+// BeginAttempt is LogTo for a new attempt.
 func (p *Process) BeginAttempt(log *logs.Log) {
 	p.refused.clear()
 	p.LogTo(log)
 }
 
-// Refused says which system calls the kernel refused the attempt that it runs, for a failure of
-// that; "" if it refused none.
+// Refused names the system calls that the kernel refused the current attempt, for the attempt's
+// failure; "" if it refused none.
 func (p *Process) Refused() string { return p.refused.text() }
 
-// LastWords is the end of the log that it prints to.
+// LastWords is the end of the current log.
 func (p *Process) LastWords() string { return p.pipe.Last() }
 
-// reportBlocked says in the log of the attempt, and in the launcher's, that the kernel refused
-// a call.
+// reportBlocked logs in the attempt's log, and in the launcher's, that the kernel refused a call.
 func (p *Process) reportBlocked(call string) {
 	if !p.refused.add(call) {
 		return
@@ -177,13 +177,13 @@ func (p *Process) reportBlocked(call string) {
 	p.pipe.Say(fmt.Sprintf("launcher: the system call %s was refused, as it is to isolated workers; launcher.isolation.calls lists those that are allowed all the same\n", call))
 }
 
-// Send queues a message. One that lets too many gather is killed; then it is false.
+// Send queues a message. A worker whose queue is full is killed; then Send returns false.
 func (p *Process) Send(m *wire.ToWorker) bool {
 	select {
 	case p.queue <- m:
 		return true
 	case <-p.gone:
-		return true // its end says all
+		return true // the end of the process is reported anyway
 	default:
 	}
 	p.log.Warn("a worker does not read what it is sent and is killed", "pid", p.PID(), "waiting", queueMax)
@@ -191,13 +191,13 @@ func (p *Process) Send(m *wire.ToWorker) bool {
 	return false
 }
 
-// write sends what is queued until the process is gone.
+// write sends queued messages until the process is gone.
 func (p *Process) write() {
 	for {
 		select {
 		case m := <-p.queue:
 			if p.conn.Send(m) != nil {
-				return // the reader sees the same and ends the worker
+				return // the reader gets the same error and ends the worker
 			}
 		case <-p.gone:
 			return
@@ -205,8 +205,8 @@ func (p *Process) write() {
 	}
 }
 
-// Receive waits for the next message. After an error there is no further one: Await
-// follows. An error that is a *vetting.Offence says what the worker may not send.
+// Receive waits for the next message. After an error there are no more messages, and the caller
+// calls Await. A *vetting.Offence says which message the worker was not allowed to send.
 func (p *Process) Receive() (*wire.FromWorker, error) {
 	frame, err := p.conn.Frame(vetting.FrameBytesMax)
 	if large := (*ipc.TooLargeError)(nil); errors.As(err, &large) {
@@ -218,8 +218,8 @@ func (p *Process) Receive() (*wire.FromWorker, error) {
 	return vetting.Decode(frame)
 }
 
-// Await waits for the end of a process that has lost its socket, and kills it if that
-// takes long: without its socket a worker is no use.
+// Await waits for the end of a process that has lost its socket, and kills it after goneWait: a
+// worker without its socket is useless.
 func (p *Process) Await() {
 	late := time.NewTimer(goneWait)
 	defer late.Stop()
@@ -232,10 +232,10 @@ func (p *Process) Await() {
 	p.conn.Close()
 }
 
-// Close gives up what it still prints. It follows Await, and the last words.
+// Close drops output that is still in the pipe. It follows Await and LastWords.
 func (p *Process) Close() { p.pipe.Close() }
 
-// wait notices the end of the process, however it comes.
+// wait waits for the end of the process.
 func (p *Process) wait() {
 	_ = p.cmd.Wait() // how it ended is in ProcessState
 	p.lease.Gone(p.cmd.Process)
@@ -249,21 +249,21 @@ func (p *Process) wait() {
 	close(p.ended)
 }
 
-// Dismiss asks a worker that has nothing to do to end itself, and kills it if it does not.
+// Dismiss asks an idle worker to exit, and kills it after farewellWait.
 func (p *Process) Dismiss() {
 	p.Send(&wire.ToWorker{Do: &wire.ToWorker_Exit{Exit: true}})
 	p.KillAfter(farewellWait)
 }
 
-// KillAfter kills the process after a while, unless it has ended before.
+// KillAfter kills the process after d, unless it has ended before.
 func (p *Process) KillAfter(d time.Duration) { time.AfterFunc(d, p.Kill) }
 
-// Kill ends the process and all that it started. It may wait for the system.
+// Kill ends the process and its child processes. It may wait for the system.
 func (p *Process) Kill() {
 	p.killing.Do(func() {
 		select {
 		case <-p.gone:
-			return // its number may be another's by now; wait sees to its children
+			return // its process id may be reused by now; wait ends its children
 		default:
 		}
 		if err := p.Tree.Kill(); err != nil {

@@ -15,7 +15,7 @@ type refusals struct {
 	names []string // each once, in the order in which they came first
 }
 
-// add notes one; false when it is known. There are some seventy names.
+// add notes a call; false if it is noted already. There are some seventy names.
 func (r *refusals) add(call string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -32,7 +32,7 @@ func (r *refusals) clear() {
 	r.names = nil
 }
 
-// text is what a failure says of them.
+// text names the calls for a failure.
 func (r *refusals) text() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

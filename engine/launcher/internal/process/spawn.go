@@ -17,8 +17,8 @@ import (
 	"github.com/hamadryad/hamadryad/internal/childproc"
 )
 
-// start starts the process as the root of a tree, and waits until it runs its program.
-// With an Order it also returns the calls that the kernel refuses it, where it tells.
+// start starts the process as the root of a tree, and waits until it runs its program. With an
+// Order it also returns the system calls that the kernel refuses, where the kernel reports them.
 func (c Command) start(ctx context.Context, tree *suspend.Tree, log *slog.Logger, out *os.File, more ...*os.File) (*exec.Cmd, *seccomp.Blocked, error) {
 	if c.Order == nil {
 		cmd, err := start(ctx, func() *exec.Cmd {
@@ -46,7 +46,7 @@ func (c Command) start(ctx context.Context, tree *suspend.Tree, log *slog.Logger
 	listener, err := sandboxinit.Await(report)
 	if err != nil {
 		_ = cmd.Process.Kill() // it may have ended
-		_ = cmd.Wait()         // what is wrong is known
+		_ = cmd.Wait()         // the error is known already
 		return nil, nil, err
 	}
 	if listener == nil {
@@ -55,8 +55,8 @@ func (c Command) start(ctx context.Context, tree *suspend.Tree, log *slog.Logger
 	return cmd, seccomp.Watch(listener), nil
 }
 
-// started tells the tree of its root, and keeps that to its processors: once it is there, since
-// kernels before 6.3 pay no heed to what its group had before.
+// started sets the tree's root, and pins it to its processors. That has to follow the start,
+// because kernels before 6.3 ignore a setting that was made on the empty group.
 func (c Command) started(root int, tree *suspend.Tree, log *slog.Logger) {
 	tree.Started(root)
 	if c.Processors == "" {
@@ -67,7 +67,7 @@ func (c Command) started(root int, tree *suspend.Tree, log *slog.Logger) {
 	}
 }
 
-// prepare gives a command what all workers have.
+// prepare sets what all workers have in common.
 func (c Command) prepare(cmd *exec.Cmd, tree *suspend.Tree, out *os.File, more []*os.File) *exec.Cmd {
 	cmd.Env = append(c.Env[:len(c.Env):len(c.Env)], string(c.Mark))
 	cmd.Stdout, cmd.Stderr = out, out
@@ -76,15 +76,15 @@ func (c Command) prepare(cmd *exec.Cmd, tree *suspend.Tree, out *os.File, more [
 	return cmd
 }
 
-// busyTries and busyWait bound the tries to start a program whose file another
-// process, forked at the same moment, still holds open for writing.
+// busyTries and busyWait bound the retries to start a program whose file another process, forked at
+// the same moment, still holds open for writing.
 const (
 	busyTries = 200
 	busyWait  = 10 * time.Millisecond
 )
 
-// start starts a command that ends with this process. One that did not start can't be
-// started again, so each try makes it anew.
+// start starts a command that ends with this process. A command that failed to start can't be
+// started again, so make returns a new one for each try.
 func start(ctx context.Context, make func() *exec.Cmd) (*exec.Cmd, error) {
 	for try := 1; ; try++ {
 		cmd := make()

@@ -12,8 +12,8 @@
 //
 // # Invariants
 //
-// A report is of this life and of the largest term that was seen. Without a connection nothing
-// waits.
+// A report carries this incarnation and the largest term that was seen. Without a connection
+// nothing is queued.
 package reportqueue
 
 import (
@@ -24,32 +24,32 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// Queue is safe for concurrent use. Its lock is held for a moment only, and whoever
-// holds it takes no other.
+// Queue is safe for concurrent use. Its lock is held for a moment only, and no other lock is taken
+// under it.
 type Queue struct {
 	wake chan struct{} // holds one: there are reports
 
 	mu          sync.Mutex
-	incarnation uint64 // of this life; it only grows
-	manager     string // identity of the manager's data; "" before the first welcome of a life
-	term        uint64 // largest seen in this life
-	connected   bool   // reports go somewhere
+	incarnation uint64 // the current one; it only grows
+	manager     string // identity of the manager's data; "" before the incarnation's first welcome
+	term        uint64 // the largest seen in this incarnation
+	connected   bool   // there is a stream for reports
 	reports     []*wire.Report
 }
 
-// New is the queue of an incarnation that has not joined its manager.
+// New returns the queue of an incarnation that has not joined its manager.
 func New(incarnation uint64) *Queue {
 	return &Queue{incarnation: incarnation, wake: make(chan struct{}, 1)}
 }
 
-// NewIncarnation begins another life: whoever was its manager is not known any more.
+// NewIncarnation begins another incarnation, which has not joined any manager.
 func (o *Queue) NewIncarnation(incarnation uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.incarnation, o.manager, o.term = incarnation, "", 0
 }
 
-// JoinManager takes in who the manager is. It is connected from now on, with an empty queue.
+// JoinManager sets the manager's identity and term. The queue is empty and connected from now on.
 func (o *Queue) JoinManager(manager string, term uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -57,37 +57,37 @@ func (o *Queue) JoinManager(manager string, term uint64) {
 	o.connected, o.reports = true, nil
 }
 
-// Disconnect says that reports go nowhere until the launcher has joined anew.
+// Disconnect drops reports until the launcher has joined again.
 func (o *Queue) Disconnect() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.connected, o.reports = false, nil
 }
 
-// Connected reports whether there is a manager.
+// Connected reports whether the launcher is connected to a manager.
 func (o *Queue) Connected() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.connected
 }
 
-// Manager is the identity of the manager's data, "" before it is known, and the largest
-// term that was seen.
+// Manager returns the identity of the manager's data, "" before it is known, and the largest term
+// seen.
 func (o *Queue) Manager() (identity string, term uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.manager, o.term
 }
 
-// Incarnation is the launcher's.
+// Incarnation is the launcher's current incarnation.
 func (o *Queue) Incarnation() uint64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.incarnation
 }
 
-// Admits reports whether a command is for this life and not of an older term than one
-// before it.
+// Admits reports whether a command is for this incarnation, and its term is not older than that of
+// an earlier command.
 func (o *Queue) Admits(c *wire.Command) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -98,7 +98,7 @@ func (o *Queue) Admits(c *wire.Command) bool {
 	return true
 }
 
-// Send queues a report, whose incarnation and term it sets. Without a connection it is
+// Send sets a report's incarnation and term, and queues it. Without a connection the report is
 // dropped.
 func (o *Queue) Send(r *wire.Report) {
 	o.mu.Lock()
@@ -114,10 +114,10 @@ func (o *Queue) Send(r *wire.Report) {
 	}
 }
 
-// Wake holds something when there are reports to take.
+// Wake receives a value when there are reports to take.
 func (o *Queue) Wake() <-chan struct{} { return o.wake }
 
-// TakeReports returns the next queued reports, at most max, and no more than fit into one
+// TakeReports returns the next queued reports, at most max, and only as many as fit into one
 // message.
 func (o *Queue) TakeReports(max int) []*wire.Report {
 	o.mu.Lock()
@@ -137,5 +137,5 @@ func (o *Queue) TakeReports(max int) []*wire.Report {
 	return out
 }
 
-// reportRoom is what a report takes in a message beside itself, at most.
+// reportRoom is the most bytes that a report takes in a message beyond its own size.
 const reportRoom = 8

@@ -6,38 +6,38 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// Record keeps what a manager that was lost may have missed of one attempt: all of that is
-// told again to the next. Its owner guards it by a lock.
+// Record keeps the reports of one attempt that a lost manager may have missed. They are sent again
+// to the next manager. Its owner guards it by a lock.
 type Record struct {
 	attempt uint64
 
 	started     *wire.AttemptStarted        // nil before
-	lost        map[lostKey]*wire.InputLost // asked for, and not told anew since
-	lostKeys    []lostKey                   // the same, in the order in which they were asked for
-	filesWanted uint64                      // number of the file that it asked for and was not told; 0: none
+	lost        map[lostKey]*wire.InputLost // reported as lost, and not replaced by a new source since
+	lostKeys    []lostKey                   // the same, in the order of their reports
+	filesWanted uint64                      // number of the file that it asked for and has not received; 0: none
 	asksCommit  bool
 	progress    *wire.AttemptProgress // the last; nil before
 
-	// The end, once there is one: then the rest is not told any more.
+	// The end, once it is known: then the other reports are not sent any more.
 	ended   *wire.AttemptEnded
-	endedAt time.Time // when it was last told
+	endedAt time.Time // when it was last reported
 }
 
 type lostKey struct {
 	connection, from uint32
 }
 
-// NewRecord is that of an attempt of which there is nothing to tell.
+// NewRecord returns the record of an attempt without reports.
 func NewRecord(attempt uint64) Record { return Record{attempt: attempt} }
 
-// Started reports whether the attempt has said that it runs.
+// Started reports whether the attempt has reported its start.
 func (r *Record) Started() bool { return r.started != nil }
 
 // Ended is the attempt's end, nil while there is none.
 func (r *Record) Ended() *wire.AttemptEnded { return r.ended }
 
-// Note keeps what a worker reports of the attempt, but its end, and sets whose report it
-// is. It is false for what no worker reports.
+// Note keeps a worker's report of the attempt, other than its end, and sets the report's attempt.
+// It is false for reports that no worker sends.
 func (r *Record) Note(report *wire.Report) bool {
 	switch what := report.What.(type) {
 	case *wire.Report_Started:
@@ -75,8 +75,8 @@ func (r *Record) lose(l *wire.InputLost) {
 	r.lost[k] = l
 }
 
-// NoteCommand takes in what the manager tells the attempt: what was lost and is made again, and a
-// list that begins with the wanted file, need no more be asked for.
+// NoteCommand takes in the manager's command to the attempt. Lost inputs that have a new source,
+// and a wanted file with which the command's list begins, are not asked for any more.
 func (r *Record) NoteCommand(m *wire.ToWorker) {
 	for _, s := range m.GetSources().GetSources() {
 		k := lostKey{s.Connection, s.From}
@@ -99,18 +99,18 @@ func (r *Record) found(k lostKey) {
 	}
 }
 
-// End keeps the attempt's end, which is told now.
+// End keeps the attempt's end, which is reported now.
 func (r *Record) End(e *wire.AttemptEnded) {
 	*r = Record{attempt: r.attempt, started: r.started, ended: e, endedAt: time.Now()}
 }
 
-// Overdue reports whether the end was told so long ago that it is to be told again.
+// Overdue reports whether the end was reported at least wait ago.
 func (r *Record) Overdue(now time.Time, wait time.Duration) bool {
 	return r.ended != nil && now.Sub(r.endedAt) >= wait
 }
 
-// Unacknowledged is all that the manager may not know, in the order in which it came. Suspended
-// says that the attempt stands still.
+// Unacknowledged returns all reports that the manager may have missed, in their order. suspended
+// says that the attempt is suspended.
 func (r *Record) Unacknowledged(suspended bool) (all []*wire.Report) {
 	if r.ended != nil {
 		r.endedAt = time.Now()

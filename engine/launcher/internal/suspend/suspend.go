@@ -26,43 +26,42 @@
 //
 // # Invariants
 //
-// Time that an attempt was suspended is not running time. The manager's last command is carried out
-// last.
+// Time during which an attempt was suspended is not running time. The manager's last command wins.
 package suspend
 
 import "time"
 
-// State is that of one attempt. Its owner guards it by a lock. The zero State is an
+// State is the suspension state of one attempt. Its owner guards it by a lock. The zero State is an
 // attempt that has not begun.
 type State struct {
-	wanted bool // the manager's last word: it is to stand still
-	stands bool // its processes were stopped, and not continued since
-	ever   bool // it was wanted at any time
+	wanted bool // the manager's last command: suspend
+	stands bool // its processes are stopped
+	ever   bool // wanted was true at any time
 
-	// Its running time is that of all spans that have ended, and of the one since; since is
-	// zero unless it has begun, does not stand and has not ended.
+	// The running time is ran plus the time since since. since is zero before the attempt begins,
+	// while it is suspended, and after its end.
 	ran   time.Duration
 	since time.Time
 }
 
-// BeginAttempt says that the attempt runs from now on.
+// BeginAttempt notes that the attempt runs from now on.
 func (s *State) BeginAttempt() { s.run() }
 
-// Want takes in what the manager wants.
+// Want notes the manager's command.
 func (s *State) Want(stand bool) { s.wanted, s.ever = stand, s.ever || stand }
 
-// EverWanted reports whether it was to stand still at any time. If so, and it has ended, its
-// processes may stand still, or be about to.
+// EverWanted reports whether a suspension was ever wanted. If so, the processes of an ended attempt
+// may be stopped, or about to be.
 func (s *State) EverWanted() bool { return s.ever }
 
-// Wanted reports whether the attempt is to stand still.
+// Wanted reports whether the attempt is to be suspended.
 func (s *State) Wanted() bool { return s.wanted }
 
-// Suspended reports whether the attempt stands still.
+// Suspended reports whether the attempt is suspended.
 func (s *State) Suspended() bool { return s.stands }
 
-// Became says that its processes were stopped or continued, or why they could not be.
-// What is so then is what is wanted: nobody tries again by himself.
+// Became notes that the attempt's processes were stopped or continued, or why they could not be.
+// After an error the present state counts as wanted: nothing is retried without a new command.
 func (s *State) Became(stands bool, err error) {
 	if err != nil {
 		s.wanted = s.stands
@@ -75,13 +74,13 @@ func (s *State) Became(stands bool, err error) {
 	s.run()
 }
 
-// End says that the attempt is over: it neither runs nor stands.
+// End notes that the attempt is over: it neither runs nor is suspended.
 func (s *State) End() {
 	s.stop()
 	s.wanted, s.stands = false, false
 }
 
-// Ran is for how long the attempt has run, net of suspension.
+// Ran is how long the attempt has run, without suspensions.
 func (s *State) Ran() time.Duration {
 	if s.since.IsZero() {
 		return s.ran

@@ -9,25 +9,25 @@ import (
 	"github.com/hamadryad/hamadryad/internal/process/proctree"
 )
 
-// Tree is the processes of one worker. Whoever stops or continues it holds its lock from
-// the look at what is wanted until that is done, so that the last word is carried out
-// last. Kill needs no lock.
+// Tree is the processes of one worker. A caller that stops or continues it holds its lock from
+// reading the wanted state until the processes have changed, so that the manager's last command
+// wins. Kill needs no lock.
 type Tree struct {
 	sync.Mutex
 	root    int
 	mark    proctree.Mark
 	group   *cgroup.Group // nil: it has none
-	freezes bool          // the group is what stands still; else each process is sent signals
+	freezes bool          // the group is frozen as one; else each process is sent signals
 }
 
-// Into has a process that is about to be started be the root of the tree.
+// Into makes a process that is about to be started the root of the tree.
 func (t *Tree) Into(a *syscall.SysProcAttr) {
 	if t.group != nil {
 		a.UseCgroupFD, a.CgroupFD = true, t.group.FD()
 	}
 }
 
-// Started says that the root is there.
+// Started notes that the root has started.
 func (t *Tree) Started(root int) {
 	t.root = root
 	if t.group != nil {
@@ -35,7 +35,7 @@ func (t *Tree) Started(root int) {
 	}
 }
 
-// Set stops the whole tree, or has it go on. It waits until all stand still.
+// Set stops or continues the whole tree. It waits until all processes are stopped.
 func (t *Tree) Set(stand bool) error {
 	switch {
 	case t.freezes:
@@ -47,8 +47,8 @@ func (t *Tree) Set(stand bool) error {
 	}
 }
 
-// Widen has the tree's limits be those of another attempt, but for memory, of which it never
-// gets less. Without limits it does nothing.
+// Widen sets the tree's limits to those of another attempt, but never lowers the memory limit.
+// Without limits it does nothing.
 func (t *Tree) Widen(l cgroup.Limits) error {
 	if t.group == nil {
 		return nil
@@ -56,13 +56,14 @@ func (t *Tree) Widen(l cgroup.Limits) error {
 	return t.group.Widen(l)
 }
 
-// Use keeps the tree to the processors of a list, which is part of the Way's Processors.
+// Use pins the tree to the processors of a list, which is part of the Way's Processors.
 func (t *Tree) Use(list string) error { return t.group.Use(list) }
 
-// KeepsTo reports whether the kernel lets the tree hold so many bytes and no more.
+// KeepsTo reports whether the kernel limits the tree's memory to exactly so many bytes.
 func (t *Tree) KeepsTo(bytes int64) bool { return t.group != nil && t.group.KeepsTo(bytes) }
 
-// Holds returns how many bytes the tree holds, where KeepsTo; false: the kernel does not say.
+// Holds returns how many bytes the tree holds, where KeepsTo is true; false: the kernel does not
+// report it.
 func (t *Tree) Holds() (int64, bool) {
 	if t.group == nil {
 		return 0, false
@@ -70,8 +71,8 @@ func (t *Tree) Holds() (int64, bool) {
 	return t.group.Holds()
 }
 
-// Starved reports whether the kernel ended processes of the tree for want of memory, at whose
-// limit, and what the tree's own is. It knows until Gone, where there are limits.
+// Starved reports whether the kernel killed processes of the tree for want of memory, at whose
+// limit, and the tree's own limit. It is known until Gone, where there are limits.
 func (t *Tree) Starved() (s cgroup.Starvation, most int64) {
 	if t.group == nil {
 		return cgroup.Unknown, 0
@@ -79,7 +80,7 @@ func (t *Tree) Starved() (s cgroup.Starvation, most int64) {
 	return t.group.Starved()
 }
 
-// Kill ends the whole tree. The root is there, or has ended and was not waited for.
+// Kill ends the whole tree. The root still exists, or has ended and was not waited for.
 func (t *Tree) Kill() error {
 	if t.group == nil {
 		return proctree.Kill(t.root, t.mark)
@@ -87,9 +88,9 @@ func (t *Tree) Kill() error {
 	return errors.Join(t.group.Kill(), proctree.KillMarked(t.mark))
 }
 
-// Gone says that the root has ended, or was never started: what is left of the tree ends.
+// Gone notes that the root has ended, or was never started, and ends the rest of the tree.
 func (t *Tree) Gone() {
-	_ = proctree.KillMarked(t.mark) // what can't be killed is tried again at the next start
+	_ = proctree.KillMarked(t.mark) // processes that can't be killed are tried again at the next start
 	if t.group != nil {
 		t.group.Remove()
 	}

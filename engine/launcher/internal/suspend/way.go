@@ -9,14 +9,14 @@ import (
 	"github.com/hamadryad/hamadryad/internal/process/proctree"
 )
 
-// How a launcher has processes stand still, as it is configured. The empty string is Auto.
+// The ways in which a launcher suspends processes, as configured. The empty string is Auto.
 const (
 	Auto    = "auto"    // by the freezer where the launcher may use it, else by signals
 	Freezer = "freezer" // by cgroup2's freezer, or the launcher does not start
 	Signals = "signals" // by stop signals to each process
 )
 
-// Check reports a way that there is not.
+// Check refuses an unknown way.
 func Check(how string) error {
 	switch how {
 	case "", Auto, Freezer, Signals:
@@ -25,18 +25,18 @@ func Check(how string) error {
 	return fmt.Errorf("launcher.suspend: %q: use %s, %s or %s", how, Auto, Freezer, Signals)
 }
 
-// Way is how a launcher has processes stand still, and keeps those of one worker together.
-// The zero Way are signals and no groups, which need no permission of the system. It is safe
-// for concurrent use.
+// Way is how a launcher suspends processes, and keeps those of one worker together. The zero Way
+// uses signals and no groups, which needs no permission of the system. It is safe for concurrent
+// use.
 type Way struct {
 	groups  *cgroup.Parent // nil: there are none
-	freezes bool           // they are what stands still; else each process is sent signals
+	freezes bool           // groups are frozen; else each process is sent signals
 	log     *slog.Logger
 }
 
-// Choose looks how this launcher can suspend, and says in one line which way it takes and
-// why. The identity is its data folder's. What an earlier life left in groups ends. Groups
-// that have limits are the Way's from then on; nil: there are none.
+// Choose finds out how this launcher can suspend, and logs in one line which way it takes and why.
+// identity is that of its data folder. Processes that an earlier run left in groups are ended.
+// Groups with limits belong to the Way from then on; nil: there are none.
 func Choose(how, identity string, limited *cgroup.Parent, log *slog.Logger) (Way, error) {
 	if err := Check(how); err != nil {
 		return Way{}, err
@@ -60,7 +60,7 @@ func Choose(how, identity string, limited *cgroup.Parent, log *slog.Logger) (Way
 	return w, nil
 }
 
-// Name is the way's, as in the configuration.
+// Name is the way's name, as in the configuration.
 func (w Way) Name() string {
 	if w.freezes {
 		return Freezer
@@ -68,10 +68,10 @@ func (w Way) Name() string {
 	return Signals
 }
 
-// Limits reports whether workers keep to limits.
+// Limits reports whether workers run under limits.
 func (w Way) Limits() bool { return w.groups != nil && w.groups.Limited() }
 
-// Processors is the list of those to which trees can be kept; "": they can't.
+// Processors is the list of processors to which trees can be pinned; "": they can't be.
 func (w Way) Processors() (string, error) {
 	if w.groups == nil {
 		return "", nil
@@ -87,16 +87,16 @@ func (w Way) Folder() string {
 	return w.groups.Folder()
 }
 
-// Close gives up the way. No worker is left.
+// Close gives up the way, when no worker is left.
 func (w Way) Close() {
 	if w.groups != nil {
 		w.groups.Close()
 	}
 }
 
-// Tree is for the processes of a worker that is about to be started. All of them will
-// carry the mark. One that the system gives no group is stopped by signals, unless groups
-// are what limits it.
+// Tree returns the tree for the processes of a worker that is about to be started. All of them will
+// carry the mark. If no group can be made, the tree is stopped by signals, unless groups also limit
+// it.
 func (w Way) Tree(mark proctree.Mark, l cgroup.Limits) (*Tree, error) {
 	t := &Tree{mark: mark, freezes: w.freezes}
 	if w.groups == nil {
@@ -115,8 +115,8 @@ func (w Way) Tree(mark proctree.Mark, l cgroup.Limits) (*Tree, error) {
 	return t, nil
 }
 
-// Sweep ends what a dead launcher has left: all processes that carry the mark, and all in
-// its group, if it had one.
+// Sweep ends the processes that a dead launcher has left: all that carry the mark, and all in the
+// launcher's group, if it had one.
 func Sweep(mark proctree.Mark, folder string) error {
 	err := proctree.KillMarked(mark)
 	if folder == "" {

@@ -4,21 +4,21 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// Attempt is what the launcher knows of an attempt, from the manager alone. Its owner guards it
-// by a lock.
+// Attempt is what the launcher knows of an attempt from the manager alone. Its owner guards it by a
+// lock.
 type Attempt struct {
 	id       uint64
 	nodes    []*wire.NodeRef
 	finishes bool   // it is its job's last group
 	outputs  int    // of the job, where it finishes
-	files    uint64 // number of the first output file that it was not told yet
+	files    uint64 // number of the first output file that the attempt has not received yet
 
-	sources map[uint32]*bitset   // by connection: producers that it was told
-	lost    map[channel]struct{} // reported as lost, and not told anew since
-	confirm uint64               // of the update that waits for a confirmation; 0: none
+	sources map[uint32]*bitset   // by connection: producers that the attempt has received
+	lost    map[channel]struct{} // reported as lost, and not replaced since
+	confirm uint64               // number of the update that waits for a confirmation; 0: none
 
-	started, executing, asked, wants bool // it said so: wants that it waits for files
-	limited                          bool // it said until when its nodes may run
+	started, executing, asked, wants bool // the attempt reported it; wants: it waits for files
+	limited                          bool // the attempt reported until when its nodes may run
 	ended                            bool
 }
 
@@ -35,7 +35,7 @@ func NewAttempt(s *wire.StartAttempt) Attempt {
 	return a
 }
 
-// NoteCommand notes what the manager tells the attempt.
+// NoteCommand takes in the manager's command to the attempt.
 func (a *Attempt) NoteCommand(m *wire.ToWorker) {
 	switch do := m.Do.(type) {
 	case *wire.ToWorker_Sources:
@@ -65,14 +65,13 @@ func (a *Attempt) addSources(list []*wire.Source) {
 	}
 }
 
-// check says whether a report of this attempt tells something that was not told before. The
-// error is an offence.
+// check returns whether a report of this attempt contains anything new. The error is an offence.
 func (a *Attempt) check(r *wire.Report) (fresh bool, err error) {
 	switch what := r.What.(type) {
 	case *wire.Report_Started:
 		return once(&a.started), nil
 	case *wire.Report_Phase:
-		return what.Phase.Executing && once(&a.executing), nil // only that it executes means anything
+		return what.Phase.Executing && once(&a.executing), nil // only executing means anything
 	case *wire.Report_Progress:
 		if n := len(what.Progress.GetBlocked()); n > wire.BlockedBytesMax {
 			return false, tooLarge("the text of what it waits for", n, wire.BlockedBytesMax)
@@ -109,8 +108,8 @@ func once(done *bool) bool {
 	return first
 }
 
-// loses takes a report of a lost input: of those that the attempt was told, each once until it
-// is told anew.
+// loses checks a report of a lost input. The attempt must have received that input, and each is
+// reported once until it is replaced.
 func (a *Attempt) loses(m *wire.InputLost) (fresh bool, err error) {
 	if set := a.sources[m.Connection]; set == nil || !set.has(m.From) {
 		return false, offence(Unknown, "it reported input %d of connection %d as lost, which its attempt does not read", m.From, m.Connection)
@@ -126,7 +125,7 @@ func (a *Attempt) loses(m *wire.InputLost) (fresh bool, err error) {
 	return true, nil
 }
 
-// checkEnd refuses an end that names what is not the attempt's.
+// checkEnd refuses an end that names nodes, files or outputs of another attempt.
 func (a *Attempt) checkEnd(e *wire.AttemptEnded) error {
 	own := ownNodes(a.nodes)
 	for _, s := range e.Stored {
@@ -150,14 +149,14 @@ func (a *Attempt) checkEnd(e *wire.AttemptEnded) error {
 	return nil
 }
 
-// nodes are those of a group, for many questions.
+// nodes are the nodes of a group, indexed for many lookups.
 type nodes struct {
 	stages  map[[2]uint32]struct{}
 	indexes map[uint32]struct{}
 	few     []*wire.NodeRef
 }
 
-// fewNodes is up to how many are looked through one by one.
+// fewNodes is the largest number of nodes that are searched one by one.
 const fewNodes = 8
 
 func ownNodes(list []*wire.NodeRef) nodes {

@@ -9,10 +9,10 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// endFrameBytesMax is the largest frame of an end: what frames it has some bytes.
+// endFrameBytesMax is the largest frame of an end: its framing takes some bytes.
 const endFrameBytesMax = EndedBytesMax + 1<<10
 
-// Numbers of fields, by which a frame is judged before it is decoded.
+// Field numbers by which a frame is checked before it is decoded.
 const (
 	fieldReport    protowire.Number = 2  // FromWorker.report
 	fieldEnded     protowire.Number = 6  // Report.ended
@@ -22,7 +22,7 @@ const (
 	fieldPublished protowire.Number = 16 // AttemptEnded.published
 )
 
-// FrameBytesMax is the largest frame that begins with these bytes: only an end may be large.
+// FrameBytesMax is the largest frame that may begin with these bytes: only an end may be large.
 func FrameBytesMax(head []byte) int {
 	if isEnd(head) {
 		return endFrameBytesMax
@@ -30,7 +30,7 @@ func FrameBytesMax(head []byte) int {
 	return ControlBytesMax
 }
 
-// isEnd says whether a frame begins as the end of an attempt does.
+// isEnd reports whether a frame begins like the end of an attempt.
 func isEnd(head []byte) bool {
 	number, kind, n := protowire.ConsumeTag(head)
 	if n < 0 || number != fieldReport || kind != protowire.BytesType {
@@ -44,7 +44,7 @@ func isEnd(head []byte) bool {
 	return n > 0 && number == fieldEnded && kind == protowire.BytesType
 }
 
-// TooLargeFrame is the offence of a frame that is over its bound, and was not read.
+// TooLargeFrame is the offence of a frame that exceeds its bound, and was not read.
 func TooLargeFrame(head []byte, size int) *Offence {
 	if isEnd(head) {
 		return offence(TooLarge, "the report of its end has %d bytes, at most %d are taken: write fewer files, use fewer readers, or count under fewer and shorter names", size, endFrameBytesMax)
@@ -52,13 +52,13 @@ func TooLargeFrame(head []byte, size int) *Offence {
 	return offence(TooLarge, "a message has %d bytes, at most %d are taken; does the program write to the file descriptor of its launcher?", size, ControlBytesMax)
 }
 
-// largeBytes is from where on frames are decoded one at a time in the whole process: what they
-// take in memory is a multiple of their size.
+// largeBytes is the size from which frames are decoded one at a time in the whole process: decoded,
+// they take a multiple of their size in memory.
 const largeBytes = 1 << 20
 
 var large = make(chan struct{}, 1)
 
-// Decode makes a message of a frame, without fields that nobody knows.
+// Decode decodes a frame, without unknown fields.
 func Decode(frame []byte) (*wire.FromWorker, error) {
 	if len(frame) > largeBytes {
 		large <- struct{}{}
@@ -83,7 +83,7 @@ func Decode(frame []byte) (*wire.FromWorker, error) {
 	return m, nil
 }
 
-// recursionMax bounds how deep messages lie in one another.
+// recursionMax bounds how deep messages are nested.
 const recursionMax = 16
 
 func garbled(err error) *Offence {
@@ -113,7 +113,7 @@ func endEntries(frame []byte) (entries int, err error) {
 	return entries, err
 }
 
-// each gives each field of a message to a function, with its bytes where it has a length.
+// each calls do for each field of a message, with its bytes if the field has a length.
 func each(message []byte, do func(protowire.Number, []byte) error) error {
 	for len(message) > 0 {
 		number, kind, n := protowire.ConsumeTag(message)

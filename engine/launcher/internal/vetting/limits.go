@@ -20,12 +20,12 @@ const (
 	kindSourcesTaken
 	kindFilesWanted
 	kindLimit
-	kindRepeated // whatever tells nothing new
+	kindRepeated // anything that contains nothing new
 	kinds
 )
 
 // Bounds in bytes of the reports of each kind. A frame of any kind but an end has at most
-// ControlBytesMax bytes, with fields that nobody knows.
+// ControlBytesMax bytes, including unknown fields.
 const (
 	ControlBytesMax      = wire.WorkerControlBytesMax
 	StartedBytesMax      = 1 << 10
@@ -42,10 +42,10 @@ const (
 	EndEntriesMax = 1 << 20
 )
 
-// Rates. A worker that sends more than the burst at once, and then more than the rate, is ended.
-// An honest one sends progress and phase twice a second, and repeats itself hardly ever. Bursts
-// are larger than what a socket holds while a machine is suspended.
-// Of lost inputs each is told once, so those only wait for the rate.
+// Rates. A worker that sends more than the burst at once, and then more than the rate, is ended. An
+// honest worker sends progress and phase twice a second, and hardly ever repeats itself. Bursts
+// exceed what a socket holds while a machine is suspended. Each lost input is reported once, so
+// those reports are only slowed to the rate.
 const (
 	ReportBurst        = 1000
 	ReportsPerSecond   = 20
@@ -53,12 +53,12 @@ const (
 	RepeatedPerSecond  = 10
 	InputLostBurst     = 10_000
 	InputLostPerSecond = 1000
-	// Each of these comes once for an attempt, or for each message of the manager.
+	// These come once for an attempt, or once for each message of the manager.
 	AnswerBurst      = 100_000
 	AnswersPerSecond = 50_000
 )
 
-// limit of one kind of message.
+// limit is the bound of one kind of message.
 type limit struct {
 	name             string // in errors
 	bytes            int
@@ -91,7 +91,7 @@ func (b *bucket) refill(l limit, now time.Time) {
 	}
 }
 
-// takeToken counts one message; false when that is one too many.
+// takeToken counts one message; false if it exceeds the rate.
 func (b *bucket) takeToken(l limit, now time.Time) bool {
 	b.refill(l, now)
 	if b.spent >= float64(l.burst) {
@@ -101,7 +101,7 @@ func (b *bucket) takeToken(l limit, now time.Time) bool {
 	return true
 }
 
-// wait counts one message, and says how long it has to wait to keep to the rate.
+// wait counts one message, and returns how long it has to wait to keep to the rate.
 func (b *bucket) wait(l limit, now time.Time) time.Duration {
 	b.refill(l, now)
 	b.spent++

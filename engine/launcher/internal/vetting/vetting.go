@@ -5,7 +5,8 @@
 //	m, err := vetting.Decode(frame)
 //	take, wait, err := sender.Check(attempt, m.GetReport(), time.Now())
 //
-// An error is an *Offence: the worker is to be ended for it. What is not taken changes nothing.
+// An error is an *Offence, for which the worker has to be ended. A report that is not taken changes
+// nothing.
 //
 // # Invariants
 //
@@ -14,11 +15,11 @@
 //
 // # What an offence is
 //
-// It is a report of another attempt, an input that the attempt was not told, or a file of another
-// attempt. It is also a message over the bound of its kind, or more messages than the allowed rate.
-// The launcher ends such a worker and fails its attempt. It logs and counts the offence, and tells
-// the manager, which writes it into the audit. A lost input is passed on once, until the attempt is
-// told another source.
+// An offence is a report of another attempt, an input that the attempt does not read, or a file of
+// another attempt. It is also a message over the bound of its kind, or more messages than the
+// allowed rate. The launcher ends such a worker and fails its attempt. It logs and counts the
+// offence, and reports it to the manager, which writes it into the audit. A lost input is passed on
+// once, until the attempt receives another source.
 package vetting
 
 import (
@@ -33,7 +34,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// Kind of an offence, as metrics name it.
+// Kind is the kind of an offence, as metrics name it.
 type Kind string
 
 // Kinds of offences.
@@ -45,10 +46,10 @@ const (
 	Garbled  Kind = "garbled"   // bytes were no message
 )
 
-// Kinds are all.
+// Kinds are all kinds.
 var Kinds = []Kind{Foreign, Unknown, TooLarge, TooOften, Garbled}
 
-// Offence is what no worker may send.
+// Offence is a message that no worker may send.
 type Offence struct {
 	Kind   Kind
 	Reason string
@@ -56,8 +57,8 @@ type Offence struct {
 
 func (o *Offence) Error() string { return o.Reason }
 
-// Failure is that of the attempt which the worker ran. The job gets no other try, since its
-// program would send the same, and no launcher is blamed.
+// Failure is the failure of the attempt that the worker ran. The job is not retried, since its
+// program would send the same, and no launcher is excluded.
 func (o *Offence) Failure() *wire.Failure {
 	kind := wire.ErrorKind_ERROR_KIND_DENIED
 	if o.Kind == Garbled {
@@ -70,25 +71,25 @@ func offence(k Kind, format string, args ...any) *Offence {
 	return &Offence{k, fmt.Sprintf(format, args...)}
 }
 
-// formerKept is how many of its earlier attempts a worker may still name: a report of progress
-// can come after the end.
+// formerKept is how many of its earlier attempts a worker may still name: a progress report can
+// come after the end.
 const formerKept = 64
 
 // Sender is what is remembered of one worker. Its owner guards it by a lock.
 type Sender struct {
-	former [formerKept]uint64 // attempts that it was given, the newest at given-1
+	former [formerKept]uint64 // attempts assigned to it, the newest at (given-1)%formerKept
 	given  int
 	ready  bool
 	pace   [kinds]bucket
 }
 
-// Assigned notes that the worker was given an attempt.
+// Assigned notes that the worker was assigned an attempt.
 func (s *Sender) Assigned(attempt uint64) {
 	s.former[s.given%formerKept] = attempt
 	s.given++
 }
 
-// Ready checks the message by which a worker says that it has built its graph: it comes once.
+// Ready checks a worker's message that it has built its graph, which comes once.
 func (s *Sender) Ready(now time.Time) (take bool, err error) {
 	if s.ready {
 		return false, s.spend(kindRepeated, now)
@@ -97,8 +98,8 @@ func (s *Sender) Ready(now time.Time) (take bool, err error) {
 	return true, nil
 }
 
-// Limit checks the message by which the worker that runs an attempt says for how long its nodes
-// may run: it comes once for an attempt. a is nil between two.
+// Limit checks a worker's message on how long the nodes of its attempt may run, which comes once
+// for an attempt. a is nil between two attempts.
 func (s *Sender) Limit(a *Attempt, m *wire.AttemptLimit, now time.Time) (take bool, err error) {
 	if a == nil || a.id != m.GetAttempt() {
 		if slices.Contains(s.former[:min(s.given, formerKept)], m.GetAttempt()) {
@@ -115,8 +116,8 @@ func (s *Sender) Limit(a *Attempt, m *wire.AttemptLimit, now time.Time) (take bo
 	return true, s.spend(kindLimit, now)
 }
 
-// Check says whether to take a report of the worker that runs an attempt; a is nil between two.
-// It is to be taken after a wait, during which nothing else of this worker is read.
+// Check returns whether to take a report of the worker that runs an attempt; a is nil between two
+// attempts. The report is taken after wait, during which nothing else of this worker is read.
 func (s *Sender) Check(a *Attempt, r *wire.Report, now time.Time) (take bool, wait time.Duration, err error) {
 	kind, id, known := about(r)
 	switch {
@@ -161,8 +162,8 @@ func (s *Sender) spend(k kind, now time.Time) error {
 	return nil
 }
 
-// about says what kind a report is of, and which attempt it names. Others are not known: no
-// worker sends them.
+// about returns the kind of a report, and the attempt that it names. known is false for reports
+// that no worker sends.
 func about(r *wire.Report) (k kind, attempt uint64, known bool) {
 	switch what := r.GetWhat().(type) {
 	case *wire.Report_Started:
@@ -185,9 +186,9 @@ func about(r *wire.Report) (k kind, attempt uint64, known bool) {
 	return 0, 0, false
 }
 
-// tidy takes numbers out of a report that nothing can have done.
+// tidy removes impossible numbers from a report.
 func tidy(r *wire.Report) {
-	r.Incarnation, r.Term = 0, 0 // the launcher's to set
+	r.Incarnation, r.Term = 0, 0 // set by the launcher
 	switch what := r.What.(type) {
 	case *wire.Report_Progress:
 		tidyWork(what.Progress.Work)
@@ -213,11 +214,11 @@ func tidyWork(w *wire.Work) {
 	}
 }
 
-// workLevelsMax bounds the lists of what an attempt did: there are four levels of locality, and
-// three kinds of channels.
+// workLevelsMax bounds the lists in Work: there are four levels of locality, and three kinds of
+// channels.
 const workLevelsMax = 8
 
-// temporaryPrefix begins the names of an attempt's output files in its job's temporary folder.
+// temporaryPrefix is the prefix of an attempt's output files in its job's temporary folder.
 func temporaryPrefix(attempt uint64) string { return "a" + strconv.FormatUint(attempt, 10) + "." }
 
 func ownTemporary(attempt uint64, name string) bool {
