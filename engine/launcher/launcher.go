@@ -12,7 +12,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/suspend"
 )
 
-// openGroups finds out how workers are limited, and suspended.
+// openGroups finds out how workers are limited and suspended.
 func (c Config) openGroups(identity string) (suspend.Way, error) {
 	limited, err := cgroup.Choose(c.Isolation.Cgroup, identity, c.Log)
 	if err != nil {
@@ -21,7 +21,7 @@ func (c Config) openGroups(identity string) (suspend.Way, error) {
 	return suspend.Choose(c.Suspend, identity, limited, c.Log)
 }
 
-// watched has the Watchdog look after the launcher, until the function that it returns is called.
+// watched starts the Watchdog on the launcher. The returned function stops it.
 func (c Config) watched(ctx context.Context, lives func(context.Context) error) (stop func()) {
 	if c.Watchdog == nil {
 		return func() {}
@@ -35,8 +35,8 @@ func (c Config) watched(ctx context.Context, lives func(context.Context) error) 
 	}
 }
 
-// Run is a launcher's whole life. It returns nil when ctx ended, with no worker
-// left, and an error when the launcher can't begin or go on.
+// Run runs a launcher until ctx ends. It returns nil when ctx ended and no worker is left, and an
+// error when the launcher can't begin or go on.
 func Run(ctx context.Context, cfg Config) error {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -75,7 +75,7 @@ func Run(ctx context.Context, cfg Config) error {
 		return errors.Join(err, d.close())
 	}
 	defer conn.Close()
-	// The agent outlives ctx by the time its workers take to end.
+	// The agent outlives ctx until its workers have ended.
 	life, endLife := context.WithCancel(context.WithoutCancel(ctx))
 	defer endLife()
 	machine := load.New(life)

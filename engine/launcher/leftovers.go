@@ -10,7 +10,7 @@ import (
 )
 
 // Folders that could not be removed are tried again after leftoverAfter, doubling up to
-// leftoverAfterMax, at most leftoverTries times. At most leftoversMax wait for that.
+// leftoverAfterMax, at most leftoverTries times. At most leftoversMax folders wait for that.
 const (
 	leftoverAfter    = time.Second
 	leftoverAfterMax = 5 * time.Minute
@@ -18,20 +18,20 @@ const (
 	leftoversMax     = 1000
 )
 
-// leftovers removes temporary folders, again where that failed: a process that is about to end may
-// still write there, or a disk may take no changes for a while. Their names are never given
-// again in a launcher's life. The zero value needs a log, and after, which runs a function
-// later. Its methods are safe for concurrent use.
+// leftovers removes temporary folders, and retries failures: a process that is about to end may
+// still write there, or a disk may be read-only for a while. The folders' names are never reused in
+// a launcher's run. The zero value needs log, and after, which runs a function later. Its methods
+// are safe for concurrent use.
 type leftovers struct {
 	log   *slog.Logger
 	after func(d time.Duration, do func())
 
 	mu   sync.Mutex
-	wait map[string]bool // folders that are tried again
+	wait map[string]bool // folders whose removal is retried
 }
 
-// newLeftovers removes nothing again once the launcher is over; its next life begins with an
-// empty folder.
+// newLeftovers returns leftovers that retry nothing once over closes: the launcher's next run
+// begins with an empty folder.
 func newLeftovers(log *slog.Logger, over <-chan struct{}) *leftovers {
 	return &leftovers{log: log, after: func(d time.Duration, do func()) {
 		time.AfterFunc(d, func() {
@@ -44,8 +44,7 @@ func newLeftovers(log *slog.Logger, over <-chan struct{}) *leftovers {
 	}}
 }
 
-// remove removes what lies under a name below a folder. A failure is logged once, and
-// what becomes of it.
+// remove removes name below folder. A failure is logged once, and so is the outcome of its retries.
 func (l *leftovers) remove(folder, name string) {
 	err := safepath.RemoveAll(folder, name)
 	if err == nil {
@@ -68,7 +67,7 @@ func (l *leftovers) remove(folder, name string) {
 	}
 }
 
-// retryLater tries it once more, later.
+// retryLater retries a removal later.
 func (l *leftovers) retryLater(folder, name string, tries int) {
 	l.after(min(leftoverAfter<<(tries-1), leftoverAfterMax), func() {
 		path := filepath.Join(folder, name)

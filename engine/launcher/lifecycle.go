@@ -11,9 +11,9 @@ import (
 	program "github.com/hamadryad/hamadryad/engine/worker"
 )
 
-// All functions here are called with agent.mu held, unless they say otherwise.
+// All functions here are called with agent.mu held, unless their comments say otherwise.
 
-// startAttempt starts an attempt. One that is known is only reported again.
+// startAttempt starts an attempt. A known attempt is only reported again.
 func (a *agent) startAttempt(s *wire.StartAttempt) {
 	if at := a.attempts.find(s.Attempt); at != nil {
 		a.resend(at)
@@ -33,8 +33,9 @@ func (a *agent) startAttempt(s *wire.StartAttempt) {
 	go a.startWorker(a.incarnationCtx, at, a.tickets[s.Job], a.divider.other(s.User, ""))
 }
 
-// startWorker starts a worker for an attempt, with its job's tickets and on its user's processors. Called without mu, by a
-// goroutine of its own, which hears the worker to its end.
+// startWorker starts a worker for an attempt, with its job's tickets and on its user's processors.
+// Called without mu, on a goroutine of its own, which then reads the worker's messages until its
+// end.
 func (a *agent) startWorker(ctx context.Context, at *attempt, tickets []byte, on string) {
 	w, err := a.starter.startWorker(ctx, at.start, tickets, on)
 	if err == nil {
@@ -46,7 +47,7 @@ func (a *agent) startWorker(ctx context.Context, at *attempt, tickets []byte, on
 	}
 }
 
-// workerStarted gives an attempt the worker that was started for it. Called without mu.
+// workerStarted assigns an attempt to the worker that was started for it. Called without mu.
 func (a *agent) workerStarted(ctx context.Context, at *attempt, w *worker, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -58,20 +59,20 @@ func (a *agent) workerStarted(ctx context.Context, at *attempt, w *worker, err e
 		return
 	}
 	a.workers.add(w)
-	w.carry(a.tickets[w.key.job]) // they may have been renewed meanwhile
+	w.carry(a.tickets[w.key.job]) // the tickets may have been renewed meanwhile
 	wanted := !at.over() && a.attempts.find(at.start.Attempt) == at
 	switch {
 	case ctx.Err() != nil, !wanted && a.outputs.Dropped(at.start.Job):
 		w.leave()
 	case !wanted:
-		a.workers.rest(w) // stopped meanwhile: the next group of the job may use it
+		a.workers.rest(w) // the attempt was stopped meanwhile: the job's next group may use the worker
 	default:
 		a.assign(w, at)
 	}
 }
 
-// refuseDropped reports the end of an attempt that is not started: the manager said
-// before that its job is over. Cleaning up is all that can be done for that job.
+// refuseDropped reports the end of an attempt that is not started, because the manager said earlier
+// that its job is over. Only the cleanup of that job may still run here.
 func (a *agent) refuseDropped(s *wire.StartAttempt) {
 	a.reports.Send(&wire.Report{What: &wire.Report_Ended{Ended: &wire.AttemptEnded{
 		Attempt: s.Attempt, End: wire.End_END_FAILED, Work: &wire.Work{},
@@ -80,7 +81,7 @@ func (a *agent) refuseDropped(s *wire.StartAttempt) {
 	}}})
 }
 
-// assign gives a worker an attempt.
+// assign assigns an attempt to a worker.
 func (a *agent) assign(w *worker, at *attempt) {
 	at.worker, at.owner, w.current = w, w.dir.user(), at
 	w.sender.Assigned(at.start.Attempt)
@@ -100,7 +101,7 @@ func (a *agent) assign(w *worker, at *attempt) {
 	}
 	w.sendMessage(&wire.ToWorker{Do: &wire.ToWorker_Run{Run: run}})
 	if s := at.start; len(s.Sources) > 0 || len(s.GetFinish().GetFiles()) > 0 {
-		at.start = withoutLists(s) // until the attempt is forgotten
+		at.start = withoutLists(s) // the slim command is kept until the attempt is forgotten
 	}
 	for _, m := range at.early {
 		w.sendMessage(m)
@@ -111,7 +112,7 @@ func (a *agent) assign(w *worker, at *attempt) {
 	}
 }
 
-// pass hands a message to an attempt's worker, or keeps it until there is one.
+// pass sends a message to an attempt's worker, or keeps it until there is one.
 func (a *agent) pass(id uint64, m *wire.ToWorker) {
 	at := a.attempts.find(id)
 	if at == nil || at.over() {
@@ -129,8 +130,8 @@ func (a *agent) pass(id uint64, m *wire.ToWorker) {
 	}
 }
 
-// attend hears a worker to its end, which comes at once when it sends what it may not. Called
-// without mu.
+// attend reads a worker's messages until its end. It ends a worker that commits an offence at once.
+// Called without mu.
 func (a *agent) attend(w *worker) {
 	for {
 		m, err := w.Receive()
@@ -146,13 +147,13 @@ func (a *agent) attend(w *worker) {
 	}
 }
 
-// hear takes in one message. Its error is an offence. Called without mu.
+// hear handles one message. Its error is an offence. Called without mu.
 func (a *agent) hear(w *worker, m *wire.FromWorker) error {
 	at, take, wait, err := a.vet(w, m)
 	if err != nil || !take {
 		return err
 	}
-	if wait > 0 { // the worker waits as well, once its socket is full
+	if wait > 0 { // the worker is held back as well, once its socket is full
 		select {
 		case <-time.After(wait):
 		case <-w.Gone():
@@ -181,8 +182,8 @@ func (a *agent) hear(w *worker, m *wire.FromWorker) error {
 	return nil
 }
 
-// vet says whether a message is to be taken, and of which attempt it is: of that which its
-// worker was given. Called without mu.
+// vet checks whether to take a message, and returns the attempt that its worker was assigned.
+// Called without mu.
 func (a *agent) vet(w *worker, m *wire.FromWorker) (at *attempt, take bool, wait time.Duration, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -203,12 +204,12 @@ func (a *agent) vet(w *worker, m *wire.FromWorker) (at *attempt, take bool, wait
 	return at, take, wait, err
 }
 
-// punish ends a worker for an offence: it is logged, counted, and told to the manager for its
-// audit. Called without mu.
+// punish ends a worker for an offence, which is logged, counted, and reported to the manager for
+// its audit. Called without mu.
 func (a *agent) punish(w *worker, err error) {
 	var o *vetting.Offence
 	if !errors.As(err, &o) {
-		return // it ended, or lost its socket
+		return // the worker ended, or lost its socket
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -227,7 +228,7 @@ func (a *agent) punish(w *worker, err error) {
 // unready ends a worker that can't build its job's graph.
 func (a *agent) unready(w *worker, f *wire.Failure) {
 	if f.Kind == wire.ErrorKind_ERROR_KIND_LOST {
-		a.starter.cache.Doubt(w.key.plan) // what it was given is not what was verified
+		a.starter.cache.Doubt(w.key.plan) // the worker's copy of the plan is not what was verified
 	}
 	if at := w.current; at != nil {
 		w.release()
@@ -236,11 +237,11 @@ func (a *agent) unready(w *worker, f *wire.Failure) {
 	w.leave()
 }
 
-// reported takes in what the worker of an attempt reports.
+// reported handles a report of an attempt's worker.
 func (a *agent) reported(w *worker, r *wire.Report) {
 	at := w.current
 	if at == nil || at.over() {
-		return // it was ended here already
+		return // it was ended by the launcher already
 	}
 	if e := r.GetEnded(); e != nil {
 		a.endedByWorker(w, at, e)
@@ -255,14 +256,13 @@ func (a *agent) reported(w *worker, r *wire.Report) {
 	a.reports.Send(r)
 }
 
-// cleanupDead takes a dead worker off the books, and ends its attempt if it had one. Called
-// without mu.
+// cleanupDead removes a dead worker, and ends its attempt if it had one. Called without mu.
 func (a *agent) cleanupDead(w *worker, broken error) {
 	a.mu.Lock()
 	at := w.current
 	a.mu.Unlock()
 	if at != nil {
-		w.LogTo(at.log) // takes in its last words
+		w.LogTo(at.log) // for output that is still in the pipe
 		a.cleanUp(w, at, false)
 	}
 	w.dir.close(a.leftovers)
@@ -280,9 +280,9 @@ func (a *agent) cleanupDead(w *worker, broken error) {
 	w.Close()
 }
 
-// endedByWorker takes in the end that a worker reported.
+// endedByWorker handles the end that a worker reported.
 func (a *agent) endedByWorker(w *worker, at *attempt, e *wire.AttemptEnded) {
-	if e.End != wire.End_END_FINISHED { // why it ended is known here
+	if e.End != wire.End_END_FINISHED { // the launcher knows why it ended
 		if e.End = wire.End_END_FAILED; at.stopped {
 			e.End = wire.End_END_STOPPED
 		}
@@ -309,9 +309,9 @@ func (a *agent) endedByWorker(w *worker, at *attempt, e *wire.AttemptEnded) {
 	a.workers.rest(w)
 }
 
-// wake has a worker go on whose attempt was to stand still, and may have ended just before it did:
-// the word of its end was sent before the stop, and heard after it. It is given nothing more until
-// then, so that the stop meets no other attempt. Called without mu.
+// wake continues a worker whose attempt was to be suspended. The attempt's end may have been
+// reported before the stop and read after it. The worker is assigned nothing until it is continued,
+// so that the stop hits no other attempt. Called without mu.
 func (a *agent) wake(w *worker) {
 	w.Tree.Lock()
 	defer w.Tree.Unlock()
@@ -328,7 +328,7 @@ func (a *agent) wake(w *worker) {
 	}
 }
 
-// end ends an attempt that no worker reports on.
+// end ends an attempt whose end no worker reports.
 func (a *agent) end(at *attempt, end wire.End, f *wire.Failure) {
 	if at.over() {
 		return
@@ -355,8 +355,8 @@ func (a *agent) finish(at *attempt, e *wire.AttemptEnded) {
 	a.resend(at)
 }
 
-// endTimedOut ends the workers of attempts that ran for too long. Their ends are reported when
-// they are gone. Called without mu.
+// endTimedOut ends the workers of attempts that ran for too long. The attempts' ends are reported
+// when the workers are gone. Called without mu.
 func (a *agent) endTimedOut() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -369,10 +369,10 @@ func (a *agent) endTimedOut() {
 	}
 }
 
-// ticketsMax bounds of how many jobs tickets are kept.
+// ticketsMax bounds the number of jobs whose tickets are kept.
 const ticketsMax = 10_000
 
-// takeTickets gives the workers of a job newer tickets, and those that will be started.
+// takeTickets sends newer tickets to the workers of a job, and keeps them for later workers.
 func (a *agent) takeTickets(t *wire.JobTickets) {
 	if _, has := a.tickets[t.Job]; !has && len(a.tickets) >= ticketsMax {
 		a.log.Error("too many jobs have tickets here, so this one's work goes without", "job", t.Job, "tickets", ticketsMax)
@@ -386,11 +386,11 @@ func (a *agent) takeTickets(t *wire.JobTickets) {
 	}
 }
 
-// stop ends an attempt: at once, or with a grace.
+// stop ends an attempt at once, or within a grace period.
 func (a *agent) stop(s *wire.StopAttempt) {
 	at := a.attempts.find(s.Attempt)
 	if at == nil {
-		// It never came here, or was forgotten: either way it does not run.
+		// It never reached this launcher, or was forgotten: in both cases it does not run.
 		a.reports.Send(&wire.Report{What: &wire.Report_Ended{Ended: &wire.AttemptEnded{
 			Attempt: s.Attempt, End: wire.End_END_STOPPED, Work: &wire.Work{},
 			Failure: &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_LOST, Message: "the launcher does not know this attempt"},
@@ -413,15 +413,15 @@ func (a *agent) stop(s *wire.StopAttempt) {
 	}
 	w.leaving = true
 	if at.suspension.Wanted() {
-		at.suspension.Want(false) // it can't finish while it stands
+		at.suspension.Want(false) // it can't finish while it is suspended
 		go a.carryOut(w, at)
 	}
 	w.sendMessage(&wire.ToWorker{Do: &wire.ToWorker_Stop{Stop: s}})
 	w.KillAfter(time.Duration(s.GraceNs))
 }
 
-// forget drops what is kept of an attempt's end. One that still runs is not the
-// manager's: it is killed.
+// forget drops a finished attempt. An attempt that still runs is unknown to the manager, and is
+// killed.
 func (a *agent) forget(id uint64) {
 	at := a.attempts.find(id)
 	if at == nil {
@@ -437,11 +437,11 @@ func (a *agent) forget(id uint64) {
 	}
 }
 
-// suspend sets whether an attempt should stand still.
+// suspend sets whether an attempt should be suspended.
 func (a *agent) suspend(id uint64, stand bool) {
 	at := a.attempts.find(id)
 	if at == nil || at.over() {
-		return // its end is reported, or it is not here, as the inventory says
+		return // its end is reported, or the inventory shows that it is not here
 	}
 	at.suspension.Want(stand)
 	if at.worker != nil {
@@ -449,8 +449,8 @@ func (a *agent) suspend(id uint64, stand bool) {
 	}
 }
 
-// carryOut makes the processes of an attempt stand or go, as the manager wants
-// it by now, and reports that. Called without mu.
+// carryOut stops or continues an attempt's processes, as the manager currently wants, and reports
+// that. Called without mu.
 func (a *agent) carryOut(w *worker, at *attempt) {
 	w.Tree.Lock()
 	defer w.Tree.Unlock()
@@ -484,8 +484,8 @@ func (a *agent) carryOut(w *worker, at *attempt) {
 	}
 }
 
-// checkStored makes a failure of an end whose stored files are not the worker's plain
-// files: they would not be served. Called without mu, before the end is taken in.
+// checkStored turns an end into a failure if its stored files are not plain files of the worker's
+// user: they would not be served. Called without mu, before the end is handled.
 func (a *agent) checkStored(at *attempt, e *wire.AttemptEnded) {
 	if e.End != wire.End_END_FINISHED {
 		return
@@ -500,9 +500,9 @@ func (a *agent) checkStored(at *attempt, e *wire.AttemptEnded) {
 	}
 }
 
-// cleanUp removes an ended attempt's temporary files, and what it stored unless it
-// finished. A worker that finished and stored what it did not tell keeps that until its job is
-// over, as it might what it told. Called without mu, before the end is reported.
+// cleanUp removes an ended attempt's temporary files. It also removes its stored files, unless it
+// finished. Stored files that a finished attempt did not report stay until its job is over, like
+// reported ones. Called without mu, before the end is reported.
 func (a *agent) cleanUp(w *worker, at *attempt, finished bool) {
 	w.dir.clear(at.start.Attempt, a.leftovers)
 	if !finished {
@@ -510,8 +510,8 @@ func (a *agent) cleanUp(w *worker, at *attempt, finished bool) {
 	}
 }
 
-// dropJob ends what is left of a job and deletes its stored files; then it tells the
-// manager, which asks until it hears that.
+// dropJob ends the remains of a job and deletes its stored files. Then it reports that to the
+// manager, which repeats the command until then.
 func (a *agent) dropJob(id uint64) {
 	if asked, gone := a.outputs.DropJob(id); asked {
 		if gone {
@@ -524,9 +524,8 @@ func (a *agent) dropJob(id uint64) {
 	go a.removeJob(a.workers.drop(id), id)
 }
 
-// removeJob deletes a dropped job's files once nobody can write to them any more, and
-// confirms that. Where the disk does not let it, the manager's next command is the next
-// try. Called without mu.
+// removeJob deletes a dropped job's files once nobody can write to them any more, and reports that.
+// If the deletion fails, the manager's next command retries it. Called without mu.
 func (a *agent) removeJob(leaving []*worker, id uint64) {
 	for _, w := range leaving {
 		select {

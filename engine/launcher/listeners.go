@@ -21,10 +21,10 @@ import (
 	"github.com/hamadryad/hamadryad/internal/logsample"
 )
 
-// endpoints are where a launcher is reached.
+// endpoints are the addresses of a launcher.
 type endpoints struct {
 	data, pages string                  // of the store's server, and of metrics and logs
-	near        *outputstore.Neighbours // on this machine
+	near        *outputstore.Neighbours // other launchers on this machine
 }
 
 // listeners are a launcher's open ports.
@@ -33,7 +33,7 @@ type listeners struct {
 	store, web net.Listener
 }
 
-// openListeners opens the ports, and tells the launchers of this machine.
+// openListeners opens the ports, and notes the store for the other launchers of this machine.
 func openListeners(cfg Config, f *datadir.Dir) (d *listeners, err error) {
 	d = &listeners{}
 	if d.store, err = net.Listen("tcp", net.JoinHostPort(cfg.Bind, strconv.Itoa(cfg.DataPort))); err != nil {
@@ -52,7 +52,7 @@ func openListeners(cfg Config, f *datadir.Dir) (d *listeners, err error) {
 	return d, nil
 }
 
-// close closes listeners that nobody serves.
+// close closes listeners that are not served.
 func (d *listeners) close() error {
 	d.near.Leave()
 	return errors.Join(d.store.Close(), d.web.Close())
@@ -90,8 +90,8 @@ func (d *listeners) serve(ctx context.Context, a *agent, fail context.CancelCaus
 	}
 }
 
-// servePages serves pages until the server is closed: with keys to the manager, which
-// passes logs on to those who may read them, and metrics to users.
+// servePages serves pages until the server is closed. With keys it serves them to the manager,
+// which passes logs on to authorized users, and metrics to users.
 func servePages(s *http.Server, l net.Listener, keys *certs.Keys, table *connlimit.Table) error {
 	s.Handler = proof.Edge{Required: keys != nil}.Pages(table.Requests(s.Handler, asker))
 	table.Attach(s)
@@ -103,10 +103,10 @@ func servePages(s *http.Server, l net.Listener, keys *certs.Keys, table *connlim
 	return s.ServeTLS(l, "", "")
 }
 
-// webRequestsMax bounds the requests for pages and logs under way, health aside.
+// webRequestsMax bounds the concurrent requests for pages and logs, except for health.
 const webRequestsMax = 1000
 
-// newTables bound the connections of the store and of the pages.
+// newTables returns the limits on connections to the store and to the pages.
 func newTables(cfg Config) (stores, webs *connlimit.Table) {
 	log, l := logsample.New(cfg.Log), cfg.Limits
 	l.Waiting = store.WaitingMax
@@ -115,7 +115,7 @@ func newTables(cfg Config) (stores, webs *connlimit.Table) {
 	return stores, connlimit.New(l, log.With("port", "http"))
 }
 
-// asker says who makes a request for a page.
+// asker identifies the caller of a request for a page.
 var asker = connlimit.Asker{
 	Principal: func(r *http.Request) string {
 		if caller, ok := auth.From(r.Context()); ok && caller.Proved() {
@@ -128,8 +128,8 @@ var asker = connlimit.Asker{
 	},
 }
 
-// reachable is a listener's address as others reach it: when it listens on all
-// interfaces, by the host's name.
+// reachable is a listener's address for other machines: with the host's name, if it listens on all
+// interfaces.
 func reachable(l net.Listener, host string) string {
 	ours, port, err := net.SplitHostPort(l.Addr().String())
 	if ip := net.ParseIP(ours); err == nil && ip != nil && ip.IsUnspecified() {

@@ -10,7 +10,7 @@ import (
 	"github.com/hamadryad/hamadryad/internal/buildinfo"
 )
 
-// metrics are what /metrics shows. No label holds an id.
+// metrics are what /metrics shows. No label contains an id.
 type metrics struct {
 	registry  *prometheus.Registry
 	outcomes  *prometheus.CounterVec
@@ -43,7 +43,7 @@ func newMetrics(cfg Config, way suspend.Way, more ...prometheus.Collector) *metr
 	for _, kind := range vetting.Kinds {
 		m.offences.WithLabelValues(string(kind))
 	}
-	for _, kind := range channelNames { // they are there from the start, so that rates have a beginning
+	for _, kind := range channelNames { // present from the start, so that rates have a beginning
 		m.channels.WithLabelValues(kind)
 	}
 	for _, o := range []string{finished, stopped, lost, failed} {
@@ -84,7 +84,7 @@ func limitedBy(way suspend.Way) string {
 	return "none"
 }
 
-// shows adds what the agent has, and what the data server sent.
+// shows adds the agent's counts, and the bytes that the data server sent.
 func (m *metrics) shows(a *agent, sent func() int64) {
 	gauge := func(name, help string, of func(running, suspended, workers int) int) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(of(a.counts())) })

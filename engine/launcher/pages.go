@@ -21,21 +21,20 @@ import (
 )
 
 const (
-	// headerMax is how long a client may take to say what it wants.
+	// headerMax is how long a client may take to send its request header.
 	headerMax = 10 * time.Second
 	// pageMax is how long a page may take to be sent.
 	pageMax = 30 * time.Second
 	// idleClientMax is how long a connection may stay open between two requests.
 	idleClientMax = 2 * time.Minute
-	// stallMax is how long the reader of a log may take nothing before it is cut off:
-	// a person who reads in a pager is one.
+	// stallMax is how long the reader of a log may accept nothing before it is cut off: a person
+	// with a pager may pause.
 	stallMax = 10 * time.Minute
-	// logReadersMax bounds how many read logs at the same time.
+	// logReadersMax bounds the concurrent readers of logs.
 	logReadersMax = 256
 )
 
-// pages are what a launcher shows on the web. They ask the agent, which knows nothing of
-// them.
+// pages are a launcher's web pages. They call the agent, which knows nothing of them.
 type pages struct {
 	agent   *agent
 	readers atomic.Int32 // of logs, at most logReadersMax
@@ -43,9 +42,10 @@ type pages struct {
 
 func newPages(a *agent) *pages { return &pages{agent: a} }
 
-// server serves /metrics, /logs/ATTEMPT, to who is on the machine /debug/pprof/, and for what watches
-// processes /livez (or /healthz) and /readyz, which says whether a manager gives it work. With ?follow=1 a log is sent on
-// as it grows, until the attempt ends; with ?from=POSITION&to=POSITION a part of it (sendLog).
+// server serves /metrics, /logs/ATTEMPT, /debug/pprof/ to clients on this machine, and for process
+// monitors /livez (or /healthz) and /readyz, which reports whether a manager is connected. With
+// ?follow=1 a log is sent as it grows, until the attempt ends. With ?from=POSITION&to=POSITION a
+// part of it is sent (sendLog).
 func (p *pages) server() *http.Server {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", p.agent.viewers.withRole(promhttp.HandlerFor(p.agent.metrics.registry, promhttp.HandlerOpts{})))
@@ -61,8 +61,8 @@ func (p *pages) server() *http.Server {
 	return &http.Server{Handler: mux, ReadHeaderTimeout: headerMax, WriteTimeout: pageMax, IdleTimeout: idleClientMax, ErrorLog: slog.NewLogLogger(p.agent.log.Handler(), slog.LevelDebug)}
 }
 
-// managerOnly refuses who is proved to be somebody else than the manager, which knows who
-// may do what, and says what he is to do instead.
+// managerOnly refuses authenticated callers other than the manager, which checks permissions, and
+// tells them what to do instead.
 func managerOnly(instead string, page http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if caller, ok := auth.From(r.Context()); ok && caller.Proved() && caller.Kind != auth.Manager {
@@ -73,7 +73,7 @@ func managerOnly(instead string, page http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// heard says that no manager is heard.
+// heard returns an error while no manager is connected.
 func (p *pages) heard(context.Context) error {
 	if !p.agent.reports.Connected() {
 		return errors.New("not connected to the manager " + p.agent.cfg.Manager)
@@ -90,7 +90,7 @@ func (p *pages) serveLog(w http.ResponseWriter, r *http.Request) {
 	var reader *logs.Reader
 	log, ok := p.agent.logOf(id)
 	if ok {
-		// From here on it can be read to its end, though it makes room meanwhile.
+		// From here on the log can be read to its end, even if it is removed to make room.
 		var gone error
 		if reader, gone = log.Reader(); gone == nil {
 			defer reader.Close()
@@ -107,19 +107,19 @@ func (p *pages) serveLog(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err := sendLog(w, r, reader); err != nil {
-		panic(http.ErrAbortHandler) // a reader must not take what it got for the whole
+		panic(http.ErrAbortHandler) // a client must not mistake a part for the whole
 	}
 }
 
-// sendLog sends a log with notes about what was dropped of it; or, where a query says from, a part of it without,
-// and tells of it in headers.
+// sendLog sends a log with notes about dropped output. If the query has from, it sends a part
+// without notes, and describes it in headers.
 func sendLog(w http.ResponseWriter, r *http.Request, reader *logs.Reader) error {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	out := &patientWriter{w: w, to: http.NewResponseController(w), stall: stallMax}
 	q := r.URL.Query()
 	follow := q.Get("follow") != ""
 	if !q.Has("from") {
-		if _, err := out.Write(nil); err != nil { // the header goes out though there may be no line for long
+		if _, err := out.Write(nil); err != nil { // the header is sent at once, though the first line may come much later
 			return err
 		}
 		return reader.CopyTo(r.Context(), out, follow)
@@ -148,7 +148,7 @@ func sendLog(w http.ResponseWriter, r *http.Request, reader *logs.Reader) error 
 	return reader.CopyPart(r.Context(), out, to, follow)
 }
 
-// patientWriter gives each write its own time, and sends at once.
+// patientWriter gives each write a deadline of its own, and flushes at once.
 type patientWriter struct {
 	w     http.ResponseWriter
 	to    *http.ResponseController

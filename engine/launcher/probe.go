@@ -7,22 +7,22 @@ import (
 	"time"
 )
 
-// probeWait bounds the wait for the agent when somebody asks whether it lives. What it does under its lock
+// probeWait bounds the wait for the agent in a health check. What the agent does under its lock
 // takes milliseconds.
 const probeWait = 10 * time.Second
 
-// probe finds out whether the agent answers. All who ask meanwhile wait for one look, so that a launcher
-// that stands still gathers no goroutines. Safe for concurrent use.
+// probe checks whether the agent answers. Concurrent callers share one check, so that a launcher
+// that hangs gathers no goroutines. Safe for concurrent use.
 type probe struct {
 	askAgent func() // returns when the agent has answered
 
 	mu    sync.Mutex
-	under chan struct{} // closed when the look that is under way has its answer; nil: none is
+	under chan struct{} // closed when the running check has its answer; nil: none is running
 }
 
 func newProbe(look func()) *probe { return &probe{askAgent: look} }
 
-// wrong says why the launcher would have to be started again.
+// wrong returns why the launcher has to be restarted.
 func (p *probe) wrong(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, probeWait)
 	defer cancel()
@@ -34,7 +34,7 @@ func (p *probe) wrong(ctx context.Context) error {
 	}
 }
 
-// beginProbe looks, or joins the look that is under way.
+// beginProbe starts a check, or joins the running one.
 func (p *probe) beginProbe() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()

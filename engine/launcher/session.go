@@ -29,49 +29,47 @@ import (
 )
 
 const (
-	// redialMin and redialMax bound the wait before the next try to reach the
-	// manager; it doubles. Tries stay well below the lease: a manager that is away for
-	// most of it finds all work.
+	// redialMin and redialMax bound the wait before the next try to reach the manager; it doubles.
+	// The waits are far shorter than the lease: a manager that returns within the lease finds all
+	// work.
 	redialMin = 100 * time.Millisecond
 	redialMax = time.Second
-	// leaseRedials is how often the manager is tried within a lease, at least.
+	// leaseRedials is the least number of tries to reach the manager within a lease.
 	leaseRedials = 10
-	// redialJitter is by which part of itself a wait is longer or shorter: launchers
-	// that lost their manager together do not all come back at once.
+	// redialJitter is the fraction by which a wait varies, so that launchers that lost their
+	// manager together do not all come back at once.
 	redialJitter = 0.2
-	// connectMax is how long one connection may take to come up.
+	// connectMax bounds the time to establish a connection.
 	connectMax = 3 * time.Second
-	// complainEvery is how often the same trouble with the manager is logged.
+	// complainEvery is how often the same problem with the manager is logged.
 	complainEvery = 5 * time.Second
 	// welcomeMax is how long a manager may take to answer a join.
 	welcomeMax = 10 * time.Second
-	// refusalsMax is how often in a row the manager may refuse the launcher before it
-	// gives up: an earlier life under the same name may need a moment to be
-	// noticed as dead.
+	// refusalsMax is how often in a row the manager may refuse the launcher before it gives up: the
+	// manager may need a moment to notice that an earlier run under the same name is dead.
 	refusalsMax = 8
 	// reportsMax is how many reports go into one message.
 	reportsMax = 512
-	// resendEvery is how often the end of an attempt is reported again until it is
+	// resendEvery is how often the end of an attempt is reported again until the manager has it
 	// forgotten.
 	resendEvery = 5 * time.Second
-	// messageMax is the largest message of the manager, in bytes.
+	// messageMax is the largest message from the manager, in bytes.
 	messageMax = 256 << 20
-	// windowBytes is how much may be under way to one side of the stream.
+	// windowBytes is the flow-control window of each direction of the stream.
 	windowBytes = 4 << 20
-	// leaseTicks is how often within a lease it is checked and workers are pinged.
+	// leaseTicks is how many times within a lease it is checked and workers are pinged.
 	leaseTicks = 8
-	// tickDefault is the period of that before the lease is known, and the longest.
+	// tickDefault is the period of those checks before the lease is known, and the longest period.
 	tickDefault = time.Second
-	// A connection on which nothing moves is asked for a sign of life after
-	// keepaliveTime, and given up keepaliveTimeout later.
+	// An idle connection is probed after keepaliveTime, and given up keepaliveTimeout later.
 	keepaliveTime    = 30 * time.Second
 	keepaliveTimeout = 10 * time.Second
 )
 
-// session is the launcher's talk with its manager: it joins, again and again, has the
-// agent obey, sends what the agent has to tell, and starts the launcher afresh when the
-// lease is over. The agent knows nothing of it. One goroutine runs it; what it starts
-// ends before run returns.
+// session is the launcher's conversation with its manager. It joins, again and again, passes
+// commands to the agent, sends the agent's reports, and begins a new incarnation when the lease is
+// over. The agent does not use it. One goroutine runs it; the goroutines that it starts end before
+// run returns.
 type session struct {
 	cfg     Config
 	log     *slog.Logger
@@ -81,10 +79,10 @@ type session struct {
 	dataDir *datadir.Dir
 	machine *load.Machine
 	manager *grpc.ClientConn
-	after   string              // why the incarnation before this one ended; "": the process started
+	after   string              // why the previous incarnation ended; "": the process has just started
 	client  rpc.LaunchersClient // over it
 
-	expired   chan struct{} // tells whoever talks to the manager that the lease ran out
+	expired   chan struct{} // signals the goroutine that talks to the manager that the lease ran out
 	announced bool          // cfg.Ready was called
 }
 
@@ -95,11 +93,11 @@ func newSession(a *agent, manager *grpc.ClientConn, m *load.Machine) *session {
 	}
 }
 
-// dial prepares the connection to the manager, which comes up when it is first used.
+// dial prepares the connection to the manager, which is established at its first use.
 func dial(cfg Config) (*grpc.ClientConn, error) {
 	conn, err := grpc.NewClient(cfg.Manager,
 		grpc.WithTransportCredentials(managerCredentials(cfg.Keys)),
-		// Fixed windows: measuring the path costs a ping for nearly every message.
+		// Fixed windows: dynamic ones cost a ping for nearly every message.
 		grpc.WithStaticStreamWindowSize(windowBytes),
 		grpc.WithStaticConnWindowSize(windowBytes),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(messageMax), grpc.MaxCallSendMsgSize(messageMax)),
@@ -114,7 +112,7 @@ func dial(cfg Config) (*grpc.ClientConn, error) {
 	return conn, nil
 }
 
-// managerCredentials are what is shown to the manager, and asked of it.
+// managerCredentials are the launcher's own credentials, and the check of the manager's.
 func managerCredentials(keys *certs.Keys) credentials.TransportCredentials {
 	if keys == nil {
 		return insecure.NewCredentials()
@@ -122,7 +120,7 @@ func managerCredentials(keys *certs.Keys) credentials.TransportCredentials {
 	return credentials.NewTLS(keys.Client(auth.Manager, ""))
 }
 
-// run talks to the manager until ctx ends.
+// run keeps the session with the manager until ctx ends.
 func (s *session) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -139,7 +137,7 @@ func (s *session) run(ctx context.Context) error {
 	return s.keepConnected(ctx)
 }
 
-// tick renews leases and lets idle workers go.
+// tick checks the lease, pings workers, and dismisses idle ones.
 func (s *session) tick(ctx context.Context) {
 	t := time.NewTimer(tickDefault)
 	defer t.Stop()
@@ -152,7 +150,7 @@ func (s *session) tick(ctx context.Context) {
 			if s.lease.Over() {
 				select {
 				case s.expired <- struct{}{}:
-				default: // it is on its way
+				default: // it is signalled already
 				}
 				continue
 			}
@@ -163,19 +161,18 @@ func (s *session) tick(ctx context.Context) {
 	}
 }
 
-// refusedError is the manager's refusal to let the launcher in.
+// refusedError is the manager's refusal to admit the launcher.
 type refusedError struct {
 	why      string
-	patience time.Duration // for how long it is worth to try again
+	patience time.Duration // for how long retries are worthwhile
 }
 
 func (e refusedError) Error() string { return "the manager refuses this launcher: " + e.why }
 
-// errExpired: the lease ran out while the stream was there.
+// errExpired: the lease ran out while the stream was open.
 var errExpired = errors.New("no word from the manager came within the lease")
 
-// keepConnected joins the manager, again and again, until ctx ends or the
-// manager keeps refusing.
+// keepConnected joins the manager, again and again, until ctx ends or the manager keeps refusing.
 func (s *session) keepConnected(ctx context.Context) error {
 	wait, refusals := redialMin, 0
 	var refusedSince, complained time.Time
@@ -212,8 +209,7 @@ func (s *session) keepConnected(ctx context.Context) error {
 	}
 }
 
-// awaitManager waits until a connection to the manager is there that was not there
-// before, for a time at most, or until the lease is over.
+// awaitManager waits at most wait for a new connection to the manager, or until the lease is over.
 func (s *session) awaitManager(ctx context.Context, wait time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
@@ -224,11 +220,11 @@ func (s *session) awaitManager(ctx context.Context, wait time.Duration) {
 		case <-ctx.Done():
 		}
 	}()
-	// What the connection waits for by itself grows beyond what is good for the lease.
+	// The connection's own backoff grows too long for the lease.
 	s.manager.ResetConnectBackoff()
 	s.manager.Connect()
 	if s.manager.GetState() == connectivity.Ready {
-		<-ctx.Done() // it is the manager that does not want to
+		<-ctx.Done() // the manager is reachable but refuses
 		return
 	}
 	for state := s.manager.GetState(); state != connectivity.Ready; state = s.manager.GetState() {
@@ -238,8 +234,8 @@ func (s *session) awaitManager(ctx context.Context, wait time.Duration) {
 	}
 }
 
-// connect is one stream from its join to its end. It reports whether the manager
-// let the launcher in.
+// connect runs one stream from its join to its end. It reports whether the manager admitted the
+// launcher.
 func (s *session) connect(ctx context.Context) (joined bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -252,7 +248,7 @@ func (s *session) connect(ctx context.Context) (joined bool, err error) {
 		case <-ended:
 		}
 	}()
-	join := s.join() // takes a while where very much is stored
+	join := s.join() // takes a while if very many files are stored
 	tooLate := time.AfterFunc(welcomeMax, func() { cancel(errors.New("the manager does not answer the join")) })
 	defer tooLate.Stop()
 	stream, err := s.client.Connect(ctx, grpc.WaitForReady(false))
@@ -283,11 +279,11 @@ func (s *session) connect(ctx context.Context) (joined bool, err error) {
 	}()
 	err = s.receive(ctx, stream, beats)
 	cancel(err)
-	<-sent // it ends with ctx, and nothing of this stream may be under way in the next
+	<-sent // it ends with ctx, and must not overlap with the next stream
 	return true, cause(ctx, err)
 }
 
-// cause prefers why a context was cancelled to what that led to.
+// cause returns why a context was cancelled, if that is known, rather than the error that followed.
 func cause(ctx context.Context, err error) error {
 	if c := context.Cause(ctx); c != nil && !errors.Is(c, context.Canceled) {
 		return c
@@ -295,7 +291,7 @@ func cause(ctx context.Context, err error) error {
 	return err
 }
 
-// join tells the manager what there is.
+// join returns the launcher's description and inventory for the manager.
 func (s *session) join() *wire.Join {
 	has, seen := s.agent.has()
 	_, term := s.reports.Manager()
@@ -306,11 +302,11 @@ func (s *session) join() *wire.Join {
 	}
 }
 
-// leaveMax bounds the wait for a manager that is told that the launcher was stopped.
+// leaveMax bounds the wait for a manager when the launcher reports that it was stopped.
 const leaveMax = 2 * time.Second
 
-// leave tells the manager that this launcher was stopped, when its workers have ended. A manager
-// that is away finds out by itself.
+// leave reports to the manager that this launcher was stopped, when its workers have ended. An
+// unreachable manager finds that out by the lease.
 func (s *session) leave() {
 	if manager, _ := s.reports.Manager(); manager == "" {
 		return // it never joined
@@ -329,7 +325,7 @@ func (s *session) leave() {
 	}
 }
 
-// welcomed takes in the manager's answer to a join.
+// welcomed handles the manager's answer to a join.
 func (s *session) welcomed(w *wire.Welcome) error {
 	manager, term := s.reports.Manager()
 	switch {
@@ -352,12 +348,13 @@ func (s *session) welcomed(w *wire.Welcome) error {
 		s.announced = true
 	}
 	if manager == "" && s.cfg.Source != nil {
-		go s.keepSource() // heartbeats don't wait for the disk
+		go s.keepSource() // heartbeats must not wait for the disk
 	}
 	return nil
 }
 
-// restartIncarnation starts the launcher afresh. Its error says that it has to join once more.
+// restartIncarnation begins a new incarnation. Its error says that the launcher has to join once
+// more.
 func (s *session) restartIncarnation(reason string) error {
 	if err := s.expire(reason); err != nil {
 		return err
@@ -365,11 +362,11 @@ func (s *session) restartIncarnation(reason string) error {
 	return errors.New("joining again as a new incarnation")
 }
 
-// expire ends this incarnation: the manager no longer counts on anything here. It
-// waits until every worker is gone and the store is empty.
+// expire ends this incarnation: the manager no longer counts on anything here. It waits until every
+// worker is gone and the store is empty.
 func (s *session) expire(reason string) error {
 	s.log.Warn("the launcher ends its workers, deletes what it stored, and starts afresh", "reason", reason)
-	s.agent.fence() // before any disk is asked for anything
+	s.agent.fence() // before any disk access
 	if err := s.agent.outputs.Empty(); err != nil {
 		return err
 	}
@@ -383,14 +380,14 @@ func (s *session) expire(reason string) error {
 	return nil
 }
 
-// keepSource keeps the configuration that the manager let in.
+// keepSource keeps the configuration that the manager accepted.
 func (s *session) keepSource() {
 	if err := s.dataDir.Accept(s.cfg.Source); err != nil {
 		s.log.Warn("the configuration can't be kept: a restart while its file is wrong will fail", "error", err)
 	}
 }
 
-// checkLease starts the launcher afresh when the lease ran out.
+// checkLease begins a new incarnation when the lease ran out.
 func (s *session) checkLease() error {
 	if !s.lease.Over() {
 		return nil

@@ -18,7 +18,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire/rpc"
 )
 
-// receive obeys until the stream ends.
+// receive carries out the manager's commands until the stream ends.
 func (s *session) receive(ctx context.Context, stream rpc.Launchers_ConnectClient, beats *beats) error {
 	for {
 		m, err := stream.Recv()
@@ -28,8 +28,8 @@ func (s *session) receive(ctx context.Context, stream rpc.Launchers_ConnectClien
 		if err != nil {
 			return err
 		}
-		// A launcher that was frozen for longer than its lease must not act on what
-		// waited for it.
+		// A launcher that was frozen for longer than its lease must not act on messages from
+		// before.
 		if s.lease.Over() {
 			return errExpired
 		}
@@ -54,7 +54,7 @@ func (s *session) obeyAll(m *wire.ToLauncher) {
 	}
 }
 
-// revoked are the certificates that the manager says count no more.
+// revoked are the certificates that the manager has revoked.
 func revoked(r *wire.Revocations) auth.Revoked {
 	all := auth.Revoked{}
 	for name, until := range r.GetUntil() {
@@ -111,8 +111,7 @@ func (s *session) sendReports(stream rpc.Launchers_ConnectClient) error {
 // beatsMax is how many heartbeats may be unanswered before the oldest is forgotten.
 const beatsMax = 64
 
-// beats remembers when heartbeats were sent. Used by the sender and the receiver
-// of one stream.
+// beats records when heartbeats were sent. Used by the sender and the receiver of one stream.
 type beats struct {
 	sent [beatsMax]atomic.Pointer[time.Time]
 	seq  uint64
@@ -127,7 +126,7 @@ func (b *beats) next(now time.Time) *wire.Heartbeat {
 	return &wire.Heartbeat{Seq: b.seq}
 }
 
-// answered tells when a heartbeat was sent. For the receiver.
+// answered returns when a heartbeat was sent. For the receiver.
 func (b *beats) answered(seq uint64) (time.Time, bool) {
 	at := b.sent[seq%beatsMax].Load()
 	if at == nil {
@@ -140,7 +139,7 @@ func (b *beats) answered(seq uint64) (time.Time, bool) {
 func fetchBlob(client rpc.LaunchersClient) cache.Fetch {
 	return func(ctx context.Context, hash string, doubted bool, to io.Writer) error {
 		ctx, cancel := context.WithCancel(ctx)
-		defer cancel() // of a stream that was not read to its end, as when the disk is full
+		defer cancel() // of a stream that was not read to its end, for example on a full disk
 		stream, err := client.FetchBlob(ctx, &wire.BlobQuery{Hash: hash, Doubted: doubted}, grpc.WaitForReady(true))
 		if err != nil {
 			return err
@@ -163,7 +162,7 @@ func fetchBlob(client rpc.LaunchersClient) cache.Fetch {
 	}
 }
 
-// tailsMax is how long the manager may take to take the ends of logs.
+// tailsMax is how long the manager may take to accept the ends of logs.
 const tailsMax = 30 * time.Second
 
 // sendTails sends the ends of logs to the manager.

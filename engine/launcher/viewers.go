@@ -13,16 +13,17 @@ import (
 )
 
 const (
-	// verdictKeptFor is for how long the manager's word on a user counts before it is asked again, and
-	// verdictOldMax for how long while it can't be asked: metrics are wanted then, too.
+	// verdictKeptFor is how long the manager's answer on a user is cached. verdictOldMax is how
+	// long it is used while the manager is unreachable: metrics are needed then, too.
 	verdictKeptFor = 30 * time.Second
 	verdictOldMax  = time.Hour
-	// verdictAskMax bounds the wait for its word, and viewersMax the users that are remembered.
+	// verdictAskMax bounds the wait for the answer. viewersMax bounds the users that are cached.
 	verdictAskMax = 5 * time.Second
 	viewersMax    = 1000
 )
 
-// viewers remembers which users the manager lets look at this launcher's pages. Safe for concurrent use.
+// viewers caches which users the manager permits to see this launcher's pages. Safe for concurrent
+// use.
 type viewers struct {
 	client rpc.LaunchersClient
 
@@ -34,13 +35,13 @@ func newViewers(client rpc.LaunchersClient) *viewers {
 	return &viewers{client: client, verdicts: map[string]verdict{}}
 }
 
-// verdict is what the manager said of a user, and when.
+// verdict is the manager's answer on a user, and its time.
 type verdict struct {
 	may bool
 	at  time.Time
 }
 
-// may asks the manager, unless it said so a moment ago.
+// may asks the manager, unless its answer is cached.
 func (l *viewers) may(ctx context.Context, caller auth.Principal) (bool, error) {
 	key := strings.Join(append([]string{caller.Name, caller.Issued.String()}, caller.Groups...), "\x00")
 	l.mu.Lock()
@@ -72,7 +73,8 @@ func (l *viewers) may(ctx context.Context, caller auth.Principal) (bool, error) 
 	return a.May, nil
 }
 
-// withRole refuses users who have no role, by the manager's word. Where nobody is proved, all may look.
+// withRole refuses users to whom the manager gives no role. Without authentication all callers are
+// served.
 func (l *viewers) withRole(page http.Handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if caller, ok := auth.From(r.Context()); ok && caller.Proved() && caller.Kind == auth.User {

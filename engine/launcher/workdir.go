@@ -15,28 +15,28 @@ import (
 	program "github.com/hamadryad/hamadryad/engine/worker"
 )
 
-// workDir is where a worker lives, and whose the files are that it makes.
+// workDir is a worker's folder, and the owner of the files that it makes.
 type workDir struct {
 	base  string // the launcher's folder of temporary files
 	own   string // name of the worker's own folder below base; "": all workers share base
-	plan  string // path of its job's plan, as it finds it
+	plan  string // path of its job's plan, as the worker sees it
 	owner int    // id of its user
 
 	tickets string // path of its file of Kerberos tickets; "": it has none
 
-	closed func() // to be called when it is left; nil: nothing is to be done
+	closed func() // called when the worker is gone; nil: nothing to do
 
 	opened *os.File // its folder; nil: it could not be opened
-	before stamp    // of its folder, as an attempt began
+	before stamp    // of its folder, at an attempt's beginning
 }
 
-// stamp is when a folder changed last, and when that was looked at.
+// stamp is the time of a folder's last change, and the time of reading it.
 type stamp struct{ changed, seen time.Time }
 
-// stampTick is more than the coarsest tick by which kernels date changes of a folder (10 ms).
+// stampTick exceeds the coarsest granularity of a kernel's change times of a folder (10 ms).
 const stampTick = 100 * time.Millisecond
 
-// stamp looks at the folder. The zero stamp says that it could not.
+// stamp reads the folder's change time. The zero stamp says that it could not be read.
 func (h *workDir) stamp() stamp {
 	var is unix.Stat_t
 	if h.opened == nil || unix.Fstat(int(h.opened.Fd()), &is) != nil {
@@ -45,40 +45,40 @@ func (h *workDir) stamp() stamp {
 	return stamp{changed: time.Unix(is.Ctim.Unix()), seen: time.Now().Round(0)} // both by the wall clock
 }
 
-// recordState notes how the folder is before an attempt makes files. It waits for no disk.
+// recordState notes the folder's state before an attempt makes files. It waits for no disk.
 func (h *workDir) recordState() { h.before = h.stamp() }
 
-// unchanged says that nothing was made in the folder since begin. It is cheaper than to look for a folder
-// that is not there, and a launcher may end a thousand attempts in a second. Nobody can set the time of a
-// folder's last change (ctime) back. Changes within one tick have one time: what changed just before the
-// attempt began may have changed again.
+// unchanged reports whether nothing was made in the folder since recordState. It is cheaper than
+// looking for a folder that does not exist, and a launcher may end a thousand attempts in a second.
+// Nobody can set the time of a folder's last change (ctime) back. Changes within one tick have the
+// same time, so a folder that changed just before the attempt began counts as changed.
 func (h *workDir) unchanged() bool {
 	now := h.stamp()
 	return !now.seen.IsZero() && now.changed.Equal(h.before.changed) && h.before.seen.Sub(now.changed) > stampTick
 }
 
-// open keeps the folder open, to look at it cheaply.
+// open keeps the folder open, so that its change time is cheap to read.
 func (h *workDir) open() *workDir {
-	h.opened, _ = os.Open(h.folder()) // without it, each attempt's folder is looked for
+	h.opened, _ = os.Open(h.folder()) // on failure each attempt's folder is looked for
 	return h
 }
 
-// The names of what a worker that has a folder of its own finds there.
+// The names of the files that a worker finds in a folder of its own.
 const (
 	workDirProgram = "program"
 	workDirPlan    = "plan"
 	workDirTickets = "tickets"
 )
 
-// folder is where it begins.
+// folder is the folder in which the worker starts.
 func (h *workDir) folder() string { return filepath.Join(h.base, h.own) }
 
-// nameOf names the folder of an attempt's temporary files below base.
+// nameOf is the name of the folder of an attempt's temporary files, below base.
 func (h *workDir) nameOf(attempt uint64) string {
 	return filepath.Join(h.own, "a"+strconv.FormatUint(attempt, 10))
 }
 
-// scratchOf is that folder.
+// scratchOf is the path of the folder of an attempt's temporary files.
 func (h *workDir) scratchOf(attempt uint64) string { return filepath.Join(h.base, h.nameOf(attempt)) }
 
 // clear removes an attempt's temporary files. Most attempts make none.
@@ -91,20 +91,20 @@ func (h *workDir) clear(attempt uint64, l *leftovers) {
 	}
 }
 
-// keepTickets says where the worker with that number keeps Kerberos tickets: a file that it
-// makes itself, and that goes with it.
+// keepTickets returns where the worker with that number keeps Kerberos tickets: a file that it
+// makes itself, and that is removed with its folder.
 func (h *workDir) keepTickets(number uint64) string {
 	h.tickets = filepath.Join(h.folder(), workDirTickets+strconv.FormatUint(number, 10))
 	return h.tickets
 }
 
-// ticketsPath is that file; "": it has none.
+// ticketsPath is the path of the tickets' file; "": there is none.
 func (h *workDir) ticketsPath() string { return h.tickets }
 
-// onClose has something done when it is left.
+// onClose sets a function to call when the worker is gone.
 func (h *workDir) onClose(do func()) { h.closed = do }
 
-// close removes what is the worker's own, once it has ended. It is called once.
+// close removes the worker's own files, once it has ended. It is called once.
 func (h *workDir) close(l *leftovers) {
 	if h.opened != nil {
 		_ = h.opened.Close()
@@ -122,13 +122,13 @@ func (h *workDir) close(l *leftovers) {
 	l.remove(h.base, h.own)
 }
 
-// sharedWorkDir is that of a worker that runs as the launcher does.
+// sharedWorkDir is the folder of a worker that runs as the launcher's user.
 func sharedWorkDir(base, plan string) *workDir {
 	return (&workDir{base: base, plan: plan, owner: os.Geteuid()}).open()
 }
 
-// ownWorkDir makes one for a worker of a user, and adds to the order what he finds there. The
-// store is the folder of its job's stored files; "" for one that stores nothing.
+// ownWorkDir makes a folder for a worker of another user, and adds its files to the order. store is
+// the folder of its job's stored files; "" if it stores nothing.
 func ownWorkDir(base string, number uint64, o *sandboxinit.Order, program, plan, store string) (*workDir, error) {
 	h := &workDir{base: base, own: "w" + strconv.FormatUint(number, 10), owner: o.UID}
 	if err := os.Mkdir(h.folder(), 0o700); err != nil {
@@ -143,8 +143,8 @@ func ownWorkDir(base string, number uint64, o *sandboxinit.Order, program, plan,
 	return h.open(), nil
 }
 
-// planPath is where the worker finds its job's plan.
+// planPath is the path of the job's plan, as the worker sees it.
 func (h *workDir) planPath() string { return h.plan }
 
-// user is the id of whose the files are that are made here.
+// user is the id of the user who owns the files made here.
 func (h *workDir) user() int { return h.owner }

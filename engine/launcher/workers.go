@@ -15,7 +15,7 @@ import (
 	program "github.com/hamadryad/hamadryad/engine/worker"
 )
 
-// workerKey says which attempts can share a worker, one after the other.
+// workerKey identifies the attempts that can share a worker, one after the other.
 type workerKey struct {
 	job           uint64
 	user          string
@@ -27,29 +27,30 @@ func keyOf(s *wire.StartAttempt) workerKey {
 	return workerKey{s.Job, s.User, s.Program, s.Plan, string(s.Fingerprint)}
 }
 
-// worker is a process that runs attempts, one after the other. What follows the process
-// is guarded by the agent's lock.
+// worker is a process that runs attempts, one after the other. The agent's lock guards the fields
+// after Process.
 type worker struct {
 	*process.Process
-	key workerKey // of all that it may run
+	key workerKey // of all its attempts
 	dir *workDir
-	of  uint64 // generation of the launcher's keys that its credentials are of
+	of  uint64 // generation of the launcher's keys from which its credentials were made
 
-	tickets []byte   // Kerberos ticket cache of its job that it has; nil: it was started without
-	current *attempt // that it runs; nil between two
-	leaving bool     // it ends, and is given nothing more
+	tickets []byte   // its job's Kerberos ticket cache, as last sent to it; nil: it was started without
+	current *attempt // the attempt that it runs; nil between two
+	leaving bool     // it is ending, and is assigned nothing more
 	sender  vetting.Sender
-	rested  time.Time // when it came to have nothing to do
+	rested  time.Time // when it became idle
 
-	processors string // list of those that it was told to keep to; "": none was told
+	processors string // the list to which it was last pinned; "": none
 }
 
-// newWorker is a process that was started for an attempt and has none yet.
+// newWorker returns a worker for a process that was started for an attempt, which is not assigned
+// yet.
 func newWorker(p *process.Process, s *wire.StartAttempt, at *workDir, of uint64, tickets []byte, on string) *worker {
 	return &worker{Process: p, key: keyOf(s), dir: at, of: of, tickets: tickets, processors: on}
 }
 
-// carry gives it newer tickets, which it keeps in its file itself, as its own user.
+// carry sends the worker newer tickets, which it writes to its file itself, as its own user.
 func (w *worker) carry(tickets []byte) {
 	if w.tickets != nil && !bytes.Equal(w.tickets, tickets) && len(tickets) > 0 {
 		w.tickets = tickets
@@ -57,37 +58,38 @@ func (w *worker) carry(tickets []byte) {
 	}
 }
 
-// sendMessage sends it a message. A worker that does not read is killed, and not used again.
+// sendMessage sends the worker a message. A worker that does not read is killed, and not used
+// again.
 func (w *worker) sendMessage(m *wire.ToWorker) {
 	if !w.Send(m) {
 		w.leaving = true
 	}
 }
 
-// listens tells whether it reads what it is told: one that stands still doesn't.
+// listens reports whether the worker reads its messages: a suspended worker does not.
 func (w *worker) listens() bool { return w.current == nil || !w.current.suspension.Wanted() }
 
-// leave ends it at once. It may still have an attempt.
+// leave kills the worker. It may still have an attempt.
 func (w *worker) leave() {
 	w.leaving = true
 	go w.Kill()
 }
 
-// dismiss has it end itself. It has no attempt.
+// dismiss asks the worker to exit. It has no attempt.
 func (w *worker) dismiss() {
 	w.leaving = true
 	w.Dismiss()
 }
 
-// release takes its attempt from it.
+// release unassigns the worker's attempt.
 func (w *worker) release() {
 	w.LogTo(nil)
 	w.current.worker = nil
 	w.current = nil
 }
 
-// endFailure says how it ended, which it should not have. Starved says that the system has
-// just killed something because memory ran out.
+// endFailure returns why the worker ended unexpectedly. starved says that the system has just
+// killed something because memory ran out.
 func (w *worker) endFailure(at *attempt, broken error, starved bool) *wire.Failure {
 	if f := at.memory.Excess(); f != nil {
 		return f
@@ -124,29 +126,29 @@ func (w *worker) endFailure(at *attempt, broken error, starved bool) *wire.Failu
 	return f
 }
 
-// workers are the launcher's processes. The agent's lock guards them.
+// workers are the launcher's worker processes. The agent's lock guards them.
 type workers struct {
-	idleMax int // how many may wait for work: as many as there are slots
+	idleMax int // how many may be idle: the number of slots
 
 	all  map[*worker]bool
-	idle []*worker // those that wait, of all, longest first; none is leaving
+	idle []*worker // idle ones, longest idle first; none is leaving
 }
 
 func newWorkers(idleMax int) *workers { return &workers{idleMax: idleMax, all: map[*worker]bool{}} }
 
-// add takes in a worker that has just started.
+// add adds a worker that has just started.
 func (ws *workers) add(w *worker) { ws.all[w] = true }
 
-// has says whether a worker has not ended.
+// has reports whether a worker has not ended.
 func (ws *workers) has(w *worker) bool { return ws.all[w] }
 
-// remove forgets one that has ended.
+// remove forgets a worker that has ended.
 func (ws *workers) remove(w *worker) {
 	delete(ws.all, w)
 	ws.unrest(w)
 }
 
-// takeIdle finds an idle worker for an attempt, the one that rests shortest; nil if there is none.
+// takeIdle takes the most recently idle worker that fits an attempt; nil if there is none.
 func (ws *workers) takeIdle(key workerKey) *worker {
 	for i := len(ws.idle) - 1; i >= 0; i-- {
 		if w := ws.idle[i]; w.key == key {
@@ -157,8 +159,8 @@ func (ws *workers) takeIdle(key workerKey) *worker {
 	return nil
 }
 
-// rest keeps a worker for its job's next group. When too many wait, the one that has
-// waited longest is dismissed.
+// rest keeps an idle worker for its job's next group. If too many are idle, the one that is idle
+// for longest is dismissed.
 func (ws *workers) rest(w *worker) {
 	w.rested = time.Now()
 	if ws.idle = append(ws.idle, w); len(ws.idle) > ws.idleMax {
@@ -166,7 +168,7 @@ func (ws *workers) rest(w *worker) {
 	}
 }
 
-// dismissOld ends workers that have waited too long for another group.
+// dismissOld ends workers that have been idle for too long.
 func (ws *workers) dismissOld(now time.Time, wait time.Duration) {
 	for len(ws.idle) > 0 && now.Sub(ws.idle[0].rested) > wait {
 		ws.dismissFirst()
@@ -179,7 +181,7 @@ func (ws *workers) dismissFirst() {
 	first.dismiss()
 }
 
-// unrest takes a worker off the idle list, if it is there.
+// unrest removes a worker from the idle list, if it is there.
 func (ws *workers) unrest(w *worker) {
 	for i, other := range ws.idle {
 		if other == w {
@@ -216,8 +218,8 @@ func (ws *workers) dropAll() (leaving []*worker) {
 	return leaving
 }
 
-// each lists all, in no order.
+// each lists all workers, in no order.
 func (ws *workers) each() []*worker { return slices.Collect(maps.Keys(ws.all)) }
 
-// count is how many there are.
+// count is the number of workers.
 func (ws *workers) count() int { return len(ws.all) }

@@ -28,7 +28,7 @@ import (
 	"github.com/hamadryad/hamadryad/internal/process/proctree"
 )
 
-// workerStarter starts workers. Any number at once.
+// workerStarter starts workers. Safe for concurrent use.
 type workerStarter struct {
 	leftovers *leftovers
 	cfg       Config
@@ -38,7 +38,7 @@ type workerStarter struct {
 	cache     *cache.Cache
 	way       suspend.Way
 	outputs   *outputstore.Store
-	guard     *isolate.Guard // nil: workers run as the launcher does
+	guard     *isolate.Guard // nil: workers run as the launcher's user
 
 	number atomic.Uint64 // of the last worker, for its mark
 }
@@ -50,7 +50,7 @@ func newWorkerStarter(cfg Config, f *datadir.Dir, o *reportqueue.Queue, l *lease
 // errNoBlob: the manager has no such program or plan.
 var errNoBlob = errors.New("the manager does not have it")
 
-// kindOf says what the manager should make of a worker that can't be started.
+// kindOf is the kind of error, for the manager, of a worker that can't be started.
 func kindOf(err error) wire.ErrorKind {
 	if errors.Is(err, isolate.ErrRefused) {
 		return wire.ErrorKind_ERROR_KIND_DENIED
@@ -61,7 +61,7 @@ func kindOf(err error) wire.ErrorKind {
 	return wire.ErrorKind_ERROR_KIND_RESOURCE
 }
 
-// startWorker fetches what a job's worker needs, and starts one, on a list of processors or with "" on
+// startWorker fetches a job's program and plan, and starts a worker on a list of processors; "": on
 // all. It waits for disk and network.
 func (h *workerStarter) startWorker(ctx context.Context, s *wire.StartAttempt, tickets []byte, on string) (*worker, error) {
 	for try := 1; ; try++ {
@@ -129,8 +129,8 @@ func (h *workerStarter) launchProcess(ctx context.Context, binary, planPath stri
 	return w, nil
 }
 
-// limits are what an attempt's processes may have together. What ends a job runs no program of
-// a user's, and holds as much as the job has files.
+// limits are what an attempt's processes may use together. An attempt that finishes a job runs no
+// user program, and its memory depends on the job's number of files, so that is not limited.
 func (h *workerStarter) limits(s *wire.StartAttempt) cgroup.Limits {
 	l := cgroup.Limits{Slots: int(s.Slots), Processes: h.cfg.Isolation.MostProcesses(), Swap: h.cfg.Swap > 0}
 	if s.Memory > 0 && s.Finish == nil {
@@ -139,7 +139,7 @@ func (h *workerStarter) limits(s *wire.StartAttempt) cgroup.Limits {
 	return l
 }
 
-// makeWorkDir makes that of a worker.
+// makeWorkDir makes a worker's folder.
 func (h *workerStarter) makeWorkDir(c *process.Command, number uint64, plan string, s *wire.StartAttempt) (*workDir, error) {
 	if h.guard == nil {
 		return sharedWorkDir(h.dataDir.Scratch(), plan), nil
@@ -147,7 +147,7 @@ func (h *workerStarter) makeWorkDir(c *process.Command, number uint64, plan stri
 	return h.isolate(c, number, plan, s)
 }
 
-// isolate has a worker's process be the submitter's, and makes its work folder.
+// isolate has a worker's process run as the submitter, and makes its folder.
 func (h *workerStarter) isolate(c *process.Command, number uint64, plan string, s *wire.StartAttempt) (*workDir, error) {
 	who, err := h.guard.Find(s.User)
 	if err != nil {
@@ -173,8 +173,8 @@ func (h *workerStarter) isolate(c *process.Command, number uint64, plan string, 
 	return at, nil
 }
 
-// credentials are what a worker proves itself with, which go to it by its socket alone; nil
-// where nobody has to. They are good while the launcher's keys are of that generation.
+// credentials are a worker's certificate and key, which are sent by its socket alone; nil without
+// authentication. They are valid while the launcher's keys have the returned generation.
 func (h *workerStarter) credentials() (*wire.Credentials, uint64, error) {
 	if h.cfg.Keys == nil {
 		return nil, 0, nil
@@ -186,24 +186,25 @@ func (h *workerStarter) credentials() (*wire.Credentials, uint64, error) {
 	return &wire.Credentials{Ca: b.CA, Certificate: b.Certificate, Key: b.Key}, b.Of, nil
 }
 
-// passedOn are the variables of a launcher that its workers see: what programs need
-// to find commands, their home, their language, Hadoop's configuration and Kerberos.
+// passedOn are the launcher's environment variables that its workers inherit: for finding commands,
+// home and language, and for Hadoop's configuration and Kerberos.
 var passedOn = []string{
 	"PATH", "HOME", "LANG", "LC_ALL", "TZ", "USER", "GOTRACEBACK", "GOCOVERDIR",
 	"HADOOP_CONF_DIR", "HADOOP_HOME", "KRB5_CONFIG", "KRB5CCNAME",
 }
 
-// ownOnly are those of them that are the launcher's own: workers of others don't see them.
+// ownOnly are the inherited variables that belong to the launcher's user: other users' workers
+// don't get them.
 var ownOnly = append([]string{"HOME", "USER"}, ownTickets...)
 
-// ownTickets are those of them as whom the launcher's own user comes to HDFS.
+// ownTickets are the inherited variables with which the launcher's own user authenticates to HDFS.
 var ownTickets = []string{kerberos.CacheVariable, "HAMADRYAD_HDFS_KEYTAB", "HAMADRYAD_HDFS_PRINCIPAL", "HAMADRYAD_HDFS_USER"}
 
-// passedPrefix is how the names of further ones begin: settings of the HDFS store.
+// passedPrefix is the prefix of further inherited variables: settings of the HDFS store.
 const passedPrefix = "HAMADRYAD_HDFS_"
 
-// environment of a worker: nothing of the launcher's own but what is passed on. One whose job
-// has tickets of its own is not to come to HDFS as the launcher.
+// environment is a worker's environment: only inherited variables of the launcher's. A worker whose
+// job has its own tickets must not access HDFS as the launcher.
 func (h *workerStarter) environment(s *wire.StartAttempt, tickets bool) []string {
 	env := []string{program.Variable + "=1", h.dataDir.Mark(), "HAMADRYAD_USER=" + s.User}
 	for _, v := range os.Environ() {

@@ -8,7 +8,7 @@
 //	err := reaper.Run(os.Args[2:])                                   // in that program
 //
 // A launcher starts its reaper with the first suspension. The reaper carries the mark of the data
-// folder, by which the launcher's successor ends it before it starts anything.
+// folder, by which the launcher's next run ends it before it starts anything.
 package reaper
 
 import (
@@ -25,7 +25,7 @@ import (
 	"github.com/hamadryad/hamadryad/internal/process/proctree"
 )
 
-// Reaper is a launcher's. Its methods are safe for concurrent use.
+// Reaper belongs to one launcher. Its methods are safe for concurrent use.
 type Reaper struct {
 	command []string
 	mark    proctree.Mark
@@ -34,19 +34,19 @@ type Reaper struct {
 
 	mu      sync.Mutex
 	running *exec.Cmd
-	hold    io.Closer     // its standard input, which ends with the launcher
+	hold    io.Closer     // its standard input, which closes with the launcher
 	gone    chan struct{} // closed when it has ended
 }
 
-// New returns a reaper that is not started. The command is the program that calls Run, with
-// its arguments; with none there is no reaper. All that the launcher starts carries the
-// mark, and is in the group where there is one.
+// New returns a reaper that is not started. command is the program that calls Run, with its
+// arguments; if it is empty there is no reaper. All processes of the launcher carry the mark, and
+// are in group unless that is "".
 func New(command []string, mark proctree.Mark, group string, log *slog.Logger) *Reaper {
 	return &Reaper{command: command, mark: mark, group: group, log: log}
 }
 
-// EnsureRunning starts the reaper, unless it runs. One that can't be started is told of in the
-// log; the launcher's next life does its work then.
+// EnsureRunning starts the reaper, unless it runs. A failure is logged; the launcher's next run
+// then does the reaper's work.
 func (r *Reaper) EnsureRunning() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -69,7 +69,7 @@ func (r *Reaper) EnsureRunning() {
 func (r *Reaper) start() error {
 	cmd := exec.Command(r.command[0], append(r.command[1:len(r.command):len(r.command)], r.group)...)
 	cmd.Env = []string{string(r.mark)}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // a terminal's signals are for the launcher
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // a terminal's signals are for the launcher alone
 	hold, err := cmd.StdinPipe()
 	if err != nil {
 		return err
@@ -99,8 +99,8 @@ func (r *Reaper) Close() {
 	<-r.gone
 }
 
-// Run is the reaper's process: it waits for the launcher's end, and ends what is left.
-// The arguments are what follows the command given to New, the environment has the mark.
+// Run is the reaper's process: it waits for the launcher's end, and ends the remaining processes.
+// args follow the command given to New; the environment has the mark.
 func Run(args []string) error {
 	if len(args) != 1 || len(os.Environ()) != 1 {
 		return errors.New("a launcher starts its reaper itself, and nobody else does")

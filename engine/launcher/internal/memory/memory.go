@@ -49,8 +49,7 @@ const (
 	slackMin   = 64 << 20
 )
 
-// Most is how many bytes the processes of an attempt may hold that was promised so many bytes of
-// memory.
+// Most is how many bytes an attempt's processes may hold, given the task's memory.
 func Most(memory int64) int64 { return memory + max(memory/slackShare, slackMin) }
 
 // Account records what one attempt held. Its owner guards it by a lock.

@@ -25,7 +25,7 @@ type Attempt struct {
 // channel is one stored output that an attempt reads.
 type channel struct{ connection, from uint32 }
 
-// NewAttempt returns what a start command says of an attempt.
+// NewAttempt returns an attempt as its start command describes it.
 func NewAttempt(s *wire.StartAttempt) Attempt {
 	a := Attempt{id: s.Attempt, nodes: s.Nodes}
 	if s.Finish != nil {
