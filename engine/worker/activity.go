@@ -11,19 +11,19 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// activity tells whether a node goes on, and what it waits for. Safe for concurrent use.
+// activity records whether a node makes progress, and what it waits for. Safe for concurrent use.
 type activity struct {
-	moved atomic.Bool  // since the last look
-	looks atomic.Int64 // that found it going on
+	moved atomic.Bool  // since the last sample
+	looks atomic.Int64 // samples that found progress
 	asked atomic.Int64 // looks at the last standsSince, plus one
 
-	running atomic.Bool // the program is
+	running atomic.Bool // the program runs
 
 	mu    sync.Mutex
 	calls []*call // of the node's ports, in order of their first use
 }
 
-// call is a kind of call of the engine that can block, such as reading a port.
+// call is a kind of engine call that can block, such as reading a port.
 type call struct {
 	does   string // such as `reads input "a" from b`
 	reads  bool   // it waits for an input
@@ -31,24 +31,24 @@ type call struct {
 	of     *activity
 }
 
-// note says that the node does something. It is cheap enough for each record.
+// note records that the node makes progress. It is cheap enough for each record.
 func (a *activity) note() {
 	if !a.moved.Load() {
 		a.moved.Store(true)
 	}
 }
 
-// beginRunning and end say that the program runs.
+// beginRunning and endRunning enclose the run of the program.
 func (a *activity) beginRunning() { a.running.Store(true) }
 func (a *activity) endRunning()   { a.running.Store(false) }
 
 // runs reports whether the program runs.
 func (a *activity) runs() bool { return a.running.Load() }
 
-// calling returns the call of that name, which is no wait for an input.
+// calling returns the call of that name, which does not wait for an input.
 func (a *activity) calling(does string) *call { return a.callOf(does, false) }
 
-// reading returns the call of that name, which is a wait for an input.
+// reading returns the call of that name, which waits for an input.
 func (a *activity) reading(does string) *call { return a.callOf(does, true) }
 
 func (a *activity) callOf(does string, reads bool) *call {
@@ -62,7 +62,7 @@ func (a *activity) callOf(does string, reads bool) *call {
 	return a.calls[i]
 }
 
-// enter and leave enclose a call. To come back from it is to go on.
+// enter and leave enclose a call. Its return is progress.
 func (c *call) enter() { c.inside.Add(1) }
 
 func (c *call) leave() {
@@ -70,13 +70,13 @@ func (c *call) leave() {
 	c.of.note()
 }
 
-// waits says which calls the program is in, "" if it is in none.
+// waits names the calls that the program is in, "" if it is in none.
 func (a *activity) waits() string {
 	text, _ := a.waitsFor()
 	return text
 }
 
-// waitsFor is waits, and whether all these calls wait for inputs.
+// waitsFor is waits, and reports whether all these calls wait for inputs.
 func (a *activity) waitsFor() (text string, readsOnly bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -94,13 +94,13 @@ func (a *activity) waitsFor() (text string, readsOnly bool) {
 	return strings.Join(in, " and "), readsOnly && len(in) > 0
 }
 
-// waitsNamed is how many calls are named at most.
+// waitsNamed is the largest number of calls that are named.
 const waitsNamed = 4
 
 // waiting reports whether the program is in any call.
 func (a *activity) waiting() bool { return a.waits() != "" }
 
-// sampleMoved reports whether the node went on since the last look. One goroutine looks.
+// sampleMoved reports whether the node made progress since the last sample. One goroutine calls it.
 func (a *activity) sampleMoved() bool {
 	moved := a.moved.Swap(false)
 	if moved {
@@ -109,7 +109,7 @@ func (a *activity) sampleMoved() bool {
 	return moved
 }
 
-// watchedInput notes when a program waits for an input port.
+// watchedInput records when a program waits for an input port.
 type watchedInput struct {
 	job.Input
 	call *call
@@ -133,7 +133,7 @@ func (in *watchedInput) NextSource(ctx context.Context) (job.Source, error) {
 	return &watchedSource{s, in.call}, nil
 }
 
-// watchedSource notes when a program waits for one source of a port.
+// watchedSource records when a program waits for one source of a port.
 type watchedSource struct {
 	job.Source
 	call *call
@@ -146,10 +146,10 @@ func (s *watchedSource) Next(ctx context.Context) (*job.Batch, error) {
 	return s.Source.Next(ctx)
 }
 
-// Stored says what channel.IsStored wants to know.
+// Stored implements the interface of channel.IsStored.
 func (s *watchedSource) Stored() bool { return channel.IsStored(s.Source) }
 
-// watchedWriter notes when a program waits for the reader of a channel.
+// watchedWriter records when a program waits for the reader of a channel.
 type watchedWriter struct {
 	channel.Writer
 	call *call
@@ -169,7 +169,7 @@ func (w *watchedWriter) Close(ctx context.Context) error {
 	return w.Writer.Close(ctx)
 }
 
-// standsSince reports whether the node did not go on since the call before of this method.
+// standsSince reports whether the node made no progress since the previous call of standsSince.
 func (a *activity) standsSince() bool {
 	now := a.looks.Load()
 	return a.asked.Swap(now+1) == now+1

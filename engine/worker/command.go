@@ -29,8 +29,8 @@ func (n *node) Run(ctx context.Context, c *job.Command, p job.Pipes) error {
 	return process.Run(ctx, process.Site{Info: n.Info(), Stopping: n.group.stop.asked, Log: os.Stderr}, c, p)
 }
 
-// placeOnce writes the files that travel with the job for the stage's commands
-// into the node's folder.
+// placeOnce writes the files that are submitted with the job for the stage's commands into the
+// node's folder.
 func (n *node) placeOnce() error {
 	var files []process.File
 	for _, name := range n.spec.Files {
@@ -53,7 +53,7 @@ func (g *group) commandGrace() time.Duration {
 	return longest
 }
 
-// longestGrace is that of the commands that the stages of nodes are.
+// longestGrace is the longest grace period of the nodes' commands.
 func longestGrace(nodes []*node) time.Duration {
 	var longest time.Duration
 	for _, n := range nodes {

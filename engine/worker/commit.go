@@ -9,24 +9,24 @@ import (
 	"github.com/hamadryad/hamadryad/engine/worker/internal/failure"
 )
 
-// commit is the group's one grant. Safe for concurrent use.
+// commit is the group's single commit grant. Safe for concurrent use.
 type commit struct {
 	attempt uint64
 	reports *reports
 
 	asks    sync.Once
 	settles sync.Once
-	settled chan struct{} // closed when the manager's word is there
-	err     error         // after settled: why it is refused
+	settled chan struct{} // closed when the manager has answered
+	err     error         // after settled: why the commit is refused
 }
 
 func newCommit(attempt uint64, r *reports) *commit {
 	return &commit{attempt: attempt, reports: r, settled: make(chan struct{})}
 }
 
-// ask asks the manager for the group's grant and waits for its word, or until the attempt
-// is over. The launcher repeats the question when the manager restarts; an attempt that
-// the manager no longer knows is stopped, which ends the wait.
+// ask asks the manager for the group's grant and waits for the answer, or until the attempt is
+// over. The launcher repeats the question when the manager restarts. An attempt that the manager no
+// longer knows is stopped, which ends the wait.
 func (c *commit) ask(ctx, attempt context.Context) error {
 	c.asks.Do(func() {
 		c.reports.report(&wire.Report{What: &wire.Report_Commit{Commit: c.attempt}})
@@ -41,7 +41,7 @@ func (c *commit) ask(ctx, attempt context.Context) error {
 	}
 }
 
-// setVerdict takes in the manager's word. Only the first counts.
+// setVerdict takes in the manager's answer. Only the first counts.
 func (c *commit) setVerdict(verdict verdict) {
 	c.settles.Do(func() {
 		if !verdict.GetGranted() {

@@ -23,31 +23,32 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// tcpDialMax is how long a writer tries to reach its reader, which listens already.
+// tcpDialMax is how long a writer tries to reach its reader, which is already listening.
 const tcpDialMax = 30 * time.Second
 
-// dialsAtOnce bounds the connections that a group opens at the same time.
+// dialsAtOnce bounds the concurrent dials of a group.
 const dialsAtOnce = 32
 
-// handshakesPerSecond is how many connections of one address, after twice as many at once, begin to
-// speak in a second at the port for tcp channels. A bundle has a connection for each channel.
+// handshakesPerSecond is how many connections of one address may begin their handshake per second
+// at the port for tcp channels, after a burst of twice as many. A bundle has a connection for each
+// channel.
 const handshakesPerSecond = 1000
 
 // edge is one channel: a pair of nodes of a connection.
 type edge struct{ connection, from, to int }
 
-// StoredName is the name of a stored channel file within its attempt's folder,
-// and of the channel towards the store's server.
+// StoredName is the name of a stored channel file within its attempt's folder, and of the channel
+// in requests to the store's server.
 func StoredName(connection, from uint32) string {
 	return "c" + strconv.FormatUint(uint64(connection), 10) + ".n" + strconv.FormatUint(uint64(from), 10)
 }
 
-// AttemptFolder is where an attempt's stored channel files lie in a launcher's store.
+// AttemptFolder is the folder of an attempt's stored channel files in a launcher's store.
 func AttemptFolder(store string, job, attempt uint64) string {
 	return filepath.Join(store, "job-"+strconv.FormatUint(job, 10), "a"+strconv.FormatUint(attempt, 10))
 }
 
-// wiring makes the channels of a group's nodes. One goroutine at a time.
+// wiring makes the channels of a group's nodes. Used by one goroutine at a time.
 type wiring struct {
 	ctx     context.Context // of the attempt
 	start   *wire.StartAttempt
@@ -57,16 +58,16 @@ type wiring struct {
 	inputs  *inputs
 	stored  *outputs
 	bind    string        // address to listen on
-	hello   time.Duration // of a new connection, in which it shows the token; 0: that of package tcp
+	hello   time.Duration // how long a new connection may take to show the token; 0: the default of package tcp
 	keys    *certs.Keys
 	nodes   []*node // set by connect
 	fail    func(*node, error)
 
-	queues   map[edge]channel.Writer // writing ends of shm channels, made at their readers
+	queues   map[edge]channel.Writer // writing ends of shm channels, made with their readers
 	listener *tcp.Listener           // nil while no node reads a tcp channel
 }
 
-// address is where tcp channels of the group are to be dialled, "" if there are none.
+// address is the address of the group's tcp channels, "" if there are none.
 func (w *wiring) address() string {
 	if w.listener == nil {
 		return ""
@@ -74,14 +75,14 @@ func (w *wiring) address() string {
 	return w.listener.Addr().String()
 }
 
-// close ends what it opened; the channels have ended.
+// close closes what wiring opened. The channels have ended by then.
 func (w *wiring) close() {
 	if w.listener != nil {
 		_ = w.listener.Close() // its channels have ended: nothing is lost
 	}
 }
 
-// listen opens the port for tcp channels, at the first that is needed.
+// listen opens the port for tcp channels, when the first is needed.
 func (w *wiring) listen() (*tcp.Listener, error) {
 	if w.listener == nil {
 		l, err := w.layout.TCPPorts().Listen(w.bind)
@@ -98,8 +99,8 @@ func (w *wiring) listen() (*tcp.Listener, error) {
 	return w.listener, nil
 }
 
-// connect makes the inputs and outputs of all nodes. The outputs of a group that
-// waits for its bundle follow in dial.
+// connect makes the inputs and outputs of all nodes. If the group waits for its bundle, dial makes
+// the outputs.
 func (w *wiring) connect(nodes []*node) error {
 	w.nodes = nodes
 	for _, n := range w.nodes {
@@ -113,8 +114,8 @@ func (w *wiring) connect(nodes []*node) error {
 	return w.connectOutputs(nil)
 }
 
-// connectInputs makes the input ports of a node. shm channels are made at their
-// readers, and kept for their writers in queues.
+// connectInputs makes the input ports of a node. shm channels are made with their readers, and kept
+// in queues for their writers.
 func (w *wiring) connectInputs(n *node) error {
 	expected := map[string]int{}
 	for _, c := range w.layout.Connections() {
@@ -203,7 +204,7 @@ func (w *wiring) dial(p *wire.Peers) error {
 
 type wireNode struct{ stage, index int }
 
-// peerAt is where a node of the bundle listens, and whose worker runs it.
+// peerAt is the address at which a node of the bundle listens, and the launcher of its worker.
 type peerAt struct{ address, launcher string }
 
 // connectOutputs makes the output ports of all nodes.
@@ -247,7 +248,7 @@ func (w *wiring) connectNodeOutputs(n *node, addresses map[wireNode]peerAt) erro
 	return nil
 }
 
-// connectOutput makes the port of one connection.
+// connectOutput makes the output port of one connection.
 func (w *wiring) connectOutput(n *node, c layout.Connection, addresses map[wireNode]peerAt) (channel.Port, error) {
 	to := w.layout.Readers(c.Index, n.index)
 	ends := make([]channel.Writer, len(to))
@@ -273,8 +274,8 @@ func (w *wiring) connectOutput(n *node, c layout.Connection, addresses map[wireN
 	return channel.NewOutput(ends, outputBudget(n)), nil
 }
 
-// outputBudget is the memory that one output port may hold: an eighth of the
-// node's, at most the channel's own default.
+// outputBudget is the memory that one output port may hold: an eighth of the node's memory, at most
+// the channel's own default.
 func outputBudget(n *node) int64 {
 	if n.memory <= 0 {
 		return 0
@@ -282,8 +283,7 @@ func outputBudget(n *node) int64 {
 	return min(max(n.memory/8, job.BatchBytes), channel.OutputBudget)
 }
 
-// createStored starts a stored channel file, in the launcher's store or on the
-// job's storage.
+// createStored creates a stored channel file, in the launcher's store or in the job's storage.
 func (w *wiring) createStored(n *node, c layout.Connection, partitions int) (*file.Writer, error) {
 	o := file.Options{Codec: w.layout.FileCodec(c), Budget: outputBudget(n)}
 	name := StoredName(uint32(c.Index), uint32(n.index))

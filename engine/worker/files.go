@@ -22,19 +22,19 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/storage"
 )
 
-// nameMax is the longest name, in bytes, of a file below an output folder: so
-// that its temporary name fits what file systems take.
+// nameMax is the longest name, in bytes, of a file below an output folder. The temporary name then
+// fits the limits of file systems.
 const nameMax = 1000
 
-// elementMax is the longest part of a name between slashes, in bytes: what local
-// file systems and HDFS take. A longer one would fail when all work is done.
+// elementMax is the longest part of a name between slashes, in bytes: the limit of local file
+// systems and HDFS. A longer name would fail only after all work is done.
 const elementMax = 255
 
-// escapedMax is the longest escaped name that is used as it is; beyond it the
-// temporary name is the file's number.
+// escapedMax is the longest escaped name that is used as a temporary name; beyond it the temporary
+// name is the file's number.
 const escapedMax = 150
 
-// files are what the group's nodes created in the job's output folders. Safe for
+// files are the files that the group's nodes created in the job's output folders. Safe for
 // concurrent use.
 type files struct {
 	attempt uint64
@@ -43,20 +43,20 @@ type files struct {
 	bytes   atomic.Int64
 
 	mu        sync.Mutex
-	open      []*outputFile         // not complete; each is here or in committed, or was given up
-	names     map[string]bool       // folder and name of all that were ever opened
+	open      []*outputFile         // incomplete; each file is here or in committed, or was given up
+	names     map[string]bool       // folder and name of all files ever opened
 	committed []*wire.CommittedFile // complete
 }
 
-// built says whose files they are and where they go, before the first.
+// built sets the files' attempt and folders, before the first file is created.
 func (fs *files) built(attempt uint64, kept *keptFolders, folders []string) {
 	fs.attempt, fs.kept, fs.folders = attempt, kept, folders
 }
 
-// written is how many bytes were written into all of them.
+// written is how many bytes were written into all files.
 func (fs *files) written() int64 { return fs.bytes.Load() }
 
-// complete are those that are kept.
+// complete returns the complete files.
 func (fs *files) complete() []*wire.CommittedFile {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -68,7 +68,7 @@ func (n *node) Create(ctx context.Context, f job.Folder, name string) (io.WriteC
 	return n.group.files.create(ctx, n, f, name)
 }
 
-// create starts a file for a node.
+// create creates a file for a node.
 func (fs *files) create(ctx context.Context, n *node, f job.Folder, name string) (io.WriteCloser, error) {
 	if f.Index() < 0 || f.Index() >= len(fs.folders) {
 		return nil, fmt.Errorf("create %q: the job has no output folder %d: declare it with Graph.Output in the builder", name, f.Index())
@@ -99,7 +99,7 @@ func (fs *files) create(ctx context.Context, n *node, f job.Folder, name string)
 	return o, nil
 }
 
-// checkName refuses names that would leave the folder, or hide in it.
+// checkName refuses names that would leave the folder, or be hidden in it.
 func checkName(name string) error {
 	if err := job.CheckUTF8("create: the name", name); err != nil {
 		return err
@@ -117,7 +117,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// add notes a file, refuses a second one of the same name, and chooses its temporary name.
+// add adds a file, refuses a second one of the same name, and chooses its temporary name.
 func (fs *files) add(o *outputFile) error {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -134,11 +134,11 @@ func (fs *files) add(o *outputFile) error {
 	return nil
 }
 
-// temporaryName is unique within the job's temporary folder, and flat.
+// temporaryName is unique within the job's temporary folder, and has no slashes.
 func temporaryName(attempt uint64, about *wire.CommittedFile, number int) string {
 	escaped := url.PathEscape(about.Name)
 	if len(escaped) > escapedMax {
-		escaped = "," + hex.EncodeToString(binaryNumber(number)) // no escaped name has a comma
+		escaped = "," + hex.EncodeToString(binaryNumber(number)) // no escaped name contains a comma
 	}
 	return "a" + strconv.FormatUint(attempt, 10) + "." + strconv.Itoa(int(about.Output)) + "." + escaped
 }
@@ -158,7 +158,7 @@ func (fs *files) remove(o *outputFile) {
 	}
 }
 
-// keep notes a file that is complete.
+// keep adds a file to the complete ones.
 func (fs *files) keep(o *outputFile) {
 	fs.remove(o)
 	fs.mu.Lock()
@@ -178,7 +178,7 @@ func (fs *files) closed(n *node) bool {
 	return true
 }
 
-// abort drops what is still open.
+// abort discards files that are still open.
 func (fs *files) abort() {
 	fs.mu.Lock()
 	open := fs.open
@@ -189,16 +189,16 @@ func (fs *files) abort() {
 	}
 }
 
-// outputFile is a file of Create.
+// outputFile is a file that Create returned.
 type outputFile struct {
 	files *files
-	node  *node // whose it is
+	node  *node // its creator
 	about *wire.CommittedFile
 	path  string
 
 	mu   sync.Mutex // a goroutine left behind may write while the attempt ends
 	file storage.File
-	err  error // why it can't be used any more
+	err  error // why it is no longer usable
 }
 
 func (o *outputFile) Write(p []byte) (int, error) {
@@ -241,7 +241,7 @@ func (o *outputFile) abort() {
 	defer o.mu.Unlock()
 	if o.err == nil {
 		o.err = failure.ErrAttemptOver
-		_ = o.file.Abort() // what stays is removed with the temporary folder
+		_ = o.file.Abort() // a file that stays is removed with the temporary folder
 	}
 }
 
@@ -266,7 +266,7 @@ func (n *node) Open(ctx context.Context, s job.Split) (io.ReadCloser, error) {
 	return &inputFile{ReadCloser: r, node: n, path: s.Path, read: n.reads(n.group.place.nearest(s.Places))}, nil
 }
 
-// inputFile counts what is read and names the file in errors.
+// inputFile counts the bytes read, and names the file in errors.
 type inputFile struct {
 	io.ReadCloser
 	node *node

@@ -16,8 +16,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/storage"
 )
 
-// finisher does what a job's last group is for. It runs no program. One goroutine runs it,
-// another brings the files that it asks for.
+// finisher publishes or cleans up in a job's last group. It runs no user program. One goroutine
+// runs it; another delivers the files that it asks for.
 type finisher struct {
 	start   *wire.StartAttempt
 	layout  *layout.Layout
@@ -26,20 +26,19 @@ type finisher struct {
 	stop    *gracefulStop
 	commit  *commit
 
-	published []uint32               // outputs that were found published, in order
-	wanted    atomic.Uint64          // number of the file that it waits for; 0: it does not
-	more      chan *wire.FilesUpdate // what it waits for: one at most
+	published []uint32               // indexes of outputs that were found published, in order
+	wanted    atomic.Uint64          // number of the file that it waits for; 0: none
+	more      chan *wire.FilesUpdate // the answer that it waits for: one at most
 }
 
 func newFinisher(start *wire.StartAttempt, r *reports, s *gracefulStop, c *commit) *finisher {
 	return &finisher{start: start, reports: r, stop: s, commit: c, more: make(chan *wire.FilesUpdate, 1)}
 }
 
-// built gives it the graph, before it runs.
+// built sets the graph, before run.
 func (f *finisher) built(l *layout.Layout, kept *keptFolders) { f.layout, f.kept = l, kept }
 
-// found are the outputs that were found published; of none, for a group that publishes
-// nothing.
+// found returns the outputs that were found published; nil for a nil finisher.
 func (f *finisher) found() []uint32 {
 	if f == nil {
 		return nil
@@ -47,8 +46,8 @@ func (f *finisher) found() []uint32 {
 	return f.published
 }
 
-// run publishes the job's outputs, keeps what could not be published, or removes
-// what the job left. Done again, it finds either state and ends right.
+// run publishes the job's outputs, keeps what could not be published, or removes the job's remains.
+// It is idempotent: a second run accepts the result of the first.
 func (f *finisher) run(ctx context.Context) error {
 	do := f.start.Finish
 	outputs, err := f.outputsOf(ctx, do)
@@ -104,8 +103,8 @@ func (f *finisher) outputsOf(ctx context.Context, do *wire.Finish) ([]*publish.O
 	}
 }
 
-// askFiles gets the next files from the manager, which tells as many at once as fit
-// into one command. The launcher repeats the question when it was lost.
+// askFiles gets the next files from the manager, which sends as many as fit into one command. The
+// launcher repeats a question that was lost.
 func (f *finisher) askFiles(ctx context.Context, from uint64) ([]*wire.CommittedFile, error) {
 	f.wanted.Store(from)
 	f.reports.report(&wire.Report{What: &wire.Report_FilesWanted{FilesWanted: &wire.FilesWanted{Attempt: f.start.Attempt, From: from}}})
@@ -122,8 +121,8 @@ func (f *finisher) askFiles(ctx context.Context, from uint64) ([]*wire.Committed
 	}
 }
 
-// takeFiles takes in files that askFiles waits for. A repetition changes nothing, and nothing
-// happens in a group that publishes nothing.
+// takeFiles takes in files for which askFiles waits. Repeated files change nothing. A nil finisher
+// ignores them.
 func (f *finisher) takeFiles(m *wire.FilesUpdate) {
 	if f != nil && f.wanted.CompareAndSwap(m.From, 0) { // from 0 nobody asks
 		f.more <- m
@@ -139,8 +138,8 @@ func (f *finisher) nodeName(p *wire.CommittedFile) string {
 	return fmt.Sprintf("stage %s, node %d", name, p.Index)
 }
 
-// publish publishes the outputs in turn, once the manager has granted it. Temporary
-// folders that can't be removed then make no failure of it.
+// publish publishes the outputs in turn, once the manager has granted the commit. A failure to
+// remove temporary folders afterwards is no failure of the attempt.
 func (f *finisher) publish(ctx context.Context, outputs []*publish.Output) error {
 	for _, o := range outputs {
 		if err := publish.CheckNames(o.Parts); err != nil {
@@ -169,8 +168,8 @@ func (f *finisher) publish(ctx context.Context, outputs []*publish.Output) error
 	return nil
 }
 
-// trusts refuses a temporary folder in which somebody else may have changed the parts. One that
-// is gone may have been published.
+// trusts refuses a temporary folder in which other users may have changed the parts. A missing
+// folder may have been published already.
 func (f *finisher) trusts(ctx context.Context, o *publish.Output) error {
 	if err := f.kept.check(ctx, o.Temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("publish %s: %w", o.Folder, err)
@@ -178,8 +177,8 @@ func (f *finisher) trusts(ctx context.Context, o *publish.Output) error {
 	return nil
 }
 
-// keep leaves what can't be published for a person. Where the store takes no list,
-// it stands in the log.
+// keep leaves unpublished parts for the user to recover. If their list can't be written to the
+// store, it is printed to the log.
 func keep(ctx context.Context, o *publish.Output) (published bool, err error) {
 	published, err = o.Keep(ctx)
 	if published || !storage.Stays(err) {
@@ -189,8 +188,8 @@ func keep(ctx context.Context, o *publish.Output) (published bool, err error) {
 	return false, o.List(os.Stderr)
 }
 
-// each does a thing for each output, whatever becomes of the others, and notes those
-// that turn out to be published.
+// each calls do for each output, even if others fail, and notes the outputs that turn out to be
+// published.
 func (f *finisher) each(outputs []*publish.Output, do func(*publish.Output) (published bool, err error)) error {
 	var errs []error
 	for i, o := range outputs {
@@ -203,7 +202,7 @@ func (f *finisher) each(outputs []*publish.Output, do func(*publish.Output) (pub
 	return errors.Join(errs...)
 }
 
-// removeChannels removes channel files kept on the job's storage.
+// removeChannels removes channel files from the job's storage.
 func (f *finisher) removeChannels(ctx context.Context) error {
 	var errs []error
 	for _, c := range f.layout.Connections() {

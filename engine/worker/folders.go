@@ -9,13 +9,13 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// folders are an attempt's on its launcher's disk. Neither is made before it is needed.
+// folders are an attempt's folders on its launcher's disk. Each is made when it is first needed.
 // Safe for concurrent use.
 type folders struct {
 	scratch string // of temporary files
 	store   string // of stored channel files
 
-	once sync.Once // makes the first
+	once sync.Once // makes scratch
 	err  error     // after once
 }
 
@@ -29,8 +29,8 @@ func (f *folders) makeScratch() error {
 	return f.err
 }
 
-// makeStore makes the folder of stored files. The job's, when it is empty, may be removed
-// under it by the launcher.
+// makeStore makes the folder of stored files. It retries, because the launcher may concurrently
+// remove the job's folder while that is empty.
 func (f *folders) makeStore() (err error) {
 	for range makeStoreTries {
 		if err = os.MkdirAll(f.store, 0o700); !errors.Is(err, fs.ErrNotExist) {
@@ -40,5 +40,5 @@ func (f *folders) makeStore() (err error) {
 	return err
 }
 
-// makeStoreTries bounds how often makeStore begins again.
+// makeStoreTries bounds the tries of makeStore.
 const makeStoreTries = 10

@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// gracefulStop is whether an attempt was asked to end soon, and by when. Safe for concurrent
-// use.
+// gracefulStop is the request to an attempt to end within a grace period, if there is one. Safe for
+// concurrent use.
 type gracefulStop struct {
 	asked chan struct{} // closed with the first request
 
 	mu       sync.Mutex
-	deadline time.Time // zero until then; it does not change afterwards
+	deadline time.Time // zero before the request; it does not change afterwards
 }
 
 func newGracefulStop() gracefulStop { return gracefulStop{asked: make(chan struct{})} }
 
-// request asks the attempt to end within a while. Only the first time counts.
+// request asks the attempt to end within the grace period. Only the first request counts.
 func (s *gracefulStop) request(grace time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -26,7 +26,7 @@ func (s *gracefulStop) request(grace time.Duration) {
 	}
 }
 
-// requested reports whether it was asked.
+// requested reports whether the attempt was asked to end.
 func (s *gracefulStop) requested() bool {
 	select {
 	case <-s.asked:
@@ -36,7 +36,7 @@ func (s *gracefulStop) requested() bool {
 	}
 }
 
-// endsBy is until when it is to end, zero when it was not asked.
+// endsBy is the deadline, zero without a request.
 func (s *gracefulStop) endsBy() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -18,11 +18,11 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// nodeReturnMax is how long nodes may go on once their context ended. After it
-// the worker reports the end of the attempt and ends itself: a goroutine can't be killed.
+// nodeReturnMax is how long nodes may run on after their context ended. Then the worker reports the
+// end of the attempt and exits, because a goroutine can't be killed.
 const nodeReturnMax = 5 * time.Second
 
-// group is one attempt at a node group: its start, its nodes, and its end.
+// group is one attempt of a node group: its start, its nodes, and its end.
 type group struct {
 	w       *worker
 	start   *wire.StartAttempt
@@ -34,16 +34,16 @@ type group struct {
 	stop    gracefulStop
 	commit  *commit
 
-	ctx    context.Context // ends when the attempt fails, and with it
+	ctx    context.Context // ends with the attempt, or when it fails
 	cancel context.CancelCauseFunc
-	peers  chan *wire.Peers // who the bundle's other groups are: one at most
+	peers  chan *wire.Peers // addresses of the bundle's other groups: one message at most
 
 	// Made by build, when the worker has built the graph.
 	files   files
 	nodes   []*node // of a group that runs programs
 	account ioStats
 	wiring  wiring
-	wired   atomic.Bool // these are complete: others may look at them
+	wired   atomic.Bool // the fields above are complete: other goroutines may read them
 
 	finisher *finisher // of a job's last group; nil in others
 
@@ -60,17 +60,17 @@ func newGroup(w *worker, r *wire.RunGroup) *group {
 	}
 	g.ctx, g.cancel = context.WithCancelCause(context.Background())
 	g.inputs = newInputs(start, &g.place, &w.reports, w.fetcher)
-	g.inputs.update(start.Sources, 0) // before any that come later
+	g.inputs.update(start.Sources, 0) // before later updates
 	if start.Finish != nil {
 		g.finisher = newFinisher(start, &w.reports, &g.stop, g.commit)
 	}
 	return g
 }
 
-// is reports whether messages about that attempt are for this group.
+// is reports whether messages about that attempt concern this group.
 func (g *group) is(attempt uint64) bool { return g != nil && g.start.Attempt == attempt }
 
-// run runs the group from its start to its report.
+// run runs the group from its start to the report of its end.
 func (g *group) run() {
 	setMemory(g.start.Memory)
 	g.build()
@@ -95,7 +95,7 @@ func (g *group) run() {
 	}
 }
 
-// build makes what needs the graph.
+// build makes the parts that need the graph.
 func (g *group) build() {
 	l := g.w.layout
 	kept := newKeptFolders(g.w.setup.Cluster, g.start)
@@ -113,30 +113,30 @@ func (g *group) build() {
 // memoryBefore is the last limit that setMemory set.
 var memoryBefore int64
 
-// setMemory tells the garbage collector how much the group may use. One group
-// runs at a time, so there is no race.
+// setMemory sets the garbage collector's limit to the group's memory. One group runs at a time, so
+// there is no race.
 func setMemory(bytes int64) {
 	if bytes <= 0 || bytes == memoryBefore {
 		return
 	}
 	debug.SetMemoryLimit(bytes)
-	// What the group before had more for counts for this one. To return it takes a
-	// whole collection, so that is done only where too much is held.
+	// Memory that the previous group left counts for this one. Returning it takes a full
+	// collection, so that is done only if too much is held.
 	if bytes < memoryBefore && heldBytes() > bytes {
 		debug.FreeOSMemory()
 	}
 	memoryBefore = bytes
 }
 
-// heldBytes is the memory that the Go runtime has from the system.
+// heldBytes is the memory that the Go runtime holds.
 func heldBytes() int64 {
 	s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(s)
 	return int64(s[0].Value.Uint64() - s[1].Value.Uint64())
 }
 
-// prepare checks the group against the graph, makes its nodes and their inputs,
-// and tells the launcher that it runs, and where it listens.
+// prepare checks the group against the graph, makes its nodes and their inputs, and reports to the
+// launcher the start and the address of the group's tcp channels.
 func (g *group) prepare() error {
 	if g.start.Finish != nil {
 		g.reportStarted("")
@@ -170,8 +170,8 @@ func (g *group) reportStarted(address string) {
 	g.w.reportSoon(started)
 }
 
-// await waits for the bundle's other groups, where there are any, and dials
-// those that read from this one.
+// await waits for the bundle's other groups, if there are any, and dials those that read from this
+// one.
 func (g *group) await() error {
 	if !g.start.WaitForPeers {
 		return nil
@@ -184,7 +184,7 @@ func (g *group) await() error {
 	}
 }
 
-// meet takes in who the other groups are. A repetition changes nothing.
+// meet takes in the addresses of the other groups. A repetition changes nothing.
 func (g *group) meet(p *wire.Peers) {
 	select {
 	case g.peers <- p:
@@ -192,8 +192,7 @@ func (g *group) meet(p *wire.Peers) {
 	}
 }
 
-// runNodes runs all nodes and waits for them. It reports whether one did not
-// return in time.
+// runNodes runs all nodes and waits for them. It reports whether a node did not return in time.
 func (g *group) runNodes() (stuck bool) {
 	if g.start.Finish != nil {
 		if err := g.finisher.run(g.ctx); err != nil {
@@ -233,7 +232,7 @@ func (g *group) runNodes() (stuck bool) {
 	}
 }
 
-// sumCounters sums the counters of nodes that all ended.
+// sumCounters sums the counters of the nodes, if the attempt has not failed.
 func (g *group) sumCounters() {
 	if g.failed() {
 		return
@@ -243,8 +242,8 @@ func (g *group) sumCounters() {
 	}
 }
 
-// fail ends the attempt for err; only the first failure is reported. n is the
-// node that failed, or nil.
+// fail ends the attempt for err; only the first failure is reported. n is the node that failed, or
+// nil.
 func (g *group) fail(n *node, err error) {
 	g.mu.Lock()
 	if g.failure == nil {
@@ -261,8 +260,8 @@ func (g *group) failed() bool {
 	return g.failure != nil
 }
 
-// close ends what the group holds open. Programs of a stuck group may still use
-// it, and the process is about to end.
+// close closes the group's files and channels. If a node is stuck, its program may still use them,
+// and the process is about to end.
 func (g *group) close(stuck bool) {
 	g.cancel(failure.ErrAttemptOver)
 	if stuck {
@@ -275,7 +274,7 @@ func (g *group) close(stuck bool) {
 	}
 }
 
-// ended is the report of the end.
+// ended makes the report of the end.
 func (g *group) ended() *wire.AttemptEnded {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -292,7 +291,7 @@ func (g *group) ended() *wire.AttemptEnded {
 	return e
 }
 
-// describe makes the failure that is reported for an error of a node, or of the group.
+// describe makes the failure to report for an error of a node, or of the group.
 func describe(n *node, err error) *wire.Failure {
 	f := failure.Describe(err)
 	if n != nil {

@@ -13,19 +13,19 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// leftWriteMax is how long the end of a node waits for a write that a goroutine of
-// the program, left behind, is in the middle of.
+// leftWriteMax is how long the end of a node waits for a write in progress by a goroutine that the
+// program left behind.
 const leftWriteMax = time.Second
 
-// guard is an output port that stays correct when a goroutine that the program
-// left behind writes on while the engine ends the port.
+// guard is an output port that stays correct when a goroutine that the program left behind keeps
+// writing while the engine ends the port.
 type guard struct {
 	port   channel.Port
 	name   string
 	node   *activity
-	kept   *outputs        // takes the stored files that are complete
-	counts []*countedBytes // one for each of its connections
-	stored []storedPort    // those of its connections that are stored files
+	kept   *outputs        // takes the complete stored files
+	counts []*countedBytes // one for each connection
+	stored []storedPort    // connections that are stored files
 
 	mu    sync.Mutex // held by each write
 	ended atomic.Bool
@@ -59,7 +59,7 @@ func (g *guard) WriteBatch(ctx context.Context, partition int, b *job.Batch) err
 	return g.port.WriteBatch(ctx, partition, b)
 }
 
-// addTo adds the bytes that were written by kind of channel, and returns their sum.
+// addTo adds the bytes written, by kind of channel, and returns their sum.
 func (g *guard) addTo(kinds []int64) (sum int64) {
 	for _, c := range g.counts {
 		n := c.bytes.Load()
@@ -88,9 +88,8 @@ func (g *guard) close(ctx context.Context) error {
 	return nil
 }
 
-// abort ends the streams as failed. When a goroutine left behind holds the port
-// there is nothing to end it with; the attempt has failed, and the connections
-// end with the process at the latest.
+// abort ends the streams as failed. It can't if a goroutine left behind holds the port. The attempt
+// has failed then, and the connections end with the process at the latest.
 func (g *guard) abort(cause error) {
 	if g.lock() == nil {
 		g.port.Abort(cause)
@@ -98,7 +97,7 @@ func (g *guard) abort(cause error) {
 	}
 }
 
-// lock refuses new writes and waits for the one under way.
+// lock refuses new writes and waits for a write in progress.
 func (g *guard) lock() error {
 	g.ended.Store(true)
 	if g.mu.TryLock() {
@@ -131,13 +130,13 @@ type storedPort struct {
 	writer           *file.Writer
 }
 
-// outputs are the stored files of a group that are complete. Safe for concurrent use.
+// outputs are the complete stored files of a group. Safe for concurrent use.
 type outputs struct {
 	mu  sync.Mutex
 	all []*wire.StoredOutput
 }
 
-// keep notes a stored file, for the report of the end.
+// keep adds a stored file to the report of the end.
 func (o *outputs) keep(s storedPort) {
 	info := s.writer.Info()
 	o.mu.Lock()
@@ -147,14 +146,14 @@ func (o *outputs) keep(s storedPort) {
 	})
 }
 
-// list is what was kept.
+// list returns the complete stored files.
 func (o *outputs) list() []*wire.StoredOutput {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.all
 }
 
-// countedBytes counts what was written into one connection.
+// countedBytes counts the bytes written into one connection.
 type countedBytes struct {
 	kind  int // index in Work.channel_bytes
 	bytes atomic.Int64

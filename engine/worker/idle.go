@@ -9,22 +9,22 @@ import (
 )
 
 const (
-	// idleFirst is after what time without progress a group is first reported as idle. The time
-	// to the next report doubles, up to idleMost: whoever shows it counts on.
+	// idleFirst is how long a group makes no progress before it is first reported as idle. The time
+	// to the next report doubles, up to idleMost: views extrapolate between reports.
 	idleFirst = 5 * time.Second
 	idleMost  = time.Minute
 )
 
-// idleness says for how long no node of a group made progress, in ticks of progressEvery.
-// Ticks are counted, not time: a process that is frozen counts none. One goroutine uses it.
+// idleness is how long no node of a group has made progress, in ticks of progressEvery. It counts
+// ticks instead of time, because a frozen process has no ticks. One goroutine uses it.
 type idleness struct {
 	ticks int
-	told  time.Duration // of the last report; 0: the group goes on, as far as was reported
+	told  time.Duration // idle time in the last report; 0: the group was last reported as making progress
 	next  time.Duration // when to report next
 }
 
-// tick notes whether any node made progress since the last tick, and whether any runs. It is
-// true when that is to be reported.
+// tick records whether any node made progress since the last tick, and whether any runs. It is true
+// when the idle time has to be reported.
 func (i *idleness) tick(moved, runs bool) bool {
 	if moved || !runs {
 		wasTold := i.told > 0
@@ -40,7 +40,7 @@ func (i *idleness) tick(moved, runs bool) bool {
 	return true
 }
 
-// fill says in a report for how long the nodes made no progress, and what they wait for.
+// fill adds to a report how long the nodes made no progress, and what they wait for.
 func (i *idleness) fill(m *wire.AttemptProgress, nodes []*node) {
 	if i.told == 0 {
 		return
@@ -49,7 +49,7 @@ func (i *idleness) fill(m *wire.AttemptProgress, nodes []*node) {
 	m.Blocked, m.ReadsOnly = blocked(nodes)
 }
 
-// blocked describes what the running nodes wait for. ReadsOnly: all of them wait for inputs, and for nothing else.
+// blocked describes what the running nodes wait for. readsOnly: they wait for inputs only.
 func blocked(nodes []*node) (text string, readsOnly bool) {
 	var all []string
 	readsOnly = true
@@ -72,7 +72,7 @@ func blocked(nodes []*node) (text string, readsOnly bool) {
 	return cut(strings.Join(all, "; "), wire.BlockedBytesMax), readsOnly && len(all) > 0
 }
 
-// cut shortens a text to so many bytes of UTF-8, and shows that it did.
+// cut shortens a text to at most that many bytes of UTF-8, and marks the cut with dots.
 func cut(text string, most int) string {
 	const dots = "..."
 	text = strings.ToValidUTF8(text, "\uFFFD")

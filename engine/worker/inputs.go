@@ -18,8 +18,8 @@ type producer struct{ connection, from int }
 // manager is left to wait with further ones, unless another port lacks some.
 const sourcesAhead = 1000
 
-// inputs holds what is known of the producers of a group's file inputs: those that
-// were told and are not read yet by all who read them.
+// inputs holds the known sources of a group's file inputs: those that were received and that some
+// reader has not read yet.
 type inputs struct {
 	start   *wire.StartAttempt
 	layout  *layout.Layout
@@ -29,15 +29,15 @@ type inputs struct {
 	fetcher *store.Fetcher
 
 	mu      sync.Mutex
-	known   map[producer]*given // each is of told
-	told    map[int]*bitset     // by connection: the producers that were ever told
+	known   map[producer]*given // each is in told
+	told    map[int]*bitset     // by connection: all producers ever received
 	readers []storedReader
 	ports   []*inPort
-	confirm uint64        // update that the manager waits for to be confirmed; 0: none
-	changed chan struct{} // closed and made anew at each update
+	confirm uint64        // update that the manager wants confirmed; 0: none
+	changed chan struct{} // closed and replaced at each update
 }
 
-// given is a producer's newest source, and by how many storedSources it is not done with.
+// given is a producer's newest source, and the number of storedSources that still need it.
 type given struct {
 	source *wire.Source
 	left   int
@@ -68,15 +68,15 @@ func newInputs(start *wire.StartAttempt, p *place, r *reports, f *store.Fetcher)
 	}
 }
 
-// built gives it the graph, before any reader.
+// built sets the graph, before any reader.
 func (in *inputs) built(l *layout.Layout, kept *keptFolders) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.layout, in.kept = l, kept
 }
 
-// update takes in sources. One for a producer that is known takes its place; one
-// that was read is known no more, and stays so.
+// update takes in sources. A source of a known producer replaces the earlier one. A source of a
+// producer that was read is ignored.
 func (in *inputs) update(sources []*wire.Source, confirm uint64) {
 	in.add(in.takeSources(sources))
 	if confirm != 0 {
@@ -87,7 +87,7 @@ func (in *inputs) update(sources []*wire.Source, confirm uint64) {
 	}
 }
 
-// takeSources notes sources, and makes those that are to be added to ports.
+// takeSources records sources, and makes the storedSources to add to ports.
 func (in *inputs) takeSources(sources []*wire.Source) (fresh []*storedSource) {
 	if len(sources) == 0 {
 		return nil
@@ -116,8 +116,7 @@ func (in *inputs) takeSources(sources []*wire.Source) (fresh []*storedSource) {
 	return fresh
 }
 
-// sourceFor makes a reader's source of a producer that was not known before. The
-// caller holds mu.
+// sourceFor makes a reader's source of a new producer. The caller holds mu.
 func (in *inputs) sourceFor(list []*storedSource, r *storedReader, p producer) []*storedSource {
 	if r.c.Index != p.connection || !r.reads(p.from) {
 		return list
@@ -130,8 +129,8 @@ func (in *inputs) sourceFor(list []*storedSource, r *storedReader, p producer) [
 	})
 }
 
-// add adds sources to their ports. An input that is over closes them at once, so mu
-// is not held.
+// add adds sources to their ports. A port whose input is over closes them at once, so mu is not
+// held.
 func (in *inputs) add(list []*storedSource) {
 	for _, s := range list {
 		s.port.merge.Add(s)
@@ -143,8 +142,8 @@ func (in *inputs) add(list []*storedSource) {
 	}
 }
 
-// confirmSoon confirms an update as soon as some port needs what follows. So a worker
-// holds few of very many sources. The caller holds mu.
+// confirmSoon confirms an update once a port needs more sources. So a worker holds few of very many
+// sources. The caller holds mu.
 func (in *inputs) confirmSoon() {
 	if in.confirm == 0 {
 		return
@@ -163,8 +162,8 @@ func (in *inputs) confirmSoon() {
 	in.confirm = 0
 }
 
-// expect has the port read its producers over a connection, each as soon as it is
-// known, so that NextSource never yields one that can't be read yet.
+// expect has the port read its producers over a connection, each as soon as it is known, so that
+// NextSource never returns a source that can't be read yet.
 func (in *inputs) expect(n *node, port *inPort, c layout.Connection) {
 	low, high, list := in.layout.WriterRange(c.Index, n.index)
 	r := storedReader{n, port, c, low, high, list}
@@ -179,8 +178,8 @@ func (in *inputs) expect(n *node, port *inPort, c layout.Connection) {
 	in.add(known)
 }
 
-// opened takes in a new port. It counts as one more source to come until
-// allExpected, so that it is not done before all was expected.
+// opened adds a new port. It counts one extra source as expected until allExpected, so that the
+// port is not complete too early.
 func (in *inputs) opened(port *inPort) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -188,21 +187,21 @@ func (in *inputs) opened(port *inPort) {
 	in.ports = append(in.ports, port)
 }
 
-// allExpected says that every source of the port was added or is expected.
+// allExpected notes that every source of the port was added or is expected.
 func (in *inputs) allExpected(port *inPort) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	port.settleOne()
 }
 
-// settleOne notes that one source less is to come. The caller holds inputs.mu.
+// settleOne notes that one expected source fewer is left. The caller holds inputs.mu.
 func (p *inPort) settleOne() {
 	if p.left--; p.left == 0 {
 		p.merge.Done()
 	}
 }
 
-// fail ends what waits for sources: the attempt is over.
+// fail ends all waits for sources: the attempt is over.
 func (in *inputs) fail(err error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -211,8 +210,8 @@ func (in *inputs) fail(err error) {
 	}
 }
 
-// current is the newest source of a producer, and a channel that closes when
-// there may be a newer one. nil: it was read.
+// current returns the newest source of a producer, and a channel that closes when there may be a
+// newer one. A nil source was read already.
 func (in *inputs) current(p producer) (*wire.Source, <-chan struct{}) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -222,7 +221,7 @@ func (in *inputs) current(p producer) (*wire.Source, <-chan struct{}) {
 	return nil, in.changed
 }
 
-// taken notes that a port's program has one source less ahead.
+// taken notes that one source fewer waits for a port's program.
 func (in *inputs) taken(port *inPort) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -230,7 +229,7 @@ func (in *inputs) taken(port *inPort) {
 	in.confirmSoon()
 }
 
-// done notes that one of those who read a producer needs it no more.
+// done notes that one of a producer's readers no longer needs it.
 func (in *inputs) done(p producer) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -245,22 +244,22 @@ func (in *inputs) done(p producer) {
 type inPort struct {
 	name  string
 	merge *channel.Merge
-	left  int // sources that are not added yet; guarded by inputs.mu
-	ahead int // stored ones that were added and not taken; guarded by inputs.mu
+	left  int // expected sources that are not added yet; guarded by inputs.mu
+	ahead int // stored sources that were added and not taken; guarded by inputs.mu
 }
 
 func newPort(name string) *inPort { return &inPort{name: name} }
 
-// open makes the port ready for so many sources.
+// open prepares the port for that many sources.
 func (p *inPort) open(sources int) { p.merge = channel.NewMerge(sources) }
 
-// add adds a source that is no stored one.
+// add adds a source that is not a stored one.
 func (p *inPort) add(s job.Source) { p.merge.Add(s) }
 
 // bitset is a set of small numbers.
 type bitset struct{ words []uint64 }
 
-// add puts a number in, and says whether it was not there.
+// add adds a number, and reports whether it was new.
 func (b *bitset) add(i int) bool {
 	for len(b.words) <= i/64 {
 		b.words = append(b.words, 0)
