@@ -14,8 +14,8 @@ import (
 // producer names one stored output that the group reads.
 type producer struct{ connection, from int }
 
-// sourcesAhead is how many sources of a port may wait for its program before the
-// manager is left to wait with further ones, unless another port lacks some.
+// sourcesAhead is how many sources of a port may wait for its program. Beyond that the manager's
+// update is not confirmed, so it sends no more, unless another port has fewer sources waiting.
 const sourcesAhead = 1000
 
 // inputs holds the known sources of a group's file inputs: those that were received and that some

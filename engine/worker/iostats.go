@@ -18,14 +18,14 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// progressEvery is how often progress and phase are reported at most, and only
-// when they changed, or when the group is idle.
+// progressEvery is the least time between reports of progress and phase. They are sent only if they
+// changed, or if the group is idle.
 const progressEvery = 500 * time.Millisecond
 
 // localityBytes counts bytes read by locality.
 type localityBytes [scheduler.LocalityLevels]atomic.Int64
 
-// addTo adds them up, and returns their sum.
+// addTo adds the bytes to levels, and returns their sum.
 func (b *localityBytes) addTo(levels []int64) (sum int64) {
 	for i := range b {
 		n := b[i].Load()
@@ -35,19 +35,19 @@ func (b *localityBytes) addTo(levels []int64) (sum int64) {
 	return sum
 }
 
-// ioStats sums up what a group's nodes do. Others may look while they run.
+// ioStats sums up the work of a group's nodes. Other goroutines may read it while they run.
 type ioStats struct {
-	nodes []*node         // as they are when the group is wired
+	nodes []*node         // set when the group is wired
 	sums  []*wire.Counter // of the nodes' counters, once all nodes ended
-	files *files          // that they create
+	files *files          // created by the nodes
 	peak  atomic.Int64    // largest resident size seen, bytes
 }
 
-// built says whom it sums up.
+// built sets the nodes and files to sum up.
 func (a *ioStats) built(nodes []*node, f *files) { a.nodes, a.files = nodes, f }
 
-// work sums up what the nodes did. Running time is the launcher's to fill
-// in: it knows of suspensions.
+// work sums up the nodes' work. The launcher fills in the running time, because it knows of
+// suspensions.
 func (a *ioStats) work() *wire.Work {
 	w := &wire.Work{Read: make([]int64, scheduler.LocalityLevels), ChannelBytes: make([]int64, channelKinds), PeakMemory: a.samplePeak()}
 	for _, n := range a.nodes {
@@ -66,8 +66,7 @@ func (a *ioStats) work() *wire.Work {
 // channelKinds is the number of kinds of channel: the length of Work.channel_bytes.
 const channelKinds = 3
 
-// sumCounters sums the nodes' counters, in order of name. A sum that no counter can
-// hold is an error.
+// sumCounters sums the nodes' counters, in order of name. An overflow is an error.
 func (a *ioStats) sumCounters() error {
 	sum := job.Counters{}
 	for _, n := range a.nodes {
@@ -81,10 +80,10 @@ func (a *ioStats) sumCounters() error {
 	return nil
 }
 
-// counters are the sums.
+// counters returns the sums.
 func (a *ioStats) counters() []*wire.Counter { return a.sums }
 
-// tick reports progress and phase of whatever group runs.
+// tick reports progress and phase of the running group.
 func (w *worker) tick() {
 	var attempt uint64
 	var progress float64
@@ -114,7 +113,7 @@ func (w *worker) tick() {
 	}
 }
 
-// sampleNodes notes which nodes went on since the last look, and reports whether any did.
+// sampleNodes records which nodes made progress since the last sample, and reports whether any did.
 func (a *ioStats) sampleNodes() (moved bool) {
 	for _, n := range a.nodes {
 		if n.sampleProgress() {
@@ -148,8 +147,8 @@ func (a *ioStats) executing() bool {
 	return shuffling
 }
 
-// progress is the mean over the nodes of what they said, or of the share of their
-// input that they read.
+// progress is the mean of the nodes' progress: what a node's program reported, or the share of its
+// input that it read.
 func (a *ioStats) progress() float64 {
 	sum := 0.0
 	for _, n := range a.nodes {
@@ -158,8 +157,8 @@ func (a *ioStats) progress() float64 {
 	return sum / float64(len(a.nodes))
 }
 
-// samplePeak returns the largest resident size of the process, in bytes, that was
-// seen while the group ran. It looks at each tick and at the end.
+// samplePeak returns the largest resident size of the process, in bytes, that was seen while the
+// group ran. It is sampled at each tick and at the end.
 func (a *ioStats) samplePeak() int64 {
 	now := residentBytes()
 	for {
@@ -170,10 +169,10 @@ func (a *ioStats) samplePeak() int64 {
 	}
 }
 
-// statm is open for good: it is read at the end of every attempt.
+// statm stays open: it is read at the end of every attempt.
 var statm = sync.OnceValues(func() (*os.File, error) { return os.Open("/proc/self/statm") })
 
-// residentBytes is the memory that this process holds, or 0 where that can't be read.
+// residentBytes is the resident memory of this process, or 0 if that can't be read.
 func residentBytes() int64 {
 	f, err := statm()
 	if err != nil {

@@ -15,14 +15,14 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/storage"
 )
 
-// keptFolders are the job's folders on its storage. Each is looked at before the group's
-// first use of it: others may write beside it. Safe for concurrent use.
+// keptFolders are the job's folders on its storage. Each is checked before the group's first use of
+// it, because other users may write beside it. Safe for concurrent use.
 type keptFolders struct {
 	owner  plan.Owner
-	owners []string // whose they are, as the submitter found
+	owners []string // the folders' owners, as the submitter found them
 
 	mu      sync.Mutex
-	checked map[string]bool // those that are right
+	checked map[string]bool // folders that passed the check
 }
 
 func newKeptFolders(cluster string, s *wire.StartAttempt) *keptFolders {
@@ -33,10 +33,10 @@ func newKeptFolders(cluster string, s *wire.StartAttempt) *keptFolders {
 // temporary is the folder of an output's parts.
 func (k *keptFolders) temporary(output string) string { return k.owner.Temporary(output) }
 
-// channels is the folder of the channel files that a folder keeps.
+// channels is the folder of channel files below a folder.
 func (k *keptFolders) channels(folder string) string { return k.owner.Channels(folder) }
 
-// check refuses a folder in which somebody else may change what lies there.
+// check refuses a folder in which other users may change files.
 func (k *keptFolders) check(ctx context.Context, folder string) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -53,8 +53,8 @@ func (k *keptFolders) check(ctx context.Context, folder string) error {
 	return nil
 }
 
-// create is where an attempt is to write a stored output, in the folder that the submitter
-// made. A job of a submitter without a secret has it made here.
+// create returns where an attempt writes a stored output, in the folder that the submitter made.
+// Without the submitter's secret the folder is made here.
 func (k *keptFolders) create(ctx context.Context, folder string, attempt uint64, name string) (storage.Store, string, error) {
 	store, path, err := k.path(folder, attempt, name)
 	if err != nil {
@@ -72,8 +72,8 @@ func (k *keptFolders) create(ctx context.Context, folder string, attempt uint64,
 	return store, path, nil
 }
 
-// open is where a stored output is to be read. A folder that is not there is left to who
-// opens the file.
+// open returns where a stored output is read. A missing folder is no error here: opening the file
+// fails.
 func (k *keptFolders) open(ctx context.Context, folder string, attempt uint64, name string) (storage.Store, string, error) {
 	store, path, err := k.path(folder, attempt, name)
 	if err != nil {
@@ -92,7 +92,7 @@ func (k *keptFolders) open(ctx context.Context, folder string, attempt uint64, n
 	}
 }
 
-// path is where a stored output lies.
+// path is the path of a stored output.
 func (k *keptFolders) path(folder string, attempt uint64, name string) (storage.Store, string, error) {
 	store, err := storage.For(folder)
 	if err != nil {

@@ -7,15 +7,15 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// limits says for how long a node's program ran, and did nothing, in ticks of progressEvery.
-// Ticks are counted, not time: a process that is frozen counts none. One goroutine uses it.
+// limits counts how long a node's program ran, and was inactive, in ticks of progressEvery. It
+// counts ticks instead of time, because a frozen process has no ticks. One goroutine uses it.
 type limits struct {
 	ran   int
 	quiet int
 }
 
-// tick notes whether the node did anything since the last tick, and returns why its program
-// is to be ended, if it is.
+// tick records whether the node did anything since the last tick. It returns why its program has to
+// be ended, or nil.
 func (l *limits) tick(n *node, moved bool) error {
 	if !n.active.runs() {
 		return nil

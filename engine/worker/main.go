@@ -21,21 +21,21 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// Variable is set to 1 in the environment of a worker and of nothing else.
+// Variable is set to 1 in the environment of workers alone.
 const Variable = "HAMADRYAD_WORKER"
 
 // Exit codes of a worker, for the launcher's log.
 const (
-	ExitDone     = 0  // told to end
+	ExitDone     = 0  // ended by the launcher's command
 	ExitOrphan   = 70 // the launcher is gone or silent
-	ExitProtocol = 71 // what came over the socket made no sense
-	ExitStuck    = 72 // a program did not return when its attempt was over
+	ExitProtocol = 71 // garbled messages on the socket
+	ExitStuck    = 72 // a program did not return after its attempt
 )
 
-// Main is the whole life of a worker process. It never returns.
+// Main runs a worker process. It never returns.
 func Main(defs []job.Definition) {
-	// Processes whose parents end become this one's children, so that the
-	// end of a group finds them. Without the right to it they are found by their mark.
+	// Orphaned descendants become children of this process, so that the end of a group finds them.
+	// Where that is not permitted, they are found by their mark.
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 	os.Unsetenv(Variable)
 	conn, err := ipc.Inherited()
@@ -47,24 +47,25 @@ func Main(defs []job.Definition) {
 	os.Exit(w.serve())
 }
 
-// worker is the process. The goroutine of serve owns all but what says otherwise.
+// worker is the process. Its fields belong to the goroutine of serve, unless their comments say
+// otherwise.
 type worker struct {
 	reports
 	conn  *ipc.Conn // any goroutine may send
 	defs  []job.Definition
 	setup *wire.WorkerSetup
 
-	built   chan struct{}  // closed when the graph was built, or could not be
-	layout  *layout.Layout // for who has waited for built; nil: it could not be built
+	built   chan struct{}  // closed when the graph was built, or failed to build
+	layout  *layout.Layout // valid after built is closed; nil: the build failed
 	fetcher *store.Fetcher
 	keys    *certs.Keys // nil: connections are plain
 	tickets tickets
 
-	group    atomic.Pointer[group] // the one that runs; nil between two
+	group    atomic.Pointer[group] // the running group; nil between two
 	watchdog *watchdog
 }
 
-// serve reads messages until the end, and returns the exit code.
+// serve handles messages until the end, and returns the exit code.
 func (w *worker) serve() int {
 	for {
 		m := &wire.ToWorker{}
@@ -96,17 +97,17 @@ func (w *worker) broken(err error) int {
 	return ExitOrphan
 }
 
-// unfit ends the worker after something that it had to tell could not be told.
+// unfit ends the worker after a report could not be sent.
 func unfit(err error) {
 	fmt.Fprintln(os.Stderr, "worker: can't tell the launcher what became of an attempt:", err)
 	killDescendants()
 	os.Exit(ExitProtocol)
 }
 
-// end takes along what the worker's programs started.
+// end kills the processes that the worker's programs started.
 func (w *worker) end() { killDescendants() }
 
-// handleMessage acts on one message.
+// handleMessage handles one message.
 func (w *worker) handleMessage(m *wire.ToWorker) error {
 	if s := m.GetSetup(); s != nil {
 		return w.setUp(s)
@@ -148,9 +149,9 @@ func (w *worker) handleMessage(m *wire.ToWorker) error {
 	return nil
 }
 
-// setUp has the job's graph built, beside the goroutine of serve: a large plan takes
-// seconds, and pings that nobody hears meanwhile would end the lease. A job that can't
-// be built here is reported; the launcher then ends this process.
+// setUp starts to build the job's graph on another goroutine than serve's: a large plan takes
+// seconds, and unread pings would end the lease meanwhile. A failure is reported; the launcher then
+// ends this process.
 func (w *worker) setUp(s *wire.WorkerSetup) error {
 	if w.setup != nil {
 		return errors.New("a second setup")
@@ -172,7 +173,7 @@ func (w *worker) setUp(s *wire.WorkerSetup) error {
 		ready := &wire.WorkerReady{}
 		var l *layout.Layout
 		err := errBuilderGoexit
-		defer func() { w.isBuilt(l, err, ready) }() // also when the builder ends this goroutine
+		defer func() { w.isBuilt(l, err, ready) }() // also if the builder ends this goroutine
 		l, err = layout.Build(w.defs, s)
 	}()
 	return nil
@@ -181,7 +182,7 @@ func (w *worker) setUp(s *wire.WorkerSetup) error {
 // errBuilderGoexit is the error of a builder that ended its goroutine.
 var errBuilderGoexit = errors.New("the job's builder called runtime.Goexit (as the Fatal and FailNow of a test do), so it did not return: return an error")
 
-// isBuilt tells the launcher whether the graph is there, and has groups begin.
+// isBuilt reports to the launcher whether the graph was built, and lets groups begin.
 func (w *worker) isBuilt(l *layout.Layout, err error, ready *wire.WorkerReady) {
 	if err != nil {
 		ready.Failure = &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_INVALID, Message: failure.Bounded(err.Error())}
@@ -190,16 +191,16 @@ func (w *worker) isBuilt(l *layout.Layout, err error, ready *wire.WorkerReady) {
 		}
 	}
 	if err == nil && l.Large() {
-		debug.FreeOSMemory() // what building took counts against the nodes' memory
+		debug.FreeOSMemory() // the memory of building counts against the nodes'
 	}
 	w.layout = l
-	// What fails here the goroutine of serve sees, too. It comes before all that a
-	// group reports.
+	// The goroutine of serve sees a failure of this send, too. Ready precedes all reports of a
+	// group.
 	_ = w.conn.Send(&wire.FromWorker{What: &wire.FromWorker_Ready{Ready: ready}})
 	close(w.built)
 }
 
-// run starts a group in a goroutine of its own, once the graph is there.
+// run runs a group on a goroutine of its own, once the graph is built.
 func (w *worker) run(r *wire.RunGroup) error {
 	if w.group.Load() != nil {
 		return fmt.Errorf("attempt-%d came while another runs", r.GetStart().GetAttempt())
@@ -216,8 +217,8 @@ func (w *worker) run(r *wire.RunGroup) error {
 	return nil
 }
 
-// killDescendants ends every process that this one's programs left, and collects
-// those that have ended.
+// killDescendants kills every process that this one's programs left, and reaps those that have
+// ended.
 func killDescendants() {
 	for range descendantRounds {
 		pids := proctree.Descendants()
@@ -230,8 +231,8 @@ func killDescendants() {
 	}
 }
 
-// descendantRounds bounds how often killDescendants looks again for processes
-// that were started meanwhile.
+// descendantRounds bounds how often killDescendants looks again for processes that were started
+// meanwhile.
 const descendantRounds = 100
 
 // hasChildren reports, in one system call, whether this process has any child.
@@ -240,8 +241,8 @@ func hasChildren() bool {
 	return !errors.Is(err, unix.ECHILD)
 }
 
-// collect takes the exit codes of children that have ended, and reports whether
-// there were any. It is called only when no command of the group runs.
+// collect reaps children that have ended, and reports whether there were any. It is called only
+// while no command of the group runs.
 func collect() bool {
 	any := false
 	for {

@@ -22,8 +22,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// processLog goes to standard error, which the launcher keeps as the log of the
-// attempt that runs.
+// processLog writes to standard error, which the launcher keeps as the log of the running attempt.
 var processLog = slog.New(slog.NewTextHandler(os.Stderr, nil))
 
 // node is one running node: the engine's side of job.Node.
@@ -41,17 +40,17 @@ type node struct {
 	read   localityBytes
 	toRead atomic.Int64
 	active activity
-	limits limits // for the goroutine that ticks
+	limits limits // for the goroutine of tick
 
-	placeFiles func() error // for commands, once
+	placeFiles func() error // for commands; runs once
 
 	executing atomic.Bool
-	grace     atomic.Int64  // of the command with the longest, in nanoseconds
-	progress  atomic.Uint64 // bits of a float64; NaN: the program said nothing
+	grace     atomic.Int64  // the longest of its commands', in nanoseconds
+	progress  atomic.Uint64 // bits of a float64; NaN: the program reported nothing
 
 	mu         sync.Mutex
 	counters   job.Counters
-	countError error // of the first sum that no counter can hold
+	countError error // of the first overflow of a counter
 	atPath     string
 	atOffset   int64
 }
@@ -70,8 +69,8 @@ func newNode(g *group, stage, index int) *node {
 	return n
 }
 
-// shareMemory gives each node what its stage asks for, and what is left in equal
-// parts to those whose stage does not say.
+// shareMemory gives each node the memory that its stage asks for, and divides the rest equally
+// among the nodes whose stages ask for none.
 func shareMemory(total int64, nodes []*node) {
 	unsaid := int64(0)
 	for _, n := range nodes {
@@ -94,7 +93,7 @@ var errGoexit = errors.New("the program called runtime.Goexit (as the Fatal and 
 // life runs the node and ends its channels.
 func (n *node) life() {
 	err := errGoexit
-	defer func() { n.end(err) }() // also when the program ends this goroutine
+	defer func() { n.end(err) }() // also if the program ends this goroutine
 	n.active.beginRunning()
 	defer n.active.endRunning()
 	err = n.program()
@@ -106,8 +105,8 @@ func (n *node) end(err error) {
 		err = n.finish()
 	}
 	if err != nil {
-		// The group's failure is recorded before the channels of this node fail, so
-		// that the nodes at their other ends do not count as the cause.
+		// Record the group's failure before the channels of this node fail, so that the nodes at
+		// their other ends do not count as the cause.
 		if n.group.ctx.Err() == nil || !n.group.failed() {
 			n.group.fail(n, err)
 		}
@@ -129,7 +128,7 @@ func (n *node) program() (err error) {
 	return run(n.group.ctx, job.NewNode(n))
 }
 
-// finish gives up what is unread and completes the outputs.
+// finish discards unread input and completes the outputs.
 func (n *node) finish() error {
 	n.mu.Lock()
 	wrong := n.countError
@@ -138,7 +137,7 @@ func (n *node) finish() error {
 		return wrong
 	}
 	for _, in := range n.ins {
-		_ = in.merge.Close() // what is unread is not wanted; its failures no longer matter
+		_ = in.merge.Close() // unread input is not wanted; its failures no longer matter
 	}
 	for _, out := range n.outAll {
 		if err := out.close(n.group.ctx); err != nil {
@@ -163,15 +162,15 @@ func (n *node) failChannels(cause error) {
 
 // Info implements job.Runtime.
 func (n *node) Info() job.Info {
-	_ = n.group.folders.makeScratch() // a failure shows, with the path, at the first use
+	_ = n.group.folders.makeScratch() // a failure appears, with the path, at the first use
 	return job.Info{
 		Job: n.group.job, Stage: n.spec.Name, Index: n.index, Nodes: n.spec.Nodes,
 		Attempt: n.group.start.Attempt, Memory: n.memory, Scratch: n.folder(),
 	}
 }
 
-// folder is the node's own folder for temporary files; the group's own where it
-// has one node. It is made with the first call of Info.
+// folder is the node's own folder for temporary files; the group's folder if it has one node. The
+// first call of Info makes it.
 func (n *node) folder() string {
 	if len(n.group.nodes) == 1 {
 		return n.group.folders.scratch
@@ -194,7 +193,7 @@ func (n *node) Input(port string) (job.Input, error) {
 	return nil, fmt.Errorf("stage %q has no connected input port %q", n.spec.Name, port)
 }
 
-// writersOf names the stages that write to an input port, for people.
+// writersOf names the stages that write to an input port, for error messages.
 func (n *node) writersOf(port string) string {
 	l, text := n.group.w.layout, " from "
 	var names []string
@@ -217,8 +216,8 @@ func (n *node) Output(port string) (job.Output, error) {
 	return nil, fmt.Errorf("stage %q has no connected output port %q", n.spec.Name, port)
 }
 
-// sampleProgress notes whether the program did something since the last look, and ends the attempt when
-// it has reached a limit of its stage.
+// sampleProgress records whether the program made progress since the last sample. It ends the
+// attempt when the node has reached a limit of its stage.
 func (n *node) sampleProgress() (moved bool) {
 	moved = n.active.sampleMoved()
 	if err := n.limits.tick(n, moved); err != nil && !n.group.failed() {
@@ -227,10 +226,10 @@ func (n *node) sampleProgress() (moved bool) {
 	return moved
 }
 
-// goesOn notes that the program does something.
+// goesOn notes that the program makes progress.
 func (n *node) goesOn() { n.active.note() }
 
-// reads counts what the node reads from so far away.
+// reads returns the counter of bytes that the node reads at a locality.
 func (n *node) reads(level scheduler.Locality) *atomic.Int64 { return &n.read[level] }
 
 // addCounters adds the node's counters to a sum, in order of name.
@@ -246,9 +245,9 @@ func (n *node) addCounters(sum job.Counters) error {
 	return nil
 }
 
-// done is how much of its work the node has done, 0 to 1: what its program said, or the
-// share of its stored input that it read. Of a stage that shuffles it is how much of its
-// execution: nothing before, and then what its program says.
+// done is the share of its work that the node has done, 0 to 1: what its program reported, or the
+// share of its stored input that it read. In a stage that shuffles it is the share of its
+// execution: 0 before that, then what its program reports.
 func (n *node) done() float64 {
 	said := math.Float64frombits(n.progress.Load())
 	switch {
@@ -301,7 +300,7 @@ func (n *node) At(path string, offset int64) {
 	n.mu.Unlock()
 }
 
-// origin tells where the record at hand came from, as far as that is known.
+// origin is the position of the current record, as far as that is known.
 func (n *node) origin() string {
 	n.mu.Lock()
 	path, offset := n.atPath, n.atOffset

@@ -8,8 +8,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// place is where a group runs: its machine's names, and the stores of that machine. It
-// does not change.
+// place is where a group runs: its machine's names, and the stores on that machine. It does not
+// change.
 type place struct {
 	host   string
 	names  []string // further ones, and addresses
@@ -25,7 +25,7 @@ func placeOf(r *wire.RunGroup) place {
 	return p
 }
 
-// locality says how near a host is to this worker's.
+// locality is the locality of a host seen from this worker.
 func (p *place) locality(host, rack string) scheduler.Locality {
 	switch {
 	case host != "" && (host == p.host || slices.Contains(p.names, host)):
@@ -36,8 +36,8 @@ func (p *place) locality(host, rack string) scheduler.Locality {
 	return scheduler.Remote
 }
 
-// nearest says how near the nearest place of a split is. A file whose
-// store names no places is remote.
+// nearest is the best locality among the places of a split. A file whose store names no places is
+// remote.
 func (p *place) nearest(all []job.Place) scheduler.Locality {
 	level := scheduler.Remote
 	for _, at := range all {

@@ -11,35 +11,34 @@ import (
 	"github.com/hamadryad/hamadryad/engine/worker/ipc"
 )
 
-// startedHold is how long the report that a group runs waits for another to
-// share its message. A group that ends sooner is told of in one.
+// startedHold is how long the report that a group runs waits for another report to share its
+// message. A group that ends sooner is reported in one message.
 const startedHold = time.Millisecond
 
 // reports sends a worker's reports, in order. Safe for concurrent use.
 type reports struct {
 	send  func(...proto.Message) error
-	unfit func(error) // hears of what can't be sent as it is
+	unfit func(error) // called for a message that can't be sent
 
 	mu   sync.Mutex
 	held *wire.FromWorker
 	late *time.Timer
 }
 
-// reportsTo are reports that a function sends. A message that it can't send as it is (ipc.ErrUnfit) would be missing,
-// and its attempt run for ever: unfit ends the worker.
+// reportsTo returns reports that are sent by send. unfit ends the worker after a message that can't
+// be sent (ipc.ErrUnfit): the launcher would wait for it forever.
 func reportsTo(send func(...proto.Message) error, unfit func(error)) reports {
 	return reports{send: send, unfit: unfit}
 }
 
-// report sends a report. A launcher that does not take it is gone, and then
-// serve ends the process.
+// report sends a report. If that fails, the launcher is gone, and serve ends the process.
 func (r *reports) report(report *wire.Report) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.flush(&wire.FromWorker{What: &wire.FromWorker_Report{Report: report}})
 }
 
-// limit tells the launcher until when the nodes of an attempt may run.
+// limit reports to the launcher how long the nodes of an attempt may run.
 func (r *reports) limit(l *wire.AttemptLimit) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -63,7 +62,7 @@ func (r *reports) reportSoon(report *wire.Report) {
 	})
 }
 
-// flush sends what is held, and then more; with mu held.
+// flush sends the held report, and then more. The caller holds mu.
 func (r *reports) flush(more ...proto.Message) {
 	if r.held != nil {
 		r.late.Stop()

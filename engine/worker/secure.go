@@ -14,8 +14,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// credentialsOf are what the launcher gave the worker to prove itself with; nil where
-// nobody has to. They don't stay in the setup.
+// credentialsOf returns the credentials that the launcher gave the worker; nil without
+// authentication. They are removed from the setup.
 func credentialsOf(s *wire.WorkerSetup) (*certs.Keys, error) {
 	c := s.Credentials
 	if c == nil {
@@ -33,18 +33,18 @@ func bundle(c *wire.Credentials) certs.Bundle {
 	return certs.Bundle{CA: c.Ca, Certificate: c.Certificate, Key: c.Key}
 }
 
-// renew has later connections be made with other credentials: those before end with the
-// certificate that the launcher had then.
+// renew sets the credentials of later connections: the previous ones expire with the launcher's
+// previous certificate.
 func (w *worker) renew(c *wire.Credentials) {
 	if w.keys == nil {
-		return // nobody proves anything
+		return // authentication is off
 	}
 	if err := w.keys.Renew(bundle(c)); err != nil {
 		processLog.Error("the launcher's new credentials can't be used: those before stay in force", "error", err)
 	}
 }
 
-// fetching says how launchers' stores are reached.
+// fetching returns the options for dialling launchers' stores.
 func fetching(keys *certs.Keys) store.Options {
 	if keys == nil {
 		return store.Options{}
@@ -54,8 +54,8 @@ func fetching(keys *certs.Keys) store.Options {
 	}}
 }
 
-// streaming says how the tcp channels of a launcher's workers are reached, and streamed is a
-// listener for them.
+// streaming returns the options for dialling the tcp channels of a launcher's workers. streamed
+// makes a listener for them.
 func streaming(keys *certs.Keys, launcher string) tcp.Options {
 	if keys == nil {
 		return tcp.Options{Log: processLog}
@@ -65,14 +65,14 @@ func streaming(keys *certs.Keys, launcher string) tcp.Options {
 	}}
 }
 
-// dialNamed reaches the launcher of a name, or a worker of it, and nobody else: whoever has
-// some launcher's certificate serves no data in another's place.
+// dialNamed dials the named launcher, or a worker of it, and accepts no other: a stolen certificate
+// of another launcher serves no data in its place.
 func dialNamed(ctx context.Context, keys *certs.Keys, kind auth.Kind, launcher, address string) (net.Conn, error) {
 	if launcher == "" {
 		return nil, fmt.Errorf("%w: the manager did not tell which launcher is at %s; are both of one release?", channel.ErrRefused, address)
 	}
 	c, err := keys.Dial(ctx, kind, launcher, address)
-	if errors.Is(err, certs.ErrCertificate) { // asking again changes nothing: another answers there
+	if errors.Is(err, certs.ErrCertificate) { // a retry is useless: another process answers at that address
 		err = fmt.Errorf("%w: %w", channel.ErrRefused, err)
 	}
 	return c, err

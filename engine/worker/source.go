@@ -18,17 +18,17 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Bounds of reading a stored channel whose launcher can't be reached: it is
-// tried again for fetchRetryMax, with waits that double from fetchWaitMin to
-// fetchWaitMax. Then the manager hears of it, and decides.
+// Bounds of reading a stored channel whose launcher is unreachable: it is retried for
+// fetchRetryMax, with waits that double from fetchWaitMin to fetchWaitMax. Then the loss is
+// reported to the manager, which decides.
 const (
 	fetchRetryMax = 30 * time.Second
 	fetchWaitMin  = 100 * time.Millisecond
 	fetchWaitMax  = 5 * time.Second
 )
 
-// storedSource reads one partition of one producer's stored output, wherever it
-// is, and waits when it is gone until it is made again.
+// storedSource reads one partition of one producer's stored output, wherever that is. If the output
+// is lost, it waits until the output is made again.
 type storedSource struct {
 	inputs    *inputs
 	node      *node
@@ -37,27 +37,27 @@ type storedSource struct {
 	partition int
 	store     string // of the connection: "" for the launchers' stores
 
-	handed atomic.Bool // records of it were given to the program
+	handed atomic.Bool // the program has received some of its records
 
 	mu     sync.Mutex
 	closed bool
 	ended  bool         // it was read to its end
-	at     *wire.Source // what reader reads
+	at     *wire.Source // the source that reader reads
 	direct bool         // reader opens the file itself
-	remote *wire.Source // one whose file is not where it should be on this machine
+	remote *wire.Source // a source whose file was not found on this machine
 	reader job.Source
-	file   *file.File // open on the job's storage, to be closed with reader
+	file   *file.File // open file on the job's storage, closed with reader
 }
 
 func (s *storedSource) From() int { return s.producer.from }
 
-// Stored tells channel.Merge that nothing waits for this source's reader.
+// Stored tells channel.Merge that no writer waits for this source's reader.
 func (s *storedSource) Stored() bool { return true }
 
 // Taken is called by channel.Merge when the source is handed out or read.
 func (s *storedSource) Taken() { s.inputs.taken(s.port) }
 
-// Bytes is not known before the file is open.
+// Bytes is -1 before the file is open.
 func (s *storedSource) Bytes() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,14 +96,14 @@ func (s *storedSource) Next(ctx context.Context) (*job.Batch, error) {
 	}
 }
 
-// retry counts how long an unreachable launcher was tried.
+// retry counts how long an unreachable launcher has been tried.
 type retry struct {
 	since time.Time
 	wait  time.Duration
 }
 
-// reportSourceFailure reacts to a source that could not be read. It returns nil when it is
-// worth another try.
+// reportSourceFailure handles a source that could not be read. It returns nil if another try is
+// worthwhile.
 func (s *storedSource) reportSourceFailure(ctx context.Context, at *wire.Source, cause error, r *retry) error {
 	s.drop()
 	newest, changed := s.inputs.current(s.producer)
@@ -132,8 +132,8 @@ func (s *storedSource) reportSourceFailure(ctx context.Context, at *wire.Source,
 	return pause(ctx, changed, 0)
 }
 
-// askRemote turns to the launcher's server when the file was not found directly: a
-// store that moved away may have left a note of its old folder.
+// askRemote switches to the launcher's server if the file was not found directly: a store that
+// moved away may have left a note of its old folder.
 func (s *storedSource) askRemote(at *wire.Source) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,8 +144,7 @@ func (s *storedSource) askRemote(at *wire.Source) bool {
 	return true
 }
 
-// tryAgain reports whether there is time for another try, and sets how long to wait
-// before it.
+// tryAgain reports whether there is time for another try, and sets the wait before it.
 func (r *retry) tryAgain() bool {
 	if r.since.IsZero() {
 		r.since, r.wait = time.Now(), fetchWaitMin
@@ -155,8 +154,8 @@ func (r *retry) tryAgain() bool {
 	return time.Since(r.since) < fetchRetryMax
 }
 
-// pause waits for a change; at most wait, where that is not 0. Without a bound it
-// is the manager that ends it: by a source, or by stopping the attempt.
+// pause waits for a change; at most wait, unless that is 0. Without a bound the manager ends it: by
+// a source, or by stopping the attempt.
 func pause(ctx context.Context, changed <-chan struct{}, wait time.Duration) error {
 	var late <-chan time.Time
 	if wait > 0 {
@@ -188,8 +187,8 @@ func (s *storedSource) name(at *wire.Source) string {
 	return fmt.Sprintf("stored output of %s.%d (attempt-%d at %s)", stage, s.producer.from, at.Attempt, at.Address)
 }
 
-// openCurrent returns a reader of the newest source. It goes on with the one it
-// has: a newer one counts only when this one fails.
+// openCurrent returns a reader of the newest source. It keeps an open reader: a newer source counts
+// only when that reader fails.
 func (s *storedSource) openCurrent(ctx context.Context) (job.Source, *wire.Source, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -229,7 +228,7 @@ func (s *storedSource) openCurrent(ctx context.Context) (job.Source, *wire.Sourc
 	return s.reader, s.at, nil
 }
 
-// drop closes the reader that failed.
+// drop closes the failed reader.
 func (s *storedSource) drop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -238,7 +237,7 @@ func (s *storedSource) drop() {
 
 func (s *storedSource) dropLocked() {
 	if s.reader != nil {
-		_ = s.reader.Close() // it is given up: how it ends does not matter
+		_ = s.reader.Close() // given up: how it ends does not matter
 		s.reader = nil
 	}
 	if s.file != nil {

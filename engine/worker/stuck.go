@@ -30,15 +30,15 @@ func (w *wiring) reader(k tcp.Key) (*node, layout.Connection, bool) {
 	return nil, c, false
 }
 
-// waits reports whether the node that reads a channel waits for something. One that computes
-// comes back for what is sent to it.
+// waits reports whether the node that reads a channel waits for something. A node that computes
+// will read later.
 func (w *wiring) waits(k tcp.Key) bool {
 	n, _, found := w.reader(k)
 	return !found || n.active.waiting()
 }
 
-// stuck ends the attempt when a writer waits for a node that waits, too, and nothing more can
-// be kept for it on disk. A node that went on since the last time is not ended.
+// stuck ends the attempt when a writer waits for a node that waits, too, and no more can be spilled
+// to disk. A node that made progress since the last call is not ended.
 func (w *wiring) stuck(k tcp.Key, why error) {
 	n, c, found := w.reader(k)
 	if !found || !n.active.standsSince() {

@@ -7,11 +7,11 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// tickets is the path of the file in which a worker has its job's Kerberos tickets. What it
-// runs finds them there by KRB5CCNAME, which is set from the start. "": it has none.
+// tickets is the path of the file with the job's Kerberos tickets. The worker's programs find it by
+// KRB5CCNAME, which is set from the start. "": there is none.
 type tickets string
 
-// ticketsOf keeps what the setup brings. They don't stay in it.
+// ticketsOf writes the setup's tickets to the file, and removes them from the setup.
 func ticketsOf(s *wire.WorkerSetup) (tickets, error) {
 	t, cache := tickets(s.TicketsPath), s.Tickets
 	s.Tickets = nil
@@ -21,11 +21,11 @@ func ticketsOf(s *wire.WorkerSetup) (tickets, error) {
 	return t, t.keep(cache)
 }
 
-// Unfinished ends the name of a file of tickets that is being written.
+// Unfinished is the suffix of a file of tickets that is being written.
 const Unfinished = ".new"
 
-// keep has a ticket cache in place of the one before, at once and for this user alone: HDFS
-// may be read meanwhile.
+// keep replaces the ticket cache atomically, readable by this user alone: HDFS may be read
+// meanwhile.
 func (t tickets) keep(cache []byte) error {
 	path := string(t)
 	err := os.WriteFile(path+Unfinished, cache, 0o600)

@@ -9,15 +9,15 @@ import (
 	"github.com/hamadryad/hamadryad/engine/worker/ipc"
 )
 
-// watchdogTicks is how many ticks make a lease. Ticks are counted, not time: a
-// process that is frozen with its whole tree counts none, so a thaw is no lapse.
+// watchdogTicks is how many ticks make a lease. It counts ticks instead of time: a process that is
+// frozen with its whole tree has no ticks, so a thaw does not end the lease.
 const watchdogTicks = 64
 
-// watchdog ends the process when its launcher's lease has ended without word of a
-// longer one: never before, when the launcher may still go on, and at most a tick after.
+// watchdog ends the process when its launcher's lease has ended without a renewal. It never acts
+// before the lease's end, and at most a tick after it.
 type watchdog struct {
 	lease  time.Duration
-	ends   atomic.Int64 // latest end that was heard of, by the machine's monotonic clock
+	ends   atomic.Int64 // latest known end, by the machine's monotonic clock
 	missed atomic.Int32
 }
 
@@ -32,19 +32,19 @@ func startWatchdog(lease time.Duration, endsNs int64) *watchdog {
 	return d
 }
 
-// count is what missed is when so much is left: it is up before the lease is.
+// count is the value of missed for the time left: missed exceeds watchdogTicks by the lease's end.
 func (d *watchdog) count(endsNs int64) int32 {
 	left := min(time.Duration(endsNs-ipc.Now()), d.lease)
 	return watchdogTicks + 1 - int32(max(left, 0)*watchdogTicks/d.lease)
 }
 
-// fed says until when the lease is good. One that waited to be read while the
-// process was frozen takes nothing away.
+// fed takes in the end of the lease. A ping that waited while the process was frozen never shortens
+// it.
 func (d *watchdog) fed(endsNs int64) {
 	if d.lease <= 0 {
 		return
 	}
-	d.ends.Store(max(d.ends.Load(), endsNs)) // one goroutine feeds
+	d.ends.Store(max(d.ends.Load(), endsNs)) // one goroutine calls fed
 	count := d.count(endsNs)
 	for {
 		before := d.missed.Load()

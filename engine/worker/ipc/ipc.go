@@ -20,10 +20,10 @@ import (
 // input of four million stored outputs fits.
 const FrameMax = 256 << 20
 
-// HeadBytes is how much of a message is shown before it is read.
+// HeadBytes is how much of a message is passed to the function that bounds its size.
 const HeadBytes = 16
 
-// TooLargeError says that a frame is over its bound. It was not read.
+// TooLargeError is the error of a frame that exceeds its bound. The frame was not read.
 type TooLargeError struct {
 	Head []byte // its first bytes, at most HeadBytes
 	Size int
@@ -34,24 +34,23 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("%v: a frame of %d bytes, at most %d", ErrGarbled, e.Size, e.Max)
 }
 
-// Unwrap has it match ErrGarbled.
+// Unwrap makes the error match ErrGarbled.
 func (e *TooLargeError) Unwrap() error { return ErrGarbled }
 
 // keepMax is the largest buffer that a Conn keeps between messages.
 const keepMax = 1 << 20
 
-// WorkerFD is the file descriptor on which a worker finds its end.
+// WorkerFD is the file descriptor of a worker's end.
 const WorkerFD = 3
 
-// ErrGarbled is matched by errors about bytes that are no frame: the stream can
-// not be read on.
+// ErrGarbled is matched by errors about bytes that are no frame: the stream can't be read further.
 var ErrGarbled = errors.New("garbled message on the socket pair")
 
-// ErrUnfit is matched by errors about a message that can't be sent as it is: it has a text that is no UTF-8, or is too
-// large.
+// ErrUnfit is matched by errors about a message that can't be sent: it is too large, or contains
+// text that is not UTF-8.
 var ErrUnfit = errors.New("a message can't be sent as it is")
 
-// Conn is one end. Send may be called from any goroutine, Recv from one at a time.
+// Conn is one end. Send may be called by any goroutine, Recv by one at a time.
 type Conn struct {
 	f *os.File
 	r *bufio.Reader
@@ -72,7 +71,8 @@ func Pair() (*Conn, *os.File, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("socket pair for a worker: %w", err)
 	}
-	// Only the launcher's end: the flag belongs to the socket and the worker sets its own.
+	// Set it on the launcher's end only: the flag belongs to the socket, and the worker sets its
+	// own.
 	if err := unix.SetNonblock(fds[0], true); err != nil {
 		_ = unix.Close(fds[0])
 		_ = unix.Close(fds[1])
@@ -81,7 +81,7 @@ func Pair() (*Conn, *os.File, error) {
 	return New(os.NewFile(uintptr(fds[0]), "worker")), os.NewFile(uintptr(fds[1]), "launcher"), nil
 }
 
-// Inherited is the worker's end. Programs that the worker starts do not inherit it.
+// Inherited returns the worker's end. The worker's child processes do not inherit it.
 func Inherited() (*Conn, error) {
 	unix.CloseOnExec(WorkerFD)
 	if err := unix.SetNonblock(WorkerFD, true); err != nil {
@@ -90,7 +90,8 @@ func Inherited() (*Conn, error) {
 	return New(os.NewFile(WorkerFD, "launcher")), nil
 }
 
-// Send writes messages in one write. With ErrUnfit none of them was sent, and later ones can be.
+// Send writes messages in one write. After ErrUnfit none of them was sent, and later messages can
+// be.
 func (c *Conn) Send(messages ...proto.Message) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -115,8 +116,8 @@ func (c *Conn) Send(messages ...proto.Message) error {
 	return err
 }
 
-// Recv reads the next message into m, without fields that nobody knows. The error is io.EOF
-// when the other end closed between two messages.
+// Recv reads the next message into m, without unknown fields. The error is io.EOF when the other
+// end closed between two messages.
 func (c *Conn) Recv(m proto.Message) error {
 	buf, err := c.Frame(func([]byte) int { return FrameMax })
 	if err != nil {
@@ -128,8 +129,8 @@ func (c *Conn) Recv(m proto.Message) error {
 	return nil
 }
 
-// Frame reads the bytes of the next message, which are good until the next call. Its size is
-// bounded by what begins it, before it is read.
+// Frame reads the bytes of the next message, which are valid until the next call. most returns the
+// bound of its size from its first bytes, before the rest is read.
 func (c *Conn) Frame(most func(head []byte) int) ([]byte, error) {
 	var start [4]byte
 	if _, err := io.ReadFull(c.r, start[:]); err != nil {
@@ -149,8 +150,8 @@ func (c *Conn) Frame(most func(head []byte) int) ([]byte, error) {
 	return c.read(size)
 }
 
-// read reads size bytes, and takes no more memory than arrives: the length may
-// be garbage.
+// read reads size bytes, and allocates no more memory than arrives, because the length may be
+// garbage.
 func (c *Conn) read(size int) ([]byte, error) {
 	buf := c.in[:0]
 	for len(buf) < size {
@@ -167,15 +168,15 @@ func (c *Conn) read(size int) ([]byte, error) {
 	return buf, nil
 }
 
-// Ready reports whether a message, or a part of one, has arrived and waits in
-// the buffer. For the goroutine that calls Recv.
+// Ready reports whether a message, or a part of one, is in the buffer. For the goroutine that calls
+// Recv.
 func (c *Conn) Ready() bool { return c.r.Buffered() > 0 }
 
 // Close closes this end.
 func (c *Conn) Close() error { return c.f.Close() }
 
-// Now is the machine's clock that never goes back, the same for all its processes, in
-// nanoseconds. Launcher and worker tell each other by it when the lease ends.
+// Now is the machine's monotonic clock, the same for all its processes, in nanoseconds. Launcher
+// and worker exchange the end of the lease by it.
 func Now() int64 {
 	var t unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) != nil {

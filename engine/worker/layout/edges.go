@@ -6,28 +6,28 @@ import (
 	"github.com/hamadryad/hamadryad/engine/graph"
 )
 
-// anySize are limits that refuse nothing: the manager checked the graph against
-// the site's.
+// anySize are limits that refuse nothing: the manager has checked the graph against the site's
+// limits.
 var anySize = graph.Limits{
 	Stages: math.MaxInt, Nodes: math.MaxInt, Connections: math.MaxInt, Edges: math.MaxInt,
 	GroupNodes: math.MaxInt, BundleGroups: math.MaxInt, Slots: math.MaxInt, Memory: math.MaxInt64,
 	NameBytes: math.MaxInt, Places: math.MaxInt,
 }
 
-// Readers lists the nodes that read what node from writes into a connection, in
-// order. Partition i of the writer is for the reader with that number.
+// Readers lists the nodes that read the output of node from over a connection, in order. Partition
+// i of the writer belongs to reader i of the list.
 func (l *Layout) Readers(connection, from int) []int {
 	r, list := l.plan.Readers(connection, from)
 	return indexes(r, list)
 }
 
-// Writers lists the nodes that write what node to reads from a connection, in order.
+// Writers lists the nodes whose output node to reads over a connection, in order.
 func (l *Layout) Writers(connection, to int) []int {
 	r, list := l.plan.Writers(connection, to)
 	return indexes(r, list)
 }
 
-// WriterRange is Writers as a range of low to high, which is not included, and a list.
+// WriterRange is Writers as a range from low to high, excluding high, and a list.
 func (l *Layout) WriterRange(connection, to int) (low, high int, list []int32) {
 	r, list := l.plan.Writers(connection, to)
 	return r.Low, r.High, list
@@ -39,7 +39,7 @@ func indexes(r graph.Range, list []int32) []int {
 	return all
 }
 
-// Partition is the place of node to among the readers of node from.
+// Partition is the position of node to among the readers of node from.
 func (l *Layout) Partition(connection, from, to int) int {
 	r, list := l.plan.Readers(connection, from)
 	for i, reader := range list {

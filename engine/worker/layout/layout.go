@@ -22,10 +22,10 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// manyTasks is from how many of a stage on the memory that building took is given back.
+// manyTasks is the number of a stage's tasks from which the memory of building is returned.
 const manyTasks = 50_000
 
-// Layout does not change once it is built. Safe for concurrent use, but Task.
+// Layout does not change once it is built. Safe for concurrent use, except for Task.
 type Layout struct {
 	site        site
 	specs       []job.StageSpec // without their tasks
@@ -43,8 +43,7 @@ type Connection struct {
 	Index int
 }
 
-// Build repeats what the builder made when the job was submitted. A panic of the builder is
-// an error.
+// Build repeats the graph's construction at submission. A panic of the builder becomes an error.
 func Build(defs []job.Definition, s *wire.WorkerSetup) (l *Layout, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -61,7 +60,7 @@ func Build(defs []job.Definition, s *wire.WorkerSetup) (l *Layout, err error) {
 	}
 	p, err := plan.Decode(blob)
 	if errors.Is(err, plan.ErrDamaged) {
-		// The launcher's copy went bad. The job is not to blame: the plan is fetched again.
+		// The launcher's copy is damaged. That is not the job's fault: the plan is fetched again.
 		return nil, failure.Lost(fmt.Errorf("job %s: %s: %w", s.JobName, s.PlanPath, err), 0)
 	}
 	if err != nil {
@@ -105,8 +104,8 @@ func Build(defs []job.Definition, s *wire.WorkerSetup) (l *Layout, err error) {
 	return l, nil
 }
 
-// applySubmission has the program find its flags and its variables as they were when the job was
-// submitted.
+// applySubmission restores the program's flags and environment variables as they were at
+// submission.
 func applySubmission(p *plan.Submission) error {
 	for _, v := range p.Environment {
 		var err error
@@ -122,8 +121,7 @@ func applySubmission(p *plan.Submission) error {
 	return declared.Apply(flag.CommandLine, p.Flags, p.Arguments)
 }
 
-// different says in what a graph differs from the one that was submitted, as far as that was
-// noted.
+// different says how a graph differs from the submitted one, as far as that was recorded.
 func different(p *plan.Submission, structure *wire.Graph, g *job.Graph) string {
 	if d := plan.Difference(plan.Shape(structure, g), p.Shape); len(p.Shape) > 0 && d != "" {
 		return " (" + d + ")"
@@ -139,12 +137,12 @@ func (l *Layout) Large() bool {
 // Stage is one stage, without its tasks.
 func (l *Layout) Stage(i int) *job.StageSpec { return &l.specs[i] }
 
-// Has reports whether there is such a node.
+// Has reports whether the graph has such a node.
 func (l *Layout) Has(stage, index uint32) bool {
 	return int(stage) < len(l.specs) && int(index) < l.specs[stage].Nodes
 }
 
-// StageName is the name of a stage, "" where there is none.
+// StageName is the name of a stage, "" if there is none.
 func (l *Layout) StageName(i uint32) string {
 	if int(i) >= len(l.specs) {
 		return ""
@@ -152,7 +150,7 @@ func (l *Layout) StageName(i uint32) string {
 	return l.specs[i].Name
 }
 
-// Task is what a node reads from storage, nil if that is nothing. One goroutine at a time.
+// Task is a node's input on storage, or nil. Used by one goroutine at a time.
 func (l *Layout) Task(stage, index int) job.Task {
 	if t := l.tasks[stage]; t != nil {
 		return t.Task(index)
@@ -160,13 +158,13 @@ func (l *Layout) Task(stage, index int) job.Task {
 	return nil
 }
 
-// Connections are those of the graph.
+// Connections are the graph's connections.
 func (l *Layout) Connections() []Connection { return l.connections }
 
 // Outputs are the job's output folders.
 func (l *Layout) Outputs() []string { return l.outputs }
 
-// File is a file that travels with the job.
+// File returns a file that was submitted with the job.
 func (l *Layout) File(path string) (plan.LocalFile, bool) {
 	i := slices.IndexFunc(l.files, func(f plan.LocalFile) bool { return f.Path == path })
 	if i < 0 {

@@ -13,7 +13,7 @@ import (
 // portMax is the largest port of TCP.
 const portMax = 65535
 
-// Ports are those on which groups listen for tcp channels. The zero value is any free one.
+// Ports are the ports on which groups listen for tcp channels. The zero value is any free port.
 type Ports struct{ First, Last int }
 
 // ParsePorts reads "FIRST-LAST", such as 20000-20999; "" is any free port.
@@ -32,8 +32,8 @@ func ParsePorts(text string) (Ports, error) {
 	return p, nil
 }
 
-// Listen listens on a free one of the ports. Groups begin their search at random, so that those which start
-// together seldom try the same.
+// Listen listens on a free port of the range. Groups begin their search at random, so that groups
+// that start together rarely try the same port.
 func (p Ports) Listen(host string) (net.Listener, error) {
 	if p == (Ports{}) {
 		return net.Listen("tcp", net.JoinHostPort(host, "0"))

@@ -8,10 +8,10 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// site holds what a launcher sets for all its workers' channels.
+// site holds the launcher's settings for all its workers' channels.
 type site struct {
-	fileCodec block.Codec // of file channels whose author chose none
-	tcpCodec  block.Codec // of tcp channels whose author chose none
+	fileCodec block.Codec // of file channels that choose none
+	tcpCodec  block.Codec // of tcp channels that choose none
 	tcpPorts  Ports       // on which groups listen for tcp channels
 	spillMax  int64       // bytes of spills of one shm channel, and of all tcp channels of a group; 0: the channels' defaults
 }
@@ -40,13 +40,13 @@ func parseSite(properties []*wire.Property) (site, error) {
 	return s, nil
 }
 
-// FileCodec is how a file channel is compressed.
+// FileCodec is the codec of a file channel.
 func (l *Layout) FileCodec(c Connection) block.Codec { return codecOf(c.Codec, l.site.fileCodec) }
 
-// TCPCodec is how a tcp channel is compressed.
+// TCPCodec is the codec of a tcp channel.
 func (l *Layout) TCPCodec(c Connection) block.Codec { return codecOf(c.Codec, l.site.tcpCodec) }
 
-// TCPPorts are those on which groups listen for tcp channels.
+// TCPPorts are the ports on which groups listen for tcp channels.
 func (l *Layout) TCPPorts() Ports { return l.site.tcpPorts }
 
 // SpillMax is how many bytes one shm channel may spill, and all tcp channels that a group reads

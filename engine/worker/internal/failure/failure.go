@@ -4,8 +4,8 @@
 //	return failure.Input(fmt.Errorf("input %s changed", path))
 //	report := failure.Describe(err)
 //
-// An error that none of these functions made is the program's, or is told by what it
-// wraps (KindOf).
+// An error that was made by none of these functions is the program's, unless an error that it wraps
+// determines its kind (KindOf).
 package failure
 
 import (
@@ -25,17 +25,16 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/storage"
 )
 
-// messageMax bounds what a failure carries: its message, and the stack of a
-// panic, 16 KiB each.
+// messageMax bounds a failure's message, and the stack of a panic: 16 KiB each.
 const messageMax = 16 << 10
 
-// ErrNoGrant is matched by refusals to let an attempt commit.
+// ErrNoGrant is matched by errors that refuse an attempt's commit.
 var ErrNoGrant = errors.New("this attempt may not commit")
 
-// ErrAttemptOver is why a context ended that a program kept after its attempt.
+// ErrAttemptOver is the cause of an attempt's context after its end.
 var ErrAttemptOver = errors.New("the attempt is over")
 
-// marked is an error whose kind is known.
+// marked is an error of a known kind.
 type marked struct {
 	error
 	kind kind
@@ -43,10 +42,10 @@ type marked struct {
 
 func (m *marked) Unwrap() error { return m.error }
 
-// Is lets errors.Is look for a kind.
+// Is lets errors.Is match a kind.
 func (m *marked) Is(target error) bool { return target == m.kind }
 
-// kind is what all errors of a kind match.
+// kind is matched by all errors of that kind.
 type kind wire.ErrorKind
 
 func (k kind) Error() string { return wire.ErrorKind(k).String() }
@@ -60,23 +59,22 @@ const (
 	lost     = kind(wire.ErrorKind_ERROR_KIND_LOST)
 )
 
-// Invalid marks an error for which the job itself is to blame; to try again is no use.
+// Invalid marks an error that the job itself causes; a retry is useless.
 func Invalid(err error) error { return &marked{err, invalid} }
 
-// Invalidf makes such an error.
+// Invalidf makes an error marked as Invalid.
 func Invalidf(format string, args ...any) error { return Invalid(fmt.Errorf(format, args...)) }
 
-// Resource marks an error of this machine; another may do it.
+// Resource marks an error of this machine; another machine may succeed.
 func Resource(err error) error { return &marked{err, resource} }
 
-// Output marks an error of the store of the outputs that will stay until a person changes
-// something.
+// Output marks an error of the output store that lasts until a person changes something.
 func Output(err error) error { return &marked{err, output} }
 
-// Full marks an error of the store of the outputs that has no room: later it may have some.
+// Full marks an error of an output store that is full, which may change by itself.
 func Full(err error) error { return &marked{err, full} }
 
-// AsOutput marks an error of the store of the outputs for what it is.
+// AsOutput marks an error of the output store by its cause.
 func AsOutput(err error) error {
 	switch {
 	case KindOf(err) == wire.ErrorKind_ERROR_KIND_INVALID:
@@ -89,7 +87,7 @@ func AsOutput(err error) error {
 	return err
 }
 
-// refusalOf is why the store of the outputs refuses.
+// refusalOf is the reason for which the output store refuses.
 func refusalOf(err error) wire.Refusal {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -107,8 +105,8 @@ func refusalOf(err error) wire.Refusal {
 // Input marks an error of stored input that is missing, changed or unreadable.
 func Input(err error) error { return &marked{err, input} }
 
-// Lost marks an error that is nobody's fault, so that the attempt begins again. Producer is
-// the attempt whose output went away, 0 when it was something else.
+// Lost marks an error that nobody caused, so that the attempt is retried. producer is the attempt
+// whose output was lost, 0 for another cause.
 func Lost(err error, producer uint64) error {
 	if producer != 0 {
 		err = &missing{err, producer}
@@ -116,7 +114,7 @@ func Lost(err error, producer uint64) error {
 	return &marked{err, lost}
 }
 
-// missing is an error about an attempt's output that went away.
+// missing is an error about an attempt's lost output.
 type missing struct {
 	error
 	producer uint64
@@ -127,7 +125,7 @@ func (m *missing) Unwrap() error { return m.error }
 // IsLost reports whether an error was marked as lost.
 func IsLost(err error) bool { return errors.Is(err, lost) }
 
-// panicError is what a program panicked with, and where.
+// panicError is the value of a program's panic, and its stack.
 type panicError struct {
 	value any
 	stack string
@@ -135,8 +133,8 @@ type panicError struct {
 
 func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }
 
-// Panicked makes an error of what a node's program panicked with. It is called by
-// the deferred function that recovers.
+// Panicked makes an error of the value of a node's panic. It is called by the deferred function
+// that recovers.
 func Panicked(value any) error {
 	if p, elsewhere := value.(*process.Panic); elsewhere {
 		return &panicError{value: p.Value, stack: UserStack(p.Stack)}
@@ -144,8 +142,7 @@ func Panicked(value any) error {
 	return &panicError{value: value, stack: UserStack(debug.Stack())}
 }
 
-// Describe makes the failure that is reported for an error. Where it came from is the
-// caller's to add.
+// Describe makes the failure to report for an error. The caller adds its origin.
 func Describe(err error) *wire.Failure {
 	f := &wire.Failure{Kind: KindOf(err), Message: Bounded(err.Error())}
 	if f.Kind == wire.ErrorKind_ERROR_KIND_RESOURCE && !errors.Is(err, channel.ErrDiskFull) && !errors.Is(err, resource) {
@@ -165,7 +162,7 @@ func Describe(err error) *wire.Failure {
 	return f
 }
 
-// KindOf says what the manager should make of an error.
+// KindOf is the kind of an error, for the manager.
 func KindOf(err error) wire.ErrorKind {
 	switch {
 	case errors.As(err, new(*panicError)):
@@ -186,7 +183,7 @@ func KindOf(err error) wire.ErrorKind {
 	return wire.ErrorKind_ERROR_KIND_PROGRAM
 }
 
-// isResource: the machine ran out of something.
+// isResource reports whether the machine ran out of something.
 func isResource(err error) bool {
 	for _, e := range []error{channel.ErrDiskFull, unix.ENOSPC, unix.EDQUOT, unix.EFBIG, unix.EMFILE, unix.ENFILE, unix.ENOMEM, unix.EROFS, unix.EIO} {
 		if errors.Is(err, e) {
@@ -196,8 +193,8 @@ func isResource(err error) bool {
 	return false
 }
 
-// OfChannel reports whether an error is one of a channel that may be gone, damaged,
-// refused, or of another version.
+// OfChannel reports whether an error is about a channel that may be gone, damaged, refused, or of
+// another version.
 func OfChannel(err error) bool {
 	for _, e := range []error{channel.ErrUnreachable, channel.ErrLost, channel.ErrDamaged, channel.ErrVersion, channel.ErrRefused} {
 		if errors.Is(err, e) {
@@ -215,8 +212,8 @@ func OnDisk(err error, path string) error {
 	return err
 }
 
-// OnOutput is OnStore for files of an output. The manager has another launcher try before the
-// job fails: where a folder is missing the store may not be mounted.
+// OnOutput is OnStore for files of an output. The manager tries another launcher before the job
+// fails: a missing folder may mean that the store is not mounted here.
 func OnOutput(err error, path string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return Output(fmt.Errorf("%s: %w; the job's temporary folder is not there: was it removed, or is its store not mounted here?", path, err))
@@ -224,22 +221,22 @@ func OnOutput(err error, path string) error {
 	return OnStore(err, path)
 }
 
-// OnStore is OnDisk for what lies on the job's storage.
+// OnStore is OnDisk for files on the job's storage.
 func OnStore(err error, path string) error {
 	switch {
 	case storage.Stays(err):
 		return Output(fmt.Errorf("%s: %w", path, err))
-	case errors.Is(err, unix.ENOSPC): // of the store, not of the launcher's data folder
+	case errors.Is(err, unix.ENOSPC): // the store is full, not the launcher's data folder
 		return Full(fmt.Errorf("%s: %w; free space in that store", path, err))
 	}
 	return OnDisk(err, path)
 }
 
-// UserStack is the part of a panic's stack that its author wrote (package userstack), bounded.
+// UserStack is the part of a panic's stack in the user's code (package userstack), bounded.
 func UserStack(stack []byte) string { return Bounded(userstack.Of(stack)) }
 
-// Bounded cuts text at messageMax and says so. What is no UTF-8, such as the last words of a command that
-// speaks Latin-1, no message could carry: U+FFFD stands in its place.
+// Bounded cuts text at messageMax and says so. It replaces bytes that are not UTF-8, such as the
+// Latin-1 output of a command, by U+FFFD, because messages carry UTF-8 only.
 func Bounded(text string) string {
 	if text = strings.ToValidUTF8(text, "\uFFFD"); len(text) <= messageMax {
 		return text
@@ -247,7 +244,7 @@ func Bounded(text string) string {
 	return strings.ToValidUTF8(text[:messageMax], "") + fmt.Sprintf("... (%d bytes more)", len(text)-messageMax)
 }
 
-// OnInput wraps errors of files the job reads.
+// OnInput wraps errors of the job's input files.
 func OnInput(err error, path string) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -14,23 +14,22 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// Tasks are what the nodes of a stage read from storage. Of a million, a worker needs
-// those of its own nodes, and the others must not fill its nodes' memory: they are
-// packed to a few bytes each. One goroutine at a time.
+// Tasks are the inputs of a stage's nodes on storage. There may be a million, of which a worker
+// needs its own nodes' tasks only. They are packed to a few bytes each, to leave memory to the
+// nodes. Used by one goroutine at a time.
 type Tasks struct {
-	few    []job.Task // all of them, where they are no more than tasksFew
+	few    []job.Task // all tasks, if there are at most tasksFew
 	hosts  []string   // and racks: packed tasks refer to them by position
 	blocks [][]byte   // of blockTasks tasks each, compressed
 
 	expand *zstd.Decoder
-	open   taskBlock // the last that was looked into: nodes mostly come in order
+	open   taskBlock // the last block read: nodes mostly come in order
 }
 
 const (
-	// tasksFew is how many tasks are left as they are.
+	// tasksFew is the largest number of tasks that stay unpacked.
 	tasksFew = 4096
-	// blockTasks is how many tasks are packed together. To read one costs the expanding
-	// of its block.
+	// blockTasks is how many tasks are packed together. To read one task, its block is expanded.
 	blockTasks = 256
 	// blockWindow is about the size of a block, in bytes: compression needs no more memory.
 	blockWindow = 64 << 10
@@ -69,7 +68,7 @@ func Pack(list []job.Task) (*Tasks, error) {
 	return t, nil
 }
 
-// Len is how many tasks there are at most.
+// Len is the largest possible number of tasks.
 func (t *Tasks) Len() int { return len(t.few) + len(t.blocks)*blockTasks }
 
 // Task is the task of one node.
@@ -106,9 +105,9 @@ func (n *names) of(s string) uint64 {
 	return at
 }
 
-// blockWriter packs tasks. It has no garbage: while tasks are packed they are in memory
-// too. A block holds first the names that only they have, paths and versions, then
-// each task, led by its length.
+// blockWriter packs tasks. It reuses its buffers, because all tasks are in memory too while they
+// are packed. A block holds first the names that occur only in it, paths and versions. Then each
+// task follows, led by its length.
 type blockWriter struct {
 	names          names
 	one, data, all []byte
@@ -150,7 +149,7 @@ func (b *blockWriter) bytes() []byte {
 	return b.all
 }
 
-// taskBlock is an expanded block. Its memory is used again for the next.
+// taskBlock is an expanded block. Its memory is reused for the next block.
 type taskBlock struct {
 	at    int // its place among the blocks
 	data  []byte
@@ -169,7 +168,7 @@ func (b *taskBlock) packBytes(at int, data []byte) {
 	}
 }
 
-// blockReader reads what a blockWriter wrote.
+// blockReader reads the output of a blockWriter.
 type blockReader struct{ data []byte }
 
 func (r *blockReader) bytes(n uint64) []byte {
@@ -210,10 +209,10 @@ func (b *taskBlock) task(i int, hosts []string) job.Task {
 	return task
 }
 
-// shared is one string for neighbours that have the same name, such as splits of a file.
+// shared is one string for neighbours with the same name, such as splits of a file.
 type shared struct {
 	one string
-	at  uint64 // its place, counted from 1
+	at  uint64 // its position, counted from 1
 }
 
 func (s *shared) text(names [][]byte, at uint64) string {
