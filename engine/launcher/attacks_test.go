@@ -19,11 +19,10 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// secret is what no other user's worker is to get hold of: in files, in environments and
-// behind descriptors.
+// secret is what no other user's worker may obtain: from files, environments or file descriptors.
 const secret = "the-secret-of-daemon"
 
-// attacks are jobs of somebody who wants what is not his. Each counts what it gained.
+// attacks are jobs of an attacker. Each counts what it obtained.
 var attacks = []job.Definition{
 	single("secretive", secretive),
 	{Name: "intrude", Build: attack(intrude)},
@@ -46,7 +45,7 @@ var attacks = []job.Definition{
 	}},
 }
 
-// attack is a job of one node that is given the job's arguments.
+// attack is a job of one node that receives the job's arguments.
 func attack(program func(n *job.Node, args []string) error) func(*job.Graph, []string) error {
 	return func(g *job.Graph, args []string) error {
 		g.Stage("s", 1, func(_ context.Context, n *job.Node) error { return program(n, args) })
@@ -54,7 +53,7 @@ func attack(program func(n *job.Node, args []string) error) func(*job.Graph, []s
 	}
 }
 
-// secretive keeps a secret in a file of its own, says where, and waits.
+// secretive keeps a secret in a file of its own, prints the path, and waits.
 func secretive(ctx context.Context, n *job.Node) error {
 	path := filepath.Join(n.Info().Scratch, "file")
 	if err := os.WriteFile(path, []byte(secret), 0o666); err != nil { //nolint:gosec // that others can't read it is what is tested
@@ -65,8 +64,7 @@ func secretive(ctx context.Context, n *job.Node) error {
 	return ctx.Err()
 }
 
-// intrude tries what it can on a process, a set-uid program that prints a file, and files
-// and folders.
+// intrude attacks a process, a set-uid program that prints a file, and files and folders.
 func intrude(n *job.Node, args []string) error {
 	pid, err := strconv.Atoi(args[0])
 	if err != nil {
@@ -96,21 +94,21 @@ func intrude(n *job.Node, args []string) error {
 	return nil
 }
 
-// traced reports whether it could trace a process.
+// traced reports whether this process could trace another.
 func traced(pid int) bool {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	const seize = 0x4206 // PTRACE_SEIZE, which stops nobody
+	const seize = 0x4206 // PTRACE_SEIZE, which stops no process
 	if _, _, errno := syscall.Syscall6(syscall.SYS_PTRACE, seize, uintptr(pid), 0, 0, 0, 0); errno != 0 {
 		return false
 	}
-	_ = syscall.Kill(pid, syscall.SIGSTOP) // only what stands still can be let go
+	_ = syscall.Kill(pid, syscall.SIGSTOP) // only a stopped process can be detached
 	_ = syscall.PtraceDetach(pid)
 	_ = syscall.Kill(pid, syscall.SIGCONT)
 	return true
 }
 
-// look counts what a worker has that it was not given.
+// look counts what a worker has although it was not given it.
 func look(_ context.Context, n *job.Node) error {
 	if strings.Contains(strings.Join(os.Environ(), "\n"), secret) {
 		n.Count("secret in the environment", 1)
@@ -149,8 +147,8 @@ func look(_ context.Context, n *job.Node) error {
 	return nil
 }
 
-// forge leaves something else than a file where a stored one should be, and tells the
-// launcher that its attempt has ended, as a worker would.
+// forge puts something other than a file in the place of a stored file, and reports to the launcher
+// that its attempt has ended, as a worker would.
 func forge(n *job.Node, args []string) error {
 	folder := filepath.Join(args[1], "store", n.Info().Job, "a"+strconv.FormatUint(n.Info().Attempt, 10))
 	if err := os.MkdirAll(folder, 0o700); err != nil {
@@ -177,8 +175,8 @@ func forge(n *job.Node, args []string) error {
 	return ipc.New(os.NewFile(ipc.WorkerFD, "launcher")).Send(&wire.FromWorker{What: &wire.FromWorker_Report{Report: &wire.Report{What: &wire.Report_Ended{Ended: end}}}})
 }
 
-// hide starts a process that has lost its parents, its session and its environment, and
-// waits. The process is told by its task.
+// hide starts a process that has left its parents, its session and its environment, and waits. The
+// process is recognised by its argument, the node's task.
 func hide(ctx context.Context, n *job.Node) error {
 	script := "setsid env -i setsid sh -c 'sleep " + n.Task()[0].Path + " & exit' & exit"
 	if err := exec.Command("setsid", "sh", "-c", script).Run(); err != nil {
@@ -189,8 +187,8 @@ func hide(ctx context.Context, n *job.Node) error {
 	return ctx.Err()
 }
 
-// bomb forks as often as it may, fills its /tmp, and says how far it came. It forks in
-// another process than its own, which could not go on without threads.
+// bomb forks as often as it can, fills its /tmp, and reports how far it came. It forks in a child
+// process, because its own could not go on without threads.
 func bomb(_ context.Context, n *job.Node) error {
 	count := filepath.Join(n.Info().Scratch, "count")
 	script := "n=0; while sleep " + n.Task()[0].Path + " & do n=$((n + 1)); echo $n > " + count + "; done"
@@ -198,7 +196,7 @@ func bomb(_ context.Context, n *job.Node) error {
 	if err == nil {
 		return errors.New("it forks for ever")
 	}
-	if err := syscall.Kill(-1, syscall.SIGKILL); err != nil { // all but this one
+	if err := syscall.Kill(-1, syscall.SIGKILL); err != nil { // all processes except this one
 		return err
 	}
 	text, err := os.ReadFile(count)

@@ -9,8 +9,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// BenchmarkNoopGroups runs groups that do nothing through one launcher with eight
-// warm workers; each group is started, reported and forgotten.
+// BenchmarkNoopGroups runs groups that do nothing through one launcher with eight warm workers.
+// Each group is started, reported and forgotten.
 func BenchmarkNoopGroups(b *testing.B) {
 	const slots = 8
 	m := newManager(b)
@@ -45,7 +45,7 @@ func BenchmarkNoopGroups(b *testing.B) {
 	b.ReportMetric(float64(b.N)/time.Since(began).Seconds(), "groups/s")
 }
 
-// ends waits for ends of attempts and takes them all.
+// ends waits for ends of attempts and removes them all from the queue.
 func (n *node) ends() []*wire.AttemptEnded {
 	var all []*wire.AttemptEnded
 	n.wait("end", func() bool {

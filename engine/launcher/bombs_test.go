@@ -18,8 +18,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// bombs are jobs that take from the machine whatever they get, until they are ended, and one
-// that does the same work again and again beside them.
+// bombs are jobs that take all resources they can get, until they are ended. One further job
+// repeats the same work beside them.
 var bombs = []job.Definition{
 	{Name: "bomb of forks", Build: attack(forks)},
 	{Name: "bomb of memory", Build: attack(memoryBomb)},
@@ -31,8 +31,8 @@ var bombs = []job.Definition{
 
 func init() { definitions = append(definitions, bombs...) }
 
-// forks starts as many processes as it may, each of which starts more and computes, and says
-// so when it was refused one.
+// forks starts as many processes as it can, each of which starts more and computes. It prints when
+// a process was refused.
 func forks(_ *job.Node, _ []string) error {
 	refused := false
 	for {
@@ -61,7 +61,7 @@ func memoryBomb(_ *job.Node, _ []string) error {
 	}
 }
 
-// files fills its /tmp, over and over: up to its end, or the kernel's.
+// files fills its /tmp, over and over, until it or the kernel ends.
 func files(_ *job.Node, _ []string) error {
 	fmt.Println("goes off")
 	block := make([]byte, 1<<20)
@@ -121,7 +121,7 @@ func threadTime() time.Duration {
 	return time.Duration(t.Nano())
 }
 
-// churn is a tree that forks all the time. Each fork touches a file.
+// churn is a tree of processes that forks all the time. Each fork touches a file.
 func churn(n *job.Node, _ []string) error {
 	tick := filepath.Join(n.Info().Scratch, "tick")
 	cmd := exec.Command("setsid", "sh", "-c", "while :; do (: > "+tick+") & wait; done")

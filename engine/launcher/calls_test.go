@@ -18,8 +18,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// forbidden are calls with which attacks on a kernel begin. Without a filter most fail all the
-// same, with other errors than EPERM, or work.
+// forbidden are system calls with which attacks on a kernel begin. Without a filter most of them
+// fail, too, with other errors than EPERM; some succeed.
 var forbidden = map[string]func() error{
 	"clone with new namespaces": func() error {
 		cmd := exec.Command("/bin/true")
@@ -50,8 +50,8 @@ func number(call uintptr, args ...uintptr) error {
 	return nil
 }
 
-// call counts which of the forbidden calls are refused, and that the way to make threads of
-// libraries is the old one.
+// call counts which of the forbidden calls are refused, and checks that libraries fall back to the
+// old call for making threads.
 func call(_ context.Context, n *job.Node) error {
 	runtime.LockOSThread()
 	for name, do := range forbidden {
@@ -65,7 +65,7 @@ func call(_ context.Context, n *job.Node) error {
 	if _, _, errno := unix.Syscall(unix.SYS_CLONE3, uintptr(unsafe.Pointer(&none)), 0, 0); errno == unix.ENOSYS {
 		n.Count("no clone3", 1)
 	}
-	for range 1000 { // a launcher answers a bounded number; the kernel answers further ones
+	for range 1000 { // a launcher answers a bounded number; the kernel answers the rest
 		if err := number(unix.SYS_KEYCTL); err == nil {
 			return errors.New("keyctl worked")
 		}
@@ -73,7 +73,7 @@ func call(_ context.Context, n *job.Node) error {
 	return nil
 }
 
-// fails makes a call that is refused, and ends by it: its argument says how.
+// fails makes a refused call, and then fails in the way that its argument names.
 func fails(_ context.Context, n *job.Node) error {
 	_ = unix.Mount("", "/nothing", "", 0, "")
 	err := number(unix.SYS_KEYCTL)
@@ -83,7 +83,7 @@ func fails(_ context.Context, n *job.Node) error {
 	return err
 }
 
-// usual counts which programs run that others write: shells, interpreters, threads.
+// usual counts which common programs run: shells, interpreters, threads.
 func usual(_ context.Context, n *job.Node) error {
 	for name, command := range programs {
 		out, err := exec.Command(command[0], command[1:]...).CombinedOutput()
@@ -102,9 +102,8 @@ var programs = map[string][]string{
 	"java":   {"sh", "-c", "java -Xmx64m -version >/dev/null 2>&1 && echo ok"},
 }
 
-// An isolated worker may not make the calls that attacks on a kernel begin with. Each is named
-// in its attempt's log, however many it makes, and the launcher lives on. Programs that compute
-// run all the same.
+// An isolated worker may not make the calls with which attacks on a kernel begin. Its attempt's log
+// names each of them once, and the launcher survives. Programs that compute still run.
 func TestRefusedCalls(t *testing.T) {
 	m := newManager(t)
 	n := m.launch("a", isolation(t))
@@ -127,8 +126,8 @@ func TestRefusedCalls(t *testing.T) {
 	}
 }
 
-// The failure of an attempt that had calls refused names them. That of another attempt of the same
-// worker does not.
+// The failure of an attempt names the calls that were refused to it. The failure of another attempt
+// of the same worker does not.
 func TestFailuresNameRefusedCalls(t *testing.T) {
 	m := newManager(t)
 	n := m.launch("a", isolation(t))
@@ -147,7 +146,7 @@ func TestFailuresNameRefusedCalls(t *testing.T) {
 	}
 }
 
-// What launcher.isolation.calls lists is let through.
+// Calls in launcher.isolation.calls are permitted.
 func TestAllowedCalls(t *testing.T) {
 	m := newManager(t)
 	on := isolation(t)

@@ -57,7 +57,7 @@ func TestStreamedChannelsAcrossLaunchers(t *testing.T) {
 	}
 }
 
-// member is a group of a bundle and where it runs.
+// member is a group of a bundle and the launcher that runs it.
 type member struct {
 	*node
 	group *wire.StartAttempt
@@ -78,14 +78,14 @@ func startBundle(members ...member) []*wire.Peer {
 	return peers
 }
 
-// meet tells the groups of a bundle where the others are.
+// meet sends the groups of a bundle the addresses of the others.
 func meet(peers []*wire.Peer, members ...member) {
 	for _, x := range members {
 		x.do(&wire.Command{Do: &wire.Command_Peers{Peers: &wire.Peers{Attempt: x.group.Attempt, Peers: peers}}})
 	}
 }
 
-// garble sends bytes to a port that make no sense.
+// garble sends random bytes to a port.
 func garble(t *testing.T, address string) {
 	t.Helper()
 	c, err := net.Dial("tcp", address)
@@ -154,8 +154,8 @@ func TestStoredChannels(t *testing.T) {
 	}
 }
 
-// A folder on the job's storage in which somebody else may change what lies there is neither
-// written nor read nor published: the attempt fails, and says what is wrong with it.
+// A folder on the job's storage in which another user may change files is neither written, read nor
+// published: the attempt fails with a message that names the problem.
 func TestFoldersOfOthersAreRefused(t *testing.T) {
 	kept := t.TempDir()
 	m := newManager(t)
@@ -186,7 +186,7 @@ func TestFoldersOfOthersAreRefused(t *testing.T) {
 			t.Errorf("%s: its writer: %v", what, e)
 		}
 		if what == "was it removed, or is its store" {
-			continue // readers report a lost input, as they do of a file
+			continue // readers report a lost input, as for a file
 		}
 		read := b.attempt(1, 0)
 		read.Folders, read.Sources = about, []*wire.Source{source(n, good, 0, 0)}
@@ -316,8 +316,8 @@ func TestDroppedOutputAndJobAreDeleted(t *testing.T) {
 	n.do(&wire.Command{Do: &wire.Command_DropJob{DropJob: b.id}})
 	waitGone(t, filepath.Join(store, fmt.Sprintf("job-%d", b.id)))
 
-	// A job's folder goes with the last output in it: nobody drops a job of which a
-	// launcher has nothing.
+	// A job's folder is removed with the last output in it: nobody drops a job of which a launcher
+	// has nothing.
 	b = m.job("relay", "file", "2", "1", "1000")
 	first, second = b.attempt(0, 0), b.attempt(0, 1)
 	n.finished(n.start(first))
@@ -329,9 +329,9 @@ func TestDroppedOutputAndJobAreDeleted(t *testing.T) {
 	}
 }
 
-// A job is dropped: the launcher says so when nothing is left of it, and again when it
-// is asked again. What a manager that forgot about that starts of it is not run, and the
-// manager hears of that end too; it can have the job cleaned up.
+// A launcher confirms that a job is dropped when all its files are gone, and again when the command
+// is repeated. If a manager that forgot the drop starts an attempt of the job, the launcher does
+// not run it and reports its end. The manager can still have the job cleaned up.
 func TestDroppedJobIsConfirmedAndStartsNoMore(t *testing.T) {
 	m := newManager(t)
 	n := m.launch("one", nil)
@@ -354,8 +354,8 @@ func TestDroppedJobIsConfirmedAndStartsNoMore(t *testing.T) {
 	n.finished(n.start(clean))
 }
 
-// What a launcher tells when it joins is enough to find out that an event log lost
-// records: the newest attempt it was told of, and the jobs it has anything of.
+// A launcher's join shows whether an event log lost records: it contains the newest attempt that
+// the launcher received, and the jobs of which it has anything.
 func TestJoinTellsWhatWasSeen(t *testing.T) {
 	m := newManager(t)
 	n := m.launch("one", nil)
@@ -373,7 +373,7 @@ func TestJoinTellsWhatWasSeen(t *testing.T) {
 	}
 }
 
-// owner is whose a job's folders are.
+// owner identifies the owner of a job's folders.
 func (m *manager) owner(b *built) plan.Owner {
 	return plan.Owner{Cluster: plan.Cluster(m.id), Job: b.id}
 }
@@ -398,7 +398,8 @@ func TestPublish(t *testing.T) {
 		s.Finish = &wire.Finish{Publish: true, Outputs: []string{out}, Files: files}
 		return s
 	}
-	// The first to ask gets no grant, the second publishes, the third finds it done.
+	// The first attempt is refused the grant, the second publishes, the third finds the output
+	// published.
 	denied, first, again := publish(), publish(), publish()
 	n.start(denied)
 	n.grant(denied.Attempt, false)
@@ -462,7 +463,7 @@ func TestWriteAfterReturnFails(t *testing.T) {
 	n := m.launch("a", nil)
 	s := m.job("leftover").attempt(0, 0, 1, 0)
 	n.finished(n.start(s))
-	// The goroutine that was left behind prints after the end: where to is chance,
-	// but the process lives, and takes another group.
+	// The goroutine that was left behind prints after the end, into any attempt's log. The process
+	// survives, and runs another group.
 	n.finished(n.start(m.job("leftover").attempt(0, 0, 1, 0)))
 }

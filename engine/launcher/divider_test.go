@@ -10,8 +10,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/isolate/cpuset"
 )
 
-// Who needs more is looked at at once, and ten times a second at most, however many tasks begin.
-// While somebody has processors to himself it is looked now and then, and else not at all.
+// A user's growing need is handled at once, but at most ten times a second, however many tasks
+// begin. While a user has processors of its own there is an occasional check, and otherwise none.
 func TestLooksAtProcessors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())

@@ -24,8 +24,8 @@
 // Commands and reports carry the manager's term, the launcher's incarnation and the attempt's id,
 // and are idempotent. A launcher sends a report again until the manager's answer comes. The core
 // sends a command again until a report confirms it. A joining launcher reports its inventory, and
-// the core adopts or ends each attempt. A launcher that was given up has to join as a new
-// incarnation, and is told so.
+// the core adopts or ends each attempt. The manager makes a launcher that it gave up join as a new
+// incarnation.
 //
 // The manager is tried at least every tenth of the lease, so its work is still there when it comes
 // back. A refused redial is a loss at once; a connection that was reset is only a suspicion.
@@ -44,7 +44,7 @@
 // and no log. These credentials end with the launcher's certificate. When that is renewed, the
 // launcher sends new ones to live workers. Open connections stay.
 //
-// With each address the manager says to which launcher it belongs (Source.launcher_name,
-// Peer.launcher_name). Whoever dials accepts only that launcher, or a worker of it. So a stolen
+// With each address the manager sends the name of its launcher (Source.launcher_name,
+// Peer.launcher_name). A dialling worker accepts only that launcher, or a worker of it. So a stolen
 // certificate of one launcher serves no data in the place of another.
 package launcher

@@ -80,7 +80,7 @@ type session struct {
 	machine *load.Machine
 	manager *grpc.ClientConn
 	after   string              // why the previous incarnation ended; "": the process has just started
-	client  rpc.LaunchersClient // over it
+	client  rpc.LaunchersClient // over manager
 
 	expired   chan struct{} // signals the goroutine that talks to the manager that the lease ran out
 	announced bool          // cfg.Ready was called

@@ -21,6 +21,6 @@
 //   - finisher: for a job's last group, which publishes or cleans up.
 //
 // Package layout is the job's graph as built, and splits is what its stages read from storage.
-// Package failure tells the kind of an error and its remedy. Package ipc is the socket to the
+// Package failure determines the kind of an error and its remedy. Package ipc is the socket to the
 // launcher.
 package worker

@@ -124,7 +124,7 @@ func (f *finisher) askFiles(ctx context.Context, from uint64) ([]*wire.Committed
 // takeFiles takes in files for which askFiles waits. Repeated files change nothing. A nil finisher
 // ignores them.
 func (f *finisher) takeFiles(m *wire.FilesUpdate) {
-	if f != nil && f.wanted.CompareAndSwap(m.From, 0) { // from 0 nobody asks
+	if f != nil && f.wanted.CompareAndSwap(m.From, 0) { // number 0 is never asked for
 		f.more <- m
 	}
 }

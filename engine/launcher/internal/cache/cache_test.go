@@ -19,11 +19,11 @@ import (
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/cache"
 )
 
-// manager is what a cache fetches from.
+// manager is the source of a cache's blobs.
 type manager struct {
 	blobs   map[string]string
 	fetches atomic.Int32
-	first   func(content string) string // what is sent of one that is not doubted; nil: what it is
+	first   func(content string) string // content sent for a blob that is not doubted; nil: its own
 }
 
 func (m *manager) fetch(_ context.Context, hash string, doubted bool, to io.Writer) error {
@@ -39,7 +39,7 @@ func (m *manager) fetch(_ context.Context, hash string, doubted bool, to io.Writ
 	return err
 }
 
-// start is a cache before a manager that has some blobs, and their hashes.
+// start returns a cache before a manager that has some blobs, and their hashes.
 func start(t *testing.T, max int64, contents ...string) (*cache.Cache, *manager, string, []string) {
 	t.Helper()
 	m := &manager{blobs: map[string]string{}}
@@ -68,8 +68,8 @@ func get(t *testing.T, c *cache.Cache, hash, want string) {
 	}
 }
 
-// A blob is fetched once, whoever wants it; one that was damaged, or that does not do as
-// it should, is looked at again.
+// A blob is fetched once for all callers. A blob that is damaged, or that misbehaves, is verified
+// again.
 func TestFetchesWhatIsMissingOrDamaged(t *testing.T) {
 	c, m, folder, hashes := start(t, 1<<20, "program")
 	var callers sync.WaitGroup
@@ -97,7 +97,7 @@ func TestFetchesWhatIsMissingOrDamaged(t *testing.T) {
 	}
 }
 
-// What comes wrong is doubted once, and nothing wrong is kept.
+// Wrong content is fetched again once as doubted, and never kept.
 func TestWrongContentIsNotKept(t *testing.T) {
 	c, m, folder, hashes := start(t, 1<<20, "program")
 	m.first = func(string) string { return "wrong" }
@@ -115,7 +115,7 @@ func TestWrongContentIsNotKept(t *testing.T) {
 	}
 }
 
-// What was not used for longest makes room.
+// The least recently used blobs are removed to make room.
 func TestShrinks(t *testing.T) {
 	c, _, folder, hashes := start(t, 25, "aaaaaaaaaa", "bbbbbbbbbb", "cccccccccc")
 	get(t, c, hashes[0], "aaaaaaaaaa")
@@ -132,7 +132,8 @@ func TestShrinks(t *testing.T) {
 	}
 }
 
-// Where no program may start, the launcher says so when it starts. It would lose each attempt.
+// A launcher refuses to start on a file system from which no program may start. It would lose each
+// attempt.
 func TestNoexecIsRefused(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Fatal("only root may mount: run this test as root")

@@ -28,8 +28,8 @@ func incarnation(t *testing.T, f *datadir.Dir) uint64 {
 	return n
 }
 
-// A folder that a newer launcher wrote, or a manager, is left as it is: what attempts stored
-// is there when the newer one comes back.
+// A folder of a newer launcher, or of a manager, is left unchanged: stored outputs are still there
+// when the newer launcher returns.
 func TestOthersData(t *testing.T) {
 	root := t.TempDir()
 	f := open(t, root)
@@ -59,8 +59,8 @@ func TestOthersData(t *testing.T) {
 	}
 }
 
-// From one life to the next a folder keeps its identity, larger incarnations, and the
-// configuration, and nothing that attempts left.
+// Across restarts a folder keeps its identity, larger incarnations, and the configuration, and no
+// files of attempts.
 func TestLives(t *testing.T) {
 	root := t.TempDir()
 	f := open(t, root)

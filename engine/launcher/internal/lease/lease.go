@@ -1,4 +1,4 @@
-// Package lease bounds the time that a launcher goes on without contact to its manager, and ends
+// Package lease bounds the time that a launcher runs without contact to its manager, and ends
 // all workers when it is over.
 //
 //	l := lease.New()

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// The lease's watch needs nothing but the clock and kill.
+// The lease's watch needs only the clock and kill.
 func TestLeaseWatchKillsByItself(t *testing.T) {
 	cmd := exec.Command("sleep", "1000")
 	if err := cmd.Start(); err != nil {
@@ -24,7 +24,7 @@ func TestLeaseWatchKillsByItself(t *testing.T) {
 	}
 }
 
-// A lease that goes on costs no look before it could be over.
+// A lease that is renewed wakes the watch only when it could be over.
 func TestLeaseWatchSleepsUntilTheEnd(t *testing.T) {
 	l := New()
 	if left := l.left(); left != noLease {

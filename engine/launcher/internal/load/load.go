@@ -1,7 +1,7 @@
 // Package load measures how busy the machine is, with all that runs on it.
 //
 //	m := load.New(ctx)
-//	told := m.Now(time.Now())
+//	measured := m.Now(time.Now())
 package load
 
 import (

@@ -11,7 +11,7 @@ import (
 	"github.com/shirou/gopsutil/v4/common"
 )
 
-// fakeProc is a machine whose system files say what a test writes.
+// fakeProc is a machine whose system files are written by a test.
 type fakeProc struct {
 	*Machine
 	t   *testing.T
@@ -32,7 +32,7 @@ func (p *fakeProc) write(name, text string) {
 	}
 }
 
-// want measures after a while.
+// want measures after a while, and compares.
 func (p *fakeProc) want(after time.Duration, cpu, memory float64) {
 	p.t.Helper()
 	p.now = p.now.Add(after)
@@ -54,7 +54,7 @@ const unknown = -1
 // nice, system, idle, iowait, irq, softirq, steal, guest and guest_nice, in ticks.
 func TestLoadOfTheMachine(t *testing.T) {
 	p := newFakeProc(t)
-	p.want(0, unknown, unknown) // there are no such files
+	p.want(0, unknown, unknown) // the files do not exist
 	p.write("meminfo", "MemTotal: 1000 kB\nMemFree: 100 kB\nMemAvailable: 750 kB\nBuffers: 50 kB\nCached: 600 kB\n")
 	p.write("stat", "cpu  100 0 50 1000 20 0 0 0 0 0\ncpu0 50 0 25 500 10 0 0 0 0 0\n")
 	p.want(time.Second, unknown, 0.25)
@@ -74,7 +74,7 @@ func TestLoadOfTheMachine(t *testing.T) {
 	p.write("meminfo", "")
 	p.want(time.Second, unknown, unknown)
 	p.write("stat", "cpu  430 10 70 1500 39 5 5 10 30 0\n")
-	p.want(time.Second, unknown, unknown) // since when?
+	p.want(time.Second, unknown, unknown) // no earlier reading to compare with
 	p.write("stat", "cpu  440 10 70 1530 39 5 5 10 30 0\n")
 	p.want(time.Second, 0.25, unknown)
 }

@@ -1,7 +1,7 @@
 // Package logs keeps the output of attempts, with a bound for each log and a bound for all.
 //
 //	all, err := logs.New(logs.Options{Folder: folder, Each: 4 << 20, Total: 1 << 30})
-//	all.Joined(manager) // whose attempts they are
+//	all.JoinManager(manager) // the manager of the attempts
 //	log := all.Open(12)
 //	fmt.Fprintln(log, "hello")
 //	log.End()
@@ -11,12 +11,12 @@
 // counted.
 //
 // Logs outlive a launcher, and a new one finds them (New). The manager numbers attempts, so logs of
-// another manager are removed when the launcher joins (Joined).
+// another manager are removed when the launcher joins (JoinManager).
 //
 // # Invariants
 //
-// Each log and all logs together keep their bounds. Only a worker's own pipe waits for the disk. A
-// launcher that was killed leaves no text that nobody printed.
+// Each log and all logs together keep their bounds. Only a worker's own pipe waits for the disk. The
+// log of a killed launcher contains no text that its attempt did not print.
 package logs
 
 import (

@@ -15,7 +15,7 @@ import (
 	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
-// read is all that a log has kept, which has ended.
+// read returns all that an ended log has kept.
 func read(t *testing.T, log *logs.Log) string {
 	t.Helper()
 	r, err := log.Reader()
@@ -45,7 +45,7 @@ func noLoss(t *testing.T) func(int64) {
 	return func(n int64) { t.Errorf("%d bytes were not kept", n) }
 }
 
-// A log keeps its beginning and its end, and says how much lay between.
+// A log keeps its beginning and its end, and reports how many bytes were dropped between them.
 func TestKeepsBeginningAndEnd(t *testing.T) {
 	all := open(t, logs.Options{Folder: t.TempDir(), Each: 8 << 10, Total: 1 << 20, OnUnkept: noLoss(t)})
 	log := all.Open(1)
@@ -57,7 +57,7 @@ func TestKeepsBeginningAndEnd(t *testing.T) {
 		fmt.Fprint(log, part+"7")
 	}
 	log.End()
-	read(t, log) // until all is on disk: who reads beside the writer gets more
+	read(t, log) // until all is on disk: a concurrent reader gets more
 	text, want := read(t, log), whole.String()+"7"
 	head, rest, found := strings.Cut(text, "\n[")
 	note, tail, _ := strings.Cut(rest, "]\n")
@@ -72,7 +72,7 @@ func TestKeepsBeginningAndEnd(t *testing.T) {
 	}
 }
 
-// Logs of attempts that ended make room for newer ones, the oldest first.
+// Logs of ended attempts are removed to make room for newer ones, the oldest first.
 func TestMakesRoom(t *testing.T) {
 	folder := t.TempDir()
 	all := open(t, logs.Options{Folder: folder, Each: 8 << 10, Total: 20 << 10, OnUnkept: noLoss(t)})
@@ -94,7 +94,7 @@ func TestMakesRoom(t *testing.T) {
 	}
 }
 
-// A disk that takes nothing holds up nobody; what is lost is counted, and the log says so.
+// An unwritable disk holds up nobody; lost bytes are counted, and the log reports them.
 func TestADiskThatTakesNothing(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "none")
 	lost := make(chan int64, 1)
@@ -113,7 +113,7 @@ func TestADiskThatTakesNothing(t *testing.T) {
 	}
 }
 
-// What was printed before another attempt began belongs to the one before.
+// Output printed before another attempt began belongs to the previous attempt.
 func TestPipe(t *testing.T) {
 	all := open(t, logs.Options{Folder: t.TempDir(), Each: 8 << 10, Total: 1 << 20, OnUnkept: noLoss(t)})
 	p, w, err := logs.NewPipe()
@@ -148,7 +148,7 @@ func TestPipe(t *testing.T) {
 	}
 }
 
-// copyOf is a folder as a launcher leaves it that is killed now.
+// copyOf copies a folder as a launcher would leave it if it were killed now.
 func copyOf(t *testing.T, folder string) string {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "logs")
@@ -168,10 +168,11 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// printed is the i-th part of what is printed.
+// printed is the i-th part of the output.
 func printed(i int) string { return strings.Repeat(fmt.Sprintf("line %d\n", i), 100) }
 
-// printForEver is a launcher with one log. It says on its standard output which part it printed.
+// printForEver is a launcher with one log. It prints on its standard output which part it has
+// logged.
 func printForEver(folder string) {
 	all, err := logs.New(logs.Options{Folder: folder, Each: 8 << 10, Total: 1 << 20})
 	if err != nil {
@@ -187,8 +188,8 @@ func printForEver(folder string) {
 	}
 }
 
-// killedWhilePrinting returns the folder of a launcher that was killed after its log had some parts, and
-// what it may have printed by then.
+// killedWhilePrinting returns the folder of a launcher that was killed after its log had some
+// parts, and the most that it may have logged by then.
 func killedWhilePrinting(t *testing.T, parts int) (folder, most string) {
 	t.Helper()
 	folder = filepath.Join(t.TempDir(), "logs")
@@ -215,14 +216,13 @@ func killedWhilePrinting(t *testing.T, parts int) (folder, most string) {
 	}
 	_ = c.Wait() // killed
 	var whole strings.Builder
-	for i := range parts + 1 { // the last one it may not have told of
+	for i := range parts + 1 { // it may not have reported the last part
 		whole.WriteString(printed(i))
 	}
 	return folder, whole.String()
 }
 
-// Whenever a launcher is killed, the next one has of each log what was printed: its beginning, and an end
-// from which nothing is missing.
+// Whenever a launcher is killed, the next one finds each log's beginning, and an end without gaps.
 func TestStaysWhenKilled(t *testing.T) {
 	const each = 8 << 10
 	for _, parts := range []int{1, 2, 5, 9, 10, 11, 14, 20, 40, 200} {
@@ -243,7 +243,7 @@ func TestStaysWhenKilled(t *testing.T) {
 	}
 }
 
-// A launcher that starts again has the log that the one before it had.
+// A restarted launcher finds the log of its predecessor.
 func TestStaysWhenEnded(t *testing.T) {
 	const each = 8 << 10
 	folder := filepath.Join(t.TempDir(), "logs")
@@ -261,8 +261,8 @@ func TestStaysWhenEnded(t *testing.T) {
 	}
 }
 
-// What is no log, what is damaged, and logs of another manager's attempts go; of the others as many stay as are to,
-// and as long.
+// Files that are no logs, damaged logs, and logs of another manager's attempts are removed. Of the
+// others as many are kept as the bounds allow, and for as long.
 func TestWhatStays(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "logs")
 	all := open(t, logs.Options{Folder: folder, Each: 8 << 10, Total: 1 << 20, OnUnkept: noLoss(t)})

@@ -2,7 +2,7 @@
 // be read when the launcher is gone.
 //
 //	q := logshipper.New(send, log)
-//	q.Joined(manager, 64<<10, 1<<20) // as it wants them
+//	q.JoinManager(manager, 64<<10, 1<<20) // bytes of each log, as the manager wants
 //	go q.Run(ctx)
 //	q.Add(job, attempt, log, true) // never waits
 //

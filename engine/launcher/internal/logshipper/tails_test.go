@@ -17,7 +17,7 @@ import (
 	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
-// manager is what tails are sent to. It refuses the first message for now.
+// manager receives tails. It refuses the first message with a temporary error.
 type manager struct {
 	mu      sync.Mutex
 	refused bool
@@ -43,8 +43,8 @@ func (m *manager) has(n int) func() bool {
 	}
 }
 
-// Of each attempt that printed something its end is sent, once the manager takes it: those that failed first, and
-// more of them. Attempts of another manager are not.
+// The end of each non-empty log is sent once the manager takes it: failed attempts first, with more
+// bytes. Logs of another manager's attempts are not sent.
 func TestSends(t *testing.T) {
 	all, err := logs.New(logs.Options{Folder: t.TempDir(), Each: 64 << 10, Total: 1 << 20})
 	if err != nil {
@@ -84,7 +84,7 @@ func TestSends(t *testing.T) {
 	}
 }
 
-// What waits is bounded: the oldest goes that did not fail.
+// The queue is bounded: the oldest log of an attempt that did not fail is dropped.
 func TestBoundOfTheQueue(t *testing.T) {
 	all, err := logs.New(logs.Options{Folder: t.TempDir(), Each: 64 << 10, Total: 1 << 20})
 	if err != nil {

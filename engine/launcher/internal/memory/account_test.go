@@ -33,8 +33,8 @@ func TestNote(t *testing.T) {
 	}
 }
 
-// One that the kernel ended for its own limit is told that limit, what it may use, and what
-// to ask for.
+// The failure of an attempt that the kernel ended at its own limit names the limit, what the
+// attempt may use, and what to ask for.
 func TestRanOut(t *testing.T) {
 	a := memory.NewAccount(1 << 30)
 	limit := memory.Most(1 << 30)
@@ -49,7 +49,7 @@ func TestRanOut(t *testing.T) {
 	}
 }
 
-// What is there is measured, and what has ended holds nothing.
+// A living process is measured; an ended one holds nothing.
 func TestLook(t *testing.T) {
 	w := memory.NewWatch(false)
 	held := w.Measure([]memory.Root{{PID: os.Getpid(), Memory: 1 << 40}, {PID: 1 << 30, Memory: 1 << 40}}, false)

@@ -134,10 +134,10 @@ type Watch struct {
 	looks int       // so far
 	due   time.Time // the next measurement of whole trees
 
-	// A death is compared with the count one look earlier: the kill may come before a look, and the
-	// notice of the death after it. So before never is larger than now.
-	now    int64        // the system's count at the last look
-	before atomic.Int64 // at the look before that
+	// A death is compared with the count one measurement earlier: the kill may precede a
+	// measurement, and the notice of the death follow it. So before never is larger than now.
+	now    int64        // the system's count at the last measurement
+	before atomic.Int64 // at the measurement before that
 }
 
 // NewWatch begins to watch. With told, the system reports for each worker whether it was killed for

@@ -2,7 +2,7 @@
 // are served to, and removes them when their job is over.
 //
 //	s := outputstore.New(folder, log)
-//	s.Put(job, attempt, token, owner)
+//	s.AddOutputs(job, attempt, token, owner)
 //	stored, ok := s.Lookup(key)
 //	s.Drop(attempt)
 //

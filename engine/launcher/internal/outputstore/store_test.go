@@ -15,7 +15,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// on is a store in a folder of a test.
+// on is a store in a test's folder.
 type on struct {
 	*outputstore.Store
 	t      *testing.T
@@ -40,7 +40,7 @@ func (s *on) store(job, attempt uint64) {
 	s.AddOutputs(job, attempt, fmt.Sprint("token ", attempt), os.Getuid())
 }
 
-// serves lists what readers get of the attempts of a job.
+// serves lists the files of a job's attempts that readers get.
 func (s *on) serves(job uint64, attempts ...uint64) (served []uint64) {
 	s.t.Helper()
 	for _, a := range attempts {
@@ -57,7 +57,7 @@ func (s *on) gone(path string) bool {
 	return os.IsNotExist(err)
 }
 
-// What an attempt stored is served to readers of its job, by its name, until it is dropped.
+// An attempt's stored file is served to readers of its job, by its name, until it is dropped.
 func TestServesUntilDropped(t *testing.T) {
 	s := start(t)
 	s.store(1, 10)
@@ -81,8 +81,8 @@ func TestServesUntilDropped(t *testing.T) {
 	}
 }
 
-// A job that was dropped is not served, and is remembered until all is cleared. That it is
-// gone is told once it is, and again whenever it is asked.
+// A dropped job is not served, and is remembered until Clear. Its removal is reported once it is
+// complete, and again for each repeated drop.
 func TestDropJob(t *testing.T) {
 	s := start(t)
 	s.store(1, 10)

@@ -50,7 +50,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// start starts a worker. The buffer is what the launcher says of it.
+// start starts a worker. The buffer holds the launcher's log of it.
 func start(t *testing.T, mode string, l *lease.Lease) (*process.Process, *proctest.Output) {
 	t.Helper()
 	said := &proctest.Output{}
@@ -68,7 +68,7 @@ func start(t *testing.T, mode string, l *lease.Lease) (*process.Process, *procte
 	return p, said
 }
 
-// A worker is sent messages, says something, prints, and ends when it is dismissed.
+// A worker receives messages, sends one, prints, and ends when it is dismissed.
 func TestLife(t *testing.T) {
 	p, _ := start(t, "hears", lease.New())
 	all, err := logs.New(logs.Options{Folder: t.TempDir(), Each: 8 << 10, Total: 1 << 20})
@@ -99,7 +99,7 @@ func TestLife(t *testing.T) {
 	}
 }
 
-// A worker that reads nothing is killed when too much waits for it.
+// A worker that reads nothing is killed when its queue is full.
 func TestOneThatDoesNotRead(t *testing.T) {
 	p, said := start(t, "deaf", lease.New())
 	large := &wire.ToWorker{Do: &wire.ToWorker_Sources{Sources: &wire.SourcesUpdate{Sources: []*wire.Source{{Address: string(bytes.Repeat([]byte("x"), 1<<10))}}}}}
@@ -128,8 +128,8 @@ func TestEndsWithTheLease(t *testing.T) {
 	p.Await()
 }
 
-// A program that can't be run is told of at once, and one that another process still
-// holds open for writing is started when it is closed.
+// A program that can't be run is an error at once. A program that another process still holds open
+// for writing is started once that closes it.
 func TestStart(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
 	folder := t.TempDir()

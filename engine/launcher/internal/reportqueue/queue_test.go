@@ -11,8 +11,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// However much waits to be reported, each message is one that the manager reads, and
-// the reports keep their order.
+// However many reports wait, each message is small enough for the manager, and the reports keep
+// their order.
 func TestMessagesAreBoundedByBytes(t *testing.T) {
 	o := New(1)
 	o.JoinManager("m", 1)
@@ -43,8 +43,8 @@ func TestMessagesAreBoundedByBytes(t *testing.T) {
 	}
 }
 
-// A command of an older term, or for another life, is not obeyed, and reports say whose they
-// are.
+// A command of an older term, or for another incarnation, is rejected. Reports carry the
+// incarnation and the term.
 func TestFences(t *testing.T) {
 	o := New(7)
 	report := func() *wire.Report {
@@ -85,7 +85,7 @@ func TestFences(t *testing.T) {
 	admits(1, 9, true)
 }
 
-// tell is what a record has to tell, in short.
+// tell is a short form of a record's unacknowledged reports.
 func tell(r *Record, suspended bool) string {
 	var all []string
 	for _, x := range r.Unacknowledged(suspended) {
@@ -98,8 +98,8 @@ func tell(r *Record, suspended bool) string {
 	return strings.Join(all, ", ")
 }
 
-// Another manager is told what the one before may have missed, and nothing that was
-// answered; after the end it is told the end.
+// Another manager receives the reports that its predecessor may have missed, and none that was
+// answered. After the end it receives the end alone.
 func TestRecord(t *testing.T) {
 	r := NewRecord(5)
 	want := func(suspended bool, want string) {
@@ -132,7 +132,7 @@ func TestRecord(t *testing.T) {
 		r.NoteCommand(&wire.ToWorker{Do: &wire.ToWorker_Files{Files: &wire.FilesUpdate{From: from}}})
 	}
 	r.NoteCommand(&wire.ToWorker{Do: &wire.ToWorker_Sources{Sources: &wire.SourcesUpdate{
-		Sources: []*wire.Source{{From: 1, Attempt: 11}, {From: 2, Attempt: 13}}, // of the first, that which is lost
+		Sources: []*wire.Source{{From: 1, Attempt: 11}, {From: 2, Attempt: 13}}, // of the first, the lost one
 	}}})
 	files(39)
 	want(false, "Started, InputLost 1, FilesWanted")

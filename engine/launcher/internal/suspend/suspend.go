@@ -5,11 +5,11 @@
 //	tree, err := way.Tree(mark, limits)  // of a worker that is about to be started
 //
 //	var s suspend.State
-//	s.Begin()               // it runs
+//	s.BeginAttempt()        // it runs
 //	s.Want(true)            // the manager's command
-//	tree.Lock()             // whoever carries it out
+//	tree.Lock()             // to carry it out
 //	err := tree.Set(true)
-//	s.Became(true, err)     // and what came of it
+//	s.Became(true, err)     // the result
 //	tree.Unlock()
 //
 // # Ways to suspend

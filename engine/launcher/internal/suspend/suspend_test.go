@@ -9,8 +9,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/suspend"
 )
 
-// An attempt's running time is that in which it began, did not stand and had not ended,
-// whatever is said twice.
+// An attempt's running time excludes suspensions, and the time before its beginning and after its
+// end, even if calls are repeated.
 func TestTimeThatStandsIsNoRunningTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s suspend.State
@@ -39,7 +39,7 @@ func TestTimeThatStandsIsNoRunningTime(t *testing.T) {
 	})
 }
 
-// What could not be done is no longer wanted, and what was so stays so.
+// A change that failed is no longer wanted, and the state stays.
 func TestWhatCannotBeDoneIsGivenUp(t *testing.T) {
 	var s suspend.State
 	s.BeginAttempt()

@@ -25,8 +25,8 @@ const patience = time.Minute
 
 func TestMain(m *testing.M) { os.Exit(cgrouptest.Run(m.Run)) }
 
-// eachWay runs a test by the freezer and by signals. It needs a cgroup2 that it may write
-// to; what to do where there is none is in the message.
+// eachWay runs a test by the freezer and by signals. It needs a writable cgroup2; the message says
+// what to do without one.
 func eachWay(t *testing.T, test func(*testing.T, suspend.Way)) {
 	for _, how := range []string{suspend.Freezer, suspend.Signals} {
 		t.Run(how, func(t *testing.T) {
@@ -40,8 +40,8 @@ func eachWay(t *testing.T, test func(*testing.T, suspend.Way)) {
 	}
 }
 
-// adder is a tree of processes that adds up numbers: a shell with a child, and with one
-// in a session of its own.
+// adder is a tree of processes that adds up numbers: a shell with a child, and with a child in a
+// session of its own.
 type adder struct {
 	*suspend.Tree
 	t    *testing.T
@@ -90,7 +90,7 @@ func startAdder(t *testing.T, w suspend.Way) *adder {
 	return a
 }
 
-// add gives it a number.
+// add sends it a number.
 func (a *adder) add(n int) {
 	a.t.Helper()
 	if _, err := fmt.Fprintln(a.in, n); err != nil {
@@ -108,7 +108,7 @@ func (a *adder) says() string {
 	return strings.TrimSpace(line)
 }
 
-// set has it stand or go on, and says how long that took.
+// set suspends or resumes it, and returns how long that took.
 func (a *adder) set(stand bool) time.Duration {
 	a.t.Helper()
 	began := time.Now()
@@ -120,13 +120,13 @@ func (a *adder) set(stand bool) time.Duration {
 	return time.Since(began)
 }
 
-// median is the middle one.
+// median is the middle value.
 func median(all []time.Duration) time.Duration {
 	slices.Sort(all)
 	return all[len(all)/2]
 }
 
-// What stands still reads nothing, and what goes on adds up as if nothing had been.
+// A suspended tree reads nothing; resumed, it adds up as if it had never been suspended.
 func TestAWholeTreeStandsStillAndGoesOn(t *testing.T) {
 	eachWay(t, func(t *testing.T, w suspend.Way) {
 		a := startAdder(t, w)
@@ -151,7 +151,7 @@ func TestAWholeTreeStandsStillAndGoesOn(t *testing.T) {
 	})
 }
 
-// What is killed while it stands still ends, with all that it started.
+// A tree that is killed while it is suspended ends completely.
 func TestWhatStandsStillCanBeKilled(t *testing.T) {
 	for name, end := range map[string]func(*adder) error{
 		"the tree": func(a *adder) error { return a.Kill() },
@@ -177,8 +177,8 @@ func TestWhatStandsStillCanBeKilled(t *testing.T) {
 	}
 }
 
-// A way that there is not is an error that names those that there are, and each that
-// there is says once what it is and why.
+// An unknown way is an error that names the known ways. Each known way logs once what it is and
+// why.
 func TestChoose(t *testing.T) {
 	if _, err := suspend.Choose("sleep", "x", nil, slog.Default()); err == nil || !strings.Contains(err.Error(), `"sleep": use auto, freezer or signals`) {
 		t.Error(err)

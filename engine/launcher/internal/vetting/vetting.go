@@ -1,5 +1,5 @@
 // Package vetting checks what a worker sends before its launcher acts on it. A worker is a
-// stranger's program: which attempt it runs is what the launcher assigned, never what it says.
+// user's program: its attempt is the one that the launcher assigned, whatever the worker claims.
 //
 //	frame, err := conn.Frame(vetting.FrameBytesMax)
 //	m, err := vetting.Decode(frame)

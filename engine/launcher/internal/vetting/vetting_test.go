@@ -13,7 +13,7 @@ import (
 
 var start = time.Unix(1_000_000, 0)
 
-// own is attempt 7 of two nodes, which was told two sources.
+// own is attempt 7 of two nodes, which has received two sources.
 func own() *Attempt {
 	a := NewAttempt(&wire.StartAttempt{
 		Attempt: 7, Nodes: []*wire.NodeRef{{Stage: 1, Index: 4}, {Stage: 2, Index: 4}},
@@ -75,8 +75,8 @@ func kindOf(err error) Kind {
 	return ""
 }
 
-// Whatever a worker reports is of the attempt that it was given. A report of another ends it,
-// and one of an attempt that it had before is late.
+// A worker may report only on the attempt that it was assigned. A report of another attempt ends
+// it; a report of an earlier attempt of its own counts as late.
 func TestAWorkerReportsOfItsOwnAttempt(t *testing.T) {
 	for _, r := range everyKind(8) {
 		for name, a := range map[string]*Attempt{"another": own(), "none": nil} {
@@ -111,7 +111,7 @@ func TestAWorkerReportsOfItsOwnAttempt(t *testing.T) {
 	}
 }
 
-// What an attempt has once it reports once, and only inputs, files and outputs that are its own.
+// An attempt reports single events once, and names only inputs, files and outputs of its own.
 func TestWhatAnAttemptMayReport(t *testing.T) {
 	const dropped = Kind("dropped")
 	end := func(e *wire.AttemptEnded) *wire.Report {
@@ -159,8 +159,8 @@ func TestWhatAnAttemptMayReport(t *testing.T) {
 	}
 }
 
-// What the manager tells an attempt lets it report again: of inputs that are made anew, of
-// updates that want to be confirmed, and of further files.
+// The manager's messages to an attempt permit further reports: of inputs that were replaced, of
+// updates to confirm, and of further files.
 func TestWhatTheManagerTellsIsAnswered(t *testing.T) {
 	a, s := own(), Sender{}
 	expect := func(r *wire.Report, want bool) {
@@ -184,7 +184,7 @@ func TestWhatTheManagerTellsIsAnswered(t *testing.T) {
 	expect(wanted(9, 4), true)
 }
 
-// A worker that floods its launcher is ended, whatever it sends; lost inputs only wait.
+// A worker that floods its launcher is ended, whatever it sends; reports of lost inputs only wait.
 func TestFloods(t *testing.T) {
 	for name, story := range map[string]struct {
 		r     func(int) *wire.Report
@@ -213,7 +213,7 @@ func TestFloods(t *testing.T) {
 		}
 	}
 	var s Sender
-	for i := range 100_000 { // an honest one, for half a day
+	for i := range 100_000 { // an honest worker, for half a day
 		if _, _, err := s.Check(own(), progress(7), start.Add(time.Duration(i)*time.Second/2)); err != nil {
 			t.Fatal(err)
 		}
@@ -254,7 +254,7 @@ func TestReportsAreBoundedByBytes(t *testing.T) {
 	}
 }
 
-// framed is the bytes of a message.
+// framed is the encoded message.
 func framed(t testing.TB, r *wire.Report, unknown int) []byte {
 	t.Helper()
 	text, err := proto.Marshal(&wire.FromWorker{What: &wire.FromWorker_Report{Report: r}})
@@ -267,7 +267,7 @@ func framed(t testing.TB, r *wire.Report, unknown int) []byte {
 	return text
 }
 
-// withUnknown is a field that no message has, of so many bytes.
+// withUnknown is an unknown field of that many bytes.
 func withUnknown(bytes int) []byte {
 	m := &wire.FromWorker{}
 	field := append([]byte{0xa2, 0x06}, varint(bytes)...) // number 100
@@ -283,7 +283,7 @@ func varint(n int) (b []byte) {
 	return append(b, byte(n))
 }
 
-// Only an end may be large, and no message keeps what nobody knows.
+// Only an end may be large, and no message keeps unknown fields.
 func TestFramesAreBoundedBeforeTheyAreRead(t *testing.T) {
 	end := framed(t, ended(&wire.AttemptEnded{Attempt: 7}), 0)
 	for name, c := range map[string]struct {
@@ -325,7 +325,7 @@ func TestFramesAreBoundedBeforeTheyAreRead(t *testing.T) {
 	}
 }
 
-// A worker tells the time limit of its own attempt, once.
+// A worker reports the time limit of its own attempt, once.
 func TestTimeLimits(t *testing.T) {
 	var s Sender
 	s.Assigned(6)
@@ -350,7 +350,7 @@ func TestTimeLimits(t *testing.T) {
 	}
 }
 
-// What a worker says of its waits is bounded.
+// The text of what an attempt waits for is bounded.
 func TestTextsOfWaitsAreBounded(t *testing.T) {
 	var s Sender
 	s.Assigned(7)
@@ -363,7 +363,8 @@ func TestTextsOfWaitsAreBounded(t *testing.T) {
 	}
 }
 
-// FuzzFromWorker: whatever a worker sends, what is taken is of its own attempt, small and known.
+// FuzzFromWorker: of whatever a worker sends, only reports of its own attempt, small and known, are
+// taken.
 func FuzzFromWorker(f *testing.F) {
 	for _, r := range append(everyKind(7), everyKind(8)...) {
 		f.Add(framed(f, r, 0))

@@ -1,5 +1,5 @@
-// Package failure says why an attempt ended. It names the kind of error, on which the manager acts,
-// and what a person has to do.
+// Package failure describes why an attempt failed: the kind of error, on which the manager acts, and
+// the remedy.
 //
 //	return failure.Input(fmt.Errorf("input %s changed", path))
 //	report := failure.Describe(err)
