@@ -50,8 +50,8 @@ func number(call uintptr, args ...uintptr) error {
 	return nil
 }
 
-// call counts which of the forbidden calls are refused, and checks that libraries fall back to the
-// old call for making threads.
+// call counts which of the forbidden calls are refused. It checks that clone3 gives ENOSYS, so that
+// libraries fall back to clone.
 func call(_ context.Context, n *job.Node) error {
 	runtime.LockOSThread()
 	for name, do := range forbidden {

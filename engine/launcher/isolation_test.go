@@ -23,13 +23,13 @@ import (
 	"github.com/hamadryad/hamadryad/engine/worker"
 )
 
-// Two users that each Debian has.
+// Two users that every Debian system has.
 const (
 	alice = "daemon"
 	eve   = "nobody"
 )
 
-// isolation starts workers as those who submitted. Tests with it need root, and say so.
+// isolation starts workers as the submitters. Tests with it need root, and say so.
 func isolation(t testing.TB) func(*configuration) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -45,7 +45,7 @@ func isolation(t testing.TB) func(*configuration) {
 	}
 }
 
-// asUser has a job's group run as a user.
+// asUser returns a start of a job's group as a user.
 func (b *built) asUser(name string, nodes ...int) *wire.StartAttempt {
 	s := b.attempt(nodes...)
 	s.User = name
@@ -67,7 +67,7 @@ func idOf(t testing.TB, name string) (uid, gid int64) {
 	return uid, gid
 }
 
-// inTheOpen is a folder that all users can reach, as a launcher's data is, with a set-uid
+// inTheOpen is a folder that all users can reach, like a launcher's data folder, with a set-uid
 // program that prints files, and a file of root's.
 func inTheOpen(t *testing.T) (folder, program, file string) {
 	t.Helper()
@@ -89,8 +89,8 @@ func inTheOpen(t *testing.T) (folder, program, file string) {
 	return folder, program, file
 }
 
-// Of two users on one launcher, neither gets at the other's files, processes or logs, nor
-// at the launcher's; where workers all run as the launcher does, he gets at all of it.
+// Of two users on one launcher, neither can reach the other's files, processes or logs, nor the
+// launcher's. Where all workers run as the launcher's user, an attacker reaches all of them.
 func TestUsersCantReachEachOther(t *testing.T) {
 	on := isolation(t)
 	for _, how := range []string{isolate.Submitter, isolate.None} {
@@ -146,7 +146,7 @@ func ticketsOf(t *testing.T, pid int) string {
 	return path
 }
 
-// workerOf finds a worker from outside, by a folder that it begins in or below.
+// workerOf finds a worker from outside, by a prefix of its working folder.
 func workerOf(t *testing.T, attempt uint64, inside string) int {
 	t.Helper()
 	entries, err := os.ReadDir("/proc")
@@ -168,8 +168,8 @@ func workerOf(t *testing.T, attempt uint64, inside string) int {
 	return 0
 }
 
-// A worker has its user's ids, and of the launcher's environment and descriptors what it
-// is given. What it makes others can't read, and its /tmp nobody else sees.
+// A worker has its user's ids, and only the environment and descriptors that the launcher passes
+// on. Other users can't read its files, and its /tmp is private.
 func TestAWorkerHasOnlyWhatItIsGiven(t *testing.T) {
 	on := isolation(t)
 	t.Setenv("KRB5CCNAME", "/run/"+secret)
@@ -208,8 +208,8 @@ func TestAWorkerHasOnlyWhatItIsGiven(t *testing.T) {
 	}
 }
 
-// Isolated workers do what others do: they store files and read them from this launcher
-// and from another, run commands, and are kept warm.
+// Isolated workers can do what others can: they store files, read them from this launcher and from
+// another, run commands, and are kept warm.
 func TestIsolatedWorkersWork(t *testing.T) {
 	m := newManager(t)
 	on := isolation(t)
@@ -246,7 +246,7 @@ func TestIsolatedWorkersWork(t *testing.T) {
 	})
 }
 
-// A file that a launcher of this machine has under another user is fetched from there.
+// A file of another user's worker on a launcher of this machine is fetched from that launcher.
 func TestIsolatedWorkersReadFromOthers(t *testing.T) {
 	m := newManager(t)
 	on := isolation(t)
@@ -261,7 +261,7 @@ func TestIsolatedWorkersReadFromOthers(t *testing.T) {
 	}
 }
 
-// What a worker leaves in place of a stored file is no end that counts.
+// An attempt whose worker left something else in place of a stored file has failed.
 func TestForgedOutputsAreRefused(t *testing.T) {
 	m := newManager(t)
 	_, _, file := inTheOpen(t)
@@ -278,8 +278,8 @@ func TestForgedOutputsAreRefused(t *testing.T) {
 	}
 }
 
-// What takes a stored file's place later is not served, and what it leads to is neither
-// read nor removed.
+// A stored file that is replaced later is not served, and the target of a link is neither read nor
+// removed.
 func TestReplacedOutputsAreNotServed(t *testing.T) {
 	m := newManager(t)
 	on := isolation(t)
@@ -287,8 +287,8 @@ func TestReplacedOutputsAreNotServed(t *testing.T) {
 		on(c)
 		c.Cache = t.TempDir()
 	})
-	// The file of root's is a whole channel file, on the same disk: nothing but whose it
-	// is tells it from the right one.
+	// The file of root's is a whole channel file, on the same disk: only its owner distinguishes it
+	// from the right one.
 	foreign := filepath.Join(dataOf(t, one), "root")
 	for _, how := range []string{"symlink", "hard link", "pipe", "folder", "the file"} {
 		b := m.job("relay", "file", "1", "1", "1000")
@@ -313,7 +313,7 @@ func TestReplacedOutputsAreNotServed(t *testing.T) {
 	}
 }
 
-// replace makes a file root's, and puts something in its place.
+// replace makes a file root's, and puts something else in its place.
 func replace(how, path, foreign string) error {
 	if err := os.Rename(path, foreign); err != nil {
 		return err
@@ -349,13 +349,13 @@ func running(argument string) bool {
 	return false
 }
 
-// What a worker has started ends with it, also what has left its parents, its session and
-// its environment, whoever ends: the worker or the launcher.
+// A worker's processes end with it, even those that have left their parents, their session and
+// their environment, whether the worker or the launcher ends.
 func TestNothingOutlivesAWorker(t *testing.T) {
 	m := newManager(t)
 	cfg := m.config("a")
 	isolation(t)(&cfg)
-	cfg.Suspend = suspend.Signals // the freezer's groups would end them too
+	cfg.Suspend = suspend.Signals // the freezer's groups would end them, too
 	m.folders["a"] = cfg.Data
 	n, cmd := m.launchProcess(cfg)
 	hidden := func(i int) (id uint64, argument string) {
@@ -383,7 +383,7 @@ func TestNothingOutlivesAWorker(t *testing.T) {
 	waitFor(t, "end of what a worker of the killed launcher started", func() bool { return !running(argument) })
 }
 
-// Forks and temporary files have bounds, and others go on meanwhile.
+// Forks and temporary files are bounded, and other workers go on meanwhile.
 func TestBombsAreBounded(t *testing.T) {
 	const processes, temporary = 100, 4 << 20
 	m := newManager(t)
@@ -400,8 +400,8 @@ func TestBombsAreBounded(t *testing.T) {
 	}
 }
 
-// Who is not known here, is root, or may not run here fails at once, with a message that
-// names him and the launcher.
+// A user who is unknown here, is root, or may not run here fails at once, with a message that names
+// the user and the launcher.
 func TestUsersWhoRunNothing(t *testing.T) {
 	m := newManager(t)
 	on := isolation(t)
@@ -422,8 +422,8 @@ func TestUsersWhoRunNothing(t *testing.T) {
 	n.finished(n.start(b.asUser("games", 0, 0)))
 }
 
-// BenchmarkWorkerStart measures from the command to the end of a group that does nothing,
-// in a worker of its own: as the launcher's user and as others in turn.
+// BenchmarkWorkerStart measures from the command to the end of a group that does nothing, in a
+// worker of its own: alternately as the launcher's user and as another user.
 func BenchmarkWorkerStart(b *testing.B) {
 	m := newManager(b)
 	on := isolation(b)

@@ -14,8 +14,7 @@ import (
 	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
-// follow reads an attempt's log as it grows until a line holds text, and returns
-// that line.
+// follow reads an attempt's log as it grows until a line contains text, and returns that line.
 func (m *manager) follow(address string, id uint64, text string) string {
 	m.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -25,7 +24,7 @@ func (m *manager) follow(address string, id uint64, text string) string {
 		m.t.Fatal(err)
 	}
 	var answer *http.Response
-	waitFor(m.t, fmt.Sprintf("attempt %d", id), func() bool { // its start may be under way
+	waitFor(m.t, fmt.Sprintf("attempt %d", id), func() bool { // the attempt may still be starting
 		answer, err = http.DefaultClient.Do(request) //nolint:bodyclose // below, unless it is a refusal, here
 		if err != nil {
 			m.t.Fatal(err)
@@ -129,7 +128,7 @@ func TestProgramThatBuildsAnotherGraph(t *testing.T) {
 	}
 }
 
-// A worker hears its launcher while it builds its graph, however long that takes.
+// A worker reads its launcher's pings while it builds its graph, however long that takes.
 func TestAWorkerOutlivesTheLeaseWhileItBuilds(t *testing.T) {
 	t.Parallel()
 	m := newManager(t)
@@ -171,7 +170,7 @@ func TestSoftStopEndsInAKill(t *testing.T) {
 	if e := n.ended(id); e.End != wire.End_END_STOPPED {
 		t.Errorf("%v", e)
 	}
-	// Also one that comes when the attempt is over is answered.
+	// A stop that comes after the attempt's end is answered, too.
 	n.stop(id, 0)
 	if e := n.ended(id); e.End != wire.End_END_STOPPED {
 		t.Errorf("%v", e)

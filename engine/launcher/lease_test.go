@@ -16,8 +16,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// oneOf has one of several tries succeed. A machine that stands still for a moment
-// spoils some of them; a launcher that is wrong spoils all.
+// oneOf passes if one of several tries succeeds. A machine that pauses for a moment spoils some of
+// them; a faulty launcher spoils all.
 func oneOf(t *testing.T, try func() error) {
 	t.Helper()
 	const tries = 4
@@ -31,8 +31,8 @@ func oneOf(t *testing.T, try func() error) {
 	t.Error(err)
 }
 
-// A manager that is away for most of the lease finds all work, whatever the launcher
-// had come to wait between its tries.
+// A manager that is away for most of the lease finds all work, however long the launcher's backoff
+// has grown.
 func TestManagerAwayForMostOfTheLease(t *testing.T) {
 	t.Parallel()
 	oneOf(t, func() error {
@@ -61,8 +61,7 @@ func TestManagerAwayForMostOfTheLease(t *testing.T) {
 	})
 }
 
-// A launcher that is stuck when its lease is nearly over does not prolong that of its
-// workers.
+// A launcher that hangs when its lease is nearly over does not prolong its workers' lease.
 func TestWorkersEndWithTheLaunchersLease(t *testing.T) {
 	t.Parallel()
 	oneOf(t, func() error {
@@ -86,8 +85,8 @@ func TestWorkersEndWithTheLaunchersLease(t *testing.T) {
 	})
 }
 
-// What a launcher notes at the end of its lease needs no room: here its folder is
-// gone altogether.
+// Writing the incarnation at the end of the lease needs no disk space: here the folder is gone
+// altogether.
 func TestIncarnationNeedsNoRoom(t *testing.T) {
 	t.Parallel()
 	m := newManager(t)
@@ -127,7 +126,7 @@ func TestIncarnationsGrowThoughTheClockWasAhead(t *testing.T) {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	}
-	// One that can't grow any more is another launcher's.
+	// An identity whose incarnation can't grow any more is replaced by a new one.
 	if err := os.WriteFile(note, fmt.Append(nil, uint64(math.MaxUint64)), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +136,7 @@ func TestIncarnationsGrowThoughTheClockWasAhead(t *testing.T) {
 	}
 }
 
-// Whom the manager gave up starts afresh at once, and does not wait for its lease.
+// A launcher that the manager gave up begins a new incarnation at once, before its lease ends.
 func TestGivenUpStartsAfresh(t *testing.T) {
 	m := newManager(t)
 	n := m.launch("a", nil)
@@ -149,8 +148,8 @@ func TestGivenUpStartsAfresh(t *testing.T) {
 	waitDead(t, pids...)
 }
 
-// A launcher that is stopped ends its workers and then says that it leaves. One whose lease ran out
-// says so when it joins again.
+// A launcher that is stopped ends its workers and then reports that it leaves. A launcher whose
+// lease ran out reports that when it joins again.
 func TestALauncherThatIsStoppedLeaves(t *testing.T) {
 	m := newManager(t)
 	m.lease = leaseShort

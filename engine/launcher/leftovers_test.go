@@ -13,8 +13,8 @@ import (
 	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
-// A temporary folder that can't be removed is tried again, ever later and a bounded number of times. It is
-// logged once, and what becomes of it. A mount in it stands for what keeps it.
+// The removal of a temporary folder is retried, ever later and a bounded number of times. The
+// failure is logged once, and so is the outcome. A mount in the folder prevents its removal here.
 func TestLeftoversAreTriedAgain(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Fatal("this needs the right to mount: run the tests as root, as CI does")
@@ -34,7 +34,7 @@ func TestLeftoversAreTriedAgain(t *testing.T) {
 		var next []func()
 		l := &leftovers{log: slog.New(slog.NewTextHandler(log, nil)), after: func(d time.Duration, do func()) { waits, next = append(waits, d), append(next, do) }}
 		l.remove(base, "w1")
-		l.remove(base, "w1") // one is tried, not two
+		l.remove(base, "w1") // one retry is running, not two
 		for len(next) > 0 && len(waits) < 100 {
 			if goes && len(waits) == 3 {
 				unmount()

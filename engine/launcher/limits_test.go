@@ -21,13 +21,14 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// The tests of this file need root, and cgroup2 with its controllers at /sys/fs/cgroup. "make machine"
-// runs them where both are.
+// The tests of this file need root, and cgroup2 with its controllers at /sys/fs/cgroup. "make
+// machine" runs them on a machine with both.
 
-// limited has a launcher limit its workers, below a folder that all launchers of tests share.
+// limited sets a launcher's limits on its workers, below a folder that all launchers of tests
+// share.
 func limited(c *configuration) { c.Isolation.Cgroup = "/sys/fs/cgroup/test-launchers" }
 
-// read is a file of a group.
+// read reads a file of a group.
 func read(t testing.TB, folder, file string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(folder, file))
@@ -37,7 +38,7 @@ func read(t testing.TB, folder, file string) string {
 	return strings.TrimSpace(string(text))
 }
 
-// event is one of the numbers in a file of events.
+// event is a count in a file of events.
 func event(t testing.TB, folder, file, name string) int {
 	t.Helper()
 	for line := range strings.Lines(read(t, folder, file)) {
@@ -53,7 +54,7 @@ func event(t testing.TB, folder, file, name string) int {
 	return 0
 }
 
-// groups are those of a launcher's workers.
+// groups are the groups of a launcher's workers.
 func groups(t testing.TB) []string {
 	t.Helper()
 	all, err := filepath.Glob("/sys/fs/cgroup/test-launchers/hamadryad-*/*/cgroup.procs")
@@ -66,8 +67,8 @@ func groups(t testing.TB) []string {
 	return all
 }
 
-// A fork bomb gets no more processes than it may have, and nothing of it is left. Nothing but
-// its group holds it: it is root's.
+// A fork bomb gets no more processes than its limit, and leaves none behind. Only its group limits
+// it: it runs as root.
 func TestLimitsHoldForks(t *testing.T) {
 	const most = 100
 	m := newManager(t)
@@ -93,8 +94,8 @@ func TestLimitsHoldForks(t *testing.T) {
 	n.finished(n.start(m.job("noop").attempt(0, 0)))
 }
 
-// Who needs more memory than he may have is ended, whether his program holds it or his /tmp,
-// and is told so in the kernel's word. Others' workers go on.
+// A worker that exceeds its memory limit is ended, whether its program or its /tmp holds the
+// memory. The failure is the kernel's verdict. Other users' workers go on.
 func TestLimitsHoldMemory(t *testing.T) {
 	on := isolation(t)
 	m := newManager(t)
@@ -123,7 +124,8 @@ func TestLimitsHoldMemory(t *testing.T) {
 	}
 }
 
-// A worker that the kernel ends because all together ran out is lost, not wrong.
+// A worker that the kernel kills because all workers together ran out of memory is lost, not
+// failed.
 func TestLimitsOfAllTogether(t *testing.T) {
 	m := newManager(t)
 	cfg := m.config("a")
@@ -142,8 +144,8 @@ func TestLimitsOfAllTogether(t *testing.T) {
 	}
 }
 
-// What has left its parents, its session and its environment ends with its worker, and with
-// its launcher's next life, without a namespace: by its group alone.
+// A process that has left its parents, its session and its environment ends with its worker, and at
+// its launcher's next start, without a namespace: by its group alone.
 func TestLimitsLeaveNothing(t *testing.T) {
 	m := newManager(t)
 	cfg := m.config("a")
@@ -176,7 +178,7 @@ func TestLimitsLeaveNothing(t *testing.T) {
 	}
 }
 
-// A tree that forks all the time stands still as a whole, and goes on as a whole.
+// A tree that forks all the time is suspended as a whole, and resumed as a whole.
 func TestLimitsStopForks(t *testing.T) {
 	on := isolation(t)
 	m := newManager(t)
@@ -219,8 +221,9 @@ func TestLimitsStopForks(t *testing.T) {
 	n.ended(id)
 }
 
-// Users are kept to processors of their own while several have work, and only then: what stands
-// still is no work, and who is alone has everything. With more slots than processors nobody is.
+// Users are pinned to processors of their own only while several users have work: suspended
+// attempts are no work, and a single user has all processors. With more slots than processors
+// nobody is pinned.
 func TestLimitsDivideProcessors(t *testing.T) {
 	for slots, divides := range map[int]bool{2: true, 10_000: false} {
 		t.Run(fmt.Sprintf("%d slots", slots), func(t *testing.T) {
@@ -273,22 +276,22 @@ func TestLimitsDivideProcessors(t *testing.T) {
 // rounds is how often the neighbour works alone and beside each bomb.
 var rounds = flag.Int("rounds", 7, "runs of the neighbour beside each bomb, and as many alone")
 
-// besetBy are the bombs that go off beside the neighbour.
+// besetBy are the bombs that run beside the neighbour.
 var besetBy = flag.String("bombs", "bomb of forks,bomb of memory,bomb of files,bomb of threads", "what goes off beside the neighbour")
 
 // slowdownMax is by how much bombs may slow their neighbour.
 const slowdownMax = 0.10
 
-// restarts bounds how often a bomb that ends is started again while its neighbour works, as a
-// manager would.
+// restarts bounds how often an ended bomb is started again while its neighbour works, as a manager
+// would.
 const restarts = 4
 
-// A neighbour has its slot's worth of the machine whatever the other slot's user does. It runs
-// in turn alone and beside a bomb, and each such pair says by how much it is slower: the machine
-// is faster in one minute than in another. The median counts. It prints a table, of the time that
-// passed and of the part of it that the neighbour had a processor, also medians. In an emulated
-// machine the launcher's own work takes ten times as long as it does, and what the host's other
-// programs take counts as the bomb's.
+// A neighbour gets its slot's share of the machine whatever the other slot's user does. It runs
+// alternately alone and beside a bomb. Each such pair yields one slowdown, because the machine's
+// speed varies from minute to minute. The median counts. The test prints a table of medians: of
+// wall time, and of the part of it that the neighbour had a processor. In an emulated machine the
+// launcher's own work takes ten times as long as on a real one. Time taken by the host's other
+// programs counts as the bomb's.
 func TestLimitsKeepNeighbours(t *testing.T) {
 	m := newManager(t)
 	cfg := m.config("a")
@@ -298,7 +301,7 @@ func TestLimitsKeepNeighbours(t *testing.T) {
 	cfg.Isolation.Processes = 200
 	n, _ := m.launchProcess(cfg)
 	stepBack(t)
-	job := m.job("steady") // one: its worker is warm
+	job := m.job("steady") // a single job: its worker stays warm
 	work := func() uint64 { return n.start(job.asUser(alice, 0, 0)) }
 	took := func(id uint64) run {
 		c := counters(n.finished(id))
@@ -319,7 +322,7 @@ func TestLimitsKeepNeighbours(t *testing.T) {
 		slower := middle(slowdowns, func(f float64) float64 { return f })
 		t.Logf("%-16s alone %.2f s, beside %.2f s: %+.1f %%; on a processor %.0f %% of the time, and %.0f %%",
 			what, before, after, 100*slower, 100*middle(alone, run.share), 100*middle(beside, run.share))
-		for i := range slowdowns { // all of them, so that nobody need trust a median
+		for i := range slowdowns { // all of them, so that readers need not trust a median
 			t.Logf("%-16s alone %.2f s, then beside %.2f s: %+.1f %%", "", alone[i].passed(), beside[i].passed(), 100*slowdowns[i])
 		}
 		if slower > slowdownMax {
@@ -328,8 +331,8 @@ func TestLimitsKeepNeighbours(t *testing.T) {
 	}
 }
 
-// stepBack has this process, which plays the manager and is none of a launcher's machine, take
-// only what nobody else wants of it.
+// stepBack lowers the priority of this process, which plays the manager and is no part of a
+// launcher's machine, so that it takes only idle time.
 func stepBack(t *testing.T) {
 	t.Helper()
 	const root, folder = "/sys/fs/cgroup", "/sys/fs/cgroup/test-manager"
@@ -344,7 +347,7 @@ func stepBack(t *testing.T) {
 	})
 }
 
-// run is the time that a piece of work took, and that of it on a processor.
+// run is the wall time of a piece of work, and its time on a processor.
 type run struct{ wall, cpu time.Duration }
 
 func (r run) passed() float64 { return r.wall.Seconds() }
@@ -361,8 +364,7 @@ func middle[T any](all []T, of func(T) float64) float64 {
 	return figures[len(figures)/2]
 }
 
-// beset has somebody work while a bomb goes off, until the end is called or the bomb has ended
-// often enough.
+// beset runs work beside a bomb, until end is called or the bomb has ended often enough.
 func (n *node) beset(what string, work func() uint64) (id uint64, end func()) {
 	b := n.m.job(what)
 	off := func() uint64 {
@@ -374,7 +376,7 @@ func (n *node) beset(what string, work func() uint64) (id uint64, end func()) {
 	}
 	bomb := off()
 	id = work()
-	ends := what == "bomb of memory" // by itself
+	ends := what == "bomb of memory" // this bomb is ended by the memory limit
 	for i := 0; ends && i < restarts; i++ {
 		n.ended(bomb)
 		bomb = off()
@@ -389,7 +391,7 @@ func (n *node) beset(what string, work func() uint64) (id uint64, end func()) {
 }
 
 // BenchmarkStartWithin measures from the command to the end of a group that does nothing, in a
-// worker of its own: with limits, and in a group without any, in turn.
+// worker of its own: alternately with limits, and in a group without limits.
 func BenchmarkStartWithin(b *testing.B) {
 	m := newManager(b)
 	nodes := map[string]*node{

@@ -17,13 +17,13 @@ import (
 	"github.com/hamadryad/hamadryad/engine/worker"
 )
 
-// launcherVariable makes the test binary a launcher: it holds the configuration.
+// launcherVariable makes the test binary a launcher; its value is the configuration.
 const launcherVariable = "HAMADRYAD_TEST_LAUNCHER"
 
 // reapArgument makes the test binary a launcher's reaper.
 const reapArgument = "reap"
 
-// stepArgument makes the test binary the step before an isolated worker.
+// stepArgument makes the test binary the sandbox step before an isolated worker.
 const stepArgument = "isolate"
 
 // TestMain is the application when a launcher starts the test binary as a worker.
@@ -55,8 +55,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// fileLimitVariable gives workers a limit on the size of files, in bytes: a full
-// disk for those who may not mount one.
+// fileLimitVariable limits the size of the workers' files, in bytes: it replaces a full disk where
+// the test may not mount one.
 const fileLimitVariable = "HAMADRYAD_TEST_FILE_LIMIT"
 
 func limitFiles() {

@@ -30,12 +30,12 @@ import (
 // patience bounds every wait of these tests, on a machine that is slow and busy.
 const patience = 2 * time.Minute
 
-// shownMax bounds what a failure shows of the reports, in bytes: a report that is not
-// confirmed comes again and again.
+// shownMax bounds how many bytes of reports a failure shows: an unconfirmed report is sent again
+// and again.
 const shownMax = 4 << 10
 
-// leaseShort is for tests in which the lease runs out: short enough to wait for, and
-// so long that it does not run out before it should.
+// leaseShort is for tests in which the lease runs out: short enough to wait for, and long enough
+// not to run out too early.
 const leaseShort = 3 * time.Second
 
 // manager is a scripted manager on a real gRPC server.
@@ -49,13 +49,13 @@ type manager struct {
 	term    atomic.Uint64
 	lease   time.Duration
 	deaf    atomic.Bool // heartbeats are not answered
-	afresh  atomic.Bool // the next join is refused: as a new incarnation it may
+	afresh  atomic.Bool // the next join is refused, and asks for a new incarnation
 	fetches atomic.Int32
 	ids     atomic.Uint64
 
 	mu    sync.Mutex
 	blobs map[string][]byte
-	wrong map[string]func(*wire.BlobQuery) ([]byte, bool) // what is sent in place of a blob
+	wrong map[string]func(*wire.BlobQuery) ([]byte, bool) // content to send in place of a blob
 	nodes map[string]*node                                // by launcher's name
 
 	folders map[string]string // data folders of the launchers, by name
@@ -69,7 +69,7 @@ type node struct {
 	name string
 
 	mu      sync.Mutex
-	changed chan struct{} // closed and made anew with each change
+	changed chan struct{} // closed and replaced at each change
 	join    *wire.Join
 	joins   int
 	left    []*wire.Leave
@@ -128,7 +128,7 @@ func (m *manager) node(name string) *node {
 	return n
 }
 
-// MayLook says that all users have a role but nobody.
+// MayLook gives every user a role except "nobody".
 func (m *manager) MayLook(_ context.Context, q *wire.LookQuery) (*wire.LookAnswer, error) {
 	return &wire.LookAnswer{May: q.User != "nobody"}, nil
 }
@@ -230,7 +230,7 @@ func (m *manager) FetchBlob(q *wire.BlobQuery, stream rpc.Launchers_FetchBlobSer
 	return nil
 }
 
-// wait blocks until check says yes.
+// wait blocks until check is true.
 func (n *node) wait(what string, check func() bool) {
 	n.m.t.Helper()
 	late := time.NewTimer(patience)
@@ -254,7 +254,7 @@ func (n *node) wait(what string, check func() bool) {
 	}
 }
 
-// report waits for a report and takes it.
+// report waits for a report and removes it.
 func (n *node) report(what string, match func(*wire.Report) bool) *wire.Report {
 	n.m.t.Helper()
 	var found *wire.Report
@@ -291,8 +291,8 @@ func (n *node) finished(id uint64) *wire.AttemptEnded {
 	return e
 }
 
-// logged waits until a line of the attempt's log holds text. Programs of these
-// tests print to say where they are.
+// logged waits until a line of the attempt's log contains text. Programs of these tests print their
+// progress.
 func (n *node) logged(id uint64, text string) {
 	n.m.t.Helper()
 	n.m.follow(n.join.HttpAddress, id, text)
@@ -378,7 +378,7 @@ func (m *manager) launchProcess(cfg launcher.Config) (*node, *exec.Cmd) {
 	return n, cmd
 }
 
-// built is a job that was prepared for starting its groups.
+// built is a job whose groups can be started.
 type built struct {
 	m           *manager
 	id          uint64
@@ -415,7 +415,7 @@ func (m *manager) jobWith(p *plan.Submission) *built {
 	return &built{m: m, id: jobNumber.Add(1), name: p.Name, plan: sum(blob), fingerprint: plan.Fingerprint(w), graph: w}
 }
 
-// attempt asks for a group of nodes, each given as stage and index.
+// attempt returns a start of a group of nodes, each given as stage and index.
 func (b *built) attempt(nodes ...int) *wire.StartAttempt {
 	_, program := ownProgram()
 	id := b.m.ids.Add(1)
@@ -430,7 +430,7 @@ func (b *built) attempt(nodes ...int) *wire.StartAttempt {
 	return s
 }
 
-// source tells a reader where a finished attempt's output is.
+// source is a finished attempt's output, for a reader.
 func source(n *node, s *wire.StartAttempt, connection, from int) *wire.Source {
 	return &wire.Source{
 		Connection: uint32(connection), From: uint32(from), Attempt: s.Attempt, Address: n.join.DataAddress,
@@ -455,7 +455,7 @@ func waitGone(t testing.TB, path string) {
 	})
 }
 
-// waitFor looks again and again: for what sends no event.
+// waitFor polls check, for conditions without an event.
 func waitFor(t testing.TB, what string, check func() bool) {
 	t.Helper()
 	proctest.Until(t, patience, what, check)

@@ -7,7 +7,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// starved checks how an attempt ended that held too much, and that a successor runs.
+// starved checks the end of an attempt that held too much, and that a successor runs.
 func (n *node) starved(id uint64, memory string) {
 	n.m.t.Helper()
 	e := n.ended(id)
@@ -31,13 +31,13 @@ func TestAttemptThatHoldsTooMuchIsEnded(t *testing.T) {
 	greedy := m.job("eat", "400").attempt(0, 0)
 	greedy.Memory = 64 << 20
 	n.starved(n.start(greedy), "64 MiB")
-	// What it may hold it does hold, and the slack is for what comes on top.
+	// An attempt may hold all of its memory; the slack is for overhead on top.
 	modest := m.job("eat", "100").attempt(0, 0)
 	modest.Memory *= raceHolds
 	n.finished(n.start(modest))
 }
 
-// The memory of what a worker started counts, and dies with it.
+// The memory of a worker's child processes counts, and they die with the worker.
 func TestCommandThatHoldsTooMuchIsEnded(t *testing.T) {
 	m := newManager(t)
 	n := m.launch("a", nil)

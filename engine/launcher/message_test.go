@@ -25,7 +25,7 @@ func TestAnEndTooLargeToTellIsAFailure(t *testing.T) {
 	}
 }
 
-// Counters and failures that no message can hold are no end of the stream either.
+// Counters and failures that are too large for a message do not end the stream either.
 func TestTextsOfAnEndAreCut(t *testing.T) {
 	long := strings.Repeat("x", wire.ReportBytesMax)
 	counted := tellable(&wire.AttemptEnded{Attempt: 7, End: wire.End_END_FINISHED, Counters: []*wire.Counter{{Name: long}}})

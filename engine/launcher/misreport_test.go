@@ -21,8 +21,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// misreports are what a program tells its launcher as its worker, by name: of its own attempt, or
-// of another. Each sends without end, or once.
+// misreports are false reports that a program sends to its launcher as its worker, by name: of its
+// own attempt, or of another. Each is sent endlessly, or once.
 var misreports = map[string]func(own, other uint64, send func(...*wire.Report)){
 	"end": func(_, other uint64, send func(...*wire.Report)) {
 		send(&wire.Report{What: &wire.Report_Ended{Ended: &wire.AttemptEnded{Attempt: other, End: wire.End_END_FINISHED}}})
@@ -73,7 +73,8 @@ var misreports = map[string]func(own, other uint64, send func(...*wire.Report)){
 	},
 }
 
-// misreport is the program that does so: its arguments are which, and the number of another attempt.
+// misreport is a program that sends one of them: its arguments are the name, and the number of
+// another attempt.
 func misreport(g *job.Graph, args []string) error {
 	g.Stage("s", 1, func(ctx context.Context, n *job.Node) error {
 		other, err := strconv.ParseUint(args[1], 10, 64)
@@ -98,8 +99,8 @@ func misreport(g *job.Graph, args []string) error {
 	return nil
 }
 
-// A worker that reports of others' attempts, or more than it may, is ended with its own attempt.
-// Others on the launcher go on, and neither what they do nor what they have is touched.
+// A worker that reports on others' attempts, or sends more than it may, is ended with its own
+// attempt. Other workers on the launcher go on, and their attempts and files are not affected.
 func TestAWorkerThatMisreportsIsEnded(t *testing.T) {
 	m := newManager(t)
 	n := m.launch("a", nil)
@@ -111,7 +112,7 @@ func TestAWorkerThatMisreportsIsEnded(t *testing.T) {
 	offences := 0
 	for name := range misreports {
 		s := m.job("misreport", name, fmt.Sprint(id)).attempt(0, 0)
-		s.User, s.Job, s.Memory = "eve", 1000+s.Job, raceHolds*s.Memory // it makes 60 MB of a report
+		s.User, s.Job, s.Memory = "eve", 1000+s.Job, raceHolds*s.Memory // its report takes 60 MB of memory
 		e := n.ended(n.start(s))
 		if e.End != wire.End_END_FAILED || len(e.Files) > 0 || !strings.Contains(e.GetFailure().GetMessage(), "the launcher ended the worker") {
 			t.Errorf("%s: its attempt ends with %v", name, e)
@@ -141,7 +142,7 @@ func TestAWorkerThatMisreportsIsEnded(t *testing.T) {
 	}
 }
 
-// offences is how many the launcher's metrics count.
+// offences is the number of offences in the launcher's metrics.
 func (n *node) offences() (sum int) {
 	n.m.t.Helper()
 	answer, err := http.Get("http://" + n.join.HttpAddress + "/metrics")
@@ -162,8 +163,8 @@ func (n *node) offences() (sum int) {
 	return sum
 }
 
-// A launcher that has lost its manager tells the next what its attempts have to tell, and
-// nothing of what a worker had no right to send, however large.
+// A launcher that has lost its manager sends its attempts' reports to the next one, but nothing
+// that a worker was not allowed to send, however large.
 func TestResendingAfterAFlood(t *testing.T) {
 	m := newManager(t)
 	n := m.launch("a", nil)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// An agent that stands still is told of, however many ask there is one look at it, and it is well again
-// when it goes on.
+// An agent that hangs is reported, with one check for any number of callers. It is healthy again
+// when it answers.
 func TestPulse(t *testing.T) {
 	goOn := make(chan struct{})
 	var looks atomic.Int32

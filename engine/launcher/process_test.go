@@ -72,8 +72,8 @@ func TestHardKillEndsTheWholeTree(t *testing.T) {
 	waitDead(t, pids...)
 }
 
-// A machine that does other things may stand still for a second, so that one try of
-// several shows it; a launcher that has to wait for something never does it.
+// A busy machine may pause for a second, so one successful try of several is enough: a launcher
+// that has to wait for something never succeeds.
 func TestWorkerKilledIsNoticedWithinASecond(t *testing.T) {
 	const tries = 8
 	m := newManager(t)
@@ -97,7 +97,7 @@ func TestWorkerKilledIsNoticedWithinASecond(t *testing.T) {
 	}
 }
 
-// A suspended worker gets no pings, and must not take its thaw for a lapse.
+// A suspended worker gets no pings, and must not mistake its thaw for the end of the lease.
 func TestSuspensionOutlivesTheLease(t *testing.T) {
 	m := newManager(t)
 	m.lease = leaseShort
@@ -144,15 +144,15 @@ func TestLauncherKilledLeavesNoProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()
-	// The worker and its child die with the launcher; the grandchild, in a session
-	// of its own, at the latest when the successor starts.
+	// The worker and its child die with the launcher. The grandchild, in a session of its own, dies
+	// at the latest when the successor starts.
 	waitDead(t, pids[0])
 	n, _ = m.launchProcess(cfg)
 	waitDead(t, pids...)
 	if n.join.Incarnation <= first || len(n.join.Attempts)+len(n.join.Stored) > 0 {
 		t.Errorf("the successor joins with %v after incarnation %d", n.join, first)
 	}
-	for _, sub := range []string{"store", "scratch"} { // what it printed stays
+	for _, sub := range []string{"store", "scratch"} { // its log stays
 		if left, err := os.ReadDir(filepath.Join(cfg.Data, sub)); err != nil || len(left) > 0 {
 			t.Errorf("left in %s of attempt %d: %v, %v", sub, id, left, err)
 		}
@@ -180,9 +180,9 @@ func TestFrozenLauncherStartsAfresh(t *testing.T) {
 	if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	// The lease counts from when something was sent that the manager answered: a
-	// lease from now it is over. The worker ends by its own watchdog, and may do so
-	// sooner, because of the last answers it was not yet told.
+	// The lease counts from when the answered message was sent: a lease from now it is over. The
+	// worker ends by its own watchdog, perhaps earlier, because it may not have received the last
+	// extensions.
 	waitFor(t, "a launcher that stands still", func() bool { return state(cmd.Process.Pid) == 'T' })
 	over := time.Now().Add(m.lease)
 	waitFor(t, "end of the worker", func() bool { return childOf(cmd.Process.Pid) == 0 })
@@ -273,7 +273,7 @@ func TestRejoinTellsWhatThereIs(t *testing.T) {
 	n.grant(asks.Attempt, true)
 	n.finished(asks.Attempt)
 	n.do(&wire.Command{Do: &wire.Command_Forget{Forget: write.Attempt}})
-	// Forgetting a running attempt ends it: the manager does not know it.
+	// Forgetting a running attempt ends it, because the manager does not know it.
 	n.do(&wire.Command{Do: &wire.Command_Forget{Forget: frozen}})
 	n.do(&wire.Command{Do: &wire.Command_ReportInventory{ReportInventory: true}})
 	r := n.report("inventory", func(r *wire.Report) bool { return r.GetInventory() != nil }).GetInventory()
@@ -298,7 +298,7 @@ func TestAnotherManagerMeansAFreshStart(t *testing.T) {
 func TestFullDisk(t *testing.T) {
 	small := t.TempDir()
 	if err := unix.Mount("tmpfs", small, "tmpfs", 0, "size=16m"); err != nil {
-		// Without the right to mount, a limit on the size of files stands in.
+		// Without permission to mount, a limit on the size of files replaces a full disk.
 		small = ""
 	} else {
 		t.Cleanup(func() { _ = unix.Unmount(small, unix.MNT_DETACH) })
@@ -356,8 +356,8 @@ func TestDamagedBlobIsFetchedAgain(t *testing.T) {
 	}
 }
 
-// A launcher that was sent other content says so, once, and uses what it gets then;
-// what stays wrong it never uses.
+// A launcher that receives wrong content reports that once, and uses the right content that it gets
+// then. It never uses content that stays wrong.
 func TestWrongContentIsDoubted(t *testing.T) {
 	m := newManager(t)
 	b := m.job("noop")
@@ -366,7 +366,7 @@ func TestWrongContentIsDoubted(t *testing.T) {
 	m.mu.Unlock()
 	bad := append([]byte{right[0] ^ 1}, right[1:]...)
 	for name, c := range map[string]struct {
-		doubted func() ([]byte, bool) // what is sent then
+		doubted func() ([]byte, bool) // content sent for a doubted blob
 		told    string
 		kind    wire.ErrorKind
 	}{
@@ -405,13 +405,13 @@ func TestWrongContentIsDoubted(t *testing.T) {
 	}
 }
 
-// TestPlanThatGoesBadIsFetchedAgain: it was verified, and looks as it did then. The
-// attempt that meets it is lost, not failed, and the next one gets a good copy.
+// TestPlanThatGoesBadIsFetchedAgain damages a plan after its verification, with unchanged times.
+// The attempt that reads it is lost, not failed, and the next one gets a good copy.
 func TestPlanThatGoesBadIsFetchedAgain(t *testing.T) {
 	m := newManager(t)
 	cache := t.TempDir()
 	n := m.launch("a", func(c *configuration) { c.Cache = cache })
-	first, second := m.job("noop"), m.job("noop") // one plan, and a worker for each
+	first, second := m.job("noop"), m.job("noop") // the same plan, with a worker for each
 	n.finished(n.start(first.attempt(0, 0)))
 	path := filepath.Join(cache, first.plan)
 	info, err := os.Stat(path)

@@ -55,8 +55,8 @@ var definitions = append(attacks, []job.Definition{
 		return nil
 	}),
 	{Name: "slow to build", Build: func(g *job.Graph, _ []string) error {
-		if os.Getenv("GOMEMLIMIT") != "" { // a worker's, not that of who submits
-			<-time.After(leaseShort + leaseShort/2) // as a builder, or a plan, may take
+		if os.Getenv("GOMEMLIMIT") != "" { // in a worker, not at submission
+			<-time.After(leaseShort + leaseShort/2) // a builder, or a plan, may take that long
 		}
 		g.Stage("s", 1, func(context.Context, *job.Node) error { return nil })
 		return nil
@@ -101,7 +101,7 @@ var definitions = append(attacks, []job.Definition{
 			}
 			held = append(held, piece)
 		}
-		time.Sleep(time.Second) // so that several looks see it
+		time.Sleep(time.Second) // so that several measurements see it
 		n.Count("held", int64(len(held)))
 		return nil
 	}),
@@ -203,8 +203,8 @@ func single(name string, program job.Program) job.Definition {
 	}}
 }
 
-// hoard holds so many MiB, and as soon as a file is there so many; its task says how many
-// and which.
+// hoard holds a number of MiB, and another number once a file exists; its task gives both, and the
+// file.
 func hoard(_ context.Context, n *job.Node) error {
 	task := strings.SplitN(n.Task()[0].Path, ",", 3)
 	var held [][]byte
@@ -228,7 +228,7 @@ func hoard(_ context.Context, n *job.Node) error {
 	if err := hold(task[1]); err != nil {
 		return err
 	}
-	time.Sleep(time.Second) // so that several looks see it
+	time.Sleep(time.Second) // so that several measurements see it
 	n.Count("held", int64(len(held)))
 	return nil
 }
@@ -236,7 +236,7 @@ func hoard(_ context.Context, n *job.Node) error {
 //go:noinline
 func explode(m map[string]int) { m["x"] = 1 }
 
-// family starts a child and a grandchild in a session of its own, and waits.
+// family starts a child, and a grandchild in a session of its own, and waits.
 func family(ctx context.Context, n *job.Node) error {
 	cmd := exec.Command("setsid", "sh", "-c", "echo grandchild $$; exec sleep 1000")
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
@@ -351,7 +351,7 @@ func commandJob(g *job.Graph, args []string) error {
 	return nil
 }
 
-// leftover leaves a goroutine behind that writes on after the node returned.
+// leftover leaves a goroutine behind that keeps writing after the node returned.
 func leftover(g *job.Graph, _ []string) error {
 	from := g.Stage("from", 1, func(ctx context.Context, n *job.Node) error {
 		out, err := n.Output("o")

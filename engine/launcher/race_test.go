@@ -2,5 +2,5 @@
 
 package launcher_test
 
-// raceHolds is how many times the memory of a program its race detector may hold.
+// raceHolds is the factor by which the race detector multiplies a program's memory.
 const raceHolds = 8

@@ -13,7 +13,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// sleeper is a worker that hears nothing, and ends when it is killed.
+// sleeper is a worker that reads nothing, and ends when it is killed.
 func sleeper(t *testing.T, job uint64) *worker {
 	t.Helper()
 	program, err := exec.LookPath("sleep")
@@ -36,8 +36,8 @@ func sleeper(t *testing.T, job uint64) *worker {
 	return &worker{Process: p, key: workerKey{job: job}}
 }
 
-// Workers without work wait for more of their job, the last one first, as many as there are
-// slots and not too long.
+// Idle workers wait for more groups of their job, and the last one is used first. At most as many
+// wait as there are slots, and for a limited time.
 func TestIdleWorkers(t *testing.T) {
 	ws := newWorkers(2)
 	a, b, c, other := sleeper(t, 1), sleeper(t, 1), sleeper(t, 1), sleeper(t, 2)
@@ -73,8 +73,8 @@ func TestIdleWorkers(t *testing.T) {
 	}
 }
 
-// What is known of attempts is listed in order, until it is forgotten; the largest one is
-// remembered for as long as the incarnation.
+// Attempts are listed in order until they are forgotten; the largest id is remembered for the
+// incarnation.
 func TestAttempts(t *testing.T) {
 	as := newAttempts()
 	for _, id := range []uint64{5, 3, 9} {

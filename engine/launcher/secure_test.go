@@ -22,11 +22,11 @@ import (
 	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
-// secured is a manager whose launchers prove who they are, and ask for proof.
+// secured is a manager whose launchers authenticate themselves and their peers.
 type secured struct {
 	*manager
 	ca   *certstest.CA
-	logs map[string]*proctest.Output // of launchers, by name
+	logs map[string]*proctest.Output // by launcher's name
 	keys map[string]*certs.Keys
 }
 
@@ -45,8 +45,8 @@ func newSecured(t *testing.T) *secured {
 	return s
 }
 
-// begin runs a launcher with a certificate of its own, on a machine of its own. Its files are
-// returned.
+// begin runs a launcher with a certificate of its own, on a machine of its own. It returns the
+// certificate's files.
 func (s *secured) begin(name string) (*node, certs.Files) {
 	s.t.Helper()
 	files := s.ca.Files(auth.Launcher, name)
@@ -61,8 +61,8 @@ func (s *secured) begin(name string) (*node, certs.Files) {
 	return n, files
 }
 
-// Whoever has a launcher's certificate serves data as that launcher, and as no other: where
-// another was expected, a reader takes nothing and says so.
+// The owner of a launcher's certificate serves data as that launcher only. A reader that expected
+// another launcher reads nothing and reports that.
 func TestDataIsTakenFromTheLauncherThatHasIt(t *testing.T) {
 	s := newSecured(t)
 	one, _ := s.begin("one")
@@ -94,7 +94,7 @@ func TestDataIsTakenFromTheLauncherThatHasIt(t *testing.T) {
 	}
 }
 
-// The same holds for tcp channels: a worker of another launcher is not written to.
+// The same is true of tcp channels: a writer does not write to a worker of another launcher.
 func TestStreamsGoToTheLauncherThatReadsThem(t *testing.T) {
 	s := newSecured(t)
 	one, _ := s.begin("one")
@@ -118,8 +118,8 @@ func TestStreamsGoToTheLauncherThatReadsThem(t *testing.T) {
 	}
 }
 
-// A worker that lives longer than its launcher's certificate goes on with that of the next
-// one. Here the CA changes, so what the worker had before counts nowhere any more.
+// A worker that outlives its launcher's certificate continues with the next one. Here the CA
+// changes, so the worker's previous credentials are no longer valid anywhere.
 func TestAWorkerOutlivesItsCertificate(t *testing.T) {
 	s := newSecured(t)
 	one, filesOfOne := s.begin("one")
@@ -127,7 +127,7 @@ func TestAWorkerOutlivesItsCertificate(t *testing.T) {
 	b := s.job("relay", "file", "1", "1", "1000")
 	made, before := b.attempt(0, 0), b.attempt(0, 0)
 	two.finished(two.start(made))
-	one.finished(one.start(before)) // its worker waits for another group of the job
+	one.finished(one.start(before)) // its worker stays warm for another group of the job
 	next := certstest.New(t)
 	putInPlace(t, filesOfOne, next.Files(auth.Launcher, "one"))
 	putInPlace(t, filesOfTwo, next.Files(auth.Launcher, "two"))
@@ -143,7 +143,7 @@ func TestAWorkerOutlivesItsCertificate(t *testing.T) {
 	}
 }
 
-// putInPlace puts other files in place of those of a process that runs.
+// putInPlace replaces the files of a running process by others.
 func putInPlace(t *testing.T, old, with certs.Files) {
 	t.Helper()
 	if err := errors.Join(os.Rename(with.Key, old.Key), os.Rename(with.Certificate, old.Certificate), os.Rename(with.CA, old.CA)); err != nil {
@@ -151,8 +151,8 @@ func putInPlace(t *testing.T, old, with certs.Files) {
 	}
 }
 
-// What an attempt prints is for those who may read it, and the manager alone knows who that
-// is; and so it is with profiles. Users with a role read metrics, and other launchers nothing.
+// An attempt's output, and profiles, are for authorized users, whom only the manager knows. Users
+// with a role read metrics; other launchers read nothing.
 func TestLogsAreForTheManagerAlone(t *testing.T) {
 	s := newSecured(t)
 	n, _ := s.begin("one")
@@ -165,7 +165,7 @@ func TestLogsAreForTheManagerAlone(t *testing.T) {
 		want int // 0: no answer
 	}{
 		{s.ca.Keys(auth.Manager, "m"), log, http.StatusOK},
-		{s.ca.Keys(auth.User, "tester"), log, http.StatusForbidden}, // though it is his job's
+		{s.ca.Keys(auth.User, "tester"), log, http.StatusForbidden}, // though the job is his
 		{s.ca.Keys(auth.User, "tester"), metrics, http.StatusOK},
 		{s.ca.Keys(auth.User, "nobody"), metrics, http.StatusForbidden},
 		{s.ca.Keys(auth.User, "nobody"), "/", http.StatusForbidden},
@@ -194,8 +194,8 @@ func TestLogsAreForTheManagerAlone(t *testing.T) {
 	}
 }
 
-// A launcher that proves who it is, and whose workers run as its user, says at its start, once,
-// that whoever submits can read its key. One that isolates them has nothing to say of that.
+// A launcher with a certificate whose workers run as its user warns once at its start that
+// submitters can read its key. A launcher that isolates its workers does not.
 func TestKeyIsOpenToWorkers(t *testing.T) {
 	const warning = "can read this launcher's key"
 	s := newSecured(t)

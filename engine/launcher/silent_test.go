@@ -11,10 +11,10 @@ import (
 	"github.com/hamadryad/hamadryad/internal/connlimit"
 )
 
-// silentMax is more than a store or the pages let wait.
+// silentMax is more connections than a store or the pages let wait.
 const silentMax = 1500
 
-// silence opens connections that say nothing, and leaves them.
+// silence opens connections that send nothing, and leaves them open.
 func silence(t *testing.T, address string) {
 	t.Helper()
 	for range silentMax {
@@ -26,7 +26,7 @@ func silence(t *testing.T, address string) {
 	}
 }
 
-// Connections that say nothing keep no reader from a channel, and nobody from health and logs.
+// Silent connections exclude neither readers of a channel, nor clients of health and logs.
 func TestSilentConnectionsKeepNoReaderOut(t *testing.T) {
 	m := newManager(t)
 	limit := func(c *configuration) { c.Cache, c.Limits = t.TempDir(), connlimit.Limits{Network: 1024} }

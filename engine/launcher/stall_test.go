@@ -15,7 +15,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// stalledReader asks for a log and takes nothing of it.
+// stalledReader requests a log and reads nothing of it.
 func (n *node) stalledReader(id uint64, query string) {
 	n.m.t.Helper()
 	conn, err := net.Dial("tcp", n.join.HttpAddress)
@@ -29,13 +29,13 @@ func (n *node) stalledReader(id uint64, query string) {
 	if _, err := fmt.Fprintf(conn, "GET /logs/%d%s HTTP/1.1\r\nHost: launcher\r\n\r\n", id, query); err != nil {
 		n.m.t.Fatal(err)
 	}
-	if _, err := conn.Read(make([]byte, 1)); err != nil { // it has begun to send
+	if _, err := conn.Read(make([]byte, 1)); err != nil { // the server has begun to send
 		n.m.t.Fatal(err)
 	}
 }
 
-// Whoever reads a log and stalls, as a pager does, holds nothing that the launcher
-// needs: attempts go on printing and end, and the lease is renewed.
+// A stalled reader of a log, such as a pager, blocks nothing that the launcher needs: attempts go
+// on printing and end, and the lease is renewed.
 func TestStalledReaderOfALogHoldsNothing(t *testing.T) {
 	t.Parallel()
 	m := newManager(t)
@@ -55,7 +55,7 @@ func TestStalledReaderOfALogHoldsNothing(t *testing.T) {
 	n.outlives(leaseShort*3/2, ticking)
 }
 
-// outlives waits and then sees that the launcher has not lost an attempt.
+// outlives waits, and then checks that the launcher has not lost an attempt.
 func (n *node) outlives(wait time.Duration, id uint64) {
 	n.m.t.Helper()
 	incarnation := n.join.Incarnation
@@ -73,8 +73,8 @@ func (n *node) outlives(wait time.Duration, id uint64) {
 	n.m.t.Errorf("attempt %d does not run any more: %v, incarnation %d after %d", id, r, n.join.Incarnation, incarnation)
 }
 
-// A disk that answers nothing for a while, here a pipe in the place of a log's file,
-// holds up those that print to it and nobody else.
+// A disk that hangs for a while, here a pipe in the place of a log's file, holds up the attempts
+// that print to it and nothing else.
 func TestStalledLogDisk(t *testing.T) {
 	t.Parallel()
 	m := newManager(t)
@@ -96,7 +96,7 @@ func TestStalledLogDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reader.Close() // whoever waits for the disk goes on
+	reader.Close() // unblocks writers
 }
 
 func TestLogsReadWhileTheyAreOverwritten(t *testing.T) {

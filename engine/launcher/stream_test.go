@@ -16,7 +16,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire/rpc"
 )
 
-// endless sends a program that has no end, and says when it stopped.
+// endless sends a program without an end, and signals when it stopped.
 type endless struct {
 	rpc.UnimplementedLaunchersServer
 	stopped chan error
@@ -31,13 +31,13 @@ func (e *endless) FetchBlob(_ *wire.BlobQuery, to grpc.ServerStreamingServer[wir
 	}
 }
 
-// fullDisk takes nothing.
+// fullDisk refuses all writes.
 type fullDisk struct{}
 
 func (fullDisk) Write([]byte) (int, error) { return 0, unix.ENOSPC }
 
-// A launcher that can't keep a program stops the manager from sending it: the manager sends a launcher few at
-// once, and would send it no other.
+// A launcher that can't keep a program stops the manager from sending it. The manager limits the
+// programs that it sends to a launcher at once, so an endless one would block others.
 func TestAFullDiskEndsTheFetch(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -63,8 +63,8 @@ func TestAFullDiskEndsTheFetch(t *testing.T) {
 	}
 }
 
-// What the manager says is revoked counts no more at the launcher's own doors, and what it
-// no longer says does again.
+// A certificate that the manager reports as revoked is refused at the launcher's own ports, and
+// accepted again when the manager no longer reports it.
 func TestWhatTheManagerRevokes(t *testing.T) {
 	ca := certstest.New(t)
 	s := &session{cfg: Config{Keys: ca.Keys(auth.Launcher, "l1")}}

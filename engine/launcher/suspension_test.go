@@ -20,8 +20,8 @@ import (
 	"github.com/hamadryad/hamadryad/internal/process/proctree"
 )
 
-// eachWay runs a test with launchers that suspend by the freezer, and by signals. It needs
-// a cgroup2 that it may write to; the launcher says what to do where there is none.
+// eachWay runs a test with launchers that suspend by the freezer, and by signals. It needs a
+// writable cgroup2; the launcher's message says what to do without one.
 func eachWay(t *testing.T, test func(t *testing.T, change func(*configuration))) {
 	for _, way := range []string{suspend.Freezer, suspend.Signals} {
 		t.Run(way, func(t *testing.T) {
@@ -30,21 +30,21 @@ func eachWay(t *testing.T, test func(t *testing.T, change func(*configuration)))
 	}
 }
 
-// suspend has an attempt stand still, and waits until it does.
+// suspend suspends an attempt, and waits until it is suspended.
 func (n *node) suspend(id uint64) {
 	n.m.t.Helper()
 	n.do(&wire.Command{Do: &wire.Command_Suspend{Suspend: id}})
 	n.report("suspension", func(r *wire.Report) bool { return r.GetSuspended() == id })
 }
 
-// resume has it go on.
+// resume resumes an attempt, and waits until it runs.
 func (n *node) resume(id uint64) {
 	n.m.t.Helper()
 	n.do(&wire.Command{Do: &wire.Command_Resume{Resume: id}})
 	n.report("resumption", func(r *wire.Report) bool { return r.GetResumed() == id })
 }
 
-// group is the cgroup2 folder of a process, "" where it is in no launcher's.
+// group is the cgroup2 folder of a process, "" if that belongs to no launcher.
 func group(pid int) string {
 	text, err1 := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
 	mounts, err2 := os.ReadFile("/proc/self/mountinfo")
@@ -61,7 +61,7 @@ func group(pid int) string {
 	return ""
 }
 
-// standsStill reports whether a process was stopped, by whatever way.
+// standsStill reports whether a process is stopped, in either way.
 func standsStill(pid int) bool {
 	if state(pid) == 'T' {
 		return true
@@ -92,7 +92,7 @@ func TestSuspendAndResumeTheWholeTree(t *testing.T) {
 	})
 }
 
-// However what stands still is given up, nothing of it is left: no process, no group.
+// However a suspended attempt ends, no process and no group of it is left.
 func TestNothingSuspendedIsLeftBehind(t *testing.T) {
 	for name, end := range map[string]func(n *node, b *built, id uint64){
 		"killed":       func(n *node, _ *built, id uint64) { n.stop(id, 0) },
@@ -134,8 +134,8 @@ func TestNothingSuspendedIsLeftBehind(t *testing.T) {
 	}
 }
 
-// A launcher that is killed takes with it what stands still, also what its workers
-// started: nobody could have that go on any more.
+// The suspended processes of a killed launcher end with it, including children of its workers: no
+// launcher could resume them any more.
 func TestSuspendedDiesWithItsLauncher(t *testing.T) {
 	eachWay(t, func(t *testing.T, change func(*configuration)) {
 		m := newManager(t)
@@ -160,7 +160,7 @@ func TestSuspendedDiesWithItsLauncher(t *testing.T) {
 	})
 }
 
-// A launcher that ends leaves nothing: no process of what stood still, no reaper, no group.
+// A launcher that ends leaves no suspended process, no reaper, and no group.
 func TestSuspendedEndsWithItsLauncher(t *testing.T) {
 	eachWay(t, func(t *testing.T, change func(*configuration)) {
 		m := newManager(t)
@@ -186,15 +186,15 @@ func TestSuspendedEndsWithItsLauncher(t *testing.T) {
 	})
 }
 
-// The memory of an attempt that was suspended counts on: its peak is told, and too much
-// ends it when it goes on.
+// The memory of a suspended attempt still counts: its peak is reported, and an excess ends it when
+// it is resumed.
 func TestMemoryOfWhatWasSuspended(t *testing.T) {
 	eachWay(t, func(t *testing.T, change func(*configuration)) {
 		m := newManager(t)
 		n := m.launch("a", change)
 		gate := filepath.Join(t.TempDir(), "gate")
 		modest, greedy := m.job("hoard", "100,100,"+gate).attempt(0, 0), m.job("hoard", "60,700,"+gate).attempt(0, 0)
-		modest.Memory, greedy.Memory = 1<<30, 512<<20 // the race detector holds several times as much
+		modest.Memory, greedy.Memory = 1<<30, 512<<20 // the race detector multiplies the memory
 		for _, s := range []*wire.StartAttempt{modest, greedy} {
 			n.start(s)
 			n.logged(s.Attempt, "holds it")
@@ -212,7 +212,7 @@ func TestMemoryOfWhatWasSuspended(t *testing.T) {
 	})
 }
 
-// Which way is taken is in the metrics.
+// The metrics show which way is used.
 func TestWayIsTold(t *testing.T) {
 	eachWay(t, func(t *testing.T, change func(*configuration)) {
 		m := newManager(t)
@@ -224,8 +224,8 @@ func TestWayIsTold(t *testing.T) {
 	})
 }
 
-// A launcher that can't have an attempt go on says so of that attempt, which can still be
-// ended, and goes on itself. The kernel refuses here as it does when it is out of space.
+// A launcher that can't resume an attempt reports that. The attempt can still be ended, and the
+// launcher goes on. The kernel refuses here as it does when it is out of space.
 func TestAResumptionThatFails(t *testing.T) {
 	m := newManager(t)
 	n := m.launch("a", func(c *configuration) { c.Suspend = suspend.Freezer })
@@ -238,7 +238,7 @@ func TestAResumptionThatFails(t *testing.T) {
 		t.Fatalf("bind /dev/full over %s: %v (needs root)", full, err)
 	}
 	unmount := sync.OnceValue(func() error { return unix.Unmount(full, unix.MNT_DETACH) })
-	t.Cleanup(func() { _ = unmount() }) // where the test ends early
+	t.Cleanup(func() { _ = unmount() }) // if the test ends early
 	n.do(&wire.Command{Do: &wire.Command_Resume{Resume: id}})
 	r := n.report("refusal", func(r *wire.Report) bool { return r.GetRefused().GetAttempt() == id }).GetRefused()
 	if !strings.Contains(r.Failure.GetMessage(), "no space left") || !standsStill(pids[0]) {
@@ -253,11 +253,11 @@ func TestAResumptionThatFails(t *testing.T) {
 	}
 	waitDead(t, pids...)
 	waitGone(t, in)
-	startFamily(n, b) // the launcher runs others
+	startFamily(n, b) // the launcher runs other attempts
 }
 
-// A worker that is killed while it stands still is lost, and so is what it started. To have it
-// go on is for nothing then, and harms nobody.
+// A suspended worker that is killed is lost, and so are its child processes. A later resume does
+// nothing.
 func TestSuspendedThatDied(t *testing.T) {
 	eachWay(t, func(t *testing.T, change func(*configuration)) {
 		m := newManager(t)
@@ -273,12 +273,12 @@ func TestSuspendedThatDied(t *testing.T) {
 			t.Errorf("it ends with %v", e)
 		}
 		waitDead(t, pids...)
-		startFamily(n, b) // the launcher runs others
+		startFamily(n, b) // the launcher runs other attempts
 	})
 }
 
-// An attempt that ends while it is to be suspended leaves a worker that runs the next one. The
-// launcher stands still meanwhile, so that it hears of both at once.
+// An attempt that ends while its suspension is requested leaves a worker that runs the next
+// attempt. The launcher is frozen meanwhile, so that it learns of both at once.
 func TestTheEndOvertakesASuspension(t *testing.T) {
 	eachWay(t, func(t *testing.T, change func(*configuration)) {
 		m := newManager(t)
@@ -301,7 +301,7 @@ func TestTheEndOvertakesASuspension(t *testing.T) {
 				t.Fatal(err)
 			}
 			waitFor(t, "the end of its program", func() bool { return os.Remove(file+".over") == nil })
-			time.Sleep(5 * time.Millisecond) // most often it has said so by then
+			time.Sleep(5 * time.Millisecond) // the worker has usually reported its end by then
 			n.do(&wire.Command{Do: &wire.Command_Suspend{Suspend: id}})
 			tell(syscall.SIGCONT)
 			r := n.report("suspension, or end", func(r *wire.Report) bool { return r.GetSuspended() == id || r.GetEnded().GetAttempt() == id })

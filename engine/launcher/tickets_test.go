@@ -14,7 +14,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// showTickets prints what its tickets are, whenever they change, until they are "over".
+// showTickets prints the content of its tickets whenever they change, until it is "over".
 func showTickets(ctx context.Context, n *job.Node) error {
 	path, ok := strings.CutPrefix(os.Getenv("KRB5CCNAME"), "FILE:")
 	if keytab := os.Getenv("HAMADRYAD_HDFS_KEYTAB"); !ok || keytab != "" {
@@ -45,8 +45,8 @@ func showTickets(ctx context.Context, n *job.Node) error {
 	return nil
 }
 
-// A job's workers have its tickets, and not the launcher's: from their start, in a file of
-// their own that goes with them, and again when they are renewed.
+// A job's workers have its tickets instead of the launcher's: from their start, in a file of their
+// own that is removed with them, and again after each renewal.
 func TestWorkersHaveTheirJobsTickets(t *testing.T) {
 	t.Setenv("KRB5CCNAME", "/run/tickets-of-the-launcher")
 	t.Setenv("HAMADRYAD_HDFS_KEYTAB", "/etc/keytab-of-the-launcher")
@@ -95,7 +95,8 @@ func TestWorkersHaveTheirJobsTickets(t *testing.T) {
 			for _, p := range paths {
 				waitGone(t, p)
 			}
-			// The ticket of a worker in a mount namespace has no name here: what can be seen to go is its folder.
+			// The ticket of a worker in a mount namespace has no path here; only its folder can be
+			// seen to go.
 			waitFor(t, "end of all scratch but that of the job without tickets", func() bool {
 				left, err := filepath.Glob(filepath.Join(dataOf(t, n), "scratch", "*"))
 				return err == nil && len(left) <= 1

@@ -14,21 +14,21 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// frozen is a job whose worker stops as a whole. Its stage has a timeout.
+// frozen is a job whose worker process stops as a whole. Its stage has a timeout.
 func frozen(g *job.Graph, _ []string) error {
 	g.Stage("s", 1, func(ctx context.Context, _ *job.Node) error {
 		fmt.Println("stops")
 		if err := unix.Kill(os.Getpid(), unix.SIGSTOP); err != nil {
 			return err
 		}
-		<-ctx.Done() // its threads stop one after the other
+		<-ctx.Done() // its threads stop one after another
 		return ctx.Err()
 	}).Timeout(time.Second)
 	return nil
 }
 
-// A worker process that is stopped can't end its attempt at the timeout of its stage. The launcher
-// ends it, and other attempts there go on.
+// A stopped worker process can't end its attempt at the timeout of its stage. The launcher ends the
+// process, and other attempts there go on.
 func TestAWorkerThatHangsIsEndedAtItsTimeout(t *testing.T) {
 	t.Parallel()
 	m := newManager(t)

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// An attempt's temporary files are removed whenever it made them, beside attempts that make none, and
-// whatever times a program gives to the folder.
+// An attempt's temporary files are removed whenever it made them, also beside attempts that make
+// none, and even if a program changes the folder's times.
 func TestTemporaryFilesAreRemoved(t *testing.T) {
 	base := t.TempDir()
 	own, other := sharedWorkDir(base, ""), sharedWorkDir(base, "")

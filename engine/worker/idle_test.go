@@ -10,8 +10,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// A group without progress is reported after a while, then ever more seldom, and once when it goes
-// on. One whose nodes do not run is not.
+// A group without progress is reported after a while, then less and less often, and once when it
+// makes progress again. A group whose nodes do not run is not reported.
 func TestIdlenessIsReportedSeldom(t *testing.T) {
 	var i idleness
 	var told []time.Duration
@@ -47,7 +47,7 @@ func TestIdlenessIsReportedSeldom(t *testing.T) {
 	}
 }
 
-// What nodes wait for is said within a bound, in UTF-8.
+// The text of what nodes wait for is bounded, and valid UTF-8.
 func TestWhatNodesWaitForIsBounded(t *testing.T) {
 	list := func(nodes ...*node) []*node { return nodes }
 	named := func(name string) *node {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// What a group with more memory held is returned before one with less says that it
-// runs: its launcher counts from there on.
+// A group with less memory returns the previous group's excess before it reports that it runs: its
+// launcher measures from then on.
 func TestLessMemoryIsReturnedAtOnce(t *testing.T) {
 	defer func() { debug.SetMemoryLimit(math.MaxInt64); memoryBefore = 0 }()
 	setMemory(1 << 30)
@@ -24,7 +24,7 @@ func TestLessMemoryIsReturnedAtOnce(t *testing.T) {
 	}
 }
 
-// A worker that holds little goes on from group to group without a collection.
+// A worker that holds little runs group after group without a collection.
 func TestLessMemoryCostsNothingWhereLittleIsHeld(t *testing.T) {
 	defer func() { debug.SetMemoryLimit(math.MaxInt64); memoryBefore = 0 }()
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))

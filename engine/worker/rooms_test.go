@@ -22,7 +22,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// told are reports that go to a test.
+// told records reports for a test.
 type told struct {
 	*reports
 	sent []*wire.Report
@@ -39,7 +39,7 @@ func newTold() *told {
 	return t
 }
 
-// take returns what was reported since the last time.
+// take returns the reports since the previous call.
 func (t *told) take() []*wire.Report {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -48,8 +48,8 @@ func (t *told) take() []*wire.Report {
 	return sent
 }
 
-// The group's grant is asked for once, whoever wants it, and the manager's first word
-// counts.
+// The group's grant is requested once, however many nodes ask for it, and the manager's first
+// answer counts.
 func TestCommit(t *testing.T) {
 	reports := newTold()
 	c := newCommit(7, reports.reports)
@@ -74,7 +74,7 @@ func TestCommit(t *testing.T) {
 	}
 }
 
-// The first request to end soon says by when.
+// The first stop request sets the deadline.
 func TestSoftStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stop := newGracefulStop()
@@ -92,7 +92,7 @@ func TestSoftStop(t *testing.T) {
 	})
 }
 
-// A host is near by any of its names, and a split as near as its nearest place.
+// A host is local by any of its names, and a split is as near as its nearest place.
 func TestPlace(t *testing.T) {
 	p := placeOf(&wire.RunGroup{Host: "a", Names: []string{"10.0.0.1"}, Rack: "/r1", LocalStores: []*wire.LocalStore{{Address: "a:1", Folder: "/store"}}})
 	for _, c := range []struct {
@@ -117,7 +117,7 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// Folders are made when they are needed.
+// Folders are made when they are first needed.
 func TestFolders(t *testing.T) {
 	root := t.TempDir()
 	f := &folders{scratch: filepath.Join(root, "scratch"), store: filepath.Join(root, "job-1", "a1")}
@@ -184,7 +184,7 @@ func TestFinisherAsksForTheListOfFiles(t *testing.T) {
 	}
 }
 
-// An update is confirmed when a port needs what follows, and not while it has enough.
+// An update is confirmed when a port needs more sources, and not while it has enough.
 func TestInputsConfirmWhenTheyNeedMore(t *testing.T) {
 	reports := newTold()
 	in := newInputs(&wire.StartAttempt{Attempt: 7}, &place{}, reports.reports, nil)
@@ -214,11 +214,11 @@ func TestInputsConfirmWhenTheyNeedMore(t *testing.T) {
 	confirmed(0) // once
 	in.allExpected(port)
 	in.update(nil, 3)
-	confirmed(0) // nothing more is to come
+	confirmed(0) // no more sources are to come
 }
 
-// What a program says of its progress is 0 to 1 and only grows; in a stage that shuffles it
-// shows from its execution on, where what was read of stored input says nothing.
+// A program's progress is between 0 and 1 and only grows. In a stage that shuffles it counts from
+// the execution on, and the share of stored input read does not count.
 func TestProgress(t *testing.T) {
 	for _, c := range []struct {
 		name      string
@@ -258,8 +258,8 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// A sum that no counter can hold fails the group, with the counter's name: within a node
-// when its program returns, and over the group's nodes.
+// An overflowing counter fails the group, and the failure names the counter: within a node when its
+// program returns, and for the sum over the group's nodes.
 func TestACounterThatGoesRoundFails(t *testing.T) {
 	one := &node{}
 	one.Count("rows", math.MaxInt64)
@@ -280,7 +280,7 @@ func TestACounterThatGoesRoundFails(t *testing.T) {
 	}
 }
 
-// A file's name that no message can carry is refused by name, for good.
+// A file name that is not UTF-8 is refused permanently, with an error that names it.
 func TestAFileNameThatIsNotUTF8IsRefused(t *testing.T) {
 	if err := checkName("r\xe9sum\xe9"); !errors.Is(err, job.ErrPermanent) || !strings.Contains(err.Error(), `"r\xe9sum\xe9" is not UTF-8`) {
 		t.Error(err)

@@ -11,7 +11,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/worker/layout"
 )
 
-// Connections that say nothing, more than a worker's port has room for, keep no writer from its channel.
+// Silent connections, more than a worker's port has room for, exclude no writer from its channel.
 func TestSilentConnectionsKeepNoWriterOut(t *testing.T) {
 	const silent = 4500
 	w := &wiring{start: &wire.StartAttempt{Token: []byte("open sesame")}, bind: "127.0.0.1", layout: &layout.Layout{}, hello: time.Hour}

@@ -50,7 +50,8 @@ func TestMessagesArriveWholeAndInOrder(t *testing.T) {
 	}
 }
 
-// Of what can't be sent nothing is, and the sender hears it; what follows arrives.
+// If one message can't be sent, none of the call is, and the sender gets an error; later messages
+// arrive.
 func TestWhatCannotBeSentIsTold(t *testing.T) {
 	conn, file := pair(t)
 	other := ipc.New(file)

@@ -17,7 +17,7 @@ import (
 
 func nothing(context.Context, *job.Node) error { return nil }
 
-// built counts the calls of a builder that is not the same twice.
+// built counts the calls of a builder that builds a different graph each time.
 var built int
 
 var definitions = []job.Definition{
@@ -40,7 +40,7 @@ var definitions = []job.Definition{
 	}},
 }
 
-// setup is what a worker of a job is told.
+// setup is the setup message of a worker of a job.
 func setup(t *testing.T, name string) *wire.WorkerSetup {
 	t.Helper()
 	built = 0
@@ -64,7 +64,7 @@ func setup(t *testing.T, name string) *wire.WorkerSetup {
 	return &wire.WorkerSetup{JobName: name, PlanPath: path, Fingerprint: plan.Fingerprint(w)}
 }
 
-// A worker knows who reads from whom, as the builder said it.
+// A layout contains the readers and writers that the builder declared.
 func TestBuild(t *testing.T) {
 	l, err := layout.Build(definitions, setup(t, "shuffle"))
 	if err != nil {
@@ -85,7 +85,7 @@ func TestBuild(t *testing.T) {
 	}
 }
 
-// What can't be built says who is to blame.
+// The error of a failed build says whose fault it is.
 func TestWhatCannotBeBuilt(t *testing.T) {
 	damaged := setup(t, "shuffle")
 	blob, err := os.ReadFile(damaged.PlanPath)

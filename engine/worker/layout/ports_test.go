@@ -20,7 +20,8 @@ func TestParsePorts(t *testing.T) {
 	}
 }
 
-// Groups listen on the ports that the site gives, and on no others. Where none is left, the error names the key.
+// Groups listen only on the ports that the site configures. If all are taken, the error names the
+// key.
 func TestListenWithinPorts(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

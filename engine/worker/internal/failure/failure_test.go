@@ -50,7 +50,8 @@ func TestFailureKinds(t *testing.T) {
 			t.Errorf("a panic with it is told as %.80q", p.Message)
 		}
 	}
-	// What the job is to blame for wins over what passes, wherever it stands.
+	// Errors that the job causes take precedence over temporary ones, wherever they are in the
+	// chain.
 	for _, err := range []error{
 		errors.Join(Lost(errors.New("gone"), 0), Invalid(errors.New("two files of one name"))),
 		fmt.Errorf("publish: %w", Lost(Invalidf("no such store"), 3)),
@@ -67,9 +68,9 @@ func TestFailureKinds(t *testing.T) {
 	}
 }
 
-// What the store of the outputs refuses is told as that, with its path: what is not mounted,
-// read-only or full is neither lost nor held against the launcher's own disk. Launchers that see
-// the same say the same, and a full store is told apart: it may have room later.
+// A refusal of the output store is reported as such, with its path: an unmounted, read-only or full
+// store is neither a lost input nor a full disk of the launcher. Launchers that see the same report
+// the same. A full store has a kind of its own, because it may have room later.
 func TestWhatAnOutputStoreRefuses(t *testing.T) {
 	output, full := wire.ErrorKind_ERROR_KIND_OUTPUT, wire.ErrorKind_ERROR_KIND_FULL
 	for err, want := range map[error]*wire.Failure{

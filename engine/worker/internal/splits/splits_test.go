@@ -49,8 +49,8 @@ func TestPackedTasksComeBackEqual(t *testing.T) {
 	}
 }
 
-// A worker of a job with very many located splits, each of a file of its own, keeps a
-// few bytes of each: with a million that is a small part of a task's memory.
+// A worker of a job with very many located splits, each of a file of its own, keeps a few bytes for
+// each: for a million that is a small part of a task's memory.
 func TestPackedTasksAreSmall(t *testing.T) {
 	const splits = 200_000
 	r := rand.New(rand.NewPCG(3, 4))
@@ -75,7 +75,7 @@ func TestPackedTasksAreSmall(t *testing.T) {
 	if kept := int64(after.HeapAlloc) - int64(before.HeapAlloc); kept > 48*splits {
 		t.Errorf("%d splits take %d bytes", splits, kept)
 	}
-	// The tasks are in memory while they are packed.
+	// All tasks are in memory while they are packed.
 	if taken := after.TotalAlloc - before.TotalAlloc; taken > 48*splits+16<<20 {
 		t.Errorf("to pack %d splits takes %d bytes", splits, taken)
 	}
@@ -83,8 +83,8 @@ func TestPackedTasksAreSmall(t *testing.T) {
 	runtime.KeepAlive(packed)
 }
 
-// BenchmarkTask reads tasks as the nodes of one worker of many come: far apart, so that
-// each is in another block.
+// BenchmarkTask reads tasks as one worker of many does: far apart, so that each is in another
+// block.
 func BenchmarkTask(b *testing.B) {
 	list := make([]job.Task, 100*blockTasks)
 	for i := range list {
