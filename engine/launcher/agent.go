@@ -145,8 +145,8 @@ func (a *agent) has() (inventory *wire.Inventory, seen uint64) {
 	return a.inventory(), a.attempts.seen
 }
 
-// inventory lists attempts and stored outputs in order of id, and every job that has an attempt, a
-// worker, or files here, including files that are being removed. The caller holds mu.
+// inventory lists attempts and stored outputs in order of id. It also lists every job that has an
+// attempt, a worker, or files here, including files that are being removed. The caller holds mu.
 func (a *agent) inventory() *wire.Inventory {
 	jobs := a.outputs.Jobs()
 	for _, at := range a.attempts.sorted() {

@@ -147,8 +147,8 @@ func look(_ context.Context, n *job.Node) error {
 	return nil
 }
 
-// forge puts something other than a file in the place of a stored file, and reports to the launcher
-// that its attempt has ended, as a worker would.
+// forge puts something other than a file in the place of a stored file. Then it reports its
+// attempt's end to the launcher, as a worker would.
 func forge(n *job.Node, args []string) error {
 	folder := filepath.Join(args[1], "store", n.Info().Job, "a"+strconv.FormatUint(n.Info().Attempt, 10))
 	if err := os.MkdirAll(folder, 0o700); err != nil {

@@ -59,7 +59,7 @@ type Config struct {
 	SpillMax   int64         // bytes on disk of one shm channel, and of all tcp channels that a group reads; 0: the channels' defaults
 	Env        []string      // added to the workers' environment, NAME=value
 	Suspend    string        // how attempts are suspended: one of suspend.Auto, Freezer and Signals; "": Auto
-	Reaper     []string      // program that calls reaper.Run, with its arguments; none: processes that are suspended when the launcher is killed end at its next start
+	Reaper     []string      // program that calls reaper.Run, with its arguments; none: suspended processes outlive a killed launcher until its next start
 
 	Isolation isolate.Settings // the user that workers run as, and their sandbox
 	Step      []string         // program of engine/isolate/sandboxinit, with its first arguments; needed where Isolation is on

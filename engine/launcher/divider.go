@@ -74,7 +74,8 @@ func (d *divider) redivide(now time.Time, work map[string]int) (again time.Durat
 	return again
 }
 
-// other returns the processors to which a worker has to move that has the list told; "": none.
+// other returns the processors to which a user's worker with the list told has to move; "": it
+// stays.
 func (d *divider) other(user, told string) string {
 	if d == nil {
 		return ""

@@ -73,8 +73,8 @@ func (n *node) outlives(wait time.Duration, id uint64) {
 	n.m.t.Errorf("attempt %d does not run any more: %v, incarnation %d after %d", id, r, n.join.Incarnation, incarnation)
 }
 
-// A disk that hangs for a while, here a pipe in the place of a log's file, holds up the attempts
-// that print to it and nothing else.
+// A disk that hangs holds up the attempts that print to it and nothing else. Here a pipe in the
+// place of a log's file is the disk.
 func TestStalledLogDisk(t *testing.T) {
 	t.Parallel()
 	m := newManager(t)

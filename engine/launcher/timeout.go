@@ -7,8 +7,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// timeoutSlack is the extra time that an attempt may run before the launcher ends it, after its
-// stage's timeout and the time that its worker may take to end it.
+// timeoutSlack is how long an attempt may run on after its stage's timeout and its worker's grace
+// period, before the launcher ends it.
 const timeoutSlack = 5 * time.Second
 
 // timeout is until when an attempt may run, in running time without suspensions. A worker ends its

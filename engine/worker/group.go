@@ -135,8 +135,8 @@ func heldBytes() int64 {
 	return int64(s[0].Value.Uint64() - s[1].Value.Uint64())
 }
 
-// prepare checks the group against the graph, makes its nodes and their inputs, and reports to the
-// launcher the start and the address of the group's tcp channels.
+// prepare checks the group against the graph, and makes its nodes and their inputs. Then it reports
+// the start, and the address of the group's tcp channels, to the launcher.
 func (g *group) prepare() error {
 	if g.start.Finish != nil {
 		g.reportStarted("")

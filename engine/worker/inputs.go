@@ -162,7 +162,7 @@ func (in *inputs) confirmSoon() {
 	in.confirm = 0
 }
 
-// expect has the port read its producers over a connection, each as soon as it is known, so that
+// expect has the port read its producers over a connection, each as soon as it is known. So
 // NextSource never returns a source that can't be read yet.
 func (in *inputs) expect(n *node, port *inPort, c layout.Connection) {
 	low, high, list := in.layout.WriterRange(c.Index, n.index)

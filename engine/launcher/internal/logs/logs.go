@@ -15,8 +15,8 @@
 //
 // # Invariants
 //
-// Each log and all logs together keep their bounds. Only a worker's own pipe waits for the disk. The
-// log of a killed launcher contains no text that its attempt did not print.
+// Each log and all logs together keep their bounds. Only a worker's own pipe waits for the disk. A
+// log that a killed launcher left contains only text that its attempt printed.
 package logs
 
 import (

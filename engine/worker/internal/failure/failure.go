@@ -1,5 +1,5 @@
-// Package failure describes why an attempt failed: the kind of error, on which the manager acts, and
-// the remedy.
+// Package failure describes why an attempt failed: the kind of error, on which the manager acts,
+// and the remedy.
 //
 //	return failure.Input(fmt.Errorf("input %s changed", path))
 //	report := failure.Describe(err)
