@@ -64,7 +64,7 @@ func (d *divider) grows() {
 }
 
 // redivide takes in for how many slots each user has work now. It returns the time until the next
-// division at the latest; 0: when a user may need more.
+// division at the latest; 0: none is due until a user may need more.
 func (d *divider) redivide(now time.Time, work map[string]int) (again time.Duration) {
 	d.division.Redivide(now, work)
 	clear(d.lists)

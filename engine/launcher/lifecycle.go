@@ -130,7 +130,7 @@ func (a *agent) pass(id uint64, m *wire.ToWorker) {
 	}
 }
 
-// attend reads a worker's messages until its end. It ends a worker that commits an offence at once.
+// attend reads a worker's messages until its end. An offence ends the worker at once.
 // Called without mu.
 func (a *agent) attend(w *worker) {
 	for {

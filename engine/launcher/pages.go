@@ -61,8 +61,8 @@ func (p *pages) server() *http.Server {
 	return &http.Server{Handler: mux, ReadHeaderTimeout: headerMax, WriteTimeout: pageMax, IdleTimeout: idleClientMax, ErrorLog: slog.NewLogLogger(p.agent.log.Handler(), slog.LevelDebug)}
 }
 
-// managerOnly refuses authenticated callers other than the manager, which checks permissions, and
-// tells them what to do instead.
+// managerOnly refuses authenticated callers other than the manager, because only the manager checks
+// permissions. The refusal says what to do instead.
 func managerOnly(instead string, page http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if caller, ok := auth.From(r.Context()); ok && caller.Proved() && caller.Kind != auth.Manager {

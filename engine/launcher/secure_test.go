@@ -165,7 +165,7 @@ func TestLogsAreForTheManagerAlone(t *testing.T) {
 		want int // 0: no answer
 	}{
 		{s.ca.Keys(auth.Manager, "m"), log, http.StatusOK},
-		{s.ca.Keys(auth.User, "tester"), log, http.StatusForbidden}, // though the job is his
+		{s.ca.Keys(auth.User, "tester"), log, http.StatusForbidden}, // although the user submitted the job
 		{s.ca.Keys(auth.User, "tester"), metrics, http.StatusOK},
 		{s.ca.Keys(auth.User, "nobody"), metrics, http.StatusForbidden},
 		{s.ca.Keys(auth.User, "nobody"), "/", http.StatusForbidden},

@@ -306,7 +306,7 @@ func (s *session) join() *wire.Join {
 const leaveMax = 2 * time.Second
 
 // leave reports to the manager that this launcher was stopped, when its workers have ended. An
-// unreachable manager finds that out by the lease.
+// unreachable manager finds that out by itself.
 func (s *session) leave() {
 	if manager, _ := s.reports.Manager(); manager == "" {
 		return // it never joined
