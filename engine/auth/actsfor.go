@@ -1,5 +1,5 @@
 package auth
 
-// ActsForKey is the metadata of gRPC, and the header of HTTP, in which who may act for
-// others says for whom. The manager looks whether he may.
+// ActsForKey is the gRPC metadata key, and the HTTP header, in which an impersonator names the user
+// it acts for. The manager checks whether it may.
 const ActsForKey = "hamadryad-for"

@@ -10,8 +10,8 @@ import (
 // GroupMax bounds the bytes of a group's name.
 const GroupMax = 128
 
-// CheckGroup says why a text can be no group's name, nil when it can. Groups come from
-// other systems, so spaces inside and letters of all scripts are taken.
+// CheckGroup returns why a text can't be a group's name, or nil. Groups come from other systems, so
+// spaces inside and letters of all scripts are allowed.
 func CheckGroup(name string) error {
 	if name == "" || len(name) > GroupMax || !utf8.ValidString(name) || strings.TrimSpace(name) != name ||
 		strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Kind is what an identity is: a certificate of one kind never passes for another's.
+// Kind is the kind of an identity. A certificate of one kind never passes for another.
 type Kind string
 
 // The kinds, as they stand in an identity's URI.
@@ -13,8 +13,8 @@ const (
 	Manager  Kind = "manager"
 	Launcher Kind = "launcher"
 	User     Kind = "user"
-	// Worker is what runs a user's program. Its name is that of its launcher, which vouches
-	// for it: nobody issues such a certificate but a launcher, and a launcher no other.
+	// Worker runs a user's program. It has the name of its launcher, which vouches for it. Only a
+	// launcher issues such a certificate, and it issues no other.
 	Worker Kind = "worker"
 )
 
@@ -24,8 +24,8 @@ const scheme = "hamadryad://"
 // NameMax bounds the bytes of a cluster's name, and of a name within it.
 const NameMax = 128
 
-// Identity is a name that a certificate proves. Its parts are never empty in one that
-// ParseIdentity or NewIdentity gave.
+// Identity is a name that a certificate proves. Its parts are never empty if it comes from
+// ParseIdentity or NewIdentity.
 type Identity struct {
 	Cluster string
 	Kind    Kind
@@ -68,9 +68,9 @@ func (id Identity) String() string {
 	return scheme + id.Cluster + "/" + string(id.Kind) + "/" + id.Name
 }
 
-// CheckCluster says why a text can be no cluster's name, nil when it can. It stands where
-// a URI has its host, so it is a name as CheckName takes it, without + and @, of labels
-// with single dots between them.
+// CheckCluster returns why a text can't be a cluster's name, or nil. The cluster is the host of a
+// URI. So it is a name as CheckName takes it, without + and @, of labels with single dots between
+// them.
 func CheckCluster(name string) error {
 	if err := CheckName(name); err != nil {
 		return err
@@ -81,9 +81,9 @@ func CheckCluster(name string) error {
 	return nil
 }
 
-// CheckName says why a text can be no name in an identity, nil when it can. A name has
-// letters and digits of ASCII, and ". _ - + @" inside: what means something in a URI, a
-// path, a shell or a terminal is not among them, and neither are letters that look alike.
+// CheckName returns why a text can't be a name in an identity, or nil. A name has ASCII letters and
+// digits, and ". _ - + @" inside. Characters that mean something in a URI, a path, a shell or a
+// terminal are excluded, and so are letters that look alike.
 func CheckName(name string) error {
 	if name == "" {
 		return fmt.Errorf("it is empty")

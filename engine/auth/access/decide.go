@@ -8,7 +8,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth"
 )
 
-// Refusal says who may not do what, what is missing, and whom to ask.
+// Refusal is a denied request: the caller, the action, the missing right, and whom to ask for it.
 type Refusal struct {
 	Who, What, Missing, Ask string
 }
@@ -29,8 +29,8 @@ func orNobody(name string) string {
 	return name
 }
 
-// May judges a request by its rule alone: by kind and role. What else it depends on, an
-// owner or a pool, is judged where that is known.
+// May judges a request by its rule alone: by kind and role. A condition on an owner or a pool is
+// judged where the owner or pool is known.
 func (r *Rules) May(kind auth.Kind, w Caller, rule Rule) error {
 	switch {
 	case rule.Open:
@@ -56,7 +56,7 @@ func oneOf(roles []Role) string {
 	return "one of the roles " + strings.Join(names, ", ")
 }
 
-// Submit judges a submission to a pool. An empty pool is that of a job without one.
+// Submit judges a submission to a pool. A job without a pool has the empty one.
 func (r *Rules) Submit(w Caller, pool string) error {
 	path, ok := clean(pool)
 	what := "submit to " + poolName(path)
@@ -77,7 +77,7 @@ func (r *Rules) Submit(w Caller, pool string) error {
 	return &Refusal{w.Name, what, missing, r.whoAdministers(path)}
 }
 
-// Change judges what ends or changes a job: what is to be done, such as kill.
+// Change judges an action that ends or changes a job. what names the action, such as kill.
 func (r *Rules) Change(w Caller, what string, j Job) error {
 	switch {
 	case r.Has(w, Administrator), r.Has(w, User) && (w.Name != "" && w.Name == j.Owner || r.administersJob(w, j)):
@@ -88,8 +88,8 @@ func (r *Rules) Change(w Caller, what string, j Job) error {
 	return r.refuseJob(w, what, j)
 }
 
-// Move judges that a job goes to another pool: the job has to be one's to change, and the
-// pool one that one may submit to.
+// Move judges the move of a job to another pool. The caller must be allowed to change the job and
+// to submit to the new pool.
 func (r *Rules) Move(w Caller, j Job, to string) error {
 	if err := r.Change(w, "move", j); err != nil {
 		return err
@@ -105,7 +105,7 @@ func (r *Rules) Update(w Caller, j Job, to *string) error {
 	return r.Change(w, "change", j)
 }
 
-// CheckRead judges who looks at a job: its status, what it printed, its output folders.
+// CheckRead judges a request to read a job: its status, what it printed, its output folders.
 func (r *Rules) CheckRead(w Caller, j Job) error {
 	if r.MayRead(w, j) {
 		return nil
@@ -113,7 +113,7 @@ func (r *Rules) CheckRead(w Caller, j Job) error {
 	return r.refuseJob(w, "look at", j)
 }
 
-// MayRead is Read without the words: a list of jobs leaves out those that one may not read.
+// MayRead is CheckRead as a bool. A list of jobs leaves out jobs that the caller may not read.
 func (r *Rules) MayRead(w Caller, j Job) bool {
 	if r.Has(w, Viewer, Operator, Administrator) {
 		return true
@@ -142,8 +142,8 @@ func (r *Rules) refuseJob(w Caller, what string, j Job) error {
 	return &Refusal{w.Name, what + " " + j.Name, missing, ask}
 }
 
-// Impersonate judges that somebody acts for another, whom the configuration says to be in
-// groups.
+// Impersonate judges whether one user (by) may act for another (caller), whose groups come from the
+// configuration.
 func (r *Rules) Impersonate(by, caller Caller) error {
 	for _, i := range r.Impersonators {
 		switch {
@@ -170,8 +170,8 @@ func above(path string) string {
 	return poolName(path) + " or of what is above it"
 }
 
-// whoAdministers says whom to ask about a pool: those of the nearest list, but for users who were
-// named already.
+// whoAdministers says whom to ask about a pool: the nearest list of administrators, without the
+// users already named.
 func (r *Rules) whoAdministers(path string, named ...string) string {
 	for p := range upwards(path) {
 		if l := r.Pools[p].Administer; !l.empty() {
@@ -191,7 +191,7 @@ func (r *Rules) administrators(named ...string) string {
 // namesShown bounds the names that a refusal lists.
 const namesShown = 3
 
-// words are the list for a person, cut, each name once and without the users that were named already.
+// words is the list for a person: cut, each name once, without the users already named.
 func (n Names) words(named ...string) string {
 	var parts []string
 	add := func(part string) {
@@ -216,7 +216,7 @@ func (n Names) words(named ...string) string {
 	return strings.Join(parts, ", ")
 }
 
-// ActsFor says for whom somebody may act, a list a line.
+// ActsFor says for whom the caller may act, one list a line.
 func (r *Rules) ActsFor(w Caller) []string {
 	var lines []string
 	for _, i := range r.Impersonators {
@@ -227,7 +227,7 @@ func (r *Rules) ActsFor(w Caller) []string {
 	return lines
 }
 
-// Advice says what somebody should know whose lists don't do what they look like.
+// Advice returns warnings for a caller whose lists don't have the effect that they seem to have.
 func (r *Rules) Advice(w Caller) []string {
 	var lines []string
 	listed := false

@@ -18,17 +18,17 @@ import (
 var Keys = []string{"roles", "pools", "groups", "impersonators", "defaultPool", "revoked", "users"}
 
 const (
-	// PoolsMax bounds the pools that have lists, NamesMax the names of one list,
-	// ImpersonatorsMax who may act for others, and RevokedMax whose certificates are revoked.
+	// PoolsMax bounds the pools that have lists, NamesMax the names of one list, ImpersonatorsMax
+	// the impersonators, and RevokedMax the revoked identities.
 	PoolsMax         = 10_000
 	NamesMax         = 10_000
 	ImpersonatorsMax = 1000
 	RevokedMax       = 10_000
 )
 
-// Parse reads the section auth of a configuration; keys that are not in Keys are left to
-// others. The error is a scheduler.Problems with the line of each problem. Nothing
-// is left out quietly: what can't be understood is a problem.
+// Parse reads the section auth of a configuration, and ignores keys that are not in Keys. The error
+// is a scheduler.Problems with the line of each problem. Whatever can't be understood is a problem;
+// nothing is left out quietly.
 func Parse(c scheduler.Config) (*Rules, error) {
 	p := &parser{config: c}
 	var doc yaml.Node
@@ -46,11 +46,11 @@ func Parse(c scheduler.Config) (*Rules, error) {
 	return r, nil
 }
 
-// parser collects all that is wrong.
+// parser collects every problem.
 type parser struct {
 	config scheduler.Config
 	wrong  scheduler.Problems
-	named  []naming // users, wherever lists have them
+	named  []naming // the user names in all lists
 }
 
 // naming is a user's name in a list.
@@ -112,7 +112,7 @@ func (p *parser) entries(n *yaml.Node, key string, each func(key, value *yaml.No
 	}
 }
 
-// target is what an alias of YAML stands for.
+// target resolves an alias of YAML.
 func target(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode {
 		return n.Alias
@@ -236,7 +236,7 @@ func (p *parser) defaultPool(n *yaml.Node, key string, r *Rules) {
 	r.DefaultPool = strings.Trim(n.Value, "/")
 }
 
-// users is list for names that auth.users has, if it is there.
+// users is list for user names. If auth.users is there, each name must be in it (see spelled).
 func (p *parser) users(n *yaml.Node, key string, problemOf func(string) string) []string {
 	names := p.list(n, key, problemOf)
 	for _, e := range target(n).Content {
@@ -260,7 +260,7 @@ func (p *parser) spelled(r *Rules) {
 	slices.SortStableFunc(p.wrong, func(a, b scheduler.Problem) int { return cmp.Compare(a.Line, b.Line) })
 }
 
-// always is what stands in the place of a moment that never comes.
+// always stands in place of a time for a revocation without an end.
 const always = "always"
 
 // revoked reads {launcher/l2: 2026-03-01T10:00:00Z, user/eve: always}.
@@ -322,7 +322,7 @@ func (p *parser) list(n *yaml.Node, key string, problemOf func(string) string) [
 	return names
 }
 
-// userProblem says why a text can't stand among the users of a list, "" when it can.
+// userProblem returns why a text can't stand among the users of a list, or "".
 func userProblem(name string) string {
 	if name == Everybody {
 		return ""
@@ -337,7 +337,7 @@ func memberProblem(name string) string {
 	return ""
 }
 
-// groupProblem is that of groups, which a certificate may name as it likes.
+// groupProblem is userProblem for groups, whose names a certificate may choose freely.
 func groupProblem(name string) string {
 	if name == Everybody {
 		return fmt.Sprintf("write %q among the users: it stands for everybody who was proved", Everybody)
@@ -348,7 +348,7 @@ func groupProblem(name string) string {
 	return ""
 }
 
-// shownBytes bounds what a message repeats of a configuration.
+// shownBytes bounds how much of a configuration's text a message repeats.
 const shownBytes = 100
 
 func quoted(text string) string { return fmt.Sprintf("%.*q", shownBytes, text) }

@@ -2,10 +2,10 @@ package access
 
 import "slices"
 
-// Role is what somebody may do in the whole cluster.
+// Role is what a user may do in the whole cluster.
 type Role string
 
-// The roles. Somebody may have several.
+// The roles. A user may have several.
 const (
 	Viewer        Role = "viewer"        // looks at everything
 	User          Role = "user"          // submits where lists let it, and has its own jobs
@@ -16,10 +16,10 @@ const (
 // Roles lists the roles, the least first.
 var Roles = []Role{Viewer, User, Operator, Administrator}
 
-// Everybody in a list of users is each user that was proved.
+// Everybody, in a list of users, stands for each proven user.
 const Everybody = "*"
 
-// Caller is who makes a request: a name that was proved, and its groups. The zero Caller is nobody.
+// Caller is the user who makes a request: a proven name and its groups. The zero Caller is nobody.
 type Caller struct {
 	Name   string
 	Groups []string // in any order
@@ -31,7 +31,7 @@ type Names struct {
 	Groups []string `json:"groups,omitempty"`
 }
 
-// Has tells whether somebody is in the list, by name or by a group.
+// Has reports whether the caller is in the list, by name or by a group.
 func (n Names) Has(w Caller) bool {
 	if w.Name == "" {
 		return false
@@ -42,7 +42,7 @@ func (n Names) Has(w Caller) bool {
 	return slices.ContainsFunc(w.Groups, func(g string) bool { return has(n.Groups, g) })
 }
 
-// named is Has without Everybody: somebody is named, or one of the groups is.
+// named is Has without Everybody: the list names the caller or one of its groups.
 func (n Names) named(w Caller) bool {
 	n.Users = slices.DeleteFunc(slices.Clone(n.Users), func(u string) bool { return u == Everybody })
 	return n.Has(w)

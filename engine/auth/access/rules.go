@@ -10,40 +10,40 @@ import (
 	"github.com/hamadryad/hamadryad/internal/suggest"
 )
 
-// Rules are what a site says of who may do what. Those of a running manager never
-// change: a changed configuration makes others. They are plain values, and travel to the
-// core, and into the event log, as JSON.
+// Rules are a site's access rules. The Rules of a running manager never change: a changed
+// configuration makes new ones. They are plain values, and travel as JSON to the core and into the
+// event log.
 type Rules struct {
 	Roles map[Role]Names  `json:"roles,omitempty"`
 	Pools map[string]Pool `json:"pools,omitempty"` // by path
-	// Groups are members of groups, besides those that a certificate or the system names.
+	// Groups are the members of groups, besides the groups that a certificate or the system names.
 	Groups map[string][]string `json:"groups,omitempty"`
 	// Impersonators may act for others.
 	Impersonators []Impersonator `json:"impersonators,omitempty"`
-	// DefaultPool is that of a job that names none; "${user}" stands for the user's name.
-	// Empty: such a job stays without a pool, and is judged by the lists of Root.
+	// DefaultPool is the pool of a job that names none; "${user}" stands for the user's name.
+	// Empty: such a job has no pool, and is judged by the lists of Root.
 	DefaultPool string `json:"defaultPool,omitempty"`
-	// Users are the names that there are, for the parser to find misspelt ones; none: any may
-	// be. Nobody has a right by it.
+	// Users are all user names of the site, for the parser to find misspelt ones. Empty: any name
+	// is valid. To be in Users grants no right.
 	Users []string `json:"-"`
-	// Revoked are certificates that count no more.
+	// Revoked are the certificates that no longer count.
 	Revoked auth.Revoked `json:"revoked,omitempty"`
 }
 
-// Pool is who may submit to a pool, and who administers it. Who administers submits, too.
+// Pool lists who may submit to a pool, and who administers it. Administrators may submit, too.
 type Pool struct {
 	Submit     Names `json:"submit"`
 	Administer Names `json:"administer"`
 }
 
-// Impersonator lists who may act, and for whom. Everybody in For is each user but those
-// with the roles operator and administrator: these have to be named.
+// Impersonator lists who may act, and for whom. Everybody in For stands for each user except those
+// with the roles operator and administrator: they must be named.
 type Impersonator struct {
 	Names
 	For Names `json:"for"`
 }
 
-// Job is what is known of a job. Its zero value is one that nobody owns.
+// Job is what the rules need to know of a job. The zero value has no owner.
 type Job struct {
 	Name  string // as people know it, such as job-7
 	Owner string
@@ -51,10 +51,10 @@ type Job struct {
 }
 
 const (
-	// Root is the path of what stands above all pools.
+	// Root is the path above all pools.
 	Root = "/"
-	// PoolBytesMax and PoolDepthMax bound a pool's path: what is beyond is refused, because
-	// a policy might put such a job elsewhere.
+	// PoolBytesMax and PoolDepthMax bound a pool's path. A longer path is refused, because a policy
+	// might put such a job elsewhere.
 	PoolBytesMax = 200
 	PoolDepthMax = 8
 )
@@ -62,7 +62,7 @@ const (
 // userReference stands for the user's name in Rules.DefaultPool.
 const userReference = "${user}"
 
-// PoolOf is the pool that a job goes to whose owner asks for one, perhaps for "".
+// PoolOf returns the pool of a job: the pool that its owner asked for, or the default for "".
 func (r *Rules) PoolOf(owner, asked string) string {
 	if asked != "" {
 		return asked
@@ -70,8 +70,8 @@ func (r *Rules) PoolOf(owner, asked string) string {
 	return strings.ReplaceAll(r.DefaultPool, userReference, owner)
 }
 
-// Known adds the groups that the configuration has somebody in to those that are known
-// already. The result is in ascending order.
+// Known returns the caller with all its groups: the given ones and those of the configuration, in
+// ascending order.
 func (r *Rules) Known(name string, groups []string) Caller {
 	all := slices.Clone(groups)
 	for g, members := range r.Groups {
@@ -83,18 +83,18 @@ func (r *Rules) Known(name string, groups []string) Caller {
 	return Caller{Name: name, Groups: slices.Compact(all)}
 }
 
-// Has tells whether somebody has one of the roles.
+// Has reports whether the caller has one of the roles.
 func (r *Rules) Has(w Caller, roles ...Role) bool {
 	return slices.ContainsFunc(roles, func(role Role) bool { return r.Roles[role].Has(w) })
 }
 
-// RolesOf lists the roles that somebody has, the least first.
+// RolesOf lists the caller's roles, the least first.
 func (r *Rules) RolesOf(w Caller) []Role {
 	return slices.DeleteFunc(slices.Clone(Roles), func(role Role) bool { return !r.Has(w, role) })
 }
 
-// Missing says of each pool with lists that the policy does not have it, as the paths of its
-// pools tell; in ascending order of the pools.
+// Missing names each pool that has lists but is not among the policy's pools, which are given by
+// path. The result is in ascending order of the pools.
 func (r *Rules) Missing(pools []string) (problems []string) {
 	known := map[string]bool{Root: true}
 	for i, p := range pools {
@@ -109,7 +109,7 @@ func (r *Rules) Missing(pools []string) (problems []string) {
 	return problems
 }
 
-// Names tells whether any list names a group.
+// Names reports whether any list names a group.
 func (r *Rules) Names(group string) bool {
 	for _, l := range r.Roles {
 		if has(l.Groups, group) {
@@ -124,8 +124,8 @@ func (r *Rules) Names(group string) bool {
 	return slices.ContainsFunc(r.Impersonators, func(i Impersonator) bool { return has(i.Groups, group) || has(i.For.Groups, group) })
 }
 
-// submits and administers tell whether a list of the pool, or of one above it, has
-// somebody. The path is clean.
+// submits and administers report whether the caller is in such a list of the pool, or of a pool
+// above it. The path is clean.
 func (r *Rules) submits(w Caller, path string) bool {
 	for p := range upwards(path) {
 		if l := r.Pools[p]; l.Submit.Has(w) || l.Administer.Has(w) {
@@ -161,8 +161,8 @@ func upwards(path string) func(func(string) bool) {
 	}
 }
 
-// clean is the path of a pool as it stands in Rules.Pools: slashes around it mean
-// nothing, and no name is Root. False: it is none.
+// clean returns a pool's path as it stands in Rules.Pools: slashes around it mean nothing, and no
+// name is Root. False: the text is no pool's path.
 func clean(pool string) (string, bool) {
 	path := strings.Trim(pool, "/")
 	if path == "" {

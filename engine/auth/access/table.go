@@ -7,14 +7,15 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth"
 )
 
-// Rule says who may make a request, and on what.
+// Rule says which callers may make a request, and on which subject.
 type Rule struct {
-	Open  bool      // anybody may: it tells nothing that matters, or proves who asks by itself
-	Kind  auth.Kind // whose certificate it takes, unless it is open
+	Open  bool      // anybody may: the answer is harmless, or the handler proves the caller itself
+	Kind  auth.Kind // the kind of certificate that is needed, unless the rule is open
 	Roles []Role    // of a user, one is enough
-	On    Subject   // what it depends on besides, judged where that is known
-	// Changes says that it is written into the audit, and refused while that can't be
-	// written. What only some requests change (a policy's pages) is told by the handler.
+	On    Subject   // a further condition, judged where the subject is known
+	// Changes marks a request that is written into the audit, and refused while that can't be
+	// written. Where only some requests of a route change something (a policy's pages), the handler
+	// says so.
 	Changes bool
 	What    string // in words, behind "may not"
 }
@@ -22,15 +23,15 @@ type Rule struct {
 // Subject is what a request is about.
 type Subject string
 
-// The subjects. What is judged of them besides the role stands behind each.
+// The subjects. Behind each is what is judged besides the role.
 const (
 	Cluster  Subject = "cluster"  // nothing
-	AnyJob   Subject = "job"      // Read for what looks at it, Change for what ends or changes it
+	AnyJob   Subject = "job"      // CheckRead for a look at it, Change for what ends or changes it
 	AnyPool  Subject = "pool"     // Submit
-	JobList  Subject = "jobs"     // those are left out that Read would refuse
+	JobList  Subject = "jobs"     // jobs are left out that MayRead refuses
 	Machine  Subject = "launcher" // the launcher's name is that of its certificate
-	Page     Subject = "page"     // the policy's word
-	Yourself Subject = "yourself" // others are shown to who may look at everything
+	Page     Subject = "page"     // the policy decides
+	Yourself Subject = "yourself" // other users are shown only to callers who may look at everything
 )
 
 var (
@@ -43,9 +44,9 @@ var (
 	administering = []Role{Administrator}
 )
 
-// rules has a rule for each method of gRPC, by full name, and for each route of the manager's and
-// the launchers' HTTP, by its pattern with the side before it. There is one table so that it
-// can be read: a request that is not in it is refused, and a test walks all there are.
+// rules has a rule for each gRPC method, by full name. It also has one for each HTTP route of
+// managers and launchers, by its pattern with the side before it. It is one table, so that people
+// can read it. A request that is not in it is refused, and a test walks all requests there are.
 var rules = map[string]Rule{
 	"/hamadryad.engine.v1.Manager/Prepare":      {Kind: auth.User, Roles: working, On: Cluster, What: "announce a job"},
 	"/hamadryad.engine.v1.Manager/Submit":       {Kind: auth.User, Roles: working, On: AnyPool, Changes: true, What: "submit a job"},
@@ -63,8 +64,8 @@ var rules = map[string]Rule{
 	"/hamadryad.engine.v1.Manager/PolicyPage":   {Kind: auth.User, Roles: anyRole, On: Page, What: "ask for the policy's pages"},
 	"/hamadryad.engine.v1.Manager/ReloadPolicy": {Kind: auth.User, Roles: operating, On: Cluster, Changes: true, What: "reload the policy"},
 	"/hamadryad.engine.v1.Manager/Settings":     {Kind: auth.User, Roles: watching, On: Cluster, What: "look at the configuration"},
-	// A configuration names programs that the manager runs, and its text may have what only its
-	// author should read. So it is checked, changed and read as a text by administrators alone.
+	// Only administrators check, change and read a configuration as text. It names programs that
+	// the manager runs, and may have text that only its author should read.
 	"/hamadryad.engine.v1.Manager/DiffSettings":     {Kind: auth.User, Roles: administering, On: Cluster, What: "check a configuration"},
 	"/hamadryad.engine.v1.Manager/ApplySettings":    {Kind: auth.User, Roles: administering, On: Cluster, Changes: true, What: "change the configuration"},
 	"/hamadryad.engine.v1.Manager/SettingsVersions": {Kind: auth.User, Roles: watching, On: Cluster, What: "look at the configuration's versions"},
@@ -144,8 +145,8 @@ var rules = map[string]Rule{
 	"launcher GET /livez":       {Open: true, On: Cluster, What: "ask whether the launcher lives"},
 	"launcher GET /healthz":     {Open: true, On: Cluster, What: "ask whether the launcher lives"},
 	"launcher GET /readyz":      {Open: true, On: Cluster, What: "ask whether the launcher is ready"},
-	// A launcher knows no roles and no owners, and asks the manager whether a user has a role
-	// (MayLook). Whoever reads a log asks the manager.
+	// A launcher knows no roles and no owners: it asks the manager whether a user has a role
+	// (MayLook). Users read logs through the manager.
 	"launcher GET /{$}":            {Kind: auth.User, Roles: anyRole, On: Cluster, What: "look at the launcher's pages"},
 	"launcher GET /metrics":        {Kind: auth.User, Roles: anyRole, On: Cluster, What: "read metrics"},
 	"launcher GET /debug/pprof/":   {Kind: auth.Manager, On: Cluster, What: "take profiles of a launcher"},
@@ -155,19 +156,19 @@ var rules = map[string]Rule{
 // ManagerRoute and LauncherRoute name a route of HTTP as RuleOf takes it, by its pattern.
 func ManagerRoute(pattern string) string { return "manager " + pattern }
 
-// LauncherRoute is that of a launcher.
+// LauncherRoute is ManagerRoute for a route of a launcher.
 func LauncherRoute(pattern string) string { return "launcher " + pattern }
 
-// RuleOf returns the rule of a method or route. False: there is none, and the request is
-// to be refused.
+// RuleOf returns the rule of a method or route. False: there is no rule, and the request must be
+// refused.
 func RuleOf(request string) (Rule, bool) {
 	r, ok := rules[request]
 	return r, ok
 }
 
-// MayChange lists the roles that may change something by a policy's page, besides what
-// the policy itself says.
+// MayChange lists the roles that may change something through a policy's page, as far as the policy
+// itself allows.
 func MayChange() []Role { return notLooks }
 
-// Requests lists all that have a rule, in order.
+// Requests lists all requests that have a rule, in order.
 func Requests() []string { return slices.Sorted(maps.Keys(rules)) }

@@ -25,16 +25,14 @@ import (
 )
 
 const (
-	// LifeDefault is for how long a certificate is good that is issued by hand, and LifeMax
-	// for how long at most.
+	// LifeDefault is the validity of a certificate that is issued by hand, and LifeMax the longest.
 	LifeDefault = 365 * 24 * time.Hour
 	LifeMax     = 10 * 365 * 24 * time.Hour
-	// lifeCA is for how long a CA is good.
+	// lifeCA is the validity of a CA.
 	lifeCA = 10 * 365 * 24 * time.Hour
-	// skew is how far the clock of who looks at a new certificate may be behind that of
-	// who made it.
+	// skew is how far the clock of a peer that checks a new certificate may be behind the issuer's.
 	skew = 5 * time.Minute
-	// organization is the subject's part that tells our CAs from others.
+	// organization is the part of the subject that marks our CAs.
 	organization = "hamadryad"
 )
 
@@ -44,18 +42,18 @@ const (
 	FileCAKey = "ca.key"
 )
 
-// Authority is the cluster's CA: the certificate that everybody trusts, and its key, which
-// is nobody's but the administrator's, or the manager's that lets launchers join.
+// Authority is the cluster's CA: the certificate that every member trusts, and its key. Only the
+// administrator has the key, or the manager that lets launchers join.
 type Authority struct {
 	cert *x509.Certificate
 	text []byte // PEM
 	key  crypto.Signer
 
 	groups []string // of the users whose certificates it signs, see In
-	hosts  []string // of the managers, see At
+	hosts  []string // of the managers whose certificates it signs, see At
 }
 
-// Init makes a cluster's CA in a folder, as ca.pem and ca.key. It replaces none.
+// Init makes a cluster's CA in a folder, as ca.pem and ca.key. It never replaces a CA.
 func Init(folder, cluster string, now time.Time) (*Authority, error) {
 	if err := auth.CheckCluster(cluster); err != nil {
 		return nil, fmt.Errorf("the cluster's name: %w", err)
@@ -92,8 +90,8 @@ func Init(folder, cluster string, now time.Time) (*Authority, error) {
 	return newAuthority(text, key)
 }
 
-// OpenAuthority reads a CA from its two files. It refuses a key that others may read, and
-// one that is not the certificate's.
+// OpenAuthority reads a CA from its two files. It refuses a key that others may read, and a key
+// that does not belong to the certificate.
 func OpenAuthority(certFile, keyFile string) (*Authority, error) {
 	text, err := readFile(certFile, false)
 	if err != nil {
@@ -130,13 +128,13 @@ func newAuthority(text []byte, key crypto.Signer) (*Authority, error) {
 	return nil, errors.New("the key is of none of the CA's certificates: name the two files that \"hamadryad ca init\" made together")
 }
 
-// Cluster is the name of the cluster that the CA is of.
+// Cluster is the name of the CA's cluster.
 func (a *Authority) Cluster() string { return a.cert.Subject.CommonName }
 
-// Text is the CA's certificate as others are given it.
+// Text is the CA's certificate as PEM, to be handed out.
 func (a *Authority) Text() []byte { return a.text }
 
-// Pin is what tells the CA from every other: the SHA-256 of its certificate.
+// Pin identifies the CA: the SHA-256 of its certificate.
 func (a *Authority) Pin() string { return pinOf(a.cert) }
 
 func pinOf(c *x509.Certificate) string {
@@ -144,8 +142,8 @@ func pinOf(c *x509.Certificate) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Issue signs a certificate for an identity of this cluster, for a time of at most
-// LifeMax, and never beyond the CA's own. The result is PEM.
+// Issue signs a certificate for an identity of this cluster. Its validity is at most LifeMax, and
+// never beyond the CA's own. The result is PEM.
 func (a *Authority) Issue(id auth.Identity, public crypto.PublicKey, now time.Time, life time.Duration) ([]byte, error) {
 	switch {
 	case id.Cluster != a.Cluster():
@@ -163,8 +161,8 @@ func (a *Authority) Issue(id auth.Identity, public crypto.PublicKey, now time.Ti
 // groupsMax bounds the groups in a certificate.
 const groupsMax = 64
 
-// In returns the CA as one that says of users that they are in groups. The error names a
-// group that can't be one.
+// In returns a CA that names groups in its users' certificates. The error names a group that is
+// invalid.
 func (a *Authority) In(groups []string) (*Authority, error) {
 	if len(groups) > groupsMax {
 		return nil, fmt.Errorf("a certificate names at most %d groups", groupsMax)
@@ -179,7 +177,7 @@ func (a *Authority) In(groups []string) (*Authority, error) {
 	return &with, nil
 }
 
-// sign makes a certificate below this one, which is the CA's, or a launcher's for its workers.
+// sign makes a certificate with this one as issuer: the CA's, or a launcher's for its workers.
 func (a *Authority) sign(id auth.Identity, public crypto.PublicKey, now time.Time, life time.Duration) ([]byte, error) {
 	uri, err := url.Parse(id.String())
 	if err != nil {
@@ -200,14 +198,14 @@ func (a *Authority) sign(id auth.Identity, public crypto.PublicKey, now time.Tim
 	}
 	if id.Kind != auth.User {
 		t.ExtKeyUsage = append(t.ExtKeyUsage, x509.ExtKeyUsageServerAuth)
-		if !strings.ContainsAny(id.Name, "+@") { // for tools that know host names alone, such as Prometheus with server_name
+		if !strings.ContainsAny(id.Name, "+@") { // for tools that check host names alone, such as Prometheus with server_name
 			t.DNSNames = []string{id.Name}
 		}
 	}
 	if id.Kind == auth.Manager {
 		a.name(t)
 	}
-	if id.Kind == auth.Launcher { // of its workers
+	if id.Kind == auth.Launcher { // it issues its workers' certificates
 		t.IsCA, t.MaxPathLenZero = true, true
 		t.KeyUsage |= x509.KeyUsageCertSign
 	}
@@ -218,7 +216,7 @@ func (a *Authority) sign(id auth.Identity, public crypto.PublicKey, now time.Tim
 	return encode(der), nil
 }
 
-// organizations are what stands in a subject beside the name: ours, and a user's groups.
+// organizations are the subject's organizations: ours, and a user's groups.
 func organizations(id auth.Identity, groups []string) []string {
 	if id.Kind != auth.User {
 		return []string{organization}
@@ -229,7 +227,7 @@ func organizations(id auth.Identity, groups []string) []string {
 // commonNameMax is what X.509 (RFC 5280, appendix A.1, ub-common-name) allows.
 const commonNameMax = 64
 
-// commonName is for people who look at a certificate; nothing is decided by it.
+// commonName is for people who look at a certificate; no decision depends on it.
 func commonName(id auth.Identity) string {
 	name := string(id.Kind) + " " + id.Name
 	return name[:min(len(name), commonNameMax)]
@@ -287,10 +285,10 @@ func encode(der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
-// serialNumber draws one of 127 bits, which nobody guesses and no two share.
+// serialNumber draws 127 random bits: nobody guesses them, and no two certificates share them.
 func serialNumber() (*big.Int, error) {
 	return rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
 }
 
-// stamp is a time as messages say it.
+// stamp formats a time for messages.
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -11,22 +11,22 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth"
 )
 
-// ErrCertificate is matched by what is wrong with a certificate.
+// ErrCertificate is matched by every error about a certificate.
 var ErrCertificate = errors.New("certificate refused")
 
-// chainMax bounds how many certificates a peer may show: its own, its launcher's, and the CA's,
-// which clients built on OpenSSL send, too.
+// chainMax bounds how many certificates a peer may show: its own, its launcher's, and the CA's.
+// Clients built on OpenSSL send the CA's, too.
 const chainMax = 3
 
-// expected is whom one end of a connection expects at the other.
+// expected describes the peer that one end of a connection expects.
 type expected struct {
 	kinds []auth.Kind
 	name  string // "": any
 	usage x509.ExtKeyUsage
 }
 
-// PeerIdentity is who is at the other end of a connection: what its handshake proved. It
-// is for connections that were made with a configuration of this package.
+// PeerIdentity is the identity of the peer, as the handshake proved it. It is for connections that
+// were made with a configuration of this package.
 func PeerIdentity(s tls.ConnectionState) (auth.Identity, error) {
 	if !s.HandshakeComplete || len(s.PeerCertificates) == 0 {
 		return auth.Identity{}, fmt.Errorf("%w: the other end showed none", ErrCertificate)
@@ -34,8 +34,8 @@ func PeerIdentity(s tls.ConnectionState) (auth.Identity, error) {
 	return identityOf(s.PeerCertificates[0])
 }
 
-// PeerIssued is when the certificate of the other end was issued, to the second; zero
-// when it showed none.
+// PeerIssued is when the peer's certificate was issued, to the second; zero if the peer showed
+// none.
 func PeerIssued(s tls.ConnectionState) time.Time {
 	if len(s.PeerCertificates) == 0 {
 		return time.Time{}
@@ -43,11 +43,10 @@ func PeerIssued(s tls.ConnectionState) time.Time {
 	return issued(s.PeerCertificates[0])
 }
 
-// issued is when a certificate was: sign has it begin a while before.
+// issued is when a certificate was issued: sign sets NotBefore earlier by skew.
 func issued(c *x509.Certificate) time.Time { return c.NotBefore.Add(skew) }
 
-// PeerGroups are the groups that the other end's certificate says its user is in, in ascending
-// order. It is asked after PeerIdentity.
+// PeerGroups are the groups in the peer's certificate, in ascending order. Call PeerIdentity first.
 func PeerGroups(s tls.ConnectionState) []string {
 	if len(s.PeerCertificates) == 0 {
 		return nil
@@ -60,7 +59,7 @@ func PeerGroups(s tls.ConnectionState) []string {
 	return groups[:min(len(groups), groupsMax)]
 }
 
-// identityOf reads our name in a certificate, of which it must have exactly one.
+// identityOf reads the identity in a certificate, which must have exactly one.
 func identityOf(c *x509.Certificate) (auth.Identity, error) {
 	if len(c.URIs) != 1 {
 		return auth.Identity{}, fmt.Errorf("%w: it has %d names where one hamadryad://CLUSTER/KIND/NAME is wanted (subject %.100q): have the cluster's administrator issue one with \"hamadryad ca issue\"",
@@ -73,7 +72,7 @@ func identityOf(c *x509.Certificate) (auth.Identity, error) {
 	return id, nil
 }
 
-// admit says whether a peer's certificates prove one of those who are expected, and count.
+// admit checks that a peer's certificates prove an expected identity and are not revoked.
 func (k *Keys) admit(shown []*x509.Certificate, want expected) error {
 	proved, err := k.current().admit(shown, want, k.now())
 	if err != nil {
@@ -83,7 +82,7 @@ func (k *Keys) admit(shown []*x509.Certificate, want expected) error {
 	if revoked == nil {
 		return nil
 	}
-	for _, c := range proved[:len(proved)-1] { // the CA has no name of ours, and is not revoked by one
+	for _, c := range proved[:len(proved)-1] { // the CA has no identity, so it is not revoked by one
 		id, err := identityOf(c)
 		if err != nil {
 			return err
@@ -95,8 +94,8 @@ func (k *Keys) admit(shown []*x509.Certificate, want expected) error {
 	return nil
 }
 
-// admit says whether a peer's certificates prove one of those who are expected. It returns those that
-// do, from the peer's own to the CA's.
+// admit checks that a peer's certificates prove an expected identity. It returns their chain, from
+// the peer's own to the CA's.
 func (s *state) admit(shown []*x509.Certificate, want expected, now time.Time) ([]*x509.Certificate, error) {
 	if len(shown) == 0 || len(shown) > chainMax {
 		return nil, fmt.Errorf("%w: the other end showed %d", ErrCertificate, len(shown))
@@ -114,7 +113,8 @@ func (s *state) admit(shown []*x509.Certificate, want expected, now time.Time) (
 	return proved, nil
 }
 
-// verify checks a chain to the cluster's CA, and who may stand where in it. It returns the chain.
+// verify checks a chain to the cluster's CA, and which kinds may stand where in it. It returns the
+// chain.
 func (s *state) verify(shown []*x509.Certificate, usage x509.ExtKeyUsage, now time.Time) (auth.Identity, []*x509.Certificate, error) {
 	id, err := identityOf(shown[0])
 	if err != nil {
@@ -139,8 +139,8 @@ func (s *state) verify(shown []*x509.Certificate, usage x509.ExtKeyUsage, now ti
 	return id, nil, fmt.Errorf("%w: %s is not signed by who may: the cluster's CA signs managers, launchers and users, and a launcher its own workers", ErrCertificate, id)
 }
 
-// vouched tells whether a verified chain is one of the two that there are: the CA and a
-// manager, launcher or user; or the CA, a launcher and a worker of it.
+// vouched reports whether a verified chain has one of the two valid forms. One is the CA and a
+// manager, launcher or user. The other is the CA, a launcher and a worker of that launcher.
 func vouched(id auth.Identity, chain []*x509.Certificate) bool {
 	switch len(chain) {
 	case 2:
@@ -152,7 +152,7 @@ func vouched(id auth.Identity, chain []*x509.Certificate) bool {
 	return false
 }
 
-// why says what is wrong with a chain in words of ours.
+// why explains in our own words what is wrong with a chain.
 func (s *state) why(id auth.Identity, leaf *x509.Certificate, err error, now time.Time) error {
 	var invalid x509.CertificateInvalidError
 	var unknown x509.UnknownAuthorityError
@@ -169,7 +169,7 @@ func (s *state) why(id auth.Identity, leaf *x509.Certificate, err error, now tim
 	return fmt.Errorf("%w: %s: %w", ErrCertificate, id, err)
 }
 
-// lateness says by whose clock a certificate is not good.
+// lateness explains that a certificate is not valid yet or any more, and by whose clock.
 func (s *state) lateness(whose string, c *x509.Certificate, now time.Time) error {
 	says := fmt.Sprintf("by the clock of %s, which says %s", s.identity, stamp(now))
 	if now.Before(c.NotBefore) {

@@ -18,15 +18,15 @@ import (
 // fileBytesMax bounds each file: it is read while a connection waits.
 const fileBytesMax = 1 << 20
 
-// Files are where a process's part of the certificates lies.
+// Files are the paths of a process's certificates and key.
 type Files struct {
-	CA          string // those whom the process trusts: one certificate, or several while the CA is being replaced
+	CA          string // the trusted CA: one certificate, or several while the CA is being replaced
 	Certificate string // the process's own
 	Key         string // of Certificate; nobody else may read it
 }
 
-// Filled adds what is left out, by where the certificate lies: ca.pem in its folder, and
-// the key with its name and the ending .key.
+// Filled fills in empty paths by that of the certificate: ca.pem in its folder, and the key with
+// its name and the ending .key.
 func (f Files) Filled() Files {
 	if f.Certificate == "" {
 		return f
@@ -40,8 +40,8 @@ func (f Files) Filled() Files {
 	return f
 }
 
-// readFile reads a file whole. A secret that others may read is refused: they have it. So is
-// what anybody may write: it is anybody's choice whom to trust.
+// readFile reads a whole file. It refuses a secret that others may read, since it is no secret any
+// more. It refuses a file that anybody may write, since anybody could choose whom to trust.
 func readFile(path string, secret bool) ([]byte, error) {
 	if secret {
 		text, err := secretfile.ReadFile(path, secretfile.Options{BytesMax: fileBytesMax})
@@ -72,11 +72,11 @@ func readFile(path string, secret bool) ([]byte, error) {
 	return text, err
 }
 
-// errNoPEM: a file is cut off, empty or of another form.
+// errNoPEM is the error of a file that is cut off, empty or of another form.
 var errNoPEM = errors.New("it is cut off or no PEM: copy it again, whole")
 
-// parseCertificates reads all certificates of a PEM text. What follows the last one must
-// be nothing: a file that is half-written is not taken for a shorter list.
+// parseCertificates reads all certificates of a PEM text. Nothing may follow the last one, so a
+// half-written file is not taken for a shorter list.
 func parseCertificates(text []byte) ([]*x509.Certificate, error) {
 	var all []*x509.Certificate
 	for rest := text; ; {

@@ -15,17 +15,16 @@ import (
 const (
 	// hostsMax bounds the hosts in a certificate.
 	hostsMax = 64
-	// hostBytesMax and hostLabel are what a name of the DNS may be (RFC 1035, section 2.3.4, and
-	// RFC 1123, section 2.1), with the
-	// underscore that many private networks have.
+	// hostBytesMax and hostLabel say what a DNS name may be (RFC 1035, section 2.3.4, and RFC 1123,
+	// section 2.1). They also allow the underscore, which many private networks use.
 	hostBytesMax = 253
 )
 
 var hostLabel = regexp.MustCompile(`^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$`)
 
-// At returns the CA as one whose managers are reached at hosts: names and addresses, without
-// ports. Browsers and other tools that know host names alone look for them in the certificate
-// (RFC 9525); our own programs do not. The error names one that can't be one.
+// At returns a CA whose managers are reached at hosts: names and addresses, without ports. The
+// hosts go into managers' certificates, for browsers and other tools that know host names alone
+// (RFC 9525). Our own programs ignore them. The error names a host that is invalid.
 func (a *Authority) At(hosts []string) (*Authority, error) {
 	if len(hosts) > hostsMax {
 		return nil, fmt.Errorf("a certificate names at most %d hosts", hostsMax)
@@ -42,8 +41,8 @@ func (a *Authority) At(hosts []string) (*Authority, error) {
 	return &with, nil
 }
 
-// CheckHost returns a host as it stands in a certificate: a name of the DNS in small letters, or
-// an address.
+// CheckHost returns a host as it stands in a certificate: a DNS name in small letters, or an
+// address.
 func CheckHost(host string) (string, error) {
 	if ip, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
 		if ip.IsUnspecified() || ip.Zone() != "" {
@@ -76,8 +75,8 @@ func (a *Authority) name(t *x509.Certificate) {
 	}
 }
 
-// HostsOf are the hosts that a file's certificate of a manager names, for one that takes its place;
-// none when there is no such file, or it is of somebody else.
+// HostsOf are the hosts in a manager's certificate file, for the certificate that replaces it.
+// There are none if there is no such file, or if it is another identity's.
 func HostsOf(file string, id auth.Identity) (hosts []string) {
 	text, err := readFile(file, false)
 	if err != nil {

@@ -18,36 +18,36 @@ import (
 	"github.com/hamadryad/hamadryad/internal/logsample"
 )
 
-// lookEvery is how often the files are looked at, at most: connections may come faster.
+// lookEvery is the shortest time between two looks at the files: connections may come faster.
 const lookEvery = time.Second
 
-// Keys are a process's own certificate and key, and the CA that it trusts. Its
-// configurations for TLS always use what the files held last. Safe for concurrent use.
+// Keys are a process's own certificate and key, and the CA that it trusts. Their TLS configurations
+// always use the latest content of the files. Safe for concurrent use.
 type Keys struct {
 	files Files
 	now   func() time.Time
 	log   *slog.Logger
-	wrong *slog.Logger // is told of refused connections; anybody can have any number of them refused
+	wrong *slog.Logger // logs refused connections, sampled: strangers can cause any number
 
 	mu      sync.Mutex
 	state   *state // in force; never changed
 	changes uint64 // of state
 	looked  time.Time
-	seen    [3]mark // of the files as they were tried last
-	problem string  // as it was logged last
+	seen    [3]mark // of the files at the last try
+	problem string  // the problem logged last
 
 	revoked atomic.Pointer[auth.Revoked] // nil: none
 }
 
-// Options are what Open need not be told. Zero values are the defaults.
+// Options configure Open. Zero values are the defaults.
 type Options struct {
-	Cluster string           // that the certificate must be of; "": whichever it is of
-	Kinds   []auth.Kind      // of which the certificate must be one; none: any
+	Cluster string           // the certificate's cluster; "": any
+	Kinds   []auth.Kind      // the certificate must be of one of these; none: any
 	Now     func() time.Time // the clock; time.Now
-	Log     *slog.Logger     // is told of files that can't be used; slog.Default()
+	Log     *slog.Logger     // gets a line for files that can't be used; slog.Default()
 }
 
-// state is what a set of files held. Nothing of it changes.
+// state is the content of a set of files. It is immutable.
 type state struct {
 	files    Files
 	identity auth.Identity
@@ -58,14 +58,14 @@ type state struct {
 	caText   []byte
 }
 
-// mark tells one content of a file from another without reading it.
+// mark detects that a file changed, without reading it.
 type mark struct {
 	size, changed int64 // bytes, and nanoseconds
 	number        uint64
 }
 
-// Open reads the files. The error names the file and what is wrong with it: a certificate
-// that is over or of another CA, a key that others may read, a file that is cut off.
+// Open reads the files. The error names the file and its problem: a certificate that has expired or
+// is of another CA, a key that others may read, a file that is cut off.
 func Open(files Files, o Options) (*Keys, error) {
 	k := &Keys{files: files.Filled(), now: o.Now, log: o.Log}
 	if k.now == nil {
@@ -98,27 +98,26 @@ func Trust(ca string, o Options) (*Keys, error) { return Open(Files{CA: ca}, o) 
 // Identity is who this process is.
 func (k *Keys) Identity() auth.Identity { return k.current().identity }
 
-// Ends is when the process's own certificate ends, and Life for how long it was issued.
+// Ends is when the process's own certificate expires.
 func (k *Keys) Ends() time.Time { return k.current().chain[0].NotAfter }
 
-// Life leaves out by how much a certificate begins before it was issued.
+// Life is the validity for which the certificate was issued, without the skew before it.
 func (k *Keys) Life() time.Duration {
 	c := k.current().chain[0]
 	return c.NotAfter.Sub(c.NotBefore) - skew
 }
 
-// LookAgain has the next use look at the files, however soon that is: they were replaced.
+// LookAgain makes the next use look at the files at once, because they were replaced.
 func (k *Keys) LookAgain() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.looked = time.Time{}
 }
 
-// Revoke has certificates count no more, for the handshakes that begin from now on, in
-// place of those that it was told before.
+// Revoke replaces the list of revoked certificates, for handshakes that begin from now on.
 func (k *Keys) Revoke(r auth.Revoked) { k.revoked.Store(&r) }
 
-// Revoked are those of the last Revoke.
+// Revoked is the list of the last Revoke.
 func (k *Keys) Revoked() auth.Revoked {
 	if r := k.revoked.Load(); r != nil {
 		return *r
@@ -126,26 +125,25 @@ func (k *Keys) Revoked() auth.Revoked {
 	return nil
 }
 
-// Signer is the process's own key, for a request to sign.
+// Signer is the process's own key, for a certificate signing request.
 func (k *Keys) Signer() (crypto.Signer, bool) {
 	s, ok := k.current().own.PrivateKey.(crypto.Signer)
 	return s, ok
 }
 
-// Generation grows whenever files with other content came into force.
+// Generation grows whenever files with other content come into force.
 func (k *Keys) Generation() uint64 {
 	_, n := k.latest()
 	return n
 }
 
-// current returns what is in force, after a look at the files when the last was a while
-// ago.
+// current returns the state in force. It looks at the files first if the last look was a while ago.
 func (k *Keys) current() *state {
 	s, _ := k.latest()
 	return s
 }
 
-// latest is current with its generation.
+// latest is current, with the generation of the state.
 func (k *Keys) latest() (*state, uint64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -153,7 +151,7 @@ func (k *Keys) latest() (*state, uint64) {
 	return k.state, k.changes
 }
 
-// reloadFiles takes over what the files hold, if they changed. The caller holds mu.
+// reloadFiles takes over changed files. The caller holds mu.
 func (k *Keys) reloadFiles(now time.Time) {
 	if k.files == (Files{}) || now.Sub(k.looked) < lookEvery && !now.Before(k.looked) {
 		return
@@ -180,7 +178,7 @@ func (k *Keys) reloadFiles(now time.Time) {
 	k.log.Info("certificates were read again", "identity", s.identity.String(), "ends", s.ends())
 }
 
-// ends is when the own certificate does, or the CA's of a process that has none.
+// ends is when the process's own certificate expires, or the CA's if the process has none.
 func (s *state) ends() time.Time {
 	if len(s.chain) == 0 {
 		return s.anchors[0].NotAfter
@@ -221,7 +219,7 @@ func (k *Keys) read(now time.Time) (*state, error) {
 	return newState(f, ca, cert, keyText, now)
 }
 
-// newTrust is the state of somebody who has no certificate.
+// newTrust is the state of a process without a certificate.
 func newTrust(f Files, ca []byte) (*state, error) {
 	s := &state{files: f, roots: x509.NewCertPool(), caText: ca}
 	var err error
@@ -271,7 +269,7 @@ func sameKey(c *x509.Certificate, key crypto.Signer) bool {
 	return ok && public.Equal(c.PublicKey)
 }
 
-// pins are those of the CA's certificates.
+// pins are the pins of the CA's certificates.
 func (s *state) pins() string {
 	var all []string
 	for _, c := range s.anchors {

@@ -13,8 +13,8 @@ import (
 	"github.com/hamadryad/hamadryad/internal/atomicfile"
 )
 
-// ShowCA has a server's configuration show its CA behind its own certificate, for those who
-// know nothing of the CA but its pin.
+// ShowCA makes a server show its CA behind its own certificate, for clients that know only the CA's
+// pin.
 func ShowCA(server *tls.Config) {
 	plain := server.GetConfigForClient
 	server.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
@@ -34,8 +34,8 @@ func ShowCA(server *tls.Config) {
 	}
 }
 
-// Pinned is the configuration of who has no certificate yet, and trusts the manager whose
-// CA has this pin alone.
+// Pinned is the configuration of a client without a certificate. It trusts only a manager whose CA
+// has this pin.
 func Pinned(pin string) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13, SessionTicketsDisabled: true,
@@ -57,8 +57,8 @@ func pinned(shown []*x509.Certificate, pin string, now time.Time) error {
 	return err
 }
 
-// WriteFiles puts a key, its certificate and, where there is none, the CA in place. What can't be
-// used together changes nothing.
+// WriteFiles puts a key and its certificate in place, and the CA where there is none. Files that
+// don't fit each other change nothing.
 func WriteFiles(f Files, ca, cert, key []byte) error {
 	f = f.Filled()
 	if _, err := newState(f, ca, cert, key, time.Now()); err != nil {
@@ -75,7 +75,7 @@ func WriteFiles(f Files, ca, cert, key []byte) error {
 	return write(f.Certificate, cert, f.Key, key)
 }
 
-// Replace puts a new certificate of the same key in place, so that no crash parts the two.
+// Replace puts a new certificate of the same key in place. No crash separates the two.
 func Replace(f Files, cert []byte) error {
 	f = f.Filled()
 	ca, err := readFile(f.CA, false)

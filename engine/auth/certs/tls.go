@@ -10,16 +10,15 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth"
 )
 
-// Server is the configuration of a listener that serves peers of some kinds, and no
-// others. A peer that is refused is logged with its address and the reason; it is told no
-// more than that its certificate is bad.
+// Server is the configuration of a listener that serves only peers of some kinds. A refused peer is
+// logged with its address and the reason. The peer learns only that its certificate is bad.
 func (k *Keys) Server(kinds ...auth.Kind) *tls.Config {
 	return k.server(tls.RequireAnyClientCert, expected{kinds: kinds, usage: x509.ExtKeyUsageClientAuth})
 }
 
-// Door is as Server, but a peer may come without a certificate. Who it is must be asked of
-// each connection (PeerIdentity), and nothing be done for one that has none but let it
-// join, or what a header of the call proves it may.
+// Door is as Server, but a peer may come without a certificate. The handler must check the identity
+// of each connection (PeerIdentity). A connection without one may only join, or do what a header of
+// the call proves that it may.
 func (k *Keys) Door(kinds ...auth.Kind) *tls.Config {
 	return k.server(tls.RequestClientCert, expected{kinds: kinds, usage: x509.ExtKeyUsageClientAuth})
 }
@@ -46,7 +45,7 @@ func (k *Keys) server(how tls.ClientAuthType, want expected) *tls.Config {
 	return base
 }
 
-// Client is the configuration of who dials a peer of a kind and name; an empty name is any.
+// Client is the configuration that dials a peer of a kind and name; an empty name is any.
 func (k *Keys) Client(kind auth.Kind, name string) *tls.Config {
 	want := expected{kinds: []auth.Kind{kind}, name: name, usage: x509.ExtKeyUsageServerAuth}
 	c := k.config()
@@ -70,8 +69,8 @@ func (k *Keys) Dial(ctx context.Context, kind auth.Kind, name, address string) (
 // dialTimeout bounds a connection and its handshake.
 const dialTimeout = 5 * time.Second
 
-// Listen has a listener serve peers of some kinds alone. The handshake is made with the
-// first use of a connection, so it is bounded by who sets its deadlines.
+// Listen makes a listener serve only peers of some kinds. The handshake is made with the first use
+// of a connection, so the deadlines that the caller sets bound it.
 func (k *Keys) Listen(l net.Listener, kinds ...auth.Kind) net.Listener {
 	return tls.NewListener(l, k.Server(kinds...))
 }
@@ -80,9 +79,9 @@ func (k *Keys) Listen(l net.Listener, kinds ...auth.Kind) net.Listener {
 // name none.
 var protocols = []string{"h2", "http/1.1"}
 
-// config is what all have in common. Without tickets each connection is looked at anew, by
-// the certificates that are in force then. Records are as long as they may be from the first
-// on: short ones are for browsers that show a page by its first bytes.
+// config is the common part of all configurations. Without tickets each connection is checked by
+// the certificates in force then. Records are as long as allowed from the first on: short ones are
+// for browsers that show a page by its first bytes.
 func (k *Keys) config() *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS13, SessionTicketsDisabled: true, DynamicRecordSizingDisabled: true, Time: k.now}
 }

@@ -11,17 +11,17 @@ import (
 	"github.com/hamadryad/hamadryad/internal/logsample"
 )
 
-// Bundle is what a worker is given to prove itself: all PEM. It holds a key, so it goes by
-// the launcher's socket to the worker, and never into a log, an environment or a file.
+// Bundle is what a worker proves itself with: all PEM. It holds a key, so it travels only by the
+// launcher's socket to the worker, and never into a log, an environment or a file.
 type Bundle struct {
 	CA, Certificate, Key []byte
-	// Of is the generation of the launcher's keys that vouches for it (Keys.Generation).
+	// Of is the generation of the launcher's keys that vouch for the worker (Keys.Generation).
 	Of uint64
 }
 
-// ForWorker makes what one worker of this launcher proves itself with. It is good for as
-// long as the launcher's own certificate. When that is another one (Generation), a worker
-// that lives is to be given another, too: Renew takes it.
+// ForWorker makes the certificate and key of one worker of this launcher. They are valid as long as
+// the launcher's own certificate. When Generation changes, the launcher gives each running worker a
+// new Bundle, which Renew takes.
 func (k *Keys) ForWorker() (Bundle, error) {
 	s, of := k.latest()
 	if s.identity.Kind != auth.Launcher {
@@ -45,7 +45,7 @@ func (k *Keys) ForWorker() (Bundle, error) {
 	return Bundle{CA: s.caText, Certificate: append(text, encode(s.chain[0].Raw)...), Key: keyText, Of: of}, nil
 }
 
-// FromBundle makes keys of what a worker was given. They change by Renew alone.
+// FromBundle makes keys of a worker's Bundle. Only Renew changes them.
 func FromBundle(b Bundle) (*Keys, error) {
 	k := &Keys{now: time.Now, log: slog.Default(), wrong: logsample.New(slog.Default())}
 	var err error
@@ -53,8 +53,8 @@ func FromBundle(b Bundle) (*Keys, error) {
 	return k, err
 }
 
-// Renew has what follows use what a worker was given later. Connections that are open stay
-// as they are. An error changes nothing.
+// Renew makes later connections use a new Bundle. Open connections stay as they are. An error
+// changes nothing.
 func (k *Keys) Renew(b Bundle) error {
 	s, err := b.state(k.now())
 	if err != nil {

@@ -26,19 +26,19 @@ import (
 const (
 	// callMax bounds one call of the manager.
 	callMax = 30 * time.Second
-	// replyBytesMax bounds its answer.
+	// replyBytesMax bounds the manager's reply.
 	replyBytesMax = 1 << 20
-	// renewAgain is the wait after a renewal, or renewPart of the certificate's life where
-	// that is shorter, but not below renewLeast; renewLook is the longest wait between two looks at the clock, which
-	// may be set.
+	// renewAgain is the wait after a renewal. It is renewPart of the certificate's life where that
+	// is shorter, but not below renewLeast. renewLook is the longest wait between two looks at the
+	// clock, which may be set.
 	renewAgain = time.Minute
 	renewPart  = 20
 	renewLeast = 100 * time.Millisecond
 	renewLook  = time.Hour
 )
 
-// Join brings a token to the manager at an address, and puts what it gets into files: the
-// key and the certificate of the launcher that the token names, and the CA.
+// Join sends a token to the manager at an address. It writes what it gets into files: the key and
+// certificate of the launcher that the token names, and the CA.
 func Join(ctx context.Context, address string, t Token, files certs.Files) error {
 	key, keyText, err := certs.NewKey()
 	if err != nil {
@@ -54,17 +54,17 @@ func Join(ctx context.Context, address string, t Token, files certs.Files) error
 	return atomicfile.Replace(mark(files), []byte(hashOf(t.secret)))
 }
 
-// Joined tells whether Join has put there what lies in files, with the same token.
+// Joined reports whether Join wrote files, with the same token.
 func Joined(t Token, files certs.Files) bool {
 	text, err := os.ReadFile(mark(files))
 	return err == nil && string(text) == hashOf(t.secret)
 }
 
-// mark is where the hash lies of the token that a certificate came of.
+// mark is the path of the hash of the token that the certificate was issued for.
 func mark(files certs.Files) string { return files.Certificate + ".token" }
 
-// Renew has the manager sign the launcher's key again, by the certificate that it has, and
-// puts the new one in its place.
+// Renew has the manager sign the launcher's key again, proven by the current certificate, and
+// replaces that certificate.
 func Renew(ctx context.Context, address string, keys *certs.Keys, files certs.Files) error {
 	key, ok := keys.Signer()
 	if !ok {
@@ -74,15 +74,15 @@ func Renew(ctx context.Context, address string, keys *certs.Keys, files certs.Fi
 	if err != nil {
 		return err
 	}
-	if err := certs.Replace(files, got.Certificate); err != nil { // who is trusted is not for a renewal to change
+	if err := certs.Replace(files, got.Certificate); err != nil { // a renewal must not change who is trusted
 		return err
 	}
 	keys.LookAgain()
 	return nil
 }
 
-// Keep renews a launcher's certificate whenever a third of its life is left, until ctx
-// ends. A renewal that fails is tried again, and logged.
+// Keep renews a launcher's certificate whenever a third of its life is left, until ctx ends. A
+// failed renewal is logged and retried.
 func Keep(ctx context.Context, address string, keys *certs.Keys, files certs.Files, log *slog.Logger) {
 	for {
 		wait := min(time.Until(due(keys)), renewLook)
@@ -100,12 +100,12 @@ func Keep(ctx context.Context, address string, keys *certs.Keys, files certs.Fil
 	}
 }
 
-// due is when a certificate is to be renewed.
+// due is when a certificate must be renewed.
 func due(keys *certs.Keys) time.Time {
 	return keys.Ends().Add(-keys.Life() / 3)
 }
 
-// requestToSign is a key's, as PEM.
+// requestToSign is a certificate signing request for a key, as PEM.
 func requestToSign(key crypto.Signer) ([]byte, error) {
 	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{}, key)
 	if err != nil {
@@ -114,7 +114,7 @@ func requestToSign(key crypto.Signer) ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}), nil
 }
 
-// ask sends a request to sign a key.
+// ask sends a signing request for a key and returns the reply.
 func ask(ctx context.Context, address string, config *tls.Config, q request, key crypto.Signer) (reply, error) {
 	var got reply
 	var err error

@@ -20,29 +20,29 @@ import (
 )
 
 const (
-	// LifeDefault is for how long the certificate of a launcher is good that joined: it is
-	// renewed when a third of that is left.
+	// LifeDefault is the validity of the certificate of a launcher that joined. It is renewed when
+	// a third of that is left.
 	LifeDefault = 90 * 24 * time.Hour
-	// requestBytesMax bounds what somebody without a certificate may send, and requestMax how
-	// long that may take. How many may do so at once is said by who serves.
+	// requestBytesMax bounds the request of a caller without a certificate, and requestMax its
+	// time. The caller of Serve bounds how many there may be at once.
 	requestBytesMax = 16 << 10
 	requestMax      = 10 * time.Second
 )
 
-// Server answers launchers that want a certificate.
+// Server issues certificates to launchers.
 type Server struct {
 	Folder    string // of tokens
 	Authority *certs.Authority
 	Keys      *certs.Keys      // the manager's own
 	Life      time.Duration    // 0: LifeDefault
 	Now       func() time.Time // nil: time.Now
-	Log       *slog.Logger     // is told of each certificate, and of each refusal
+	Log       *slog.Logger     // gets a line for each certificate and each refusal
 
 	once    sync.Once
-	sampled *slog.Logger // Log, of lines of which strangers can cause any number
+	sampled *slog.Logger // Log, sampled: for lines of which strangers can cause any number
 }
 
-// log is made once, also where several listeners are served at once.
+// log makes the sampled log once, also where several listeners are served at once.
 func (s *Server) log() *slog.Logger {
 	s.once.Do(func() { s.sampled = logsample.New(s.Log) })
 	return s.sampled
@@ -61,7 +61,7 @@ type reply struct {
 }
 
 // Serve answers at a listener until that is closed; it closes it. The table bounds connections and
-// requests; nobody is proved here, so all are their addresses'.
+// requests. No caller is proven here, so the table counts all by address.
 func (s *Server) Serve(l net.Listener, table *connlimit.Table) error {
 	tls := s.Keys.Door(auth.Launcher)
 	certs.ShowCA(tls)
@@ -100,7 +100,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(reply{Certificate: text, CA: s.Authority.Text()}) // a launcher that is gone asks again
 }
 
-// certify signs a launcher's key, when its token or its certificate is good.
+// certify signs a launcher's key if its token or its certificate is valid.
 func (s *Server) certify(r *http.Request, q request) ([]byte, auth.Identity, error) {
 	key, err := keyOf(q.CSR)
 	if err != nil {
@@ -129,7 +129,7 @@ func (s *Server) certify(r *http.Request, q request) ([]byte, auth.Identity, err
 	return text, id, err
 }
 
-// renewable says why a connection's certificate is not the one to renew.
+// renewable returns an error unless the connection's certificate is the one to renew.
 func renewable(r *http.Request, id auth.Identity) error {
 	if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {
 		return errors.New("neither a token nor a certificate came: make a token with \"hamadryad token create\"")
@@ -140,7 +140,7 @@ func renewable(r *http.Request, id auth.Identity) error {
 	return nil
 }
 
-// keyOf takes the public key out of a request to sign, whose sender has its private part.
+// keyOf takes the public key out of a signing request, whose sender has the private key.
 func keyOf(csr []byte) (*ecdsa.PublicKey, error) {
 	block, _ := pem.Decode(csr)
 	if block == nil {

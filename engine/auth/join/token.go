@@ -20,20 +20,20 @@ import (
 )
 
 const (
-	// TTLDefault is how long a token is good, and TTLMax how long at most.
+	// TTLDefault is how long a token is valid, and TTLMax the longest.
 	TTLDefault = 15 * time.Minute
 	TTLMax     = 7 * 24 * time.Hour
-	// secretBytes are drawn for a token: nobody guesses them.
+	// secretBytes is the number of random bytes in a token: nobody guesses them.
 	secretBytes = 32
-	// addressBytesMax bounds an address in it: a name of the DNS has at most 253.
+	// addressBytesMax bounds an address in a token: a DNS name has at most 253 bytes.
 	addressBytesMax = 300
-	// Prefix begins a token, so that people and scanners of logs know one.
+	// Prefix begins a token, so that people and scanners of logs recognise one.
 	Prefix = "hamadryad-join-"
-	// tokenVersion follows it: that of a token's form.
+	// tokenVersion follows Prefix: the version of a token's form.
 	tokenVersion = "2"
 )
 
-// Token is what a launcher is given.
+// Token is what a launcher gets in order to join.
 type Token struct {
 	Launcher string
 	Pin      string // of the CA (certs.Authority.Pin)
@@ -41,19 +41,19 @@ type Token struct {
 	secret string
 }
 
-// Addresses are those at which a launcher reaches its manager, as host:port; "": they are
-// told otherwise.
+// Addresses are where a launcher reaches its manager, as host:port. Empty ones are configured
+// elsewhere.
 type Addresses struct {
 	Manager string
 	Join    string // where it lets launchers join
 }
 
-// String is the token as people copy it. What stands between its parts is in none of them.
+// String is the token as people copy it. None of its parts has the separator in it.
 func (t Token) String() string {
 	return strings.Join([]string{Prefix + tokenVersion, t.Pin, t.secret, t.Launcher, t.Manager, t.Join}, "/")
 }
 
-// ParseToken reads what String gave.
+// ParseToken reads the result of String.
 func ParseToken(text string) (Token, error) {
 	parts := strings.Split(strings.TrimSpace(text), "/")
 	version, is := strings.CutPrefix(parts[0], Prefix)
@@ -88,8 +88,8 @@ func hashOf(secret string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Create makes a token for a launcher in the manager's folder for them, in place of one
-// that the launcher has not used yet.
+// Create makes a token for a launcher in the manager's folder of tokens. It replaces a token that
+// the launcher has not used yet.
 func Create(folder string, ca *certs.Authority, launcher string, at Addresses, ttl time.Duration, now time.Time) (Token, error) {
 	if err := auth.CheckName(launcher); err != nil {
 		return Token{}, fmt.Errorf("the launcher's name: %w", err)
@@ -112,16 +112,16 @@ func Create(folder string, ca *certs.Authority, launcher string, at Addresses, t
 	return t, atomicfile.Replace(filepath.Join(folder, open, launcher), text)
 }
 
-// Folders of tokens, by launchers' names.
+// Folders of tokens, whose files have launchers' names.
 const (
 	open = "open"
-	used = "used" // the last of each launcher
+	used = "used" // the last used token of each launcher
 )
 
-// errRefused is matched by what is wrong with a token.
+// errRefused is matched by every error about a token.
 var errRefused = errors.New("the token is refused")
 
-// redeem uses a token up. Of several that bring it at once, one succeeds.
+// redeem consumes a token. Of several requests that bring it at once, one succeeds.
 func redeem(folder, launcher, secret string, now time.Time) error {
 	if err := auth.CheckName(launcher); err != nil {
 		return fmt.Errorf("%w: the launcher's name: %w", errRefused, err)
@@ -140,7 +140,7 @@ func redeem(folder, launcher, secret string, now time.Time) error {
 	if err := os.Rename(filepath.Join(folder, open, launcher), filepath.Join(folder, used, launcher)); err != nil {
 		return fmt.Errorf("%w: it was used already, a moment ago", errRefused)
 	}
-	return atomicfile.SyncFolder(filepath.Join(folder, open)) // no crash makes it good again
+	return atomicfile.SyncFolder(filepath.Join(folder, open)) // a crash does not make the token valid again
 }
 
 func (e entry) of(secret string) bool {

@@ -29,7 +29,7 @@ type CA struct {
 	t      testing.TB
 }
 
-// New makes a CA. Each is another one, of the same cluster.
+// New makes a CA. Each call makes another CA of the same cluster.
 func New(t testing.TB) *CA { return At(t, time.Now()) }
 
 // At makes a CA at a time.
@@ -43,12 +43,12 @@ func At(t testing.TB, now time.Time) *CA {
 	return &CA{a, folder, t}
 }
 
-// Files issues a certificate that is good for an hour, and returns where it lies.
+// Files issues a certificate that is valid for an hour, and returns where it lies.
 func (c *CA) Files(kind auth.Kind, name string) certs.Files {
 	return c.FilesAt(kind, name, time.Now(), time.Hour)
 }
 
-// FilesAt issues a certificate at a time, for a time.
+// FilesAt issues a certificate at the time now, valid for life.
 func (c *CA) FilesAt(kind auth.Kind, name string, now time.Time, life time.Duration) certs.Files {
 	c.t.Helper()
 	cert, _, err := c.Write(filepath.Join(c.Folder, string(kind)), auth.Identity{Cluster: Cluster, Kind: kind, Name: name}, now, life)
@@ -68,7 +68,7 @@ func (c *CA) Keys(kind auth.Kind, name string) *certs.Keys {
 	return keys
 }
 
-// KeysIn are those of a user whose certificate says that it is in groups.
+// KeysIn is Keys for a user whose certificate names groups.
 func (c *CA) KeysIn(name string, groups ...string) *certs.Keys {
 	c.t.Helper()
 	a, err := c.In(groups)
@@ -80,7 +80,7 @@ func (c *CA) KeysIn(name string, groups ...string) *certs.Keys {
 	return with.Keys(auth.User, name)
 }
 
-// Below signs a certificate with these names, or without any, by another's key.
+// Below signs a certificate with these names, or with none, with the key of another certificate.
 func Below(t testing.TB, above tls.Certificate, uris ...string) tls.Certificate {
 	t.Helper()
 	template := &x509.Certificate{
@@ -105,7 +105,8 @@ func Below(t testing.TB, above tls.Certificate, uris ...string) tls.Certificate 
 	return tls.Certificate{Certificate: append([][]byte{der}, above.Certificate...), PrivateKey: key}
 }
 
-// Named has the CA sign what it would not: a certificate with names of any form, or none.
+// Named has the CA sign a certificate that it would otherwise refuse: with names of any form, or
+// none.
 func (c *CA) Named(uris ...string) certs.Files {
 	c.t.Helper()
 	root, err := tls.LoadX509KeyPair(filepath.Join(c.Folder, certs.FileCA), filepath.Join(c.Folder, certs.FileCAKey))
