@@ -14,11 +14,10 @@ import (
 	"github.com/hamadryad/hamadryad/engine/isolate/sandboxinit"
 )
 
-// Guard lets a launcher start workers as those who submitted. It is safe for concurrent
-// use.
+// Guard lets a launcher start workers as their submitters. Safe for concurrent use.
 type Guard struct {
 	settings Settings
-	program  []string // the step
+	program  []string // sandboxinit, with its first arguments
 	groups   []int    // ids of the groups that workers may be in
 }
 
@@ -31,12 +30,12 @@ type Who struct {
 	Home   string
 }
 
-// ErrRefused is matched by errors of Find about users that are not there or may not run
-// here: another try can't help.
+// ErrRefused is matched by errors of Find about users who do not exist or may not run here. A retry
+// does not help.
 var ErrRefused = errors.New("this user runs nothing here")
 
-// Open looks whether this launcher can do what the settings say. The program is the step,
-// with its first arguments. With None the Guard is nil.
+// Open checks that this launcher can do what the settings say. The program is sandboxinit's, with
+// its first arguments. With None the Guard is nil.
 func Open(s Settings, program []string) (*Guard, error) {
 	if err := s.Check(); err != nil || !s.On() {
 		return nil, err
@@ -57,8 +56,8 @@ func Open(s Settings, program []string) (*Guard, error) {
 	return g, nil
 }
 
-// checkLists looks for names of nobody: who misspelled one would let in whom he meant to
-// keep out, or the other way round.
+// checkLists looks for names of users who do not exist. A misspelt name would let in a user whom
+// the administrator meant to exclude, or the other way round.
 func (g *Guard) checkLists() error {
 	for _, list := range []struct {
 		key   string
@@ -97,8 +96,7 @@ func (g *Guard) findGroups() error {
 	return nil
 }
 
-// checkProgram looks whether somebody but root could put another program in the step's
-// place, which runs as root.
+// checkProgram checks that only root can replace sandboxinit's program, which runs as root.
 func checkProgram(program []string) error {
 	if len(program) == 0 {
 		return errors.New("no program for the step before a worker: hamadryad-isolate is to lie beside hamadryad")
@@ -118,7 +116,7 @@ func checkProgram(program []string) error {
 	return nil
 }
 
-// try has the step do all but become somebody.
+// try runs sandboxinit with all its steps but the change of user.
 func (g *Guard) try() error {
 	folder, err := os.MkdirTemp("", "hamadryad-isolate-")
 	if err != nil {
@@ -144,8 +142,8 @@ func (g *Guard) try() error {
 	return err
 }
 
-// Find looks a user up, and refuses who may run nothing here. It may ask the network, as
-// the machine's lists of users do.
+// Find looks up a user, and refuses one who may not run here. It may wait for the network, as the
+// machine's user database may.
 func (g *Guard) Find(name string) (Who, error) {
 	u, err := user.Lookup(name)
 	var unknown user.UnknownUserError
@@ -157,7 +155,7 @@ func (g *Guard) Find(name string) (Who, error) {
 	}
 	who := Who{Name: u.Username, Home: u.HomeDir}
 	var ids []string
-	if len(g.groups) > 0 { // without, nobody need ask the network
+	if len(g.groups) > 0 { // without such groups the lookup may not need the network
 		if ids, err = u.GroupIds(); err != nil {
 			return Who{}, fmt.Errorf("look up the groups of user %q: %w", name, err)
 		}
@@ -178,7 +176,7 @@ func (g *Guard) Find(name string) (Who, error) {
 	return who, g.admit(name, who)
 }
 
-// admit refuses who may run nothing here.
+// admit refuses a user who may not run here.
 func (g *Guard) admit(name string, who Who) error {
 	s := g.settings
 	switch {
@@ -196,7 +194,7 @@ func (g *Guard) admit(name string, who Who) error {
 	return nil
 }
 
-// Order is what the step is told of a user. The caller adds folders, files and the program.
+// Order is sandboxinit's order for a user. The caller adds folders, files and the program.
 func (g *Guard) Order(who Who) *sandboxinit.Order {
 	return &sandboxinit.Order{
 		UID: who.UID, GID: who.GID, Groups: who.Groups, Calls: g.settings.Calls,
@@ -204,5 +202,5 @@ func (g *Guard) Order(who Who) *sandboxinit.Order {
 	}
 }
 
-// Program is the step, with its first arguments.
+// Program is sandboxinit's program, with its first arguments.
 func (g *Guard) Program() []string { return g.program }

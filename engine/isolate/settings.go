@@ -9,23 +9,23 @@ import (
 	"github.com/hamadryad/hamadryad/engine/isolate/seccomp"
 )
 
-// As whom workers run. The empty string is None.
+// As which user workers run. The empty string is None.
 const (
-	None      = "none"      // as the launcher does
-	Submitter = "submitter" // as the user of the machine whose name is that of who submitted
+	None      = "none"      // as the launcher's user
+	Submitter = "submitter" // as the machine's user of the submitter's name
 )
 
 // Settings of a launcher. The zero value is None.
 type Settings struct {
 	User     string
-	LeastUID int      // smaller user ids run nothing; 0: LeastUIDDefault. Root never does
-	Allow    []string // names of users that may run; none: all that the other settings let
-	Deny     []string // names of users that may not
+	LeastUID int      // users with smaller ids may not run; 0: LeastUIDDefault. Root never may
+	Allow    []string // names of users who may run; none: all whom the other settings allow
+	Deny     []string // names of users who may not run
 
-	// Groups are names of groups of the machine: a worker is in those of them that its user is in,
-	// beside the user's own. It is in no others.
+	// Groups are names of the machine's groups. A worker is in those of them that its user is in,
+	// and in its user's own group. It is in no others.
 	Groups []string
-	// Calls are system calls that workers may make although isolated ones may not (seccomp.Check).
+	// Calls are system calls that workers may make although isolation refuses them (seccomp.Check).
 	Calls []string
 
 	TemporaryBytes int64 // that the /tmp of a worker holds; 0: TemporaryDefault
@@ -33,7 +33,7 @@ type Settings struct {
 	OpenFiles      int   // of one process; 0: OpenFilesDefault
 
 	// Cgroup is where workers have groups with limits: cgroup.Auto, cgroup.None or a folder; "":
-	// cgroup.Auto. It counts whoever they run as, and so does Processes there.
+	// cgroup.Auto. It applies whatever user workers run as, and so does Processes in these groups.
 	Cgroup string
 }
 
@@ -45,20 +45,20 @@ const (
 	OpenFilesDefault = 65536
 )
 
-// Least values of Settings: with less no worker begins.
+// Least values of Settings: with less no worker starts.
 const (
 	temporaryMin = 1 << 20
 	processesMin = 64
 	openFilesMin = 64
 )
 
-// On reports whether workers run as those who submitted.
+// On reports whether workers run as their submitters.
 func (s Settings) On() bool { return s.User == Submitter }
 
 // MostProcesses is Processes, or its default.
 func (s Settings) MostProcesses() int { return s.withDefaults().Processes }
 
-// Name is how users are chosen, as in the configuration.
+// Name is the value of User, as in the configuration.
 func (s Settings) Name() string {
 	if s.On() {
 		return Submitter
@@ -66,7 +66,7 @@ func (s Settings) Name() string {
 	return None
 }
 
-// withDefaults fills in what is not said.
+// withDefaults fills in the defaults.
 func (s Settings) withDefaults() Settings {
 	for _, d := range []struct {
 		at    *int

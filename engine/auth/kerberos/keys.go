@@ -18,13 +18,13 @@ import (
 )
 
 const (
-	// lookEvery is how often the keytab is looked at, at most.
+	// lookEvery is the shortest time between two looks at the keytab.
 	lookEvery = 10 * time.Second
-	// keytabBytesMax bounds its file.
+	// keytabBytesMax bounds the keytab's file.
 	keytabBytesMax = 1 << 20
 )
 
-// keys are those of a keytab, which may change.
+// keys are the keys of a keytab, whose file may change.
 type keys struct {
 	path string
 	now  func() time.Time
@@ -45,7 +45,7 @@ func openKeys(path string, now func() time.Time, log *slog.Logger) (*keys, error
 	return k, nil
 }
 
-// read reads the file. An error names it, and leaves the keys as they were.
+// read reads the keytab. The error names the file, and leaves the keys as they were.
 func (k *keys) read() error {
 	info, err := os.Stat(k.path)
 	if err != nil {
@@ -75,8 +75,8 @@ func (k *keys) read() error {
 
 var errKeytab = errors.New("it is no keytab, or damaged: have the KDC write it again (kadmin: ktadd -k FILE hamadryad/HOST)")
 
-// parseKeytab reads a keytab that may be damaged. What the library says of one has parts of it, maybe
-// of its keys.
+// parseKeytab reads a keytab that may be damaged. It does not repeat the library's errors: they
+// quote parts of the file, maybe of its keys.
 func parseKeytab(b []byte) (table *keytab.Keytab, err error) {
 	defer func() {
 		if recover() != nil { // it runs over the end of a file that is cut off
@@ -90,7 +90,7 @@ func parseKeytab(b []byte) (table *keytab.Keytab, err error) {
 	return table, nil
 }
 
-// of is the key that a ticket for a service was made with.
+// of is the key with which a ticket for a service was encrypted.
 func (k *keys) of(service types.PrincipalName, t messages.Ticket) (types.EncryptionKey, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -13,22 +13,22 @@ import (
 	"github.com/hamadryad/hamadryad/internal/kerberos"
 )
 
-// Login proves this process's user to one service, by the ticket cache that KRB5CCNAME
-// names. Safe for concurrent use.
+// Login proves this process's user to one service, with the ticket cache that KRB5CCNAME names.
+// Safe for concurrent use.
 type Login struct {
 	service string // hamadryad/HOST
 
 	mu      sync.Mutex
 	client  *client.Client
-	path    string    // of the ticket cache that it is made from
+	path    string    // of the ticket cache in use
 	written time.Time // that file
 }
 
-// NewLogin makes a login for a service. Nothing is read or asked before Credential.
+// NewLogin makes a login for a service. It reads and requests nothing before Credential.
 func NewLogin(service string) *Login { return &Login{service: service} }
 
-// Credential is what proves the user once. It reads the ticket cache when it has changed, and
-// waits for the KDC when there is no ticket for the service yet.
+// Credential returns a credential that proves the user once. It reads the ticket cache if that has
+// changed, and waits for the KDC if there is no ticket for the service yet.
 func (l *Login) Credential() (string, error) {
 	c, err := l.login()
 	if err != nil {
@@ -49,7 +49,7 @@ func (l *Login) Credential() (string, error) {
 	return base64.StdEncoding.EncodeToString(b), nil
 }
 
-// login is a client of the KDC, by the ticket cache as it is now.
+// login is a client of the KDC, with the current ticket cache.
 func (l *Login) login() (*client.Client, error) {
 	path, err := kerberos.CachePath()
 	if err != nil {

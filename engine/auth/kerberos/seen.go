@@ -8,18 +8,18 @@ import (
 )
 
 const (
-	// window is for how long a request may come again before its time is over: it may have
-	// been made by a clock that is ahead by Skew.
+	// window is for how long a credential may be replayed before it is too old. A client's clock
+	// may be ahead by Skew.
 	window = 2 * Skew
-	// seenMax bounds the requests of one window that are remembered, each some 40 bytes. More
-	// are refused, because one that is forgotten could be shown again.
+	// seenMax bounds the credentials remembered for one window, each some 40 bytes. Further ones
+	// are refused, because a credential that is forgotten could be replayed.
 	seenMax = 1 << 19
 )
 
 type digest [sha256.Size]byte
 
-// seen remembers which requests were shown (RFC 4120, section 3.2.3), for one window at
-// least and two at most. Only those that proved somebody are among them.
+// seen remembers which credentials came (RFC 4120, section 3.2.3), for one window at least and two
+// at most. It has only credentials that proved a user.
 type seen struct {
 	mu     sync.Mutex
 	began  time.Time // the newer of the windows
@@ -29,7 +29,7 @@ type seen struct {
 
 func newSeen(now time.Time) *seen { return &seen{began: now, newer: map[digest]struct{}{}} }
 
-// first notes a request. The error says that it came before, or that there are too many.
+// first notes a credential. The error says that it came before, or that there are too many.
 func (s *seen) first(d digest, now time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

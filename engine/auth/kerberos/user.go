@@ -8,13 +8,13 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth"
 )
 
-// Realms are those whose principals are users here: each is trusted to give a name to the
-// same person as the others, and as the CA.
+// Realms are those whose principals are users here. Each realm is trusted to give a name to the
+// same person as the other realms and the CA do.
 type Realms []string
 
-// User is the user that a principal is, by its realm and the parts of its name: ann@REALM is
-// ann, where REALM is one of these. Nobody else is anybody: neither ann of another realm, nor
-// ann/admin, which is another principal with rights of its own.
+// User is the user of a principal, by its realm and the parts of its name. ann@REALM is ann, where
+// REALM is one of these. Other principals are no user: neither ann of another realm, nor ann/admin,
+// which has rights of its own.
 func User(realms Realms, realm string, parts []string) (string, error) {
 	principal := strings.Join(parts, "/") + "@" + realm
 	if !slices.Contains(realms, realm) {

@@ -25,16 +25,16 @@ const Scheme = "negotiate"
 const (
 	// Skew is how far the clocks of a client, the KDC and this machine may be apart.
 	Skew = 5 * time.Minute
-	// cipherBytesMin is less than what any encrypted part of a request has.
+	// cipherBytesMin is smaller than any encrypted part of a valid request.
 	cipherBytesMin = 64
 )
 
-// ours is the first part of the principals for which requests are taken. A keytab may have
-// others, which are not ours to answer for: a request for HTTP/HOST may have come in clear to
-// another program of that machine, and whoever read it there could show it here.
+// ours is the first part of the service principals that are accepted. A keytab may have other
+// services, which are not ours. A request for HTTP/HOST may have come in clear to another program
+// of that machine; whoever read it there could replay it here.
 const ours = "hamadryad"
 
-// Options are a verifier's. Keytab and Realms are needed.
+// Options configure a verifier. Keytab and Realms are needed.
 type Options struct {
 	Keytab string // file with the keys of services, for its owner alone; it is read again when it changes
 	Realms Realms
@@ -50,7 +50,7 @@ type Verifier struct {
 	seen   *seen
 }
 
-// New reads the keytab. The error names it.
+// New reads the keytab. The error names the file.
 func New(o Options) (*Verifier, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -89,7 +89,7 @@ func (v *Verifier) prove(credential string) (caller auth.Principal, err error) {
 	if err := v.inTime(r); err != nil {
 		return caller, err
 	}
-	// Of what the client says of itself in its authenticator, the library compares the name alone.
+	// The library compares only the name that the client claims in its authenticator.
 	if !r.Authenticator.CName.Equal(t.CName) || r.Authenticator.CRealm != t.CRealm {
 		return caller, errors.New("its ticket is of one principal, and what was made with it says that it is another")
 	}
@@ -105,8 +105,8 @@ func (v *Verifier) prove(credential string) (caller auth.Principal, err error) {
 
 var errToken = errors.New("it is no request for a service (a KRB_AP_REQ in a token of GSS-API or SPNEGO)")
 
-// parse reads what a stranger sent, as far as that needs no key. What it lets through the
-// library takes apart without a panic.
+// parse reads a stranger's input, as far as that needs no key. The library takes apart without a
+// panic what parse accepts.
 func parse(credential string) (*messages.APReq, error) {
 	token, err := base64.StdEncoding.DecodeString(credential)
 	if err != nil {
@@ -133,7 +133,7 @@ func parse(credential string) (*messages.APReq, error) {
 	return r, nil
 }
 
-// open decrypts the ticket with the service's key, and what the client made with the ticket's.
+// open decrypts the ticket with the service's key, and the authenticator with the ticket's key.
 func (v *Verifier) open(r *messages.APReq) error {
 	service := r.Ticket.SName
 	if service.NameString[0] != ours {
@@ -156,7 +156,7 @@ func (v *Verifier) open(r *messages.APReq) error {
 	return nil
 }
 
-// inTime holds a request against the clock.
+// inTime checks a request against the clock.
 func (v *Verifier) inTime(r *messages.APReq) error {
 	now, t := v.now(), r.Ticket.DecryptedEncPart
 	made := r.Authenticator.CTime.Add(time.Duration(r.Authenticator.Cusec) * time.Microsecond)
@@ -179,7 +179,7 @@ func (v *Verifier) inTime(r *messages.APReq) error {
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// serviceNames are the services of a keytab for people.
+// serviceNames lists the services of a keytab for people.
 func serviceNames(principals []string) string {
 	if len(principals) == 0 {
 		return "none"

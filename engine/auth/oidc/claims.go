@@ -13,10 +13,10 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth"
 )
 
-// claims are what a token says, by their names.
+// claims are a token's claims by name.
 type claims map[string]json.RawMessage
 
-// principal is whom a token names, whose signature, issuer and audience were checked.
+// principal is the user whom a token names. Its signature, issuer and audience were checked.
 func (s Settings) principal(token *oidc.IDToken, now time.Time) (caller auth.Principal, err error) {
 	var said claims
 	if err := token.Claims(&said); err != nil {
@@ -35,12 +35,12 @@ func (s Settings) principal(token *oidc.IDToken, now time.Time) (caller auth.Pri
 	}
 	caller = auth.Principal{Kind: auth.User, Name: name, Groups: groups, Proof: auth.OIDC, Until: token.Expiry.Add(Leeway), Issued: token.IssuedAt}
 	if caller.Issued.IsZero() {
-		caller.Issued = time.Unix(0, 0) // it does not say when: any revocation has it
+		caller.Issued = time.Unix(0, 0) // the token has no time of issue: any revocation covers it
 	}
 	return caller, nil
 }
 
-// inTime holds a token against the clock. One without an end would be good for ever.
+// inTime checks a token against the clock. A token without an expiry would be valid for ever.
 func inTime(token *oidc.IDToken, now time.Time) error {
 	clock := "by the manager's clock, which says " + stamp(now)
 	if token.Expiry.IsZero() {
@@ -65,23 +65,23 @@ func inTime(token *oidc.IDToken, now time.Time) error {
 	return nil
 }
 
-// year3000 is later than any clock, and no number that wraps.
+// year3000 is later than any clock, and small enough not to wrap.
 const year3000 = 32503680000
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// name is the user's.
+// name is the user's name.
 func (s Settings) name(said claims) (string, error) {
 	var name *string
 	text, ok := said[s.NameClaim]
 	if err := json.Unmarshal(text, &name); !ok || err != nil || name == nil {
 		return "", fmt.Errorf("its claim %q, which is to name the user (auth.oidc.nameClaim), is missing or no text: have the issuer put it into tokens, or name another claim", s.NameClaim)
 	}
-	// Who may write any address into his account is nobody by it.
+	// An account with an unverified address is nobody: its owner may write any address into it.
 	if s.NameClaim == "email" && !bytes.Equal(bytes.TrimSpace(said["email_verified"]), []byte("true")) {
 		return "", errors.New(`its claim "email" names the user (auth.oidc.nameClaim), and the issuer does not say that it verified it ("email_verified": true)`)
 	}
-	err := auth.CheckName(*name) // a prefix alone is nobody
+	err := auth.CheckName(*name) // a prefix alone is no name
 	if err == nil {
 		err = auth.CheckName(s.NamePrefix + *name)
 	}
@@ -91,8 +91,8 @@ func (s Settings) name(said claims) (string, error) {
 	return s.NamePrefix + *name, nil
 }
 
-// groups are those that the token says, as a list of names. Names that no group can have
-// are left out: no rule gives them anything.
+// groups are the groups that the token names, as a list of names. Names that no group can have are
+// left out: no rule grants them anything.
 func (s Settings) groups(said claims) ([]string, error) {
 	text, ok := said[s.GroupsClaim]
 	if !ok {

@@ -14,19 +14,19 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// Bounds of what an issuer is given when it is asked.
+// Bounds of a request to an issuer and of its answers.
 const (
 	fetchTimeout   = 5 * time.Second // for its description and its keys together
 	answerBytesMax = 1 << 20         // of each answer, and of its headers
-	keysMax        = 100             // of its keys; the first count
-	problemMax     = 300             // characters of what it says instead
+	keysMax        = 100             // in the key set; the first ones count
+	problemMax     = 300             // characters of an error text of the issuer
 )
 
 // issuer is where keys come from.
 type issuer struct{ url, ca string }
 
-// keys asks the issuer for its keys: what it says of itself names where they are. The file
-// with the CA is read again each time.
+// keys requests the issuer's keys, from the address in the issuer's description. The file with the
+// CA is read again each time.
 func (i issuer) keys(ctx context.Context) ([]jose.JSONWebKey, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
@@ -54,7 +54,7 @@ func (i issuer) keys(ctx context.Context) ([]jose.JSONWebKey, error) {
 	return parseKeys(text)
 }
 
-// client asks with a bound for each answer, and nowhere else than it was told.
+// client bounds each answer, and makes requests only to the configured issuer.
 func (i issuer) client() (*http.Client, error) {
 	pool, err := roots(i.ca)
 	if err != nil {
@@ -71,7 +71,7 @@ func (i issuer) client() (*http.Client, error) {
 	}, nil
 }
 
-// bounded cuts answers that are too long off, with an error.
+// bounded ends answers that are too long with an error.
 type bounded struct{ http.RoundTripper }
 
 func (b bounded) RoundTrip(q *http.Request) (*http.Response, error) {
@@ -98,9 +98,9 @@ func get(ctx context.Context, client *http.Client, url string) ([]byte, error) {
 	return io.ReadAll(a.Body)
 }
 
-// parseKeys reads a set of keys (RFC 7517, section 5). Those that sign no tokens, or are of a
-// kind that is not known here, are left out, as that section asks; so are secrets, and
-// private keys that somebody shows.
+// parseKeys reads a set of keys (RFC 7517, section 5). Keys that sign no tokens, or of an unknown
+// kind, are left out, as that section asks. So are symmetric keys, and private keys that an issuer
+// publishes.
 func parseKeys(text []byte) ([]jose.JSONWebKey, error) {
 	var set struct {
 		Keys []json.RawMessage `json:"keys"`

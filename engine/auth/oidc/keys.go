@@ -13,14 +13,14 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth"
 )
 
-// How often an issuer is asked for its keys, and for how long they are good.
+// How often the issuer's keys are fetched, and for how long they are valid.
 const (
-	// refreshEvery is how often it is asked anyway. So a key that it takes back counts for as
-	// long as that, and no longer.
+	// refreshEvery is the period of fetches. So a key that the issuer revokes counts for that long
+	// at most.
 	refreshEvery = 5 * time.Minute
-	// askPause is the least time between two times, whatever strangers show.
+	// askPause is the least time between two fetches, whatever tokens strangers send.
 	askPause = 10 * time.Second
-	// keysLifeMax is for how long keys count while the issuer can't be asked.
+	// keysLifeMax is for how long keys count while the issuer can't be reached.
 	keysLifeMax = 24 * time.Hour
 )
 
@@ -30,22 +30,22 @@ type keyring struct {
 	fetch  func(context.Context) ([]jose.JSONWebKey, error)
 	now    func() time.Time
 	log    *slog.Logger
-	asked  chan struct{} // has one when somebody wants the keys to be fetched
+	asked  chan struct{} // holds one element when a fetch is requested
 
 	mu      sync.Mutex
 	keys    []jose.JSONWebKey // never changed in place
 	got     time.Time         // when keys were fetched
-	tried   time.Time         // when the last try ended; zero: none has
-	next    chan struct{}     // closed when the next try ends
-	busy    bool              // a try is wanted or under way
-	problem string            // of the last try, as it was logged; "": there is none
+	tried   time.Time         // when the last fetch ended; zero: there was none
+	next    chan struct{}     // closed when the next fetch ends
+	busy    bool              // a fetch is requested or under way
+	problem string            // error of the last fetch, as it was logged; "": none
 }
 
 func newKeyring(from issuer, now func() time.Time, log *slog.Logger) *keyring {
 	return &keyring{issuer: from.url, fetch: from.keys, now: now, log: log, asked: make(chan struct{}, 1), next: make(chan struct{}), busy: true}
 }
 
-// run fetches the keys, again and again, until its context ends. It alone asks the issuer.
+// run fetches the keys again and again until its context ends. No other goroutine asks the issuer.
 func (k *keyring) run(ctx context.Context) {
 	for {
 		select {
@@ -71,7 +71,7 @@ func (k *keyring) run(ctx context.Context) {
 	}
 }
 
-// replaceKeys ends a try.
+// replaceKeys ends a fetch.
 func (k *keyring) replaceKeys(keys []jose.JSONWebKey, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -91,7 +91,7 @@ func (k *keyring) replaceKeys(keys []jose.JSONWebKey, err error) {
 	k.keys, k.got, k.problem = keys, k.tried, ""
 }
 
-// known are the keys that count, without waiting.
+// known are the valid keys, without waiting.
 func (k *keyring) known() []jose.JSONWebKey {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -101,8 +101,8 @@ func (k *keyring) known() []jose.JSONWebKey {
 	return k.keys
 }
 
-// ask has the keys fetched, and returns what is closed when they were. The error says why
-// that is not done now.
+// ask requests a fetch of the keys, and returns a channel that is closed when the fetch ends. The
+// error says why there is no fetch now.
 func (k *keyring) ask() (<-chan struct{}, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -116,15 +116,14 @@ func (k *keyring) ask() (<-chan struct{}, error) {
 		k.busy = true
 		select {
 		case k.asked <- struct{}{}:
-		default: // one that came when the keys were fetched anyway
+		default: // a request that came while the keys were fetched anyway
 		}
 	}
 	return k.next, nil
 }
 
-// verify returns what a token says, when a key of the issuer has signed it. Where none of
-// those that are known has, the issuer is asked for new ones, and waited for until the
-// context ends.
+// verify returns a token's payload if a key of the issuer signed it. If no known key did, it
+// requests a fetch of the keys, and waits for that until the context ends.
 func (k *keyring) verify(ctx context.Context, token *jose.JSONWebSignature) ([]byte, error) {
 	if said, ok := verifyWith(k.known(), token); ok {
 		return said, nil
@@ -141,14 +140,14 @@ func (k *keyring) verify(ctx context.Context, token *jose.JSONWebSignature) ([]b
 	if said, ok := verifyWith(k.known(), token); ok {
 		return said, nil
 	}
-	_, err = k.ask() // it was asked a moment ago
+	_, err = k.ask() // the keys were fetched a moment ago
 	if err == nil {
 		err = errors.New("no key of the issuer has signed it")
 	}
 	return nil, err
 }
 
-// verifyWith takes the keys of the token's key id and algorithm alone, where both say them.
+// verifyWith tries only keys with the token's key id and algorithm, where both name them.
 func verifyWith(keys []jose.JSONWebKey, token *jose.JSONWebSignature) ([]byte, bool) {
 	head := token.Signatures[0].Protected
 	for i := range keys {

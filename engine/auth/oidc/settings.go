@@ -11,20 +11,21 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth"
 )
 
-// Settings say whose tokens count, and what of them names a user. They can be compared.
+// Settings say whose tokens are accepted, and which claims name the user. They can be compared.
 type Settings struct {
-	// Issuer is the URL that stands in tokens as iss, and below which the issuer describes
-	// itself (OpenID Connect Discovery 1.0, section 4); "": tokens of nobody count.
+	// Issuer is the URL that stands in tokens as iss, and below which the issuer describes itself
+	// (OpenID Connect Discovery 1.0, section 4); "": no token is accepted.
 	Issuer string
 	// Audience must be in a token's aud.
 	Audience string
-	// NameClaim gives the user's name, behind NamePrefix; NameClaimDefault. The default is the
-	// one claim that an issuer never gives to another (OpenID Connect Core 1.0, section 5.7).
+	// NameClaim is the claim with the user's name, which follows NamePrefix; NameClaimDefault. The
+	// default is the one claim that an issuer never gives to another user (OpenID Connect Core 1.0,
+	// section 5.7).
 	NameClaim, NamePrefix string
-	// GroupsClaim gives the names of groups, each behind GroupsPrefix; GroupsClaimDefault. A
-	// token without it is in none.
+	// GroupsClaim is the claim with the names of groups, each behind GroupsPrefix;
+	// GroupsClaimDefault. A token without that claim has no groups.
 	GroupsClaim, GroupsPrefix string
-	// CA is a file with the certificates that sign the issuer's; "": those of the system.
+	// CA is a file with the certificates that sign the issuer's; "": the system's.
 	CA string
 }
 
@@ -34,15 +35,15 @@ const (
 	GroupsClaimDefault = "groups"
 )
 
-// Filled has the defaults in place of what is left out.
+// Filled returns the settings with defaults in place of empty fields.
 func (s Settings) Filled() Settings {
 	s.NameClaim = cmp.Or(s.NameClaim, NameClaimDefault)
 	s.GroupsClaim = cmp.Or(s.GroupsClaim, GroupsClaimDefault)
 	return s
 }
 
-// Check says what is wrong, nil when nothing is, and which of the keys issuer, audience,
-// namePrefix, groupsPrefix and ca has it. Without an issuer nothing else may be set.
+// Check returns what is wrong and which key has it: issuer, audience, namePrefix, groupsPrefix or
+// ca. The error is nil if nothing is wrong. Without an issuer nothing else may be set.
 func (s Settings) Check() (key string, err error) {
 	if s.Filled() == (Settings{}).Filled() {
 		return "", nil
@@ -63,7 +64,7 @@ func (s Settings) Check() (key string, err error) {
 	return "ca", err
 }
 
-// checkURL says why a text can be no URL of an issuer, nil when it can.
+// checkURL returns why a text can't be the URL of an issuer, or nil.
 func checkURL(text string) error {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
@@ -75,7 +76,7 @@ func checkURL(text string) error {
 // caBytesMax bounds the file with the CA's certificates.
 const caBytesMax = 1 << 20
 
-// roots are the certificates of a file; nil: those of the system.
+// roots are the certificates of a file; nil: the system's.
 func roots(file string) (*x509.CertPool, error) {
 	if file == "" {
 		return nil, nil

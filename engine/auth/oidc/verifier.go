@@ -19,14 +19,15 @@ import (
 const Scheme = "bearer"
 
 const (
-	// TokenBytesMax bounds a token: it is read before it is known whose it is.
+	// TokenBytesMax bounds a token: it is read before its sender is known.
 	TokenBytesMax = 16 << 10
-	// Leeway is by how much the issuer's clock and the manager's may differ.
+	// Leeway is how far the issuer's clock and the manager's may be apart.
 	Leeway = time.Minute
 )
 
-// algorithms are those with which only the issuer can sign: never "none", and none whose key
-// both sides have, which here would be the issuer's public one (RFC 8725, section 2.1).
+// algorithms are those with which only the issuer can sign. So they are never "none" and never
+// symmetric: with a shared key, the key here would be the issuer's public one (RFC 8725, section
+// 2.1).
 var algorithms = []jose.SignatureAlgorithm{jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512, jose.ES256, jose.ES384, jose.ES512, jose.EdDSA}
 
 // Verifier proves users by their tokens. Safe for concurrent use.
@@ -36,23 +37,23 @@ type Verifier struct {
 
 	mu      sync.Mutex
 	state   state
-	changed chan struct{} // has one when the keys are another issuer's
+	changed chan struct{} // holds one element when the keys are another issuer's
 }
 
-// state is what is in force. Nothing of it changes.
+// state is what is in force. It is immutable.
 type state struct {
 	settings Settings
 	keys     *keyring // nil: there is no issuer
 	checks   *oidc.IDTokenVerifier
 }
 
-// Options are what New need not be told. Zero values are the defaults.
+// Options configure New. Zero values are the defaults.
 type Options struct {
 	Now func() time.Time // the clock; time.Now
-	Log *slog.Logger     // is told when the issuer can't be asked; slog.Default()
+	Log *slog.Logger     // gets a line when the issuer can't be reached; slog.Default()
 }
 
-// New returns a verifier with settings that Check found right.
+// New returns a verifier with settings that Check accepts.
 func New(s Settings, o Options) *Verifier {
 	v := &Verifier{now: o.Now, log: o.Log, changed: make(chan struct{}, 1)}
 	if v.now == nil {
@@ -65,7 +66,7 @@ func New(s Settings, o Options) *Verifier {
 	return v
 }
 
-// Set puts other settings in force, which Check found right, for the calls from now on.
+// Set replaces the settings for calls from now on. Check must accept them.
 func (v *Verifier) Set(s Settings) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -107,7 +108,7 @@ func (v *Verifier) current() state {
 	return v.state
 }
 
-// Run asks the issuer for its keys until the context ends. Without it no token is proved.
+// Run fetches the issuer's keys until the context ends. Without it no token is accepted.
 func (v *Verifier) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		select {
@@ -128,8 +129,8 @@ func (v *Verifier) Run(ctx context.Context) {
 	}
 }
 
-// Prove is the proof.Scheme of tokens. It waits for the issuer until the context ends, and
-// the error matches auth.ErrLater then.
+// Prove is the proof.Scheme of tokens. It waits for the issuer until the context ends; then the
+// error matches auth.ErrLater.
 func (v *Verifier) Prove(ctx context.Context, token string) (auth.Principal, error) {
 	s := v.current()
 	if s.keys == nil {
@@ -151,7 +152,7 @@ func (s state) prove(ctx context.Context, token string, now time.Time) (auth.Pri
 	if err != nil {
 		return auth.Principal{}, err
 	}
-	// What it says is the issuer's word from here on, and may be repeated.
+	// From here on the token's text is signed by the issuer, and errors may repeat it.
 	checked, err := s.checks.Verify(context.WithValue(ctx, signedKey{}, said), token)
 	if err != nil {
 		return auth.Principal{}, fmt.Errorf("%.*s: get one of the issuer %s for the audience %q (auth.oidc.audience)", problemMax, err.Error(), s.settings.Issuer, s.settings.Audience)
@@ -159,7 +160,7 @@ func (s state) prove(ctx context.Context, token string, now time.Time) (auth.Pri
 	return s.settings.principal(checked, now)
 }
 
-// parse reads a token. Nothing of it is in the error but what it names its algorithm.
+// parse reads a token. Its errors repeat nothing of the token but the name of its algorithm.
 func parse(token string) (*jose.JSONWebSignature, error) {
 	if len(token) > TokenBytesMax {
 		return nil, fmt.Errorf("it has %d bytes, at most %d are taken: have the issuer put fewer groups and claims into it", len(token), TokenBytesMax)
@@ -175,8 +176,8 @@ func parse(token string) (*jose.JSONWebSignature, error) {
 	return parsed, nil
 }
 
-// verified is an oidc.KeySet for a token whose signature was verified before: the context
-// has what it says.
+// verified is an oidc.KeySet for a token whose signature was verified before: the context has its
+// payload.
 type verified struct{}
 
 type signedKey struct{}

@@ -12,24 +12,24 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth"
 )
 
-// Scheme proves a user by what follows the scheme's name in a header. It is called for each
-// call, at once by many, before anything of the caller is known: what it does and keeps for a
-// stranger is bounded. It waits for nothing longer than until the context ends, which has
-// ended before where nothing may be waited for (Edge.Tap); what it can't tell without
-// waiting is auth.ErrLater, and the caller comes again. The principal is a User with a name,
-// and with Until where the credential has an end. The error is told to the caller, and never
+// Scheme proves a user by the credential that follows the scheme's name in a header. It runs for
+// each call, concurrently, before anything of the caller is known: what it does and keeps for a
+// stranger is bounded. It waits at most until the context ends. In Edge.Tap the context has already
+// ended, since nothing may wait there. A credential that can't be checked without waiting gives
+// auth.ErrLater, and the client retries. The principal is a User with a name, and with Until if the
+// credential expires. The caller gets the error, which never repeats the credential.
 // repeats the credential.
 type Scheme func(ctx context.Context, credential string) (auth.Principal, error)
 
 const (
 	headerName = "authorization"
-	// CredentialBytesMax bounds the header with which a call proves who asks.
+	// CredentialBytesMax bounds the header that proves a caller.
 	CredentialBytesMax = 48 << 10
 	// schemeBytesMax bounds a scheme's name.
 	schemeBytesMax = 32
 )
 
-// shown is whom the header of a call proves, beside what its connection proves.
+// shown is the caller whom the header of a call proves, given what its connection proves.
 func (e Edge) shown(ctx context.Context, headers []string, connection auth.Principal, secure bool) (auth.Principal, error) {
 	switch {
 	case connection.Proved():
@@ -55,9 +55,8 @@ func (e Edge) shown(ctx context.Context, headers []string, connection auth.Princ
 	return caller, nil
 }
 
-// parseHeader splits what a header says into the scheme's name, in lower case, and the
-// credential, which is a token68 (RFC 9110, 11.2 and 11.4). What it says against a header
-// repeats nothing of it.
+// parseHeader splits a header into the scheme's name, in lower case, and the credential, which is a
+// token68 (RFC 9110, 11.2 and 11.4). Its errors repeat nothing of the header.
 func parseHeader(headers []string) (scheme, credential string, err error) {
 	if len(headers) != 1 {
 		return "", "", fmt.Errorf("there are %d headers \"authorization\", and one alone says who asks", len(headers))
@@ -84,8 +83,8 @@ func token68(s string) bool {
 	return body != "" && strings.Trim(body, tokenBytes) == ""
 }
 
-// ours tells whether a page's header is for the edge. One that can't be read is, where it
-// begins as one of ours does.
+// ours reports whether a page's header is for the edge. An unreadable header is, if it begins with
+// the name of one of its schemes.
 func (e Edge) ours(headers []string) bool {
 	return slices.ContainsFunc(headers, func(h string) bool {
 		name, _, _ := strings.Cut(h, " ")
@@ -94,7 +93,7 @@ func (e Edge) ours(headers []string) bool {
 	})
 }
 
-// names are those of the schemes, for people.
+// names lists the schemes for people.
 func (e Edge) names() string { return strings.Join(slices.Sorted(maps.Keys(e.Schemes)), ", ") }
 
 // orElse says what proves a user besides a certificate.
@@ -105,7 +104,7 @@ func (e Edge) orElse() string {
 	return ", or a header \"authorization\" of one of the schemes " + e.names()
 }
 
-// challenge refuses a request for a page, and tells the client what proves a user besides a
+// challenge refuses a request for a page, and names to the client what proves a user besides a
 // certificate (RFC 9110, 11.6.1).
 func (e Edge) challenge(w http.ResponseWriter, r *http.Request, why error) {
 	tell := e.Tell

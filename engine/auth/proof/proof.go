@@ -43,32 +43,32 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth/certs"
 )
 
-// Edge proves who calls. Its zero value proves nothing and lets everybody in. Safe for
-// concurrent use.
+// Edge finds and proves the caller. Its zero value proves nothing and lets every caller in. Safe
+// for concurrent use.
 type Edge struct {
-	// Required refuses those who proved nothing.
+	// Required refuses unproven callers.
 	Required bool
-	// Kind is whom a method is for; nil: all are for users. A launcher and a user may have
-	// the same name, so neither is ever taken for the other.
+	// Kind is the kind of caller that a method is for; nil: all methods are for users. A launcher
+	// and a user may have the same name, so neither is ever taken for the other.
 	Kind func(method string) auth.Kind
-	// Open tells the methods that need no proof although it is required; nil: none.
+	// Open reports the methods that need no proof even when Required is set; nil: none.
 	Open func(method string) bool
-	// Schemes prove users by the header "authorization", by the first word of it in lower
-	// case, such as "bearer"; none: the header is not looked at. On pages, that of another
-	// word is not looked at either: it may be for who serves the page.
+	// Schemes prove users by the header "authorization". The key is the header's first word in
+	// lower case, such as "bearer". None: the header is ignored. On pages a header with another
+	// word is ignored, too: it may be for the server of the page.
 	Schemes map[string]Scheme
-	// Refused is told of a call that Tap refused, whence it came. Anybody can have it called,
-	// as often as he likes; nil: nobody is told.
+	// Refused is called for each call that Tap refused, with the address it came from. Strangers
+	// can cause any number of these calls; nil: no callback.
 	Refused func(from, method string, why error)
-	// Wrong is told who it is that calls what is for another kind, before that is refused; nil:
-	// nobody is told.
+	// Wrong is called with the caller of a method for another kind, before the call is refused;
+	// nil: no callback.
 	Wrong func(ctx context.Context, caller auth.Principal)
-	// Tell answers a request for a page that proves nothing; nil: in plain text.
+	// Tell answers a request for a page by an unproven caller; nil: in plain text.
 	Tell func(w http.ResponseWriter, r *http.Request, code int, why string)
 }
 
-// Prover is what a connection's credentials say of the other end. The gRPC credentials of
-// a listener without certificates have their AuthInfo implement it.
+// Prover gives the principal that a connection's credentials prove. The gRPC credentials of a
+// listener without certificates have their AuthInfo implement it.
 type Prover interface{ Principal() auth.Principal }
 
 // Unary is a grpc.UnaryServerInterceptor.
@@ -83,7 +83,8 @@ func (e Edge) Unary(ctx context.Context, request any, info *grpc.UnaryServerInfo
 	return handler(auth.With(ctx, caller), request)
 }
 
-// caller is who calls, as far as the connection or a header proves it, and may call a method.
+// caller is the caller as the connection or a header proves it. The error says that it may not call
+// the method.
 func (e Edge) caller(ctx context.Context, method string) (auth.Principal, error) {
 	caller, tapped := ctx.Value(tappedKey{}).(auth.Principal)
 	if !tapped {
@@ -101,7 +102,7 @@ func (e Edge) caller(ctx context.Context, method string) (auth.Principal, error)
 	return caller, nil
 }
 
-// prove is who calls, whatever he calls. The error is one of gRPC.
+// prove is the caller, whatever the method. The error is a gRPC status.
 func (e Edge) prove(ctx context.Context, method string) (auth.Principal, error) {
 	caller, secure := ofConnection(ctx)
 	if all := metadata.ValueFromIncomingContext(ctx, headerName); len(all) > 0 && len(e.Schemes) > 0 {
@@ -116,7 +117,7 @@ func (e Edge) prove(ctx context.Context, method string) (auth.Principal, error) 
 	return caller, nil
 }
 
-// ofConnection is whom the connection of a call proves, and whether it is TLS.
+// ofConnection is the caller whom the connection proves, and whether the connection is TLS.
 func ofConnection(ctx context.Context) (caller auth.Principal, secure bool) {
 	if p, ok := peer.FromContext(ctx); ok {
 		_, secure = p.AuthInfo.(credentials.TLSInfo)
@@ -125,7 +126,7 @@ func ofConnection(ctx context.Context) (caller auth.Principal, secure bool) {
 	return unproven, false
 }
 
-// OfHandshake is whom the handshake of a connection proved.
+// OfHandshake is the caller whom the handshake of a connection proved.
 func OfHandshake(info credentials.AuthInfo) auth.Principal {
 	switch info := info.(type) {
 	case credentials.TLSInfo:
@@ -143,7 +144,7 @@ func (e Edge) kind(method string) auth.Kind {
 	return e.Kind(method)
 }
 
-// unproven is who proved nothing. It is taken for a user, as which anybody may come.
+// unproven is a caller without a proof. It counts as a user, as which anybody may come.
 var unproven = auth.Principal{Kind: auth.User, Proof: auth.Unproven}
 
 // ofCertificate is the principal of a connection whose handshake was made by this
@@ -160,7 +161,7 @@ func ofCertificate(s tls.ConnectionState) auth.Principal {
 	return caller
 }
 
-// Pages has the handler find the principal in its requests' contexts.
+// Pages puts the principal into the contexts of the handler's requests.
 func (e Edge) Pages(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		caller := unproven
@@ -170,7 +171,7 @@ func (e Edge) Pages(next http.Handler) http.Handler {
 		var err error
 		if all := r.Header.Values(headerName); e.ours(all) {
 			caller, err = e.shown(r.Context(), all, caller, r.TLS != nil)
-			r.Header.Del(headerName) // it is for nobody behind
+			r.Header.Del(headerName) // no handler may see it
 		}
 		if err == nil && e.Required && !caller.Proved() {
 			err = errors.New("nothing proves who asks: show a certificate of the cluster" + e.orElse())

@@ -10,9 +10,9 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// setPrincipal makes every principal in a message that of the caller, and adds it where the
-// message leaves it out. A caller who proved nothing keeps the name that the message
-// claims: that one is returned.
+// setPrincipal overwrites every principal in a message with the caller, and adds it where the
+// message has none. An unproven caller keeps the name that the message claims; the result is that
+// principal.
 func setPrincipal(m proto.Message, caller auth.Principal) auth.Principal {
 	r := m.ProtoReflect()
 	if !claims(r.Descriptor()) {
@@ -59,17 +59,17 @@ func claimed(m protoreflect.Message) string {
 	return ""
 }
 
-// single tells a field that holds one message. Lists and maps claim nothing: a test walks
-// all requests for that.
+// single reports whether a field holds one message. Lists and maps hold no principals: a test
+// checks that for all requests.
 func single(f protoreflect.FieldDescriptor) bool {
 	return f.Message() != nil && !f.IsList() && !f.IsMap()
 }
 
-// known remembers which kinds of message have a principal in them, by name.
+// known remembers which message types contain a principal, by name.
 var known sync.Map
 
-// claims tells whether a kind of message is a principal, or has one in it. So most
-// messages of a stream are not looked into.
+// claims reports whether a message type is a principal or contains one. So most messages of a
+// stream are not searched.
 func claims(d protoreflect.MessageDescriptor) bool {
 	if has, ok := known.Load(d.FullName()); ok {
 		return has.(bool)
@@ -79,7 +79,7 @@ func claims(d protoreflect.MessageDescriptor) bool {
 	return has
 }
 
-// leads looks for a principal below a kind of message, each kind once.
+// leads searches for a principal below a message type, each type once.
 func leads(d protoreflect.MessageDescriptor, seen map[protoreflect.FullName]bool) bool {
 	if d.FullName() == principal {
 		return true

@@ -15,9 +15,9 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth"
 )
 
-// WithSocket has credentials of a server take connections of Unix sockets as well, whose
-// other end the kernel names (SO_PEERCRED, unix(7)): the user of that process is the
-// principal, with the system's groups. All other connections are proved as before.
+// WithSocket makes server credentials take connections of Unix sockets as well. The kernel names
+// the process at the other end (SO_PEERCRED, unix(7)): its user is the principal, with the system's
+// groups. All other connections are proved as before.
 func WithSocket(others credentials.TransportCredentials) credentials.TransportCredentials {
 	return socketCredentials{others}
 }
@@ -29,7 +29,7 @@ type socketCredentials struct {
 // ServerHandshake implements credentials.TransportCredentials.
 func (c socketCredentials) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	below := conn
-	if above, ok := conn.(interface{ NetConn() net.Conn }); ok { // whoever listens counts it
+	if above, ok := conn.(interface{ NetConn() net.Conn }); ok { // the listener wraps it to count it
 		below = above.NetConn()
 	}
 	s, ok := below.(*net.UnixConn)
@@ -50,7 +50,7 @@ func (c socketCredentials) Clone() credentials.TransportCredentials {
 	return socketCredentials{c.TransportCredentials.Clone()}
 }
 
-// socketPeer is what the kernel says of the other end.
+// socketPeer is the user at the other end, as the kernel names it.
 type socketPeer struct {
 	credentials.CommonAuthInfo
 	who auth.Principal
@@ -62,8 +62,8 @@ func (socketPeer) AuthType() string { return auth.Socket }
 // Principal implements Prover.
 func (p socketPeer) Principal() auth.Principal { return p.who }
 
-// peerOf asks the kernel who was at the other end when it connected. A user without a name
-// is nobody.
+// peerOf returns the user who was at the other end when it connected, from the kernel. A user id
+// without a name gives no principal.
 func peerOf(c *net.UnixConn) (credentials.AuthInfo, error) {
 	raw, err := c.SyscallConn()
 	if err != nil {
@@ -85,7 +85,7 @@ func peerOf(c *net.UnixConn) (credentials.AuthInfo, error) {
 	p.SecurityLevel = credentials.PrivacyAndIntegrity // the kernel carries it
 	ids, err := u.GroupIds()
 	if err != nil {
-		return p, nil // a user without groups is in none
+		return p, nil // a user without groups
 	}
 	for _, id := range ids {
 		if g, err := user.LookupGroupId(id); err == nil {

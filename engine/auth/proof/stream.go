@@ -32,16 +32,16 @@ func (e Edge) Stream(server any, stream grpc.ServerStream, info *grpc.StreamServ
 	return err
 }
 
-// errOver ends the context of a stream whose proof ended.
+// errOver ends the context of a stream whose proof has expired.
 var errOver = errors.New("the proof of who asks ended")
 
-// over tells a client that it has to prove again who it is.
+// over is the error for a client whose proof has expired: it must get a new one.
 func over(caller auth.Principal) error {
 	return status.Errorf(codes.Unauthenticated, "what proved %s (%s) ended at %s, and the stream with it: get a new one, and ask again", caller.Name, caller.Proof, caller.Until.UTC().Format(time.RFC3339))
 }
 
-// settledStream has the principal in its context and in each message. None passes after
-// the end of the proof.
+// settledStream has the principal in its context and in each message. No message passes after the
+// proof has expired.
 type settledStream struct {
 	grpc.ServerStream
 	ctx context.Context //nolint:containedctx // a stream has its context so

@@ -20,9 +20,9 @@ import (
 
 type tappedKey struct{}
 
-// Tap is a tap.ServerInHandle. It refuses who proved nothing by the headers alone, before a
-// message of his is read: of a method with one message the interceptors come after it. It
-// is needed with Schemes. Without them connections were refused before.
+// Tap is a tap.ServerInHandle. It refuses unproven callers by the headers alone, before their
+// message is read: for unary methods the interceptors run after that. It is needed with Schemes;
+// without them such connections were refused before.
 func (e Edge) Tap(ctx context.Context, info *tap.Info) (context.Context, error) {
 	atOnce, end := context.WithCancel(ctx)
 	end() // the connection's other calls wait meanwhile
@@ -40,8 +40,8 @@ func (e Edge) Tap(ctx context.Context, info *tap.Info) (context.Context, error) 
 	return context.WithValue(ctx, tappedKey{}, caller), nil
 }
 
-// refusal is what gRPC says for an error of a header. Where it can't be told yet who asks, the
-// client is to come again, as after all that a manager has calls wait for.
+// refusal is the gRPC status for an error about a header. If the proof can't be checked yet, the
+// client shall retry, as after every answer by which a manager makes calls wait.
 func refusal(err error) error {
 	if !errors.Is(err, auth.ErrLater) {
 		return status.Error(codes.Unauthenticated, err.Error())
@@ -53,8 +53,8 @@ func refusal(err error) error {
 	return later.Err()
 }
 
-// WithStrangers has credentials of a server that speak TLS take at most so many connections at
-// a time that show no certificate. So those take none from others.
+// WithStrangers makes TLS server credentials take at most so many connections without a certificate
+// at a time. So they take none from others.
 func WithStrangers(secure credentials.TransportCredentials, most int64) credentials.TransportCredentials {
 	return strangers{secure, most, &atomic.Int64{}}
 }

@@ -13,10 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Where a launcher's groups with limits are, as it is configured; else it is the folder of a
+// Values of the setting for the launcher's groups with limits; any other value is the folder of a
 // group in cgroup2. The empty string is Auto.
 const (
-	Auto = "auto" // below the launcher's own group where that can be, else nowhere
+	Auto = "auto" // below the launcher's own group where that is possible, else nowhere
 	None = "none" // nowhere
 )
 
@@ -28,9 +28,9 @@ func Check(where string) error {
 	return fmt.Errorf("launcher.isolation.cgroup: %q: use %s, %s, or the whole path of a folder such as /sys/fs/cgroup/hamadryad", where, Auto, None)
 }
 
-// Choose opens the launcher's groups with limits, and says in one line whether there are any
-// and why. The identity is its data folder's. What an earlier life left in them ends. With
-// None, and with Auto where there can be none, the Parent is nil.
+// Choose opens the launcher's groups with limits, and logs in one line whether there are any and
+// why. The identity is that of the launcher's data folder. Processes left by an earlier start are
+// killed. With None, and with Auto where limits are impossible, the Parent is nil.
 func Choose(where, identity string, log *slog.Logger) (*Parent, error) {
 	if err := Check(where); err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func Choose(where, identity string, log *slog.Logger) (*Parent, error) {
 	return nil, fmt.Errorf("launcher.isolation.cgroup: %s can't be used: %w; or set %s or %s", where, err, Auto, None)
 }
 
-// openLimited makes the launcher's group where its configuration says.
+// openLimited makes the launcher's group where the configuration says.
 func openLimited(where, identity string) (*Parent, error) {
 	if where == Auto || where == "" {
 		in, err := ownPlaces()
@@ -68,13 +68,13 @@ func openLimited(where, identity string) (*Parent, error) {
 	return openAt(filepath.Clean(where), identity)
 }
 
-// openAt makes the launcher's group in a folder that it makes if need be.
+// openAt makes the launcher's group in a folder, which it makes if it does not exist.
 func openAt(where, identity string) (*Parent, error) {
 	made := os.Mkdir(where, 0o755)
 	if made != nil && !errors.Is(made, os.ErrExist) {
 		return nil, made
 	}
-	_ = enable(filepath.Dir(where)) // the group above passes on what it can; if it can't, this one says what is missing
+	_ = enable(filepath.Dir(where)) // the group above passes on its controllers; if it can't, enable reports what is missing
 	err := enable(where)
 	if errors.Is(err, unix.EBUSY) {
 		err = fmt.Errorf("there are processes in it (%s), and a group with limits below it has none itself", list(members(where)))
@@ -91,17 +91,16 @@ func openAt(where, identity string) (*Parent, error) {
 	return nil, err
 }
 
-// controllers are what limits take of the kernel.
+// controllers are the kernel's controllers that limits need.
 var controllers = []string{"cpu", "memory", "pids"}
 
-// enabling has a group's children have them.
+// enabling gives a group's children these controllers.
 var enabling = "+" + strings.Join(controllers, " +")
 
-// cpuset is the controller that says which processors a group runs on. It is no condition for
-// limits.
+// cpuset is the controller that binds a group to processors. Limits do not depend on it.
 const cpuset = "cpuset"
 
-// processorsBy says what divides processors.
+// processorsBy names the controllers that divide processors.
 func (p *Parent) processorsBy() string {
 	if p.divides {
 		return "cpu.weight, and cpuset between users"
@@ -109,7 +108,7 @@ func (p *Parent) processorsBy() string {
 	return "cpu.weight alone, as the group above does not pass on cpuset"
 }
 
-// enable has a group's children have all controllers, and cpuset where that can be.
+// enable gives a group's children all controllers, and cpuset where possible.
 func enable(folder string) error {
 	var disk unix.Statfs_t
 	if err := unix.Statfs(folder, &disk); err != nil {
@@ -134,12 +133,12 @@ func enable(folder string) error {
 	return nil
 }
 
-// aside is the group, beside those of launchers, that launchers move to themselves: a group
-// whose children have limits has no processes itself, but that of the whole machine.
+// aside is the group, beside the launchers' groups, into which launchers move themselves. A group
+// whose children have limits may not have processes itself, except the machine's root group.
 const aside = "launchers"
 
-// enableOwn is enable of this process's own group, which it leaves where it has to, if it is
-// alone there.
+// enableOwn is enable for this process's own group. If the process is alone there and has to leave
+// the group, it does.
 func enableOwn(folder string) error {
 	err := enable(folder)
 	if !errors.Is(err, unix.EBUSY) {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// hierarchy is one mount of cgroup2: the group root is what is seen at folder.
+// hierarchy is one mount of cgroup2: the group root appears at folder.
 type hierarchy struct{ folder, root string }
 
 // hierarchies lists the mounts of cgroup2 in a text such as /proc/self/mountinfo.
@@ -45,7 +45,7 @@ func unescape(s string) string {
 	}
 }
 
-// ownGroup is the cgroup2 group of a process in a text such as /proc/self/cgroup.
+// ownGroup reads a process's cgroup2 group from a text such as /proc/self/cgroup.
 func ownGroup(cgroup string) (string, bool) {
 	for line := range strings.Lines(cgroup) {
 		if path, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "0::"); ok {
@@ -55,11 +55,11 @@ func ownGroup(cgroup string) (string, bool) {
 	return "", false
 }
 
-// errNone: the machine has no cgroup2.
+// errNone says that the machine has no cgroup2.
 var errNone = errors.New("no cgroup2 is mounted")
 
-// places are the folders in which a process may make groups of its own below the one it
-// is in: one for each mount of cgroup2 that shows it.
+// places are the folders in which a process may make groups below its own: one for each mount of
+// cgroup2 that shows its group.
 func places(mountinfo, cgroup string) ([]string, error) {
 	mounts := hierarchies(mountinfo)
 	own, ok := ownGroup(cgroup)

@@ -29,37 +29,36 @@ const (
 )
 
 const (
-	// stopMax is how long Set waits until all stand still: a process in the middle of a
-	// slow disk's answer stops after it.
+	// stopMax is how long Set waits until all processes are frozen. A process that waits for a slow
+	// disk freezes after the disk's answer.
 	stopMax = 2 * time.Second
-	// look is how often the events of a group are read while something is waited for.
+	// look is the polling interval for a group's events.
 	look = time.Millisecond
 	// endMax is how long Remove waits for processes that were killed.
 	endMax = 5 * time.Second
-	// killRounds bounds how often processes are looked for where the kernel does not
-	// kill whole groups. They stand still, so that a second look finds what the first missed.
+	// killRounds bounds the scans for processes where the kernel can't kill whole groups. The
+	// processes are frozen, so a second scan finds what the first missed.
 	killRounds = 50
 )
 
-// Group is that of one worker and of all that it starts.
+// Group is the group of one worker and all processes that it starts.
 type Group struct {
 	folder  string
-	dir     *os.File // open until the worker was started
+	dir     *os.File // open until the worker has started
 	limited bool
 
 	mu     sync.Mutex
-	limits Limits // that it has
+	limits Limits // the limits in force
 }
 
-// FD is what a process is started in the group with. It is good until Started.
+// FD is the descriptor to start a process in the group with. It is valid until Started.
 func (g *Group) FD() int { return int(g.dir.Fd()) }
 
-// Started says that no further process is put into the group.
+// Started says that no further process will be started in the group.
 func (g *Group) Started() { g.dir.Close() }
 
-// Set stops the whole group, or has it go on. It waits until all stand still; those that
-// don't after two seconds will as soon as the system call they are in ends. A group that
-// is gone stands as it should.
+// Set freezes the whole group, or thaws it. It waits at most two seconds until all processes are
+// frozen; the others freeze when their system call ends. A group that no longer exists is no error.
 func (g *Group) Set(stand bool) error {
 	value := "0"
 	if stand {
@@ -75,11 +74,11 @@ func (g *Group) Set(stand bool) error {
 	return g.unlessGone(err)
 }
 
-// Kill ends all processes of the group, also those that stand still. Nothing is left to
-// end in a group that is gone.
+// Kill kills all processes of the group, also frozen ones. A group that no longer exists is no
+// error.
 func (g *Group) Kill() error { return g.unlessGone(kill(g.folder)) }
 
-// unlessGone is an error of a group that is there.
+// unlessGone returns the error unless it says that the group no longer exists.
 func (g *Group) unlessGone(err error) error {
 	if !errors.Is(err, os.ErrNotExist) && !errors.Is(err, unix.ENODEV) {
 		return err
@@ -90,15 +89,14 @@ func (g *Group) unlessGone(err error) error {
 	return err
 }
 
-// Remove ends all processes of the group and removes it. It waits until they are gone,
-// for five seconds at most: what the system does not let go by then is removed with the
-// launcher's group.
+// Remove kills all processes of the group and removes it. It waits at most five seconds until they
+// are gone. A group that the system keeps longer is removed with the launcher's group.
 func (g *Group) Remove() {
 	g.dir.Close()
 	RemoveAll(g.folder)
 }
 
-// RemoveAll ends all processes of a group and of those below it, and removes them.
+// RemoveAll kills all processes of a group and of those below it, and removes the groups.
 func RemoveAll(folder string) {
 	if kill(folder) != nil {
 		return // it is gone, or not ours
@@ -109,7 +107,7 @@ func RemoveAll(folder string) {
 	all := below(folder)
 	slices.Reverse(all) // the innermost first
 	for _, g := range all {
-		_ = unix.Rmdir(g) // one that is left is found at the next start
+		_ = unix.Rmdir(g) // one that remains is removed at the next start
 	}
 }
 
@@ -119,12 +117,12 @@ func below(folder string) (all []string) {
 		if err == nil && e.IsDir() {
 			all = append(all, path)
 		}
-		return nil // what goes meanwhile need not be listed
+		return nil // groups that vanish meanwhile need no entry
 	})
 	return all
 }
 
-// kill ends all processes of a group and of those below it.
+// kill kills all processes of a group and of those below it.
 func kill(folder string) error {
 	err := writeControl(folder, killFile, "1")
 	if !errors.Is(err, os.ErrNotExist) {
@@ -133,8 +131,8 @@ func kill(folder string) error {
 	return killEach(folder) // a kernel before 5.14
 }
 
-// killEach stops a group, so that nothing escapes by a fork, and kills one process after
-// the other.
+// killEach freezes a group, so that no process escapes by a fork, and kills one process after the
+// other.
 func killEach(folder string) error {
 	if err := writeControl(folder, freezeFile, "1"); err != nil {
 		return err
@@ -155,14 +153,14 @@ func killEach(folder string) error {
 	return nil
 }
 
-// members are the processes of a group, without those of groups in it.
+// members are the processes of a group, without those of its child groups.
 func members(folder string) (pids []int) {
 	text, err := os.ReadFile(filepath.Join(folder, procsFile))
 	if err != nil {
 		return nil
 	}
 	for line := range strings.Lines(string(text)) {
-		// 0 is a process that this one can't see.
+		// 0 is a process outside this one's PID namespace.
 		if pid, err := strconv.Atoi(strings.TrimSpace(line)); err == nil && pid > 0 {
 			pids = append(pids, pid)
 		}
@@ -170,7 +168,7 @@ func members(folder string) (pids []int) {
 	return pids
 }
 
-// writeControl writes a value into a file that is there.
+// writeControl writes a value into an existing file.
 func writeControl(folder, file, value string) error {
 	f, err := os.OpenFile(filepath.Join(folder, file), os.O_WRONLY, 0)
 	if err != nil {
@@ -181,8 +179,8 @@ func writeControl(folder, file, value string) error {
 	return err
 }
 
-// await waits until a group's events have a line, for a time at most, and reports whether
-// they do.
+// await waits at most the given time until a group's events have a line, and reports whether they
+// do.
 func await(folder, line string, most time.Duration) (bool, error) {
 	f, err := os.Open(filepath.Join(folder, eventsFile))
 	if err != nil {
@@ -202,7 +200,7 @@ func await(folder, line string, most time.Duration) (bool, error) {
 		if left <= 0 {
 			return false, nil
 		}
-		// The kernel tells of changes too, and up to ten milliseconds late.
+		// The kernel notifies of changes, too, but up to ten milliseconds late.
 		time.Sleep(min(left, look))
 	}
 }

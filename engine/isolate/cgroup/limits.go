@@ -13,29 +13,29 @@ import (
 	"github.com/opencontainers/cgroups/fscommon"
 )
 
-// Limits are what the processes of a group may have together.
+// Limits bound the processes of a group together.
 type Limits struct {
-	// Memory is in bytes, with the files that they keep in memory (tmpfs) and what the kernel
-	// holds for them; 0: no limit. Those that need more end together.
+	// Memory is in bytes, with files in memory (tmpfs) and the kernel's memory for the processes;
+	// 0: no limit. If the processes need more, all are killed together.
 	Memory int64
-	// Swap lets what stands still be moved to the machine's swap. What runs never is.
+	// Swap lets the kernel move frozen processes to swap. Running ones never are.
 	Swap bool
-	// Processes counts threads too; 0: no limit. One more is refused, as EAGAIN.
+	// Processes counts threads, too; 0: no limit. A further one fails with EAGAIN.
 	Processes int
-	// Slots are the weight against other workers where processors are short; 0: 1.
+	// Slots is the group's weight against other workers when processors are short; 0: 1.
 	Slots int
 }
 
 const (
 	// weightOfSlot is the cpu.weight of one slot: the kernel's default.
 	weightOfSlot = 100
-	// weightMax is the kernel's largest, of whoever has a hundred slots or more.
+	// weightMax is the kernel's largest weight, which a hundred slots or more get.
 	weightMax = 10_000
-	// probeMemory is what a group is given in which nothing runs.
+	// probeMemory is the limit of a group that is made only to probe.
 	probeMemory = 64 << 20
 )
 
-// Bound gives the group limits. Where it has the same already, nothing is done.
+// Bound sets the group's limits. It does nothing if they are in force already.
 func (g *Group) Bound(l Limits) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -53,12 +53,11 @@ func (g *Group) Bound(l Limits) error {
 	return nil
 }
 
-// resources are the limits as the library takes them: -1 is none, and swap counts the
-// memory in.
+// resources are the limits in the library's form: -1 is no limit, and swap includes memory.
 func (l Limits) resources() *cgroups.Resources {
 	r := &cgroups.Resources{
 		Memory: -1, MemorySwap: -1, CpuWeight: uint64(min(max(l.Slots, 1)*weightOfSlot, weightMax)),
-		// One process of several that is missing makes wrong results, or waits for ever.
+		// A job with one process killed would give wrong results, or wait for ever.
 		Unified: map[string]string{"memory.oom.group": "1"},
 	}
 	if l.Memory > 0 {
@@ -72,9 +71,9 @@ func (l Limits) resources() *cgroups.Resources {
 	return r
 }
 
-// Widen raises the limit of memory to what another attempt may hold, and sets the others as
-// they are given. It never lowers memory: the kernel would end a worker for what it has not
-// given back yet.
+// Widen raises the memory limit to what another attempt may hold, and sets the other limits as
+// given. It never lowers memory: the kernel would kill a worker for memory that it has not returned
+// yet.
 func (g *Group) Widen(l Limits) error {
 	g.mu.Lock()
 	if had := g.limits.Memory; had == 0 || l.Memory > 0 && l.Memory < had {
@@ -84,16 +83,16 @@ func (g *Group) Widen(l Limits) error {
 	return g.Bound(l)
 }
 
-// KeepsTo reports whether the kernel lets the group hold so many bytes and no more.
+// KeepsTo reports whether the kernel limits the group to exactly so many bytes.
 func (g *Group) KeepsTo(bytes int64) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.limited && g.limits.Memory == bytes
 }
 
-// Holds returns how many bytes the group's processes hold, with files that they keep in memory
-// (tmpfs), and without pages of files, which the system takes back. It costs one read, however
-// many processes there are. False: the kernel does not say.
+// Holds returns how many bytes the group's processes hold, with files in memory (tmpfs), and
+// without the page cache, which the system takes back. It costs one read, however many processes
+// there are. False: the kernel does not report it.
 func (g *Group) Holds() (int64, bool) {
 	text, err := os.ReadFile(filepath.Join(g.folder, memoryStat))
 	if err != nil {
@@ -102,7 +101,7 @@ func (g *Group) Holds() (int64, bool) {
 	return heldOf(string(text))
 }
 
-// heldOf sums what memory.stat tells of memory that only its processes can give back.
+// heldOf sums the parts of memory.stat that only the processes can give back.
 func heldOf(stat string) (held int64, known bool) {
 	for line := range strings.Lines(stat) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -118,7 +117,7 @@ func heldOf(stat string) (held int64, known bool) {
 	return held, known
 }
 
-// swaps lets what stands still be moved to swap. What was moved comes back as it is needed.
+// swaps allows or forbids swap for frozen processes. Swapped pages come back as they are needed.
 func (g *Group) swaps(stand bool) error {
 	g.mu.Lock()
 	l := g.limits
@@ -136,19 +135,19 @@ func (g *Group) swaps(stand bool) error {
 	return nil // a kernel without swap
 }
 
-// Starvation is what the kernel says of a group's memory.
+// Starvation says whether the kernel killed processes for want of memory, and why.
 type Starvation int
 
-// What the kernel says.
+// The values of Starvation.
 const (
-	Unknown  Starvation = iota // there are no limits, so that it can't be asked
-	Fed                        // it ended nothing
-	OverMax                    // it ended processes, because the group needed more than its limit
-	OverElse                   // it ended processes, because the machine or a group above ran out
+	Unknown  Starvation = iota // there are no limits, so the kernel does not report it
+	Fed                        // it killed nothing
+	OverMax                    // it killed processes, because the group reached its own limit
+	OverElse                   // it killed processes, because the machine or a group above ran out
 )
 
-// Starved reports whether the kernel ended processes of the group for want of memory, and at
-// whose limit. It is known when the first of them ends, and until Remove.
+// Starved reports whether the kernel killed processes of the group for want of memory, and at which
+// limit. It is known when the first of them ends, and until Remove.
 func (g *Group) Starved() (s Starvation, most int64) {
 	g.mu.Lock()
 	most = g.limits.Memory
@@ -163,7 +162,7 @@ func (g *Group) Starved() (s Starvation, most int64) {
 	case kills == 0:
 		return Fed, most
 	}
-	// This counts what the group's own limit brought about, and not what those above did.
+	// This counts kills at the group's own limit, and none at limits above.
 	if own, err := fscommon.GetValueByKey(g.folder, memoryEvents, "oom"); err == nil && own > 0 {
 		return OverMax, most
 	}

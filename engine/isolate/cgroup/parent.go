@@ -13,27 +13,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// prefix is how the names of launchers' groups begin; the identity of the launcher's
-// data folder follows.
+// prefix begins the names of launchers' groups; the identity of the launcher's data folder follows.
 const prefix = "hamadryad-"
 
-// claimTries bounds how often a group is made again that another launcher, which starts
-// at the same moment, has removed for a dead one's.
+// claimTries bounds how often a group is made again after another launcher, starting at the same
+// moment, removed it as a dead launcher's.
 const claimTries = 10
 
-// Parent is one launcher's group, in which its workers' are. Its methods are safe for
+// Parent is one launcher's group, which holds its workers' groups. Its methods are safe for
 // concurrent use.
 type Parent struct {
 	folder  string
 	limited bool
-	divides bool     // its groups may be kept to some processors
-	claim   *os.File // locked while the launcher lives
+	divides bool     // its groups can be bound to processors
+	claim   *os.File // locked while the launcher's process lives
 	groups  atomic.Uint64
 }
 
-// Open makes the launcher's group, without limits, and looks whether processes can be
-// started in it and stopped. It removes what launchers have left that are dead, with all
-// processes in it.
+// Open makes the launcher's group, without limits, and checks that processes can be started in it
+// and frozen. It removes the groups of dead launchers, with all processes in them.
 func Open(identity string) (*Parent, error) {
 	in, err := ownPlaces()
 	if err != nil {
@@ -52,7 +50,7 @@ func ownPlaces() ([]string, error) {
 	return places(string(mountinfo), string(cgroup))
 }
 
-// openFirst opens the first that can be had.
+// openFirst opens the first of the folders that can be opened.
 func openFirst(in []string, open func(parent string) (*Parent, error)) (*Parent, error) {
 	var errs []error
 	for _, parent := range in {
@@ -96,13 +94,13 @@ func (p *Parent) claimFolder() (err error) {
 		}
 	}
 	if err != nil {
-		_ = os.Remove(p.folder) // unless it is another's, and in use
+		_ = os.Remove(p.folder) // fails while another launcher uses it
 	}
 	return err
 }
 
-// lock locks a launcher's group for as long as the file is open, which is as long as the
-// launcher lives, however it ends.
+// lock locks a launcher's group while the file is open. The kernel unlocks it when the launcher's
+// process ends, however it ends.
 func lock(folder string) (*os.File, error) {
 	f, err := os.Open(filepath.Join(folder, eventsFile))
 	if err != nil {
@@ -121,8 +119,8 @@ func lock(folder string) (*os.File, error) {
 	return f, nil
 }
 
-// probe tries all that suspension takes. A program that does not exist is not found only
-// when the kernel has put the new process into the group.
+// probe tries everything that suspension needs. It starts a program that does not exist: the error
+// comes only after the kernel has put the new process into the group.
 func (p *Parent) probe() error {
 	g, err := p.New(Limits{Memory: probeMemory, Processes: 1, Slots: 1})
 	if err != nil {
@@ -142,7 +140,7 @@ func (p *Parent) probe() error {
 	return nil
 }
 
-// sweep removes the groups of launchers that are dead, as far as this process may.
+// sweep removes the groups of dead launchers, as far as this process may.
 func sweep(parent string) {
 	entries, err := os.ReadDir(parent)
 	if err != nil {
@@ -160,13 +158,13 @@ func sweep(parent string) {
 	}
 }
 
-// Limited reports whether its groups keep to their limits.
+// Limited reports whether the launcher's groups enforce their limits.
 func (p *Parent) Limited() bool { return p.limited }
 
-// Folder is the launcher's group, which RemoveAll takes.
+// Folder is the launcher's group, for RemoveAll.
 func (p *Parent) Folder() string { return p.folder }
 
-// Close ends all processes that are left in the launcher's group, and removes it.
+// Close kills all processes in the launcher's group, and removes the group.
 func (p *Parent) Close() {
 	if p.claim == nil {
 		return
@@ -175,8 +173,8 @@ func (p *Parent) Close() {
 	p.claim.Close()
 }
 
-// New makes a group for one worker. Limits that it can't be given are an error where the
-// launcher's groups have limits, and mean nothing where they have none.
+// New makes a group for one worker. If limits can't be set, that is an error where the launcher's
+// groups have limits, and ignored where they have none.
 func (p *Parent) New(l Limits) (*Group, error) {
 	folder := filepath.Join(p.folder, strconv.FormatUint(p.groups.Add(1), 10))
 	if err := os.Mkdir(folder, 0o755); err != nil {

@@ -13,8 +13,8 @@ const (
 	effectiveFile  = "cpuset.cpus.effective"
 )
 
-// Processors is the list, as Linux writes it, of those that groups can be kept to; "": to none,
-// since cpuset does not reach them, or they have no limits.
+// Processors lists, in Linux's form, the processors that groups can be bound to. "": none, since
+// cpuset is not available or the groups have no limits.
 func (p *Parent) Processors() (string, error) {
 	if !p.divides {
 		return "", nil
@@ -23,8 +23,8 @@ func (p *Parent) Processors() (string, error) {
 	return strings.TrimSpace(string(text)), err
 }
 
-// Use keeps all processes of the group to the processors of a list, from now on. It is for those
-// that Processors has.
+// Use binds all processes of the group to a list of processors from now on. Call it only where
+// Processors lists some.
 func (g *Group) Use(list string) error {
 	if err := g.unlessGone(writeControl(g.folder, processorsFile, list)); err != nil {
 		return fmt.Errorf("processors of a worker: %w", err)

@@ -5,9 +5,9 @@ import (
 	"io/fs"
 )
 
-// Cores are the processors of a set, those together that the machine's files say are of one
-// core, which slow each other down. The files are those of /sys/devices/system/cpu. A processor
-// of which they say nothing is a core.
+// Cores groups the processors of a set by core, as the machine's files say. Processors of one core
+// slow each other down. The files are those of /sys/devices/system/cpu. A processor that they do
+// not list is a core by itself.
 func Cores(system fs.FS, all Set) []Set {
 	var cores []Set
 	listed := map[int]bool{}

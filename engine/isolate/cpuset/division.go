@@ -7,33 +7,33 @@ import (
 	"time"
 )
 
-// Held is for how long a user keeps what he does not need, unless another needs it: whose short
-// tasks follow each other is not to lose processors between two of them.
+// Held is for how long a user keeps unneeded processors that no other user needs. So a user with a
+// sequence of short tasks does not lose them between two tasks.
 const Held = time.Second
 
-// Division is what users have. It is for one goroutine.
+// Division records which user has which processors. It is for one goroutine.
 type Division struct {
-	all, rest Set   // rest is what stands for no slot
-	parts     []Set // what stands for a slot each
+	all, rest Set   // rest belongs to no slot
+	parts     []Set // one part for each slot
 
-	users map[string]*holding // of those that have parts to themselves
+	users map[string]*holding // users who have parts to themselves
 }
 
-// holding is what a user has to himself.
+// holding is the parts that one user has to itself.
 type holding struct {
-	parts []int     // numbers of them, as they came to him; at least one
-	spare time.Time // since when he does not need all of them; zero: he does
+	parts []int     // numbers of parts, in the order in which the user got them; at least one
+	spare time.Time // since when the user does not need all of them; zero: it needs all
 }
 
-// Divide has each of so many slots stand for a part of the cores, none of which is empty; nil,
-// if there are more slots than processors, or none of the two.
+// Divide gives each slot an equal part of the cores, none of which is empty. It returns nil if
+// there are more slots than processors, or none of either.
 func Divide(cores []Set, slots int) *Division {
 	d := &Division{users: map[string]*holding{}, all: ordered(slices.Concat(cores...))}
 	units := cores
 	if len(cores) < slots {
 		units = nil
 		for _, core := range cores {
-			for _, n := range core { // those of a core beside each other
+			for _, n := range core { // processors of a core side by side
 				units = append(units, Set{n})
 			}
 		}
@@ -49,12 +49,13 @@ func Divide(cores []Set, slots int) *Division {
 	return d
 }
 
-// Divided reports whether anybody has something to himself. While that is so, Look is to be
-// called now and then, as nothing else takes back what is not needed.
+// Divided reports whether any user has parts to itself. While it is true, call Redivide now and
+// then: nothing else takes back unneeded parts.
 func (d *Division) Divided() bool { return len(d.users) > 0 }
 
-// Redivide takes in for how many slots each user has work now. Whoever needs more than he has gets
-// it at once: what is free, or what another does not need. Whoever needs less keeps it for Held.
+// Redivide takes the number of slots for which each user has work now. A user who needs more gets
+// it at once: free parts, or parts that another user does not need. A user who needs less keeps its
+// parts for Held.
 func (d *Division) Redivide(now time.Time, work map[string]int) {
 	need := d.fit(work)
 	d.takeBack(now, need)
@@ -72,8 +73,7 @@ func (d *Division) Redivide(now time.Time, work map[string]int) {
 	}
 }
 
-// fit is what each user with work needs, made so small that there is enough: those with most
-// get less.
+// fit is what each user with work needs, reduced until all fit: users with most get less.
 func (d *Division) fit(work map[string]int) map[string]int {
 	need, total := map[string]int{}, 0
 	for user, slots := range work {
@@ -90,7 +90,7 @@ func (d *Division) fit(work map[string]int) map[string]int {
 	return need
 }
 
-// takeBack frees what was not needed for too long.
+// takeBack frees parts that were unneeded for too long.
 func (d *Division) takeBack(now time.Time, need map[string]int) {
 	for user, h := range d.users {
 		switch n := need[user]; {
@@ -106,7 +106,7 @@ func (d *Division) takeBack(now time.Time, need map[string]int) {
 	}
 }
 
-// has is how many parts a user has to himself.
+// has is the number of parts that a user has to itself.
 func (d *Division) has(user string) int {
 	if h := d.users[user]; h != nil {
 		return len(h.parts)
@@ -114,8 +114,8 @@ func (d *Division) has(user string) int {
 	return 0
 }
 
-// spare finds a part for somebody who needs one more: the first that is free, or the last of
-// who has most that he does not need. There is one, since all needs fit.
+// spare finds a part for a user who needs one more: the first free part, or the last part of the
+// user with most unneeded parts. There is one, since all needs fit.
 func (d *Division) spare(need map[string]int) int {
 	if free := d.free(); len(free) > 0 {
 		return free[0]
@@ -131,7 +131,7 @@ func (d *Division) spare(need map[string]int) int {
 	return part
 }
 
-// give has a user have a part to himself.
+// give gives a part to a user.
 func (d *Division) give(user string, part int) {
 	h := d.users[user]
 	if h == nil {
@@ -141,7 +141,7 @@ func (d *Division) give(user string, part int) {
 	h.parts = append(h.parts, part)
 }
 
-// free are the parts that nobody has to himself, in order.
+// free are the parts that no user has to itself, in order.
 func (d *Division) free() (free []int) {
 	taken := map[int]bool{}
 	for _, h := range d.users {
@@ -157,7 +157,7 @@ func (d *Division) free() (free []int) {
 	return free
 }
 
-// Of is where a user's processes may run, also those of one who has no work. It is never empty.
+// Of is where a user's processes may run, also for a user without work. It is never empty.
 func (d *Division) Of(user string) Set {
 	has := slices.Clone(d.rest)
 	for _, part := range d.free() {

@@ -18,8 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrForeign is matched by errors about what is not what its owner may have others read:
-// a link, a pipe, a device, a file of somebody else, or one with another name elsewhere.
+// ErrForeign is matched by errors about files that their owner may not have others read: a link, a
+// pipe, a device, a file of another user, or one with a second name elsewhere.
 var ErrForeign = errors.New("this is no plain file of its owner")
 
 // resolve is how names are followed: beneath the folder, through no link of any kind.
@@ -29,7 +29,7 @@ const resolve = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_N
 func openAt(folder int, name string, flags uint64) (int, error) {
 	for {
 		fd, err := unix.Openat2(folder, name, &unix.OpenHow{Flags: flags | unix.O_CLOEXEC | unix.O_NOFOLLOW, Resolve: resolve})
-		if !errors.Is(err, unix.EINTR) && !errors.Is(err, unix.EAGAIN) { // a rename nearby: it is to be tried again
+		if !errors.Is(err, unix.EINTR) && !errors.Is(err, unix.EAGAIN) { // a rename nearby: retry
 			return fd, err
 		}
 	}
@@ -44,9 +44,9 @@ func openFolder(folder string) (int, error) {
 	return fd, nil
 }
 
-// Open opens a file for reading that lies below a folder. It is a plain file of the owner,
-// by his id, and has no other name. The error matches fs.ErrNotExist when there is
-// nothing, and ErrForeign when there is something else.
+// Open opens a file below a folder for reading. It must be a plain file of the owner, given by id,
+// with no other name. The error matches fs.ErrNotExist if there is nothing, and ErrForeign if there
+// is something else.
 func Open(folder, name string, owner int) (*os.File, error) {
 	path := filepath.Join(folder, name)
 	dir, err := openFolder(folder)
@@ -71,7 +71,7 @@ func Open(folder, name string, owner int) (*os.File, error) {
 	return os.NewFile(uintptr(fd), path), nil
 }
 
-// plain looks at what was opened, and has its reads wait for the disk as any file's.
+// plain checks the opened file, and makes its reads wait for the disk as any file's.
 func plain(fd, owner int) error {
 	var info unix.Stat_t
 	if err := unix.Fstat(fd, &info); err != nil {

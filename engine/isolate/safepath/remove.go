@@ -13,19 +13,18 @@ import (
 )
 
 const (
-	// depthMax is how many folders of a tree are open at once while it is removed. What
-	// lies deeper is moved up first.
+	// depthMax is how many folders of a tree are open at once during a removal. Deeper folders are
+	// moved up first.
 	depthMax = 32
-	// idleMax is how often a folder may be found not empty when all in it was removed:
-	// somebody adds to it.
+	// idleMax is how often a folder may be found not empty after all its entries were removed:
+	// another process adds to it.
 	idleMax = 100
 	// namesAtOnce is how many names of a folder are read at once.
 	namesAtOnce = 1024
 )
 
-// RemoveAll removes what lies under a name below a folder, with all in it: links and not
-// what they point to, and nothing of another file system that is mounted there. What is
-// not there is removed.
+// RemoveAll removes a name below a folder with all in it. It removes links and not their targets,
+// and nothing of another file system that is mounted there. A name that does not exist is no error.
 func RemoveAll(folder, name string) error {
 	root, err := openFolder(folder)
 	if err != nil {
@@ -51,8 +50,8 @@ func RemoveAll(folder, name string) error {
 
 // remover is one removal.
 type remover struct {
-	top   int // the folder that is removed, where what lies deep is moved to
-	moved int // how many were
+	top   int // the folder to remove; deep folders are moved into it
+	moved int // number of folders moved
 }
 
 // remove removes a name of an open folder.
@@ -72,7 +71,7 @@ func (r *remover) remove(dir int, name string, depth int) error {
 		if err == nil {
 			err = unix.Unlinkat(dir, name, unix.AT_REMOVEDIR)
 		}
-		again := errors.Is(err, unix.ENOTEMPTY) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) // it was filled, or took another's name
+		again := errors.Is(err, unix.ENOTEMPTY) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) // the folder was filled, or replaced by a file of another kind
 		switch {
 		case err == nil, errors.Is(err, unix.ENOENT):
 			return nil
@@ -82,7 +81,7 @@ func (r *remover) remove(dir int, name string, depth int) error {
 	}
 }
 
-// moveUp moves a folder to the top of the tree, under a name that is free there.
+// moveUp moves a folder to the top of the tree, under a free name.
 func (r *remover) moveUp(dir int, name string) error {
 	for {
 		r.moved++
@@ -122,7 +121,7 @@ func (r *remover) empty(dir int, name string, depth int) error {
 	}
 }
 
-// pass removes each name that a folder has.
+// pass removes each entry of a folder.
 func (r *remover) pass(f *os.File, fd, depth int) error {
 	for {
 		names, err := f.Readdirnames(namesAtOnce)

@@ -16,11 +16,11 @@ import (
 	"github.com/hamadryad/hamadryad/engine/isolate/seccomp"
 )
 
-// Main is the step's whole life: it becomes the worker, or reports why not and ends. The
-// order is what Command wrote, one argument after the other.
+// Main runs sandboxinit: it becomes the worker, or reports why not and exits. The order is
+// Command's, as arguments.
 func Main(order []string) {
-	// What a thread gives up the other threads keep, and the thread that calls execve is
-	// the one that stays.
+	// Other threads keep the privileges that one thread drops. The thread that calls execve is the
+	// one that remains.
 	runtime.LockOSThread()
 	report := os.NewFile(firstOther, "report")
 	if os.Getpid() != 1 || report == nil {
@@ -34,7 +34,7 @@ func Main(order []string) {
 	os.Exit(0)
 }
 
-// carryOut does what the order says. Nil is for one without a program.
+// carryOut carries out the order. It returns nil for an order without a program.
 func carryOut(order []string) error {
 	o, err := parse(order)
 	if err != nil {
@@ -62,7 +62,7 @@ func carryOut(order []string) error {
 	return o.run()
 }
 
-// handOver makes the worker's folder the user's, when all is in it.
+// handOver makes the worker's folder the user's, after all files are in it.
 func (o *Order) handOver() error {
 	if err := os.Chdir(o.Folder); err != nil {
 		return fmt.Errorf("a worker's folder: %w", err)
@@ -73,7 +73,7 @@ func (o *Order) handOver() error {
 	return nil
 }
 
-// bound sets the limits, while that is still allowed.
+// bound sets the limits, while the process may still do so.
 func (o *Order) bound() error {
 	var files syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
@@ -98,8 +98,8 @@ func (o *Order) bound() error {
 	return nil
 }
 
-// become makes this process the user's: from here on there is no way back, and no program
-// that it runs gains anything.
+// become changes this process to the user's ids. There is no way back, and no program that it runs
+// gains privileges.
 func (o *Order) become() error {
 	if o.UID <= 0 || o.GID < 0 {
 		return fmt.Errorf("user %d, group %d: a worker never runs as root", o.UID, o.GID)
@@ -110,18 +110,18 @@ func (o *Order) become() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("set no-new-privileges: %w", err)
 	}
-	// Keys of the launcher's session are its own. A system without keys has none to give.
+	// The worker leaves the keys of the launcher's session. A kernel without keys has none.
 	if _, err := unix.KeyctlInt(unix.KEYCTL_JOIN_SESSION_KEYRING, 0, 0, 0, 0); err != nil && !errors.Is(err, unix.ENOSYS) {
 		return fmt.Errorf("leave the launcher's keys: %w", err)
 	}
-	// The kernel forgets this with each change of user.
+	// The kernel resets this at each change of user.
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
 		return fmt.Errorf("end with the launcher: %w", err)
 	}
 	return nil
 }
 
-// refuse has the kernel refuse what the worker may not call, and tell the launcher of it.
+// refuse installs the filter of system calls, and sends its listener to the launcher.
 func (o *Order) refuse() error {
 	listener, err := seccomp.Refuse(o.Calls)
 	if err != nil || listener < 0 {
@@ -133,8 +133,8 @@ func (o *Order) refuse() error {
 	return nil
 }
 
-// setIDs changes the ids of this thread alone, the one that stays: the package syscall
-// would wait for each of the others to change its own.
+// setIDs changes the ids of this thread alone, which is the one that remains. The package syscall
+// would wait for every other thread to change its ids.
 func (o *Order) setIDs() error {
 	var groups [groupsMax]uint32
 	if len(o.Groups) > len(groups) {
@@ -157,7 +157,7 @@ func (o *Order) setIDs() error {
 	return nil
 }
 
-// groupsMax is how many supplementary groups Linux gives a process.
+// groupsMax is Linux's bound on the supplementary groups of a process.
 const groupsMax = 65536
 
 // busyTries and busyWait bound the tries to run a program whose file another process,

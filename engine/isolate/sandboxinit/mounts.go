@@ -8,15 +8,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// own are the folders that anybody may write to. Each worker has them for itself, empty,
-// in memory, and they go with it.
+// own are the folders that anybody may write to. Each worker has its own in memory, empty at first,
+// which vanish with it.
 var own = []string{"/tmp", "/var/tmp", "/dev/shm"}
 
-// inodeBytes is how much of a worker's temporary folders one file counts for: files
-// without content take memory too.
+// inodeBytes is how much memory one file of a worker's temporary folders counts for: empty files
+// take memory, too.
 const inodeBytes = 4 << 10
 
-// shown is something that is to be seen at a path.
+// shown is a file or folder to be mounted at a path.
 type shown struct {
 	fd   int
 	path string
@@ -25,7 +25,7 @@ type shown struct {
 
 // surround gives the worker its own view of the file system.
 func (o *Order) surround() error {
-	_ = unix.Umask(0) // what is made here has the modes that stand here
+	_ = unix.Umask(0) // files made here get exactly the modes given here
 	var folders, files []shown
 	for _, path := range append([]string{o.Folder}, o.Seen...) {
 		s, err := openShown(path, path)
@@ -41,7 +41,7 @@ func (o *Order) surround() error {
 		}
 		files = append(files, s)
 	}
-	// What is mounted here stays here, and what the machine unmounts goes here too.
+	// Mounts made here stay in this namespace. Unmounts of the machine reach it.
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
 		return fmt.Errorf("a view of the file system of its own: %w", err)
 	}
@@ -64,7 +64,7 @@ func (o *Order) surround() error {
 	return nil
 }
 
-// openShown opens what is to be seen, before anything lies over it.
+// openShown opens a file or folder before another mount covers it.
 func openShown(from, path string) (shown, error) {
 	fd, err := unix.Open(from, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	s := shown{fd: fd, path: path}
@@ -77,7 +77,7 @@ func openShown(from, path string) (shown, error) {
 	return s, nil
 }
 
-// mountOwn puts one bounded file system over all the folders of own that there are.
+// mountOwn mounts one bounded file system over all folders of own that exist.
 func (o *Order) mountOwn() error {
 	first := ""
 	for _, path := range own {
@@ -99,7 +99,7 @@ func (o *Order) mountOwn() error {
 	return nil
 }
 
-// uncover shows a folder again that something lies over by now.
+// uncover mounts a folder again if another mount covers it now.
 func (s shown) uncover() error {
 	var now unix.Stat_t
 	if err := unix.Lstat(s.path, &now); err == nil && now.Dev == s.info.Dev && now.Ino == s.info.Ino {
@@ -115,7 +115,7 @@ func (s shown) uncover() error {
 	return nil
 }
 
-// showFile shows a file under its name in the worker's folder.
+// showFile mounts a file under its name in the worker's folder.
 func (s shown) showFile() error {
 	fd, err := unix.Open(s.path, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o400)
 	if err == nil {

@@ -15,45 +15,44 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Order says what a worker is given. All else it loses.
+// Order lists what a worker gets. It loses everything else.
 type Order struct {
 	UID    int
 	GID    int
 	Groups []int // supplementary ones
 
-	// Folder is the worker's own. It becomes the user's, and is where the program begins.
-	// Nobody but root can change it before.
+	// Folder is the worker's own: it becomes the user's, and the program starts in it. Only root
+	// can change it before.
 	Folder string
-	// Files are shown in Folder, by name; the user need not be able to reach them where
-	// they lie.
+	// Files are mounted in Folder, by name. The user need not have access to their original paths.
 	Files []File
-	// Program is the name of the one of Files that is run, without arguments. None: the
-	// step only tries out what the system lets it do.
+	// Program is the name of the file of Files to run, without arguments. Empty: sandboxinit only
+	// tries what the system lets it do.
 	Program string
-	// Seen are folders that the worker needs: they are shown also when they lie below one
-	// of those that the worker has for itself.
+	// Seen are folders that the worker needs. They are mounted again if they lie below one of the
+	// worker's own folders.
 	Seen []string
-	// Calls are system calls that the worker may make although others may not (seccomp.Check).
+	// Calls are refused system calls that this worker may make (seccomp.Check).
 	Calls []string
 
-	TemporaryBytes int64 // that the worker's /tmp, /var/tmp and /dev/shm hold together
-	Processes      int   // that the user may have on the machine, threads included
-	OpenFiles      int   // that each process may have; no more than the launcher may have
+	TemporaryBytes int64 // bytes for /tmp, /var/tmp and /dev/shm together
+	Processes      int   // of the user on the machine, threads included
+	OpenFiles      int   // of each process; at most as many as the launcher may have
 }
 
-// File is shown under a name.
+// File is a file and the name under which it is mounted.
 type File struct{ Name, Path string }
 
-// The worker's descriptors: below firstOther are its standard ones and its socket, and
-// firstOther is where the step reports on.
+// The worker's descriptors. Those below firstOther are its standard ones and its socket; firstOther
+// is sandboxinit's report.
 const firstOther = 4
 
-// awaitMax is how long a step may take: it waits for disks.
+// awaitMax is how long sandboxinit may take: it waits for disks.
 const awaitMax = time.Minute
 
-// Command is the step, with its program and the program's first arguments. The caller
-// sets the environment, which is the worker's, the standard files, and two more: the
-// worker's socket, and the second end of Report.
+// Command is sandboxinit's command, with the program and its first arguments. The caller sets the
+// environment, which is the worker's, the standard files, and two more: the worker's socket, and
+// the second end of Report.
 func Command(program []string, o *Order) *exec.Cmd {
 	cmd := exec.Command(program[0], append(program[1:len(program):len(program)], o.words()...)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{
@@ -63,8 +62,8 @@ func Command(program []string, o *Order) *exec.Cmd {
 	return cmd
 }
 
-// words are the order as arguments: its numbers, its names, and then lists, each after how
-// many it has. A step that reads JSON would begin later, by a third of a millisecond.
+// words are the order as arguments: its numbers, its names, and then lists, each led by its length.
+// Reading JSON would delay the start by a third of a millisecond.
 func (o *Order) words() []string {
 	var w []string
 	for _, n := range []int64{int64(o.UID), int64(o.GID), o.TemporaryBytes, int64(o.Processes), int64(o.OpenFiles)} {
@@ -83,7 +82,7 @@ func (o *Order) words() []string {
 	return w
 }
 
-// errWords is what the step says of arguments that Command did not write.
+// errWords is sandboxinit's error for arguments that Command did not write.
 var errWords = errors.New("the step before a worker and its launcher are of two releases: have both from one")
 
 // parse reads what words wrote.
@@ -131,7 +130,7 @@ func (r *reader) number() int {
 	return n
 }
 
-// count is how many follow: no more than there are words.
+// count reads the length of a list: at most the number of words left.
 func (r *reader) count() int {
 	n := r.number()
 	if n < 0 || n > len(r.words) {
@@ -141,9 +140,9 @@ func (r *reader) count() int {
 	return n
 }
 
-// failure is what the step reports when it can't go on.
+// failure is sandboxinit's report of an error.
 type failure struct {
-	number  syscall.Errno // 0: none of the system's
+	number  syscall.Errno // 0: no error of the system
 	message string
 }
 
@@ -156,7 +155,7 @@ func (f *failure) Unwrap() error {
 	return f.number
 }
 
-// Report makes the two ends of what a step reports by: for Await, and for the step.
+// Report makes the two ends of the report's socket: one for Await, one for sandboxinit.
 func Report() (ours, theirs *os.File, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err == nil {
@@ -168,9 +167,8 @@ func Report() (ours, theirs *os.File, err error) {
 	return os.NewFile(uintptr(fds[0]), "report"), os.NewFile(uintptr(fds[1]), "report"), nil //nolint:gosec // descriptors
 }
 
-// Await waits until the worker's program runs, and closes the report. It returns where the
-// kernel tells of refused calls (seccomp.Watch), nil where it does not. Its error matches the
-// system's.
+// Await waits until the worker's program runs, and closes the report. It returns the listener for
+// refused calls (seccomp.Watch), or nil if there is none. An error matches the system's errno.
 func Await(report *os.File) (listener *os.File, err error) {
 	defer report.Close()
 	if err := report.SetReadDeadline(time.Now().Add(awaitMax)); err != nil {
@@ -178,7 +176,7 @@ func Await(report *os.File) (listener *os.File, err error) {
 	}
 	text, listener, err := receive(report)
 	if err == nil && len(text) == 0 {
-		return listener, nil // its end closed when it became the worker
+		return listener, nil // closed by execve: the worker's program runs
 	}
 	if listener != nil {
 		listener.Close()
@@ -194,10 +192,10 @@ func Await(report *os.File) (listener *os.File, err error) {
 	return nil, &failure{syscall.Errno(n), message}
 }
 
-// reportMax bounds what is read of a report, in bytes.
+// reportMax bounds the bytes read of a report.
 const reportMax = 64 << 10
 
-// listenerSent is the byte that a listener is sent with.
+// listenerSent is the byte that carries the listener.
 const listenerSent = 0
 
 // receive reads a report to its end.
@@ -225,7 +223,7 @@ func receive(report *os.File) (text []byte, listener *os.File, err error) {
 	return text, listener, nil
 }
 
-// descriptorIn is what was sent beside a text, -1 for none. It can be waited for.
+// descriptorIn is the descriptor sent with a text, -1 for none. Reads of it can be polled.
 func descriptorIn(rights []byte) int {
 	messages, err := unix.ParseSocketControlMessage(rights)
 	if err != nil || len(messages) == 0 {
@@ -238,11 +236,11 @@ func descriptorIn(rights []byte) int {
 	return fds[0]
 }
 
-// reportError reports why the step can't go on.
+// reportError reports why sandboxinit can't go on.
 func reportError(report io.Writer, err error) {
 	var number syscall.Errno
 	_ = errors.As(err, &number)
 	if _, wrong := fmt.Fprintf(report, "%d %v", int(number), err); wrong != nil {
-		fmt.Fprintln(os.Stderr, err) // the launcher is gone: nobody else hears it
+		fmt.Fprintln(os.Stderr, err) // the launcher is gone: no process reads the report
 	}
 }

@@ -11,29 +11,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Where the kernel's seccomp_data has what the filter looks at. Both architectures have the
-// low half of an argument first.
+// Offsets in the kernel's seccomp_data. Both architectures have the low half of an argument first.
 const (
 	atNumber       = 0
 	atArchitecture = 4
 	atFlags        = 16 // the first argument's low half
 )
 
-// Flags of clone and unshare for new namespaces. CLONE_NEWTIME is another thing in clone's.
+// Flags of clone and unshare for new namespaces. CLONE_NEWTIME has another meaning in clone's
+// flags.
 const (
 	cloneNamespaces   = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
 	unshareNamespaces = cloneNamespaces | unix.CLONE_NEWTIME
 )
 
-// missing is the answer to what the kernel is not to have.
+// missing is the answer to calls that shall look as if the kernel did not have them.
 const missing = bpfReturn(unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS))
 
 type bpfReturn uint32
 
 func (r bpfReturn) instruction() bpf.Instruction { return bpf.RetConstant{Val: uint32(r)} }
 
-// filter is a program for the kernel that answers refused calls with an action, but for those
-// that are allowed by name.
+// filter is a program for the kernel that answers refused calls with an action, except those
+// allowed by name.
 func filter(allowed []string, refusal uint32) ([]unix.SockFilter, error) {
 	if architecture == 0 {
 		return nil, errors.New("isolation has no list of system calls for " + runtime.GOARCH + ": run launchers that isolate on amd64 or arm64")
@@ -48,11 +48,12 @@ func filter(allowed []string, refusal uint32) ([]unix.SockFilter, error) {
 	p := []bpf.Instruction{bpf.LoadAbsolute{Off: atArchitecture, Size: 4}}
 	p = append(p, bpf.JumpIf{Cond: bpf.JumpEqual, Val: architecture, SkipTrue: 1}, refuse, bpf.LoadAbsolute{Off: atNumber, Size: 4})
 	if foreignBit != 0 {
-		// -1 is what a tracer has a call skipped with; it is no call of x32.
+		// A tracer sets the number -1 to have a call skipped; it is no call of x32.
 		p = append(p, bpf.JumpIf{Cond: bpf.JumpEqual, Val: math.MaxUint32, SkipTrue: 2}, bpf.JumpIf{Cond: bpf.JumpLessThan, Val: foreignBit, SkipTrue: 1}, refuse)
 	}
 	p = append(p, bpf.JumpIf{Cond: bpf.JumpLessOrEqual, Val: last, SkipTrue: 1}, missing.instruction())
-	// Its flags lie in memory, where no filter sees them: libraries use clone instead.
+	// clone3's flags lie in memory, where no filter sees them. With ENOSYS libraries use clone
+	// instead.
 	p = append(p, is(unix.SYS_CLONE3, missing.instruction())...)
 	for _, name := range slices.Sorted(maps.Keys(refused)) {
 		if !slices.Contains(allowed, name) {

@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Refuse has the kernel refuse calls of this thread and of all that it will run, but for
-// those that are allowed by name. It returns a descriptor at which Watch hears of them, -1
-// where another filter has such a one already: then they are refused and not told. The thread
-// must have no-new-privileges, and be locked to its goroutine.
+// Refuse makes the kernel refuse calls of this thread and of all programs that it will run, except
+// those allowed by name. It returns a descriptor for Watch. The descriptor is -1 if another filter
+// has a listener already: then calls are refused without a report. The thread must have
+// no-new-privileges, and be locked to its goroutine.
 func Refuse(allowed []string) (listener int, err error) {
 	program, err := filter(allowed, unix.SECCOMP_RET_USER_NOTIF)
 	if err != nil {

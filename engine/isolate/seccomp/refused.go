@@ -9,12 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Namespaces is the name, in lists of calls that are allowed, of clone and unshare with new
-// namespaces. Without privileges they can begin with one of users alone.
+// Namespaces is the name, in lists of allowed calls, for clone and unshare with new namespaces.
+// Without privileges they can begin only with a user namespace.
 const Namespaces = "namespaces"
 
-// refused are the calls that a worker may not make. Those of one architecture alone are in
-// its own file.
+// refused are the calls that a worker may not make. Those that only one architecture has are in its
+// own file.
 var refused = func() map[string]uint32 {
 	all := map[string]uint32{
 		// keyrings
@@ -43,11 +43,11 @@ var refused = func() map[string]uint32 {
 	return all
 }()
 
-// last is the newest call that is known here. Newer ones are refused as a kernel does that
-// does not have them: what they do is not known.
+// last is the newest call known here. Newer ones get ENOSYS, as from a kernel without them, since
+// their effect is unknown.
 const last = unix.SYS_RSEQ_SLICE_YIELD
 
-// Check refuses names of calls to be allowed that are not refused anyway.
+// Check returns an error for a name to be allowed that is not among the refused calls.
 func Check(names []string) error {
 	for _, n := range names {
 		if _, ok := refused[n]; !ok && n != Namespaces {

@@ -9,11 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// toldMax bounds the calls of one worker that are answered one by one. The kernel answers
-// further ones itself, as if it did not have them.
+// toldMax bounds the calls of one worker that are reported. The kernel answers further ones itself,
+// as if it did not have them.
 const toldMax = 200
 
-// Blocked are the calls of a worker that the kernel refuses.
+// Blocked receives the calls of a worker that the kernel refuses.
 type Blocked struct{ file *os.File }
 
 // Watch takes over a listener.
@@ -40,7 +40,8 @@ type answer struct {
 	flags uint32
 }
 
-// Each refuses calls until the worker ends, and tells of each by name, before its caller goes on.
+// Each refuses calls until the worker ends, and passes each name to tell before the calling thread
+// continues.
 func (b *Blocked) Each(tell func(call string)) {
 	defer b.file.Close()
 	raw, err := b.file.SyscallConn()
@@ -69,10 +70,10 @@ func (b *Blocked) Each(tell func(call string)) {
 	}
 }
 
-// errOver says that nobody is left who could make a call.
+// errOver says that no process is left that could make a call.
 var errOver = errors.New("all processes have ended")
 
-// next takes a notification in, and says whether there was one to wait for no longer.
+// next reads a notification. ready is false if there was none to read yet.
 func (b *Blocked) next(fd uintptr, n *notification) (ready bool, err error) {
 	waiting := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}} //nolint:gosec // a descriptor is small
 	if _, err := unix.Poll(waiting, 0); err != nil {
@@ -90,7 +91,7 @@ func (b *Blocked) next(fd uintptr, n *notification) (ready bool, err error) {
 	return false, nil
 }
 
-// name names a call for a person.
+// name is the call's name for people.
 func (n *notification) name() string {
 	number := uint32(n.number) //nolint:gosec // as the kernel compares it
 	switch {

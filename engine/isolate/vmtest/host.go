@@ -10,25 +10,26 @@ import (
 	"time"
 )
 
-// niceness is that of the machine: what time the host's other programs take passes in it, too.
-// They still get a hundredth.
+// niceness is the priority of the virtual machine, whose clock runs while other programs of the
+// host do. They still get a hundredth of the processors.
 const niceness = -20
 
-// hurry has the host's other programs wait for a machine that has just been started, where
-// this user may say so: by sched(7) for its session, and by process where sessions do not count.
+// hurry gives a virtual machine that has just started priority over the host's other programs, if
+// this user may. It sets the priority of its session, by sched(7), and of the process where
+// sessions do not count.
 func hurry(pid int) {
 	_ = syscall.Setpriority(syscall.PRIO_PROCESS, pid, niceness)
 	_ = os.WriteFile(fmt.Sprintf("/proc/%d/autogroup", pid), []byte(strconv.Itoa(niceness)), 0)
 }
 
-// waited says for how long the machine's threads could have run, and the host ran others: what
-// is measured inside is too slow by about that.
+// waited says for how long the machine's threads were ready while the host ran other programs.
+// Times measured inside are too long by about that.
 func waited(pid int) string {
 	var ran, stood time.Duration
 	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
 	for _, t := range threads {
 		text, _ := os.ReadFile(t)
-		if f := strings.Fields(string(text)); len(f) > 1 { // else it has ended
+		if f := strings.Fields(string(text)); len(f) > 1 { // else the thread has ended
 			ran, stood = ran+nanoseconds(f[0]), stood+nanoseconds(f[1])
 		}
 	}

@@ -76,7 +76,7 @@ func play(run lines, memory int, most time.Duration) (int, error) {
 		"-nodefaults", "-no-reboot", "-display", "none", "-vga", "none", "-serial", "stdio",
 		"-kernel", from.kernel, "-initrd", disk, "-append", "console=ttyS0 quiet loglevel=1 panic=-1 random.trust_cpu=on")
 	cmd.Stderr = os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // what share it has goes by sessions, too
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // processor shares also depend on the session
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -93,11 +93,11 @@ func play(run lines, memory int, most time.Duration) (int, error) {
 	return code, nil
 }
 
-// emulation is QEMU's way without help of the processor.
+// emulation is QEMU's accelerator without help of the processor.
 const emulation = "tcg"
 
-// accelerator is KVM where the processor has what Debian's kernel needs of it: there are hosts
-// whose /dev/kvm runs kernels of its own kind alone.
+// accelerator is KVM where the processor has what Debian's kernel needs. On some hosts /dev/kvm
+// runs only the host's own kernels.
 func accelerator() string {
 	info, _ := os.ReadFile("/proc/cpuinfo")
 	if regexp.MustCompile(`(?m)^flags\s*:.*\b(vmx|svm)\b`).Match(info) {

@@ -22,17 +22,17 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// Audience is whom the tokens of Claims are for.
+// Audience is the audience of the tokens that Claims describes.
 const Audience = "hamadryad"
 
-// Key is one with which an issuer signs.
+// Key is a key with which an issuer signs.
 type Key struct {
 	ID        string
 	Algorithm jose.SignatureAlgorithm
 	Secret    any // what go-jose signs with
 }
 
-// Public is what an issuer shows of it.
+// Public is the public part, as an issuer publishes it.
 func (k Key) Public() jose.JSONWebKey {
 	return jose.JSONWebKey{Key: k.Secret.(crypto.Signer).Public(), KeyID: k.ID, Algorithm: string(k.Algorithm), Use: "sig"}
 }
@@ -40,7 +40,7 @@ func (k Key) Public() jose.JSONWebKey {
 // Issuer is the server. Safe for concurrent use.
 type Issuer struct {
 	URL string
-	CA  string // file with the certificate that signs the server's
+	CA  string // file with the CA's certificate for the server
 
 	t     testing.TB
 	mu    sync.Mutex
@@ -49,7 +49,7 @@ type Issuer struct {
 	other http.HandlerFunc
 }
 
-// New starts an issuer that has one key, RSA(""), and goes with the test.
+// New starts an issuer with one key, RSA(""). It ends with the test.
 func New(t testing.TB) *Issuer {
 	t.Helper()
 	i := &Issuer{t: t}
@@ -88,7 +88,7 @@ func (i *Issuer) answer(w http.ResponseWriter, v any) {
 	}
 }
 
-// Show has the issuer show these keys from now on, and no others.
+// Show makes the issuer publish these keys from now on, and no others.
 func (i *Issuer) Show(keys ...Key) {
 	var public []jose.JSONWebKey
 	for _, k := range keys {
@@ -99,21 +99,21 @@ func (i *Issuer) Show(keys ...Key) {
 	i.keys = public
 }
 
-// Answer has a handler answer in place of the issuer; nil: it answers itself.
+// Answer makes a handler answer in place of the issuer; nil: the issuer answers.
 func (i *Issuer) Answer(h http.HandlerFunc) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.other = h
 }
 
-// Asked is how many requests came.
+// Asked is the number of requests.
 func (i *Issuer) Asked() int {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.asked
 }
 
-// Claims are those of a good token for a user, with others in their place; nil takes one out.
+// Claims are the claims of a valid token for a user. others replaces some of them; nil removes one.
 func (i *Issuer) Claims(user string, others map[string]any) map[string]any {
 	now := time.Now()
 	all := map[string]any{"iss": i.URL, "aud": Audience, "sub": user, "iat": now.Unix(), "exp": now.Add(time.Hour).Unix()}
@@ -122,12 +122,12 @@ func (i *Issuer) Claims(user string, others map[string]any) map[string]any {
 	return all
 }
 
-// Token is a good token for a user, in groups, signed by the key of New.
+// Token is a valid token for a user in groups, signed by the key of New.
 func (i *Issuer) Token(user string, groups ...string) string {
 	return Sign(i.t, RSA("rsa-1"), i.Claims(user, map[string]any{"groups": append([]string{}, groups...)}))
 }
 
-// Sign makes a token of anything.
+// Sign makes a token with any claims.
 func Sign(t testing.TB, key Key, claims any) string {
 	t.Helper()
 	o := &jose.SignerOptions{}
@@ -158,7 +158,7 @@ var (
 	secretsMu sync.Mutex
 )
 
-// RSA and EC make keys, one for each id: making one anew takes long.
+// RSA and EC make keys, one for each id. They are kept, since making one takes long.
 func RSA(id string) Key {
 	return kept("RSA "+id, func() Key {
 		secret, err := rsa.GenerateKey(rand.Reader, 2048)

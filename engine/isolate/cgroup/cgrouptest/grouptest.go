@@ -1,5 +1,5 @@
-// Package cgrouptest is for tests that need a cgroup2 in which they may make groups. They
-// run as root, as those do that mount disks.
+// Package cgrouptest is for tests that need a cgroup2 in which they may make groups. Like tests
+// that mount disks, they run as root.
 package cgrouptest
 
 import (
@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Run runs tests, such as those of a testing.M, with such a cgroup2. Where the machine has
-// none it mounts one, which stays: tests of other packages may use it at the same time. Where it
-// can't, the tests say what they miss.
+// Run runs tests, such as those of a testing.M, with such a cgroup2. Where the machine has none, it
+// mounts one, which stays, since tests of other packages may use it at the same time. Where it
+// can't, the tests report what is missing.
 func Run(tests func() int) int {
 	if !writable() {
 		folder := filepath.Join(os.TempDir(), "hamadryad-cgroup2")
@@ -28,7 +28,7 @@ func Run(tests func() int) int {
 	return tests()
 }
 
-// writable says whether groups can be made in a cgroup2 that is mounted.
+// writable reports whether groups can be made in a mounted cgroup2.
 func writable() bool {
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -41,7 +41,7 @@ func writable() bool {
 		}
 		probe := filepath.Join(fields[4], fmt.Sprintf("test-%d", os.Getpid()))
 		if os.Mkdir(probe, 0o755) == nil {
-			_ = unix.Rmdir(probe) // nothing is in it
+			_ = unix.Rmdir(probe) // it is empty
 			return true
 		}
 	}
