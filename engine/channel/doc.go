@@ -17,8 +17,8 @@
 // that broke and a file that is cut short are errors, never an end of data.
 // Memory is bounded everywhere and every bound has a name.
 //
-// The package knows nothing of jobs' graphs or of the manager: who connects what
-// is the worker's business.
+// The package knows nothing of jobs' graphs or of the manager. The worker decides which nodes are
+// connected.
 //
 // # Where files of channels lie
 //
@@ -36,6 +36,6 @@
 //     job's last group removes that folder.
 //
 // A reader that cannot read a stored file reports it and waits. The core runs the producer again,
-// and tells the reader the new place. A reader that already handed part of the lost source to its
+// and sends the reader the new place. A reader that already handed part of the lost source to its
 // program ends as lost, and runs again.
 package channel

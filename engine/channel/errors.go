@@ -13,14 +13,12 @@ var (
 	ErrUnreachable = errors.New("store unreachable")
 	// ErrLost: the peer answers and has no such file. Its producer must run again.
 	ErrLost = errors.New("stored channel is gone")
-	// ErrDamaged: what was read does not match its checksums, twice. Its producer
-	// must run again.
+	// ErrDamaged: the data do not match their checksums, twice. Their producer must run again.
 	ErrDamaged = errors.New("channel data is damaged")
-	// ErrVersion: what was read has another version than this program reads, and nothing says that
-	// it is damaged. To read it again is no use; it is left as it is.
+	// ErrVersion: the data have another version than this program reads, and show no damage. A
+	// retry is no use; the data are left as they are.
 	ErrVersion = errors.New("channel data has another version")
-	// ErrRefused: the peer does not accept the token or the request. To ask again
-	// is no use.
+	// ErrRefused: the peer does not accept the token or the request. A retry is no use.
 	ErrRefused = errors.New("refused by peer")
 	// ErrPeerLost: the other end of a tcp or shm channel ended without finishing
 	// the stream. Its bundle must be restarted.
@@ -31,7 +29,8 @@ var (
 	ErrClosed = errors.New("channel is closed")
 )
 
-// OtherVersion is the error, which matches ErrVersion, of what has a version that this program does not read.
+// OtherVersion is the error, matching ErrVersion, for data of a version that this program does not
+// read.
 func OtherVersion(what string, has, reads uint32) error {
 	remedy := "use the version of Hamadryad that wrote it"
 	if has > reads {

@@ -50,8 +50,8 @@ func (f *fork) WriteBatch(ctx context.Context, partition int, b *job.Batch) erro
 	return f.ports[last].WriteBatch(ctx, partition, b)
 }
 
-// Close ends every port. After an error the rest is aborted: a fork is whole for
-// all its readers or for none that has not seen its end yet.
+// Close ends every port. After an error the remaining ports are aborted. So no reader sees an end
+// after the failure; readers of ports closed before it keep theirs.
 func (f *fork) Close(ctx context.Context) error {
 	for i, p := range f.ports {
 		if err := p.Close(ctx); err != nil {

@@ -18,7 +18,7 @@ const storedAtOnce = 4
 // mergeReady is how many merged batches wait for Next.
 const mergeReady = 4
 
-// SourceError says which of an input's sources failed.
+// SourceError names the source of an input that failed.
 type SourceError struct {
 	From int // the producing node's index in its stage
 	Err  error
@@ -29,15 +29,15 @@ func (e *SourceError) Error() string { return fmt.Sprintf("input from node %d: %
 // Unwrap returns the source's own error.
 func (e *SourceError) Unwrap() error { return e.Err }
 
-// Merge is an input port over sources that may come while it is read. Add, Done,
-// Fail and Close may be called from any goroutine; Next and NextSource from one
-// at a time, and only one of the two on a Merge.
+// Merge is an input port over sources, which may be added while it is read. Add, Done, Fail and
+// Close may be called from any goroutine. Next and NextSource may be called from one at a time, and
+// only one of the two on a Merge.
 type Merge struct {
 	expected int
-	ctx      context.Context // ends what the pumps wait for; cancelled by Close and Fail
+	ctx      context.Context // ends the pumps' waits; cancelled by Close and Fail
 	cancel   context.CancelFunc
 	out      chan *job.Batch // closed when every source ended and Done was called
-	wake     chan struct{}   // tells NextSource that something changed
+	wake     chan struct{}   // wakes NextSource after a change
 	pumps    sync.WaitGroup
 	records  atomic.Int64
 	bytes    atomic.Int64
@@ -45,11 +45,11 @@ type Merge struct {
 	mu      sync.Mutex
 	mode    mergeMode
 	added   int
-	open    map[job.Source]bool // added and not read to the end: Close closes them
-	waiting []job.Source        // not handed out or pumped yet
-	later   int                 // the first so many of waiting are known to be stored
-	stored  int                 // pumps of stored sources that run
-	running int                 // all pumps that run
+	open    map[job.Source]bool // added and not read to the end; Close closes them
+	waiting []job.Source        // neither handed out nor pumped yet
+	later   int                 // how many at the front of waiting are known to be stored
+	stored  int                 // running pumps of stored sources
+	running int                 // running pumps
 	done    bool
 	ended   bool // out is closed
 	err     error
@@ -65,26 +65,25 @@ const (
 
 var _ job.Input = (*Merge)(nil)
 
-// NewMerge makes an input that expects that many sources.
+// NewMerge makes an input that expects the given number of sources.
 func NewMerge(sources int) *Merge {
 	m := &Merge{expected: sources, open: map[job.Source]bool{}, out: make(chan *job.Batch, mergeReady), wake: make(chan struct{}, 1)}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	return m
 }
 
-// Sources returns the number of channels that come in: those expected, or those
-// added when they are more.
+// Sources returns the number of incoming channels: those expected, or those added if they are more.
 func (m *Merge) Sources() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return max(m.expected, m.added)
 }
 
-// Counts returns what was read so far.
+// Counts returns the records and bytes read so far.
 func (m *Merge) Counts() Counts { return Counts{Records: m.records.Load(), Bytes: m.bytes.Load()} }
 
-// Add gives the input one more source, which it owns from then on. After Done or
-// Close the source is closed at once.
+// Add adds a source to the input, which owns it from then on. After Done or Close the source is
+// closed at once.
 func (m *Merge) Add(s job.Source) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -98,7 +97,7 @@ func (m *Merge) Add(s job.Source) {
 	m.advance()
 }
 
-// Done says that no more sources come.
+// Done says that no more sources will be added.
 func (m *Merge) Done() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -106,16 +105,15 @@ func (m *Merge) Done() {
 	m.advance()
 }
 
-// Fail makes Next and NextSource return err: a source that is waited for will
-// never come. Sources that were handed out can be read on.
+// Fail makes Next and NextSource return err, because an expected source will never come. Sources
+// that were handed out can be read on.
 func (m *Merge) Fail(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.failLocked(err)
 }
 
-// Close gives up what is unread and closes every source. It waits for the
-// goroutines that read them.
+// Close drops unread batches and closes every source. It waits for the goroutines that read them.
 func (m *Merge) Close() error {
 	m.Fail(fmt.Errorf("input: %w", ErrClosed))
 	m.mu.Lock()
@@ -182,7 +180,7 @@ func (m *Merge) NextSource(ctx context.Context) (job.Source, error) {
 	}
 }
 
-// use fixes how the input is read.
+// use fixes the mode in which the input is read.
 func (m *Merge) use(mode mergeMode) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -196,7 +194,7 @@ func (m *Merge) use(mode mergeMode) error {
 	return nil
 }
 
-// advance starts what can be read now, and ends the merged stream after the last
+// advance starts the sources that can be read now, and ends the merged stream after the last
 // source. The caller holds mu.
 func (m *Merge) advance() {
 	switch m.mode {
@@ -228,28 +226,28 @@ func (m *Merge) advance() {
 	}
 }
 
-// takeFirst takes the source that waited longest. The caller holds mu.
+// takeFirst takes the source that has waited longest. The caller holds mu.
 func (m *Merge) takeFirst() job.Source {
 	s := m.waiting[0]
 	m.waiting[0], m.waiting = nil, m.waiting[1:]
 	return s
 }
 
-// start has a source pumped. The caller holds mu.
+// start starts a pump for a source. The caller holds mu.
 func (m *Merge) start(s job.Source, stored bool) {
 	m.running++
 	m.pumps.Add(1)
 	go m.pump(s, stored)
 }
 
-// taken tells a source that wants to know that it waits no more.
+// taken calls a source's Taken, if it has one: the source is no longer waiting.
 func taken(s job.Source) {
 	if t, ok := s.(interface{ Taken() }); ok {
 		t.Taken()
 	}
 }
 
-// over forgets a source that needs no closing any more.
+// over forgets a source that needs no close any more.
 func (m *Merge) over(s job.Source) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -314,8 +312,8 @@ func (m *Merge) failLocked(err error) {
 	}
 }
 
-// counted adds what is read of a source to its input's counts, and the source's
-// number to its errors.
+// counted adds the batches read from a source to the input's counts, and the source's number to its
+// errors.
 type counted struct {
 	job.Source
 	merge *Merge
@@ -332,7 +330,7 @@ func (c *counted) Next(ctx context.Context) (*job.Batch, error) {
 	return b, err
 }
 
-// Close closes the source, which the input forgets.
+// Close closes the source and removes it from the input.
 func (c *counted) Close() error {
 	c.merge.over(c.Source)
 	return c.Source.Close()
@@ -340,8 +338,8 @@ func (c *counted) Close() error {
 
 func (c *counted) Stored() bool { return IsStored(c.Source) }
 
-// IsStored reports whether a source reads a stored channel, so that it never has
-// to wait for a running producer and nothing waits for its reader.
+// IsStored reports whether a source reads a stored channel. Such a source never waits for a running
+// producer, and no writer waits for its reader.
 func IsStored(s job.Source) bool {
 	k, ok := s.(interface{ Stored() bool })
 	return ok && k.Stored()

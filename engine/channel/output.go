@@ -28,13 +28,14 @@ type Output struct {
 	err     error // why nothing more can be written; nil while open
 }
 
-// Counts is what went through a port so far. Bytes counts the records' own bytes.
+// Counts are the records and bytes that passed a port so far. Bytes counts only the records' own
+// bytes.
 type Counts struct{ Records, Bytes int64 }
 
 var _ Port = (*Output)(nil)
 
-// NewOutput makes a port of one writer a partition. budget is the most bytes held
-// in batches that are not full, over all partitions; 0 means OutputBudget.
+// NewOutput makes a port with one writer for each partition. budget bounds the bytes held in
+// batches that are not full, over all partitions; 0 means OutputBudget.
 func NewOutput(writers []Writer, budget int64) *Output {
 	if budget <= 0 {
 		budget = OutputBudget
@@ -59,7 +60,7 @@ func (o *Output) fresh(partition int) *job.Batch {
 // Partitions returns the number of writers.
 func (o *Output) Partitions() int { return len(o.writers) }
 
-// Counts returns what was written so far. Call it from the writing goroutine.
+// Counts returns the records and bytes written so far. Call it from the writing goroutine.
 func (o *Output) Counts() Counts { return o.counts }
 
 // Write copies the record into its partition's batch and passes on the batch
@@ -91,11 +92,11 @@ func (o *Output) Write(ctx context.Context, partition int, record []byte) error 
 	return nil
 }
 
-// recordCost is what a record costs in a batch beside its bytes.
+// recordCost is the cost of a record in a batch beside its bytes.
 const recordCost = 4
 
-// WriteBatch passes the batch on after what its partition already holds. Small
-// ones are gathered like records.
+// WriteBatch passes the batch on after the records that its partition already holds. Small batches
+// are gathered like records.
 func (o *Output) WriteBatch(ctx context.Context, partition int, b *job.Batch) error {
 	if o.err != nil || uint(partition) >= uint(len(o.writers)) {
 		return o.refuse(partition, 0)
@@ -123,8 +124,8 @@ func (o *Output) WriteBatch(ctx context.Context, partition int, b *job.Batch) er
 	return o.pass(ctx, partition, b)
 }
 
-// Close passes on what is gathered and ends every stream. The first error aborts
-// the streams that are left.
+// Close passes on the gathered records and ends every stream. The first error aborts the remaining
+// streams.
 func (o *Output) Close(ctx context.Context) error {
 	if o.err != nil {
 		return o.err
@@ -143,7 +144,7 @@ func (o *Output) Close(ctx context.Context) error {
 	return nil
 }
 
-// Abort ends every stream as failed. Those that were closed already stay ended.
+// Abort ends every stream as failed. Streams that were closed already stay ended.
 func (o *Output) Abort(cause error) {
 	if errors.Is(o.err, ErrClosed) {
 		return
@@ -178,8 +179,8 @@ func (o *Output) pass(ctx context.Context, partition int, b *job.Batch) error {
 	return nil
 }
 
-// flushLarge passes on every batch of at least the mean size: most of the held
-// bytes for one look at all partitions.
+// flushLarge passes on every batch of at least the mean size. So one pass over all partitions frees
+// most of the held bytes.
 func (o *Output) flushLarge(ctx context.Context) error {
 	filled := int64(0)
 	for _, b := range o.open {
@@ -198,7 +199,7 @@ func (o *Output) flushLarge(ctx context.Context) error {
 	return nil
 }
 
-// refuse says why a write cannot be taken.
+// refuse returns why a write is refused.
 func (o *Output) refuse(partition, size int) error {
 	if o.err != nil {
 		return o.err
@@ -215,8 +216,8 @@ func RefuseWrite(partition, partitions, size int) error {
 	return job.Permanent(fmt.Errorf("record of %d bytes is larger than the limit of %d: split it", size, job.RecordBytesMax))
 }
 
-// CheckBatch returns an error unless the batch holds together: ascending ends,
-// the last of them at the end of the data, and no record over the limit.
+// CheckBatch returns an error unless the batch is consistent: ascending ends, the last of them at
+// the end of the data, and no record over the limit.
 func CheckBatch(b *job.Batch) error {
 	at := uint32(0)
 	for i, end := range b.Ends {

@@ -14,7 +14,7 @@ const (
 	codecs
 )
 
-// DefaultCodec is what a file channel uses when its author says nothing.
+// DefaultCodec is the codec of a file channel whose author names none.
 const DefaultCodec = LZ4
 
 var codecNames = [codecs]string{"none", "lz4", "zstd"}

@@ -13,7 +13,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// zstdDecoders never write beyond the memory that is handed to them.
+// zstdDecoders never write beyond the memory that they are given.
 var zstdDecoders = sync.Pool{New: func() any {
 	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true),
 		zstd.WithDecoderMaxMemory(rawBytesMax), zstd.IgnoreChecksum(true))
@@ -54,16 +54,16 @@ func expand(h Header, payload, memory []byte) ([]byte, error) {
 			return nil, damaged("lz4 payload gives %d of %d bytes (%v)", n, len(raw), err)
 		}
 		return raw, nil
-	default: // ZSTD: Header.check knows no other
+	default: // ZSTD: Header.check accepts no other
 		return expandZSTD(h, payload, memory)
 	}
 }
 
 const (
-	// usualRatio is what payloads shrink to at most, nearly all. One that claims more is
-	// believed step by step: a few bytes can claim gigabytes.
+	// usualRatio is the compression ratio that nearly all payloads stay below. A payload with a
+	// higher ratio gets memory step by step: a few bytes can claim gigabytes.
 	usualRatio = 32
-	// ratioStep is how much more memory the next try gets.
+	// ratioStep is the factor by which the memory grows at each try.
 	ratioStep = 8
 )
 
@@ -83,7 +83,7 @@ func expandZSTD(h Header, payload, memory []byte) ([]byte, error) {
 	}
 }
 
-// ends adds up the lengths and demands that they fill the data exactly.
+// ends adds up the lengths, and checks that they fill the data exactly.
 func ends(h Header, lengths []byte, memory []uint32) ([]uint32, error) {
 	out := slices.Grow(memory[:0], int(h.Records))[:h.Records]
 	le := binary.LittleEndian

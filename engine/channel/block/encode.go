@@ -14,8 +14,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// scratchKeepMax is the largest scratch memory that is kept between blocks: a
-// rare record of a gigabyte must not hold a gigabyte for ever.
+// scratchKeepMax is the largest scratch memory that is kept between blocks. A rare record of a
+// gigabyte must not hold a gigabyte for ever.
 const scratchKeepMax = 1 << 20
 
 // zstdEncoders share their tables, which are large, over all channels.
@@ -32,17 +32,16 @@ var lz4Encoders = sync.Pool{New: func() any { return new(lz4.Compressor) }}
 
 // Encoder turns batches into blocks. Not for concurrent use.
 //
-// A block is compressed where that saves at least one byte in payShare; else it is
-// stored as it is, since to undo a compression that saves less costs its reader
-// more than the bytes would. After one that did not pay the next blocks are not
-// tried, twice as many each time, up to skipMax: data that do not shrink cost
-// next to nothing, and the channel notices when they begin to.
+// A block is compressed if that saves at least one byte in payShare. Else it is stored
+// uncompressed, since decompression would cost its reader more than the bytes. After a block that
+// did not pay, the next blocks are not tried. Their number doubles each time, up to skipMax. So
+// incompressible data cost next to nothing, and the channel notices when compression pays again.
 type Encoder struct {
 	codec   Codec
 	raw     []byte // the payload before compression
 	lengths []byte
-	skip    int // blocks that are not tried yet
-	skipped int // how many were to be skipped the last time
+	skip    int // blocks still to be stored without a try
+	skipped int // how many blocks were to be skipped the last time
 }
 
 const (
@@ -53,16 +52,16 @@ const (
 // NewEncoder makes an encoder of one codec.
 func NewEncoder(c Codec) *Encoder { return &Encoder{codec: c} }
 
-// Pieces are a block in parts, one after the other: its records may still lie in
-// their batch. They are valid until the batch changes and the next Encode.
+// Pieces are a block in consecutive parts. Its records may still lie in their batch. They are valid
+// until the batch changes or Encode is called again.
 type Pieces struct{ Head, Data, Lengths []byte }
 
-// Len is the size of the block, and of what Head had before it.
+// Len is the size of the block, and of what was in Head before it.
 func (p Pieces) Len() int { return len(p.Head) + len(p.Data) + len(p.Lengths) }
 
-// Append appends the block of a batch to dst. The batch stays as it is; memory
-// behind its data, up to their capacity, may be written. It fails for a batch that
-// does not hold together or is empty.
+// Append appends the block of a batch to dst. It does not change the batch, but may write to the
+// memory behind the batch's data, up to their capacity. It fails for a batch that is empty or
+// inconsistent.
 func (e *Encoder) Append(dst []byte, b *job.Batch) ([]byte, error) {
 	p, err := e.Encode(dst, b)
 	if err != nil {
@@ -72,8 +71,8 @@ func (e *Encoder) Append(dst []byte, b *job.Batch) ([]byte, error) {
 	return append(append(dst, p.Data...), p.Lengths...), nil
 }
 
-// Encode makes the block of a batch without a copy of records that are stored as
-// they are. Head begins with dst. It fails as Append does.
+// Encode makes the block of a batch, without copying records that are stored uncompressed. Head
+// begins with dst. It fails as Append does.
 func (e *Encoder) Encode(dst []byte, b *job.Batch) (Pieces, error) {
 	if err := channel.CheckBatch(b); err != nil {
 		return Pieces{}, err
@@ -99,7 +98,7 @@ func (e *Encoder) Encode(dst []byte, b *job.Batch) (Pieces, error) {
 	return Pieces{dst, b.Data, e.lengths}, nil
 }
 
-// kept is scratch memory to be used again, unless a rare large block made it large.
+// kept is scratch memory for the next block, unless a rare large block made it large.
 func kept(scratch []byte) []byte {
 	if cap(scratch) > scratchKeepMax {
 		return nil
@@ -107,7 +106,7 @@ func kept(scratch []byte) []byte {
 	return scratch[:0]
 }
 
-// packed appends the block in compressed form, if that is tried and pays.
+// packed appends the block in compressed form, if a try is due and compression pays.
 func (e *Encoder) packed(dst []byte, h Header, b *job.Batch) ([]byte, bool) {
 	if e.codec == None {
 		return dst, false
@@ -131,8 +130,8 @@ func (e *Encoder) packed(dst []byte, h Header, b *job.Batch) ([]byte, bool) {
 	return all, true
 }
 
-// tried compresses the payload behind dst and room for a header, up to at. Of a
-// large one a sample must pay first: it may have no second copy in vain.
+// tried compresses the payload behind dst and room for a header; the payload begins at at. For a
+// large payload a sample must pay first, which saves a second copy in vain.
 func (e *Encoder) tried(dst []byte, h Header, b *job.Batch) (all []byte, at int, ok bool) {
 	if len(b.Data) > sampleFrom {
 		dst := slices.Grow(dst, sampleBytes)
@@ -147,8 +146,8 @@ func (e *Encoder) tried(dst []byte, h Header, b *job.Batch) (all []byte, at int,
 }
 
 const (
-	// sampleFrom is the size from which a sample of a batch is tried first, and
-	// sampleBytes the size of that.
+	// sampleFrom is the size from which a sample of a batch is tried first, and sampleBytes the
+	// size of the sample.
 	sampleFrom  = 1 << 20
 	sampleBytes = 64 << 10
 )
@@ -165,7 +164,7 @@ func (e *Encoder) payload(h Header, b *job.Batch) []byte {
 	return e.raw
 }
 
-// compress appends the compressed form; not ok when that is no shorter.
+// compress appends the compressed form. ok is false if that is no shorter.
 func (e *Encoder) compress(dst, raw []byte) ([]byte, bool) {
 	start := len(dst)
 	switch e.codec {

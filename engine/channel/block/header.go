@@ -17,8 +17,8 @@ const (
 	version = 1
 
 	dataBytesMax = 2 * job.RecordBytesMax
-	// rawBytesMax bounds the payload: the records and as much again for their
-	// lengths, within what the header's fields can say.
+	// rawBytesMax bounds the payload: the records and as much again for their lengths, within the
+	// range of the header's fields.
 	rawBytesMax = 1<<32 - 1
 )
 

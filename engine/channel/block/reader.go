@@ -7,8 +7,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// readStep is how much of a payload is asked for before the bytes before it have
-// come: a header that lies costs no more memory than this.
+// readStep is how much of a payload is requested before the bytes before it have come. So a header
+// with a wrong length costs no more memory than this.
 const readStep = 4 << 20
 
 // Reader reads blocks from a stream of bytes. Not for concurrent use.
@@ -25,10 +25,9 @@ func NewReader(r io.Reader) *Reader { return &Reader{r: r} }
 // Offset returns the offset after the last whole block.
 func (r *Reader) Offset() int64 { return r.at }
 
-// Next returns the next batch. io.EOF comes only between blocks; whether the
-// stream may end there is for the caller to know. Other errors name the offset of
-// the block; those of the bytes themselves match channel.ErrDamaged, those of
-// the underlying reader are its own.
+// Next returns the next batch. io.EOF comes only between blocks; the caller knows whether the
+// stream may end there. Other errors name the offset of the block. Errors in the bytes match
+// channel.ErrDamaged; errors of the underlying reader are wrapped unchanged.
 func (r *Reader) Next() (*job.Batch, error) {
 	b, n, err := r.next()
 	switch {
@@ -62,7 +61,7 @@ func (r *Reader) next() (*job.Batch, int64, error) {
 	return b, HeaderBytes + int64(h.Stored), nil
 }
 
-// payload reads the stored payload, into the batch's memory when it stays there.
+// payload reads the stored payload, into the batch's memory if it is not compressed.
 func (r *Reader) payload(h Header, b *job.Batch) ([]byte, error) {
 	p := b.Data[:0]
 	if h.Codec != None {
@@ -92,7 +91,7 @@ func extend(p []byte, n int) []byte {
 	return q
 }
 
-// cut tells a stream that ends inside a block from one that fails.
+// cut distinguishes a stream that ends inside a block from a read that fails.
 func cut(err error, part string, got, want int) error {
 	if err == io.EOF || err == io.ErrUnexpectedEOF { //nolint:errorlint // only the bare one is the end
 		return damaged("cut short: %d of %d bytes of its %s", got, want, part)

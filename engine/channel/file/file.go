@@ -23,19 +23,18 @@ type File struct {
 	close func() error
 }
 
-// Local is the open file, for who hands ranges of it on as they are; nil when it
-// lies on a storage. It is the File's: Close closes it.
+// Local is the open local file, for callers that pass on ranges of its bytes; nil for a file on a
+// storage. The File owns it: Close closes it.
 func (f *File) Local() *os.File { return f.local }
 
-// Open opens a local file. One that is not there is channel.ErrLost; one that is
-// no whole channel file is channel.ErrDamaged; one of another version is channel.ErrVersion.
+// Open opens a local file. A missing file is channel.ErrLost; an incomplete or foreign file is
+// channel.ErrDamaged; a file of another version is channel.ErrVersion.
 func Open(path string) (*File, error) {
 	l, err := os.Open(path)
 	return Of(path, l, err)
 }
 
-// Of is Open for a file that the caller has opened, with the error of that; path is for
-// messages.
+// Of is Open for a file that the caller has opened, with the error of that; path is for messages.
 func Of(path string, l *os.File, err error) (*File, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w: %w", channel.ErrLost, err)
@@ -57,8 +56,8 @@ func Of(path string, l *os.File, err error) (*File, error) {
 	return f, nil
 }
 
-// OpenStore opens a file on the job's storage. One that is not there is
-// channel.ErrLost; storage that does not answer is channel.ErrUnreachable.
+// OpenStore opens a file on the job's storage. A missing file is channel.ErrLost; a storage that
+// does not answer is channel.ErrUnreachable.
 func OpenStore(ctx context.Context, s storage.Store, path string) (*File, error) {
 	info, err := s.Stat(ctx, path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -114,8 +113,8 @@ func (f *File) read(ctx context.Context, offset, length int64) ([]byte, error) {
 	return b, nil
 }
 
-// failed says what a failed read means: bytes of a local disk that cannot be read
-// are damage, the end of the caller's patience is not.
+// failed gives a failed read its error. Unreadable bytes of a local disk are damage; the end of the
+// caller's context is not.
 func (f *File) failed(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
@@ -134,20 +133,19 @@ func (f *File) failed(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: channel file %s cannot be read: %w", kind, f.path, err)
 }
 
-// Partitions returns their number.
+// Partitions returns the number of partitions.
 func (f *File) Partitions() int { return f.foot.partitions }
 
-// Records returns their number over all partitions.
+// Records returns the number of records over all partitions.
 func (f *File) Records() int64 { return f.foot.records }
 
-// Close closes the file; sources that still read it fail.
+// Close closes the file. Sources that still read it fail.
 func (f *File) Close() error { return f.close() }
 
 // Run is a range of the file that holds whole blocks of one partition.
 type Run struct{ Offset, Length int64 }
 
-// Layout is where one partition lies: its blocks are the bytes of its runs, one
-// after the other.
+// Layout is where one partition lies: its blocks are the bytes of its runs, in order.
 type Layout struct {
 	Bytes   int64 // of all runs
 	Records int64

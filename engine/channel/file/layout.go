@@ -65,7 +65,7 @@ type entry struct {
 	records int64
 }
 
-// put appends the entry; its checksum covers its number and its runs too.
+// put appends the entry. Its checksum also covers the partition's number and its runs.
 func (e entry) put(b []byte, partition int, runs []byte) []byte {
 	start := len(b)
 	b = le.AppendUint64(b, uint64(e.runsAt))
@@ -83,7 +83,7 @@ func entrySum(partition int, fields, runs []byte) uint32 {
 	return crc32.Update(sum, castagnoli, runs)
 }
 
-// parseEntry reads the fields; check follows when the runs are there.
+// parseEntry reads the fields; parseRuns checks them with the runs.
 func parseEntry(b []byte) entry {
 	return entry{
 		runsAt: int64(le.Uint64(b)), bytes: int64(le.Uint64(b[8:])),
@@ -113,7 +113,7 @@ func parseRuns(f footer, partition int, line, list []byte) ([]run, error) {
 	return runs, nil
 }
 
-// footer closes the file.
+// footer is the end of the file.
 type footer struct {
 	tableAt    int64
 	dataEnd    int64 // where the last block ends

@@ -36,7 +36,7 @@ func createLocal(path string, durable bool) (*localSink, error) {
 	return &localSink{File: f, path: path, durable: durable}, nil
 }
 
-// Commit renames the file to its name, with fsync around it when that is wanted.
+// Commit renames the file to its name, with fsync before and after if Sync is set.
 func (s *localSink) Commit() error {
 	err := s.commit()
 	if err != nil {
@@ -74,14 +74,14 @@ func (s *localSink) Abort() error {
 		return nil
 	}
 	s.done = true
-	_ = s.Close() // it may be closed already; the file goes anyway
+	_ = s.Close() // it may be closed already; the file is removed anyway
 	if err := os.Remove(s.path + tmpSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil
 }
 
-// explain names the file and, for a full disk, the remedy.
+// explain adds the file's name and, for a full disk, the remedy.
 func explain(path string, err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return fmt.Errorf("channel file %s: %w: free some space or give the launcher a work folder on a larger disk (%w)", path, channel.ErrDiskFull, err)

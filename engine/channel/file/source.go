@@ -14,12 +14,12 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// readAhead gathers the reads of small blocks; larger payloads pass it by. A
-// partition that is smaller costs no more than its size.
+// readAhead gathers the reads of small blocks; larger payloads bypass it. A partition that is
+// smaller costs no more than its size.
 const readAhead = 16 << 10
 
-// Source reads one partition; from is what the source's From returns. Nothing is
-// read before the first Next. Closing the source does not close the File.
+// Source reads one partition; from is the result of the source's From. It reads nothing before the
+// first Next. Closing the source does not close the File.
 func (f *File) Source(partition, from int) job.Source {
 	return &source{file: f, partition: partition, from: from}
 }
@@ -42,19 +42,18 @@ type source struct {
 func (s *source) From() int    { return s.from }
 func (s *source) Bytes() int64 { return s.bytes.Load() - 1 }
 
-// Stored tells channel.Merge that nobody waits for this source's reader.
+// Stored reports to channel.Merge that no writer waits for this source's reader.
 func (s *source) Stored() bool { return true }
 
-// Close makes further reads fail. A Next that runs now ends by itself and then
-// closes what it read.
+// Close makes further reads fail. A Next that runs now ends by itself, and then closes its range.
 func (s *source) Close() error {
 	s.closed.Store(true)
 	s.sweep()
 	return nil
 }
 
-// sweep closes the open range of a closed source, unless Next runs, which sweeps
-// after itself.
+// sweep closes the open range of a closed source. While Next runs it does nothing: Next calls sweep
+// at its end.
 func (s *source) sweep() {
 	if s.closed.Load() && s.mu.TryLock() {
 		s.runs.end()

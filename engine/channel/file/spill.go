@@ -7,12 +7,12 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// memory is what a batch takes.
+// memory is the memory of a batch.
 func memory(b *job.Batch) int64 { return int64(cap(b.Data) + recordCost*cap(b.Ends)) }
 
-// fresh returns an empty batch and accounts for its memory. With many partitions
-// a batch is spilled long before it is full: it starts small, since memory of
-// full size for each would use up the budget with next to nothing in it.
+// fresh returns an empty batch and accounts for its memory. With many partitions a batch starts
+// small, because it is spilled long before it is full. Full-size memory for each partition would
+// use up the budget with next to nothing in it.
 func (w *Writer) fresh() *job.Batch {
 	b := &job.Batch{}
 	if w.pooled {
@@ -51,9 +51,8 @@ func (w *Writer) encode(ctx context.Context, p *part) (block.Pieces, error) {
 	return b, nil
 }
 
-// pack encodes a partition's open batch, if there is one, and holds the block
-// back so that the partition's next blocks can lie beside it. Those of the only
-// partition do anyway.
+// pack encodes a partition's open batch, if there is one. It holds the block back, so that the
+// partition's next blocks can lie beside it. Blocks of the only partition lie side by side anyway.
 func (w *Writer) pack(ctx context.Context, partition int) error {
 	p := &w.parts[partition]
 	if p.open == nil {
@@ -78,8 +77,8 @@ func (w *Writer) pack(ctx context.Context, partition int) error {
 	return w.relieve(ctx)
 }
 
-// relieve spills when the budget is used up. If it is mostly open batches that
-// use it, they have to go too.
+// relieve spills when the budget is used up. It spills open batches, too, if they use most of the
+// budget.
 func (w *Writer) relieve(ctx context.Context) error {
 	if w.rawHeld+w.packedHeld <= w.budget {
 		return nil
@@ -87,8 +86,8 @@ func (w *Writer) relieve(ctx context.Context) error {
 	return w.spill(ctx, w.rawHeld > w.budget/2)
 }
 
-// spill writes what is held back, partition by partition; with open also the
-// batches that are not full.
+// spill writes the blocks held back, partition by partition; with open, also the batches that are
+// not full.
 func (w *Writer) spill(ctx context.Context, open bool) error {
 	for i := range w.parts {
 		if err := w.emitHeld(i); err != nil {
@@ -123,7 +122,7 @@ func (w *Writer) emitHeld(partition int) error {
 	return nil
 }
 
-// emitBlock writes one block and puts it on the list of runs.
+// emitBlock writes one block and adds it to the list of runs.
 func (w *Writer) emitBlock(partition int, b block.Pieces) error {
 	n := len(w.runs)
 	if n > 0 && w.runs[n-1].partition == uint32(partition) {

@@ -20,8 +20,8 @@ type Options struct {
 	// partitions; 0 means BudgetDefault. Less is used where partitions are few. A
 	// single record may exceed it.
 	Budget int64
-	// Sync makes Close return only when the file is on the disk's own medium.
-	// Without it a power cut can lose a file that was complete. Only for Create.
+	// Sync makes Close return only when the file is on stable storage. Without it a power cut can
+	// lose a file that was complete. Only for Create.
 	Sync bool
 }
 
@@ -29,15 +29,15 @@ type Options struct {
 const BudgetDefault = 64 << 20
 
 const (
-	// partitionBudget is the most memory that a partition is worth: runs of about a
-	// megabyte are read as fast as longer ones, and memory that is used again soon is
-	// in the cache, and costs no page faults. budgetEnough is for a few partitions.
+	// partitionBudget is the most memory used for a partition. Runs of about a megabyte are read as
+	// fast as longer ones. Memory that is reused soon is in the cache, and costs no page faults.
+	// budgetEnough is for a few partitions.
 	partitionBudget = 1 << 20
 	budgetEnough    = 8 << 20
 
 	outBytes = 64 << 10 // gathers small blocks into larger writes
-	// directBytes is the size from which a block is written at once instead of
-	// being held back: it is a long run by itself.
+	// directBytes is the size from which a block is written at once instead of being held back: it
+	// makes a long run by itself.
 	directBytes = 1 << 20
 	// batchRecordsMax ends a batch of tiny records before its list of ends outgrows
 	// its data.
@@ -52,13 +52,13 @@ type Info struct {
 	PartitionBytes []int64 // stored bytes of each partition's blocks
 }
 
-// Writer is an output port that writes one stored channel file. After an error
-// nothing of the file is left and every further call returns that error.
+// Writer is an output port that writes one stored channel file. After an error it removes the file,
+// and every further call returns that error.
 type Writer struct {
 	sink   storage.File
 	path   string
 	out    *bufio.Writer
-	at     int64 // offset of what is written next
+	at     int64 // offset of the next write
 	enc    *block.Encoder
 	packed []byte // scratch for a block's head, and the block where it is compressed
 	parts  []part
@@ -74,7 +74,7 @@ type Writer struct {
 	err    error // why nothing more can be written
 }
 
-// part is what a Writer holds of one partition.
+// part is a Writer's state of one partition.
 type part struct {
 	open    *job.Batch // being filled; nil when empty
 	blocks  [][]byte   // encoded and held back
@@ -84,8 +84,8 @@ type part struct {
 
 var _ channel.Port = (*Writer)(nil)
 
-// Create starts a local file; it appears at path when Close returns nil, and is
-// path with ".tmp" behind it until then. The folder must exist, the file not.
+// Create starts a local file. It appears at path when Close returns nil; until then its name is
+// path with ".tmp" behind it. The folder must exist, the file must not.
 func Create(path string, partitions int, o Options) (*Writer, error) {
 	if err := checkPartitions(path, partitions); err != nil {
 		return nil, err
@@ -97,8 +97,8 @@ func Create(path string, partitions int, o Options) (*Writer, error) {
 	return New(sink, path, partitions, o)
 }
 
-// New writes through f, for a channel that is kept on the job's storage: Close
-// commits it and Abort aborts it. Path names it in errors.
+// New writes through f, for a channel that is kept on the job's storage. Close commits f, and Abort
+// aborts it. path is for errors.
 func New(f storage.File, path string, partitions int, o Options) (*Writer, error) {
 	if err := checkPartitions(path, partitions); err != nil {
 		return nil, errors.Join(err, f.Abort())
@@ -122,10 +122,10 @@ func checkPartitions(path string, n int) error {
 	return nil
 }
 
-// Partitions returns their number.
+// Partitions returns the number of partitions.
 func (w *Writer) Partitions() int { return len(w.parts) }
 
-// Counts returns what was written so far. Call it from the writing goroutine.
+// Counts returns the records and bytes written so far. Call it from the writing goroutine.
 func (w *Writer) Counts() channel.Counts { return w.counts }
 
 // Info describes the file once Close returned nil.
@@ -157,7 +157,7 @@ func (w *Writer) Write(ctx context.Context, partition int, record []byte) error 
 	return w.relieve(ctx)
 }
 
-// WriteBatch takes the batch over. Small ones are gathered like records.
+// WriteBatch takes over the batch. Small batches are gathered like records.
 func (w *Writer) WriteBatch(ctx context.Context, partition int, b *job.Batch) error {
 	if w.err != nil || uint(partition) >= uint(len(w.parts)) {
 		return w.refuse(partition, 0)
@@ -187,8 +187,7 @@ func (w *Writer) WriteBatch(ctx context.Context, partition int, b *job.Batch) er
 	return w.pack(ctx, partition)
 }
 
-// Close writes what is held back, the index and the footer, and makes the file
-// visible.
+// Close writes the blocks held back, the index and the footer, and makes the file visible.
 func (w *Writer) Close(ctx context.Context) error {
 	if w.err != nil {
 		return w.err
@@ -203,7 +202,7 @@ func (w *Writer) Close(ctx context.Context) error {
 	return nil
 }
 
-// Abort removes what was written. After Close it does nothing.
+// Abort removes the file. After Close it does nothing.
 func (w *Writer) Abort(cause error) {
 	if w.err == nil {
 		_ = w.fail(fmt.Errorf("%w: aborted: %w", channel.ErrClosed, cause))
@@ -217,7 +216,7 @@ func (w *Writer) refuse(partition, size int) error {
 	return channel.RefuseWrite(partition, len(w.parts), size)
 }
 
-// fail drops the file. The first error stays.
+// fail removes the file. The first error stays.
 func (w *Writer) fail(err error) error {
 	err = explain(w.path, err)
 	if aborted := w.sink.Abort(); aborted != nil {

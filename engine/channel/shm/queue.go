@@ -13,30 +13,29 @@ import (
 )
 
 const (
-	// QueueBytes is what a queue holds in memory when Options say nothing: 256 KiB.
-	// A batch larger than that is held alone.
+	// QueueBytes is a queue's bound in memory when Options set none: 256 KiB. A larger batch is
+	// held alone.
 	QueueBytes = 4 * job.BatchBytes
-	// SpillMaxDefault is the most that a queue keeps on disk: 64 GiB.
+	// SpillMaxDefault bounds a queue's bytes on disk: 64 GiB.
 	SpillMaxDefault = 64 << 30
-	// StallDefault is how long the reader of a full queue may take nothing before
-	// its writer spills. It is halved each time, down to stallLeast, so that a
-	// graph that stalls again and again is not slowed by the waiting.
+	// StallDefault is how long the reader of a full queue may take nothing before the writer
+	// spills. It is halved each time, down to stallLeast. So a graph that stalls again and again is
+	// not slowed by the waits.
 	StallDefault = 200 * time.Millisecond
 	stallLeast   = 5 * time.Millisecond
-	// stuckMax is how long a writer whose spill is full waits for a reader that
-	// takes nothing.
+	// stuckMax is how long a writer with a full spill waits for a reader that takes nothing.
 	stuckMax = 5 * time.Minute
 )
 
-// Options of a queue. Scratch is needed; the rest has defaults.
+// Options of a queue. Scratch is required; the rest has defaults.
 type Options struct {
-	From     int           // what the source's From returns
-	Name     string        // names the channel in errors
-	Bytes    int64         // the most held in memory; 0 means QueueBytes
+	From     int           // the result of the source's From
+	Name     string        // the channel's name in errors
+	Bytes    int64         // bound in memory; 0 means QueueBytes
 	Scratch  string        // the folder of the spill file
-	SpillMax int64         // the most bytes on disk; 0 means SpillMaxDefault
+	SpillMax int64         // bound on disk, in bytes; 0 means SpillMaxDefault
 	Stall    time.Duration // 0 means StallDefault
-	Stuck    time.Duration // how long a full spill waits for its reader; 0 means 5 minutes
+	Stuck    time.Duration // how long a writer with a full spill waits for its reader; 0 means 5 minutes
 }
 
 func (o Options) filled() Options {
@@ -55,27 +54,27 @@ func (o Options) filled() Options {
 	return o
 }
 
-// queue is one channel. Its batches are those in memory, then those in the spill.
+// queue is one channel. Its batches are first those in memory, then those in the spill.
 type queue struct {
 	o     Options
-	room  chan struct{} // tells the writer that the reader took something or left
-	ready chan struct{} // tells the reader that something came
+	room  chan struct{} // signals the writer that the reader took a batch or closed
+	ready chan struct{} // signals the reader that a batch or the end came
 
 	mu      sync.Mutex
 	memory  []*job.Batch
 	held    int64 // bytes in memory
-	spilled int   // batches in the spill that were not taken
-	taken   int64 // batches that the reader took: shows that it moves
-	ended   bool  // the writer's end
+	spilled int   // batches in the spill
+	taken   int64 // batches that the reader took: shows its progress
+	ended   bool  // the writer closed its end
 	left    bool  // the reader closed on purpose
 	err     error // the writer aborted
 
 	spill spill.File    // appended by the writer, read by the reader
-	stall time.Duration // the writer's
+	stall time.Duration // used by the writer only
 }
 
-// New returns the two ends of a channel. A batch passed to WriteBatch is the same
-// one that Next returns, unless it was spilled.
+// New returns the two ends of a channel. Next returns the batches passed to WriteBatch themselves,
+// unless they were spilled.
 func New(o Options) (channel.Writer, job.Source) {
 	o = o.filled()
 	q := &queue{o: o, room: make(chan struct{}, 1), ready: make(chan struct{}, 1), stall: o.Stall}
@@ -83,7 +82,7 @@ func New(o Options) (channel.Writer, job.Source) {
 	return &writer{q: q}, &source{q: q}
 }
 
-// batchCost is what an empty batch takes, so that many tiny ones count too.
+// batchCost is the cost of an empty batch, so that many tiny batches count, too.
 const batchCost = 64
 
 func cost(b *job.Batch) int64 { return int64(batchCost + len(b.Data) + 4*len(b.Ends)) }
@@ -98,7 +97,7 @@ func tell(c chan struct{}) {
 // writer is the writing end.
 type writer struct{ q *queue }
 
-// WriteBatch hands the batch over, or spills it when the reader has stalled.
+// WriteBatch passes the batch on, or spills it if the reader has stalled.
 func (w *writer) WriteBatch(ctx context.Context, b *job.Batch) error {
 	q := w.q
 	if b.Len() == 0 {
@@ -120,7 +119,7 @@ func (w *writer) WriteBatch(ctx context.Context, b *job.Batch) error {
 	return w.wait(ctx, b, mark)
 }
 
-// stateLocked tells whether batches are dropped, or why they cannot be written.
+// stateLocked returns whether batches are dropped, or why they cannot be written.
 func (q *queue) stateLocked() (dropped bool, err error) {
 	if q.err != nil {
 		return false, q.err
@@ -140,8 +139,8 @@ func (q *queue) pushLocked(b *job.Batch) {
 	q.held += cost(b)
 }
 
-// wait waits for room as long as the reader moves, then spills. Mark is how many
-// batches it had taken when the wait began.
+// wait waits for room while the reader makes progress, then spills. mark is the number of batches
+// that the reader had taken when the wait began.
 func (w *writer) wait(ctx context.Context, b *job.Batch, mark int64) error {
 	q := w.q
 	patience := q.stall
@@ -179,8 +178,8 @@ func (w *writer) wait(ctx context.Context, b *job.Batch, mark int64) error {
 	}
 }
 
-// overflow spills the batch; when the disk's share is used up it waits for the
-// reader to move, but not for ever.
+// overflow spills the batch. When the disk's bound is reached it waits for the reader's progress,
+// but not for ever.
 func (w *writer) overflow(ctx context.Context, b *job.Batch, mark int64) error {
 	q := w.q
 	q.mu.Lock()
@@ -213,7 +212,7 @@ func (w *writer) overflow(ctx context.Context, b *job.Batch, mark int64) error {
 	}
 }
 
-// Close ends the stream; what was written stays for the reader.
+// Close ends the stream. The batches written remain for the reader.
 func (w *writer) Close(context.Context) error {
 	w.q.mu.Lock()
 	defer w.q.mu.Unlock()
@@ -268,7 +267,7 @@ func (s *source) Next(ctx context.Context) (*job.Batch, error) {
 	}
 }
 
-// takeLocked takes from memory, or tells that the next batch is on disk.
+// takeLocked takes a batch from memory, or returns that the next batch is on disk.
 func (q *queue) takeLocked() (b *job.Batch, onDisk bool, err error) {
 	switch {
 	case q.left:
@@ -291,8 +290,8 @@ func (q *queue) takeLocked() (b *job.Batch, onDisk bool, err error) {
 	return nil, false, nil
 }
 
-// unspill reads the oldest batch on disk. Only then does it count as taken: until
-// it is read the writer must not rewind.
+// unspill reads the oldest batch on disk. The batch counts as taken only after that: the writer
+// must not rewind before.
 func (q *queue) unspill() (*job.Batch, error) {
 	b, _, err := q.spill.Next()
 	if err != nil {
@@ -305,7 +304,7 @@ func (q *queue) unspill() (*job.Batch, error) {
 	return b, nil
 }
 
-// Close gives up what is unread; the writer's further batches are dropped.
+// Close drops unread batches. Further batches of the writer are dropped, too.
 func (s *source) Close() error {
 	q := s.q
 	q.mu.Lock()

@@ -16,12 +16,12 @@ import (
 	"github.com/hamadryad/hamadryad/engine/channel/internal/control"
 )
 
-// smallAnswer is the size up to which an answer goes out in one write; larger
-// ones are handed from file to socket by the kernel.
+// smallAnswer is the size up to which an answer is sent in one write. For larger ones the kernel
+// copies from file to socket.
 const smallAnswer = 64 << 10
 
-// answer gives what one connection asks for. It keeps the last partition open,
-// since the next request is most often for its next window.
+// answer answers the requests of one connection. It keeps the last partition open, since the next
+// request is most often for its next window.
 type answer struct {
 	server *Server
 	conn   net.Conn
@@ -51,7 +51,7 @@ func (a *answer) give(r request) error {
 	}
 	if subtle.ConstantTimeCompare([]byte(stored.Token), []byte(r.token)) != 1 {
 		err := a.refuse(r, codeRefused, "wrong token for "+r.String())
-		if err == nil && !a.known { // nobody is to try one after another
+		if err == nil && !a.known { // a connection gets one try at a token
 			err = io.EOF
 		}
 		return err
@@ -122,7 +122,7 @@ func (s Stored) open() (*file.File, error) {
 	return file.Of(s.Path, f, err)
 }
 
-// cutRuns returns the ranges of the file that hold n bytes of the runs from offset.
+// cutRuns returns the ranges of the file that hold n bytes of the runs, from offset on.
 func cutRuns(runs []file.Run, offset, n int64) []file.Run {
 	var out []file.Run
 	for _, r := range runs {
@@ -157,9 +157,9 @@ func (a *answer) giveSmall(h have, ranges []file.Run) error {
 	return err
 }
 
-// giveLarge lets the kernel move the data. When the disk fails in the middle the
-// promised bytes are filled up with zeros and a no takes the place of the end, so
-// that the reader learns that the file is damaged and not that the peer is gone.
+// giveLarge lets the kernel copy the data. When the disk fails in the middle, zeros replace the
+// missing bytes, and a no replaces the end. So the reader learns that the file is damaged, and does
+// not take the peer for gone.
 func (a *answer) giveLarge(h have, ranges []file.Run) error {
 	if _, err := a.conn.Write(a.buf); err != nil {
 		return err

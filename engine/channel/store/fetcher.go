@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// fetchesMax is how many requests a Fetcher has under way at once, and so the
-	// most connections it uses at once, over all stores.
+	// fetchesMax bounds the concurrent requests of a Fetcher, and so the connections in use at
+	// once, over all stores.
 	fetchesMax = 16
 	// idleConnsMax is how many unused connections a Fetcher keeps, over all stores.
 	idleConnsMax = 32
@@ -21,34 +21,33 @@ const (
 	dialMax = 5 * time.Second
 	// silenceMax is how long a store may send nothing in the middle of an answer.
 	silenceMax = 20 * time.Second
-	// triesMax is how often a window is asked for before the store counts as
-	// unreachable; retryPause is the wait after the first failure and doubles.
+	// triesMax is how often a window is requested before the store counts as unreachable.
+	// retryPause is the wait after the first failure, and doubles.
 	triesMax   = 4
 	retryPause = 100 * time.Millisecond
 
-	// BudgetDefault is the memory of all open sources when Options say nothing.
+	// BudgetDefault is the memory of all open sources when Options set none.
 	BudgetDefault = 64 << 20
-	// A source's window lies between these, as the budget allows.
+	// Bounds of a source's window; the budget decides between them.
 	windowLeast = 64 << 10
 	windowMost  = 1 << 20
 )
 
 // Options of a Fetcher. The zero value is ready to use.
 type Options struct {
-	// Dial opens connections to the store of a launcher, and fails where another answers;
-	// nil means TCP, which asks nobody.
+	// Dial opens a connection to the store of a launcher, and fails if another launcher answers.
+	// nil means plain TCP, which does not check that.
 	Dial func(ctx context.Context, addr, launcher string) (net.Conn, error)
-	// Budget is the memory, in bytes, that all open sources together hold in
-	// fetched bytes that were not decoded yet; 0 means BudgetDefault. Each open
-	// source holds two windows of 64 KiB at the least.
+	// Budget bounds the memory, in bytes, of fetched and undecoded data of all open sources
+	// together; 0 means BudgetDefault. Each open source holds at least two windows of 64 KiB.
 	Budget int64
-	// RetryPause is the wait before a failed connection is tried again; it doubles
-	// each time; 0 means 100 ms.
+	// RetryPause is the wait before a retry after a failed connection. It doubles each time; 0
+	// means 100 ms.
 	RetryPause time.Duration
 }
 
-// Fetcher fetches partitions over a bounded number of connections. One for each
-// process. Safe for concurrent use.
+// Fetcher fetches partitions over a bounded number of connections. Use one for each process. Safe
+// for concurrent use.
 type Fetcher struct {
 	dial   func(ctx context.Context, addr, launcher string) (net.Conn, error)
 	budget int64
@@ -59,7 +58,7 @@ type Fetcher struct {
 	work   sync.WaitGroup // windows that are being fetched
 
 	mu     sync.Mutex
-	idle   []*link // oldest first
+	idle   []*link // unused connections, oldest first
 	open   int64   // sources that fetch
 	closed bool
 }
@@ -85,14 +84,14 @@ func NewFetcher(o Options) *Fetcher {
 // Want names one partition to fetch and where it is.
 type Want struct {
 	Key
-	Addr      string // host:port of the store that has it
-	Launcher  string // whose store that is
+	Addr      string // host:port of the store
+	Launcher  string // the launcher of that store
 	Token     string
 	Partition int
 	From      int   // index of the producing node in its stage
 	Bytes     int64 // its stored size, or -1
-	// Path is the file, when it is on this machine: it is then opened directly,
-	// and Addr and Token are not used.
+	// Path is the file's path if it is on this machine. Then it is opened directly, and Addr and
+	// Token are not used.
 	Path string
 }
 
@@ -106,8 +105,7 @@ func (f *Fetcher) Source(w Want) job.Source {
 	return newRemote(f, w)
 }
 
-// Close closes the connections and waits for what is under way. Sources that are
-// still open fail.
+// Close closes the connections and waits for the running fetches. Sources that are still open fail.
 func (f *Fetcher) Close() error {
 	f.mu.Lock()
 	f.closed = true
@@ -140,15 +138,15 @@ func (f *Fetcher) count(by int64) {
 	f.mu.Unlock()
 }
 
-// window is how much a source asks for at a time: it holds two of them.
+// window is the size of a source's request. A source holds two windows.
 func (f *Fetcher) window() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return min(max(f.budget/(2*max(f.open, 1)), windowLeast), windowMost)
 }
 
-// link returns a connection to a store, one that is idle if there is one, and
-// whether it was used before.
+// link returns a connection to a store, an idle one if there is one, and whether it was used
+// before.
 func (f *Fetcher) link(ctx context.Context, at location) (*link, bool, error) {
 	f.mu.Lock()
 	for i := len(f.idle) - 1; i >= 0; i-- {

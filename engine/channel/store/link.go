@@ -12,20 +12,20 @@ import (
 	"github.com/hamadryad/hamadryad/engine/channel/internal/control"
 )
 
-// location is where a store is, and whose it is: a connection that proved another's is none to it.
+// location is the address of a store and its launcher. A connection is reused only for the launcher
+// that it proved.
 type location struct{ addr, launcher string }
 
 // link is one connection to a store.
 type link struct {
 	conn net.Conn
 	at   location
-	raw  *bufio.Reader // what in and the data are read from
+	raw  *bufio.Reader // source of in and of the data
 	in   *control.Reader
 	out  []byte
 }
 
-// linkBytes gathers an answer's messages and small data into one read; larger
-// data pass it by.
+// linkBytes gathers an answer's messages and small data into one read; larger data bypass it.
 const linkBytes = 4 << 10
 
 // newLink wraps a connection; the hello goes out with the first request.
@@ -39,8 +39,8 @@ func newLink(c net.Conn, at location) *link {
 
 func (l *link) close() { _ = l.conn.Close() }
 
-// ask makes one request and appends the answer's bytes to into. It stops early
-// when ctx ends; the link is of no more use after any error but a no.
+// ask makes one request and appends the answer's bytes to into. It stops early when ctx ends. After
+// any error but a no the link can't be used again.
 func (l *link) ask(ctx context.Context, r request, into []byte) (have, []byte, error) {
 	stop := context.AfterFunc(ctx, func() { _ = l.conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
@@ -85,7 +85,7 @@ func (l *link) exchange(ctx context.Context, r request, into []byte) (have, []by
 	return h, data, l.end(h)
 }
 
-// body reads n bytes; the store may not fall silent in the middle.
+// body reads n bytes. The store must not be silent for silenceMax in the middle.
 func (l *link) body(ctx context.Context, into []byte, n int) ([]byte, error) {
 	if cap(into) < n {
 		into = make([]byte, 0, n)
@@ -104,7 +104,7 @@ func (l *link) body(ctx context.Context, into []byte, n int) ([]byte, error) {
 	return data, nil
 }
 
-// end reads what closes an answer.
+// end reads the end of an answer.
 func (l *link) end(h have) error {
 	kind, p, err := l.in.Next()
 	switch {
@@ -125,8 +125,8 @@ func (l *link) end(h have) error {
 	return nil
 }
 
-// patience gives the store silenceMax from now. The check after it keeps it from
-// undoing the deadline that the end of ctx has set.
+// patience sets a deadline of silenceMax from now. The check after it keeps it from undoing the
+// deadline that the end of ctx has set.
 func (l *link) patience(ctx context.Context) error {
 	if err := l.conn.SetDeadline(time.Now().Add(silenceMax)); err != nil {
 		return err
@@ -137,8 +137,8 @@ func (l *link) patience(ctx context.Context) error {
 	return nil
 }
 
-// fetch gets one window, over a new connection if need be, several times if the
-// store cannot be reached.
+// fetch gets one window, over a new connection if necessary. It retries if the store cannot be
+// reached.
 func (f *Fetcher) fetch(ctx context.Context, at location, r request, into []byte) (have, []byte, error) {
 	select {
 	case f.slots <- struct{}{}:
@@ -159,7 +159,7 @@ func (f *Fetcher) fetch(ctx context.Context, at location, r request, into []byte
 		}
 		last = err
 		if !fresh {
-			continue // the connection had gone stale; the pool of such is bounded
+			continue // the connection had gone stale; the pool of idle ones is bounded
 		}
 		if try++; try < triesMax {
 			pause(ctx, f.pause<<(try-1))
@@ -168,7 +168,7 @@ func (f *Fetcher) fetch(ctx context.Context, at location, r request, into []byte
 	return have{}, nil, fmt.Errorf("%w: %v from %s, tried %d times: %w", channel.ErrUnreachable, r.Key, at.addr, triesMax, last)
 }
 
-// once makes one request; fresh tells whether its connection was a new one.
+// once makes one request; fresh reports whether its connection was new.
 func (f *Fetcher) once(ctx context.Context, at location, r request, into []byte) (h have, data []byte, fresh bool, err error) {
 	l, used, err := f.link(ctx, at)
 	if err != nil {

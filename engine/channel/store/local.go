@@ -19,7 +19,7 @@ type local struct {
 	file *file.File
 	err  error
 	gone atomic.Bool
-	busy chan struct{} // holds one token while nobody uses file
+	busy chan struct{} // holds one token while file is not in use
 }
 
 func newLocal(w Want) *local {
@@ -54,7 +54,7 @@ func (l *local) next(ctx context.Context) (*job.Batch, error) {
 	if l.file == nil {
 		f, err := file.Open(l.want.Path)
 		if errors.Is(err, fs.ErrPermission) {
-			err = fmt.Errorf("%w, for this user: %w", channel.ErrLost, err) // its store may still serve it
+			err = fmt.Errorf("%w, for this user: %w", channel.ErrLost, err) // the launcher's store may still be able to serve it
 		}
 		if err != nil {
 			return nil, err

@@ -19,7 +19,7 @@ const (
 	msgNo    byte = 5
 )
 
-// The codes of a no.
+// The codes of a no, the store's refusal.
 const (
 	codeLost uint32 = iota + 1
 	codeDamaged
@@ -39,7 +39,7 @@ type Key struct {
 	Channel string // the output port, as the engine names it; at most NameMax bytes
 }
 
-// String is the form for logs and errors.
+// String is for logs and errors.
 func (k Key) String() string {
 	return fmt.Sprintf("channel %q of attempt-%d of %v", k.Channel, k.Attempt, k.Job)
 }

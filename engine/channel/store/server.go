@@ -16,25 +16,25 @@ import (
 )
 
 const (
-	// connsMax is how many connections a store serves at once; more wait to be accepted. Whoever
-	// listens lets at most WaitingMax of them be without a right token, so the others have room.
+	// connsMax bounds the connections that a store serves at once; more wait to be accepted. The
+	// listener lets at most WaitingMax of them be without a valid token, so others have room.
 	connsMax   = 2048
 	WaitingMax = 1024
-	// helloMax is how long a new connection may take to say who it is.
+	// helloMax is how long a new connection may take to say hello.
 	helloMax = 5 * time.Second
-	// idleMax is how long a connection may wait for its next request. One that has not shown
-	// a right token yet has helloMax: only connsMax are served, and whoever has no token is
-	// to keep none of them from others.
+	// idleMax is how long a connection may wait for its next request. Before it has shown a valid
+	// token the bound is helloMax: only connsMax are served, and clients without a token must not
+	// keep others out.
 	idleMax = 2 * time.Minute
-	// requestMax is how long one request or one answer of at most windowMax bytes
-	// may take on the wire: the other side takes it into memory at once.
+	// requestMax is how long one request, or one answer of at most windowMax bytes, may take on the
+	// wire. The peer takes it into memory at once.
 	requestMax = time.Minute
 	// acceptPause is the wait after a failed accept (out of descriptors, say).
 	acceptPause = 50 * time.Millisecond
 )
 
-// Stored is where a file lies on this machine, the token its readers show, and how it is
-// opened; without Open that is by its path.
+// Stored is a file on this machine: its path, the token that readers must show, and how to open it.
+// If Open is nil, it is opened by path.
 type Stored struct {
 	Path, Token string
 	Open        func() (*os.File, error)
@@ -47,7 +47,7 @@ type Server struct {
 	// Log gets a line for each refused connection and request; nil means
 	// slog.Default().
 	Log *slog.Logger
-	// Known is told of each connection that shows a right token, once; nil: nobody is told.
+	// Known is called once for each connection that shows a valid token; nil: no callback.
 	Known func(net.Conn)
 
 	sent  atomic.Int64

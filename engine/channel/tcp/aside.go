@@ -14,7 +14,7 @@ import (
 type share struct {
 	o    Options
 	used atomic.Int64
-	said atomic.Bool // that something was spilled
+	said atomic.Bool // the first spill was logged
 }
 
 // aside is what one channel keeps on disk, older than what its reader's queue holds. The
@@ -24,12 +24,12 @@ type aside struct {
 	file    spill.File
 	batches int   // on disk and not taken
 	bytes   int64 // that they take there
-	taken   int64 // batches that the node took, from wherever: shows that it moves
-	mark    int64 // taken, when the writer last had no room
-	refused int   // how often in a row the writer found no room, the node not moving
+	taken   int64 // batches that the node took from memory or disk: shows its progress
+	mark    int64 // taken at the time when the writer last had no room
+	refused int   // how often in a row the writer found no room while the node took nothing
 }
 
-// full reacts to a writer that waits for room. A node that moves is waited for.
+// full handles a writer that waits for room. A node that makes progress gets time.
 func (r *reader) full(p *peer) error {
 	r.mu.Lock()
 	moved := r.aside.taken != r.aside.mark
@@ -142,8 +142,8 @@ func (r *reader) refuse(why error) {
 	}
 }
 
-// unspill takes the oldest batch from the disk. Only then does it count as taken: until it
-// is read the file must not be started afresh.
+// unspill reads the oldest batch on disk. The batch counts as taken only after that: until then the
+// file must not be emptied.
 func (r *reader) unspill() (*job.Batch, error) {
 	b, n, err := r.aside.file.Next()
 	if err != nil {
@@ -161,7 +161,7 @@ func (r *reader) unspill() (*job.Batch, error) {
 	return b, nil
 }
 
-// dropAside gives the disk back what is not wanted any more.
+// dropAside frees the disk space of batches that nobody will read.
 func (r *reader) dropAside() {
 	r.mu.Lock()
 	r.aside.share.used.Add(-r.aside.bytes)

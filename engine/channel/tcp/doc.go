@@ -1,6 +1,5 @@
-// Package tcp is the streamed channel between two workers of a bundle. The worker
-// that reads has one Listener for all its channels; the one that writes dials a
-// connection for each channel.
+// Package tcp is the streamed channel between two workers of a bundle. The reading worker has one
+// Listener for all its channels. The writing worker dials a connection for each channel.
 //
 //	writer  hello(protocol, key, token)
 //	reader  accept(window)             or no(code, text)
@@ -11,11 +10,11 @@
 // waits for the reading node. Only a batch larger than the window travels alone. Both ends always
 // read their socket, so a slow node never hides a dead peer.
 //
-// Two nodes can wait for each other: one writes to this channel while the other first reads
-// another of its inputs. So a writer that waited for room for Options.Stall sends full. Where
-// the node took nothing meanwhile, its end spills what waits to a file without a name, and
-// answers aside, which is a credit. The node gets all batches in order. The spill is bounded;
-// where it is full too, and stays so, the owner of the Listener is told (Options.Stuck).
+// Two nodes can wait for each other: one writes to this channel while the other first reads another
+// of its inputs. So a writer that has waited for room for Options.Stall sends full. If the node
+// took nothing meanwhile, the reader's end spills the waiting batches to a nameless file. It
+// answers aside, which is a credit. The node gets all batches in order. The spill is bounded. If it
+// is full, too, and stays so, the Listener calls Options.Stuck.
 //
 // A stream ends well in two ways. One is the writer's end, answered by done. The other is the
 // reader's gone, when its node closed the source on purpose; then the writer drops what its node

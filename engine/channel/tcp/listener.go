@@ -23,7 +23,7 @@ type Listener struct {
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 	work   sync.WaitGroup
-	spill  *share        // of the disk, for all its channels
+	spill  *share        // disk space, shared by all channels
 	slots  chan struct{} // one for each connection before its rendezvous
 
 	mu     sync.Mutex
@@ -36,12 +36,12 @@ type Listener struct {
 type place struct {
 	ready  chan struct{} // closed when reader is set
 	reader *reader
-	taken  bool // a connection was attached
-	wait   int  // connections that wait here
+	taken  bool // a connection is attached
+	wait   int  // number of waiting connections
 }
 
-// Listen serves on l until Close. Whoever connects has to show the token at once: it is
-// one for all channels of a bundle attempt.
+// Listen serves on l until Close. A client must show the token at once: it is one for all channels
+// of a bundle attempt.
 func Listen(l net.Listener, token string, o Options) *Listener {
 	s := &Listener{l: l, token: token, o: o.filled(), places: map[Key]*place{}, slots: make(chan struct{}, handshakesMax)}
 	s.spill = &share{o: s.o}
@@ -53,8 +53,8 @@ func Listen(l net.Listener, token string, o Options) *Listener {
 // Addr returns the address that writers dial.
 func (s *Listener) Addr() net.Addr { return s.l.Addr() }
 
-// Expect returns the source of one channel, whose writer may have dialled already
-// or dials later; until then Next waits. A channel can be expected once.
+// Expect returns the source of one channel. The writer may have dialled already or dial later;
+// until then Next waits. A channel can be expected once.
 func (s *Listener) Expect(k Key) (job.Source, error) {
 	if len(k.Channel) > NameMax {
 		return nil, fmt.Errorf("%v: its name is longer than %d bytes", k, NameMax)
@@ -84,8 +84,8 @@ func (s *Listener) place(k Key) *place {
 	return p
 }
 
-// Close ends every channel: those whose node closed them on purpose, or that have
-// ended, once their writers know it; the others at once, as lost.
+// Close ends every channel. Channels that have ended, or whose node closed them on purpose, end
+// once their writers know it. The others end at once, as lost.
 func (s *Listener) Close() error {
 	s.mu.Lock()
 	s.closed = true
@@ -138,7 +138,7 @@ func (s *Listener) accept() {
 	}
 }
 
-// serve meets the connection with its reader and reads it to its end.
+// serve brings the connection to its reader, and reads it to its end.
 func (s *Listener) serve(c net.Conn) {
 	p := newPeer(c)
 	defer p.close()

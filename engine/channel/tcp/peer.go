@@ -11,11 +11,11 @@ import (
 	"github.com/hamadryad/hamadryad/engine/channel/internal/control"
 )
 
-// readBytes gathers small messages; what is larger of a block passes it by.
+// readBytes gathers small messages; the rest of a large block bypasses it.
 const readBytes = 4 << 10
 
-// peer is one end of a connection after the handshake: it writes whole messages,
-// beats, and notices silence.
+// peer is one end of a connection after the handshake. It writes whole messages, sends heartbeats,
+// and notices silence.
 type peer struct {
 	conn net.Conn
 	raw  *bufio.Reader // blocks are read from here
@@ -24,7 +24,7 @@ type peer struct {
 	write sync.Mutex // held while a message is written
 	sent  atomic.Bool
 	heard atomic.Bool
-	busy  atomic.Bool // nobody reads the socket just now: silence says nothing
+	busy  atomic.Bool // no goroutine reads the socket now: silence says nothing
 
 	mu      sync.Mutex
 	timers  [2]*time.Timer
@@ -38,7 +38,7 @@ func newPeer(c net.Conn) *peer {
 	return p
 }
 
-// hearing notes that something came.
+// hearing records that bytes came.
 type hearing struct{ p *peer }
 
 func (h hearing) Read(b []byte) (int, error) {
@@ -49,8 +49,8 @@ func (h hearing) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// watch beats each tick and calls silent once after SilentTicks without a sign of
-// the other end. The two have timers of their own, since a beat may block.
+// watch sends a heartbeat each tick, and calls silent once after SilentTicks without a message of
+// the peer. Each has its own timer, since a heartbeat may block.
 func (p *peer) watch(tick time.Duration, silent func()) {
 	quiet := 0
 	p.every(0, tick, func() bool {
@@ -85,7 +85,7 @@ func (p *peer) every(i int, tick time.Duration, f func() bool) {
 	})
 }
 
-// sendAll writes one message that lies in pieces, and leaves none.
+// sendAll writes one message that is in pieces, and empties pieces.
 func (p *peer) sendAll(ctx context.Context, pieces *net.Buffers) error {
 	p.write.Lock()
 	defer p.write.Unlock()
@@ -95,8 +95,8 @@ func (p *peer) sendAll(ctx context.Context, pieces *net.Buffers) error {
 	})
 }
 
-// send writes one message. When ctx ends in the middle the connection is of no
-// more use, and the write fails.
+// send writes one message. If ctx ends in the middle, the write fails and the connection can't be
+// used any more.
 func (p *peer) send(ctx context.Context, message []byte) error {
 	p.write.Lock()
 	defer p.write.Unlock()
@@ -124,7 +124,7 @@ func (p *peer) writing(ctx context.Context, write func() error) error {
 	return err
 }
 
-// close ends the connection and everything that waits for it.
+// close closes the connection and ends all waits for it.
 func (p *peer) close() {
 	p.mu.Lock()
 	p.stopped = true

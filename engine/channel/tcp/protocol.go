@@ -32,39 +32,38 @@ const (
 )
 
 const (
-	// WindowDefault is the most that one channel holds in the reader's memory, in
-	// bytes: enough batches for both ends to work at once, and few enough that
-	// they are still in the processor's cache when they are read (with twice as many
-	// a large record costs a sixth more).
+	// WindowDefault bounds one channel's bytes in the reader's memory. It has enough batches for
+	// both ends to work at once. It has few enough that they are still in the processor's cache
+	// when they are read: with twice as many, a large record costs a sixth more.
 	WindowDefault = 512 << 10
 	// windowLeast is the window of a reader with very many channels: two batches.
 	windowLeast = 2 * job.BatchBytes
 	// BudgetDefault is the memory that all windows of a Listener share.
 	BudgetDefault = 64 << 20
-	// TickDefault is the period of heartbeats and of the look at a peer's silence.
+	// TickDefault is the period of heartbeats and of the check for a silent peer.
 	TickDefault = time.Second
 	// SilentTicks is how many ticks in a row a peer may send nothing.
 	SilentTicks = 20
 	// RendezvousMax is how long a writer's connection waits for its reader.
 	RendezvousMax = 30 * time.Second
-	// helloMax is how long a new connection may take to say who it is.
+	// helloMax is how long a new connection may take to say hello.
 	helloMax = 5 * time.Second
-	// lingerMax is how long an end that is finished waits for the other to hang up.
+	// lingerMax is how long a finished end waits for the peer to close the connection.
 	lingerMax = 5 * time.Second
-	// handshakesMax is how many connections may be between accept and rendezvous. Whoever listens
-	// lets at most WaitingMax of them be without the token, and AddressMax of one address: the
-	// writers of a machine dial some hundreds at once.
+	// handshakesMax bounds the connections between accept and rendezvous. The listener lets at most
+	// WaitingMax of them be without the token, and AddressMax from one address: the writers of a
+	// machine dial some hundreds at once.
 	handshakesMax = 4096
 	WaitingMax    = 3072
 	AddressMax    = 1024
-	// StallDefault is how long a writer waits for room before it says so. It is halved each
-	// time that the reader then spills, down to stallLeast.
+	// StallDefault is how long a writer waits for room before it sends full. It is halved each time
+	// that the reader then spills, down to stallLeast.
 	StallDefault = 200 * time.Millisecond
 	stallLeast   = 5 * time.Millisecond
-	// SpillMaxDefault is the most that all channels of a Listener keep on disk: 64 GiB.
+	// SpillMaxDefault bounds the bytes on disk of all channels of a Listener: 64 GiB.
 	SpillMaxDefault = 64 << 30
-	// StuckTicksDefault is how many ticks in a row a writer may wait for room that the
-	// reader's disk does not have, while the node reads nothing of its channel: 5 minutes.
+	// StuckTicksDefault is how many ticks in a row a writer may wait for room while the reader's
+	// disk is full and the node takes nothing from its channel: 5 minutes.
 	StuckTicksDefault = 300
 	// NameMax is the longest channel name and the longest token, in bytes.
 	NameMax = control.TextMax
@@ -87,40 +86,40 @@ func (k Key) String() string {
 
 // Options of a Listener and of Dial. The zero value is ready to use.
 type Options struct {
-	// Codec compresses batches on the wire; the writer's counts.
+	// Codec compresses batches on the wire; the writer's setting is used.
 	Codec block.Codec
-	// Window is the most that one channel holds in the reader's memory, in bytes;
-	// the reader's counts; 0 means WindowDefault.
+	// Window bounds one channel's bytes in the reader's memory; the reader's setting is used. 0
+	// means WindowDefault.
 	Window int64
-	// Budget is what all windows of a Listener share, in bytes: with many channels
-	// each gets less than Window, at least 128 KiB; 0 means BudgetDefault.
+	// Budget bounds the bytes of all windows of a Listener. With many channels each gets less than
+	// Window, at least 128 KiB; 0 means BudgetDefault.
 	Budget int64
-	// Tick is the period of heartbeats; 0 means TickDefault. A peer that is silent
-	// for SilentTicks of them is lost.
+	// Tick is the period of heartbeats; 0 means TickDefault. A peer that is silent for SilentTicks
+	// ticks is lost.
 	Tick time.Duration
-	// Stall is how long a writer waits for room before it says so; 0 means StallDefault.
+	// Stall is how long a writer waits for room before it sends full; 0 means StallDefault.
 	Stall time.Duration
-	// Scratch makes the folder of a Listener's spill files, and returns it. Nil: nothing is
-	// spilled, and a writer waits for its reader.
+	// Scratch makes the folder of a Listener's spill files, and returns it. Nil: there is no spill,
+	// and a writer waits for its reader.
 	Scratch func() (string, error)
-	// SpillMax is the most bytes that all channels of a Listener keep on disk; 0 means
-	// SpillMaxDefault.
+	// SpillMax bounds the bytes on disk of all channels of a Listener; 0 means SpillMaxDefault.
 	SpillMax int64
-	// Waits reports whether the node that reads a channel waits for anything. What is sent to
-	// one that computes is not spilled: it comes back for it. Nil: it may always be waiting.
+	// Waits reports whether the node that reads a channel is waiting for anything. For a node that
+	// computes nothing is spilled: it will come back to read. Nil: it may always be waiting.
 	Waits func(Key) bool
-	// Stuck is told of a channel whose writer waited for StuckTicks while nothing could be
-	// spilled, why not, and the node read nothing of it. Nil: writers wait on.
+	// Stuck is called for a channel whose writer waited for StuckTicks ticks, while nothing could
+	// be spilled and the node read nothing of it. The error says why there was no spill. Nil:
+	// writers wait on.
 	Stuck func(Key, error)
 	// StuckTicks is counted in ticks; 0 means StuckTicksDefault.
 	StuckTicks int
-	// Known is told of each connection that shows the token, once. Nil: nobody is told.
+	// Known is called once for each connection that shows the token. Nil: no callback.
 	Known func(net.Conn)
 	// Log gets a line for each refused connection; nil means slog.Default().
 	Log *slog.Logger
 	// Dial opens the connection; nil means TCP.
 	Dial func(ctx context.Context, addr string) (net.Conn, error)
-	// Hello is how long a new connection may take to say who it is; 0 means 5 s.
+	// Hello is how long a new connection may take to say hello; 0 means 5 s.
 	Hello time.Duration
 }
 
@@ -175,5 +174,5 @@ func parseHello(p *control.Parser) (k Key, token string, err error) {
 	return k, token, nil
 }
 
-// cost is what a batch takes in memory.
+// cost is a batch's memory.
 func cost(b *job.Batch) int64 { return int64(len(b.Data) + 4*len(b.Ends)) }

@@ -21,15 +21,15 @@ type reader struct {
 	wake   chan struct{}
 
 	mu       sync.Mutex
-	peer     *peer        // nil until its writer came
-	queue    []*job.Batch // after those on disk
-	aside    aside        // what is on disk
-	held     int64        // cost of the batches that came and were not credited
-	credit   int64        // cost of the batches that were taken and not credited yet
-	records  int64        // came
-	ended    bool         // the writer's end came
-	finished bool         // the connection is over, well or not
-	closed   bool         // the node wants no more
+	peer     *peer        // nil until the writer connects
+	queue    []*job.Batch // batches after those on disk
+	aside    aside        // batches on disk
+	held     int64        // cost of the batches received and not credited
+	credit   int64        // cost of the batches taken and not credited yet
+	records  int64        // received
+	ended    bool         // the writer's end was received
+	finished bool         // the connection has ended, with or without an error
+	closed   bool         // the node closed its end
 	err      error        // why the channel is broken
 }
 
@@ -38,8 +38,8 @@ var _ job.Source = (*reader)(nil)
 func (r *reader) From() int    { return r.key.From }
 func (r *reader) Bytes() int64 { return -1 }
 
-// Next returns the next batch. An error comes at once, also before batches that
-// came earlier: the bundle starts again anyway.
+// Next returns the next batch. An error is returned at once, even before batches received earlier:
+// the bundle restarts anyway.
 func (r *reader) Next(ctx context.Context) (*job.Batch, error) {
 	for {
 		r.mu.Lock()
@@ -51,7 +51,7 @@ func (r *reader) Next(ctx context.Context) (*job.Batch, error) {
 			return r.unspill()
 		}
 		if credit > 0 {
-			// A failure shows where the socket is read.
+			// If it fails, the goroutine that reads the socket reports it.
 			_ = p.send(ctx, control.Append(nil, msgCredit, control.Body{}.U64(uint64(credit))))
 		}
 		if b != nil || err != nil {
@@ -84,8 +84,8 @@ func (r *reader) takeLocked() (*job.Batch, int64, error) {
 	r.queue = r.queue[1:]
 	r.aside.taken++
 	r.credit += cost(b)
-	// Many small credits cost more than they help; but the last batch's must go
-	// out, since the writer may wait for an empty window.
+	// Many small credits cost more than they help. But that for the last batch must be sent, since
+	// the writer may wait for an empty window.
 	if r.ended || (r.credit < r.window/4 && len(r.queue) > 0) {
 		return b, 0, nil
 	}
@@ -95,7 +95,7 @@ func (r *reader) takeLocked() (*job.Batch, int64, error) {
 	return b, credit, nil
 }
 
-// Close tells the writer that no more is wanted.
+// Close notifies the writer that the node wants no more.
 func (r *reader) Close() error {
 	r.mu.Lock()
 	if r.closed {
@@ -114,7 +114,7 @@ func (r *reader) Close() error {
 	return nil
 }
 
-// sayGone ends the stream from this end; the writer answers with its end.
+// sayGone ends the stream from this end; the writer answers with its own end.
 func (r *reader) sayGone(p *peer) {
 	if p.send(context.Background(), control.Append(nil, msgGone, nil)) != nil {
 		p.close()
@@ -155,7 +155,7 @@ func (r *reader) attach(p *peer, o Options) {
 	r.signal()
 }
 
-// listen returns why the connection is over.
+// listen reads the connection to its end, and returns why it ended.
 func (r *reader) listen(p *peer) error {
 	blocks := block.NewReader(p.raw)
 	for {
@@ -225,8 +225,7 @@ func (r *reader) block(n int64, blocks *block.Reader) error {
 	return nil
 }
 
-// end checks that nothing is missing and answers. After gone the count is not
-// looked at.
+// end checks that no record is missing, and answers. After gone the count is not checked.
 func (r *reader) end(p *peer, records int64) error {
 	r.mu.Lock()
 	if !r.closed && records != r.records {
@@ -244,7 +243,7 @@ func (r *reader) end(p *peer, records int64) error {
 	return p.send(context.Background(), control.Append(nil, msgDone, nil))
 }
 
-// fail breaks the channel from outside its reading goroutine.
+// fail breaks the channel from outside the goroutine that reads it.
 func (r *reader) fail(err error) {
 	r.mu.Lock()
 	if r.err == nil && !r.ended {
@@ -258,7 +257,7 @@ func (r *reader) fail(err error) {
 	r.signal()
 }
 
-// draining reports whether a connection still has to be told that its reader left.
+// draining reports whether a connection's writer must still learn that the reader left.
 func (r *reader) draining() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -25,17 +25,17 @@ type writer struct {
 	tick    time.Duration
 	enc     *block.Encoder
 	buf     []byte      // a message's head, and the block where it is compressed
-	pieces  [3][]byte   // memory of out
-	out     net.Buffers // the message that is being sent
+	pieces  [3][]byte   // backing array of out
+	out     net.Buffers // the message being sent
 	records int64       // sent
 	wake    chan struct{}
 	over    chan struct{} // closed when the reading goroutine ended
 
 	mu     sync.Mutex
-	stall  time.Duration // how long it waits for room before it says so
+	stall  time.Duration // how long it waits for room before it sends full
 	flight int64         // cost of the batches that the reader has not taken
-	gone   bool          // the reader wants no more
-	done   bool          // the reader has it all
+	gone   bool          // the reader closed its end
+	done   bool          // the reader has received everything
 	err    error         // why the channel is broken or closed
 }
 
@@ -105,7 +105,7 @@ func shake(ctx context.Context, p *peer, k Key, token string) (int64, error) {
 	return 0, fmt.Errorf("%w: answer of kind %d", channel.ErrPeerLost, kind)
 }
 
-// WriteBatch sends the batch when the window has room for it.
+// WriteBatch sends the batch once the window has room for it.
 func (w *writer) WriteBatch(ctx context.Context, b *job.Batch) error {
 	if b.Len() == 0 {
 		return nil
@@ -125,7 +125,7 @@ func (w *writer) WriteBatch(ctx context.Context, b *job.Batch) error {
 	w.pieces = [...][]byte{block.Head, block.Data, block.Lengths}
 	w.out = w.pieces[:]
 	err = w.sent(ctx, w.peer.sendAll(ctx, &w.out))
-	w.pieces = [3][]byte{} // keeps nothing of the batch
+	w.pieces = [3][]byte{} // releases the batch's memory
 	job.PutBatch(b)
 	return err
 }
@@ -134,8 +134,8 @@ func (w *writer) send(ctx context.Context, message []byte) error {
 	return w.sent(ctx, w.peer.send(ctx, message))
 }
 
-// sent looks at the outcome of a write: a failure breaks the channel, unless the
-// reader has gone.
+// sent handles the result of a write. A failure breaks the channel, unless the reader has closed
+// its end.
 func (w *writer) sent(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -152,7 +152,7 @@ func (w *writer) sent(ctx context.Context, err error) error {
 	return w.err
 }
 
-// admit waits for room. False means that the reader wants nothing more.
+// admit waits for room. False means that the reader has closed its end.
 func (w *writer) admit(ctx context.Context, n int64) (bool, error) {
 	if done, send, err := w.tryAdmit(n); done {
 		return send, err
@@ -166,7 +166,7 @@ func (w *writer) admit(ctx context.Context, n int64) (bool, error) {
 		select {
 		case <-w.wake:
 		case <-late.C:
-			// A failure shows where the socket is read.
+			// If it fails, the goroutine that reads the socket reports it.
 			_ = w.peer.send(ctx, control.Append(nil, msgFull, nil))
 			stall = min(2*stall, max(w.tick, stall))
 			late.Reset(stall)
@@ -179,7 +179,7 @@ func (w *writer) admit(ctx context.Context, n int64) (bool, error) {
 	}
 }
 
-// tryAdmit reports whether there is nothing to wait for, and whether the batch is to be sent.
+// tryAdmit returns whether the wait is over, and whether to send the batch.
 func (w *writer) tryAdmit(n int64) (done, send bool, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -195,7 +195,7 @@ func (w *writer) tryAdmit(n int64) (done, send bool, err error) {
 	return false, false, nil
 }
 
-// Close sends the end and waits until the reader has all of it in its memory.
+// Close sends the end, and waits until the reader has everything in memory.
 func (w *writer) Close(ctx context.Context) error {
 	w.mu.Lock()
 	gone, err := w.gone, w.err
@@ -223,17 +223,17 @@ func (w *writer) Close(ctx context.Context) error {
 	return nil
 }
 
-// Abort tells the reader why, if that can be done at once, and hangs up.
+// Abort sends the reader the cause, if that is possible at once, and closes the connection.
 func (w *writer) Abort(cause error) {
 	closed := fmt.Errorf("%v: %w: aborted: %w", w.key, channel.ErrClosed, cause)
 	w.mu.Lock()
 	finished := w.done || w.gone || w.err != nil
 	if w.err == nil && !w.done {
-		w.err = closed // before the reader hears of it and hangs up, which is no reason then
+		w.err = closed // before the reader closes the connection, which must not become the error
 	}
 	w.mu.Unlock()
 	if !finished && w.peer.write.TryLock() {
-		_ = w.peer.conn.SetWriteDeadline(time.Now().Add(time.Second)) // it is a courtesy: hanging up says enough
+		_ = w.peer.conn.SetWriteDeadline(time.Now().Add(time.Second)) // a courtesy: a closed connection says enough
 		_ = w.peer.sendLocked(context.Background(), control.Append(nil, msgAbort, control.Body{}.Text(cause.Error())))
 		w.peer.write.Unlock()
 	}
@@ -259,7 +259,7 @@ func (w *writer) signal() {
 	}
 }
 
-// listen takes what the reader sends until the channel is over.
+// listen receives the reader's messages until the channel is over.
 func (w *writer) listen() {
 	defer close(w.over)
 	defer w.signal()
@@ -283,7 +283,7 @@ func (w *writer) listen() {
 	}
 }
 
-// errOver ends listen after a good end.
+// errOver makes listen end without a failure.
 var errOver = errors.New("over")
 
 func (w *writer) hear(kind byte, body *control.Parser) error {
@@ -313,8 +313,8 @@ func (w *writer) hear(kind byte, body *control.Parser) error {
 		w.gone = true
 		w.mu.Unlock()
 		w.signal()
-		// The reader waits for an end so that it can hang up; the node may be busy
-		// and not come back for long, so the end goes out from here.
+		// The reader waits for an end so that it can close the connection. The node may be busy for
+		// long, so the end is sent from here.
 		return w.peer.send(context.Background(), control.Append(nil, msgEnd, control.Body{}.U64(0)))
 	}
 	return fmt.Errorf("%w: kind %d from a reader", control.ErrGarbled, kind)

@@ -1,4 +1,4 @@
-// Package chantest makes records, reads streams and stands for strangers' connections in the
+// Package chantest makes records, reads streams and simulates strangers' connections in the
 // channels' tests.
 package chantest
 
@@ -15,26 +15,26 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// Spoken is a connection on which all was said before, and that keeps what is answered.
+// Spoken is a connection with a fixed input, which records the answer.
 type Spoken struct {
 	net.Conn
 	Said   *bytes.Reader
 	Answer bytes.Buffer
 }
 
-// Read gives what was said.
+// Read reads the fixed input.
 func (c *Spoken) Read(b []byte) (int, error) { return c.Said.Read(b) }
 
-// Write keeps an answer.
+// Write records an answer.
 func (c *Spoken) Write(b []byte) (int, error) { return c.Answer.Write(b) }
 
 // Close does nothing.
 func (c *Spoken) Close() error { return nil }
 
-// RemoteAddr is nobody's.
+// RemoteAddr is an empty address.
 func (c *Spoken) RemoteAddr() net.Addr { return &net.TCPAddr{} }
 
-// SetDeadline does nothing: nothing is waited for.
+// SetDeadline does nothing: no call blocks.
 func (c *Spoken) SetDeadline(time.Time) error { return nil }
 
 // SetReadDeadline does nothing.
@@ -43,8 +43,8 @@ func (c *Spoken) SetReadDeadline(time.Time) error { return nil }
 // SetWriteDeadline does nothing.
 func (c *Spoken) SetWriteDeadline(time.Time) error { return nil }
 
-// Record returns the n-th record of a stream: it says which it is, so that order,
-// loss and doubling show, and has a size between little and much.
+// Record returns the n-th record of a stream. It contains its stream and number, so that wrong
+// order, loss and duplicates show. Its size varies between little and much.
 func Record(stream string, n int) []byte {
 	r := rand.New(rand.NewPCG(uint64(n), uint64(len(stream))))
 	out := fmt.Appendf(nil, "%s/%d/", stream, n)
@@ -58,7 +58,7 @@ func Record(stream string, n int) []byte {
 	return out
 }
 
-// Batch returns the records from first to before end.
+// Batch returns the records from first up to, but not including, end.
 func Batch(stream string, first, end int) *job.Batch {
 	b := &job.Batch{}
 	for i := first; i < end; i++ {
@@ -67,7 +67,7 @@ func Batch(stream string, first, end int) *job.Batch {
 	return b
 }
 
-// Check reads r to its end and demands exactly the records 0 to n-1 of stream.
+// Check reads r to its end and checks that it has exactly the records 0 to n-1 of stream.
 func Check(ctx context.Context, r job.BatchReader, stream string, n int) error {
 	got, err := Prefix(ctx, r, stream)
 	if err == nil && got != n {
@@ -76,11 +76,11 @@ func Check(ctx context.Context, r job.BatchReader, stream string, n int) error {
 	return err
 }
 
-// ErrWrong is what Prefix returns for records that are not the stream's next.
+// ErrWrong is Prefix's error for a record that is not the stream's next.
 var ErrWrong = errors.New("wrong record")
 
-// Prefix reads r until its end or an error, demands that the records are the
-// stream's first, in order, and returns how many came. The error is nil at the end.
+// Prefix reads r until its end or an error. It checks that the records are the stream's first, in
+// order, and returns their number. The error is nil at the end.
 func Prefix(ctx context.Context, r job.BatchReader, stream string) (int, error) {
 	n := 0
 	for {

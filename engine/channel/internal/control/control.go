@@ -21,14 +21,13 @@ import (
 const (
 	// BodyMax is the longest body of a message, in bytes.
 	BodyMax = 4096
-	// TextMax is the longest text in a message; longer ones are cut when they are
-	// errors and refused when they are names.
+	// TextMax is the longest text in a message. Longer errors are cut, longer names are refused.
 	TextMax   = 1024
 	headBytes = 8
 	mark      = 0xA7
 )
 
-// ErrGarbled is what Read returns for bytes that are no message.
+// ErrGarbled is the error of Next for bytes that are no message.
 var ErrGarbled = errors.New("garbled message")
 
 var (
@@ -51,8 +50,8 @@ func (b Body) Text(s string) Body {
 	return append(le.AppendUint16(b, uint16(len(s))), s...)
 }
 
-// NoEnd turns io.EOF into io.ErrUnexpectedEOF: for a message that had to come. An
-// error that wraps io.EOF could be taken for the end of a stream.
+// NoEnd turns io.EOF into io.ErrUnexpectedEOF, where a message must follow. An error that wraps
+// io.EOF could be taken for the end of a stream.
 func NoEnd(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -78,7 +77,7 @@ type Reader struct {
 	buf [headBytes + BodyMax]byte
 }
 
-// NewReader reads from r, never beyond the end of a message.
+// NewReader reads from r, and never beyond the end of a message.
 func NewReader(r io.Reader) *Reader { return &Reader{r: r} }
 
 // Next returns the next message; its body is valid until the next call. io.EOF
@@ -105,7 +104,7 @@ func (r *Reader) Next() (byte, *Parser, error) {
 	return head[0], &Parser{left: body}, nil
 }
 
-// Parser takes a body apart.
+// Parser reads the fields of a body.
 type Parser struct {
 	left []byte
 	bad  bool
@@ -121,13 +120,13 @@ func (p *Parser) take(n int) []byte {
 	return b
 }
 
-// U32 takes a number.
+// U32 reads a number.
 func (p *Parser) U32() uint32 { return le.Uint32(p.take(4)) }
 
-// U64 takes a number.
+// U64 reads a number.
 func (p *Parser) U64() uint64 { return le.Uint64(p.take(8)) }
 
-// Text takes a text.
+// Text reads a text.
 func (p *Parser) Text() string {
 	n := int(le.Uint16(p.take(2)))
 	if n > TextMax {
@@ -137,7 +136,7 @@ func (p *Parser) Text() string {
 	return string(p.take(n))
 }
 
-// End returns ErrGarbled unless the body held just what was taken.
+// End returns ErrGarbled unless the body was read exactly to its end.
 func (p *Parser) End() error {
 	if p.bad || len(p.left) > 0 {
 		return fmt.Errorf("%w: its body does not fit its kind", ErrGarbled)

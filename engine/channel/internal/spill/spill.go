@@ -1,5 +1,5 @@
-// Package spill keeps batches of one channel on disk, in order, while their reader takes
-// none. One goroutine appends while another reads from the front.
+// Package spill keeps batches of one channel on disk, in order, while their reader is behind. One
+// goroutine appends while another reads from the front.
 //
 //	f := &spill.File{Folder: scratch, Prefix: "tcp"}
 //	n, err := f.Append(b) // one goroutine; n bytes more lie there
@@ -23,26 +23,26 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// File is a nameless file of blocks. What was read is given back to the disk.
+// File is a nameless file of blocks. The space of blocks that were read is returned to the disk.
 type File struct {
 	Folder string // where the file is made
 	Prefix string // begins its name
 
-	buf   []byte // the writer's
-	freed int64  // the reader's: the disk has back what lies before
+	buf   []byte // the writer's buffer
+	freed int64  // the disk has back all space before this offset; only the reader uses it
 	end   int64  // where the writer appends; only the writer uses it
 
-	start atomic.Int64 // where the reader reads; the writer moves it only when all was read
+	start atomic.Int64 // where the reader reads; the writer moves it only after all was read
 
 	mu     sync.Mutex
 	file   *os.File // nil before the first batch and after close
 	closed bool
 }
 
-// freeStep is how much is read before its room is given back to the disk.
+// freeStep is how much is read before its space is returned to the disk.
 const freeStep = 8 << 20
 
-// Bytes is how much of the file is not read yet. Only for the writer.
+// Bytes is how much of the file is unread. Only for the writer.
 func (s *File) Bytes() int64 { return s.end - s.start.Load() }
 
 // handle returns the file; make creates it.
@@ -66,12 +66,11 @@ func (s *File) handle(make bool) (*os.File, error) {
 	return f, nil
 }
 
-// Append writes one batch at the end, and returns how many bytes it takes there. After Close
-// it takes none.
+// Append writes one batch at the end, and returns its size there. After Close it drops the batch.
 func (s *File) Append(b *job.Batch) (int64, error) {
 	f, err := s.handle(true)
 	if errors.Is(err, fs.ErrClosed) {
-		return 0, nil // the reader left just now: dropped like all that follows
+		return 0, nil // the reader has just closed: this batch is dropped like all later ones
 	}
 	if err == nil {
 		if s.buf, err = block.NewEncoder(block.LZ4).Append(s.buf[:0], b); err != nil {
@@ -91,7 +90,7 @@ func (s *File) Append(b *job.Batch) (int64, error) {
 	return 0, fmt.Errorf("spill in %s: %w", s.Folder, err)
 }
 
-// Rewind starts the file afresh after all of it was read. Only for the writer.
+// Rewind empties the file after all of it was read. Only for the writer.
 func (s *File) Rewind() {
 	f, err := s.handle(false)
 	if f == nil || err != nil || s.end == 0 {
@@ -103,7 +102,7 @@ func (s *File) Rewind() {
 	}
 }
 
-// Next reads the batch at the front, and returns how many bytes it took. Only for the reader.
+// Next reads the batch at the front, and returns its size there. Only for the reader.
 func (s *File) Next() (*job.Batch, int64, error) {
 	f, err := s.handle(false)
 	if err != nil {
@@ -123,8 +122,8 @@ func (s *File) Next() (*job.Batch, int64, error) {
 	return b, r.Offset(), nil
 }
 
-// free gives the disk the room before an offset. A file system that can't keeps it until
-// Rewind or Close.
+// free returns the space before an offset to the disk. A file system that can't do that keeps it
+// until Rewind or Close.
 func (s *File) free(f *os.File, before int64) {
 	if s.freed > before { // the file was started afresh
 		s.freed = 0
@@ -135,13 +134,13 @@ func (s *File) free(f *os.File, before int64) {
 	}
 }
 
-// Close frees the disk.
+// Close frees the disk space.
 func (s *File) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
 	if s.file != nil {
-		_ = s.file.Close() // it has no name: nothing of it is wanted any more
+		_ = s.file.Close() // it has no name, so it vanishes
 		s.file = nil
 	}
 }
