@@ -15,8 +15,8 @@ import (
 //	24  synced: newest record known to be on disk when this was written
 //	32  payload
 //
-// The salt is another one in each file, so that bytes of another file, also
-// inside a record or left over on the disk, are never taken for a frame.
+// Each file has its own salt. So bytes of another file, also inside a record or left over on the
+// disk, are never taken for a frame.
 const (
 	fileMagic  = "HAMALOG\x02" // the last byte is Version
 	frameMagic = "hmF\xa7"
@@ -25,11 +25,11 @@ const (
 	frameHeader = 32
 )
 
-// Version is that of the form of files that are written: the last byte of fileMagic.
+// Version is the version of the format that is written: the last byte of fileMagic.
 const Version = 2
 
-// A file has its header, the parts of the checkpoint, their end, and then the records.
-// Files of version 1, which are read too, have the checkpoint in one frame without an end.
+// A file has its header, the parts of the checkpoint, their end, and then the records. Files of
+// version 1 are read, too: they have the checkpoint in one frame without an end.
 const versionOnePart = 1
 
 // RecordBytesMax bounds one record.
@@ -92,8 +92,7 @@ func checksum(s salt, encoded []byte) uint32 {
 	return crc32.Update(sum, castagnoli, encoded[12:])
 }
 
-// decodeFrame reads the frame at the start of b. The second value says what is
-// wrong, "" when nothing is.
+// decodeFrame reads the frame at the start of b. The second result says what is wrong, or is "".
 func decodeFrame(b []byte, s salt) (frame, string) {
 	if len(b) < frameHeader {
 		return frame{}, "the file ends inside a frame"

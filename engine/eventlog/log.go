@@ -19,28 +19,28 @@ const (
 	KeepBytesDefault    = 4 << 30
 )
 
-// Options say where a log is and how it is kept.
+// Options configure a log. Folder is required.
 type Options struct {
 	Folder       string
-	SegmentBytes int64 // Full reports true from here on, and not before the records outweigh the checkpoint; 0: SegmentBytesDefault
-	KeepSegments int   // files kept, the current one included, at least 2; 0: KeepSegmentsDefault
-	KeepBytes    int64 // all files together, but the newest two are always kept; 0: KeepBytesDefault
-	// NoSync leaves it to the operating system when records reach the disk. They
-	// survive the end of the process, but not that of the machine.
+	SegmentBytes int64 // Full reports true from this size on, but not before the records outweigh the checkpoint; 0: SegmentBytesDefault
+	KeepSegments int   // number of files kept, with the current one, at least 2; 0: KeepSegmentsDefault
+	KeepBytes    int64 // bound of all files together, but the newest two are always kept; 0: KeepBytesDefault
+	// NoSync leaves it to the operating system when records reach the disk. They survive the end of
+	// the process, but not a crash of the machine.
 	NoSync bool
 	Log    *slog.Logger // nil: slog.Default
 	// Now stamps headers; nil: time.Now.
 	Now func() time.Time
-	// OnDurable is called, in order, when all records up to seq are durable. It is
-	// called on the writing goroutine and must not block.
+	// OnDurable is called, in order, when all records up to seq are durable. It runs on the writing
+	// goroutine and must not block.
 	OnDurable func(seq uint64, bytes int, took time.Duration)
 	// OnStall is called with the reason when the disk is full, and with nil when
 	// there is room again.
 	OnStall func(error)
-	// OnFail is called once when the log can't go on. Append fails from then on.
+	// OnFail is called once when the log can't continue. Append fails from then on.
 	OnFail func(error)
 
-	file func(path string) (file, error) // creates a file; tests break it
+	file func(path string) (file, error) // creates a file; tests replace it
 }
 
 // Log is an open event log. Append and Rotate are called by one goroutine; Close
@@ -49,13 +49,13 @@ type Log struct {
 	o         Options
 	lock      *os.File
 	recovered *Segment
-	first     uint64 // number of the first record after what was recovered
+	first     uint64 // number of the first record after the recovered ones
 	header    Header
 	w         *writer
 }
 
-// Open takes the folder for itself and reads its newest file; nothing is changed
-// before Begin. The error is a DamageError when that file is damaged.
+// Open locks the folder and reads its newest file. It changes nothing before Begin. If that file is
+// damaged, the error is a DamageError.
 func Open(o Options) (*Log, error) {
 	if o.SegmentBytes <= 0 {
 		o.SegmentBytes = SegmentBytesDefault
@@ -89,7 +89,7 @@ func Open(o Options) (*Log, error) {
 	return l, nil
 }
 
-// takeLock holds the folder for this process; the kernel lets go when it ends.
+// takeLock locks the folder for this process. The kernel unlocks it when the process ends.
 func (l *Log) takeLock() error {
 	path := filepath.Join(l.o.Folder, "lock")
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
@@ -116,12 +116,12 @@ func (l *Log) readNewest() error {
 	return err
 }
 
-// Recovered is the newest file as it was found, nil when the log is new.
+// Recovered is the newest file as Open found it, nil when the log is new.
 func (l *Log) Recovered() *Segment { return l.recovered }
 
-// Begin cuts off a torn tail, opens a new file with the checkpoint, which must be
-// that of a core restored from Recovered, and starts the writer. After an error that
-// IsFull the caller may try again, with the same.
+// Begin cuts off a torn tail, opens a new file with the checkpoint, and starts the writer. The
+// checkpoint must be that of a core restored from Recovered. After an error that matches IsFull the
+// caller may try again with the same arguments.
 func (l *Log) Begin(h Header, checkpoint Checkpoint) error {
 	if s := l.recovered; s != nil {
 		if err := l.closeRecovered(s); err != nil {
@@ -170,7 +170,7 @@ func (l *Log) closeRecovered(s *Segment) error {
 	return nil
 }
 
-// sweep removes files that never got their name.
+// sweep removes new files that a crash left unfinished.
 func (l *Log) sweep() error {
 	left, err := filepath.Glob(filepath.Join(l.o.Folder, "*.new"))
 	if err != nil {
@@ -184,38 +184,37 @@ func (l *Log) sweep() error {
 	return nil
 }
 
-// Append takes a record and returns its number at once; OnDurable tells when it
-// is on disk, which is within writeHold, or as soon as can be after Hurry. It blocks while pendingBytesMax bytes wait to be written. The record
-// is copied. An error means that the log has ended.
+// Append takes a record and returns its number at once. OnDurable reports when it is on disk:
+// within writeHold, or as soon as possible after Hurry. Append blocks while pendingBytesMax bytes
+// wait to be written. It copies the record. An error means that the log has ended.
 func (l *Log) Append(record []byte) (uint64, error) { return l.w.append(record) }
 
-// Hurry has what was appended written now: somebody waits for it.
+// Hurry makes the log write appended records now, because a caller waits for them.
 func (l *Log) Hurry() { l.w.hurry() }
 
-// Last is the number of the newest record that was appended.
+// Last is the number of the newest appended record.
 func (l *Log) Last() uint64 { return l.w.lastAppended() }
 
-// Full reports whether the current file has reached its size: time to Rotate. It is
-// false while a rotation is under way.
+// Full reports whether the current file has reached its size, so that it is time to Rotate. It is
+// false during a rotation.
 func (l *Log) Full() bool { return l.w.full() }
 
-// Checkpoint writes a checkpoint, however large, front to back. It is called once, by
-// another goroutine, and must not depend on what happens meanwhile. Its errors are those
-// of the writer it is given, or, in a rotation, a Later.
+// Checkpoint writes a checkpoint of any size, front to back. It is called once, on another
+// goroutine, and must not depend on later changes. It returns errors of the writer unchanged, or,
+// in a rotation, a Later.
 type Checkpoint func(to io.Writer) error
 
-// Rotate has a new file made that opens with the checkpoint and holds all records from
-// the next one on. It returns at once: while the file is written, records go on into the
-// current one, and are copied when the new file takes its place. There is one rotation at
-// a time. When there is no room for the file the log goes on with the current one, and
-// Full reports true again after a while.
+// Rotate starts a new file, which begins with the checkpoint and holds all records from the next
+// one on. It returns at once. While the file is written, records still go into the current one;
+// they are copied before the new file takes its place. There is one rotation at a time. If there is
+// no room for the file, the log continues with the current one, and Full reports true again after a
+// while.
 func (l *Log) Rotate(checkpoint Checkpoint) error {
 	return l.w.rotate(func(_ Past, to io.Writer) error { return checkpoint(to) })
 }
 
-// RotateFrom is Rotate with a checkpoint that is made again of what the current file
-// holds, so that nobody has to stand still for it. When that could not be done the log
-// goes on as Later says.
+// RotateFrom is Rotate with a checkpoint that is made from the content of the current file, so that
+// no other goroutine has to pause for it. If that fails, the log continues as Later says.
 func (l *Log) RotateFrom(remake Remake) error {
 	return l.w.rotate(func(past Past, to io.Writer) error {
 		if err := l.w.reach(past.End); err != nil {
@@ -225,7 +224,7 @@ func (l *Log) RotateFrom(remake Remake) error {
 	})
 }
 
-// Overgrown says whether the current file is so many times as long as one that is Full.
+// Overgrown reports whether the current file is so many times as long as a Full one.
 func (l *Log) Overgrown(times int64) bool { return l.w.overgrown(times) }
 
 // Folder is where the log's files are.
@@ -234,9 +233,8 @@ func (l *Log) Folder() string { return l.o.Folder }
 // Settle waits until no rotation is under way.
 func (l *Log) Settle() { l.w.settle() }
 
-// Close writes what was appended, ends the file and gives the folder free. While
-// the disk is full it does not wait: what was not durable is then lost, and the
-// error says so.
+// Close writes the appended records, ends the file and unlocks the folder. While the disk is full
+// it does not wait: records that are not durable are lost, and the error says so.
 func (l *Log) Close() error {
 	var err error
 	if l.w != nil {

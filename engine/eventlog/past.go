@@ -7,34 +7,34 @@ import (
 	"time"
 )
 
-// Past is what the current file holds at a rotation: the checkpoint that it opens with
-// and each record since. Whoever replays it has the state that the next file is to open
-// with, and need not ask who appends.
+// Past is the content of the current file at a rotation: its opening checkpoint and each record
+// since. A replay of it gives the state with which the next file must begin, without a request to
+// the goroutine that appends.
 type Past struct {
 	Path string
-	End  int64  // offset behind the last of the records; what follows is not of the past
-	Next uint64 // number of the record that follows
+	End  int64  // offset behind the last record; later bytes do not belong to the past
+	Next uint64 // number of the next record
 }
 
-// Remake writes, as a Checkpoint does, the checkpoint of what a past comes to. Its
-// errors are those of the writer it is given, or a Later.
+// Remake writes the checkpoint of a past's final state, as a Checkpoint does. It returns errors of
+// the writer unchanged, or a Later.
 type Remake func(past Past, to io.Writer) error
 
-// Later is the error of a Checkpoint that could not be made and harms nobody: the log
-// goes on with the current file, and Full reports true again after a while.
+// Later is the error of a Checkpoint that could not be made, which does no harm. The log continues
+// with the current file, and Full reports true again after a while.
 type Later struct {
-	After time.Duration // the while
-	Err   error         // why
+	After time.Duration // until Full reports true again
+	Err   error         // the reason
 }
 
 func (l Later) Error() string { return l.Err.Error() }
 
 func (l Later) Unwrap() error { return l.Err }
 
-// Read reads the past front to back: opening gets the header and the parts of the
-// checkpoint, then record each record with its number, in bytes that are good until it
-// returns. No more than the checkpoint, or one record, is in memory. An error of one of
-// the two ends it and is returned; one of the file is a DamageError.
+// Read reads the past front to back. It calls opening with the header and the parts of the
+// checkpoint, then record with each record and its number. The bytes are valid until the call
+// returns. Only the checkpoint, or one record, is in memory. An error of a callback ends Read,
+// which returns it; an error in the file is a DamageError.
 func (p Past) Read(opening func(h Header, checkpoint [][]byte) error, record func(number uint64, payload []byte) error) error {
 	f, err := os.Open(p.Path)
 	if err != nil {

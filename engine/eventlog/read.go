@@ -9,12 +9,11 @@ import (
 
 // Header opens every file.
 type Header struct {
-	Core     int    `json:"core"`     // version of the core that wrote it
+	Core     int    `json:"core"`     // version of the core that wrote the file
 	Identity string `json:"identity"` // of the manager's data; the same in all files of a log
-	Term     uint64 `json:"term"`     // of the manager that wrote it
+	Term     uint64 `json:"term"`     // of the manager that wrote the file
 	Created  int64  `json:"created"`  // nanoseconds since the Unix epoch
-	// Began is when the log was new, the same in all its files; 0 in those of older
-	// programs.
+	// Began is when the log was new: the same in all its files; 0 in files of older versions.
 	Began int64 `json:"began"`
 }
 
@@ -23,10 +22,10 @@ type Header struct {
 type Segment struct {
 	Path       string
 	Header     Header
-	Checkpoint [][]byte // the core before the first record, in parts that follow each other; empty: a new core
+	Checkpoint [][]byte // the core's state before the first record, in consecutive parts; empty: a new core
 	First      uint64   // number of the first record
 	Records    [][]byte // Records[i] has number First+i
-	Closed     bool     // it ends with an end mark: nothing was cut off
+	Closed     bool     // it ends with an end mark, so it is complete
 	Torn       int64    // bytes of a torn tail, which are left out
 
 	salt salt
@@ -41,19 +40,19 @@ func (s *Segment) CheckpointBytes() (n int) {
 	return n
 }
 
-// Next is the number of the record that would follow.
+// Next is the number of the record after the last one.
 func (s *Segment) Next() uint64 { return s.First + uint64(len(s.Records)) }
 
-// DamageError is a file that is not what was written. Nothing of it is used.
+// DamageError says that a file differs from what was written. Nothing of it is used.
 type DamageError struct {
 	Path   string
 	Offset int64
 	Why    string
 
-	version byte // of a file that this program does not read; 0: it is damaged
+	version byte // of a file with a version that this program does not read; 0: it is damaged
 }
 
-// Error names file, offset and remedy.
+// Error names the file, the offset and the remedy.
 func (e *DamageError) Error() string {
 	if e.version != 0 {
 		return fmt.Sprintf("event log file %s has format version %d, and this program reads 1 to %d: start the version of Hamadryad that wrote it, or a newer one", e.Path, e.version, fileMagic[7])
@@ -62,8 +61,8 @@ func (e *DamageError) Error() string {
 		"or, to give up everything since its first record, move it and all newer files away", e.Path, e.Offset, e.Why)
 }
 
-// ReadSegment reads one file. A torn tail is left out and counted in Torn;
-// anything else that is wrong is a DamageError.
+// ReadSegment reads one file. A torn tail is left out and counted in Torn; any other problem is a
+// DamageError.
 func ReadSegment(path string) (*Segment, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -93,7 +92,7 @@ func decodeSegment(path string, data []byte) (*Segment, error) {
 	return s, err
 }
 
-// take reads the records of a file up to its end mark, or to where it was cut off.
+// take reads the records of a file up to its end mark, or to the point where it was cut off.
 func (s *Segment) take(r *reader, data []byte) error {
 	for int(r.at) < len(data) {
 		broken, err := r.take(true)
@@ -114,8 +113,8 @@ func (s *Segment) take(r *reader, data []byte) error {
 	return nil
 }
 
-// torn decides about bytes that are no frame. They are a torn tail when no later frame
-// knows that the record which belongs there was on disk.
+// torn reports whether bytes that are no frame are a torn tail. They are, if no later frame says
+// that the record which belongs there was on disk.
 func torn(rest []byte, s salt, record uint64) bool {
 	for at := 1; ; at++ {
 		i := bytes.Index(rest[min(at, len(rest)):], []byte(frameMagic))
@@ -129,7 +128,7 @@ func torn(rest []byte, s salt, record uint64) bool {
 	}
 }
 
-// ReadHeader reads the header alone of a file.
+// ReadHeader reads only the header of a file.
 func ReadHeader(path string) (Header, error) {
 	f, err := os.Open(path)
 	if err != nil {

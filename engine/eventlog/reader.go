@@ -10,8 +10,8 @@ import (
 	"slices"
 )
 
-// reader goes through a file of the log front to back, and holds each frame against the
-// format: first the opening, header and checkpoint, then the records in their order.
+// reader reads a file of the log front to back, and checks each frame against the format: first the
+// opening (header and checkpoint), then the records in their order.
 type reader struct {
 	path   string
 	frames frames
@@ -19,7 +19,7 @@ type reader struct {
 	version byte
 	salt    salt
 	at      int64  // offset behind the last good frame
-	record  uint64 // number of the record that belongs there
+	record  uint64 // number of the record expected next
 	frame          // the last good one
 }
 
@@ -27,17 +27,17 @@ type reader struct {
 type frames interface {
 	// start returns the first fileStart bytes, or fewer where there are no more.
 	start() []byte
-	// next decodes the frame that follows, and says what is wrong, "" when nothing is.
-	// A payload that is not to be kept is good until the call after.
+	// next decodes the next frame, and returns what is wrong, or "". Without keep the payload is
+	// valid until the call after.
 	next(f *frame, of salt, keep bool) (wrong string)
 }
 
-// damaged tells what is wrong at the reader's place.
+// damaged is the error at the reader's position.
 func (r *reader) damaged(why string) *DamageError {
 	return &DamageError{Path: r.path, Offset: r.at, Why: why}
 }
 
-// next reads a frame. Broken says that what stands there is none.
+// next reads a frame. broken reports that the bytes there are no frame.
 func (r *reader) next(keep bool) (broken bool, err error) {
 	if wrong := r.frames.next(&r.frame, r.salt, keep); wrong != "" {
 		return true, r.damaged(wrong)
@@ -51,7 +51,7 @@ func (r *reader) next(keep bool) (broken bool, err error) {
 	return false, nil
 }
 
-// header reads what each file begins with.
+// header reads the beginning of a file.
 func (r *reader) header() (h Header, err error) {
 	start := r.frames.start()
 	if len(start) < fileStart || string(start[:7]) != fileMagic[:7] {
@@ -99,8 +99,8 @@ func (r *reader) opening() (h Header, checkpoint [][]byte, err error) {
 	return h, checkpoint, nil
 }
 
-// take reads the next record, or the end mark. Broken says that what stands there is no
-// frame: it may be a torn tail.
+// take reads the next record, or the end mark. broken reports that the bytes there are no frame:
+// they may be a torn tail.
 func (r *reader) take(keep bool) (broken bool, err error) {
 	broken, err = r.next(keep)
 	switch {
@@ -131,7 +131,7 @@ func (c *content) next(f *frame, of salt, _ bool) (wrong string) {
 	return wrong
 }
 
-// stream is a file that is read from the disk: one frame of it is in memory.
+// stream is a file that is read from the disk, with one frame in memory.
 type stream struct {
 	from   *bufio.Reader
 	buffer []byte
@@ -146,7 +146,7 @@ func newStream(from io.Reader) *stream {
 
 func (s *stream) start() []byte {
 	start := make([]byte, fileStart)
-	n, _ := io.ReadFull(s.from, start) // too few say that it is no file of the log
+	n, _ := io.ReadFull(s.from, start) // a short start shows that it is no file of the log
 	return start[:n]
 }
 
@@ -157,7 +157,7 @@ func (s *stream) next(f *frame, of salt, keep bool) (wrong string) {
 	}
 	*f, wrong = decodeFrame(buffer, of)
 	if keep {
-		s.buffer = nil // it is the payload's
+		s.buffer = nil // the payload owns it
 	}
 	return wrong
 }

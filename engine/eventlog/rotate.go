@@ -15,40 +15,40 @@ import (
 	"github.com/hamadryad/hamadryad/internal/atomicfile"
 )
 
-// A rotation is made beside the writing goroutine: a large checkpoint takes seconds to
-// write, and records have to become durable meanwhile. They go on into the current file.
-// When the checkpoint is on disk, what came since it was taken is copied behind it; the
-// last of that the writing goroutine copies itself, and changes over.
+// A rotation runs beside the writing goroutine. A large checkpoint takes seconds to write, and
+// records must become durable meanwhile: they still go into the current file. When the checkpoint
+// is on disk, the rotation copies the records since it was taken. The writing goroutine itself
+// copies the last of them, and switches to the new file.
 
-// next is the file that is to follow.
+// next is the file that will replace the current one.
 type next struct {
 	f      file
-	path   string // without the suffix that it has until it is whole
+	path   string // without the suffix of an unfinished file
 	salt   salt
 	first  uint64    // number of the first record
 	opened int64     // bytes of header and checkpoint
-	made   time.Time // when that was begun
+	made   time.Time // when making it began
 	at     int64     // where the next byte goes
 	named  bool
 
 	source string // path of the current file
-	old    salt   // of that
-	from   int64  // where the next record to copy stands in it
+	old    salt   // of the current file
+	from   int64  // offset there of the next record to copy
 	stop   <-chan struct{}
 }
 
 const (
-	// copyBytes is how much of the records is copied at once.
+	// copyBytes is how many bytes of records are copied at once.
 	copyBytes = 4 << 20
-	// catchUpBytes is how little is left for the writing goroutine to copy, if the
-	// disk is faster than the records come; catchUps bounds the tries.
+	// catchUpBytes is how little is left for the writing goroutine to copy, if the disk is faster
+	// than new records; catchUps bounds the rounds.
 	catchUpBytes = 1 << 20
 	catchUps     = 100
-	// rotateAgain is the time to another rotation after one for which there was no room.
+	// rotateAgain is the wait after a rotation that found no room.
 	rotateAgain = 30 * time.Second
 )
 
-// rotate has the next file made.
+// rotate starts a rotation.
 func (w *writer) rotate(checkpoint Remake) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -59,7 +59,7 @@ func (w *writer) rotate(checkpoint Remake) error {
 		return nil
 	}
 	w.turning = true
-	// Where the next record will stand in the current file is where copying begins.
+	// Copying begins at the offset of the next record in the current file.
 	n := w.newNext(w.next)
 	n.source, n.old, n.from = w.path, w.salt, w.opened+w.bytes
 	w.beside.Go(func() {
@@ -77,18 +77,18 @@ func (w *writer) rotate(checkpoint Remake) error {
 			w.abandon(n, err)
 			return
 		}
-		// From here on records are for the new file; those before are in the queue.
+		// From here on new records are for the new file; earlier ones are in the queue.
 		left := w.opened + w.bytes - n.from
 		w.salt, w.opened, w.made, w.bytes = n.salt, n.opened, n.made, n.at-n.opened+left
-		n.stop = nil // what is in the queue is done before the log closes
+		n.stop = nil // the queue is written before the log closes
 		w.queue = append(w.queue, item{next: n})
 		w.hurryLocked()
 	})
 	return nil
 }
 
-// abandon gives a new file up, and goes on with the current one; with mu held. Where
-// there is no room for it the log may still have what it claimed beforehand.
+// abandon gives up a new file, and continues with the current one. The caller holds mu. If there is
+// no room for the new file, the log may still have space that it allocated before.
 func (w *writer) abandon(n *next, err error) {
 	if n.f != nil {
 		n.f.Close()
@@ -120,11 +120,11 @@ func (w *writer) reach(at int64) error {
 	return w.ended()
 }
 
-// IsFull says whether an error means that a disk or a quota is full.
+// IsFull reports whether an error means that a disk or a quota is full.
 func IsFull(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }
 
-// isRefused says whether an error means that the folder takes no new file now: its owner or mode
-// changed, it was mounted read-only, or too many files are open. Files that are open go on.
+// isRefused reports whether an error means that the folder takes no new file now: its owner or mode
+// changed, it was mounted read-only, or too many files are open. Open files can still be written.
 func isRefused(err error) bool {
 	for _, e := range []error{unix.EPERM, unix.EACCES, unix.EROFS, unix.EMFILE, unix.ENFILE} {
 		if errors.Is(err, e) {
@@ -148,7 +148,8 @@ func (w *writer) newNext(first uint64) *next {
 	return n
 }
 
-// begin makes the file with header and checkpoint, on disk and without its name.
+// begin makes the file with header and checkpoint. It is on disk, but does not have its final name
+// yet.
 func (w *writer) begin(n *next, checkpoint Checkpoint) error {
 	h := w.l.header
 	n.made = w.l.o.Now()
@@ -178,7 +179,7 @@ func (w *writer) begin(n *next, checkpoint Checkpoint) error {
 	return nil
 }
 
-// write puts data at the end. Closing the log stops it.
+// write appends data to the file. It fails once the log is closing.
 func (n *next) write(data []byte) error {
 	select {
 	case <-n.stop:
@@ -192,7 +193,7 @@ func (n *next) write(data []byte) error {
 	return nil
 }
 
-// partWriter makes frames of what is written to it.
+// partWriter splits what is written to it into frames.
 type partWriter struct {
 	n     *next
 	part  []byte
@@ -220,7 +221,7 @@ func (p *partWriter) flush() error {
 	return p.n.write(p.frame)
 }
 
-// end writes what is left, and that it was all.
+// end writes the rest, and the frame that says that the checkpoint is complete.
 func (p *partWriter) end() error {
 	if len(p.part) > 0 {
 		if err := p.flush(); err != nil {
@@ -230,8 +231,8 @@ func (p *partWriter) end() error {
 	return p.n.write(appendFrame(nil, p.n.salt, frame{kind: kindComplete, number: p.n.first, synced: p.bytes}))
 }
 
-// follow copies the records that the current file got since the checkpoint was taken,
-// until few are left.
+// follow copies the records that came into the current file since the checkpoint was taken, until
+// few are left.
 func (w *writer) follow(n *next) error {
 	for range catchUps {
 		w.mu.Lock()
@@ -250,8 +251,8 @@ func (w *writer) follow(n *next) error {
 	return n.f.Sync()
 }
 
-// copy copies the records of the current file up to an offset. After an error it may be
-// called again.
+// copy copies the records of the current file up to an offset. It may be called again after an
+// error.
 func (n *next) copy(to int64) error {
 	if to <= n.from {
 		return nil
@@ -281,8 +282,8 @@ func (n *next) copy(to int64) error {
 	return nil
 }
 
-// change lets a new file take the current one's place, on the writing goroutine. It may
-// be repeated after an error.
+// change replaces the current file by the new one, on the writing goroutine. It may be called again
+// after an error.
 func (w *writer) change(n *next) error {
 	if w.f != nil {
 		if err := n.copy(w.at); err != nil {
@@ -302,7 +303,7 @@ func (w *writer) change(n *next) error {
 	return nil
 }
 
-// name gives a whole file its name.
+// name gives a complete file its final name.
 func (w *writer) name(n *next) error {
 	if err := os.Rename(n.path+".new", n.path); err != nil && !n.named {
 		return fmt.Errorf("event log: creating %s: %w", n.path, err)

@@ -2,16 +2,16 @@ package eventlog
 
 import "time"
 
-// State is how a log stands, for who watches it.
+// State is a log's state, for metrics.
 type State struct {
-	Unsynced   int64         // bytes of records that were appended and are not on the disk; with NoSync: not with the system
-	File       int64         // bytes of the file that Append writes to, once all is written
-	Checkpoint int64         // bytes of that file's opening: its header, and the checkpoint
-	Made       time.Time     // when that was begun
-	Stalled    time.Duration // for how long the disk was full, since the log was opened, with the stall that goes on
+	Unsynced   int64         // bytes of appended records that are not on disk; with NoSync: not passed to the operating system
+	File       int64         // size of the file that Append writes to, with the queued records
+	Checkpoint int64         // bytes of that file's header and checkpoint
+	Made       time.Time     // when writing that file began
+	Stalled    time.Duration // total time with a full disk since the log was opened, with the current stall
 }
 
-// State tells how the log stands. It may be called from any goroutine, after Begin.
+// State returns the log's state. It may be called from any goroutine, after Begin.
 func (l *Log) State() State { return l.w.state() }
 
 func (w *writer) state() State {
@@ -20,7 +20,7 @@ func (w *writer) state() State {
 	return State{Unsynced: int64(w.pending), File: w.opened + w.bytes, Checkpoint: w.opened, Made: w.made, Stalled: w.stalls.all(time.Now())}
 }
 
-// stall notes that the disk takes nothing, and says why; nil: it does again.
+// stall notes why the disk takes no data; nil: it does again.
 func (w *writer) stall(why error) {
 	w.mu.Lock()
 	w.stalls.turn(why != nil, time.Now())
@@ -30,13 +30,13 @@ func (w *writer) stall(why error) {
 	}
 }
 
-// stalls are the times in which the disk took nothing.
+// stalls are the times in which the disk took no data.
 type stalls struct {
 	over  time.Duration
-	since time.Time // zero: it does
+	since time.Time // start of the current stall; zero: there is none
 }
 
-// turn begins one, or ends the one that goes on.
+// turn begins a stall, or ends the current one.
 func (s *stalls) turn(begins bool, now time.Time) {
 	s.over, s.since = s.all(now), time.Time{}
 	if begins {

@@ -11,38 +11,38 @@ import (
 )
 
 const (
-	// pendingBytesMax is how much may wait to be written before Append blocks: the
-	// memory that a stalled disk can cost.
+	// pendingBytesMax is how many bytes may wait to be written before Append blocks. It bounds the
+	// memory that a stalled disk costs.
 	pendingBytesMax = 32 << 20
-	// preallocateBytes is how far ahead of the data space is claimed and filled with
-	// zeros. Records then change neither the length nor, as they would in space that
-	// was never written, what the file system notes of it: a sync writes data only,
-	// and takes a quarter less time. And a full disk shows before a record is half written.
+	// preallocateBytes is how far ahead of the data space is allocated and filled with zeros.
+	// Records then change neither the file's length nor the file system's record of written space.
+	// So a sync writes data only, and takes a quarter less time. And a full disk shows before a
+	// record is half written.
 	preallocateBytes = 1 << 20
-	// writeHold is how long records that nobody waits for gather before they are
-	// written: one sync costs as much as many records.
+	// writeHold is how long records that no caller waits for are gathered before they are written:
+	// one sync costs as much as many records.
 	writeHold = 5 * time.Millisecond
 	// stallRetry is the time between tries while the disk is full.
 	stallRetry = time.Second
 )
 
-// file is what a writer needs of a file.
+// file is what a writer needs of a file, so that tests can replace it.
 type file interface {
 	WriteAt(b []byte, off int64) (int, error)
-	Allocate(off, n int64) error // claims space, and makes it zeros
-	Sync() error                 // data, and the length when it changed
+	Allocate(off, n int64) error // allocates space, filled with zeros
+	Sync() error                 // data, and the length if it changed
 	Truncate(n int64) error
 	Close() error
 }
 
 var errEnded = errors.New("event log: it is closed")
 
-// item is a run of encoded records, or the change to a new file.
+// item is a run of encoded records, or the switch to a new file.
 type item struct {
 	data   []byte
 	last   uint64 // number of the last record in data
 	next   *next  // nil: records
-	broken error  // why the log can't go on; nil: records
+	broken error  // why the log can't continue; nil: records
 }
 
 // writer owns the current file. Fields above mu belong to the writing goroutine.
@@ -50,32 +50,32 @@ type writer struct {
 	l         *Log
 	f         file
 	path      string
-	at        int64 // where the next byte goes
+	at        int64 // offset of the next write
 	allocated int64
 	last      uint64 // number of the last record written
 	fileSalt  salt   // of the file being written
 
 	mu      sync.Mutex
-	changed sync.Cond // something to write, room, or the end
+	changed sync.Cond // more to write, room in the queue, or the end
 	queue   []item
-	spare   []byte    // a used buffer
-	pending int       // bytes in queue and in hand
+	spare   []byte    // a buffer for reuse
+	pending int       // bytes queued or being written
 	next    uint64    // number of the next record
 	synced  uint64    // newest record known to be on disk
-	bytes   int64     // of records in the file that Append writes to, once all is written
-	opened  int64     // bytes of that file's opening
-	made    time.Time // when that was begun
+	bytes   int64     // of records in the file that Append writes to, with the queued ones
+	opened  int64     // bytes of that file's header and checkpoint
+	made    time.Time // when writing that file began
 	stalls  stalls
 	salt    salt      // of that file
-	written int64     // up to where the current file was written
+	written int64     // the current file was written up to here
 	turning bool      // a rotation is under way
-	again   time.Time // not before then is another begun
+	again   time.Time // no rotation begins before then
 	err     error     // why the log ended
 	closing bool
-	hurried bool        // the queue is to be written now
-	late    *time.Timer // hurries
+	hurried bool        // the queue is to be written at once
+	late    *time.Timer // sets hurried after writeHold
 	done    chan struct{}
-	beside  sync.WaitGroup // the goroutine of a rotation
+	beside  sync.WaitGroup // a rotation's goroutine
 	stop    chan struct{}  // closed by close: a stalled writer gives up
 }
 
@@ -159,15 +159,15 @@ func (w *writer) lastAppended() uint64 {
 	return w.next - 1
 }
 
-// full reports whether the file has reached its size. One with a large checkpoint
-// takes as much in records, or writing checkpoints would become the main work.
+// full reports whether the file has reached its size. A file with a large checkpoint takes as many
+// bytes of records, or writing checkpoints would become the main work.
 func (w *writer) full() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return !w.turning && w.bytes >= w.enough() && !time.Now().Before(w.again)
 }
 
-// enough is how many bytes of records make the file full; with mu held.
+// enough is how many bytes of records make the file full. The caller holds mu.
 func (w *writer) enough() int64 { return max(w.l.o.SegmentBytes-w.opened, w.opened) }
 
 func (w *writer) overgrown(times int64) bool {
@@ -213,7 +213,7 @@ func (w *writer) run() {
 	}
 }
 
-// drop leaves the file as it is: the next start cuts off what is torn.
+// drop closes the file as it is: the next start cuts off a torn tail.
 func (w *writer) drop() {
 	if w.f != nil {
 		w.f.Close()
@@ -265,7 +265,7 @@ func (w *writer) do(it item) error {
 	return nil
 }
 
-// write puts data at the end of the file. It may be repeated after an error.
+// write writes data at the end of the file. It may be called again after an error.
 func (w *writer) write(data []byte) error {
 	if end := w.at + int64(len(data)); end > w.allocated {
 		n := max(preallocateBytes, int64(len(data)))
@@ -278,10 +278,10 @@ func (w *writer) write(data []byte) error {
 	return err
 }
 
-// endFile closes the current file with an end mark, in all syncing modes: files
-// are few, and only the last one may have a torn tail.
+// endFile closes the current file with an end mark, in all syncing modes. Files are few, and only
+// the last one may have a torn tail.
 func (w *writer) endFile() error {
-	if w.l.o.NoSync { // the end mark says that all before it is on disk
+	if w.l.o.NoSync { // the end mark says that all records before it are on disk
 		if err := w.f.Sync(); err != nil {
 			return syncError{err}
 		}
@@ -323,12 +323,12 @@ func (w *writer) fail(err error) {
 	}
 }
 
-// syncError is never tried again: the kernel may have dropped the pages.
+// syncError is never retried: the kernel may have dropped the pages.
 type syncError struct{ error }
 
 func (e syncError) Unwrap() error { return e.error }
 
-// patiently repeats do while the disk is full.
+// patiently calls do again and again while the disk is full.
 func (w *writer) patiently(do func() error) error {
 	stalled := false
 	for {
@@ -352,8 +352,8 @@ func (w *writer) patiently(do func() error) error {
 	}
 }
 
-// prune removes the oldest files beyond what is to be kept. The newest two stay:
-// the one being written, and the one before it as history.
+// prune removes the oldest files beyond KeepSegments and KeepBytes. The newest two stay: the one
+// being written, and the one before it as history.
 func (w *writer) prune() {
 	files, err := Files(w.l.o.Folder)
 	if err != nil {
@@ -385,7 +385,7 @@ func createFile(path string) (file, error) {
 
 func (f diskFile) Allocate(off, n int64) error {
 	err := unix.Fallocate(int(f.Fd()), 0, off, n)
-	if err != nil && !errors.Is(err, unix.EOPNOTSUPP) { // where it can't, writing will tell
+	if err != nil && !errors.Is(err, unix.EOPNOTSUPP) { // if it is not supported, writing will show that
 		return err
 	}
 	for end := off + n; off < end && err == nil; off += int64(len(zeros)) {

@@ -7,13 +7,13 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Expanded is an expanded graph with its messages.
+// Expanded is an expanded graph with its wire messages.
 type Expanded struct {
 	*expand.Expanded
 	Graph *wire.Graph // as given; defaults are not filled in
 }
 
-// What an expanded graph has is package expand's.
+// The parts of an expanded graph are those of package expand.
 type (
 	Group  = expand.Group
 	Bundle = expand.Bundle
@@ -24,8 +24,8 @@ type (
 // Each calls f for every index of a range or list.
 func Each(r Range, list []int32, f func(i int)) { expand.Each(r, list, f) }
 
-// Expand validates a graph and expands it. Kind, slots and memory of stages that
-// say nothing are "default", 1 and memoryDefault bytes.
+// Expand validates a graph and expands it. Where a stage sets none, its kind is "default", it has 1
+// slot, and memoryDefault bytes of memory.
 func Expand(g *wire.Graph, memoryDefault int64, l Limits) (*Expanded, error) {
 	if err := validate(g, l); err != nil {
 		return nil, err
@@ -37,8 +37,8 @@ func Expand(g *wire.Graph, memoryDefault int64, l Limits) (*Expanded, error) {
 	return &Expanded{p, g}, nil
 }
 
-// Join validates a graph and lists the edges of its connections: all that who runs a
-// few of its nodes has to know. The result has no groups and no bundles.
+// Join validates a graph and lists the edges of its connections. A process that runs a few of its
+// nodes needs no more. The result has no groups and no bundles.
 func Join(g *wire.Graph, l Limits) (*Expanded, error) {
 	if err := validate(g, l); err != nil {
 		return nil, err
@@ -53,8 +53,7 @@ func Join(g *wire.Graph, l Limits) (*Expanded, error) {
 // Connection returns a connection's message.
 func (p *Expanded) Connection(c int) *wire.Connection { return p.Graph.Connections[c] }
 
-// of takes a graph that is valid. The numbers of patterns and of kinds of channel are
-// those of package job.
+// of takes a valid graph. The numbers of patterns and channel kinds are those of package job.
 func of(g *wire.Graph) expand.Graph {
 	all := expand.Graph{Stages: make([]expand.Stage, len(g.Stages)), Connections: make([]expand.Connection, len(g.Connections))}
 	for i, s := range g.Stages {

@@ -10,7 +10,7 @@ type Limits struct {
 	BundleGroups int   // groups of one bundle
 	Slots        int   // slots of one group
 	Memory       int64 // bytes of one node
-	NameBytes    int   // of a stage's, port's or kind's name
+	NameBytes    int   // bytes of a name of a stage, port or kind
 	Places       int   // listed for one node's input
 }
 

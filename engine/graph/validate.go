@@ -8,7 +8,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// validate checks all that can be seen without expanding.
+// validate checks everything that can be checked without expanding.
 func validate(g *wire.Graph, l Limits) error {
 	switch {
 	case len(g.GetStages()) == 0:
@@ -114,7 +114,7 @@ func validateConnection(g *wire.Graph, i int, c *wire.Connection, l Limits) erro
 	if c.Codec < 0 || c.Codec > wire.Codec_CODEC_ZSTD {
 		return fmt.Errorf("%s has an unknown codec (%d): use none, lz4 or zstd", where, c.Codec)
 	}
-	// Not-a-number fails every comparison, so ask for what is right.
+	// NaN fails every comparison, so check for valid values.
 	if !(c.SlowStart >= 0 && c.SlowStart < 1) || math.Signbit(c.SlowStart) {
 		return fmt.Errorf("%s has slow-start %v: use 0 to below 1", where, c.SlowStart)
 	}
@@ -131,7 +131,7 @@ func validateConnection(g *wire.Graph, i int, c *wire.Connection, l Limits) erro
 	if c.Pattern < wire.Pattern_PATTERN_ONE_TO_ONE || c.Pattern > wire.Pattern_PATTERN_EDGES {
 		return fmt.Errorf("%s has an unknown pattern (%d): use one-to-one, all-to-all, merge, fork or edges", where, c.Pattern)
 	}
-	return nil // package expand holds patterns against the stages
+	return nil // package expand checks patterns against the stages
 }
 
 func name(what, s string, l Limits) error {

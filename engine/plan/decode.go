@@ -12,10 +12,10 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// decode reads a Blob message without making messages of its million splits, which take
-// four times the memory of the splits themselves and most of the time, and without the
-// whole message in memory. It is read twice: the names that splits refer to stand behind
-// them.
+// decode reads a Blob message front to back, without the whole message in memory. It makes no
+// messages of its splits, perhaps a million: they would take four times the memory of the splits
+// themselves, and most of the time. It reads the blob twice, since the names that splits refer to
+// stand behind them.
 func decode(open func() (io.Reader, error)) (*Submission, error) {
 	d := &decoder{p: &Submission{Inputs: [][]job.Task{}}}
 	s := newSource(BytesMax)
@@ -33,14 +33,14 @@ func decode(open func() (io.Reader, error)) (*Submission, error) {
 	return d.p, nil
 }
 
-// decoder holds what the first reading finds for the second.
+// decoder holds the results of the first reading for the second.
 type decoder struct {
 	p      *Submission
 	names  tables
 	counts []counts // of each input
 }
 
-// rest takes in all but the inputs, which it counts.
+// rest reads everything but the inputs, which it counts.
 func (d *decoder) rest(s *source, number protowire.Number, length int64) error {
 	if number == inputsField {
 		c, err := count(s, length)
@@ -87,7 +87,7 @@ func (d *decoder) rest(s *source, number protowire.Number, length int64) error {
 // inputsField is the number of Blob's inputs.
 const inputsField = 3
 
-// inputs takes in the inputs.
+// inputs reads the inputs.
 func (d *decoder) inputs(s *source, number protowire.Number, length int64) error {
 	if number != inputsField {
 		return nil
@@ -109,7 +109,7 @@ func decodeMemory(p *Submission, message []byte) error {
 	return nil
 }
 
-// decodeSetting takes in a flag's value (11) or a variable (13).
+// decodeSetting reads a flag's value (11) or a variable (13).
 func decodeSetting(p *Submission, number protowire.Number, message []byte) error {
 	var s Setting
 	if err := proto.Unmarshal(message, &s); err != nil {
@@ -139,13 +139,13 @@ func decodeFile(message []byte) (LocalFile, error) {
 	return f, err
 }
 
-// tables are the names that splits refer to by position.
+// tables are the names that splits refer to by index.
 type tables struct{ hosts, racks, folders []string }
 
-// counts are of what an input holds. Each is of bytes that are there.
+// counts are the sizes of an input. Each counts elements that were read, not a claimed length.
 type counts struct{ tasks, splits, places int }
 
-// count counts what the next bytes of an input hold.
+// count counts the elements in the next bytes of an input.
 func count(s *source, length int64) (c counts, err error) {
 	err = eachSplit(s, length, func() { c.tasks++ }, func(split []byte) error {
 		c.splits++
@@ -159,7 +159,7 @@ func count(s *source, length int64) (c counts, err error) {
 	return c, err
 }
 
-// eachSplit calls task before the splits of each task of an input, and split with each.
+// eachSplit calls task before the splits of each task of an input, and split with each split.
 func eachSplit(s *source, length int64, task func(), split func([]byte) error) error {
 	return s.fields(s.at+length, func(_ protowire.Number, length int64) error {
 		task()
@@ -173,7 +173,7 @@ func eachSplit(s *source, length int64, task func(), split func([]byte) error) e
 	})
 }
 
-// room is what an input's splits lie in: one piece of memory for each sort.
+// room is the memory of an input's splits: one slice for each type.
 type room struct {
 	splits []job.Split
 	places []job.Place
@@ -184,7 +184,7 @@ func (t *tables) input(s *source, length int64, c counts) ([]job.Task, error) {
 	tasks := make([]job.Task, 0, c.tasks)
 	r := room{splits: make([]job.Split, 0, c.splits), places: make([]job.Place, 0, c.places)}
 	first := 0
-	end := func() { // of the task at hand
+	end := func() { // ends the current task
 		if n := len(tasks); n > 0 {
 			tasks[n-1] = r.splits[first:len(r.splits):len(r.splits)]
 		}
@@ -195,8 +195,8 @@ func (t *tables) input(s *source, length int64, c counts) ([]job.Task, error) {
 	return tasks, err
 }
 
-// split reads one split to the end of the room's. Neighbours mostly are of one file, and
-// share its path and version.
+// split reads one split and appends it to the room's. Neighbours are mostly of one file, and share
+// its path and version.
 func (t *tables) split(r *room, message []byte) error {
 	var s job.Split
 	var folder uint64
@@ -268,8 +268,8 @@ func (t *tables) place(r *room, message []byte) error {
 	return nil
 }
 
-// fields calls f with each field of a message: a number, or bytes that alias it. The
-// messages of a plan have no others.
+// fields calls f with each field of a message: a number, or bytes that alias the message. The
+// messages of a plan have no other field types.
 func fields(message []byte, f func(number protowire.Number, n uint64, b []byte) error) error {
 	for len(message) > 0 {
 		number, kind, length := protowire.ConsumeTag(message)

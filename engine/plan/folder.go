@@ -15,28 +15,28 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/storage"
 )
 
-// Owner is the job that folders on its storage belong to. Their names tell the job and
-// its cluster: each cluster counts its jobs from 1, and what one that is gone left
-// behind must neither be taken for this one's nor be in its way.
+// Owner is the job that owns folders on its storage. Their names contain the job and its cluster.
+// Each cluster counts its jobs from 1. So folders that a lost cluster left behind must be neither
+// taken for this job's nor in its way.
 type Owner struct {
 	Cluster string // from Cluster
 	Job     uint64
-	// Secret is part of the names of its folders, so that nobody else can make one of them
-	// before the submitter does. "" for a job whose submitter knew of none.
+	// Secret is part of the names of the job's folders, so that no other user can make one of them
+	// before the submitter does. It is "" for a job whose submitter sent none.
 	Secret string
 }
 
-// clusterBytes of a hash name a cluster.
+// clusterBytes of a hash identify a cluster.
 const clusterBytes = 4
 
-// Cluster is how names of folders tell a cluster, from the identity of its manager's
-// data: 8 hexadecimal digits. The identity can't be told from them.
+// Cluster is a cluster's part in names of folders: 8 hexadecimal digits, made from the identity of
+// its manager's data. They do not reveal the identity.
 func Cluster(identity string) string {
 	sum := sha256.Sum256([]byte("cluster " + identity))
 	return hex.EncodeToString(sum[:clusterBytes])
 }
 
-// secretBytes of chance are a secret: nobody makes so many folders.
+// secretBytes are the random bytes of a secret: too many to make a folder for each value.
 const secretBytes = 8
 
 // NewSecret draws a secret for an Owner: 13 letters and digits.
@@ -44,7 +44,7 @@ func NewSecret() string {
 	return strings.ToLower(rand.Text())[:(secretBytes*8+4)/5]
 }
 
-// CheckSecret refuses what is no secret: it is a part of names of files.
+// CheckSecret returns an error for an invalid secret, since it becomes part of file names.
 func CheckSecret(secret string) error {
 	if secret != "" && (len(secret) > secretMax || strings.Trim(secret, "abcdefghijklmnopqrstuvwxyz0123456789") != "") {
 		return fmt.Errorf("the secret of the job's folders, %.40q, is to have at most %d letters and digits", secret, secretMax)
@@ -75,8 +75,7 @@ func (o Owner) Temporary(output string) string { return output + "." + o.ending(
 // group removes it. Without a secret workers make it.
 func (o Owner) Channels(store string) string { return storage.Join(store, o.ending(".channels")) }
 
-// Folders are all the folders that a job makes on its storage and that do not
-// outlive it, each once.
+// Folders are all temporary folders of a job on its storage, each once.
 func (o Owner) Folders(spec *wire.JobSpec) []string {
 	var all []string
 	for _, out := range spec.Outputs {
@@ -101,8 +100,8 @@ func Stores(g *wire.Graph) []string {
 	return slices.Compact(all)
 }
 
-// RemoveEmpty removes a folder that a submitter made, while nothing is in it. Only local stores can;
-// the error of others is fs.ErrInvalid.
+// RemoveEmpty removes a folder that a submitter made, if it is empty. Only local stores can; for
+// others the error is fs.ErrInvalid.
 func RemoveEmpty(ctx context.Context, folder string) error {
 	store, err := storage.For(folder)
 	if err != nil {

@@ -15,13 +15,13 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// PlacesMax is how many places of a node's input the manager is told: those that
-// hold most of it.
+// PlacesMax is how many places of a node's input are sent to the manager: those that hold most of
+// it.
 const PlacesMax = 8
 
-// Build runs a definition's builder on what its plan recorded and returns the
-// graph. It fails if the builder asks for other inputs or outputs than the first
-// time; whether the stages are the same, the caller finds by Fingerprint.
+// Build runs a definition's builder with the results that its plan recorded, and returns the graph.
+// It fails if the builder asks for other inputs or outputs than at submission. The caller compares
+// the stages by Fingerprint.
 func Build(defs []job.Definition, p *Submission) (*job.Graph, error) {
 	i := slices.IndexFunc(defs, func(d job.Definition) bool { return d.Name == p.Name })
 	if i < 0 {
@@ -57,11 +57,11 @@ func Graph(g *job.Graph) (*wire.Graph, error) {
 	return w, nil
 }
 
-// placesInAllMax bounds the places of a graph: of one with very many nodes each keeps
-// fewer than PlacesMax, so that it stays within wire.GraphBytesMax.
+// placesInAllMax bounds the places of a graph. In a graph with very many nodes each keeps fewer
+// than PlacesMax, so that it stays within wire.GraphBytesMax.
 const placesInAllMax = 4_000_000
 
-// Structure makes the messages of a graph without what its nodes read.
+// Structure makes the messages of a graph without its nodes' inputs.
 func Structure(g *job.Graph) (*wire.Graph, error) {
 	w := &wire.Graph{}
 	for _, s := range g.Stages() {
@@ -87,7 +87,7 @@ func Structure(g *job.Graph) (*wire.Graph, error) {
 	return w, nil
 }
 
-// KeepChannels makes a folder the store of all file channels that name none.
+// KeepChannels sets the store of all file channels that name none to a folder.
 func KeepChannels(g *wire.Graph, folder string) {
 	for _, c := range g.Connections {
 		if c.Kind == wire.ChannelKind_CHANNEL_KIND_FILE && c.Store == "" {
@@ -96,8 +96,8 @@ func KeepChannels(g *wire.Graph, folder string) {
 	}
 }
 
-// GiveMemory gives the nodes of stages memory, whatever the program asked for. It
-// fails when there is no stage of a name.
+// GiveMemory sets the memory of stages' nodes, in place of the program's request. It fails if a
+// named stage does not exist.
 func GiveMemory(g *wire.Graph, memory Memory) error {
 	names := map[string]bool{"": true}
 	for _, s := range g.Stages {
@@ -117,11 +117,11 @@ func GiveMemory(g *wire.Graph, memory Memory) error {
 	return nil
 }
 
-// Kinds are kinds of slots by name of stage.
+// Kinds are slot kinds by name of stage.
 type Kinds map[string]string
 
-// GiveKinds has stages take slots of other kinds than the program asks for. It fails when there is no
-// stage of a name.
+// GiveKinds sets the slot kinds of stages, in place of the program's request. It fails if a named
+// stage does not exist.
 func GiveKinds(g *wire.Graph, kinds Kinds) error {
 	names := map[string]bool{}
 	for _, s := range g.Stages {
@@ -155,14 +155,14 @@ func wireStage(s job.StageSpec) (*wire.Stage, error) {
 	return w, nil
 }
 
-// places sums a task's bytes by host and keeps the hosts that hold most, in order
-// of bytes, then name.
+// places sums a task's bytes by host. It keeps the hosts that hold most, ordered by bytes, then by
+// name.
 func places(task job.Task, most int) []*wire.Place {
 	var sums []*wire.Place
 	byHost := map[string]*wire.Place{}
 	for _, s := range task {
 		for _, p := range s.Places {
-			host := strings.ToLower(p.Host) // as launchers' hosts are
+			host := strings.ToLower(p.Host) // launchers' hosts are in lower case, too
 			sum := byHost[host]
 			if sum == nil {
 				sum = &wire.Place{Host: host, Rack: p.Rack}
@@ -178,8 +178,8 @@ func places(task job.Task, most int) []*wire.Place {
 	return sums[:min(len(sums), most)]
 }
 
-// Fingerprint is a digest of a graph's structure: stages, their demands, and
-// connections; how much each node reads, and not where that lies.
+// Fingerprint is a digest of a graph's structure: stages, their requests, and connections. It
+// covers how much each node reads, and not where that lies.
 func Fingerprint(g *wire.Graph) []byte {
 	return fingerprint(g, func(stage int) (int, func(int) int64) {
 		inputs := g.Stages[stage].Inputs
@@ -187,7 +187,7 @@ func Fingerprint(g *wire.Graph) []byte {
 	})
 }
 
-// FingerprintOf is the Fingerprint of a graph whose Structure alone was made.
+// FingerprintOf is the Fingerprint of a graph of which only the Structure was made.
 func FingerprintOf(structure *wire.Graph, g *job.Graph) []byte {
 	stages := g.Stages()
 	return fingerprint(structure, func(stage int) (int, func(int) int64) {
@@ -196,7 +196,8 @@ func FingerprintOf(structure *wire.Graph, g *job.Graph) []byte {
 	})
 }
 
-// fingerprint is not of the kinds of slots, which who submits may change. It asks for each stage how many inputs it has, and how many bytes each.
+// fingerprint leaves out slot kinds, which the submitter may change. inputs returns a stage's
+// number of inputs, and a function for the bytes of each.
 func fingerprint(g *wire.Graph, inputs func(stage int) (int, func(i int) int64)) []byte {
 	d := digest{sha256.New()}
 	d.number(len(g.Stages))
@@ -224,8 +225,8 @@ func fingerprint(g *wire.Graph, inputs func(stage int) (int, func(i int) int64))
 	return d.Sum(nil)
 }
 
-// digest hashes values so that no two lists of values give the same bytes: each
-// number takes eight bytes, each text is led by its length.
+// digest hashes values so that no two lists of values hash the same bytes. Each number takes eight
+// bytes, and each text is led by its length.
 type digest struct{ hash.Hash }
 
 func (d digest) number(values ...any) {

@@ -13,7 +13,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// graphMagic opens the blob of a graph; else it is laid out as a plan's.
+// graphMagic begins the blob of a graph, whose layout is otherwise a plan's.
 const graphMagic = "HGRF"
 
 // EncodeGraph writes a graph as a blob. Equal graphs give equal bytes.
@@ -28,8 +28,8 @@ func EncodeGraph(g *wire.Graph) ([]byte, error) {
 	return seal(graphMagic, message)
 }
 
-// DecodeGraph reads a blob that EncodeGraph wrote. It takes no more memory than a graph
-// of wire.GraphBytesMax bytes does, whatever the blob holds.
+// DecodeGraph reads a blob that EncodeGraph wrote. Whatever the blob holds, it takes no more memory
+// than a graph of wire.GraphBytesMax bytes.
 func DecodeGraph(blob []byte) (*wire.Graph, error) {
 	message, err := unseal(graphMagic, blob, wire.GraphBytesMax)
 	if err != nil {
@@ -43,8 +43,8 @@ func DecodeGraph(blob []byte) (*wire.Graph, error) {
 	return g, nil
 }
 
-// shareNames keeps one string for each host and rack: a large graph names a few of
-// them millions of times.
+// shareNames keeps one string for each host and rack: a large graph names a few of them millions of
+// times.
 func shareNames(g *wire.Graph) {
 	names := map[string]string{}
 	share := func(s *string) {
@@ -64,8 +64,8 @@ func shareNames(g *wire.Graph) {
 	}
 }
 
-// seal makes a blob of a message: magic, version and the checksum of what follows, then
-// the message in one zstd frame.
+// seal makes a blob of a message: magic, version and the checksum of the rest, then the message in
+// one zstd frame.
 func seal(magic string, message []byte) ([]byte, error) {
 	compress, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
 	if err != nil {
@@ -94,8 +94,8 @@ func unseal(magic string, blob []byte, most int) ([]byte, error) {
 	var message bytes.Buffer
 	var head zstd.Header
 	if head.Decode(packed) == nil && head.HasFCS && head.FrameContentSize <= uint64(most) {
-		// A buffer that grows takes three times as much; Grow itself takes twice as much
-		// where the race detector looks on.
+		// A growing buffer takes three times as much memory. Grow itself takes twice as much under
+		// the race detector.
 		message = *bytes.NewBuffer(make([]byte, 0, int(head.FrameContentSize)+bytes.MinRead))
 	}
 	if n, err := io.Copy(&message, io.LimitReader(expand, int64(most)+1)); err != nil {

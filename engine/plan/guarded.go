@@ -11,16 +11,16 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/storage"
 )
 
-// A job's folders on shared storage lie where other users may write, too. Whoever can
-// change what lies in them decides what the job computes. So the submitter makes them,
-// under names that nobody can foresee; and each process that uses one first looks whose
-// it is. A store that tells nothing of that (storage.Guarded) is trusted.
+// A job's folders on shared storage lie where other users may write, too. A user who can change
+// their content decides what the job computes. So the submitter makes them, under names that nobody
+// can foresee. Each process that uses a folder first checks its owner. A store that does not report
+// owners (storage.Guarded) is trusted.
 
-// othersWrite is the permission of everybody to change what lies in a folder.
+// othersWrite is the permission bit that lets everybody change a folder's content.
 const othersWrite = 0o002
 
-// MakeFolder makes one of a job's folders and returns its owner, "" when the store does not
-// tell. One that exists is an error that matches fs.ErrExist: somebody else made it.
+// MakeFolder makes one of a job's folders and returns its owner, or "" if the store does not report
+// it. If the folder exists, the error matches fs.ErrExist: another user made it.
 func MakeFolder(ctx context.Context, folder string) (owner string, err error) {
 	store, err := storage.For(folder)
 	if err != nil {
@@ -40,8 +40,8 @@ func MakeFolder(ctx context.Context, folder string) (owner string, err error) {
 	return a.Owner, err
 }
 
-// CheckStore refuses a folder for channel files in which everybody may put another folder
-// in place of a job's.
+// CheckStore refuses a folder for channel files in which everybody may replace a job's folder by
+// another.
 func CheckStore(ctx context.Context, folder string) error {
 	store, err := storage.For(folder)
 	if err != nil {
@@ -51,7 +51,7 @@ func CheckStore(ctx context.Context, folder string) error {
 	if !ok {
 		return nil
 	}
-	a, err := guarded.Access(ctx, folder+"/.") // that which a link leads to
+	a, err := guarded.Access(ctx, folder+"/.") // the target, if it is a link
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w: the folder that is to keep the channels must exist: make it first", err)
 	}
@@ -61,9 +61,9 @@ func CheckStore(ctx context.Context, folder string) error {
 	return err
 }
 
-// CheckFolder refuses one of a job's folders when somebody else may change what lies in it.
-// The owners are those that the submitter found; without any, everybody may own it. An error
-// that matches fs.ErrNotExist is one of a folder that is not there.
+// CheckFolder refuses one of a job's folders if another user may change its content. The owners are
+// those that the submitter found; if there are none, any owner is accepted. If the folder does not
+// exist, the error matches fs.ErrNotExist.
 func CheckFolder(ctx context.Context, folder string, owners []string) error {
 	store, err := storage.For(folder)
 	if err != nil {
@@ -94,7 +94,7 @@ func checkAccess(folder string, a storage.Access, owners []string) error {
 
 const remedy = "somebody put it in place of the submitter's: look who may write in the folder above it, and submit the job again"
 
-// untrusted is an error that stays: it matches fs.ErrPermission.
+// untrusted is a permanent error: it matches fs.ErrPermission.
 func untrusted(folder, why, remedy string) error {
 	return fmt.Errorf("the folder %s is not used: %s; %s: %w", folder, why, remedy, fs.ErrPermission)
 }

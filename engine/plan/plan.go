@@ -42,57 +42,55 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// Submission is what was decided when a job was submitted: what a worker needs to build its job's graph again.
+// Submission is what the submitter recorded, and a worker needs to build the job's graph again.
 type Submission struct {
-	Name    string       // of the definition
-	Args    []string     // of the builder
+	Name    string       // of the job's definition
+	Args    []string     // of the job's builder
 	Inputs  [][]job.Task // what each Files call returned, in order
-	Folders []string     // what each Output call was resolved to, in order
-	Files   []LocalFile  // what the graph's commands list in Files, each path once
-	// Channels is the folder (URL) that keeps the files of those file channels that
-	// name none themselves; "": the launchers that made them.
+	Folders []string     // the resolved folder of each Output call, in order
+	Files   []LocalFile  // Files of the graph's commands, each path once
+	// Channels is the folder (URL) for file channels without a Store of their own; "": the disks of
+	// the launchers that write them.
 	Channels string
-	// Memory is what who submitted gave the nodes of stages instead of what the program
-	// asks for.
+	// Memory is the memory that the submitter set for stages' nodes, in place of the program's
+	// request.
 	Memory Memory
-	// Flags are what the program's own flags were given, in order, and Arguments what stood
-	// behind all flags of the command line.
+	// Flags are the values of the program's own flags, in order, and Arguments the command line's
+	// arguments behind all flags.
 	Flags     []declared.Setting
 	Arguments []string
-	// Environment is the variables that travel.
+	// Environment is the variables sent to workers.
 	Environment []Variable
-	// Shape is the graph in words (Shape), to say what differs in a worker.
+	// Shape describes the graph in words (Shape), so that a worker can say what differs.
 	Shape []string
 }
 
-// Variable is one of the environment.
+// Variable is a variable of the environment.
 type Variable struct {
 	Name, Value string
-	Unset       bool // there is none of that name
+	Unset       bool // there is no variable of that name
 }
 
-// Memory is bytes of one node by name of stage; that of "" holds for all that are
-// not named.
+// Memory is the bytes for each node, by name of stage; "" stands for all stages that are not named.
 type Memory map[string]int64
 
-// LocalFile is a file of a command. It travels to the command's folder, under the
-// last element of its path.
+// LocalFile is a file of a command. It is copied to the command's folder, under the last element of
+// its path.
 type LocalFile struct {
 	Path       string // as the stage lists it
 	Executable bool
 	Data       []byte
 }
 
-// BytesMax is the largest plan before compression: 1 GiB. A split takes 50 to
-// 100 bytes, so that is ten million splits.
+// BytesMax is the largest plan before compression: 1 GiB. A split takes 50 to 100 bytes, so that is
+// about ten million splits.
 const BytesMax = 1 << 30
 
-// ErrDamaged is matched by the errors of Decode and DecodeGraph for a blob that is not
-// whole.
+// ErrDamaged is matched by the errors of Decode and DecodeGraph for a damaged blob.
 var ErrDamaged = errors.New("it is damaged")
 
-// A blob is a header of magic, version and the checksum of what follows, then the
-// message in one zstd frame.
+// A blob has a header of magic, version and the checksum of the rest, then the message in one zstd
+// frame.
 const (
 	magic      = "HPLN"
 	version    = 1
@@ -113,8 +111,8 @@ func Encode(p *Submission) ([]byte, error) {
 	return seal(magic, message)
 }
 
-// Decode reads a blob that Encode wrote. It takes little memory beside the plan itself:
-// every worker of a job has to do this, within its nodes' memory.
+// Decode reads a blob that Encode wrote. It takes little memory beside the plan itself, since every
+// worker of a job calls it within its nodes' memory.
 func Decode(blob []byte) (*Submission, error) {
 	packed, err := opened(magic, blob)
 	if err != nil {

@@ -8,13 +8,13 @@ import (
 )
 
 const (
-	// shapeMax is how many stages and connections a Shape has at most.
+	// shapeMax bounds the stages and connections of a Shape.
 	shapeMax = 500
-	// shapeLineMax is how long the words on one may be, in bytes.
+	// shapeLineMax bounds the line of a stage or connection, in bytes.
 	shapeLineMax = 400
 )
 
-// Shape is a graph in words: a line for each stage and each connection.
+// Shape describes a graph in words: a line for each stage and each connection.
 func Shape(structure *wire.Graph, g *job.Graph) []string {
 	var all []string
 	add := func(format string, args ...any) {
@@ -43,7 +43,7 @@ func Shape(structure *wire.Graph, g *job.Graph) []string {
 	return all
 }
 
-// Difference says where one shape differs first from another, "" where it does not.
+// Difference describes the first difference between two shapes; "" if there is none.
 func Difference(now, before []string) string {
 	for i := range max(len(now), len(before)) {
 		switch {

@@ -10,25 +10,24 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// source reads a message front to back, so that a large one is never in memory as a
-// whole.
+// source reads a message front to back, so that a large message is never in memory as a whole.
 type source struct {
 	r    *bufio.Reader
-	at   int64 // bytes that were read
-	most int64 // bytes that there may be
+	at   int64 // bytes read
+	most int64 // bound of at
 }
 
-// sourceBytes is the buffer of a source: what is longer than that is copied.
+// sourceBytes is the buffer of a source. Longer fields are copied.
 const sourceBytes = 8 << 10
 
-// errTooLong says that a message has more bytes than it may.
+// errTooLong says that a message exceeds its bound.
 var errTooLong = errors.New("it has more bytes than it may")
 
 func newSource(most int64) *source {
 	return &source{r: bufio.NewReaderSize(nil, sourceBytes), most: most}
 }
 
-// begin reads a message from its front.
+// begin starts a message at its front.
 func (s *source) begin(r io.Reader) {
 	s.r.Reset(r)
 	s.at = 0
@@ -50,16 +49,16 @@ func (s *source) advance(n int64) error {
 	return nil
 }
 
-// number reads one. An end before its first byte is io.EOF.
+// number reads a varint. An end before its first byte is io.EOF.
 func (s *source) number() (uint64, error) { return binary.ReadUvarint(s) }
 
-// bytes reads so many, which are there until the next read.
+// bytes reads n bytes, which are valid until the next read.
 func (s *source) bytes(n int64) ([]byte, error) {
 	if n > s.most-s.at {
 		return nil, errTooLong
 	}
 	if n > sourceBytes {
-		// It grows with what comes, not with what a length says.
+		// It grows with the bytes received, not with a claimed length.
 		b, err := io.ReadAll(io.LimitReader(s.r, n))
 		if err == nil && int64(len(b)) < n {
 			err = io.ErrUnexpectedEOF
@@ -76,12 +75,12 @@ func (s *source) bytes(n int64) ([]byte, error) {
 	return b, nil
 }
 
-// skipTo reads on to a place.
+// skipTo skips to an offset.
 func (s *source) skipTo(at int64) error {
 	n := at - s.at
 	switch {
 	case n < 0:
-		return io.ErrUnexpectedEOF // a field ends behind that which holds it
+		return io.ErrUnexpectedEOF // a field ends behind the message that holds it
 	case n == 0:
 		return nil
 	case at > s.most:
@@ -95,9 +94,8 @@ func (s *source) skipTo(at int64) error {
 // whole is the end of a message that ends with its source.
 const whole = -1
 
-// fields calls f with the number and the length of each field of a message that ends
-// at a place. All its fields are texts, bytes or messages; what f leaves of one is
-// passed over.
+// fields calls f with the number and the length of each field of a message that ends at an offset.
+// All its fields are texts, bytes or messages; fields skips what f leaves unread.
 func (s *source) fields(end int64, f func(number protowire.Number, length int64) error) error {
 	for s.at != end {
 		tag, err := s.number()
@@ -132,7 +130,7 @@ func (s *source) fields(end int64, f func(number protowire.Number, length int64)
 	return nil
 }
 
-// notEnd makes the end of a source an error: more was to come.
+// notEnd turns the end of a source into an error, where more must follow.
 func notEnd(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF

@@ -1,7 +1,7 @@
 // Package publish makes an output folder of the parts that a job's nodes wrote. Parts are in a
-// temporary folder beside it (plan.Owner), under names of their attempts. Those that count are
-// moved into one folder, which then gets the output's name by one rename. So an output is there
-// whole, or not at all.
+// temporary folder beside it (plan.Owner), under names of their attempts. The parts of successful
+// attempts are moved into one folder, which then gets the output's name by one rename. So an output
+// is there whole, or not at all.
 //
 //	o := &publish.Output{Folder: "/out", Temporary: "/out.job-1.5f0c93aa.k3v9w2m5q7x4a.tmp", Mark: "job-1 wc 5f…", Parts: parts}
 //	err := o.Publish(ctx)

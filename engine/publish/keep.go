@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	// listName is the file in a temporary folder that lists the parts that count.
+	// listName is the file in a temporary folder that lists the parts to publish.
 	listName = "_PARTS"
-	// listMax bounds what is read of it, in bytes.
+	// listMax bounds the bytes read of the list.
 	listMax = 1 << 30
-	// listVersion is that of the list.
+	// listVersion is the version of the list's format.
 	listVersion = 1
 )
 
@@ -30,9 +30,8 @@ type head struct {
 	Parts   int    `json:"parts"` // lines that follow
 }
 
-// Keep leaves what is not published in its temporary folder, with a list of the
-// parts that count, for Resume. It reports whether the output was published before;
-// then the temporary folder goes.
+// Keep keeps unpublished parts in their temporary folder, with a list of the parts to publish, for
+// Resume. It reports whether the output was published before; then it removes the temporary folder.
 func (o *Output) Keep(ctx context.Context) (published bool, err error) {
 	published, err = o.Published(ctx)
 	if published {
@@ -48,7 +47,7 @@ func (o *Output) Keep(ctx context.Context) (published bool, err error) {
 	return false, o.writeFile(ctx, listName, storage.Join(o.Temporary, listName), text.String())
 }
 
-// List writes what Keep leaves in the temporary folder: JSON, a line for each part.
+// List writes the list that Keep puts into the temporary folder: JSON, a line for each part.
 func (o *Output) List(w io.Writer) error {
 	e := json.NewEncoder(w)
 	if err := e.Encode(head{listVersion, o.Folder, o.Mark, len(o.Parts)}); err != nil {
@@ -62,9 +61,9 @@ func (o *Output) List(w io.Writer) error {
 	return nil
 }
 
-// Resume publishes what Keep left in a temporary folder and returns the output
-// folder: that which the job named, unless another one is given here. It may be
-// called again. The list is that in the folder, unless it is given.
+// Resume publishes what Keep left in a temporary folder, and returns the output folder: the job's,
+// unless folder names another. It may be called again. It reads the list in the temporary folder,
+// unless listed is given.
 func Resume(ctx context.Context, temporary, by, folder string, listed io.Reader) (string, error) {
 	store, err := storage.For(temporary)
 	if err != nil {
@@ -94,8 +93,8 @@ func Resume(ctx context.Context, temporary, by, folder string, listed io.Reader)
 	return o.Folder, o.Remove(ctx)
 }
 
-// readList takes in what List wrote. It may stand among other lines, as in a log; one
-// that is not whole is an error.
+// readList reads what List wrote. Other lines may surround the list, as in a log. An incomplete
+// list is an error.
 func (o *Output) readList(r io.Reader) error {
 	lines := bufio.NewReader(io.LimitReader(r, listMax))
 	var h head

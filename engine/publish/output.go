@@ -12,29 +12,29 @@ import (
 )
 
 const (
-	// SuccessName is the file that says that an output folder is whole; it holds the
-	// mark of the job that published it.
+	// SuccessName is the file that marks an output folder as complete. It holds the mark of the job
+	// that published it.
 	SuccessName = "_SUCCESS"
 	// readyName is the folder within the temporary one that becomes the output.
 	readyName = "publish"
-	// removedSuffix is added to the name of a temporary folder that is being taken away.
+	// removedSuffix is added to the name of a temporary folder during its removal.
 	removedSuffix = ".removed"
-	// successMax bounds what is read of a _SUCCESS file, in bytes.
+	// successMax bounds the bytes read of a _SUCCESS file.
 	successMax = 4 << 10
 )
 
-// Part is a file that counts.
+// Part is a file to be published.
 type Part struct {
 	Temporary string `json:"temporary"` // its name in the temporary folder
 	Name      string `json:"name"`      // its name below the output folder
-	Node      string `json:"-"`         // who wrote it, for people
+	Node      string `json:"-"`         // the node that wrote it, for messages
 }
 
 // Output is one output folder of a job. Its methods are for one goroutine.
 type Output struct {
-	Folder    string // that is to appear
-	Temporary string // that holds the parts
-	Mark      string // what stands in _SUCCESS: no other job has the same
+	Folder    string // the output folder to be made
+	Temporary string // the folder with the parts
+	Mark      string // content of _SUCCESS: no other job has the same
 	By        string // a name that no other publisher has, such as the attempt's
 	Parts     []Part
 
@@ -50,9 +50,9 @@ func (o *Output) open() (err error) {
 
 func (o *Output) ready() string { return storage.Join(o.Temporary, readyName) }
 
-// Publish makes the output appear, whole. It may be called again after any error,
-// and by another process. An output that is there and is not this job's is
-// fs.ErrExist, and stays as it is.
+// Publish makes the complete output appear. It may be called again after any error, and by another
+// process. If there is an output that is not this job's, the error is fs.ErrExist, and that output
+// stays as it is.
 func (o *Output) Publish(ctx context.Context) error {
 	if done, err := o.Published(ctx); done || err != nil {
 		return err
@@ -70,16 +70,16 @@ func (o *Output) Publish(ctx context.Context) error {
 	if err == nil {
 		return nil
 	}
-	// Somebody may have done it at the same time: this job's other publisher, or
-	// somebody who is not of this job.
+	// Another publisher of this job may have done it at the same time, or another job may have
+	// taken the name.
 	if done, lookErr := o.Published(ctx); done || lookErr != nil {
 		return lookErr
 	}
 	return err
 }
 
-// Published reports whether this job published the output. One that is there and is
-// not this job's is fs.ErrExist.
+// Published reports whether this job published the output. If the output is another job's, the
+// error is fs.ErrExist.
 func (o *Output) Published(ctx context.Context) (bool, error) {
 	if err := o.open(); err != nil {
 		return false, err
@@ -101,7 +101,7 @@ func (o *Output) Published(ctx context.Context) (bool, error) {
 	return false, err
 }
 
-// takenError says that an output's name is somebody else's.
+// takenError says that the output folder exists and is not this job's.
 type takenError struct{ folder string }
 
 func (e *takenError) Error() string {
@@ -110,10 +110,9 @@ func (e *takenError) Error() string {
 
 func (e *takenError) Is(target error) bool { return target == fs.ErrExist }
 
-// Withdraw takes away what is not published, for a job that is not to have an
-// output. It reports whether the output was published before. The temporary folder
-// is renamed first: so a publisher that still runs somewhere can't finish any more,
-// and the answer stays true.
+// Withdraw removes unpublished parts, for a job that shall have no output. It reports whether the
+// output was published before. It renames the temporary folder first. So a publisher that still
+// runs elsewhere can't finish any more, and the answer stays true.
 func (o *Output) Withdraw(ctx context.Context) (published bool, err error) {
 	if err := o.open(); err != nil {
 		return false, err
@@ -138,9 +137,9 @@ func (o *Output) Remove(ctx context.Context) error {
 	return o.store.Delete(ctx, o.Temporary)
 }
 
-// writeFile makes a small file under a name of this publisher's own and moves it to
-// its place: what a publisher that dies leaves half made must not be taken for it.
-// One that is there already is the same.
+// writeFile makes a small file under a name of this publisher's own, and renames it. So a file that
+// a dying publisher left half written is never used. If the file exists already, it has the same
+// content.
 func (o *Output) writeFile(ctx context.Context, what, name, text string) error {
 	made := storage.Join(o.Temporary, o.By+"."+what)
 	f, err := o.store.Create(ctx, made)
@@ -159,7 +158,7 @@ func (o *Output) writeFile(ctx context.Context, what, name, text string) error {
 	return nil
 }
 
-// read reads a file that has at most limit bytes.
+// read reads a file of at most limit bytes.
 func (o *Output) read(ctx context.Context, name string, limit int64) ([]byte, error) {
 	r, err := o.store.Open(ctx, name, 0, -1)
 	if err != nil {
@@ -173,7 +172,7 @@ func (o *Output) read(ctx context.Context, name string, limit int64) ([]byte, er
 	return text, err
 }
 
-// makeFolder makes a folder unless it is there.
+// makeFolder makes a folder unless it exists.
 func (o *Output) makeFolder(ctx context.Context, folder string) error {
 	if err := o.store.Mkdir(ctx, strings.TrimRight(folder, "/")); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err

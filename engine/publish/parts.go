@@ -13,8 +13,8 @@ import (
 // renamesAtOnce bounds the renames that go on at the same time.
 const renamesAtOnce = 16
 
-// CheckNames refuses parts of which one would take another's place: two of one name,
-// or one whose name is a folder of another's. It names both nodes.
+// CheckNames refuses parts that collide: two of one name, or one whose name is a folder of
+// another's. The error names both nodes.
 func CheckNames(parts []Part) error {
 	owners := make(map[string]int, len(parts))
 	for i, p := range parts {
@@ -36,8 +36,8 @@ func CheckNames(parts []Part) error {
 	return nil
 }
 
-// moveAll renames the parts into the folder that becomes the output. Where the store
-// can, they are made durable together, and not one after the other.
+// moveAll renames the parts into the folder that becomes the output. If the store can, it makes
+// them durable together instead of one after the other.
 func (o *Output) moveAll(ctx context.Context) error {
 	if len(o.Parts) == 0 {
 		return nil
@@ -61,7 +61,7 @@ func (o *Output) moveAll(ctx context.Context) error {
 	return nil
 }
 
-// moveWith renames the parts, several at a time.
+// moveWith renames the parts, several at once.
 func (o *Output) moveWith(ctx context.Context, rename func(ctx context.Context, from, to string) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -87,7 +87,7 @@ func (o *Output) moveWith(ctx context.Context, rename func(ctx context.Context, 
 	return context.Cause(ctx)
 }
 
-// move renames one part. A part that is in its place was moved before.
+// move renames one part. If the part is in its place already, it was moved before.
 func (o *Output) move(ctx context.Context, p Part, rename func(ctx context.Context, from, to string) error) error {
 	from, to := storage.Join(o.Temporary, p.Temporary), storage.Join(o.ready(), p.Name)
 	err := rename(ctx, from, to)

@@ -7,27 +7,26 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// Bounds that both sides of a connection hold to. The event log takes records of 64
-// MiB at most, so nothing that becomes one input of the core is larger than these.
+// Bounds that both sides of a connection keep. The event log takes records of at most 64 MiB, so
+// nothing that becomes one input of the core is larger.
 const (
 	// TailBytesMax is the largest end of a log that a launcher sends, and TailsBytesMax the largest
-	// message of them.
+	// message with such ends.
 	TailBytesMax  = 1 << 20
 	TailsBytesMax = 2 << 20
-	// LauncherMessageBytesMax is the largest message of a launcher, and the largest
-	// that a manager reads.
+	// LauncherMessageBytesMax is the largest message of a launcher that a manager reads.
 	LauncherMessageBytesMax = 48 << 20
-	// ReportBytesMax is the largest report. A launcher makes a failure of an end that
-	// would be larger.
+	// ReportBytesMax is the largest report. A launcher replaces an attempt's end that would be
+	// larger by a failure.
 	ReportBytesMax = 32 << 20
-	// WorkerControlBytesMax is the largest message of a worker that is no end of an attempt.
+	// WorkerControlBytesMax is the largest message of a worker, except for the end of an attempt.
 	WorkerControlBytesMax = 64 << 10
-	// BlockedBytesMax is the longest text of what an attempt's nodes wait for.
+	// BlockedBytesMax is the longest text that says what an attempt's nodes wait for.
 	BlockedBytesMax = 256
-	// GraphInlineBytesMax is the largest graph within a submission. A larger one is sent
-	// as a blob before, and named by its hash.
+	// GraphInlineBytesMax is the largest graph within a submission. A larger graph is sent before
+	// as a blob, and referred to by its hash.
 	GraphInlineBytesMax = 1 << 20
-	// GraphBytesMax is the largest graph of all, before compression.
+	// GraphBytesMax is the largest graph, before compression.
 	GraphBytesMax = 256 << 20
 )
 

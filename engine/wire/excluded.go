@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// jobsNamed is how many of the jobs are named for which a launcher is excluded.
+// jobsNamed bounds the jobs that WhyExcluded names.
 const jobsNamed = 5
 
-// WhyExcluded says for which jobs a launcher is excluded, and until when; "" when it is not.
+// WhyExcluded says for which jobs a launcher is excluded, and until when; "" if it is not excluded.
 func WhyExcluded(l *LauncherStatus) string {
 	if l.GetExcludedUntil() == 0 {
 		return ""

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Text says what failed, in which node and at which record, with the program's stack on lines of its
-// own. It is "" for nil and for a failure without a message.
+// Text says what failed, in which node and at which record; the program's stack follows on lines of
+// its own. It is "" for nil and for a failure without a message.
 func (x *Failure) Text() string {
 	if x.GetMessage() == "" {
 		return ""

@@ -7,7 +7,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
 )
 
-// NewInput is an input of the core: what somebody asks, tells or answers.
+// NewInput is an input of the core: a request, a report or an answer.
 func NewInput[M interface {
 	*Prepare | *Submit | *KillJob | *UpdateJob | *LauncherJoin | *LauncherLost | *DrainLauncher | *PolicyStart | *PolicyStarted |
 		*PolicyAnswer | *PolicyFailed | *SettingsChange | *Note | *PolicyRequest | *ManagerStart | *SiteSettings
@@ -50,9 +50,9 @@ func NewInput[M interface {
 	panic("a message that is no input")
 }
 
-// NewReport is the input of what a launcher reports.
+// NewReport is the input for a launcher's report.
 func NewReport(launcher uint64, r *Report) *Input {
-	var whole struct { // one piece of memory: of all inputs most are these
+	var whole struct { // one allocation: most inputs are reports
 		input  Input
 		what   Input_Report
 		report LauncherReport
@@ -62,23 +62,23 @@ func NewReport(launcher uint64, r *Report) *Input {
 	return &whole.input
 }
 
-// Tick is the input that says only that time passed.
+// Tick is an input that only says that time passed.
 func Tick() *Input { return &Input{What: &Input_Tick{Tick: true}} }
 
-// NewPolicyStart has a generation of a policy started, with settings: the log says with which.
-// Settings that can't be written are left out, and the policy will not start with them.
+// NewPolicyStart is the input that starts a generation of a policy. The event log records its
+// settings. Settings that can't be written are left out, and the policy will not start with them.
 func NewPolicyStart(m *PolicyStart, with scheduler.Config) *Input {
 	if c, err := schedwire.NewConfig(with); err == nil {
 		m.Config, _ = proto.Marshal(c)
-		if m.Config == nil { // it was said that there are none
+		if m.Config == nil { // an empty config: it is known that there are no settings
 			m.Config = []byte{}
 		}
 	}
 	return NewInput(m)
 }
 
-// Settings are those that a generation is started with; false where the log does not say
-// which, as that of an older program. The error tells of a message that can't be read.
+// Settings are the settings with which a generation is started. known is false if the log does not
+// have them, as that of an older version. The error says that the message can't be read.
 func (x *PolicyStart) Settings() (c scheduler.Config, known bool, err error) {
 	if x.Config == nil {
 		return c, false, nil
@@ -91,7 +91,7 @@ func (x *PolicyStart) Settings() (c scheduler.Config, known bool, err error) {
 	return c, err == nil, err
 }
 
-// NewPolicyStarted says what a generation of the policy is that has started.
+// NewPolicyStarted is the input that describes a started generation of the policy.
 func NewPolicyStarted(generation uint64, d scheduler.Description) *Input {
 	return NewInput(&PolicyStarted{
 		Generation: generation, Name: d.Name, Version: d.Version, Abilities: uint32(d.Abilities), ProgressEveryNs: int64(d.ProgressEvery),

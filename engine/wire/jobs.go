@@ -2,7 +2,7 @@ package wire
 
 import "cmp"
 
-// ByEnd is the order in which jobs that ended are listed.
+// ByEnd orders ended jobs by the time of their end, then by number.
 func ByEnd(x, y *JobSummary) int {
 	return cmp.Or(cmp.Compare(x.GetEnded(), y.GetEnded()), cmp.Compare(x.GetJob(), y.GetJob()))
 }

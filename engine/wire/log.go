@@ -1,8 +1,8 @@
 package wire
 
-// Headers in which a launcher tells of a log of which a part is asked for, as positions in what its attempt
-// printed: where the part begins, behind what place something was dropped, how much was printed by now, and
-// whether that is all.
+// Headers with which a launcher describes the part of a log that it sends. Positions are in the
+// attempt's whole output. They say where the part begins, behind which position something was
+// dropped, how much has been printed so far, and whether that is all.
 const (
 	LogFrom   = "Hamadryad-Log-From"
 	LogUntil  = "Hamadryad-Log-Until"

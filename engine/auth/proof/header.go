@@ -18,7 +18,6 @@ import (
 // ended, since nothing may wait there. A credential that can't be checked without waiting gives
 // auth.ErrLater, and the client retries. The principal is a User with a name, and with Until if the
 // credential expires. The caller gets the error, which never repeats the credential.
-// repeats the credential.
 type Scheme func(ctx context.Context, credential string) (auth.Principal, error)
 
 const (

@@ -83,8 +83,8 @@ func (e Edge) Unary(ctx context.Context, request any, info *grpc.UnaryServerInfo
 	return handler(auth.With(ctx, caller), request)
 }
 
-// caller is the caller as the connection or a header proves it. The error says that it may not call
-// the method.
+// caller is the caller as the connection or a header proves it. It returns an error if the caller may
+// not call the method.
 func (e Edge) caller(ctx context.Context, method string) (auth.Principal, error) {
 	caller, tapped := ctx.Value(tappedKey{}).(auth.Principal)
 	if !tapped {

@@ -74,7 +74,7 @@ func openAt(where, identity string) (*Parent, error) {
 	if made != nil && !errors.Is(made, os.ErrExist) {
 		return nil, made
 	}
-	_ = enable(filepath.Dir(where)) // the group above passes on its controllers; if it can't, enable reports what is missing
+	_ = enable(filepath.Dir(where)) // if it fails, the next enable reports what is missing
 	err := enable(where)
 	if errors.Is(err, unix.EBUSY) {
 		err = fmt.Errorf("there are processes in it (%s), and a group with limits below it has none itself", list(members(where)))

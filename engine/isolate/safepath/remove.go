@@ -71,7 +71,7 @@ func (r *remover) remove(dir int, name string, depth int) error {
 		if err == nil {
 			err = unix.Unlinkat(dir, name, unix.AT_REMOVEDIR)
 		}
-		again := errors.Is(err, unix.ENOTEMPTY) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) // the folder was filled, or replaced by a file of another kind
+		again := errors.Is(err, unix.ENOTEMPTY) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) // it was filled or replaced meanwhile
 		switch {
 		case err == nil, errors.Is(err, unix.ENOENT):
 			return nil

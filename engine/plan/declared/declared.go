@@ -1,13 +1,13 @@
-// Package declared carries the flags that a program declares from where its job is submitted
-// to the job's workers.
+// Package declared carries the flags that a program declares, from the submitter to the job's
+// workers.
 //
 //	f := declared.Watch(flag.CommandLine) // before the engine adds flags of its own
 //	err := f.Parse(args)
 //	settings, err := f.Settings() // at submission
 //	err = declared.Apply(flag.CommandLine, settings) // in a worker
 //
-// What was given is given again, in the same order: so values that gather, and functions
-// (flag.Func), see the same.
+// Workers set the same values in the same order. So flag values that accumulate, and functions
+// (flag.Func), see the same calls.
 package declared
 
 import (
@@ -16,31 +16,31 @@ import (
 	"slices"
 )
 
-// Setting is one value that was given to a flag.
+// Setting is one value given to a flag.
 type Setting struct{ Name, Value string }
 
-// Flags are those that a program declared. Not safe for concurrent use.
+// Flags are the flags that a program declared. Not safe for concurrent use.
 type Flags struct {
 	set   *flag.FlagSet
 	flags []*watched
 }
 
-// watched is one flag. It stands in for the flag's value while the command line is parsed.
+// watched is one flag. It replaces the flag's value while the command line is parsed.
 type watched struct {
 	flag.Value
 	of    *flag.Flag
 	given []string
-	seen  string // Value.String() after the last that was given
+	seen  string // Value.String() after the last value was set
 }
 
-// Watch takes in the flags that are declared so far.
+// Watch records the flags declared so far.
 func Watch(set *flag.FlagSet) *Flags {
 	f := &Flags{set: set}
 	given := map[string]bool{}
 	set.Visit(func(x *flag.Flag) { given[x.Name] = true })
 	set.VisitAll(func(x *flag.Flag) {
 		w := &watched{Value: x.Value, of: x, seen: x.Value.String()}
-		if given[x.Name] { // by a Parse before this one, which a worker does not see
+		if given[x.Name] { // set by an earlier Parse, which a worker does not see
 			w.seen = x.DefValue
 		}
 		f.flags = append(f.flags, w)
@@ -48,7 +48,7 @@ func Watch(set *flag.FlagSet) *Flags {
 	return f
 }
 
-// Parse parses a command line, and notes what is given.
+// Parse parses a command line, and records the values given.
 func (f *Flags) Parse(args []string) error {
 	for _, w := range f.flags {
 		w.of.Value = w
@@ -56,7 +56,7 @@ func (f *Flags) Parse(args []string) error {
 	usage := f.set.Usage
 	defer func() { f.restore(); f.set.Usage = usage }()
 	f.set.Usage = func() {
-		f.restore() // help looks at the types of values
+		f.restore() // help depends on the types of values
 		usage()
 	}
 	return f.set.Parse(args)
@@ -77,21 +77,20 @@ func (w *watched) Set(value string) error {
 	return nil
 }
 
-// IsBoolFlag says what package flag wants to know.
+// IsBoolFlag implements the optional interface of package flag.
 func (w *watched) IsBoolFlag() bool {
 	b, ok := w.Value.(interface{ IsBoolFlag() bool })
 	return ok && b.IsBoolFlag()
 }
 
-// plain are the types of values whose text, given to such a flag, makes the same value.
+// plain are the types of values that can be restored from their text.
 var plain = []string{
 	"*flag.boolValue", "*flag.durationValue", "*flag.float64Value", "*flag.int64Value", "*flag.intValue",
 	"*flag.stringValue", "*flag.uint64Value", "*flag.uintValue", "flag.textValue",
 }
 
-// Settings are what workers are to be given. Flags that the program itself changed after the
-// command line was parsed have the value that they have now; it is an error if that can't be
-// told by its text.
+// Settings are the values for workers. A flag that the program itself changed after parsing has its
+// current value. It is an error if its text does not give that value.
 func (f *Flags) Settings() ([]Setting, error) {
 	var all []Setting
 	for _, w := range f.flags {
@@ -110,7 +109,7 @@ func (f *Flags) Settings() ([]Setting, error) {
 	return all, nil
 }
 
-// Apply gives the flags of a set what others were given, and has flag.Args return args.
+// Apply sets the flags of a set from the submitter's settings, and makes flag.Args return args.
 func Apply(set *flag.FlagSet, settings []Setting, args []string) error {
 	if err := set.Parse(append([]string{"--"}, args...)); err != nil {
 		return err
