@@ -37,8 +37,7 @@ func TestIdentitiesAreReadStrictly(t *testing.T) {
 	}
 }
 
-// Whatever is read is spelled in one way only, and survives a URL, which is what a
-// certificate holds.
+// Every identity has one spelling, which survives a URL, as in a certificate.
 func TestWhatIsAnIdentityIsSpelledOneWay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		uri := rapid.StringMatching(`hamadryad://[a-zA-Z0-9._@+%:/?-]{0,8}/(user|launcher|manager|x)/[a-zA-Z0-9._@+%/?#-]{0,8}`).Draw(t, "uri")
@@ -72,8 +71,8 @@ func TestNobodyIsProvedByDefault(t *testing.T) {
 	}
 }
 
-// FuzzParseIdentity reads what a certificate says that nobody has verified yet. There is one
-// spelling of each identity, and nothing of it means something in a path, a URI or a shell.
+// FuzzParseIdentity parses names of unverified certificates. Each identity has one spelling, and no
+// character of it has a meaning in a path, a URI or a shell.
 func FuzzParseIdentity(f *testing.F) {
 	for _, text := range []string{"hamadryad://c/manager/m1", "hamadryad://c.d/user/ann@x", "hamadryad://c/user/../x", "hamadryad://c:1/user/a", "hamadryad://c/user/a?b", "https://c/user/a"} {
 		f.Add(text)

@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// memory is a writer that keeps what it gets.
+// memory is a writer that keeps what is written.
 type memory struct {
 	got     []string
 	batches int
@@ -120,7 +120,7 @@ func TestOutputGathersAndRefuses(t *testing.T) {
 	}
 }
 
-// TestFailedWriteNeverLooksComplete: after a lost batch nothing can be closed well.
+// TestFailedWriteNeverLooksComplete: after a lost batch no stream is closed as complete.
 func TestFailedWriteNeverLooksComplete(t *testing.T) {
 	out, ms := port(2, 0)
 	ms[0].fail = channel.ErrPeerLost
@@ -216,7 +216,7 @@ func lists(n int, stored bool) ([]*list, *int) {
 	return out, most
 }
 
-// drain reads by Next and demands each stream's records in order.
+// drain reads by Next and checks that each stream's records are in order.
 func drain(ctx context.Context, m *channel.Merge) (map[string]int, error) {
 	got := map[string]int{}
 	for {

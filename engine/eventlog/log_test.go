@@ -19,7 +19,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// record i, told apart by content and of varying length.
+// record makes record i, with its own content and length.
 func record(i uint64) []byte {
 	return bytes.Repeat(fmt.Appendf(nil, "record %d;", i), int(i%7)+1)
 }
@@ -219,8 +219,8 @@ func TestReopenAfterTornTail(t *testing.T) {
 	}
 }
 
-// A flipped bit either shows as an error, or takes away what could as well be a
-// torn tail; it never changes a record or hides one that others came after.
+// A flipped bit either gives an error or looks like a torn tail. It never changes a record, or
+// hides one that has a successor.
 func TestBitFlips(t *testing.T) {
 	data := crashed(t, 12)
 	whole, _ := decodeSegment("", data)
@@ -294,7 +294,7 @@ func TestOldFilesArePruned(t *testing.T) {
 	}
 }
 
-// brittle is a file whose unsynced writes a crash keeps only in part.
+// brittle is a file that loses part of its unsynced writes in a crash.
 type brittle struct {
 	mu    *sync.Mutex
 	image []byte // on disk
@@ -340,7 +340,7 @@ func (b *brittle) apply(off int64, data []byte) {
 	copy(b.image[off:], data)
 }
 
-// crash returns what the disk may hold: of what was not synced, any sectors.
+// crash returns what the disk may hold: everything synced, and any sectors of the rest.
 func (b *brittle) crash(rnd *rand.Rand) []byte {
 	const sector = 64
 	b.mu.Lock()
@@ -355,8 +355,8 @@ func (b *brittle) crash(rnd *rand.Rand) []byte {
 	return bytes.Clone(b.image)
 }
 
-// After a crash at any moment, with any part of the unsynced bytes on disk, what
-// was called durable is there, and what is there is a beginning of what was appended.
+// After a crash at any moment, with any part of the unsynced bytes on disk, all records reported
+// durable are there. The records found are the first ones appended.
 func TestCrashKeepsWhatWasDurable(t *testing.T) {
 	root := t.TempDir()
 	round := 0
@@ -444,8 +444,7 @@ func TestFullDiskStallsAndGoesOn(t *testing.T) {
 	checkRecords(t, s)
 }
 
-// A log that can't begin on a full disk begins when there is room, behind what was
-// recovered.
+// A log that can't begin on a full disk begins when there is room, behind the recovered records.
 func TestFullDiskAtTheBegin(t *testing.T) {
 	dir := t.TempDir()
 	l := begin(t, Options{Folder: dir}, "c")
@@ -545,8 +544,8 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-// A file is full at its size; with a checkpoint larger than that, when its records
-// outweigh the checkpoint: else each record would bring another checkpoint.
+// A file is full at its size. With a checkpoint larger than that, it is full when its records
+// outweigh the checkpoint: else each record would cause another checkpoint.
 func TestFullCountsTheCheckpointOnce(t *testing.T) {
 	const segment, large = 4 << 10, 64 << 10
 	for _, c := range []struct {
@@ -572,8 +571,8 @@ func TestFullCountsTheCheckpointOnce(t *testing.T) {
 	}
 }
 
-// A folder that takes no new file, because its owner, mode or mount changed, ends no manager: the
-// current file goes on, and a new one is made when that can be.
+// A folder that takes no new file, because its owner, mode or mount changed, does not stop the
+// manager. The current file continues, and a new one is made when that is possible.
 func TestFolderThatTakesNoFile(t *testing.T) {
 	for _, why := range []error{unix.EPERM, unix.EACCES, unix.EROFS, unix.EMFILE} {
 		refused := false

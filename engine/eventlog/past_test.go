@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// state is one that each record changes, as the core's is.
+// state is a state that each record changes, as the core's does.
 type state struct {
 	records int
 	sum     uint32
@@ -25,7 +25,7 @@ func (s *state) record(payload []byte) {
 	s.sum = crc32.Update(s.sum, castagnoli, payload)
 }
 
-// String is its checkpoint.
+// String is the state's checkpoint.
 func (s *state) String() string {
 	return fmt.Sprintf("%d %d %s", s.records, s.sum, strings.Repeat("x", 5000+s.records))
 }
@@ -38,7 +38,7 @@ func (s *state) restore(checkpoint [][]byte) error {
 	return err
 }
 
-// remake is a Remake by such a state.
+// remake is a Remake with such a state.
 func remake(past Past, to io.Writer) error {
 	s := &state{}
 	err := past.Read(func(_ Header, checkpoint [][]byte) error { return s.restore(checkpoint) },
@@ -50,8 +50,8 @@ func remake(past Past, to io.Writer) error {
 	return err
 }
 
-// Whatever is appended when, also while it is made, a checkpoint that is made of a file
-// is that of the moment of the rotation.
+// A checkpoint made from a file is that of the moment of the rotation, whatever is appended
+// meanwhile.
 func TestACheckpointIsMadeOfThePast(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		dir, err := os.MkdirTemp("", "past")
@@ -114,8 +114,8 @@ func TestACheckpointIsMadeOfThePast(t *testing.T) {
 	})
 }
 
-// A checkpoint that can't be made now does not end the log. It is tried again after the
-// time that it says.
+// A checkpoint that can't be made now does not end the log. It is retried after the time in its
+// error.
 func TestACheckpointThatIsForLater(t *testing.T) {
 	dir := t.TempDir()
 	l := begin(t, Options{Folder: dir, SegmentBytes: 1 << 10}, "empty")
@@ -144,8 +144,8 @@ func TestACheckpointThatIsForLater(t *testing.T) {
 	}
 }
 
-// Whatever byte of a past is damaged, nothing is made of it; nor of one that is shorter
-// or longer than it should be.
+// No checkpoint is made of a past with a damaged byte, nor of one that is shorter or longer than it
+// should be.
 func TestNothingIsMadeOfADamagedPast(t *testing.T) {
 	dir := t.TempDir()
 	l := begin(t, Options{Folder: dir}, strings.Repeat("x", partBytes+50))

@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// BenchmarkReadSegment reads a file of many small records, as a manager does that
-// starts.
+// BenchmarkReadSegment reads a file of many small records, as a manager does at its start.
 func BenchmarkReadSegment(b *testing.B) {
 	const records = 200_000
 	s := salt{1}

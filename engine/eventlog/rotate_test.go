@@ -23,7 +23,7 @@ func text(s string) Checkpoint {
 // whole is the checkpoint that was read.
 func whole(s *Segment) string { return string(bytes.Join(s.Checkpoint, nil)) }
 
-// While a checkpoint is written records become durable, and the new file has them.
+// Records become durable while a checkpoint is written, and the new file has them.
 func TestRecordsGoOnWhileACheckpointIsWritten(t *testing.T) {
 	dir := t.TempDir()
 	durable := make(chan uint64, 100)
@@ -77,8 +77,8 @@ func TestRecordsGoOnWhileACheckpointIsWritten(t *testing.T) {
 	}
 }
 
-// Whatever is appended and rotated when, the newest file has the last checkpoint and
-// each record since.
+// Whatever the order of appends and rotations, the newest file has the last checkpoint and each
+// record since.
 func TestRotationsLoseNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		dir, err := os.MkdirTemp("", "rotate")
@@ -192,7 +192,7 @@ func (f *noRoom) WriteAt(b []byte, off int64) (int, error) {
 	return f.file.WriteAt(b, off)
 }
 
-// A file that the version before wrote is read.
+// A file of the previous format version can be read.
 func TestAFileOfVersionOneIsRead(t *testing.T) {
 	b := append([]byte(fileMagic), "saltsalt"...)
 	b[7] = versionOnePart
@@ -207,7 +207,7 @@ func TestAFileOfVersionOneIsRead(t *testing.T) {
 	}
 }
 
-// A part of a checkpoint that is missing, or damaged, is found.
+// A missing or damaged part of a checkpoint is detected.
 func TestDamagedPartsOfACheckpoint(t *testing.T) {
 	dir := t.TempDir()
 	l := begin(t, Options{Folder: dir}, strings.Repeat("x", 3*partBytes+5))

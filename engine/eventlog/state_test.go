@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// What is told of the checkpoint is told of the last one, from when the next file takes records.
+// The reported checkpoint is the last one, from when the next file takes records.
 func TestStateIsOfTheNewestFile(t *testing.T) {
 	made := time.Unix(100, 0)
 	l := begin(t, Options{Folder: t.TempDir(), Now: func() time.Time { return made }}, "c")

@@ -116,7 +116,7 @@ func TestNodesOfAStageMayBeAChain(t *testing.T) {
 	}
 }
 
-// TestExpandAgainstTheObvious holds Expand against one that lists every edge.
+// TestExpandAgainstTheObvious compares Expand with an oracle that lists every edge.
 func TestExpandAgainstTheObvious(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := randomGraph(t)
@@ -249,7 +249,7 @@ func (o *oracle) wrong() bool {
 	return o.ring(identity, file, tcp, shm) || o.ring(o.gang, file)
 }
 
-// ring says whether the classes of nodes reach themselves over some kinds.
+// ring reports whether classes of nodes form a cycle over some kinds.
 func (o *oracle) ring(class []int, kinds ...wire.ChannelKind) bool {
 	reach := map[[2]int]bool{}
 	for c, pairs := range o.pairs {

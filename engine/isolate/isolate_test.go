@@ -16,8 +16,8 @@ import (
 // modeVariable makes the test binary another program.
 const modeVariable = "HAMADRYAD_TEST_ISOLATE"
 
-// groupsVariable makes the test binary say the groups of workers of daemon, where /etc/group is
-// the file that it names.
+// groupsVariable makes the test binary print the groups of workers of daemon. It names the file to
+// use as /etc/group.
 const groupsVariable = "HAMADRYAD_TEST_GROUPS"
 
 // groupsWith are the groups of workers of daemon without a list, and with one.
@@ -41,8 +41,8 @@ func groupsWith(file string) (none, listed []int, err error) {
 	return none, listed, nil
 }
 
-// A worker is in those of its user's groups that are listed, and in no others: not in one that
-// is as good as root.
+// A worker is in the listed ones of its user's groups, and in no others: not in a group that is as
+// good as root.
 func TestGroups(t *testing.T) {
 	needRoot(t)
 	group := t.TempDir() + "/group"
@@ -75,7 +75,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Settings that make no sense are refused with their key and what to do.
+// Settings that make no sense are refused; the error names the key and the remedy.
 func TestCheck(t *testing.T) {
 	for want, s := range map[string]isolate.Settings{
 		`user: "root": use none or submitter`:    {User: "root"},
@@ -97,7 +97,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// needRoot ends a test that can't run.
+// needRoot skips a test that needs root.
 func needRoot(t *testing.T) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -105,7 +105,8 @@ func needRoot(t *testing.T) {
 	}
 }
 
-// Only root can start workers as others, and a launcher that can't says so at once.
+// Only root can start workers as other users, and a launcher without root reports that at its
+// start.
 func TestWithoutRoot(t *testing.T) {
 	needRoot(t)
 	if g, err := isolate.Open(isolate.Settings{}, nil); g != nil || err != nil {
@@ -120,8 +121,8 @@ func TestWithoutRoot(t *testing.T) {
 	}
 }
 
-// A launcher that could not do what it is told does not start: with lists that name
-// nobody, or who may not run anyway, or with a step that others can change.
+// A launcher does not start if it can't do what its settings say: with lists of users who don't
+// exist or may not run anyway, or with a sandboxinit that others can change.
 func TestOpen(t *testing.T) {
 	needRoot(t)
 	on := func(change func(*isolate.Settings)) isolate.Settings {

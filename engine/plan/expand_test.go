@@ -11,8 +11,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// Every worker expands the plan within its task's memory: it takes the message once,
-// and no buffers that it grew through.
+// Every worker expands the plan within its task's memory. It allocates the message once, without
+// growing buffers.
 func TestExpandingTakesTheMessageOnce(t *testing.T) {
 	message := bytes.Repeat([]byte("0123456789abcdef"), 3<<20) // 48 MiB
 	blob, err := seal(magic, message)
@@ -32,7 +32,7 @@ func TestExpandingTakesTheMessageOnce(t *testing.T) {
 	}
 }
 
-// Of a plan with very many splits a worker takes the splits, and never the message.
+// For a plan with very many splits a worker allocates the splits, and never the message.
 func TestDecodingTakesThePlanAlone(t *testing.T) {
 	const splits = 100_000
 	p := &Submission{Inputs: [][]job.Task{make([]job.Task, splits)}}

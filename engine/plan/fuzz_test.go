@@ -13,13 +13,12 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// of reads a message that is in memory.
+// of opens a message in memory.
 func of(message []byte) func() (io.Reader, error) {
 	return func() (io.Reader, error) { return bytes.NewReader(message), nil }
 }
 
-// Whatever bytes a plan's message has, decoding ends with a plan or an error; and a plan
-// comes back from its own encoding.
+// Decoding arbitrary bytes ends with a plan or an error, and a decoded plan survives encoding.
 func FuzzDecode(f *testing.F) {
 	message, err := proto.Marshal(toBlob(&Submission{
 		Name: "n", Args: []string{"a"}, Folders: []string{"/o"}, Channels: "/c", Files: []LocalFile{{Path: "p", Data: []byte("d")}},
@@ -65,7 +64,7 @@ func FuzzDecodeGraph(f *testing.F) {
 	})
 }
 
-// What expands to more than the bound is refused before it takes the memory.
+// A blob that expands beyond the bound is refused before the memory is allocated.
 func TestABlobThatExpandsTooFar(t *testing.T) {
 	blob, err := seal(graphMagic, make([]byte, 1<<20))
 	if err != nil {

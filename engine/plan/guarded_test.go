@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// What the submitter makes nobody else may change, whatever its umask, and what is there
-// already is not taken.
+// No other user can change a folder that the submitter makes, whatever its umask. An existing
+// folder is not taken.
 func TestMakeFolder(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0))
 	folder := t.TempDir() + "/a"
@@ -37,8 +37,7 @@ func TestMakeFolder(t *testing.T) {
 	}
 }
 
-// Where everybody may rename what others made no channels are kept. A link to a good folder
-// is one.
+// Channels are not kept where everybody may rename others' files. A link to a good folder is good.
 func TestCheckStore(t *testing.T) {
 	folder := t.TempDir()
 	link := t.TempDir() + "/link"

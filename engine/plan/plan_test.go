@@ -194,8 +194,8 @@ func TestKeepChannelsLeavesWhatTheAuthorChose(t *testing.T) {
 	}
 }
 
-// Names of hosts are the same in any case: those of input come to core and workers in lower case,
-// as those of launchers do.
+// Host names are the same in any case: those of inputs reach core and workers in lower case, as
+// launchers' do.
 func TestHostsAreInLowerCase(t *testing.T) {
 	got := places(job.Task{{Places: []job.Place{{Host: "Node-A", Bytes: 1}}}, {Places: []job.Place{{Host: "node-a", Bytes: 2}}}}, 8)
 	if len(got) != 1 || got[0].Host != "node-a" || got[0].Bytes != 3 {

@@ -9,7 +9,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/storage"
 )
 
-// each hides what a store can do beyond storage.Store.
+// each hides the abilities of a store beyond storage.Store.
 type each struct{ storage.Store }
 
 // BenchmarkPublish publishes parts on the local disk, made durable together and one

@@ -16,8 +16,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/storage"
 )
 
-// parts of a job of three nodes; what is left of an attempt that does not count lies
-// beside them.
+// parts of a job of three nodes. The remains of a failed attempt lie beside them.
 var parts = []Part{{"a1.0.x", "x", "node 1"}, {"a2.0.deep%2Fy", "deep/y", "node 2"}, {"a3.0.deep%2Fer%2Fz", "deep/er/z", "node 3"}}
 
 const whole = "_SUCCESS=job-1 mark deep/er/z=node 3 deep/y=node 2 x=node 1"
@@ -43,7 +42,7 @@ func (o *Output) again(by string) *Output {
 	return &Output{Folder: o.Folder, Temporary: o.Temporary, Mark: o.Mark, By: by, Parts: o.Parts}
 }
 
-// tree shows a folder's files and what they hold.
+// tree lists a folder's files with their content.
 func tree(t *testing.T, folder string) string {
 	t.Helper()
 	var all []string
@@ -64,8 +63,8 @@ func tree(t *testing.T, folder string) string {
 	return strings.Join(all, " ")
 }
 
-// dying is a store that does what it is asked to and fails from some change on: before
-// it is made, or after. So a publisher ends that dies there.
+// dying is a store that works and then fails from some change on, before or after making it. It
+// simulates a publisher that dies there.
 type dying struct {
 	storage.LateSyncer
 	left  atomic.Int64
@@ -108,11 +107,11 @@ func (d *dying) Create(ctx context.Context, path string) (f storage.File, err er
 	return f, err
 }
 
-// steps is more than a publisher changes.
+// steps is more than the number of a publisher's changes.
 const steps = 20
 
-// TestPublisherDiesAnywhere: whoever publishes again ends right, wherever the one
-// before died; and until the last step there is no output.
+// TestPublisherDiesAnywhere: wherever a publisher died, the next one succeeds; until the last step
+// there is no output.
 func TestPublisherDiesAnywhere(t *testing.T) {
 	for at := range steps {
 		for _, after := range []bool{false, true} {
@@ -134,8 +133,8 @@ func TestPublisherDiesAnywhere(t *testing.T) {
 	}
 }
 
-// TestKilledAnywhere: a job that is killed while it publishes has its whole output,
-// and then the killer is told, or nothing.
+// TestKilledAnywhere: a job killed while it publishes has either its whole output, which is
+// reported, or none.
 func TestKilledAnywhere(t *testing.T) {
 	for at := range steps {
 		o := job(t)
@@ -182,9 +181,8 @@ func TestTwoPublishersAtOnce(t *testing.T) {
 	}
 }
 
-// TestTaken: an output that is there and is another's stays as it is, even when it
-// was made by a job of the same number and name. The parts stay too, and a person
-// publishes them under another name.
+// TestTaken: an existing output of another job stays as it is, even if that job had the same number
+// and name. The parts stay, too, and a person publishes them under another name.
 func TestTaken(t *testing.T) {
 	for _, mark := range []string{"", "job-1 other", "job-1 mark and more"} {
 		o := job(t)
@@ -219,8 +217,8 @@ func TestTaken(t *testing.T) {
 	}
 }
 
-// TestKeptAnywhere: what a publisher that failed for good leaves is published from its
-// list, which may come out of a log.
+// TestKeptAnywhere: the parts of a publisher that failed for good are published from its list,
+// which may come out of a log.
 func TestKeptAnywhere(t *testing.T) {
 	for at := range steps {
 		o := job(t)
@@ -257,7 +255,7 @@ func TestKeptAnywhere(t *testing.T) {
 	}
 }
 
-// TestPartGone: a part that somebody removed is told, and nothing is published.
+// TestPartGone: a missing part is reported, and nothing is published.
 func TestPartGone(t *testing.T) {
 	o := job(t)
 	if err := os.Remove(filepath.Join(o.Temporary, parts[1].Temporary)); err != nil {

@@ -2,7 +2,7 @@ package wire
 
 import "testing"
 
-// What one life gives is no other's, however much each of them gave.
+// Numbers of one run of the manager are no other run's, however many each gave.
 func TestLivesShareNoNumbers(t *testing.T) {
 	last := NewEpochID(7, 1<<numberBits-1)
 	first := NewEpochID(8, 0)

@@ -6,7 +6,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// Each kind of input has a constructor, and is what its message says.
+// Each kind of input has a constructor, and holds its message.
 func TestEachInputHasAConstructor(t *testing.T) {
 	made := map[protoreflect.Name]bool{}
 	for _, in := range []*Input{

@@ -50,7 +50,7 @@ func parsed(t testing.TB, text string) *Rules {
 	return r
 }
 
-// told is "" for what is allowed, else the refusal.
+// told is the text of a refusal, or "" for nil.
 func told(err error) string {
 	if err == nil {
 		return ""
@@ -112,8 +112,8 @@ func TestWhoMayWhat(t *testing.T) {
 	}
 }
 
-// Who was never given a role may do nothing, whatever lists name him; and of rules that say
-// nothing nobody may do anything.
+// A caller without a role may do nothing, even if lists name it. With empty rules no caller may do
+// anything.
 func TestNothingIsOpenByDefault(t *testing.T) {
 	for _, r := range []*Rules{{}, parsed(t, ""), parsed(t, "pools: {/: {submit: {users: ['*']}, administer: {users: ['*']}}}"), parsed(t, "pools:\nroles:\n  user:\n")} {
 		ann, job := Caller{Name: "ann", Groups: []string{"root", "wheel"}}, Job{Name: "job-1", Owner: "ann"}
@@ -192,7 +192,7 @@ func TestMistakesHaveTheirLines(t *testing.T) {
 	}
 }
 
-// The rules travel to the core as JSON, and come out as they were.
+// The rules travel to the core as JSON, and arrive unchanged.
 func TestRulesTravel(t *testing.T) {
 	r := parsed(t, site)
 	text, err := json.Marshal(r)
@@ -205,8 +205,8 @@ func TestRulesTravel(t *testing.T) {
 	}
 }
 
-// Where the users are named that there are, everybody still stands for them all, and nobody
-// has a right by being named.
+// With a list of all users, "*" still stands for every proven user, and the list itself grants
+// nothing.
 func TestUsersThatThereAre(t *testing.T) {
 	r := parsed(t, "users: [ann, bob]\nroles: {user: {users: ['*']}}\npools: {a: {submit: {users: [ann]}}}\nimpersonators: [{users: [bob], for: {users: ['*']}}]")
 	if r.Submit(r.Known("ann", nil), "a") != nil || r.Submit(r.Known("bob", nil), "a") == nil {
@@ -214,7 +214,7 @@ func TestUsersThatThereAre(t *testing.T) {
 	}
 }
 
-// Lists of pools that the policy does not have are told, with the pool that was meant.
+// Lists of pools that the policy does not have are reported, with the pool that was meant.
 func TestListsOfPoolsThatAreNotThere(t *testing.T) {
 	r := parsed(t, "pools: {/: {}, research: {}, reserch/nlp: {}, zzzzzzzz: {}}")
 	want := []string{
@@ -226,8 +226,8 @@ func TestListsOfPoolsThatAreNotThere(t *testing.T) {
 	}
 }
 
-// A certificate is as exact as a second, and so is what revokes it: one of the same second
-// counts no more.
+// Certificates are exact to the second, and so are revocations: a certificate of the same second is
+// revoked.
 func TestWhatIsRevoked(t *testing.T) {
 	r := parsed(t, site).Revoked
 	moment := time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
@@ -253,13 +253,13 @@ func TestWhatIsRevoked(t *testing.T) {
 	}
 }
 
-// drawn is a site, the same as Rules and as grants of one name each.
+// drawn is a random site, as Rules and as grants of one name each.
 type drawn struct {
 	rules  *Rules
 	grants []grant
 }
 
-// grant gives somebody (a user, a group or everybody) a role or a pool.
+// grant gives a user, a group or everybody a role or a pool.
 type grant struct {
 	to, role, pool string
 	administer     bool
@@ -303,7 +303,7 @@ func with(n Names, to string) Names {
 	return n
 }
 
-// The oracle asks of each grant alone whether it is one of somebody's.
+// The oracle checks each grant alone for the caller.
 func (d drawn) granted(w Caller, is func(grant) bool) bool {
 	for _, g := range d.grants {
 		group, isGroup := strings.CutPrefix(g.to, "group ")
@@ -326,7 +326,7 @@ func (d drawn) pool(w Caller, pool string, alsoSubmit bool) bool {
 	})
 }
 
-// What is decided is what a plain reading of each grant alone comes to.
+// Decisions are the same as those of an oracle that reads each grant alone.
 func TestDecisionsAreThoseOfAPlainReading(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := draw(t)

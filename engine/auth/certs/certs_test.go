@@ -21,8 +21,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth/certs/certstest"
 )
 
-// meet has a client and a server shake hands over a real socket, and one byte go each way.
-// It returns whom the client proved to be, and what each end says.
+// meet makes a client and a server shake hands over a real socket, and sends one byte each way. It
+// returns the client's proven identity, and the error at each end.
 func meet(t *testing.T, client, server *tls.Config) (proved auth.Identity, atClient, atServer error) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -52,11 +52,11 @@ func meet(t *testing.T, client, server *tls.Config) (proved auth.Identity, atCli
 		}
 		c.Close()
 	}
-	atServer = <-served // who was proved is known then
+	atServer = <-served // the identity is known then
 	return proved, err, atServer
 }
 
-// open opens files at a clock of the test.
+// open opens files with a test's clock.
 func open(t *testing.T, f certs.Files, now func() time.Time, log io.Writer) *certs.Keys {
 	t.Helper()
 	k, err := certs.Open(f, certs.Options{Now: now, Log: slog.New(slog.NewTextHandler(log, nil))})
@@ -91,8 +91,9 @@ func TestBothEndsAreProved(t *testing.T) {
 	}
 }
 
-// Clients built on OpenSSL, such as curl and Python's, send the CA's certificate behind their own. So
-// may a worker, behind its launcher's. It is no name of theirs, and no way around a revocation.
+// Clients built on OpenSSL, such as curl and Python's, send the CA's certificate behind their own.
+// So may a worker, behind its launcher's. The CA's certificate proves no identity, and does not
+// bypass a revocation.
 func TestTheCAIsShownToo(t *testing.T) {
 	ca := certstest.At(t, time.Now().Add(-24*time.Hour))
 	manager, l1, ann := ca.Keys(auth.Manager, "m"), ca.Keys(auth.Launcher, "l1"), ca.Keys(auth.User, "ann")
@@ -129,8 +130,8 @@ func TestTheCAIsShownToo(t *testing.T) {
 	}
 }
 
-// Each line is an attack: what the client shows, what the server asks for, and what the
-// one who refuses says.
+// Each line is an attack: what the client shows, what the server requires, and the error of the end
+// that refuses.
 func TestWhoIsNotWhomHeSaysIsRefused(t *testing.T) {
 	ca, foreign := certstest.At(t, time.Now().Add(-24*time.Hour)), certstest.New(t)
 	manager := ca.Files(auth.Manager, "m")
@@ -154,7 +155,7 @@ func TestWhoIsNotWhomHeSaysIsRefused(t *testing.T) {
 			var log bytes.Buffer
 			server := open(t, manager, at(now), &log)
 			client := open(t, attack.files, at(attack.now), io.Discard).Client(auth.Manager, "")
-			client.VerifyConnection = nil // whom the attacker trusts is his business
+			client.VerifyConnection = nil // an attacker need not verify the server
 			_, atClient, atServer := meet(t, client, server.Server(attack.kinds...))
 			if atClient == nil || !errors.Is(atServer, certs.ErrCertificate) || !strings.Contains(atServer.Error(), attack.want) {
 				t.Errorf("the client says %v, the server %v, want %q", atClient, atServer, attack.want)
@@ -166,8 +167,8 @@ func TestWhoIsNotWhomHeSaysIsRefused(t *testing.T) {
 	}
 }
 
-// What was issued before it was revoked counts no more, at either end, with the workers of
-// its launcher; what was issued since does, and so do all others.
+// Certificates issued before their revocation are refused at either end, and so are those of a
+// revoked launcher's workers. Later certificates, and those of others, are accepted.
 func TestRevoked(t *testing.T) {
 	ca := certstest.At(t, time.Now().Add(-24*time.Hour))
 	manager, l1, ann := ca.Keys(auth.Manager, "m"), ca.Keys(auth.Launcher, "l1"), ca.Keys(auth.User, "ann")
@@ -207,7 +208,7 @@ func TestRevoked(t *testing.T) {
 	}
 }
 
-// Those who dial look as closely as those who listen, also one who has no certificate.
+// Clients check servers as strictly as servers check clients, also a client without a certificate.
 func TestServersAreLookedAt(t *testing.T) {
 	ca, foreign := certstest.New(t), certstest.New(t)
 	ann := ca.Keys(auth.User, "ann")
@@ -263,7 +264,7 @@ func TestNothingButTLS13AndACertificateGetsIn(t *testing.T) {
 	}
 }
 
-// A launcher's certificate may stand above its workers' and above nothing else.
+// A launcher's certificate may sign its workers' certificates and no others.
 func TestALauncherVouchesForItsWorkersAlone(t *testing.T) {
 	ca := certstest.New(t)
 	files := ca.Files(auth.Launcher, "l1")
@@ -300,7 +301,7 @@ func TestNewFilesCountWithoutARestart(t *testing.T) {
 	first := keys.Ends()
 	next := func() time.Time { clock = clock.Add(2 * time.Second); return keys.Ends() }
 	good := map[string][]byte{}
-	ca.FilesAt(auth.Manager, "m", time.Now(), 2*time.Hour) // the files are in place now, and seen at the next look
+	ca.FilesAt(auth.Manager, "m", time.Now(), 2*time.Hour) // the files are in place now, and read at the next look
 	for _, path := range []string{files.CA, files.Certificate, files.Key} {
 		good[path], _ = os.ReadFile(path)
 	}
@@ -357,7 +358,7 @@ func write(t *testing.T, path string, content []byte, mode os.FileMode) {
 	}
 }
 
-// While the CA is replaced, its file holds the old one and the new one.
+// While the CA is replaced, its file holds the old CA and the new one.
 func TestTwoCAsAreTrustedMeanwhile(t *testing.T) {
 	before, after := certstest.New(t), certstest.New(t)
 	files := before.Files(auth.Manager, "m")
@@ -413,9 +414,9 @@ func TestOpenNamesFileAndCause(t *testing.T) {
 	}
 }
 
-// A manager's certificate is good for the hosts that it names, as browsers look at it, and for its
-// own name and loopback; a user's or a launcher's names none of them. One that takes its place finds
-// them.
+// A manager's certificate is valid, for browsers, for the hosts that it names, its own name and
+// loopback. Certificates of users and launchers name no hosts. A renewal finds the hosts of the
+// certificate that it replaces.
 func TestHostsOfAManager(t *testing.T) {
 	ca := certstest.New(t)
 	at, err := ca.At([]string{"M1.Example.com.", "10.0.0.1", "[2001:db8::1]", "::ffff:192.0.2.7", "localhost"})

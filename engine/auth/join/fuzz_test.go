@@ -16,8 +16,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth/certs/certstest"
 )
 
-// FuzzStranger is whatever comes to the port for launchers that join, from somebody without
-// a certificate who has no token: no certificate is given, and the tokens stay good.
+// FuzzStranger sends arbitrary requests to the port for joining launchers, without a certificate
+// and without a token. No certificate is issued, and the tokens stay valid.
 func FuzzStranger(f *testing.F) {
 	ca := certstest.New(f)
 	s := &Server{Folder: f.TempDir(), Authority: ca.Authority, Keys: ca.Keys(auth.Manager, "m"), Log: slog.New(slog.DiscardHandler)}

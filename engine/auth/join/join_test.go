@@ -21,7 +21,7 @@ import (
 	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
-// door is a manager that lets launchers join, at a clock of the test.
+// door is a manager that lets launchers join, with a test's clock.
 type door struct {
 	t       *testing.T
 	ca      *certstest.CA
@@ -162,7 +162,7 @@ func TestTokensThatAreRefused(t *testing.T) {
 	}
 }
 
-// Of many that bring a token at once, one has it.
+// Of many requests with one token at once, one succeeds.
 func TestATokenCountsOnce(t *testing.T) {
 	d := newDoor(t, certstest.New(t))
 	token := d.token("l1")
@@ -182,9 +182,9 @@ func TestATokenCountsOnce(t *testing.T) {
 	}
 }
 
-// A certificate is renewed whenever a third of its life is left, as long as the launcher
-// lives; a manager that gives none is asked again. The manager's clock stands in the past
-// here, so that what it signs is soon due again.
+// A certificate is renewed whenever a third of its life is left, as long as the launcher runs; a
+// failed renewal is retried. The manager's clock is in the past here, so that new certificates are
+// soon due again.
 func TestCertificatesAreKept(t *testing.T) {
 	ca := certstest.New(t)
 	d := newDoor(t, ca)
@@ -224,7 +224,7 @@ func TestCertificatesAreKept(t *testing.T) {
 	}
 }
 
-// Who renews has to be the launcher itself.
+// A launcher can renew only its own certificate.
 func TestRenewalsAreForOneself(t *testing.T) {
 	ca := certstest.New(t)
 	d := newDoor(t, ca)
@@ -247,8 +247,8 @@ func TestRenewalsAreForOneself(t *testing.T) {
 	}
 }
 
-// A launcher whose certificate was revoked does not renew it: that needs a new token, and
-// one that never counts again gets none.
+// A launcher whose certificate was revoked can't renew it and needs a new token. A launcher that is
+// revoked for ever gets no certificate.
 func TestNobodyRenewsWhatIsRevoked(t *testing.T) {
 	ca := certstest.New(t)
 	d := newDoor(t, ca)
@@ -279,7 +279,7 @@ func TestNobodyRenewsWhatIsRevoked(t *testing.T) {
 	}
 }
 
-// Strangers are heard for a moment, and nothing of theirs is kept.
+// Requests of strangers are bounded in time and size, and nothing of them is kept.
 func TestWhatStrangersSendIsBounded(t *testing.T) {
 	ca := certstest.New(t)
 	d := newDoor(t, ca)
@@ -310,7 +310,7 @@ func TestWhatStrangersSendIsBounded(t *testing.T) {
 	}
 }
 
-// Connections that say nothing keep no launcher from its certificate.
+// Silent connections don't keep a launcher from its certificate.
 func TestSilentConnectionsKeepNoLauncherOut(t *testing.T) {
 	d := newDoor(t, certstest.New(t))
 	for range 500 {

@@ -17,8 +17,8 @@
 // which only the KDC can write. Input of strangers is bounded, and nothing of it is kept unless it
 // proves a user.
 //
-// The memory of accepted credentials is this process's own. Somebody who reads a credential on its
-// way could replay it to a restarted manager. So credentials travel over TLS only (package proof).
+// The memory of accepted credentials is this process's own. An eavesdropper could replay a
+// credential to a restarted manager. So credentials travel over TLS only (package proof).
 //
 // The library's own check compares the name that the client gives, and not the realm. So a user of
 // another realm could claim a local name. This package takes both from the ticket. Credentials that

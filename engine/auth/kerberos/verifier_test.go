@@ -32,7 +32,7 @@ const (
 	realm   = hdfstest.Realm
 )
 
-// verifier is one whose clock is off by so much.
+// verifier is a verifier whose clock is wrong by off.
 func verifier(t testing.TB, keytab string, off time.Duration, realms ...string) *kerberos.Verifier {
 	t.Helper()
 	v, err := kerberos.New(kerberos.Options{
@@ -44,7 +44,7 @@ func verifier(t testing.TB, keytab string, off time.Duration, realms ...string) 
 	return v
 }
 
-// refused fails the test unless a credential proves nobody, and the error says why.
+// refused fails the test unless a credential is refused with an error that says why.
 func refused(t *testing.T, what string, v *kerberos.Verifier, credential string, says ...string) {
 	t.Helper()
 	caller, err := v.Prove(context.Background(), credential)
@@ -62,7 +62,7 @@ func refused(t *testing.T, what string, v *kerberos.Verifier, credential string,
 	}
 }
 
-// flipped is a credential with another bit at a place, counted from its end.
+// flipped is a credential with one bit changed, at a position counted from its end.
 func flipped(t *testing.T, credential string, fromEnd int) string {
 	t.Helper()
 	b, err := base64.StdEncoding.DecodeString(credential)
@@ -96,7 +96,7 @@ func TestUsersOfARealKDC(t *testing.T) {
 	}
 	refused(t, "one that was shown before", v, good, "shown before")
 	login := kerberos.NewLogin(service)
-	for range 100 { // in the same microsecond as another, maybe
+	for range 100 { // perhaps in the same microsecond as another
 		c, err := login.Credential()
 		if err != nil {
 			t.Fatal(err)
@@ -134,7 +134,7 @@ func TestUsersOfARealKDC(t *testing.T) {
 	}
 }
 
-// forge makes what the service's KDC would, of any kind.
+// forge makes credentials as the service's KDC would, of any kind.
 type forge struct {
 	t     testing.TB
 	table *keytab.Keytab
@@ -164,7 +164,8 @@ func (f *forge) save() {
 	}
 }
 
-// request is what is forged: a ticket of one principal, shown by whom the client says he is.
+// request describes a forged credential: the principal of its ticket, and the principal that the
+// client claims.
 type request struct {
 	client, crealm string
 	says, saysOf   string
@@ -244,7 +245,7 @@ func TestWhatNoKDCWouldSay(t *testing.T) {
 	}
 }
 
-// A request is remembered for as long as it could be shown again.
+// A credential is remembered for as long as it could be replayed.
 func TestARequestCountsOnce(t *testing.T) {
 	f, now := newForge(t), time.Now()
 	v, err := kerberos.New(kerberos.Options{Keytab: f.path, Realms: []string{realm}, Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler)})
@@ -334,8 +335,8 @@ func written(t *testing.T, content []byte, mode os.FileMode) string {
 	return path
 }
 
-// FuzzCredential shows anything: nothing proves anybody but what the KDC made, and nothing
-// ends the process.
+// FuzzCredential shows arbitrary credentials: only the KDC's are accepted, and none crashes the
+// process.
 func FuzzCredential(f *testing.F) {
 	forge := newForge(f)
 	for _, within := range []bool{false, true} {

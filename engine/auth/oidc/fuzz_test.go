@@ -14,8 +14,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth/oidc/oidctest"
 )
 
-// said are the claims of a token. The last letter of base64 has bits that mean nothing, so
-// they may be written in several ways.
+// said are the claims of a token. The last letter of base64 has unused bits, so one token has
+// several spellings.
 func said(token string) string {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
@@ -28,10 +28,10 @@ func said(token string) string {
 	return string(claims)
 }
 
-// FuzzToken shows anything as a token: nothing proves anybody but what the issuer signed, and
-// what is refused is not repeated.
+// FuzzToken shows arbitrary tokens: only tokens that the issuer signed are accepted, and errors do
+// not repeat a refused token.
 func FuzzToken(f *testing.F) {
-	secret := ed25519.NewKeyFromSeed([]byte(strings.Repeat("x", ed25519.SeedSize))) // the same in each process that fuzzes
+	secret := ed25519.NewKeyFromSeed([]byte(strings.Repeat("x", ed25519.SeedSize))) // the same in each fuzzing process
 	key := oidctest.Key{ID: "one", Algorithm: jose.EdDSA, Secret: secret}
 	now := time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
 	v := New(Settings{Issuer: "https://issuer.example", Audience: "hamadryad"}, Options{Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler)})

@@ -13,7 +13,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// source is where a keyring has its keys from.
+// source gives a keyring its keys.
 type source struct {
 	mu    sync.Mutex
 	keys  []jose.JSONWebKey
@@ -42,8 +42,8 @@ func (s *source) times() int {
 	return n
 }
 
-// The issuer is asked every few minutes, so that a key which it took back ends, and more
-// often while it can't be asked. What is known counts for a day then.
+// The keys are fetched every few minutes, so that a revoked key stops counting, and more often
+// while the issuer is down. Known keys count for a day then.
 func TestWhenTheIssuerIsAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, down := []jose.JSONWebKey{{Key: ed25519.PublicKey("x")}}, errors.New("down")
@@ -75,7 +75,7 @@ func TestWhenTheIssuerIsAsked(t *testing.T) {
 		s.be(one, nil)
 		after(askPause, 1, true)
 		after(askPause, 0, true)
-		for range 3 { // strangers
+		for range 3 { // tokens of strangers
 			if _, err := k.ask(); err != nil {
 				t.Error(err)
 			}

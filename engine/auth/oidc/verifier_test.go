@@ -25,14 +25,14 @@ import (
 	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
-// bench is a verifier beside an issuer, with a clock of its own.
+// bench is a verifier with an issuer and a clock.
 type bench struct {
 	t      *testing.T
 	issuer *oidctest.Issuer
 	tokens *oidc.Verifier
 	log    proctest.Output
 	mu     sync.Mutex
-	ahead  time.Duration // of the verifier's clock
+	ahead  time.Duration // how far the verifier's clock is ahead
 }
 
 func (b *bench) now() time.Time {
@@ -41,14 +41,14 @@ func (b *bench) now() time.Time {
 	return time.Now().Add(b.ahead)
 }
 
-// later sets the clock on.
+// later advances the clock.
 func (b *bench) later(d time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.ahead += d
 }
 
-// newBench starts a verifier with settings that a test changes; nil: none.
+// newBench starts a verifier with settings that change modifies; nil: no change.
 func newBench(t *testing.T, change func(*oidc.Settings)) *bench {
 	t.Helper()
 	b := &bench{t: t, issuer: oidctest.New(t)}
@@ -75,7 +75,7 @@ func (b *bench) settings() oidc.Settings {
 	return oidc.Settings{Issuer: b.issuer.URL, Audience: oidctest.Audience, CA: b.issuer.CA}
 }
 
-// prove proves a token, and fails when an error repeats what is secret in it: its signature.
+// prove proves a token, and fails the test if an error repeats its secret part, the signature.
 func (b *bench) prove(token string) (auth.Principal, error) {
 	b.t.Helper()
 	caller, err := b.tokens.Prove(b.t.Context(), token)
@@ -95,7 +95,7 @@ func (b *bench) refused(what, token string, says ...string) {
 	}
 }
 
-// with is a token of ann with other claims.
+// with is a token of ann with some claims replaced.
 func (b *bench) with(others map[string]any) string {
 	return oidctest.Sign(b.t, oidctest.RSA("rsa-1"), b.issuer.Claims("ann", others))
 }
@@ -106,7 +106,7 @@ func TestAGoodToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.issuer.Show(oidctest.EC("ec-1"), oidctest.RSA("rsa-1"))
-	b.later(oidc.Leeway / 2) // the issuer may be asked again
+	b.later(oidc.Leeway / 2) // a fetch is allowed again
 	for what, token := range map[string]string{
 		"RSA":                  b.issuer.Token("ann", "staff", "dba", "staff", " no group"),
 		"ECDSA":                oidctest.Sign(t, oidctest.EC("ec-1"), b.issuer.Claims("ann", map[string]any{"groups": []string{"staff", "dba"}})),
@@ -134,7 +134,7 @@ func TestAGoodToken(t *testing.T) {
 	}
 }
 
-// What anybody can make, and what the issuer made for others or for another time, is nobody's.
+// Tokens that anybody can make, and the issuer's tokens for another audience or time, are refused.
 func TestBadTokens(t *testing.T) {
 	b := newBench(t, nil)
 	hour := func(n time.Duration) int64 { return time.Now().Add(n * time.Hour).Unix() }
@@ -189,7 +189,7 @@ func TestBadTokens(t *testing.T) {
 	}
 }
 
-// A clock that is an hour off is named, whichever way.
+// An error names a clock that is an hour off, in either direction.
 func TestAClockThatIsWrong(t *testing.T) {
 	b := newBench(t, nil)
 	token := b.with(map[string]any{"exp": time.Now().Add(30 * time.Minute).Unix()})
@@ -199,7 +199,7 @@ func TestAClockThatIsWrong(t *testing.T) {
 	b.refused("an hour behind", token, "yet to come", "set the clock that is wrong")
 }
 
-// unsigned makes a token as JWT's algorithm none has it.
+// unsigned makes a token with JWT's algorithm none.
 func unsigned(t *testing.T, claims map[string]any) string {
 	t.Helper()
 	said, err := json.Marshal(claims)
@@ -227,7 +227,7 @@ func TestWhatNamesAUser(t *testing.T) {
 	b.refused("a long name behind it", b.with(map[string]any{"email": strings.Repeat("a", auth.NameMax), "email_verified": true}), "at most")
 }
 
-// A new key counts at once, one that was taken back no more from the next look on.
+// A new key counts at once. A revoked key no longer counts after the next fetch.
 func TestKeysAreRotated(t *testing.T) {
 	b := newBench(t, nil)
 	old, next := b.issuer.Token("ann"), oidctest.Sign(t, oidctest.EC("ec-2"), b.issuer.Claims("ann", nil))
@@ -250,7 +250,7 @@ func TestKeysAreRotated(t *testing.T) {
 	b.refused("the second, which was taken back", next, "no key of the issuer")
 }
 
-// Whatever ids strangers make up, the issuer is asked once, and others go on.
+// Whatever key ids strangers make up, the keys are fetched once, and other users are served.
 func TestAStormOfUnknownKeys(t *testing.T) {
 	b := newBench(t, nil)
 	if _, err := b.prove(b.issuer.Token("ann")); err != nil {
@@ -283,7 +283,7 @@ func TestAStormOfUnknownKeys(t *testing.T) {
 	}
 }
 
-// Who may not wait is told to come again, and is served then.
+// A caller that can't wait is asked to retry, and is served then.
 func TestALaterAnswer(t *testing.T) {
 	b := newBench(t, nil)
 	now, cancel := context.WithCancel(t.Context())
@@ -303,7 +303,7 @@ func TestALaterAnswer(t *testing.T) {
 	}
 }
 
-// A verifier begins while the issuer is down, says so, and goes on when it is back.
+// A verifier starts while the issuer is down, logs that, and continues when the issuer is back.
 func TestTheIssuerIsDown(t *testing.T) {
 	b := &bench{t: t, issuer: oidctest.New(t)}
 	b.tokens = oidc.New(b.settings(), oidc.Options{Now: b.now, Log: slog.New(slog.NewTextHandler(&b.log, nil))})
@@ -345,8 +345,8 @@ func TestTheIssuerIsDown(t *testing.T) {
 	}
 }
 
-// Changed settings count for the next call, and the issuer is asked again only when it is
-// another one.
+// Changed settings count for the next call. The keys are fetched again only if the issuer has
+// changed.
 func TestChangedSettings(t *testing.T) {
 	b := newBench(t, nil)
 	token := b.issuer.Token("ann")

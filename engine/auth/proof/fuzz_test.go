@@ -12,8 +12,8 @@ import (
 	"google.golang.org/grpc/tap"
 )
 
-// FuzzHeader says anything in the headers of a call: a scheme is asked for one credential as
-// it stands in the one header there is, and what is refused is not repeated.
+// FuzzHeader puts arbitrary headers into a call. A scheme gets one credential, exactly as it stands
+// in a single header, and errors do not repeat a refused one.
 func FuzzHeader(f *testing.F) {
 	for _, h := range []string{"Bearer " + secret, "bearer  " + secret + " ", "Bearer", "", "Bearer a b", "Bearer a,Bearer b", "bearer\t" + secret, "Odd =", "odd x==", "\x00", "Bearer " + strings.Repeat("x", 1<<16)} {
 		f.Add(h, "")

@@ -31,7 +31,7 @@ import (
 
 const secret = "s3cret.token"
 
-// taking is an edge that takes one token, as bob's.
+// taking is an edge that accepts one token, as bob's.
 func taking(until time.Time) proof.Edge {
 	return proof.Edge{Required: true, Kind: func(method string) auth.Kind {
 		if method == "/launchers" {
@@ -51,7 +51,7 @@ func taking(until time.Time) proof.Edge {
 	}}
 }
 
-// over is the context of a call over a connection with headers.
+// over is the context of a call with headers over a connection.
 func over(ctx context.Context, connection credentials.AuthInfo, headers ...string) context.Context {
 	ctx = peer.NewContext(ctx, &peer.Peer{AuthInfo: connection})
 	return metadata.NewIncomingContext(ctx, metadata.MD{"authorization": headers})
@@ -70,8 +70,8 @@ func certified(t *testing.T, kind auth.Kind, name string) credentials.AuthInfo {
 	return credentials.TLSInfo{State: tls.ConnectionState{HandshakeComplete: true, PeerCertificates: []*x509.Certificate{own.Leaf}}}
 }
 
-// A header proves a user, over TLS, alone, and in one way of writing it. What is refused is
-// not repeated.
+// A header proves a user over TLS, without another proof, and in one spelling. Errors do not repeat
+// a refused header.
 func TestAHeaderProvesAUser(t *testing.T) {
 	e := taking(time.Time{})
 	socket := proved{who: ann}
@@ -119,12 +119,12 @@ func TestAHeaderProvesAUser(t *testing.T) {
 	}
 }
 
-// insecureInfo is a connection that proves nothing and is not TLS.
+// insecureInfo is a connection without a proof and without TLS.
 type insecureInfo struct{}
 
 func (insecureInfo) AuthType() string { return "insecure" }
 
-// On a page the same counts. A header of another scheme is the page's own.
+// The same holds on a page. A header of another scheme is left to the page.
 func TestAHeaderProvesAUserOfPages(t *testing.T) {
 	e := taking(time.Time{})
 	good := "Bearer " + secret
@@ -133,7 +133,7 @@ func TestAHeaderProvesAUserOfPages(t *testing.T) {
 		tls     *tls.ConnectionState
 		headers []string
 		want    int
-		seen    string // by the page, and the header that is left for it
+		seen    string // principal that the page sees, and the header left for it
 	}{
 		"a token":                        {&tls.ConnectionState{}, []string{good}, http.StatusOK, "bob "},
 		"another token":                  {&tls.ConnectionState{}, []string{good + "x"}, http.StatusUnauthorized, ""},
@@ -162,7 +162,7 @@ func TestAHeaderProvesAUserOfPages(t *testing.T) {
 	}
 }
 
-// A stream ends with what proved its caller, also one whose handler hears of nothing.
+// A stream ends when its caller's proof expires, also if its handler ignores that.
 func TestAStreamEndsWithItsProof(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := taking(time.Now().Add(time.Minute))
@@ -193,7 +193,7 @@ func TestAStreamEndsWithItsProof(t *testing.T) {
 	})
 }
 
-// stream is a stream whose messages are counted as they leave.
+// stream counts the messages sent.
 type stream struct {
 	grpc.ServerStream
 	ctx    context.Context
@@ -204,8 +204,8 @@ func (s *stream) Context() context.Context { return s.ctx }
 func (s *stream) RecvMsg(any) error        { return nil }
 func (s *stream) SendMsg(any) error        { s.passed++; return nil }
 
-// Those without a certificate take no connections from those who have one, and room comes
-// again with each that closes.
+// Connections without a certificate take none from callers with one. Each connection that closes
+// makes room again.
 func TestConnectionsOfStrangersAreBounded(t *testing.T) {
 	shown := &handshakes{info: anonymous}
 	c := proof.WithStrangers(shown, 2).Clone()
@@ -239,7 +239,7 @@ func TestConnectionsOfStrangersAreBounded(t *testing.T) {
 	}
 }
 
-// handshakes are those of a server, in which the other end shows what the test says.
+// handshakes are a server's, in which the peer shows what the test says.
 type handshakes struct {
 	credentials.TransportCredentials
 	info credentials.AuthInfo
@@ -250,12 +250,12 @@ func (h *handshakes) ServerHandshake(c net.Conn) (net.Conn, credentials.AuthInfo
 }
 func (h *handshakes) Clone() credentials.TransportCredentials { return h }
 
-// counted is a connection that only closes.
+// counted is a connection that can only be closed.
 type counted struct{ net.Conn }
 
 func (*counted) Close() error { return nil }
 
-// What can't be told at once is asked again, and is no refusal.
+// A proof that can't be checked yet leads to a retry, and counts as no refusal.
 func TestWhatCantBeToldYet(t *testing.T) {
 	waits := 0
 	e := proof.Edge{Required: true, Schemes: map[string]proof.Scheme{"bearer": func(ctx context.Context, _ string) (auth.Principal, error) {
@@ -288,7 +288,7 @@ func ended(t *testing.T) context.Context {
 	return ctx
 }
 
-// What Tap proved is not proved again, and what it refuses is told once.
+// A caller proven by Tap is not proven again, and a refusal by Tap is reported once.
 func TestTheTapProvesBeforeAMessage(t *testing.T) {
 	e := taking(time.Time{})
 	var told []string

@@ -19,7 +19,7 @@
 // Where a scheme is configured, the manager's port and pages take a bounded number of connections
 // without a certificate. Headers are judged before a message of a stranger is read (Edge.Tap), and
 // the audit has these refusals too. A header that comes twice is refused. A scheme never waits
-// there: when it would have to, the client is told to retry, and does. Methods of launchers refuse
+// there: when it would have to, the client gets an error to retry, and does. Methods of launchers refuse
 // users, and all others refuse launchers. With auth.mode off a claimed name stays, marked as
 // unproven; then the manager may listen on no address that others can reach. At manager.socket the
 // kernel's SO_PEERCRED is the proof, with the system's groups.
@@ -83,8 +83,8 @@ func (e Edge) Unary(ctx context.Context, request any, info *grpc.UnaryServerInfo
 	return handler(auth.With(ctx, caller), request)
 }
 
-// caller is the caller as the connection or a header proves it. It returns an error if the caller may
-// not call the method.
+// caller is the caller as the connection or a header proves it. The method must be for callers of
+// that kind.
 func (e Edge) caller(ctx context.Context, method string) (auth.Principal, error) {
 	caller, tapped := ctx.Value(tappedKey{}).(auth.Principal)
 	if !tapped {

@@ -20,7 +20,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire/rpc"
 )
 
-// proved is what a connection's credentials say.
+// proved is what a connection's credentials prove.
 type proved struct {
 	credentials.CommonAuthInfo
 	who auth.Principal
@@ -31,7 +31,7 @@ func (p proved) Principal() auth.Principal { return p.who }
 
 var ann = auth.Principal{Kind: auth.User, Name: "ann", Groups: []string{"staff"}, Proof: auth.Socket}
 
-// call makes a call over a connection, nil for one that proves nothing, and returns what
+// call makes a call over a connection, nil for one without a proof, and returns the principal that
 // the handler sees.
 func call(e proof.Edge, method string, by *auth.Principal, m proto.Message) (seen auth.Principal, ok bool, err error) {
 	ctx := context.Background()
@@ -66,7 +66,7 @@ func TestWhatAMessageClaimsIsOverwritten(t *testing.T) {
 	}
 }
 
-// With access control off a name may be claimed, and neither proof nor role.
+// Without access control a caller may claim a name, but neither a proof nor a role.
 func TestAClaimStaysUnproven(t *testing.T) {
 	m := &wire.SubmitRequest{Spec: &wire.JobSpec{Principal: &wire.Principal{Name: "me", Proof: auth.Certificate, Role: "admin"}}}
 	caller, ok, err := call(proof.Edge{}, "/m", nil, m)
@@ -108,7 +108,7 @@ func TestNobodyIsLetInByDefault(t *testing.T) {
 	}
 }
 
-// No request has a principal where it would not be overwritten: in a list or a map.
+// No request type has a principal in a list or a map, where it would not be overwritten.
 func TestPrincipalsStandWhereTheyAreOverwritten(t *testing.T) {
 	name := (&wire.Principal{}).ProtoReflect().Descriptor().FullName()
 	seen := map[protoreflect.FullName]bool{}

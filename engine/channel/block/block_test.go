@@ -98,7 +98,7 @@ func TestEveryFlippedBitIsDamage(t *testing.T) {
 	}
 }
 
-// A block of a newer version is named as that, and is not damaged.
+// A block of a newer version gives a version error, and does not count as damaged.
 func TestANewerBlockIsNoDamage(t *testing.T) {
 	newer := mustEncode(t, None, batchOf("a"))
 	newer[4] = version + 1
@@ -145,8 +145,7 @@ func TestIncompressibleBlocksAreStoredAsTheyAre(t *testing.T) {
 	}
 }
 
-// A header claims what it likes of what follows: bytes that do not come, and gigabytes that
-// a few bytes do not expand to.
+// A header may claim bytes that do not come, or gigabytes to which a few bytes do not expand.
 func TestLyingHeaderAllocatesLittle(t *testing.T) {
 	const claim = job.RecordBytesMax
 	small := mustEncode(t, ZSTD, batchOf(strings.Repeat("a", 1<<20)))[HeaderBytes:]
@@ -175,7 +174,7 @@ func TestLyingHeaderAllocatesLittle(t *testing.T) {
 	}
 }
 
-// What shrinks to nearly nothing expands again, in whatever steps.
+// Data that compress to nearly nothing are decompressed, in any number of steps.
 func TestAllThatShrinksExpands(t *testing.T) {
 	for _, n := range []int{0, 1, 1 << 10, usualRatio * 1 << 10, 1 << 20, 20 << 20} {
 		b := batchOf(strings.Repeat("a", n), "end")
@@ -205,8 +204,7 @@ func FuzzReader(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) { drain(t, data) })
 }
 
-// FuzzPayload puts right checksums around what it is given, so that the decoders
-// behind them see damage too.
+// FuzzPayload puts valid checksums around its input, so that the decoders see damaged data, too.
 func FuzzPayload(f *testing.F) {
 	f.Add([]byte("abc\x01\x02"), uint8(0), uint8(1), uint32(2), uint32(3))
 	f.Add([]byte("abcabc\x03\x00\x00\x00"), uint8(0), uint8(0), uint32(2), uint32(6))
@@ -243,7 +241,7 @@ func drain(t *testing.T, data []byte) {
 	}
 }
 
-// sample returns batches of records of one size with some likeness between them.
+// sample returns batches of records of one size that resemble each other.
 func sample(size int) *job.Batch {
 	r := rand.New(rand.NewPCG(1, 2))
 	b := &job.Batch{}

@@ -9,7 +9,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// digits are hexadecimal ones by chance: LZ4 saves a few per cent of them, at full cost.
+// digits are random hexadecimal digits: LZ4 saves a few per cent of them, at full cost.
 func digits(n int) string {
 	r := rand.New(rand.NewPCG(3, 4))
 	b := make([]byte, n)
@@ -19,8 +19,8 @@ func digits(n int) string {
 	return string(b)
 }
 
-// Data that hardly shrink are stored as they are; when they begin to shrink, the
-// channel notices within skipMax blocks.
+// Data that hardly compress are stored as they are. When they begin to compress, the channel
+// notices within skipMax blocks.
 func TestCompressionWhereItPays(t *testing.T) {
 	e := NewEncoder(LZ4)
 	codec := func(b *job.Batch) Codec {
@@ -60,7 +60,7 @@ func TestCompressionWhereItPays(t *testing.T) {
 	}
 }
 
-// A block in pieces is the block, and its records are not copied.
+// The pieces of a block are the whole block, and its records are not copied.
 func TestPiecesAreTheBlock(t *testing.T) {
 	for _, codec := range []Codec{None, LZ4, ZSTD} {
 		for name, b := range map[string]*job.Batch{

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func name(p int) string { return fmt.Sprintf("p%d", p) }
 
-// fill writes n records to each partition, round and round.
+// fill writes n records to each partition, in turn.
 func fill(t testing.TB, w *Writer, n int) {
 	t.Helper()
 	for i := range n {
@@ -104,8 +104,8 @@ func TestRandomWritesComeBackByPartition(t *testing.T) {
 	})
 }
 
-// TestEveryFlippedBitIsAnErrorOrHarmless: wrong data never comes out, whatever
-// bit of the file is wrong, and a check of the whole file always finds it.
+// TestEveryFlippedBitIsAnErrorOrHarmless: whichever bit of the file is wrong, no wrong data are
+// read, and a check of the whole file finds it.
 func TestEveryFlippedBitIsAnErrorOrHarmless(t *testing.T) {
 	ctx := t.Context()
 	good := small(t)
@@ -131,8 +131,8 @@ func TestEveryFlippedBitIsAnErrorOrHarmless(t *testing.T) {
 	}
 }
 
-// A file of another version is named as that, with the version to use: it is not damaged, so nobody
-// makes it again, and it stays as it is.
+// A file of another version gives an error with the version to use. It does not count as damaged,
+// so it is not made again, and it stays as it is.
 func TestAnotherVersionIsNoDamage(t *testing.T) {
 	good := small(t)
 	foot := len(good) - footerBytes
@@ -307,7 +307,7 @@ func TestFileAppearsOnlyWhenComplete(t *testing.T) {
 	}
 }
 
-// full is a sink that runs out of room.
+// full is a sink without space.
 type full struct {
 	storage.File
 	room    int

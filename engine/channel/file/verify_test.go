@@ -10,9 +10,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// verifyFile reads a whole local file, every record of it, and returns the first
-// damage. It also demands that the blocks of all partitions fill the file's data
-// without a gap and without overlap.
+// verifyFile reads every record of a local file, and returns the first damage. It also checks that
+// the blocks of all partitions fill the file's data without a gap and without overlap.
 func verifyFile(ctx context.Context, path string) (Info, error) {
 	f, err := Open(path)
 	if err != nil {

@@ -44,8 +44,8 @@ func TestSameBatchComesOut(t *testing.T) {
 	}
 }
 
-// TestOrderIsKeptThroughSpills writes and reads at random speeds with stalls so
-// short that queues spill and come back again and again.
+// TestOrderIsKeptThroughSpills writes and reads at random speeds, with stalls so short that queues
+// spill and recover again and again.
 func TestOrderIsKeptThroughSpills(t *testing.T) {
 	dir := t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {
@@ -82,7 +82,7 @@ func TestOrderIsKeptThroughSpills(t *testing.T) {
 	}
 }
 
-// slow makes the writer get ahead now and then: it waits on a timer channel.
+// slow makes the writer get ahead now and then: it waits for a timer.
 type slow struct {
 	job.Source
 	pauses []int
@@ -97,8 +97,8 @@ func (s *slow) Next(ctx context.Context) (*job.Batch, error) {
 	return s.Source.Next(ctx)
 }
 
-// TestForkAndJoinDoNotBlockEachOther: the join wants all of the left side before
-// it looks at the right.
+// TestForkAndJoinDoNotBlockEachOther: the join reads all of the left side before it reads the
+// right.
 func TestForkAndJoinDoNotBlockEachOther(t *testing.T) {
 	dir := t.TempDir()
 	var writers []channel.Port
@@ -147,7 +147,7 @@ func TestWriterWaitsForAReaderThatMoves(t *testing.T) {
 			}
 			done <- w.Close(ctx)
 		}()
-		// A batch each 0.9 s: slow, but it moves; a spill would fail, having no folder.
+		// A batch each 0.9 s is slow, but progress. A spill would fail, since it has no folder.
 		if err := chantest.Check(ctx, pace{s, 900 * time.Millisecond}, "s", 20); err != nil {
 			t.Error(err)
 		}

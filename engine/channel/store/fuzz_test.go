@@ -10,8 +10,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/channel/internal/control"
 )
 
-// FuzzStranger says all sorts of things to a store: whoever does not show the token sees
-// nothing of what it has.
+// FuzzStranger sends arbitrary requests to a store: without the token a client gets no data.
 func FuzzStranger(f *testing.F) {
 	s := &shop{dir: f.TempDir()}
 	s.put(f, 1, 1, 3, file.Options{})

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const token = "open sesame"
 
-// shop is a running store with its files.
+// shop is a running store with files.
 type shop struct {
 	dir    string
 	addr   string
@@ -127,8 +127,8 @@ func TestPartitionsComeOverTheWireAndLocally(t *testing.T) {
 	}
 }
 
-// A connection belongs to the launcher that was asked for: another's data at the same address
-// is not fetched over it.
+// A connection belongs to the requested launcher: the data of another launcher at the same address
+// are not fetched over it.
 func TestConnectionsAreThoseOfALauncher(t *testing.T) {
 	s := open(t)
 	s.put(t, 1, 1, 20, file.Options{})
@@ -152,8 +152,8 @@ func TestConnectionsAreThoseOfALauncher(t *testing.T) {
 	}
 }
 
-// TestManySourcesShareFewConnections: all partitions of all files are open at the
-// same time and read in turns; no more connections than the bound are dialled.
+// TestManySourcesShareFewConnections: all partitions of all files are open at the same time and
+// read in turns, over no more connections than the bound.
 func TestManySourcesShareFewConnections(t *testing.T) {
 	s := open(t)
 	const files, parts = 30, 20
@@ -268,7 +268,7 @@ func flip(t *testing.T, path string, at int64) {
 	}
 }
 
-// cutter breaks each connection after so many bytes that came in.
+// cutter breaks each connection after a number of received bytes.
 type cutter struct {
 	net.Conn
 	left int
@@ -284,8 +284,8 @@ func (c *cutter) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// TestCutsAtEveryByteAreResumed: the first connection breaks after n bytes, for
-// every n of a short exchange; the data is whole all the same.
+// TestCutsAtEveryByteAreResumed: the first connection breaks after n bytes, for every n of a short
+// exchange; the data are complete all the same.
 func TestCutsAtEveryByteAreResumed(t *testing.T) {
 	s := open(t)
 	s.put(t, 1, 1, 6, file.Options{})
@@ -310,7 +310,7 @@ func TestCutsAtEveryByteAreResumed(t *testing.T) {
 	}
 }
 
-// garbler changes one byte of what comes in, on one connection.
+// garbler changes one received byte on one connection.
 type garbler struct {
 	net.Conn
 	at int
@@ -344,8 +344,8 @@ func TestDamageOnTheWireIsReadAgain(t *testing.T) {
 	}
 }
 
-// TestFileCutShortWhileServed: the promised bytes cannot be read any more; the
-// reader learns that the file is damaged, not that the store is gone.
+// TestFileCutShortWhileServed: the promised bytes can't be read any more. The reader learns that
+// the file is damaged, not that the store is unreachable.
 func TestFileCutShortWhileServed(t *testing.T) {
 	s := open(t)
 	s.put(t, 1, 1, 9000, file.Options{})
@@ -404,7 +404,7 @@ func TestStrangersAreRefusedInBoundedTime(t *testing.T) {
 		}
 		_ = f.Close()
 	}
-	// The line about a connection comes a moment before its end.
+	// The log line about a connection comes a moment before it is closed.
 	if log := s.log.String(); bytes.Count([]byte(log), []byte("ends a connection")) < 5 {
 		t.Errorf("too little in the log:\n%s", log)
 	}

@@ -127,7 +127,7 @@ func (r *reader) append(b *job.Batch) (int64, error) {
 	return n, err
 }
 
-// refuse counts that there was no room. Each time that it was too often it says so.
+// refuse counts a tick without room. After StuckTicks of them in a row it calls Stuck.
 func (r *reader) refuse(why error) {
 	r.mu.Lock()
 	a := &r.aside

@@ -18,14 +18,14 @@ import (
 	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
-// spilling are options that keep what waits in a folder of the test.
+// spilling are options that spill to a folder of the test.
 func spilling(t *testing.T) Options {
 	folder := t.TempDir()
 	return Options{Window: 3000, Scratch: func() (string, error) { return folder, nil }}
 }
 
-// A writer whose reader reads another channel first ends its stream all the same; the reader
-// then gets all of it in order, while the stream's room on disk comes back.
+// A writer whose reader first reads another channel can end its stream all the same. The reader
+// then gets everything in order, and the disk space is freed.
 func TestAWriterGoesOnWithoutItsReader(t *testing.T) {
 	l, said := listen(t, spilling(t))
 	s := expect(t, l, key(0))
@@ -47,8 +47,8 @@ func TestAWriterGoesOnWithoutItsReader(t *testing.T) {
 	}
 }
 
-// What is written before a spill, during it and after it comes in order, with readers that
-// begin and pause at other times, and several streams that share the disk.
+// Batches written before, during and after a spill come in order. The readers start and pause at
+// various times, and several streams share the disk.
 func TestSpillsKeepTheOrder(t *testing.T) {
 	l, _ := listen(t, spilling(t))
 	const streams, n = 8, 4000
@@ -77,7 +77,7 @@ func TestSpillsKeepTheOrder(t *testing.T) {
 	}
 }
 
-// A reader that leaves gives the disk back, whatever was spilled.
+// A reader that closes frees the disk space of its spill.
 func TestAReaderThatLeavesFreesTheDisk(t *testing.T) {
 	l, _ := listen(t, spilling(t))
 	s := expect(t, l, key(0))
@@ -89,7 +89,7 @@ func TestAReaderThatLeavesFreesTheDisk(t *testing.T) {
 	}
 }
 
-// A node that computes is waited for: nothing of what is sent to it is spilled.
+// The writer waits for a node that computes: nothing sent to it is spilled.
 func TestAComputingReaderIsWaitedFor(t *testing.T) {
 	o := spilling(t)
 	var asked atomic.Int64
@@ -113,7 +113,7 @@ func TestAComputingReaderIsWaitedFor(t *testing.T) {
 	}
 }
 
-// When the disk's share is used up, too, the owner of the listener hears of it, and why.
+// When the disk's bound is reached, too, Stuck is called with the reason.
 func TestAFullSpillIsTold(t *testing.T) {
 	for name, spoil := range map[string]func(*Options) error{
 		"bound": func(o *Options) error { o.SpillMax = 20_000; return nil },
@@ -154,7 +154,7 @@ func TestAFullSpillIsTold(t *testing.T) {
 	}
 }
 
-// pausing is a source whose reader rests for a while after so many batches.
+// pausing is a source whose reader pauses after a number of batches.
 type pausing struct {
 	source interface {
 		Next(context.Context) (*job.Batch, error)

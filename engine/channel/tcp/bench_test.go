@@ -16,8 +16,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// What a record costs through a streamed channel and through a pipe, both ends in
-// this process: the time, and that of all processors together.
+// The cost of a record through a streamed channel and through a pipe, both ends in this process:
+// elapsed time, and processor time.
 func BenchmarkRecords(b *testing.B) {
 	for _, size := range []int{100, 10_000} {
 		b.Run(fmt.Sprintf("tcp/%d", size), func(b *testing.B) {
@@ -90,7 +90,7 @@ func incompressible(size int) []byte {
 	return record
 }
 
-// measured runs both ends.
+// measured runs and measures both ends.
 func measured(b *testing.B, send func() error, receive func() (int, error)) {
 	before := processorTime(b)
 	b.ResetTimer()

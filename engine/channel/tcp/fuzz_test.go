@@ -10,8 +10,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/channel/internal/control"
 )
 
-// FuzzStranger says all sorts of things to a port of streamed channels: whoever does not
-// show the token meets no reader, and no place is kept for them.
+// FuzzStranger sends arbitrary bytes to a port of streamed channels: a client without the token
+// meets no reader, and occupies no place.
 func FuzzStranger(f *testing.F) {
 	n, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -99,8 +99,8 @@ func TestManyStreamsAtOnce(t *testing.T) {
 	work.Wait()
 }
 
-// TestWriterStaysInsideTheWindow: with nobody taking batches the writer gets no
-// further than the window, and goes on when one is taken.
+// TestWriterStaysInsideTheWindow: if no batch is taken, the writer stops at the window, and
+// continues when one is taken.
 func TestWriterStaysInsideTheWindow(t *testing.T) {
 	const window = 10_000
 	l, _ := listen(t, Options{Window: window})
@@ -125,7 +125,7 @@ func TestWriterStaysInsideTheWindow(t *testing.T) {
 	}
 	large := &job.Batch{}
 	large.Append(make([]byte, 5*window))
-	if err := w.WriteBatch(t.Context(), large); err != nil { // larger than the window: alone
+	if err := w.WriteBatch(t.Context(), large); err != nil { // larger than the window: sent alone
 		t.Fatal(err)
 	}
 	if got, err := s.Next(t.Context()); err != nil || len(got.Data) != 5*window {
@@ -157,8 +157,8 @@ func (r *recorder) Write(b []byte) (int, error) {
 	return r.Conn.Write(b)
 }
 
-// TestCutsAtEveryByteAreErrors: wherever the connection breaks before the end is
-// complete, the reader gets ErrPeerLost and never an end of data.
+// TestCutsAtEveryByteAreErrors: wherever the connection breaks before the end is complete, the
+// reader gets ErrPeerLost and never an end of data.
 func TestCutsAtEveryByteAreErrors(t *testing.T) {
 	l, _ := listen(t, Options{Tick: time.Hour})
 	run := func(cut int) (sent int, werr, rerr error) {
@@ -213,8 +213,8 @@ func TestAbortReachesTheReader(t *testing.T) {
 	}
 }
 
-// TestReaderThatLeavesFreesTheWriter: also one that waits for room right now, and
-// one whose reader left before it came.
+// TestReaderThatLeavesFreesTheWriter: also a writer that waits for room now, and one whose reader
+// closed before it connected.
 func TestReaderThatLeavesFreesTheWriter(t *testing.T) {
 	l, _ := listen(t, Options{Window: 1000})
 	s := expect(t, l, key(0))
@@ -258,8 +258,7 @@ func TestListenerThatClosesBreaksItsStreams(t *testing.T) {
 	}
 }
 
-// mute loses everything that is written after it is shut up, like a cable that is
-// pulled: no reset, no end.
+// mute loses everything written after shutting up, like a pulled cable: no reset, no end.
 type mute struct {
 	net.Conn
 	mu   sync.Mutex
@@ -287,7 +286,7 @@ func TestSilentPeerIsLost(t *testing.T) {
 	}
 	w := dial(t, l, key(0), o)
 	defer w.Abort(errors.New("over"))
-	// Idle far longer than the silence that is allowed: the heartbeats keep it.
+	// Idle far longer than the allowed silence: heartbeats keep the connection.
 	select {
 	case <-time.After(3 * SilentTicks * o.Tick):
 	case <-w.(*writer).over:
@@ -353,8 +352,7 @@ func TestStrangersAreRefusedAndDisturbNobody(t *testing.T) {
 	}
 }
 
-// TestGarbledStreamsAreErrors plays a writer that knows the token and then
-// breaks the rules.
+// TestGarbledStreamsAreErrors plays a writer that has the token and then violates the protocol.
 func TestGarbledStreamsAreErrors(t *testing.T) {
 	l, _ := listen(t, Options{Window: 1000})
 	b := chantest.Batch("s", 0, 3)
@@ -383,7 +381,7 @@ func TestGarbledStreamsAreErrors(t *testing.T) {
 		}
 		_, _ = c.Write(append(control.Append(nil, msgHello, helloBody(k, token)), say...))
 		n, err := chantest.Prefix(t.Context(), s, "s")
-		// What follows an end is too late to matter to a reader that has it.
+		// Bytes behind the end come too late to matter to a reader that has it.
 		if !errors.Is(err, channel.ErrPeerLost) && (i != 4 || n != 0) {
 			t.Errorf("case %d: %d records, %v", i, n, err)
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
-// A place for groups that can't be had is an error that says what to write, and leaves the
-// machine as it was.
+// An impossible place for groups gives an error that says what to write, and leaves the machine as
+// it was.
 func TestPlacesThatCantBeHad(t *testing.T) {
 	folder := t.TempDir()
 	for where, says := range map[string]string{
@@ -30,8 +30,8 @@ func TestPlacesThatCantBeHad(t *testing.T) {
 	}
 }
 
-// Whether there are limits, and why, is said once; without them there is no error unless a
-// place was named.
+// Whether there are limits, and why, is logged once. Without them there is an error only if a place
+// was configured.
 func TestChooseSaysWhy(t *testing.T) {
 	for where, says := range map[string]string{None: `no limits by cgroup2" why="launcher.isolation.cgroup says so"`, Auto: "limits by cgroup2"} {
 		said := &proctest.Output{}

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Where a launcher may make groups is found on machines of all kinds.
+// The places for a launcher's groups are found on machines of all kinds.
 func TestPlaces(t *testing.T) {
 	const (
 		unified = "25 1 0:22 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n"
@@ -44,7 +44,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// What a group holds is what its processes alone can give back.
+// A group holds only what its processes alone can give back.
 func TestHeldOf(t *testing.T) {
 	for stat, want := range map[string]int64{
 		"anon 4096\nfile 1000000\nkernel 7\nshmem 8192\nfile_mapped 5\n": 12288, "anon 0\nshmem 0\n": 0, "anon 1\n": 1,

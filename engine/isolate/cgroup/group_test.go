@@ -22,12 +22,12 @@ import (
 
 const patience = time.Minute
 
-// launcherVariable makes the test binary a launcher of that identity, which has one group
-// with a frozen process, and waits until it is killed.
+// launcherVariable makes the test binary a launcher with that identity. It has one group with a
+// frozen process, and waits until it is killed.
 const launcherVariable = "HAMADRYAD_TEST_GROUP"
 
-// choosesVariable makes the test binary a launcher of that identity, which chooses its groups
-// by itself, and says what it did and in which group it is.
+// choosesVariable makes the test binary a launcher with that identity. It chooses its groups by
+// itself, and prints what it did and which group it is in.
 const choosesVariable = "HAMADRYAD_TEST_CHOOSES"
 
 func TestMain(m *testing.M) {
@@ -75,8 +75,8 @@ func open(t *testing.T, identity string) *Parent {
 	return p
 }
 
-// family is a shell in a group, with a child and one in a session of its own. Both count
-// what is on their standard input, which the file feeds.
+// family is a shell in a group, with a child and one in a session of its own. Both count the bytes
+// of their standard input, which the file feeds.
 func family(g *Group) (*exec.Cmd, *os.File) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -110,8 +110,7 @@ func start(t *testing.T, g *Group) (out *bufio.Reader, in *os.File) {
 	return bufio.NewReader(stdout), in
 }
 
-// A group stands still with all that is in it and goes on again; whoever is killed in it
-// is gone, in whatever state.
+// A group is frozen with all its processes and thawed again. Its processes are killed in any state.
 func TestGroup(t *testing.T) {
 	p := open(t, "group")
 	for name, end := range map[string]func(*Group) error{
@@ -163,17 +162,17 @@ func TestGroup(t *testing.T) {
 	}
 }
 
-// unread is what nobody has read yet of what was written into a pipe.
+// unread is how many bytes written into a pipe are unread.
 func unread(pipe *os.File) (int, error) { return unix.IoctlGetInt(int(pipe.Fd()), unix.TIOCINQ) }
 
-// zombie reports whether a process has ended and only waits for its parent.
+// zombie reports whether a process has ended and waits for its parent.
 func zombie(pid int) bool {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	_, rest, _ := strings.Cut(string(stat), ") ")
 	return err != nil || strings.HasPrefix(rest, "Z") || strings.HasPrefix(rest, "X")
 }
 
-// What a program makes of its group goes with it.
+// Groups that a program makes in its group are removed with it.
 func TestGroupsInAGroup(t *testing.T) {
 	p := open(t, "nested")
 	g, err := p.New(Limits{})
@@ -197,8 +196,8 @@ func TestGroupsInAGroup(t *testing.T) {
 	}
 }
 
-// A launcher that was killed leaves its group with what stands still there. The next to
-// start removes it, whoever that is, and nobody who lives loses his.
+// A killed launcher leaves its group with its frozen processes. The next launcher to start removes
+// it, and no running launcher loses its group.
 func TestDeadLaunchersAreSweptAway(t *testing.T) {
 	lives := open(t, "lives")
 	g, err := lives.New(Limits{})
@@ -244,7 +243,7 @@ func TestDeadLaunchersAreSweptAway(t *testing.T) {
 	}
 }
 
-// Groups can't be made in what is no cgroup2, and nothing is left there.
+// Groups can't be made outside cgroup2, and nothing is left there.
 func TestWhatIsNoCgroup(t *testing.T) {
 	folder := t.TempDir()
 	if p, err := openIn(folder, "x", false); err == nil {

@@ -48,7 +48,7 @@ func (g *Group) read(t *testing.T, file string) string {
 	return strings.TrimSpace(string(text))
 }
 
-// A group has the limits that it was given. Another attempt's memory never narrows them.
+// A group has the limits that it was given. Another attempt never lowers its memory limit.
 func TestLimitsAreTheKernels(t *testing.T) {
 	p := limited(t, "files")
 	g, err := p.New(Limits{Memory: 128 << 20, Processes: 100, Slots: 3})
@@ -88,7 +88,7 @@ func TestLimitsAreTheKernels(t *testing.T) {
 	}
 }
 
-// What stands still may be moved to swap where that is given, and what runs may not.
+// Frozen processes may be moved to swap if Swap is set, and running ones may not.
 func TestOnlyWhatStandsStillSwaps(t *testing.T) {
 	p := limited(t, "swap")
 	for _, swap := range []bool{true, false} {
@@ -110,7 +110,7 @@ func TestOnlyWhatStandsStillSwaps(t *testing.T) {
 	}
 }
 
-// hungry is a shell in a group, one of whose children holds so many bytes.
+// hungry is a shell in a group, with a child that holds the given bytes.
 func hungry(t *testing.T, g *Group, bytes int) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command("sh", "-c", "dd if=/dev/zero of=/dev/null count=1 bs="+strconv.Itoa(bytes)+"; sleep 1000")
@@ -122,7 +122,7 @@ func hungry(t *testing.T, g *Group, bytes int) *exec.Cmd {
 	return cmd
 }
 
-// The kernel says whose limit it was, and ends all of the group, and nobody else.
+// The kernel reports whose limit was reached, and kills all of the group and no other process.
 func TestWhoRanOutOfMemory(t *testing.T) {
 	p := limited(t, "hungry")
 	for name, c := range map[string]struct {
@@ -169,8 +169,8 @@ func TestWhoRanOutOfMemory(t *testing.T) {
 	}
 }
 
-// A launcher that is alone in its group moves aside in it; one that is not stays, and says
-// who is in the way.
+// A launcher that is alone in its group moves to a group below it. A launcher that is not alone
+// stays, and names the processes in the way.
 func TestALauncherMovesAside(t *testing.T) {
 	for _, alone := range []bool{true, false} {
 		folder := filepath.Join("/sys/fs/cgroup", "test-aside")
@@ -207,8 +207,8 @@ func TestALauncherMovesAside(t *testing.T) {
 	}
 }
 
-// Groups are kept to processors where the group above passes on cpuset. Where it does not, there
-// are limits all the same, and the log says what is missing.
+// Groups are bound to processors if the group above passes on cpuset. Otherwise there are limits
+// all the same, and the log says what is missing.
 func TestProcessorsWhereTheyCanBe(t *testing.T) {
 	p := limited(t, "processors")
 	all, err := p.Processors()
@@ -242,7 +242,7 @@ func TestProcessorsWhereTheyCanBe(t *testing.T) {
 	}
 }
 
-// A folder in which processes are can't have groups with limits.
+// A folder with processes can't have groups with limits.
 func TestAFolderThatIsInUse(t *testing.T) {
 	folder := filepath.Join("/sys/fs/cgroup", "test-used")
 	if err := os.Mkdir(folder, 0o755); err != nil {

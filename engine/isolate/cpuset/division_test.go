@@ -12,8 +12,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/isolate/cpuset"
 )
 
-// machine draws cores of one or two processors, numbered as machines do: the second of each
-// core after the first of all.
+// machine draws cores of one or two processors, numbered as machines do: all cores' first
+// processors, then all second ones.
 func machine(t *rapid.T) (cores []cpuset.Set, all int) {
 	n, threads := rapid.IntRange(1, 12).Draw(t, "cores"), rapid.IntRange(1, 2).Draw(t, "threads")
 	for i := range n {
@@ -26,8 +26,8 @@ func machine(t *rapid.T) (cores []cpuset.Set, all int) {
 	return cores, n * threads
 }
 
-// fewer is the oracle for what users with work need where slots are too few: slot by slot goes
-// to who has least and wants more.
+// fewer is the oracle for users' needs when slots are too few. It gives slot by slot to the user
+// with the fewest who wants more.
 func fewer(work map[string]int, slots int) map[string]int {
 	need := map[string]int{}
 	for range slots {
@@ -44,9 +44,9 @@ func fewer(work map[string]int, slots int) map[string]int {
 	return need
 }
 
-// Whatever users do, each who has work has what his slots stand for to himself from the first
-// look on; nobody's set is empty; who is alone has everything after Held; and what nobody needs
-// does not stay anybody's. Looks at the same work change nothing but that.
+// Whatever users do, each user with work has its slots' processors to itself from the first look
+// on. No user's set is empty. A user alone has everything after Held. Unneeded parts do not stay
+// with a user. Looks at the same work change nothing else.
 func TestDivision(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cores, all := machine(t)
@@ -80,7 +80,7 @@ func TestDivision(t *testing.T) {
 				t.Fatalf("the same work changes %s to %s", before, after)
 			}
 			if rapid.Bool().Draw(t, "settles") {
-				d.Redivide(now, work) // what is spare is so from now on at the latest
+				d.Redivide(now, work) // parts are unneeded from now on at the latest
 				now = now.Add(2 * cpuset.Held)
 				d.Redivide(now, work)
 				check(t, d, users, work, slots, each, all, true)
@@ -89,8 +89,8 @@ func TestDivision(t *testing.T) {
 	})
 }
 
-// check holds a division against what it is to be. Settled says that nothing is kept longer
-// than it is needed.
+// check compares a division with what it should be. settled says that nothing is kept longer than
+// needed.
 func check(t *rapid.T, d *cpuset.Division, users []string, work map[string]int, slots, each, all int, settled bool) {
 	need := fewer(work, slots)
 	used := 0
@@ -132,8 +132,8 @@ func sets(d *cpuset.Division, users []string) string {
 	return text
 }
 
-// Short tasks of two users that follow each other, with moments between them in which one has
-// nothing to do, change nothing.
+// Short tasks of two users that follow each other change nothing, even with pauses in which one
+// user has no work.
 func TestShortTasksMoveNothing(t *testing.T) {
 	d := cpuset.Divide([]cpuset.Set{{0}, {1}, {2}, {3}}, 4)
 	now := time.Time{}.Add(time.Hour)
@@ -149,8 +149,8 @@ func TestShortTasksMoveNothing(t *testing.T) {
 	}
 }
 
-// The processors of a core go to one slot where there are enough cores, and to one user after
-// the other where there are not.
+// The processors of a core belong to one slot if there are enough cores. Otherwise users get them
+// one after the other.
 func TestCoresStayWhole(t *testing.T) {
 	cores := []cpuset.Set{{0, 4}, {1, 5}, {2, 6}, {3, 7}}
 	for _, c := range []struct {
@@ -158,7 +158,7 @@ func TestCoresStayWhole(t *testing.T) {
 		want  string
 	}{
 		{2, "a:0,1,4,5 b:2,3,6,7 "},
-		{3, "a:0,2,3,4,6,7 b:1,2,3,5,6,7 "}, // a slot is free, and a core over
+		{3, "a:0,2,3,4,6,7 b:1,2,3,5,6,7 "}, // a slot is free, and one core is the remainder
 		{4, "a:0,2,3,4,6,7 b:1,2,3,5,6,7 "},
 		{8, "a:0,1,2,3,5,6,7 b:1,2,3,4,5,6,7 "},
 	} {

@@ -11,7 +11,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/isolate/cpuset"
 )
 
-// Lists are read as Linux writes them.
+// Lists are parsed as Linux writes them.
 func TestParse(t *testing.T) {
 	for list, want := range map[string]cpuset.Set{
 		"0-3,8\n": {0, 1, 2, 3, 8}, "7": {7}, "\n": nil, "2,1,1-2": {1, 2},
@@ -34,8 +34,8 @@ func TestParse(t *testing.T) {
 	})
 }
 
-// Processors of one core stay together, but for those that may not be used. Files that are
-// missing or make no sense leave each a core of its own.
+// Processors of one core stay together, except those that may not be used. Without a readable file
+// each processor is a core of its own.
 func TestCores(t *testing.T) {
 	system := fstest.MapFS{}
 	for n, siblings := range map[int]string{0: "0,4", 4: "0,4", 1: "1,5", 5: "1,5", 2: "2-3", 3: "2-3", 6: "what?"} {

@@ -26,8 +26,8 @@ func write(t *testing.T, path string) {
 	must(t, os.WriteFile(path, []byte("text"), 0o600))
 }
 
-// A plain file of its owner is opened, and nothing else is: no link, wherever it stands and
-// leads, no pipe, which would not be waited for, no folder, and nothing outside.
+// Only a plain file of its owner is opened: no link, wherever it is and leads, no pipe, which would
+// block, no folder, and nothing outside.
 func TestOpen(t *testing.T) {
 	root, outside := t.TempDir(), t.TempDir()
 	at := func(name string) string { return filepath.Join(root, name) }
@@ -57,7 +57,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// A tree is removed whole, and what its links lead to stays.
+// A tree is removed completely, and the targets of its links stay.
 func TestRemoveAll(t *testing.T) {
 	root, outside := t.TempDir(), t.TempDir()
 	write(t, filepath.Join(outside, "file"))
@@ -87,8 +87,7 @@ func TestRemoveAll(t *testing.T) {
 	}
 }
 
-// However deep somebody made a tree, and whatever names he gave, few of its folders are
-// open at once.
+// However deep a tree is, and whatever its names, few of its folders are open at once.
 func TestRemoveAllOfDeepTrees(t *testing.T) {
 	const depth = 2000
 	root := t.TempDir()
@@ -101,7 +100,7 @@ func TestRemoveAllOfDeepTrees(t *testing.T) {
 		}
 		must(t, unix.Mkdirat(dir, name, 0o700))
 		if i == 1 {
-			must(t, unix.Mkdirat(dir, ".moved-1", 0o700)) // as one that is moved would be called
+			must(t, unix.Mkdirat(dir, ".moved-1", 0o700)) // a name that moveUp would choose
 		}
 		next, err := unix.Openat(dir, name, unix.O_DIRECTORY, 0)
 		must(t, err)
@@ -121,7 +120,7 @@ func TestRemoveAllOfDeepTrees(t *testing.T) {
 	}
 }
 
-// What is mounted below is not touched, and is said.
+// Mounts below the folder are not touched, and give an error.
 func TestRemoveAllStopsAtMounts(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Fatal("this test mounts a file system, so it needs root")

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// What the launcher writes the step reads, and what is cut or longer it refuses.
+// sandboxinit reads the launcher's order, and refuses one that is cut or longer.
 func TestOrder(t *testing.T) {
 	for _, o := range []*Order{
 		{Folder: "/a b/w1", TemporaryBytes: 1 << 20},
@@ -32,7 +32,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// What the step says reaches the launcher as the same error of the system.
+// An error of sandboxinit reaches the launcher as the same error of the system.
 func TestReport(t *testing.T) {
 	for _, err := range []error{&os.PathError{Op: "open", Path: "/a", Err: syscall.ENOENT}, errWords} {
 		r, w, wrong := Report()

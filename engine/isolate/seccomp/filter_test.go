@@ -82,7 +82,7 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-// What is to be allowed is one of those that are refused, or a person has misspelled it.
+// A name to be allowed that is not a refused call is an error: a person has misspelt it.
 func TestCheck(t *testing.T) {
 	if err := Check([]string{"bpf", Namespaces}); err != nil {
 		t.Error(err)

@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// list is a value that gathers, whose text is not what it is given.
+// list is a value that accumulates; its text can't be set again.
 type list []string
 
 func (l *list) String() string     { return fmt.Sprint(len(*l)) }
 func (l *list) Set(s string) error { *l = append(*l, s); return nil }
 
-// flags are those of a program, as each of its processes declares them.
+// flags are a program's flags, as each of its processes declares them.
 type flags struct {
 	set   *flag.FlagSet
 	n     *int
@@ -37,7 +37,7 @@ func newFlags() *flags {
 	return f
 }
 
-// What a person gave, and what the program changed itself, is there in a worker.
+// Values given on the command line, and changes by the program itself, are the same in a worker.
 func TestFlagsTravel(t *testing.T) {
 	here, there := newFlags(), newFlags()
 	watch := Watch(here.set)
@@ -61,7 +61,7 @@ func TestFlagsTravel(t *testing.T) {
 	}
 }
 
-// Values given by a Parse before this one travel, too.
+// Values given by an earlier Parse travel, too.
 func TestFlagsThatWereParsedBefore(t *testing.T) {
 	here := newFlags()
 	if err := here.set.Parse([]string{"-n", "8"}); err != nil {
@@ -73,7 +73,7 @@ func TestFlagsThatWereParsedBefore(t *testing.T) {
 	}
 }
 
-// What can't be told is refused, and a worker that lacks a flag names it.
+// Values without a usable text are refused, and a worker that lacks a flag names it.
 func TestFlagsThatCannotTravel(t *testing.T) {
 	here := newFlags()
 	watch := Watch(here.set)
@@ -90,7 +90,7 @@ func TestFlagsThatCannotTravel(t *testing.T) {
 	}
 }
 
-// Help is that of the flags as they were declared.
+// Help shows the flags as they were declared.
 func TestHelpIsAsDeclared(t *testing.T) {
 	help := func(parse func(*flag.FlagSet) error) string {
 		f := newFlags()
