@@ -36,7 +36,7 @@ func Cluster(identity string) string {
 	return hex.EncodeToString(sum[:clusterBytes])
 }
 
-// secretBytes are the random bytes of a secret: too many to make a folder for each value.
+// secretBytes is the randomness of a secret: nobody can make a folder for each value.
 const secretBytes = 8
 
 // NewSecret draws a secret for an Owner: 13 letters and digits.

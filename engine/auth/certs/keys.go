@@ -91,8 +91,8 @@ func Open(files Files, o Options) (*Keys, error) {
 	return k, nil
 }
 
-// Trust is for a process without a certificate, which a manager has otherwise proved who it
-// is: it knows the cluster's CA alone. Client is all that can be asked of these keys.
+// Trust makes keys for a process without a certificate, which proves itself to a manager in another
+// way. They hold only the cluster's CA, so only Client can be called.
 func Trust(ca string, o Options) (*Keys, error) { return Open(Files{CA: ca}, o) }
 
 // Identity is who this process is.

@@ -19,8 +19,8 @@
 // Where a scheme is configured, the manager's port and pages take a bounded number of connections
 // without a certificate. Headers are judged before a message of a stranger is read (Edge.Tap), and
 // the audit has these refusals too. A header that comes twice is refused. A scheme never waits
-// there: when it would have to, the client gets an error to retry, and does. Methods of launchers refuse
-// users, and all others refuse launchers. With auth.mode off a claimed name stays, marked as
+// there: when it would have to, the client gets an error to retry, and does. Methods of launchers
+// refuse users, and all others refuse launchers. With auth.mode off a claimed name stays, marked as
 // unproven; then the manager may listen on no address that others can reach. At manager.socket the
 // kernel's SO_PEERCRED is the proof, with the system's groups.
 package proof

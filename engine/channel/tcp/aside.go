@@ -127,7 +127,7 @@ func (r *reader) append(b *job.Batch) (int64, error) {
 	return n, err
 }
 
-// refuse counts a tick without room. After StuckTicks of them in a row it calls Stuck.
+// refuse counts one more request that found no room. After StuckTicks of them it calls Stuck.
 func (r *reader) refuse(why error) {
 	r.mu.Lock()
 	a := &r.aside

@@ -69,7 +69,7 @@ func (d *Division) Redivide(now time.Time, work map[string]int) {
 		several = several || need[user] == 0
 	}
 	if !several {
-		clear(d.users) // nobody is to be kept from anybody
+		clear(d.users) // a single user has all processors
 	}
 }
 
