@@ -10,9 +10,8 @@ import (
 // fork writes everything to several ports.
 type fork struct{ ports []Port }
 
-// Fork returns one port whose every record goes to each of ports: an output
-// port that feeds several channels. All must have the same number of
-// partitions. One port is returned as it is.
+// Fork returns a port that writes each record to all of ports: an output port that feeds several
+// channels. All must have the same number of partitions. A single port is returned as it is.
 func Fork(ports ...Port) (Port, error) {
 	if len(ports) == 0 {
 		return nil, fmt.Errorf("fork over no channels: an output port needs at least one consumer")

@@ -23,7 +23,7 @@
 //
 // The launcher opens what a worker made, as root, by package safepath. It checks the open file: a
 // plain file, of the job's user, with one name. Otherwise the attempt has failed, or the reader
-// gets the error that the file is damaged. It checks when an attempt ends, and again at each opening for a
-// reader, because the user may change the files between. Trees are removed in the same way, with a
-// bounded number of open folders, however deep they are.
+// gets the error that the file is damaged. It checks when an attempt ends, and again at each
+// opening for a reader, because the user may change the files between. Trees are removed in the
+// same way, with a bounded number of open folders, however deep they are.
 package isolate

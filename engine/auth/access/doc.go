@@ -2,8 +2,8 @@
 // pool, and its children inherit them.
 //
 //	rules, err := access.Parse(section)       // err has the line of each problem
-//	err = rules.May(who, access.RuleOf(method)) // by role
-//	err = rules.Move(who, job, "research/nlp")  // by owner and pool
+//	err = rules.May(kind, caller, rule)         // by role; rule is RuleOf's
+//	err = rules.Move(caller, job, "research/nlp") // by owner and pool
 //
 // It is pure: a request is judged by its content (the caller's name and groups) and by the rules
 // alone. So the manager's shell and its core judge alike, and a replay of the event log gives the

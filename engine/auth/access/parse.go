@@ -87,7 +87,7 @@ func (p *parser) section(n *yaml.Node, r *Rules) {
 	})
 }
 
-// entries gives each key of a mapping, once.
+// entries calls each for every key of a mapping. A key that is set twice is a problem.
 func (p *parser) entries(n *yaml.Node, key string, each func(key, value *yaml.Node)) {
 	n = target(n)
 	switch {
@@ -247,7 +247,7 @@ func (p *parser) users(n *yaml.Node, key string, problemOf func(string) string) 
 	return names
 }
 
-// spelled finds names that auth.users does not have.
+// spelled reports the user names in lists that auth.users does not have.
 func (p *parser) spelled(r *Rules) {
 	if len(r.Users) == 0 {
 		return
@@ -288,7 +288,7 @@ func (p *parser) revoked(n *yaml.Node, key string, r *Rules) {
 	})
 }
 
-// list reads names, each there once, and puts them in order.
+// list returns a list's names in ascending order. A name that is there twice is a problem.
 func (p *parser) list(n *yaml.Node, key string, problemOf func(string) string) []string {
 	n = target(n)
 	if n.Kind == 0 || n.Tag == "!!null" {

@@ -95,7 +95,7 @@ func Open(files Files, o Options) (*Keys, error) {
 // way. They hold only the cluster's CA, so only Client can be called.
 func Trust(ca string, o Options) (*Keys, error) { return Open(Files{CA: ca}, o) }
 
-// Identity is who this process is.
+// Identity is this process's identity.
 func (k *Keys) Identity() auth.Identity { return k.current().identity }
 
 // Ends is when the process's own certificate expires.

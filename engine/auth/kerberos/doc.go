@@ -23,5 +23,5 @@
 // The library's own check compares the name that the client gives, and not the realm. So a user of
 // another realm could claim a local name. This package takes both from the ticket. Accepted
 // credentials are remembered for two windows of ten minutes, within a bound. The library's memory
-// has no bound, and forgets credentials of a client whose clock is ahead while they are still valid.
+// has no bound, and forgets credentials of a client whose clock is ahead while they still count.
 package kerberos

@@ -79,7 +79,7 @@ var errKeytab = errors.New("it is no keytab, or damaged: have the KDC write it a
 // quote parts of the file, maybe of its keys.
 func parseKeytab(b []byte) (table *keytab.Keytab, err error) {
 	defer func() {
-		if recover() != nil { // it runs over the end of a file that is cut off
+		if recover() != nil { // the library reads beyond the end of a file that is cut off
 			err = errKeytab
 		}
 	}()

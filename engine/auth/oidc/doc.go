@@ -11,7 +11,7 @@
 // asymmetric algorithm. Its issuer and audience are the configured ones. It has an expiry, and is
 // within its time, give or take Leeway. One of its claims is a name that auth.CheckName accepts.
 //
-// Callers can't make the issuer be asked more often than the bounds say. One goroutine asks it, and
+// Callers can't cause more requests to the issuer than the bounds allow. One goroutine asks it, and
 // proving waits for that at most. Known keys stay in force while the issuer is down, for
 // keysLifeMax.
 //

@@ -95,7 +95,7 @@ func (e Edge) ours(headers []string) bool {
 // names lists the schemes for people.
 func (e Edge) names() string { return strings.Join(slices.Sorted(maps.Keys(e.Schemes)), ", ") }
 
-// orElse says what proves a user besides a certificate.
+// orElse names the schemes that prove a user besides a certificate, for an error.
 func (e Edge) orElse() string {
 	if len(e.Schemes) == 0 {
 		return ""

@@ -147,8 +147,8 @@ func (e Edge) kind(method string) auth.Kind {
 // unproven is a caller without a proof. It counts as a user, as which anybody may come.
 var unproven = auth.Principal{Kind: auth.User, Proof: auth.Unproven}
 
-// ofCertificate is the principal of a connection whose handshake was made by this
-// project's configurations, which refuse what is no certificate of the cluster.
+// ofCertificate is the principal of a connection whose handshake was made by package certs'
+// configurations, which refuse certificates of other CAs.
 func ofCertificate(s tls.ConnectionState) auth.Principal {
 	id, err := certs.PeerIdentity(s)
 	if err != nil {

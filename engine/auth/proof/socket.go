@@ -63,7 +63,7 @@ func (socketPeer) AuthType() string { return auth.Socket }
 func (p socketPeer) Principal() auth.Principal { return p.who }
 
 // peerOf returns the user who was at the other end when it connected, from the kernel. A user id
-// without a name gives no principal.
+// without a name is an error.
 func peerOf(c *net.UnixConn) (credentials.AuthInfo, error) {
 	raw, err := c.SyscallConn()
 	if err != nil {

@@ -1,6 +1,6 @@
 // Package file is the stored channel: one file for each attempt and output port. It has the records
 // of all partitions in compressed, checksummed blocks, readable by partition. It appears under its
-// name only when it is complete, so that a file that is there is whole, or is damaged and says so.
+// name only when it is complete. So an existing file is complete, or its checksums show the damage.
 //
 //	w, err := file.Create(path, partitions, file.Options{Codec: block.LZ4})
 //	...  w.Write(ctx, partition, record)

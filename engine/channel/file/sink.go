@@ -68,7 +68,7 @@ func (s *localSink) commit() error {
 	return errors.Join(folder.Sync(), folder.Close())
 }
 
-// Abort removes what was written.
+// Abort removes the unfinished file.
 func (s *localSink) Abort() error {
 	if s.done {
 		return nil

@@ -51,7 +51,7 @@ func (a *answer) give(r request) error {
 	}
 	if subtle.ConstantTimeCompare([]byte(stored.Token), []byte(r.token)) != 1 {
 		err := a.refuse(r, codeRefused, "wrong token for "+r.String())
-		if err == nil && !a.known { // a connection gets one try at a token
+		if err == nil && !a.known { // without a valid token yet, it gets one try
 			err = io.EOF
 		}
 		return err
@@ -95,7 +95,7 @@ func (a *answer) refuse(r request, code uint32, text string) error {
 	return err
 }
 
-// open makes the asked partition the current one.
+// open makes the requested partition the current one.
 func (a *answer) open(r request, stored Stored) error {
 	path := stored.Path
 	if a.file != nil && a.key == r.Key && a.path == path && a.partition == r.partition {

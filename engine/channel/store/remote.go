@@ -41,7 +41,7 @@ func (s *remote) From() int    { return s.want.From }
 func (s *remote) Bytes() int64 { return s.want.Bytes }
 func (s *remote) Stored() bool { return true }
 
-// Close stops what is being fetched.
+// Close stops the running fetch.
 func (s *remote) Close() error {
 	if !s.closed.Swap(true) {
 		s.cancel()

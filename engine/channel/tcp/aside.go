@@ -17,8 +17,9 @@ type share struct {
 	said atomic.Bool // the first spill was logged
 }
 
-// aside is what one channel keeps on disk, older than what its reader's queue holds. The
-// reader's mu guards it; the file is appended where the socket is read, and read by the node.
+// aside is one channel's batches on disk, which are older than those in its reader's queue. The
+// reader's mu guards it. The goroutine that reads the socket appends to the file, and the node reads
+// it.
 type aside struct {
 	share   *share
 	file    spill.File
@@ -49,15 +50,15 @@ func (r *reader) full(p *peer) error {
 	}
 	if len(r.queue) == 0 {
 		r.mu.Unlock()
-		return nil // it takes what came: more is under way
+		return nil // the node took all batches: more are under way
 	}
 	if waits := r.aside.share.o.Waits; waits != nil && !waits(r.key) {
 		r.aside.refused = 0
 		r.mu.Unlock()
-		return nil // it computes, and will come back
+		return nil // the node computes, and will come back to read
 	}
 	all := r.queue
-	r.queue = nil // nothing is added meanwhile: blocks are read by the goroutine that calls this
+	r.queue = nil // nothing is added meanwhile: this goroutine reads the blocks
 	fresh := r.aside.batches == 0
 	r.mu.Unlock()
 	p.busy.Store(true)
@@ -70,8 +71,8 @@ func (r *reader) full(p *peer) error {
 	return nil
 }
 
-// spill moves batches to disk, and returns what they cost in memory. What does not fit goes
-// back into the queue.
+// spill moves batches to disk, and returns their cost in memory. Batches that do not fit go back
+// into the queue.
 func (r *reader) spill(all []*job.Batch, fresh bool) (done int64, why error) {
 	a := &r.aside
 	if fresh {

@@ -69,7 +69,7 @@ const (
 	NameMax = control.TextMax
 )
 
-// Key names one streamed channel of one try at running a bundle.
+// Key names one streamed channel of one attempt at a bundle.
 type Key struct {
 	Job     scheduler.JobID
 	Bundle  scheduler.BundleID

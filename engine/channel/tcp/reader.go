@@ -65,7 +65,7 @@ func (r *reader) Next(ctx context.Context) (*job.Batch, error) {
 	}
 }
 
-// takeLocked returns the next batch and what to credit, an error, or nothing.
+// takeLocked returns the next batch and the cost to credit, an error, or nothing.
 func (r *reader) takeLocked() (*job.Batch, int64, error) {
 	switch {
 	case r.closed:

@@ -8,7 +8,7 @@
 //	g, err := p.New(cgroup.Limits{Memory: 1 << 30, Processes: 4096, Slots: 1})
 //	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: g.FD()}
 //	err = cmd.Start(); g.Started()
-//	err = g.Set(true)                 // all stand still, and what they start would too
+//	err = g.Set(true)                 // freezes all, and what they start
 //	err = g.Kill(); g.Remove()
 //
 // No privilege is requested: where the launcher may not write, there are no groups. The kernel's
@@ -30,7 +30,7 @@
 //     memory that it has not returned yet. Package launcher/internal/memory ends an attempt that
 //     may hold less.
 //   - cpu.weight is 100 a slot. Where processors are short, workers share them by slots, however
-//     many threads they have. Otherwise everybody uses what is free.
+//     many threads they have. Otherwise all workers use free processors.
 //   - pids.max is launcher.isolation.processes, for each worker. Forks beyond it fail.
 //   - cgroup.kill ends everything that the worker started, wherever it went, without a namespace.
 //     The next start of a launcher ends what a killed launcher left.

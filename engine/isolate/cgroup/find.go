@@ -15,7 +15,7 @@ type hierarchy struct{ folder, root string }
 func hierarchies(mountinfo string) []hierarchy {
 	var found []hierarchy
 	for line := range strings.Lines(mountinfo) {
-		// What stands before " - " has optional fields at its end, so its length differs.
+		// The part before " - " ends with optional fields, so its length differs.
 		place, kind, _ := strings.Cut(line, " - ")
 		fields, types := strings.Fields(place), strings.Fields(kind)
 		if len(fields) >= 5 && len(types) >= 1 && types[0] == "cgroup2" {

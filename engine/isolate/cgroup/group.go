@@ -111,7 +111,7 @@ func RemoveAll(folder string) {
 	}
 }
 
-// below lists a group and all in it, each before what it holds.
+// below lists a group and all groups below it, parents first.
 func below(folder string) (all []string) {
 	_ = filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
 		if err == nil && e.IsDir() {

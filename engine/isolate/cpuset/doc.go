@@ -2,7 +2,7 @@
 // decides: the caller writes the result to cpuset.cpus.
 //
 //	d := cpuset.Divide(cpuset.Cores(os.DirFS("/sys/devices/system/cpu"), usable), slots)
-//	d.Redivide(now, map[string]int{"alice": 2, "eve": 1}) // whoever has work, and for how many slots
+//	d.Redivide(now, map[string]int{"alice": 2, "eve": 1}) // slots of each user with work
 //	d.Of("alice")                                     // where alice's processes may run
 //
 // A slot is worth the same number of whole cores as every other slot. Where there are fewer cores

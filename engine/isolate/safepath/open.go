@@ -1,4 +1,4 @@
-// Package safepath opens and removes files that others made below a folder of the caller. It
+// Package safepath opens and removes files that other users made below a folder of the caller. It
 // follows no link, stays in one file system, and never blocks on the other end of a pipe.
 //
 //	f, err := safepath.Open("/data/store", "job-1/a2/o0", 1000)

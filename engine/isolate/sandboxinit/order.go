@@ -85,7 +85,7 @@ func (o *Order) words() []string {
 // errWords is sandboxinit's error for arguments that Command did not write.
 var errWords = errors.New("the step before a worker and its launcher are of two releases: have both from one")
 
-// parse reads what words wrote.
+// parse reads the result of words.
 func parse(words []string) (*Order, error) {
 	r := reader{words: words}
 	o := &Order{UID: r.number(), GID: r.number(), TemporaryBytes: int64(r.number()), Processes: r.number(), OpenFiles: r.number()}

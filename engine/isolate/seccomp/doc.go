@@ -1,8 +1,8 @@
 // Package seccomp has the kernel refuse some system calls to an isolated worker, and reports the
 // refused ones.
 //
-//	listener, err := seccomp.Refuse(names)        // in the step, before it becomes the worker
-//	b := seccomp.Watch(file)                      // in the launcher, of the listener that it was sent
+//	listener, err := seccomp.Refuse(names)        // in sandboxinit, before it becomes the worker
+//	b := seccomp.Watch(file)                      // in the launcher, with the listener that it received
 //	b.Each(func(call string) { ... })           // until the worker ends
 //
 // Refused are calls that programs which compute do not use, and with which attacks on the kernel

@@ -1,6 +1,5 @@
-// Command machine runs programs as root in a small machine of their own: QEMU's, with
-// Debian's kernel, the whole of cgroup2, and nothing else. It is for tests of what the host
-// does not let them do.
+// Command machine runs programs as root in a small virtual machine: QEMU with Debian's kernel, all
+// of cgroup2, and nothing else. It is for tests that need more rights than the host gives them.
 //
 //	machine -run 'build/machine/group.test -test.v' -run 'build/machine/launcher.test -test.run Limits'
 //

@@ -42,7 +42,7 @@ func main() {
 	os.Exit(code)
 }
 
-// play starts the machine, shows what it prints, and returns the last exit code that is not 0.
+// play starts the machine, copies its output, and returns the last exit code that is not 0.
 func play(run lines, memory int, most time.Duration) (int, error) {
 	if len(run) == 0 || flag.NArg() > 0 {
 		return 0, errors.New("say what to run: -run 'PROGRAM ARGUMENTS'")
@@ -138,7 +138,7 @@ func fill(run lines, busybox string) ([]byte, error) {
 // lastWords are what the machine prints before the last exit code that is not 0.
 const lastWords = "machine: ended with "
 
-// initScript is the machine's first process: a minimum of a system, and what is to run.
+// initScript is the machine's first process: it sets up a minimal system and runs the programs.
 const initScript = `#!/bin/busybox sh
 /bin/busybox --install -s /bin
 export PATH=/bin HOME=/root
@@ -158,7 +158,7 @@ code=0
 poweroff -f
 `
 
-// follow shows what the machine prints, and finds the last exit code that is not 0.
+// follow copies the machine's output, and finds the last exit code that is not 0.
 func follow(from io.Reader, to io.Writer) (int, error) {
 	printed := bufio.NewReader(from)
 	for {

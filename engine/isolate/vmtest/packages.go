@@ -47,7 +47,7 @@ func fetch(folder string) (fetched, error) {
 	return find(folder)
 }
 
-// find looks for what was unpacked.
+// find looks for the unpacked files.
 func find(folder string) (f fetched, err error) {
 	for pattern, at := range map[string]*string{"boot/vmlinuz-*": &f.kernel, "bin/busybox": &f.busybox} {
 		found, err := filepath.Glob(filepath.Join(folder, pattern))
