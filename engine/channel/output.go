@@ -8,8 +8,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// OutputBudget is the default bound on the bytes that a port holds in batches that are not full yet,
-// over all its partitions: 64 MiB.
+// OutputBudget is the default bound on the bytes that a port holds in batches that are not full
+// yet, over all its partitions: 64 MiB.
 const OutputBudget = 64 << 20
 
 // smallBatch is the size below which WriteBatch copies a batch's records into the

@@ -17,6 +17,6 @@
 // open, and read them in any order over a few connections. A slow reader never blocks a store, and
 // deadlines can be short. A broken connection is dialled again and continues where it stopped.
 //
-// A connection that shows no valid token within five seconds is closed, and so is a connection whose
-// first token is wrong.
+// A connection that shows no valid token within five seconds is closed, and so is a connection
+// whose first token is wrong.
 package store

@@ -18,8 +18,8 @@ type share struct {
 }
 
 // aside is one channel's batches on disk, which are older than those in its reader's queue. The
-// reader's mu guards it. The goroutine that reads the socket appends to the file, and the node reads
-// it.
+// reader's mu guards it. The goroutine that reads the socket appends to the file, and the node
+// reads it.
 type aside struct {
 	share   *share
 	file    spill.File
