@@ -2,7 +2,7 @@
 // Principal is the caller of a request, with the way in which that was proved.
 //
 //	id, err := auth.ParseIdentity("hamadryad://production/launcher/node-7")
-//	caller, ok := auth.From(ctx) // put there by the interceptor, the only place that calls auth.With
+//	caller, ok := auth.From(ctx) // set by the interceptor, the only caller of auth.With
 //
 // It does no I/O: package certs reads certificates. There is no default principal: a context
 // without one is that of an unproven caller.

@@ -21,9 +21,9 @@
 // it draws. Others have no permission to change their content. The submission names the owner. Each
 // worker checks a folder before its first use (guarded.go): a link, another owner, or write
 // permission for everybody fails the attempt. The check needs a store that reports owners
-// (storage.Guarded). A folder for channels in which everybody may rename entries is refused; "chmod
-// +t" mends it. Launchers may run work as themselves, not as its submitter (isolation.user: none).
-// Then submitter and launcher must share a group, and the umask must let the group write.
+// (storage.Guarded). A folder for channels in which everybody may rename entries is refused;
+// "chmod +t" mends it. Launchers may run work as themselves, not as its submitter (isolation.user:
+// none). Then submitter and launcher must share a group, and the umask must let the group write.
 package plan
 
 import (

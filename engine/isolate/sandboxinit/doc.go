@@ -5,9 +5,9 @@
 //	cmd := sandboxinit.Command(program, order) // in the launcher
 //	cmd.ExtraFiles = []*os.File{socket, report}
 //	cmd.Start()
-//	listener, err := sandboxinit.Await(ours) // on Report's first end: nil error when the worker's program runs
+//	listener, err := sandboxinit.Await(ours) // err is nil when the worker's program runs
 //
-//	sandboxinit.Main(os.Args[1:]) // in sandboxinit's program; returns only when the worker can't be started
+//	sandboxinit.Main(os.Args[1:]) // in sandboxinit; returns only if the worker can't start
 //
 // It starts as the first process of a PID namespace, in mount and System V IPC namespaces of its
 // own. So the worker sees no process outside of it. When the worker ends, for any reason, the

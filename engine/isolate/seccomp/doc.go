@@ -2,7 +2,7 @@
 // refused ones.
 //
 //	listener, err := seccomp.Refuse(names)        // in sandboxinit, before it becomes the worker
-//	b := seccomp.Watch(file)                      // in the launcher, with the listener that it received
+//	b := seccomp.Watch(file)                      // in the launcher, with the received listener
 //	b.Each(func(call string) { ... })           // until the worker ends
 //
 // Refused are calls that programs which compute do not use, and with which attacks on the kernel
