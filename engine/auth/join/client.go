@@ -28,9 +28,8 @@ const (
 	callMax = 30 * time.Second
 	// replyBytesMax bounds the manager's reply.
 	replyBytesMax = 1 << 20
-	// renewAgain is the wait after a renewal. It is renewPart of the certificate's life where that
-	// is shorter, but not below renewLeast. renewLook is the longest wait between two looks at the
-	// clock, which may be set.
+	// renewAgain is the wait after a renewal, or life / renewPart where that is shorter, but at least
+	// renewLeast. renewLook is the longest wait between two looks at the clock, which may be set.
 	renewAgain = time.Minute
 	renewPart  = 20
 	renewLeast = 100 * time.Millisecond

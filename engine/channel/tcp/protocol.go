@@ -62,8 +62,8 @@ const (
 	stallLeast   = 5 * time.Millisecond
 	// SpillMaxDefault bounds the bytes on disk of all channels of a Listener: 64 GiB.
 	SpillMaxDefault = 64 << 30
-	// StuckTicksDefault is how many ticks in a row a writer may wait for room while the reader's
-	// disk is full and the node takes nothing from its channel: 5 minutes.
+	// StuckTicksDefault is how many ticks in a row a writer may wait for room: 5 minutes. It counts
+	// while the reader's disk is full and the node takes nothing from its channel.
 	StuckTicksDefault = 300
 	// NameMax is the longest channel name and the longest token, in bytes.
 	NameMax = control.TextMax
