@@ -200,7 +200,7 @@ func (l *Log) Last() uint64 { return l.w.lastAppended() }
 func (l *Log) Full() bool { return l.w.full() }
 
 // Checkpoint writes a checkpoint of any size, front to back. It is called once, on another
-// goroutine, and must not depend on later changes. It returns errors of the writer unchanged, or,
+// goroutine, and must not depend on later changes. Its errors are those of the writer, or,
 // in a rotation, a Later.
 type Checkpoint func(to io.Writer) error
 

@@ -16,8 +16,8 @@ type Past struct {
 	Next uint64 // number of the next record
 }
 
-// Remake writes the checkpoint of a past's final state, as a Checkpoint does. It returns errors of
-// the writer unchanged, or a Later.
+// Remake writes the checkpoint of a past's final state, as a Checkpoint does. Its errors are
+// those of the writer, or a Later.
 type Remake func(past Past, to io.Writer) error
 
 // Later is the error of a Checkpoint that could not be made, which does no harm. The log continues

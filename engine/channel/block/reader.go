@@ -27,7 +27,7 @@ func (r *Reader) Offset() int64 { return r.at }
 
 // Next returns the next batch. io.EOF comes only between blocks; the caller knows whether the
 // stream may end there. Other errors name the offset of the block. Errors in the bytes match
-// channel.ErrDamaged; errors of the underlying reader are wrapped unchanged.
+// channel.ErrDamaged; errors of the underlying reader are wrapped.
 func (r *Reader) Next() (*job.Batch, error) {
 	b, n, err := r.next()
 	switch {
