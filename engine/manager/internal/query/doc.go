@@ -6,7 +6,7 @@
 //	model.Enqueue(changes) // of each step, when it is durable
 //	jobs := query.NewReader(model, history)
 //	page, err := jobs.List(ctx, query.Query{Limit: 100})
-//	j, err := read.Find(ctx, id)
+//	j, err := jobs.Find(ctx, id)
 //	defer j.Close()
 //	err = j.Each(ctx, jobfile.Query{}, func(a *changes.Attempt) bool { … })
 //
