@@ -9,11 +9,11 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth"
 )
 
-// ForVariable is the environment variable that says in whose name a program asks, where its
-// own user may act for that one (auth.impersonators in the manager's configuration).
+// ForVariable is the environment variable that names the user in whose name a program calls. The
+// manager's configuration (auth.impersonators) says which users may do so.
 const ForVariable = "HAMADRYAD_FOR"
 
-// actsFor is whom a client acts for; "": nobody but its own user.
+// actsFor is the user in whose name a client calls; "": its own user.
 type actsFor string
 
 func (f actsFor) said(ctx context.Context) context.Context {

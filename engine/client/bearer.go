@@ -11,8 +11,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// BearerVariable is the environment variable that names the file with the token to show, for
-// users who have no certificate: one that the issuer of the manager's auth.oidc gave.
+// BearerVariable is the environment variable that names the file with the bearer token, for users
+// without a certificate. The issuer of the manager's auth.oidc signs the token.
 const BearerVariable = "HAMADRYAD_AUTH_BEARER"
 
 // Bearer is the file that the environment names for it; "": none.

@@ -15,9 +15,9 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/storage"
 )
 
-// chunkBytes is the size of the parts in which a blob is sent: with what is round it a part fits into
-// a buffer of 32 KiB, and gRPC's next ones have 1 MiB. Before them comes one with the hash alone, so
-// that a manager which has the upload wait for its turn holds little of it.
+// chunkBytes is the size of the parts of a blob. With its framing a part fits into a buffer of 32
+// KiB; gRPC's next buffers have 1 MiB. The first part has the hash alone, so that a manager that
+// queues the upload holds little of it.
 const chunkBytes = 31 << 10
 
 // uploadCalls is how many times as long as a call a blob's way may take.
@@ -43,7 +43,7 @@ func (c *Client) upload(ctx context.Context, b blob) (sent bool, err error) {
 	return true, c.call(ctx, 0, func(ctx context.Context) error { return c.send(ctx, b.hash, b.open) })
 }
 
-// uploadAll sends those that the manager has not, and says whether there were any.
+// uploadAll sends the blobs that the manager lacks, and reports whether there were any.
 func (c *Client) uploadAll(ctx context.Context, blobs []blob) (sent bool, err error) {
 	for _, b := range blobs {
 		one, err := c.upload(ctx, b)

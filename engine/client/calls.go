@@ -26,9 +26,9 @@ func unary[Q, A any](ctx context.Context, c *Client, method func(context.Context
 	return a, err
 }
 
-// Jobs lists the jobs that run or wait in order of their numbers; with all, before them all that ended, in
-// the order of their ends. It makes a call for each 10,000 of those: a job that is there throughout is
-// listed once, as it was when it was found first or as it ended.
+// Jobs lists the jobs that run or wait in order of their numbers. With all, it lists the ended jobs
+// before them, in the order of their ends. It makes a call for each 10,000 ended jobs. A job that
+// exists throughout is listed once, as the first call found it or as it ended.
 func (c *Client) Jobs(ctx context.Context, all bool) ([]*wire.JobSummary, error) {
 	a, err := unary(ctx, c, c.manager.Jobs, &wire.JobsRequest{All: all})
 	list := a.GetJobs()
@@ -56,7 +56,7 @@ func joined(list, others []*wire.JobSummary) []*wire.JobSummary {
 	return append(ended, list[live:]...)
 }
 
-// NewestJobs is Jobs in one call: of those that ended there are the newest 10,000.
+// NewestJobs is Jobs in one call; of the ended jobs it has the newest 10,000.
 func (c *Client) NewestJobs(ctx context.Context, all bool) ([]*wire.JobSummary, error) {
 	a, err := unary(ctx, c, c.manager.Jobs, &wire.JobsRequest{All: all})
 	return a.GetJobs(), err
@@ -67,25 +67,26 @@ func (c *Client) Status(ctx context.Context, job uint64, attempts bool) (*wire.J
 	return unary(ctx, c, c.manager.Status, &wire.StatusRequest{Job: job, Attempts: attempts})
 }
 
-// Kill ends a job. It returns when the manager has taken note; Watch tells when
-// nothing of the job is left.
+// Kill ends a job. It returns when the manager has accepted that; Watch reports when nothing of the
+// job is left.
 func (c *Client) Kill(ctx context.Context, job uint64, reason string) error {
 	_, err := unary(ctx, c, c.manager.Kill, &wire.JobRef{Job: job, Principal: c.principal, Reason: reason})
 	return err
 }
 
-// Update changes a job's pool or priority; what is nil stays.
+// Update changes a job's pool or priority; a nil value stays.
 func (c *Client) Update(ctx context.Context, job uint64, pool *string, priority *int32) error {
 	_, err := unary(ctx, c, c.manager.Update, &wire.UpdateRequest{Job: job, Principal: c.principal, Pool: pool, Priority: priority})
 	return err
 }
 
-// Access tells what somebody may do; "" is who asks.
+// Access returns what a user may do; "" is the caller.
 func (c *Client) Access(ctx context.Context, user string) (*wire.AccessReply, error) {
 	return unary(ctx, c, c.manager.Access, &wire.AccessRequest{User: user})
 }
 
-// Launchers lists the launchers; those that are named have the attempts that live there, and that ended there last.
+// Launchers lists the launchers. Those named in attemptsOf have their live attempts and their last
+// ended attempts.
 func (c *Client) Launchers(ctx context.Context, attemptsOf ...string) ([]*wire.LauncherStatus, error) {
 	a, err := unary(ctx, c, c.manager.Launchers, &wire.LaunchersRequest{AttemptsOf: attemptsOf})
 	return a.GetLaunchers(), err
@@ -103,9 +104,9 @@ func (c *Client) Policy(ctx context.Context, brief bool) (*wire.PolicyReply, err
 	return unary(ctx, c, c.manager.Policy, &wire.PolicyQuery{Brief: brief})
 }
 
-// PolicyPage asks the policy's own pages, signed with the user's key where there is one, as
-// Key says. The answer's status is that of HTTP. A change is made once: the error matches
-// ErrUnknown when an answer was lost and it can't be told whether it was made.
+// PolicyPage requests the policy's own pages, signed with the user's key if there is one, as Key
+// says. The answer's status is that of HTTP. A change is made at most once: the error matches
+// ErrUnknown when an answer was lost and the outcome is unknown.
 func (c *Client) PolicyPage(ctx context.Context, query, accept string, changes bool) (*wire.PageReply, error) {
 	key, err := Key()
 	if err != nil {
@@ -142,8 +143,8 @@ func (c *Client) PolicyPage(ctx context.Context, query, accept string, changes b
 // ErrUnknown is matched by the error of a change of which it is not known whether it was made.
 var ErrUnknown = errors.New("the manager's answer was lost, and it is not known whether the change was made")
 
-// ReloadPolicy has the manager start the policy's program anew, and returns when
-// it has taken over.
+// ReloadPolicy has the manager restart the policy's program, and returns when the new process has
+// taken over.
 func (c *Client) ReloadPolicy(ctx context.Context) (*wire.PolicyReply, error) {
 	return unary(ctx, c, c.manager.ReloadPolicy, &wire.ReloadRequest{Principal: c.principal})
 }
@@ -258,8 +259,9 @@ func another(last, now *wire.JobStatus) bool {
 // up before.
 const applyMax = 3 * time.Minute
 
-// DiffSettings says what a text of the configuration's file would change, and what is wrong with it: by the
-// policy's word, too, if no other mistake keeps it from being asked. With version, it is about that version's text.
+// DiffSettings returns what a text of the configuration's file would change, and its mistakes. The
+// policy judges it, too, if no other mistake prevents that. With version, it is about that
+// version's text.
 func (c *Client) DiffSettings(ctx context.Context, text []byte, version uint64) (*wire.SettingsDiff, error) {
 	d, err := unary(ctx, c, c.manager.DiffSettings, &wire.SettingsText{Text: text, Version: version})
 	if err != nil || len(d.Problems) > 0 {
@@ -273,8 +275,8 @@ func (c *Client) DiffSettings(ctx context.Context, text []byte, version uint64) 
 	return d, err
 }
 
-// ApplySettings puts a text, or with version that version's, into the configuration's file and in
-// force. tag is that of the text that the file has, as Settings told it. It may be asked again.
+// ApplySettings puts a text, or with version that version's text, into the configuration's file and
+// in force. tag is the current file's tag, from Settings. The call may be repeated.
 func (c *Client) ApplySettings(ctx context.Context, text []byte, version uint64, tag, comment string) (v *wire.SettingsVersion, err error) {
 	err = c.call(ctx, applyMax, func(ctx context.Context) (err error) {
 		v, err = c.manager.ApplySettings(ctx, &wire.ApplyRequest{Principal: c.principal, Text: text, Version: version, Tag: tag, Comment: comment})
@@ -283,8 +285,8 @@ func (c *Client) ApplySettings(ctx context.Context, text []byte, version uint64,
 	return v, err
 }
 
-// SettingsVersions lists the texts of the configuration's file that are kept, the newest first; with
-// version, that one alone with its text.
+// SettingsVersions lists the kept texts of the configuration's file, the newest first; with
+// version, that version alone with its text.
 func (c *Client) SettingsVersions(ctx context.Context, version uint64) ([]*wire.SettingsVersion, error) {
 	r, err := unary(ctx, c, c.manager.SettingsVersions, &wire.VersionsRequest{Version: version})
 	return r.GetVersions(), err
@@ -314,7 +316,7 @@ func (c *Client) Audit(ctx context.Context, q *wire.AuditRequest, limit int, tak
 // auditPage is how many lines are asked for at once.
 const auditPage = 1000
 
-// Pages tells where the manager's web pages are.
+// Pages returns where the manager's web pages are.
 func (c *Client) Pages(ctx context.Context) (*wire.PagesReply, error) {
 	return unary(ctx, c, c.manager.Pages, &wire.Empty{})
 }

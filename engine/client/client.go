@@ -1,5 +1,5 @@
-// Package client talks to a manager: it submits jobs, follows them and asks for
-// what the command line shows. app and cmd share it.
+// Package client talks to a manager: it submits jobs, follows them and gets the data that the
+// command line shows. app and cmd share it.
 //
 //	c, err := client.Dial("127.0.0.1:7070", client.Options{})
 //	jobs, err := c.Jobs(ctx, false)
@@ -35,12 +35,12 @@ import (
 // AddressVariable is the environment variable with the manager's address.
 const AddressVariable = "HAMADRYAD_MANAGER"
 
-// LocalAddress is where a manager listens that was told nothing else.
+// LocalAddress is where a manager listens by default.
 const LocalAddress = "127.0.0.1:7070"
 
-// DefaultAddress is the manager of every program that was given none: that of
-// HAMADRYAD_MANAGER, else of the user's current context, else LocalAddress. What is wrong
-// with the file of contexts Dial tells.
+// DefaultAddress is the manager of every program that names none: HAMADRYAD_MANAGER, else the
+// manager of the user's current context, else LocalAddress. Dial reports mistakes in the file of
+// contexts.
 func DefaultAddress() string {
 	if given := os.Getenv(AddressVariable); given != "" {
 		return given
@@ -63,9 +63,9 @@ type Options struct {
 	// Call bounds one try of a call that brings no data; 1 min. Sending a program may
 	// take ten times that.
 	Call time.Duration
-	// For is in whose name to ask, where who asks may act for that one; $HAMADRYAD_FOR.
+	// For is the user in whose name to call, if the caller may act for that user; $HAMADRYAD_FOR.
 	For string
-	// User is who asks; that of storage.User.
+	// User is the calling user; that of storage.User.
 	User string
 	// Auth are the user's certificate and key, and the CA that a manager must be of; by
 	// Certificate when it is empty. With none, and no Bearer, the connection is plain, and the
@@ -81,8 +81,9 @@ type Options struct {
 	// user to by the ticket cache in place of a certificate; that of the function Service. Auth
 	// has the CA then, and nothing else.
 	Service string
-	// Waiting is told, once for each call and reason, that a manager answers and has the call wait,
-	// and why, in its words, or that none answers; nobody is. It may be called from any goroutine.
+	// Waiting is called once for each call and reason, when a manager answers that the call has to
+	// wait, with the manager's words, or when no manager answers. nil: no report. It may be called
+	// from any goroutine.
 	Waiting func(why string)
 }
 
@@ -104,7 +105,7 @@ type Client struct {
 	address   string
 	options   Options
 	principal *wire.Principal
-	private   bool        // nobody but the manager hears what is sent
+	private   bool        // only the manager can read what is sent
 	heard     atomic.Bool // the manager has answered once
 }
 
@@ -173,7 +174,7 @@ func Dial(address string, o Options) (*Client, error) {
 	}, nil
 }
 
-// currentUser is who asks where no user is given. One without a name may ask, too.
+// currentUser is the caller where no user is given. A caller without a name may call, too.
 func currentUser() string {
 	name, err := storage.User()
 	if err != nil {
@@ -271,7 +272,7 @@ func (c *Client) unreachable(waited time.Duration, err error) error {
 
 func isUnavailable(err error) bool { return status.Code(err) == codes.Unavailable }
 
-// isSilent tells whether a try ended by its own bound, not by the caller's context.
+// isSilent reports whether a try ended by its own bound, not by the caller's context.
 func isSilent(ctx context.Context, err error) bool {
 	return ctx.Err() == nil && (status.Code(err) == codes.DeadlineExceeded || errors.Is(err, context.DeadlineExceeded))
 }
@@ -301,7 +302,7 @@ func StateName(s wire.JobState) string {
 	return wire.StateName(s)
 }
 
-// Ended tells whether a job in that state changes no more.
+// Ended reports whether a job in that state changes no more.
 func Ended(s wire.JobState) bool {
 	return wire.JobOver(s)
 }

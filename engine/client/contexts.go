@@ -54,8 +54,8 @@ type ContextCluster struct {
 	CA      string `yaml:"ca,omitempty"` // file; "": ca.pem beside the certificate
 }
 
-// ContextUser is what a user proves himself with: one of a certificate, a bearer token and a
-// Kerberos service; none where nobody proves anything.
+// ContextUser is how a user authenticates: one of a certificate, a bearer token and a Kerberos
+// service; none where the manager asks for no proof.
 type ContextUser struct {
 	Certificate string `yaml:"certificate,omitempty"` // file
 	Key         string `yaml:"key,omitempty"`         // file; "": beside the certificate
@@ -63,7 +63,7 @@ type ContextUser struct {
 	Service     string `yaml:"service,omitempty"`     // the manager's, such as hamadryad/m1.example.com
 }
 
-// Context is a cluster and who works with it; no user: nobody proves anything there.
+// Context is a cluster and its user; no user: that cluster asks for no proof.
 type Context struct {
 	Cluster string `yaml:"cluster"`
 	User    string `yaml:"user,omitempty"`
@@ -97,7 +97,7 @@ func (t Target) Environ() (all []string) {
 // or in .config of the user's home folder.
 func ContextsFile() (string, error) {
 	folder := os.Getenv("XDG_CONFIG_HOME")
-	if !filepath.IsAbs(folder) { // the XDG specification has relative ones ignored
+	if !filepath.IsAbs(folder) { // the XDG specification says to ignore relative paths
 		home, err := os.UserHomeDir()
 		if err != nil {
 			return "", err
@@ -107,7 +107,7 @@ func ContextsFile() (string, error) {
 	return filepath.Join(folder, "hamadryad", "config.yaml"), nil
 }
 
-// ReadContexts reads a file of contexts. One that is not there has none.
+// ReadContexts reads a file of contexts. A missing file has no contexts.
 func ReadContexts(file string) (*Contexts, error) {
 	c := &Contexts{Version: contextsVersion, file: file}
 	f, err := os.Open(file)
@@ -147,7 +147,7 @@ func (c *Contexts) parse(text []byte) error {
 	return c.Check()
 }
 
-// Check returns what is wrong: a name that nothing has, an address that is none.
+// Check returns the mistakes: a name that is not defined, an invalid address.
 func (c *Contexts) Check() error {
 	for _, name := range slices.Sorted(maps.Keys(c.Clusters)) {
 		if err := checkAddress(c.Clusters[name].Manager); err != nil {
@@ -180,7 +180,7 @@ func (c *Contexts) known(name string) error {
 	return fmt.Errorf("there is no context %q%s: \"hamadryad config contexts\" lists them", name, suggest.Hint(name, names))
 }
 
-// Names are those of the contexts, in order.
+// Names are the names of the contexts, in order.
 func (c *Contexts) Names() []string { return slices.Sorted(maps.Keys(c.Contexts)) }
 
 // Use makes a context the current one.
@@ -192,7 +192,7 @@ func (c *Contexts) Use(name string) error {
 	return nil
 }
 
-// Add adds a context with a cluster and a user of its name, in place of those that are there.
+// Add adds a context with a cluster and a user of its name; it replaces existing ones.
 func (c *Contexts) Add(name string, cluster ContextCluster, user ContextUser) error {
 	if c.Clusters == nil {
 		c.Clusters = map[string]ContextCluster{}
@@ -215,7 +215,8 @@ func (c *Contexts) Add(name string, cluster ContextCluster, user ContextUser) er
 // Text is the file's.
 func (c *Contexts) Text() ([]byte, error) { return yaml.Marshal(c) }
 
-// Target is what a context says; "" is the current one. It is nil where there is none.
+// Target is the manager and user of a context; "" is the current one. It is nil without such a
+// context.
 func (c *Contexts) Target(name string) (*Target, error) {
 	if name = cmp.Or(name, c.Current); name == "" {
 		return nil, nil //nolint:nilnil // there is none
@@ -239,8 +240,8 @@ func (c *Contexts) path(name string) string {
 	return filepath.Join(filepath.Dir(c.file), name)
 }
 
-// ContextTarget is what a context of the user's file says; "" is the current one, which
-// counts for nothing where the environment names a manager. It is nil where there is none.
+// ContextTarget is the manager and user of a context in the user's file. "" is the current one,
+// which is ignored where the environment names a manager. It is nil without such a context.
 func ContextTarget(name string) (*Target, error) {
 	if name == "" && os.Getenv(AddressVariable) != "" {
 		return nil, nil //nolint:nilnil // there is none
@@ -259,8 +260,8 @@ func ContextTarget(name string) (*Target, error) {
 	return c.Target(name)
 }
 
-// Fill completes what to show a manager at an address, where nothing else was said, by
-// neither options nor the environment: with what the target says of that manager.
+// Fill completes the credentials for the manager at an address from the target, where neither
+// options nor the environment set them.
 func (t *Target) Fill(address string, o *Options) {
 	if t == nil || t.Manager != address {
 		return

@@ -65,8 +65,8 @@ func (e *ExitError) Error() string {
 
 func (e *ExitError) Unwrap() error { return e.Err }
 
-// Misuse is an error about how a program was called, or what it was given: it ends with ExitUsage.
-// Its arguments are those of fmt.Errorf.
+// Misuse is an error about how a program was called, or about its input: the program ends with
+// ExitUsage. The arguments are those of fmt.Errorf.
 func Misuse(format string, args ...any) error {
 	return &ExitError{ExitUsage, fmt.Errorf(format, args...)}
 }

@@ -42,7 +42,7 @@ func (k Kerberos) filled() (Kerberos, error) {
 	return k, nil
 }
 
-// confidential tells whether nobody but the manager hears what is sent to an address.
+// confidential reports whether only the manager can read what is sent to an address.
 func confidential(address string, c credentials.TransportCredentials) bool {
 	if strings.HasPrefix(address, socketPrefix) || c.Info().SecurityProtocol == "tls" {
 		return true
@@ -52,7 +52,8 @@ func confidential(address string, c credentials.TransportCredentials) bool {
 	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
 }
 
-// tickets are what a job of a user is to carry, by what the manager takes; nil: nothing.
+// tickets are the Kerberos tickets that a user's job is to carry, of the realms that the manager
+// takes; nil: none.
 func (c *Client) tickets(realms []string, user string) ([]byte, error) {
 	if c.options.Kerberos == KerberosOff || c.options.Kerberos == KerberosAuto && len(realms) == 0 {
 		return nil, nil
@@ -91,7 +92,7 @@ func (c *Client) ticket(realms []string, user string) (t tickets.TGT, err error)
 		return t, fmt.Errorf("ticket cache %s: %w", path, err)
 	}
 	switch {
-	case name != user: // as the manager knows him, who may be called otherwise here
+	case name != user: // the manager's name for the user, which may differ from the local one
 		return t, fmt.Errorf("ticket cache %s: it is of %v, and the job of %s: use kinit as that user", path, t.Client, user)
 	case !t.End.After(time.Now()):
 		return t, fmt.Errorf("ticket cache %s: the ticket of %v was good until %s: use kinit again", path, t.Client, t.End.Local().Format(time.DateTime))

@@ -10,11 +10,11 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth/kerberos"
 )
 
-// ServiceVariable is the environment variable that names the manager's Kerberos service, such
-// as hamadryad/m1.example.com, for users who prove themselves by their ticket cache.
+// ServiceVariable is the environment variable that names the manager's Kerberos service, such as
+// hamadryad/m1.example.com, for users who authenticate by their ticket cache.
 const ServiceVariable = "HAMADRYAD_AUTH_SERVICE"
 
-// Service is what the environment says of it; "": nothing.
+// Service is the service that the environment names; "": none.
 func Service() string {
 	if os.Getenv(ModeVariable) == "off" {
 		return ""
@@ -22,8 +22,8 @@ func Service() string {
 	return os.Getenv(ServiceVariable)
 }
 
-// negotiation proves the user by Kerberos, anew for each call: what it shows counts once. It is
-// a credentials.PerRPCCredentials.
+// negotiation authenticates the user by Kerberos, with a new token for each call: a token counts
+// once. It is a credentials.PerRPCCredentials.
 type negotiation struct{ login *kerberos.Login }
 
 func newNegotiation(service string) negotiation { return negotiation{kerberos.NewLogin(service)} }

@@ -16,10 +16,9 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth/certs"
 )
 
-// Environment variables that say what a program proves its user with. They are those of the
-// keys of the section auth. With the certificate alone, ca.pem and the key are looked for
-// beside it. ModeVariable with the value off has the others mean nothing, as within
-// "hamadryad local".
+// Environment variables with a program's credentials. They correspond to the keys of the section
+// auth. With the certificate alone, ca.pem and the key are looked for beside it. ModeVariable with
+// the value off disables the others, as within "hamadryad local".
 const (
 	CertificateVariable = "HAMADRYAD_AUTH_CERTIFICATE"
 	caVariable          = "HAMADRYAD_AUTH_CA"
@@ -27,7 +26,7 @@ const (
 	ModeVariable        = "HAMADRYAD_AUTH_MODE"
 )
 
-// Certificate is what the environment says of the user's certificate.
+// Certificate is the user's certificate by the environment.
 func Certificate() certs.Files {
 	if os.Getenv(ModeVariable) == "off" {
 		return certs.Files{}
@@ -35,8 +34,8 @@ func Certificate() certs.Files {
 	return certs.Files{CA: os.Getenv(caVariable), Certificate: os.Getenv(CertificateVariable), Key: os.Getenv(keyVariable)}
 }
 
-// socketPrefix begins the address of a manager's Unix socket, such as
-// unix:/run/hamadryad.sock: there the kernel says who comes.
+// socketPrefix begins the address of a manager's Unix socket, such as unix:/run/hamadryad.sock:
+// there the kernel identifies the caller.
 const socketPrefix = "unix:"
 
 func targetOf(address string) string {
@@ -61,11 +60,11 @@ func checkAddress(address string) error {
 	return nil
 }
 
-// shown is what a client shows the manager, and asks of it.
+// shown is the credentials that a client shows the manager, and its demands on the manager.
 type shown struct {
 	connection credentials.TransportCredentials
 	call       credentials.PerRPCCredentials // nil: the connection says all
-	user       string                        // whom a certificate proves; "": it is told by the manager alone
+	user       string                        // the certificate's user; "": only the manager knows it
 }
 
 func (s shown) options() []grpc.DialOption {

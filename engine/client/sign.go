@@ -16,21 +16,21 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/signature"
 )
 
-// KeyVariable is the environment variable that names the file with the user's key, for a
-// cluster whose policy has who submits sign.
+// KeyVariable is the environment variable that names the file with the user's key, for a cluster
+// whose policy requires signed submissions.
 const KeyVariable = "HAMADRYAD_KEY"
 
 const (
 	// keyBytesMax bounds a key.
 	keyBytesMax = 4 << 10
-	// signTriesMax is how often somebody who is refused signs: two requests of one user in the
-	// same millisecond have one signature, and a policy may refuse what was overtaken.
+	// signTriesMax is how often a refused caller signs. Two requests of one user in the same
+	// millisecond have one signature, and a policy may refuse an overtaken one.
 	signTriesMax = 3
 	// signPauseMax bounds the pause before the next.
 	signPauseMax = 50 * time.Millisecond
 )
 
-// signLater waits until a signature is another one, and that of somebody who waits as well too.
+// signLater waits until a signature would differ, also from that of another caller that waits.
 func signLater(ctx context.Context) error {
 	select {
 	case <-ctx.Done():

@@ -30,8 +30,8 @@ func waitOf(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// silence tells once, when a call has had no answer for silenceMax, that there is none, since when and
-// until when it is waited for.
+// silence reports once, when a call has had no answer for silenceMax, that there is none, since
+// when, and until when the client waits.
 type silence struct {
 	c     *Client
 	began time.Time
@@ -44,7 +44,7 @@ type silence struct {
 
 func (c *Client) listen(began time.Time) *silence { return &silence{c: c, began: began} }
 
-// say has it told, unless there is an answer before; the last until counts.
+// say schedules the report, unless an answer comes before; the last until counts.
 func (s *silence) say(until time.Time) {
 	if s.c.options.Waiting == nil {
 		return

@@ -11,8 +11,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// checkSize refuses a request that is larger than what a manager reads at all. It
-// could only answer that something was too large; here the field is known.
+// checkSize refuses a request that is larger than a manager reads. The manager could only answer
+// that the message was too large; here the field is known.
 func checkSize(ctx context.Context, method string, q, reply any, conn *grpc.ClientConn, call grpc.UnaryInvoker, o ...grpc.CallOption) error {
 	if m, ok := q.(proto.Message); ok && proto.Size(m) > wire.LauncherMessageBytesMax {
 		field, n := wire.LargestField(m)

@@ -27,7 +27,7 @@ type Submission struct {
 	Program string        // path of the application's binary
 }
 
-// submitTriesMax bounds how often one submission sends what the manager misses.
+// submitTriesMax bounds how often one submission sends the blobs that the manager lacks.
 const submitTriesMax = 3
 
 // CheckOutputs refuses output folders that exist, before any work is done.
@@ -100,8 +100,8 @@ func (c *Client) Submit(ctx context.Context, s Submission) (plan.Owner, error) {
 	return job, nil
 }
 
-// announcedBytesMax bounds what is said of a job's folders before it is submitted. Of what is more the
-// manager would remember nothing.
+// announcedBytesMax bounds the announcement of a job's folders before it is submitted. The manager
+// would not remember more.
 const announcedBytesMax = 4 << 10
 
 // announcement asks for a job's number, and says for what folders are made then.
@@ -113,7 +113,7 @@ func announcement(as *wire.Principal, spec *wire.JobSpec, secret string) *wire.P
 	return q
 }
 
-// shallow copies a submission, but not what it points to, which may be large.
+// shallow copies a submission, but not the values it points to, which may be large.
 func shallow(s *wire.JobSpec) *wire.JobSpec {
 	c := &wire.JobSpec{}
 	s.ProtoReflect().Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
@@ -195,8 +195,8 @@ func (c *Client) submit(ctx context.Context, q *wire.SubmitRequest, key string) 
 	return err
 }
 
-// makeFolders makes the folders of a job, none of which may be there, and returns what is to
-// be told of them. For a manager that tells nothing, workers make those of channels.
+// makeFolders makes the folders of a job, none of which may exist, and returns what to announce of
+// them. If the manager reports no folders, workers make those of channels.
 func makeFolders(ctx context.Context, spec *wire.JobSpec, job plan.Owner) (*wire.JobFolders, error) {
 	var made []string
 	about := &wire.JobFolders{Secret: job.Secret}

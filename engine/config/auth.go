@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 )
 
-// checkAuth refuses doors that are open to strangers while nobody has to prove who he is.
+// checkAuth refuses addresses that strangers can reach while callers need no proof of identity.
 func (c *Config) checkAuth() Errors {
 	if c.Auth.Mode != AuthOff {
 		if (c.Auth.Token != "" || c.Auth.CAKey != "") && c.Auth.Join == "" {
@@ -45,8 +45,8 @@ func hostOf(address string) string {
 	return host
 }
 
-// loopback tells whether nobody but this machine reaches an address. Of names only
-// localhost is known to be one: what others stand for is not asked.
+// loopback reports whether only this machine reaches an address. Of names only localhost counts:
+// other names are not resolved.
 func loopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()

@@ -40,8 +40,8 @@ func (c *Config) fill(k *koanf.Koanf, path string, v reflect.Value, wrong *Error
 	}
 }
 
-// DecodeCore fills settings, a pointer to a struct with JSON tags, from the
-// section core. What the section leaves out stays as it is.
+// DecodeCore fills settings, a pointer to a struct with JSON tags, from the section core. Keys
+// missing from the section stay as they are.
 func (c *Config) DecodeCore(settings any) error {
 	v := reflect.ValueOf(settings).Elem()
 	var wrong Errors
@@ -86,7 +86,7 @@ func decodeValue(from, to any, tag string) error {
 	return d.Decode(from)
 }
 
-// unknownKeys begins what the decoder says of keys in a value that it does not know.
+// unknownKeys begins the decoder's message about unknown keys in a value.
 const unknownKeys = "has invalid keys: "
 
 // cause leaves out the decoder's own frame, which names Go fields.
@@ -131,7 +131,7 @@ func shown(v any) string {
 	return fmt.Sprint(v)
 }
 
-// rule says in words what a value breaks.
+// rule says in words which rule a value breaks.
 func rule(f validator.FieldError) string {
 	switch f.Tag() {
 	case "address":

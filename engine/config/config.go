@@ -15,12 +15,12 @@ type Config struct {
 	Auth     Auth     `koanf:"auth"`
 	Log      Log      `koanf:"log"`
 	Limits   Limits   `koanf:"limits"`
-	// Core are the bounds of the manager's core by the names of core.Settings;
-	// what is left out has its default.
+	// Core are the bounds of the manager's core by the names of core.Settings; a missing key has
+	// its default.
 	Core map[string]any `koanf:"core"`
 
-	// Access is the text of the section auth, of which the lists of who may do what are
-	// another's to read (AccessKeys).
+	// Access is the text of the section auth. Its lists of rights (AccessKeys) are read by package
+	// access.
 	Access scheduler.Config `koanf:"-"`
 
 	// File is where it was read from, "" when there was no file.
@@ -42,7 +42,7 @@ type Config struct {
 type Manager struct {
 	Listen   string   `koanf:"listen" validate:"address"` // gRPC
 	HTTP     string   `koanf:"http" validate:"address"`   // metrics
-	Socket   string   `koanf:"socket"`                    // path of a Unix socket, where the kernel says who comes; "": none
+	Socket   string   `koanf:"socket"`                    // path of a Unix socket, where the kernel identifies the caller; "": none
 	Data     string   `koanf:"data" validate:"required"`  // folder
 	EventLog EventLog `koanf:"eventLog"`
 	Audit    Audit    `koanf:"audit"`
@@ -50,19 +50,19 @@ type Manager struct {
 	Versions int      `koanf:"versions" validate:"min=1,max=10000"` // of the configuration that are kept
 	History  History  `koanf:"history"`
 	Programs Size     `koanf:"programs" validate:"min=1048576"` // bound of the stored programs and plans
-	// Heartbeat is the period of launchers' heartbeats. A launcher that has heard
-	// nothing for Lease ends its workers; one that was not heard of for
-	// LauncherLostAfter is taken for lost.
+	// Heartbeat is the period of launchers' heartbeats. A launcher without a message for Lease ends
+	// its workers. The manager declares a launcher lost after LauncherLostAfter without a
+	// heartbeat.
 	Heartbeat         time.Duration `koanf:"heartbeat" validate:"min=50ms,max=1m"`
 	Lease             time.Duration `koanf:"lease" validate:"gtfield=Heartbeat"`
 	LauncherLostAfter time.Duration `koanf:"launcherLostAfter" validate:"gtfield=Lease"`
 	// IdleShownAfter is for how long an attempt makes no progress before the status of its job names it.
 	IdleShownAfter time.Duration `koanf:"idleShownAfter" validate:"min=1s"`
-	SlotKinds      []string      `koanf:"slotKinds" validate:"dive,required"` // declared by the site; empty: those that launchers bring
+	SlotKinds      []string      `koanf:"slotKinds" validate:"dive,required"` // declared by the site; empty: the kinds that launchers bring
 	Seed           uint64        `koanf:"seed"`                               // for policies that draw lots
 }
 
-// Web are the settings of what the manager's HTTP address lets browsers and programs do.
+// Web are the settings of the manager's HTTP address for browsers and programs.
 type Web struct {
 	Actions string   `koanf:"actions" validate:"oneof=on off"` // off: nothing is changed over HTTP
 	Hosts   []string `koanf:"hosts" validate:"dive,hostname"`  // names by which it is reached, besides its addresses, localhost and the machine's own name
@@ -80,21 +80,21 @@ type EventLog struct {
 	FreezeMax time.Duration `koanf:"freezeMax" validate:"min=1ns,max=1m"`
 }
 
-// Audit are the settings of the manager's audit: who changed what, and was refused what.
+// Audit are the settings of the manager's audit log of changes and refusals.
 type Audit struct {
-	Uploads  bool `koanf:"uploads"`                          // also programs and plans that came whole have a line; those that were refused always do
+	Uploads  bool `koanf:"uploads"`                          // also log programs and plans that arrived complete; refused ones are always logged
 	FileSize Size `koanf:"fileSize" validate:"min=65536"`    // after which the next file is begun
 	Keep     int  `koanf:"keep" validate:"min=1,max=100000"` // files that are full
 }
 
-// History are the settings of what the manager keeps of jobs that ended.
+// History are the settings of what the manager keeps of ended jobs.
 type History struct {
 	Folder      string        `koanf:"folder"`                                    // "": history below the manager's data
-	Store       string        `koanf:"store"`                                     // URL of a copy, on HDFS say, from which what is missing here comes back; "": none
+	Store       string        `koanf:"store"`                                     // URL of a copy, on HDFS say, from which missing files are restored; "": none
 	KeepFor     time.Duration `koanf:"keepFor" validate:"min=1m"`                 // after a job's end
 	JobsMax     int           `koanf:"jobsMax" validate:"min=1,max=10000000"`     // that ended
 	BytesMax    Size          `koanf:"bytesMax" validate:"min=1048576"`           // of their files
-	AttemptsMax int           `koanf:"attemptsMax" validate:"min=1,max=10000000"` // of a job; of those beyond failures and the slowest are kept
+	AttemptsMax int           `koanf:"attemptsMax" validate:"min=1,max=10000000"` // of a job; above it failures and the slowest attempts are kept
 	Tails       Tails         `koanf:"tails"`
 }
 
@@ -116,13 +116,13 @@ type Launcher struct {
 	Slots    Slots    `koanf:"slots" validate:"dive,keys,required,endkeys,min=0,max=100000"` // empty: one default slot a core
 	Memory   Size     `koanf:"memory"`                                                       // 0: most of the machine's
 	Swap     Size     `koanf:"swap"`                                                         // for memory of suspended attempts
-	Data     string   `koanf:"data" validate:"required"`                                     // folder of what it stores, of logs and of temporary files; each launcher has its own
+	Data     string   `koanf:"data" validate:"required"`                                     // folder for stored outputs, logs and temporary files; each launcher has its own
 	Cache    string   `koanf:"cache"`                                                        // folder of programs; "": below Data
 	Bind     string   `koanf:"bind" validate:"required"`                                     // address that its ports listen on
 	DataPort int      `koanf:"dataPort" validate:"min=0,max=65535"`                          // of the store; 0: any free one
 	HTTPPort int      `koanf:"httpPort" validate:"min=0,max=65535"`                          // of metrics and logs; 0: any free one
-	// ChannelPorts are those on which workers listen for tcp channels, such as 20000-20999: one for each group that
-	// reads such channels at the same time; "": any free ones
+	// ChannelPorts are the ports on which workers listen for tcp channels, such as 20000-20999: one
+	// for each group that reads such channels at the same time; "": any free ones
 	ChannelPorts string `koanf:"channelPorts"`
 	Store        Size   `koanf:"programs" validate:"min=1048576"` // bound of the cached programs
 	Logs         Size   `koanf:"logs" validate:"min=65536"`       // bound of all attempts' logs
@@ -140,7 +140,7 @@ type Launcher struct {
 	Isolation Isolation `koanf:"isolation"`
 }
 
-// Isolation says as whom a launcher's workers run, and within what.
+// Isolation says as which user a launcher's workers run, and in which sandbox.
 type Isolation struct {
 	User      string   `koanf:"user" validate:"oneof=none submitter"`       // none: as the launcher
 	LeastUID  int      `koanf:"leastUID" validate:"min=1,max=2147483647"`   // smaller user ids run nothing
@@ -150,7 +150,7 @@ type Isolation struct {
 	Processes int      `koanf:"processes" validate:"min=64,max=4194304"`    // of a user on the machine, and of a worker where cgroup limits it, threads included
 	OpenFiles int      `koanf:"openFiles" validate:"min=64,max=1073741816"` // of a process
 	Groups    []string `koanf:"groups" validate:"max=100,dive,required"`    // groups that a worker is in where its user is, beside the user's own
-	Calls     []string `koanf:"calls" validate:"max=100,dive,required"`     // system calls that a worker may make although isolated ones may not
+	Calls     []string `koanf:"calls" validate:"max=100,dive,required"`     // system calls that a worker may make in spite of isolation
 	Cgroup    string   `koanf:"cgroup" validate:"required"`                 // where workers have groups with limits: auto, none or a folder
 }
 
@@ -160,8 +160,8 @@ type Policy struct {
 	Path     string `koanf:"path"`                                             // of the plug-in; "": found by name
 	Folder   string `koanf:"folder"`                                           // where plug-ins are; "": beside hamadryad
 	Checksum string `koanf:"checksum" validate:"omitempty,len=64,hexadecimal"` // SHA-256 of the plug-in, in hexadecimal; "": any is started
-	// Environment are names of the manager's variables that the plug-in gets, beside those
-	// that say where programs, time zones and temporary files are.
+	// Environment are names of the manager's variables that the plug-in gets, beside those for the
+	// paths of programs, time zones and temporary files.
 	Environment []string `koanf:"environment" validate:"max=1000,dive,required"`
 	// Files are handed to the policy with its settings, and watched. Relative
 	// names are below the configuration file's folder.
@@ -170,18 +170,18 @@ type Policy struct {
 	RoundDeadline  time.Duration `koanf:"roundDeadline" validate:"min=10ms"`     // how long it may take to answer a round; then it is started again
 	FailuresMax    int           `koanf:"failuresMax" validate:"min=1,max=1000"` // within FailuresWindow; then the built-in FIFO takes over
 	FailuresWindow time.Duration `koanf:"failuresWindow" validate:"min=1s"`      // see failuresMax
-	SlowRound      time.Duration `koanf:"slowRound" validate:"min=1ms"`          // a round that takes longer is told of in log, status and metrics
-	Memory         Size          `koanf:"memory"`                                // that the plug-in and what it starts may have; 0: half of the machine's
+	SlowRound      time.Duration `koanf:"slowRound" validate:"min=1ms"`          // a round that takes longer is reported in log, status and metrics
+	Memory         Size          `koanf:"memory"`                                // for the plug-in and its child processes; 0: half of the machine's
 	Store          string        `koanf:"store"`                                 // folder granted to the plug-in; "": none
 	Trace          string        `koanf:"trace"`                                 // trace file granted to it; "": none
 
-	// Config is what the policy gets: the text below policy.settings, and Files.
+	// Config is the policy's configuration: the text below policy.settings, and Files.
 	Config scheduler.Config `koanf:"-"`
 }
 
-// Auth says how processes prove who they are.
+// Auth says how processes authenticate.
 type Auth struct {
-	Mode        string `koanf:"mode" validate:"oneof=off tls"` // off: everybody is whom he says he is, and nothing listens but on loopback
+	Mode        string `koanf:"mode" validate:"oneof=off tls"` // off: user names are not proved, and all addresses must be loopback
 	Cluster     string `koanf:"cluster"`                       // that the certificates must be of; "": that of the process's own
 	CA          string `koanf:"ca"`                            // file; "": ca.pem beside Certificate
 	Certificate string `koanf:"certificate"`                   // file
@@ -196,8 +196,8 @@ type Auth struct {
 	Kerberos Kerberos `koanf:"kerberos"`
 }
 
-// OIDC says whose bearer tokens prove users to a manager that have no certificate. Package
-// engine/auth/oidc says what each key means, and judges it.
+// OIDC says whose bearer tokens authenticate users without a certificate. Package engine/auth/oidc
+// says what each key means, and checks it.
 type OIDC struct {
 	Issuer       string `koanf:"issuer"`       // URL; "": certificates alone prove users
 	Audience     string `koanf:"audience"`     // that a token must be for
@@ -205,16 +205,16 @@ type OIDC struct {
 	NamePrefix   string `koanf:"namePrefix"`   // put before that name
 	GroupsClaim  string `koanf:"groupsClaim"`  // claim of a token that has the user's groups
 	GroupsPrefix string `koanf:"groupsPrefix"` // put before their names
-	CA           string `koanf:"ca"`           // file; "": those of the system
+	CA           string `koanf:"ca"`           // file; "": the system's certificates
 }
 
-// Kerberos says what the manager makes of principals and tickets.
+// Kerberos says how the manager treats principals and tickets.
 type Kerberos struct {
 	// Keytab is the file with the manager's own keys, of a service hamadryad/HOST: with it users
 	// prove themselves by their tickets. "": they don't.
 	Keytab string `koanf:"keytab"`
-	// Realms are those whose principals are users: ann@REALM is ann. Of these, jobs may carry
-	// tickets. Empty: none.
+	// Realms are the realms whose principals are users: ann@REALM is ann. Jobs may carry tickets of
+	// these realms. Empty: none.
 	Realms []string `koanf:"realms" validate:"max=16,dive,required,max=256"`
 }
 
@@ -229,21 +229,21 @@ const (
 
 // Limits bound what one address or one user takes of a process, so that others have theirs.
 type Limits struct {
-	// Networks are those in which one address stands for many machines. Each of their addresses
-	// may have as much as loopback.
+	// Networks are the networks in which one address stands for many machines. Each of their
+	// addresses may have as much as loopback.
 	Networks  []string `koanf:"networks" validate:"max=256,dive,cidr"`
 	Address   int      `koanf:"address" validate:"min=8,max=100000"`   // connections of one address that proved nobody
 	Network   int      `koanf:"network" validate:"min=8,max=100000"`   // likewise of loopback, and of an address in Networks
 	Principal int      `koanf:"principal" validate:"min=8,max=100000"` // connections, or requests over HTTP, of one user or launcher
 
 	UserStreams  int  `koanf:"userStreams" validate:"min=1,max=1000"`     // streams of events, and logs that are followed, of one user
-	UserUploads  int  `koanf:"userUploads" validate:"min=1,max=32"`       // programs and plans that one user sends at once; more wait
-	UserPrograms Size `koanf:"userPrograms" validate:"min=1048576"`       // of the programs and plans that one user sent
+	UserUploads  int  `koanf:"userUploads" validate:"min=1,max=32"`       // programs and plans that one user sends at once; further ones wait
+	UserPrograms Size `koanf:"userPrograms" validate:"min=1048576"`       // of all programs and plans that one user sent
 	UserTails    Size `koanf:"userTails" validate:"min=65536"`            // of the ends of logs of one user's attempts; beyond it only failed attempts' are kept, up to twice as much
 	UploadRate   Size `koanf:"uploadRate" validate:"min=1,max=104857600"` // bytes in a second that an upload brings at least
 }
 
-// Log are the settings of what the processes say of themselves.
+// Log are the settings of the processes' own logs.
 type Log struct {
 	Level  string `koanf:"level" validate:"oneof=debug info warn error"` // the least level of lines in the process's log
 	Format string `koanf:"format" validate:"oneof=text json"`            // of lines in the process's log

@@ -1,7 +1,7 @@
 // Package config reads a site's configuration: defaults, then a YAML file, then HAMADRYAD_
 // environment variables, then flags. Each overrides the one before. Four variables do not override
-// a file: HAMADRYAD_AUTH_MODE, _CERTIFICATE, _KEY and _CA. A user's commands prove themselves with
-// these. They count for a manager or launcher only where it has no certificate or token of its own.
+// a file: HAMADRYAD_AUTH_MODE, _CERTIFICATE, _KEY and _CA. A user's commands authenticate with
+// these. They count for a manager or launcher only if it has no certificate or token of its own.
 //
 //	manager:
 //	  listen: 127.0.0.1:7070

@@ -23,11 +23,11 @@ const PolicyPrefix = "hamadryad-policy-"
 // fileBytesMax bounds a configuration file, and each file that it names.
 const fileBytesMax = 4 << 20
 
-// Sources are what a configuration is made from.
+// Sources are the inputs of a configuration.
 type Sources struct {
 	File    string            // "": none
 	Environ []string          // as os.Environ gives it
-	Flags   map[string]string // by key, such as manager.listen; only those that were given
+	Flags   map[string]string // by key, such as manager.listen; only the given ones
 	// CoreKeys are the names that may stand in the section core.
 	CoreKeys []string
 	// Texts stand in for files by name, as Config.Texts gave them; nil: the files are
@@ -35,12 +35,12 @@ type Sources struct {
 	Texts map[string][]byte
 	// Text stands in for File's content; nil: the file is read.
 	Text []byte
-	// Token says what a launcher's token tells of keys that nobody set. It gets auth.token;
-	// for "", or a token that is gone, it says what one told with which the launcher joined
-	// before. nil: nothing is told.
+	// Token returns the values that a launcher's token has for keys that nobody set. Its argument
+	// is auth.token. For "", or a token that is gone, it returns those of the token with which the
+	// launcher joined before. nil: no values.
 	Token func(token string) (map[string]string, error)
-	// Manager is a launcher's manager where nothing else says it: what the environment has
-	// for commands that ask a manager.
+	// Manager is a launcher's manager if no other source names it: the manager that the environment
+	// names for commands.
 	Manager string
 }
 
@@ -48,7 +48,7 @@ type Sources struct {
 // launcher they count only where it has no certificate or token of its own.
 var clientKeys = []string{"auth.mode", "auth.certificate", "auth.key", "auth.ca"}
 
-// ownIdentity reports whether file, flags, or a token say what the process proves itself with.
+// ownIdentity reports whether file, flags, or a token give the process its credentials.
 func (s Sources) ownIdentity(ofFile places) bool {
 	for _, key := range []string{"auth.certificate", "auth.token"} {
 		if ofFile[key] != "" || s.Flags[key] != "" {
@@ -142,8 +142,8 @@ func Load(s Sources) (*Config, error) {
 	return c, c.finish(k, s)
 }
 
-// askToken takes what the token says where nothing else was said. A token that can't be read
-// is no mistake yet where it is said otherwise who the manager is: it may have been used.
+// askToken takes the token's values for keys that no other source sets. If another source names the
+// manager, an unreadable token is no mistake yet: it may have been used.
 func (s Sources) askToken(k *koanf.Koanf, p places) error {
 	if s.Token == nil {
 		return nil
@@ -237,9 +237,9 @@ func readBounded(file string) ([]byte, error) {
 	return os.ReadFile(file)
 }
 
-// loadEnvironment takes HAMADRYAD_SECTION_KEY variables. One that starts with a
-// section but names no key of it is an error. What the environment has for commands that
-// ask a manager does not replace what a process has of its own.
+// loadEnvironment takes HAMADRYAD_SECTION_KEY variables. A variable that starts with a section but
+// names no key of it is an error. Variables for commands do not replace a process's own
+// credentials.
 func (s Sources) loadEnvironment(k *koanf.Koanf, known []string, p places) error {
 	byVariable := map[string]string{}
 	var variables []string
@@ -330,7 +330,8 @@ func (c *Config) validate() Errors {
 	return wrong
 }
 
-// placeOf is the place of a key that breaks a rule. One that nobody set breaks it by what another was set to.
+// placeOf is the place of a key that breaks a rule. A key that nobody set breaks it because of the
+// value of another key; then it is that key's place.
 func (c *Config) placeOf(key string, f validator.FieldError) string {
 	if c.places[key] != "" || f.Tag() != "gtfield" {
 		return c.places.of(key)

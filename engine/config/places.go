@@ -14,10 +14,10 @@ import (
 // places says where each key was set: "file:line", a variable or a flag.
 type places map[string]string
 
-// nowhere is the place of what nobody set.
+// nowhere is the place of keys that nobody set.
 const nowhere = "defaults"
 
-// of finds the place of a key, or of what it stands in.
+// of finds the place of a key, or of its nearest set parent.
 func (p places) of(key string) string {
 	for {
 		if place, ok := p[key]; ok {
@@ -73,17 +73,16 @@ func parseDocument(file string, text []byte) (*document, error) {
 	return d, nil
 }
 
-// free are the parts whose keys are not this package's to judge.
+// free are the parts whose keys other packages check.
 func free(path string) bool {
 	key, inAuth := strings.CutPrefix(path, "auth.")
 	return path == "policy.settings" || inAuth && slices.Contains(AccessKeys, key)
 }
 
-// AccessKeys are the keys of the section auth that say who may do what. Package access
-// reads them.
+// AccessKeys are the keys of the section auth that define rights. Package access reads them.
 var AccessKeys = []string{"roles", "pools", "groups", "impersonators", "defaultPool", "revoked", "users"}
 
-// check collects the places of all keys, and what is wrong with them.
+// check collects the places of all keys, and their mistakes.
 func (d *document) check(known []string, p places) Errors {
 	var wrong Errors
 	if d.root == nil {
@@ -119,7 +118,7 @@ func (d *document) walk(n *yaml.Node, path string, known []string, p places, wro
 	}
 }
 
-// isMap tells the keys whose value is a mapping of free names.
+// isMap reports whether a key's value is a mapping of free names.
 func isMap(path string) bool { return path == "launcher.slots" || strings.HasPrefix(path, "core.") }
 
 func hasPrefix(known []string, prefix string) bool {
@@ -188,8 +187,7 @@ func find(n *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
-// didYouMean names the nearest known key, when one is near, or those of the
-// section.
+// didYouMean names the nearest known key, if one is near, or the keys of the section.
 func didYouMean(key string, known []string) string {
 	if hint := suggest.Hint(key, append(sections(known), known...)); hint != "" {
 		return hint

@@ -48,8 +48,8 @@ func (c *Config) Settings(core any, coreKeys []string) []Setting {
 	return list
 }
 
-// Place is where a key was set, or what it stands in, for who says what is wrong with it: FILE:LINE, the name of
-// a variable, "flag" or "defaults".
+// Place is where a key, or its nearest set parent, was set, for messages about mistakes: FILE:LINE,
+// the name of a variable, "flag" or "defaults".
 func (c *Config) Place(key string) string { return c.places.of(key) }
 
 // From says where a key was set.
@@ -96,9 +96,8 @@ func textOf(value any) string {
 	return fmt.Sprint(value)
 }
 
-// DataFolder finds manager.data or launcher.data, by its section, in sources that may
-// be wrong otherwise: what was kept there is needed above all when the rest can't be
-// read.
+// DataFolder finds manager.data or launcher.data, by its section, in sources that may be wrong
+// otherwise. The data there is needed above all when the rest can't be read.
 func DataFolder(s Sources, section string) string {
 	key, variable := section+".data", "HAMADRYAD_"+strings.ToUpper(section)+"_DATA="
 	if v := s.Flags[key]; v != "" {
@@ -133,7 +132,7 @@ func dataIn(text []byte, section string) string {
 		file := map[string]struct {
 			Data string `yaml:"data"`
 		}{}
-		// A wrong type elsewhere leaves what was right.
+		// A wrong type elsewhere leaves the right values.
 		if err := yaml.Unmarshal(text, &file); file[section].Data != "" {
 			return file[section].Data
 		} else if err == nil {
@@ -145,8 +144,8 @@ func dataIn(text []byte, section string) string {
 	return ""
 }
 
-// shorter leaves out what follows a mistake, or the last line. The line that the
-// reader names can be the one before the mistake.
+// shorter leaves out the text from a mistake on, or the last line. The line that the reader names
+// can be the one before the mistake.
 func shorter(text []byte, mistake error) []byte {
 	if m := mistakeAt.FindStringSubmatch(mistake.Error()); m != nil {
 		line, _ := strconv.Atoi(m[1]) // digits

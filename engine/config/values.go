@@ -84,8 +84,8 @@ func ParseSlots(s string) (Slots, error) {
 	return slots, nil
 }
 
-// decodeText turns texts into the types of this package, and refuses what the
-// decoder would quietly bend: a bare number as a duration, a fraction as a count.
+// decodeText turns texts into the types of this package. It refuses values that the decoder would
+// quietly convert: a bare number as a duration, a fraction as a count.
 func decodeText(from, to reflect.Type, value any) (any, error) {
 	switch to {
 	case reflect.TypeFor[Size]():

@@ -14,7 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// parse reads the one document of a text; an empty node: there is none. What is wrong has its line.
+// parse reads the one document of a text; an empty node: there is none. Mistakes have their line.
 func parse(file string, text []byte) (*yaml.Node, error) {
 	if at := firstWrong(text); at >= 0 {
 		line, r := 1+bytes.Count(text[:at], []byte("\n")), rune(0)
@@ -53,16 +53,17 @@ func firstWrong(text []byte) int {
 	return -1
 }
 
-// endsLine tells what YAML takes for the end of a line besides a newline (YAML 1.1, section 4.1.4).
+// endsLine reports whether YAML takes a character other than newline for the end of a line (YAML
+// 1.1, section 4.1.4).
 func endsLine(r rune) bool { return r == '\r' || r == 0x85 || r == 0x2028 || r == 0x2029 }
 
-// Parts of what the parser says: where it is, and of which anchor.
+// Parts of the parser's messages: the position, and the anchor's name.
 var (
 	lineOfParser   = regexp.MustCompile(`^line (\d+): `)
 	anchorOfParser = regexp.MustCompile(`anchor '([^']+)'`)
 )
 
-// mistakes are what the parser calls by other names, as people know it. The first that fits counts.
+// mistakes translate the parser's words into common ones. The first that fits counts.
 var mistakes = []struct{ parser, words string }{
 	{"cannot start any token", "this begins with a character that YAML keeps for itself: indent with spaces and not with tabs, and put quotes round a text that begins with @, ` or %"},
 	{"tab character", "a tab stands where spaces have to: indent with spaces"},
@@ -99,18 +100,18 @@ func noYAML(file string, text []byte, err error) error {
 	return fmt.Errorf("%s:%d: this is no YAML (%s): correct it", file, at, cause)
 }
 
-// causeOf is the first thing that the parser says, without what it is.
+// causeOf is the parser's first message, without its prefix.
 func causeOf(err error) string {
 	text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "yaml: "), "unmarshal errors:\n")
 	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	return first
 }
 
-// lineBytesMax bounds what is read again to find the line of a mistake, bytes.
+// lineBytesMax bounds the bytes that are read again to find the line of a mistake.
 const lineBytesMax = 1 << 20
 
-// lineOf is the first line, from one on, with which a text has a mistake; where to find it costs too much it
-// is the one to begin with.
+// lineOf is the first line, starting at from, with which a text has a mistake. If the search costs
+// too much it returns from.
 func lineOf(text []byte, cause string, from int) int {
 	lines := bytes.SplitAfter(bytes.TrimRight(text, "\n"), []byte("\n"))
 	if m := anchorOfParser.FindStringSubmatch(cause); m != nil {
