@@ -59,7 +59,7 @@ func (f *fake) balks(*simcluster.Attempt) string {
 	return "its processes do not go on"
 }
 
-// take has a launcher do what the manager says, and whatever goes wrong with that.
+// take has a launcher carry out a command, with the faults drawn for it.
 func (f *fake) take(m *wire.Command) {
 	switch d := m.GetDo().(type) {
 	case *wire.Command_Sources:
@@ -89,8 +89,8 @@ func (f *fake) live(id uint64) *simcluster.Attempt {
 	return nil
 }
 
-// checkRoom holds what runs against the slots there are. A report that came late
-// may have had the manager free what was held again, so only calm times count.
+// checkRoom compares the running attempts with the launcher's slots. A late report may have had the
+// manager free slots that were taken again, so only calm times count.
 func (f *fake) checkRoom() {
 	if !f.fleet.calm || f.fleet.Now() < start.Add(faultsFor+time.Minute) {
 		return
@@ -102,7 +102,7 @@ func (f *fake) checkRoom() {
 	}
 }
 
-// readInPart has an attempt end that was in the middle of what is told to be made again.
+// readInPart has an attempt fail, at random, that has read part of an input whose source is replaced.
 func (f *fake) readInPart(a *simcluster.Attempt, list []*wire.Source) {
 	for _, s := range list {
 		if old := a.Read(simcluster.Input{Connection: s.Connection, From: s.From}); old == 0 || old == s.Attempt {
@@ -124,7 +124,7 @@ func (f *fake) killPublisher(a *simcluster.Attempt) {
 	}
 }
 
-// spoilProgress makes a random one of what an attempt tells, now and then nonsense.
+// spoilProgress makes an attempt's progress report random, now and then invalid.
 func (f *fake) spoilProgress(m *wire.AttemptProgress) {
 	m.Progress, m.Work = f.fleet.rand.Float64()*1.1, &wire.Work{Read: []int64{1}}
 	if f.fleet.chance(20) {
@@ -132,7 +132,7 @@ func (f *fake) spoilProgress(m *wire.AttemptProgress) {
 	}
 }
 
-// ends has an attempt whose work is done end as its job's plan has it.
+// ends has an attempt whose work is done end as its job's plan says.
 func (f *fake) ends(a *simcluster.Attempt) *wire.AttemptEnded {
 	m := f.fleet
 	switch {
@@ -168,7 +168,7 @@ func (f *fake) publishes(a *simcluster.Attempt) *wire.AttemptEnded {
 		return nil
 	}
 	if m.err == nil && !m.calm && m.chance(200) {
-		f.crash() // after the rename, before it is told
+		f.crash() // after the rename, before the report
 		return nil
 	}
 	return &wire.AttemptEnded{End: wire.End_END_FINISHED, Published: found}

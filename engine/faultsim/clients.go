@@ -14,16 +14,16 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// clients are who submit jobs and ask for things: they wait for replies, know how each of
-// their jobs should end, and ask again what is lost with a manager.
+// clients submit jobs and send requests. They wait for replies, know how each of their jobs should
+// end, and repeat requests that are lost with a manager.
 type clients struct {
 	*play
 	list    []*fakeJob
-	byID    map[uint64]*fakeJob // those that have an id
+	byID    map[uint64]*fakeJob // jobs that have an id
 	storage storage
-	last    uint64              // the name of the last who asked
+	last    uint64              // the name of the last caller
 	waiting map[uint64]string   // for what, by name
-	prepare map[uint64]*fakeJob // those of them who want an id for a job
+	prepare map[uint64]*fakeJob // those of them that wait for a job's id
 	lossy   bool                // the log has lost records
 }
 
@@ -31,7 +31,7 @@ func newClients(p *play) *clients {
 	return &clients{play: p, byID: map[uint64]*fakeJob{}, storage: newStorage(), waiting: map[uint64]string{}, prepare: map[uint64]*fakeJob{}}
 }
 
-// over says whether all jobs have ended, those too whose end the log lost.
+// over reports whether all jobs have ended, those included whose end the log lost.
 func (c *clients) over() bool {
 	return c.calm && !slices.ContainsFunc(c.list, func(j *fakeJob) bool { return !j.over }) && (!c.lossy || c.Core.Stats().JobsLive == 0)
 }
@@ -39,13 +39,13 @@ func (c *clients) over() bool {
 // lost is called when the log lost its end.
 func (c *clients) lost() { c.lossy = true }
 
-// forget drops all who wait: the manager that would answer them has ended.
+// forget drops all waiting calls: the manager that would answer them has ended.
 func (c *clients) forget() {
 	clear(c.waiting)
 	clear(c.prepare)
 }
 
-// askAgain asks for what the last life of the manager was told and did not log.
+// askAgain repeats the requests that the last life of the manager received and did not log.
 func (c *clients) askAgain() {
 	for _, j := range c.list {
 		if !j.over {
@@ -134,9 +134,8 @@ func (c *clients) submitted(r core.Reply) {
 // job returns a job that has an id.
 func (c *clients) job(id uint64) *fakeJob { return c.byID[id] }
 
-// endedWell notes that an attempt told of a good end. Its parts are in the job's temporary
-// folders, which it made again where a cleaner of a history that the log lost had removed
-// them.
+// endedWell notes that an attempt reported success. Its parts are in the job's temporary folders.
+// It made those again where a cleaner had removed them in a history that the log lost.
 func (c *clients) endedWell(a *simcluster.Attempt) {
 	j := c.byID[a.Start.Job]
 	j.ended[a.Start.Attempt] = true
@@ -183,7 +182,7 @@ func (c *clients) fate(a *simcluster.Attempt) (wire.ErrorKind, string) {
 	return 0, ""
 }
 
-// checkEnded holds which jobs are told to be over against what their status says.
+// checkEnded compares the jobs reported as ended with their status.
 func (c *clients) checkEnded(a core.JobsChanged) {
 	for _, id := range a.Jobs {
 		status, ok := c.Core.JobStatus(id, false)
@@ -225,7 +224,7 @@ func (c *clients) jobChanged(id uint64) {
 	c.checkEnd(j, status)
 }
 
-// checkEnd holds a job's end against what it should be.
+// checkEnd compares a job's end with the expected one.
 func (c *clients) checkEnd(j *fakeJob, status *wire.JobStatus) {
 	good := !j.poison && !j.invalid && !j.tooLarge && !j.killed && !j.occupied
 	switch {
@@ -233,7 +232,7 @@ func (c *clients) checkEnd(j *fakeJob, status *wire.JobStatus) {
 		if j.poison || j.invalid || j.tooLarge || j.occupied {
 			c.fail("%s succeeded and should not", j.name)
 		}
-		// A job that had published before the log lost that says so, and counts what is known.
+		// A job that had published before the log lost that says so, and counts the known part.
 		lost := c.lossy && slices.ContainsFunc(status.Notes, func(note string) bool { return strings.Contains(note, "log lost records") })
 		for i, st := range status.Stages {
 			want := uint32(1) // the last bundle is in no stage of the graph
@@ -274,8 +273,8 @@ func (c *clients) unfinished() string {
 	return strings.Join(parts, "\n") + fmt.Sprintf("\npolicy %+v\nlaunchers %v", c.Core.PolicyState(), c.Core.Launchers())
 }
 
-// lose takes it that a job is lost, as its client does when it is told so: it waits
-// until nothing of the job runs, and removes what is left of it.
+// loseJob treats a job as lost, as its client does when the manager says so: it waits until nothing of
+// the job runs, and removes the leftovers.
 func (c *clients) loseJob(j *fakeJob) {
 	c.Seen["lost jobs"]++
 	j.over, j.lost = true, true
@@ -292,7 +291,7 @@ func (c *clients) drain(name string, yes bool) {
 	c.Push(wire.NewInput(&wire.DrainLauncher{Client: c.name("drain"), Name: name, Drain: yes}))
 }
 
-// checkNothingLeft looks for who still waits, and for what is left of their jobs.
+// checkNothingLeft looks for waiting callers, and for leftovers of their jobs.
 func (c *clients) checkNothingLeft() {
 	for id, what := range c.waiting {
 		c.fail("client %d waits for the answer to its %s", id, what)
@@ -372,15 +371,15 @@ func (c *clients) replied(r core.Reply) {
 	}
 }
 
-// checkSources holds what an attempt is given to read against the graph. What is
-// lost while one attempt runs a second one may wait for, too. Inputs come later when
-// the command is full.
+// checkSources compares the sources that an attempt is given with the graph. If an input is lost
+// while one attempt runs, a second attempt may wait for it, too. Inputs come later when the command
+// is full.
 func (c *clients) checkSources(m *wire.StartAttempt) error {
 	j, commandBytes := c.byID[m.Job], c.Core.Settings().CommandBytes
 	given := map[simcluster.Input]bool{}
 	bytes := 0
 	for _, s := range m.Sources {
-		bytes += 2 * proto.Size(s) // at least what the core counts
+		bytes += 2 * proto.Size(s) // at least the core's count
 		if !j.ended[s.Attempt] {
 			return fmt.Errorf("attempt %d is to read of attempt %d, which did not come to its end", m.Attempt, s.Attempt)
 		}

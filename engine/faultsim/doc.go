@@ -7,7 +7,7 @@
 //
 // One seed is one history, always the same. After every step the core checks itself. The
 // simulator's own ledger (ledger.go) follows the messages and never asks the core. It demands that
-// allocations fit, that nothing goes to a lost launcher, that gangs start together, and that one
+// allocations fit, that no command goes to a lost launcher, that gangs start together, and that one
 // attempt commits. After every round the policy's view is compared with the core, and each decision
 // has had one outcome. The log of batches is replayed and must give the same state to the byte. A
 // right job must succeed with each of its groups committed once, and a wrong one is refused. When

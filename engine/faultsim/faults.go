@@ -79,10 +79,10 @@ func (s *Sim) changeSite() {
 	s.Push(wire.NewInput(&wire.SiteSettings{Json: c.JSON()}))
 }
 
-// endFaults ends the faults and mends what they broke.
+// endFaults ends the faults and repairs their effects.
 func (s *Sim) endFaults() {
 	s.calmDown()
-	s.dying = false // what is asked here is not lost with a manager
+	s.dying = false // requests from here on are not lost with a manager
 	for _, f := range s.fleet.all() {
 		f.mend()
 		s.clients.drain(f.Name, false)

@@ -8,14 +8,13 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// fleet is the launchers with their connections, and what the manager's watch over them
-// says.
+// fleet is the launchers with their connections, and the verdicts of the manager's liveness check.
 type fleet struct {
 	*play
 	clients *clients
 	cluster simcluster.Cluster
 	list    []*fake
-	byID    map[scheduler.LauncherID]*fake // those that were welcomed once
+	byID    map[scheduler.LauncherID]*fake // launchers that were welcomed once
 }
 
 func newFleet(p *play, c *clients) *fleet {

@@ -8,7 +8,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// fakeJob is a submission, and what is known of how it should end.
+// fakeJob is a submission with its expected end.
 type fakeJob struct {
 	name      string
 	spec      *wire.JobSpec
@@ -28,7 +28,7 @@ type fakeJob struct {
 	lost      bool // with the end of a log
 	work      time.Duration
 	flaky     map[uint32]int  // by first node: failures still to come
-	ended     map[uint64]bool // attempts that told of a good end
+	ended     map[uint64]bool // attempts that reported success
 	rewritten bool            // parts were written since its temporary folders were removed last
 	state     wire.JobState
 }

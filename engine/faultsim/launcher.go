@@ -28,7 +28,7 @@ type fake struct {
 	deaf        bool // to commands that it should confirm
 	connected   bool // the manager's stream is open, from here
 	welcomed    bool
-	session     uint64 // counts connections; what was sent on an old one is lost
+	session     uint64 // counts connections; messages sent on an old one are lost
 	out, in     scheduler.Time
 	lastContact scheduler.Time
 	extra       bool // not one of the first two, which always come back as they were
@@ -139,7 +139,7 @@ func (f *fake) wipe() {
 	}
 }
 
-// disconnect breaks the stream; what is under way on it is lost.
+// disconnect breaks the stream; messages in flight on it are lost.
 func (f *fake) disconnect() {
 	if !f.connected {
 		return
@@ -159,7 +159,7 @@ func (f *fake) disconnect() {
 	}
 }
 
-// lose tells the core that a launcher is gone.
+// lose reports to the core that a launcher is gone.
 func (m *fleet) lose(f *fake, incarnation uint64, reason string) {
 	if f.ID == 0 {
 		return
@@ -208,7 +208,7 @@ func (f *fake) freeze() {
 	f.fleet.At(f.Frozen+1, f.thaw)
 }
 
-// thaw goes on. What ended meanwhile is told before anybody notices that the
+// thaw continues. Ends that happened meanwhile are reported before the launcher notices that its
 // lease is over: a late commit.
 func (f *fake) thaw() {
 	if f.Down || f.Stands(f.thaw) {

@@ -8,8 +8,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// ledger is an account of its own of what the manager was told and what it said:
-// who runs what, who holds slots, who may commit. It never asks the core.
+// ledger is a separate account of the manager's inputs and commands: which launcher runs which
+// attempt, which attempts hold slots, and which may commit. It never asks the core.
 type ledger struct {
 	term      uint64
 	joining   map[string]*wire.Join // the last join of each name
@@ -18,7 +18,7 @@ type ledger struct {
 	runs      map[uint64][]uint64 // live bundle attempts of a bundle
 	last      uint64              // the last attempt that was started
 	fresh     map[uint64]int      // groups started in this step, by bundle attempt
-	over      map[uint64]bool     // attempts whose end was told in this step
+	over      map[uint64]bool     // attempts whose end was reported in this step
 
 	given map[uint64]given // what each attempt's id stands for, whatever the log lost
 	jobs  *clients
@@ -32,11 +32,11 @@ type account struct {
 	incarnation uint64
 	slots       map[string]int
 	memory      int64
-	swap        int64 // for memory of what is suspended
+	swap        int64 // for memory of suspended attempts
 	attempts    map[uint64]*held
 }
 
-// held is an attempt that lives, and what it holds.
+// held is a live attempt with the slots and memory that it holds.
 type held struct {
 	m          *wire.StartAttempt
 	launcher   *account
@@ -58,7 +58,7 @@ func (l *ledger) again() *ledger {
 	}
 }
 
-// step enters one step's inputs and actions, and checks what has to hold.
+// step enters one step's inputs and actions, and checks the invariants.
 func (l *ledger) step(inputs []*wire.Input, actions []core.Action) error {
 	clear(l.fresh)
 	clear(l.over)
@@ -126,8 +126,8 @@ func (h *held) rest() {
 	}
 }
 
-// inventory drops what a launcher does not have: if it is to be started again,
-// it is entered again.
+// inventory drops attempts that a launcher does not have: an attempt that is to start again is
+// entered again.
 func (l *ledger) inventory(a *account, list []*wire.AttemptInventory) {
 	has := map[uint64]bool{}
 	for _, m := range list {
@@ -207,7 +207,7 @@ func (l *ledger) command(to *account, m *wire.Command) error {
 		h := to.attempts[d.Stop.Attempt]
 		switch {
 		case h == nil:
-		case d.Stop.Reason == core.ReasonGivenUp: // what it holds is given to others, though it may go on
+		case d.Stop.Reason == core.ReasonGivenUp: // its slots are given to others, though it may still run
 			l.over[d.Stop.Attempt] = true
 			l.end(h)
 		default:
@@ -227,7 +227,7 @@ func (l *ledger) command(to *account, m *wire.Command) error {
 	return nil
 }
 
-// start enters an attempt; the command may come again for one that lives.
+// start enters an attempt; the command may come again for a live one.
 func (l *ledger) start(to *account, m *wire.StartAttempt) error {
 	if !l.checkGivenOnce(m) {
 		return fmt.Errorf("attempt %d was another one before", m.Attempt)
@@ -297,14 +297,14 @@ func (l *ledger) grant(to *account, m *wire.CommitVerdict) error {
 	return nil
 }
 
-// check holds what a launcher's attempts hold against what it has.
+// check compares what a launcher's attempts hold with what the launcher has.
 func (a *account) check() error {
 	if !a.up && len(a.attempts) > 0 {
 		return fmt.Errorf("%s is lost and has %d attempts", a.name, len(a.attempts))
 	}
 	slots, memory, suspended := map[string]int{}, int64(0), int64(0)
 	for _, h := range a.attempts {
-		if h.m.Finish != nil { // what publishes or cleans takes none of what tasks have
+		if h.m.Finish != nil { // publishing and cleaning take none of the tasks' slots and memory
 			continue
 		}
 		if h.suspended {

@@ -8,8 +8,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/loop"
 )
 
-// play is what all rooms of a history share: the loop with its clock and its core, the
-// dice, and what was found. The first error is the history's.
+// play is the state that all parts of a history share: the loop with its clock and its core, the
+// random generator, and the first error, which is the history's.
 type play struct {
 	loop.Loop
 	rand  *rand.Rand
@@ -18,7 +18,7 @@ type play struct {
 	err   error
 	calm  bool // the faults have ended
 
-	// Seen counts what happened, so that tests can tell that it happens.
+	// Seen counts events, so that tests can check that they happen.
 	Seen map[string]int
 }
 
@@ -39,7 +39,7 @@ func (p *play) fail(format string, args ...any) {
 	}
 }
 
-// trace tells a person.
+// trace writes for a person.
 func (p *play) trace(format string, args ...any) {
 	if p.show != nil {
 		p.show("%v "+format, append([]any{time.Duration(p.Now() - start)}, args...)...)

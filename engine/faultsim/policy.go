@@ -16,9 +16,9 @@ const jobSucceeded = wire.JobState_JOB_STATE_SUCCEEDED
 
 const jobKilled = wire.JobState_JOB_STATE_KILLED
 
-// driver is the shell's part of the policy: it starts generations, asks them with the
-// time they take, starts them again when they fail, and holds what they are told against
-// the contract and the core.
+// driver is the shell's part of the policy. It starts generations, calls them with the time they
+// take, and starts them again when they fail. It checks their input against the contract and the
+// core.
 type driver struct {
 	*play
 	policies   []Policy // to draw from
@@ -28,7 +28,7 @@ type driver struct {
 	everBad    bool
 	told       scheduler.Time         // of the last round
 	rules      core.Settings          // of the site
-	distort    func(*scheduler.Round) // for tests, has the core tell something wrong; nil: it does not
+	distort    func(*scheduler.Round) // for tests, has the core send something wrong; nil: it does not
 }
 
 func newDriver(p *play, policies []Policy, rules core.Settings, tell func(*scheduler.Round)) *driver {
@@ -43,7 +43,7 @@ type life struct {
 	mirror  view.View
 	dead    bool
 	round   uint64
-	fit     map[scheduler.BundleID]bool // launches of the last answer that fit what it had been told
+	fit     map[scheduler.BundleID]bool // launches of the last answer that fit the state it was sent
 	pending map[decision]bool           // decisions without an outcome
 	refused map[scheduler.BundleID]int  // how often in a row a bundle found no capacity
 
@@ -121,7 +121,7 @@ func (d *driver) begin(l *life, snapshot scheduler.Snapshot, env scheduler.Envir
 	d.Push(wire.NewPolicyStarted(l.number, about))
 }
 
-// failed tells of a generation's end, and starts another.
+// failed reports a generation's end, and starts another.
 func (d *driver) failed(l *life, why string) {
 	if l.dead {
 		return
@@ -165,7 +165,7 @@ func (d *driver) ask(a core.AskPolicy) {
 	l := d.lives[a.Generation]
 	if l == nil {
 		if d.everBad || d.Seen["policy failures"] > 0 || d.Seen["manager restarts"] > 0 {
-			return // it died a moment ago; the core is being told
+			return // it died a moment ago; the core is being notified
 		}
 		d.fail("generation %d is asked and not there", a.Generation)
 		return
@@ -199,7 +199,7 @@ func (d *driver) ask(a core.AskPolicy) {
 	d.After(think, func() { d.answered(l, a.Round.Number, answer) })
 }
 
-// checkNothingLeft looks for generations that were told of something that is left.
+// checkNothingLeft looks for generations whose last known state has leftovers.
 func (d *driver) checkNothingLeft() {
 	for _, l := range d.lives {
 		if err := idle(l.mirror.World()); !l.dead && err != nil {
@@ -253,8 +253,8 @@ func (l *life) answer(r scheduler.Round) (data []byte, err error) {
 	return schedwire.EncodeDecisions(&d)
 }
 
-// fitting lists the launches of an answer that fit the offers. One with other
-// decisions in it, which come first, tells nothing.
+// fitting lists the launches of an answer that fit the offers. It lists none if the answer has
+// other decisions, which come first.
 func (l *life) fitting(d *scheduler.Decisions) map[scheduler.BundleID]bool {
 	fit := map[scheduler.BundleID]bool{}
 	if len(d.Preempt)+len(d.Resume) > 0 {
@@ -308,7 +308,7 @@ func (d *driver) checkRound(l *life, r *scheduler.Round) {
 	for _, e := range r.Events {
 		o, ok := e.(scheduler.Outcome)
 		if !ok || o.Round != l.round {
-			continue // a generation may be told of launches by the one before
+			continue // a generation may hear of launches by the one before
 		}
 		key := decision{o.Kind, o.Index}
 		if !l.pending[key] {
@@ -360,7 +360,7 @@ func (d *driver) checkRound(l *life, r *scheduler.Round) {
 	}
 }
 
-// checkPromises holds what a policy knows after a round against the site's rules.
+// checkPromises compares a policy's view after a round with the site's rules.
 func (d *driver) checkPromises(l *life, r *scheduler.Round) {
 	if err := l.promises.round(&l.mirror); err != nil {
 		d.fail("round %d: %v", r.Number, err)

@@ -11,15 +11,16 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// promises are what a site promises its policies, held against what one of them is told: what may be
-// preempted and suspended, that offers are no more than there is, and how long slots are kept for whom.
-// They know the site's rules, and the policy's view, and never ask the core.
+// promises are the guarantees of a site to its policies, compared with the messages that one policy
+// gets: which attempts may be preempted and suspended, that offers do not exceed the free slots,
+// and how long slots are kept for a beneficiary. They know the site's rules and the policy's view,
+// and never ask the core.
 type promises struct {
 	rules core.Settings
-	kept  map[beneficiary]scheduler.Time // until when slots may be kept, by what was preempted
+	kept  map[beneficiary]scheduler.Time // until when slots may be kept, by preempted attempt
 }
 
-// beneficiary is for whom slots are kept: a bundle or, with bundle 0, any of a job's.
+// beneficiary is the work that slots are kept for: a bundle or, with bundle 0, any bundle of a job.
 type beneficiary struct {
 	job    scheduler.JobID
 	bundle scheduler.BundleID
@@ -29,8 +30,8 @@ type beneficiary struct {
 // for the same job of its own accord.
 const reserveSlack = 30 * time.Second
 
-// outcome holds what became of a decision against what the policy knew when it decided. The round tells
-// of it.
+// outcome compares a decision's outcome, which the round reports, with the policy's view at the
+// time of the decision.
 func (p *promises) outcome(v *view.View, o scheduler.Outcome, r *scheduler.Round) error {
 	if o.Kind != scheduler.DecisionPreempt || !o.Accepted {
 		return nil
@@ -63,7 +64,7 @@ func (p *promises) outcome(v *view.View, o scheduler.Outcome, r *scheduler.Round
 	return nil
 }
 
-// round holds what the policy knows after a round against the rules.
+// round compares the policy's view after a round with the rules.
 func (p *promises) round(v *view.View) error {
 	p.reservations(v)
 	for _, l := range v.Launchers() {
@@ -74,7 +75,7 @@ func (p *promises) round(v *view.View) error {
 	return nil
 }
 
-// reservations notes who has slots kept that the policy did not ask for: the core takes back what readers
+// reservations notes reservations that the policy did not request: the core takes back what readers
 // that started early hold from the work that they wait for.
 func (p *promises) reservations(v *view.View) {
 	present := map[beneficiary]bool{}

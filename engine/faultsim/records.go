@@ -48,7 +48,7 @@ func (r *records) add(data []byte, actions []core.Action) {
 // long says whether the log is to be replayed.
 func (r *records) long() bool { return len(r.log) >= r.every }
 
-// lossy says whether some of what was logged is lost.
+// lossy reports whether some of the logged records are lost.
 func (r *records) lossy() bool { return r.history.lost }
 
 // all gives each batch that is not lost, with its actions.
@@ -72,7 +72,7 @@ func restore(checkpoint []byte) (*core.Core, error) {
 	return c, err
 }
 
-// token stands for what the manager's key makes of a bundle attempt's number.
+// token stands for the token that the manager's key makes of a bundle attempt's number.
 func token(run uint64) []byte { return fmt.Appendf(nil, "%016x", run) }
 
 // restored is the core as the log has it.
@@ -132,9 +132,8 @@ func (r *records) decode(data []byte) *wire.Batch {
 	return b
 }
 
-// A log may lose records that the manager was told are on disk: a disk that lies, or
-// an old copy that was put back. Launchers, clients and storage remember what the
-// manager then does not.
+// A log may lose records that the manager believed to be on disk: by a disk that lies, or an old
+// copy that was restored. Launchers, clients and storage then remember more than the manager.
 
 // history is all that was ever logged, and what came of it, so that any end of it can
 // be lost.

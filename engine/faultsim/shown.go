@@ -10,8 +10,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// shown is what somebody knows who hears the facts alone: the last row of each thing. It has
-// to be what the core would tell of all of them.
+// shown is the state of an observer that gets the changes alone: the last row of each thing. It
+// must equal all the rows that the core has.
 type shown struct {
 	jobs      map[scheduler.JobID]changes.Job
 	stages    map[stageKey]changes.Stage
@@ -26,7 +26,7 @@ type stageKey struct {
 	number int32
 }
 
-// newShown begins with all that a core tells, which tells from now on.
+// newShown begins with all rows of a core, which reports changes from now on.
 func newShown(c *core.Core) *shown {
 	c.EnableChanges()
 	s := &shown{
@@ -79,11 +79,11 @@ func (s *shown) forget(id scheduler.JobID) {
 	}
 }
 
-// shownEvery is at which steps, one in so many, what was told is held against all: that costs twice
-// what the rest of a run does, and what was not told stays untold for a while.
+// shownEvery: at one in so many steps the reported rows are compared with all rows. That costs
+// twice what the rest of a run does, and a missing row stays missing for a while.
 const shownEvery = 8
 
-// factsOf returns what a step tells, which is the first that it has done, or follows the round.
+// factsOf returns a step's changes, which are its first action, or follow the round.
 func factsOf(actions []core.Action) (core.Changes, error) {
 	for _, a := range actions[:min(len(actions), 2)] {
 		if told, ok := a.(core.Changes); ok {
@@ -93,8 +93,7 @@ func factsOf(actions []core.Action) (core.Changes, error) {
 	return core.Changes{}, fmt.Errorf("a step of %d actions tells no facts", len(actions))
 }
 
-// step takes in what a step told, and holds it against what the core would tell of all when
-// it is to look.
+// step takes in a step's changes. With look it compares them with all rows of the core.
 func (s *shown) step(c *core.Core, told core.Changes, look bool) error {
 	if s.take(told); !look {
 		return nil
@@ -112,7 +111,7 @@ func (s *shown) step(c *core.Core, told core.Changes, look bool) error {
 	return cmp.Or(differ("job", s.jobs, all.jobs), differ("stage", s.stages, all.stages), differ("attempt", s.attempts, all.attempts), differ("launcher", s.launchers, all.launchers))
 }
 
-// differ says which row was not told, or is not as it was told.
+// differ names a row that was not reported, or differs from the reported one.
 func differ[K comparable, V any](what string, told, all map[K]V) error {
 	for k, want := range all {
 		got, there := told[k]

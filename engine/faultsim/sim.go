@@ -10,26 +10,26 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Options say what is simulated.
+// Options configure a simulation.
 type Options struct {
 	Seed uint64
-	// Policies are what generations of the policy are drawn from. Those that are
-	// Bad may err, and are replaced when the faults end.
+	// Policies are those from which generations of the policy are drawn. Those that are Bad may
+	// err, and are replaced when the faults end.
 	Policies []Policy
-	// Trace, when not nil, is told every batch and action, for a person.
+	// Trace, when not nil, gets every batch and action, for a person.
 	Trace func(format string, args ...any)
 	// ReplayEvery is how many steps of the log are replayed together; default 150.
 	// With 1 a difference is found in the step that made it.
 	ReplayEvery int
-	// Replayed, when not nil, is told of each replay: the checkpoint at its beginning,
-	// the batches of its log, and the checkpoint that they come to. Its error is the run's.
+	// Replayed, when not nil, gets each replay: the checkpoint at its beginning, the batches of its
+	// log, and the checkpoint at its end. Its error is the run's.
 	Replayed func(from []byte, batches [][]byte, to []byte) error
 	// OnFacts, when not nil, is called with the facts of each step and their core: another one
 	// after a restart. Its error is the run's.
 	OnFacts func(c *core.Core, f core.Changes) error
 
 	settings func(*core.Settings)   // for tests, has the core follow other rules than are checked; nil: it does not
-	tamper   func(*scheduler.Round) // likewise, has it tell something wrong
+	tamper   func(*scheduler.Round) // likewise, has it send something wrong
 }
 
 // Policy is one kind of policy to draw.
@@ -60,7 +60,7 @@ type Sim struct {
 	ledger    *ledger
 	shown     *shown
 	jobsGiven uint64 // the largest number of a job that a client heard of
-	dying     bool   // the manager logs what it decides, and ends before it acts, with the next batch
+	dying     bool   // the manager logs its decisions, and ends before it acts, with the next batch
 }
 
 // New makes a simulation.
@@ -136,7 +136,7 @@ func (s *Sim) Run() error {
 	return s.err
 }
 
-// drain lets all messages arrive, and looks for what is left.
+// drain lets all messages arrive, and looks for leftovers.
 func (s *Sim) drain() {
 	end := s.Now().Add(settleFor)
 	for at, ok := s.Upcoming(); s.err == nil && ok && at <= end; at, ok = s.Upcoming() {
@@ -147,8 +147,8 @@ func (s *Sim) drain() {
 	}
 }
 
-// expectAnswers gives the core what it finds in the policy's answers, as the manager does,
-// in every other step; a replay reads the answers itself.
+// expectAnswers gives the core the decoded decisions of the policy's answers, as the manager does,
+// in every other step; a replay decodes the answers itself.
 func (s *Sim) expectAnswers(inputs []*wire.Input) {
 	for _, in := range inputs {
 		if m := in.GetPolicyAnswer(); m != nil && s.steps%2 == 0 {
@@ -202,7 +202,7 @@ func (s *Sim) decide(b *wire.Batch) []core.Action {
 	return actions
 }
 
-// told holds what a step told against what there is.
+// told compares a step's changes with the core's state.
 func (s *Sim) told(actions []core.Action) error {
 	f, err := factsOf(actions)
 	if err != nil {

@@ -9,8 +9,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// storage is where jobs publish: folders that are there or not, and the
-// temporary ones beside them.
+// storage is where jobs publish: the existing folders, and the temporary ones beside them.
 type storage struct {
 	published map[string]*fakeJob // nil: somebody else's
 	temporary map[string]*fakeJob
@@ -99,7 +98,7 @@ func complete(a *simcluster.Attempt, j *fakeJob) string {
 // identity is that of the manager's data.
 const identity = "seed"
 
-// check looks at what a job that ended leaves behind.
+// check looks at the leftovers of a job that ended.
 func (s *storage) check(j *fakeJob, status *wire.JobStatus) error {
 	published := 0
 	owner := plan.Owner{Cluster: plan.Cluster(identity), Job: j.id}

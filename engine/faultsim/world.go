@@ -7,9 +7,9 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// sameWorld says whether a policy's view is the manager's state. Whether an attempt that
-// has not started is the second of two is left out: when the first ended alone, a snapshot
-// tells of the other as of a first.
+// sameWorld reports whether a policy's view equals the manager's state. It ignores whether an
+// attempt that has not started is the second of two: when the first ended alone, a snapshot reports
+// the other as a first attempt.
 func sameWorld(a, b view.World) bool {
 	return slices.EqualFunc(a.Launchers, b.Launchers, sameLauncher) && slices.EqualFunc(a.Jobs, b.Jobs, sameJob)
 }

@@ -9,10 +9,10 @@
 //	defer c.Stop()
 //	code, err := c.Run([]string{"./wordcount", "texts", "out"})
 //
-// A part that dies is started again, but not for ever, and not before all were up. The
-// first part that cannot be kept up ends the cluster, and is what is told, with the end of
-// its log. The parts die with this process, however it ends: the kernel is asked for
-// that, and each looks for itself (Part).
+// A part that dies is restarted, but not for ever, and not before all were up. The first part that
+// cannot be kept up ends the cluster; its failure is reported with the end of its log. The parts
+// die with this process, however it ends: the kernel is asked for that, and each part checks for
+// itself (Part).
 package local
 
 import (
@@ -26,11 +26,11 @@ import (
 // ReadyMax bounds the start of a cluster.
 const ReadyMax = time.Minute
 
-// Options say what the parts are.
+// Options configure the parts.
 type Options struct {
 	Folder    string    // for the logs of the parts: NAME.log
 	Launchers int       // 1 or more, named launcher-1 and so on
-	Env       []string  // variables for all processes, besides those of this one
+	Env       []string  // variables for all processes, added to this process's
 	Errors    io.Writer // for what people should know although the cluster goes on
 
 	// Manager is the manager's command line, without the program. It is to listen on

@@ -18,13 +18,13 @@ const (
 	ExitWithParent = "exit-with-parent"
 )
 
-// Part is what a part of the cluster was told by its flags.
+// Part is the configuration of a part of the cluster, from its flags.
 type Part struct {
 	ReadyFD        int
 	ExitWithParent bool
 }
 
-// Ready says that the part is, once, and what the cluster is to know of it: one line.
+// Ready reports, once, that the part is up, with one line for the cluster.
 func (p *Part) Ready(line string) {
 	if p.ReadyFD <= 0 {
 		return

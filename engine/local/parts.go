@@ -36,9 +36,9 @@ type parts struct {
 	folder string   // for their logs
 	env    []string // added to the environment of all
 
-	// whole ends with the first part that can't be kept up, whose failure is its
-	// cause, or with the cluster. Whatever waits for a part waits for it too: a part
-	// may be silent because another one failed.
+	// whole ends with the first part that can't be kept up, whose failure is its cause, or with the
+	// cluster. Each wait for a part also ends with whole: a part may be silent because another one
+	// failed.
 	whole context.Context
 	end   context.CancelCauseFunc
 
@@ -49,7 +49,7 @@ type parts struct {
 	watching sync.WaitGroup
 }
 
-// errEnding is the cause when the cluster is told to end.
+// errEnding is the cause when the cluster is stopped.
 var errEnding = errors.New("the cluster ends")
 
 func newParts(folder string, env []string) *parts {
@@ -58,8 +58,8 @@ func newParts(folder string, env []string) *parts {
 	return p
 }
 
-// child runs a part and keeps it up. It returns what the part says when it is
-// ready for the first time; args gets that when it is started again.
+// child runs a part and keeps it up. It returns the line that the part prints when it is ready for
+// the first time; args gets that line at a restart.
 func (p *parts) child(ctx context.Context, name string, args func(ready string) []string) (string, error) {
 	ready, ended, err := p.part(ctx, name, args(""))
 	if err != nil {
@@ -152,13 +152,13 @@ func (p *parts) keep(name string, args func() []string, ended <-chan error) {
 		_, ended, err = p.part(ctx, name, args())
 		cancel()
 		if err != nil {
-			return // part told it
+			return // the part reported it
 		}
 	}
 }
 
-// fail notes that a part can't be kept up, with the end of its log, and returns what
-// the cluster ends with: the first such failure.
+// fail notes that a part can't be kept up, with the end of its log. It returns the cluster's error:
+// the first such failure.
 func (p *parts) fail(name string, err error) error {
 	log, readErr := os.ReadFile(p.logOf(name))
 	if log = bytes.TrimSpace(log[max(0, len(log)-tailBytes):]); readErr == nil && len(log) > 0 {
@@ -191,7 +191,7 @@ func (p *parts) stop() {
 	p.watching.Wait()
 	p.mu.Lock()
 	for _, cmd := range p.commands {
-		_ = cmd.Process.Kill() // of those that never were ready; the others have ended
+		_ = cmd.Process.Kill() // of parts that never were ready; the others have ended
 	}
 	p.mu.Unlock()
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// policyRuns waits until a policy decides. One that gives way to the built-in FIFO
-// at once is told of.
+// policyRuns waits until a policy decides. It warns if the policy gives way to the built-in FIFO at
+// once.
 func (c *Cluster) policyRuns(ctx context.Context, warn io.Writer) error {
 	cl, err := client.Dial(c.Address, client.Options{})
 	if err != nil {
@@ -25,8 +25,8 @@ func (c *Cluster) policyRuns(ctx context.Context, warn io.Writer) error {
 	return policyDecides(ctx, warn, func() (*wire.PolicyReply, error) { return cl.Policy(ctx, true) })
 }
 
-// policyDecides asks until a policy decides, or ctx ends. A process that ended
-// meanwhile is the cause that is told, whether ctx ended in a question or between two.
+// policyDecides polls until a policy decides, or ctx ends. If a process ended meanwhile, that is
+// the reported cause, whether ctx ended in a call or between two.
 func policyDecides(ctx context.Context, warn io.Writer, ask func() (*wire.PolicyReply, error)) error {
 	last := &wire.PolicyReply{}
 	for {
@@ -52,7 +52,7 @@ func policyDecides(ctx context.Context, warn io.Writer, ask func() (*wire.Policy
 	}
 }
 
-// problemText is the newest problem that a manager tells of its policy.
+// problemText is the newest problem that a manager reports of its policy.
 func problemText(r *wire.PolicyReply) string {
 	if len(r.Problems) == 0 {
 		return "it gives no reason"

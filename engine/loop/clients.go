@@ -8,11 +8,11 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Clients submit jobs and wait for their ends, as programs do. They have the numbers from
-// 1 on, so others who ask the core take large ones. Loop is to be set before the first job.
+// Clients submit jobs and wait for their ends, as programs do. They use the caller numbers from 1
+// on, so other callers of the core take large ones. Loop is to be set before the first job.
 type Clients struct {
 	Loop *Loop
-	// Ended is told of each job's end, and of its status then.
+	// Ended is called at each job's end, with its status then.
 	Ended func(id scheduler.JobID, s *wire.JobStatus) error
 
 	last    uint64                // client's number
@@ -25,7 +25,7 @@ type submission struct {
 	known func(scheduler.JobID)
 }
 
-// Submit submits a job now. known is told its id before the core has the job; it may be nil.
+// Submit submits a job now. known is called with its id before the core has the job; it may be nil.
 func (c *Clients) Submit(spec *wire.JobSpec, known func(scheduler.JobID)) {
 	if c.waiting == nil {
 		c.waiting, c.live = map[uint64]submission{}, map[scheduler.JobID]bool{}
@@ -35,8 +35,8 @@ func (c *Clients) Submit(spec *wire.JobSpec, known func(scheduler.JobID)) {
 	c.Loop.Push(wire.NewInput(&wire.Prepare{Client: c.last}))
 }
 
-// Act carries out the actions that are for clients. It is false for others. The error is
-// that of Ended, or tells of a job that the core refused.
+// Act carries out the actions that are for clients. It is false for others. The error is Ended's,
+// or that the core refused a job.
 func (c *Clients) Act(a core.Action) (mine bool, err error) {
 	switch a := a.(type) {
 	case core.Reply:
@@ -56,7 +56,7 @@ func (c *Clients) replied(r core.Reply) error {
 	switch {
 	case r.Failure != nil:
 		return errors.New(r.Failure.Message)
-	case asked: // it was prepared, and what it is follows
+	case asked: // its id is reserved; the submission follows
 		c.live[r.Job] = true
 		if s.known != nil {
 			s.known(r.Job)

@@ -7,13 +7,13 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Clock is virtual time: what is to happen, in order. The zero Clock is at time 0.
+// Clock is virtual time with the planned events in order. The zero Clock is at time 0.
 type Clock struct {
 	now    scheduler.Time
 	events timerqueue.Queue[func()]
 }
 
-// Now returns the time of what is happening.
+// Now returns the time of the current event.
 func (c *Clock) Now() scheduler.Time { return c.now }
 
 // At has something happen at a time, or now if that is past.
@@ -32,7 +32,7 @@ func (c *Clock) Upcoming() (scheduler.Time, bool) {
 	return scheduler.Time(c.events.First().At), true
 }
 
-// Next does what is next; false when there is nothing.
+// Next runs the next event; false when there is none.
 func (c *Clock) Next() bool {
 	if c.events.Len() == 0 {
 		return false

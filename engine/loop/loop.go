@@ -17,7 +17,7 @@ type Loop struct {
 	// Gather is how long the first input of a batch waits for others; nil: what comes at
 	// one moment makes a batch.
 	Gather func() time.Duration
-	// Decide steps the core; nil: with Core.Step. What it returns is carried out, in order.
+	// Decide steps the core; nil: with Core.Step. The returned actions are carried out, in order.
 	Decide func(*wire.Batch) []core.Action
 	// Act carries out an action.
 	Act func(core.Action)
@@ -56,8 +56,8 @@ func (l *Loop) Step(inputs []*wire.Input) {
 	l.planTick()
 }
 
-// Restart goes on with another core: one that was restored, as a new life of the manager
-// does. What waited for the last one is gone.
+// Restart continues with another core: a restored one, as in a new life of the manager. Inputs that
+// waited for the last one are gone.
 func (l *Loop) Restart(c *core.Core) { l.Core, l.queue, l.waking = c, nil, 0 }
 
 // planTick has a tick come when the core wants one.

@@ -12,11 +12,11 @@ import (
 type Attempt struct {
 	On    *Launcher
 	job   *Job               // of which nothing may be known
-	Start *wire.StartAttempt // what it was told
+	Start *wire.StartAttempt // its command
 	Began scheduler.Time     // when it was
 
 	started   bool
-	peered    bool // was told of its peers
+	peered    bool // it knows its peers
 	reading   bool // its input, which takes a while
 	executing bool // has its input
 	asked     bool // for its commit
@@ -28,8 +28,8 @@ type Attempt struct {
 	given     given
 	clock     clock
 	ended     *wire.AttemptEnded
-	holds     bool   // its slots, as was told last
-	telling   func() // tells how far it is; nil before
+	holds     bool   // its slots, as last reported
+	telling   func() // reports progress; nil before
 	looked    bool   // where its stored input is
 	near      [scheduler.LocalityLevels]int64
 }
@@ -51,7 +51,7 @@ func (l *Launcher) begin(m *wire.StartAttempt) {
 	a.Later(a.takes(Starting), a.run)
 }
 
-// Ended is what it came to; nil while it runs.
+// Ended is its end; nil while it runs.
 func (a *Attempt) Ended() *wire.AttemptEnded { return a.ended }
 
 // reportHolds calls the observer when an attempt begins or ends to hold its slots.
@@ -69,10 +69,10 @@ func (a *Attempt) Executing() bool { return a.executing }
 // Asks says whether it waits for the verdict on its commit.
 func (a *Attempt) Asks() bool { return a.asked && !a.granted }
 
-// Read returns the attempt whose output it read; 0 when it has not.
+// Read returns the attempt whose output it read; 0 if it has not read the input.
 func (a *Attempt) Read(k Input) uint64 { return a.given.readOf(k) }
 
-// Files are those that a last group is to publish, as far as it was told.
+// Files are the files that a last group is to publish, as far as the manager sent them.
 func (a *Attempt) Files() []*wire.CommittedFile { return a.given.files }
 
 func (a *Attempt) inventory() wire.AttemptInventory_State {
@@ -85,7 +85,7 @@ func (a *Attempt) inventory() wire.AttemptInventory_State {
 	return wire.AttemptInventory_STATE_RUNNING
 }
 
-// run has the program run: it tells of the start, and looks whether it can go on.
+// run has the program run: it reports the start, and checks whether it can continue.
 func (a *Attempt) run() {
 	a.started = true
 	a.reportStarted()
@@ -97,7 +97,7 @@ func (a *Attempt) reportStarted() {
 	a.On.Report(&wire.Report{What: &wire.Report_Started{Started: &wire.AttemptStarted{Attempt: a.Start.Attempt, Address: a.On.Name + ":3"}}})
 }
 
-// reportAgain tells all that may not have arrived.
+// reportAgain repeats all reports that may not have arrived.
 func (a *Attempt) reportAgain() {
 	switch {
 	case a.ended != nil:
@@ -150,7 +150,7 @@ func (a *Attempt) execute() {
 	a.reportProgress(false)
 }
 
-// Finish ends an attempt whose work is done, when it may.
+// Finish ends an attempt whose work is done, if it may end.
 func (a *Attempt) Finish() {
 	if (a.job.AsksCommit || a.Start.Finish != nil) && !a.granted {
 		if !a.asked {
@@ -171,8 +171,8 @@ func (a *Attempt) Finish() {
 	}
 }
 
-// End is how an attempt ends whose work is done: well, unless a peer that it was joined
-// with went away.
+// End is the end of an attempt whose work is done: success, unless a peer that it was joined with
+// went away.
 func (a *Attempt) End() *wire.AttemptEnded {
 	if a.PeerGone() {
 		return Failed(wire.ErrorKind_ERROR_KIND_LOST, "a peer went away")
@@ -239,7 +239,7 @@ func (a *Attempt) keep(stored []*wire.StoredOutput) {
 	if len(stored) == 0 {
 		return
 	}
-	var whole struct { // one piece of memory: most attempts store one output, and all who read it look here
+	var whole struct { // one piece of memory: most attempts store one output, and all its readers look here
 		stored Stored
 		one    [1]Input
 	}
@@ -257,7 +257,7 @@ func (a *Attempt) keep(stored []*wire.StoredOutput) {
 	}
 }
 
-// work is what it did so far.
+// work is the work done so far.
 func (a *Attempt) work() *wire.Work {
 	var whole struct { // one piece of memory
 		work wire.Work

@@ -7,12 +7,12 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// clock is an attempt's own time, and what it is to do then. From the command to suspend
-// it until it has resumed the time stands still, and what it was to do takes as much longer.
+// clock is an attempt's own time with its planned events. Time stands still from the command to
+// suspend the attempt until it has resumed; planned events move by that much.
 type clock struct {
 	now    func() scheduler.Time       // the loop's
 	after  func(time.Duration, func()) // has the loop do something then, while the attempt lives
-	moved  func()                      // is told of each state; may be nil
+	moved  func()                      // is called at each change of state; may be nil
 	state  restState
 	turn   int            // counts what changed the state
 	since  scheduler.Time // when it stopped to go on
@@ -38,7 +38,8 @@ type timer struct {
 	do    func()
 }
 
-// ring does it, unless the clock was stopped since. It is planned anew when that goes on.
+// ring runs the event, unless the clock was stopped since; it is planned again when the clock goes
+// on.
 func (t *timer) ring() {
 	c := t.clock
 	if c.turn != t.turn {
@@ -88,7 +89,7 @@ func (c *clock) stop() {
 func (c *clock) goOn() {
 	c.rested += c.now().Sub(c.since)
 	before := slices.Clone(c.timers)
-	for i, t := range before { // those that were armed before may still be planned, and ring in vain
+	for i, t := range before { // timers armed before may still be planned, and ring in vain
 		before[i] = &timer{clock: c, left: t.left, do: t.do}
 		c.timers[i] = before[i]
 	}

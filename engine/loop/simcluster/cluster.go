@@ -14,16 +14,17 @@ import (
 // added.
 type Cluster struct {
 	Loop *loop.Loop
-	// Job tells of a job of which an attempt is here; nil: nothing is known of it.
+	// Job returns a job of which an attempt is here; nil: unknown.
 	Job func(id uint64) *Job
-	// Ended is told of each end of an attempt, before the manager is; may be nil.
+	// Ended is called at each end of an attempt, before the manager gets the report; may be nil.
 	Ended func(a *Attempt, e *wire.AttemptEnded)
-	// Holds is told when an attempt begins to hold its slots, and when it does not any more:
-	// it rests, ended, or died with its launcher's life. May be nil.
+	// Holds is called when an attempt begins to hold its slots, and when it stops: it is suspended,
+	// ended, or died with its launcher's life. May be nil.
 	Holds func(a *Attempt, holds bool)
-	// Wrong is told of what the manager should never say to a launcher. nil: that panics.
+	// Wrong is called with a command that the manager should never send to a launcher. nil: such a
+	// command panics.
 	Wrong func(error)
-	// Seen counts what happened, so that tests can tell that it happens; may be nil.
+	// Seen counts events, so that tests can check that they happen; may be nil.
 	Seen map[string]int
 
 	named map[string][]*Launcher // in the order in which they were added
@@ -83,7 +84,7 @@ func (c *Cluster) see(what string) {
 	}
 }
 
-// job tells of a job; one of which nothing is known has no graph.
+// job returns a job; an unknown one has no graph.
 func (c *Cluster) job(id uint64) *Job {
 	if j := c.Job(id); j != nil {
 		return j

@@ -7,11 +7,11 @@
 //	c.Join(simcluster.Machine{Name: "l1", Host: "h1", Rack: "r1", Memory: 8 << 30, Slots: slots, Latency: 5 * time.Millisecond})
 //	l.Act = func(a core.Action) { ... c.Act(a) ... }
 //
-// A Machine says what a launcher has: its slots by kind and its rack. It says how fast the launcher
-// is: what a start and a suspension cost, and how much longer work takes far from its input. Faults
-// are the client's. Hooks lose, delay and double messages, refuse starts, and let attempts fail.
-// Launcher has methods to crash, freeze and forget. Package faultsim has such clients. Without
-// hooks nothing goes wrong.
+// A Machine describes a launcher: its slots by kind and its rack. It gives the launcher's speed:
+// the cost of a start and of a suspension, and how much longer work takes far from its input.
+// Faults are the client's. Hooks lose, delay and double messages, refuse starts, and let attempts
+// fail. Launcher has methods to crash, freeze and forget. Package faultsim has such clients.
+// Without hooks nothing goes wrong.
 //
 // A Cluster is used by one goroutine, that of its loop. The same inputs make the same
 // history.

@@ -2,14 +2,15 @@ package simcluster
 
 import "github.com/hamadryad/hamadryad/engine/wire"
 
-// given is what an attempt was told to read, or to publish, and how far it is with that.
+// given is the input that an attempt was sent to read, or the files to publish, with its progress
+// on them.
 type given struct {
 	missing int                   // inputs that it has not read
-	input   [][]stand             // by connection, then by who wrote it
-	untried []Input               // of which a source is known, in the order in which it was told
-	lost    []*wire.InputLost     // told and not replaced yet
+	input   [][]stand             // by connection, then by writer
+	untried []Input               // those with a known source, in the order of their arrival
+	lost    []*wire.InputLost     // reported and not replaced yet
 	files   []*wire.CommittedFile // of a last group
-	total   uint64                // of them, when all are told
+	total   uint64                // their number, when all have come
 }
 
 // stand is how far it is with one input.
@@ -37,7 +38,7 @@ func (t *given) of(k Input) *stand {
 	return &(*list)[k.From]
 }
 
-// readOf returns the attempt whose output it read; 0 when it has not.
+// readOf returns the attempt whose output it read; 0 if it has not read the input.
 func (t *given) readOf(k Input) uint64 {
 	if int(k.Connection) >= len(t.input) || int(k.From) >= len(t.input[k.Connection]) {
 		return 0
@@ -45,8 +46,8 @@ func (t *given) readOf(k Input) uint64 {
 	return t.input[k.Connection][k.From].read
 }
 
-// take takes in where input is. What was read already stays read; a new place of what was
-// lost ends the loss.
+// take takes in sources of input. Input that was read stays read; a new place of lost input ends
+// the loss.
 func (t *given) take(list []*wire.Source) {
 	for _, s := range list {
 		k := Input{s.Connection, s.From}
@@ -68,8 +69,8 @@ func (t *given) take(list []*wire.Source) {
 	}
 }
 
-// readAll reads what it was told of; false when something is missing then. What can't be
-// read where it was told to be is lost.
+// readAll reads the inputs with known sources; false when something is missing then. Input that
+// can't be read at its source is lost.
 func (t *given) readAll(readable func(*wire.Source) bool, lost func(*wire.Source)) bool {
 	for _, k := range t.untried {
 		x := t.of(k)
@@ -95,5 +96,5 @@ func (t *given) takeFiles(m *wire.FilesUpdate) bool {
 	return true
 }
 
-// lacksFiles says whether it was not told of all files yet.
+// lacksFiles reports whether some files were not sent yet.
 func (t *given) lacksFiles() bool { return uint64(len(t.files)) < t.total }

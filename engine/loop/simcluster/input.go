@@ -46,8 +46,8 @@ func (a *Attempt) askFiles() {
 	}
 }
 
-// goOn looks what there is to read; when there is all, it reads that, and executes. One that rests does so
-// later.
+// goOn reads the inputs that can be read; when all are read, it executes. A suspended attempt does
+// so later.
 func (a *Attempt) goOn() {
 	if a.clock.state != awake || a.ended != nil || !a.started || a.reading || a.executing || a.Start.WaitForPeers && !a.peered || a.given.lacksFiles() {
 		return

@@ -23,10 +23,10 @@ type Job struct {
 	AsksCommit bool
 
 	gangs map[uint64][]*Attempt // by bundle attempt
-	last  [][]*Stored           // by connection and writer what was stored last
+	last  [][]*Stored           // the last stored, by connection and writer
 }
 
-// stored is what was stored last of an output; nil: nothing was.
+// stored is the last stored version of an output; nil: none.
 func (j *Job) stored(k Input) *Stored {
 	if int(k.Connection) < len(j.last) && int(k.From) < len(j.last[k.Connection]) {
 		return j.last[k.Connection][k.From]
@@ -34,7 +34,7 @@ func (j *Job) stored(k Input) *Stored {
 	return nil
 }
 
-// keeps notes what was stored last of an output.
+// keeps notes the last stored version of an output.
 func (j *Job) keeps(k Input, s *Stored) {
 	if n := int(k.Connection) + 1 - len(j.last); n > 0 {
 		j.last = append(j.last, make([][]*Stored, n)...)
@@ -50,8 +50,7 @@ func (j *Job) keeps(k Input, s *Stored) {
 // Input names what one node wrote into one connection.
 type Input struct{ Connection, From uint32 }
 
-// Inputs lists what an attempt has to read, each once, by the graph and not by what it
-// is told.
+// Inputs lists the inputs of an attempt, each once, from the graph and not from its commands.
 func (j *Job) Inputs(m *wire.StartAttempt) (inputs []Input) {
 	if m.Finish != nil || j.Graph == nil {
 		return nil

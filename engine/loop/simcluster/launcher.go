@@ -31,8 +31,8 @@ type Launcher struct {
 	cluster *Cluster
 	refused map[uint64]string // why it would not start attempts
 	begun   map[uint64]bool   // attempts it did start, in this life
-	dropped map[uint64]bool   // jobs that it was told are over
-	seen    uint64            // the last attempt that it was told to start
+	dropped map[uint64]bool   // jobs that the manager reported as over
+	seen    uint64            // the last attempt that it was sent to start
 }
 
 // Stored is the output of one attempt.
@@ -80,7 +80,7 @@ func (l *Launcher) Restart(kept bool) {
 	}
 }
 
-// Stands puts off what a launcher was to do while it is frozen.
+// Stands puts off a launcher's actions while it is frozen.
 func (l *Launcher) Stands(later func()) bool {
 	if l.cluster.Loop.Now() < l.Frozen {
 		l.cluster.Loop.At(l.Frozen+1, later)
@@ -89,7 +89,7 @@ func (l *Launcher) Stands(later func()) bool {
 	return false
 }
 
-// Message is what it says when it joins.
+// Message is the launcher's join message.
 func (l *Launcher) Message() *wire.Join {
 	has := l.Inventory()
 	return &wire.Join{
@@ -99,7 +99,7 @@ func (l *Launcher) Message() *wire.Join {
 	}
 }
 
-// Inventory is what it has.
+// Inventory is the launcher's inventory.
 func (l *Launcher) Inventory() *wire.Inventory {
 	m := &wire.Inventory{}
 	for _, id := range Sorted(l.Attempts) {
@@ -158,7 +158,7 @@ func (l *Launcher) Input(r *wire.Report) *wire.Input {
 	return wire.NewReport(uint64(l.ID), r)
 }
 
-// Do does what the manager says. What is for another life is dropped.
+// Do carries out a command. A command for another incarnation is dropped.
 func (l *Launcher) Do(m *wire.Command) {
 	if l.Down || m.Incarnation != l.Incarnation || l.Stands(func() { l.Do(m) }) {
 		return
@@ -229,13 +229,13 @@ func (l *Launcher) start(m *wire.StartAttempt) {
 	l.begin(m)
 }
 
-// refuse tells that it can't do what it was told.
+// refuse reports that the launcher can't carry out a command.
 func (l *Launcher) refuse(attempt uint64, kind wire.ErrorKind, why string) {
 	l.Report(&wire.Report{What: &wire.Report_Refused{Refused: &wire.CommandRefused{Attempt: attempt, Failure: &wire.Failure{Kind: kind, Message: why}}}})
 }
 
-// stop ends an attempt, after its grace when it has any. One that is not here may have
-// been told to start by a command that was lost, or that comes after this one.
+// stop ends an attempt, after its grace when it has any. The start of an unknown attempt may have
+// been lost, or may come after this command.
 func (l *Launcher) stop(m *wire.StopAttempt) {
 	a := l.Attempts[m.Attempt]
 	if a == nil {

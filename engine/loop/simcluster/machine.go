@@ -7,14 +7,14 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Machine says what a launcher has, and how fast it is. All that is left out costs no
-// time. What changes while the launcher runs holds from the next time that it matters.
+// Machine describes a launcher's resources and speed. Zero fields cost no time. A change while the
+// launcher runs counts from the next use.
 type Machine struct {
 	Name, Host, Rack string
 	Slots            []*wire.Slots // by kind, each kind once
 	Memory           int64         // bytes that attempts may hold together
-	Swap             int64         // bytes that suspended ones may hold beside
-	CanSuspend       bool          // else the manager is told that it can't
+	Swap             int64         // bytes that suspended attempts may hold in addition
+	CanSuspend       bool          // else the launcher reports that it can't
 
 	Latency   time.Duration // of each message, either way
 	Heartbeat time.Duration // reports leave with the next one; 0: each leaves at once
@@ -24,7 +24,7 @@ type Machine struct {
 	Stop          time.Duration // until a stopped attempt is gone, after its grace
 	Suspend       Cost          // until a suspended attempt has left its slots
 	Resume        Cost          // until a resumed one goes on
-	ProgressEvery time.Duration // how often attempts tell how far they are; 0: never
+	ProgressEvery time.Duration // how often attempts report progress; 0: never
 
 	// Slow is how many times longer all that attempts do takes here; 0 is 1.
 	Slow float64
@@ -36,7 +36,7 @@ type Machine struct {
 // Cost is a time that grows with an attempt's memory.
 type Cost struct{ Fixed, PerGiB time.Duration }
 
-// Of returns what it costs for so many bytes.
+// Of returns the cost of so many bytes.
 func (c Cost) Of(bytes int64) time.Duration {
 	return c.Fixed + time.Duration(float64(c.PerGiB)*(float64(bytes)/(1<<30)))
 }
@@ -48,14 +48,13 @@ type Hooks struct {
 	// Takes is how long a step takes that would usually take so long. a is nil for
 	// Dropping.
 	Takes func(a *Attempt, s Step, usual time.Duration) time.Duration
-	// Refuses says why an attempt can't be started; "": it can. One that was refused
-	// stays so.
+	// Refuses returns why an attempt can't be started; "": it can. A refused attempt stays refused.
 	Refuses func(*wire.StartAttempt) string
 	// Balks says why a suspended attempt can't go on; "": it can.
 	Balks func(*Attempt) string
-	// Ends is how an attempt ends whose work is done and that may commit; nil: as
-	// Attempt.End has it. When it returns nil the attempt goes on: it is to be finished
-	// once more by Attempt.Finish.
+	// Ends returns the end of an attempt whose work is done and that may commit; nil: as
+	// Attempt.End has it. When it returns nil the attempt goes on: it is to be finished once more
+	// by Attempt.Finish.
 	Ends func(*Attempt) *wire.AttemptEnded
 }
 
@@ -67,9 +66,9 @@ const (
 	Starting   Step = iota // from the command until the program runs
 	Reading                // from when all its input can be read until it is read
 	Working                // from when it has its input until its work is done
-	Telling                // until it tells of its progress next; 0: it does not
+	Telling                // until its next progress report; 0: none
 	Searching              // for input that can't be read, until it says so
-	Taking                 // what it is told of its input, until it confirms that
+	Taking                 // news of its input, until it confirms that
 	Committing             // from the grant of its commit to its end
 	Stopping               // from the command to its end; 0: it is gone at once
 	Suspending             // from the command until its slots are free
