@@ -18,8 +18,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// FreezeMaxDefault is Config.FreezeMax by default: half of what a step of the core is to
-// take at most.
+// FreezeMaxDefault is Config.FreezeMax by default: half the bound of a core step.
 const FreezeMaxDefault = 5 * time.Millisecond
 
 // IdleShownAfterDefault is Config.IdleShownAfter by default.
@@ -52,7 +51,7 @@ type Config struct {
 	// Remaker is the command that does that in a process of its own (RemakeAsked);
 	// empty: a goroutine of this process does.
 	Remaker []string
-	// remakeAgain is the time to the next try after one that failed; a test lowers it.
+	// remakeAgain is the delay after a failed try; a test lowers it.
 	remakeAgain time.Duration
 
 	WebHosts      []string // names by which HTTP is reached, besides addresses, localhost and the machine's own name
@@ -64,11 +63,11 @@ type Config struct {
 
 	// History says how much is kept of jobs that ended; its Folder is history below Data when empty.
 	History HistoryOptions
-	// TailBytes is how much of the end of an attempt's log launchers send, and FailedTailBytes
-	// that of one that failed; 0: nothing.
+	// TailBytes is how much of the end of an attempt's log launchers send, and FailedTailBytes that
+	// of a failed attempt; 0: nothing.
 	TailBytes, FailedTailBytes int64
 
-	// KerberosRealms are those whose principals are users, and of which jobs may carry tickets.
+	// KerberosRealms are the realms whose principals are users, and whose tickets jobs may carry.
 	// KDCs are found by KRB5_CONFIG; empty: no ticket is taken.
 	KerberosRealms []string
 	// renewTicket asks the KDC for another ticket; nil: by KRB5_CONFIG. A test is the KDC.
@@ -90,8 +89,8 @@ type Config struct {
 	// force until the policy has accepted another one, and when the policy rejects its settings at
 	// the manager's start; nil: then the manager does not start.
 	Last *Update
-	// File is the configuration's, for messages; "" when there is none. Problem says
-	// that it can't be taken as it is now, and why; what runs is what was accepted last.
+	// File is the configuration's file, for messages; "" when there is none. Problem says why the
+	// file can't be applied as it is now; the last accepted configuration stays in force.
 	File    string
 	Problem error
 	// Text is the file's that the manager starts with; nil: there is none.
@@ -107,10 +106,10 @@ type Config struct {
 	InForce func()
 	// Updates brings changed settings while the manager runs; nil: none come.
 	Updates <-chan Update
-	// Keys are the manager's certificate, and make all its listeners speak TLS with those
-	// who have one, too; nil: names of callers are not proved.
+	// Keys are the manager's certificate. With them all its listeners speak TLS, also with callers
+	// that have a certificate; nil: names of callers are not proved.
 	Keys *certs.Keys
-	// Schemes prove users who have no certificate, by a header of the call (proof.Edge); they
+	// Schemes authenticate users without a certificate, by a header of the call (proof.Edge); they
 	// need Keys. None: a caller without a certificate gets no connection.
 	Schemes map[string]proof.Scheme
 	// Joins answers launchers that have no certificate yet, or want a new one, at the address
@@ -128,8 +127,7 @@ type Config struct {
 	Log      *slog.Logger // nil: slog.Default
 }
 
-// Update is a changed configuration. What is not in it takes effect at the next
-// start.
+// Update is a changed configuration. Settings that it lacks take effect at the next start.
 type Update struct {
 	// Problem says why the file as it is now changes nothing; then the rest is empty.
 	Problem string
@@ -138,13 +136,14 @@ type Update struct {
 	Policy  policyhost.Policy
 	Shown   policyhost.Shown
 	// InForce is called when the policy has accepted its settings, with the rest of the
-	// configuration. The caller changes in it what is not the manager's; nil: nothing is.
+	// configuration. In it the caller applies the settings that are not the manager's; nil: there
+	// are none.
 	InForce func()
 }
 
 // start returns the configuration to start with, and the one that counts until the policy has
-// accepted that: the last one, when the policy has something to judge. What can't change while a
-// manager runs counts at once.
+// accepted that: the last accepted one, when the policy has something to check. Settings that can't
+// change while a manager runs count at once.
 func (c *Config) start() (start, until *Update) {
 	start = &Update{Text: c.Text, Core: c.Core, Policy: c.Policy, Shown: c.Shown, InForce: c.InForce}
 	if c.Last == nil || policyhost.SameSettings(c.Policy, c.Last.Policy) {

@@ -5,8 +5,9 @@
 // Package core makes the decisions: a state machine without clock, disk and socket. This package
 // feeds it. One goroutine owns the core (driver). It collects what has arrived, makes a batch,
 // steps the core and appends the batch to the event log. Effects are carried out when the batch is
-// on disk (durableQueue), so that nobody acts on something that a crash could undo. Meanwhile the next
-// batch is stepped. Only the policy is asked at once: its answer is an input like any other.
+// on disk (durableQueue), so that no effect depends on a step that a crash could undo. Meanwhile
+// the next batch is stepped. Only the policy is called at once: its answer is an input like any
+// other.
 //
 // Everything else is in packages below this one, each with its own state and invariants. Their
 // order of imports is in internal/lint/imports_test.go. All queues have bounds with names.

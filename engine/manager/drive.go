@@ -44,9 +44,9 @@ type driver struct {
 	inbox  *inbox.Inbox
 
 	ask         func(core.AskPolicy)                     // gives a round to the policy
-	noted       func(core.AskPolicy)                     // tells the policy's shell that a round with notes is durable; must not block
+	noted       func(core.AskPolicy)                     // notifies the policy's shell that a round with notes is durable; must not block
 	atOnce      func(core.Action) bool                   // does what need not wait for the disk; false: not of that sort
-	keep        func(record uint64, later []core.Action) // has history take what is durable; must not block
+	keep        func(record uint64, later []core.Action) // has history take the durable record; must not block
 	durable     func(core.Action)                        // does the rest; must not block
 	stats       *metrics.Metrics
 	opened      func(*core.Core) // hears that the core has taken in the opening of this life
@@ -54,9 +54,9 @@ type driver struct {
 	checkpoints *recovery.CheckpointMaker
 }
 
-// run drives the core until ctx ends or the log fails. The opening of this life is the first
-// step, before all that was put into the inbox: launchers and clients may have come already,
-// and what they say would be decided as if the last life still went on.
+// run drives the core until ctx ends or the log fails. The opening of this life is the first step,
+// before all entries of the inbox. Launchers and clients may have come already; without the
+// opening, their messages would be decided as if the last life still went on.
 func (d *driver) run(ctx context.Context, opening []*wire.Input) error {
 	defer d.inbox.End()
 	if err := d.feed(&wire.Batch{At: int64(d.clock.Now()), Inputs: opening}); err != nil {
@@ -139,8 +139,7 @@ func (d *driver) untilWake() time.Duration {
 	return min(max(wake.Sub(d.clock.Now()), 0), idleMax)
 }
 
-// step feeds one batch to the core: what the entries bring, and a tick when it is
-// due.
+// step feeds one batch to the core: the entries' inputs, and a tick when it is due.
 func (d *driver) step(ctx context.Context, entries []inbox.Entry) error {
 	batch := &wire.Batch{At: int64(d.clock.Now())}
 	for _, e := range entries {
@@ -181,9 +180,9 @@ func (d *driver) step(ctx context.Context, entries []inbox.Entry) error {
 // recordBytesMax is the largest record that a step may make; a test lowers it.
 var recordBytesMax = eventlog.RecordBytesMax
 
-// feed gives a batch to the core as one step, or as several when one record of the
-// log could not hold it. An input that alone is too large, or can't be written, is refused: the
-// bounds of what comes from outside leave none, and none must end the manager.
+// feed gives a batch to the core as one step, or as several when one record of the log could not
+// hold it. An input that alone is too large, or can't be written, is refused. The bounds of outside
+// messages allow no such input, and none must end the manager.
 func (d *driver) feed(batch *wire.Batch) error {
 	if len(batch.Inputs) == 0 {
 		return nil

@@ -2,9 +2,8 @@ package manager
 
 import "sync"
 
-// durableQueue keeps what is to be done until the log says that its cause is durable.
-// What waits is done in the order in which it was added, one at a time, and must not
-// block.
+// durableQueue keeps actions until the log reports that their cause is durable. They run in the
+// order in which they were added, one at a time, and must not block.
 type durableQueue struct {
 	mu      sync.Mutex
 	durable uint64
@@ -12,7 +11,7 @@ type durableQueue struct {
 	busy    bool // a goroutine does what waits
 }
 
-// pendingAction is what is to be done when record seq is durable.
+// pendingAction is an action to run when record seq is durable.
 type pendingAction struct {
 	seq uint64
 	do  func()
@@ -32,8 +31,8 @@ func (h *durableQueue) reached(seq uint64) {
 	h.release()
 }
 
-// release runs what is due, unlocks, and leaves it to the goroutine that is
-// already at it, if there is one: what waits keeps its order.
+// release runs the due actions and unlocks. If a goroutine runs them already, release leaves them
+// to it, so that they keep their order.
 func (h *durableQueue) release() {
 	defer h.mu.Unlock()
 	if h.busy {

@@ -6,7 +6,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/internal/metrics"
 )
 
-// edges are metrics of what surrounds the core.
+// edges are metrics of the components around the core.
 func (m *manager) edges() metrics.Edges {
 	return metrics.Edges{
 		Inbox: func() (entries, bytes metrics.Fill) {

@@ -18,8 +18,8 @@ type LogArchiveOptions = logarchive.Options
 // AuditLine is a line of the audit's files. Its JSON is the form of those files.
 type AuditLine = audit.Line
 
-// DescribeAccess adds to a reply what the rules let somebody do: roles, pools, and for whom he may act. The manager answers
-// the same for the rules in force.
+// DescribeAccess adds to a reply what the rules let a caller do: roles, pools, and the users it may
+// act for. The manager answers the same for the rules in force.
 func DescribeAccess(rules *access.Rules, caller access.Caller, r *wire.AccessReply) {
 	api.DescribeAccess(rules, caller, r)
 }

@@ -21,7 +21,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// historyFeeder hands history what the log has, and sees that it is durable there before the log drops it.
+// historyFeeder hands the log's records to history, and ensures that they are durable there before
+// the log drops them.
 type historyFeeder struct {
 	*history.History
 	o history.Options
@@ -44,14 +45,13 @@ func (m *manager) openHistory() error {
 	return err
 }
 
-// Replay gives history what a record's step told that is replayed. It waits while history has much to
-// take in.
+// Replay gives history the changes of a replayed record. It waits while history has a long queue.
 func (p *historyFeeder) Replay(record uint64, actions []core.Action) {
 	p.WaitForRoom()
 	p.feed(record, actions)
 }
 
-// feed gives history what a record's step told, once that is durable.
+// feed gives history the changes of a record's step, once they are durable.
 func (p *historyFeeder) feed(record uint64, actions []core.Action) {
 	for _, a := range actions {
 		if f, yes := a.(core.Changes); yes {
@@ -76,16 +76,17 @@ func (p *historyFeeder) awaitDurable(ctx context.Context, record uint64) {
 }
 
 const (
-	// roomFirst is how many of the oldest jobs history gives up at first for an event log whose disk is full, and
-	// roomMost how many at once: each time twice as many.
+	// roomFirst is how many of the oldest jobs history gives up at first for an event log whose
+	// disk is full, and roomMost how many at once: each time twice as many.
 	roomFirst = 8
 	roomMost  = 256
 	// roomEach is the time that the log has to find the room before more go.
 	roomEach = 2 * time.Second
 )
 
-// makeRoom has the oldest history go while the event log finds no room on the disk that both are on: what
-// runs and what comes goes before what is over. Where they have disks of their own it would help nobody.
+// makeRoom removes the oldest history while the event log finds no room on the disk that both
+// share: live and new jobs come before ended ones. If they have disks of their own, removing would
+// not help.
 func (p *historyFeeder) makeRoom(ctx context.Context, log string, stalled func() error) {
 	if !sameDisk(log, p.o.Folder) {
 		return
@@ -116,10 +117,10 @@ func sameDisk(a, b string) bool {
 // numberMax bounds the wait for history's store at a manager's first start.
 const numberMax = 30 * time.Second
 
-// numberJobs finds from where on jobs are numbered, in the first life of this data. Where history knows jobs, which
-// are of a manager whose machine was lost, or its store can't be read, they are numbered from so high on that no
-// data before can have given such a number: jobs that lived when the machine was lost are in no history, and
-// somebody may follow them still.
+// numberJobs finds the first job number, in the first life of this data. History may know jobs of a
+// manager whose machine was lost, or its store can't be read. Then the numbers start so high that
+// no earlier data can have used them: jobs that lived when the machine was lost are in no history,
+// and clients may still follow them.
 func (p *historyFeeder) numberJobs(ctx context.Context, l *recovery.Life) error {
 	if !l.New {
 		return nil
@@ -141,8 +142,8 @@ func (p *historyFeeder) numberJobs(ctx context.Context, l *recovery.Life) error 
 	return nil
 }
 
-// keepTails has history keep the ends of logs of a job's attempts. Those of a job that neither lives nor is in history go:
-// nothing would ever remove them.
+// keepTails has history keep the ends of logs of a job's attempts. If the job neither lives nor is
+// in history, they are dropped: nothing would ever remove them.
 func (m *manager) keepTails(ctx context.Context, job scheduler.JobID, list []*wire.LogTail) error {
 	at, user, known, err := m.model.Submitted(ctx, job)
 	if err == nil && !known {
@@ -162,9 +163,9 @@ func (m *manager) keepTails(ctx context.Context, job scheduler.JobID, list []*wi
 	return nil
 }
 
-// ranOn leaves out the ends of logs of attempts that did not run on the launcher which sent them, by what
-// the model and history know of a job. Of a job of which not all attempts are kept, those that are not
-// are taken.
+// ranOn leaves out the ends of logs of attempts that did not run on the sending launcher, by the
+// model's and history's data of a job. If not all of the job's attempts are kept, unknown attempts
+// are accepted.
 func (m *manager) ranOn(ctx context.Context, job scheduler.JobID, list []*wire.LogTail) ([]*wire.LogTail, error) {
 	j, err := m.read.Find(ctx, job)
 	if err != nil || j == nil {

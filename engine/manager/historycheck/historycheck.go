@@ -27,8 +27,9 @@ import (
 // Job is the whole history of a job that ended.
 type Job = jobfile.Job
 
-// Rebuild writes history anew into an empty folder, by replaying the event log of a manager's data once. It returns that
-// history, and the number of the log's files. The log must still have its first record.
+// Rebuild writes a new history into an empty folder, by replaying the event log of a manager's data
+// once. It returns that history, and the number of the log's files. The log must still have its
+// first record.
 func Rebuild(ctx context.Context, data, folder string) (jobs map[scheduler.JobID]*Job, files int, err error) {
 	names, err := eventlog.Files(filepath.Join(data, "log"))
 	if err != nil {

@@ -55,8 +55,8 @@ func known(j *wire.JobSummary) access.Job {
 
 func denied(err error) error { return status.Error(codes.PermissionDenied, err.Error()) }
 
-// FindJob finds a job that the caller may look at. The error is a NotFound status for one that is unknown, and
-// PermissionDenied for one of others.
+// FindJob finds a job that the caller may look at. The error is a NotFound status for an unknown
+// job, and PermissionDenied for a job of others.
 func (s *Server) FindJob(ctx context.Context, id scheduler.JobID) (*query.Job, error) {
 	j, err := s.find(ctx, id)
 	if err != nil {
@@ -141,8 +141,8 @@ func (r *ruling) of(rules *access.Rules) uint64 {
 	return r.number
 }
 
-// Rights is another number for another who asks, and when the rules of who may do what are others: what somebody was shown
-// before may not be all that he may see now, or more.
+// Rights is a number that differs between callers, and changes with the access rules: an answer
+// cached for one number may show too much or too little for another.
 func (s *Server) Rights(ctx context.Context) uint64 {
 	rules := s.needs.Rules()
 	if rules == nil {
@@ -160,7 +160,7 @@ func (s *Server) readableOf(ctx context.Context, jobs []*wire.JobSummary) []*wir
 	return slices.DeleteFunc(jobs, func(j *wire.JobSummary) bool { return !may(j) })
 }
 
-// placeByDefault gives a submission that names no pool the one that the rules say.
+// placeByDefault gives a submission without a pool the pool that the rules name.
 func (s *Server) placeByDefault(ctx context.Context, spec *wire.JobSpec) {
 	if rules := s.needs.Rules(); rules != nil {
 		spec.Pool = rules.PoolOf(spec.GetPrincipal().GetName(), spec.GetPool())
@@ -201,7 +201,7 @@ func judged(ctx context.Context, code int) {
 	}
 }
 
-// Access tells what somebody may do. Of others it is told to those who may look at
+// Access returns what a user may do. For another user, the caller must have the right to look at
 // everything.
 func (s *Server) Access(ctx context.Context, q *wire.AccessRequest) (*wire.AccessReply, error) {
 	rules := s.needs.Rules()
@@ -222,8 +222,8 @@ func (s *Server) Access(ctx context.Context, q *wire.AccessRequest) (*wire.Acces
 	return r, nil
 }
 
-// misspelt are the lists of pools that the policy does not have, where its status tells all
-// that it has.
+// misspelt are the lists of pools that the policy does not have, where its status lists all its
+// pools.
 func (s *Server) misspelt(status []byte) []*wire.PolicyProblem {
 	rules := s.needs.Rules()
 	m := &schedwire.Status{}

@@ -16,15 +16,15 @@ const (
 	// announcedBytes the names of each.
 	announcedMax   = 10_000
 	announcedBytes = 4 << 10
-	// ClearEveryDefault is how often those are looked for that were never submitted.
+	// ClearEveryDefault is how often announced jobs that were never submitted are looked for.
 	ClearEveryDefault = time.Minute
 	// clearMax bounds the time that the folders of one job take to remove.
 	clearMax = time.Minute
 )
 
-// announced are the folders that submitters make before they submit: one that is killed in between
-// leaves them. The manager makes their names itself, of the job's number, its own identity and the
-// announced secret, and removes them only while they are empty: nothing else is touched,
+// announced are the folders that submitters make before they submit: a submitter that is killed in
+// between leaves them. The manager makes their names itself, of the job's number, its own identity
+// and the announced secret. It removes them only while they are empty, and touches nothing else,
 // whatever is announced. It forgets them when it ends. The zero value has none.
 type announced struct {
 	mu      sync.Mutex
@@ -32,7 +32,7 @@ type announced struct {
 	looks   bool // a look at them is to come
 }
 
-// note remembers those of a job, and says whether the first look is to be arranged.
+// note remembers a job's folders, and reports whether the first check is to be scheduled.
 func (a *announced) note(job uint64, folders []string) (first bool) {
 	bytes := 0
 	for _, f := range folders {
@@ -51,7 +51,7 @@ func (a *announced) note(job uint64, folders []string) (first bool) {
 	return first
 }
 
-// takeFolders forgets those of a job, and returns them.
+// takeFolders forgets a job's folders, and returns them.
 func (a *announced) takeFolders(job uint64) []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -60,7 +60,7 @@ func (a *announced) takeFolders(job uint64) []string {
 	return folders
 }
 
-// jobs lists those that are remembered. When there is none no look is to come.
+// jobs lists the remembered jobs. If there is none, no further check is scheduled.
 func (a *announced) jobs() (list []uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -71,7 +71,7 @@ func (a *announced) jobs() (list []uint64) {
 	return list
 }
 
-// announce remembers what a submitter is about to make.
+// announce remembers the folders that a submitter is about to make.
 func (s *Server) announce(job uint64, q *wire.PrepareRequest) {
 	if q.Secret == "" || plan.CheckSecret(q.Secret) != nil {
 		return
@@ -121,7 +121,7 @@ func (s *Server) clearAnnounced() {
 	}
 	for _, job := range over {
 		for _, folder := range s.announced.takeFolders(job) {
-			_ = plan.RemoveEmpty(ctx, folder) // what the manager does not see, or is not empty, stays
+			_ = plan.RemoveEmpty(ctx, folder) // folders that the manager can't see, or that are not empty, stay
 		}
 	}
 }

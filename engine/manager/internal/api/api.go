@@ -41,8 +41,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// call puts a request to the core and waits for the reply, which comes when what
-// it says is durable.
+// call puts a request to the core and waits for the reply, which comes when its content is durable.
 func (s *Server) call(ctx context.Context, in func(client uint64) *wire.Input) (core.Reply, error) {
 	return s.callWith(ctx, inbox.Entry{}, in)
 }
@@ -109,7 +108,7 @@ func (s *Server) roomForWork() error {
 	return nil
 }
 
-// Needs is what the server of clients stands on.
+// Needs are the dependencies of the clients' server.
 type Needs struct {
 	Inbox      *inbox.Inbox
 	Read       *query.Reader
@@ -126,7 +125,7 @@ type Needs struct {
 	File       string     // the configuration's
 	Identity   string     // of the manager's data
 	Term       uint64     // of this life
-	Before     core.Stats // what was counted before this life
+	Before     core.Stats // counted before this life
 	Settled    time.Time  // by when each launcher has joined, or is given up and past its lease
 	// IdleShownAfter is for how long an attempt has no progress before the status of its job names it.
 	IdleShownAfter time.Duration
@@ -137,7 +136,7 @@ type Needs struct {
 	Rules func() *access.Rules
 	// Web is where the pages listen, HOST:PORT.
 	Web string
-	// Audit is read here; it is written by those who stand before this server.
+	// Audit is read here; the interceptors in front of this server write it.
 	Audit *audit.Log
 	// Editor changes the configuration.
 	Editor *configedit.Editor
@@ -169,7 +168,7 @@ func (s *Server) Reply(r core.Reply) { s.callers.reply(r) }
 // NotifyWatchers wakes the streams that watch jobs. It does not block.
 func (s *Server) NotifyWatchers(a core.JobsChanged) { s.watchers.notifyChanged(a) }
 
-// Close ends what is kept for later calls.
+// Close closes connections kept for later calls.
 func (s *Server) Close() { s.http.CloseIdleConnections() }
 
 // Prepare reserves a job's number.
@@ -285,8 +284,8 @@ func (s *Server) checkLarge(ctx context.Context, id scheduler.JobID, spec *wire.
 	return failureStatus(refused)
 }
 
-// draft makes the draft of a large job, one at a time; nil for others, and for what the
-// core will not take in anyway.
+// draft makes the draft of a large job, one at a time; nil for small jobs, and for jobs that the
+// core will refuse anyway.
 func (s *Server) draft(ctx context.Context, id scheduler.JobID, spec *wire.JobSpec) (*core.Draft, error) {
 	if !isLarge(spec) {
 		return nil, nil
@@ -304,8 +303,8 @@ func (s *Server) draft(ctx context.Context, id scheduler.JobID, spec *wire.JobSp
 	return core.NewDraft(set, spec, s.needs.Graphs.Load), nil
 }
 
-// HasBlob tells whether a program or plan needs not be sent: the same user sent it before. What others
-// sent is revealed to nobody.
+// HasBlob reports whether a program or plan needs no upload: the same user sent it before. Uploads
+// of other users are not revealed.
 func (s *Server) HasBlob(ctx context.Context, q *wire.BlobQuery) (*wire.BlobAnswer, error) {
 	return &wire.BlobAnswer{Present: s.needs.Blobs.Sent(q.Hash, sender(ctx))}, nil
 }
@@ -416,7 +415,7 @@ func (s *Server) Policy(ctx context.Context, q *wire.PolicyQuery) (*wire.PolicyR
 	return r, nil
 }
 
-// ReloadPolicy starts the policy's program anew and answers when it decides.
+// ReloadPolicy restarts the policy's program and answers when it decides.
 func (s *Server) ReloadPolicy(ctx context.Context, _ *wire.ReloadRequest) (*wire.PolicyReply, error) {
 	if err := s.needs.Supervisor.Reload(ctx); err != nil {
 		return nil, status.Error(codes.FailedPrecondition, err.Error())
@@ -424,7 +423,7 @@ func (s *Server) ReloadPolicy(ctx context.Context, _ *wire.ReloadRequest) (*wire
 	return s.Policy(ctx, &wire.PolicyQuery{})
 }
 
-// policyPrefix begins what a policy says of a job, as opposed to the core.
+// policyPrefix begins the policy's reasons for a job, as opposed to the core's.
 const policyPrefix = "policy: "
 
 // explained adds the policy's word on why a job waits.
@@ -439,7 +438,7 @@ func (s *Server) explained(ctx context.Context, job *wire.JobStatus, explain fun
 	if !ok || (e.Reason == scheduler.WaitNone && e.Detail == "") {
 		return
 	}
-	// What the policy says now is newer than what it sent with a round.
+	// The policy's current reasons are newer than those it sent with a round.
 	job.Waiting = slices.DeleteFunc(job.Waiting, func(w string) bool { return strings.HasPrefix(w, policyPrefix) })
 	job.Waiting = append(job.Waiting, policyPrefix+explanation(e))
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// auditLinesMax bounds the lines of an answer, as those of the REST interface are.
+// auditLinesMax bounds the lines of an answer, as in the REST interface.
 const auditLinesMax = 1000
 
 // Audit returns lines of the audit: changes and refusals.

@@ -52,7 +52,7 @@ func (s *Server) Settings(ctx context.Context, _ *wire.Empty) (*wire.SettingsRep
 	return r, nil
 }
 
-// shown is a setting with what is known of its key.
+// shown is a setting with the description of its key.
 func (s *Server) shown(x *wire.Setting) *wire.Setting {
 	return &wire.Setting{
 		Key: x.Key, Value: x.Value, From: x.From, Next: x.Next, NextFrom: x.NextFrom, Over: x.Over,
@@ -86,7 +86,7 @@ func (s *Server) textOf(text []byte, version uint64) ([]byte, error) {
 	return v.Text, ofEditor(err)
 }
 
-// DiffSettings says what is wrong with a text, or what it would change.
+// DiffSettings returns the mistakes of a text, or the changes that it would make.
 func (s *Server) DiffSettings(ctx context.Context, q *wire.SettingsText) (*wire.SettingsDiff, error) {
 	text, err := s.textOf(q.Text, q.Version)
 	if err != nil {
@@ -141,7 +141,7 @@ func (s *Server) ApplySettings(ctx context.Context, q *wire.ApplyRequest) (*wire
 	entry.Changed(now, configedit.Tag(text))
 	asks := submitter(ctx, q.Principal)
 	by := configedit.Change{Known: q.Tag, Who: asks.GetName(), By: asks.GetBy(), Comment: q.Comment}
-	// Who asks may go away meanwhile: what is begun is finished, or undone.
+	// The caller may disconnect meanwhile: the change is finished, or undone.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ApplyMax)
 	defer cancel()
 	var v configedit.Version

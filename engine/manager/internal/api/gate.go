@@ -17,9 +17,9 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// prove makes a submission's principal what is known of it, and takes off what was to prove
-// it: nothing of that gets into the log. Where the policy has an authenticator, nobody is let in without
-// its word.
+// prove replaces a submission's principal with the authenticated one, and removes the credentials,
+// so that they do not get into the log. If the policy has an authenticator, every submission needs
+// its approval.
 func (s *Server) prove(ctx context.Context, spec *wire.JobSpec) error {
 	c := scheduler.Credentials{
 		Purpose: scheduler.PurposeSubmit, Principal: asker(ctx, spec.GetPrincipal().GetName()), Name: spec.GetName(), Pool: spec.GetPool(),
@@ -55,8 +55,8 @@ func (s *Server) prove(ctx context.Context, spec *wire.JobSpec) error {
 	return nil
 }
 
-// sameUser refuses what the policy's authenticator proves of another than the caller, whom the audit names. A
-// caller who may act for that user says so (auth.ActsForKey), and is then the user.
+// sameUser refuses a user proved by the policy's authenticator who is not the caller, whom the
+// audit names. A caller who may act for that user says so (auth.ActsForKey), and is then the user.
 func sameUser(caller, proved scheduler.Principal) error {
 	if caller.Proof == scheduler.Unproven || proved.Name == "" || caller.Name == proved.Name {
 		return nil
@@ -75,7 +75,7 @@ func asker(ctx context.Context, claimed string) scheduler.Principal {
 	return scheduler.Principal{Name: claimed, Proof: scheduler.Unproven}
 }
 
-// submitter is the same as the core gets it, with its groups and with the user who acts for it.
+// submitter is the principal that the core gets, with its groups and with the user who acts for it.
 func submitter(ctx context.Context, claimed *wire.Principal) *wire.Principal {
 	p := asker(ctx, claimed.GetName())
 	w := &wire.Principal{Name: p.Name, Proof: p.Proof}
@@ -85,7 +85,7 @@ func submitter(ctx context.Context, claimed *wire.Principal) *wire.Principal {
 	return w
 }
 
-// sound holds an authenticator's word against the bounds of what a client may say of itself.
+// sound checks the authenticator's texts against the bounds of what a client may send.
 func sound(texts ...string) error {
 	for _, t := range texts {
 		if len(t) > limits.TextBytesMax || !utf8.ValidString(t) {
@@ -95,8 +95,8 @@ func sound(texts ...string) error {
 	return nil
 }
 
-// authenticator returns the policy to ask who it is, nil where nobody has to be asked. The error says
-// that somebody has to be, and is not there.
+// authenticator returns the policy to ask for the user, nil if none has to be asked. The error says
+// that the policy has to be asked, and is not up.
 func (s *Server) authenticator(ctx context.Context) (policy.Host, error) {
 	host, can := s.needs.Supervisor.Decider()
 	switch {

@@ -16,10 +16,10 @@ import (
 // idleShown is how many attempts without progress the status of a job names.
 const idleShown = 10
 
-// idleOfJob is what is shown of a live job's attempts without progress.
+// idleOfJob is the displayed data of a live job's attempts without progress.
 type idleOfJob struct {
 	reported map[uint64]launchers.Idle // of all jobs
-	all      []*wire.AttemptStatus     // of the job: those that run without progress
+	all      []*wire.AttemptStatus     // the job's running attempts without progress
 	others   bool                      // other attempts of the job run
 }
 
@@ -39,8 +39,9 @@ func (s *Server) idleOf(ctx context.Context, id scheduler.JobID) (x idleOfJob, e
 	return x, err
 }
 
-// longer lists those that have had no progress for so long, the longest first. Attempts that only
-// wait for inputs are left out while others of the job go on: these make the inputs.
+// longer lists the attempts without progress for at least that long, the longest first. Attempts
+// that only wait for inputs are left out while other attempts of the job make progress: those make
+// the inputs.
 func (x *idleOfJob) longer(least time.Duration) []*wire.AttemptStatus {
 	list := slices.DeleteFunc(slices.Clone(x.all), func(a *wire.AttemptStatus) bool {
 		return time.Duration(a.IdleNs) < least || x.others && x.reported[a.Attempt].ReadsOnly

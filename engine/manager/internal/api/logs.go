@@ -30,7 +30,8 @@ const (
 	logChunkBytes = 64 << 10
 	// logHeaderTimeout bounds the wait for a launcher to begin its answer.
 	logHeaderTimeout = 10 * time.Second
-	// launcherLookEvery is how often it is looked whether a launcher whose log is read was lost.
+	// launcherLookEvery is how often the server checks whether a launcher whose log is read was
+	// lost.
 	launcherLookEvery = time.Second
 	// logAgain is after what time a log is asked for again that the launcher of an attempt which has just been
 	// launched does not have yet, and logTriesMax how often it is.
@@ -86,9 +87,9 @@ type sentLogs struct {
 	tries int                 // of the next
 }
 
-// logs passes on the logs of those of a job's attempts that were not yet, and says whether no others are
-// wanted. In the end it says how many attempts are not known any more, for want of room in history.
-// The error is errNotYet where the next is to be asked for again.
+// logs sends the logs of those of a job's attempts that were not sent yet, and reports whether no
+// others are wanted. In the end it says how many attempts are unknown, because history had no room
+// for them. The error is errNotYet if the next attempt is to be asked for again.
 func (s *Server) logs(ctx context.Context, q *wire.LogsRequest, stream grpc.ServerStreamingServer[wire.LogChunk], sent *sentLogs) (over bool, err error) {
 	j, err := s.FindJob(ctx, scheduler.JobID(q.Job))
 	if err != nil {
@@ -242,7 +243,7 @@ func (s *Server) lastOfLog(ctx context.Context, q *wire.LogsRequest, a *wire.Att
 	return endOfLog(a, eachPart(l.Text, take))
 }
 
-// lastLines are the last lines of a text; one that has no end yet is one of them.
+// lastLines are the last lines of a text; an unfinished line is one of them.
 func lastLines(text []byte, lines int) []byte {
 	at := len(text)
 	if at > 0 && text[at-1] == '\n' {
@@ -286,8 +287,8 @@ var errNotYet = errors.New("no log yet")
 // errNoLog: the launcher is there, and has no log of the attempt.
 var errNoLog = errors.New("no log")
 
-// Log opens what an attempt printed: its launcher's log, or else the end that the manager has. Who gets it
-// closes its Text.
+// Log opens an attempt's output: its launcher's log, or else the end that the manager has. The
+// caller closes its Text.
 func (s *Server) Log(ctx context.Context, q query.LogQuery) (*query.Log, error) {
 	j, a, err := s.attemptOf(ctx, q.Job, q.Attempt)
 	if err != nil {
@@ -385,7 +386,8 @@ func (s *Server) ask(ctx context.Context, launcher, page string) (*http.Response
 	return answer, nil
 }
 
-// endWithLauncher ends what is read from a launcher when that is lost. It returns when the reader is closed.
+// endWithLauncher ends a read from a launcher when that launcher is lost. It returns when the
+// reader is closed.
 func (s *Server) endWithLauncher(ctx context.Context, launcher string, end context.CancelCauseFunc) {
 	tick := time.NewTicker(launcherLookEvery)
 	defer tick.Stop()
@@ -401,7 +403,7 @@ func (s *Server) endWithLauncher(ctx context.Context, launcher string, end conte
 	}
 }
 
-// launcherText is what a launcher sends.
+// launcherText is the text that a launcher sends.
 type launcherText struct {
 	io.ReadCloser
 	ctx context.Context //nolint:containedctx // of the request that it answers
@@ -421,7 +423,7 @@ func (t *launcherText) Close() error {
 	return t.ReadCloser.Close()
 }
 
-// sound says what is wrong with a launcher's answer.
+// sound returns the fault of a launcher's answer.
 func (s *Server) sound(answer *http.Response, launcher, page string) error {
 	if s.needs.Keys != nil {
 		if answer.TLS == nil {
@@ -445,7 +447,7 @@ func newHTTPClient(keys *certs.Keys) *http.Client {
 	if keys != nil {
 		t.TLSClientConfig = keys.Client(auth.Launcher, "") // of which name is asked of each answer
 	}
-	// A launcher that sends elsewhere would have the manager fetch for it what it can't reach.
+	// A redirecting launcher would have the manager fetch for it pages that it can't reach itself.
 	return &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 

@@ -30,10 +30,10 @@ const (
 	pageAnswerMax = 20 * time.Second
 )
 
-// PolicyPages serves the policy's own pages. What only reads is answered beside the log, what
-// changes something is a logged request, and the policy's authenticator, if it has one, says
-// which is which, and who asks. Other sites' pages in a browser change nothing: mayChange says why
-// a request may not, whatever its method is.
+// PolicyPages serves the policy's own pages. A read is answered beside the log, and a change is a
+// logged request. The policy's authenticator, if it has one, says which is which, and who the
+// caller is. Other sites' pages in a browser change nothing: mayChange says why a request may not,
+// whatever its method is.
 func (s *Server) PolicyPages(mayChange func(*http.Request) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.servePage(w, r, mayChange) })
 }
@@ -149,7 +149,8 @@ func pageStatus(err error) error {
 	return status.Error(codes.Internal, err.Error())
 }
 
-// page has a request answered. byLooking says why one may not change something whose method only looks.
+// page has a request answered. byLooking says why a request with a reading method may not change
+// something.
 func (s *Server) page(ctx context.Context, q scheduler.PageAsked, authorization string, byLooking func() error) (scheduler.Answer, error) {
 	authenticator, err := s.authenticator(ctx)
 	if err != nil {
@@ -235,7 +236,7 @@ func failPage(w http.ResponseWriter, err error) {
 	http.Error(w, text, code)
 }
 
-// sendPage sends a policy's answer. It is somebody's program's: no browser runs what is in it.
+// sendPage sends a policy's answer. A third-party program wrote it: no browser runs its scripts.
 func sendPage(w http.ResponseWriter, r *http.Request, a scheduler.Answer) {
 	h := w.Header()
 	h.Set("Content-Type", "text/plain; charset=utf-8")

@@ -20,7 +20,7 @@ const (
 	pastJobsMax     = 10_000
 )
 
-// Opened takes what the log lost before this life, when that has begun.
+// Opened stores what the log lost before this life, when the life has begun.
 func (s *Server) Opened(l *core.Losses) { s.losses.Store(l) }
 
 // find finds a job.
@@ -43,9 +43,10 @@ func (s *Server) find(ctx context.Context, id scheduler.JobID) (*query.Job, erro
 	return nil, status.Errorf(codes.NotFound, "there is no %v: see \"hamadryad jobs --all\"; jobs that ended long ago are removed from history (manager.history)", id)
 }
 
-// lost says why a job that nobody knows should be known; nil: it should not. The core is asked of a job that may be
-// submitted at this moment, and before this life has begun: what it has seen by then is durable when it answers, and the
-// model has it. Of all others it knows no more than is known here, so that nobody who looks holds it up.
+// lost returns why an unknown job should be known; nil: it should not. The core is asked about a
+// job that may be submitted at this moment, and before this life has begun: its state by then is
+// durable when it answers, and the model has it. Of all other jobs the core knows no more than the
+// model, so that readers do not delay it.
 func (s *Server) lost(ctx context.Context, id scheduler.JobID) (lost *wire.Failure, err error) {
 	may, err := s.needs.Read.MayCome(ctx, id)
 	if err != nil {
@@ -89,7 +90,7 @@ func (s *Server) jobStatus(ctx context.Context, j *query.Job, attempts bool) (*w
 	return st, nil
 }
 
-// withEnded puts jobs that ended, and that who asks may look at, before those that live, in the order of their
+// withEnded puts ended jobs that the caller may look at before the live ones, in the order of their
 // ends, or in their place.
 func (s *Server) withEnded(ctx context.Context, q *wire.JobsRequest, r *wire.JobsReply) error {
 	limit := pastJobsMax

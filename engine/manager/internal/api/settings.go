@@ -17,7 +17,7 @@ type Configuration struct {
 	mu    sync.Mutex
 	start policyhost.Shown // of the start: what can't change while the manager runs
 	last  policyhost.Shown // of the configuration that is in force
-	// refused says why the policy does not accept what the file has; "": it does, or is not asked.
+	// refused is why the policy does not accept the file's settings; "": it does, or is not asked.
 	refused string
 	since   time.Time
 }
@@ -27,8 +27,8 @@ func NewConfiguration(start policyhost.Shown) *Configuration {
 	return &Configuration{start: start, last: start}
 }
 
-// Refuse notes why the policy does not accept what the file has: nothing of it is in force. nil: it is
-// not known to refuse.
+// Refuse notes why the policy does not accept the file's settings: none of them is in force. nil:
+// no refusal is known.
 func (s *Configuration) Refuse(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -38,7 +38,7 @@ func (s *Configuration) Refuse(err error) {
 	}
 }
 
-// Refused returns why the policy does not accept what the file has, and since when; "": it does.
+// Refused returns why the policy does not accept the file's settings, and since when; "": it does.
 func (s *Configuration) Refused() (why string, since time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,7 +55,7 @@ func (s *Configuration) Loaded(c policyhost.Shown) {
 // live says whether a setting takes effect while the manager runs.
 func (s *Configuration) live(key string) bool { return configedit.Started(s.start).Live(key) }
 
-// inForce lists the settings in force, given those of the policy that runs.
+// inForce lists the settings in force, given those of the running policy.
 func (s *Configuration) inForce(policy policyhost.Shown) []*wire.Setting {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -25,8 +25,8 @@ func (e lostError) Error() string { return e.failure.Message }
 func (e lostError) GRPCStatus() *status.Status { return status.New(codes.NotFound, e.failure.Message) }
 
 // lostStatus reports a job that the manager lost as failed to clients that wait for it. It is sent
-// when nothing of the job can run any more, so that what the job leaves behind can be
-// removed: each launcher has joined by then, or is given up and past its lease.
+// when nothing of the job can run any more, so that its leftovers can be removed: each launcher has
+// joined by then, or is given up and past its lease.
 func (s *Server) lostStatus(ctx context.Context, job uint64, f *wire.Failure) (*wire.JobStatus, error) {
 	if err := sleepUntil(ctx, s.needs.Stopping, time.After(time.Until(s.needs.Settled))); err != nil {
 		return nil, err
@@ -53,8 +53,8 @@ func (s *Server) Explained(ctx context.Context, j *query.Job) (*wire.JobStatus, 
 	return st, err
 }
 
-// Jobs lists jobs that one may look at: those that live in order of their numbers, before them the newest
-// of those that ended, in the order of their ends. The others are asked for by Before.
+// Jobs lists the jobs that the caller may look at: the live ones in order of their numbers, before
+// them the newest ended ones, in the order of their ends. A caller gets the others by Before.
 func (s *Server) Jobs(ctx context.Context, q *wire.JobsRequest) (*wire.JobsReply, error) {
 	r := &wire.JobsReply{}
 	jobs, err := s.needs.Read.LiveJobs(ctx)
@@ -65,15 +65,15 @@ func (s *Server) Jobs(ctx context.Context, q *wire.JobsRequest) (*wire.JobsReply
 	return r, statusOf(err)
 }
 
-// Bounds of the attempts that an answer about launchers lists: those of one launcher that live, and those
-// of all of them.
+// Bounds of the attempts that an answer about launchers lists: the live ones of one launcher, and
+// those of all launchers.
 const (
 	attemptsThereMax  = 500
 	attemptsListedMax = 5000
 )
 
-// Launchers lists launchers, with how busy their machines are. Those that were not
-// heard of for a while are suspect. Those that the request names have their attempts.
+// Launchers lists launchers, with the load of their machines. A launcher without a recent heartbeat
+// is suspect. Those that the request names have their attempts.
 func (s *Server) Launchers(ctx context.Context, q *wire.LaunchersRequest) (*wire.LaunchersReply, error) {
 	r := &wire.LaunchersReply{}
 	var err error
@@ -91,7 +91,7 @@ func (s *Server) Launchers(ctx context.Context, q *wire.LaunchersRequest) (*wire
 	return r, statusOf(s.addAttempts(ctx, r.Launchers, q.AttemptsOf))
 }
 
-// addAttempts adds their attempts to those launchers that are named.
+// addAttempts adds their attempts to the named launchers.
 func (s *Server) addAttempts(ctx context.Context, all []*wire.LauncherStatus, names []string) error {
 	if len(names) == 0 {
 		return nil
@@ -121,7 +121,7 @@ func ended(s *wire.JobStatus) bool {
 	return false
 }
 
-// waits tells whether something of the job could run and does not.
+// waits reports whether something of the job could run and does not.
 func waits(s *wire.JobStatus) bool {
 	if s.GetSummary().GetState() == wire.JobState_JOB_STATE_ASKED {
 		return true
@@ -134,7 +134,7 @@ func waits(s *wire.JobStatus) bool {
 	return false
 }
 
-// explanation is what a policy says, as one line.
+// explanation is a policy's explanation, as one line.
 func explanation(e scheduler.Explanation) string {
 	var b strings.Builder
 	b.WriteString(e.Reason.String())

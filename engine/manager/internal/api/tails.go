@@ -64,7 +64,7 @@ type tail struct {
 	gone bool // its launcher
 }
 
-// note says what it lacks; "" when it is the whole log.
+// note says what the tail lacks; "" when it is the whole log.
 func (t *tail) note() string {
 	text := ""
 	if n := int64(len(t.Text)); n < t.Of {
@@ -83,7 +83,7 @@ func (t *tail) note() string {
 	return text + "; " + t.Lacks
 }
 
-// each tells it in parts, what it lacks first.
+// each sends it in parts, its note first.
 func (t *tail) each(take func([]byte) error) error {
 	if note := t.note(); note != "" {
 		if err := take([]byte("[" + note + "]\n")); err != nil {
@@ -98,7 +98,7 @@ func (t *tail) each(take func([]byte) error) error {
 	return nil
 }
 
-// part is what is asked for of it.
+// part is the requested part of it.
 func (t *tail) part(q query.LogQuery) *query.Log {
 	first := t.Of - int64(len(t.Text))
 	l := &query.Log{From: first, Until: t.Of, Length: t.Of, Over: true, Note: t.note()}

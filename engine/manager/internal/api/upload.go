@@ -14,8 +14,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// uploadSilenceMax is how long an upload may bring nothing. Only some may be under way at a
-// time, so one that stands still would keep others from theirs.
+// uploadSilenceMax is how long an upload may bring no bytes. Only some uploads run at a time, so a
+// stalled one would block others.
 const uploadSilenceMax = 30 * time.Second
 
 // UploadRateDefault is how many bytes an upload brings in a second at least, on average and after
@@ -25,8 +25,8 @@ const UploadRateDefault = 16 << 10
 // uploadQueueMax is how long an upload waits for its turn.
 const uploadQueueMax = time.Minute
 
-// sender is to whom uploads count: whoever proved to be calling, also for another; "" where nobody is
-// proved.
+// sender is the user to whom uploads count: the authenticated caller, also for another user; ""
+// where callers are not authenticated.
 func sender(ctx context.Context) string {
 	caller, ok := auth.From(ctx)
 	if !ok || !caller.Proved() {
@@ -60,10 +60,10 @@ func later(why string) error {
 	return s.Err()
 }
 
-// arriving returns what gives the parts of an upload one by one, and an error where none
-// comes within a time, or where they bring less than so many bytes in a second. What the caller
-// does between two parts is not counted, and nothing is read meanwhile: an upload that waits for its turn
-// holds what came with its first part. The caller's return from the call ends what waits for a part.
+// arriving returns a function that gives the parts of an upload one by one. It fails if none comes
+// within a time, or if they bring less than so many bytes in a second. The caller's own time
+// between two parts is not counted, and nothing is read meanwhile: an upload that waits for its
+// turn holds only its first part. The caller's return from the call ends the wait for a part.
 func arriving(stream grpc.ClientStreamingServer[wire.BlobChunk, wire.Empty], silence time.Duration, rate int64) (next func() (*wire.BlobChunk, error)) {
 	type part struct {
 		chunk *wire.BlobChunk

@@ -20,11 +20,12 @@ const (
 	// watchGap is the least time between two messages of a watch. Only a job's end
 	// is sent sooner.
 	watchGap = 100 * time.Millisecond
-	// explainEvery is the least time between two questions about why a job waits that one
-	// watch asks of the policy: it makes no round while it answers.
+	// explainEvery is the least time between two calls to the policy in one watch about why a job
+	// waits: the policy makes no round while it answers.
 	explainEvery = time.Second
-	// watchersMax bounds streams that watch jobs. One that is told attempts, too, counts as attemptsWeight of them:
-	// a message of it has as much more, and waits in memory for as long as its receiver does not take it.
+	// watchersMax bounds streams that watch jobs. A stream with attempts counts as attemptsWeight
+	// of them: its messages are larger by that much, and wait in memory until the receiver takes
+	// them.
 	watchersMax    = 10_000
 	attemptsWeight = 100
 )
@@ -164,8 +165,8 @@ func (s *sparing) ask(ctx context.Context, job scheduler.JobID) (scheduler.Expla
 	return s.last, s.ok
 }
 
-// renew wakes a watcher that was told an old answer as soon as there may be a new one:
-// perhaps nothing else changes. The function that it returns ends that.
+// renew wakes a watcher that got an old answer as soon as there may be a new one: perhaps nothing
+// else changes. The returned function ends that.
 func (s *sparing) renew(w *watcher) (stop func()) {
 	if !s.old {
 		return func() {}
