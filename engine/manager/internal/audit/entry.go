@@ -33,8 +33,8 @@ type Entry struct {
 
 type entryKey struct{}
 
-// BeginEntry gives a context that carries a request's entry. What the line has of it is of strangers: it is cut to its
-// bounds.
+// BeginEntry gives a context that carries a request's entry. Strangers control the line's texts:
+// they are cut to their bounds.
 func BeginEntry(ctx context.Context, log *Log, line Line) (context.Context, *Entry) {
 	line.Method = limits.Cut(line.Method, methodBytesMax)
 	for _, text := range []*string{&line.Who, &line.By, &line.Address, &line.What} {
@@ -63,8 +63,8 @@ func (e *Entry) Change() error {
 	return nil
 }
 
-// Changes is Change for what is not to wait for the audit: launchers that come back would
-// lose the work that they run.
+// Changes is Change for requests that must not wait for the audit: rejoining launchers would lose
+// their running work.
 func (e *Entry) Changes() {
 	if e == nil {
 		return
@@ -84,7 +84,7 @@ func (e *Entry) Asks(caller auth.Principal) {
 	e.mu.Unlock()
 }
 
-// About notes what the request is about.
+// About notes the subject of the request.
 func (e *Entry) About(what string) {
 	if e == nil {
 		return
@@ -94,7 +94,7 @@ func (e *Entry) About(what string) {
 	e.mu.Unlock()
 }
 
-// Changed notes what a change found and left.
+// Changed notes a change's state before and after.
 func (e *Entry) Changed(before, after string) {
 	if e == nil {
 		return

@@ -54,7 +54,7 @@ type Options struct {
 	Folder    string // made when missing
 	Uploads   bool   // also programs and plans that came whole have a line
 	FileBytes int64  // of one file, above which the next begins; FileBytesDefault
-	Keep      int    // files that are full, besides the one being written; KeepDefault
+	Keep      int    // full files, besides the current one; KeepDefault
 	Log       *slog.Logger
 	Now       func() time.Time // nil: time.Now; bounds refusals
 }
@@ -65,7 +65,7 @@ type Line struct {
 	Who     string   `json:"who"`
 	Groups  []string `json:"groups,omitempty"`
 	Proof   string   `json:"proof"`
-	By      string   `json:"by,omitempty"` // who acts in the name of Who
+	By      string   `json:"by,omitempty"` // the user who acts in the name of Who
 	Address string   `json:"address,omitempty"`
 	Method  string   `json:"method"`
 	What    string   `json:"what,omitempty"` // job, pool, launcher or program
@@ -76,8 +76,8 @@ type Line struct {
 	More    int      `json:"more,omitempty"` // refusals of the same asker that have no lines of their own
 }
 
-// ByFile is Line.Proof of a change that somebody wrote into the configuration's file. The file's mode
-// says who may.
+// ByFile is Line.Proof of a change written by hand into the configuration's file. The file's mode
+// says who may write it.
 const ByFile = "file"
 
 // Results of a Line.
@@ -87,7 +87,7 @@ const (
 	Failed  = "error"
 )
 
-// current is the file that is written; full ones are audit-N.jsonl, the largest N the newest.
+// current is the file being written; full ones are audit-N.jsonl, the largest N the newest.
 const current = "audit.jsonl"
 
 // Log writes lines. Safe for concurrent use.
@@ -111,7 +111,7 @@ type waiting struct {
 	refusal bool
 }
 
-// Open opens the audit in a folder, and goes on with what is there.
+// Open opens the audit in a folder, and continues its files.
 func Open(o Options) (*Log, error) {
 	o.FileBytes, o.Keep, o.Log = cmp.Or(o.FileBytes, FileBytesDefault), cmp.Or(o.Keep, KeepDefault), cmp.Or(o.Log, slog.Default())
 	if o.Now == nil {
@@ -177,7 +177,7 @@ func (l *Log) endLine() error {
 	return l.append([]byte{'\n'})
 }
 
-// append writes whole lines; of what can't be written nothing stays.
+// append writes whole lines; after an error it removes the written part.
 func (l *Log) append(lines []byte) error {
 	n, err := l.file.Write(lines)
 	l.size += int64(n)
@@ -197,8 +197,8 @@ func (l *Log) Ready() error {
 	return l.flush()
 }
 
-// Write adds a line. The error says that it waits to be written, and why. Of somebody who is
-// refused too often it is counted, and written within refusalsWithin.
+// Write adds a line. The error says that the line waits to be written, and why. Refusals of a
+// caller with too many are counted, and written within refusalsWithin.
 func (l *Log) Write(line Line) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -255,7 +255,7 @@ func (l *Log) add(line Line) error {
 	if err := e.Encode(line); err != nil {
 		return fmt.Errorf("the audit: %w", err)
 	}
-	if len(l.pending) >= pendingMax { // no change is begun meanwhile: those that were under way are few, and stay
+	if len(l.pending) >= pendingMax { // no change begins meanwhile: the changes in progress are few, and stay
 		if i := slices.IndexFunc(l.pending, func(w waiting) bool { return w.refusal }); i >= 0 {
 			l.pending = slices.Delete(l.pending, i, i+1)
 			l.missing++
@@ -280,7 +280,7 @@ func (l *Log) flush() error {
 }
 
 func (l *Log) writePending() error {
-	if l.file != nil && (l.wrong != nil || removed(l.file)) { // perhaps the file itself is what is wrong: open it anew
+	if l.file != nil && (l.wrong != nil || removed(l.file)) { // the file itself may be the fault: open it again
 		_ = l.file.Close()
 		l.file = nil
 	}
@@ -303,7 +303,7 @@ func (l *Log) writePending() error {
 	return nil
 }
 
-// removed says whether a file has no name any more: what is written into it would be lost.
+// removed reports whether a file has no name any more: lines written into it would be lost.
 func removed(f *os.File) bool {
 	info, err := f.Stat()
 	if err != nil {
@@ -313,7 +313,7 @@ func removed(f *os.File) bool {
 	return ok && s.Nlink == 0
 }
 
-// rotate puts the full file aside, begins another, and removes those that are too many.
+// rotate renames the full file, begins another, and removes the oldest beyond the bound.
 func (l *Log) rotate() error {
 	if err := os.Rename(l.path(current), l.path(fullName(l.number+1))); err != nil {
 		return err

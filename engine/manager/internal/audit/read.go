@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	// ReadMax bounds the bytes that one request reads: a query for rare lines goes on with
+	// ReadMax bounds the bytes that one request reads: a query for rare lines continues with
 	// Page.Next.
 	ReadMax = 8 << 20
 	// DamagedMax bounds the damaged lines that a page names.
 	DamagedMax = 20
-	// blockBytes is read at once, and a line is at most lineMax long: what is longer is damaged.
+	// blockBytes is read at once, and a line is at most lineMax long: a longer one is damaged.
 	blockBytes = 256 << 10
 	lineMax    = 1 << 20
 	// lateMax is how much later than its time a line may have been written, while the file took
@@ -28,10 +28,10 @@ const (
 	lateMax = 24 * time.Hour
 )
 
-// Query says which lines to read. What is zero leaves nothing out.
+// Query selects the lines to read. Zero fields match every line.
 type Query struct {
-	Who    string // in whose name, or who acted in it
-	What   string // is in what it was about, or is the method
+	Who    string // the user in whose name, or who acted in that name
+	What   string // is in the line's subject, or is the method
 	Result string // Done, Refused or Failed
 	Text   string // is somewhere in the line
 	Since  time.Time
@@ -187,8 +187,8 @@ func (r *reader) file(ctx context.Context, f *os.File, number int, name string) 
 	return false, nil
 }
 
-// lines takes those of a block that begins at a place, the last first; done when nothing more is
-// to be read.
+// lines takes the lines of a block that begins at a place, the last first; done when no more are to
+// be read.
 func (r *reader) lines(block []byte, at Place, name string) (done bool) {
 	for len(block) > 0 {
 		from := bytes.LastIndexByte(block[:len(block)-1], '\n') + 1

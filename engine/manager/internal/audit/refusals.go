@@ -10,10 +10,10 @@ import (
 )
 
 const (
-	// refusalsMax bounds the refusals of one asker that have lines of their own, and each
-	// refusalAgain there is one more. Those beyond are counted, and told in one line after
-	// refusalsWithin, which doubles up to refusalsWithinMax while he goes on. So nobody who is
-	// refused drives out what others did.
+	// refusalsMax bounds the refusals of one caller that have lines of their own; each refusalAgain
+	// allows one more. Further ones are counted, and written as one line after refusalsWithin,
+	// which doubles up to refusalsWithinMax while they continue. So refused callers do not push out
+	// the lines of others.
 	refusalsMax       = 20
 	refusalAgain      = time.Minute
 	refusalsWithin    = 10 * time.Second
@@ -30,7 +30,7 @@ type refusals struct {
 	due time.Time // when something of by is over, or before
 }
 
-// refused is what is known of one asker.
+// refused counts the refusals of one caller.
 type refused struct {
 	written int       // lines of his own, less one for each refusalAgain
 	at      time.Time // up to when that was taken off
@@ -41,7 +41,7 @@ type refused struct {
 	last   Line          // of them
 }
 
-// asker is the caller for whom a line's refusal counts: a name that was proved, or a host.
+// asker is the caller to whom a line's refusal counts: a proved name, or a host.
 func asker(l Line) string {
 	if l.Who != "" {
 		return "who " + cmp.Or(l.By, l.Who)
@@ -89,7 +89,8 @@ func (r *refusals) countRefusal(l Line, now time.Time) (write bool, after time.D
 	return false, one.within
 }
 
-// forgive takes off what was written long enough ago. A clock that was set back takes off all.
+// forgive discounts the refusals that were written long enough ago. A clock that was set back
+// discounts all.
 func (one *refused) forgive(now time.Time) {
 	if now.Before(one.at) {
 		one.written, one.at = 0, now
@@ -114,8 +115,8 @@ func (r *refusals) expect(end time.Time) {
 	}
 }
 
-// over gives the line of each asker who had too many and whose time has ended, in the order of
-// their last, and forgets those who left off.
+// over gives the summary line of each caller with too many refusals whose time has ended, in the
+// order of their last refusal. It forgets callers that stopped.
 func (r *refusals) over(now time.Time) (lines []Line) {
 	if r.due.IsZero() || now.Before(r.due) && now.After(r.due.Add(-refusalsMax*refusalAgain)) {
 		return nil
@@ -138,7 +139,7 @@ func (r *refusals) over(now time.Time) (lines []Line) {
 	return lines
 }
 
-// summary is the line of those that have none.
+// summary is the line for the refusals without lines of their own.
 func (one *refused) summary() Line {
 	l := one.last
 	l.More = one.more

@@ -15,8 +15,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// AuditUnary is the grpc.UnaryServerInterceptor that stands before what proves the caller: the audit
-// is written behind it, so that it has those refusals, too.
+// AuditUnary is the grpc.UnaryServerInterceptor before the one that authenticates the caller. The
+// audit is written after that one, so that it has its refusals, too.
 func (g *Guard) AuditUnary(ctx context.Context, q any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 	ctx, e := audit.BeginEntry(ctx, g.log, line(ctx, info.FullMethod, q))
 	answer, err := handle(ctx, q)
@@ -60,8 +60,8 @@ type judged struct {
 
 func (s *judged) Context() context.Context { return s.ctx }
 
-// noted notes what a stream is about by the first message, and has the audit written before the
-// first answer leaves.
+// noted notes a stream's subject by the first message, and has the audit written before the first
+// answer leaves.
 type noted struct {
 	grpc.ServerStream
 	ctx     context.Context //nolint:containedctx // a stream has its context so
@@ -109,7 +109,7 @@ func line(ctx context.Context, method string, q any) audit.Line {
 	return l
 }
 
-// about is what a message is about, for the audit.
+// about is the subject of a message, for the audit.
 func about(q any) string {
 	switch q := q.(type) {
 	case *wire.SubmitRequest:

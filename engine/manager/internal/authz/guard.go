@@ -12,7 +12,7 @@
 //
 // A request without a rule is refused. Handlers find the caller in the context (auth.From), with
 // all groups, and with the user who acts for it. A change or refusal is in the audit before its
-// answer leaves. Without rules nobody is refused by role, and names in the audit are unproven.
+// answer leaves. Without rules no caller is refused by role, and names in the audit are unproven.
 //
 // The rules are one table of methods and pages in engine/auth/access. A test walks all methods and
 // pages that exist.
@@ -36,8 +36,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/internal/audit"
 )
 
-// groupsMax bounds the groups that a request carries into the event log. Of somebody in more,
-// those go first that no rule names.
+// groupsMax bounds the groups that a request carries into the event log. If a user has more, groups
+// that no rule names are dropped first.
 const groupsMax = 64
 
 // Guard judges requests. Safe for concurrent use.
@@ -57,11 +57,11 @@ func New(log *audit.Log, rules *access.Rules) *Guard {
 // streams send next.
 func (g *Guard) Set(rules *access.Rules) { g.rules.Store(rules) }
 
-// Rules are those in force; nil: everybody may do everything.
+// Rules are the rules in force; nil: every caller may do everything.
 func (g *Guard) Rules() *access.Rules { return g.rules.Load() }
 
-// admit judges a request, named as access.RuleOf takes it, by its rule. Who asks may want to
-// act for another. The context that it returns has the caller, also when the request is refused.
+// admit checks a request, named as access.RuleOf takes it, against its rule. The caller may want to
+// act for another user. The returned context has the caller, also when the request is refused.
 func (g *Guard) admit(ctx context.Context, request, actsFor string) (context.Context, error) {
 	caller, _ := auth.From(ctx)
 	rules, e := g.Rules(), audit.Of(ctx)
@@ -95,8 +95,9 @@ func (g *Guard) admit(ctx context.Context, request, actsFor string) (context.Con
 	return ctx, e.Change()
 }
 
-// revoked refuses a caller whose certificate or token was revoked: its connection
-// is from before that, or has none. Who acts for another has shown its own.
+// revoked refuses a caller whose certificate or token was revoked: its connection is older than the
+// revocation, or the proof came with the call. A caller that acts for another user has shown its
+// own proof.
 func revoked(rules *access.Rules, caller auth.Principal) error {
 	if !rules.Revoked.Of(caller) {
 		return nil
@@ -104,7 +105,7 @@ func revoked(rules *access.Rules, caller auth.Principal) error {
 	return fmt.Errorf("the %s of %s %s is revoked (auth.revoked of the manager): have a new one issued", cmp.Or(proofs[caller.Proof], caller.Proof), caller.Kind, cmp.Or(caller.By, caller.Name))
 }
 
-// proofs are those that can be revoked, as people call them.
+// proofs are the words for proofs that can be revoked.
 var proofs = map[string]string{auth.OIDC: "token"}
 
 func denied(err error) error { return status.Error(codes.PermissionDenied, err.Error()) }

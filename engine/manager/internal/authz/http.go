@@ -14,11 +14,11 @@ func (g *Guard) AuditPages(next http.Handler) http.Handler {
 		ctx, e := audit.BeginEntry(r.Context(), g.log, audit.Line{Proof: auth.Unproven, Address: r.RemoteAddr, Method: r.Method, What: r.URL.EscapedPath()})
 		answer := &page{ResponseWriter: w, entry: e}
 		next.ServeHTTP(answer, r.WithContext(ctx))
-		answer.recordResult(http.StatusOK) // of one that said nothing
+		answer.recordResult(http.StatusOK) // of a handler that wrote nothing
 	})
 }
 
-// Page lets those callers ask a handler whom the rule of a pattern allows. Others get an answer
+// Page lets those callers call a handler whom the rule of a pattern allows. Others get an answer
 // from writeError, with the reason.
 func (g *Guard) Page(pattern string, handler http.Handler, writeError func(http.ResponseWriter, *http.Request, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -43,7 +43,7 @@ type page struct {
 func (p *page) Unwrap() http.ResponseWriter { return p.ResponseWriter }
 
 func (p *page) WriteHeader(code int) {
-	if code >= http.StatusOK { // those below only announce
+	if code >= http.StatusOK { // codes below are only informational
 		p.recordResult(code)
 	}
 	p.ResponseWriter.WriteHeader(code)

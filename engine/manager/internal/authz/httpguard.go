@@ -12,7 +12,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/internal/audit"
 )
 
-// PageOptions say what is let through.
+// PageOptions configure which requests are accepted.
 type PageOptions struct {
 	// Hosts are the names by which the pages are reached, without ports. Addresses and
 	// localhost need not be named: no foreign name leads a browser to ask for them.
@@ -25,7 +25,7 @@ type PageOptions struct {
 	Proved func() []string
 	// Own finds the machine's full name, beside Hosts; nil: nothing does.
 	Own *HostNames
-	// Tell answers a request that is refused; nil: in plain text.
+	// WriteError answers a refused request; nil: in plain text.
 	WriteError func(w http.ResponseWriter, r *http.Request, code int, why string)
 	// Open are the paths that programs ask for under any name, and that change nothing.
 	Open []string
@@ -64,8 +64,8 @@ func (o *PageOptions) check(origins *http.CrossOriginProtection, r *http.Request
 	return o.changes(origins, r)
 }
 
-// Change says why a request may not change something, whatever its method is; nil: it may. Guard has asked that of
-// those whose method changes something.
+// Change returns why a request may not change something, whatever its method is; nil: it may. Guard
+// calls it for requests whose method changes something.
 func (o *PageOptions) Change(r *http.Request) error {
 	r = r.WithContext(r.Context()) // a copy
 	r.Method = http.MethodPost

@@ -34,19 +34,19 @@ import (
 	"github.com/hamadryad/hamadryad/internal/atomicfile"
 )
 
-// Store keeps programs and plans in a folder, each under its SHA-256. It holds at
-// most a number of bytes: the ones that were not used for longest go, but never
-// one that a live job needs or that is being written or read.
+// Store keeps programs and plans in a folder, each under its SHA-256. It holds a bounded number of
+// bytes: the least recently used blobs are evicted, but never one that a live job needs or that is
+// being written or read.
 type Store struct {
 	folder string
 	Options
 
 	mu      sync.Mutex
 	kept    map[string]*blob
-	total   int64 // of kept, and of what is being written
+	total   int64 // of kept blobs and uploads in progress
 	writing int
 	users   map[string]*sending
-	ended   chan struct{} // closed, and made anew, when an upload ends
+	ended   chan struct{} // closed, and replaced, when an upload ends
 	waiting int           // uploads that wait to begin
 
 	noting sync.Mutex // held while a file of users is written
@@ -55,8 +55,8 @@ type Store struct {
 // Options bound a Store.
 type Options struct {
 	Bytes       int64 // of everything
-	UserBytes   int64 // of what one user sent, and is sending; 0: UserBytesDefault
-	UserUploads int   // that one user has at once, while more wait; 0: UserUploadsDefault
+	UserBytes   int64 // of one user's blobs and uploads; 0: UserBytesDefault
+	UserUploads int   // uploads of one user at once, further ones wait; 0: UserUploadsDefault
 	// Needed returns the blobs that live jobs need.
 	Needed func() (map[string]bool, error)
 }
@@ -71,11 +71,11 @@ type blob struct {
 	bytes int64
 	used  time.Time
 	open  int      // readers
-	sound fileID   // of the file whose content was found to be right; zero: of none in this life
-	users []string // who sent it
+	sound fileID   // the file whose content was verified; zero: none in this life
+	users []string // senders
 }
 
-// fileID shows whether a file is still the one that was read.
+// fileID shows whether a file is still the verified one.
 type fileID struct {
 	inode   uint64
 	size    int64
@@ -141,7 +141,7 @@ func Open(folder string, o Options) (*Store, error) {
 // Fill is how full a store is.
 type Fill struct {
 	Uploads, UploadsMax int   // blobs that are being written
-	Bytes, BytesMax     int64 // of what is kept, and of what is being written
+	Bytes, BytesMax     int64 // of kept blobs and uploads in progress
 }
 
 // Fill returns how full it is.
@@ -168,9 +168,8 @@ func (b *Store) Doubt(hash string) (damaged bool) {
 	return k != nil && !b.Has(hash)
 }
 
-// Has reports whether a blob is there with the right content. The content is read
-// once for each file that appears under the name; what is damaged is dropped, so that
-// it is sent again.
+// Has reports whether a blob is there with the right content. The content is read once for each
+// file that appears under the name. A damaged blob is dropped, so that it is sent again.
 func (b *Store) Has(hash string) bool {
 	b.mu.Lock()
 	k, ok := b.kept[hash]
@@ -230,9 +229,9 @@ func (b *Store) drop(hash string, k *blob) {
 	}
 }
 
-// Reader opens a blob. It is not removed before it is closed. Who reads it compares
-// its hash, and comes with a doubt when it is wrong: so it is hashed by each reader,
-// and not here once more for each.
+// Reader opens a blob. The blob stays until the reader is closed. The receiver compares its hash,
+// and reports a doubt when it is wrong: so each receiver hashes the blob, and the store need not
+// hash it again for each.
 func (b *Store) Reader(hash string) (io.ReadCloser, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -253,7 +252,7 @@ func (b *Store) Reader(hash string) (io.ReadCloser, error) {
 	return &blobReader{file: f, b: b, k: k, hash: hash}, nil
 }
 
-// blobReader gives what is kept as a blob's content. What the disk can't read is dropped.
+// blobReader reads a kept blob's content. A blob that the disk can't read is dropped.
 type blobReader struct {
 	file *os.File
 	b    *Store
@@ -392,7 +391,7 @@ func (b *Store) reserve(user string, n int64) error {
 	return nil
 }
 
-// evict is called with mu held, and gives it back while it asks who needs what.
+// evict is called with mu held, and unlocks it while it asks which blobs are needed.
 func (b *Store) evict(n int64) error {
 	old, err := b.unneeded(func(*blob) bool { return true })
 	if err != nil {
@@ -412,8 +411,8 @@ func (b *Store) evict(n int64) error {
 	return nil
 }
 
-// unneeded lists those of some blobs that nobody needs, the one that was not used for longest first. It
-// is called with mu held, and gives it back while it asks.
+// unneeded lists those of some blobs that no job needs, the least recently used first. It is called
+// with mu held, and unlocks it while it asks.
 func (b *Store) unneeded(of func(*blob) bool) (old []string, err error) {
 	b.mu.Unlock()
 	needed, err := b.Needed()

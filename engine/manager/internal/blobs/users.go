@@ -13,19 +13,19 @@ import (
 )
 
 const (
-	// usersSuffix ends the name of the file that says who sent a blob.
+	// usersSuffix ends the name of the file that lists a blob's senders.
 	usersSuffix = ".users"
-	// usersMax bounds the users of a blob. Beyond it, who sent it first has to send it again.
+	// usersMax bounds the users of a blob. Beyond it, the first sender has to send it again.
 	usersMax = 1000
 )
 
-// sending is what a user has here.
+// sending is a user's uploads and bytes in the store.
 type sending struct {
-	bytes   int64           // of what the user sent, and is sending
+	bytes   int64           // of the user's blobs and uploads
 	uploads map[string]bool // by hash
 }
 
-// sends is what a user has here, to be changed. The caller holds mu.
+// sends returns a user's sending, to be changed. The caller holds mu.
 func (b *Store) sends(user string) *sending {
 	s := b.users[user]
 	if s == nil {
@@ -94,7 +94,7 @@ func (b *Store) end(u *Upload) {
 	b.ended = make(chan struct{})
 }
 
-// tidy forgets a user who has nothing here. The caller holds mu.
+// tidy forgets a user without blobs and uploads. The caller holds mu.
 func (b *Store) tidy(user string) {
 	if s := b.users[user]; s != nil && s.bytes <= 0 && len(s.uploads) == 0 {
 		delete(b.users, user)
@@ -113,7 +113,7 @@ func (b *Store) own(k *blob, user string) {
 	}
 }
 
-// disown has a blob be no longer one that a user sent. The caller holds mu.
+// disown removes a user from a blob's senders. The caller holds mu.
 func (b *Store) disown(k *blob, user string) {
 	if i := slices.Index(k.users, user); i >= 0 {
 		k.users = slices.Delete(k.users, i, i+1)
@@ -127,7 +127,7 @@ func (b *Store) remove(hash string) error {
 	if err := os.Remove(b.path(hash)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	_ = os.Remove(b.path(hash) + usersSuffix) // one that stays goes at the next start
+	_ = os.Remove(b.path(hash) + usersSuffix) // a file that stays is removed at the next start
 	b.forget(hash, b.kept[hash])
 	return nil
 }
@@ -141,8 +141,8 @@ func (b *Store) forget(hash string, k *blob) {
 	}
 }
 
-// join ends an upload of what others sent before: the copy that is there is kept, and is this user's as
-// well.
+// join ends an upload of a blob that other users sent before: the existing copy is kept, and
+// becomes this user's as well.
 func (u *Upload) join() (there bool, err error) {
 	b := u.b
 	if !b.Has(u.hash) {
@@ -181,7 +181,7 @@ func (b *Store) note(hash, user string) error {
 	return atomicfile.Replace(b.path(hash)+usersSuffix, text)
 }
 
-// readUsers reads who sent a blob. Where that can't be read, they send it again.
+// readUsers reads the senders of a blob. If the file can't be read, users send the blob again.
 func (b *Store) readUsers(hash string) {
 	k := b.kept[hash]
 	if k == nil {
@@ -197,9 +197,10 @@ func (b *Store) readUsers(hash string) {
 	}
 }
 
-// roomOf sees that a user may have n more bytes. What the user's jobs need no more stops counting to the
-// user, and goes when nobody else sent it. Where nobody is proved, all users are one, and have no bound
-// of their own. It is called with mu held, and may give it back meanwhile.
+// roomOf makes room for n more bytes of a user. Blobs that the user's jobs no longer need stop
+// counting to the user, and are removed when no other user sent them. Where callers are not
+// authenticated, all users are one, without a bound of their own. It is called with mu held, and
+// may unlock it meanwhile.
 func (b *Store) roomOf(user string, n int64) error {
 	if user == "" || b.sends(user).bytes+n <= b.UserBytes {
 		return nil

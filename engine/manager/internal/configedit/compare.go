@@ -23,8 +23,8 @@ type Problem struct {
 
 var atLine = regexp.MustCompile(`^(.+?):(\d+): (.*)$`)
 
-// Problems takes an error of a configuration apart: each line of it that begins with a place is a
-// problem, and one without belongs to the one before.
+// Problems splits an error of a configuration: each line that begins with a place is a problem, and
+// a line without one belongs to the problem before.
 func Problems(err error) (list []Problem) {
 	if err == nil {
 		return nil
@@ -114,7 +114,7 @@ func sameNode(a, b *yaml.Node) bool {
 	return a.Kind == b.Kind && a.ShortTag() == b.ShortTag() && a.Value == b.Value && slices.EqualFunc(a.Content, b.Content, sameNode)
 }
 
-// Key is one whose value changes.
+// Key is a key whose value changes.
 type Key struct {
 	Key               string
 	Before, After     string
@@ -123,8 +123,7 @@ type Key struct {
 	Appears, Vanishes bool // it is in one of the two alone
 }
 
-// Keys says which keys have another value in the one than in the other, in a manager that has started
-// so.
+// Keys lists the keys whose values differ, for a manager that started with these settings.
 func (s Started) Keys(before, after []*wire.Setting) (list []Key) {
 	was := map[string]*wire.Setting{}
 	for _, x := range before {
@@ -147,12 +146,13 @@ func (s Started) Keys(before, after []*wire.Setting) (list []Key) {
 // OfPolicy says whether a setting is the policy's: it is in force when the policy has accepted it.
 func OfPolicy(key string) bool { return strings.HasPrefix(key, "policy.") }
 
-// Started are the settings with which a manager started, which say what it takes over while it runs.
+// Started are the settings with which a manager started; they say which settings it takes over
+// while it runs.
 type Started []*wire.Setting
 
-// Live says whether a setting takes effect while the manager runs; the others do so at its next
-// start. Those of auth.oidc do where there was an issuer at the start: without, the manager takes no
-// connections that show no certificate.
+// Live reports whether a setting takes effect while the manager runs; the others do so at its next
+// start. Settings of auth.oidc do if there was an issuer at the start: without, the manager takes
+// no connections without a certificate.
 func (s Started) Live(key string) bool {
 	section, rest, _ := strings.Cut(key, ".")
 	switch {

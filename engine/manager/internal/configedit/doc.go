@@ -2,7 +2,7 @@
 // a text and its differences, replaces the file, and keeps versions to roll back to.
 //
 //	versions, err := configedit.Open(configedit.Options{Folder: filepath.Join(data, "settings"), File: file})
-//	version, err := versions.BeginWith(text)         // the one that the manager starts with
+//	version, err := versions.BeginWith(text)         // the version that the manager starts with
 //	editor := configedit.NewEditor(versions, shown, read)
 //	version, err = editor.Apply(ctx, text, configedit.Change{Known: tag, Who: "ann"})
 //
@@ -16,9 +16,8 @@
 //
 // # Limits
 //
-// Versions are texts of the configuration's file. The files that policy.files names are not in
-// them. A program that writes into the file in place, while it is replaced, may lose what it
-// writes.
+// Versions are texts of the configuration's file, without the files that policy.files names. A
+// program that writes into the file in place, while it is replaced, may lose its text.
 //
 // # Applying a text
 //

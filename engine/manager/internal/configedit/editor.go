@@ -16,7 +16,7 @@ const checksMax = 2
 type Candidate interface {
 	// Shown are its values, those from the environment included, in order of key.
 	Shown() []*wire.Setting
-	// Validate has the policy say what is wrong with its settings, beside the one that runs.
+	// Validate has the policy check its settings, in a process beside the running one.
 	Validate(ctx context.Context) error
 	// Offer asks the running policy to accept its settings. When it does, version is called and
 	// everything else takes effect with the number that it returns. The outcome comes once: nil
@@ -26,7 +26,7 @@ type Candidate interface {
 	Withdraw()
 }
 
-// Change says who wants a text in force, and which text that person has seen.
+// Change names the author of a new text, and the text that the author has seen.
 type Change struct {
 	Known   string // Tag of the text that the file had when he looked
 	Who, By string
@@ -48,7 +48,7 @@ func NewEditor(versions *VersionStore, started Started, reads func(text []byte) 
 	return &Editor{versions: versions, started: started, reads: reads, checks: make(chan struct{}, checksMax)}
 }
 
-// Text is what the file has now.
+// Text is the file's current text.
 func (e *Editor) Text() ([]byte, error) { return e.versions.place.text() }
 
 // ReadOnly says why the file can't be changed here; nil: it can.
@@ -59,13 +59,13 @@ func (e *Editor) ReadOnly() error {
 	return e.versions.place.writable()
 }
 
-// Versions lists what is kept, without texts, the newest first.
+// Versions lists the kept versions, without texts, the newest first.
 func (e *Editor) Versions() []Version { return e.versions.Versions() }
 
 // Version returns one with its text.
 func (e *Editor) Version(n uint64) (Version, error) { return e.versions.Version(n) }
 
-// Check says what is wrong with a text; nil: nothing is, and the policy takes its settings. The
+// Check returns the mistakes of a text; nil: there are none, and the policy takes its settings. The
 // words are those of "hamadryad config check".
 func (e *Editor) Check(ctx context.Context, text []byte) error {
 	_, err := e.check(ctx, text)
@@ -89,7 +89,7 @@ func (e *Editor) check(ctx context.Context, text []byte) (Candidate, error) {
 	return c, c.Validate(ctx)
 }
 
-// Difference is what a text would change.
+// Difference is the changes that a text would make.
 type Difference struct {
 	Lines []Line
 	Keys  []Key
@@ -97,8 +97,8 @@ type Difference struct {
 	Overridden []*wire.Setting
 }
 
-// Diff says what a text would change of the file and of the values that count. The error says
-// that no configuration can be made of it; the policy is not asked.
+// Diff returns what a text would change in the file and in the values in force. The error says that
+// the text makes no configuration; the policy is not asked.
 func (e *Editor) Diff(text []byte) (Difference, error) {
 	now, err := e.Text()
 	if err != nil {
@@ -115,7 +115,7 @@ func (e *Editor) Diff(text []byte) (Difference, error) {
 		}
 	}
 	before, err := e.reads(now)
-	if err != nil { // of a file with mistakes nothing counts: what was taken last does
+	if err != nil { // no value of a file with mistakes counts: the last accepted ones do
 		var last Version
 		if last, err = e.Version(e.versions.newest().Number); err == nil {
 			before, err = e.reads(last.Text)

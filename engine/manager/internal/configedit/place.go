@@ -35,8 +35,7 @@ var (
 // place is the configuration's file.
 type place struct {
 	path string // "": there is none
-	// renaming puts the file at from in the place of the one at to, and the other way round; a
-	// test has something happen at that moment.
+	// renaming exchanges the files at from and to; a test can act at that moment.
 	renaming func(from, to string) error
 	// prepared is called when a text lies beside the file; nil: by no test.
 	prepared func()
@@ -130,9 +129,8 @@ func (p *place) prepare(at string, text []byte) error {
 	return nil
 }
 
-// swap puts what was prepared at from in the file's place, if the file has the text old. The two
-// change places in one step, so that whoever wrote the file at the last moment is found out, and
-// has his text back.
+// swap puts the prepared file at from in the file's place, if the file has the text old. The two
+// are exchanged in one step. So a text written at the last moment is detected, and put back.
 func (p *place) swap(from string, old, text []byte) error {
 	rename := p.renaming
 	if rename == nil {
@@ -154,7 +152,7 @@ func (p *place) swap(from string, old, text []byte) error {
 		return nil
 	}
 	in := text
-	for range swapTries { // what came out is newer than what was seen: it goes back
+	for range swapTries { // the replaced text is newer than the seen one: it is put back
 		if err != nil {
 			break
 		}
@@ -170,8 +168,8 @@ func (p *place) swap(from string, old, text []byte) error {
 	return fmt.Errorf("%w again and again; a text that was in it lies in %s", ErrChanged, from)
 }
 
-// replace is swap where files can't change places. What is written between the look and the rename
-// is lost.
+// replace is swap for systems that can't exchange files. A text written between the check and the
+// rename is lost.
 func (p *place) replace(from string, old []byte) error {
 	now, err := p.text()
 	if err == nil && !bytes.Equal(now, old) {

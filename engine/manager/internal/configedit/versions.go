@@ -24,7 +24,7 @@ import (
 // KeepDefault is Options.Keep by default.
 const KeepDefault = 50
 
-// Options say where versions lie, and of what they are.
+// Options name the folder of versions, and their file.
 type Options struct {
 	Folder string           // made when missing
 	File   string           // of the configuration; "": there is none, and nothing is changed
@@ -38,7 +38,7 @@ type Version struct {
 	Number  uint64    `json:"version"`
 	At      time.Time `json:"time"`
 	Who     string    `json:"who,omitempty"` // "": whoever may write the file
-	By      string    `json:"by,omitempty"`  // who acted in the name of Who
+	By      string    `json:"by,omitempty"`  // the user who acts in the name of Who
 	Comment string    `json:"comment,omitempty"`
 	Origin  string    `json:"origin"` // how it came to be: one of the constants, or "rolled back to N"
 	Before  string    `json:"before,omitempty"`
@@ -59,11 +59,11 @@ func Tag(text []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// pendingFile has the version that is being put in place, so that a manager that was killed in
-// the middle of it knows whose text the file has.
+// pendingFile has the version that is being put in place. With it, a manager killed in the middle
+// of that knows the author of the file's text.
 const pendingFile = "pending.json"
 
-// pending is what it holds.
+// pending is the content of pendingFile.
 type pending struct {
 	Version
 	Temporary string `json:"temporary"` // where the text lies until the file has it, or will lie
@@ -80,7 +80,7 @@ type VersionStore struct {
 	list []Version // without texts, the oldest first
 }
 
-// Open opens the versions in a folder. One that can't be read is logged, and left out.
+// Open opens the versions in a folder. An unreadable version is logged, and left out.
 func Open(o Options) (*VersionStore, error) {
 	o.Keep, o.Log = cmp.Or(o.Keep, KeepDefault), cmp.Or(o.Log, slog.Default())
 	if o.Now == nil {
@@ -144,7 +144,7 @@ func (b *VersionStore) newest() Version {
 	return b.list[len(b.list)-1]
 }
 
-// Versions lists what is kept, without texts, the newest first.
+// Versions lists the kept versions, without texts, the newest first.
 func (b *VersionStore) Versions() []Version {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -196,8 +196,8 @@ func (b *VersionStore) BeginWith(text []byte) (Version, error) {
 	return b.add(text, Found)
 }
 
-// sweep removes what a swap left beside the file: the text that was put there, perhaps cut off, or the one
-// before. Any other is of somebody who wrote the file at that moment, and stays.
+// sweep removes leftovers of a swap beside the file: the new text, perhaps cut off, or the one
+// before. Any other text is of somebody who wrote the file at that moment, and stays.
 func (b *VersionStore) sweep(p pending) error {
 	if p.Temporary == "" || filepath.Dir(p.Temporary) != filepath.Dir(b.o.File) {
 		return nil
@@ -225,8 +225,8 @@ func (b *VersionStore) isCurrent(text []byte) bool {
 	return err != nil || Tag(now) == Tag(text)
 }
 
-// recordByHand makes a version of a text that somebody wrote into the file, unless the file has
-// another by now: that one has a version, or gets one.
+// recordByHand makes a version of a text that was written into the file by hand, unless the file
+// has another text by now: that one has a version, or gets one.
 func (b *VersionStore) recordByHand(text []byte) error {
 	b.changing.Lock()
 	defer b.changing.Unlock()
@@ -254,7 +254,7 @@ func (b *VersionStore) add(text []byte, origin string) (Version, error) {
 	return last, nil
 }
 
-// kept notes a version whose file is there, and lets the oldest go.
+// kept notes a version whose file is there, and removes the oldest beyond the bound.
 func (b *VersionStore) kept(v Version) Version {
 	v.Text = nil
 	b.mu.Lock()
@@ -278,8 +278,7 @@ type Replacement struct {
 	done     bool // kept or undone
 }
 
-// ReplaceText puts a text in the file's place, which has the text old. What the version has besides is
-// told by v.
+// ReplaceText puts a text in place of the file's text old. v has the version's other fields.
 func (b *VersionStore) ReplaceText(old, text []byte, v Version) (*Replacement, error) {
 	b.changing.Lock()
 	defer b.changing.Unlock()
@@ -294,8 +293,8 @@ func (b *VersionStore) ReplaceText(old, text []byte, v Version) (*Replacement, e
 	return c, nil
 }
 
-// swap puts a text in the place of another. Where it lies until then is written down before: what a manager leaves there that
-// is killed is found by the next.
+// swap puts a text in the place of another. Its temporary name is recorded first, so that the next
+// manager finds the leftovers of a killed one.
 func (c *Replacement) swap(old, text []byte) error {
 	b := c.versions
 	c.p.Temporary = b.place.beside()

@@ -1,5 +1,5 @@
-// Package credentials keeps secrets. The cluster's is the key that tokens are made of. Those of
-// users are the Kerberos tickets that they gave their jobs.
+// Package credentials keeps secrets: the cluster's key, from which tokens are made, and the
+// Kerberos tickets that users gave their jobs.
 //
 //	k, err := credentials.OpenTokenKey(filepath.Join(data, "key"))
 //	token := k.Token(run) // for the data connections of a bundle attempt
@@ -16,7 +16,7 @@
 //
 // A ticket is kept only when the KDC confirmed it, and only for a job of its own user. It is
 // renewed at about half its life. It is removed when the core says, durably, that the job is over
-// or is another's.
+// or has another owner.
 //
 // # Trust and delivery
 //

@@ -59,7 +59,7 @@ func OpenTickets(o TicketOptions) (*TicketStore, error) {
 	return s, nil
 }
 
-// byConfiguration renews by KRB5_CONFIG, which is read anew each time: to correct it takes no
+// byConfiguration renews by KRB5_CONFIG, which is read again each time: a correction takes no
 // restart.
 func byConfiguration(t kerberos.TGT) (kerberos.TGT, error) {
 	conf, err := kerberos.Config()

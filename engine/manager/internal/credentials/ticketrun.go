@@ -13,8 +13,8 @@ import (
 const (
 	// renewalsMax is how many tickets are renewed at the same time.
 	renewalsMax = 8
-	// A renewal that failed is tried again after a tenth of what is left of the ticket's
-	// life, but not before againMin and not after againMax.
+	// A failed renewal is tried again after a tenth of the ticket's remaining life, but not before
+	// againMin and not after againMax.
 	againPart = 10
 	againMin  = time.Second
 	againMax  = 5 * time.Minute
@@ -22,12 +22,12 @@ const (
 	idleMax = time.Hour
 )
 
-// Owners tells for each of some jobs whose it is, by the core's durable word; "" is for one
-// that is over, or is not known.
+// Owners returns the owner of each job, by the core's durable state; "" for a job that is over, or
+// unknown.
 type Owners func(ctx context.Context, jobs []scheduler.JobID) (map[scheduler.JobID]string, error)
 
-// FindOwners asks whose jobs are of which that is not known: those that an earlier life left,
-// those that may be over, and those of submissions without an end.
+// FindOwners asks for the owners of jobs where they are not known: jobs left by an earlier life,
+// jobs that may be over, and jobs of submissions without an end.
 func (s *TicketStore) FindOwners(ctx context.Context, owners Owners) error {
 	ids := s.unsettled()
 	if len(ids) == 0 {
@@ -57,7 +57,7 @@ func (s *TicketStore) unsettled() (ids []scheduler.JobID) {
 	return ids
 }
 
-// applyOwners takes in whose some jobs are, and returns the tickets that are nobody's now.
+// applyOwners records the owners of jobs, and returns the tickets that have no owner now.
 func (s *TicketStore) applyOwners(ids []scheduler.JobID, of map[scheduler.JobID]string) (gone []*entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,7 +114,7 @@ func (s *TicketStore) wait(now time.Time) time.Duration {
 	return least
 }
 
-// renewal is one that is under way.
+// renewal is a renewal in progress.
 type renewal struct {
 	of     *entry
 	old    kerberos.TGT
@@ -122,8 +122,7 @@ type renewal struct {
 	failed error
 }
 
-// renewAll renews the tickets whose time has come, at most renewalsMax, and returns the jobs of
-// those that were.
+// renewAll renews the due tickets, at most renewalsMax, and returns the jobs of the renewed ones.
 func (s *TicketStore) renewAll(now time.Time) (jobs []scheduler.JobID) {
 	all := s.overdue(now)
 	var done sync.WaitGroup
@@ -159,7 +158,7 @@ func (s *TicketStore) overdue(now time.Time) (all []*renewal) {
 	return all
 }
 
-// applyRenewal takes in what became of a renewal, and returns what is to be written; nil: nothing.
+// applyRenewal records a renewal's outcome, and returns the entry to write; nil: none.
 func (s *TicketStore) applyRenewal(r *renewal) *entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()

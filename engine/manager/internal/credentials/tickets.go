@@ -26,7 +26,7 @@ var ErrForeign = errors.New("a job carries the ticket of its own user alone")
 // TicketOptions are a store's. Folder is needed.
 type TicketOptions struct {
 	Folder string // made where it is missing, for its owner alone
-	// Realms are those whose principals are users; none: no ticket is taken.
+	// Realms are the realms whose principals are users; none: no ticket is taken.
 	Realms auth.Realms
 	// Renew asks the KDC for another ticket; nil: by the process's own configuration.
 	Renew func(kerberos.TGT) (kerberos.TGT, error)
@@ -63,12 +63,12 @@ type entry struct {
 	trouble string    // why the last renewal failed; "": it did not
 }
 
-// Realms are those of which tickets are taken.
+// Realms are the realms whose tickets are taken.
 func (s *TicketStore) Realms() []string { return s.realms }
 
-// TakeTicket keeps the ticket of a job that its user submits, and returns what is to be called
-// when the core has answered, with whether it took the job. On disk when Take returns. The
-// error matches ErrForeign where the ticket is another's. It asks the KDC.
+// TakeTicket keeps the ticket of a job that its user submits. The ticket is on disk when TakeTicket
+// returns. The caller calls settle when the core has answered, with whether it took the job. The
+// error matches ErrForeign if the ticket belongs to another user. It asks the KDC.
 func (s *TicketStore) TakeTicket(ctx context.Context, job scheduler.JobID, user string, cache []byte) (settle func(took bool), err error) {
 	old, err := s.check(user, cache)
 	if err != nil {
@@ -91,7 +91,7 @@ func (s *TicketStore) TakeTicket(ctx context.Context, job scheduler.JobID, user 
 	return func(took bool) { s.unpin(job, user, took) }, nil
 }
 
-// check judges what a stranger gave: whose it says it is, and whether it may be good.
+// check validates an untrusted ticket: its claimed user, and whether it may be good.
 func (s *TicketStore) check(user string, cache []byte) (kerberos.TGT, error) {
 	if len(s.realms) == 0 {
 		return kerberos.TGT{}, errors.New("this manager takes no Kerberos tickets: submit with --kerberos off, or have its configuration name the realm in auth.kerberos.realms")

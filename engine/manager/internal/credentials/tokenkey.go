@@ -21,7 +21,7 @@ type TokenKey struct{ secret [keyBytes]byte }
 
 const (
 	keyBytes = 32
-	// fileBytesMax bounds what is read of a file that is no key.
+	// fileBytesMax bounds the read of a file that is no key.
 	fileBytesMax = 1 << 10
 	tokenBytes   = 16 // 128 bits can't be guessed
 )
@@ -59,7 +59,7 @@ func createKey(file string) (k TokenKey, err error) {
 	return k, nil
 }
 
-// Token is what the data connections of a bundle attempt show each other. Safe for
+// Token is the token that the data connections of a bundle attempt show each other. Safe for
 // concurrent use.
 func (k *TokenKey) Token(run uint64) []byte {
 	h := hmac.New(sha256.New, k.secret[:])

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// ByteBudget bounds bytes that wait. Who comes first is let in first. Safe for concurrent use.
+// ByteBudget bounds waiting bytes. It serves callers in order of arrival. Safe for concurrent use.
 type ByteBudget struct {
 	max   int64
 	sem   *semaphore.Weighted
@@ -19,8 +19,8 @@ func NewByteBudget(bytes int64) *ByteBudget {
 	return &ByteBudget{max: bytes, sem: semaphore.NewWeighted(bytes)}
 }
 
-// share is what is taken for so many bytes: one that is larger than the whole room waits
-// until nothing else is there.
+// share is the part of the budget for so many bytes: an entry larger than the whole budget waits
+// until it is empty.
 func (r *ByteBudget) share(bytes int64) int64 { return min(bytes, r.max) }
 
 // offered takes room for bytes if there is some now.
@@ -56,7 +56,7 @@ func (r *ByteBudget) ReserveBytes(ctx context.Context, bytes int64, ended <-chan
 	return ErrStopping
 }
 
-// ReleaseBytes gives back what was taken for bytes.
+// ReleaseBytes returns the share taken for bytes.
 func (r *ByteBudget) ReleaseBytes(bytes int64) {
 	r.taken.Add(-bytes)
 	r.sem.Release(r.share(bytes))

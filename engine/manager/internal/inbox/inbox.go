@@ -36,14 +36,14 @@ var ErrStopping = errors.New("the manager is shutting down: try again")
 // Entry is something for the core's goroutine.
 type Entry struct {
 	Inputs []*wire.Input
-	// Query runs after the step that takes the inputs in; it may read the core. What
-	// it returns runs when all that it can have seen is durable.
+	// Query runs after the step that takes the inputs in; it may read the core. The returned
+	// function runs when everything that it can have seen is durable.
 	Query func(*core.Core) func()
 	// Graph is the hash of the graph that the input names: it must be there, or Draft
 	// have it.
 	Graph string
 	Draft *core.Draft // of the job that the input submits; nil: the core makes it
-	// Decisions are those of the policy's answer that the input is; nil: it is none.
+	// Decisions are the decoded decisions, if the input is a policy's answer; else nil.
 	Decisions *scheduler.Decisions
 	Bytes     int64 // of the inputs, as they are logged; Sized and Put fill it in
 }
@@ -67,7 +67,7 @@ type Inbox struct {
 // New returns one with the bounds of a manager.
 func New() *Inbox { return NewOf(inboxMax, inboxBytesMax) }
 
-// NewOf returns one that holds so many entries, and bytes of them.
+// NewOf returns an Inbox that holds so many entries, and bytes of them.
 func NewOf(entries int, bytes int64) *Inbox {
 	return &Inbox{queue: make(chan Entry, entries), budget: NewByteBudget(bytes), ended: make(chan struct{})}
 }
@@ -131,7 +131,7 @@ func (b *Inbox) Offer(e Entry) bool {
 	}
 }
 
-// ReadDurable runs look on the core between steps and returns when what it saw is
+// ReadDurable runs look on the core between steps and returns when the state that look saw is
 // durable.
 func (b *Inbox) ReadDurable(ctx context.Context, look func(*core.Core)) error {
 	done := make(chan struct{})
@@ -141,8 +141,8 @@ func (b *Inbox) ReadDurable(ctx context.Context, look func(*core.Core)) error {
 	}})
 }
 
-// ReadNow runs look on the core between steps. What it sees need not be durable yet:
-// it is for numbers that are shown, and answers also while the log's disk is full.
+// ReadNow runs look on the core between steps. The state it sees need not be durable yet: it is for
+// displayed numbers, and answers also while the log's disk is full.
 func (b *Inbox) ReadNow(ctx context.Context, look func(*core.Core)) error {
 	done := make(chan struct{})
 	return b.wait(ctx, done, Entry{Query: func(c *core.Core) func() {

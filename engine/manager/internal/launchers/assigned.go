@@ -13,9 +13,9 @@ import (
 // come afterwards.
 const endedMax = 1 << 14
 
-// assignments are what the manager gave one incarnation of a launcher to do. What a launcher sends
-// about an attempt, a job or a program counts only if it is among them; the core checks by itself
-// what changes its state. Safe for concurrent use.
+// assignments are the work that the manager assigned to one incarnation of a launcher. A launcher's
+// message about an attempt, a job or a program counts only if it is assigned; the core itself
+// checks what changes its state. Safe for concurrent use.
 type assignments struct {
 	mu       sync.Mutex
 	attempts map[uint64]*assignment // started there, and not forgotten
@@ -29,7 +29,7 @@ type assignment struct {
 	ended bool // its end was reported
 }
 
-// jobBlobs are the hashes of what a job's workers need.
+// jobBlobs are the hashes of the program and plan that a job's workers need.
 type jobBlobs struct{ program, plan string }
 
 func newAssignments() *assignments {
@@ -51,7 +51,7 @@ func (a *assignments) sent(c *wire.Command) {
 	}
 }
 
-// addLive notes what the core counts as live on a launcher that joins again.
+// addLive notes the attempts that the core counts as live on a launcher that joins again.
 func (a *assignments) addLive(list []core.Assigned) {
 	for _, x := range list {
 		a.add(uint64(x.Attempt), x.Job, jobBlobs{x.Program, x.Plan})
@@ -90,7 +90,8 @@ func (a *assignments) runs(attempt uint64) bool {
 	return a.attempts[attempt] != nil
 }
 
-// ends says whether a report of an attempt's end is the first, and the attempt one that was started there.
+// ends reports whether a report of an attempt's end is the first, and the attempt was started
+// there.
 func (a *assignments) ends(attempt uint64) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -143,8 +144,9 @@ func (a *assignments) needs(hash string) bool {
 	return false
 }
 
-// mayFetch refuses a program or plan of no job that a launcher runs. One that was up before this
-// manager started, and has not joined again, may be fetching what it had to start then.
+// mayFetch refuses a program or plan of no job that the launcher runs. A launcher that was up
+// before this manager started, and has not joined again, may be fetching blobs for its earlier
+// commands.
 func (l *Table) mayFetch(name, hash string) error {
 	l.mu.Lock()
 	r := l.byName[name]

@@ -57,7 +57,7 @@ const (
 	joinTimeout = time.Minute
 	// blobChunkBytes is the size of the parts in which a blob is sent.
 	blobChunkBytes = 256 << 10
-	// Bounds of what a launcher says of itself. What it has of attempts is bounded by
+	// Bounds of a launcher's description of itself. Its list of attempts is bounded by
 	// launcherMessageMax only: some three million entries.
 	nameBytesMax = 256
 	namesMax     = 64
@@ -65,8 +65,8 @@ const (
 	slotsMax     = 100_000
 	// memoryMax bounds a launcher's memory, and its swap: sums over all launchers are to fit.
 	memoryMax = 1 << 50
-	// incarnationMax bounds a launcher's incarnation, which is the time of its start in
-	// nanoseconds, or one more than the one before: it leaves room until the year 2116.
+	// incarnationMax bounds a launcher's incarnation. That is the time of its start in nanoseconds,
+	// or the previous incarnation plus one: the bound leaves room until the year 2116.
 	incarnationMax = 1 << 62
 )
 
@@ -80,15 +80,15 @@ type Server struct {
 	Stats    *metrics.Metrics
 	Rules    func() *access.Rules // access rules; nil: there are none
 	Log      *slog.Logger
-	Sampled  *slog.Logger    // for lines of which a launcher can cause any number: those that repeat are counted
+	Sampled  *slog.Logger    // for lines that a launcher can cause in any number: repeated ones are counted
 	Stopping <-chan struct{} // closed when the streams have to end
 	Terms    *wire.Welcome   // what holds for each launcher that is let in
 	// Keep takes the ends of logs of a job's attempts. It does not wait; its error is a status.
 	Keep func(ctx context.Context, job scheduler.JobID, list []*wire.LogTail) error
-	// RanOn leaves out those of attempts that did not run on the launcher which they name. It is asked about
-	// attempts of which the table remembers nothing.
+	// RanOn leaves out the ends of logs of attempts that did not run on the launcher which they
+	// name. It is called for attempts that the table has forgotten.
 	RanOn func(ctx context.Context, job scheduler.JobID, list []*wire.LogTail) ([]*wire.LogTail, error)
-	// Offended hears that a launcher ended a worker for what it sent.
+	// Offended is called when a launcher ended a worker for its messages.
 	Offended func(ctx context.Context, launcher string, o *wire.WorkerOffence)
 }
 
@@ -147,8 +147,8 @@ func (s *Server) leave(ctx context.Context, m *wire.Leave) error {
 	return s.Inbox.Input(ctx, gone.input)
 }
 
-// firstMessage waits for the join, or for the word of one that leaves. A stream that never says anything ends with
-// its connection or at joinTimeout.
+// firstMessage waits for the launcher's join or leave message. A silent stream ends with its
+// connection or at joinTimeout.
 func firstMessage(stream grpc.BidiStreamingServer[wire.FromLauncher, wire.ToLauncher]) (*wire.FromLauncher, error) {
 	type first struct {
 		m   *wire.FromLauncher
@@ -277,8 +277,8 @@ func (s *Server) receive(ctx context.Context, stream grpc.BidiStreamingServer[wi
 	}
 }
 
-// entries makes one entry of what a message brought, or several of what is more than one record
-// of the event log takes.
+// entries makes one entry of a message's inputs, or several if they exceed one record of the event
+// log.
 func entries(inputs []*wire.Input) []inbox.Entry {
 	whole := inbox.Entry{Inputs: inputs}.Sized()
 	if whole.Bytes <= limits.LauncherMessageMax || len(inputs) == 1 {
@@ -304,7 +304,7 @@ type intake struct {
 	ctx     context.Context
 	inbox   *inbox.Inbox
 	queue   chan inbox.Entry
-	room    *inbox.ByteBudget // for what is in queue
+	room    *inbox.ByteBudget // for the entries in queue
 	waiting atomic.Int64      // in queue and in hand
 }
 
@@ -352,9 +352,8 @@ func (in *intake) run() {
 	}
 }
 
-// inputs makes inputs of a message's reports, and of its heartbeat when that says
-// what the policy wants to know of the machine's load. What no policy asked for stays
-// here.
+// inputs makes inputs of a message's reports, and of its heartbeat when that has load changes that
+// the policy asked for. Other heartbeats stay here.
 func (s *Server) inputs(ctx context.Context, m *wire.FromLauncher, session *session) []*wire.Input {
 	id := s.Table.idOf(session)
 	if id == 0 {
@@ -418,7 +417,7 @@ func (l *Table) idOf(s *session) scheduler.LauncherID {
 	return 0
 }
 
-// transmit sends what is queued until the stream ends.
+// transmit sends the queued commands until the stream ends.
 func (s *Server) transmit(ctx context.Context, stream grpc.BidiStreamingServer[wire.FromLauncher, wire.ToLauncher], session *session, received <-chan error) error {
 	for {
 		select {
@@ -451,8 +450,9 @@ func (s *Server) Welcome(w core.Welcome) {
 	s.Table.welcomed(w, terms)
 }
 
-// FetchBlob sends a program or a plan, to a launcher that proved its name only those of jobs that have
-// work there. A copy that a launcher doubts is checked before, and dropped when it is damaged.
+// FetchBlob sends a program or a plan. A launcher with a proved name gets only those of jobs that
+// have work there. If a launcher doubts a copy, it is checked first, and dropped when it is
+// damaged.
 func (s *Server) FetchBlob(q *wire.BlobQuery, stream grpc.ServerStreamingServer[wire.BlobChunk]) error {
 	if caller, ok := auth.From(stream.Context()); ok && caller.Proved() {
 		if err := s.Table.mayFetch(caller.Name, q.Hash); err != nil {

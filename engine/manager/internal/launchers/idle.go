@@ -7,10 +7,10 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// Idle is what is known of an attempt without progress.
+// Idle describes an attempt without progress.
 type Idle struct {
 	For       time.Duration // since its last sign of progress
-	Blocked   string        // what its nodes wait for, in words; longer ones are cut
+	Blocked   string        // the inputs or outputs that its nodes wait for, in words; longer texts are cut
 	ReadsOnly bool          // they wait for inputs, and for nothing else
 }
 
@@ -20,8 +20,8 @@ type idle struct {
 	reported time.Time // since when For grows; zero: the attempt is suspended
 }
 
-// advance keeps how far an attempt is, for people: to keep it in the core would fill the
-// event log. It is false for what is only shown: the attempt is where it was before.
+// advance keeps an attempt's progress, for people: in the core it would fill the event log. It is
+// false if the attempt made no progress.
 func (s *session) advance(p *wire.AttemptProgress) bool {
 	if !(p.GetProgress() >= 0 && p.GetProgress() <= 1) { // not-a-number is neither
 		return true
@@ -82,7 +82,7 @@ func (s *session) forgetProgress(attempt uint64) {
 	delete(s.idle, attempt)
 }
 
-// progressOf is how far an attempt is, and what is known of one without progress.
+// progressOf is an attempt's progress, and its Idle if it makes none.
 func (s *session) progressOf(attempt uint64) (done float64, without Idle) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,7 +126,7 @@ func (l *Table) sessions() (list []*session) {
 	return list
 }
 
-// progressOf is how far an attempt on a launcher is, and what is known of one without progress.
+// progressOf is the progress of an attempt on a launcher, and its Idle if it makes none.
 func (l *Table) progressOf(launcher string, attempt uint64) (done float64, without Idle) {
 	l.mu.Lock()
 	var s *session
@@ -160,7 +160,8 @@ func (l *Table) Progress(attempts []*wire.AttemptStatus) {
 	}
 }
 
-// ofCore is a report as the core has it, whose events are kept: without what is for people alone.
+// ofCore is a report as the core gets it, whose events are kept: without the parts for people
+// alone.
 func ofCore(r *wire.Report) *wire.Report {
 	p := r.GetProgress()
 	if p == nil {

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// livenessEvery is how often launchers' signs of life are looked at, and how
-	// often one whose stream ended is dialled.
+	// livenessEvery is the period for checking launchers' heartbeats, and for dialling launchers
+	// whose stream ended.
 	livenessEvery = 100 * time.Millisecond
 	// redialTimeout bounds one such dial.
 	redialTimeout = 2 * time.Second
@@ -26,9 +26,9 @@ const (
 	redialsMax = 256
 )
 
-// Liveness judges which launchers are lost: at once when a stream ended and
-// nobody listens at the launcher's HTTP address any more, which is what the end
-// of its process looks like; else after lostAfter of silence.
+// Liveness decides which launchers are lost. A launcher is lost at once when its stream ended and
+// its HTTP address refuses connections, as at the end of its process; else after lostAfter of
+// silence.
 type Liveness struct {
 	launchers *Table
 	lostAfter time.Duration
@@ -66,15 +66,15 @@ type loss struct {
 	input *wire.Input
 }
 
-// reportLoss hands a loss to the core. Until then the launcher can't join as what it was.
+// reportLoss hands a loss to the core. Until then the launcher can't join in its old incarnation.
 func (v *Liveness) reportLoss(ctx context.Context, l loss) error {
 	err := v.put(ctx, l.input)
 	v.launchers.lossReported(l.of)
 	return err
 }
 
-// findSilent goes through the records that may be lost: those whose time has come, and those
-// without a stream.
+// findSilent goes through the records that may be lost: those that are due, and those without a
+// stream.
 func (v *Liveness) findSilent(ctx context.Context) []loss {
 	l := v.launchers
 	l.mu.Lock()
@@ -119,7 +119,7 @@ func lose(r *launcherRecord, reason string) loss {
 	return loss{r, wire.NewInput(&wire.LauncherLost{Launcher: uint64(r.id), Incarnation: r.incarnation, Reason: reason})}
 }
 
-// leave gives up a launcher that says that it was stopped; false when it is not the one that is up.
+// leave gives up a launcher that reports its own stop; false when that incarnation is not up.
 func (l *Table) leave(m *wire.Leave) (loss, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

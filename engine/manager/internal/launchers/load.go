@@ -8,10 +8,10 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// sentLoad is the load of a launcher's machine that the core got last in
-// one session. Every heartbeat has a load, and what goes to the core is logged, so
-// only what matters does. The core's memory of a load lasts at least as long as a
-// session, so what was reported need not be reported again, whatever policy runs.
+// sentLoad is the last load of a launcher's machine that the core got in one session. Every
+// heartbeat has a load, and inputs of the core are logged, so only relevant changes go there. The
+// core remembers a load at least as long as a session. So a reported load need not be reported
+// again, whatever policy runs.
 type sentLoad struct {
 	load *wire.MachineLoad // nil: nothing yet
 	at   time.Time

@@ -9,8 +9,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// MayLook says whether a user whose certificate a launcher saw has any role. Launchers have no rules of
-// their own.
+// MayLook reports whether the user of a certificate, which a launcher saw, has any role. Launchers
+// have no rules of their own.
 func (s *Server) MayLook(_ context.Context, q *wire.LookQuery) (*wire.LookAnswer, error) {
 	rules := s.Rules()
 	if rules == nil {

@@ -7,21 +7,23 @@ import (
 	"time"
 )
 
-// What one launcher may send on its stream: so much at once, and then so much in a second. What is
-// over that is not lost: its stream is read slower, and it has to wait. A launcher that runs 5,000
-// tasks in a second stays far below.
+// Rate limits of one launcher's stream: a burst, and then a rate per second. Nothing above them is
+// lost: the stream is read slower, and the launcher has to wait. A launcher that runs 5,000 tasks
+// in a second stays far below.
 const (
 	reportsPerSecond = 20_000
 	reportsBurst     = 200_000
 	bytesPerSecond   = 16 << 20
 	bytesBurst       = 128 << 20
-	// joinReports is what a join counts for, beside its bytes: the core compares all that the launcher has.
+	// joinReports is the number of reports that a join counts as, beside its bytes: the core
+	// compares the launcher's whole inventory.
 	joinReports = 1_000
 	// paceLogEvery is the least time between two lines about one launcher.
 	paceLogEvery = time.Minute
 	// pauseMax bounds one pause, so that what came is still heard of as a sign of life.
 	pauseMax = 5 * time.Second
-	// fetchesMax is how many programs and plans one launcher is sent at once. Further ones wait.
+	// fetchesMax is how many programs and plans are sent to one launcher at once. Further ones
+	// wait.
 	fetchesMax = 8
 )
 
@@ -41,8 +43,8 @@ func newPace() *pace {
 	}
 }
 
-// pace is that of a launcher by its name. One that the table does not know has a fresh one: it is
-// refused whatever it asks for, where launchers prove their names.
+// pace is the rate limit of a launcher by its name. A name unknown to the table has a fresh one:
+// where launchers prove their names, its requests are refused anyway.
 func (l *Table) pace(name string) *pace {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -56,7 +58,7 @@ func (l *Table) pace(name string) *pace {
 	return r.pace
 }
 
-// fetch waits until one more program or plan may be sent. What it returns is called when that is done.
+// fetch waits until one more program or plan may be sent. The caller calls done after the transfer.
 func (p *pace) fetch(ctx context.Context) (done func(), err error) {
 	select {
 	case p.fetches <- struct{}{}:

@@ -8,11 +8,11 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// errRevoked ends the stream of a launcher whose certificate counts no more.
+// errRevoked ends the stream of a launcher whose certificate was revoked.
 var errRevoked = errors.New("the launcher's certificate is revoked (auth.revoked of the manager): join with a new token")
 
-// Revoke has certificates count no more, in place of those revoked before: streams
-// of launchers that showed one end, and all others get the list.
+// Revoke replaces the list of revoked certificates: streams of launchers that showed one end, and
+// all other launchers get the list.
 func (l *Table) Revoke(r auth.Revoked) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

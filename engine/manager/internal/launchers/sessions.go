@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// commandsMax and commandBytesMax bound what waits to be sent to one launcher.
-	// A launcher that is slower is cut off; it joins anew with its inventory, which
-	// costs less than what it has missed.
+	// commandsMax and commandBytesMax bound the queue of commands for one launcher. A slower
+	// launcher is disconnected; it joins again with its inventory, which costs less than the missed
+	// commands.
 	commandsMax     = 1 << 16
 	commandBytesMax = 256 << 20
 	// messageBytes is how much goes into one message, about.
@@ -53,7 +53,7 @@ type session struct {
 	heard    time.Time
 	load     *wire.MachineLoad          // of the newest heartbeat; nil when it had none
 	progress map[uint64]float64         // of attempts that live, as reported last; at most progressMax
-	idle     map[uint64]*idle           // those of progress that do not go on
+	idle     map[uint64]*idle           // attempts without progress
 	term     uint64                     // of its commands
 	tickets  map[scheduler.JobID]uint64 // versions of jobs' tickets that it got, until it is to drop the job
 
@@ -97,8 +97,8 @@ func (s *session) nudge() {
 	}
 }
 
-// send queues a command. It never blocks. What comes before the welcome goes nowhere:
-// the join that it answers has the core decide anew what the launcher needs.
+// send queues a command. It never blocks. Commands before the welcome are dropped: at the join the
+// core decides again what the launcher needs.
 func (s *session) send(c *wire.Command) {
 	s.mu.Lock()
 	if !s.open {
@@ -127,7 +127,7 @@ func (s *session) send(c *wire.Command) {
 	}
 }
 
-// next takes what is to be sent in one message, nil when there is nothing.
+// next takes the commands to send in one message; nil when there are none.
 func (s *session) next() *wire.ToLauncher {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,12 +150,12 @@ func (s *session) next() *wire.ToLauncher {
 	return m
 }
 
-// launcherRecord is what the shell knows of a launcher that the core counts as up,
-// or that asks to join.
+// launcherRecord is the shell's record of a launcher that the core counts as up, or that asks to
+// join.
 type launcherRecord struct {
 	name        string
 	id          scheduler.LauncherID // 0 until the core has let it in
-	identity    string               // whose the name is until it is lost; "": anybody's
+	identity    string               // owner of the name until it is lost; "": anybody
 	incarnation uint64
 	http        string
 	version     string       // of its program
@@ -165,7 +165,7 @@ type launcherRecord struct {
 	lost        bool         // it can't go on as this incarnation
 	telling     bool         // the loss is on its way to the core; until then the record stays
 	assigned    *assignments // of the incarnation; nil: it has not joined since this manager started
-	pace        *pace        // of what it sends, over its sessions
+	pace        *pace        // of its messages, over its sessions
 }
 
 // foreign reports whether a join comes from another data folder.
@@ -182,7 +182,7 @@ type refusal struct {
 
 func (r *refusal) Error() string { return r.why }
 
-// Table is what the shell knows of the launchers. Safe for concurrent use.
+// Table is the shell's records of the launchers. Safe for concurrent use.
 type Table struct {
 	heartbeat time.Duration
 	lostAfter time.Duration
@@ -190,7 +190,7 @@ type Table struct {
 	mu     sync.Mutex
 	byName map[string]*launcherRecord
 	byID   map[scheduler.LauncherID]*launcherRecord
-	alone  map[*launcherRecord]bool // whose streams ended
+	alone  map[*launcherRecord]bool // records whose streams ended
 	silent silences
 	looked int // records that were looked at for silence, ever
 
@@ -204,8 +204,8 @@ func NewTable(heartbeat, lostAfter time.Duration) *Table {
 	return &Table{heartbeat: heartbeat, lostAfter: lostAfter, byName: map[string]*launcherRecord{}, byID: map[scheduler.LauncherID]*launcherRecord{}, alone: map[*launcherRecord]bool{}}
 }
 
-// grant gives a name to a session, unless it is somebody else's who was not lost. The
-// core decides the same; what is sent to a session from here on must not wait for it.
+// grant gives a name to a session, unless it belongs to another identity that was not lost. The
+// core decides the same, but commands to the session from here on must not wait for it.
 func (l *Table) grant(s *session) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -224,7 +224,7 @@ func (l *Table) grant(s *session) error {
 	if old := r.session; old != nil {
 		old.cancel(errors.New("the launcher connected again"))
 	}
-	if r.foreign(s.join) && r.id != 0 { // commands for the one before are not for this one
+	if r.foreign(s.join) && r.id != 0 { // commands for the old incarnation are not for the new one
 		delete(l.byID, r.id)
 		r.id = 0
 	}
@@ -285,8 +285,8 @@ func (l *Table) welcomed(w core.Welcome, terms *wire.Welcome) {
 	s.nudge()
 }
 
-// Send queues a command for a launcher; one for a launcher without a stream is
-// dropped, because the launcher gets anew what it needs when it joins.
+// Send queues a command for a launcher. A command for a launcher without a stream is dropped: the
+// launcher gets what it needs when it joins again.
 func (l *Table) Send(id scheduler.LauncherID, c *wire.Command) {
 	l.mu.Lock()
 	var s *session
@@ -368,7 +368,7 @@ func (l *Table) HTTPOf(name string) string {
 	return ""
 }
 
-// Loads returns what the newest heartbeats said of machines' loads, by launcher.
+// Loads returns the machines' loads from the newest heartbeats, by launcher.
 func (l *Table) Loads() map[string]*wire.MachineLoad {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -381,7 +381,7 @@ func (l *Table) Loads() map[string]*wire.MachineLoad {
 	return loads
 }
 
-// Describe fills in what is known of launchers' streams.
+// Describe fills in the state of launchers' streams.
 func (l *Table) Describe(list []*wire.LauncherStatus) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

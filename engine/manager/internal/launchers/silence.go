@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// silences are the launchers' records by when each may have been silent for too long.
-// What is heard of a launcher only puts that off, so its record is looked at when its
-// time comes and not before.
+// silences are the launchers' records by when each may have been silent for too long. A message of
+// a launcher only delays that, so its record is checked when it is due and not before.
 type silences []silence
 
 type silence struct {
@@ -33,7 +32,7 @@ func (h *silences) Pop() any {
 // watch has a new record looked at, from now on. The table is locked.
 func (l *Table) watch(r *launcherRecord) { l.checkAgain(r, time.Now()) }
 
-// due takes the records whose time has come, and counts them.
+// due takes the due records, and counts them.
 func (l *Table) due(now time.Time) (list []*launcherRecord) {
 	for len(l.silent) > 0 && l.silent[0].at.Before(now) {
 		r := heap.Pop(&l.silent).(silence).record

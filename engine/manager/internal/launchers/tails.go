@@ -11,8 +11,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// KeepTails takes the ends of logs of attempts that are over. A launcher may tell of none but its own: who
-// reads one asks for it by the launcher on which its attempt ran.
+// KeepTails takes the ends of logs of ended attempts. A launcher may send only those of its own
+// attempts: readers ask for a tail by the launcher on which its attempt ran.
 func (s *Server) KeepTails(ctx context.Context, q *wire.LogTails) (*wire.Empty, error) {
 	if q.Manager != s.Terms.Manager {
 		return nil, status.Error(codes.InvalidArgument, "the attempts were another manager's")
@@ -46,14 +46,14 @@ func (s *Server) KeepTails(ctx context.Context, q *wire.LogTails) (*wire.Empty, 
 			err = s.Keep(ctx, job, list)
 		}
 		if err != nil {
-			return nil, err // what was taken comes again, and is the same
+			return nil, err // the accepted ones come again, and are the same
 		}
 	}
 	return &wire.Empty{}, nil
 }
 
-// ownTails leaves out the ends of logs of attempts that did not run on the launcher which sends them: they would
-// fill what is kept of others' jobs. They count as taken, since they would come again.
+// ownTails leaves out the ends of logs of attempts that did not run on the sending launcher: they
+// would use up the space of other jobs' tails. They count as taken, since they would come again.
 func (s *Server) ownTails(ctx context.Context, job scheduler.JobID, list []*wire.LogTail) ([]*wire.LogTail, error) {
 	var own, unknown []*wire.LogTail
 	for _, t := range list {

@@ -32,9 +32,9 @@ func (l *Table) carryFor(s *session, c *wire.Command) {
 	}
 }
 
-// carryAgain sends the tickets of all jobs that have attempts on a launcher, by what the core knows:
-// they may have been renewed while its stream was down. The jobs that a launcher says that it has
-// count for nothing, or it could ask for anybody's ticket.
+// carryAgain sends the tickets of all jobs that have attempts on a launcher, by the core's state:
+// they may have been renewed while its stream was down. The launcher's own list of jobs does not
+// count, or it could ask for any user's ticket.
 func (l *Table) carryAgain(s *session) {
 	if l.tickets == nil {
 		return

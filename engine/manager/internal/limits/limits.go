@@ -35,11 +35,11 @@ const (
 	// LauncherMessageMax bounds a message of a launcher. It is less than the event log's bound
 	// of one record.
 	LauncherMessageMax = wire.LauncherMessageBytesMax
-	// ReadBytesMax is the largest message that the server reads at all. What is larger breaks
-	// its stream, so a launcher's report that is somewhat over its bound is not.
+	// ReadBytesMax is the largest message that the server reads. A larger one breaks its stream; a
+	// launcher's report that is somewhat over its bound does not.
 	ReadBytesMax = 64 << 20
-	// FailureTextMax bounds the message, the stack and the record of a failure, each.
-	// What is longer is cut: a failure is reported in any case.
+	// FailureTextMax bounds the message, the stack and the record of a failure, each. Longer texts
+	// are cut: a failure is reported in any case.
 	FailureTextMax = 16 << 10
 	// countersMax bounds the counters of one attempt.
 	countersMax = 10_000
@@ -67,7 +67,7 @@ var fieldBytesMax = map[protoreflect.FullName]int{
 	"hamadryad.engine.v1.LogTail.text":              wire.TailBytesMax,
 	"hamadryad.engine.v1.JobRef.reason":             1 << 10,
 	"hamadryad.engine.v1.JobSpec.outputs":           pathBytesMax,
-	"hamadryad.engine.v1.JobSpec.graph":             wire.GraphInlineBytesMax, // the core checks what is in it
+	"hamadryad.engine.v1.JobSpec.graph":             wire.GraphInlineBytesMax, // the core checks its content
 	"hamadryad.engine.v1.SubmitRequest.tickets":     64 << 10,                 // kerberos.BytesMax
 	"hamadryad.engine.v1.PageRequest.path":          pathBytesMax,
 	"hamadryad.engine.v1.PageRequest.query":         RequestBytesMax,
@@ -95,7 +95,7 @@ func (b Edge) check(method string, m any) error {
 	if !named {
 		most = RequestBytesMax
 	}
-	if most < LauncherMessageMax { // what a launcher sends is bounded by report
+	if most < LauncherMessageMax { // launchers' messages are bounded by report
 		if n := proto.Size(message); n > most {
 			field, _ := wire.LargestField(message)
 			return status.Errorf(codes.InvalidArgument, "the request has %d bytes, most of them in %s, and at most %d are taken: send less at once", n, field, most)

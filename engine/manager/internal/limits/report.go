@@ -8,10 +8,9 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// TidyReport bounds what a launcher reports, and returns what is to be taken in its place: texts
-// for people are cut, and an attempt whose names can't be kept has failed. A report over its bound
-// is the end of its attempt, and nil when it is of none. Reports are not refused: they would come
-// again.
+// TidyReport bounds a launcher's report, and returns its replacement: texts for people are cut, and
+// an attempt with invalid names has failed. A report over its bound is the end of its attempt, and
+// nil when it has none. Reports are not refused: they would come again.
 func TidyReport(r *wire.Report) *wire.Report {
 	switch what := r.What.(type) {
 	case *wire.Report_Started:
