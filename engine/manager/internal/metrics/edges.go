@@ -10,7 +10,7 @@ import (
 // the event log, the policy's processes. Nothing of it waits for the core.
 type Edges struct {
 	Inbox       func() (entries, bytes Fill)     // what waits for the core
-	Shown       func() Fill                      // rows that wait to be taken into what is shown
+	Shown       func() Fill                      // rows waiting to be applied to the read model
 	Programs    func() (uploads, bytes Fill)     // what submitters send
 	Log         func() Log                       // the event log
 	Audit       func() (lines int, wrong error)  // that wait to be written, and why
@@ -30,7 +30,7 @@ type Log struct {
 	Stalled                    time.Duration // since the manager began
 }
 
-// History is how what is kept of jobs that ended stands.
+// History is the state of the kept history.
 type History struct {
 	Jobs, Damaged int           // jobs, and files that can't be read
 	Bytes         int64         // of the jobs' files
@@ -45,7 +45,7 @@ type History struct {
 
 // Tails is how the ends of attempts' logs stand.
 type Tails struct {
-	Bytes, Waiting int64         // of files, and of what is to be written
+	Bytes, Waiting int64         // of files, and of the data waiting to be written
 	Dropped        uint64        // that a bound did not let be kept
 	Behind         time.Duration // for how long they could not be written; 0: they can
 }

@@ -82,13 +82,13 @@ func (m *Metrics) CoreRead() { m.reads.Inc() }
 // Freeze notes for how long the core stood still.
 func (m *Metrics) Freeze(took time.Duration) { m.frozen.Observe(took.Seconds()) }
 
-// What a checkpoint is made from.
+// Sources of a checkpoint.
 const (
 	FromState = "state"
 	FromLog   = "log"
 )
 
-// Checkpoint notes one that is written.
+// Checkpoint notes a written checkpoint.
 func (m *Metrics) Checkpoint(from string, took time.Duration) {
 	m.checkpoints.WithLabelValues(from).Observe(took.Seconds())
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// poolsMax bounds the pools that have metrics of their own: those with most to do. What the
-// others have is shown as that of the pool otherPools, with what a real pool of that name has.
+// poolsMax bounds the pools that have metrics of their own: those with the most work. The others
+// are summed as the pool otherPools, together with a real pool of that name.
 const (
 	poolsMax   = 1000
 	otherPools = "other"
@@ -63,8 +63,8 @@ func NewRows() *Rows {
 	}
 }
 
-// BeginWith notes the attempts that live when this life begins, before Apply is told of anything: how long their bundles
-// were ready was counted by the life in which they were launched.
+// BeginWith notes the attempts that live when this life begins, before the first Apply: the life
+// that launched their bundles already counted how long those were ready.
 func (r *Rows) BeginWith(all core.Changes) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -87,7 +87,7 @@ func (r *Rows) Apply(f core.Changes) {
 	}
 	for _, a := range f.Attempts {
 		_, known := r.launched[a.ID]
-		if !known && a.Ready != 0 && a.Launched != 0 { // one that is remembered from before this life has neither
+		if !known && a.Ready != 0 && a.Launched != 0 { // an attempt remembered from before this life has neither
 			r.waits.Observe(a.Launched.Sub(a.Ready).Seconds())
 		}
 		if a.State != changes.Ended {
@@ -95,13 +95,13 @@ func (r *Rows) Apply(f core.Changes) {
 			continue
 		}
 		delete(r.launched, a.ID)
-		if a.Launched != 0 && a.Started != 0 { // one that is remembered from before this life has no launch
+		if a.Launched != 0 && a.Started != 0 { // an attempt remembered from before this life has no launch
 			r.durations.WithLabelValues(a.Outcome.String()).Observe((a.Since.Sub(a.Started) - a.Suspended).Seconds())
 		}
 	}
 }
 
-// putJob has a job be as it is now; one that has none has ended. With mu held.
+// putJob replaces a job's numbers; without numbers it has ended. With mu held.
 func (r *Rows) putJob(id scheduler.JobID, now has) {
 	if was, ok := r.jobs[id]; ok {
 		r.add(was, -1)

@@ -11,11 +11,11 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// scrapeTimeout bounds the wait for what is known of the cluster when metrics are read.
+// scrapeTimeout bounds the wait for the cluster's numbers when metrics are read.
 const scrapeTimeout = 2 * time.Second
 
-// Cluster is what is known of it: what the core counted, whether a policy runs or not, live jobs,
-// and launchers.
+// Cluster is the cluster's numbers: the core's counts, whether a policy runs, live jobs, and
+// launchers.
 type Cluster struct {
 	Stats core.Stats
 	Jobs  []*wire.JobSummary
@@ -31,7 +31,7 @@ type World struct {
 	States  []string    // that a policy can be in
 	Wrong   func() bool // the configuration can't be taken
 	Stalled func() bool // the event log's disk takes nothing
-	Before  core.Stats  // what was counted before this life
+	Before  core.Stats  // counted before this life
 }
 
 func describe(name, help string, labels ...string) *prometheus.Desc {
@@ -111,8 +111,8 @@ func flag(b bool) float64 {
 	return 0
 }
 
-// Collect implements prometheus.Collector. What is known of the cluster is left out when it takes too
-// long to know; the manager's own state never is.
+// Collect implements prometheus.Collector. The cluster's numbers are left out when they take too
+// long to get; the manager's own state never is.
 func (w World) Collect(out chan<- prometheus.Metric) {
 	to := metric(out)
 	w.own(to)
@@ -149,8 +149,8 @@ func (w World) own(to metric) {
 	to.gauge(stalledDesc, flag(w.Stalled()))
 }
 
-// counts are of what happened since this manager began. What was counted before came
-// from the event log, and was counted by the manager that wrote it.
+// counts are of the events since this manager began. Earlier counts come from the event log; the
+// manager that wrote it reported them.
 func counts(to metric, now, before core.Stats) {
 	for i, n := range now.Local {
 		to.count(localDesc, n-before.Local[i], scheduler.Locality(i).String())
@@ -182,7 +182,7 @@ func counts(to metric, now, before core.Stats) {
 	suspensions(to, now, before)
 }
 
-// suspensions are the lengths of those that are over.
+// suspensions are the lengths of the finished ones.
 func suspensions(to metric, now, before core.Stats) {
 	within := map[float64]uint64{}
 	all := uint64(0)

@@ -18,7 +18,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 )
 
-// formMax bounds what a form may bring, bytes.
+// formMax bounds a form's body, bytes.
 const formMax = 16 << 10
 
 // changed makes a change, and sends the browser back to a page.
@@ -41,8 +41,8 @@ func (s *Server) changed(do func(*http.Request) error, back string) http.Handler
 // formType is what forms of the pages are.
 const formType = "application/x-www-form-urlencoded"
 
-// form reads what a form brings, so many bytes at most. Programs that bring something else have meant the REST
-// interface, and what they brought would count for nothing.
+// form reads a form of at most so many bytes. A program that sends another kind of body meant the
+// REST interface, and its body would be ignored.
 func form(w http.ResponseWriter, r *http.Request, most int64) error {
 	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); r.ContentLength != 0 && kind != formType {
 		return &request.Refusal{Code: http.StatusUnsupportedMediaType, Text: fmt.Sprintf("what came is %.64q, and this is for the pages' forms: programs ask below %s", r.Header.Get("Content-Type"), rest.Root)}
@@ -70,7 +70,7 @@ func jobOf(r *http.Request) (string, error) {
 // textMax bounds each text of a form, bytes, as the REST interface's document does.
 const textMax = 1024
 
-// text is what a form's field says.
+// text is the value of a form's field.
 func text(r *http.Request, field string) (string, error) {
 	value := r.PostFormValue(field)
 	if len(value) > textMax || !utf8.ValidString(value) {

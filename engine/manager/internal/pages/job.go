@@ -29,15 +29,15 @@ type jobPage struct {
 	Stage    string        // that is looked at closely
 	Graph    template.HTML
 	Timeline template.HTML
-	By       string // what a lane of it is
+	By       string // the meaning of a lane
 	Reasons  *restapi.ReasonList
 	Waits    template.HTML // these, drawn
 	Skew     *restapi.Distribution
 	Skewed   template.HTML // as a histogram
 
-	Asked       url.Values // what the page was asked for
+	Asked       url.Values // the page's parameters
 	Attempts    restapi.AttemptList
-	OfStage     string // whose attempts are shown
+	OfStage     string // the stage whose attempts are shown
 	OfState     string // that attempts which are shown are in
 	States      []restapi.AttemptState
 	Next, First string
@@ -110,7 +110,7 @@ func (s *Server) job(r *http.Request) (string, any, error) {
 	return p.ID + " " + p.Name, p, nil
 }
 
-// wholeOf reads what a page's URL asks for.
+// wholeOf reads the parameters of a page's URL.
 func wholeOf(job string, q url.Values) (rest.WholeQuery, error) {
 	most, by := attemptsShown, restapi.GetTimelineParamsByLauncher
 	of := rest.WholeQuery{

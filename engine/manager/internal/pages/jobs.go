@@ -87,7 +87,7 @@ func (s *Server) jobs(r *http.Request) (string, any, error) {
 	return "Jobs", page, nil
 }
 
-// given is nil for what was not said.
+// given is nil for an empty field.
 func given(text string) *string {
 	if text == "" {
 		return nil

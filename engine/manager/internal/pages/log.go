@@ -23,14 +23,14 @@ type logPage struct {
 	Job     string
 	Attempt string
 	Why     string // there is nothing to show
-	Note    string // what is not there
+	Note    string // what is missing
 	Text    string
 	From    int64
 	To      int64
 	Length  int64
 	Over    bool
 	Last    bool   // it is the end that is shown
-	Older   string // the way to what was printed before; "": that is all
+	Older   string // the link to earlier output; "": there is none
 }
 
 func (s *Server) log(r *http.Request) (string, any, error) {
@@ -66,7 +66,7 @@ func (s *Server) log(r *http.Request) (string, any, error) {
 	return title, p, p.read(l)
 }
 
-// read takes in what is shown.
+// read takes in the displayed part of a log.
 func (p *logPage) read(l *rest.AttemptLog) error {
 	text, err := io.ReadAll(io.LimitReader(l.Text, logShown))
 	if err != nil {

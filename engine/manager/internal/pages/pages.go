@@ -1,5 +1,5 @@
-// Package pages is the manager's web pages: what the REST interface shows, as HTML that is
-// readable without JavaScript, with forms for what people change.
+// Package pages is the manager's web pages: the REST interface's data as HTML that is readable
+// without JavaScript, with forms for changes.
 //
 //	for pattern, handler := range pages.New(needs).Routes() {
 //		mux.Handle(pattern, guard(pattern, handler))
@@ -42,11 +42,11 @@ var files embed.FS
 // Shown is the REST interface (rest.Server).
 type Shown interface {
 	restapi.StrictServerInterface
-	// GetWhole answers at once what a job's page shows.
+	// GetWhole returns all data of a job's page at once.
 	GetWhole(ctx context.Context, q rest.WholeQuery) (rest.Whole, error)
 }
 
-// Needs is what the pages stand on.
+// Needs are the dependencies of the pages.
 type Needs struct {
 	Shown   Shown
 	Actions bool // something may be changed over HTTP: forms are shown
@@ -100,14 +100,14 @@ func (s *Server) Routes() map[string]http.Handler {
 // have come from a form.
 var still = []string{"settings", "version"}
 
-// topics are what pages show of, as /api/v1/events calls them: a page is made new when one of its topics
-// changed. The others show what nobody tells of, and are made new with any.
+// topics are the data of pages, as /api/v1/events calls them: a page is refreshed when one of its
+// topics changed. The other pages show data without events, and are refreshed with any.
 var topics = map[string]string{
 	"now": "jobs launchers policy", "jobs": "jobs", "job": "jobs", "log": "jobs", "launchers": "launchers", "launcher": "launchers jobs",
 	"queue": "queue jobs launchers", "pools": "pools jobs", "policy": "policy", "audit": "jobs launchers policy",
 }
 
-// parts are the links of all pages that lead to what a page is about, where they are called otherwise.
+// parts map a page to the common link that leads to it, where their names differ.
 var parts = map[string]string{"job": "jobs", "log": "jobs", "launcher": "launchers", "version": "settings"}
 
 // frame is what each page is put into.
@@ -122,7 +122,7 @@ type frame struct {
 	Body    any
 }
 
-// shown makes a page of what a function finds out.
+// shown makes a page of the result of find.
 func (s *Server) shown(name string, find func(*http.Request) (title string, body any, err error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, err := request.Query(r)
@@ -157,8 +157,8 @@ func (s *Server) write(w http.ResponseWriter, r *http.Request, code int, name, t
 	_, _ = w.Write([]byte(text.String()))
 }
 
-// policyOfContent has a browser load and run what is this server's own, and nothing that stands in
-// a page.
+// policyOfContent has a browser load and run only this server's own scripts and styles, and no
+// script that stands in a page.
 const policyOfContent = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 
 // head sets what each answer has.

@@ -14,7 +14,7 @@ import (
 // decisionsShown is how many decisions a page shows.
 const decisionsShown = 50
 
-// policyPage shows the policy's state, and what it decided.
+// policyPage shows the policy's state and decisions.
 type policyPage struct {
 	restapi.Policy
 	Generation  string // as the command line writes it
@@ -26,7 +26,8 @@ type policyPage struct {
 	Next, First string
 }
 
-// refreshAfter is seldom: how long the policy has decided, and how long rounds take in which it decides nothing, is told by nobody.
+// refreshAfter is long: how long the policy has decided, and the duration of rounds without
+// decisions, have no events.
 func (policyPage) refreshAfter() time.Duration { return idleAgain }
 
 var (

@@ -12,7 +12,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 )
 
-// poolsPage shows the tree of pools, and what they did.
+// poolsPage shows the tree of pools with their history.
 type poolsPage struct {
 	restapi.Pools
 	Tree   []poolRow
@@ -37,8 +37,8 @@ const (
 	loadAgain = 15 * time.Second
 	// idleAgain is the same of a page on which only minutes count.
 	idleAgain = time.Minute
-	// toldMax is how old the policy's last word may be before a page says so: it is told once a second, and
-	// at least once a minute where a look takes long.
+	// toldMax is how old the policy's last status may be before a page says so: it comes once a
+	// second, and at least once a minute if it takes long.
 	toldMax = 2 * time.Minute
 )
 

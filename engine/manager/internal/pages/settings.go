@@ -24,7 +24,7 @@ type settingsPage struct {
 	restapi.Settings
 	Tag      string // ETag of the file's text
 	All      bool   // values that nobody set are shown, too
-	Written  string // what the editor has
+	Written  string // the editor's text
 	Comment  string
 	Edits    bool   // the caller may change it here
 	Failed   string // why it was not applied
@@ -60,7 +60,7 @@ func (s *Server) findSettings(r *http.Request) (*settingsPage, error) {
 	return p, nil
 }
 
-// edited reads the editor's form: the page as it is now, with what was written.
+// edited reads the editor's form: the current page with the editor's text.
 func (s *Server) edited(w http.ResponseWriter, r *http.Request) (*settingsPage, error) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(2 * rest.ApplyMax)) // a server in a test may have none
 	if err := form(w, r, textFormMax); err != nil {
@@ -85,7 +85,7 @@ func (s *Server) edited(w http.ResponseWriter, r *http.Request) (*settingsPage, 
 	return p, nil
 }
 
-// compare adds what is wrong with the text that was written, or what it would change.
+// compare adds the mistakes of the editor's text, or the changes that it would make.
 func (s *Server) compare(r *http.Request, p *settingsPage) error {
 	body := restapi.SettingsText{Text: p.Written}
 	a, err := s.needs.Shown.DiffSettings(r.Context(), restapi.DiffSettingsRequestObject{Body: &body})
@@ -99,7 +99,7 @@ func (s *Server) compare(r *http.Request, p *settingsPage) error {
 	return nil
 }
 
-// checkSettings shows what is wrong with the text that was written, and what it would change.
+// checkSettings shows the mistakes of the editor's text, and the changes that it would make.
 func (s *Server) checkSettings(w http.ResponseWriter, r *http.Request) {
 	p, err := s.edited(w, r)
 	if err == nil {
@@ -120,8 +120,8 @@ func (s *Server) checkSettings(w http.ResponseWriter, r *http.Request) {
 	s.write(w, r, http.StatusOK, "settings", "Settings", p)
 }
 
-// applySettings applies what was written. Where that is refused the text stays in the editor, and
-// what it would change now is shown.
+// applySettings applies the editor's text. After a refusal the text stays in the editor, with the
+// changes that it would make now.
 func (s *Server) applySettings(w http.ResponseWriter, r *http.Request) {
 	p, err := s.edited(w, r)
 	if err != nil {
@@ -153,7 +153,7 @@ type versionPage struct {
 	Diff     *restapi.SettingsDiff
 }
 
-// errNoVersion is what a path says that names none.
+// errNoVersion is the error for a path without a version's number.
 var errNoVersion = errors.New("a version is a number, such as 3")
 
 func (s *Server) version(r *http.Request) (string, any, error) {

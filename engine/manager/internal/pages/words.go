@@ -40,7 +40,7 @@ func dict(pairs ...any) map[string]any {
 	return m
 }
 
-// priorities are those that a job may be given, with the one that it has.
+// priorities are the priorities that a job may be given, with its own.
 func priorities(has string) []string {
 	list := []string{}
 	for p := scheduler.VeryLow; p <= scheduler.VeryHigh; p++ {
@@ -85,7 +85,7 @@ func seconds(s any) string {
 	return d.String()
 }
 
-// when is a moment, to the second; "" for one that has not come.
+// when is a time, to the second; "" for the zero time.
 func when(t any) string {
 	switch t := t.(type) {
 	case time.Time:

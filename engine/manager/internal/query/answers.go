@@ -19,10 +19,9 @@ func (m *Model) LiveJobs(ctx context.Context) ([]*wire.JobSummary, error) {
 	return list, err
 }
 
-// JobStatus returns what is known of a job, with its attempts when they are asked for: the
-// newest that ended (Bounds.AttemptsKept of a live job) and all that live. It is false for a job
-// that is not known. What the message points to must not be changed, but for attempts that live.
-// The error is that of ctx.
+// JobStatus returns the status of a job, on request with its attempts: the newest ended ones
+// (Bounds.AttemptsKept of a live job) and all live ones. It is false for an unknown job. The caller
+// must not change what the message points to, except for live attempts. The error is that of ctx.
 func (m *Model) JobStatus(ctx context.Context, id scheduler.JobID, attempts bool) (s *wire.JobStatus, known bool, err error) {
 	var shown *job
 	var row *changes.Job
@@ -56,7 +55,7 @@ func (m *Model) JobStatus(ctx context.Context, id scheduler.JobID, attempts bool
 	return s, true, nil
 }
 
-// rowsOf copies rows of a job, some at a time. Those that are not there any more are left out.
+// rowsOf copies rows of a job, some at a time. Rows that are gone are left out.
 func (m *Model) rowsOf(j *job, ids []scheduler.AttemptID) []changes.Attempt {
 	list := make([]changes.Attempt, 0, len(ids))
 	for some := range slices.Chunk(ids, chunkRows) {
@@ -71,9 +70,9 @@ func (m *Model) rowsOf(j *job, ids []scheduler.AttemptID) []changes.Attempt {
 	return list
 }
 
-// LiveOf lists those of a live job's attempts that run and that which is true for, in order of id,
-// and says whether others of it run. Attempts that wait for inputs which are not there yet, or are
-// suspended, do not run. It is empty where which is true for none.
+// LiveOf lists the running attempts of a live job for which which is true, in order of id, and
+// reports whether others of the job run. Attempts that wait for missing inputs, or are suspended,
+// do not run. It is empty if which is true for none.
 func (m *Model) LiveOf(ctx context.Context, id scheduler.JobID, which func(scheduler.AttemptID) bool) (list []*wire.AttemptStatus, others bool, err error) {
 	var shown *job
 	var row *changes.Job
@@ -118,8 +117,8 @@ func (m *Model) JobOfAttempt(ctx context.Context, id scheduler.AttemptID) (job s
 	return job, known, err
 }
 
-// MayHave lists the jobs that ended and are kept which may have had an attempt that is not remembered, as numbers are
-// given in turn: that first whose last attempt came soonest after it.
+// MayHave lists the kept ended jobs that may have had a forgotten attempt. Ids are given in turn,
+// so the job whose last attempt came soonest after it is first.
 func (m *Model) MayHave(ctx context.Context, id scheduler.AttemptID) (jobs []scheduler.JobID, err error) {
 	var may []*endedJob
 	err = m.read(ctx, func() {
@@ -136,9 +135,10 @@ func (m *Model) MayHave(ctx context.Context, id scheduler.AttemptID) (jobs []sch
 	return jobs, err
 }
 
-// Attempts lists attempts of a live job in order of id, the first of them after one: as many as there
-// is room for in a list that the caller has, which is overwritten, and at most 4096. Of all that
-// came, kept says how many there are. It is false for a job that does not live: of one that ended only came is known.
+// Attempts lists attempts of a live job in order of id, starting after the id after. It fills the
+// capacity of the caller's list, which is overwritten, with at most 4096. Of all that came, kept
+// says how many there are. It is false for a job that does not live: of an ended job only came is
+// known.
 func (m *Model) Attempts(ctx context.Context, id scheduler.JobID, after scheduler.AttemptID, into []changes.Attempt) (list []changes.Attempt, kept, came int, lives bool, err error) {
 	list = into[:0]
 	err = m.read(ctx, func() {
@@ -177,7 +177,7 @@ func (m *Model) Submitted(ctx context.Context, id scheduler.JobID) (at scheduler
 	return at, user, known, err
 }
 
-// Launchers lists the launchers, those that were lost and are remembered too, in order of id.
+// Launchers lists the launchers, including lost ones that are remembered, in order of id.
 func (m *Model) Launchers(ctx context.Context) ([]*wire.LauncherStatus, error) {
 	var rows []*changes.Launcher
 	err := m.read(ctx, func() {
@@ -219,8 +219,8 @@ func (m *Model) Ends(ctx context.Context, id scheduler.LauncherID) (list []End, 
 	return list, err
 }
 
-// Stats returns what was counted, without what there is now (Running, Suspended, Ready, JobsLive),
-// and which generation of the policy decides; 0: none does.
+// Stats returns the counts, without the current numbers (Running, Suspended, Ready, JobsLive), and
+// the generation of the policy that decides; 0: none does.
 func (m *Model) Stats(ctx context.Context) (stats core.Stats, decides uint64, err error) {
 	err = m.read(ctx, func() { stats, decides = m.stats, m.decides })
 	return stats, decides, err
@@ -230,14 +230,16 @@ func (m *Model) Stats(ctx context.Context) (stats core.Stats, decides uint64, er
 // none does. They are of one model: another, after a restart, begins again at 1.
 type Revisions struct{ Jobs, Launchers, Decisions, Decides uint64 }
 
-// Revisions tells when some job changed last, when some launcher did, how many decisions came, and who decides.
+// Revisions returns the revisions of the last change of a job and of a launcher, the number of
+// decisions, and the generation that decides.
 func (m *Model) Revisions(ctx context.Context) (r Revisions, err error) {
 	err = m.read(ctx, func() { r = Revisions{m.jobsAt, m.machines, m.decisions.count, m.decides} })
 	return r, err
 }
 
-// JobRevision tells when a job changed last, or what is in it; 0 for one that is not known. It waits when
-// something of it could run, and does not: why it does not says more than what changed in it.
+// JobRevision returns the revision of the last change of a job or of its parts; 0 for an unknown
+// job. waits is true when something of the job could run, and does not: then the reasons change
+// more often than the job.
 func (m *Model) JobRevision(ctx context.Context, id scheduler.JobID) (revision uint64, waits bool, err error) {
 	err = m.read(ctx, func() {
 		if j := m.live.Get(id); j != nil {
@@ -293,12 +295,12 @@ func endedStatus(s *wire.JobStatus, attempts bool) *wire.JobStatus {
 	return own
 }
 
-// words of the states of attempts; those that ended have that of their outcome.
+// words of the states of attempts; ended attempts have the word of their outcome.
 var words = [...]string{
 	changes.Assigned: "assigned", changes.Running: "running", changes.Starved: "starved", changes.Suspended: "suspended", changes.Stopping: "stopping",
 }
 
-// StateName is the word for an attempt's state, or for the outcome of one that ended.
+// StateName is the word for an attempt's state, or for an ended attempt's outcome.
 func StateName(a *changes.Attempt) string {
 	if a.State == changes.Ended {
 		return a.Outcome.String()

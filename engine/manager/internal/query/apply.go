@@ -50,11 +50,11 @@ func (m *Model) apply(f core.Changes) {
 	}
 }
 
-// changed notes that a job changed, or what is in it.
+// changed notes a change of a job or of its parts.
 func (m *Model) changed(j *job) { j.changed, m.jobsAt = m.revision, m.revision }
 
-// applyJob takes in the row of a live job. It is copied: a batch stays in memory otherwise for
-// as long as one of its rows.
+// applyJob takes in the row of a live job. It copies the row: otherwise a whole batch would stay in
+// memory as long as one of its rows.
 func (m *Model) applyJob(row changes.Job) {
 	j := m.live.Get(row.ID)
 	if j == nil {
@@ -174,7 +174,7 @@ func (m *Model) applyEnded(s *wire.JobStatus) {
 		}
 		m.live.Remove(id)
 	}
-	for _, a := range s.GetAttempts() { // of one that lived before the model
+	for _, a := range s.GetAttempts() { // of a job that lived before the model
 		e.span[1] = max(e.span[1], scheduler.AttemptID(a.Attempt))
 	}
 	m.jobsAt = m.revision

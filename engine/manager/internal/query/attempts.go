@@ -13,14 +13,14 @@ import (
 const chunkRows = 4096
 
 // attempts are those of a live job: all up to a bound, in order of id. There may be a million, so
-// rows hold no pointers; what few of them have lies beside.
+// rows hold no pointers; rare fields lie beside them.
 type attempts struct {
 	chunks   []chunk // none is empty
 	len      int
 	came     int                    // ever
 	span     [2]scheduler.AttemptID // the smallest and the largest that came; 0: none did
 	live     []scheduler.AttemptID  // in any order; each row knows its place
-	newest   []scheduler.AttemptID  // of those that ended, in order of their ends: at least as many as are shown
+	newest   []scheduler.AttemptID  // the last ended ones, in order of their ends: at least as many as are shown
 	on       []onName               // launchers, by the number that rows have of them
 	onNumber map[onName]uint32      // into on
 	reasons  reasons
@@ -168,7 +168,7 @@ func (t *attempts) end(r *row) {
 	t.live = t.live[:last]
 }
 
-// over notes that one ended, of which so many are shown.
+// over notes the end of an attempt; shown is how many ended attempts are shown.
 func (t *attempts) over(r *row, shown int) {
 	if r.outcome == scheduler.Finished {
 		c, _, _ := t.find(r.id)
@@ -180,9 +180,8 @@ func (t *attempts) over(r *row, shown int) {
 	t.newest = append(t.newest, r.id)
 }
 
-// shrink drops some when more than so many of those are kept that ended: the oldest chunk's that
-// finished; where none did, all that ended of the oldest chunk that has some. What is shown
-// stays.
+// shrink drops ended attempts when more than most are kept: the finished ones of the oldest chunk;
+// if no chunk has any, all ended ones of the oldest chunk with some. Shown attempts stay.
 func (t *attempts) shrink(most int) {
 	if t.len-len(t.live) <= most {
 		return

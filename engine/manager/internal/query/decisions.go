@@ -23,7 +23,7 @@ type Decision struct {
 	FromUser, FromPool string // of the first victim's job
 }
 
-// decisions keeps the last ones.
+// decisions keeps the last decisions.
 type decisions struct {
 	list  []Decision // the oldest first; up to twice as many as are kept
 	count uint64     // that came

@@ -16,9 +16,9 @@
 // before the read began. Answers are made of rows that never change, so reading blocks nobody. The
 // lock is held while a batch is taken in, or while a few thousand rows are copied.
 //
-// Live jobs are in the model. One that ends goes to history, which serves it from memory
-// (History.Ending) until its file is in the index. A list reads the three in this order, so a job
-// that moves is in at least one of them, and is shown once. A list is in order of id, and no id is
+// Live jobs are in the model. An ended job goes to history, which serves it from memory
+// (History.Ending) until its file is in the index. A list reads the three in this order, so a
+// moving job is in at least one of them, and is shown once. A list is in order of id, and no id is
 // ever added between two others.
 //
 // All is bounded. For jobs these are Bounds.AttemptsMax, Bounds.JobsKept, and reasonBytesMax for the

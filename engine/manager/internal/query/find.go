@@ -10,7 +10,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Filter says which jobs are asked for: those for which all holds that is set.
+// Filter selects jobs: those that match all its set fields.
 type Filter struct {
 	States     []wire.JobState // in one of these; none: in any
 	User, Pool *string         // nil: any
@@ -27,9 +27,9 @@ func (f *Filter) fits(state wire.JobState, user, pool, name string, submitted sc
 	return (len(f.States) == 0 || slices.Contains(f.States, state)) && (f.User == nil || *f.User == user) && (f.Pool == nil || *f.Pool == pool) && strings.Contains(name, f.Name) && submitted >= f.Since
 }
 
-// find lists the live jobs that fit, in order of id, and before them, with all, the ended ones that are kept, the
-// oldest end first. ids are those of all of these jobs, fitting or not, in the same order. A look at each of
-// 10,000 takes less than it does to describe some of them, so there is no index.
+// find lists the matching live jobs, in order of id. With all, the kept ended jobs come before
+// them, the oldest end first. ids are those of all jobs, matching or not, in the same order.
+// Checking 10,000 jobs takes less time than describing a few, so there is no index.
 func (m *Model) find(ctx context.Context, all bool, f *Filter) (found []*wire.JobSummary, ids []scheduler.JobID, err error) {
 	var ended []*endedJob
 	var live []*changes.Job

@@ -20,14 +20,14 @@ type room struct {
 	steps int             // that searches may still take
 }
 
-// Bounds of the searches of one look at all jobs that wait. A bundle for which none is left counts as
-// one that does not fit.
+// Bounds of the searches of one check of all waiting jobs. A bundle beyond them counts as one that
+// does not fit.
 const (
 	searchStepsMax = 20_000  // of one bundle
 	lookStepsMax   = 300_000 // of all bundles: some ten milliseconds
 )
 
-// roomFor is the memory of the launcher that has most, of those with so many slots.
+// roomFor is the most free memory of a launcher, among those with so many slots.
 type roomFor struct {
 	slots  int
 	memory int64
@@ -101,8 +101,8 @@ func (r *room) fitsTogether(groups []changes.GroupNeed) bool {
 	return fits
 }
 
-// Fitting counts the jobs of which a bundle is ready and does not run: those for whose bundle that waits longest
-// launchers have room now, and all others. The error is that of ctx.
+// Fitting counts the jobs with a bundle that is ready and does not run: those whose longest waiting
+// bundle fits on launchers now, and all others. The error is that of ctx.
 func (m *Model) Fitting(ctx context.Context) (fit, others int, err error) {
 	err = m.read(ctx, func() {
 		var launchers []*changes.Launcher

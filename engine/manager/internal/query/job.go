@@ -18,11 +18,11 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Job is one that lives, or ended. One goroutine uses it, until Close. Its errors have a status of gRPC:
-// DataLoss where its file is damaged, or gone; a jobfile.DamageError says which it is.
+// Job is a live or ended job. One goroutine uses it, until Close. Its errors have a status of gRPC:
+// DataLoss if its file is damaged, or gone; a jobfile.DamageError says which it is.
 type Job struct {
 	ID scheduler.JobID
-	// Status is without attempts. Its owner may change it, and not what it points to.
+	// Status is without attempts. Its owner may change it, but not what it points to.
 	Status *wire.JobStatus
 	// Damage is why of a job that ended not all can be shown; nil: all that was kept can be, as far
 	// as was asked for.
@@ -30,12 +30,12 @@ type Job struct {
 
 	of    *Reader
 	lives bool
-	file  *jobfile.Reader // of one that ended; nil: it is not open, or there is none
-	lost  bool            // history has no file of it: what the model remembers is all
+	file  *jobfile.Reader // of an ended job; nil: not open, or there is none
+	lost  bool            // history has no file of it: only the model's data is left
 	gone  error           // history should have a file of it, and has none
 }
 
-// Find finds a job; nil for one that nobody knows.
+// Find finds a job; nil for an unknown one.
 func (j *Reader) Find(ctx context.Context, id scheduler.JobID) (*Job, error) {
 	s, known, err := j.JobStatus(ctx, id, false)
 	if err != nil {
@@ -84,7 +84,7 @@ func (j *Job) ended(ctx context.Context) (*Job, error) {
 	return j, nil
 }
 
-// fileStatus is the status as the file has it, with what the file lacks.
+// fileStatus is the status from the file, with notes about missing data.
 func (j *Job) fileStatus() (*wire.JobStatus, error) {
 	s, err := j.file.Status()
 	if err != nil {
@@ -126,7 +126,7 @@ func (j *Job) damaged(err error) error {
 	return StatusOf(err)
 }
 
-// Close gives back what is open.
+// Close closes the job's open file.
 func (j *Job) Close() {
 	if j.file != nil {
 		_ = j.file.Close() // it was read only
@@ -154,9 +154,9 @@ func (j *Job) Graph(ctx context.Context) (*wire.Graph, error) {
 // attemptsTogether is how many attempts of a live job are looked at before others may.
 const attemptsTogether = 4096
 
-// Each calls take with the attempts that are kept, in order of id, until it returns false, and returns how
-// many are kept of how many that there were. Those that q does not ask for it may leave out.
-// What take gets is overwritten when it has returned.
+// Each calls take with the kept attempts, in order of id, until take returns false. It returns how
+// many attempts are kept, of how many. It may leave out attempts that q does not select. take's
+// argument is overwritten after it returns.
 func (j *Job) Each(ctx context.Context, q jobfile.Query, take func(*changes.Attempt) bool) (kept, of int, err error) {
 	var rows []changes.Attempt
 	if j.lives {

@@ -11,7 +11,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Reader answers what is asked of jobs, live or ended, and of all else that the model shows. Safe for
+// Reader answers queries about jobs, live or ended, and about all other data of the model. Safe for
 // concurrent use.
 type Reader struct {
 	*Model
@@ -30,14 +30,14 @@ func (j *Reader) FileVersion(id scheduler.JobID) uint64 { return j.history.FileV
 // HistoryChanged returns a channel that is closed when HistoryState has another Revision or Listed.
 func (j *Reader) HistoryChanged() <-chan struct{} { return j.history.Changed() }
 
-// Query says which jobs are asked for: those for which all holds that is set.
+// Query selects jobs: those that match all its set fields.
 type Query struct {
 	Filter
 	// On is a launcher on which an attempt of it lives; 0: any, or none.
 	On scheduler.LauncherID
 	// May says whether a job may be shown, by its user and pool; nil: all may.
 	May    func(*wire.JobSummary) bool
-	Before scheduler.JobID // lists only those of smaller ids; 0: all
+	Before scheduler.JobID // lists only smaller ids; 0: all
 	Limit  int             // lists at most so many
 }
 
@@ -98,8 +98,8 @@ func (j *Reader) List(ctx context.Context, q Query) (Page, error) {
 	return p, nil
 }
 
-// known are the jobs that fit of those that live, and of those that ended and that the index may not have, and
-// the ids of all of them, in order. A job that changes meanwhile is listed as it was seen first.
+// known are the matching jobs among the live ones and the ended ones that the index may not have,
+// and the ids of all of them, in order. A job that changes meanwhile is listed in its first state.
 func (j *Reader) known(ctx context.Context, q *Query, ended bool) (fit []*wire.JobSummary, ids []scheduler.JobID, err error) {
 	fit, ids, err = j.find(ctx, ended, &q.Filter)
 	slices.Sort(ids)

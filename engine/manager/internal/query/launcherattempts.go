@@ -12,8 +12,8 @@ import (
 // there is no such job.
 type Look func(ctx context.Context, id scheduler.JobID) (*Job, error)
 
-// AddAttempts adds to a launcher's status the attempts that live there, at most so many, and those that ended
-// there last. Attempts of jobs that look refuses are left out.
+// AddAttempts adds to a launcher's status its live attempts, at most so many, and its last ended
+// ones. Attempts of jobs that look refuses are left out.
 func (j *Reader) AddAttempts(ctx context.Context, l *wire.LauncherStatus, most int, look Look) error {
 	id := scheduler.LauncherID(l.Launcher)
 	live, err := j.OnLauncher(ctx, id)

@@ -23,7 +23,7 @@ func (j *Job) Attempt(ctx context.Context, id scheduler.AttemptID) (found *chang
 	return found, err
 }
 
-// EachAfter is Each of all attempts whose ids are larger than one.
+// EachAfter is Each for the attempts with ids larger than id.
 func (j *Job) EachAfter(ctx context.Context, id scheduler.AttemptID, take func(*changes.Attempt) bool) (kept, of int, err error) {
 	return j.Each(ctx, jobfile.Query{After: id}, take)
 }
@@ -47,14 +47,15 @@ func (j *Job) EachTail(take func(*wire.LogTail) error) error {
 type LogQuery struct {
 	Job     scheduler.JobID
 	Attempt scheduler.AttemptID
-	// Part asks for a part: from a position on, or so many bytes before the end as a negative one says,
-	// and before another; 0: to the end. Without it all is asked for, with notes of what is not there.
+	// Part requests a part: from a position on, or, if it is negative, so many bytes before the
+	// end, and before another; 0: to the end. Without Part the whole log is requested, with notes
+	// about missing parts.
 	Part     bool
 	From, To int64
 	Follow   bool // as it grows, until the attempt ends
 }
 
-// Log is what an attempt printed, or a part of it. Positions are those in all that it printed.
+// Log is an attempt's output, or a part of it. Positions count from the output's beginning.
 type Log struct {
 	From   int64  // where Text begins
 	Until  int64  // where something was dropped behind that; Length: nothing was

@@ -14,9 +14,9 @@ import (
 // Bounds are how much is kept and shown.
 type Bounds struct {
 	JobsKept     int // that ended; at least 1
-	AttemptsKept int // that ended, of those that the status of a live job shows: the newest
-	// AttemptsMax is how many attempts of a live job are kept, beside those that live; 0:
-	// AttemptsMaxDefault. Beyond it the oldest that finished go, then the oldest of all.
+	AttemptsKept int // ended ones that the status of a live job shows: the newest
+	// AttemptsMax is how many ended attempts of a live job are kept; 0: AttemptsMaxDefault. Beyond
+	// it the oldest finished ones are dropped first, then the oldest of all.
 	AttemptsMax int
 }
 
@@ -35,7 +35,7 @@ type Model struct {
 	decides   uint64 // generation of the policy
 	announced [2]scheduler.JobID
 	stats     core.Stats
-	began     core.Stats // what was counted when the model was made
+	began     core.Stats // counts at the model's creation
 	decisions decisions
 	live      idmap.Index[scheduler.JobID, job]
 	ended     []*endedJob // in order of their ends
@@ -47,7 +47,7 @@ type Model struct {
 	waked     chan struct{} // closed at the next change; nil: nobody waits
 }
 
-// endedJob is what is kept of a job that is over.
+// endedJob is the kept data of an ended job.
 type endedJob struct {
 	status  *wire.JobStatus
 	changed uint64 // the revision
@@ -57,7 +57,7 @@ type endedJob struct {
 	span [2]scheduler.AttemptID
 }
 
-// launcher is one that is known, or of which only attempts are.
+// launcher is a known launcher, or one of which only attempts are known.
 type launcher struct {
 	row  *changes.Launcher // nil: none came
 	live []onLauncher      // attempts, in any order; each knows its place
@@ -99,7 +99,7 @@ func NewModel(b Bounds, all core.Changes, also ...func(core.Changes)) *Model {
 	return m
 }
 
-// Bound changes the bounds. What is beyond new ones goes when more comes.
+// Bound changes the bounds. Data beyond new bounds is dropped when more comes.
 func (m *Model) Bound(b Bounds) {
 	if b.AttemptsMax == 0 {
 		b.AttemptsMax = AttemptsMaxDefault
@@ -117,7 +117,7 @@ func (m *Model) Enqueue(f core.Changes) { m.queue.enqueue(f) }
 // Waits is how many rows were handed over and are not taken in, and beyond how many Hand waits.
 func (m *Model) Waits() (rows, most int) { return m.queue.waits(), queueRowsMax }
 
-// Close takes in what was handed over, and ends the model's goroutine. Reads go on.
+// Close applies the queued rows, and ends the model's goroutine. Reads go on.
 func (m *Model) Close() { m.queue.close() }
 
 // read waits until all is taken in that was handed over before, and has look look.

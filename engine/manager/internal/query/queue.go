@@ -17,7 +17,7 @@ type queue struct {
 	mu      sync.Mutex
 	changed sync.Cond // something came or went
 	waiting []core.Changes
-	rows    int // in waiting, and in what is being taken in
+	rows    int // in waiting, and in the batch being applied
 	handed  uint64
 	applied uint64
 	readers []reader // that wait, in order of arrival
@@ -91,7 +91,7 @@ func (q *queue) enqueue(f core.Changes) {
 	q.changed.Broadcast()
 }
 
-// awaitApplied waits until what was put in before is taken in, or ctx ends.
+// awaitApplied waits until all rows queued before are applied, or ctx ends.
 func (q *queue) awaitApplied(ctx context.Context) error {
 	done := q.reached()
 	if done == nil {
@@ -105,7 +105,7 @@ func (q *queue) awaitApplied(ctx context.Context) error {
 	}
 }
 
-// reached is closed when what was put in before is taken in; nil: it is.
+// reached is closed when all rows queued before are applied; nil: they are.
 func (q *queue) reached() <-chan struct{} {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -135,7 +135,7 @@ func (q *queue) close() {
 	<-q.over
 }
 
-// rowsOf counts a batch's rows; one without any counts as one.
+// rowsOf counts a batch's rows; a batch without any counts as one.
 func rowsOf(r *changes.ChangeSet) int {
 	return max(1, len(r.Jobs)+len(r.Stages)+len(r.Attempts)+len(r.Launchers)+len(r.Decided)+len(r.Ended))
 }

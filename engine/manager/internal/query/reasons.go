@@ -12,7 +12,7 @@ const reasonBytesMax = 16 << 20
 // reasonBytes is what one takes beside its text.
 const reasonBytes = 64
 
-// reasons are those of attempts that are being stopped, or ended: most have none.
+// reasons are those of stopped or ended attempts: most have none.
 type reasons struct {
 	of    map[scheduler.AttemptID]reason
 	order []scheduler.AttemptID // in which they came; some may be gone

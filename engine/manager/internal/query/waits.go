@@ -14,15 +14,16 @@ type Waiting struct {
 	Since   scheduler.Time // that what waits longest does: a bundle, or the submission for its admission
 	Ready   int            // bundles
 	Width   int            // groups of the bundle that waits longest
-	Needs   []Need         // what it takes at once, in order of kind
+	Needs   []Need         // its slots at once, in order of kind
 	Memory  int64          // bytes
 
 	row     *changes.Job
 	cluster cluster
 }
 
-// Reasons says why it waits: the manager's reasons, then the policy's. Where the policy tells its turn, with
-// the numbers of now, those of when it began to wait its turn are left out.
+// Reasons says why it waits: the manager's reasons, then the policy's. If the policy reports its
+// turn, with current numbers, the numbers from the beginning of its wait for that turn are left
+// out.
 func (w *Waiting) Reasons(turn bool) []string {
 	list := waiting(w.row, w.cluster)
 	if turn && w.row.Waits.Policy.Reason == scheduler.WaitTurn {
@@ -36,7 +37,7 @@ func isWaiting(row *changes.Job) bool {
 	return row.Waits.Ready > 0 || row.State == wire.JobState_JOB_STATE_ASKED
 }
 
-// Need is what slots of a kind something needs, of those that the cluster has.
+// Need is a demand for slots of a kind, with the cluster's number of them.
 type Need struct {
 	Kind               string
 	Count, Free, Total int

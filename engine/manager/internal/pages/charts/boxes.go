@@ -7,7 +7,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 )
 
-// box is what stands for a stage, or for several of one column that are not drawn one by one.
+// box is drawn for a stage, or for several of one column that are not drawn one by one.
 type box struct {
 	stage
 	column int
@@ -28,11 +28,11 @@ type boxes struct {
 	ties                []tie
 	columns, layers     int
 	stages, connections int // of the graph
-	shown, shownTies    int // of these, those that are drawn one by one, and those that a tie stands for
+	shown, shownTies    int // of these, the number drawn one by one, and the number that a tie stands for
 }
 
-// newBoxes makes a column of each layer that has stages to draw one by one, and one of all
-// layers between two such. What else is in a column has one box.
+// newBoxes makes a column of each layer that has stages to draw one by one, and one of all layers
+// between two such. The other stages of a column share one box.
 func newBoxes(all []stage, connections []restapi.Connection, most int) *boxes {
 	b := &boxes{stages: len(all), connections: len(connections)}
 	links, known := linksOf(all, connections)
@@ -100,8 +100,8 @@ func (b *boxes) makeColumns(layer []int, one []bool) []int {
 	return column
 }
 
-// tie joins the boxes, those that are near first. What leads from right to left, in a graph
-// that turns back on itself, isn't drawn.
+// tie joins the boxes, near ones first. Links from right to left, in a graph with cycles, aren't
+// drawn.
 func (b *boxes) tie(links []link, connections []restapi.Connection, of []int) {
 	at := map[tie]int{}
 	for i, l := range links {

@@ -4,8 +4,8 @@
 //
 //	page.Graph = charts.Graph(graph, job.Stages)
 //
-// All functions are pure and safe for concurrent use; the same input gives the same bytes.
-// Names may hold anything: nothing but text comes out. Sizes are bounded, and what is left
-// out is said in the drawing. Who does not see it hears the same: drawings have a label in
-// words, and parts have titles. Colour is never the only sign of anything.
+// All functions are pure and safe for concurrent use; the same input gives the same bytes. Names
+// may hold any text: the output escapes it. Sizes are bounded, and the drawing says what is left
+// out. Screen readers get the same: drawings have a label in words, and parts have titles. Colour
+// is never the only sign of anything.
 package charts

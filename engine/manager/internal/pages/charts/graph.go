@@ -8,11 +8,11 @@ import (
 
 // Bounds of a graph's drawing.
 const (
-	// StagesMax is how many stages are drawn one by one. Beyond it those that failed go first,
-	// then those that run, then those that have not finished; boxes stand for the others.
+	// StagesMax is how many stages are drawn one by one. Beyond it failed stages come first, then
+	// running ones, then unfinished ones; boxes stand for the others.
 	StagesMax = 300
-	// GraphBytesMax is how large a drawing is. Where names make one larger, fewer stages are
-	// drawn one by one.
+	// GraphBytesMax bounds the size of a drawing. If names make one larger, fewer stages are drawn
+	// one by one.
 	GraphBytesMax = 300_000
 	// tiesPerStage and bendsPerStage are how many lines are drawn for each of the stages that
 	// may be, and how many columns lines may go through between their ends.

@@ -28,7 +28,7 @@ const (
 // linkMax bounds the address that a box leads to, in bytes. A stage of a longer name has none.
 const linkMax = 4096
 
-// spokenMax is how many stages with failures, and how many connections, the label says one by one.
+// spokenMax is how many stages with failures, and how many connections, the label lists one by one.
 const spokenMax = 20
 
 // graphDrawing is a graph that is being drawn.
@@ -70,7 +70,7 @@ func (b *boxes) draw() string {
 	return d.String()
 }
 
-// notes say what is not drawn.
+// notes list what is not drawn.
 func (b *boxes) notes() (lines []string) {
 	switch {
 	case b.stages == 0:
@@ -104,7 +104,7 @@ func (t tie) kind() string {
 	return "unknown"
 }
 
-// words says what a tie joins.
+// words says which boxes a tie joins.
 func (b *boxes) words(t tie) string {
 	s := fmt.Sprintf("%s -> %s: %s, %s", name(b.boxes[t.from].name, shortMax), name(b.boxes[t.to].name, shortMax), name(t.channel, shortMax), name(t.pattern, shortMax))
 	if t.stands > 1 {
@@ -137,7 +137,7 @@ func (b *boxes) spoken() string {
 	return strings.Join(sentences, ". ") + "."
 }
 
-// few lists the first ones, and says how many more there are.
+// few lists the first items, and how many more there are.
 func few(list []string, between string) string {
 	if n := len(list); n > spokenMax {
 		list = append(slices.Clone(list[:spokenMax]), fmt.Sprintf("and %d more", n-spokenMax))
@@ -216,7 +216,7 @@ func (d *graphDrawing) curve(down int) {
 	fmt.Fprintf(d, "c%d 0 %[1]d %d %d %[2]d", gap/2, down, gap)
 }
 
-// next is the item after a tie's box, last the one before its other.
+// next is the item after a tie's box, last the item before its other box.
 func (d *graphDrawing) next(i int) int { return append(slices.Clone(d.bends[i]), d.ties[i].to)[0] }
 
 func (d *graphDrawing) last(i int) int {

@@ -48,9 +48,8 @@ func histogramOf(d restapi.Distribution) *histogramDrawing {
 	return h
 }
 
-// bars are the buckets that hold something, in order. While there are too many, neighbours are
-// joined: those of two sixteenths of an octave, then of four, and so on, whatever is empty
-// between them.
+// bars are the non-empty buckets, in order. While there are too many, neighbours are joined: those
+// of two sixteenths of an octave, then of four, and so on, whatever is empty between them.
 func bars(buckets []restapi.Bucket) (list []bar) {
 	for octave := 16.0; ; octave /= 2 {
 		list = list[:0]
@@ -88,7 +87,7 @@ func seconds(v float32) float64 {
 	return 1e-9
 }
 
-// histogramDrawing is one that is being drawn.
+// histogramDrawing is a histogram being drawn.
 type histogramDrawing struct {
 	bytes.Buffer
 	stage     string
@@ -161,7 +160,7 @@ func (h *histogramDrawing) py(count float64) int {
 	return plotTop + plotHeight - int(math.Round(plotHeight*h.y.Part(count)))
 }
 
-// axes draws both; attempts are whole ones.
+// axes draws both axes; attempts are whole numbers.
 func (h *histogramDrawing) axes() {
 	bottom := plotTop + plotHeight
 	for _, t := range h.y.Ticks {

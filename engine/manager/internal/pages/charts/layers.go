@@ -3,10 +3,10 @@ package charts
 // link joins two things by their numbers.
 type link struct{ from, to int }
 
-// layers gives each of n things its layer: 0 where nothing leads to it, else one more than the
-// highest of those that lead to it, the longest path. A graph that turns back on itself has
-// none; there the first thing that waits for itself is placed without what it waits for. A
-// link that does not lead to a higher layer is one of those.
+// layers gives each of n things its layer: 0 without incoming links, else one more than the highest
+// layer with a link to it, the longest path. A cycle has no such layers; there the first thing that
+// waits for itself is placed without its incoming links. A link that does not lead to a higher
+// layer closes a cycle.
 func layers(n int, links []link) []int {
 	before, next := make([]int, n), make([][]int, n)
 	for _, l := range links {

@@ -11,7 +11,7 @@ const sweeps = 6
 // grid is what stands in columns: items by number, with links between neighbouring columns only.
 type grid struct {
 	columns     [][]int // items from above
-	left, right [][]int // by item: those that it is joined with in the next column
+	left, right [][]int // by item: the items of the next column that it is joined with
 	at          []int   // by item: its place in its column
 }
 
@@ -37,9 +37,9 @@ func (g *grid) place(column []int) {
 	}
 }
 
-// order orders the columns so that few links cross: each item goes to the mean place of those
-// that it is joined with, in sweeps from both sides (the barycentre method of Sugiyama, Tagawa
-// and Toda, 1981, section 5). The best order that was met is kept.
+// order orders the columns so that few links cross: each item goes to the mean place of the items
+// it is joined with, in sweeps from both sides (the barycentre method of Sugiyama, Tagawa and Toda,
+// 1981, section 5). It keeps the best order found.
 func (g *grid) order() {
 	best, fewest := g.copied(), g.crossings()
 	for sweep := range sweeps {
@@ -73,8 +73,8 @@ func (g *grid) copied() [][]int {
 	return all
 }
 
-// sort orders a column by where those stand that its items are joined with on a side. Who is
-// joined with none stays near where it was.
+// sort orders a column by the places of the items that its items are joined with on a side. An item
+// without such links stays near its place.
 func (g *grid) sort(column []int, side [][]int) {
 	mean := make(map[int]float64, len(column))
 	for i, item := range column {
@@ -91,8 +91,8 @@ func (g *grid) sort(column []int, side [][]int) {
 	g.place(column)
 }
 
-// crossings counts the pairs of links that cross: those in the order of their left ends whose
-// right ends are the other way round.
+// crossings counts the pairs of crossing links: in the order of their left ends, those whose right
+// ends are the other way round.
 func (g *grid) crossings() (n int) {
 	for i := range len(g.columns) - 1 {
 		// tree counts the right ends that there have been, by place (Fenwick, 1994).

@@ -6,12 +6,12 @@ import (
 	"slices"
 )
 
-// rounds is how often items are drawn towards those that they are joined with, from each side.
+// rounds is how often items are drawn towards the items they are joined with, from each side.
 const rounds = 4
 
-// heights finds where each item's middle is from above, 0 or more: as near as may be to those
-// that it is joined with, in the columns' order. Items don't cover each other in their columns,
-// and no height is empty in all.
+// heights finds the height of each item's middle, counted from above, 0 or more: as near as may be
+// to the items it is joined with, in the columns' order. Items don't cover each other in their
+// columns, and no height is empty in all.
 func (g *grid) heights(height []int) []int {
 	middle := make([]float64, len(height))
 	for _, c := range g.columns {
@@ -28,7 +28,7 @@ func (g *grid) heights(height []int) []int {
 	return packed(middle, height)
 }
 
-// packed moves items up by what is empty above them in all columns.
+// packed moves items up into the space that is empty in all columns.
 func packed(middle []float64, height []int) []int {
 	all, items := make([]int, len(height)), make([]int, len(height))
 	for i, m := range middle {
@@ -39,7 +39,7 @@ func packed(middle []float64, height []int) []int {
 		return nil
 	}
 	up := all[items[0]]
-	bottom := up // of what is above, where it was
+	bottom := up // the former bottom of the items above
 	for _, i := range items {
 		up += max(all[i]-bottom, 0)
 		bottom = max(bottom, all[i]+height[i])
@@ -48,9 +48,9 @@ func packed(middle []float64, height []int) []int {
 	return all
 }
 
-// placeColumn places a column: each item would be at the mean of those it is joined with on a side,
-// and where they would cover each other they share what they are moved by. That is least
-// squares with an order kept, found by pooling neighbours (Ayer and others, 1955).
+// placeColumn places a column: each item would be at the mean of the items it is joined with on a
+// side. If items would cover each other, they share the shift. That is least squares with a fixed
+// order, found by pooling neighbours (Ayer and others, 1955).
 func (g *grid) placeColumn(column []int, side [][]int, height []int, middle []float64) {
 	type pool struct{ sum, n float64 }
 	pools, offset := []pool{}, make([]float64, len(column))

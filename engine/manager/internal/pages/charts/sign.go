@@ -48,8 +48,7 @@ func (p *pen) move(to point) {
 	fmt.Fprintf(p, "m%d%s%d", to.x-p.at.x, between, to.y-p.at.y)
 }
 
-// marked lists the columns with something, those that are neighbours as one link from the first
-// to the last.
+// marked lists the columns with a count, neighbours as one link from the first to the last.
 func marked(counts []int) iter.Seq[link] {
 	return func(yield func(link) bool) {
 		for c := 0; c < len(counts); c++ {

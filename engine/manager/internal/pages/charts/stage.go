@@ -8,14 +8,13 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 )
 
-// stage is what is drawn of one, or of several together.
+// stage is the drawn data of a stage, or of several together.
 type stage struct {
 	name                                          string
 	nodes, finished, running, suspended, failures int
 }
 
-// stagesOf joins the stages of a graph with how far they are. One that nothing is known of has
-// not begun.
+// stagesOf joins the stages of a graph with their progress. A stage without progress has not begun.
 func stagesOf(g restapi.Graph, progress []restapi.Stage) []stage {
 	known := make(map[string]restapi.Stage, len(progress))
 	for _, p := range progress {
@@ -51,7 +50,7 @@ func (s *stage) progress() string {
 	return listed(fmt.Sprintf("%d of %s finished", s.finished, counted(s.nodes, "node")), some(s.running, "running"), some(s.suspended, "suspended"), failures)
 }
 
-// rank is lower for those that people look for: what failed, then what runs, then what is to come.
+// rank is lower for stages that people look for: failed ones, then running ones, then future ones.
 func (s *stage) rank() int {
 	switch {
 	case s.failures > 0:
@@ -64,8 +63,8 @@ func (s *stage) rank() int {
 	return 3
 }
 
-// picked says of each stage whether it is among those that are drawn one by one, at most so
-// many: those of the lowest rank, and of these the first.
+// picked marks the stages to draw one by one, at most so many: those of the lowest rank, and of
+// these the first.
 func picked(all []stage, most int) []bool {
 	numbers := make([]int, len(all))
 	for i := range all {

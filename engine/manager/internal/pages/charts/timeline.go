@@ -12,10 +12,10 @@ import (
 
 // Bounds of a timeline's drawing.
 const (
-	// LanesMax is how many lanes are drawn: those in which most ran.
+	// LanesMax is how many lanes are drawn: those with the most running attempts.
 	LanesMax = 200
-	// TimelineBytesMax is how large a drawing is. One that would be larger joins buckets, to
-	// columnsLeast or a little more, and then leaves lanes out.
+	// TimelineBytesMax bounds the size of a drawing. A larger one joins buckets, to columnsLeast or
+	// a little more, and then leaves lanes out.
 	TimelineBytesMax = 100_000
 	columnsMax       = 400
 	columnsLeast     = 6
@@ -40,7 +40,7 @@ func Timeline(t restapi.Timeline) template.HTML {
 	}
 }
 
-// lane is one that is drawn. What it holds is by column.
+// lane is a drawn lane. Its values are by column.
 type lane struct {
 	name    string
 	running []float64 // on average
@@ -49,7 +49,7 @@ type lane struct {
 	ends    []int   // sums of these
 }
 
-// outcomes are those that there are, by their rows. What else somebody calls one is the last.
+// outcomes are the known outcomes, by their rows. Any other outcome counts as the last.
 var outcomes = [...]struct {
 	name string
 	sign

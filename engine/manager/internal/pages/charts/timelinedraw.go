@@ -15,7 +15,7 @@ import (
 const (
 	laneLeft    = 190
 	laneWidth   = 800
-	runHeight   = 16 // of what ran
+	runHeight   = 16 // of the running attempts
 	rowHeight   = 8  // of an outcome
 	laneGap     = 6
 	laneColumns = 24 // characters of a lane's name
@@ -23,12 +23,12 @@ const (
 	axisHeight  = 20
 )
 
-// timeline is one that is being drawn.
+// timeline is a timeline being drawn.
 type timeline struct {
 	bytes.Buffer
 	buckets, join int // join buckets are a column
 	lanes         []lane
-	all           int // lanes, with those that are not drawn
+	all           int // lanes, including those not drawn
 	from          time.Time
 	long          time.Duration
 	most          float64 // that ran at once in a lane
@@ -62,7 +62,7 @@ func (d *timeline) draw() string {
 }
 
 // drawEnds draws the signs of an outcome in all lanes as one shape: lanes are a step apart, and
-// in each it has a row so far down.
+// each has the outcome's row so far down.
 func (d *timeline) drawEnds(outcome, step, down int) {
 	fmt.Fprintf(d, `<path class="draw-%s" d="`, outcomes[outcome].name)
 	for i := range d.lanes {
@@ -74,7 +74,7 @@ func (d *timeline) drawEnds(outcome, step, down int) {
 	fmt.Fprintf(d, `"><title>%s</title></path>`+"\n", outcomes[outcome].name)
 }
 
-// notes say what is joined and left out.
+// notes list what is joined and left out.
 func (d *timeline) notes() (lines []string) {
 	if len(d.lanes) < d.all {
 		lines = append(lines, fmt.Sprintf("%d of %s shown, those in which most ran", len(d.lanes), counted(d.all, "lane")))
@@ -192,7 +192,7 @@ func (d *timeline) shape(first byte, a int, second byte, b int) {
 	d.Write(strconv.AppendInt(append(text, second), int64(b), 10))
 }
 
-// high is the height of what ran, in pixels: all that is more than nothing can be seen.
+// high is the height of the running attempts, in pixels: any value above zero is visible.
 func (d *timeline) high(running float64) int {
 	if running <= 0 {
 		return 0

@@ -14,8 +14,8 @@ import (
 
 // Bounds and measures of a drawing of why a job waited.
 const (
-	// WaitRowsMax is how many reasons have a row and a colour of their own: those that lasted longest. The others
-	// share one.
+	// WaitRowsMax is how many reasons have a row and a colour of their own: those that lasted
+	// longest. The others share one.
 	WaitRowsMax = 8
 	// waitColumns is how finely time is drawn: what stood again in the same column or the next is one piece, so a row has half
 	// as many pieces at most.
@@ -143,7 +143,7 @@ func (w *waits) draw() string {
 	return w.String()
 }
 
-// piece draws one, with what it is in words.
+// piece draws a piece, with its meaning in words.
 func (w *waits) piece(r *waitRow, p *waitPiece, y int) {
 	words := fmt.Sprintf("%s: from %s to %s", name(r.reason, reasonMax), clock(p.from), clock(p.to))
 	if p.times > 1 {

@@ -7,14 +7,13 @@ import (
 	"github.com/hamadryad/hamadryad/internal/svg"
 )
 
-// Bounds of what is written of a name, in characters: in a title, and where several stand in
-// one line.
+// Bounds of a written name, in characters: in a title, and where several stand in one line.
 const (
 	titleMax = 1024
 	shortMax = 40
 )
 
-// wide is where scripts begin whose characters take the room of two.
+// wide is the code point where scripts with double-width characters begin.
 const wide = 0x1100
 
 // name is somebody's name in words.
