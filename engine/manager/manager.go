@@ -69,15 +69,15 @@ const (
 	// opens another when it needs one.
 	connectionsMax    = 20_000
 	connectionIdleMax = 5 * time.Minute
-	// strangersMax bounds those of them that come without a certificate, where users may prove
-	// themselves otherwise.
+	// strangersMax bounds connections without a certificate, where users may authenticate
+	// otherwise.
 	strangersMax = 2000
 	// webRequestsMax bounds the requests for pages under way, health aside.
 	webRequestsMax = 2000
-	// joinRequestsMax bounds those of launchers that want a certificate.
+	// joinRequestsMax bounds connections of launchers that request a certificate.
 	joinRequestsMax = 64
-	// stopTimeout bounds the wait for streams to end at shutdown, and for the
-	// event log to take what is left.
+	// stopTimeout bounds the wait for streams to end at shutdown, and for the event log to write
+	// its queue.
 	stopTimeout = 5 * time.Second
 )
 
@@ -113,7 +113,7 @@ type manager struct {
 	web        string                 // address that the pages listen on
 	start      *Update                // the configuration to start with
 	inForce    atomic.Pointer[Update] // the configuration that counts
-	before     core.Stats             // what was counted before this life
+	before     core.Stats             // counted before this life
 	stalledBy  atomic.Pointer[error]  // why the event log takes nothing; nil: it does
 	stopping   chan struct{}          // closed when the streams have to end
 	numbers    *recovery.Numbers      // of jobs
@@ -128,9 +128,9 @@ func (m *manager) stalled() error {
 	return nil
 }
 
-// Run is a manager's life: it restores what the data folder holds, serves until
-// ctx ends, and leaves a clean end behind. The error says why it could not start
-// or go on; a policy that rejects its settings at the start is such a reason.
+// Run is a manager's life: it restores the state in the data folder, serves until ctx ends, and
+// shuts down cleanly. The error says why it could not start or go on; a policy that rejects its
+// settings at the start is such a reason.
 func Run(ctx context.Context, cfg Config) error {
 	if err := cfg.fill(); err != nil {
 		return fmt.Errorf("manager: %w", err)
@@ -207,8 +207,7 @@ func Run(ctx context.Context, cfg Config) error {
 	return err
 }
 
-// restore locks the data folder, before anything else in it is opened, and restores what it
-// holds.
+// restore locks the data folder, before anything else in it is opened, and restores its state.
 func (m *manager) restore(ctx context.Context, o eventlog.Options) (log *eventlog.Log, l *recovery.Life, err error) {
 	data := m.cfg.Data
 	opened, err := recovery.Lock(data, o)
@@ -360,7 +359,7 @@ const leaveTimeout = time.Minute
 // the manager can go on from it.
 func (m *manager) leave(log *eventlog.Log, err error) error {
 	if err != nil {
-		_ = log.Close() // its error is the one that is there already, or follows from it
+		_ = log.Close() // its error is the reported one, or follows from it
 		return err
 	}
 	late := time.AfterFunc(leaveTimeout, func() { _ = log.Close() }) // a full disk
@@ -497,7 +496,7 @@ var probes = append([]string{"/metrics"}, healthPages...)
 // healthPages are answered by requests of a pool of their own.
 var healthPages = []string{"/livez", "/healthz", "/readyz"}
 
-// origins says what is let through to the pages.
+// origins configures which requests the pages accept.
 func (m *manager) origins() authz.PageOptions {
 	o := authz.PageOptions{Hosts: slices.Clone(m.cfg.WebHosts), Actions: !m.cfg.WebActionsOff, Unproven: m.cfg.Keys == nil, Open: probes, Own: &m.own, WriteError: m.writeWebError}
 	if name, err := os.Hostname(); err == nil {
@@ -537,8 +536,8 @@ func (m *manager) rest() *rest.Server {
 // failed writes a request that was not done into the audit.
 func failed(ctx context.Context, err error) { _ = audit.Of(ctx).End(err) } // the log says what can't be written
 
-// changedRules puts rules in force that came while the manager runs, and returns those
-// that are. Whether there are any is settled at the start, with what listens.
+// changedRules puts changed rules in force while the manager runs, and returns the rules in force.
+// Whether there are any is fixed at the start, with the listeners.
 func (m *manager) changedRules(rules *access.Rules) *access.Rules {
 	if m.guard.Rules() != nil && rules != nil {
 		m.guard.Set(rules)
@@ -555,7 +554,7 @@ func (m *manager) revoke(r auth.Revoked) {
 	m.launchers.Revoke(r)
 }
 
-// fileIsWrong says whether something else than what the configuration's file has is in force.
+// fileIsWrong reports whether the configuration in force differs from the file's.
 func (m *manager) fileIsWrong() bool {
 	refused, _ := m.shown.Refused()
 	_, wrong := m.conditions.Of(policyhost.ConditionConfiguration)

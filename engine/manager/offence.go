@@ -12,8 +12,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// offended writes into the audit that a launcher ended a worker for what it sent. Whose job it is
-// the manager knows itself. Of a job that is not known nothing is written.
+// offended writes into the audit that a launcher ended a worker for its messages. The manager
+// itself knows the job's owner. For an unknown job nothing is written.
 func (m *manager) offended(ctx context.Context, launcher string, o *wire.WorkerOffence) {
 	job := scheduler.JobID(o.GetJob())
 	s, known, err := m.model.JobStatus(ctx, job, false)

@@ -58,7 +58,7 @@ func (m *manager) asker() connlimit.Asker {
 	}
 }
 
-// holder is to whom connections and requests of a principal count; "": to their address.
+// holder is the principal to whom connections and requests count; "": to their address.
 func holder(caller auth.Principal) string {
 	if !caller.Proved() {
 		return ""
@@ -74,7 +74,7 @@ type counted struct {
 	credentials.TransportCredentials
 	ports ports
 	plain bool         // TCP has no handshake
-	log   *slog.Logger // gets connections whose handshake fails; strangers can have any number of them fail
+	log   *slog.Logger // logs connections whose handshake fails; strangers can cause any number of them
 }
 
 // ServerHandshake implements credentials.TransportCredentials. An error closes the connection.

@@ -36,7 +36,7 @@ func (m *manager) edge() proof.Edge {
 // asks has the audit name a caller whose certificate is of the wrong kind.
 func asks(ctx context.Context, caller auth.Principal) { audit.Of(ctx).Asks(caller) }
 
-// credentials are what the port for clients, launchers and other managers asks of them.
+// credentials are the credentials that the port for clients, launchers and other managers requires.
 func (m *manager) credentials() credentials.TransportCredentials {
 	if m.cfg.Keys == nil {
 		return insecure.NewCredentials()
@@ -48,7 +48,7 @@ func (m *manager) credentials() credentials.TransportCredentials {
 	return secure
 }
 
-// tap has calls refused whose headers prove nothing. Where every connection was proved there
+// tap refuses calls whose headers have no valid proof. If every connection was authenticated there
 // are none.
 func (m *manager) tap(edge proof.Edge) grpc.ServerOption {
 	if len(m.cfg.Schemes) == 0 {
@@ -85,8 +85,8 @@ func (m *manager) listenForJoins() (net.Listener, error) {
 	return l, nil
 }
 
-// listenSocket opens the socket for users of this machine, in place of one that an earlier
-// life left; nil: there is none.
+// listenSocket opens the socket for users of this machine, in place of one left by an earlier life;
+// nil: there is none.
 func (m *manager) listenSocket() (net.Listener, error) {
 	path := m.cfg.Socket
 	if path == "" {

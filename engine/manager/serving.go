@@ -23,8 +23,8 @@ import (
 // askServingMax bounds the wait for answers of other managers. It is well below the shortest useful lease.
 const askServingMax = 2 * time.Second
 
-// ErrServesElsewhere is matched by the error of Run where another manager serves from the same data, of which this data
-// is a copy. Starting again does not help until that one has ended.
+// ErrServesElsewhere is matched by the error of Run if another manager serves from the data of
+// which this data is a copy. A restart does not help until that manager has ended.
 var ErrServesElsewhere = errors.New("another manager serves from the same data")
 
 // refuseSecond returns an error where a manager answers, at an address at which this data was served last, that uses the
@@ -72,7 +72,7 @@ func (m *manager) askServing(ctx context.Context, address string) *wire.ServingR
 	return r
 }
 
-// managerCredentials are what is shown to another manager, and asked of it.
+// managerCredentials are the credentials shown to another manager, and required of it.
 func (m *manager) managerCredentials() credentials.TransportCredentials {
 	if m.cfg.Keys == nil {
 		return insecure.NewCredentials()
@@ -85,7 +85,7 @@ func (m *manager) noteServing(at net.Addr) error {
 	return recovery.Serving{Data: m.life.Identity, Addresses: reachedAt(at)}.Write(m.cfg.Data)
 }
 
-// reachedAt are the addresses at which a listener is reached: of one that listens on all addresses, those of the machine.
+// reachedAt are the addresses of a listener; if it listens on all addresses, those of the machine.
 func reachedAt(at net.Addr) []string {
 	tcp, ok := at.(*net.TCPAddr)
 	if !ok || !tcp.IP.IsUnspecified() {

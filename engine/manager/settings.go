@@ -140,7 +140,7 @@ func (m *manager) lastPolicy() *policyhost.Policy {
 	return &p
 }
 
-// auditFile writes the line of a change by hand: nobody knows who made it. A text that has a version
+// auditFile writes the line of a change by hand, whose author is unknown. A text that has a version
 // already was applied by a request, which has a line of its own.
 func (m *manager) auditFile(before string, text []byte, wrong error) {
 	after := configedit.Tag(text)
@@ -153,7 +153,7 @@ func (m *manager) auditFile(before string, text []byte, wrong error) {
 	_ = e.End(wrong) // it is kept, and the log says so
 }
 
-// fileIsRight drops what was wrong with the configuration's file, if the file has this one.
+// fileIsRight drops the problem of the configuration's file, if the file has this text.
 func (m *manager) fileIsRight(u *Update) {
 	if u.Text != nil && m.editor.IsCurrent(u.Text) {
 		m.clearFile()

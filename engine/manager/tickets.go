@@ -10,7 +10,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// openTickets opens the tickets that jobs carry, and removes those of jobs that are over.
+// openTickets opens the jobs' tickets, and removes those of jobs that are over.
 func (m *manager) openTickets(ctx context.Context) (err error) {
 	m.tickets, err = credentials.OpenTickets(credentials.TicketOptions{
 		Folder: filepath.Join(m.cfg.Data, "credentials"), Realms: m.cfg.KerberosRealms, Renew: m.cfg.renewTicket, Log: m.log,
@@ -24,8 +24,8 @@ func (m *manager) openTickets(ctx context.Context) (err error) {
 	})
 }
 
-// owners is whose some jobs are, by the core's durable word: it has taken in each submission that was
-// under way before, of which the model may not have heard.
+// owners are the jobs' owners, by the core's durable state: unlike the model, it has every
+// submission made before.
 func (m *manager) owners(ctx context.Context, jobs []scheduler.JobID) (of map[scheduler.JobID]string, err error) {
 	err = m.inbox.ReadDurable(ctx, func(c *core.Core) { of = ownersOf(c, jobs) })
 	return of, err

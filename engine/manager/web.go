@@ -38,8 +38,8 @@ func (m *manager) refuseWeb(w http.ResponseWriter, r *http.Request, err error) {
 	m.writeWebError(w, r, rest.CodeOf(err), status.Convert(err).Message())
 }
 
-// writeWebError answers a request over HTTP that came to nothing: of the REST interface, and to who asks for JSON, as a
-// problem, to a browser as a page, and to all others in plain text.
+// writeWebError answers a failed HTTP request: as a problem below the REST interface or for a
+// caller that accepts JSON, as a page for a browser, and in plain text for all others.
 func (m *manager) writeWebError(w http.ResponseWriter, r *http.Request, code int, why string) {
 	if rest.Below(r.URL.Path) {
 		rest.WriteProblem(w, code, why)

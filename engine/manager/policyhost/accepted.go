@@ -14,10 +14,9 @@ import (
 // event log.
 const acceptedFile = "configuration.accepted"
 
-// Accepted returns the configuration that a manager with this data folder accepted
-// last: the bytes of Policy.Source, nil when there are none. Who starts a manager
-// falls back to it when the configuration can't be taken as it is now: work that
-// runs would be lost with the lease otherwise.
+// Accepted returns the configuration that a manager with this data folder accepted last: the bytes
+// of Policy.Source, nil when there are none. A starting manager falls back to it when the current
+// configuration has mistakes: otherwise running work would be lost with the lease.
 func Accepted(data string) ([]byte, error) {
 	b, err := os.ReadFile(filepath.Join(data, acceptedFile))
 	if errors.Is(err, os.ErrNotExist) {
@@ -40,7 +39,7 @@ type acceptance struct {
 	written  []byte     // is in the file
 }
 
-// accept notes what a policy has accepted; flush has it take effect.
+// accept notes a configuration that a policy has accepted; flush puts it in force.
 func (a *acceptance) accept(spec Policy) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -54,8 +53,8 @@ func (a *acceptance) has(spec Policy) bool {
 	return a.newest != nil && SameSettings(*a.newest, spec)
 }
 
-// flush has what was accepted last take effect, unless it did, and writes it whole and durable in
-// the place of the one before. An older one that waits is left out. The error is of the file alone.
+// flush puts the last accepted configuration in force, unless it is, and replaces the file durably
+// and as a whole. An older waiting one is skipped. The error is of the file alone.
 func (a *acceptance) flush() error {
 	a.flushing.Lock()
 	defer a.flushing.Unlock()

@@ -13,16 +13,17 @@ import (
 // changes are the settings of the configuration's file that the policy is asked about. The
 // supervisor's lock guards them.
 //
-// What a policy was told of and failed over may have been what killed it, so it is not asked
-// again by itself. What none was told of is nobody's verdict, and asked again until it is.
+// If a policy got settings and failed, the settings may be the cause, so they are not asked about
+// again automatically. Settings that no policy got have no verdict, and are asked about until they
+// have one.
 type changes struct {
-	version uint64              // the last one that was asked
-	newest  uint64              // the one that the file has; 0: the policy was not asked about that
+	version uint64              // the last version asked about
+	newest  uint64              // the file's version; 0: the policy was not asked about it
 	asked   map[uint64]question // without a verdict
-	open    *openChange         // what the file has, when nobody rejected it and it is not in force; nil: that is not so
+	open    *openChange         // the file's settings, when they are neither rejected nor in force; else nil
 }
 
-// question is what the policy is asked, and where the answer goes.
+// question is the settings that the policy is asked about, and where the answer goes.
 type question struct {
 	spec    Policy
 	outcome outcome
@@ -33,7 +34,7 @@ type outcome chan error // capacity 1
 
 func newOutcome() outcome { return make(outcome, 1) }
 
-// outcomeOf is one that is known at once.
+// outcomeOf is an outcome that is known at once.
 func outcomeOf(err error) outcome {
 	o := newOutcome()
 	o.set(err)
@@ -57,7 +58,7 @@ type openChange struct {
 	failed  bool // a policy got them, and gave no answer
 }
 
-// ask notes what the file has now, and that the policy is asked about it.
+// ask notes the file's settings, and that the policy is asked about them.
 func (c *changes) ask(q question, term uint64) (version uint64) {
 	if c.open != nil && c.open.outcome != q.outcome {
 		c.open.outcome.set(ErrNewer)
@@ -86,10 +87,10 @@ func (c *changes) takeOpen() question {
 	return q
 }
 
-// pending says whether the policy may yet take over what it was asked about.
+// pending reports whether the policy may still take over settings that it was asked about.
 func (c *changes) pending() bool { return len(c.asked) > 0 || c.open != nil }
 
-// answered ends the wait for a verdict, and returns what was asked.
+// answered ends the wait for a verdict, and returns the question.
 func (c *changes) answered(version uint64) (q question, known bool) {
 	if o := c.open; o != nil && o.version == version {
 		c.open = nil
@@ -141,8 +142,8 @@ func (s *Supervisor) Update(spec Policy) <-chan error {
 	return h.await()
 }
 
-// replace starts a policy beside the one that runs, if one does, and in the place of one
-// that is being started; with mu held.
+// replace starts a policy beside the running one, if there is one, and in place of one that is
+// being started; with mu held.
 func (s *Supervisor) replace(spec Policy) *policyProcess {
 	if old := s.incoming; old != nil {
 		s.end(old)
@@ -171,8 +172,8 @@ func (s *Supervisor) replaceWithOpen() *policyProcess {
 	return h
 }
 
-// takeOver has settings that the policy accepted be those that run, and the rest of their
-// configuration take effect; with mu held.
+// takeOver makes accepted settings those of the running policy, and puts the rest of their
+// configuration in force; with mu held.
 func (s *Supervisor) takeOver(spec Policy, outcome outcome) {
 	s.spec = spec
 	if s.current != nil {
@@ -181,9 +182,9 @@ func (s *Supervisor) takeOver(spec Policy, outcome outcome) {
 	s.accept(spec, func() { outcome.set(nil) })
 }
 
-// Reload starts the policy's program anew, beside the one that runs, and returns
-// when it has taken over: with the settings in force, or those of the file that no policy
-// gave an answer to. The error says why it did not.
+// Reload restarts the policy's program beside the running one, and returns when the new one has
+// taken over. It uses the settings in force, or those of the file that no policy has judged. The
+// error says why it failed.
 func (s *Supervisor) Reload(ctx context.Context) error {
 	s.mu.Lock()
 	if s.incoming != nil {
@@ -277,15 +278,15 @@ func (s *Supervisor) Settled(v core.SettingsVerdict) {
 		s.needs.Log.Error("the policy rejects its new settings: the old ones stand", "problems", why)
 	case v.Source == core.VerdictAnswered && h != nil:
 		s.tookSettings(h, q, v)
-	default: // no policy got them, or the one that accepted them is gone
+	default: // no policy got them, or the policy that accepted them is gone
 		q.outcome.set(errors.New("the policy that took them is gone"))
 		s.changes.unjudged(v.Version, q, false)
 	}
 	s.pursue()
 }
 
-// tookSettings has a generation have new settings, and the one that takes over from it be
-// asked about them as well; with mu held.
+// tookSettings records a policy's verdict on new settings, and asks the policy that takes over from
+// it as well; with mu held.
 func (s *Supervisor) tookSettings(h *policyProcess, q question, v core.SettingsVerdict) {
 	s.needs.Log.Info("the policy has taken over its new settings", "version", v.Version)
 	if v.Abilities != 0 {
@@ -300,9 +301,9 @@ func (s *Supervisor) tookSettings(h *policyProcess, q question, v core.SettingsV
 	s.takeOver(q.spec, q.outcome)
 }
 
-// pursue goes on with settings of the file that no policy judged, when it is known who
-// decides: a policy is asked about those that none was told of, and beside the built-in one,
-// or where none runs any more, a policy is started with them. With mu held.
+// pursue continues with the file's settings that no policy has judged, when the deciding policy is
+// known. It asks a policy about those that none got. Beside the built-in policy, or if none runs
+// any more, it starts a policy with them. With mu held.
 func (s *Supervisor) pursue() {
 	open, h := s.changes.open, s.current
 	switch {

@@ -13,7 +13,7 @@ import (
 // What can be wrong. Of each sort the newest problem stands.
 const (
 	ConditionConfiguration = "configuration" // the file can't be taken
-	ConditionSettings      = "settings"      // the policy rejects its new ones
+	ConditionSettings      = "settings"      // the policy rejects its new settings
 	ConditionChange        = "change"        // another policy could not take over
 	ConditionPolicy        = "policy"        // it failed
 	ConditionRounds        = "rounds"        // it is slow
@@ -24,14 +24,14 @@ const (
 // problemBytesMax bounds the text of one problem.
 const problemBytesMax = 16 << 10
 
-// Conditions are what is wrong with policy and configuration, each with its time,
-// until it is mended. The zero value has none. Safe for concurrent use.
+// Conditions are the current problems of policy and configuration, each with its time, until they
+// are resolved. The zero value has none. Safe for concurrent use.
 type Conditions struct {
 	mu   sync.Mutex
 	list map[string]Condition
 }
 
-// Condition is what is wrong, and since when.
+// Condition is a problem, and since when.
 type Condition struct {
 	Text string
 	At   time.Time

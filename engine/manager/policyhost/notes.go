@@ -10,11 +10,10 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Bounds of what of a shell's notes may be on its way to the policy. A shell that posts more waits
-// until the policy got some: a note that is dropped would be one that the shell
-// believes to be delivered.
+// Bounds of a shell's notes in flight to the policy. A shell that posts more waits until the policy
+// got some: the shell would believe a dropped note to be delivered.
 const (
-	// notesFlightMax notes, or a part of those that the core holds for a round, if that is less.
+	// notesFlightMax notes, or a share of those that the core holds for a round, if that is less.
 	notesFlightMax     = 1000
 	notesFlightPart    = 10
 	notesFlightBytes   = 16 << 20 // of all of them: a message of a round has to hold them
@@ -65,8 +64,8 @@ func (f *inFlightNotes) addNote(n scheduler.Note) bool {
 
 func noteSize(n scheduler.Note) int { return len(n.Name) + len(n.Body) + noteBytesOverheads }
 
-// removeDelivered takes out the notes of a round, and those before them. The policy's own notes come with
-// them; one that is like a note of the shell's lets go of that a little sooner.
+// removeDelivered removes the notes of a round, and those before them. The policy's own notes come
+// with them; one that equals a note of the shell's releases that a little sooner.
 func (f *inFlightNotes) removeDelivered(r *scheduler.Round) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -92,7 +91,7 @@ func (f *inFlightNotes) removeDelivered(r *scheduler.Round) {
 	}
 }
 
-// notes hands on what the plug-in's shell posts, as fast as the policy gets it.
+// notes forwards the notes that the plug-in's shell posts, as fast as the policy gets them.
 func (s *Supervisor) notes(h *policyProcess) {
 	for n := range h.host.Notes() {
 		if !h.inFlight.add(s.ctx, h.end, n) {

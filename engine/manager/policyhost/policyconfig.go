@@ -14,7 +14,7 @@ type Policy struct {
 	Name           string // by which its checkpoints are kept
 	Path           string
 	Checksum       string           // SHA-256 in hex, or ""
-	Environment    []string         // names of the manager's variables that it gets beside the usual ones
+	Environment    []string         // names of the manager's variables that the plug-in gets beside the usual ones
 	Config         scheduler.Config // its settings
 	StartTimeout   time.Duration    // 30 s
 	FailuresMax    int              // within FailuresWindow, then the fallback takes over; 5

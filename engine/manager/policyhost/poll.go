@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	// lookEvery is how often a policy that decides is asked for its pools, and lookRest how many times
-	// as long as that took it is left alone after it, up to lookRestMax: rounds wait meanwhile. It is what
-	// the last two took that counts, the shorter of them: one answer that the machine held up says
-	// nothing of the policy, and all that is shown would be old for a minute.
+	// lookEvery is the period of asking the deciding policy for its pools. After each call the
+	// policy has a pause of lookRest times its duration, up to lookRestMax, because rounds wait
+	// meanwhile. The shorter duration of the last two calls counts: one call delayed by the machine
+	// says nothing about the policy, and all displayed data would be old for a minute.
 	lookEvery   = time.Second
 	lookRest    = 100
 	lookRestMax = time.Minute
-	// lookAgain is for how long no policy is looked at after one has ended while it was: one that
-	// can't say how it is may schedule well.
+	// lookAgain is for how long no policy is asked after one has ended during a call: a policy
+	// whose status fails may schedule well.
 	lookAgain = 10 * time.Minute
 )
 

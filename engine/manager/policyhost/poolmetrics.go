@@ -8,8 +8,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metricsMax bounds the pools that have metrics, one for each kind of slots: those with most demand. Each has six
-// series. A sum of others would tell nothing: a pool holds what the pools in it do.
+// metricsMax bounds the pools that have metrics, one for each kind of slots: those with the most
+// demand. Each has six series. A sum of the others would mean nothing: a pool's numbers include
+// those of the pools in it.
 const metricsMax = 1000
 
 func described(name, help string) *prometheus.Desc {
@@ -63,8 +64,8 @@ func (c PoolCollector) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// mostDemand are so many pools with most demand. Of pools of one name and kind, which a policy may tell of, the
-// first counts: a series may be there once.
+// mostDemand are the most pools with the most demand. A policy may report several pools of one name
+// and kind; the first counts, because a series must be unique.
 func mostDemand(all []Pool, most int) []*Pool {
 	seen := map[[2]string]bool{}
 	var list []*Pool

@@ -25,7 +25,7 @@ type PoolView struct {
 	Queue    []scheduler.Queued // jobs that wait, the next first; nil: the policy gave no order yet, or gives none
 }
 
-// PoolRevisions grow with each change of what they are of.
+// PoolRevisions grow with each change of their data.
 type PoolRevisions struct {
 	Pools uint64 // the policy, its pools, and since when one is short
 	Queue uint64
@@ -35,8 +35,9 @@ type PoolRevisions struct {
 // Pool is one for one kind of slots.
 type Pool struct {
 	scheduler.PoolStatus
-	// BelowMinimum is since when it has less than its minimum share and wants more, BelowShare the same
-	// of its fair share, of which it lacks a slot at least; zero: it has what is its due.
+	// BelowMinimum is since when the pool has less than its minimum share and wants more.
+	// BelowShare is the same for its fair share, of which it lacks a slot at least. Zero: it has
+	// its share.
 	BelowMinimum, BelowShare time.Time
 }
 
@@ -67,8 +68,9 @@ func (b *PoolCache) Changed() <-chan struct{} {
 	return b.waked
 }
 
-// UpdateStatus takes in what a policy told; of a start before the last one that told something, nothing: while one takes over
-// from another both are asked. The cache becomes the owner of the status.
+// UpdateStatus takes in a policy's status. A status of an older start than the last reported one is
+// ignored: while one policy takes over from another both are asked. The cache becomes the owner of
+// the status.
 func (b *PoolCache) UpdateStatus(policy string, generation uint64, at time.Time, s scheduler.Status) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -122,14 +124,14 @@ func begun(before, now time.Time) time.Time {
 
 func (p *Pool) belowMinimum() bool { return p.Running < min(p.MinShare, p.Demand) }
 
-// belowShare says whether it lacks a slot of its fair share. Shares are divided in floating point, so
-// one that should be whole may be a little less.
+// belowShare reports whether the pool lacks a slot of its fair share. Shares are divided in
+// floating point, so a whole one may come out a little less.
 func (p *Pool) belowShare() bool {
 	const little = 1e-6
 	return float64(p.Running+1) <= math.Min(p.FairShare, float64(p.Demand))+little
 }
 
-// count counts what is another than it was.
+// count counts the differences from the old view.
 func (v *PoolView) count(old *PoolView) {
 	if v.Policy != old.Policy || v.Generation != old.Generation || v.AllPools != old.AllPools || !slices.Equal(v.Pools, old.Pools) {
 		v.PoolRevisions.Pools++

@@ -11,9 +11,9 @@ import (
 // shareMax bounds a fair share that is sampled, in slots: a week of them sums up.
 const shareMax = 1e9
 
-// Sample is what the policy's last word tells of pools now, each once, with the slots of all kinds: of all
-// pools where jobs name their pools so, else of those without a parent. A word that is older than
-// StaleAfter tells nothing, nor does one by which more is held than the slots that there are now: launchers went since.
+// Sample is the pools by the policy's last status, each once, with the slots of all kinds: all
+// pools if jobs use their full names, else those without a parent. A status older than StaleAfter
+// gives none, nor does one whose pools hold more than the current slots: launchers left since.
 func (b *PoolCache) Sample(now time.Time, slots uint64) []timeseries.Pool {
 	v := b.View()
 	if now.Sub(v.At) > StaleAfter || v.held() > slots {
@@ -49,7 +49,8 @@ func (b *PoolCache) Sample(now time.Time, slots uint64) []timeseries.Pool {
 	return slices.Clip(list)
 }
 
-// held is how many slots all pools hold: what is in others is held by them too.
+// held is how many slots all pools hold, each slot counted once: a pool's slots include those of
+// the pools in it.
 func (v *PoolView) held() (slots uint64) {
 	for i := range v.Pools {
 		if p := &v.Pools[i]; p.Parent == "" {

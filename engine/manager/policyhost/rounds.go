@@ -18,8 +18,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
 )
 
-// Ask hands a round to a generation, between the two parts of a step. One that has
-// ended is not asked: the core hears of its end from failed.
+// Ask hands a round to a generation, between the two parts of a step. An ended generation is not
+// asked: failed reports its end to the core.
 func (s *Supervisor) Ask(a core.AskPolicy) {
 	s.mu.Lock()
 	h := s.live[a.Generation]
@@ -99,8 +99,8 @@ func sameProgram(a, b Policy) bool {
 	return a.Name == b.Name && a.Path == b.Path && a.Checksum == b.Checksum && a.Memory == b.Memory && slices.Equal(a.Environment, b.Environment) && a.Store == b.Store && a.Trace == b.Trace
 }
 
-// SameSettings says whether two configurations have the same program with the same settings: a policy
-// that has accepted the one has nothing to judge in the other.
+// SameSettings reports whether two configurations have the same program with the same settings: a
+// policy that has accepted the one need not be asked about the other.
 func SameSettings(a, b Policy) bool { return sameProgram(a, b) && sameConfig(a.Config, b.Config) }
 
 // sameConfig compares what a policy would see, without the place of the text.
@@ -120,8 +120,8 @@ func (s *Supervisor) running() policy.Host {
 	return s.current.host
 }
 
-// Decider returns the policy that decides and what it can, nil when none does. It is no
-// fallback: that has neither pages nor an authenticator.
+// Decider returns the policy that decides with its abilities, nil when none does. It never returns
+// the fallback, which has neither pages nor an authenticator.
 func (s *Supervisor) Decider() (policy.Host, scheduler.Ability) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -22,13 +22,13 @@
 //
 // # New settings
 //
-// The running policy is asked about new settings, and may reject them. One that failed or timed out
-// after it was told of them may have failed because of them. The old settings stay, and people are
-// told how to ask again. When no policy was told of them, or another took over before it answered,
-// nobody has judged them. Then the next policy is asked. When the built-in FIFO takes over, a
-// policy whose settings nobody rejected is started beside it. So settings that break a policy leave
-// the old ones in force. Right settings repair a policy that fails for another reason, in whichever
-// order it happens.
+// The running policy is asked about new settings, and may reject them. A policy that failed or
+// timed out with new settings may have failed because of them. The old settings stay, and people
+// are told how to ask again. When no policy got them, or another took over before it answered, they
+// have no verdict. Then the next policy is asked. When the built-in FIFO takes over, a policy whose
+// settings were not rejected is started beside it. So settings that break a policy leave the old
+// ones in force. Right settings repair a policy that fails for another reason, in whichever order
+// it happens.
 //
 // # Accepted configuration
 //
@@ -44,28 +44,29 @@
 //
 // # Calls beside rounds
 //
-// Pages, explanations, status and proofs are asked one by one. After each, the manager waits nine
-// times as long as it took. So however many callers there are, a round waits for one question at
-// most, and rounds keep nine tenths of the time. At most 1,000 callers wait; others are told to
-// retry. Proofs of submissions have a queue of their own, so that a flood of requests blocks no
-// job. Connections for pages are bounded, and idle ones are closed (webConnectionsMax,
-// pageTimeout). BenchmarkRoundsUnderAttack measures rounds with and without a thousand clients.
+// Pages, explanations, status and proofs are asked for one by one. After each, the manager waits
+// nine times as long as it took. So however many callers there are, a round waits for one call at
+// most, and rounds keep nine tenths of the time. At most 1,000 callers wait; others get an error
+// that asks them to retry. Proofs of submissions have a queue of their own, so that a flood of
+// requests blocks no job. Connections for pages are bounded, and idle ones are closed
+// (webConnectionsMax, pageTimeout). BenchmarkRoundsUnderAttack measures rounds with and without a
+// thousand clients.
 //
-// When an authenticator can't judge, the error's detail says so, and that nothing was done. A client reports
-// at once what it waits for, and signs again. A change whose answer was lost is sent again under
-// the same signature, which counts once. So it is made once, or the client says that the result is
-// not known.
+// When an authenticator can't judge, the error's detail says so, and that nothing was done. A
+// client reports the reason of its wait at once, and signs again. A change whose answer was lost is
+// sent again under the same signature, which counts once. So it is made once, or the client says
+// that the result is not known.
 //
 // # Notes
 //
-// A shell hears of a note when the policy was told of it and the log has that round on disk
-// (Durable), in order. So it can write to a file or database what the note says, and no restart
+// A shell gets the confirmation of a note when the policy got it and the log has that round on disk
+// (Durable), in order. So it can write the note's effect to a file or database, and no restart
 // takes it back. Posts are delayed, and never dropped, while a thousand notes or 16 MiB of them are
-// on their way to the policy.
+// in flight to the policy.
 //
 // # Conditions
 //
-// Conditions has what is wrong with policy and configuration now, for status and metrics.
+// Conditions has the current problems of policy and configuration, for status and metrics.
 //
 // # Pools
 //
@@ -126,7 +127,7 @@ const (
 	Failed   = "failed"
 )
 
-// Needs are what a supervisor stands on.
+// Needs are the dependencies of a supervisor.
 type Needs struct {
 	Inbox      *inbox.Inbox
 	Data       string // folder
@@ -143,7 +144,7 @@ type Needs struct {
 	Looked func(name string, generation uint64, at time.Time, s scheduler.Status)
 }
 
-// New returns one that ends with ctx, and runs nothing yet.
+// New returns a supervisor that ends with ctx, and runs no policy yet.
 func New(ctx context.Context, of Needs) *Supervisor {
 	return &Supervisor{needs: of, ctx: ctx, accepted: acceptance{folder: of.Data}, slow: slow{log: of.Log, stats: of.Stats, problems: of.Conditions}, live: map[uint64]*policyProcess{}, state: Starting}
 }
@@ -162,7 +163,7 @@ type Supervisor struct {
 
 	mu       sync.Mutex
 	starts   uint32                    // generations begun in this life
-	spec     Policy                    // what is to run
+	spec     Policy                    // the policy to run
 	live     map[uint64]*policyProcess // all that have not ended
 	current  *policyProcess            // the newest that was started
 	incoming *policyProcess            // being started; beside current when this is a swap
@@ -190,7 +191,7 @@ type policyProcess struct {
 	described  scheduler.Description
 	announced  bool // the core knows the generation
 	known      bool // the core knows that it has started
-	mends      bool // it was asked for: when it runs, what was wrong before is over
+	mends      bool // it was requested: when it runs, earlier problems are over
 	ended      bool
 	rounds     chan *scheduler.Round // capacity 1: one round is in flight at a time
 	inFlight   *inFlightNotes
@@ -203,7 +204,7 @@ type policyProcess struct {
 // config are the settings that it is started with.
 func (h *policyProcess) config() scheduler.Config {
 	if h.inProcess {
-		return scheduler.Config{} // those of spec are another policy's
+		return scheduler.Config{} // the settings of spec are another policy's
 	}
 	return h.spec.Config
 }
@@ -286,9 +287,9 @@ func checked(ctx context.Context, launch func(context.Context, policy.Options) (
 	return host, nil
 }
 
-// Validate has a policy's program say whether it takes its settings, in a process of its own beside
-// whatever runs. The error is in the policy's own words. data is the folder of the manager whose
-// process it is; "": of none.
+// Validate has a policy's program check its settings, in a process of its own beside the running
+// one. The error is in the policy's own words. data is the folder of the manager that owns the
+// process; "": none.
 func Validate(ctx context.Context, spec Policy, data string) error {
 	o := policy.Options{Dir: SocketFolder(data), Log: slog.New(slog.DiscardHandler)}
 	if data != "" {
@@ -302,9 +303,9 @@ func Validate(ctx context.Context, spec Policy, data string) error {
 	return nil
 }
 
-// Pools are the pools that a policy has under its settings before any job is there, as one says that
-// is started for that alone, in a process of its own, without its store and with one launcher. False: it does not say
-// of all that it has.
+// Pools are the pools that a policy has under its settings without any job. A policy process
+// started for that alone lists them, without its store and with one launcher. False: the policy
+// does not list all its pools.
 func Pools(ctx context.Context, spec Policy, kinds []scheduler.SlotKind, limits scheduler.Limits) (names []string, all bool, err error) {
 	host, err := checked(ctx, policy.Launch, spec, policy.Options{Dir: SocketFolder(""), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -331,8 +332,8 @@ func Pools(ctx context.Context, spec Policy, kinds []scheduler.SlotKind, limits 
 	return names, shown.AllPools, nil
 }
 
-// placed gives each thing that is wrong with a policy a place, where the policy told none: that of its settings,
-// or of what names it.
+// placed gives each mistake of a policy a place, if the policy named none: that of its settings, or
+// of the key that names it.
 func (p *Policy) placed(err error) error {
 	var list scheduler.Problems
 	if !errors.As(err, &list) {
@@ -514,9 +515,8 @@ func (s *Supervisor) failed(h *policyProcess, err error) {
 	s.restart(h, errors.As(err, &stall), log)
 }
 
-// rejected starts what was accepted before in the place of a policy that rejects its
-// settings at the manager's start: work that runs is not to wait, and be lost, for a
-// slip in a file; with mu held.
+// rejected starts the last accepted policy in place of one that rejects its settings at the
+// manager's start: running work must not wait, and be lost, for a mistake in a file; with mu held.
 func (s *Supervisor) rejected(h *policyProcess, err error) {
 	last := *s.needs.Last
 	s.needs.Last = nil
@@ -548,8 +548,8 @@ func problemsOf(err error) error {
 	return shortened(err)
 }
 
-// shortened is an error whose text is bounded, whatever a plug-in put into it: it
-// goes into log, event log and status.
+// shortened is an error with a bounded text, whatever a plug-in put into it: it goes into log,
+// event log and status.
 func shortened(err error) error {
 	if err == nil || len(err.Error()) <= limits.FailureTextMax {
 		return err
@@ -565,8 +565,8 @@ type shortError struct {
 func (e *shortError) Error() string { return e.text }
 func (e *shortError) Unwrap() error { return e.err }
 
-// restart starts the policy once more, or the one in this process when it has
-// failed too often, or stalled, which it would do again; with mu held.
+// restart restarts the policy, or starts the built-in one when the policy has failed too often, or
+// stalled, which it would do again; with mu held.
 func (s *Supervisor) restart(h *policyProcess, stalled bool, log *slog.Logger) {
 	now := time.Now()
 	s.restarts++
@@ -636,8 +636,8 @@ func SocketFolder(data string) string {
 // EndOrphans ends what policies of a manager that was killed left behind.
 func EndOrphans(data string) error { return proctree.KillMarked(pluginMark(data)) }
 
-// pluginMark is in the environment of all plug-ins of a manager with a data folder,
-// and of what they start.
+// pluginMark is in the environment of all plug-ins of a manager with a data folder, and of their
+// child processes.
 func pluginMark(data string) proctree.Mark {
 	if own, err := filepath.Abs(data); err == nil {
 		data = own

@@ -1,6 +1,6 @@
-// Package readside is what a manager shows, without the manager: history, the read model, the REST
-// interface and the pages. A program that steps a core feeds it. Benchmarks measure by it what
-// readers cost the scheduler.
+// Package readside is a manager's view for readers, without the manager: history, the read model,
+// the REST interface and the pages. A program that steps a core feeds it. Benchmarks use it to
+// measure the cost of readers for the scheduler.
 //
 //	s, err := readside.Serve(readside.Needs{Core: c, Policy: host, Folder: folder, Durable: log.Await})
 //	defer s.Close()
@@ -39,7 +39,7 @@ const (
 	stepsMax = 1024
 )
 
-// Needs are what a Server is made of. All are needed.
+// Needs are the dependencies of a Server. All are needed.
 type Needs struct {
 	Core   *core.Core  // it has stepped nothing yet
 	Policy policy.Host // explains why jobs wait
@@ -48,7 +48,7 @@ type Needs struct {
 	Durable func(record uint64) error
 }
 
-// Server shows what a core decided. Take is called by the one goroutine that steps the core.
+// Server shows a core's decisions. Take is called by the one goroutine that steps the core.
 type Server struct {
 	policy  policy.Host
 	history *history.History

@@ -24,9 +24,8 @@ const (
 	// remakeTries is how often in a row a checkpoint can't be made from the log before
 	// the core stands still for one: the log's file grows meanwhile.
 	remakeTries = 3
-	// overgrown is how many times as long as a full one the file may be for a replay.
-	// On a machine where replays fall behind the core each would take longer than the
-	// one before.
+	// overgrown bounds the file for a replay, in multiples of a full one. On a machine where
+	// replays fall behind the core each would take longer than the one before.
 	overgrown = 4
 )
 
@@ -41,7 +40,7 @@ const (
 type CheckpointMaker struct {
 	FreezeMax time.Duration // for how long the core may stand still
 	Child     []string      // the command of a process that makes them from the log; empty: a goroutine does
-	Again     time.Duration // the time to the next replay after one that failed, which doubles; 0: 30 s
+	Again     time.Duration // the delay after a failed replay, which doubles; 0: 30 s
 	Graphs    *GraphStore   // that the log names
 	Log       *slog.Logger
 	Stats     *metrics.Metrics
@@ -50,8 +49,8 @@ type CheckpointMaker struct {
 	failed atomic.Int32 // in a row
 }
 
-// Rotate has the log begin a new file with a checkpoint. Beside the core is done what can
-// be. When ctx ends, so does what is under way.
+// Rotate has the log begin a new file with a checkpoint. It does as much as possible beside the
+// core. When ctx ends, so does the work in progress.
 func (r *CheckpointMaker) Rotate(ctx context.Context, c *core.Core, log *eventlog.Log) error {
 	live, start, last := c.GraphBlobs(), time.Now(), log.Last()
 	switch {

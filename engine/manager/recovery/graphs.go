@@ -37,7 +37,7 @@ type readyGraph struct {
 	users int
 }
 
-// OpenGraphs returns what is kept in a folder, which is made when it is needed.
+// OpenGraphs returns the graphs kept in a folder, which is made when it is needed.
 func OpenGraphs(folder string, log *slog.Logger) *GraphStore {
 	return &GraphStore{Folder: folder, log: log, ready: map[string]*readyGraph{}}
 }

@@ -97,7 +97,7 @@ func OpenNumbers(folder string, l *Life, record uint64) (*Numbers, error) {
 
 var errOtherVersion = errors.New("version")
 
-// readNumbers reads the file, when it is the one that was written.
+// readNumbers reads the file. It refuses a copy, and a file of another version.
 func readNumbers(path string) (k numbers, err error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -63,11 +63,11 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Life is what a manager begins with.
+// Life is the state that a manager begins with.
 type Life struct {
 	Core     *core.Core
 	Identity string // of the data, the same in all lives
-	Term     uint64 // larger than in any life before, also in those that the log lost
+	Term     uint64 // larger than in any life before, including those that the log lost
 	Clock    Clock
 	// New says that no life of this data has begun: its log is new, or ends before its first step.
 	New bool
@@ -98,7 +98,7 @@ func newClock(last scheduler.Time) Clock {
 // Now is the time.
 func (c Clock) Now() scheduler.Time { return c.base.Add(time.Since(c.start)) }
 
-// Listener gets what a restored core knows, and what it decides again.
+// Listener gets the state of a restored core, and its repeated decisions.
 type Listener interface {
 	// BeginAt gets all there is after a record, and Replay what changed with each that follows.
 	BeginAt(record uint64, all *core.Changes)
@@ -177,7 +177,7 @@ func (r *Replay) Step(number uint64, record []byte) error {
 	return nil
 }
 
-// listen has somebody hear of what there is behind a record, and of what follows.
+// listen has a listener get the state at a record, and all later steps.
 func (r *Replay) listen(hears Listener, record uint64) {
 	r.hears = hears
 	r.Core.EnableChanges()
@@ -185,13 +185,13 @@ func (r *Replay) listen(hears Listener, record uint64) {
 	hears.BeginAt(record, &all)
 }
 
-// DecodeBatch reads the batch of a record, and holds it against what it needs to be decided again.
+// DecodeBatch reads the batch of a record, and checks that the data for deciding it again is there.
 func (r *Replay) DecodeBatch(number uint64, record []byte) (*wire.Batch, error) {
 	batch := &wire.Batch{}
 	if err := proto.Unmarshal(record, batch); err != nil {
 		return nil, fmt.Errorf("event log file %s: record %d is no batch: %w", r.file, number, err)
 	}
-	for _, in := range batch.Inputs { // what was decided with a graph is not decided without
+	for _, in := range batch.Inputs { // a decision made with a graph is not repeated without it
 		if hash := in.GetSubmit().GetSpec().GetGraphBlob(); hash != "" {
 			if err := r.kept.Check(hash); err != nil {
 				return nil, fmt.Errorf("event log file %s: record %d names a graph that is not in %s: put it back there: %w", r.file, number, r.kept.Folder, err)
@@ -201,7 +201,7 @@ func (r *Replay) DecodeBatch(number uint64, record []byte) (*wire.Batch, error) 
 	return batch, nil
 }
 
-// StepBatch decides a batch again, and returns what was to be done then.
+// StepBatch decides a batch again, and returns its actions.
 func (r *Replay) StepBatch(batch *wire.Batch) []core.Action {
 	r.last = scheduler.Time(batch.At)
 	return r.Core.Step(batch)
@@ -210,10 +210,10 @@ func (r *Replay) StepBatch(batch *wire.Batch) []core.Action {
 // Follow goes on with the file that follows.
 func (r *Replay) Follow(file string) { r.file = file }
 
-// Open restores the core from the log that Lock returned for a data folder, and begins a new
-// term. Where there is work that an earlier life took it waits for room on a full disk: a
-// manager that gave up would lose it. A listener hears what is restored; nil: nobody does.
-// After an error the caller closes the log.
+// Open restores the core from the log that Lock returned for a data folder, and begins a new term.
+// If an earlier life accepted work, it waits for room on a full disk: a manager that gave up would
+// lose that work. A listener gets the restored steps; it may be nil. After an error the caller
+// closes the log.
 func Open(ctx context.Context, data string, log *eventlog.Log, o eventlog.Options, settings core.Settings, kept *GraphStore, tokens Tokens, hears Listener) (*Life, error) {
 	s := log.Recovered()
 	l, err := Restore(s, settings, kept, tokens, hears)

@@ -10,16 +10,15 @@ import (
 	"github.com/hamadryad/hamadryad/engine/eventlog"
 )
 
-// Remaking says what a checkpoint is made from.
+// Remaking names the sources of a checkpoint.
 type Remaking struct {
 	Past   eventlog.Past
 	Graphs string // folder of the graphs that it names
 }
 
-// Remake writes the checkpoint of what a file of the event log comes to: that which the
-// core that wrote the file had then, to the byte. It takes graphs that jobs name from the
-// folder, and changes nothing. The memory it needs is that of a core, and of the
-// checkpoint that the file opens with.
+// Remake writes the checkpoint at the end of a file of the event log: the same, to the byte, as of
+// the core that wrote the file. It takes graphs that jobs name from the folder, and changes
+// nothing. It needs the memory of a core, and of the checkpoint at the file's beginning.
 func Remake(ctx context.Context, m Remaking, to io.Writer) error {
 	r := NewReplay(m.Past.Path, OpenGraphs(m.Graphs, slog.New(slog.DiscardHandler)))
 	err := m.Past.Read(func(h eventlog.Header, checkpoint [][]byte) error {

@@ -20,15 +20,14 @@ import (
 const (
 	// remakeNice is the priority of the process: manager, policy and launchers go first.
 	remakeNice = 10
-	// remakeTextMax is how much of what it says of an error is kept.
+	// remakeTextMax is how much of the child's error text is kept.
 	remakeTextMax = 4 << 10
 	// remakeEnd is how long its end may take once it was killed.
 	remakeEnd = 5 * time.Second
 )
 
-// remakeChild is a command whose process does what Remake does. It ends with this
-// process. The system gives it what this process and others leave, and takes its memory
-// first when that runs out.
+// remakeChild is a command whose process runs Remake. It ends with this process. It has low
+// priority, and the system takes its memory first when memory runs out.
 type remakeChild []string
 
 func (c remakeChild) run(ctx context.Context, r Remaking, to io.Writer) error {
@@ -57,7 +56,7 @@ func (c remakeChild) run(ctx context.Context, r Remaking, to io.Writer) error {
 	return nil
 }
 
-// firstBytes keeps the first of what is written, where a program that panics says why.
+// firstBytes keeps the first bytes of an output, where a panicking program says why.
 type firstBytes struct{ text []byte }
 
 // Write keeps what there is room for.

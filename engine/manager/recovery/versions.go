@@ -11,15 +11,15 @@ import (
 	"github.com/hamadryad/hamadryad/internal/dataformat"
 )
 
-// dataName is what the mark of a manager's data folder says that it is.
+// dataName is the kind of data folder, in the folder's mark.
 const dataName = "manager"
 
-// otherFiles is the version of all files in the data folder that have none of their own: the
-// index of history and its samples, versions of the configuration, who sent programs, the
-// audit, Kerberos tickets, hashes of tokens. Whoever changes the form of one raises it.
+// otherFiles is the version of all files in the data folder that have none of their own: the index
+// of history and its samples, versions of the configuration, the senders of programs, the audit,
+// Kerberos tickets, hashes of tokens. A change of a file's form raises it.
 const otherFiles = 1
 
-// versions are those of what this program writes into a data folder.
+// versions are those of the files that this program writes into a data folder.
 func versions() dataformat.Versions {
 	return dataformat.Versions{
 		"core": core.Version, "event log": eventlog.Version, "checkpoint": core.CheckpointFormat(),

@@ -16,7 +16,7 @@ var stateNames = map[wire.JobState]JobState{
 	wire.JobState_JOB_STATE_SUCCEEDED: JobStateSucceeded, wire.JobState_JOB_STATE_FAILED: JobStateFailed, wire.JobState_JOB_STATE_KILLED: JobStateKilled,
 }
 
-// JobStateOf is the document's word for the state of a job; "" for one that it does not know.
+// JobStateOf is the document's word for the state of a job; "" for an unknown one.
 func JobStateOf(s wire.JobState) JobState { return stateNames[s] }
 
 // JobSummaryOf is a job as lists have it.
@@ -61,8 +61,8 @@ func JobOf(st *wire.JobStatus) Job {
 	return j
 }
 
-// AttemptOf is an attempt as a job's status tells of it; it lacks times that only the manager's own
-// rows have.
+// AttemptOf is an attempt from a job's status; it lacks times that only the manager's own rows
+// have.
 func AttemptOf(a *wire.AttemptStatus) Attempt {
 	seconds := func(ns int64) float32 { return float32(time.Duration(ns).Seconds()) }
 	x := Attempt{
@@ -147,7 +147,7 @@ func launcherAttempts(all []*wire.LauncherAttempt) []LauncherAttempt {
 	return list
 }
 
-// wrongWith says what is wrong with a launcher.
+// wrongWith lists a launcher's problems.
 func wrongWith(l *wire.LauncherStatus) []string {
 	list := []string{}
 	since := ""
@@ -190,7 +190,7 @@ func whenSet(from, value string) *string {
 	return &value
 }
 
-// SettingsProblemsOf lists what is wrong with a text, in the order of its lines.
+// SettingsProblemsOf lists the mistakes of a text, in the order of its lines.
 func SettingsProblemsOf(d *wire.SettingsDiff) []SettingsProblem {
 	problems := []SettingsProblem{}
 	for _, p := range d.Problems {
@@ -199,7 +199,7 @@ func SettingsProblemsOf(d *wire.SettingsDiff) []SettingsProblem {
 	return problems
 }
 
-// SettingsDiffOf is what a text would change, and what is wrong with it.
+// SettingsDiffOf is the changes that a text would make, and its mistakes.
 func SettingsDiffOf(d *wire.SettingsDiff) SettingsDiff {
 	body := SettingsDiff{Problems: SettingsProblemsOf(d), Lines: []SettingsLine{}, Keys: []SettingsKey{}, Truncated: d.Truncated}
 	for _, l := range d.Lines {
@@ -226,8 +226,8 @@ func SettingsVersionOf(v *wire.SettingsVersion) SettingsVersion {
 	}
 }
 
-// PolicyOf is how the policy is, without what the manager counts of its decisions and what it tells
-// of itself.
+// PolicyOf is the policy's state, without the manager's counts of its decisions and without the
+// policy's own status.
 func PolicyOf(r *wire.PolicyReply) Policy {
 	p := Policy{
 		Name: r.Name, Version: Pointer(r.Version), Configured: r.Policy, State: PolicyState(r.State), Generation: Pointer(int64(r.Generation)),
@@ -250,7 +250,7 @@ func roundTimes(t *wire.RoundTimes) *RoundTimes {
 	}
 }
 
-// PoolShareOf is what the policy tells of a pool, without since when it lacks slots.
+// PoolShareOf is the policy's status of a pool, without since when it lacks slots.
 func PoolShareOf(x *scheduler.PoolStatus) PoolShare {
 	return PoolShare{
 		Name: x.Name, Parent: Pointer(x.Parent), Kind: x.Kind, Weight: x.Weight, MinShare: x.MinShare, MaxShare: Pointer(x.MaxShare), FairShare: x.FairShare,

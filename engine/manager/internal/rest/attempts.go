@@ -16,7 +16,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// jobHandle is a job that one looks at.
+// jobHandle is a job opened for a request.
 type jobHandle struct {
 	*query.Job
 	server *Server
@@ -135,7 +135,7 @@ func (l *jobHandle) list(p *restapi.ListAttemptsParams) (*listed, error) {
 	return x, err
 }
 
-// which says what the list can do without.
+// which selects the attempts that the list needs.
 func (x *listed) which() jobfile.Query {
 	q := jobfile.Query{After: x.after}
 	if x.stage >= 0 {

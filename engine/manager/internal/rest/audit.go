@@ -54,7 +54,7 @@ func auditLine(l *audit.Line) restapi.AuditLine {
 	return x
 }
 
-// valueOf is what a parameter says; its zero value when it was not given.
+// valueOf is a parameter's value; the zero value when it was not given.
 func valueOf[T any](x *T) (value T) {
 	if x != nil {
 		value = *x

@@ -15,9 +15,9 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// condition is what a request says of what is known already.
+// condition is the request's knowledge of an earlier answer.
 type condition struct {
-	known []string // the ETags, without the mark of weak ones, which count for as much here; * stands for all
+	known []string // the ETags, without the mark of weak ones, which count as much here; * matches any
 	wait  time.Duration
 	job   scheduler.JobID // of one; 0: of none
 }
@@ -44,7 +44,7 @@ func (s *Server) conditional(next restapi.StrictHandlerFunc, operation string) r
 		if !can {
 			return next(ctx, w, r, request)
 		}
-		if len(c.known) > 0 { // only a caller who may look learns that nothing changed
+		if len(c.known) > 0 { // only a caller with the right to look learns that nothing changed
 			if err := s.looked(ctx, c.job); err != nil {
 				return nil, err
 			}
@@ -74,7 +74,7 @@ func (s *Server) looked(ctx context.Context, job scheduler.JobID) error {
 	return err
 }
 
-// conditionOf reads a request's parameters; false for one that has none of these.
+// conditionOf reads a request's conditional parameters; false for a request type that has none.
 func conditionOf(request any) (c condition, can bool) {
 	v := reflect.ValueOf(request)
 	params := v.FieldByName("Params")
@@ -98,15 +98,15 @@ func conditionOf(request any) (c condition, can bool) {
 }
 
 const (
-	// lookGap is the least time between two looks of a request that waits, of those for which it is woken.
+	// lookGap is the least time between two checks of a waiting request, when changes wake it.
 	lookGap = 100 * time.Millisecond
-	// lookEach is after what time it looks again of whose change nobody tells: that a launcher is not heard of, or
-	// that somebody put a file of history back.
+	// lookEach is the period of checks for changes without notification: that a launcher's
+	// heartbeats stopped, or that a file of history was put back.
 	lookEach = time.Second
 )
 
-// changed returns the ETag of what is there, at once when it is another than is known, else when
-// it is, or when the time is over.
+// changed returns the current ETag, at once if the caller does not know it, else when it changes,
+// or when the time is over.
 func (s *Server) changed(ctx context.Context, w http.ResponseWriter, operation string, c condition) (string, error) {
 	over := time.NewTimer(c.wait)
 	defer over.Stop()
@@ -147,7 +147,7 @@ func (s *Server) changed(ctx context.Context, w http.ResponseWriter, operation s
 // writeMax is how long an answer may take to be sent.
 const writeMax = 30 * time.Second
 
-// tag is the ETag of what an operation shows now.
+// tag is the ETag of an operation's current answer.
 func (s *Server) tag(ctx context.Context, operation string, job scheduler.JobID) (string, error) {
 	if job != 0 {
 		return s.jobTag(ctx, operation, job)
@@ -171,8 +171,8 @@ func (s *Server) tag(ctx context.Context, operation string, job scheduler.JobID)
 	return s.tagOf(ctx, r.Jobs, r.Launchers, r.Decides, s.suspects(), h.Revision), err
 }
 
-// jobTag is the same of a job. Why one waits is said by what is free, and by
-// the policy, which tells what others hold, too.
+// jobTag is the ETag for a job. The reasons of a waiting job depend on free slots, and on the
+// policy, whose reasons depend on other jobs.
 func (s *Server) jobTag(ctx context.Context, operation string, job scheduler.JobID) (string, error) {
 	revision, waits, err := s.needs.Read.JobRevision(ctx, job)
 	of := []uint64{revision, s.needs.Read.FileVersion(job)}
@@ -197,7 +197,7 @@ func (s *Server) tagOf(ctx context.Context, revisions ...uint64) string {
 	return tag + `"`
 }
 
-// clusterOperation is the one that shows the cluster at a glance.
+// clusterOperation is the operation that shows the cluster at a glance.
 const clusterOperation = "GetCluster"
 
 // historyNow is another number when something else is shown of how history stands: not all of that has a revision,

@@ -18,21 +18,22 @@ import (
 const (
 	// eventGap is the least time between two events of one stream.
 	eventGap = time.Second
-	// eventsPerSecond bounds those of all streams together: who hears one takes a page anew, so
-	// it bounds what looking costs the manager. While more look, each hears less often.
+	// eventsPerSecond bounds the events of all streams together. Each receiver of an event loads a
+	// page again, so it bounds the viewers' cost for the manager. With more viewers, each gets
+	// fewer events.
 	eventsPerSecond = 5
 	// eventIdle is after what time a stream without events sends a line that is none, so that
 	// a connection that broke is noticed.
 	eventIdle = 15 * time.Second
-	// streamsMax bounds the streams of events and the logs that are followed at once. They go on for minutes, and
-	// the manager's connections for pages are for all others as well, such as who looks after its health.
+	// streamsMax bounds the streams of events and the followed logs at once. They last minutes, and
+	// share the manager's connections for pages with all other callers, such as health checks.
 	streamsMax = 1000
-	// streamsAgain is when one that found no room is to ask again, seconds.
+	// streamsAgain is after how many seconds a refused stream is to be tried again.
 	streamsAgain = "30"
-	// eventsMax is for how long a stream goes on. Who hears it comes back, and proves anew who
-	// it is: a proof may be over, or revoked, by then.
+	// eventsMax bounds the duration of a stream. The receiver reconnects, and authenticates again:
+	// its proof may have expired or been revoked by then.
 	eventsMax = 10 * time.Minute
-	// eventWriteMax is how long an event may take to be sent before who hears it is given up.
+	// eventWriteMax bounds the time to send an event before its stream is ended.
 	eventWriteMax = 10 * time.Second
 )
 
@@ -144,7 +145,8 @@ func problems(list []*wire.PolicyProblem) string {
 	return fmt.Sprintf("%x.%x", len(list), list[0].GetAt())
 }
 
-// event is what is told now, and its id: which topics have changed since the last one; "" when none has.
+// event is the current event and its id: the topics that have changed since the last one; "" when
+// none has.
 func (e events) event() (text, id string, err error) {
 	if err := e.server.needs.Service.MayHear(e.ctx, e.job); err != nil {
 		return "", "", err
@@ -166,7 +168,7 @@ func (e events) event() (text, id string, err error) {
 	if len(texts) == 0 {
 		return "", id, nil
 	}
-	last := len(texts) - 1 // whose id it is, so that who got only some of them, as a connection broke, hears all again
+	last := len(texts) - 1 // has the id, so that a receiver of the first texts alone gets all again
 	return strings.Join(texts[:last], "") + "id: " + id + "\n" + texts[last], id, nil
 }
 
@@ -178,9 +180,8 @@ func gapOf(streams int64) time.Duration {
 // nothingNew is a line that is no event.
 const nothingNew = ": nothing new\n\n"
 
-// pause waits for a change, and for as long as one event keeps from the next; false: the stream
-// ends. Where many hear events that is long, and still says meanwhile that the stream goes on: a proxy may
-// end one that is silent.
+// pause waits for a change, and for the gap between two events; false: the stream ends. With many
+// streams the gap is long. Meanwhile pause sends signs of life: a proxy may end a silent stream.
 func (e events) pause(change, looked, kept <-chan struct{}, still func() bool) bool {
 	gap, idle := time.NewTimer(gapOf(e.server.streams.Load())), time.NewTimer(eventIdle)
 	defer gap.Stop()

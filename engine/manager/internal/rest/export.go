@@ -41,7 +41,7 @@ type exportEnd struct {
 	Damage   string `json:"damage,omitempty"`
 }
 
-// exportLog is the end of what an attempt printed.
+// exportLog is the end of an attempt's output.
 type exportLog struct {
 	Attempt  string `json:"attempt"`
 	Launcher string `json:"launcher"`
@@ -65,7 +65,7 @@ func (e *export) VisitExportJobResponse(w http.ResponseWriter) error {
 		case errors.Is(err, http.ErrBodyNotAllowed):
 			return nil
 		case err != nil:
-			panic(http.ErrAbortHandler) // a reader must not take what it got for the whole
+			panic(http.ErrAbortHandler) // the reader must not take the part for the whole
 		}
 	}
 	return nil
@@ -86,7 +86,7 @@ func (e *export) line(kind string, what any) error {
 	return e.to.Encode(map[string]any{"kind": kind, kind: what})
 }
 
-// job writes what is known of the job as a whole. What can't be read is left out, and the end says why.
+// job writes the data of the job as a whole. Unreadable data is left out, and the end says why.
 func (e *export) job() error {
 	j, err := e.look.described(e.ctx)
 	if err == nil {

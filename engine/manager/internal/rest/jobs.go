@@ -15,7 +15,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// jobID reads a job's name, whose form was checked; 0 for one beyond all numbers.
+// jobID reads a job's name, whose form was checked; 0 for one beyond the largest number.
 func jobID(name string) scheduler.JobID {
 	id, err := scheduler.ParseJobID(name)
 	if err != nil {

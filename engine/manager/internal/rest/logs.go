@@ -25,11 +25,11 @@ const (
 	farAway = 1<<53 - 1
 )
 
-// AttemptLog is an answer with what an attempt printed. Who gets it sends it, or closes it.
+// AttemptLog is an answer with an attempt's output. The caller sends it, or closes it.
 type AttemptLog struct {
 	query.Log
 	Part bool  // From and To are a range
-	To   int64 // the place behind it; of one that goes on, behind all that may come
+	To   int64 // the end of the part; in a growing log, beyond any output
 	Live bool  // it goes on
 
 	ctx    context.Context //nolint:containedctx // of the request that the answer is to
@@ -37,7 +37,7 @@ type AttemptLog struct {
 	server *Server
 }
 
-// attemptID reads an attempt's name, whose form was checked; 0 for one beyond all numbers.
+// attemptID reads an attempt's name, whose form was checked; 0 for one beyond the largest number.
 func attemptID(name string) scheduler.AttemptID {
 	id, err := scheduler.ParseAttemptID(name)
 	if err != nil {
@@ -83,8 +83,8 @@ func (s *Server) GetAttemptLog(ctx context.Context, q restapi.GetAttemptLogReque
 	return l, nil
 }
 
-// rangeOf reads a range of bytes: from a position on, or as many before the end as a negative one says, and
-// before another; 0: to the end. It is false for what is not one range.
+// rangeOf reads a range of bytes: from a position on, or, if it is negative, that many before the
+// end, and before another; 0: to the end. It is false for a text that is not one range.
 func rangeOf(text string) (from, to int64, ok bool) {
 	unit, span, found := strings.Cut(text, "=")
 	first, last, dash := strings.Cut(strings.TrimSpace(span), "-")
@@ -117,7 +117,7 @@ func position(text string) (int64, bool) {
 	return min(n, farAway), true
 }
 
-// Close gives back what is open.
+// Close closes the log's source.
 func (l *AttemptLog) Close() {
 	_ = l.Text.Close() // it was read only
 	if l.cancel != nil {
@@ -177,7 +177,7 @@ func (l *AttemptLog) copy(w io.Writer, control *http.ResponseController) error {
 		case errors.Is(err, io.EOF), l.Live && err != nil && l.ctx.Err() != nil:
 			return nil
 		case err != nil:
-			panic(http.ErrAbortHandler) // a reader must not take what it got for the whole
+			panic(http.ErrAbortHandler) // the reader must not take the part for the whole
 		}
 	}
 }

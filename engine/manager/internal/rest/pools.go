@@ -11,7 +11,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// GetPools returns the policy's last status of its pools, and what the manager counts.
+// GetPools returns the policy's last status of its pools, and the manager's counts.
 func (s *Server) GetPools(ctx context.Context, _ restapi.GetPoolsRequestObject) (restapi.GetPoolsResponseObject, error) {
 	counted, err := s.countPools(ctx)
 	if err != nil {
@@ -37,7 +37,7 @@ func pointerTo(t time.Time) *time.Time {
 	return &t
 }
 
-// countPools counts the jobs that one may look at, by their pools, in order of name.
+// countPools counts the jobs that the caller may look at, by their pools, in order of name.
 func (s *Server) countPools(ctx context.Context) ([]restapi.PoolCount, error) {
 	jobs, err := s.needs.Read.LiveJobs(ctx)
 	if err != nil {
@@ -80,7 +80,7 @@ func (s *Server) countPools(ctx context.Context) ([]restapi.PoolCount, error) {
 const (
 	// pointsDefault is how many points series have that are asked for without a number.
 	pointsDefault = 300
-	// seriesPoolsMax bounds the pools of an answer: those with most to do.
+	// seriesPoolsMax bounds the pools of an answer: those with the most work.
 	seriesPoolsMax = 20
 )
 
@@ -118,8 +118,9 @@ func (s *Server) GetPoolSeries(_ context.Context, q restapi.GetPoolSeriesRequest
 	return restapi.GetPoolSeries200JSONResponse(a), nil
 }
 
-// reportedIn says of each row whether the policy reported any pool in it. Then it reported all: one that it did not name held
-// nothing, though the manager may count attempts that ran by another moment's state, and both together would be more slots than there are.
+// reportedIn reports for each row whether the policy reported any pool in it. If so, it reported
+// all, and a pool without a report held nothing. The manager's count of attempts may be from
+// another time; both together could exceed the slots there are.
 func reportedIn(rows []timeseries.Row) []bool {
 	reported := make([]bool, len(rows))
 	for i := range rows {
@@ -128,7 +129,7 @@ func reportedIn(rows []timeseries.Row) []bool {
 	return reported
 }
 
-// line is what a pool did at each time, on average.
+// line is a pool's average use in each interval.
 func line(rows []timeseries.Row, reported []bool, name string) restapi.PoolLine {
 	n := len(rows)
 	l := restapi.PoolLine{

@@ -58,7 +58,8 @@ func Problem(w http.ResponseWriter, _ *http.Request, err error) {
 	writeProblem(w, p)
 }
 
-// damagedType is the type of a problem with a file of history, and leads to what the document says of it.
+// damagedType is the type of a problem with a file of history, and links to its description in the
+// document.
 const damagedType = Root + "/openapi.yaml#/components/responses/Damaged"
 
 // invalid answers a request that is not as the document says. Whoever keeps the audit hears why.
@@ -91,7 +92,7 @@ func writeProblem(w http.ResponseWriter, p restapi.Problem) {
 // Below says whether a path is one of the interface's.
 func Below(path string) bool { return path == Root || strings.HasPrefix(path, Root+"/") }
 
-// Routed is a mux whose own refusals are written by writeError: of paths that no pattern fits, and of methods
+// Routed is a mux whose own refusals are written by writeError: of unknown paths, and of methods
 // that a path does not take.
 func Routed(mux *http.ServeMux, writeError func(w http.ResponseWriter, r *http.Request, code int, why string)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -102,14 +103,14 @@ func Routed(mux *http.ServeMux, writeError func(w http.ResponseWriter, r *http.R
 	})
 }
 
-// unrouted writes in another way what a mux says in plain text.
+// unrouted replaces a mux's plain text answers.
 type unrouted struct {
 	http.ResponseWriter
 	r          *http.Request
 	writeError func(w http.ResponseWriter, r *http.Request, code int, why string)
 }
 
-// WriteHeader is what the mux says by itself: 404, or 405 with what is allowed.
+// WriteHeader gets the mux's own status: 404, or 405 with the allowed methods.
 func (u *unrouted) WriteHeader(code int) {
 	switch code {
 	case http.StatusNotFound:

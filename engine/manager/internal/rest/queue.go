@@ -44,7 +44,7 @@ func (s *Server) ListQueue(ctx context.Context, q restapi.ListQueueRequestObject
 	return restapi.ListQueue200JSONResponse{Body: page}, nil
 }
 
-// queue lists those that fit and that one may look at, the next first.
+// queue lists the matching jobs that the caller may look at, the next to run first.
 func (s *Server) queue(ctx context.Context, p *restapi.ListQueueParams) (list []queued, order restapi.QueueOrder, err error) {
 	waiting, err := s.needs.Read.Waiting(ctx)
 	if err != nil {
@@ -101,8 +101,8 @@ func shownBefore(text *string) (ids []scheduler.JobID, err error) {
 	return ids, nil
 }
 
-// behind is where a page begins after one that ended with some jobs. Where none of them waits any more it
-// begins at the front: to see a job twice is better than not to see it.
+// behind is where the page begins that follows a page ending with the jobs shown. If none of them
+// waits any more it begins at the front: a repeated job is better than a missed one.
 func behind(list []queued, shown []scheduler.JobID) int {
 	for _, id := range shown {
 		if i := slices.IndexFunc(list, func(q queued) bool { return q.id() == id }); i >= 0 {

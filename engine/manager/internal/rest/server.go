@@ -1,6 +1,6 @@
-// Package rest is the manager's HTTP interface for programs and pages: what is shown of the
-// cluster, and what people may change, below /api/v1. Its document is openapi.yaml, from which
-// package api is generated (make gen): each request is held against it before anything is done.
+// Package rest is the manager's HTTP interface for programs and pages, below /api/v1: the cluster's
+// data, and changes by people. Its document is openapi.yaml, from which package api is generated
+// (make gen). Each request is checked against it before anything is done.
 //
 //	for pattern, handler := range rest.New(needs).Routes() {
 //		mux.Handle(pattern, guard(pattern, handler))
@@ -83,7 +83,7 @@ type Service interface {
 	Rights(ctx context.Context) uint64
 }
 
-// Needs is what the server stands on.
+// Needs are the dependencies of the server.
 type Needs struct {
 	Read     *query.Reader
 	Service  Service
@@ -115,8 +115,8 @@ type Server struct {
 	needs   Needs
 	doc     *openapi3.T
 	streams atomic.Int64 // of events that are heard
-	open    atomic.Int64 // those, and logs that are followed
-	byUser  userStreams  // those of each user
+	open    atomic.Int64 // streams of events, and followed logs
+	byUser  userStreams  // the same by user
 	drawn   respcache.Answers[drawnOf, drawn]
 }
 
@@ -185,7 +185,7 @@ func (s *Server) checked(pattern string, handler http.Handler) http.Handler {
 	})
 }
 
-// endless are the operations whose answers may go on for long: a HEAD request of one ends at once.
+// endless are the operations with long answers: a HEAD request of one ends at once.
 var endless = []string{"streamEvents", "getAttemptLog", "exportJob"}
 
 // headOnly takes the head of an answer, and nothing behind it.
@@ -200,7 +200,7 @@ func (h headOnly) Write([]byte) (int, error) { return 0, http.ErrBodyNotAllowed 
 // FlushError says that the answer is over.
 func (h headOnly) FlushError() error { return http.ErrBodyNotAllowed }
 
-// routes gathers what the generated code registers.
+// routes collects the handlers that the generated code registers.
 type routes map[string]http.Handler
 
 // HandleFunc is for restapi.ServeMux.

@@ -56,7 +56,7 @@ func (s *Server) GetSettings(ctx context.Context, _ restapi.GetSettingsRequestOb
 	return restapi.GetSettings200JSONResponse{Body: restapi.SettingsOf(r), Headers: restapi.GetSettings200ResponseHeaders{ETag: fileTag(r.Tag)}}, nil
 }
 
-// CheckSettings says what is wrong with a text.
+// CheckSettings returns the mistakes of a text.
 func (s *Server) CheckSettings(ctx context.Context, q restapi.CheckSettingsRequestObject) (restapi.CheckSettingsResponseObject, error) {
 	d, err := s.needs.Settings.DiffSettings(ctx, &wire.SettingsText{Text: []byte(q.Body.Text), Check: true})
 	if err != nil {
@@ -65,7 +65,7 @@ func (s *Server) CheckSettings(ctx context.Context, q restapi.CheckSettingsReque
 	return restapi.CheckSettings200JSONResponse{Problems: restapi.SettingsProblemsOf(d)}, nil
 }
 
-// DiffSettings says what a text would change.
+// DiffSettings returns the changes that a text would make.
 func (s *Server) DiffSettings(ctx context.Context, q restapi.DiffSettingsRequestObject) (restapi.DiffSettingsResponseObject, error) {
 	d, err := s.needs.Settings.DiffSettings(ctx, &wire.SettingsText{Text: []byte(q.Body.Text)})
 	if err != nil {

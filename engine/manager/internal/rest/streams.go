@@ -13,8 +13,8 @@ import (
 // UserStreamsDefault is how many streams of events, and logs that are followed, one user has at once.
 const UserStreamsDefault = 100
 
-// userStreams counts the streams of each user. Where nobody is proved they are one user's, who has no
-// bound of its own.
+// userStreams counts the streams of each user. Where callers are not authenticated they are all one
+// user's, without a bound of its own.
 type userStreams struct {
 	mu sync.Mutex
 	of map[string]int
@@ -67,6 +67,6 @@ func (s *Server) full(ctx context.Context, w http.ResponseWriter) (ended func(),
 
 func tooMany(w http.ResponseWriter, open string) {
 	w.Header().Set("Retry-After", streamsAgain)
-	w.Header().Set("Connection", "close") // it is another's turn
+	w.Header().Set("Connection", "close") // so that another caller gets the connection
 	WriteProblem(w, http.StatusServiceUnavailable, open+" are open, and no more are at once: ask again later, or for the state with If-None-Match and wait, or for a log without follow")
 }

@@ -16,7 +16,7 @@ import (
 
 const (
 	bucketsDefault = 200
-	// lanesMax bounds the lanes of a timeline: those in which most happened are shown.
+	// lanesMax bounds the lanes of a timeline: those with the most events are shown.
 	lanesMax = 200
 )
 
@@ -79,8 +79,8 @@ func (t *timeline) addAttempt(f *changes.Attempt) bool {
 // width is that of a bucket, nanoseconds.
 func (t *timeline) width() float64 { return float64(t.to-t.from) / float64(t.buckets) }
 
-// add adds an attempt. Of one that was suspended only its ends are known, so that it counts as
-// if it had run throughout. One that ended before it started has an end and did not run.
+// add adds an attempt. Of a suspended attempt only start and end are known, so it counts as running
+// throughout. An attempt that ended before it started has an end and did not run.
 func (t *timeline) add(name string, f *changes.Attempt) {
 	began := f.Started
 	if began == 0 {

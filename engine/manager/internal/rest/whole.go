@@ -19,7 +19,7 @@ import (
 type WholeQuery struct {
 	Job      string
 	Timeline restapi.GetTimelineParams
-	Stage    string // whose distribution is asked for; "": that with the most nodes
+	Stage    string // the stage of the distribution; "": the one with the most nodes
 	Attempts restapi.ListAttemptsParams
 }
 
@@ -35,7 +35,8 @@ type Whole struct {
 	Again time.Duration
 }
 
-// reasonsWait is how long the whole waits for the reasons: history has none to tell them while it writes.
+// reasonsWait is how long the whole waits for the reasons: history can't deliver them while it
+// writes.
 const reasonsWait = 50 * time.Millisecond
 
 // GetWhole answers what GetJob, GetGraph, GetDistribution, GetTimeline and ListAttempts and ListReasons do, and looks once
@@ -78,7 +79,7 @@ func (l *jobHandle) unreadable(err error) error {
 	return nil
 }
 
-// drawnOf is what a walk through all attempts is made for.
+// drawnOf are the parameters of a walk through all attempts.
 type drawnOf struct {
 	job       string
 	by, stage string
@@ -92,7 +93,7 @@ type drawn struct {
 	timeline     restapi.Timeline
 }
 
-// walk gathers what is shown of attempts.
+// walk collects the displayed data of attempts.
 func (l *jobHandle) walk(ctx context.Context, q *WholeQuery, w *Whole) error {
 	list, err := l.list(&q.Attempts)
 	if err != nil {
@@ -119,7 +120,7 @@ func (l *jobHandle) walk(ctx context.Context, q *WholeQuery, w *Whole) error {
 	return l.unreadable(err)
 }
 
-// draw walks through all attempts. With an error it returns what those give that could be read.
+// draw walks through all attempts. With an error it returns the data of the readable ones.
 func (l *jobHandle) draw(ctx context.Context, stage string, p *restapi.GetTimelineParams) (made drawn, err error) {
 	t := l.timeline(p)
 	var d *distribution
@@ -142,7 +143,7 @@ func (l *jobHandle) draw(ctx context.Context, stage string, p *restapi.GetTimeli
 	return made, err
 }
 
-// given is a parameter's value, or what it is when it is not there.
+// given is a parameter's value, or the zero value without one.
 func given[T any](p *T) (v T) {
 	if p != nil {
 		v = *p

@@ -1,13 +1,15 @@
-// Package request reads requests and checks them against the document of the REST interface. It
-// says in plain words what is wrong with one: the parameter or field, what it takes, and what came.
+// Package request reads requests and checks them against the document of the REST interface. Its
+// refusals say in plain words what is wrong: the parameter or field, the allowed values, and the
+// value received.
 //
 //	c := request.New(document, "GET", "/jobs", 64<<10)
 //	if err := c.Of(w, r); err != nil { … }
 //
 // # Invariants
 //
-// What the document does not name is refused, and so are repeated parameters: a misspelt filter
-// must not show everything. Text that is not UTF-8 is refused; nothing is replaced.
+// Parameters and fields that the document does not name are refused, and so are repeated
+// parameters: a misspelt filter must not show everything. Text that is not UTF-8 is refused, never
+// replaced.
 package request
 
 import (
@@ -40,8 +42,8 @@ type Check struct {
 	route         *routers.Route
 	options       *openapi3filter.Options
 	inQuery       []*openapi3.Parameter
-	headers       []string // names of those that count
-	inPath, names []string // names of those in the path, and of those in the query in order
+	headers       []string // names of the relevant ones
+	inPath, names []string // names of the parameters in the path, and of those in the query in order
 	most          int64    // bytes that a body may have
 }
 
@@ -74,7 +76,7 @@ func isMoment(text string) error {
 	return err
 }
 
-// Of says what is wrong with a request, as a Refusal. It reads the body, and puts it back.
+// Of returns a request's mistake, as a Refusal. It reads the body, and puts it back.
 func (c *Check) Of(w http.ResponseWriter, r *http.Request) error {
 	query, err := Query(r)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Lists whose pages are turned by cursors.
+// Lists with pages that cursors lead through.
 const (
 	Jobs      = "jobs"
 	Attempts  = "attempts"
@@ -17,10 +17,10 @@ const (
 	Launchers = "launchers"
 )
 
-// A cursor is the place behind which a page ends, with the name of its list: in another it would be a place
-// too, and what is before it would be left out without a word.
+// A cursor is the place behind which a page ends, with the name of its list. Without the name, a
+// cursor of another list would be a valid place, and silently skip items.
 
-// Cursor is the one of a place in a list.
+// Cursor is the cursor for a place in a list.
 func Cursor(list, place string) *string {
 	text := list + "-" + place
 	return &text

@@ -12,8 +12,8 @@ import (
 	"unicode/utf8"
 )
 
-// Query reads a request's query. It refuses what cannot be read, and what is no text: with it a filter
-// would be left out, or be another.
+// Query reads a request's query. It refuses unreadable queries, and values that are not valid text:
+// decoding would drop or change a filter.
 func Query(r *http.Request) (url.Values, error) {
 	q, err := url.ParseQuery(r.URL.RawQuery)
 	var escape url.EscapeError
@@ -31,8 +31,8 @@ func Query(r *http.Request) (url.Values, error) {
 	return q, nil
 }
 
-// isText says what keeps a body from being one value of JSON whose texts are those that were meant: the
-// decoder would replace what is no text, and of two fields of one name take the last.
+// isText returns why a body is not one value of JSON with valid text: the decoder would replace
+// invalid text, and take the last of two fields of one name.
 func isText(body []byte) error {
 	if !utf8.Valid(body) {
 		return badly("%sit is no text in UTF-8: see byte %d", ofBody, firstWrong(body)+1)
@@ -68,7 +68,7 @@ func firstWrong(text []byte) int {
 	return at
 }
 
-// endShown is how much of what stands before a mistake is shown, bytes.
+// endShown is how many bytes before a mistake are shown.
 const endShown = 16
 
 // end is the end of a text.

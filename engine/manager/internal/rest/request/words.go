@@ -21,7 +21,7 @@ type Refusal struct {
 	Text string
 }
 
-// Error is what is wrong, and what to do.
+// Error is the mistake, and how to correct it.
 func (r *Refusal) Error() string { return r.Text }
 
 // GRPCStatus implements the interface of package grpc/status.
@@ -31,8 +31,8 @@ func badly(format string, values ...any) error {
 	return &Refusal{http.StatusBadRequest, fmt.Sprintf(format, values...)}
 }
 
-// inWords says what is wrong with a request, in place of who holds it against the document: which parameter
-// or field it is, what it takes, and what came.
+// inWords describes a request's mistake in place of the validator's text: the parameter or field,
+// the allowed values, and the value received.
 func inWords(err error) error {
 	var wrong *openapi3filter.RequestError
 	switch {
@@ -46,7 +46,7 @@ func inWords(err error) error {
 	return badly("this request takes no body: send none")
 }
 
-// places are those of parameters, as people call them.
+// places are the common words for places of parameters.
 var places = map[string]string{openapi3.ParameterInQuery: "parameter", openapi3.ParameterInPath: "part of the path", openapi3.ParameterInHeader: "header"}
 
 func parameterInWords(p *openapi3.Parameter, err error) error {
@@ -79,7 +79,7 @@ func innermost(err *openapi3filter.ParseError) any {
 	}
 }
 
-// ofBody begins what is said of a request's body.
+// ofBody begins messages about a request's body.
 const ofBody = "the request's body: "
 
 func bodyInWords(body *openapi3.RequestBody, err error) error {
@@ -137,7 +137,8 @@ func unknownOf(object *openapi3.Schema, value any) string {
 	return fmt.Sprintf("%.64q", slices.Min(unknown))
 }
 
-// allowed says what a schema takes. A schema with a pattern says so itself.
+// allowed describes the values that a schema takes. A schema with a pattern has its own
+// description.
 func allowed(s *openapi3.Schema) string {
 	switch {
 	case len(s.Enum) > 0:
@@ -175,7 +176,7 @@ func span(s *openapi3.Schema) string {
 	return fmt.Sprintf(" from %v to %v", *least, *most)
 }
 
-// cameMax is how much is repeated of what came, characters.
+// cameMax is how many characters of a received value are repeated.
 const cameMax = 64
 
 // came is a value as it came.

@@ -1,4 +1,4 @@
-// Package respcache keeps answers that are costly to make, so that many who look at the same thing
+// Package respcache caches answers that are costly to make, so that many viewers of the same thing
 // cost little more than one.
 //
 //	v, again, err := answers.Get(ctx, key, revision, func() (Drawn, error) { … })
@@ -10,7 +10,8 @@
 // the time after which to ask again. So one key takes at most 1/RestFactor of a processor, however
 // many ask. One caller makes an answer while others wait for it.
 //
-// Package pages shows a job by one request (rest.Server.GetWhole), which judges the caller once.
+// Package pages shows a job by one request (rest.Server.GetWhole), which checks the caller's rights
+// once.
 package respcache
 
 import (
@@ -20,10 +21,9 @@ import (
 )
 
 const (
-	// RestFactor is how many times as long as an answer took to make it is told.
+	// RestFactor is how many times its making time an answer stays in use.
 	RestFactor = 50
-	// EntriesMax bounds the answers that are kept. Beyond, the one that was asked for the longest
-	// time ago goes.
+	// EntriesMax bounds the cached answers. Beyond it, the least recently used one is dropped.
 	EntriesMax = 64
 )
 
@@ -35,7 +35,7 @@ type Answers[K comparable, V any] struct {
 	all map[K]*answer[V]
 }
 
-// answer is one. Who makes it has its lock.
+// answer is a cached answer. The goroutine that makes it holds its lock.
 type answer[V any] struct {
 	making   chan struct{} // of one: whoever puts something in makes it
 	asked    time.Time
