@@ -91,7 +91,7 @@ func (h *remote) sendStart(ctx context.Context, config *schedwire.Config, env *s
 		if i == 0 {
 			part.Config, part.Environment = config, env
 		}
-		// The end of the stream is told by the reply, with its reason.
+		// The reply has the end of the stream, with its reason.
 		if err := stream.Send(part); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
@@ -247,8 +247,8 @@ func (h *remote) Durable(ctx context.Context, round uint64) {
 		call, cancel := context.WithTimeout(ctx, proveTimeout)
 		_, err := h.policy.Durable(call, &rpc.DurableRound{Round: round})
 		cancel()
-		// A plug-in that has ended is noticed by others, and one without a shell needs no word. One
-		// that stands still for a while does: no other may follow.
+		// Others notice that a plug-in has ended, and one without a shell needs no confirmation. A
+		// stalled one needs handling: no later confirmation may follow.
 		if status.Code(err) != codes.DeadlineExceeded {
 			return
 		}

@@ -18,9 +18,9 @@ const (
 	clientCertificateKey = "PLUGIN_CLIENT_CERT"
 	// certificateName is the name in the certificates of both sides.
 	certificateName = "localhost"
-	// certificateEarly is how long before now a certificate is valid, for clocks that
-	// step back; certificateFor how long after. It is made anew for each plug-in, and
-	// must last as long as one can run.
+	// certificateEarly is how long before now a certificate is valid, for clocks that step back;
+	// certificateFor how long after. Each plug-in gets a new one, which must last as long as the
+	// plug-in can run.
 	certificateEarly = time.Minute
 	certificateFor   = 30 * 365 * 24 * time.Hour
 )

@@ -7,7 +7,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Kind says what the manager can do about an error.
+// Kind says how the manager can handle an error.
 type Kind uint8
 
 // The kinds of error.
@@ -64,7 +64,7 @@ type Error struct {
 	Err  error
 }
 
-// Error says what was called, what went wrong and why.
+// Error says which call failed, how and why.
 func (e *Error) Error() string { return fmt.Sprintf("policy %s: %v: %v", e.Op, e.Kind, e.Err) }
 
 // Unwrap returns the cause.

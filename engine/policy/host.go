@@ -42,15 +42,15 @@ type Host interface {
 	// Explain. All that is asked beside the rounds, by Explain, Status, Page and Prove, has
 	// a tenth of the time together.
 	Page(context.Context, scheduler.PageAsked) (scheduler.Answer, error)
-	// Prove asks the authenticator in the plug-in's shell who it is, of a policy with AbilityAuthenticator. It
-	// does not wait for the policy. An error means that nobody knows, and never ends the
-	// Host.
+	// Prove asks the authenticator in the plug-in's shell for the user of some credentials; for a
+	// policy with AbilityAuthenticator. It does not wait for the policy. An error means that the
+	// user is unknown, and never ends the Host.
 	Prove(context.Context, scheduler.Credentials) (scheduler.Proof, error)
-	// Durable tells the plug-in's shell that the manager has all rounds up to one on its
-	// disk. It waits until that was told, or ctx ended.
+	// Durable notifies the plug-in's shell that the manager has all rounds up to one on its disk.
+	// It returns when the shell was notified, or ctx ended.
 	Durable(ctx context.Context, round uint64)
-	// Notes gives what the plug-in's shell posts. It is closed when the policy has
-	// ended. Unread notes hold the shell up, not the policy.
+	// Notes returns the notes that the plug-in's shell posts. The channel is closed when the policy
+	// has ended. Unread notes delay the shell, not the policy.
 	Notes() <-chan scheduler.Note
 	// Done is closed when the policy has ended and nothing of it is left; Err then
 	// says why, nil after a plain Close.
@@ -62,22 +62,22 @@ type Host interface {
 	// manager's own process. The file may be another by now. The first call reads the
 	// whole program.
 	Checksum() string
-	// Memory is what the plug-in's processes have in memory, in bytes, at a look a
-	// second ago at most, and what they may have; 0 in the manager's own process.
+	// Memory is the resident memory of the plug-in's processes, in bytes, measured at most a second
+	// ago, and its bound; 0 in the manager's own process.
 	Memory() (used, bound int64)
 	// Close ends the policy, asking first and then killing, and waits for the end
 	// within bounds. It may be called more than once.
 	Close()
 }
 
-// Answer is what a policy said to a round: the bytes, which go to the event log as they
-// came, and what package schedwire reads in them.
+// Answer is a policy's answer to a round: the bytes, which go to the event log unchanged, and their
+// content as decoded by package schedwire.
 type Answer struct {
 	Bytes     []byte
 	Decisions scheduler.Decisions
 }
 
-// newAnswer reads an answer. The errors are those of schedwire.DecodeDecisions.
+// newAnswer decodes an answer. The errors are those of schedwire.DecodeDecisions.
 func newAnswer(b []byte) (Answer, error) {
 	d, err := schedwire.DecodeDecisions(b)
 	return Answer{b, d}, err
@@ -103,7 +103,7 @@ const (
 	notesMax = 64
 )
 
-// limits are the environment's, with defaults for what it leaves open.
+// limits are the environment's limits, with defaults for missing ones.
 type limits struct {
 	round  time.Duration
 	answer int

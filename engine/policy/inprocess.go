@@ -189,7 +189,7 @@ func (h *inProcess) AssignTasks(ctx context.Context, round *scheduler.Round) (An
 		if len(b) > limits.answer {
 			return Answer{}, answerTooLarge(op, limits.answer)
 		}
-		// Read back: a replay of the event log sees what the bytes say.
+		// Decode the bytes: a replay of the event log sees only them.
 		answer, err := newAnswer(b)
 		if err != nil {
 			return Answer{}, newError(Faulted, op, err)
@@ -269,7 +269,7 @@ func (h *inProcess) Prove(context.Context, scheduler.Credentials) (scheduler.Pro
 	return scheduler.Proof{}, noAuthenticator()
 }
 
-// Durable implements Host: there is no shell to tell.
+// Durable implements Host: there is no shell to notify.
 func (h *inProcess) Durable(context.Context, uint64) {}
 
 // Notes implements Host: a policy in process has no shell.

@@ -33,8 +33,8 @@ type Options struct {
 	Path string
 	// Args are its arguments, usually none.
 	Args []string
-	// Environment are names of variables that the plug-in gets beside the usual ones, which
-	// tell where programs, time zones and temporary files are. It gets no others of the host.
+	// Environment are names of variables that the plug-in gets beside the usual ones for the paths
+	// of programs, time zones and temporary files. It gets no others of the host.
 	Environment []string
 	// Checksum is the SHA-256 of the program in hexadecimal; "" checks nothing.
 	Checksum string
@@ -47,12 +47,11 @@ type Options struct {
 	// StartTimeout bounds the time to the plug-in's handshake and first
 	// connection; 0 means 10 s.
 	StartTimeout time.Duration
-	// Memory bounds what the plug-in and the processes it starts have in memory
-	// together, in bytes; 0 means half of the machine's.
+	// Memory bounds the resident memory of the plug-in and its child processes together, in bytes;
+	// 0 means half of the machine's.
 	Memory int64
-	// Mark is a NAME=value in the environment of the plug-in and of what it starts,
-	// by which a host that comes later finds what one that was killed left behind
-	// (proctree.KillMarked); "" is none.
+	// Mark is a NAME=value in the environment of the plug-in and of its child processes. By it a
+	// later host finds the leftovers of a killed one (proctree.KillMarked); "" is none.
 	Mark proctree.Mark
 	// AskTimeout bounds one question beside the rounds (Explain, Status, Page); 0 means 5 s.
 	AskTimeout time.Duration
@@ -114,7 +113,7 @@ func Launch(ctx context.Context, o Options) (Host, error) {
 	return h, nil
 }
 
-// checkProgram checks that there is a program and that it is the one meant.
+// checkProgram checks that the program exists and has the checksum.
 func checkProgram(path, checksum string) error {
 	if path == "" {
 		return errors.New("no plug-in is named: set policy.path")

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Bounds on what a plug-in can put into the manager's log.
+// Bounds of a plug-in's lines in the manager's log.
 const (
 	// linesPerWindow lines of a plug-in are logged in each lineWindow; the others
 	// are counted.
@@ -34,7 +34,7 @@ type lineLog struct {
 	logged  int       // in the window
 	dropped int       // since it was last said
 	last    []string
-	crash   []string // from where the Go runtime began to tell of a crash; at most tailLines
+	crash   []string // from the line where the Go runtime began to report a crash; at most tailLines
 }
 
 func newLineLog(log *slog.Logger, now func() time.Time) *lineLog {
@@ -76,15 +76,15 @@ func (l *lineLog) sayDropped() {
 	}
 }
 
-// flush says what was dropped last.
+// flush logs the lines that were dropped last.
 func (l *lineLog) flush() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.sayDropped()
 }
 
-// tellsCrash recognises the first line of what the Go runtime says before it ends
-// a process. The cause is there; what follows are stacks.
+// tellsCrash recognises the first line of the Go runtime's report of a crash. The cause is there;
+// stacks follow.
 func tellsCrash(text string) bool {
 	return strings.HasPrefix(text, "panic: ") || strings.HasPrefix(text, "fatal error: ") || strings.HasPrefix(text, "runtime: ")
 }

@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	// memoryLimitVariable tells the plug-in's garbage collector to work harder before
-	// the bound is reached. One that the site set stands.
+	// memoryLimitVariable makes the plug-in's garbage collector work harder before the bound is
+	// reached. A value set by the site stands.
 	memoryLimitVariable = "GOMEMLIMIT"
-	// weighEvery is how often the plug-in's own memory is looked at when it is near its
-	// bound, and treeEvery how often when it is far from it, and how often what it started
-	// is: that means to read all of /proc.
+	// weighEvery is the period of measuring the plug-in's own memory when it is near its bound.
+	// treeEvery is the period when it is far from the bound, and of measuring its child processes:
+	// that means to read all of /proc.
 	weighEvery = 100 * time.Millisecond
 	treeEvery  = time.Second
 	// fillRate is more than a process can take of memory, in bytes a second: so long
@@ -36,7 +36,7 @@ func memoryDefault() (int64, error) {
 	return int64(machine.Total / 2), nil
 }
 
-// weigh watches the memory of the plug-in and of what it started, and ends it when
+// weigh measures the memory of the plug-in and of its child processes, and ends the plug-in when
 // that is too much.
 func (h *remote) weigh() {
 	defer h.watched.Done()
@@ -87,7 +87,7 @@ func tooHeavy(own, children, bound int64) *Error {
 		"the policy must keep less, or the site allow more", own/mebi, with, bound/mebi)
 }
 
-// residentBytes is what a process has in memory, 0 when it is gone.
+// residentBytes is a process's resident memory, 0 when it is gone.
 func residentBytes(pid int) int64 {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
 	if err != nil {

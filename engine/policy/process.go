@@ -46,7 +46,7 @@ type process struct {
 	state  *os.ProcessState
 }
 
-// endReader tells when its file has been read to the end.
+// endReader notifies when its file has been read to the end.
 type endReader struct {
 	*os.File
 	once sync.Once
@@ -129,7 +129,7 @@ func (p *process) run(started chan<- error) {
 	}
 	_ = p.cmd.Wait() // the state says all that is to be known
 	p.mu.Lock()
-	// What the process started goes with it: its group, and what left that.
+	// The process's children are killed too: its group, and those that left the group.
 	_ = syscall.Kill(-p.pid, syscall.SIGKILL)
 	p.pid, p.state = 0, p.cmd.ProcessState
 	p.mu.Unlock()
@@ -156,13 +156,12 @@ func (p *process) readLog(stderr *os.File) {
 	p.lines.flush()
 }
 
-// Kill kills the process and what it started, and waits for its end within a
-// bound.
+// Kill kills the process and its children, and waits for its end within a bound.
 func (p *process) Kill(context.Context) error {
 	p.mu.Lock()
 	p.doomed = true
 	if p.pid != 0 {
-		// First what is found by its parents, while they are there.
+		// First the children found by their parents, while the parents live.
 		_ = proctree.Kill(p.pid, "")
 		_ = syscall.Kill(-p.pid, syscall.SIGKILL)
 	}

@@ -147,7 +147,7 @@ func (h *remote) reap() {
 	close(h.done)
 }
 
-// watch passes on what the plug-in's shell posts.
+// watch forwards the notes that the plug-in's shell posts.
 func (h *remote) watch() {
 	defer h.watched.Done()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -262,8 +262,8 @@ func (h *remote) settle(ctx context.Context, op string, timeout time.Duration, e
 	return own
 }
 
-// lost is the error of a call whose connection broke: nearly always the
-// process's end, which is told with its reason when it comes soon.
+// lost is the error of a call whose connection broke. The cause is nearly always the process's end,
+// which is reported with its reason when it comes soon.
 func (h *remote) lost(op string, err error) error {
 	if waited(h.stop, terminateTimeout) {
 		return h.ended(op)

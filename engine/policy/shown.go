@@ -36,7 +36,7 @@ func shownExplanation(e scheduler.Explanation) (scheduler.Explanation, error) {
 	return e, nil
 }
 
-// shownPage is a policy's page, if it can be sent as one.
+// shownPage is a policy's page, if it can be sent as a page.
 func shownPage(a scheduler.Answer) (scheduler.Answer, error) {
 	if err := a.Check(); err != nil {
 		return scheduler.Answer{}, newError(Unfit, "Page", err)
@@ -53,8 +53,8 @@ func showFacts(facts []scheduler.Property) {
 	}
 }
 
-// tooLargeToShow turns the refusal of an answer for its size into one that does no
-// harm to the policy: what is only shown must not end it.
+// tooLargeToShow turns the refusal of an oversized answer into one that does no harm to the policy:
+// an answer for display must not end it.
 func tooLargeToShow(op string, err error) error {
 	if status.Code(err) != codes.ResourceExhausted {
 		return err

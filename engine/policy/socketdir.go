@@ -22,9 +22,8 @@ const (
 	socketDirTries = 8
 )
 
-// socketDir is the folder of one plug-in's sockets. Its host holds a lock on a
-// file in it as long as it lives, so that a sweep can tell it from what a dead
-// host left.
+// socketDir is the folder of one plug-in's sockets. Its host holds a lock on a file in it as long
+// as it lives. By the lock, a sweep distinguishes it from the leftovers of a dead host.
 type socketDir struct {
 	path string
 	lock *os.File

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Bounds of what is asked of a policy beside its rounds: pages, explanations, its status, and
-// proofs of its authenticator.
+// Bounds of the calls to a policy beside its rounds: pages, explanations, its status, and proofs of
+// its authenticator.
 const (
 	// throttleShare is the part of the time that all of it together has: one in so many.
 	throttleShare = 10
@@ -18,20 +18,19 @@ const (
 	throttleWaitingMax = 1000
 )
 
-// throttle lets questions to a policy through one by one, and after each rests for a multiple of
-// what it took, whoever asks and however many do. So a round waits for one question at most,
-// and rounds keep most of the time. Safe for concurrent use.
+// throttle lets calls to a policy through one by one. After each it pauses for a multiple of the
+// call's duration, however many callers there are. So a round waits for one call at most, and
+// rounds keep most of the time. Safe for concurrent use.
 type throttle struct {
 	token   chan struct{} // holds one while a question is asked, or the throttle waits after one
 	waiting *atomic.Int64
-	rests   int // the pause after a question, as a multiple of what it took
+	rests   int // the pause after a call, as a multiple of its duration
 }
 
 func newThrottle(rests int) throttle { return throttle{make(chan struct{}, 1), &atomic.Int64{}, rests} }
 
-// enter waits for the throttle: until ctx ends, or stop is closed, with an error of kind Ended. It
-// returns what frees it, to be called with what the question took. That does not
-// block.
+// enter waits for the throttle: until ctx ends, or stop is closed, with an error of kind Ended. The
+// returned function frees the throttle; its argument is the call's duration. It does not block.
 func (l throttle) enter(ctx context.Context, op string, stop <-chan struct{}) (leave func(took time.Duration), err error) {
 	select {
 	case l.token <- struct{}{}:

@@ -18,8 +18,8 @@ var usualEnvironment = []string{
 	"GOGC", "GOMAXPROCS", memoryLimitVariable, "GODEBUG", "GOTRACEBACK", "GOCOVERDIR",
 }
 
-// environment is what a plug-in gets: variables of the host that are usual or named, and what
-// go-plugin says to it.
+// environment is a plug-in's environment: the usual and the named variables of the host, and
+// go-plugin's own.
 func environment(named, said []string) []string {
 	var env []string
 	for _, v := range os.Environ() {
@@ -31,7 +31,7 @@ func environment(named, said []string) []string {
 	return append(env, said...)
 }
 
-// writeByOthers and writeByGroup are permissions to change a file, or what is in a folder.
+// writeByOthers and writeByGroup are permissions to change a file, or the files in a folder.
 const (
 	writeByOthers = 0o002
 	writeByGroup  = 0o020
@@ -62,8 +62,8 @@ func checkWriters(path string) error {
 	}
 }
 
-// checkWriter looks at the program, its folder or one above. Above them root is taken to know
-// whose folders are on the way.
+// checkWriter checks the program, its folder or a folder above. For those above, root is trusted to
+// know the owners of the folders on the way.
 func checkWriter(path string, info fs.FileInfo, near bool) error {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	switch mode := info.Mode(); {
@@ -72,7 +72,7 @@ func checkWriter(path string, info fs.FileInfo, near bool) error {
 	case near && st.Uid != 0:
 		return fmt.Errorf("the plug-in would run as root, and %s belongs to user %d (mode %#o), who can change it: use chown root, or start the manager as another user", path, st.Uid, mode.Perm())
 	case mode.IsDir() && mode&fs.ModeSticky != 0:
-		return nil // nobody removes or renames there what is root's
+		return nil // only root can remove or rename root's files there
 	case mode&writeByOthers != 0, near && mode&writeByGroup != 0 && st.Gid != 0:
 		return fmt.Errorf("the plug-in would run as root, and others may change %s (mode %#o, group %d): use chmod go-w, or start the manager as another user", path, mode.Perm(), st.Gid)
 	}

@@ -13,8 +13,8 @@ import (
 // life is what both kinds of Host have in common: one call at a time, one end.
 type life struct {
 	turn chan struct{} // holds a token while a call is with the policy
-	side throttle      // of what is asked beside the rounds
-	jobs throttle      // of the authenticator's word about jobs, which does not wait for who asks for pages
+	side throttle      // for the calls beside the rounds
+	jobs throttle      // for the authenticator's proofs of jobs, which do not wait for callers of pages
 	done chan struct{} // closed when nothing of the policy is left
 	stop chan struct{} // closed when the policy is to end
 
@@ -111,8 +111,7 @@ func (l *life) wait(ctx context.Context, op string, bound time.Duration) error {
 // leave gives the turn back.
 func (l *life) leave() { <-l.turn }
 
-// enterBeside is enter for what is asked beside the rounds, which waits for the throttle of such
-// questions too.
+// enterBeside is enter for calls beside the rounds, which wait for the throttle of such calls, too.
 func (l *life) enterBeside(ctx context.Context, op string, bound time.Duration) (leave func(), err error) {
 	until, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()

@@ -28,14 +28,14 @@ import (
 type Display interface {
 	// Update takes the job's newest status.
 	Update(*wire.JobStatus)
-	// Note shows what the person should see now, on a line of its own.
+	// Note shows a message for the person now, on a line of its own.
 	Note(string)
 	// Close ends the display. Nothing is shown after it.
 	Close()
 }
 
-// Steps shows how many steps of something other than a job are done, and the one at
-// hand. Its methods are for one goroutine.
+// Steps shows how many steps of a process other than a job are done, and the current one. Its
+// methods are for one goroutine.
 type Steps struct {
 	bar   *bar
 	lines *lines
@@ -165,7 +165,7 @@ func (l *lines) show(text string) {
 	}
 }
 
-// flush prints what is pending. The caller holds mu.
+// flush prints the pending text. The caller holds mu.
 func (l *lines) flush() {
 	if l.pending != "" {
 		l.printed = time.Now()

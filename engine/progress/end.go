@@ -52,9 +52,8 @@ func Counter(c *wire.Counter) string {
 	return text
 }
 
-// OneLine is text that breaks no table and no line: line ends become " | ", other
-// control characters a blank, and
-// what is not printable is spelled out.
+// OneLine is text that breaks no table and no line: line ends become " | ", other control
+// characters a blank, and unprintable characters are spelled out.
 func OneLine(text string) string {
 	if !strings.ContainsFunc(text, unicode.IsControl) {
 		return scheduler.Printable(text)

@@ -12,7 +12,7 @@ import (
 // character does.
 func Safe(w io.Writer) io.Writer { return &safe{Raw(w)} }
 
-// Raw is the writer behind one of Safe, for what is for programs, or as a program wrote it.
+// Raw is the writer behind a Safe writer, for output that programs read or wrote.
 func Raw(w io.Writer) io.Writer {
 	if s, ok := w.(*safe); ok {
 		return s.w

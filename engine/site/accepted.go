@@ -10,13 +10,13 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/policyhost"
 )
 
-// accepted is a configuration that a policy has run with, as the manager keeps it, or
-// that a launcher has joined with: the contents of its files. Flags and variables are
-// those of the process's start.
+// accepted is a configuration that a policy has run with, as the manager keeps it, or that a
+// launcher has joined with: the contents of its files. Flags and variables are those of the
+// process's start.
 type accepted struct {
 	Texts map[string][]byte `json:"texts"`
 	At    time.Time         `json:"at"` // when it was read
-	// Joined is what the token said with which a launcher joined; nil: it had none.
+	// Joined is the content of the token with which a launcher joined; nil: it had none.
 	Joined *joined `json:"joined,omitempty"`
 }
 
@@ -42,7 +42,7 @@ func lastSite(s config.Sources) (*Site, time.Time, error) {
 	return last, at, err
 }
 
-// recall lets the sources read what was kept, and returns when that was read.
+// recall makes the sources read the kept files, and returns the time of the first read.
 func recall(s *config.Sources, kept []byte) (time.Time, error) {
 	var a accepted
 	if err := json.Unmarshal(kept, &a); err != nil {
@@ -53,8 +53,9 @@ func recall(s *config.Sources, kept []byte) (time.Time, error) {
 }
 
 // Start is the configuration to start a manager with: that of the sources, or, when that has
-// mistakes, the one that was accepted last, with the mistakes. A manager that restarts has work that
-// runs and would be lost while it is down. last is what was accepted last; nil: nothing, or now is it.
+// mistakes, the last accepted one, with the mistakes. A restarting manager has running work that
+// would be lost while it is down. last is the last accepted configuration; nil: there is none, or
+// now is it.
 func Start(s config.Sources) (now, last *Site, problem error, err error) {
 	now, wrong := Load(s)
 	before, at, err := lastSite(s)

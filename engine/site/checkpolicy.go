@@ -10,8 +10,8 @@ import (
 // CheckPolicy lets the plug-in check its settings.
 func (s *Site) CheckPolicy(ctx context.Context) error { return policyhost.Validate(ctx, s.Plugin, "") }
 
-// Doubts are what may be wrong with a configuration that has no mistakes: lists of pools that the
-// policy does not have, where it tells all that it has. Such a pool may be made by a job.
+// Doubts are possible mistakes of a valid configuration: lists of pools that the policy does not
+// have, if the policy lists all its pools. A job may still make such a pool.
 func (s *Site) Doubts(ctx context.Context) []string {
 	if s.Rules == nil || len(s.Rules.Pools) == 0 {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/config"
 )
 
-// Kerberos verifies the tickets of users who have no certificate; nil where there are none.
+// Kerberos verifies the tickets of users without a certificate; nil if the site takes none.
 func (s *Site) Kerberos(log *slog.Logger) (*kerberos.Verifier, error) {
 	k := s.Auth.Kerberos
 	if s.Auth.Mode == config.AuthOff || k.Keytab == "" {

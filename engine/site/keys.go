@@ -53,16 +53,15 @@ func launcherKeys(c *config.Config, log *slog.Logger) (*certs.Keys, func(context
 	return keys, func(ctx context.Context) { join.Keep(ctx, c.Auth.Join, keys, files, log) }, nil
 }
 
-// joinOnce joins with the token, unless the certificate came of it already. So a new token
-// brings a new certificate, in place of one that is over or revoked, and an old one that
-// stays where it is does nothing. A token that gives none is told, and stops nobody who
-// has a certificate.
+// joinOnce joins with the token, unless the certificate already came from it. So a new token brings
+// a new certificate, in place of an expired or revoked one, and an old token that stays in place
+// has no effect. A token that fails is logged, and does not stop a launcher with a certificate.
 func joinOnce(c *config.Config, files certs.Files, log *slog.Logger) error {
 	_, err := os.Stat(files.Certificate)
 	has := err == nil
 	token, err := tokenOf(c)
 	if has && errors.Is(err, fs.ErrNotExist) {
-		return nil // it was removed, as is right for what was used
+		return nil // it was removed, as a used token should be
 	}
 	if err != nil {
 		return err

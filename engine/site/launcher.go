@@ -14,9 +14,9 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// StartLauncher is what to start a launcher with: what the sources say, or, when that
-// has mistakes, what it joined with last, with the mistakes. A machine that comes back
-// while a file is wrong would be missing otherwise.
+// StartLauncher is the configuration to start a launcher with: that of the sources, or, when that
+// has mistakes, the one it joined with last, with the mistakes. Otherwise a machine that restarts
+// while a file is wrong would be missing.
 func StartLauncher(s config.Sources, log func(config.Log) *slog.Logger) (launcher.Config, error) {
 	s.Token = tokenOrMemory(config.DataFolder(s, "launcher"))
 	now, wrong := loadLauncher(s, log)
@@ -60,7 +60,7 @@ func loadLauncher(s config.Sources, log func(config.Log) *slog.Logger) (launcher
 	return cfg, cfg.Check()
 }
 
-// launcherConfig is what a launcher is told of a configuration.
+// launcherConfig is a launcher's part of a configuration.
 func launcherConfig(c *config.Config, log func(config.Log) *slog.Logger) launcher.Config {
 	l := c.Launcher
 	cfg := launcher.Config{

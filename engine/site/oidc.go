@@ -23,14 +23,14 @@ func oidcOf(c *config.Config, accepted bool) (oidc.Settings, error) {
 	}
 	key = "auth.oidc." + key
 	place := c.From(key)
-	if place == "default" { // what is missing is missed in the section
+	if place == "default" { // missing keys are reported in the section
 		place = c.From("auth.oidc")
 	}
 	return s, fmt.Errorf("%s: %s: %w", place, key, err)
 }
 
-// Tokens verifies the tokens of users who have no certificate; nil where there are none. The
-// caller has it Run.
+// Tokens verifies the tokens of users without a certificate; nil if the site takes none. The caller
+// starts its Run.
 func (s *Site) Tokens(log *slog.Logger) *oidc.Verifier {
 	if s.Auth.Mode == config.AuthOff || s.OIDC.Issuer == "" {
 		return nil
@@ -38,8 +38,8 @@ func (s *Site) Tokens(log *slog.Logger) *oidc.Verifier {
 	return oidc.New(s.OIDC, oidc.Options{Log: log})
 }
 
-// changeTokens has a running manager take over changed settings. Whether it takes tokens at
-// all is settled with what it listens for.
+// changeTokens has a running manager take over changed settings. Whether it takes tokens at all is
+// fixed at the start, with its listeners.
 func (s *Site) changeTokens(tokens *oidc.Verifier, log *slog.Logger) {
 	switch {
 	case tokens != nil:

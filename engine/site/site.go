@@ -7,9 +7,9 @@
 // refuses them.
 //
 // A manager starts with configuration.accepted (package policyhost). A launcher reads its file
-// once, and keeps what it joined with in its data folder. When it restarts while the file has
-// mistakes, it continues with that, because its machine would be missing otherwise. Its log and
-// hamadryad_launcher_config_wrong say so.
+// once, and keeps the configuration it joined with in its data folder. When it restarts while the
+// file has mistakes, it continues with that, because its machine would be missing otherwise. Its
+// log and hamadryad_launcher_config_wrong say so.
 package site
 
 import (
@@ -44,7 +44,7 @@ type Site struct {
 	Plugin       policyhost.Policy
 	Shown        policyhost.Shown
 	OIDC         oidc.Settings
-	Rules        *access.Rules // as they are written; those of CoreSettings are nil where auth.mode is off
+	Rules        *access.Rules // as written; those of CoreSettings are nil where auth.mode is off
 }
 
 // Load makes one. Everything is checked that can be without starting anything.
@@ -59,7 +59,7 @@ func Load(s config.Sources) (*Site, error) {
 	}
 	out.CoreSettings.Kinds, out.CoreSettings.Seed = c.Manager.SlotKinds, c.Manager.Seed
 	out.CoreSettings.PolicyLimits.RoundDeadline = c.Policy.RoundDeadline
-	// Mistakes count in any case: who writes lists wants to know of them before he turns them on.
+	// Mistakes count in any case: an author of lists wants to see them before turning the lists on.
 	if out.Rules, err = access.Parse(c.Access); err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func shownOf(c *config.Config, settings core.Settings) policyhost.Shown {
 	return list
 }
 
-// ofCore gives what is wrong with settings of the core their places.
+// ofCore gives mistakes in settings of the core their places.
 func ofCore(c *config.Config, err error) error {
 	var wrong config.Errors
 	for line := range strings.SplitSeq(err.Error(), "\n") {
@@ -125,9 +125,8 @@ func policyOf(c *config.Config) (policyhost.Policy, error) {
 	}, err
 }
 
-// FindPolicy returns the path of a plug-in: the one that is named, or the program
-// for the policy's name in policy.folder, or beside this program. When nothing is
-// there it returns the path with the error.
+// FindPolicy returns the path of a plug-in: the named path, or the program for the policy's name in
+// policy.folder, or beside this program. If there is no file it returns the path with the error.
 func FindPolicy(p config.Policy) (string, error) {
 	if p.Path != "" {
 		if _, err := os.Stat(p.Path); err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/launcher"
 )
 
-// CreateToken makes a token for a launcher of the manager that the configuration is of. It
-// tells the launcher where that is.
+// CreateToken makes a token for a launcher of the configuration's manager. The token has the
+// manager's address.
 func CreateToken(c *config.Config, launcher string, ttl time.Duration, now time.Time) (join.Token, error) {
 	ca, err := authority(c)
 	if err != nil {
@@ -25,8 +25,8 @@ func CreateToken(c *config.Config, launcher string, ttl time.Duration, now time.
 	return join.Create(tokenFolder(c), ca, launcher, at, ttl, now)
 }
 
-// asReached is the address of a listener as other machines know it: one that listens on all
-// interfaces by the host's name. "": its port is not known before it listens.
+// asReached is the address of a listener for other machines; if it listens on all interfaces, with
+// the host's name. "": its port is not known before it listens.
 func asReached(address string) string {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil || port == "0" {
@@ -65,8 +65,8 @@ type joined struct {
 	Certificate string `json:"certificate,omitempty"` // file; "": where the data folder has it
 }
 
-// joinedOf is what a launcher's token says, or what its data folder remembers of one; nil:
-// neither.
+// joinedOf is the content of a launcher's token, or of the token that its data folder remembers;
+// nil: neither.
 func joinedOf(c *config.Config) *joined {
 	token, err := readToken(c.Auth.Token)
 	if err != nil || token.Manager == "" || token.Join == "" {
@@ -79,8 +79,8 @@ func joinedOf(c *config.Config) *joined {
 	return j
 }
 
-// remembered is what a launcher's data folder has of the token that it joined with; nil:
-// nothing.
+// remembered is the content of the token that a launcher joined with, from its data folder; nil:
+// none.
 func remembered(data string) *joined {
 	kept, err := launcher.Accepted(data)
 	var a accepted
@@ -90,8 +90,8 @@ func remembered(data string) *joined {
 	return a.Joined
 }
 
-// tokenOrMemory is what a launcher need not be told otherwise: of its token, or, without one
-// that can be read, of the one that it joined with before.
+// tokenOrMemory returns a launcher's settings from its token, or, without a readable one, from the
+// token that it joined with before.
 func tokenOrMemory(data string) func(string) (map[string]string, error) {
 	return func(text string) (map[string]string, error) {
 		told, err := tokenSays(text)
@@ -113,7 +113,7 @@ func tokenOrMemory(data string) func(string) (map[string]string, error) {
 	}
 }
 
-// tokenSays is what a launcher that has a token need not be told otherwise.
+// tokenSays is the settings in a launcher's token.
 func tokenSays(text string) (map[string]string, error) {
 	token, err := readToken(text)
 	if err != nil || token.Manager == "" || token.Join == "" {

@@ -14,7 +14,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager"
 )
 
-// ManagerConfig is what the manager is told of it. The caller adds what is no configuration.
+// ManagerConfig is the manager's part of the site. The caller adds the fields that are not
+// configuration.
 func (s *Site) ManagerConfig() manager.Config {
 	m := s.Manager
 	return manager.Config{
@@ -34,8 +35,8 @@ func (s *Site) ManagerConfig() manager.Config {
 	}
 }
 
-// Update is what a running manager takes of it. Changed settings of auth.oidc go to tokens, which may be
-// nil, when the configuration is in force.
+// Update is the part of the site that a running manager takes over. Changed settings of auth.oidc
+// go to tokens, which may be nil, when the configuration is in force.
 func (s *Site) Update(tokens *oidc.Verifier, log *slog.Logger) manager.Update {
 	return manager.Update{
 		Text: s.Texts[s.File], Core: s.CoreSettings, Policy: s.Plugin, Shown: s.Shown,
@@ -43,10 +44,11 @@ func (s *Site) Update(tokens *oidc.Verifier, log *slog.Logger) manager.Update {
 	}
 }
 
-// unnamed is the file's name in what is said of a text where a manager has no file.
+// unnamed is the file's name in messages about a text if a manager has no file.
 const unnamed = "configuration"
 
-// Reads makes what a running manager takes of another text of the sources' file; tokens are Update's.
+// Reads makes the update for a running manager from another text of the sources' file; tokens are
+// Update's.
 func Reads(from config.Sources, tokens *oidc.Verifier, log *slog.Logger) func(text []byte) (manager.Update, error) {
 	return func(text []byte) (manager.Update, error) {
 		if text == nil {

@@ -1,5 +1,4 @@
-// Package plugintest builds plug-ins that misbehave, as real programs, for tests
-// of what hosts them:
+// Package plugintest builds plug-ins that misbehave, as real programs, for tests of their hosts:
 //
 //	path := plugintest.Plugin(t, plugintest.CrashAt(3))
 //	host, err := policy.Launch(ctx, policy.Options{Path: path, Dir: t.TempDir()})
@@ -19,10 +18,10 @@ import (
 	"testing"
 )
 
-// Behaviour is what a plug-in does wrong, and the name of its program.
+// Behaviour is a plug-in's fault, and the name of its program.
 type Behaviour string
 
-// What a plug-in can do. Unless they say otherwise its policy is Good.
+// The faults of plug-ins. Unless stated otherwise the policy is Good.
 const (
 	// Good launches every ready bundle at once, groups on launchers with free
 	// slots in order, and does nothing wrong. A job named in Explain is unknown
@@ -60,8 +59,8 @@ const (
 	// Poster has a shell that posts notes "note-0", "note-1", ... without end, and
 	// a policy that is Good.
 	Poster Behaviour = "poster"
-	// Echo has a shell that posts EchoNotes notes "note-0", "note-1", ... as fast as it can, and
-	// writes what it is told of them, in order, to the file "echo" in its store.
+	// Echo has a shell that posts EchoNotes notes "note-0", "note-1", ... as fast as it can. It
+	// writes the confirmations, in order, to the file "echo" in its store.
 	Echo Behaviour = "echo"
 	// FailingShell has a shell that fails after one note.
 	FailingShell Behaviour = "failing-shell"
@@ -71,8 +70,8 @@ const (
 	PanicInExplain Behaviour = "panic-in-explain"
 	PanicInStatus  Behaviour = "panic-in-status"
 	ErrorInStatus  Behaviour = "error-in-status"
-	// NaNStatus shows a share that is no number, HugeStatus a fact of 5 MiB, and
-	// BellStatus a pool whose name steers a terminal.
+	// NaNStatus reports a share that is not a number, HugeStatus a fact of 5 MiB, and BellStatus a
+	// pool whose name has control characters for a terminal.
 	NaNStatus  Behaviour = "nan-status"
 	HugeStatus Behaviour = "huge-status"
 	BellStatus Behaviour = "bell-status"
@@ -82,11 +81,11 @@ const (
 	Hog Behaviour = "hog"
 	// Daemon leaves a child behind that left the process group and the session.
 	Daemon Behaviour = "daemon"
-	// Gated has pages, and an authenticator that lets in who has Authorization "sesame NAME", or
-	// signs a job with "sesame", or "sesame NAME". It takes what follows "&secret=" off a query. One that
-	// begins with "set" is a change, and becomes a note, which the shell appends to the
-	// file "notes" in its store when it is durable. "sleep" is never judged, and "down"
-	// can't be.
+	// Gated has pages, and an authenticator. It accepts callers with Authorization "sesame NAME",
+	// and jobs signed with "sesame", or "sesame NAME". It strips the text after "&secret=" from a
+	// query. A query that begins with "set" is a change, and becomes a note, which the shell
+	// appends to the file "notes" in its store when it is durable. "sleep" is never judged, and
+	// "down" can't be.
 	Gated Behaviour = "gated"
 	// CrashBeside panics in its first round on a goroutine of its own.
 	CrashBeside Behaviour = "crash-beside"
@@ -150,8 +149,8 @@ func Plugin(t testing.TB, b Behaviour) string {
 	return path
 }
 
-// SocketDir returns a folder whose path is short enough for sockets; a test's
-// own temporary folder often is not. It must be empty at the test's end.
+// SocketDir returns a folder with a path that is short enough for sockets; a test's own temporary
+// folder often is not. It must be empty at the test's end.
 func SocketDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "hd-")

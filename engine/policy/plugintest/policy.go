@@ -7,8 +7,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Policy is the policy of Good: it keeps what the offers say is free and launches
-// bundles as they become ready, those that do not fit in a later round.
+// Policy is the policy of Good: it tracks free slots by the offers and launches bundles as they
+// become ready; those that do not fit wait for a later round.
 type Policy struct {
 	waiting []scheduler.BundleReady
 	offers  []scheduler.Offer
@@ -33,7 +33,7 @@ func (p *Policy) Start(c scheduler.Config, s scheduler.Snapshot, _ scheduler.Env
 	return scheduler.Description{Name: "good", Version: "1"}, nil
 }
 
-// learn takes ready bundles from events, and those back that did not fit.
+// learn takes ready bundles from events, and takes back those that did not fit.
 func (p *Policy) learn(events []scheduler.Event) {
 	for _, e := range events {
 		switch e := e.(type) {
@@ -74,7 +74,7 @@ func (p *Policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 	return d, nil
 }
 
-// stand takes changed offers in; those that are not listed stand as they were.
+// stand takes in changed offers; unlisted offers stay as they were.
 func (p *Policy) stand(changed []scheduler.Offer) {
 	for _, o := range changed {
 		i := slices.IndexFunc(p.offers, func(old scheduler.Offer) bool { return old.Launcher == o.Launcher })

@@ -24,7 +24,7 @@ type Driver struct {
 
 var _ policytest.Driver = (*Driver)(nil)
 
-// askTimeout is beyond any deadline of the kit (policytest.Options.AnswerWithin), which is the one
+// askTimeout exceeds every deadline of the kit (policytest.Options.AnswerWithin), which is the one
 // that counts.
 const askTimeout = 10 * time.Minute
 
@@ -89,7 +89,7 @@ func (d *Driver) Page(ctx context.Context, q scheduler.PageAsked) (scheduler.Ans
 	return d.host.Page(ctx, q)
 }
 
-// Terminate ends the plug-in and tells of an end that was not its own doing.
+// Terminate ends the plug-in and reports an end that it did not cause.
 func (d *Driver) Terminate(context.Context) error {
 	d.host.Close()
 	return d.host.Err()
