@@ -15,7 +15,7 @@ import (
 // without a certificate. The issuer of the manager's auth.oidc signs the token.
 const BearerVariable = "HAMADRYAD_AUTH_BEARER"
 
-// Bearer is the file that the environment names for it; "": none.
+// Bearer is the token file that the environment names; "": none.
 func Bearer() string {
 	if os.Getenv(ModeVariable) == "off" {
 		return ""
@@ -26,8 +26,8 @@ func Bearer() string {
 // bearerBytesMax bounds the file with a token; the manager takes a smaller one.
 const bearerBytesMax = 32 << 10
 
-// bearer is a file with a token. It is read for each call, so that whoever gets a new token
-// from the issuer has it count for a program that runs. It is a credentials.PerRPCCredentials.
+// bearer is a file with a token. It is read for each call, so that a running program uses a renewed
+// token. It is a credentials.PerRPCCredentials.
 type bearer string
 
 func (b bearer) token() (string, error) {

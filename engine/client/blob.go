@@ -20,10 +20,10 @@ import (
 // queues the upload holds little of it.
 const chunkBytes = 31 << 10
 
-// uploadCalls is how many times as long as a call a blob's way may take.
+// uploadCalls is how many times the bound of a call a blob's upload may take.
 const uploadCalls = 10
 
-// blob is a file that travels beside the submission that names it.
+// blob is a file that is sent beside the submission that names it.
 type blob struct {
 	what string // for people
 	hash string // SHA-256, in hex
@@ -125,13 +125,13 @@ func hashFile(path string) (string, error) {
 	return hash, nil
 }
 
-// rememberedPath is where the hash of a file is kept; "" where nothing can be.
+// rememberedPath is the file that caches the hash of a file; "" without a cache folder.
 func rememberedPath(path, version string) string {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return ""
 	}
-	// One entry a path: a newer build takes the older one's place.
+	// One entry a path: a newer build replaces the older one's.
 	return filepath.Join(cache, "hamadryad", "programs", hashBytes([]byte(path))[:32]+"-"+version)
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/signature"
 )
 
-// unary makes a call that may be made twice and returns its answer.
+// unary makes a repeatable call and returns its answer.
 func unary[Q, A any](ctx context.Context, c *Client, method func(context.Context, Q, ...grpc.CallOption) (A, error), q Q) (a A, err error) {
 	err = c.call(ctx, c.options.Call, func(ctx context.Context) (err error) {
 		a, err = method(ctx, q)
@@ -40,7 +40,7 @@ func (c *Client) Jobs(ctx context.Context, all bool) ([]*wire.JobSummary, error)
 	return list, err
 }
 
-// joined puts others that ended before a list.
+// joined puts other ended jobs before a list.
 func joined(list, others []*wire.JobSummary) []*wire.JobSummary {
 	over := make(map[uint64]bool, len(others))
 	for _, j := range others {
@@ -92,14 +92,14 @@ func (c *Client) Launchers(ctx context.Context, attemptsOf ...string) ([]*wire.L
 	return a.GetLaunchers(), err
 }
 
-// Drain stops new work on a launcher, or lets it come again.
+// Drain stops new work on a launcher, or allows it again.
 func (c *Client) Drain(ctx context.Context, launcher string, drain bool) error {
 	_, err := unary(ctx, c, c.manager.Drain, &wire.DrainRequest{Launcher: launcher, Principal: c.principal, Drain: drain})
 	return err
 }
 
-// Policy describes the policy that runs; when brief, without the checksum of its
-// program, for which the manager reads the whole program once.
+// Policy describes the running policy; when brief, without the checksum of its program, for which
+// the manager reads the whole program once.
 func (c *Client) Policy(ctx context.Context, brief bool) (*wire.PolicyReply, error) {
 	return unary(ctx, c, c.manager.Policy, &wire.PolicyQuery{Brief: brief})
 }
@@ -117,7 +117,7 @@ func (c *Client) PolicyPage(ctx context.Context, query, accept string, changes b
 		lost := false
 		q := &wire.PageRequest{Method: "GET", Path: "/", Query: query, Accept: accept}
 		err := c.call(ctx, c.options.Call, func(ctx context.Context) error {
-			if key != "" && (!lost || !changes) { // a signature counts once: nothing is done twice under one
+			if key != "" && (!lost || !changes) { // a signature counts once, so no change is made twice
 				q.Query, q.Authorization = signature.Sign(query, nil, c.principal.GetName(), time.Now(), key, signature.SHA256)
 			}
 			var err error
@@ -140,7 +140,7 @@ func (c *Client) PolicyPage(ctx context.Context, query, accept string, changes b
 	}
 }
 
-// ErrUnknown is matched by the error of a change of which it is not known whether it was made.
+// ErrUnknown is matched by the error of a change that may or may not have been made.
 var ErrUnknown = errors.New("the manager's answer was lost, and it is not known whether the change was made")
 
 // ReloadPolicy has the manager restart the policy's program, and returns when the new process has
@@ -154,8 +154,8 @@ func (c *Client) Settings(ctx context.Context) (*wire.SettingsReply, error) {
 	return unary(ctx, c, c.manager.Settings, &wire.Empty{})
 }
 
-// Logs passes on the logs of a job's attempts, or of one attempt, as the request says. It is not tried again once a part has come, nor where the manager
-// answers that a launcher is away.
+// Logs forwards the logs of a job's attempts, or of one attempt, as the request says. It does not
+// retry once a part has come, nor if the manager answers that a launcher is away.
 func (c *Client) Logs(ctx context.Context, q *wire.LogsRequest, take func(*wire.LogChunk) error) error {
 	began := false
 	err := c.call(ctx, 0, func(ctx context.Context) error {
@@ -188,12 +188,12 @@ func (c *Client) Logs(ctx context.Context, q *wire.LogsRequest, take func(*wire.
 	return err
 }
 
-// watchEnd is the last status that came.
+// watchEnd is the last status received.
 type watchEnd struct{ last *wire.JobStatus }
 
-// Watch passes on a job's status as it changes, to the end of the job, and
-// returns the last one. It goes on after a restart of the manager. Take may be nil. A manager that
-// lost its data may give the number to another job: that is an error, and Take never gets its status.
+// Watch forwards a job's status as it changes, to the end of the job, and returns the last one. It
+// continues after a restart of the manager. Take may be nil. A manager that lost its data may give
+// the number to another job: that is an error, and Take never gets its status.
 func (c *Client) Watch(ctx context.Context, job uint64, take func(*wire.JobStatus)) (*wire.JobStatus, error) {
 	end := watchEnd{}
 	for {
@@ -205,7 +205,7 @@ func (c *Client) Watch(ctx context.Context, job uint64, take func(*wire.JobStatu
 		case errors.Is(err, io.EOF) && end.last != before, errors.Is(err, errCut):
 			// The manager closed the stream early, as it does when it shuts down.
 		case errors.Is(err, io.EOF):
-			// It closed without a word: not more often than retryMax allows.
+			// It closed without a message: not more often than retryMax allows.
 			select {
 			case <-ctx.Done():
 				return end.last, ctx.Err()
@@ -217,7 +217,7 @@ func (c *Client) Watch(ctx context.Context, job uint64, take func(*wire.JobStatu
 	}
 }
 
-// errCut says that a stream that had brought something broke.
+// errCut says that a stream broke after it had brought something.
 var errCut = errors.New("stream cut")
 
 func (c *Client) watchOnce(ctx context.Context, job uint64, take func(*wire.JobStatus), end *watchEnd) error {
@@ -231,7 +231,7 @@ func (c *Client) watchOnce(ctx context.Context, job uint64, take func(*wire.JobS
 		s, err := stream.Recv()
 		if err != nil {
 			if came && (isUnavailable(err) || status.Code(err) == codes.Unauthenticated) {
-				return errCut // a new patience begins: the manager was there a moment ago, and the file may have a newer token
+				return errCut // a new wait begins: the manager was up a moment ago, and the file may have a newer token
 			}
 			return err
 		}
@@ -249,14 +249,13 @@ func (c *Client) watchOnce(ctx context.Context, job uint64, take func(*wire.JobS
 	}
 }
 
-// another says whether two statuses of one number are of two jobs, by when they were submitted.
+// another reports whether two statuses of one number are of two jobs, by their times of submission.
 func another(last, now *wire.JobStatus) bool {
 	before, after := last.GetSummary().GetSubmitted(), now.GetSummary().GetSubmitted()
 	return before != 0 && after != 0 && before != after
 }
 
-// applyMax is how long a change of the configuration, or its comparison, may take: the manager gives
-// up before.
+// applyMax bounds a change of the configuration, or its comparison: the manager gives up before.
 const applyMax = 3 * time.Minute
 
 // DiffSettings returns what a text of the configuration's file would change, and its mistakes. The
@@ -292,9 +291,9 @@ func (c *Client) SettingsVersions(ctx context.Context, version uint64) ([]*wire.
 	return r.GetVersions(), err
 }
 
-// Audit passes on lines of the audit that a query is about, the newest first, up to a limit; 0: all.
-// It asks as often as it takes. Take gets what each answer has, which may be no line; more says that
-// there are others behind the limit.
+// Audit forwards the lines of the audit that match a query, the newest first, up to a limit; 0:
+// all. It makes as many calls as it needs. Take gets each answer's lines, which may be none; more
+// says that there are others behind the limit.
 func (c *Client) Audit(ctx context.Context, q *wire.AuditRequest, limit int, take func(*wire.AuditReply) error) (more bool, err error) {
 	for left := limit; ; {
 		q.Limit = uint32(min(max(left, 0), auditPage))
@@ -313,7 +312,7 @@ func (c *Client) Audit(ctx context.Context, q *wire.AuditRequest, limit int, tak
 	}
 }
 
-// auditPage is how many lines are asked for at once.
+// auditPage is the number of lines in one call.
 const auditPage = 1000
 
 // Pages returns where the manager's web pages are.

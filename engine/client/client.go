@@ -53,33 +53,33 @@ func DefaultAddress() string {
 
 // Options are a client's bounds. Zero values are the defaults.
 type Options struct {
-	// Wait is for how long a manager is waited for that does not answer, in place of Connect and
-	// Reconnect, and bounds Call; that of $HAMADRYAD_WAIT.
+	// Wait is how long to wait for a manager that does not answer, in place of Connect and
+	// Reconnect. It also bounds Call. By default it is $HAMADRYAD_WAIT.
 	Wait time.Duration
-	// Connect bounds the wait for a manager that was never heard of; 3 s.
+	// Connect bounds the wait for a manager that has never answered; 3 s.
 	Connect time.Duration
-	// Reconnect bounds the wait for a manager that was there before; 2 min.
+	// Reconnect bounds the wait for a manager that has answered before; 2 min.
 	Reconnect time.Duration
-	// Call bounds one try of a call that brings no data; 1 min. Sending a program may
-	// take ten times that.
+	// Call bounds one try of a call without bulk data; 1 min. Sending a program may take ten times
+	// that.
 	Call time.Duration
 	// For is the user in whose name to call, if the caller may act for that user; $HAMADRYAD_FOR.
 	For string
 	// User is the calling user; that of storage.User.
 	User string
-	// Auth are the user's certificate and key, and the CA that a manager must be of; by
-	// Certificate when it is empty. With none, and no Bearer, the connection is plain, and the
-	// manager has to take the user's name for true.
+	// Auth are the user's certificate and key, and the CA of the manager's certificate; by
+	// Certificate when it is empty. Without it and without Bearer, the connection is not encrypted,
+	// and the manager has to trust the user's name.
 	Auth certs.Files
-	// Kerberos says whether the jobs that are submitted carry the user's Kerberos ticket; by
+	// Kerberos says whether submitted jobs carry the user's Kerberos ticket; by
 	// $HAMADRYAD_KERBEROS, and KerberosAuto, when it is empty.
 	Kerberos Kerberos
-	// Bearer is the file with the token to show in place of a certificate; that of the function
-	// Bearer. Auth has the CA then, and nothing else. The file is read for each call.
+	// Bearer is the token file to use in place of a certificate; by default that of the function
+	// Bearer. Auth then has the CA alone. The file is read for each call.
 	Bearer string
-	// Service is the manager's Kerberos service, such as hamadryad/m1.example.com, to prove the
-	// user to by the ticket cache in place of a certificate; that of the function Service. Auth
-	// has the CA then, and nothing else.
+	// Service is the manager's Kerberos service, such as hamadryad/m1.example.com, for
+	// authentication by the ticket cache in place of a certificate; by default that of the function
+	// Service. Auth then has the CA alone.
 	Service string
 	// Waiting is called once for each call and reason, when a manager answers that the call has to
 	// wait, with the manager's words, or when no manager answers. nil: no report. It may be called
@@ -117,15 +117,15 @@ const (
 	retryMin      = 20 * time.Millisecond
 	retryMax      = time.Second
 	dialTimeout   = 2 * time.Second
-	// pingEvery and pingMax find a manager that is cut off while a stream has nothing to bring. The
-	// first is the least that gRPC has.
+	// pingEvery and pingMax detect a manager that is cut off while a stream is idle. The first is
+	// gRPC's minimum.
 	pingEvery = 10 * time.Second
 	pingMax   = 10 * time.Second
 )
 
-// Dial makes a client for the manager at an address, host:port. It does not wait
-// for the manager: the first call does. An empty address is DefaultAddress. The manager of
-// the user's current context is shown what that says, where nothing else was said.
+// Dial makes a client for the manager at an address, host:port. It does not wait for the manager:
+// the first call does. An empty address is DefaultAddress. For the manager of the user's current
+// context, that context completes missing options.
 func Dial(address string, o Options) (*Client, error) {
 	address = cmp.Or(address, DefaultAddress())
 	t, err := ContextTarget("")
@@ -189,9 +189,9 @@ func (c *Client) Address() string { return c.address }
 // Close ends the connection.
 func (c *Client) Close() error { return c.conn.Close() }
 
-// call makes one call, again and again while no manager is there, or has it wait, within the
-// bound. It is for calls that may be made twice. One try takes as long as a bound says; 0: as long
-// as it likes, as a stream does that may have nothing to bring.
+// call makes one call. It retries within the bound while no manager answers, or the manager has it
+// wait. It is for repeatable calls. try bounds one try; 0: no bound, as for a stream that may be
+// idle.
 func (c *Client) call(ctx context.Context, try time.Duration, do func(ctx context.Context) error) error {
 	began, pause, said := time.Now(), retryMin, ""
 	silence := c.listen(began)
@@ -244,7 +244,7 @@ func tried(ctx context.Context, bound time.Duration, do func(ctx context.Context
 	return do(ctx)
 }
 
-// waits returns why a manager that answers has a call wait, in its words; "" where it does not.
+// waits returns the reason, in the manager's words, why it has a call wait; "" if it does not.
 func waits(err error) string {
 	if err == nil || !isUnavailable(err) {
 		return ""
@@ -259,7 +259,7 @@ func waits(err error) string {
 
 func (c *Client) unreachable(waited time.Duration, err error) error {
 	why := status.Convert(err).Message()
-	if strings.Contains(why, "use of closed network connection") { // as gRPC calls the end of its patience
+	if strings.Contains(why, "use of closed network connection") { // gRPC's text when its time is over
 		return fmt.Errorf("%w at %s for %v: it takes connections and says nothing; see whether that is a manager, and what its log says, or wait longer ($%s)", ErrUnreachable, c.address, waited, WaitVariable)
 	}
 	if strings.Contains(why, "tls: ") || strings.Contains(why, certs.ErrCertificate.Error()) || strings.Contains(why, "error reading server preface") {
@@ -277,7 +277,7 @@ func isSilent(ctx context.Context, err error) bool {
 	return ctx.Err() == nil && (status.Code(err) == codes.DeadlineExceeded || errors.Is(err, context.DeadlineExceeded))
 }
 
-// plain turns a gRPC error into one in the manager's words.
+// plain turns a gRPC error into an error in the manager's words.
 func plain(ctx context.Context, err error) error {
 	if err == nil || errors.Is(err, io.EOF) {
 		return err

@@ -21,12 +21,11 @@ import (
 const (
 	// contextsBytesMax bounds the file of contexts.
 	contextsBytesMax = 1 << 20
-	// contextsVersion is that of the file.
+	// contextsVersion is the file's version.
 	contextsVersion = 1
 )
 
-// Contexts are the file in which users keep the clusters that they work with, as
-// ~/.config/hamadryad/config.yaml:
+// Contexts are the file of a user's clusters, as ~/.config/hamadryad/config.yaml:
 //
 //	version: 1
 //	current: production
@@ -48,7 +47,7 @@ type Contexts struct {
 	file string
 }
 
-// ContextCluster says where a cluster's manager is, and which CA it is of.
+// ContextCluster is the address of a cluster's manager, and the CA of its certificate.
 type ContextCluster struct {
 	Manager string `yaml:"manager"`      // host:port
 	CA      string `yaml:"ca,omitempty"` // file; "": ca.pem beside the certificate
@@ -76,7 +75,7 @@ type Target struct {
 	Bearer, Service string
 }
 
-// Environ are variables that say it to a program.
+// Environ are the environment variables with the target for a program.
 func (t Target) Environ() (all []string) {
 	for _, v := range [][2]string{
 		{AddressVariable, t.Manager},
@@ -133,7 +132,7 @@ func ReadContexts(file string) (*Contexts, error) {
 
 func (c *Contexts) parse(text []byte) error {
 	var head struct{ Version int }
-	if yaml.Unmarshal(text, &head) == nil && head.Version > contextsVersion { // of which the rest may be anything
+	if yaml.Unmarshal(text, &head) == nil && head.Version > contextsVersion { // the rest may be anything
 		return fmt.Errorf("they have version %d, and this program reads %d: use the version of Hamadryad that wrote them, or a newer one", head.Version, contextsVersion)
 	}
 	d := yaml.NewDecoder(bytes.NewReader(text))

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Exit codes of the command line, and of programs that submit jobs. A script may rely on them.
-// ExitCodes says what each means.
+// Exit codes of the command line, and of programs that submit jobs. Scripts may rely on them.
+// ExitCodes describes each.
 const (
 	ExitDone        = 0
 	ExitFailed      = 1
@@ -50,10 +50,10 @@ func ExitHelp() string {
 	return b.String()
 }
 
-// ExitError is an error that says which exit code it ends a program with.
+// ExitError is an error with the exit code of the program that it ends.
 type ExitError struct {
 	Code int   // one of ExitCodes, or that of a program that was run
-	Err  error // nil: all that there is to say was printed
+	Err  error // nil: everything was printed
 }
 
 func (e *ExitError) Error() string {
@@ -71,8 +71,8 @@ func Misuse(format string, args ...any) error {
 	return &ExitError{ExitUsage, fmt.Errorf(format, args...)}
 }
 
-// ExitCodeOf is the exit code for the error that a program ended with; nil: ExitDone. A context
-// that was cancelled counts as interrupted.
+// ExitCodeOf is the exit code for the error that a program ended with; nil: ExitDone. A cancelled
+// context counts as interrupted.
 func ExitCodeOf(err error) int {
 	var exit *ExitError
 	var refused *Error

@@ -16,22 +16,22 @@ import (
 	tickets "github.com/hamadryad/hamadryad/internal/kerberos"
 )
 
-// Kerberos says whether jobs carry their user's Kerberos ticket, so that their work comes to
-// HDFS as that user while the manager renews it.
+// Kerberos says whether jobs carry their user's Kerberos ticket. With it they access HDFS as that
+// user while the manager renews it.
 type Kerberos string
 
 // The values of Kerberos.
 const (
-	// KerberosAuto: they do where the manager takes tickets of the realm, and the ticket cache
-	// has one of the user that is good, which can be sent so that nobody overhears it.
+	// KerberosAuto: jobs carry a ticket if the manager takes tickets of the realm, the ticket cache
+	// has a valid one of the user, and the connection is confidential.
 	KerberosAuto Kerberos = "auto"
-	// KerberosOn: they do, and it is an error where they can't.
+	// KerberosOn: jobs carry a ticket; a missing one is an error.
 	KerberosOn Kerberos = "on"
 	// KerberosOff: they don't.
 	KerberosOff Kerberos = "off"
 )
 
-// KerberosVariable is the environment variable that says the same for all programs.
+// KerberosVariable is the environment variable with the same setting for all programs.
 const KerberosVariable = "HAMADRYAD_KERBEROS"
 
 func (k Kerberos) filled() (Kerberos, error) {

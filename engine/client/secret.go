@@ -7,8 +7,8 @@ import (
 	"github.com/hamadryad/hamadryad/internal/secretfile"
 )
 
-// readSecret reads a file with a secret, without the space round it. Nobody else may read the
-// file.
+// readSecret reads a file with a secret, and trims white space. The file must be readable by its
+// owner alone.
 func readSecret(path string, bytesMax int64) (string, error) {
 	text, err := secretfile.ReadFile(path, secretfile.Options{BytesMax: bytesMax})
 	if err != nil {

@@ -45,7 +45,7 @@ func targetOf(address string) string {
 	return "passthrough:///" + address
 }
 
-// checkAddress says what an address lacks with which nobody ever answers.
+// checkAddress returns the fault of an address that can never answer.
 func checkAddress(address string) error {
 	if strings.HasPrefix(address, socketPrefix) {
 		return nil
@@ -63,7 +63,7 @@ func checkAddress(address string) error {
 // shown is the credentials that a client shows the manager, and its demands on the manager.
 type shown struct {
 	connection credentials.TransportCredentials
-	call       credentials.PerRPCCredentials // nil: the connection says all
+	call       credentials.PerRPCCredentials // nil: the connection has all credentials
 	user       string                        // the certificate's user; "": only the manager knows it
 }
 
@@ -75,7 +75,7 @@ func (s shown) options() []grpc.DialOption {
 	return o
 }
 
-// shownTo makes it of the options, or of the environment where these say nothing.
+// shownTo makes it of the options, or of the environment for missing ones.
 func shownTo(address string, o Options) (shown, error) {
 	files, token, service := o.Auth, bearer(cmp.Or(o.Bearer, Bearer())), cmp.Or(o.Service, Service())
 	if files == (certs.Files{}) {
@@ -105,7 +105,7 @@ func shownTo(address string, o Options) (shown, error) {
 	return shown{connection: credentials.NewTLS(keys.Client(auth.Manager, "")), user: keys.Identity().Name}, nil
 }
 
-// shownByCall has what each call shows go to a manager of the cluster's CA alone.
+// shownByCall sends the credentials of each call to a manager of the cluster's CA alone.
 func shownByCall(ca string, call credentials.PerRPCCredentials) (shown, error) {
 	if ca == "" {
 		return shown{}, fmt.Errorf("a token or ticket goes only to a manager whose certificate the cluster's CA signed: name the CA's file by --ca or $%s", caVariable)

@@ -40,8 +40,8 @@ func signLater(ctx context.Context) error {
 	}
 }
 
-// Key reads the key that the environment names; "" when it names none. Nobody else may read the
-// file.
+// Key reads the key that the environment names; "" when it names none. The file must be readable by
+// its owner alone.
 func Key() (string, error) {
 	path := os.Getenv(KeyVariable)
 	if path == "" {
@@ -54,8 +54,8 @@ func Key() (string, error) {
 	return key, nil
 }
 
-// signed is a submission with its user's signature of now, which counts once; the submission
-// itself when there is no key.
+// signed is a submission with its user's signature of now, which counts once; the submission itself
+// when there is no key.
 func signed(spec *wire.JobSpec, key string, now time.Time) *wire.JobSpec {
 	if key == "" {
 		return spec
@@ -71,8 +71,8 @@ func signed(spec *wire.JobSpec, key string, now time.Time) *wire.JobSpec {
 	return spec
 }
 
-// isSigned says whether a submission brings a signature of its own, as Hadoop's users make it
-// (-D mapred.job.signature). It is sent as it is: it counts once.
+// isSigned reports whether a submission has a signature of its own, as Hadoop's users make it (-D
+// mapred.job.signature). It is sent unchanged: it counts once.
 func isSigned(spec *wire.JobSpec) bool {
 	return slices.ContainsFunc(spec.GetProperties(), func(p *wire.Property) bool { return scheduler.IsProof(p.GetName()) })
 }

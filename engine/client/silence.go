@@ -8,12 +8,12 @@ import (
 	"google.golang.org/grpc/connectivity"
 )
 
-// WaitVariable is the environment variable that says for how long a manager is waited for that does
-// not answer, such as 10m.
+// WaitVariable is the environment variable with the time to wait for a manager that does not
+// answer, such as 10m.
 const WaitVariable = "HAMADRYAD_WAIT"
 
-// silenceMax is how long a manager may leave a call without an answer before a person hears of it. What
-// ends sooner than silenceLeast after that ends without it.
+// silenceMax is how long a call may be without an answer before it is reported to a person. A wait
+// that ends less than silenceLeast later is not reported.
 const (
 	silenceMax   = 2 * time.Second
 	silenceLeast = 2 * time.Second
@@ -37,7 +37,7 @@ type silence struct {
 	began time.Time
 
 	mu    sync.Mutex
-	timer *time.Timer // nil: nothing is to be said yet, or any more
+	timer *time.Timer // nil: no report is due
 	until time.Time
 	over  bool
 }
@@ -80,8 +80,8 @@ func (s *silence) end() {
 	}
 }
 
-// waitsUntil is until when a call that began waits: a manager that was never heard of, and that no
-// connection comes up to, is waited for as Connect says.
+// waitsUntil is until when a call waits. For a manager that has never answered, and without a
+// connection, Connect bounds the wait.
 func (c *Client) waitsUntil(began, until time.Time) time.Time {
 	state := c.conn.GetState()
 	if c.heard.Load() || state != connectivity.Connecting && state != connectivity.TransientFailure {

@@ -30,7 +30,7 @@ type Submission struct {
 // submitTriesMax bounds how often one submission sends the blobs that the manager lacks.
 const submitTriesMax = 3
 
-// CheckOutputs refuses output folders that exist, before any work is done.
+// CheckOutputs refuses existing output folders, before any work is done.
 func CheckOutputs(ctx context.Context, outputs []string) error {
 	for _, out := range outputs {
 		store, err := storage.For(out)
@@ -48,9 +48,9 @@ func CheckOutputs(ctx context.Context, outputs []string) error {
 	return nil
 }
 
-// Submit hands a job in and returns its number, with the cluster in it. It uploads program and plan
-// where the manager has them not, and makes the job's folders on its storage, which it
-// removes again when the job is refused.
+// Submit submits a job and returns its number, with the cluster in it. It uploads program and plan
+// if the manager lacks them. It makes the job's folders on its storage, and removes them when the
+// job is refused.
 func (c *Client) Submit(ctx context.Context, s Submission) (plan.Owner, error) {
 	spec := shallow(s.Spec)
 	spec.Principal = c.principal
@@ -80,8 +80,8 @@ func (c *Client) Submit(ctx context.Context, s Submission) (plan.Owner, error) {
 	if err != nil {
 		return plan.Owner{}, err
 	}
-	// From here on a cancelled context is no reason to stop half-way: the caller
-	// kills the job once it has its number.
+	// From here on a cancelled context must not stop the submission half-way: the caller kills the
+	// job once it has its number.
 	ctx = context.WithoutCancel(ctx)
 	job := plan.Owner{Cluster: plan.Cluster(prepared.Manager), Job: prepared.Job}
 	if prepared.TakesFolders {
@@ -104,7 +104,7 @@ func (c *Client) Submit(ctx context.Context, s Submission) (plan.Owner, error) {
 // would not remember more.
 const announcedBytesMax = 4 << 10
 
-// announcement asks for a job's number, and says for what folders are made then.
+// announcement requests a job's number, and lists the folders that are made then.
 func announcement(as *wire.Principal, spec *wire.JobSpec, secret string) *wire.PrepareRequest {
 	q := &wire.PrepareRequest{Principal: as, Outputs: spec.Outputs, Stores: plan.Stores(spec.Graph), Secret: secret}
 	if proto.Size(q) > announcedBytesMax {
@@ -123,8 +123,8 @@ func shallow(s *wire.JobSpec) *wire.JobSpec {
 	return c
 }
 
-// takeBlobs names in the submission what travels beside it, and returns that. A large
-// graph is taken out of it.
+// takeBlobs puts the hashes of a submission's blobs into it, and returns the blobs. A large graph
+// is taken out of the submission.
 func takeBlobs(spec *wire.JobSpec, s Submission) ([]blob, error) {
 	program, err := hashFile(s.Program)
 	if err != nil {
@@ -146,8 +146,7 @@ func takeBlobs(spec *wire.JobSpec, s Submission) ([]blob, error) {
 	return append(all, blob{what: "graph", hash: spec.GraphBlob, open: opener(graph)}), nil
 }
 
-// handIn submits the job. What went bad or was lost on the manager's disk after it
-// was sent is sent again.
+// handIn submits the job. Blobs that were damaged or lost on the manager's disk are sent again.
 func (c *Client) handIn(ctx context.Context, q *wire.SubmitRequest, blobs []blob, key string) error {
 	for try := 1; ; try++ {
 		err := c.submit(ctx, q, key)
@@ -164,14 +163,14 @@ func (c *Client) handIn(ctx context.Context, q *wire.SubmitRequest, blobs []blob
 	}
 }
 
-// submit makes the call. Where an answer was lost it asks whether the job was
-// taken before it submits again.
+// submit makes the call. After a lost answer it first checks whether the job was taken, and then
+// submits again.
 func (c *Client) submit(ctx context.Context, q *wire.SubmitRequest, key string) error {
 	lost := false
 	send := func(ctx context.Context) error {
 		if lost {
 			switch s, err := c.manager.Status(ctx, &wire.StatusRequest{Job: q.Job}); {
-			case err != nil || s.GetSummary().GetSubmitted() == 0: // it did not come there, or was refused
+			case err != nil || s.GetSummary().GetSubmitted() == 0: // it did not arrive, or was refused
 			case s.GetSummary().GetState() == wire.JobState_JOB_STATE_ASKED:
 				return status.Error(codes.Unavailable, "the policy has not decided yet whether it admits the job")
 			default:
@@ -249,10 +248,10 @@ func makeAll(ctx context.Context, spec *wire.JobSpec, job plan.Owner, add func(f
 	return nil
 }
 
-// RemoveFolders removes the folders that a job made on its storage and that do not
-// outlive it. It is for a job that was refused, that ended without output, or that
-// the manager has lost: the cluster cleans up itself where it can, but may have had
-// no launcher to do it, or may not know of the job any more.
+// RemoveFolders removes the folders that a job made on its storage and that do not outlive it. It
+// is for a job that was refused, that ended without output, or that the manager has lost. The
+// cluster cleans up where it can, but may have had no launcher for it, or may have forgotten the
+// job.
 func RemoveFolders(ctx context.Context, spec *wire.JobSpec, job plan.Owner) error {
 	var errs []error
 	for _, folder := range job.Folders(spec) {

@@ -34,8 +34,8 @@ func (c *Config) checkAuth() Errors {
 	return wrong
 }
 
-// JoinedCertificate is where a launcher with a data folder keeps the certificate that it got
-// for its token, unless auth.certificate says otherwise.
+// JoinedCertificate is where a launcher with a data folder keeps the certificate from its join,
+// unless auth.certificate names another file.
 func JoinedCertificate(data string) string {
 	return filepath.Join(data, "certificates", "launcher.pem")
 }

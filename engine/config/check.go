@@ -61,7 +61,7 @@ func (c *Config) DecodeCore(settings any) error {
 	return nil
 }
 
-// CoreKeys lists the names that DecodeCore knows of a struct with JSON tags.
+// CoreKeys lists the keys that DecodeCore takes for a struct with JSON tags.
 func CoreKeys(settings any) []string {
 	t := reflect.TypeOf(settings)
 	var keys []string

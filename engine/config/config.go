@@ -23,17 +23,16 @@ type Config struct {
 	// access.
 	Access scheduler.Config `koanf:"-"`
 
-	// File is where it was read from, "" when there was no file.
+	// File is the configuration's file, "" when there was none.
 	File string `koanf:"-"`
-	// Watched are all files that it was made from, File included.
+	// Watched are all files of the configuration, File included.
 	Watched []string `koanf:"-"`
 
-	// Texts are the contents of the files that it was made from, by name as it stands
-	// in Watched.
+	// Texts are the contents of the files in Watched, by name.
 	Texts map[string][]byte `koanf:"-"`
 
 	places places
-	over   places            // of the file, for keys that are set outside it, too
+	over   places            // places in the file of keys that another source overrides
 	lists  map[string]string // texts of AccessKeys, by key
 	values map[string]any    // by key, as they were given
 }
@@ -56,7 +55,7 @@ type Manager struct {
 	Heartbeat         time.Duration `koanf:"heartbeat" validate:"min=50ms,max=1m"`
 	Lease             time.Duration `koanf:"lease" validate:"gtfield=Heartbeat"`
 	LauncherLostAfter time.Duration `koanf:"launcherLostAfter" validate:"gtfield=Lease"`
-	// IdleShownAfter is for how long an attempt makes no progress before the status of its job names it.
+	// IdleShownAfter is after how long without progress an attempt is named in its job's status.
 	IdleShownAfter time.Duration `koanf:"idleShownAfter" validate:"min=1s"`
 	SlotKinds      []string      `koanf:"slotKinds" validate:"dive,required"` // declared by the site; empty: the kinds that launchers bring
 	Seed           uint64        `koanf:"seed"`                               // for policies that draw lots
@@ -64,8 +63,8 @@ type Manager struct {
 
 // Web are the settings of the manager's HTTP address for browsers and programs.
 type Web struct {
-	Actions string   `koanf:"actions" validate:"oneof=on off"` // off: nothing is changed over HTTP
-	Hosts   []string `koanf:"hosts" validate:"dive,hostname"`  // names by which it is reached, besides its addresses, localhost and the machine's own name
+	Actions string   `koanf:"actions" validate:"oneof=on off"` // off: no changes over HTTP
+	Hosts   []string `koanf:"hosts" validate:"dive,hostname"`  // host names of the address, besides its IP addresses, localhost and the machine's own name
 }
 
 // EventLog are the settings of the manager's event log.
@@ -74,9 +73,8 @@ type EventLog struct {
 	FileSize Size `koanf:"fileSize" validate:"min=65536"`    // after which the next file is begun
 	Keep     int  `koanf:"keep" validate:"min=2,max=100000"` // files
 	KeepSize Size `koanf:"keepSize" validate:"min=65536"`    // of all files together
-	// FreezeMax is for how long the core may stand still for a checkpoint, as the manager
-	// estimates it. A state that takes longer is not touched: another process makes the
-	// checkpoint from the event log.
+	// FreezeMax bounds the core's pause for a checkpoint, as the manager estimates it. If a state
+	// would take longer, another process makes the checkpoint from the event log.
 	FreezeMax time.Duration `koanf:"freezeMax" validate:"min=1ns,max=1m"`
 }
 
@@ -127,14 +125,14 @@ type Launcher struct {
 	Store        Size   `koanf:"programs" validate:"min=1048576"` // bound of the cached programs
 	Logs         Size   `koanf:"logs" validate:"min=65536"`       // bound of all attempts' logs
 	LogSize      Size   `koanf:"attemptLog" validate:"min=4096"`  // bound of one attempt's log
-	// LogsMax is how many attempts' logs are kept at most, and LogsKeepFor for how long after an attempt's
-	// end. They stay when the launcher is started again.
+	// LogsMax bounds the number of kept logs of attempts, and LogsKeepFor the time after an
+	// attempt's end. They survive a restart of the launcher.
 	LogsMax     int           `koanf:"logsMax" validate:"min=1,max=10000000"`
 	LogsKeepFor time.Duration `koanf:"logsKeepFor" validate:"min=1m"`
 	Idle        time.Duration `koanf:"workerIdle" validate:"min=1ms"`                 // a warm worker without work ends
 	Suspend     string        `koanf:"suspend" validate:"oneof=auto freezer signals"` // how attempts are suspended
-	// SpillMax is how many bytes of one shm channel, and of all tcp channels that a group reads, may
-	// wait on the launcher's disk for a node that does not read them yet.
+	// SpillMax bounds the bytes of one shm channel, and of all tcp channels that a group reads,
+	// that wait on the launcher's disk for a slow reader.
 	SpillMax Size `koanf:"spillMax" validate:"min=65536"`
 
 	Isolation Isolation `koanf:"isolation"`
@@ -144,17 +142,17 @@ type Launcher struct {
 type Isolation struct {
 	User      string   `koanf:"user" validate:"oneof=none submitter"`       // none: as the launcher
 	LeastUID  int      `koanf:"leastUID" validate:"min=1,max=2147483647"`   // smaller user ids run nothing
-	Allow     []string `koanf:"allow" validate:"max=1000,dive,required"`    // users that may run; empty: all
-	Deny      []string `koanf:"deny" validate:"max=1000,dive,required"`     // users that may not
+	Allow     []string `koanf:"allow" validate:"max=1000,dive,required"`    // users that may run work; empty: all
+	Deny      []string `koanf:"deny" validate:"max=1000,dive,required"`     // users that may not run work
 	Temporary Size     `koanf:"temporary" validate:"min=1048576"`           // of a worker's /tmp
 	Processes int      `koanf:"processes" validate:"min=64,max=4194304"`    // of a user on the machine, and of a worker where cgroup limits it, threads included
 	OpenFiles int      `koanf:"openFiles" validate:"min=64,max=1073741816"` // of a process
-	Groups    []string `koanf:"groups" validate:"max=100,dive,required"`    // groups that a worker is in where its user is, beside the user's own
+	Groups    []string `koanf:"groups" validate:"max=100,dive,required"`    // groups that a worker is in if its user is, beside the user's own
 	Calls     []string `koanf:"calls" validate:"max=100,dive,required"`     // system calls that a worker may make in spite of isolation
-	Cgroup    string   `koanf:"cgroup" validate:"required"`                 // where workers have groups with limits: auto, none or a folder
+	Cgroup    string   `koanf:"cgroup" validate:"required"`                 // parent of the workers' cgroups with limits: auto, none or a folder
 }
 
-// Policy says which policy decides, and how it is kept running.
+// Policy names the policy, and configures its supervision.
 type Policy struct {
 	Name     string `koanf:"name" validate:"required_without=Path"`            // fifo is the program hamadryad-policy-fifo
 	Path     string `koanf:"path"`                                             // of the plug-in; "": found by name
@@ -167,7 +165,7 @@ type Policy struct {
 	// names are below the configuration file's folder.
 	Files          []string      `koanf:"files"`
 	StartTimeout   time.Duration `koanf:"startTimeout" validate:"min=1s"`        // how long the plug-in may take to start and to take its settings
-	RoundDeadline  time.Duration `koanf:"roundDeadline" validate:"min=10ms"`     // how long it may take to answer a round; then it is started again
+	RoundDeadline  time.Duration `koanf:"roundDeadline" validate:"min=10ms"`     // bound of the answer to a round; then the policy is restarted
 	FailuresMax    int           `koanf:"failuresMax" validate:"min=1,max=1000"` // within FailuresWindow; then the built-in FIFO takes over
 	FailuresWindow time.Duration `koanf:"failuresWindow" validate:"min=1s"`      // see failuresMax
 	SlowRound      time.Duration `koanf:"slowRound" validate:"min=1ms"`          // a round that takes longer is reported in log, status and metrics
@@ -182,7 +180,7 @@ type Policy struct {
 // Auth says how processes authenticate.
 type Auth struct {
 	Mode        string `koanf:"mode" validate:"oneof=off tls"` // off: user names are not proved, and all addresses must be loopback
-	Cluster     string `koanf:"cluster"`                       // that the certificates must be of; "": that of the process's own
+	Cluster     string `koanf:"cluster"`                       // cluster of the certificates; "": that of the process's own
 	CA          string `koanf:"ca"`                            // file; "": ca.pem beside Certificate
 	Certificate string `koanf:"certificate"`                   // file
 	Key         string `koanf:"key"`                           // file; "": as Certificate, with the ending .key
@@ -190,7 +188,7 @@ type Auth struct {
 	// listens there. "": nowhere.
 	Join  string `koanf:"join" validate:"omitempty,address"`
 	CAKey string `koanf:"caKey"` // file, for a manager that signs launchers; "": it signs none
-	Token string `koanf:"token"` // a launcher's token, or a file with it, for when there is no file Certificate yet
+	Token string `koanf:"token"` // a launcher's token, or a file with it, while there is no file Certificate yet
 	OIDC  OIDC   `koanf:"oidc"`
 
 	Kerberos Kerberos `koanf:"kerberos"`
@@ -199,7 +197,7 @@ type Auth struct {
 // OIDC says whose bearer tokens authenticate users without a certificate. Package engine/auth/oidc
 // says what each key means, and checks it.
 type OIDC struct {
-	Issuer       string `koanf:"issuer"`       // URL; "": certificates alone prove users
+	Issuer       string `koanf:"issuer"`       // URL; "": only certificates authenticate users
 	Audience     string `koanf:"audience"`     // that a token must be for
 	NameClaim    string `koanf:"nameClaim"`    // claim of a token that has the user's name
 	NamePrefix   string `koanf:"namePrefix"`   // put before that name
@@ -218,7 +216,7 @@ type Kerberos struct {
 	Realms []string `koanf:"realms" validate:"max=16,dive,required,max=256"`
 }
 
-// ActionsOff is the value of manager.web.actions with which nothing is changed over HTTP.
+// ActionsOff is the value of manager.web.actions that forbids changes over HTTP.
 const ActionsOff = "off"
 
 // Modes of Auth.
@@ -227,20 +225,20 @@ const (
 	AuthTLS = "tls"
 )
 
-// Limits bound what one address or one user takes of a process, so that others have theirs.
+// Limits bound one address's or one user's share of a process, so that the others get theirs.
 type Limits struct {
 	// Networks are the networks in which one address stands for many machines. Each of their
 	// addresses may have as much as loopback.
 	Networks  []string `koanf:"networks" validate:"max=256,dive,cidr"`
-	Address   int      `koanf:"address" validate:"min=8,max=100000"`   // connections of one address that proved nobody
+	Address   int      `koanf:"address" validate:"min=8,max=100000"`   // unauthenticated connections of one address
 	Network   int      `koanf:"network" validate:"min=8,max=100000"`   // likewise of loopback, and of an address in Networks
 	Principal int      `koanf:"principal" validate:"min=8,max=100000"` // connections, or requests over HTTP, of one user or launcher
 
-	UserStreams  int  `koanf:"userStreams" validate:"min=1,max=1000"`     // streams of events, and logs that are followed, of one user
+	UserStreams  int  `koanf:"userStreams" validate:"min=1,max=1000"`     // streams of events, and followed logs, of one user
 	UserUploads  int  `koanf:"userUploads" validate:"min=1,max=32"`       // programs and plans that one user sends at once; further ones wait
 	UserPrograms Size `koanf:"userPrograms" validate:"min=1048576"`       // of all programs and plans that one user sent
 	UserTails    Size `koanf:"userTails" validate:"min=65536"`            // of the ends of logs of one user's attempts; beyond it only failed attempts' are kept, up to twice as much
-	UploadRate   Size `koanf:"uploadRate" validate:"min=1,max=104857600"` // bytes in a second that an upload brings at least
+	UploadRate   Size `koanf:"uploadRate" validate:"min=1,max=104857600"` // least bytes per second of an upload
 }
 
 // Log are the settings of the processes' own logs.

@@ -30,10 +30,9 @@ type Sources struct {
 	Flags   map[string]string // by key, such as manager.listen; only the given ones
 	// CoreKeys are the names that may stand in the section core.
 	CoreKeys []string
-	// Texts stand in for files by name, as Config.Texts gave them; nil: the files are
-	// read.
+	// Texts replace files by name, as Config.Texts gave them; nil: the files are read.
 	Texts map[string][]byte
-	// Text stands in for File's content; nil: the file is read.
+	// Text replaces File's content; nil: the file is read.
 	Text []byte
 	// Token returns the values that a launcher's token has for keys that nobody set. Its argument
 	// is auth.token. For "", or a token that is gone, it returns those of the token with which the
@@ -44,8 +43,8 @@ type Sources struct {
 	Manager string
 }
 
-// clientKeys are set in the environment for commands that ask a manager. For a manager or
-// launcher they count only where it has no certificate or token of its own.
+// clientKeys are set in the environment for commands. For a manager or launcher they count only if
+// it has no certificate or token of its own.
 var clientKeys = []string{"auth.mode", "auth.certificate", "auth.key", "auth.ca"}
 
 // ownIdentity reports whether file, flags, or a token give the process its credentials.
@@ -83,8 +82,7 @@ func (s Sources) read(file string) ([]byte, error) {
 // otherVariables begin with HAMADRYAD_ and are no settings.
 var otherVariables = []string{"HAMADRYAD_MANAGER", "HAMADRYAD_CONFIG", "HAMADRYAD_AUTH_BEARER", "HAMADRYAD_AUTH_SERVICE"}
 
-// Load makes a configuration. The error lists everything that is wrong with it,
-// one a line, each with its place.
+// Load makes a configuration. The error lists all mistakes, one a line, each with its place.
 func Load(s Sources) (*Config, error) {
 	k := koanf.New(".")
 	p := places{}
@@ -182,7 +180,7 @@ type provider map[string]any
 func (p provider) Read() (map[string]any, error) { return p, nil }
 func (p provider) ReadBytes() ([]byte, error)    { return nil, errors.New("config: a map is no bytes") }
 
-// filled leaves out sections in which nothing stands: all of theirs is as if they were not there.
+// filled leaves out empty sections: they count as missing.
 func filled(values map[string]any) map[string]any {
 	defaulted := defaults()
 	var fill func(path string, values map[string]any)

@@ -31,7 +31,7 @@ func (p places) of(key string) string {
 	}
 }
 
-// set says whether a key is set, and not a section alone.
+// set reports whether a key, and not only a section, is set.
 func (p places) set(known []string) bool {
 	for key := range p {
 		if free(key) || slices.Contains(known, key) {
@@ -41,7 +41,7 @@ func (p places) set(known []string) bool {
 	return false
 }
 
-// Errors are all that is wrong with a configuration, in order of place.
+// Errors are all mistakes of a configuration, in order of place.
 type Errors []string
 
 // Error lists them, one a line.

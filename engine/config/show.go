@@ -14,13 +14,12 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Setting is one key of a configuration with its value, as text, and where it was
-// set: FILE:LINE, the name of a variable, "flag" or "default". Over is where the file sets it, too,
-// which counts for nothing.
+// Setting is one key of a configuration with its value, as text, and where it was set: FILE:LINE,
+// the name of a variable, "flag" or "default". Over is the overridden place in the file, if any.
 type Setting struct{ Key, Value, From, Over string }
 
-// Settings lists every key of the configuration, in order. core is the struct that
-// DecodeCore filled, and coreKeys the keys of it to list.
+// Settings lists every key of the configuration, in order. core is the struct that DecodeCore
+// filled, and coreKeys are its keys to list.
 func (c *Config) Settings(core any, coreKeys []string) []Setting {
 	var list []Setting
 	for key := range defaults() {
@@ -52,7 +51,7 @@ func (c *Config) Settings(core any, coreKeys []string) []Setting {
 // the name of a variable, "flag" or "defaults".
 func (c *Config) Place(key string) string { return c.places.of(key) }
 
-// From says where a key was set.
+// From returns where a key was set.
 func (c *Config) From(key string) string {
 	if place, ok := c.places[key]; ok {
 		return place
@@ -69,7 +68,7 @@ func (c *Config) slotsText() string {
 	return strings.Join(parts, ",")
 }
 
-// textOf writes a value as it would stand in a file, on one line.
+// textOf writes a value as in a file, on one line.
 func textOf(value any) string {
 	switch v := value.(type) {
 	case nil:
@@ -118,15 +117,15 @@ func DataFolder(s Sources, section string) string {
 	return defaults()[key].(string)
 }
 
-// dataTries bounds how many lines are left out of a file, from its mistake on, to find
-// a beginning of it that can be read.
+// dataTries bounds how many lines, from the mistake on, are cut from a file to find a readable
+// beginning.
 const dataTries = 100
 
 // mistakeAt finds the line that an error of the YAML reader names.
 var mistakeAt = regexp.MustCompile(`^yaml: line (\d+):`)
 
-// dataIn reads the key data of a section from a file: from as many of its first lines
-// as make up a document, when it is none as a whole.
+// dataIn reads the key data of a section from a file. If the file is no document as a whole, it
+// reads the longest beginning that is one.
 func dataIn(text []byte, section string) string {
 	for range dataTries {
 		file := map[string]struct {

@@ -139,7 +139,7 @@ func slotsOf(values map[string]any) (Slots, error) {
 	return slots, nil
 }
 
-// simple says, before the decoder does in its own words, why a value is none of a simple type.
+// simple says why a value is not of a simple type, in place of the decoder's words.
 func simple(to reflect.Type, value any) error {
 	kind := reflect.ValueOf(value).Kind()
 	several := kind == reflect.Map || kind == reflect.Slice

@@ -13,19 +13,18 @@ import (
 )
 
 const (
-	// settle is how long a file must be left alone before it counts as changed:
-	// editors and copying write in several steps.
+	// settle is how long a file must be unchanged before it counts as changed: editors and copying
+	// write in several steps.
 	settle = 100 * time.Millisecond
 	// pollEvery is the safety net under the notifications, which some file systems
 	// never send.
 	pollEvery = 2 * time.Second
 )
 
-// Watch calls changed whenever the content of one of the files changed, or
-// appeared, until ctx ends. files is asked again after each call, so that the
-// list may change. The folders are watched and not the files, because editors
-// put a new file in the old one's place. A signal on now counts as a change, for
-// SIGHUP. Calls come from one goroutine.
+// Watch calls changed whenever the content of one of the files changed, or appeared, until ctx
+// ends. It calls files again after each change, so the list may change. It watches the folders and
+// not the files, because editors replace files. A signal on now counts as a change, for SIGHUP.
+// Calls come from one goroutine.
 func Watch(ctx context.Context, files func() []string, now <-chan os.Signal, changed func(), log *slog.Logger) {
 	w := watcher{files: files, log: log}
 	events := w.open()

@@ -38,8 +38,8 @@ func parse(file string, text []byte) (*yaml.Node, error) {
 	return &node, nil
 }
 
-// firstWrong is where a text has something that YAML does not take anywhere, or a line that YAML alone sees the
-// end of, so that its places would be no places of the file; -1: nowhere.
+// firstWrong is the offset of the first character that YAML never allows, or that ends a line for YAML alone, so
+// that line numbers would differ from the file's; -1: none.
 func firstWrong(text []byte) int {
 	for at := 0; at < len(text); {
 		r, n := utf8.DecodeRune(text[at:])
@@ -82,8 +82,8 @@ var mistakes = []struct{ parser, words string }{
 	{"already defined", "a key stands here twice: leave one out"},
 }
 
-// noYAML says where a text ends to be YAML, and why, in place of the parser: what that says of lines is
-// missing at times, and of the line before at others.
+// noYAML says where a text stops being YAML, and why. The parser's own line number is sometimes
+// missing, and sometimes that of the line before.
 func noYAML(file string, text []byte, err error) error {
 	cause := causeOf(err)
 	from := 1
@@ -134,8 +134,8 @@ func lineOf(text []byte, cause string, from int) int {
 	return from
 }
 
-// odd says what stands in a document that no configuration has: keys that are no names, and values of tags
-// of their own.
+// odd reports parts of a document that no configuration has: keys that are no names, and values
+// with tags of their own.
 func (d *document) odd(n *yaml.Node, wrong *Errors) {
 	if n.Style&yaml.TaggedStyle != 0 {
 		*wrong = append(*wrong, fmt.Sprintf("%s:%d: a configuration has no values that are tagged %q: leave the tag out, or put quotes round the value", d.file, n.Line, n.Tag))

@@ -41,7 +41,7 @@ func (f *fake) takes(a *simcluster.Attempt, step simcluster.Step, usual time.Dur
 	return usual
 }
 
-// refuses says why it can't start an attempt.
+// refuses returns why it can't start an attempt.
 func (f *fake) refuses(*wire.StartAttempt) string {
 	if !f.full || !f.fleet.chance(100) {
 		return ""
@@ -50,7 +50,7 @@ func (f *fake) refuses(*wire.StartAttempt) string {
 	return "no space for its folder"
 }
 
-// balks says why it can't have a suspended attempt go on.
+// balks returns why it can't resume a suspended attempt.
 func (f *fake) balks(*simcluster.Attempt) string {
 	if f.fleet.calm || !f.fleet.chance(50) {
 		return ""
@@ -115,7 +115,7 @@ func (f *fake) readInPart(a *simcluster.Attempt, list []*wire.Source) {
 	}
 }
 
-// killPublisher has somebody kill a job that may publish now.
+// killPublisher kills a job that may publish now.
 func (f *fake) killPublisher(a *simcluster.Attempt) {
 	m, last := f.fleet, a.Start.Finish
 	if last != nil && last.Publish && m.err == nil && !m.calm && m.chance(150) {
@@ -156,7 +156,7 @@ func (f *fake) ends(a *simcluster.Attempt) *wire.AttemptEnded {
 	return e
 }
 
-// publishes does one step of a last group, of which the launcher may die.
+// publishes does one step of a last group; the launcher may crash then.
 func (f *fake) publishes(a *simcluster.Attempt) *wire.AttemptEnded {
 	m := f.fleet
 	why, found, more := m.clients.publish(a)

@@ -55,7 +55,7 @@ func (c *clients) askAgain() {
 	}
 }
 
-// plan draws the jobs, and when they come.
+// plan draws the jobs, and the times of their submission.
 func (c *clients) plan(d *drawing) {
 	for i := range 2 + c.rand.IntN(7) {
 		j := d.randomJob(fmt.Sprint("job", i))
@@ -67,7 +67,7 @@ func (c *clients) plan(d *drawing) {
 	}
 }
 
-// announce asks for a job's id.
+// announce requests a job's id.
 func (c *clients) announce(j *fakeJob) {
 	if j.id != 0 || j.announced {
 		return
@@ -160,7 +160,7 @@ func (j *fakeJob) firstNode(m *wire.StartAttempt) uint32 {
 	return uint32(j.plan.Number(graph.Node{Stage: int(n.Stage), Index: int(n.Index)}))
 }
 
-// fate says whether an attempt fails, and how.
+// fate draws whether an attempt fails, and how.
 func (c *clients) fate(a *simcluster.Attempt) (wire.ErrorKind, string) {
 	j := c.byID[a.Start.Job]
 	if a.Start.Finish != nil {
@@ -193,7 +193,7 @@ func (c *clients) checkEnded(a core.JobsChanged) {
 	}
 }
 
-// jobChanged looks whether a job has ended, and as it should.
+// jobChanged checks whether a job has ended, and as expected.
 func (c *clients) jobChanged(id uint64) {
 	j := c.byID[id]
 	if j == nil || j.over || !j.accepted {
@@ -213,8 +213,8 @@ func (c *clients) jobChanged(id uint64) {
 		return
 	}
 	if c.lossy && strings.Contains(status.Failure.GetMessage(), "was refused: ") {
-		// That it had been admitted is in a record that the log lost: the policy was asked
-		// again. Nobody but its client knows that it ran.
+		// The record of its admission was lost with the log's end: the policy was asked again. Only
+		// its client knows that it ran.
 		c.Seen["jobs refused after a loss"]++
 		c.loseJob(j)
 		return
@@ -260,7 +260,7 @@ func (c *clients) checkEnd(j *fakeJob, status *wire.JobStatus) {
 	}
 }
 
-// unfinished describes the jobs that go on.
+// unfinished describes the unfinished jobs.
 func (c *clients) unfinished() string {
 	var parts []string
 	for _, j := range c.list {

@@ -22,7 +22,7 @@
 // files here add the faults: of messages in launcher.go, of attempts in attempts.go. They have
 // storage, clients and policies that fail, and the checks of the core.
 //
-// A Sim joins the parts of a history, which share its clock, its random numbers and its findings
+// A Sim joins the parts of a history, which share its clock, its random numbers and its first error
 // (play.go). These are the clients with their jobs and storage, the launchers, the policies, the
 // manager's records, and the ledger.
 //

@@ -9,7 +9,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// drawing draws jobs: of any graph that has room where all launchers are well.
+// drawing draws jobs: of any graph that has room while no launcher is down.
 type drawing struct {
 	*play
 	slots [2]int // of each kind of jobKinds, on one of the first launchers
@@ -137,8 +137,8 @@ func (d *drawing) randomConnection(g *wire.Graph, i int) *wire.Connection {
 	return c
 }
 
-// fits says whether each bundle has room on the first two launchers,
-// which all seeds have: so every job can run when all are well.
+// fits reports whether each bundle has room on the first two launchers, which all seeds have: so
+// every job can run when both are up.
 func (d *drawing) fits(p *graph.Expanded) bool {
 	for _, b := range p.Bundles {
 		need := map[string]int{}

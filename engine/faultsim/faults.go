@@ -6,7 +6,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// planFaults draws what goes wrong, and what people ask for, until the calm.
+// planFaults draws the faults and the requests of people, until the calm.
 func (s *Sim) planFaults() {
 	every := s.between(500*time.Millisecond, 12*time.Second) // this seed's temper
 	var next func()
@@ -61,7 +61,7 @@ func (s *Sim) fault() {
 		f.Report(&wire.Report{What: &wire.Report_Inventory{Inventory: f.Inventory()}})
 	case 20:
 		s.changeSite()
-	case 17: // given up though it is well
+	case 17: // given up though it is up
 		f.disconnect()
 		s.fleet.lose(f, f.Incarnation, "a mistake")
 	}
@@ -91,7 +91,7 @@ func (s *Sim) endFaults() {
 	s.policy.startNext() // a good one
 }
 
-// checkNothingLeft looks, long after the last job ended, for what should be gone.
+// checkNothingLeft looks for leftovers long after the last job ended.
 func (s *Sim) checkNothingLeft() {
 	s.clients.checkNothingLeft()
 	s.fleet.checkNothingLeft()

@@ -32,8 +32,8 @@ func (m *fleet) all() []*fake { return m.list }
 // any returns one of them.
 func (m *fleet) any() *fake { return m.list[m.rand.IntN(len(m.list))] }
 
-// first returns how many slots of each kind of jobKinds there are at the first, where
-// every gang has room.
+// first returns the slots of each kind of jobKinds on the first launchers, where every gang has
+// room.
 func (m *fleet) first() [2]int {
 	return [2]int{int(m.list[0].Slots[0].Count), int(m.list[0].Slots[1].Count)}
 }
@@ -88,7 +88,7 @@ func (m *fleet) expectAll() {
 	}
 }
 
-// checkNothingLeft looks for what launchers still run or store, or are said to.
+// checkNothingLeft looks for work or outputs on launchers, by themselves and by the core.
 func (m *fleet) checkNothingLeft() {
 	for _, f := range m.list {
 		if len(f.Attempts) > 0 || len(f.Stored) > 0 || len(f.Jobs) > 0 {

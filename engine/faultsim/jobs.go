@@ -13,14 +13,14 @@ type fakeJob struct {
 	name      string
 	spec      *wire.JobSpec
 	plan      *graph.Expanded
-	runs      *simcluster.Job // what launchers know of it
+	runs      *simcluster.Job // the launchers' data of it
 	id        uint64
 	poison    bool // a group of it always fails
 	wrong     bool // its specification is, and it must be refused
 	tooLarge  bool // for the cluster
-	invalid   bool // its program says so
+	invalid   bool // its program rejects it
 	occupied  bool // its output is there and not its own
-	killed    bool // somebody asked for that
+	killed    bool // a kill was requested
 	refused   bool
 	announced bool
 	accepted  bool

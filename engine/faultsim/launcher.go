@@ -25,17 +25,17 @@ type fake struct {
 	*simcluster.Launcher
 	fleet       *fleet
 	full        bool // its disk
-	deaf        bool // to commands that it should confirm
+	deaf        bool // ignores commands that it should confirm, until then
 	connected   bool // the manager's stream is open, from here
 	welcomed    bool
 	session     uint64 // counts connections; messages sent on an old one are lost
 	out, in     scheduler.Time
 	lastContact scheduler.Time
-	extra       bool // not one of the first two, which always come back as they were
+	extra       bool // not one of the first two, which always come back unchanged
 	left        bool // for ever
 }
 
-// make makes the launchers, and has them come.
+// make makes the launchers, and plans their joins.
 func (m *fleet) make() {
 	n := 2 + m.rand.IntN(5)
 	for i := range n {
@@ -51,7 +51,7 @@ func (m *fleet) make() {
 		}
 		f.Slots = []*wire.Slots{{Kind: "default", Count: uint32(1 + m.rand.IntN(4))}}
 		if i == 0 {
-			f.Slots[0].Count = 4 // so that every gang has room when all are there
+			f.Slots[0].Count = 4 // so that every gang has room when all are up
 		}
 		if i < 2 || m.chance(500) {
 			f.Slots = append(f.Slots, &wire.Slots{Kind: "other", Count: uint32(1 + m.rand.IntN(3))})
@@ -59,7 +59,7 @@ func (m *fleet) make() {
 		m.list = append(m.list, f)
 		join := m.upTo(2 * time.Second)
 		if f.extra = i >= 2; f.extra {
-			f.Memory = 1<<27 + m.rand.Int64N(1<<28) // so little that it is what lacks, now and then
+			f.Memory = 1<<27 + m.rand.Int64N(1<<28) // so little that memory is short, now and then
 		}
 		if f.extra && m.chance(300) {
 			join = m.upTo(faultsFor)
@@ -69,8 +69,8 @@ func (m *fleet) make() {
 	}
 }
 
-// reportLoad says how busy the machine is, now and then nonsense or nothing. In calm
-// times it is at rest, so that work which waits for that starts.
+// reportLoad reports the machine's load, now and then nonsense or nothing. In calm times the
+// machine is idle, so that work which waits for that starts.
 func (f *fake) reportLoad() {
 	if f.fleet.clients.over() || f.Stands(f.reportLoad) {
 		return
@@ -99,7 +99,7 @@ func (f *fake) fill() { f.full = !f.full }
 // mend makes it as it should be.
 func (f *fake) mend() { f.full, f.Slow = false, 1 }
 
-// ignore has it not hear some commands for a while.
+// ignore has it ignore some commands for a while.
 func (f *fake) ignore(d time.Duration) {
 	f.deaf = true
 	f.fleet.After(d, func() { f.deaf = false })
@@ -129,7 +129,7 @@ func (f *fake) connect() {
 	f.transmit(wire.NewInput(&wire.LauncherJoin{Join: f.Message()}))
 }
 
-// wipe begins a new life: nothing runs, and nothing is stored.
+// wipe begins a new incarnation without attempts and outputs.
 func (f *fake) wipe() {
 	f.fleet.Seen["incarnations"]++
 	f.Restart(false)
@@ -168,8 +168,8 @@ func (m *fleet) lose(f *fake, incarnation uint64, reason string) {
 	m.Push(wire.NewInput(&wire.LauncherLost{Launcher: uint64(f.ID), Incarnation: incarnation, Reason: reason}))
 }
 
-// crash kills the launcher and its workers. A redial is refused, so the manager
-// knows at once; when it comes back it may find its store.
+// crash kills the launcher and its workers. A redial is refused, so the manager knows at once;
+// after the restart it may find its store.
 func (f *fake) crash() {
 	if f.Down {
 		return
@@ -226,8 +226,8 @@ func (f *fake) thaw() {
 	f.fleet.After(f.fleet.between(5*time.Millisecond, time.Second), f.connect)
 }
 
-// transmit sends an input over the stream, in order; lost if the stream breaks
-// before it arrives, unless it comes late over the next one.
+// transmit sends an input over the stream, in order. The input is lost if the stream breaks before
+// it arrives, unless it comes late over the next one.
 func (f *fake) transmit(in *wire.Input) {
 	if !f.connected {
 		return
@@ -265,7 +265,7 @@ func (f *fake) send(r *wire.Report) {
 	f.transmit(f.Input(r))
 }
 
-// losable reports may be lost on an open stream: the manager asks again.
+// losable reports may be lost on an open stream: the manager requests them again.
 func (f *fake) losable(r *wire.Report) bool {
 	switch r.GetWhat().(type) {
 	case *wire.Report_JobDropped, *wire.Report_Started, *wire.Report_Suspended, *wire.Report_Resumed, *wire.Report_Ended, *wire.Report_InputLost, *wire.Report_Commit:
@@ -322,7 +322,7 @@ func (m *fleet) deliver(a core.ToLauncher) {
 	}
 }
 
-// losableCommand says which commands the core sends again by itself.
+// losableCommand reports which commands the core resends on its own.
 func losableCommand(m *wire.Command) bool {
 	return m.GetStart() != nil || m.GetStop() != nil || m.GetSuspend() != 0 || m.GetResume() != 0 || m.GetDropJob() != 0
 }

@@ -14,13 +14,13 @@ type ledger struct {
 	term      uint64
 	joining   map[string]*wire.Join // the last join of each name
 	launchers map[uint64]*account
-	held      map[uint64]*held    // attempts that live, by id
+	held      map[uint64]*held    // live attempts, by id
 	runs      map[uint64][]uint64 // live bundle attempts of a bundle
 	last      uint64              // the last attempt that was started
 	fresh     map[uint64]int      // groups started in this step, by bundle attempt
 	over      map[uint64]bool     // attempts whose end was reported in this step
 
-	given map[uint64]given // what each attempt's id stands for, whatever the log lost
+	given map[uint64]given // the meaning of each attempt's id, whatever the log lost
 	jobs  *clients
 }
 
@@ -49,7 +49,7 @@ func newLedger(jobs *clients) *ledger {
 	return (&ledger{jobs: jobs, given: map[uint64]given{}}).again()
 }
 
-// again is an empty ledger that remembers what ids stand for.
+// again is an empty ledger that remembers the meaning of ids.
 func (l *ledger) again() *ledger {
 	return &ledger{
 		given: l.given, jobs: l.jobs,
@@ -119,7 +119,7 @@ func (l *ledger) report(a *account, r *wire.Report) {
 	}
 }
 
-// rest has an attempt that was asked to suspend hold its slots no more.
+// rest has an attempt with a command to suspend hold its slots no more.
 func (h *held) rest() {
 	if h != nil && h.suspending {
 		h.suspending, h.suspended = false, true

@@ -32,7 +32,7 @@ func (p *play) step() { p.steps++ }
 // calmDown ends the faults.
 func (p *play) calmDown() { p.calm = true }
 
-// fail notes what went wrong, when nothing did before.
+// fail notes an error, if it is the first.
 func (p *play) fail(format string, args ...any) {
 	if p.err == nil {
 		p.err = fmt.Errorf("at %v, step %d: %s", time.Duration(p.Now()-start), p.steps, fmt.Sprintf(format, args...))

@@ -22,9 +22,9 @@ const jobKilled = wire.JobState_JOB_STATE_KILLED
 type driver struct {
 	*play
 	policies   []Policy // to draw from
-	generation uint64   // the last that was asked for
+	generation uint64   // the last requested one
 	kinds      map[uint64]Policy
-	lives      map[uint64]*life // that were started and have not ended
+	lives      map[uint64]*life // started and not ended
 	everBad    bool
 	told       scheduler.Time         // of the last round
 	rules      core.Settings          // of the site
@@ -35,7 +35,7 @@ func newDriver(p *play, policies []Policy, rules core.Settings, tell func(*sched
 	return &driver{play: p, policies: policies, rules: rules, distort: tell, kinds: map[uint64]Policy{}, lives: map[uint64]*life{}}
 }
 
-// life is one generation, and the view that is held against the core.
+// life is one generation, with its view, which is compared with the core.
 type life struct {
 	number  uint64
 	kind    Policy
@@ -55,7 +55,7 @@ type decision struct {
 	index int
 }
 
-// startNext asks the core for a new generation.
+// startNext requests a new generation from the core.
 func (d *driver) startNext() {
 	d.generation++
 	kind := d.draw()
@@ -160,7 +160,7 @@ func (d *driver) gone(a core.PolicyGone) {
 	}
 }
 
-// ask gives a round to a generation, and its answer back after it thought.
+// ask gives a round to a generation, and returns its answer after the time it thinks.
 func (d *driver) ask(a core.AskPolicy) {
 	l := d.lives[a.Generation]
 	if l == nil {
@@ -211,8 +211,8 @@ func (d *driver) checkNothingLeft() {
 // roundDeadline is how long a policy may think.
 const roundDeadline = 5 * time.Second
 
-// answered passes on an answer, now and then twice. That of a generation that is
-// gone may still come, too late.
+// answered forwards an answer, now and then twice. The answer of an ended generation may still
+// come, too late.
 func (d *driver) answered(l *life, round uint64, data []byte) {
 	m := &wire.PolicyAnswer{Generation: l.number, Round: round, Decisions: data}
 	if l.dead {
@@ -282,7 +282,7 @@ func (l *life) fitting(d *scheduler.Decisions) map[scheduler.BundleID]bool {
 // sent must have been true.
 const refusedMax = 10
 
-// checkCapacity counts refusals that a policy should not meet again and again.
+// checkCapacity counts refusals that a policy should not get repeatedly.
 func (d *driver) checkCapacity(l *life, o scheduler.Outcome) {
 	b := o.Launch.Bundle
 	if o.Kind != scheduler.DecisionLaunch || !l.fit[b] {

@@ -26,8 +26,8 @@ type beneficiary struct {
 	bundle scheduler.BundleID
 }
 
-// reserveSlack is how much later than it should a reservation may end: the core may have made another
-// for the same job of its own accord.
+// reserveSlack is how much later than planned a reservation may end: the core may have made another
+// for the same job.
 const reserveSlack = 30 * time.Second
 
 // outcome compares a decision's outcome, which the round reports, with the policy's view at the

@@ -10,11 +10,11 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// records is the manager's disk: the log since the last checkpoint, and all that was ever
-// logged, of which the end may be lost.
+// records is the manager's disk: the log since the last checkpoint, and all that was ever logged,
+// whose end may be lost.
 type records struct {
 	*play
-	every    int // steps that are replayed together
+	every    int // steps between replays
 	replayed func(from []byte, batches [][]byte, to []byte) error
 
 	base    []byte       // the last checkpoint
@@ -45,7 +45,7 @@ func (r *records) add(data []byte, actions []core.Action) {
 	r.history.add(data, actions)
 }
 
-// long says whether the log is to be replayed.
+// long reports whether the log is to be replayed.
 func (r *records) long() bool { return len(r.log) >= r.every }
 
 // lossy reports whether some of the logged records are lost.
@@ -135,8 +135,7 @@ func (r *records) decode(data []byte) *wire.Batch {
 // A log may lose records that the manager believed to be on disk: by a disk that lies, or an old
 // copy that was restored. Launchers, clients and storage then remember more than the manager.
 
-// history is all that was ever logged, and what came of it, so that any end of it can
-// be lost.
+// history is all that was ever logged, with its results, so that any end of it can be lost.
 type history struct {
 	batches [][]byte
 	actions [][]core.Action
@@ -158,9 +157,8 @@ func (h *history) keep(checkpoint []byte) {
 	h.bases = append(h.bases, base{len(h.batches), checkpoint})
 }
 
-// loseEnd has the log forget its last batches: mostly a few, sometimes as many as an
-// old copy lacks. The core goes back with it; the
-// ledger has to.
+// loseEnd has the log forget its last batches: mostly a few, sometimes as many as an old copy
+// lacks. The core is restored to that state; the caller has to restore the ledger.
 func (r *records) loseEnd() (ok bool) {
 	h := &r.history
 	n := 1 + r.rand.IntN(40)

@@ -45,11 +45,11 @@ const (
 	endWithin = 4 * time.Hour    // after that all jobs must have ended
 	settleFor = 10 * time.Minute // after the last end, until nothing may be left
 	start     = scheduler.Time(1_000_000_000_000)
-	stepsMax  = 400_000 // a run that takes more goes round in circles
+	stepsMax  = 400_000 // a longer run is an endless loop
 )
 
-// Sim is one simulated history. It joins the rooms that play a part in it, and is the
-// manager's shell: it steps the core, logs, carries out actions, dies, and comes back.
+// Sim is one simulated history. It joins the parts of it, and is the manager's shell: it steps the
+// core, logs, carries out actions, crashes, and restarts.
 type Sim struct {
 	*play
 	opt       Options
@@ -59,7 +59,7 @@ type Sim struct {
 	records   *records
 	ledger    *ledger
 	shown     *shown
-	jobsGiven uint64 // the largest number of a job that a client heard of
+	jobsGiven uint64 // the largest job number that a client got
 	dying     bool   // the manager logs its decisions, and ends before it acts, with the next batch
 }
 
@@ -239,7 +239,7 @@ func (s *Sim) restart() {
 	s.clients.askAgain()
 }
 
-// loseEnd has the log forget its last batches. The ledger goes back with it.
+// loseEnd has the log forget its last batches. The ledger is restored with it.
 func (s *Sim) loseEnd() {
 	s.clients.lost()
 	if !s.records.loseEnd() {
@@ -254,7 +254,7 @@ func (s *Sim) loseEnd() {
 	}
 }
 
-// startManager opens a life of the manager, before it hears of anything else.
+// startManager opens a life of the manager, before its first other input.
 func (s *Sim) startManager() {
 	m := &wire.ManagerStart{Term: core.Term(s.Core.Term(), s.age()), AgeNs: int64(s.age())}
 	if s.chance(700) { // the file that says so is there, and no copy

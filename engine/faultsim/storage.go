@@ -11,7 +11,7 @@ import (
 
 // storage is where jobs publish: the existing folders, and the temporary ones beside them.
 type storage struct {
-	published map[string]*fakeJob // nil: somebody else's
+	published map[string]*fakeJob // nil: of another owner
 	temporary map[string]*fakeJob
 }
 
@@ -34,8 +34,8 @@ func (s *storage) removeTemporary(out string, j *fakeJob) {
 	}
 }
 
-// finish publishes one output, or keeps or cleans all; it may be done again. It says
-// why it can't, which outputs it found published, and whether some are still to come.
+// finish publishes one output, or keeps or cleans all; it may be repeated. It returns why it can't,
+// the outputs that it found published, and whether some are still to come.
 func (s *storage) finish(c *clients, a *simcluster.Attempt) (why string, found []uint32, more bool) {
 	j, f := c.byID[a.Start.Job], a.Start.Finish
 	for i, out := range f.Outputs {
@@ -71,8 +71,7 @@ func (s *storage) finish(c *clients, a *simcluster.Attempt) (why string, found [
 	return "", found, false
 }
 
-// complete checks that each node's file is published, once, by an attempt that
-// came to its end.
+// complete checks that each node's file is published, once, by an attempt that ended well.
 func complete(a *simcluster.Attempt, j *fakeJob) string {
 	var got, want []string
 	for _, f := range a.Files() {

@@ -33,7 +33,7 @@ func sameJob(a, b view.WorldJob) bool {
 		})
 }
 
-// idle says why a world is not at rest, with all that it has free.
+// idle returns why a world is not idle, with all slots free.
 func idle(w view.World) error {
 	if len(w.Jobs) > 0 {
 		return fmt.Errorf("%d jobs are there", len(w.Jobs))

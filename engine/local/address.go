@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reserve takes a port of loopback for the cluster's life. Also while nobody listens there, as when the
-// manager is started again, the kernel gives it to no other process that asks for any port. A
-// process that asks for it by number gets it: the socket is bound and does not listen, and Go
-// sets SO_REUSEADDR.
+// reserve takes a port of loopback for the cluster's life. The kernel gives it to no other process
+// that requests any port, even while no process listens there, as at a restart of the manager. A
+// process that requests it by number gets it: the socket is bound and does not listen, and Go sets
+// SO_REUSEADDR.
 func reserve() (address string, release func(), err error) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

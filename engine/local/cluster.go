@@ -31,11 +31,11 @@ type Options struct {
 	Folder    string    // for the logs of the parts: NAME.log
 	Launchers int       // 1 or more, named launcher-1 and so on
 	Env       []string  // variables for all processes, added to this process's
-	Errors    io.Writer // for what people should know although the cluster goes on
+	Errors    io.Writer // messages for people about faults that the cluster survives
 
-	// Manager is the manager's command line, without the program. It is to listen on
-	// address, and to show its page on the other, also when it is started again: both are the
-	// cluster's own for its life. Its line of readiness is both, with a blank between.
+	// Manager is the manager's command line, without the program. It listens on address, and shows
+	// its page on the other, also after a restart: both are reserved for the cluster's life. Its
+	// line of readiness is both, with a blank between.
 	Manager func(address, page string) []string
 	// Launcher is the command line of launcher i, from 0, of that name.
 	Launcher func(i int, name, manager string) []string
@@ -47,11 +47,11 @@ type Cluster struct {
 	Page    string // of the manager's metrics
 
 	parts    *parts
-	reserved []func() // give the addresses back
+	reserved []func() // release the addresses
 }
 
-// Start starts the parts and waits until a policy decides, at most ReadyMax. After an
-// error nothing is left of the cluster.
+// Start starts the parts and waits until a policy decides, at most ReadyMax. After an error no part
+// of the cluster is left.
 func Start(ctx context.Context, o Options) (*Cluster, error) {
 	c := &Cluster{parts: newParts(o.Folder, o.Env)}
 	ctx, cancel := context.WithTimeout(ctx, ReadyMax)

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// Flags of each part's command, by which the cluster starts it. They are for the cluster
-// alone: a command hides them from people.
+// Flags of each part's command, which the cluster sets. They are for the cluster alone: a command
+// hides them from people.
 const (
 	// ReadyFD is the file descriptor to which a part writes a line when it is ready; 0: to
 	// none.
 	ReadyFD = "ready-fd"
-	// ExitWithParent says that the part ends when the process does that started it.
+	// ExitWithParent makes the part end when its parent process does.
 	ExitWithParent = "exit-with-parent"
 )
 
@@ -35,12 +35,12 @@ func (p *Part) Ready(line string) {
 	p.ReadyFD = 0
 }
 
-// parentEvery is how often a child looks whether its parent is still there. The
-// kernel's own signal is quicker; this is for the moment before it was asked for.
+// parentEvery is how often a child checks whether its parent is alive. The kernel's own signal is
+// quicker; the check covers the time before that is requested.
 const parentEvery = 500 * time.Millisecond
 
-// Begin returns a context that ends when the parent does, if that is wanted. The
-// function ends the watch, and the context.
+// Begin returns a context that ends when the parent does, if that is wanted. The function ends the
+// watch, and the context.
 func (p *Part) Begin(ctx context.Context) (context.Context, func(), error) {
 	ctx, cancel := context.WithCancel(ctx)
 	if !p.ExitWithParent {

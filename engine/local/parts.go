@@ -21,17 +21,17 @@ import (
 )
 
 const (
-	// A part that dies is started again, at most restartsMax times within
-	// restartsWindow; then the cluster ends.
+	// A part that dies is restarted, at most restartsMax times within restartsWindow; then the
+	// cluster ends.
 	restartsMax    = 5
 	restartsWindow = time.Minute
-	// partStop is how long a part has to end by itself.
+	// partStop is how long a part has to end after the signal.
 	partStop = 10 * time.Second
 	// tailBytes of a part's log are shown when it fails.
 	tailBytes = 4 << 10
 )
 
-// parts are the processes of a cluster, which are kept up.
+// parts are the processes of a cluster, with their supervision.
 type parts struct {
 	folder string   // for their logs
 	env    []string // added to the environment of all
@@ -121,7 +121,7 @@ func (p *parts) part(ctx context.Context, name string, args []string) (string, <
 
 func (p *parts) logOf(name string) string { return filepath.Join(p.folder, name+".log") }
 
-// keep starts a part again when it ends.
+// keep restarts a part when it ends.
 func (p *parts) keep(name string, args func() []string, ended <-chan error) {
 	var starts []time.Time
 	for {

@@ -16,11 +16,10 @@ import (
 // programStop is how long a program has after SIGTERM.
 const programStop = 30 * time.Second
 
-// Run runs a program with the cluster's address in its environment and this process's
-// input and outputs, and returns its exit code: 128 and the signal's number when a
-// signal ended it. The first signal to stop is left to the program; from a terminal it
-// has got it already. When a part of the cluster cannot be kept up, the program is
-// killed, and that is the error.
+// Run runs a program with the cluster's address in its environment and this process's input and
+// outputs. It returns the exit code: 128 and the signal's number when a signal ended it. The first
+// signal to stop is left to the program; from a terminal the program has got it already. When a
+// part of the cluster cannot be kept up, the program is killed, and that is the error.
 func (c *Cluster) Run(program []string) (int, error) {
 	p := c.parts
 	cmd := exec.Command(program[0], program[1:]...)
@@ -53,7 +52,7 @@ func (c *Cluster) Run(program []string) (int, error) {
 	}
 }
 
-// programExit is the exit code of a program that ended like that.
+// programExit is the exit code of a program, by the error of its wait.
 func programExit(err error) (int, error) {
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {

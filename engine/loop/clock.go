@@ -16,15 +16,15 @@ type Clock struct {
 // Now returns the time of the current event.
 func (c *Clock) Now() scheduler.Time { return c.now }
 
-// At has something happen at a time, or now if that is past.
+// At plans an event for a time, or for now if that is past.
 func (c *Clock) At(t scheduler.Time, do func()) {
 	c.events.Put(int64(max(t, c.now)), do)
 }
 
-// After has something happen after a while.
+// After plans an event after a delay.
 func (c *Clock) After(d time.Duration, do func()) { c.At(c.now.Add(d), do) }
 
-// Upcoming returns when the next thing happens; false when nothing will.
+// Upcoming returns the time of the next event; false when there is none.
 func (c *Clock) Upcoming() (scheduler.Time, bool) {
 	if c.events.Len() == 0 {
 		return 0, false
@@ -43,7 +43,7 @@ func (c *Clock) Next() bool {
 	return true
 }
 
-// Pass does all that happens until a time, and is there then.
+// Pass runs all events until a time, and sets the clock to it.
 func (c *Clock) Pass(until scheduler.Time) {
 	for at, ok := c.Upcoming(); ok && at <= until; at, ok = c.Upcoming() {
 		c.Next()

@@ -1,7 +1,7 @@
 // Package loop drives the manager's core in virtual time. Future inputs are on a clock, and inputs
-// that come close together make one batch. The core is ticked when it wants to be, and its actions
-// are carried out. The policy runs in lockstep, in this process or as its own, through the same
-// host as the manager's.
+// that come close together make one batch. The core gets its ticks when it requests them, and its
+// actions are carried out. The policy runs in lockstep, in this process or as its own, through the
+// same host as the manager's.
 //
 //	l := &loop.Loop{Core: core.New(set)}
 //	p := &loop.Policy{Loop: l, Host: policy.InProcess(fifo.New()), Think: 2 * time.Millisecond}

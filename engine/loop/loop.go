@@ -14,8 +14,8 @@ type Loop struct {
 	Clock
 	Core *core.Core
 
-	// Gather is how long the first input of a batch waits for others; nil: what comes at
-	// one moment makes a batch.
+	// Gather is how long the first input of a batch waits for others; nil: inputs of one moment
+	// make a batch.
 	Gather func() time.Duration
 	// Decide steps the core; nil: with Core.Step. The returned actions are carried out, in order.
 	Decide func(*wire.Batch) []core.Action
@@ -60,7 +60,7 @@ func (l *Loop) Step(inputs []*wire.Input) {
 // waited for the last one are gone.
 func (l *Loop) Restart(c *core.Core) { l.Core, l.queue, l.waking = c, nil, 0 }
 
-// planTick has a tick come when the core wants one.
+// planTick plans a tick when the core requests one.
 func (l *Loop) planTick() {
 	at, ok := l.Core.NextWake()
 	if !ok {

@@ -10,15 +10,15 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Policy is a policy in lockstep: virtual time stands still while it thinks, and its answer
-// comes after Think, however long that took. One generation is started, and never again.
+// Policy is a policy in lockstep: virtual time stops while it thinks, and its answer comes after
+// Think, however long that took. One generation is started, and never restarted.
 type Policy struct {
 	Loop   *Loop
 	Host   policy.Host // in this process or not: the decisions are the same
 	Config scheduler.Config
 	Name   string        // for the log; may be ""
 	Think  time.Duration // virtual time that each answer takes
-	// Thinks is how long the answer takes to a round that is asked now; nil: Think.
+	// Thinks is how long the answer to the current round takes; nil: Think.
 	Thinks func() time.Duration
 	Prompt bool // an answer does not wait for others that come close to it
 }

@@ -247,8 +247,8 @@ func (h *remote) Durable(ctx context.Context, round uint64) {
 		call, cancel := context.WithTimeout(ctx, proveTimeout)
 		_, err := h.policy.Durable(call, &rpc.DurableRound{Round: round})
 		cancel()
-		// Others notice that a plug-in has ended, and one without a shell needs no confirmation. A
-		// stalled one needs handling: no later confirmation may follow.
+		// Others notice that a plug-in has ended, and one without a shell needs no confirmation. The
+		// call to a stalled one is repeated: no later confirmation may overtake this one.
 		if status.Code(err) != codes.DeadlineExceeded {
 			return
 		}

@@ -42,7 +42,7 @@ func lastSite(s config.Sources) (*Site, time.Time, error) {
 	return last, at, err
 }
 
-// recall makes the sources read the kept files, and returns the time of the first read.
+// recall makes the sources read the kept files, and returns when they were read.
 func recall(s *config.Sources, kept []byte) (time.Time, error) {
 	var a accepted
 	if err := json.Unmarshal(kept, &a); err != nil {

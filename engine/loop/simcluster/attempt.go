@@ -7,11 +7,11 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Attempt is an attempt on a launcher. It starts, waits for its peers and its input,
-// works, asks for its commit where it has to, and ends.
+// Attempt is an attempt on a launcher. It starts, waits for its peers and its input, works,
+// requests its commit if it has to, and ends.
 type Attempt struct {
 	On    *Launcher
-	job   *Job               // of which nothing may be known
+	job   *Job               // nil: unknown
 	Start *wire.StartAttempt // its command
 	Began scheduler.Time     // when it was
 
@@ -34,7 +34,7 @@ type Attempt struct {
 	near      [scheduler.LocalityLevels]int64
 }
 
-// begin takes an attempt on.
+// begin starts an attempt.
 func (l *Launcher) begin(m *wire.StartAttempt) {
 	a := &Attempt{On: l, job: l.cluster.job(m.Job), Start: m, Began: l.cluster.Loop.Now()}
 	a.given = newGiven(m, a.job.count(m))
@@ -63,10 +63,10 @@ func (a *Attempt) reportHolds() {
 	a.holds = holds
 }
 
-// Executing says whether it has its input.
+// Executing reports whether it has its input.
 func (a *Attempt) Executing() bool { return a.executing }
 
-// Asks says whether it waits for the verdict on its commit.
+// Asks reports whether it waits for the verdict on its commit.
 func (a *Attempt) Asks() bool { return a.asked && !a.granted }
 
 // Read returns the attempt whose output it read; 0 if it has not read the input.
@@ -118,7 +118,7 @@ func (a *Attempt) reportAgain() {
 	}
 }
 
-// insist reports again and again until it is answered.
+// insist repeats a report until it is answered.
 func (a *Attempt) insist() {
 	var again func()
 	again = func() {
@@ -187,7 +187,7 @@ func Failed(kind wire.ErrorKind, why string) *wire.AttemptEnded {
 	return &wire.AttemptEnded{End: wire.End_END_FAILED, Failure: &wire.Failure{Kind: kind, Message: why}}
 }
 
-// verdict is the manager's word on a commit.
+// verdict is the manager's verdict on a commit.
 func (a *Attempt) verdict(granted bool) {
 	switch {
 	case !a.Asks():
@@ -200,7 +200,7 @@ func (a *Attempt) verdict(granted bool) {
 	}
 }
 
-// PeerGone says whether some other group of the bundle attempt is gone.
+// PeerGone reports whether some other group of the bundle attempt is gone.
 func (a *Attempt) PeerGone() bool {
 	for _, other := range a.job.gangs[a.Start.BundleAttempt] {
 		if other.dead || other.ended != nil && other.ended.End != wire.End_END_FINISHED {
@@ -234,7 +234,7 @@ func (a *Attempt) end(e *wire.AttemptEnded) {
 	a.insist()
 }
 
-// keep keeps what an attempt stored, but for what lies on the job's storage.
+// keep keeps an attempt's outputs, except for those on the job's storage.
 func (a *Attempt) keep(stored []*wire.StoredOutput) {
 	if len(stored) == 0 {
 		return
@@ -268,7 +268,7 @@ func (a *Attempt) work() *wire.Work {
 	return &whole.work
 }
 
-// reportProgress reports how far it is, and goes on to.
+// reportProgress reports its progress, and plans the next report.
 func (a *Attempt) reportProgress(now bool) {
 	if now {
 		var whole struct { // one piece of memory: of all reports most are these

@@ -11,7 +11,7 @@ import (
 // suspend the attempt until it has resumed; planned events move by that much.
 type clock struct {
 	now    func() scheduler.Time       // the loop's
-	after  func(time.Duration, func()) // has the loop do something then, while the attempt lives
+	after  func(time.Duration, func()) // plans an event of the loop, while the attempt lives
 	moved  func()                      // is called at each change of state; may be nil
 	state  restState
 	turn   int            // counts what changed the state
@@ -29,7 +29,7 @@ const (
 	resumes             // has slots, and does nothing yet
 )
 
-// timer is something that an attempt is to do.
+// timer is a planned event of an attempt.
 type timer struct {
 	clock *clock
 	turn  int            // of the clock, when it was armed
@@ -59,7 +59,7 @@ func (c *clock) time() scheduler.Time {
 	return now.Add(-c.rested)
 }
 
-// later has the attempt do something when so much of its time has passed.
+// later plans an event after so much of the attempt's own time.
 func (c *clock) later(d time.Duration, do func()) {
 	t := &timer{clock: c, left: d, do: do}
 	c.timers = append(c.timers, t)
@@ -74,7 +74,7 @@ func (c *clock) arm(t *timer) {
 	c.after(t.left, t.ring)
 }
 
-// stop has the time stand still.
+// stop stops the attempt's time.
 func (c *clock) stop() {
 	if c.state != awake {
 		return
@@ -98,8 +98,8 @@ func (c *clock) goOn() {
 	}
 }
 
-// change brings it into a state by way of another, which takes a while of the loop's time,
-// and says so then; again when it is there already.
+// change brings it into a state by way of another, which takes a while of the loop's time, and then
+// calls say; it calls say again when it is there already.
 func (c *clock) change(by, to restState, takes time.Duration, say func()) {
 	switch c.state {
 	case by:

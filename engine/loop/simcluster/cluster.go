@@ -31,7 +31,7 @@ type Cluster struct {
 	byID  idmap.Map[scheduler.LauncherID, Launcher]
 }
 
-// Add adds a launcher that does not join by itself, before its first life.
+// Add adds a launcher that does not join on its own, before its first incarnation.
 func (c *Cluster) Add(m Machine, h Hooks) *Launcher {
 	l := &Launcher{Machine: m, Hooks: h, Stored: map[uint64]*Stored{}, cluster: c}
 	l.forget()
@@ -42,7 +42,7 @@ func (c *Cluster) Add(m Machine, h Hooks) *Launcher {
 	return l
 }
 
-// Join adds a launcher on which nothing goes wrong, and has it join the manager now.
+// Join adds a launcher without faults, and has it join the manager now.
 func (c *Cluster) Join(m Machine) *Launcher {
 	l := c.Add(m, Hooks{})
 	l.Incarnation = 1

@@ -13,10 +13,10 @@ type given struct {
 	total   uint64                // their number, when all have come
 }
 
-// stand is how far it is with one input.
+// stand is the progress with one input.
 type stand struct {
-	read   uint64       // by which attempt's output; 0: not
-	source *wire.Source // where it is, as long as it has not tried to read it there
+	read   uint64       // the attempt whose output was read; 0: none
+	source *wire.Source // its source, until the first try to read there
 }
 
 func newGiven(m *wire.StartAttempt, inputs int) given {
@@ -26,7 +26,7 @@ func newGiven(m *wire.StartAttempt, inputs int) given {
 	return t
 }
 
-// of is how it stands with an input. The pointer holds until the next call.
+// of is the progress with an input. The pointer is valid until the next call.
 func (t *given) of(k Input) *stand {
 	for int(k.Connection) >= len(t.input) {
 		t.input = append(t.input, nil)

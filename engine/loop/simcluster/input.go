@@ -7,7 +7,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// peers takes in where the other groups of the bundle attempt are.
+// peers takes in the addresses of the other groups of the bundle attempt.
 func (a *Attempt) peers(m *wire.Peers) {
 	if want := a.job.Width(a.Start); len(m.Peers) != want {
 		a.On.cluster.wrong("attempt %d is told of %d peers, and its bundle has %d groups", a.Start.Attempt, len(m.Peers), want)
@@ -39,7 +39,7 @@ func (a *Attempt) moreFiles(m *wire.FilesUpdate) {
 	a.goOn()
 }
 
-// askFiles asks for the files of a last group that it lacks.
+// askFiles requests the missing files of a last group.
 func (a *Attempt) askFiles() {
 	if a.given.lacksFiles() {
 		a.On.Report(&wire.Report{What: &wire.Report_FilesWanted{FilesWanted: &wire.FilesWanted{Attempt: a.Start.Attempt, From: uint64(len(a.given.files))}}})
@@ -57,7 +57,7 @@ func (a *Attempt) goOn() {
 	}
 }
 
-// readable says whether a stored output can be read now.
+// readable reports whether a stored output can be read now.
 func (a *Attempt) readable(s *wire.Source) bool {
 	if a.job.Graph.Connection(int(s.Connection)).Store != "" {
 		return true

@@ -12,14 +12,14 @@ import (
 // Job is what machines have to know of a job to run it.
 type Job struct {
 	Graph *graph.Expanded
-	// Work is how long an attempt works on a usual machine, next to its input; nil: no
-	// time. It is asked once for each attempt, so that each may differ.
+	// Work is how long an attempt works on a usual machine, next to its input; nil: no time. It is
+	// called once for each attempt, so that each may differ.
 	Work func(*Attempt) time.Duration
 	// Size is how many bytes a node stores for one reader; nil: none.
 	Size func() int64
 	// Outputs says that nodes write files that the job publishes.
 	Outputs bool
-	// AsksCommit has attempts ask before they end; last groups always do.
+	// AsksCommit has attempts request a commit before they end; last groups always do.
 	AsksCommit bool
 
 	gangs map[uint64][]*Attempt // by bundle attempt
@@ -47,7 +47,7 @@ func (j *Job) keeps(k Input, s *Stored) {
 	(*list)[k.From] = s
 }
 
-// Input names what one node wrote into one connection.
+// Input names one node's output on one connection.
 type Input struct{ Connection, From uint32 }
 
 // Inputs lists the inputs of an attempt, each once, from the graph and not from its commands.
@@ -147,7 +147,7 @@ func (a *Attempt) length() time.Duration {
 	return d
 }
 
-// factor is how many times longer the work takes because of where its input is.
+// factor is how many times longer the work takes because of its input's locality.
 func (a *Attempt) factor() float64 {
 	sum, bytes := 0.0, int64(0)
 	for level, n := range a.stored() {
@@ -185,7 +185,7 @@ func (a *Attempt) look() (read [scheduler.LocalityLevels]int64) {
 	return read
 }
 
-// Near is how near it is to its stored input, at worst; false: it has none.
+// Near is the worst locality of its stored input; false: it has none.
 func (a *Attempt) Near() (scheduler.Locality, bool) {
 	worst, any := scheduler.NodeLocal, false
 	for level, n := range a.stored() {

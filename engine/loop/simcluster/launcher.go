@@ -10,27 +10,27 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// reportAgain is how long a launcher waits for an answer to a report that needs one.
+// reportAgain is the delay before a launcher repeats a report that needs an answer.
 const reportAgain = 2 * time.Second
 
-// Launcher is one machine with what runs and lies on it. Its exported fields are for a
-// client that has it go wrong; they are changed between events only.
+// Launcher is one machine with its attempts and outputs. Clients change its exported fields to
+// simulate faults, between events only.
 type Launcher struct {
 	Machine
 	Hooks
 	ID          scheduler.LauncherID // 0 until the manager welcomes it
 	Incarnation uint64
-	Term        uint64         // the last that welcomed it in this life
+	Term        uint64         // the last that welcomed this incarnation
 	Down        bool           // its process has ended
-	Frozen      scheduler.Time // until then it does nothing
+	Frozen      scheduler.Time // it does nothing until then
 
-	Attempts map[uint64]*Attempt // by id, until the manager says that they are to be forgotten
+	Attempts map[uint64]*Attempt // by id, until the manager says to forget them
 	Stored   map[uint64]*Stored  // by attempt; see Discard
-	Jobs     map[uint64]bool     // of which it may have workers or files
+	Jobs     map[uint64]bool     // jobs of which it may have workers or files
 
 	cluster *Cluster
 	refused map[uint64]string // why it would not start attempts
-	begun   map[uint64]bool   // attempts it did start, in this life
+	begun   map[uint64]bool   // attempts started in this incarnation
 	dropped map[uint64]bool   // jobs that the manager reported as over
 	seen    uint64            // the last attempt that it was sent to start
 }
@@ -39,10 +39,10 @@ type Launcher struct {
 type Stored struct {
 	Job, Attempt uint64
 	Files        []Input
-	Damaged      bool // nobody can read it
+	Damaged      bool // unreadable
 
 	on   *Launcher
-	gone bool // it is not there any more
+	gone bool // deleted
 }
 
 // Discard deletes what an attempt stored.
@@ -60,13 +60,13 @@ func (l *Launcher) DiscardAll() {
 	}
 }
 
-// forget leaves nothing that a process knows.
+// forget drops the state of the launcher's process.
 func (l *Launcher) forget() {
 	l.Attempts, l.refused, l.begun = map[uint64]*Attempt{}, map[uint64]string{}, map[uint64]bool{}
 	l.Jobs, l.dropped, l.seen = map[uint64]bool{}, map[uint64]bool{}, 0
 }
 
-// Restart begins a new life: nothing runs and nothing is known. The store is kept, or not.
+// Restart begins a new incarnation without attempts and state. The store is kept, or not.
 func (l *Launcher) Restart(kept bool) {
 	l.Incarnation++
 	for _, id := range Sorted(l.Attempts) {
@@ -115,7 +115,7 @@ func (l *Launcher) Inventory() *wire.Inventory {
 // Sorted lists ids in order.
 func Sorted[V any](m map[uint64]V) []uint64 { return slices.Sorted(maps.Keys(m)) }
 
-// Welcome takes it that the manager answered the join.
+// Welcome handles the manager's answer to the join.
 func (l *Launcher) Welcome(w core.Welcome) {
 	if w.Refused != "" {
 		l.cluster.wrong("%s may not join: %s", l.Name, w.Refused)
@@ -199,7 +199,7 @@ func (l *Launcher) live(id uint64, do func(*Attempt)) {
 	}
 }
 
-// start runs an attempt, or says again what became of it.
+// start runs an attempt, or repeats the report of its end.
 func (l *Launcher) start(m *wire.StartAttempt) {
 	if a := l.Attempts[m.Attempt]; a != nil {
 		a.reportAgain()
@@ -241,7 +241,7 @@ func (l *Launcher) stop(m *wire.StopAttempt) {
 	if a == nil {
 		a = &Attempt{On: l, Start: &wire.StartAttempt{Attempt: m.Attempt}, ended: &wire.AttemptEnded{Attempt: m.Attempt, End: wire.End_END_STOPPED}}
 		l.Attempts[m.Attempt] = a
-		a.insist() // nobody may ask again: the manager may have given it up
+		a.insist() // the manager may never ask again: it may have given it up
 	}
 	if a.ended != nil {
 		a.reportAgain()
@@ -250,7 +250,7 @@ func (l *Launcher) stop(m *wire.StopAttempt) {
 	a.stop(time.Duration(m.GraceNs))
 }
 
-// drop ends all that is left of a job, and says so when it is done.
+// drop ends everything left of a job, and then reports that.
 func (l *Launcher) drop(job uint64) {
 	l.dropped[job] = true
 	for id, s := range l.Stored {

@@ -17,7 +17,7 @@ type Machine struct {
 	CanSuspend       bool          // else the launcher reports that it can't
 
 	Latency   time.Duration // of each message, either way
-	Heartbeat time.Duration // reports leave with the next one; 0: each leaves at once
+	Heartbeat time.Duration // reports are sent with the next one; 0: each is sent at once
 	FirstBeat time.Duration // when the first heartbeat is: not all machines beat at once
 
 	Start         time.Duration // from the command until the program runs
@@ -26,10 +26,10 @@ type Machine struct {
 	Resume        Cost          // until a resumed one goes on
 	ProgressEvery time.Duration // how often attempts report progress; 0: never
 
-	// Slow is how many times longer all that attempts do takes here; 0 is 1.
+	// Slow is how many times longer every step of attempts takes here; 0 is 1.
 	Slow float64
-	// Locality is how many times longer work takes, by the level at which its stored
-	// input is; 0 is 1. Of a group with several inputs each counts by its bytes.
+	// Locality is how many times longer work takes, by the locality level of its stored input; 0 is
+	// 1. For a group with several inputs each counts by its bytes.
 	Locality [scheduler.LocalityLevels]float64
 }
 
@@ -41,16 +41,15 @@ func (c Cost) Of(bytes int64) time.Duration {
 	return c.Fixed + time.Duration(float64(c.PerGiB)*(float64(bytes)/(1<<30)))
 }
 
-// Hooks is where a client has a launcher behave otherwise. Each may be nil.
+// Hooks change a launcher's behaviour for a client. Each may be nil.
 type Hooks struct {
 	// Send takes a report to the manager; nil: it arrives after the machine's latency.
 	Send func(*wire.Report)
-	// Takes is how long a step takes that would usually take so long. a is nil for
-	// Dropping.
+	// Takes is how long a step takes, given its usual time. a is nil for Dropping.
 	Takes func(a *Attempt, s Step, usual time.Duration) time.Duration
 	// Refuses returns why an attempt can't be started; "": it can. A refused attempt stays refused.
 	Refuses func(*wire.StartAttempt) string
-	// Balks says why a suspended attempt can't go on; "": it can.
+	// Balks returns why a suspended attempt can't resume; "": it can.
 	Balks func(*Attempt) string
 	// Ends returns the end of an attempt whose work is done and that may commit; nil: as
 	// Attempt.End has it. When it returns nil the attempt goes on: it is to be finished once more
@@ -58,7 +57,7 @@ type Hooks struct {
 	Ends func(*Attempt) *wire.AttemptEnded
 }
 
-// Step is something that takes time.
+// Step is an action that takes time.
 type Step int
 
 // The steps of an attempt, and at the end one of a launcher.
@@ -67,16 +66,16 @@ const (
 	Reading                // from when all its input can be read until it is read
 	Working                // from when it has its input until its work is done
 	Telling                // until its next progress report; 0: none
-	Searching              // for input that can't be read, until it says so
+	Searching              // for unreadable input, until it reports it
 	Taking                 // news of its input, until it confirms that
 	Committing             // from the grant of its commit to its end
 	Stopping               // from the command to its end; 0: it is gone at once
 	Suspending             // from the command until its slots are free
 	Resuming               // from the command until it goes on
-	Dropping               // of all that a launcher has of a job
+	Dropping               // of everything that a launcher has of a job
 )
 
-// usual is how long a step takes when nothing is otherwise.
+// usual is how long a step takes without hooks.
 func (a *Attempt) usual(s Step) time.Duration {
 	m := &a.On.Machine
 	switch s {

@@ -6,10 +6,10 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// Suspended says whether it holds no slots.
+// Suspended reports whether it holds no slots.
 func (a *Attempt) Suspended() bool { return a.clock.state == suspended }
 
-// Worked is how long it executes by now, without the time in which it was suspended.
+// Worked is how long it has executed, without the time in which it was suspended.
 func (a *Attempt) Worked() time.Duration {
 	if !a.executing {
 		return 0
@@ -17,11 +17,11 @@ func (a *Attempt) Worked() time.Duration {
 	return a.clock.time().Sub(a.executes)
 }
 
-// Later has an attempt do something after a while, unless it ended or its launcher's life
-// did. While it is suspended the time does not pass for it.
+// Later plans an event of an attempt after a delay, unless the attempt or its launcher's
+// incarnation ends. The delay does not pass while it is suspended.
 func (a *Attempt) Later(d time.Duration, do func()) { a.clock.later(a.slowed(d), do) }
 
-// after has a launcher do something for an attempt, whether that is suspended or not.
+// after plans an event of an attempt, whether that is suspended or not.
 func (a *Attempt) after(d time.Duration, do func()) {
 	var run func()
 	run = func() {
@@ -36,7 +36,7 @@ func (a *Attempt) after(d time.Duration, do func()) {
 	a.On.cluster.Loop.After(d, run)
 }
 
-// slowed is how long something takes on this machine.
+// slowed is how long a step takes on this machine.
 func (a *Attempt) slowed(d time.Duration) time.Duration {
 	if a.On.Slow > 0 {
 		return time.Duration(float64(d) * a.On.Slow)
@@ -44,7 +44,7 @@ func (a *Attempt) slowed(d time.Duration) time.Duration {
 	return d
 }
 
-// suspend has an attempt rest. It holds its slots until what that costs is over.
+// suspend suspends an attempt. It holds its slots for the time that suspending costs.
 func (a *Attempt) suspend() {
 	if !a.On.CanSuspend {
 		a.On.refuse(a.Start.Attempt, wire.ErrorKind_ERROR_KIND_INVALID, "this launcher can't suspend")
@@ -58,7 +58,7 @@ func (a *Attempt) reportSuspended() {
 	a.On.Report(&wire.Report{What: &wire.Report_Suspended{Suspended: a.Start.Attempt}})
 }
 
-// resume has it go on where it was, or says that it can't.
+// resume resumes an attempt, or reports that it can't.
 func (a *Attempt) resume() {
 	if a.Suspended() && a.On.Balks != nil {
 		if why := a.On.Balks(a); why != "" {
