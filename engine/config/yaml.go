@@ -38,8 +38,8 @@ func parse(file string, text []byte) (*yaml.Node, error) {
 	return &node, nil
 }
 
-// firstWrong is the offset of the first character that YAML never allows, or that ends a line for YAML alone, so
-// that line numbers would differ from the file's; -1: none.
+// firstWrong is the offset of the first character that YAML never allows, or that ends a line for
+// YAML alone, so that line numbers would differ from the file's; -1: none.
 func firstWrong(text []byte) int {
 	for at := 0; at < len(text); {
 		r, n := utf8.DecodeRune(text[at:])

@@ -37,31 +37,31 @@ type Config struct {
 	LogKeep      int   // eventlog.KeepSegmentsDefault
 	LogKeepBytes int64 // eventlog.KeepBytesDefault
 	BlobBytes    int64 // programs and plans; 16 GiB
-	// Of one user: bytes of programs and plans (blobs.UserBytesDefault), uploads at once (blobs.UserUploadsDefault), bytes a
-	// second that an upload brings at least (api.UploadRateDefault), and streams of events and logs (rest.UserStreamsDefault).
+	// Of one user: bytes of programs and plans (blobs.UserBytesDefault), uploads at once
+	// (blobs.UserUploadsDefault), least bytes per second of an upload (api.UploadRateDefault), and
+	// streams of events and logs (rest.UserStreamsDefault).
 	UserBlobBytes, UploadRate int64
 	UserUploads, UserStreams  int
-	// ClearEvery is how often folders are looked for of jobs that were announced and never submitted;
-	// 0: api.ClearEveryDefault.
+	// ClearEvery is the period of looking for folders of jobs that were announced and never
+	// submitted; 0: api.ClearEveryDefault.
 	ClearEvery time.Duration
-	// FreezeMax is for how long the core may stand still for a checkpoint, as estimated.
-	// Where that is not enough the checkpoint is made from the event log, beside the core;
-	// FreezeMaxDefault.
+	// FreezeMax bounds the core's pause for a checkpoint, as estimated. If that is not enough the
+	// checkpoint is made from the event log, beside the core; FreezeMaxDefault.
 	FreezeMax time.Duration
-	// Remaker is the command that does that in a process of its own (RemakeAsked);
+	// Remaker is the command that makes such a checkpoint in a process of its own (RemakeAsked);
 	// empty: a goroutine of this process does.
 	Remaker []string
 	// remakeAgain is the delay after a failed try; a test lowers it.
 	remakeAgain time.Duration
 
-	WebHosts      []string // names by which HTTP is reached, besides addresses, localhost and the machine's own name
-	WebActionsOff bool     // nothing is changed over HTTP
+	WebHosts      []string // host names of HTTP, besides addresses, localhost and the machine's own name
+	WebActionsOff bool     // no changes over HTTP
 
-	AuditUploads   bool  // programs and plans that came whole have a line in the audit, too
+	AuditUploads   bool  // also log programs and plans that arrived complete in the audit
 	AuditFileBytes int64 // of one file of the audit; audit.FileBytesDefault
 	AuditKeep      int   // full files of it; audit.KeepDefault
 
-	// History says how much is kept of jobs that ended; its Folder is history below Data when empty.
+	// History says how much is kept of ended jobs; its Folder is history below Data when empty.
 	History HistoryOptions
 	// TailBytes is how much of the end of an attempt's log launchers send, and FailedTailBytes that
 	// of a failed attempt; 0: nothing.
@@ -70,39 +70,40 @@ type Config struct {
 	// KerberosRealms are the realms whose principals are users, and whose tickets jobs may carry.
 	// KDCs are found by KRB5_CONFIG; empty: no ticket is taken.
 	KerberosRealms []string
-	// renewTicket asks the KDC for another ticket; nil: by KRB5_CONFIG. A test is the KDC.
+	// renewTicket requests another ticket from the KDC; nil: by KRB5_CONFIG. A test replaces the
+	// KDC.
 	renewTicket func(kerberos.TGT) (kerberos.TGT, error)
 
 	Heartbeat         time.Duration // 500 ms
 	Lease             time.Duration // 10 s
 	LauncherLostAfter time.Duration // 20 s
-	// IdleShownAfter is for how long an attempt has no progress before the status of its job names
-	// it; IdleShownAfterDefault.
+	// IdleShownAfter is after how long without progress an attempt is named in its job's status;
+	// IdleShownAfterDefault.
 	IdleShownAfter time.Duration
 
 	Core   core.Settings // core.DefaultSettings with the site's changes
 	Policy policyhost.Policy
-	// Fallback makes the policy that takes over in this process when the plug-in
-	// keeps failing. It must not be nil.
+	// Fallback makes the policy that takes over in this process when the plug-in keeps failing.
+	// Required.
 	Fallback func() scheduler.TaskScheduler
-	// Last is the configuration that was accepted last, by the data folder's Accepted. It stays in
-	// force until the policy has accepted another one, and when the policy rejects its settings at
-	// the manager's start; nil: then the manager does not start.
+	// Last is the last accepted configuration, by the data folder's Accepted. It stays in force
+	// until the policy has accepted another one, and when the policy rejects its settings at the
+	// manager's start; nil: then the manager does not start.
 	Last *Update
 	// File is the configuration's file, for messages; "" when there is none. Problem says why the
 	// file can't be applied as it is now; the last accepted configuration stays in force.
 	File    string
 	Problem error
-	// Text is the file's that the manager starts with; nil: there is none.
+	// Text is the file's text at the manager's start; nil: there is none.
 	Text []byte
-	// Reads makes an Update of a text in the file's place, with all else as at the start; nil: the
+	// Reads makes an Update of a new text of the file, with all else as at the start; nil: the
 	// configuration is changed by hand alone.
 	Reads func(text []byte) (Update, error)
 	// VersionsKept is how many versions of the file are kept; configedit.KeepDefault.
 	VersionsKept int
 	// Shown are the configuration's values, as "config show" lists them.
 	Shown policyhost.Shown
-	// InForce is Update.InForce of the configuration that the manager starts with.
+	// InForce is Update.InForce of the start's configuration.
 	InForce func()
 	// Updates brings changed settings while the manager runs; nil: none come.
 	Updates <-chan Update
@@ -112,24 +113,24 @@ type Config struct {
 	// Schemes authenticate users without a certificate, by a header of the call (proof.Edge); they
 	// need Keys. None: a caller without a certificate gets no connection.
 	Schemes map[string]proof.Scheme
-	// Joins answers launchers that have no certificate yet, or want a new one, at the address
-	// Join; nil: nothing does.
+	// Joins serves launchers that have no certificate yet, or want a new one, at the address Join;
+	// nil: no such service.
 	Joins *join.Server
 	Join  string
 	// Limits bound connections by address and principal; zeros are connlimit's defaults.
 	Limits connlimit.Limits
 	// Ready is called once, when the manager answers at these addresses; nil: not.
 	Ready func(grpc, http string)
-	// Watchdog is called on a goroutine of its own when the manager serves, and returns when ctx ends, as it does
-	// when the manager stops. lives says why the manager would have to be started again; nil: it need not. A
-	// call of it takes ten seconds at most. A nil Watchdog: nobody watches.
+	// Watchdog is called on a goroutine of its own when the manager serves. It returns when ctx
+	// ends, as it does when the manager stops. lives returns why the manager has to be restarted;
+	// nil: it need not. A call of lives takes ten seconds at most. A nil Watchdog: none.
 	Watchdog func(ctx context.Context, lives func(context.Context) error)
 	Log      *slog.Logger // nil: slog.Default
 }
 
 // Update is a changed configuration. Settings that it lacks take effect at the next start.
 type Update struct {
-	// Problem says why the file as it is now changes nothing; then the rest is empty.
+	// Problem says why the file as it is now changes nothing; then the other fields are empty.
 	Problem string
 	Text    []byte // of the file; nil: unknown
 	Core    core.Settings

@@ -15,9 +15,9 @@
 // # Order of durable effects
 //
 // Each batch is appended to the event log, and many batches share one sync. Commands, replies and
-// grants leave after it. The round for the policy leaves before. That is safe: a policy acts on the
-// world only through decisions, and these are logged when they come back. Records that nobody waits
-// for, such as reports of ended work, share the next sync.
+// grants are sent after it. The round for the policy is sent before. That is safe: a policy acts on
+// the cluster only through decisions, and these are logged when they come back. Records whose
+// effects nothing waits for, such as reports of ended work, share the next sync.
 //
 // Under load a step waits half a millisecond for more than its first input. So work that was
 // started together is reported, decided and started together. The policy's answer never waits.

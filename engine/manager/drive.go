@@ -18,18 +18,17 @@ import (
 )
 
 const (
-	// batchInputsMax bounds one step, so that a flood does not delay what follows
-	// from its beginning.
+	// batchInputsMax bounds one step, so that a flood does not delay the effects of its first
+	// inputs.
 	batchInputsMax = 2048
-	// batchBytesMax bounds one step by bytes: no more is gathered than that and one
-	// entry.
+	// batchBytesMax bounds one step by bytes: it gathers at most that and one entry.
 	batchBytesMax = 16 << 20
-	// gatherWait is how long a step waits, under load, for more than its first
-	// input: what arrives together shares one step, one record of the log, one round
-	// and one message. Work that was started together mostly ends together.
+	// gatherWait is how long a step waits, under load, for more than its first input: inputs that
+	// arrive together share one step, one record of the log, one round and one message. Work that
+	// was started together mostly ends together.
 	gatherWait = 500 * time.Microsecond
-	// busyWithin says what load is: a step after so short a time. At rest the first
-	// input is taken at once.
+	// busyWithin defines load: the last step was so recent. Without load the first input is taken
+	// at once.
 	busyWithin = 10 * time.Millisecond
 	// idleMax is the longest sleep without an input.
 	idleMax = time.Minute
@@ -45,11 +44,11 @@ type driver struct {
 
 	ask         func(core.AskPolicy)                     // gives a round to the policy
 	noted       func(core.AskPolicy)                     // notifies the policy's shell that a round with notes is durable; must not block
-	atOnce      func(core.Action) bool                   // does what need not wait for the disk; false: not of that sort
+	atOnce      func(core.Action) bool                   // does actions that need not wait for the disk; false: not of that kind
 	keep        func(record uint64, later []core.Action) // has history take the durable record; must not block
 	durable     func(core.Action)                        // does the rest; must not block
 	stats       *metrics.Metrics
-	opened      func(*core.Core) // hears that the core has taken in the opening of this life
+	opened      func(*core.Core) // called when the core has taken in the opening of this life
 	graphs      *recovery.GraphStore
 	checkpoints *recovery.CheckpointMaker
 }
@@ -89,7 +88,7 @@ func (d *driver) run(ctx context.Context, opening []*wire.Input) error {
 	}
 }
 
-// full says whether a step has enough.
+// full reports whether a step has enough inputs.
 func full(entries []inbox.Entry) bool {
 	inputs, bytes := 0, int64(0)
 	for _, e := range entries {
@@ -99,8 +98,8 @@ func full(entries []inbox.Entry) bool {
 	return inputs >= batchInputsMax || bytes >= batchBytesMax
 }
 
-// gather waits for more, up to gatherWait. The policy's answer ends it: slots
-// stand empty until it is carried out.
+// gather waits for more, up to gatherWait. The policy's answer ends the wait: slots are idle until
+// it is carried out.
 func (d *driver) gather(entries []inbox.Entry, timer *time.Timer) []inbox.Entry {
 	timer.Reset(gatherWait)
 	for !urgent(entries[len(entries)-1]) && !full(entries) {
@@ -118,7 +117,7 @@ func urgent(e inbox.Entry) bool {
 	return len(e.Inputs) > 0 && e.Inputs[0].GetPolicyAnswer() != nil
 }
 
-// drain takes what else is there, without waiting.
+// drain takes the other waiting entries, without blocking.
 func (d *driver) drain(entries []inbox.Entry) []inbox.Entry {
 	for !full(entries) {
 		select {
@@ -191,7 +190,7 @@ func (d *driver) feed(batch *wire.Batch) error {
 	switch {
 	case err == nil && len(record) <= recordBytesMax:
 		return d.decide(batch, record)
-	case err != nil && len(batch.Inputs) == 1: // a text in it is none
+	case err != nil && len(batch.Inputs) == 1: // a text in it is not UTF-8
 		d.refuse(batch.Inputs[0], wire.ErrorKind_ERROR_KIND_INVALID, fmt.Sprintf("the request can't be written into the manager's event log: %v", err))
 		return nil
 	case len(batch.Inputs) == 1:
@@ -245,8 +244,7 @@ func (d *driver) decide(batch *wire.Batch, record []byte) error {
 	return nil
 }
 
-// hasNotes says whether a round has notes. They are a shell's to act on, once they are
-// durable.
+// hasNotes reports whether a round has notes. A shell acts on them once they are durable.
 func hasNotes(r *scheduler.Round) bool {
 	return slices.ContainsFunc(r.Events, func(e scheduler.Event) bool {
 		_, note := e.(scheduler.Noted)
@@ -262,7 +260,7 @@ func (d *driver) refuse(in *wire.Input, kind wire.ErrorKind, why string) {
 	}
 }
 
-// clientOf is the client that waits for the answer to an input; 0: none does.
+// clientOf is the client that waits for the answer to an input; 0: none.
 func clientOf(in *wire.Input) uint64 {
 	switch w := in.What.(type) {
 	case *wire.Input_Prepare:

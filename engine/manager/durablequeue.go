@@ -24,7 +24,7 @@ func (h *durableQueue) add(seq uint64, do func()) {
 	h.release()
 }
 
-// reached says that all records up to seq are durable.
+// reached notes that all records up to seq are durable.
 func (h *durableQueue) reached(seq uint64) {
 	h.mu.Lock()
 	h.durable = max(h.durable, seq)

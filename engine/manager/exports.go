@@ -9,7 +9,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// HistoryOptions say how much is kept of jobs that ended, and where.
+// HistoryOptions bound the kept history of ended jobs, and name its place.
 type HistoryOptions = history.Options
 
 // LogArchiveOptions bound the ends of attempts' logs that history keeps (HistoryOptions.Tails).

@@ -11,12 +11,12 @@ import (
 	"github.com/hamadryad/hamadryad/internal/health"
 )
 
-// healthWait bounds the wait for the core when somebody asks whether it lives. A
-// step takes milliseconds; a restart for less than this would do harm.
+// healthWait bounds the wait for the core in a health check. A step takes milliseconds; a restart
+// for a shorter delay would do harm.
 const healthWait = 10 * time.Second
 
-// lives says why the manager would have to be started again. A disk that takes
-// nothing is no reason: that would not mend it.
+// lives checks whether the manager has to be restarted. A full disk is no reason: a restart would
+// not help.
 func (m *manager) lives() health.Check {
 	return health.Check{Name: "core", Wrong: func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, healthWait)
@@ -28,7 +28,7 @@ func (m *manager) lives() health.Check {
 	}}
 }
 
-// fallbackNote says that the built-in policy decides in place of the site's. The manager does its work
+// fallbackNote says that the built-in policy decides in place of the site's. The manager works
 // then, so it is ready.
 func (m *manager) fallbackNote(context.Context) string {
 	if m.supervisor.State() != policyhost.Fallback {
@@ -37,7 +37,7 @@ func (m *manager) fallbackNote(context.Context) string {
 	return "the built-in FIFO decides, because the configured policy can't (fallback): \"hamadryad policy\" says why"
 }
 
-// works says why the manager can't do its work now.
+// works checks whether the manager can work now.
 func (m *manager) works() []health.Check {
 	return []health.Check{
 		m.lives(),

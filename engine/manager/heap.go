@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// heapFloorBytes is memory that is claimed and never touched, which costs address
-	// space only: without it the collector of a small manager would run all the time.
+	// heapFloorBytes is memory that is allocated and never touched, which costs address space only.
+	// Without it the collector of a small manager would run all the time.
 	heapFloorBytes = 32 << 20
 	// gcPercent is by how much the heap grows, relative to its live bytes, before the collector
 	// runs. A manager's state is small beside the machine that it runs on. The collector takes

@@ -30,8 +30,9 @@ type historyFeeder struct {
 
 var _ recovery.Listener = (*historyFeeder)(nil)
 
-// historyWaitMax bounds the wait for history where the log is to drop records. Scheduling does not depend on
-// history: what that has not written by then it may lack after a kill, and it says so.
+// historyWaitMax bounds the wait for history before the log drops records. Scheduling does not
+// depend on history: records it has not written by then may be missing after a kill, and it says
+// so.
 const historyWaitMax = 10 * time.Second
 
 func (m *manager) openHistory() error {
@@ -60,7 +61,7 @@ func (p *historyFeeder) feed(record uint64, actions []core.Action) {
 	}
 }
 
-// Replayed waits until all that was replayed is durable: the log begins a file behind it.
+// Replayed waits until all replayed records are durable: the log begins a file behind them.
 func (p *historyFeeder) Replayed(ctx context.Context, last uint64) {
 	p.History.Replayed(last)
 	p.awaitDurable(ctx, last)
@@ -80,7 +81,7 @@ const (
 	// disk is full, and roomMost how many at once: each time twice as many.
 	roomFirst = 8
 	roomMost  = 256
-	// roomEach is the time that the log has to find the room before more go.
+	// roomEach is the time that the log has to find room before more jobs are removed.
 	roomEach = 2 * time.Second
 )
 
@@ -108,7 +109,7 @@ func (p *historyFeeder) makeRoom(ctx context.Context, log string, stalled func()
 	}
 }
 
-// sameDisk says whether two files or folders are known to be on one file system.
+// sameDisk reports whether two files or folders are known to be on one file system.
 func sameDisk(a, b string) bool {
 	var x, y unix.Stat_t
 	return unix.Stat(a, &x) == nil && unix.Stat(b, &y) == nil && x.Dev == y.Dev

@@ -24,7 +24,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Job is the whole history of a job that ended.
+// Job is the whole history of an ended job.
 type Job = jobfile.Job
 
 // Rebuild writes a new history into an empty folder, by replaying the event log of a manager's data
@@ -62,7 +62,7 @@ type rebuild struct {
 	history *history.History
 	graphs  *recovery.GraphStore
 	core    *core.Core // nil before the first file
-	last    uint64     // last record that was replayed
+	last    uint64     // the last replayed record
 }
 
 // file replays a file of the log. It may begin with copies of the last records of the file before.
@@ -101,7 +101,7 @@ func (r *rebuild) file(name string) error {
 	return nil
 }
 
-// indexTick is the time from one check of Jobs to the next, whether the index has all files.
+// indexTick is the period of Jobs' checks whether the index has all files.
 const indexTick = 10 * time.Millisecond
 
 // Jobs reads all ended jobs from a folder of history. It waits until the index has each job's file, or ctx ends. It

@@ -25,11 +25,12 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
 )
 
-// What depends on a job is judged here for callers that look at it, and by the core for callers that
+// Rights on a job are checked here for callers that read it, and by the core for callers that
 // change it.
 
-// callerOf is the caller by rules that may be newer than the request, with the groups that it has by
-// these. It is nobody when its certificate was revoked since, or when it may no longer act for the user.
+// callerOf is the caller by rules that may be newer than the request, with its groups by these
+// rules. It has no rights when its certificate was revoked since, or when it may no longer act for
+// the user.
 func callerOf(ctx context.Context, rules *access.Rules) access.Caller {
 	p, _ := auth.From(ctx)
 	switch {
@@ -69,8 +70,8 @@ func (s *Server) FindJob(ctx context.Context, id scheduler.JobID) (*query.Job, e
 	return j, nil
 }
 
-// mayRead says why the caller may not look at a job, by the rules of now; nil: it may. What goes on for
-// long asks again before each part: rights end for it, too.
+// mayRead returns why the caller may not look at a job, by the current rules; nil: it may. Long
+// streams call it again before each part, because rights may end meanwhile.
 func (s *Server) mayRead(ctx context.Context, j *wire.JobSummary) error {
 	if rules := s.needs.Rules(); rules != nil {
 		if err := rules.CheckRead(callerOf(ctx, rules), known(j)); err != nil {
@@ -80,8 +81,8 @@ func (s *Server) mayRead(ctx context.Context, j *wire.JobSummary) error {
 	return nil
 }
 
-// MayHear says why the caller may not follow changes, of a job where one is named, by the rules of
-// now; nil: it may.
+// MayHear returns why the caller may not follow changes, of a job if one is named, by the current
+// rules; nil: it may.
 func (s *Server) MayHear(ctx context.Context, job scheduler.JobID) error {
 	if job != 0 {
 		j, err := s.FindJob(ctx, job)
@@ -113,7 +114,7 @@ func (s *Server) readable(ctx context.Context, job uint64, attempts bool) (*wire
 	return st, err
 }
 
-// MayLook says which jobs the caller may look at.
+// MayLook returns a function that reports whether the caller may look at a job.
 func (s *Server) MayLook(ctx context.Context) func(*wire.JobSummary) bool {
 	rules := s.needs.Rules()
 	if rules == nil {
@@ -123,7 +124,8 @@ func (s *Server) MayLook(ctx context.Context) func(*wire.JobSummary) bool {
 	return func(j *wire.JobSummary) bool { return rules.MayRead(w, known(j)) }
 }
 
-// ruling numbers the rules that were in force. The zero value has none yet. Safe for concurrent use.
+// ruling numbers the rules that were in force. The zero value has none yet. Safe for concurrent
+// use.
 type ruling struct {
 	mu     sync.Mutex
 	rules  *access.Rules // the last
@@ -168,7 +170,7 @@ func (s *Server) placeByDefault(ctx context.Context, spec *wire.JobSpec) {
 	audit.Of(ctx).Changed("", fmt.Sprintf("pool %q", spec.GetPool()))
 }
 
-// moveByDefault does the same for a job that is moved to no pool.
+// moveByDefault is the same for a job moved to no named pool.
 func (s *Server) moveByDefault(ctx context.Context, q *wire.UpdateRequest) error {
 	rules := s.needs.Rules()
 	if rules == nil || q.Pool == nil || *q.Pool != "" {
@@ -183,7 +185,7 @@ func (s *Server) moveByDefault(ctx context.Context, q *wire.UpdateRequest) error
 	return nil
 }
 
-// mayChange judges a request that changes something by a page of the policy.
+// mayChange checks a request that changes something by a page of the policy.
 func (s *Server) mayChange(ctx context.Context, q scheduler.PageAsked) error {
 	e := audit.Of(ctx)
 	e.About(q.Method + " " + q.Path + "?" + q.Query) // what proves the caller is off by now
@@ -248,7 +250,7 @@ func (s *Server) misspelt(status []byte) []*wire.PolicyProblem {
 // misspeltMax bounds the lists that are reported to name no pool.
 const misspeltMax = 100
 
-// DescribeAccess writes what somebody may do into an answer.
+// DescribeAccess writes a user's rights into an answer.
 func DescribeAccess(rules *access.Rules, w access.Caller, r *wire.AccessReply) {
 	for _, role := range rules.RolesOf(w) {
 		r.Roles = append(r.Roles, string(role))

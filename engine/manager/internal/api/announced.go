@@ -18,7 +18,7 @@ const (
 	announcedBytes = 4 << 10
 	// ClearEveryDefault is how often announced jobs that were never submitted are looked for.
 	ClearEveryDefault = time.Minute
-	// clearMax bounds the time that the folders of one job take to remove.
+	// clearMax bounds the time to remove the folders of one job.
 	clearMax = time.Minute
 )
 
@@ -29,7 +29,7 @@ const (
 type announced struct {
 	mu      sync.Mutex
 	folders map[uint64][]string
-	looks   bool // a look at them is to come
+	looks   bool // a check of them is scheduled
 }
 
 // note remembers a job's folders, and reports whether the first check is to be scheduled.
@@ -89,7 +89,8 @@ func (s *Server) announce(job uint64, q *wire.PrepareRequest) {
 	}
 }
 
-// lookLater looks for jobs that will never be submitted, again and again while there may be some.
+// lookLater schedules the search for jobs that will never be submitted; it repeats while there may
+// be some.
 func (s *Server) lookLater() {
 	every := s.needs.ClearEvery
 	if every == 0 {
@@ -102,8 +103,8 @@ func (s *Server) lookLater() {
 	})
 }
 
-// clearAnnounced removes the folders of jobs that were announced and that the core does not wait
-// for any more (core.preparedFor).
+// clearAnnounced removes the folders of announced jobs that the core no longer waits for
+// (core.preparedFor).
 func (s *Server) clearAnnounced() {
 	jobs := s.announced.jobs()
 	var over []uint64
@@ -117,7 +118,7 @@ func (s *Server) clearAnnounced() {
 		}
 	})
 	if err != nil {
-		return // the manager ends, or is busy: the next look comes
+		return // the manager ends, or is busy: the next check comes
 	}
 	for _, job := range over {
 		for _, folder := range s.announced.takeFolders(job) {

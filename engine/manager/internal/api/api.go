@@ -1,5 +1,5 @@
-// Package api is the service that applications and the command line talk to. It hands their
-// requests to the core, and shows jobs, launchers, logs, the policy and the configuration.
+// Package api is the gRPC service for applications and the command line. It hands their requests to
+// the core, and shows jobs, launchers, logs, the policy and the configuration.
 //
 // # Invariants
 //
@@ -113,7 +113,7 @@ type Needs struct {
 	Inbox      *inbox.Inbox
 	Read       *query.Reader
 	Blobs      *blobs.Store
-	UploadRate int64         // bytes a second that an upload brings at least; 0: UploadRateDefault
+	UploadRate int64         // least bytes per second of an upload; 0: UploadRateDefault
 	ClearEvery time.Duration // 0: ClearEveryDefault
 	Graphs     *recovery.GraphStore
 	Launchers  *launchers.Table
@@ -127,29 +127,28 @@ type Needs struct {
 	Term       uint64     // of this life
 	Before     core.Stats // counted before this life
 	Settled    time.Time  // by when each launcher has joined, or is given up and past its lease
-	// IdleShownAfter is for how long an attempt has no progress before the status of its job names it.
+	// IdleShownAfter is after how long without progress an attempt is named in its job's status.
 	IdleShownAfter time.Duration
-	Stalled        func() error    // why the event log takes nothing; nil: it does
+	Stalled        func() error    // why the event log can't write; nil: it can
 	Stopping       <-chan struct{} // closed when the streams have to end
-	// Rules are the access rules in force; they return nil where everybody may do
-	// everything.
+	// Rules are the access rules in force; they return nil if every caller may do everything.
 	Rules func() *access.Rules
-	// Web is where the pages listen, HOST:PORT.
+	// Web is the pages' address, HOST:PORT.
 	Web string
 	// Audit is read here; the interceptors in front of this server write it.
 	Audit *audit.Log
 	// Editor changes the configuration.
 	Editor *configedit.Editor
-	Keys   *certs.Keys // of the manager; nil: launchers' pages are asked without TLS
+	Keys   *certs.Keys // of the manager; nil: launchers' pages are read without TLS
 }
 
-// Server is the service that applications and the command line talk to.
+// Server is the gRPC service for applications and the command line.
 type Server struct {
 	rpc.UnimplementedManagerServer
 	needs    Needs
 	callers  *callers
 	watchers *watchers
-	http     *http.Client // asks launchers for logs
+	http     *http.Client // reads logs from launchers
 	losses   atomic.Pointer[core.Losses]
 	ruling   ruling
 
@@ -162,7 +161,7 @@ func NewServer(of Needs) *Server {
 	return &Server{needs: of, callers: newCallers(of.Term), watchers: newWatchers(), http: newHTTPClient(of.Keys)}
 }
 
-// Reply gives the core's reply to the request that waits for it. It does not block.
+// Reply gives the core's reply to the call that waits for it. It does not block.
 func (s *Server) Reply(r core.Reply) { s.callers.reply(r) }
 
 // NotifyWatchers wakes the streams that watch jobs. It does not block.
@@ -253,11 +252,11 @@ func (s *Server) storeGraph(ctx context.Context, hash string) (done func(), err 
 	return done, nil
 }
 
-// draftFrom is from how many nodes on a job is drafted beside the core, which costs a
-// look at its settings first.
+// draftFrom is the number of nodes from which a job is drafted beside the core. That first costs a
+// read of the core's settings.
 const draftFrom = 10_000
 
-// isLarge says whether a job is drafted beside the core.
+// isLarge reports whether a job is drafted beside the core.
 func isLarge(spec *wire.JobSpec) bool {
 	nodes := uint64(0)
 	for _, stage := range spec.GetGraph().GetStages() {
@@ -387,7 +386,7 @@ func (s *Server) onJob(ctx context.Context, job uint64, may func(*access.Rules, 
 	return &wire.Empty{}, nil
 }
 
-// Drain keeps new work from a launcher, or lets it come again.
+// Drain stops new work on a launcher, or allows it again.
 func (s *Server) Drain(ctx context.Context, q *wire.DrainRequest) (*wire.Empty, error) {
 	_, err := s.call(ctx, func(client uint64) *wire.Input {
 		return wire.NewInput(&wire.DrainLauncher{Client: client, Name: q.Launcher, Principal: submitter(ctx, q.Principal), Drain: q.Drain})
@@ -408,7 +407,7 @@ func (s *Server) Policy(ctx context.Context, q *wire.PolicyQuery) (*wire.PolicyR
 	r.Rounds = s.needs.Stats.RoundsAnswered()
 	ctx, cancel := context.WithTimeout(ctx, refusalsTimeout)
 	defer cancel()
-	// Without that count the rest is worth telling.
+	// The other fields are useful without that count.
 	if now, _, err := s.needs.Read.Stats(ctx); err == nil {
 		r.Refusals = now.Refusals() - s.needs.Before.Refusals()
 	}
@@ -426,7 +425,7 @@ func (s *Server) ReloadPolicy(ctx context.Context, _ *wire.ReloadRequest) (*wire
 // policyPrefix begins the policy's reasons for a job, as opposed to the core's.
 const policyPrefix = "policy: "
 
-// explained adds the policy's word on why a job waits.
+// explained adds the policy's reasons why a job waits.
 func (s *Server) explained(ctx context.Context, job *wire.JobStatus, explain func(context.Context, scheduler.JobID) (scheduler.Explanation, bool)) {
 	if ended(job) || !waits(job) {
 		return

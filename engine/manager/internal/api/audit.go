@@ -66,7 +66,7 @@ func auditQuery(q *wire.AuditRequest) (ask audit.Query, err error) {
 	return ask, nil
 }
 
-// instant reads a moment of a field; zero when there is none.
+// instant reads a time from a field; zero when there is none.
 func instant(field, text string) (at time.Time, err error) {
 	if text == "" {
 		return at, nil

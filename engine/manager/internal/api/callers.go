@@ -22,12 +22,12 @@ const callersMax = 10_000
 
 var errTooManyCallers = status.Errorf(codes.ResourceExhausted, "%d requests wait for the manager: try again later", callersMax)
 
-// newCallers numbers callers as no other life does.
+// newCallers numbers callers unlike any other life.
 func newCallers(term uint64) *callers {
 	return &callers{last: wire.NewEpochID(term, 0), waiting: map[uint64]chan core.Reply{}}
 }
 
-// add numbers a caller. Replies for numbers of an earlier life find nobody.
+// add numbers a caller. Replies for numbers of an earlier life are dropped.
 func (c *callers) add() (uint64, <-chan core.Reply, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -18,10 +18,10 @@ import (
 )
 
 const (
-	// ApplyMethod names a change of the configuration in the audit, also one by hand.
+	// ApplyMethod names a change of the configuration in the audit, including one by hand.
 	ApplyMethod = "ApplySettings"
-	// ApplyMax is how long a change of the configuration may take: the policy is asked twice, and
-	// another program may have to be started. Then it is undone.
+	// ApplyMax bounds a change of the configuration: the policy is asked twice, and another program
+	// may have to be started. After it the change is undone.
 	ApplyMax = 2 * time.Minute
 	// diffLinesMax bounds the lines of a comparison.
 	diffLinesMax = 5000
@@ -65,7 +65,7 @@ func (s *Server) Pages(context.Context, *wire.Empty) (*wire.PagesReply, error) {
 	return &wire.PagesReply{Address: s.needs.Web, Tls: s.needs.Keys != nil}, nil
 }
 
-// administers refuses a caller that may not see and change all of the configuration.
+// administers refuses a caller that may not see and change the whole configuration.
 func (s *Server) administers(ctx context.Context, what string) error {
 	rules := s.needs.Rules()
 	if rules == nil {
@@ -77,7 +77,7 @@ func (s *Server) administers(ctx context.Context, what string) error {
 	return nil
 }
 
-// textOf is the text that a request is about.
+// textOf is the text of a request.
 func (s *Server) textOf(text []byte, version uint64) ([]byte, error) {
 	if version == 0 {
 		return text, nil
@@ -180,7 +180,7 @@ func versionOf(v configedit.Version) *wire.SettingsVersion {
 	return &wire.SettingsVersion{Number: v.Number, At: v.At.UnixNano(), Who: v.Who, By: v.By, Comment: v.Comment, Origin: v.Origin, Before: v.Before, Tag: v.Tag, Text: v.Text}
 }
 
-// codesOfEditor are what errors of an editor are over gRPC; the first that fits counts.
+// codesOfEditor are the gRPC codes for errors of an editor; the first match counts.
 var codesOfEditor = []struct {
 	of   error
 	code codes.Code

@@ -67,7 +67,7 @@ func sameUser(caller, proved scheduler.Principal) error {
 // deniedBytesMax bounds the reason of a refusal that a client gets.
 const deniedBytesMax = 1 << 10
 
-// asker is the caller as it was proved; where nothing proves it, the name that it claims.
+// asker is the authenticated caller; without authentication, the name that it claims.
 func asker(ctx context.Context, claimed string) scheduler.Principal {
 	if p, ok := auth.From(ctx); ok && p.Proved() {
 		return scheduler.Principal{Name: p.Name, Proof: p.Proof}
@@ -115,7 +115,7 @@ func (s *Server) authenticator(ctx context.Context) (policy.Host, error) {
 	return nil, nil
 }
 
-// authenticatorDown is the error of an authenticator that gave no word.
+// authenticatorDown is the error of an authenticator that gave no verdict.
 func authenticatorDown(err error) error {
 	if policy.KindOf(err) == policy.Canceled {
 		return status.FromContextError(context.Canceled).Err()
@@ -123,8 +123,9 @@ func authenticatorDown(err error) error {
 	return away(fmt.Sprintf("no request is let in, because the policy's authenticator failed: %v: try again later", err))
 }
 
-// away is the error of a call that has to wait for the policy, or for a launcher. Its detail says that the manager
-// itself answers, and that nothing was done: a client that finds no manager has an error of that code, too.
+// away is the error of a call that has to wait for the policy, or for a launcher. Its detail says
+// that the manager itself answers, and that nothing was done: a client that reaches no manager gets
+// an error of the same code.
 func away(why string) error {
 	why = limits.Cut(scheduler.Printable(why), deniedBytesMax)
 	s, err := status.New(codes.Unavailable, why).WithDetails(&wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_LOST, Message: why})

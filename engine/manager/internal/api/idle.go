@@ -23,7 +23,7 @@ type idleOfJob struct {
 	others   bool                      // other attempts of the job run
 }
 
-// idleOf looks which attempts of a job run without progress.
+// idleOf finds the attempts of a job that run without progress.
 func (s *Server) idleOf(ctx context.Context, id scheduler.JobID) (x idleOfJob, err error) {
 	if x.reported = s.needs.Launchers.Idle(); len(x.reported) == 0 {
 		return x, nil
@@ -66,8 +66,8 @@ func (s *Server) addIdle(ctx context.Context, id scheduler.JobID, st *wire.JobSt
 // idleStep is how coarse IdleRevision is.
 const idleStep = 10 * time.Second
 
-// IdleRevision is another number when other attempts of a job run without progress, or for longer; 0:
-// none does.
+// IdleRevision changes when other attempts of a job run without progress, or for longer; 0: there
+// are none.
 func (s *Server) IdleRevision(ctx context.Context, id scheduler.JobID) (uint64, error) {
 	x, err := s.idleOf(ctx, id)
 	if err != nil || len(x.all) == 0 {

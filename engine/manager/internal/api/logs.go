@@ -26,22 +26,22 @@ import (
 )
 
 const (
-	// logChunkBytes is the size of the parts in which a log is passed on.
+	// logChunkBytes is the size of the parts in which a log is forwarded.
 	logChunkBytes = 64 << 10
 	// logHeaderTimeout bounds the wait for a launcher to begin its answer.
 	logHeaderTimeout = 10 * time.Second
 	// launcherLookEvery is how often the server checks whether a launcher whose log is read was
 	// lost.
 	launcherLookEvery = time.Second
-	// logAgain is after what time a log is asked for again that the launcher of an attempt which has just been
-	// launched does not have yet, and logTriesMax how often it is.
+	// logAgain is the delay before a log is requested again that the launcher of a newly launched
+	// attempt does not have yet, and logTriesMax the number of tries.
 	logAgain    = 500 * time.Millisecond
 	logTriesMax = 10
 )
 
-// Logs passes on the logs of a job's attempts from their launchers, one attempt after the
-// other in order of their ids; with follow each to the end of its attempt, and attempts
-// that begin meanwhile too. Of launchers that are gone, the ends of logs are sent that they left.
+// Logs forwards the logs of a job's attempts from their launchers, one attempt after the other in
+// order of their ids. With follow it sends each log to the end of its attempt, and new attempts'
+// logs too. For lost launchers it sends the ends of logs that they sent before.
 func (s *Server) Logs(q *wire.LogsRequest, stream grpc.ServerStreamingServer[wire.LogChunk]) error {
 	ctx := stream.Context()
 	if q.Job == 0 {
@@ -117,7 +117,7 @@ func (s *Server) logs(ctx context.Context, q *wire.LogsRequest, stream grpc.Serv
 	return over, err
 }
 
-// jobOf finds the job that an attempt belongs to.
+// jobOf finds the job of an attempt.
 func (s *Server) jobOf(ctx context.Context, attempt uint64) (scheduler.JobID, error) {
 	job, known, err := s.needs.Read.JobOfAttempt(ctx, scheduler.AttemptID(attempt))
 	if known || err != nil {
@@ -141,10 +141,10 @@ func (s *Server) jobOf(ctx context.Context, attempt uint64) (scheduler.JobID, er
 	return 0, status.Errorf(codes.NotFound, "no job has attempt-%d, of those that live and the last that ended: \"hamadryad status --attempts JOB\" lists a job's, and \"hamadryad logs JOB\" shows what all of them printed", attempt)
 }
 
-// attemptJobsMax bounds the jobs that ended which are looked through for an attempt.
+// attemptJobsMax bounds the ended jobs that are searched for an attempt.
 const attemptJobsMax = 64
 
-// has says whether history has an attempt of a job that ended.
+// has reports whether history has an attempt of an ended job.
 func (s *Server) has(ctx context.Context, job scheduler.JobID, attempt uint64) (bool, error) {
 	j, err := s.needs.Read.Find(ctx, job)
 	if j == nil || err != nil {
@@ -155,8 +155,8 @@ func (s *Server) has(ctx context.Context, job scheduler.JobID, attempt uint64) (
 	return a != nil, err
 }
 
-// log passes on one attempt's log. That there is none is no error when all of a
-// job's are asked for.
+// log forwards one attempt's log. A missing log is no error if the request is for all logs of a
+// job.
 func (s *Server) log(ctx context.Context, j *query.Job, a *wire.AttemptStatus, q *wire.LogsRequest, stream grpc.ServerStreamingServer[wire.LogChunk]) error {
 	send := func(data []byte) error {
 		if err := s.mayRead(ctx, j.Status.Summary); err != nil {
@@ -200,7 +200,7 @@ func (s *Server) log(ctx context.Context, j *query.Job, a *wire.AttemptStatus, q
 	return nil
 }
 
-// hasStage says that a job has no stage of the name that a request gives.
+// hasStage refuses the name of a stage that the job does not have.
 func (s *Server) hasStage(ctx context.Context, q *wire.LogsRequest) error {
 	if q.Stage == "" {
 		return nil
@@ -220,7 +220,7 @@ func (s *Server) hasStage(ctx context.Context, q *wire.LogsRequest) error {
 	return status.Errorf(codes.NotFound, "%v has no stage %.256q; it has %s", j.ID, q.Stage, strings.Join(names, ", "))
 }
 
-// lastBytesMax is how much of a log is looked through for its last lines.
+// lastBytesMax is how much of a log is searched for its last lines.
 const lastBytesMax = 1 << 20
 
 // lastOfLog reads the last lines of an attempt's log, and with follow what follows them.
@@ -273,7 +273,7 @@ func eachPart(text io.Reader, take func([]byte) error) error {
 	}
 }
 
-// endOfLog is the error of a log that was read as far as it goes.
+// endOfLog is the error at the end of a read log.
 func endOfLog(a *wire.AttemptStatus, err error) error {
 	if err == nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil
@@ -281,7 +281,7 @@ func endOfLog(a *wire.AttemptStatus, err error) error {
 	return away(fmt.Sprintf("launcher %s broke off the log of attempt-%d: %v", a.Launcher, a.Attempt, err))
 }
 
-// errNotYet: the launcher has no log of an attempt that lives.
+// errNotYet: the launcher has no log of a live attempt.
 var errNotYet = errors.New("no log yet")
 
 // errNoLog: the launcher is there, and has no log of the attempt.
@@ -326,7 +326,7 @@ func (s *Server) Log(ctx context.Context, q query.LogQuery) (*query.Log, error) 
 	return l, nil
 }
 
-// judgedText is a text that is read for as long as the caller may read it.
+// judgedText is a text that is sent for as long as the caller may read it.
 type judgedText struct {
 	io.ReadCloser
 	may func() error
@@ -340,7 +340,8 @@ func (t judgedText) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// askLog asks an attempt's launcher for its log. The error is errNoLog where that has none.
+// askLog requests an attempt's log from its launcher. The error is errNoLog if the launcher has
+// none.
 func (s *Server) askLog(ctx context.Context, a *wire.AttemptStatus, query string) (*http.Response, error) {
 	address := s.needs.Launchers.HTTPOf(a.Launcher)
 	if address == "" {
@@ -349,7 +350,8 @@ func (s *Server) askLog(ctx context.Context, a *wire.AttemptStatus, query string
 	return s.ask(ctx, a.Launcher, fmt.Sprintf("%s://%s/logs/%d%s", s.scheme(), address, a.Attempt, query))
 }
 
-// fetchLog reads an attempt's log from its launcher. The error is errNoLog where that has none.
+// fetchLog reads an attempt's log from its launcher. The error is errNoLog if the launcher has
+// none.
 func (s *Server) fetchLog(ctx context.Context, a *wire.AttemptStatus, query string, take func([]byte) error) error {
 	answer, err := s.askLog(ctx, a, query)
 	if err != nil {
@@ -359,8 +361,8 @@ func (s *Server) fetchLog(ctx context.Context, a *wire.AttemptStatus, query stri
 	return endOfLog(a, eachPart(answer.Body, take))
 }
 
-// ask asks a launcher for a page, and sees that it is that launcher which answers. The answer ends with an
-// error when the launcher is lost: of a machine that stands still not even an end comes.
+// ask requests a page from a launcher, and verifies the launcher's identity. The answer ends with
+// an error when the launcher is lost: a machine that hangs would never end it.
 func (s *Server) ask(ctx context.Context, launcher, page string) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, page, nil)

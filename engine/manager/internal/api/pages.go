@@ -24,7 +24,7 @@ import (
 const PolicyRoot = "/scheduler"
 
 const (
-	// pageReadMax is how long a request's body may take to come.
+	// pageReadMax bounds the time to read a request's body.
 	pageReadMax = 10 * time.Second
 	// pageAnswerMax is how long a request may wait for the policy in all.
 	pageAnswerMax = 20 * time.Second
@@ -59,9 +59,9 @@ func (s *Server) servePage(w http.ResponseWriter, r *http.Request, mayChange fun
 	sendPage(w, r, a)
 }
 
-// changesByLooking says why a request with a method that only reads may not change something; nil: it may. A page of
-// another site has a browser send such requests, with the certificate that the browser shows by itself. It can't have it
-// sign them.
+// changesByLooking returns why a request with a reading method may not change something; nil: it
+// may. A page of another site can make a browser send such requests, with the certificate that the
+// browser shows automatically. It can't have the browser sign them.
 func changesByLooking(r *http.Request, mayChange func(*http.Request) error) error {
 	err := mayChange(r)
 	if err == nil && r.Header.Get("Authorization") == "" {
@@ -126,7 +126,7 @@ func (s *Server) PolicyPage(ctx context.Context, m *wire.PageRequest) (*wire.Pag
 	q.Body = m.Body
 	ctx, cancel := context.WithTimeout(ctx, pageAnswerMax)
 	defer cancel()
-	a, err := s.page(ctx, q, m.Authorization, func() error { return nil }) // no browser asks so
+	a, err := s.page(ctx, q, m.Authorization, func() error { return nil }) // no browser sends such a request
 	if err == nil {
 		err = a.Check()
 	}
@@ -137,7 +137,7 @@ func (s *Server) PolicyPage(ctx context.Context, m *wire.PageRequest) (*wire.Pag
 	return &wire.PageReply{Status: int64(a.Status), ContentType: a.ContentType, Body: a.Body}, nil
 }
 
-// pageStatus is the error of a request that got no answer of the policy, with a code.
+// pageStatus is the error, with a code, of a request that the policy did not answer.
 func pageStatus(err error) error {
 	if _, ok := status.FromError(err); ok {
 		return err
@@ -216,7 +216,7 @@ func (s *Server) change(ctx context.Context, q scheduler.PageAsked) (scheduler.A
 	return *r.Answer, nil
 }
 
-// failPage answers a request that got no answer of the policy with an error that has a status.
+// failPage answers a request that the policy did not answer, with the error of a status.
 func failPage(w http.ResponseWriter, err error) {
 	code := http.StatusInternalServerError
 	switch status.Code(err) {

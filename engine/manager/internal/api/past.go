@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// pastAttemptsMax is how many attempts the status of a job shows that ended: the newest. pastJobsMax is
-	// how many jobs that ended an answer lists.
+	// pastAttemptsMax is how many ended attempts a job's status shows: the newest. pastJobsMax is
+	// how many ended jobs an answer lists.
 	pastAttemptsMax = 1000
 	pastJobsMax     = 10_000
 )
@@ -59,7 +59,7 @@ func (s *Server) lost(ctx context.Context, id scheduler.JobID) (lost *wire.Failu
 	return lost, err
 }
 
-// summary finds a job, whoever asks.
+// summary finds a job without a check of rights.
 func (s *Server) summary(ctx context.Context, job uint64) (*wire.JobSummary, error) {
 	j, err := s.find(ctx, scheduler.JobID(job))
 	if err != nil {
@@ -69,7 +69,7 @@ func (s *Server) summary(ctx context.Context, job uint64) (*wire.JobSummary, err
 	return j.Status.GetSummary(), nil
 }
 
-// jobStatus describes a job. With attempts: the newest that ended, and all that live.
+// jobStatus describes a job. With attempts: the newest ended ones, and all live ones.
 func (s *Server) jobStatus(ctx context.Context, j *query.Job, attempts bool) (*wire.JobStatus, error) {
 	st := j.Status
 	if attempts {

@@ -12,7 +12,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// Configuration keeps what "config show" lists. Safe for concurrent use.
+// Configuration keeps the settings that "config show" lists. Safe for concurrent use.
 type Configuration struct {
 	mu    sync.Mutex
 	start policyhost.Shown // of the start: what can't change while the manager runs
@@ -22,7 +22,7 @@ type Configuration struct {
 	since   time.Time
 }
 
-// NewConfiguration returns that of the manager's start.
+// NewConfiguration returns the configuration of the manager's start.
 func NewConfiguration(start policyhost.Shown) *Configuration {
 	return &Configuration{start: start, last: start}
 }
@@ -45,14 +45,14 @@ func (s *Configuration) Refused() (why string, since time.Time) {
 	return s.refused, s.since
 }
 
-// Loaded notes a configuration that is in force.
+// Loaded notes a configuration that is now in force.
 func (s *Configuration) Loaded(c policyhost.Shown) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.last = c
 }
 
-// live says whether a setting takes effect while the manager runs.
+// live reports whether a setting takes effect while the manager runs.
 func (s *Configuration) live(key string) bool { return configedit.Started(s.start).Live(key) }
 
 // inForce lists the settings in force, given those of the running policy.

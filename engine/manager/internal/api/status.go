@@ -44,7 +44,8 @@ func (s *Server) Status(ctx context.Context, q *wire.StatusRequest) (*wire.JobSt
 	return st, nil
 }
 
-// Explained describes a job that Look found, once: without attempts, with the policy's word on why it waits.
+// Explained describes a job that Look found, once: without attempts, with the policy's reasons why
+// it waits.
 func (s *Server) Explained(ctx context.Context, j *query.Job) (*wire.JobStatus, error) {
 	st, err := s.jobStatus(ctx, j, false)
 	if err == nil {

@@ -34,8 +34,8 @@ func (s *Server) attemptOf(ctx context.Context, job scheduler.JobID, id schedule
 	return j, query.AttemptStatus(j.Status.Stages, f), nil
 }
 
-// tail is the end of a log that its launcher sent, for want of the launcher's own, which failed for a
-// reason. The error says why there is none.
+// tail is the end of a log that its launcher sent before, because the launcher's own log could not
+// be read. The error says why there is none.
 func (s *Server) tail(ctx context.Context, j *query.Job, a *wire.AttemptStatus, why error) (*tail, error) {
 	t, err := j.Tail(scheduler.AttemptID(a.Attempt), a.Launcher)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// takeTickets takes the tickets off a submission and keeps them, before the core has the job.
-// The function that it returns is called with whether the core took the submission.
+// takeTickets takes the tickets from a submission and keeps them, before the core has the job. The
+// returned function is called with whether the core took the submission.
 func (s *Server) takeTickets(ctx context.Context, q *wire.SubmitRequest) (func(took bool), error) {
 	cache := q.Tickets
 	q.Tickets = nil

@@ -18,8 +18,8 @@ import (
 // stalled one would block others.
 const uploadSilenceMax = 30 * time.Second
 
-// UploadRateDefault is how many bytes an upload brings in a second at least, on average and after
-// uploadSilenceMax: an upload that brings a byte now and then keeps others from theirs as well.
+// UploadRateDefault is the least bytes per second of an upload, on average and after
+// uploadSilenceMax: a very slow upload blocks others as well.
 const UploadRateDefault = 16 << 10
 
 // uploadQueueMax is how long an upload waits for its turn.
@@ -35,7 +35,8 @@ func sender(ctx context.Context) string {
 	return cmp.Or(caller.By, caller.Name)
 }
 
-// beginUpload waits for an upload's turn; nil: the user sent the same meanwhile. The error is one of gRPC.
+// beginUpload waits for an upload's turn; nil: the user sent the same blob meanwhile. The error is
+// one of gRPC.
 func (s *Server) beginUpload(ctx context.Context, hash string) (*blobs.Upload, error) {
 	ctx, cancel := context.WithTimeout(ctx, uploadQueueMax)
 	defer cancel()
@@ -51,7 +52,7 @@ func (s *Server) beginUpload(ctx context.Context, hash string) (*blobs.Upload, e
 	return nil, status.Error(codes.InvalidArgument, err.Error())
 }
 
-// later has the client wait, and try again for as long as it waits for a manager.
+// later makes the client retry, for as long as it waits for a manager.
 func later(why string) error {
 	s := status.New(codes.Unavailable, why)
 	if full, err := s.WithDetails(&wire.Failure{Message: why}); err == nil {

@@ -30,14 +30,14 @@ const (
 	attemptsWeight = 100
 )
 
-// watchers are the streams that want to know of changes, by job.
+// watchers are the streams that watch jobs, by job.
 type watchers struct {
 	mu    sync.Mutex
 	byJob map[scheduler.JobID]map[*watcher]bool
 	count int // by weight
 }
 
-// watcher is one of them.
+// watcher is one stream.
 type watcher struct {
 	weight  int
 	changed chan struct{} // holds one: something changed since it was taken

@@ -17,11 +17,11 @@ const (
 	methodBytesMax = 64
 )
 
-// uploadMethod is the method by which programs and plans come.
+// uploadMethod is the method that uploads programs and plans.
 const uploadMethod = "PutBlob"
 
-// Entry is the line of one request, as it becomes known. A nil Entry takes everything, and
-// is never written. Safe for concurrent use.
+// Entry is the growing line of one request. A nil Entry accepts everything, and is never written.
+// Safe for concurrent use.
 type Entry struct {
 	log *Log
 
@@ -50,8 +50,8 @@ func Of(ctx context.Context) *Entry {
 	return e
 }
 
-// Change notes that the request changes something. It comes before the change; the error
-// says that no change is taken, because it could not be written.
+// Change notes that the request changes something. It is called before the change. Its error says
+// that the change must not be made, because the line could not be written.
 func (e *Entry) Change() error {
 	if e == nil {
 		return nil

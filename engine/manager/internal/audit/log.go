@@ -9,12 +9,13 @@
 //
 // A line is written to the file before the answer to its request leaves. It is not synced: the
 // event log is, and has each change of the core, too. While lines can't be written, no change is
-// begun. Lines of changes that were under way are kept in memory, and written first when the file
-// works again. Only the owner can read the files, which are bounded in size and number.
+// begun. Lines of changes in progress are kept in memory, and written first when the file works
+// again. Only the owner can read the files, which are bounded in size and number.
 //
 // # Order and bounds
 //
-// An entry begins before the caller is proved, so the audit has refusals of unproven callers too.
+// An entry begins before the caller is authenticated, so the audit has refusals of unauthenticated
+// callers too.
 //
 // Refusals without end are counted for each caller, and written at doubling intervals
 // (audit.refusals). Lines that wait make room by dropping refusals only, so a refusal never takes
@@ -44,16 +45,16 @@ import (
 const (
 	FileBytesDefault = 16 << 20
 	KeepDefault      = 16
-	// pendingMax bounds the lines that wait for a file that takes none. They are of
-	// requests that were under way, and of refusals; the oldest refusal is dropped, and counted.
+	// pendingMax bounds the lines that wait for a file that can't be written. They are of requests
+	// in progress, and of refusals; the oldest refusal is dropped, and counted.
 	pendingMax = 10_000
 )
 
-// Options say where an audit lies, and how large it grows. Zero means the default.
+// Options name the place of an audit, and bound its size. Zero means the default.
 type Options struct {
 	Folder    string // made when missing
-	Uploads   bool   // also programs and plans that came whole have a line
-	FileBytes int64  // of one file, above which the next begins; FileBytesDefault
+	Uploads   bool   // also log programs and plans that arrived complete
+	FileBytes int64  // of one file, then the next begins; FileBytesDefault
 	Keep      int    // full files, besides the current one; KeepDefault
 	Log       *slog.Logger
 	Now       func() time.Time // nil: time.Now; bounds refusals
@@ -73,7 +74,7 @@ type Line struct {
 	After   string   `json:"after,omitempty"`
 	Result  string   `json:"result"` // Done, Refused or Failed
 	Why     string   `json:"why,omitempty"`
-	More    int      `json:"more,omitempty"` // refusals of the same asker that have no lines of their own
+	More    int      `json:"more,omitempty"` // refusals of the same caller that have no lines of their own
 }
 
 // ByFile is Line.Proof of a change written by hand into the configuration's file. The file's mode
@@ -105,7 +106,7 @@ type Log struct {
 	closed  bool
 }
 
-// waiting is a line that is to be written.
+// waiting is a line to be written.
 type waiting struct {
 	text    []byte
 	refusal bool
@@ -144,7 +145,7 @@ func (l *Log) full() (numbers []int) {
 	return numbers
 }
 
-// open opens the file that is written. A line that a crash cut off is ended.
+// open opens the current file. It ends a line that a crash cut off.
 func (l *Log) open() error {
 	if err := os.MkdirAll(l.options.Folder, 0o700); err != nil {
 		return err
@@ -187,7 +188,7 @@ func (l *Log) append(lines []byte) error {
 	return err
 }
 
-// Ready says why no change may be begun, nil when one may. After a failure it tries again.
+// Ready returns why no change may be begun, nil when one may. After a failure it tries again.
 func (l *Log) Ready() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -220,8 +221,7 @@ func (l *Log) Write(line Line) error {
 	return l.flush()
 }
 
-// Waiting is how many lines wait to be written, and why they do; nil: what came last was
-// written.
+// Waiting is how many lines wait to be written, and why; nil: the last line was written.
 func (l *Log) Waiting() (lines int, wrong error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

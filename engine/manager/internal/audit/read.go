@@ -40,7 +40,7 @@ type Query struct {
 	Limit  int   // lines; at least 1
 }
 
-// Check says why no line can fit; nil: some can.
+// Check returns why no line can match; nil: some can.
 func (q *Query) Check() error {
 	if q.Since.IsZero() || q.Until.IsZero() || q.Since.Before(q.Until) {
 		return nil
@@ -48,7 +48,7 @@ func (q *Query) Check() error {
 	return fmt.Errorf("since: %s is not before until, which is %s: turn them round", q.Since.Format(time.RFC3339), q.Until.Format(time.RFC3339))
 }
 
-// Place is where a line begins. It stays the same when a full file is put aside.
+// Place is where a line begins. It stays the same when a full file is renamed.
 type Place struct {
 	File   int // number that the file has or will have; 0: none
 	Offset int64
@@ -80,7 +80,7 @@ type Found struct {
 	Place Place
 }
 
-// Damage is where something lies that is no line.
+// Damage is the place of bytes that are not a line.
 type Damage struct {
 	File  string
 	Place Place
@@ -89,7 +89,7 @@ type Damage struct {
 // Page has lines, the newest first.
 type Page struct {
 	Lines   []Found
-	Next    Place // where to go on; zero: all was read
+	Next    Place // where to continue; zero: all was read
 	Damaged []Damage
 	Skipped int // damaged lines in all
 }
@@ -112,7 +112,7 @@ func (l *Log) ReadPage(ctx context.Context, q Query) (Page, error) {
 			name = fullName(n)
 			f, err = os.Open(l.path(name))
 			if errors.Is(err, fs.ErrNotExist) {
-				continue // it was the oldest, and went
+				continue // it was the oldest, and was removed
 			}
 			if err != nil {
 				return p, err
@@ -129,7 +129,7 @@ func (l *Log) ReadPage(ctx context.Context, q Query) (Page, error) {
 	return p, nil
 }
 
-// files are the numbers of all files, the newest first, which is open.
+// files are the numbers of all files, the newest first, which is returned open.
 func (l *Log) files() (numbers []int, newest *os.File, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -139,14 +139,14 @@ func (l *Log) files() (numbers []int, newest *os.File, err error) {
 	return slices.Compact(numbers), newest, err
 }
 
-// reader goes backwards through files.
+// reader reads files backwards.
 type reader struct {
 	query Query
 	page  *Page
-	left  int64 // bytes that may be read
+	left  int64 // bytes left to read
 }
 
-// file reads one; done when nothing more is to be read.
+// file reads one file; done when no more is to be read.
 func (r *reader) file(ctx context.Context, f *os.File, number int, name string) (done bool, err error) {
 	info, err := f.Stat()
 	if err != nil {

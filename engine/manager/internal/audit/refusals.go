@@ -20,20 +20,21 @@ const (
 	refusalsWithinMax = 10 * time.Minute
 	// askersMax bounds the callers that are counted apart; all others count as one.
 	askersMax = 10_000
-	// networkBits are the bits of an IPv6 address that distinguish hosts: one host has all others.
+	// networkBits are the bits of an IPv6 address that distinguish hosts: one host owns all
+	// addresses behind them.
 	networkBits = 64
 )
 
 // refusals counts recent refusals by caller. It reads no clock.
 type refusals struct {
 	by  map[string]*refused
-	due time.Time // when something of by is over, or before
+	due time.Time // when some caller's time is over, or earlier
 }
 
 // refused counts the refusals of one caller.
 type refused struct {
-	written int       // lines of his own, less one for each refusalAgain
-	at      time.Time // up to when that was taken off
+	written int       // lines of its own, less one for each refusalAgain
+	at      time.Time // up to when refusalAgain was counted
 
 	began  time.Time     // of the time in which refusals are counted
 	within time.Duration // its length, or that of the last
@@ -58,8 +59,8 @@ func asker(l Line) string {
 	return "host " + host
 }
 
-// countRefusal counts a refusal, and says whether it is to be written. The first that is not says after how
-// long somebody is to call over.
+// countRefusal counts a refusal, and reports whether it is to be written. The first refusal without
+// a line returns the delay after which over is to be called.
 func (r *refusals) countRefusal(l Line, now time.Time) (write bool, after time.Duration) {
 	if r.by == nil {
 		r.by = map[string]*refused{}
@@ -108,7 +109,7 @@ func (one *refused) end() time.Time {
 	return one.at.Add(time.Duration(one.written) * refusalAgain)
 }
 
-// expect has over look at the askers at a time.
+// expect plans a call of over for a time.
 func (r *refusals) expect(end time.Time) {
 	if r.due.IsZero() || end.Before(r.due) {
 		r.due = end

@@ -30,7 +30,7 @@ func (g *Guard) AuditUnary(ctx context.Context, q any, info *grpc.UnaryServerInf
 func (g *Guard) AuditStream(server any, s grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 	ctx, e := audit.BeginEntry(s.Context(), g.log, line(s.Context(), info.FullMethod, nil))
 	err := handle(server, &noted{ServerStream: s, ctx: ctx, entry: e})
-	_ = e.End(err) // it is kept, and the log says so: there is no answer any more to say it in
+	_ = e.End(err) // it is kept, and the log has the error: there is no answer any more to put it in
 	return err
 }
 
@@ -100,7 +100,7 @@ func actsFor(ctx context.Context) string {
 	return ""
 }
 
-// line begins the audit's.
+// line is the beginning of an audit line.
 func line(ctx context.Context, method string, q any) audit.Line {
 	l := audit.Line{Proof: auth.Unproven, Method: path.Base(method), What: about(q)}
 	if p, ok := peer.FromContext(ctx); ok && p.Addr != nil {

@@ -1,6 +1,6 @@
 // Package authz stands before every method and every page of the manager. It checks each request
-// against its rule, by kind and role, and browsers' requests by where they come from. It writes
-// changes and refusals into the audit.
+// against its rule, by kind and role, and browsers' requests by their origin. It writes changes and
+// refusals into the audit.
 //
 //	g := authz.New(log, rules)
 //	grpc.ChainUnaryInterceptor(g.AuditUnary, proof.Unary, g.AuthorizeUnary)
@@ -14,11 +14,11 @@
 // all groups, and with the user who acts for it. A change or refusal is in the audit before its
 // answer leaves. Without rules no caller is refused by role, and names in the audit are unproven.
 //
-// The rules are one table of methods and pages in engine/auth/access. A test walks all methods and
-// pages that exist.
+// The rules are one table of methods and pages in engine/auth/access. A test walks all existing
+// methods and pages.
 //
-// Paths that pass are valid UTF-8. Pages refuse a browser that another site's page or name led
-// here. Requests that change nothing (GET, HEAD, OPTIONS) are refused only for their Host.
+// Accepted paths are valid UTF-8. Pages refuse a browser that another site's page or name led here.
+// Requests that change nothing (GET, HEAD, OPTIONS) are refused only for their Host.
 package authz
 
 import (
@@ -53,8 +53,8 @@ func New(log *audit.Log, rules *access.Rules) *Guard {
 	return g
 }
 
-// Set puts other rules in force, for the requests that begin from now on and for what open
-// streams send next.
+// Set puts other rules in force, for the requests that begin from now on and for the next messages
+// of open streams.
 func (g *Guard) Set(rules *access.Rules) { g.rules.Store(rules) }
 
 // Rules are the rules in force; nil: every caller may do everything.

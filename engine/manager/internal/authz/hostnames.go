@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// findMax bounds the question for the machine's full name. Nobody waits for it: until it is
+// findMax bounds the lookup of the machine's full name. No request waits for it: until it is
 // answered the name counts as a foreign one.
 const findMax = 10 * time.Second
 
@@ -16,8 +16,8 @@ const findMax = 10 * time.Second
 // concurrent use.
 type HostNames struct{ name atomic.Pointer[string] }
 
-// Find asks for the canonical name of the machine's own, as net.Resolver.LookupCNAME does. It
-// returns when that is answered, after findMax at most.
+// Find looks up the canonical name of the machine, as net.Resolver.LookupCNAME does. It returns
+// with the answer, or after findMax.
 func (o *HostNames) Find(ctx context.Context, lookup func(ctx context.Context, host string) (string, error)) {
 	ctx, cancel := context.WithTimeout(ctx, findMax)
 	defer cancel()

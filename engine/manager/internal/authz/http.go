@@ -8,7 +8,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/internal/audit"
 )
 
-// AuditPages stands before the proof of callers for pages, as AuditUnary does for calls.
+// AuditPages stands before the authentication of callers for pages, as AuditUnary does for calls.
 func (g *Guard) AuditPages(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, e := audit.BeginEntry(r.Context(), g.log, audit.Line{Proof: auth.Unproven, Address: r.RemoteAddr, Method: r.Method, What: r.URL.EscapedPath()})
@@ -32,7 +32,7 @@ func (g *Guard) Page(pattern string, handler http.Handler, writeError func(http.
 	})
 }
 
-// page has the audit written before the answer begins to leave.
+// page has the audit written before the first byte of the answer.
 type page struct {
 	http.ResponseWriter
 	entry    *audit.Entry

@@ -14,24 +14,24 @@ import (
 
 // PageOptions configure which requests are accepted.
 type PageOptions struct {
-	// Hosts are the names by which the pages are reached, without ports. Addresses and
-	// localhost need not be named: no foreign name leads a browser to ask for them.
+	// Hosts are the host names of the pages, without ports. Addresses and localhost need not be
+	// named: no foreign name makes a browser send them.
 	Hosts []string
-	// Actions lets people change something. Without, each request that is to is refused.
+	// Actions allows changes. Without it, each request for a change is refused.
 	Actions bool
-	// Unproven says that nothing proves callers: then only this machine changes anything.
+	// Unproven says that callers are not authenticated: then only this machine may change anything.
 	Unproven bool
-	// Proved are names that the manager's certificate has, beside Hosts; nil: there is none.
+	// Proved are names in the manager's certificate, beside Hosts; nil: there is none.
 	Proved func() []string
-	// Own finds the machine's full name, beside Hosts; nil: nothing does.
+	// Own finds the machine's full name, beside Hosts; nil: it is not looked up.
 	Own *HostNames
 	// WriteError answers a refused request; nil: in plain text.
 	WriteError func(w http.ResponseWriter, r *http.Request, code int, why string)
-	// Open are the paths that programs ask for under any name, and that change nothing.
+	// Open are the paths that programs request under any name, and that change nothing.
 	Open []string
 }
 
-// GuardPages has next answer what may be asked from where it is asked.
+// GuardPages calls next for requests that may come from their origin.
 func GuardPages(next http.Handler, o PageOptions) http.Handler {
 	origins := http.NewCrossOriginProtection()
 	writeError := o.WriteError
@@ -39,7 +39,7 @@ func GuardPages(next http.Handler, o PageOptions) http.Handler {
 		writeError = func(w http.ResponseWriter, _ *http.Request, code int, why string) { http.Error(w, why, code) }
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !utf8.ValidString(r.URL.Path) { // a name in it would go into the log, which takes text alone
+		if !utf8.ValidString(r.URL.Path) { // the log has the name, and takes valid text alone
 			writeError(w, r, http.StatusBadRequest, "the request's path is not UTF-8")
 			return
 		}
@@ -52,7 +52,7 @@ func GuardPages(next http.Handler, o PageOptions) http.Handler {
 	})
 }
 
-// check says why a request is refused.
+// check returns why a request is refused.
 func (o *PageOptions) check(origins *http.CrossOriginProtection, r *http.Request) error {
 	if !slices.Contains(o.Open, r.URL.Path) && !o.known(r.Host) {
 		return fmt.Errorf("nobody said that this manager is called %.256q: if it is, name it in manager.web.hosts; if not, a foreign name was made to lead here", r.Host)
@@ -72,7 +72,7 @@ func (o *PageOptions) Change(r *http.Request) error {
 	return o.changes(http.NewCrossOriginProtection(), r)
 }
 
-// changes says why a request may not change something, by a method that does.
+// changes returns why a request may not change something, for a method that changes.
 func (o *PageOptions) changes(origins *http.CrossOriginProtection, r *http.Request) error {
 	if err := origins.Check(r); err != nil {
 		return fmt.Errorf("a page of another site asks for a change (%w): ask from the manager's own pages, or from the command line", err)
@@ -86,7 +86,7 @@ func (o *PageOptions) changes(origins *http.CrossOriginProtection, r *http.Reque
 	return nil
 }
 
-// known says whether a Host is one of this manager.
+// known reports whether a Host is one of this manager.
 func (o *PageOptions) known(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -99,7 +99,7 @@ func (o *PageOptions) known(host string) bool {
 	return host == "localhost" || o.Own.is(host) || slices.ContainsFunc(o.Hosts, same) || o.Proved != nil && slices.ContainsFunc(o.Proved(), same)
 }
 
-// local says whether an address is of this machine.
+// local reports whether an address is of this machine.
 func local(address string) bool {
 	a, err := netip.ParseAddrPort(address)
 	return err == nil && a.Addr().Unmap().IsLoopback()

@@ -3,13 +3,12 @@
 //
 // # Invariants
 //
-// Content that is served under a hash was checked to have it, or is checked by its reader. Blobs
-// that are written, read, or needed by a live job stay. Together they are bounded in bytes.
+// Content served under a hash was checked, or is checked by its reader. Blobs that are written,
+// read, or needed by a live job stay. Together they are bounded in bytes.
 //
 // Content that several users sent is kept once, and the file HASH.users beside it names them. A
-// user learns only of blobs that the user sent whole, so a hash reveals nothing of others. A
-// user's bytes and uploads at once are bounded. Uploads of equal content wait for the first of
-// them.
+// user learns only of blobs that the user sent whole, so a hash reveals nothing of others. A user's
+// bytes and uploads at once are bounded. Uploads of equal content wait for the first of them.
 //
 // An upload that sends nothing for half a minute is given up.
 package blobs
@@ -103,8 +102,8 @@ var (
 	ErrBusy    = errors.New("too many programs are being sent at once")
 )
 
-// Open reads the folder, without the contents: they are verified when they are
-// asked for. What needed names stays.
+// Open reads the folder, without the contents: they are verified at their first use. Blobs in
+// needed stay.
 func Open(folder string, o Options) (*Store, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, fmt.Errorf("programs: %w", err)
@@ -124,7 +123,7 @@ func Open(folder string, o Options) (*Store, error) {
 		}
 		info, err := e.Info()
 		if err != nil || !IsHash(e.Name()) {
-			os.Remove(filepath.Join(folder, e.Name())) // left by an upload that was cut off
+			os.Remove(filepath.Join(folder, e.Name())) // left by an interrupted upload
 			continue
 		}
 		b.kept[e.Name()] = &blob{bytes: info.Size(), used: info.ModTime()}
@@ -140,11 +139,11 @@ func Open(folder string, o Options) (*Store, error) {
 
 // Fill is how full a store is.
 type Fill struct {
-	Uploads, UploadsMax int   // blobs that are being written
+	Uploads, UploadsMax int   // blobs being written
 	Bytes, BytesMax     int64 // of kept blobs and uploads in progress
 }
 
-// Fill returns how full it is.
+// Fill returns how full the store is.
 func (b *Store) Fill() Fill {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -156,8 +155,8 @@ func IsHash(s string) bool {
 	return len(s) == 2*sha256.Size && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// Doubt has a blob's content read again, however its file looks, and reports whether
-// it was damaged: then it is dropped.
+// Doubt has a blob's content read again, even if its file seems unchanged, and reports whether it
+// was damaged: then it is dropped.
 func (b *Store) Doubt(hash string) (damaged bool) {
 	b.mu.Lock()
 	k := b.kept[hash]
@@ -224,7 +223,7 @@ func verify(path, hash string) error {
 func (b *Store) drop(hash string, k *blob) {
 	if b.kept[hash] == k {
 		if b.remove(hash) != nil {
-			b.forget(hash, k) // the next one of that name replaces it
+			b.forget(hash, k) // the next upload of that name replaces it
 		}
 	}
 }
@@ -282,7 +281,7 @@ func (r *blobReader) Close() error {
 	return r.file.Close()
 }
 
-// Upload is a blob that is being written. Finish or Abort ends it.
+// Upload is a blob being written. Finish or Abort ends it.
 type Upload struct {
 	b      *Store
 	hash   string
@@ -292,7 +291,7 @@ type Upload struct {
 	bytes  int64
 }
 
-// openUpload begins a blob that a user sends. The caller holds mu.
+// openUpload begins a user's upload of a blob. The caller holds mu.
 func (b *Store) openUpload(hash, user string) (*Upload, error) {
 	f, err := os.CreateTemp(b.folder, "upload-")
 	if err != nil {
@@ -335,7 +334,7 @@ func (u *Upload) Finish() error {
 		err = os.Rename(u.file.Name(), u.b.path(u.hash))
 	}
 	if err == nil {
-		err = atomicfile.SyncFolder(u.b.folder) // before any job that needs it is taken
+		err = atomicfile.SyncFolder(u.b.folder) // before any job that needs it is accepted
 	}
 	if err == nil {
 		err = u.b.note(u.hash, u.user)
@@ -363,7 +362,7 @@ func (u *Upload) Finish() error {
 	return nil
 }
 
-// Abort gives it up.
+// Abort drops the upload.
 func (u *Upload) Abort() {
 	u.file.Close()
 	os.Remove(u.file.Name())
@@ -426,6 +425,6 @@ func (b *Store) unneeded(of func(*blob) bool) (old []string, err error) {
 	return old, err
 }
 
-// blobGrace is how long a blob stays after its last use: a submitter asks for it
-// or sends it a moment before the job that needs it exists.
+// blobGrace is how long a blob stays after its last use: a submitter queries or sends it a moment
+// before the job that needs it exists.
 const blobGrace = 10 * time.Minute

@@ -35,7 +35,7 @@ func (b *Store) sends(user string) *sending {
 	return s
 }
 
-// Sent reports whether a user sent a blob, which is there with the right content.
+// Sent reports whether a user sent a blob, and its content is there and right.
 func (b *Store) Sent(hash, user string) bool { return b.owns(hash, user) && b.Has(hash) }
 
 func (b *Store) owns(hash, user string) bool {
@@ -45,8 +45,9 @@ func (b *Store) owns(hash, user string) bool {
 	return k != nil && slices.Contains(k.users, user)
 }
 
-// BeginUpload begins a blob that a user sends, and waits for its turn: the user has others under way, or all
-// together have. Of equal content one is sent, and the others wait; nil: the user sent it meanwhile.
+// BeginUpload begins a user's upload of a blob, and waits for its turn: uploads at once are
+// bounded, of the user and in total. If several users send equal content, one upload runs and the
+// others wait; nil: the user sent it meanwhile.
 func (b *Store) BeginUpload(ctx context.Context, hash, user string) (*Upload, error) {
 	if !IsHash(hash) {
 		return nil, fmt.Errorf("%q is no SHA-256 in hexadecimal digits", hash)
@@ -216,7 +217,7 @@ func (b *Store) roomOf(user string, n int64) error {
 		k := b.kept[hash]
 		if len(k.users) > 1 {
 			b.disown(k, user)
-			continue // the file of users says so when the next one sends it
+			continue // the next upload reports an error of the file of users
 		}
 		if err := b.remove(hash); err != nil {
 			return err

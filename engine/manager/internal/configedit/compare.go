@@ -14,7 +14,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// Problem is something that is wrong with a text.
+// Problem is a mistake of a text.
 type Problem struct {
 	File string // "": no place is known
 	Line int    // 0: of the whole file
@@ -51,20 +51,21 @@ const (
 	Added   = "added"
 )
 
-// Line is one of a text or of its successor.
+// Line is a line of a text or of its successor.
 type Line struct {
 	Kind string
 	Old  int // its number in the old text; 0: it is not in it
 	New  int
 	Text string // without its end
-	// Unended says that it is the last and has no end: diff calls it no newline at the end of the file.
+	// Unended says that it is the last line and has no newline: diff calls it no newline at the end
+	// of the file.
 	Unended bool
 }
 
 var hunk = regexp.MustCompile(`^@@ -(\d+),\d+ \+(\d+),\d+ @@$`)
 
-// Lines says which lines change from one text to another, with up to three on each side that don't.
-// Where numbers jump, lines that don't change are left out.
+// Lines lists the lines that change from one text to another, with up to three unchanged ones on
+// each side. Where numbers jump, unchanged lines are left out.
 func Lines(old, text []byte) (list []Line) {
 	_, rest, _ := bytes.Cut(diff.Diff("old", old, "new", text), []byte("+++ new\n"))
 	a, b := 0, 0
@@ -97,8 +98,8 @@ func Lines(old, text []byte) (list []Line) {
 	return list
 }
 
-// same says whether two values mean the same: with several lines, comments and the way in which they are written
-// mean nothing.
+// same reports whether two values mean the same: in values of several lines, comments and layout do
+// not count.
 func same(a, b string) bool {
 	if a == b {
 		return true
@@ -120,7 +121,7 @@ type Key struct {
 	Before, After     string
 	BeforeFrom, From  string
 	Restart           bool // it takes effect at the manager's next start
-	Appears, Vanishes bool // it is in one of the two alone
+	Appears, Vanishes bool // only one of the two texts has it
 }
 
 // Keys lists the keys whose values differ, for a manager that started with these settings.
@@ -143,7 +144,8 @@ func (s Started) Keys(before, after []*wire.Setting) (list []Key) {
 	return list
 }
 
-// OfPolicy says whether a setting is the policy's: it is in force when the policy has accepted it.
+// OfPolicy reports whether a setting is the policy's: it is in force when the policy has accepted
+// it.
 func OfPolicy(key string) bool { return strings.HasPrefix(key, "policy.") }
 
 // Started are the settings with which a manager started; they say which settings it takes over

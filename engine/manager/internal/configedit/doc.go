@@ -10,9 +10,9 @@
 //
 // The file is a whole text at each moment, the old one or the new one, however the manager ends. A
 // text that somebody else wrote meanwhile is never replaced: a caller has to name the text that it
-// edited. A text is checked, and the policy has judged its settings, before the file is touched.
-// When the running policy then refuses, the file goes back. Version numbers grow, and none is given
-// twice.
+// edited. Before the file is touched, the text is checked, and the policy has judged its settings.
+// When the running policy then refuses, the old text is put back. Version numbers grow, and none is
+// given twice.
 //
 // # Limits
 //
@@ -25,19 +25,20 @@
 // policy's program judges its settings in a process of its own. Only then is the file touched.
 //
 //   - The new text is written beside the file, with its mode and owner, and the two are exchanged
-//     in one step (RENAME_EXCHANGE). So a text that somebody wrote at the last moment comes out,
-//     and goes back. Links, files of other owners and read-only folders are refused before.
-//   - The configuration is offered to the running policy: its settings go through the core, or another
-//     program takes over between two rounds. The caller waits for that. When the policy refuses, the
-//     file goes back. When it accepts, the text becomes a version, and everything else takes effect:
-//     settings of the core, roles, lists of pools, limits, issuers of tokens.
-//   - A text that somebody wrote into the file by hand is offered in the same way, and takes effect in
-//     the same order. Only the file does not go back.
+//     in one step (RENAME_EXCHANGE). So a text that somebody wrote at the last moment is detected,
+//     and put back. Links, files of other owners and read-only folders are refused before.
+//   - The configuration is offered to the running policy: its settings go through the core, or
+//     another program takes over between two rounds. The caller waits for that. When the policy
+//     refuses, the old text is put back. When it accepts, the text becomes a version, and
+//     everything else takes effect: settings of the core, roles, lists of pools, limits, issuers of
+//     tokens.
+//   - A text that somebody wrote into the file by hand is offered in the same way, and takes effect
+//     in the same order. Only the file is not put back.
 //   - The watcher of the file sees an applied text a moment later, which changes nothing. A text that
 //     the file no longer has is dropped.
-//   - A text that is being applied is noted first (settings/pending.json), and becomes a version by
-//     a rename. After a kill the manager finds by the file's hash which text is in force. Texts
-//     that were edited by hand become versions when the policy has accepted them.
+//   - A text being applied is noted first (settings/pending.json), and becomes a version by a
+//     rename. After a kill the manager finds by the file's hash which text is in force. Texts
+//     edited by hand become versions when the policy has accepted them.
 //   - The version's number is in core.Settings, and so in the event log, in checkpoints and in
 //     change rows. History records the version of each job. Numbers continue after a restart.
 package configedit

@@ -12,15 +12,15 @@ import (
 // checksMax bounds the checks that run at once: each starts the policy's program.
 const checksMax = 2
 
-// Candidate is a configuration that was read from a text.
+// Candidate is a configuration read from a text.
 type Candidate interface {
 	// Shown are its values, those from the environment included, in order of key.
 	Shown() []*wire.Setting
 	// Validate has the policy check its settings, in a process beside the running one.
 	Validate(ctx context.Context) error
 	// Offer asks the running policy to accept its settings. When it does, version is called and
-	// everything else takes effect with the number that it returns. The outcome comes once: nil
-	// after that, or why the policy does not accept. A policy may still do so later.
+	// everything else takes effect with the returned number. The outcome comes once: nil after
+	// that, or why the policy does not accept. A policy may still accept later.
 	Offer(version func() uint64) <-chan error
 	// Withdraw asks the policy again for the settings that were in force before the offer.
 	Withdraw()
