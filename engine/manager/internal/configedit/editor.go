@@ -22,13 +22,13 @@ type Candidate interface {
 	// everything else takes effect with the returned number. The outcome comes once: nil after
 	// that, or why the policy does not accept. A policy may still accept later.
 	Offer(version func() uint64) <-chan error
-	// Withdraw asks the policy again for the settings that were in force before the offer.
+	// Withdraw offers the policy the settings that were in force before the offer.
 	Withdraw()
 }
 
 // Change names the author of a new text, and the text that the author has seen.
 type Change struct {
-	Known   string // Tag of the text that the file had when he looked
+	Known   string // Tag of the file's text that the author saw
 	Who, By string
 	Comment string
 }
@@ -42,8 +42,8 @@ type Editor struct {
 	mu       sync.Mutex // held for a change
 }
 
-// NewEditor returns an editor for a manager that has started so; reads makes a configuration of a
-// text of the file, with the environment and flags of that start.
+// NewEditor returns an editor for a manager started with these settings. reads makes a
+// configuration of a text of the file, with the environment and flags of that start.
 func NewEditor(versions *VersionStore, started Started, reads func(text []byte) (Candidate, error)) *Editor {
 	return &Editor{versions: versions, started: started, reads: reads, checks: make(chan struct{}, checksMax)}
 }
@@ -51,7 +51,7 @@ func NewEditor(versions *VersionStore, started Started, reads func(text []byte) 
 // Text is the file's current text.
 func (e *Editor) Text() ([]byte, error) { return e.versions.place.text() }
 
-// ReadOnly says why the file can't be changed here; nil: it can.
+// ReadOnly returns why the file can't be changed here; nil: it can.
 func (e *Editor) ReadOnly() error {
 	if _, err := e.Text(); err != nil {
 		return err
@@ -62,7 +62,7 @@ func (e *Editor) ReadOnly() error {
 // Versions lists the kept versions, without texts, the newest first.
 func (e *Editor) Versions() []Version { return e.versions.Versions() }
 
-// Version returns one with its text.
+// Version returns a version with its text.
 func (e *Editor) Version(n uint64) (Version, error) { return e.versions.Version(n) }
 
 // Check returns the mistakes of a text; nil: there are none, and the policy takes its settings. The
@@ -93,7 +93,8 @@ func (e *Editor) check(ctx context.Context, text []byte) (Candidate, error) {
 type Difference struct {
 	Lines []Line
 	Keys  []Key
-	// Overridden are the settings that the text has for nothing, because the environment or a flag sets them.
+	// Overridden are the settings in the text without effect, because the environment or a flag
+	// sets them.
 	Overridden []*wire.Setting
 }
 
@@ -153,7 +154,7 @@ func (e *Editor) apply(ctx context.Context, text []byte, by Change, origin strin
 	case err != nil:
 		return Version{}, err
 	case last.Tag == Tag(text) && last.Tag == Tag(old) && (by.Known == last.Tag || by.Known == last.Before):
-		return last, nil // it is in force: a client that lost the answer asks again
+		return last, nil // it is in force: a client that lost the answer repeats its call
 	case Tag(old) != by.Known:
 		return Version{}, fmt.Errorf("%w: it is %.12s now, and you saw %.12s: look at it, and change that", ErrChanged, Tag(old), by.Known)
 	}
@@ -197,8 +198,8 @@ func outcome(ctx context.Context, offered <-chan error) error {
 	}
 }
 
-// keepOld keeps the text that is about to be replaced, when somebody has just written it and it
-// could be taken: he may want it back.
+// keepOld keeps the text that is about to be replaced, if it was just written by hand and is valid:
+// its author may want it back.
 func (e *Editor) keepOld(old []byte) error {
 	if e.versions.newest().Tag == Tag(old) {
 		return nil
@@ -209,9 +210,9 @@ func (e *Editor) keepOld(old []byte) error {
 	return e.versions.recordByHand(old)
 }
 
-// OnFileChange offers a text that somebody wrote into the file, as Apply does with its own. It gets a
-// version when the policy has accepted it. The outcome comes once; nil without an outcome when the file
-// has another text by now. A nil text is one of no file.
+// OnFileChange offers a text that was written into the file by hand, as Apply does with its own.
+// The text becomes a version when the policy has accepted it. The outcome comes once; nil without
+// an outcome when the file has another text by now. A nil text means that there is no file.
 func (e *Editor) OnFileChange(text []byte, c Candidate) <-chan error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -226,7 +227,7 @@ func (e *Editor) OnFileChange(text []byte, c Candidate) <-chan error {
 	})
 }
 
-// IsCurrent says whether the file has a text. A nil text, one of no file, is always current.
+// IsCurrent reports whether the file has a text. A nil text, without a file, is always current.
 func (e *Editor) IsCurrent(text []byte) bool { return e.versions.isCurrent(text) }
 
 // Newest is the version that was in force last; its number is 0 when there is none.

@@ -17,11 +17,11 @@ import (
 	"github.com/hamadryad/hamadryad/internal/atomicfile"
 )
 
-// TextBytesMax bounds a text that is shown, checked or applied here. A configuration may be
-// larger; then it is changed by hand alone.
+// TextBytesMax bounds a text that is shown, checked or applied here. A larger configuration can be
+// changed by hand alone.
 const TextBytesMax = 1 << 20
 
-// swapTries bounds how often a file is put back that changed while it was replaced.
+// swapTries bounds how often a file that changed during the swap is put back.
 const swapTries = 8
 
 // Errors of an Editor, by which callers choose their answer.
@@ -64,7 +64,7 @@ func (p *place) text() ([]byte, error) {
 	return text, nil
 }
 
-// writable says why the file can't be replaced; nil: as far as is known it can.
+// writable returns why the file can't be replaced; nil: no obstacle is known.
 func (p *place) writable() error {
 	if p.path == "" {
 		_, err := p.text()
@@ -94,13 +94,13 @@ func (p *place) writable() error {
 	return nil
 }
 
-// beside is a path for a text that is to take the file's place. Nothing lies there.
+// beside is an unused path in the file's folder for a text that is to replace the file.
 func (p *place) beside() string {
 	return filepath.Join(filepath.Dir(p.path), fmt.Sprintf(".%s.new-%d", filepath.Base(p.path), rand.Uint64()))
 }
 
-// prepare writes a text at a path beside the file, durable, with the file's mode and owner. After an
-// error nothing is there.
+// prepare writes a text at a path beside the file, durably, with the file's mode and owner. After
+// an error it leaves no file.
 func (p *place) prepare(at string, text []byte) error {
 	info, err := os.Lstat(p.path)
 	if err != nil {
@@ -137,7 +137,7 @@ func (p *place) swap(from string, old, text []byte) error {
 		rename = exchange
 	}
 	err := rename(from, p.path)
-	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) { // a file system that can't
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) { // the file system can't exchange files
 		return p.replace(from, old)
 	}
 	if err != nil {
@@ -148,7 +148,7 @@ func (p *place) swap(from string, old, text []byte) error {
 		if err := atomicfile.SyncFolder(filepath.Dir(p.path)); err != nil {
 			return errors.Join(err, rename(from, p.path), os.Remove(from))
 		}
-		_ = os.Remove(from) // what stays is in nobody's way
+		_ = os.Remove(from) // a leftover does no harm
 		return nil
 	}
 	in := text
@@ -160,7 +160,7 @@ func (p *place) swap(from string, old, text []byte) error {
 			return fmt.Errorf("%w while it was replaced; what was in it lies in %s: %w", ErrChanged, from, err)
 		}
 		put := out
-		if out, err = os.ReadFile(from); err == nil && bytes.Equal(out, in) { // nobody wrote since
+		if out, err = os.ReadFile(from); err == nil && bytes.Equal(out, in) { // not written since
 			return errors.Join(ErrChanged, atomicfile.SyncFolder(filepath.Dir(p.path)), os.Remove(from))
 		}
 		in = put

@@ -40,7 +40,7 @@ type Version struct {
 	Who     string    `json:"who,omitempty"` // "": whoever may write the file
 	By      string    `json:"by,omitempty"`  // the user who acts in the name of Who
 	Comment string    `json:"comment,omitempty"`
-	Origin  string    `json:"origin"` // how it came to be: one of the constants, or "rolled back to N"
+	Origin  string    `json:"origin"` // its origin: one of the constants, or "rolled back to N"
 	Before  string    `json:"before,omitempty"`
 	Tag     string    `json:"sha256"` // of Text, as Tag makes it
 	Text    []byte    `json:"text,omitempty"`
@@ -66,7 +66,7 @@ const pendingFile = "pending.json"
 // pending is the content of pendingFile.
 type pending struct {
 	Version
-	Temporary string `json:"temporary"` // where the text lies until the file has it, or will lie
+	Temporary string `json:"temporary"` // the text's path until it is in the file
 }
 
 // VersionStore keeps versions. Safe for concurrent use.
@@ -97,7 +97,7 @@ func Open(o Options) (*VersionStore, error) {
 	for _, e := range entries {
 		name := e.Name()
 		if atomicfile.IsTemporary(name) {
-			_ = os.Remove(filepath.Join(o.Folder, name)) // it is in nobody's way
+			_ = os.Remove(filepath.Join(o.Folder, name)) // it does no harm
 		}
 		n, err := strconv.ParseUint(strings.TrimSuffix(name, ".json"), 10, 64)
 		if err != nil || name != fileName(n) {
@@ -153,7 +153,7 @@ func (b *VersionStore) Versions() []Version {
 	return list
 }
 
-// NumberOf returns the newest version that has a text; 0: none has.
+// NumberOf returns the newest version with a text; 0: none.
 func (b *VersionStore) NumberOf(text []byte) uint64 {
 	for _, v := range b.Versions() {
 		if v.Tag == Tag(text) {
@@ -163,7 +163,7 @@ func (b *VersionStore) NumberOf(text []byte) uint64 {
 	return 0
 }
 
-// Version returns one with its text. The error matches ErrNone when it is not kept.
+// Version returns a version with its text. The error matches ErrNone when it is not kept.
 func (b *VersionStore) Version(n uint64) (Version, error) {
 	v, err := b.read(n)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -172,8 +172,8 @@ func (b *VersionStore) Version(n uint64) (Version, error) {
 	return v, err
 }
 
-// BeginWith settles what an earlier life left, and returns the version of the text that the manager
-// starts with.
+// BeginWith resolves the pending change of an earlier life, and returns the version of the text
+// that the manager starts with.
 func (b *VersionStore) BeginWith(text []byte) (Version, error) {
 	b.changing.Lock()
 	defer b.changing.Unlock()
@@ -216,7 +216,7 @@ func (b *VersionStore) sweep(p pending) error {
 	return err
 }
 
-// isCurrent says whether the file has a text. One of no file is always current.
+// isCurrent reports whether the file has a text. Without a file, a text is always current.
 func (b *VersionStore) isCurrent(text []byte) bool {
 	if text == nil {
 		return true
@@ -270,7 +270,7 @@ func (b *VersionStore) kept(v Version) Version {
 	return v
 }
 
-// Replacement is a text in the file's place that is not in force yet. It is kept or undone.
+// Replacement is a text in the file that is not in force yet. It is kept or undone.
 type Replacement struct {
 	versions *VersionStore
 	p        pending
@@ -311,7 +311,7 @@ func (c *Replacement) swap(old, text []byte) error {
 	return b.place.swap(c.p.Temporary, old, text)
 }
 
-// errUndone is of a text that is in the file no more.
+// errUndone is the error for a text that is no longer in the file.
 var errUndone = errors.New("the text was taken out of the file before the policy accepted it")
 
 // KeepVersion makes it a version.
@@ -333,8 +333,8 @@ func (c *Replacement) keepVersion() (Version, error) {
 	return b.kept(c.p.Version), atomicfile.SyncFolder(b.o.Folder)
 }
 
-// Undo puts the old text back, unless somebody has written the file since. It is false when it does
-// nothing, because the text has become a version.
+// Undo puts the old text back, unless the file was written since. It is false when it does nothing,
+// because the text has become a version.
 func (c *Replacement) Undo() (bool, error) {
 	c.versions.changing.Lock()
 	defer c.versions.changing.Unlock()

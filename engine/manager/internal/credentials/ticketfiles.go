@@ -16,9 +16,9 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// OpenTickets opens a store with what an earlier life left. The error names the folder where it is
-// not the manager's alone. A file that can't be used is logged and left out: its job
-// goes on without.
+// OpenTickets opens a store with the tickets of an earlier life. The error names the folder if
+// others can access it. An unusable file is logged and left out: its job continues without a
+// ticket.
 func OpenTickets(o TicketOptions) (*TicketStore, error) {
 	if o.Renew == nil {
 		o.Renew = byConfiguration

@@ -76,8 +76,8 @@ func (s *TicketStore) applyOwners(ids []scheduler.JobID, of map[scheduler.JobID]
 	return gone
 }
 
-// Run removes and renews tickets until ctx ends. It calls renewed after each renewal, which
-// must not block.
+// Run removes and renews tickets until ctx ends. It calls renewed after each renewal; renewed must
+// not block.
 func (s *TicketStore) Run(ctx context.Context, owners Owners, renewed func(job scheduler.JobID)) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -199,7 +199,7 @@ func dueOf(t kerberos.TGT) time.Time {
 	return t.Start.Add(t.End.Sub(t.Start) / 2)
 }
 
-// nextOf is the same for a ticket that has just come, however wrong the KDC's clock is.
+// nextOf is the same for a new ticket, however wrong the KDC's clock is.
 func nextOf(t kerberos.TGT) time.Time {
 	due := dueOf(t)
 	if least := time.Now().Add(againMin); !due.IsZero() && due.Before(least) {

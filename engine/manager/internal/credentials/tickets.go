@@ -14,21 +14,21 @@ import (
 )
 
 const (
-	// bytesMax bounds what all tickets have together. One has a KiB or so.
+	// bytesMax bounds the bytes of all tickets together. One has about a KiB.
 	bytesMax = 256 << 20
-	// exchangesMax is how many submissions ask the KDC at the same time; more wait.
+	// exchangesMax is how many submissions use the KDC at the same time; more wait.
 	exchangesMax = 16
 )
 
-// ErrForeign is matched by the refusal of a ticket that is not the submitter's.
+// ErrForeign is matched by the refusal of a ticket of another user than the submitter.
 var ErrForeign = errors.New("a job carries the ticket of its own user alone")
 
 // TicketOptions are a store's. Folder is needed.
 type TicketOptions struct {
-	Folder string // made where it is missing, for its owner alone
+	Folder string // made if it is missing, for its owner alone
 	// Realms are the realms whose principals are users; none: no ticket is taken.
 	Realms auth.Realms
-	// Renew asks the KDC for another ticket; nil: by the process's own configuration.
+	// Renew requests another ticket from the KDC; nil: by the process's own configuration.
 	Renew func(kerberos.TGT) (kerberos.TGT, error)
 	Log   *slog.Logger
 }
@@ -39,12 +39,12 @@ type TicketStore struct {
 	realms auth.Realms
 	renew  func(kerberos.TGT) (kerberos.TGT, error)
 	log    *slog.Logger
-	asking chan struct{} // holds one for each submission that asks the KDC
-	wake   chan struct{} // holds one: there is something for Run
+	asking chan struct{} // has an entry for each submission that uses the KDC
+	wake   chan struct{} // has an entry when there is work for Run
 
 	disk  sync.Mutex                            // held while files change; taken before mu
-	mu    sync.Mutex                            // never held over the disk
-	jobs  map[scheduler.JobID]map[string]*entry // by user; mostly one, and never none
+	mu    sync.Mutex                            // never held during disk access
+	jobs  map[scheduler.JobID]map[string]*entry // by user; mostly one, never empty
 	bytes int64                                 // of all tickets
 }
 
@@ -57,8 +57,8 @@ type entry struct {
 
 	version uint64    // grows with each renewal
 	settled bool      // the core said that the job is this user's
-	asked   bool      // the core is to be asked what became of the job
-	pins    int       // submissions that are under way
+	asked   bool      // the core is to be asked about the job
+	pins    int       // submissions in progress
 	due     time.Time // of the next renewal; zero: there is none
 	trouble string    // why the last renewal failed; "": it did not
 }
@@ -116,7 +116,7 @@ func (s *TicketStore) check(user string, cache []byte) (kerberos.TGT, error) {
 	return t, nil
 }
 
-// writeTicket writes a ticket and has it in place of the same user's for that job.
+// writeTicket writes a ticket, in place of the same user's for that job.
 func (s *TicketStore) writeTicket(e *entry) error {
 	s.disk.Lock()
 	defer s.disk.Unlock()
@@ -138,14 +138,14 @@ func (s *TicketStore) writeTicket(e *entry) error {
 	return nil
 }
 
-// room says whether there is room for another ticket.
+// room reports whether there is room for another ticket.
 func (s *TicketStore) room(e *entry) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.bytes+int64(len(e.cache)) <= bytesMax
 }
 
-// add has an entry among the others. The caller holds mu.
+// add adds an entry to the store. The caller holds mu.
 func (s *TicketStore) add(e *entry) {
 	if s.jobs[e.job] == nil {
 		s.jobs[e.job] = map[string]*entry{}
@@ -154,8 +154,7 @@ func (s *TicketStore) add(e *entry) {
 	s.bytes += int64(len(e.cache))
 }
 
-// unpin ends a submission. Where it is not known that the core took the job, the core is
-// asked later.
+// unpin ends a submission. If it is unknown whether the core took the job, the core is asked later.
 func (s *TicketStore) unpin(job scheduler.JobID, user string, took bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -172,7 +171,7 @@ func (s *TicketStore) unpin(job scheduler.JobID, user string, took bool) {
 }
 
 // Of is the ticket cache of a job of that user, and a number that grows with each renewal; 0
-// where there is none. The bytes are not to be changed.
+// without a ticket. The caller must not change the bytes.
 func (s *TicketStore) Of(job scheduler.JobID, user string) (cache []byte, version uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -182,7 +181,7 @@ func (s *TicketStore) Of(job scheduler.JobID, user string) (cache []byte, versio
 	return nil, 0
 }
 
-// OfJob is the same for whoever's the job is, by the core's word.
+// OfJob is the same for the job's owner, by the core's state.
 func (s *TicketStore) OfJob(job scheduler.JobID) (cache []byte, version uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -194,7 +193,7 @@ func (s *TicketStore) OfJob(job scheduler.JobID) (cache []byte, version uint64) 
 	return nil, 0
 }
 
-// Note is what people should know of a job's ticket; "": nothing.
+// Note is a message for people about a job's ticket; "": none.
 func (s *TicketStore) Note(job scheduler.JobID) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -206,7 +205,7 @@ func (s *TicketStore) Note(job scheduler.JobID) string {
 	return ""
 }
 
-// Ended says that jobs may be over. It does not block.
+// Ended notes that jobs may be over. It does not block.
 func (s *TicketStore) Ended(jobs []scheduler.JobID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

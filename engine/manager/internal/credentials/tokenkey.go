@@ -26,9 +26,9 @@ const (
 	tokenBytes   = 16 // 128 bits can't be guessed
 )
 
-// OpenTokenKey reads the key from a file, or makes it, on disk when Open returns, where there is
-// none. The error names the file where it is damaged, is not the manager's own, or others
-// may read it.
+// OpenTokenKey reads the key from a file, or makes it if there is none; it is on disk when
+// OpenTokenKey returns. The error names the file if it is damaged, has another owner, or others may
+// read it.
 func OpenTokenKey(file string) (TokenKey, error) {
 	k, err := read(file)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -62,5 +62,5 @@ func (r *ByteBudget) ReleaseBytes(bytes int64) {
 	r.sem.Release(r.share(bytes))
 }
 
-// Taken is how many bytes are in it; more than it holds where one was larger than it.
+// Taken is how many bytes are taken; more than the budget if one entry was larger than it.
 func (r *ByteBudget) Taken() int64 { return r.taken.Load() }

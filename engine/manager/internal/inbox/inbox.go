@@ -1,5 +1,5 @@
-// Package inbox holds inputs for the core, and requests to look at it between two steps. One
-// goroutine takes entries out; any goroutine may put some in.
+// Package inbox holds inputs for the core, and requests to read it between two steps. One goroutine
+// takes entries out; any goroutine may put some in.
 //
 // # Invariants
 //
@@ -7,7 +7,7 @@
 // Entries come out in the order in which they were accepted. Once it is closed, all waiting callers
 // get ErrStopping.
 //
-// inboxBytesMax bounds all that waits, and intakeBytesMax the reports of each launcher.
+// inboxBytesMax bounds all waiting entries, and intakeBytesMax the reports of each launcher.
 package inbox
 
 import (
@@ -22,27 +22,27 @@ import (
 )
 
 const (
-	// inboxMax is how many entries wait for the core before a caller with more has to
-	// wait: launchers' streams, callers and the policy are held up, nothing is lost.
+	// inboxMax is how many entries wait for the core before a caller with more has to wait.
+	// Launchers' streams, callers and the policy get backpressure, nothing is lost.
 	inboxMax = 1024
-	// inboxBytesMax bounds what waits for the core by bytes, in the same way. One
-	// entry has at most as much as a record of the log.
+	// inboxBytesMax bounds the bytes of waiting entries, in the same way. One entry has at most as
+	// much as a record of the log.
 	inboxBytesMax = 128 << 20
 )
 
 // ErrStopping is what callers get while the manager shuts down.
 var ErrStopping = errors.New("the manager is shutting down: try again")
 
-// Entry is something for the core's goroutine.
+// Entry is an input or a request for the core's goroutine.
 type Entry struct {
 	Inputs []*wire.Input
 	// Query runs after the step that takes the inputs in; it may read the core. The returned
 	// function runs when everything that it can have seen is durable.
 	Query func(*core.Core) func()
-	// Graph is the hash of the graph that the input names: it must be there, or Draft
-	// have it.
+	// Graph is the hash of the graph that the input names: the graph must be stored, or Draft have
+	// it.
 	Graph string
-	Draft *core.Draft // of the job that the input submits; nil: the core makes it
+	Draft *core.Draft // draft of the job that the input submits; nil: the core makes it
 	// Decisions are the decoded decisions, if the input is a policy's answer; else nil.
 	Decisions *scheduler.Decisions
 	Bytes     int64 // of the inputs, as they are logged; Sized and Put fill it in
@@ -56,15 +56,15 @@ func (e Entry) Sized() Entry {
 	return e
 }
 
-// Inbox is what waits for the core's goroutine, which takes it out. Its other methods may be
+// Inbox is the queue of the core's goroutine, which takes entries out. Its other methods may be
 // called from any goroutine.
 type Inbox struct {
 	queue  chan Entry
 	budget *ByteBudget   // for what waits in queue
-	ended  chan struct{} // closed when nobody takes anything out any more
+	ended  chan struct{} // closed when no more entries are taken out
 }
 
-// New returns one with the bounds of a manager.
+// New returns an inbox with the bounds of a manager.
 func New() *Inbox { return NewOf(inboxMax, inboxBytesMax) }
 
 // NewOf returns an Inbox that holds so many entries, and bytes of them.
@@ -74,23 +74,23 @@ func NewOf(entries int, bytes int64) *Inbox {
 
 // Fill is how full an inbox is.
 type Fill struct {
-	Entries, EntriesMax int   // that wait for the core
-	Bytes, BytesMax     int64 // of the inputs that wait or are in the step at hand
+	Entries, EntriesMax int   // waiting for the core
+	Bytes, BytesMax     int64 // of the inputs that wait or are in the current step
 }
 
-// Fill returns how full it is.
+// Fill returns how full the inbox is.
 func (b *Inbox) Fill() Fill {
 	return Fill{Entries: len(b.queue), EntriesMax: cap(b.queue), Bytes: b.budget.Taken(), BytesMax: b.budget.max}
 }
 
-// Next is where the core's goroutine takes entries out. It calls Taken when a step has taken
-// them in.
+// Next is the channel from which the core's goroutine takes entries. It calls Taken when a step has
+// taken them in.
 func (b *Inbox) Next() <-chan Entry { return b.queue }
 
-// End says that nobody takes anything out any more.
+// End notes that no more entries are taken out.
 func (b *Inbox) End() { close(b.ended) }
 
-// Over is closed when nobody takes anything out any more.
+// Over is closed when no more entries are taken out.
 func (b *Inbox) Over() <-chan struct{} { return b.ended }
 
 // Enqueue hands inputs to the core. It waits for room until ctx or the inbox ends.
@@ -152,7 +152,7 @@ func (b *Inbox) ReadNow(ctx context.Context, look func(*core.Core)) error {
 	}})
 }
 
-// wait hands an entry to the core and waits until it says that it is done.
+// wait hands an entry to the core and waits until done is closed.
 func (b *Inbox) wait(ctx context.Context, done <-chan struct{}, e Entry) error {
 	if err := b.Enqueue(ctx, e); err != nil {
 		return err

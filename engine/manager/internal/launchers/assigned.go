@@ -9,8 +9,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// endedMax bounds the attempts of one launcher that are remembered after their end: ends of logs
-// come afterwards.
+// endedMax bounds the remembered ended attempts of one launcher: ends of logs come later.
 const endedMax = 1 << 14
 
 // assignments are the work that the manager assigned to one incarnation of a launcher. A launcher's
@@ -20,7 +19,7 @@ type assignments struct {
 	mu       sync.Mutex
 	attempts map[uint64]*assignment // started there, and not forgotten
 	jobs     map[scheduler.JobID]jobBlobs
-	ended    map[uint64]scheduler.JobID // the last endedMax that were forgotten
+	ended    map[uint64]scheduler.JobID // the last endedMax ended ones
 	oldest   []uint64                   // ended, in order
 }
 
@@ -83,7 +82,7 @@ func (a *assignments) forget(attempt uint64) {
 	a.oldest = append(a.oldest, attempt)
 }
 
-// runs says whether an attempt was started there, and not forgotten.
+// runs reports whether an attempt was started there, and not forgotten.
 func (a *assignments) runs(attempt uint64) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -103,7 +102,7 @@ func (a *assignments) ends(attempt uint64) bool {
 	return true
 }
 
-// ran says whether an attempt of a job was started there, as far as that is remembered.
+// ran reports whether an attempt of a job was started there, as far as that is remembered.
 func (a *assignments) ran(job scheduler.JobID, attempt uint64) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -113,7 +112,7 @@ func (a *assignments) ran(job scheduler.JobID, attempt uint64) bool {
 	return job != 0 && a.ended[attempt] == job
 }
 
-// has says whether a job has had an attempt there, and was not dropped.
+// has reports whether a job has had an attempt there, and was not dropped.
 func (a *assignments) has(job scheduler.JobID) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -121,7 +120,7 @@ func (a *assignments) has(job scheduler.JobID) bool {
 	return has
 }
 
-// carries lists the jobs that have an attempt there.
+// carries lists the jobs with an attempt there.
 func (a *assignments) carries() []scheduler.JobID {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -132,7 +131,7 @@ func (a *assignments) carries() []scheduler.JobID {
 	return list
 }
 
-// needs says whether some job there has a program or plan.
+// needs reports whether some job there has a program or plan.
 func (a *assignments) needs(hash string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -157,11 +156,12 @@ func (l *Table) mayFetch(name, hash string) error {
 	return fmt.Errorf("no job that runs on launcher %q has the program or plan with SHA-256 %.64q", name, hash)
 }
 
-// expected says whether the core counts a launcher as up that has not joined since this manager started.
+// expected reports whether the core counts the launcher as up, but it has not joined since this
+// manager started.
 func (r *launcherRecord) expected() bool { return r.assigned == nil }
 
-// Ran says whether an attempt of a job was started on a launcher since this manager started, as far as
-// that is remembered.
+// Ran reports whether an attempt of a job was started on a launcher since this manager started, as
+// far as that is remembered.
 func (l *Table) Ran(name string, job scheduler.JobID, attempt scheduler.AttemptID) bool {
 	l.mu.Lock()
 	r := l.byName[name]

@@ -4,9 +4,9 @@
 //
 // # Invariants
 //
-// A name belongs to one data folder until its launcher is lost. Nothing is sent before the welcome.
-// The core hears of a loss before any new join of that incarnation. Input from a launcher and
-// output to it are bounded.
+// A name belongs to one data folder until its launcher is lost. No command is sent before the
+// welcome. The core gets the report of a loss before any new join of that incarnation. Input from a
+// launcher and output to it are bounded.
 //
 // # Reports
 //
@@ -19,8 +19,8 @@
 //
 // # Loss
 //
-// A launcher that stops says that it leaves (wire.Leave). The manager gives it up at once, and no
-// alert counts it. A launcher that joins as a new incarnation says why the earlier one ended.
+// A launcher that stops says that it leaves (wire.Leave). The manager gives it up at once, and
+// raises no alert. A launcher that joins as a new incarnation says why the earlier one ended.
 // Heartbeats and leases wait for no lock that is held during disk or network access.
 package launchers
 
@@ -55,7 +55,7 @@ const (
 	// joinTimeout bounds the wait for a launcher's first message, which may have
 	// launcherMessageMax bytes.
 	joinTimeout = time.Minute
-	// blobChunkBytes is the size of the parts in which a blob is sent.
+	// blobChunkBytes is the size of the parts of a blob.
 	blobChunkBytes = 256 << 10
 	// Bounds of a launcher's description of itself. Its list of attempts is bounded by
 	// launcherMessageMax only: some three million entries.
@@ -63,26 +63,27 @@ const (
 	namesMax     = 64
 	slotKindsMax = 64
 	slotsMax     = 100_000
-	// memoryMax bounds a launcher's memory, and its swap: sums over all launchers are to fit.
+	// memoryMax bounds a launcher's memory, and its swap, so that sums over all launchers do not
+	// overflow.
 	memoryMax = 1 << 50
 	// incarnationMax bounds a launcher's incarnation. That is the time of its start in nanoseconds,
 	// or the previous incarnation plus one: the bound leaves room until the year 2116.
 	incarnationMax = 1 << 62
 )
 
-// Server is the service that launchers talk to.
+// Server is the gRPC service for launchers.
 type Server struct {
 	rpc.UnimplementedLaunchersServer
 	Table    *Table
 	Inbox    *inbox.Inbox
 	Blobs    *blobs.Store
-	Wants    func(scheduler.Ability) bool // whether the policy has one
+	Wants    func(scheduler.Ability) bool // reports whether the policy has an ability
 	Stats    *metrics.Metrics
 	Rules    func() *access.Rules // access rules; nil: there are none
 	Log      *slog.Logger
 	Sampled  *slog.Logger    // for lines that a launcher can cause in any number: repeated ones are counted
 	Stopping <-chan struct{} // closed when the streams have to end
-	Terms    *wire.Welcome   // what holds for each launcher that is let in
+	Terms    *wire.Welcome   // the same for each launcher that joins
 	// Keep takes the ends of logs of a job's attempts. It does not wait; its error is a status.
 	Keep func(ctx context.Context, job scheduler.JobID, list []*wire.LogTail) error
 	// RanOn leaves out the ends of logs of attempts that did not run on the launcher which they
@@ -133,7 +134,7 @@ func (s *Server) Connect(stream grpc.BidiStreamingServer[wire.FromLauncher, wire
 	return s.transmit(ctx, stream, session, received)
 }
 
-// leave has a launcher that was stopped counted as gone at once.
+// leave declares a stopped launcher lost at once.
 func (s *Server) leave(ctx context.Context, m *wire.Leave) error {
 	if err := checkName(ctx, m.Name); err != nil {
 		return status.Error(codes.PermissionDenied, err.Error())
@@ -198,7 +199,7 @@ func checkJoin(j *wire.Join) error {
 		return fmt.Errorf("a launcher's version has at most %d bytes", nameBytesMax)
 	case j.Incarnation == 0:
 		return errors.New("a launcher needs an incarnation larger than 0")
-	case j.Incarnation > incarnationMax: // or the name would be taken for ever: the next has a larger one
+	case j.Incarnation > incarnationMax: // or the name would be blocked for ever: the next incarnation has a larger number
 		return fmt.Errorf("a launcher's incarnation is the time of its start, and %d is beyond all that can be: set the machine's clock right, and join from an empty data folder", j.Incarnation)
 	case proto.Size(j) > limits.LauncherMessageMax:
 		return fmt.Errorf("a launcher's join has %d bytes, at most %d are taken: let it drop what it has stored", proto.Size(j), limits.LauncherMessageMax)
@@ -222,8 +223,8 @@ func checkJoin(j *wire.Join) error {
 	return nil
 }
 
-// checkSeen refuses a join with a term or an id that no manager can have given. The core goes
-// on above what launchers saw, and would have none left.
+// checkSeen refuses a join with a term or an id that no manager can have given. The core continues
+// above the ids that launchers saw, and would have none left.
 func checkSeen(j *wire.Join, now time.Time) error {
 	term, job, attempt := core.SeenMax(now)
 	what, id, most := "a manager of term", j.Term, term
@@ -244,7 +245,7 @@ func checkSeen(j *wire.Join, now time.Time) error {
 	return fmt.Errorf("the launcher tells of %s %d, and none above %d can be by now: set the clocks of the manager's machine right, or join from an empty data folder", what, id, most)
 }
 
-// checkName refuses a launcher that joins under a name which its certificate does not say.
+// checkName refuses a launcher that joins under a name which is not in its certificate.
 func checkName(ctx context.Context, name string) error {
 	if caller, ok := auth.From(ctx); ok && caller.Proved() && caller.Name != name {
 		return fmt.Errorf("the certificate is that of launcher %q, and it joins as %q: set launcher.name, or issue another certificate", caller.Name, name)
@@ -252,8 +253,8 @@ func checkName(ctx context.Context, name string) error {
 	return nil
 }
 
-// receive passes reports on until the stream ends. Heartbeats don't wait for the
-// core, which may wait for the disk.
+// receive forwards reports until the stream ends. Heartbeats don't wait for the core, which may
+// wait for the disk.
 func (s *Server) receive(ctx context.Context, stream grpc.BidiStreamingServer[wire.FromLauncher, wire.ToLauncher], session *session) error {
 	in := newIntake(ctx, s.Inbox)
 	for {
@@ -291,15 +292,15 @@ func entries(inputs []*wire.Input) []inbox.Entry {
 	return list
 }
 
-// intakeMax is how many messages with reports of one launcher may wait for the core
-// before its stream is read no further.
+// intakeMax is how many messages with reports of one launcher may wait for the core before its
+// stream is no longer read.
 const intakeMax = 1024
 
 // intakeBytesMax bounds these by bytes, in the same way: a launcher's largest message
 // and more.
 const intakeBytesMax = 64 << 20
 
-// intake brings what one stream reports to the core, in order.
+// intake brings one stream's reports to the core, in order.
 type intake struct {
 	ctx     context.Context
 	inbox   *inbox.Inbox
@@ -308,20 +309,20 @@ type intake struct {
 	waiting atomic.Int64      // in queue and in hand
 }
 
-// newIntake begins one, which ends with ctx.
+// newIntake begins an intake, which ends with ctx.
 func newIntake(ctx context.Context, b *inbox.Inbox) *intake {
 	in := &intake{ctx: ctx, inbox: b, queue: make(chan inbox.Entry, intakeMax), room: inbox.NewByteBudget(intakeBytesMax)}
 	go in.run()
 	return in
 }
 
-// add takes an entry; it waits when too many wait. For one goroutine.
+// add takes an entry; it blocks when too many wait. For one goroutine.
 func (in *intake) add(e inbox.Entry) error {
 	if e.Bytes == 0 {
 		e = e.Sized()
 	}
 	if in.waiting.Load() == 0 && in.inbox.Offer(e) {
-		return nil // the usual way: nobody waits for anything
+		return nil // the usual case: no entry waits
 	}
 	if err := in.room.ReserveBytes(in.ctx, e.Bytes, in.inbox.Over()); err != nil {
 		return err
@@ -400,14 +401,14 @@ func (s *Server) inputs(ctx context.Context, m *wire.FromLauncher, session *sess
 	return inputs
 }
 
-// answersFor says whether an offence can be that of a worker on the session's launcher: its job has work
-// there, and so had its attempt.
+// answersFor reports whether an offence can be that of a worker on the session's launcher: the job
+// and the attempt must have had work there.
 func (s *session) answersFor(o *wire.WorkerOffence) bool {
 	job := scheduler.JobID(o.GetJob())
 	return s.assigned.has(job) && (o.GetAttempt() == 0 || s.assigned.ran(job, o.GetAttempt()))
 }
 
-// idOf returns the id under which the core let the session's launcher in.
+// idOf returns the id that the core gave to the session's launcher.
 func (l *Table) idOf(s *session) scheduler.LauncherID {
 	l.mu.Lock()
 	defer l.mu.Unlock()

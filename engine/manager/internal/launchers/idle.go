@@ -11,19 +11,19 @@ import (
 type Idle struct {
 	For       time.Duration // since its last sign of progress
 	Blocked   string        // the inputs or outputs that its nodes wait for, in words; longer texts are cut
-	ReadsOnly bool          // they wait for inputs, and for nothing else
+	ReadsOnly bool          // they wait for inputs alone
 }
 
-// idle is an attempt that its launcher reported to be without progress.
+// idle is an attempt that its launcher reported as without progress.
 type idle struct {
-	Idle               // as it was reported
+	Idle               // as reported
 	reported time.Time // since when For grows; zero: the attempt is suspended
 }
 
 // advance keeps an attempt's progress, for people: in the core it would fill the event log. It is
 // false if the attempt made no progress.
 func (s *session) advance(p *wire.AttemptProgress) bool {
-	if !(p.GetProgress() >= 0 && p.GetProgress() <= 1) { // not-a-number is neither
+	if !(p.GetProgress() >= 0 && p.GetProgress() <= 1) { // NaN is refused, too
 		return true
 	}
 	s.mu.Lock()
@@ -44,7 +44,7 @@ func (s *session) advance(p *wire.AttemptProgress) bool {
 	return before != p.GetProgress()
 }
 
-// suspended and resumed note that an attempt stands still on command.
+// suspended and resumed note that an attempt is suspended by command.
 func (s *session) suspended(attempt uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,7 +69,7 @@ func (x *idle) lasts() time.Duration {
 	return x.For + time.Since(x.reported)
 }
 
-// over forgets how far an attempt was.
+// over forgets an attempt's progress.
 func (s *session) over(attempt uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,7 +104,7 @@ func (s *session) idleInto(all map[uint64]Idle) {
 	}
 }
 
-// Idle lists the attempts that their launchers reported to be without progress. The caller may change
+// Idle lists the attempts that their launchers reported as without progress. The caller may change
 // the map.
 func (l *Table) Idle() map[uint64]Idle {
 	all := map[uint64]Idle{}
@@ -114,7 +114,7 @@ func (l *Table) Idle() map[uint64]Idle {
 	return all
 }
 
-// sessions are all that stand.
+// sessions are all current sessions.
 func (l *Table) sessions() (list []*session) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -140,13 +140,14 @@ func (l *Table) progressOf(launcher string, attempt uint64) (done float64, witho
 	return s.progressOf(attempt)
 }
 
-// IdleOf says for how long an attempt on a launcher has made no progress, and what its nodes wait for.
+// IdleOf returns for how long an attempt on a launcher has made no progress, and what its nodes
+// wait for.
 func (l *Table) IdleOf(launcher string, attempt uint64) (span time.Duration, blocked string) {
 	_, without := l.progressOf(launcher, attempt)
 	return without.For, without.Blocked
 }
 
-// Progress fills in how far attempts are that live.
+// Progress fills in the progress of live attempts.
 func (l *Table) Progress(attempts []*wire.AttemptStatus) {
 	for _, a := range attempts {
 		if a.Ended != 0 {

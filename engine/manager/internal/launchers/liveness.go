@@ -21,8 +21,8 @@ const (
 	livenessEvery = 100 * time.Millisecond
 	// redialTimeout bounds one such dial.
 	redialTimeout = 2 * time.Second
-	// redialsMax bounds the dials that are under way: after a restart all launchers are
-	// without a stream for a while.
+	// redialsMax bounds the concurrent dials: after a restart all launchers are without a stream
+	// for a while.
 	redialsMax = 256
 )
 
@@ -60,7 +60,7 @@ func (v *Liveness) Run(ctx context.Context) {
 	}
 }
 
-// loss is that of a launcher, to be reported to the core.
+// loss is the loss of a launcher, to be reported to the core.
 type loss struct {
 	of    *launcherRecord
 	input *wire.Input

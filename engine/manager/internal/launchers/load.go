@@ -17,7 +17,7 @@ type sentLoad struct {
 	at   time.Time
 }
 
-// due says whether a load is to be reported now, and if so counts it as reported.
+// due reports whether a load is to be sent to the core now, and if so counts it as sent.
 func (t *sentLoad) due(now time.Time, load *wire.MachineLoad) bool {
 	if load == nil {
 		load = &wire.MachineLoad{} // nothing is known
@@ -35,7 +35,7 @@ func (t *sentLoad) due(now time.Time, load *wire.MachineLoad) bool {
 	return true
 }
 
-// changed says whether a part changed by so much, or became known or unknown.
+// changed reports whether a part changed by so much, or became known or unknown.
 func changed(a, b *wire.MachineLoad, by float64) bool {
 	part := func(x, y *float64) bool {
 		if x == nil || y == nil {

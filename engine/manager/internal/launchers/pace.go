@@ -20,20 +20,20 @@ const (
 	joinReports = 1_000
 	// paceLogEvery is the least time between two lines about one launcher.
 	paceLogEvery = time.Minute
-	// pauseMax bounds one pause, so that what came is still heard of as a sign of life.
+	// pauseMax bounds one pause, so that received messages still count as signs of life.
 	pauseMax = 5 * time.Second
 	// fetchesMax is how many programs and plans are sent to one launcher at once. Further ones
 	// wait.
 	fetchesMax = 8
 )
 
-// pace is by how far a launcher is ahead of its rates. It outlives the launcher's streams. Safe for
+// pace is by how much a launcher exceeds its rates. It outlives the launcher's streams. Safe for
 // concurrent use.
 type pace struct {
 	mu             sync.Mutex
 	reports, bytes meter
 	logged         time.Time
-	fetches        chan struct{} // has an entry for each program or plan that is being sent to it
+	fetches        chan struct{} // has an entry for each program or plan being sent to it
 }
 
 func newPace() *pace {
@@ -68,7 +68,7 @@ func (p *pace) fetch(ctx context.Context) (done func(), err error) {
 	}
 }
 
-// meter is a bound of a rate. It keeps the time at which all that was taken would have been due.
+// meter is a rate limit. It keeps the time at which everything taken so far would have been due.
 type meter struct {
 	perSecond, burst int64
 	due              time.Time
@@ -83,7 +83,7 @@ func (m *meter) takeBytes(n int64, now time.Time) time.Duration {
 	return m.due.Sub(now) - time.Duration(m.burst)*time.Second/time.Duration(m.perSecond)
 }
 
-// wait counts what came, and waits while that is more than the launcher may send.
+// wait counts received messages, and waits while they exceed the launcher's rates.
 func (p *pace) wait(ctx context.Context, log *slog.Logger, launcher string, reports, bytes int) error {
 	now := time.Now()
 	p.mu.Lock()

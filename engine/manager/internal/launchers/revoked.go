@@ -38,7 +38,7 @@ func (l *Table) covered(s *session) bool {
 	return !s.issued.IsZero() && l.revoked.Covers(auth.Launcher, s.join.Name, s.issued)
 }
 
-// revocations are what launchers get: also that there are none any more.
+// revocations are the message for launchers, also when the list has become empty.
 func revocations(r auth.Revoked) *wire.Revocations {
 	all := &wire.Revocations{Until: make(map[string]int64, len(r))}
 	for name, until := range r {

@@ -22,42 +22,42 @@ const (
 	// commands.
 	commandsMax     = 1 << 16
 	commandBytesMax = 256 << 20
-	// messageBytes is how much goes into one message, about.
+	// messageBytes is about the size of one message.
 	messageBytes = 1 << 20
-	// aliveBeats is after how many heartbeats without a sign a launcher's name may
-	// be taken by a new incarnation though its stream still stands.
+	// aliveBeats is after how many missed heartbeats a new incarnation may take a launcher's name
+	// though the old stream still exists.
 	aliveBeats = 4
-	// forgetHold is how long a command to forget an attempt waits for another to
-	// share its message: nobody waits for it, and the next start is mostly near.
+	// forgetHold is how long a command to forget an attempt waits for another to share its message:
+	// it is not urgent, and the next start is mostly near.
 	forgetHold = 20 * time.Millisecond
-	// progressMax bounds of how many attempts of a launcher the progress is kept.
+	// progressMax bounds the attempts of a launcher whose progress is kept.
 	progressMax = 1 << 16
 )
 
 // session is one launcher's stream.
 type session struct {
 	join   *wire.Join
-	issued time.Time // the certificate that it showed; zero: none
+	issued time.Time // time of its certificate; zero: none
 	began  time.Time
 	cancel context.CancelCauseFunc // ends the stream
-	wake   chan struct{}           // capacity 1: something to send
+	wake   chan struct{}           // capacity 1: there are commands to send
 
 	mu       sync.Mutex
 	welcome  *wire.Welcome // to be sent first
-	open     bool          // it was welcomed: commands can go out
+	open     bool          // it was welcomed: commands can be sent
 	commands []*wire.Command
 	bytes    int
 	revoked  *wire.Revocations  // to be sent; nil: they are sent
 	held     bool               // what waits is to go out within forgetHold
-	ack      *wire.HeartbeatAck // newest heartbeat that was not answered
+	ack      *wire.HeartbeatAck // newest heartbeat to be answered
 	heard    time.Time
 	load     *wire.MachineLoad          // of the newest heartbeat; nil when it had none
-	progress map[uint64]float64         // of attempts that live, as reported last; at most progressMax
+	progress map[uint64]float64         // of live attempts, as last reported; at most progressMax
 	idle     map[uint64]*idle           // attempts without progress
 	term     uint64                     // of its commands
-	tickets  map[scheduler.JobID]uint64 // versions of jobs' tickets that it got, until it is to drop the job
+	tickets  map[scheduler.JobID]uint64 // versions of the jobs' tickets that it has, until it is to drop the job
 
-	loadSent sentLoad     // for the goroutine that receives
+	loadSent sentLoad     // for the receiving goroutine
 	assigned *assignments // of its incarnation; set by grant
 	pace     *pace        // of its launcher; set by grant
 }
@@ -159,10 +159,10 @@ type launcherRecord struct {
 	incarnation uint64
 	http        string
 	version     string       // of its program
-	heard       time.Time    // last sign of life when there is no session
+	heard       time.Time    // last sign of life without a session
 	session     *session     // nil: its stream ended
 	dialing     bool         // its http address is being tried
-	lost        bool         // it can't go on as this incarnation
+	lost        bool         // this incarnation can't continue
 	telling     bool         // the loss is on its way to the core; until then the record stays
 	assigned    *assignments // of the incarnation; nil: it has not joined since this manager started
 	pace        *pace        // of its messages, over its sessions
@@ -177,7 +177,7 @@ func (r *launcherRecord) foreign(j *wire.Join) bool {
 type refusal struct {
 	why      string
 	afresh   bool          // it may as a new incarnation
-	patience time.Duration // for how long it is worth to try again
+	patience time.Duration // for how long a retry makes sense
 }
 
 func (r *refusal) Error() string { return r.why }
@@ -192,14 +192,14 @@ type Table struct {
 	byID   map[scheduler.LauncherID]*launcherRecord
 	alone  map[*launcherRecord]bool // records whose streams ended
 	silent silences
-	looked int // records that were looked at for silence, ever
+	looked int // total number of silence checks
 
 	revoked auth.Revoked
-	tickets Tickets // nil: no job carries any. Set before anything is sent
+	tickets Tickets // nil: no job has any. Set before the first command
 }
 
-// NewTable returns an empty one, of launchers that beat so often and are lost after such a
-// silence.
+// NewTable returns an empty table of launchers with this heartbeat period, which are lost after
+// such a silence.
 func NewTable(heartbeat, lostAfter time.Duration) *Table {
 	return &Table{heartbeat: heartbeat, lostAfter: lostAfter, byName: map[string]*launcherRecord{}, byID: map[scheduler.LauncherID]*launcherRecord{}, alone: map[*launcherRecord]bool{}}
 }
@@ -244,12 +244,13 @@ func (l *Table) grant(s *session) error {
 	return nil
 }
 
-// taken says why a join may not have a name.
+// taken returns why a join may not have a name.
 func (l *Table) taken(r *launcherRecord, j *wire.Join) error {
 	old := r.session
 	switch {
 	case r.lost && j.Incarnation == r.incarnation:
-		// Its loss may still be on its way to the core, and must not come after its join.
+		// The report of its loss may still be on its way to the core, and must not come after its
+		// join.
 		return &refusal{why: fmt.Sprintf("launcher %q was given up: it has to join as a new incarnation", r.name), afresh: true}
 	case !r.lost && r.foreign(j), old != nil && old.join.Incarnation != j.Incarnation && time.Since(old.lastHeard()) < aliveBeats*l.heartbeat:
 		host := "another machine"
@@ -301,8 +302,7 @@ func (l *Table) Send(id scheduler.LauncherID, c *wire.Command) {
 	}
 }
 
-// released says that a session's stream has ended; true when that leaves its
-// launcher without one.
+// released notes that a session's stream has ended; true when that leaves its launcher without one.
 func (l *Table) released(s *session) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -321,12 +321,14 @@ func (l *Table) released(s *session) bool {
 	return true
 }
 
-// lossReported says that the core knows of a loss, or will before anything that comes now.
+// lossReported notes that the core has the report of a loss, or will have it before all later
+// inputs.
 func (l *Table) lossReported(r *launcherRecord) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	r.telling = false
-	// Another may have taken the name meanwhile and be gone again before the core let it in.
+	// Another launcher may have taken the name meanwhile and be gone again before the core admitted
+	// it.
 	if r.session == nil && (r.lost || r.id == 0) {
 		l.forget(r)
 	}
@@ -342,8 +344,8 @@ func (l *Table) forget(r *launcherRecord) {
 	}
 }
 
-// Expect makes records of launchers that the core counts as up after a restart:
-// they are lost when they do not join, as if their streams had just ended.
+// Expect makes records of launchers that the core counts as up after a restart: they are lost if
+// they do not join, as if their streams had just ended.
 func (l *Table) Expect(c *core.Core) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -397,8 +399,7 @@ func (l *Table) Describe(list []*wire.LauncherStatus) {
 	}
 }
 
-// Suspects lists the launchers that were not heard of, without their streams,
-// for a while.
+// Suspects lists the launchers without a stream, or without a heartbeat for a while.
 func (l *Table) Suspects() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

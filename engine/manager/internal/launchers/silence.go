@@ -14,8 +14,7 @@ type silence struct {
 	record *launcherRecord
 }
 
-// silenceAgain is after how long a record is looked at again that is lost, or not let
-// in yet.
+// silenceAgain is the period of checking a record that is lost, or not admitted yet.
 const silenceAgain = time.Second
 
 func (h silences) Len() int           { return len(h) }
@@ -29,7 +28,7 @@ func (h *silences) Pop() any {
 	return last
 }
 
-// watch has a new record looked at, from now on. The table is locked.
+// watch schedules the checks of a new record. The table is locked.
 func (l *Table) watch(r *launcherRecord) { l.checkAgain(r, time.Now()) }
 
 // due takes the due records, and counts them.
@@ -37,12 +36,12 @@ func (l *Table) due(now time.Time) (list []*launcherRecord) {
 	for len(l.silent) > 0 && l.silent[0].at.Before(now) {
 		r := heap.Pop(&l.silent).(silence).record
 		l.looked++
-		if l.byName[r.name] == r { // else it was forgotten
+		if l.byName[r.name] == r { // else the record was forgotten
 			list = append(list, r)
 		}
 	}
 	return list
 }
 
-// checkAgain has a record looked at once more.
+// checkAgain schedules another check of a record.
 func (l *Table) checkAgain(r *launcherRecord, at time.Time) { heap.Push(&l.silent, silence{at, r}) }

@@ -11,7 +11,7 @@ type Tickets interface {
 	OfJob(job scheduler.JobID) (cache []byte, version uint64)
 }
 
-// Carry has launchers get the tickets of jobs of which they get work. It is called before the
+// Carry makes the table send jobs' tickets to launchers with their work. It is called before the
 // table is used.
 func (l *Table) Carry(t Tickets) { l.tickets = t }
 

@@ -7,8 +7,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Codec is gRPC's for protobuf, but that it drops fields which nobody knows: they would be kept
-// with the message, and fill the event log.
+// Codec is gRPC's for protobuf, but it drops unknown fields: they would be kept with the message,
+// and fill the event log.
 type Codec struct{ encoding.CodecV2 }
 
 // NewCodec returns it.

@@ -23,8 +23,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire/rpc"
 )
 
-// All that comes from outside is bounded by bytes before the core steps, so that no
-// request makes a batch that the event log can't take. These are the bounds.
+// All outside messages are bounded by bytes before the core steps, so that no request makes a batch
+// that the event log can't take. These are the bounds.
 const (
 	// TextBytesMax bounds every string and every bytes field that fieldBytesMax does
 	// not name: names, mostly. A site that allows longer names (core.graph.NameBytes)
@@ -60,8 +60,8 @@ var methodBytesMax = map[string]int{
 	rpc.Manager_ApplySettings_FullMethodName: settingsBytesMax + 8<<10,
 }
 
-// fieldBytesMax are the fields that may be longer than textBytesMax, or must be shorter.
-// 0 leaves the parts of a message to the method.
+// fieldBytesMax are the fields that may be longer than textBytesMax, or must be shorter. 0 leaves
+// the bound of a message's parts to the method.
 var fieldBytesMax = map[protoreflect.FullName]int{
 	"hamadryad.engine.v1.BlobChunk.data":            4 << 20,
 	"hamadryad.engine.v1.LogTail.text":              wire.TailBytesMax,
@@ -85,7 +85,7 @@ var fieldBytesMax = map[protoreflect.FullName]int{
 // Edge refuses requests that are too large, with the field's name.
 type Edge struct{ Text int }
 
-// check looks at one message of a method.
+// check checks one message of a method.
 func (b Edge) check(method string, m any) error {
 	message, ok := m.(proto.Message)
 	if !ok {
@@ -174,8 +174,8 @@ func (s *boundedStream) RecvMsg(m any) error {
 	if err := s.ServerStream.RecvMsg(m); err != nil {
 		return err
 	}
-	// Thousands of these come each second, nearly all of them ends of attempts, which
-	// tidyReport looks at without reflection.
+	// Thousands of these come each second, nearly all of them ends of attempts, which tidyReport
+	// checks without reflection.
 	if f, ok := m.(*wire.FromLauncher); ok && f.Join == nil {
 		return nil
 	}
@@ -210,11 +210,11 @@ func tidyEnd(e *wire.AttemptEnded) {
 	e.Counters, e.Files = nil, nil
 	if e.End == wire.End_END_FINISHED {
 		e.End, e.Stored = wire.End_END_FAILED, nil
-		e.Failure = &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_DENIED, Message: why} // of its program: no launcher is to blame
+		e.Failure = &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_DENIED, Message: why} // the program's fault, not the launcher's
 	}
 }
 
-// leadsOut says whether a file's name is no name below a folder.
+// leadsOut reports whether a file's name leads out of a folder.
 func leadsOut(name string) bool {
 	return strings.HasPrefix(name, "/") || strings.ContainsRune(name, 0) || slices.Contains(strings.Split(name, "/"), "..")
 }

@@ -29,7 +29,7 @@ func TidyReport(r *wire.Report) *wire.Report {
 	return withinBound(r)
 }
 
-// withinBound makes the end of its attempt of a report that is over the bound of its kind.
+// withinBound replaces a report that exceeds the bound of its kind by the end of its attempt.
 func withinBound(r *wire.Report) *wire.Report {
 	most := wire.WorkerControlBytesMax
 	switch r.What.(type) {

@@ -6,24 +6,24 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Edges reads how what surrounds the core stands when metrics are asked for: queues, folders,
-// the event log, the policy's processes. Nothing of it waits for the core.
+// Edges reads the state of the components around the core at a scrape: queues, folders, the event
+// log, the policy's processes. No read waits for the core.
 type Edges struct {
 	Inbox       func() (entries, bytes Fill)     // what waits for the core
 	Shown       func() Fill                      // rows waiting to be applied to the read model
 	Programs    func() (uploads, bytes Fill)     // what submitters send
 	Log         func() Log                       // the event log
-	Audit       func() (lines int, wrong error)  // that wait to be written, and why
+	Audit       func() (lines int, wrong error)  // lines waiting to be written, and why
 	Deciding    func() (p Policy, decides bool)  // the policy
 	Certificate func() (end time.Time, has bool) // the manager's own
-	History     func() History                   // of jobs that ended
+	History     func() History                   // of ended jobs
 	Term        uint64                           // of this life
 }
 
-// Fill is how much there is of something bounded.
+// Fill is the use and the bound of a resource.
 type Fill struct{ Now, Max int64 }
 
-// Log is how the event log stands.
+// Log is the state of the event log.
 type Log struct {
 	Unsynced, File, Checkpoint int64         // bytes
 	Made                       time.Time     // when the checkpoint was begun
@@ -32,28 +32,28 @@ type Log struct {
 
 // History is the state of the kept history.
 type History struct {
-	Jobs, Damaged int           // jobs, and files that can't be read
+	Jobs, Damaged int           // jobs, and unreadable files
 	Bytes         int64         // of the jobs' files
 	Behind        time.Duration // for how long it could not be written; 0: it can
 	Missed        uint64        // attempts and jobs that it could not take
-	Freed         uint64        // jobs that went since its disk was full
-	StoreWaiting  int           // files that are to be copied to its store
-	StoreBehind   time.Duration // for how long that could not be used; 0: it can
+	Freed         uint64        // jobs removed since its disk was full
+	StoreWaiting  int           // files to be copied to its store
+	StoreBehind   time.Duration // for how long the store has been unusable; 0: it is usable
 	StoreOlder    int64         // bytes of older copies there
 	Tails         Tails
 }
 
-// Tails is how the ends of attempts' logs stand.
+// Tails is the state of the kept ends of attempts' logs.
 type Tails struct {
 	Bytes, Waiting int64         // of files, and of the data waiting to be written
-	Dropped        uint64        // that a bound did not let be kept
+	Dropped        uint64        // dropped because of a bound
 	Behind         time.Duration // for how long they could not be written; 0: they can
 }
 
 // Policy is one start of a policy.
 type Policy struct {
 	Name, Version string
-	Start         uint64    // which one it is of this manager's life, from 1 on
+	Start         uint64    // its number in this manager's life, from 1 on
 	Since         time.Time // it decides
 }
 

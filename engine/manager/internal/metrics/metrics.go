@@ -59,7 +59,7 @@ func New() *Metrics {
 		logged:         prometheus.NewCounter(prometheus.CounterOpts{Name: "hamadryad_log_bytes_total", Help: "Bytes written to the event log."}),
 		channels:       prometheus.NewCounterVec(prometheus.CounterOpts{Name: "hamadryad_channel_bytes_total", Help: "Bytes of records that ended attempts wrote into channels, by kind of channel."}, []string{"kind"}),
 	}
-	for _, kind := range channelNames { // they are there from the start, so that rates have a beginning
+	for _, kind := range channelNames { // they exist from the start, so that rates have a beginning
 		m.channels.WithLabelValues(kind)
 	}
 	for _, from := range []string{FromState, FromLog} {
@@ -76,10 +76,10 @@ func (m *Metrics) Step(took time.Duration, inputs int) {
 	m.inputs.Add(float64(inputs))
 }
 
-// CoreRead counts a look at the core.
+// CoreRead counts a read of the core.
 func (m *Metrics) CoreRead() { m.reads.Inc() }
 
-// Freeze notes for how long the core stood still.
+// Freeze notes the duration of a pause of the core.
 func (m *Metrics) Freeze(took time.Duration) { m.frozen.Observe(took.Seconds()) }
 
 // Sources of a checkpoint.
@@ -93,7 +93,7 @@ func (m *Metrics) Checkpoint(from string, took time.Duration) {
 	m.checkpoints.WithLabelValues(from).Observe(took.Seconds())
 }
 
-// Round notes how long the policy took for one.
+// Round notes the duration of the policy's answer to a round.
 func (m *Metrics) Round(took time.Duration) {
 	m.roundCount.Add(1)
 	m.rounds.Observe(took.Seconds())

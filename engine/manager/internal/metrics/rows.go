@@ -28,11 +28,11 @@ type Rows struct {
 
 	mu       sync.Mutex
 	jobs     map[scheduler.JobID]has          // that live
-	pools    map[string]has                   // that have such jobs
+	pools    map[string]has                   // with such jobs
 	launched map[scheduler.AttemptID]struct{} // that live
 }
 
-// has is what there is of a job, or of all jobs of a pool.
+// has are the numbers of a job, or of all jobs of a pool.
 type has struct {
 	pool                   string // of a job
 	jobs, running, pending int
@@ -48,7 +48,7 @@ var (
 	poolPending = describe("pool_groups_pending", "Groups of live jobs that neither run nor have finished, by pool; as of hamadryad_pool_jobs.", "pool")
 )
 
-// NewRows returns metrics of nothing yet.
+// NewRows returns empty metrics.
 func NewRows() *Rows {
 	return &Rows{
 		waits: prometheus.NewHistogram(prometheus.HistogramOpts{
@@ -75,7 +75,7 @@ func (r *Rows) BeginWith(all core.Changes) {
 	}
 }
 
-// Apply takes in what changed in a step, or all there is at the begin. Batches come in order.
+// Apply takes in the changes of a step, or the whole state at the beginning. Batches come in order.
 func (r *Rows) Apply(f core.Changes) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -147,7 +147,7 @@ func (r *Rows) Collect(out chan<- prometheus.Metric) {
 	r.durations.Collect(out)
 }
 
-// largest are so many pools with most groups, and the others together.
+// largest are the most pools with the most groups, and the sum of the others.
 func largest(pools map[string]has, most int) map[string]has {
 	if len(pools) <= most {
 		return pools

@@ -19,18 +19,19 @@ const scrapeTimeout = 2 * time.Second
 type Cluster struct {
 	Stats core.Stats
 	Jobs  []*wire.JobSummary
-	// Fitting are the jobs of which a bundle is ready for which one launcher has room, Unfitting all others of which one is.
+	// Fitting are the jobs with a ready bundle for which one launcher has room, Unfitting all other
+	// jobs with a ready bundle.
 	Fitting, Unfitting int
 	Launchers          []*wire.LauncherStatus
 }
 
-// World reads the cluster's state when metrics are asked for.
+// World reads the cluster's state at a scrape.
 type World struct {
 	Cluster func(context.Context) (Cluster, error)
 	Policy  func() (state string, memory int64, runs bool)
-	States  []string    // that a policy can be in
+	States  []string    // possible states of a policy
 	Wrong   func() bool // the configuration can't be taken
-	Stalled func() bool // the event log's disk takes nothing
+	Stalled func() bool // the event log's disk is full
 	Before  core.Stats  // counted before this life
 }
 

@@ -59,7 +59,7 @@ func form(w http.ResponseWriter, r *http.Request, most int64) error {
 	return nil
 }
 
-// jobOf is the job that a form is about.
+// jobOf is the job of a form.
 func jobOf(r *http.Request) (string, error) {
 	if job := r.PathValue("job"); jobName.MatchString(job) {
 		return job, nil
@@ -89,7 +89,7 @@ func (s *Server) kill(r *http.Request) error {
 	return err
 }
 
-// update moves a job, or changes its priority: what of the form is another than it was.
+// update moves a job, or changes its priority: the changed fields of the form.
 func (s *Server) update(r *http.Request) error {
 	job, err1 := jobOf(r)
 	pool, err2 := text(r, "pool")

@@ -26,7 +26,7 @@ type jobPage struct {
 	Over     bool
 	Unread   bool          // its attempts can't be read: nothing is drawn of them, as if there were none
 	Again    time.Duration // after what time the drawings can be newer; 0: they are of now
-	Stage    string        // that is looked at closely
+	Stage    string        // the selected stage
 	Graph    template.HTML
 	Timeline template.HTML
 	By       string // the meaning of a lane
@@ -38,12 +38,12 @@ type jobPage struct {
 	Asked       url.Values // the page's parameters
 	Attempts    restapi.AttemptList
 	OfStage     string // the stage whose attempts are shown
-	OfState     string // that attempts which are shown are in
+	OfState     string // state of the displayed attempts
 	States      []restapi.AttemptState
 	Next, First string
 }
 
-// refreshAfter is seldom while the job goes on and nothing changes: for how long is shown.
+// refreshAfter is long while the job runs and nothing changes: only durations change.
 func (p jobPage) refreshAfter() time.Duration {
 	if p.Again == 0 && !p.Over {
 		return idleAgain
@@ -51,7 +51,7 @@ func (p jobPage) refreshAfter() time.Duration {
 	return p.Again
 }
 
-// With is what asks for this page with another value of something, from the first attempts on.
+// With is the query of this page with another value of a parameter, from the first attempts on.
 func (p jobPage) With(key, value string) string {
 	q := maps.Clone(p.Asked)
 	q.Del("cursor")
@@ -64,7 +64,7 @@ var attemptStates = []restapi.AttemptState{
 	restapi.AttemptStateFinished, restapi.AttemptStateFailed, restapi.AttemptStatePreempted, restapi.AttemptStateLost, restapi.AttemptStateKilled,
 }
 
-// oneOf lists what may be said.
+// oneOf lists the allowed values.
 func oneOf[T ~string](list []T) string {
 	words := make([]string, len(list))
 	for i, x := range list {

@@ -59,11 +59,11 @@ type jobsPage struct {
 	Filter struct{ State, User, Pool, Name, Launcher string }
 	States []restapi.JobState
 	List   restapi.JobList
-	Next   string // the query of the next page; "": there is none
-	First  string // that of the first page; "": this is it
+	Next   string // the query of the next page; "": none
+	First  string // the query of the first page; "": this is it
 }
 
-// states are all that a job may be in.
+// states are all states of a job.
 var states = []restapi.JobState{restapi.JobStateAsked, restapi.JobStateRunning, restapi.JobStateFinishing, restapi.JobStateSucceeded, restapi.JobStateFailed, restapi.JobStateKilled}
 
 func (s *Server) jobs(r *http.Request) (string, any, error) {
@@ -95,7 +95,7 @@ func given(text string) *string {
 	return &text
 }
 
-// turned are the queries that lead to the next page of a list, and back to its first.
+// turned are the queries of a list's next page, and of its first.
 func turned(q url.Values, next *string) (on, first string) {
 	if q.Get("cursor") != "" {
 		q.Del("cursor")

@@ -29,7 +29,7 @@ type logPage struct {
 	To      int64
 	Length  int64
 	Over    bool
-	Last    bool   // it is the end that is shown
+	Last    bool   // the end is shown
 	Older   string // the link to earlier output; "": there is none
 }
 

@@ -49,10 +49,11 @@ type Shown interface {
 // Needs are the dependencies of the pages.
 type Needs struct {
 	Shown   Shown
-	Actions bool // something may be changed over HTTP: forms are shown
-	// Generation takes a policy's apart, as the command line writes it: the manager's term, and which start of a policy in that.
+	Actions bool // changes over HTTP are allowed: forms are shown
+	// Generation splits a policy's generation, as the command line writes it: the manager's term,
+	// and the number of the policy's start in that.
 	Generation func(uint64) (term, start uint64)
-	// Failed hears of each request that was not done, before its answer leaves.
+	// Failed is called for each failed request, before its answer leaves.
 	Failed func(ctx context.Context, err error)
 }
 
@@ -96,8 +97,8 @@ func (s *Server) Routes() map[string]http.Handler {
 	}
 }
 
-// still are the pages that stay as they are while somebody looks: he may be writing, and they may
-// have come from a form.
+// still are the pages that are not refreshed: the user may be writing, and they may have come from
+// a form.
 var still = []string{"settings", "version"}
 
 // topics are the data of pages, as /api/v1/events calls them: a page is refreshed when one of its
@@ -114,11 +115,11 @@ var parts = map[string]string{"job": "jobs", "log": "jobs", "launcher": "launche
 type frame struct {
 	Title   string
 	Root    string // the way up to the first page
-	Part    string // which of the links of all pages leads here, or above it
+	Part    string // the link of all pages that leads here, or above
 	Actions bool
-	Still   bool // it is not made new while it is looked at
+	Still   bool // it is not refreshed
 	Topics  string
-	Again   float64 // after how many seconds some of it can be newer; 0: it is of now
+	Again   float64 // after how many seconds some of its data can be newer; 0: it is current
 	Body    any
 }
 
@@ -170,19 +171,19 @@ func head(w http.ResponseWriter) {
 	h.Set("Cache-Control", "private, no-cache")
 }
 
-// fail shows why something was not done.
+// fail shows why a request failed.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	s.needs.Failed(r.Context(), err)
 	code := rest.CodeOf(err)
 	s.write(w, r, code, "problem", http.StatusText(code), status.Convert(err).Message())
 }
 
-// WriteError shows a page that says why something came to nothing.
+// WriteError shows a page that says why a request failed.
 func (s *Server) WriteError(w http.ResponseWriter, r *http.Request, code int, why string) {
 	s.write(w, r, code, "problem", http.StatusText(code), why)
 }
 
-// root is the way from a page to the first one.
+// root is the relative path from a page to the first one.
 func root(of string) string {
 	return "./" + strings.Repeat("../", max(0, strings.Count(of, "/")-1))
 }

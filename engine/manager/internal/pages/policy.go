@@ -18,7 +18,7 @@ const decisionsShown = 50
 type policyPage struct {
 	restapi.Policy
 	Generation  string // as the command line writes it
-	Why         string // the built-in one decides, or none does
+	Why         string // why the built-in one decides, or none does
 	Filter      struct{ Job, Launcher, Kind, Outcome, Reason string }
 	Kinds       []restapi.DecisionKind
 	Outcomes    []restapi.ListDecisionsParamsOutcome
@@ -56,7 +56,7 @@ func (s *Server) policy(r *http.Request) (string, any, error) {
 	return "Policy " + page.Name, page, nil
 }
 
-// addDecisions adds the last decisions that fit.
+// addDecisions adds the last matching decisions.
 func (s *Server) addDecisions(r *http.Request, page *policyPage) error {
 	q, f, most := r.URL.Query(), &page.Filter, decisionsShown
 	f.Job, f.Launcher, f.Kind, f.Outcome, f.Reason = q.Get("job"), q.Get("launcher"), q.Get("kind"), q.Get("outcome"), q.Get("reason")

@@ -16,7 +16,7 @@ import (
 type poolsPage struct {
 	restapi.Pools
 	Tree   []poolRow
-	Pool   string // that is looked at closely; "": all
+	Pool   string // the selected pool; "": all
 	Span   string // how far back
 	Spans  []restapi.GetPoolSeriesParamsSpan
 	Parted bool // into kinds of slots
@@ -30,12 +30,12 @@ type poolRow struct {
 }
 
 const (
-	// lastsAgain is after what time a page is made new that shows how long something lasts: that changes with
-	// time alone, and causes no event.
+	// lastsAgain is the refresh period of a page with durations: they change with time alone, and
+	// cause no event.
 	lastsAgain = 5 * time.Second
-	// loadAgain is the same of a page that shows how busy machines are.
+	// loadAgain is the same for a page with machines' loads.
 	loadAgain = 15 * time.Second
-	// idleAgain is the same of a page on which only minutes count.
+	// idleAgain is the same for a page on which only minutes count.
 	idleAgain = time.Minute
 	// toldMax is how old the policy's last status may be before a page says so: it comes once a
 	// second, and at least once a minute if it takes long.
@@ -50,13 +50,13 @@ func (p poolsPage) refreshAfter() time.Duration {
 	return idleAgain
 }
 
-// Old says whether the policy's last status of its pools is old.
+// Old reports whether the policy's last status of its pools is old.
 func (p poolsPage) Old() bool { return p.At != nil && time.Since(*p.At) > toldMax }
 
 // depthMax is how far rows are shifted at most.
 const depthMax = 8
 
-// spans are how far back pools may be looked at.
+// spans are the selectable time spans of pools.
 var spans = []restapi.GetPoolSeriesParamsSpan{restapi.GetPoolSeriesParamsSpanN10M, restapi.GetPoolSeriesParamsSpanN4H, restapi.GetPoolSeriesParamsSpanN7D}
 
 func (s *Server) pools(r *http.Request) (string, any, error) {

@@ -14,7 +14,7 @@ type queuePage struct {
 	Next, First string
 }
 
-// refreshAfter is often while something waits: for how long is shown.
+// refreshAfter is short while something waits: its duration is shown.
 func (p queuePage) refreshAfter() time.Duration {
 	if len(p.List.Entries) > 0 {
 		return lastsAgain

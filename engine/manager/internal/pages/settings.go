@@ -23,7 +23,7 @@ const textFormMax = 4 << 20
 type settingsPage struct {
 	restapi.Settings
 	Tag      string // ETag of the file's text
-	All      bool   // values that nobody set are shown, too
+	All      bool   // default values are shown, too
 	Written  string // the editor's text
 	Comment  string
 	Edits    bool   // the caller may change it here

@@ -31,7 +31,7 @@ var words = template.FuncMap{
 	"priorities": priorities,
 }
 
-// dict gives a template several things, by their names.
+// dict gives a template several values, by their names.
 func dict(pairs ...any) map[string]any {
 	m := map[string]any{}
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -98,7 +98,7 @@ func when(t any) string {
 	return ""
 }
 
-// part is a part of a whole as percents; - where it is not known.
+// part is a part of a whole as percents; - if it is unknown.
 func part(of *float32) string {
 	if of == nil {
 		return "-"
@@ -109,7 +109,7 @@ func part(of *float32) string {
 // decimal is a number with two decimals at most.
 func decimal(x float64) string { return humanize.CommafWithDigits(x, 2) }
 
-// since is the time from one moment to another, or to now.
+// since is the duration from one time to another, or to now.
 func since(from any, to *time.Time) string {
 	end := time.Now()
 	if to != nil {

@@ -98,7 +98,7 @@ func (m *Model) LiveOf(ctx context.Context, id scheduler.JobID, which func(sched
 	return list, others, nil
 }
 
-// JobOfAttempt returns the job that has an attempt; false when none is known that does.
+// JobOfAttempt returns the job of an attempt; false when it is not known.
 func (m *Model) JobOfAttempt(ctx context.Context, id scheduler.AttemptID) (job scheduler.JobID, known bool, err error) {
 	err = m.read(ctx, func() {
 		for _, j := range m.live.IDs() {
@@ -195,7 +195,7 @@ func (m *Model) Launchers(ctx context.Context) ([]*wire.LauncherStatus, error) {
 	return list, err
 }
 
-// OnLauncher lists the attempts that live on a launcher, in order of id.
+// OnLauncher lists the live attempts on a launcher, in order of id.
 func (m *Model) OnLauncher(ctx context.Context, id scheduler.LauncherID) (list []changes.Attempt, err error) {
 	err = m.read(ctx, func() {
 		if l := m.launchers.Get(id); l != nil {
@@ -226,8 +226,8 @@ func (m *Model) Stats(ctx context.Context) (stats core.Stats, decides uint64, er
 	return stats, decides, err
 }
 
-// Revisions are numbers that grow when something changes, and the generation of the policy that decides; 0:
-// none does. They are of one model: another, after a restart, begins again at 1.
+// Revisions are numbers that grow with changes, and the generation of the policy that decides; 0:
+// none does. They belong to one model: another, after a restart, begins again at 1.
 type Revisions struct{ Jobs, Launchers, Decisions, Decides uint64 }
 
 // Revisions returns the revisions of the last change of a job and of a launcher, the number of
@@ -251,8 +251,8 @@ func (m *Model) JobRevision(ctx context.Context, id scheduler.JobID) (revision u
 	return revision, waits, err
 }
 
-// MayCome says whether a job that is not known may be submitted at this moment: it is announced, or lies between some that
-// are.
+// MayCome reports whether an unknown job may be submitted at this moment: it is announced, or its
+// id lies between announced ones.
 func (m *Model) MayCome(ctx context.Context, id scheduler.JobID) (may bool, err error) {
 	err = m.read(ctx, func() { may = m.announced[0] != 0 && m.announced[0] <= id && id <= m.announced[1] })
 	return may, err
@@ -283,7 +283,7 @@ func jobStatus(j *changes.Job, stages []changes.Stage, c cluster) *wire.JobStatu
 	return s
 }
 
-// endedStatus is a message of its own about a job that is over.
+// endedStatus is a separate message about an ended job.
 func endedStatus(s *wire.JobStatus, attempts bool) *wire.JobStatus {
 	own := &wire.JobStatus{
 		Summary: s.Summary, Stages: s.Stages, Failure: s.Failure, Counters: s.Counters, Waiting: s.Waiting,

@@ -9,7 +9,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// job is a live one.
+// job is a live job.
 type job struct {
 	row      *changes.Job
 	stages   []changes.Stage // by number
@@ -74,7 +74,8 @@ func (m *Model) applyStage(row *changes.Stage) {
 	m.changed(j)
 }
 
-// applyAttempt takes in the row of an attempt. One of a job that has ended is in its last status.
+// applyAttempt takes in the row of an attempt. An attempt of an ended job is in the job's last
+// status.
 func (m *Model) applyAttempt(a *changes.Attempt) {
 	j := m.live.Get(a.Job)
 	if j == nil {
@@ -117,7 +118,7 @@ func (m *Model) listAtLauncher(r *row, j *job, on scheduler.LauncherID) {
 	l.live = append(l.live, onLauncher{r.id, j})
 }
 
-// leave takes it off that list.
+// leave removes an attempt from its launcher's list.
 func (m *Model) leave(r *row, on scheduler.LauncherID) {
 	l := m.launchers.Get(on)
 	last := len(l.live) - 1
@@ -137,7 +138,7 @@ func (l *launcher) note(e End) {
 	l.ends = append(l.ends, e)
 }
 
-// forget drops a launcher that is not known, when nothing lives there.
+// forget drops an unknown launcher without live attempts.
 func (m *Model) forget(id scheduler.LauncherID, l *launcher) {
 	if l.row == nil && len(l.live) == 0 {
 		m.launchers.Remove(id)
@@ -168,7 +169,7 @@ func (m *Model) applyEnded(s *wire.JobStatus) {
 	e := &endedJob{status: s, changed: m.revision}
 	if j := m.live.Get(id); j != nil {
 		e.came, e.span = j.attempts.came, j.attempts.span
-		for _, a := range slices.Clone(j.attempts.live) { // none, but for rows that did not come
+		for _, a := range slices.Clone(j.attempts.live) { // empty, except for missing rows
 			r := j.attempts.get(a)
 			m.leave(r, j.attempts.on[r.on].id)
 		}

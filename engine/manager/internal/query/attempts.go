@@ -18,21 +18,21 @@ type attempts struct {
 	chunks   []chunk // none is empty
 	len      int
 	came     int                    // ever
-	span     [2]scheduler.AttemptID // the smallest and the largest that came; 0: none did
+	span     [2]scheduler.AttemptID // the smallest and the largest id so far; 0: none
 	live     []scheduler.AttemptID  // in any order; each row knows its place
 	newest   []scheduler.AttemptID  // the last ended ones, in order of their ends: at least as many as are shown
-	on       []onName               // launchers, by the number that rows have of them
+	on       []onName               // launchers, by their numbers in rows
 	onNumber map[onName]uint32      // into on
 	reasons  reasons
 }
 
-// onName is a launcher, by its name alone where an earlier life of the manager knew it.
+// onName is a launcher, by its name alone if only an earlier life of the manager knew it.
 type onName struct {
 	id   scheduler.LauncherID
 	name string
 }
 
-// chunk is some rows that follow each other.
+// chunk is a run of consecutive rows.
 type chunk struct {
 	rows     []row
 	finished int // of them
@@ -49,8 +49,8 @@ type row struct {
 	on         uint32 // into attempts.on
 	stage      int32
 	index      int32
-	place      uint32 // in attempts.live, while it lives
-	launchers  uint32 // in the launcher's, while it lives
+	place      uint32 // in attempts.live, while it is live
+	launchers  uint32 // in the launcher's list, while it is live
 	state      changes.State
 	outcome    scheduler.AttemptOutcome
 	speculates bool
@@ -58,7 +58,7 @@ type row struct {
 
 func (r *row) lives() bool { return r.state != changes.Ended }
 
-// set makes a row that of an attempt.
+// set fills a row from an attempt.
 func (t *attempts) set(r *row, a *changes.Attempt) {
 	r.bundle, r.run, r.stage, r.index = a.Bundle, a.Run, a.Stage, a.Index
 	r.times = [...]scheduler.Time{a.Ready, a.Launched, a.Started, a.Executing, a.Since}
@@ -89,7 +89,7 @@ func (t *attempts) fact(job scheduler.JobID, r *row) changes.Attempt {
 	}
 }
 
-// find returns the chunk in which an id is, or would be, and its place there.
+// find returns the chunk and the place of an id, or where it would be.
 func (t *attempts) find(id scheduler.AttemptID) (c, i int, found bool) {
 	c, exactly := slices.BinarySearchFunc(t.chunks, id, func(c chunk, id scheduler.AttemptID) int { return cmp.Compare(c.rows[0].id, id) })
 	if exactly {
@@ -102,7 +102,7 @@ func (t *attempts) find(id scheduler.AttemptID) (c, i int, found bool) {
 	return c, i, found
 }
 
-// get returns the row of an id, or nil. It stays until rows come or go.
+// get returns the row of an id, or nil. The pointer is valid until rows are added or dropped.
 func (t *attempts) get(id scheduler.AttemptID) *row {
 	if c, i, found := t.find(id); found {
 		return &t.chunks[c].rows[i]
@@ -110,7 +110,7 @@ func (t *attempts) get(id scheduler.AttemptID) *row {
 	return nil
 }
 
-// add makes a row of an id that has none. Mostly it is the last.
+// add makes the row of a new id. Mostly it is the last.
 func (t *attempts) add(id scheduler.AttemptID) *row {
 	t.len++
 	if t.came++; t.came == 1 {
@@ -153,13 +153,13 @@ func (c *chunk) count() {
 
 func (r *row) isFinished() bool { return !r.lives() && r.outcome == scheduler.Finished }
 
-// addLive lists a row that lives.
+// addLive adds a live row to the list.
 func (t *attempts) addLive(r *row) {
 	r.place = uint32(len(t.live))
 	t.live = append(t.live, r.id)
 }
 
-// end takes it off that list.
+// end removes it from that list.
 func (t *attempts) end(r *row) {
 	last := len(t.live) - 1
 	moved := t.live[last]
@@ -202,7 +202,7 @@ func (t *attempts) shrink(most int) {
 	}
 }
 
-// drop drops rows of a chunk, and says whether there were any.
+// drop drops rows of a chunk, and reports whether there were any.
 func (t *attempts) drop(c int, which func(*row) bool) bool {
 	rows := t.chunks[c].rows
 	left := make([]row, 0, len(rows))

@@ -10,7 +10,7 @@ func (m *Model) Changed() <-chan struct{} {
 	return m.waked
 }
 
-// wake wakes all that wait for a change.
+// wake wakes all readers that wait for a change.
 func (m *Model) wake() {
 	if m.waked != nil {
 		close(m.waked)

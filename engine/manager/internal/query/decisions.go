@@ -9,23 +9,23 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// DecisionsMax bounds the decisions that are kept, the newest: some 5 MB.
+// DecisionsMax bounds the kept decisions, the newest: some 5 MB.
 const DecisionsMax = 10_000
 
-// Decision is what became of one of the policy's decisions, with what its job and launcher were
-// called then.
+// Decision is the outcome of one of the policy's decisions, with the names of its job and launcher
+// at that time.
 type Decision struct {
 	changes.Decision
-	Number             uint64 // 1 for the first that the model heard of; none is given twice
+	Number             uint64 // 1 for the model's first; each is unique
 	At                 scheduler.Time
 	On                 string // the launcher's name; "": of none, or not known
-	User, Pool         string // of its job; "": not known
+	User, Pool         string // of its job; "": unknown
 	FromUser, FromPool string // of the first victim's job
 }
 
 // decisions keeps the last decisions.
 type decisions struct {
-	list  []Decision // the oldest first; up to twice as many as are kept
+	list  []Decision // the oldest first; up to twice DecisionsMax
 	count uint64     // that came
 }
 
@@ -66,8 +66,8 @@ func (m *Model) whose(id scheduler.JobID) (user, pool string) {
 	return "", ""
 }
 
-// Decisions lists the last decisions of policies, the newest first, of this life of the manager, up to
-// DecisionsMax, and says how many there were. The error is that of ctx.
+// Decisions lists the last decisions of policies in this life of the manager, the newest first, up
+// to DecisionsMax, and how many there were. The error is that of ctx.
 func (m *Model) Decisions(ctx context.Context) (list []Decision, came uint64, err error) {
 	err = m.read(ctx, func() { list, came = slices.Clone(m.decisions.kept()), m.decisions.count })
 	slices.Reverse(list)

@@ -12,9 +12,9 @@
 //
 // # Invariants
 //
-// All methods may be called on any goroutine. An answer includes everything that was handed over
-// before the read began. Answers are made of rows that never change, so reading blocks nobody. The
-// lock is held while a batch is taken in, or while a few thousand rows are copied.
+// All methods may be called on any goroutine. An answer includes all rows that were queued before
+// the read began. Answers are made of rows that never change, so reading blocks nobody. The lock is
+// held while a batch is applied, or while a few thousand rows are copied.
 //
 // Live jobs are in the model. An ended job goes to history, which serves it from memory
 // (History.Ending) until its file is in the index. A list reads the three in this order, so a
@@ -28,11 +28,11 @@
 // # Order
 //
 // The model is made of the change rows of the core, beside the core, so that no reader slows a
-// round. A goroutine of its own takes in the rows of a step when they are durable, before any
-// request is answered. A reader waits until all rows that were there when it asked are taken in, so
-// it sees its own change. hamadryad_shown_waiting_rows counts the rows that wait.
+// round. A goroutine of its own applies the rows of a step when they are durable, before any
+// request is answered. A reader waits until all rows queued before its read are applied, so it sees
+// its own change. hamadryad_shown_waiting_rows counts the rows that wait.
 //
-// Decisions of the policy, with their outcomes and jobs, come with the change rows. What no policy
-// asked for, such as the progress of attempts, is kept by package launchers and not in the event
-// log. After a restart it is known again when the launchers have joined.
+// Decisions of the policy, with their outcomes and jobs, come with the change rows. Data that no
+// policy requested, such as the progress of attempts, is kept by package launchers and not in the
+// event log. After a restart it is known again when the launchers have joined.
 package query

@@ -12,13 +12,13 @@ import (
 
 // Filter selects jobs: those that match all its set fields.
 type Filter struct {
-	States     []wire.JobState // in one of these; none: in any
+	States     []wire.JobState // any of these; none: all
 	User, Pool *string         // nil: any
 	Name       string          // is part of the job's
 	Since      scheduler.Time  // submitted then or later; 0: at any time
 }
 
-// Fits says whether a job is asked for.
+// Fits reports whether a job matches.
 func (f *Filter) Fits(j *wire.JobSummary) bool {
 	return f.fits(j.State, j.User, j.Pool, j.Name, scheduler.Time(j.Submitted))
 }
@@ -61,7 +61,7 @@ func (m *Model) find(ctx context.Context, all bool, f *Filter) (found []*wire.Jo
 	return found, ids, nil
 }
 
-// jobsOn lists the jobs that have an attempt which lives on a launcher, in order of id.
+// jobsOn lists the jobs with a live attempt on a launcher, in order of id.
 func (m *Model) jobsOn(ctx context.Context, launcher scheduler.LauncherID) (ids []scheduler.JobID, err error) {
 	err = m.read(ctx, func() {
 		if l := m.launchers.Get(launcher); l != nil {

@@ -9,15 +9,15 @@ import (
 	"github.com/hamadryad/hamadryad/internal/packing"
 )
 
-// room says whether launchers have room for a bundle now.
+// room checks whether launchers have room for a bundle now.
 type room struct {
-	// byKind says quickly whether one launcher has so many slots of one kind and memory.
+	// byKind finds quickly whether one launcher has so many slots of one kind and memory.
 	byKind map[string][]roomFor
-	// Of bundles of several groups, which may need several launchers.
+	// For bundles of several groups, which may need several launchers.
 	kinds map[string]int // index in the bins' slots
 	bins  []packing.Bin
 	known map[string]bool // by needs: whether a bundle fits
-	steps int             // that searches may still take
+	steps int             // steps left for searches
 }
 
 // Bounds of the searches of one check of all waiting jobs. A bundle beyond them counts as one that
@@ -63,7 +63,7 @@ func newRoom(launchers []*changes.Launcher) *room {
 	return r
 }
 
-// fits says whether launchers have room for the bundle of a job that waits longest.
+// fits reports whether launchers have room for a job's longest waiting bundle.
 func (r *room) fits(w *changes.Waits) bool {
 	if len(w.Groups) > 0 {
 		return r.fitsTogether(w.Groups)
@@ -76,8 +76,8 @@ func (r *room) fits(w *changes.Waits) bool {
 	return i < len(list) && list[i].memory >= w.Memory
 }
 
-// fitsTogether says whether launchers have room for all groups of a bundle at once. Jobs of the same
-// program need the same, so that is looked for once.
+// fitsTogether reports whether launchers have room for all groups of a bundle at once. Jobs of the
+// same program need the same, so the search runs once for all.
 func (r *room) fitsTogether(groups []changes.GroupNeed) bool {
 	key := fmt.Sprint(groups)
 	fits, known := r.known[key]

@@ -24,8 +24,7 @@ type Job struct {
 	ID scheduler.JobID
 	// Status is without attempts. Its owner may change it, but not what it points to.
 	Status *wire.JobStatus
-	// Damage is why of a job that ended not all can be shown; nil: all that was kept can be, as far
-	// as was asked for.
+	// Damage is why an ended job is not shown as a whole; nil: everything kept and requested is.
 	Damage error
 
 	of    *Reader
@@ -53,7 +52,7 @@ func (j *Reader) Find(ctx context.Context, id scheduler.JobID) (*Job, error) {
 	return found.ended(ctx)
 }
 
-// ended reads the status of a job that ended from its file.
+// ended reads the status of an ended job from its file.
 func (j *Job) ended(ctx context.Context) (*Job, error) {
 	err := j.open(ctx)
 	var s *wire.JobStatus
@@ -69,11 +68,11 @@ func (j *Job) ended(ctx context.Context) (*Job, error) {
 	case j.Status == nil && err != nil:
 		return nil, err
 	}
-	if j.Status != nil { // which the model remembers
+	if j.Status != nil { // remembered by the model
 		return j, nil
 	}
 	summary, wrong := j.of.history.Summary(j.ID)
-	if wrong != nil || summary == nil { // its owner is not known, so nobody may look at it
+	if wrong != nil || summary == nil { // its owner is unknown, so no caller may look at it
 		return nil, cmp.Or(StatusOf(wrong), err)
 	}
 	if err == nil {
@@ -103,7 +102,7 @@ func (j *Job) fileStatus() (*wire.JobStatus, error) {
 	return s, nil
 }
 
-// open opens the file of a job that ended, once. Where history has none nothing is open then.
+// open opens the file of an ended job, once. If history has none nothing is open then.
 func (j *Job) open(ctx context.Context) error {
 	if j.file != nil || j.lost {
 		return j.gone
@@ -120,7 +119,7 @@ func (j *Job) open(ctx context.Context) error {
 	return j.damaged(err)
 }
 
-// damaged has history name a file that turned out to be damaged.
+// damaged reports a damaged file to history.
 func (j *Job) damaged(err error) error {
 	j.of.history.NoteDamage(err)
 	return StatusOf(err)
@@ -133,10 +132,11 @@ func (j *Job) Close() {
 	}
 }
 
-// Lives says whether the job lived when it was found.
+// Lives reports whether the job was live when it was found.
 func (j *Job) Lives() bool { return j.lives }
 
-// Graph is the job's stages and connections, which must not be changed; nil where nobody has kept it.
+// Graph is the job's stages and connections, which the caller must not change; nil if it was not
+// kept.
 func (j *Job) Graph(ctx context.Context) (*wire.Graph, error) {
 	if j.lives {
 		g, err := j.of.Graph(ctx, j.ID)
@@ -151,7 +151,7 @@ func (j *Job) Graph(ctx context.Context) (*wire.Graph, error) {
 	return g, j.damaged(err)
 }
 
-// attemptsTogether is how many attempts of a live job are looked at before others may.
+// attemptsTogether is how many attempts of a live job are read in one lock.
 const attemptsTogether = 4096
 
 // Each calls take with the kept attempts, in order of id, until take returns false. It returns how
@@ -185,8 +185,8 @@ func (j *Job) Each(ctx context.Context, q jobfile.Query, take func(*changes.Atte
 	return int(n), int(all), j.damaged(j.file.Each(q, take))
 }
 
-// eachRemembered is Each of a job that only the model remembers. Where that has forgotten it, too, the error says
-// why there is no file.
+// eachRemembered is Each for a job that only the model remembers. If the model has forgotten it,
+// too, the error says why there is no file.
 func (j *Job) eachRemembered(ctx context.Context, after scheduler.AttemptID, take func(*changes.Attempt) bool) (kept, of int, err error) {
 	s, known, err := j.of.JobStatus(ctx, j.ID, true)
 	if err == nil {
@@ -224,7 +224,7 @@ var outcomes = func() map[string]scheduler.AttemptOutcome {
 	return m
 }()
 
-// Newest are the so many attempts of the largest ids of a job that ended, in order, and how many there
+// Newest are the n attempts of an ended job with the largest ids, in order, and how many there
 // were.
 func (j *Job) Newest(ctx context.Context, n int) (rows []changes.Attempt, of int, err error) {
 	if err := j.open(ctx); err != nil {
@@ -239,8 +239,8 @@ func (j *Job) Newest(ctx context.Context, n int) (rows []changes.Attempt, of int
 	return rows, int(all), j.damaged(err)
 }
 
-// StatusWithAttempts describes the job with its attempts: all that live, and the newest that ended.
-// Of a job that ended they are at most so many; what of its file is damaged is then in Damage.
+// StatusWithAttempts describes the job with its attempts: all live ones, and the newest ended ones.
+// For an ended job there are at most most of them, and damage of its file is then in Damage.
 func (j *Job) StatusWithAttempts(ctx context.Context, most int) (*wire.JobStatus, error) {
 	if j.lives {
 		now, known, err := j.of.JobStatus(ctx, j.ID, true)
@@ -250,7 +250,7 @@ func (j *Job) StatusWithAttempts(ctx context.Context, most int) (*wire.JobStatus
 		if known {
 			return now, nil
 		}
-		return j.Status, nil // it ended since it was found
+		return j.Status, nil // it ended after it was found
 	}
 	rows, of, err := j.Newest(ctx, most)
 	if err != nil && status.Code(err) != codes.DataLoss {
@@ -267,7 +267,7 @@ func (j *Job) StatusWithAttempts(ctx context.Context, most int) (*wire.JobStatus
 	return st, nil
 }
 
-// damaged is the error of a file that is damaged, with its status.
+// damaged is the error of a damaged file, with its status.
 type damaged struct{ *jobfile.DamageError }
 
 // GRPCStatus implements the interface of package grpc/status.

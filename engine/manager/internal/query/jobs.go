@@ -33,9 +33,9 @@ func (j *Reader) HistoryChanged() <-chan struct{} { return j.history.Changed() }
 // Query selects jobs: those that match all its set fields.
 type Query struct {
 	Filter
-	// On is a launcher on which an attempt of it lives; 0: any, or none.
+	// On is a launcher with a live attempt of the job; 0: any, or none.
 	On scheduler.LauncherID
-	// May says whether a job may be shown, by its user and pool; nil: all may.
+	// May reports whether a job may be shown, by its user and pool; nil: all may.
 	May    func(*wire.JobSummary) bool
 	Before scheduler.JobID // lists only smaller ids; 0: all
 	Limit  int             // lists at most so many
@@ -44,8 +44,8 @@ type Query struct {
 // Page is some of a list.
 type Page struct {
 	Jobs []*wire.JobSummary // the largest id first; they must not be changed
-	More bool               // there are others behind the last
-	// ByState counts all that fit, listed or not. It is exact, as of when the list was made.
+	More bool               // there are more behind the last
+	// ByState counts all matching jobs, listed or not. It is exact, as of when the list was made.
 	ByState map[wire.JobState]int
 }
 
@@ -120,7 +120,7 @@ func (j *Reader) known(ctx context.Context, q *Query, ended bool) (fit []*wire.J
 	return fit, ids, nil
 }
 
-// may is Query.May, asked once of each user and pool.
+// may is Query.May, called once for each user and pool.
 func (q *Query) may() func(user, pool string) bool {
 	if q.May == nil {
 		return func(string, string) bool { return true }
@@ -136,15 +136,15 @@ func (q *Query) may() func(user, pool string) bool {
 	}
 }
 
-// Over are the states of a job that ended.
+// Over are the states of an ended job.
 var Over = []wire.JobState{wire.JobState_JOB_STATE_SUCCEEDED, wire.JobState_JOB_STATE_FAILED, wire.JobState_JOB_STATE_KILLED}
 
-// wants says whether some of these states are asked for.
+// wants reports whether any of these states is requested.
 func wants(asked, some []wire.JobState) bool {
 	return len(asked) == 0 || slices.ContainsFunc(asked, func(s wire.JobState) bool { return slices.Contains(some, s) })
 }
 
-// on are the jobs with an attempt that lives on a launcher.
+// on are the jobs with a live attempt on a launcher.
 func (j *Reader) on(ctx context.Context, launcher scheduler.LauncherID) ([]scheduler.JobID, error) {
 	if launcher == 0 {
 		return nil, nil
@@ -152,7 +152,7 @@ func (j *Reader) on(ctx context.Context, launcher scheduler.LauncherID) ([]sched
 	return j.jobsOn(ctx, launcher)
 }
 
-// merge makes one of two lists, both the largest id first, of so many at most.
+// merge merges two lists, both the largest id first, to so many at most.
 func merge(a, b []*wire.JobSummary, most int) []*wire.JobSummary {
 	list := make([]*wire.JobSummary, 0, min(len(a)+len(b), most))
 	for len(list) < most && len(a)+len(b) > 0 {

@@ -8,8 +8,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Look finds a job that the caller of a request may look at. The error says that it may not, or that
-// there is no such job.
+// Look finds a job that the caller of a request may look at. The error says that the caller may
+// not, or that there is no such job.
 type Look func(ctx context.Context, id scheduler.JobID) (*Job, error)
 
 // AddAttempts adds to a launcher's status its live attempts, at most so many, and its last ended
@@ -40,7 +40,7 @@ func (j *Reader) AddAttempts(ctx context.Context, l *wire.LauncherStatus, most i
 	return nil
 }
 
-// lookedAt remembers what look said of jobs.
+// lookedAt remembers look's answers about jobs.
 type lookedAt struct {
 	look  Look
 	known map[scheduler.JobID]*wire.JobStatus // nil: look refused it
@@ -58,7 +58,7 @@ func (k *lookedAt) job(ctx context.Context, id scheduler.JobID) *wire.JobStatus 
 	return st
 }
 
-// attempt is one as a launcher's status has it; nil: the caller may not look at its job.
+// attempt is an attempt for a launcher's status; nil: the caller may not look at its job.
 func (k *lookedAt) attempt(ctx context.Context, f *changes.Attempt) *wire.LauncherAttempt {
 	st := k.job(ctx, f.Job)
 	if st == nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Attempt finds an attempt that is kept; nil when it is not.
+// Attempt finds a kept attempt; nil when it is not kept.
 func (j *Job) Attempt(ctx context.Context, id scheduler.AttemptID) (found *changes.Attempt, err error) {
 	_, _, err = j.EachAfter(ctx, max(id, 1)-1, func(a *changes.Attempt) bool {
 		if a.ID == id {
@@ -38,12 +38,12 @@ func (j *Job) Tail(attempt scheduler.AttemptID, on string) (*wire.LogTail, error
 	return t, StatusOf(err)
 }
 
-// EachTail calls take with all of the job's. One attempt's may come twice: the last counts.
+// EachTail calls take with all of the job's tails. One attempt's may come twice: the last counts.
 func (j *Job) EachTail(take func(*wire.LogTail) error) error {
 	return StatusOf(j.of.history.Tails().Each(j.key(), take))
 }
 
-// LogQuery asks for what an attempt printed.
+// LogQuery requests an attempt's output.
 type LogQuery struct {
 	Job     scheduler.JobID
 	Attempt scheduler.AttemptID
@@ -58,9 +58,9 @@ type LogQuery struct {
 // Log is an attempt's output, or a part of it. Positions count from the output's beginning.
 type Log struct {
 	From   int64  // where Text begins
-	Until  int64  // where something was dropped behind that; Length: nothing was
+	Until  int64  // where bytes after it were dropped; Length: none were
 	Length int64  // by now
-	Over   bool   // nothing more is printed
+	Over   bool   // no more output comes
 	Note   string // why only the end is there; "": the launcher's own log is read
 	Text   io.ReadCloser
 }

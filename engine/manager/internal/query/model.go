@@ -11,9 +11,9 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Bounds are how much is kept and shown.
+// Bounds of the kept and shown data.
 type Bounds struct {
-	JobsKept     int // that ended; at least 1
+	JobsKept     int // ended ones; at least 1
 	AttemptsKept int // ended ones that the status of a live job shows: the newest
 	// AttemptsMax is how many ended attempts of a live job are kept; 0: AttemptsMaxDefault. Beyond
 	// it the oldest finished ones are dropped first, then the oldest of all.
@@ -23,14 +23,14 @@ type Bounds struct {
 // AttemptsMaxDefault is the default of Bounds.AttemptsMax: some 150 MB for a job that has so many.
 const AttemptsMaxDefault = 1_000_000
 
-// Model answers what people and programs ask. Safe for concurrent use.
+// Model answers queries of people and programs. Safe for concurrent use.
 type Model struct {
 	queue queue
 
 	mu        sync.RWMutex
 	bounds    Bounds
-	revision  uint64 // of the batch that was taken in last
-	jobsAt    uint64 // the revision in which some job changed last
+	revision  uint64 // of the last applied batch
+	jobsAt    uint64 // the revision of the last change of a job
 	machines  uint64 // the same of launchers
 	decides   uint64 // generation of the policy
 	announced [2]scheduler.JobID
@@ -44,7 +44,7 @@ type Model struct {
 	up        int // launchers
 	closed    int // of these, drained or excluded ones
 	slots     map[string]count
-	waked     chan struct{} // closed at the next change; nil: nobody waits
+	waked     chan struct{} // closed at the next change; nil: nothing waits
 }
 
 // endedJob is the kept data of an ended job.
@@ -52,8 +52,8 @@ type endedJob struct {
 	status  *wire.JobStatus
 	changed uint64 // the revision
 	came    int    // attempts, while it lived; 0: that was before the model
-	// span is the smallest and the largest number of its attempts; where it lived before the model the smallest is not
-	// known, and 0.
+	// span is the smallest and the largest number of its attempts; if it lived before the model the
+	// smallest is unknown, and 0.
 	span [2]scheduler.AttemptID
 }
 
@@ -74,17 +74,17 @@ type End struct {
 	Outcome scheduler.AttemptOutcome
 }
 
-// endsKept is how many ends of attempts are kept of each launcher.
+// endsKept is how many ends of attempts are kept for each launcher.
 const endsKept = 20
 
-// onLauncher is an attempt that lives on a launcher.
+// onLauncher is a live attempt on a launcher.
 type onLauncher struct {
 	attempt scheduler.AttemptID
 	job     *job
 }
 
-// NewModel returns a model of all that a core knows. Close ends its goroutine, on which also are called
-// with all that it takes in, after it; they change nothing of it.
+// NewModel returns a model of all data of a core. Close ends its goroutine. On that goroutine, each
+// also is called with every applied batch, and must not change it.
 func NewModel(b Bounds, all core.Changes, also ...func(core.Changes)) *Model {
 	m := &Model{began: all.Stats, endedByID: map[scheduler.JobID]*endedJob{}, slots: map[string]count{}}
 	m.Bound(b)
@@ -109,18 +109,18 @@ func (m *Model) Bound(b Bounds) {
 	m.bounds = b
 }
 
-// Enqueue hands over what changed in a step; steps come in order. The model becomes its owner. It
-// returns at once, but when rows wait beyond queueRowsMax it waits until there is room: memory
+// Enqueue queues the changes of a step; steps come in order. The model becomes the owner. It
+// returns at once, but when more than queueRowsMax rows wait it blocks until there is room: memory
 // is bounded, at the price of later answers. After Close it does nothing.
 func (m *Model) Enqueue(f core.Changes) { m.queue.enqueue(f) }
 
-// Waits is how many rows were handed over and are not taken in, and beyond how many Hand waits.
+// Waits is how many rows are queued and not applied, and above how many Enqueue blocks.
 func (m *Model) Waits() (rows, most int) { return m.queue.waits(), queueRowsMax }
 
 // Close applies the queued rows, and ends the model's goroutine. Reads go on.
 func (m *Model) Close() { m.queue.close() }
 
-// read waits until all is taken in that was handed over before, and has look look.
+// read waits until all rows queued before are applied, and calls look.
 func (m *Model) read(ctx context.Context, look func()) error {
 	if err := m.queue.awaitApplied(ctx); err != nil {
 		return err
@@ -129,7 +129,7 @@ func (m *Model) read(ctx context.Context, look func()) error {
 	return nil
 }
 
-// readLocked has somebody look while nothing changes.
+// readLocked calls look while nothing changes.
 func (m *Model) readLocked(look func()) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()

@@ -8,19 +8,19 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/changes"
 )
 
-// queueRowsMax is how many rows wait to be taken in before Enqueue has to wait: some
-// 20 MB, and a tenth of a second's work. A batch that alone has more waits until nothing else does.
+// queueRowsMax is how many rows wait to be applied before Enqueue blocks: some 20 MB, and a tenth
+// of a second's work. A larger single batch waits until the queue is empty.
 const queueRowsMax = 1 << 16
 
-// queue is what waits to be taken in, by a goroutine of its own.
+// queue holds batches until its own goroutine applies them.
 type queue struct {
 	mu      sync.Mutex
-	changed sync.Cond // something came or went
+	changed sync.Cond // a batch was added or applied
 	waiting []core.Changes
 	rows    int // in waiting, and in the batch being applied
 	handed  uint64
 	applied uint64
-	readers []reader // that wait, in order of arrival
+	readers []reader // waiting readers, in order of arrival
 	closed  bool
 	over    chan struct{} // closed when the goroutine has ended
 }
@@ -31,7 +31,7 @@ type reader struct {
 	done    chan struct{}
 }
 
-// init starts the goroutine, which has apply take in one batch after the other.
+// init starts the goroutine, which calls apply for one batch after the other.
 func (q *queue) init(apply func(core.Changes)) {
 	q.changed.L, q.over = &q.mu, make(chan struct{})
 	go func() {

@@ -6,16 +6,16 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// reasonBytesMax bounds the reasons that are kept of a job's attempts. Beyond it the oldest go.
+// reasonBytesMax bounds the kept reasons of a job's attempts. Beyond it the oldest are dropped.
 const reasonBytesMax = 16 << 20
 
-// reasonBytes is what one takes beside its text.
+// reasonBytes is the size of a reason beside its text.
 const reasonBytes = 64
 
 // reasons are those of stopped or ended attempts: most have none.
 type reasons struct {
 	of    map[scheduler.AttemptID]reason
-	order []scheduler.AttemptID // in which they came; some may be gone
+	order []scheduler.AttemptID // by arrival; some may be gone
 	bytes int
 }
 
@@ -48,7 +48,7 @@ func (s *reasons) set(id scheduler.AttemptID, r reason) {
 	}
 }
 
-// forget takes one away.
+// forget drops a reason.
 func (s *reasons) forget(id scheduler.AttemptID) {
 	r, known := s.of[id]
 	if !known {

@@ -9,11 +9,11 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// count is how many slots of a kind there are.
+// count is the number of slots of a kind.
 type count struct{ free, total int }
 
-// count counts a launcher, or takes it off: in all where it is up, and as free where something
-// may start there.
+// count adds or subtracts a launcher's slots: in all if it is up, and as free if something may
+// start there.
 func (m *Model) count(l *changes.Launcher, by int) {
 	if l.State == lost {
 		return
@@ -48,7 +48,7 @@ func (m *Model) countKind(kind string, free, total int) {
 // cluster is what of the cluster a job may wait for.
 type cluster struct {
 	up      int // launchers
-	closed  int // of these, that are drained or excluded
+	closed  int // of these, drained or excluded ones
 	decided bool
 	slots   []count // of the kinds that the job needs
 }
@@ -61,7 +61,7 @@ func (m *Model) clusterFor(j *changes.Job) cluster {
 	return c
 }
 
-// waiting says why a job waits: the manager's reasons, then the policy's.
+// waiting returns why a job waits: the manager's reasons, then the policy's.
 func waiting(j *changes.Job, c cluster) (list []string) {
 	w := &j.Waits
 	if j.State == wire.JobState_JOB_STATE_ASKED {
@@ -97,7 +97,7 @@ func waiting(j *changes.Job, c cluster) (list []string) {
 	return list
 }
 
-// waitsFor says why the bundle does not run that is ready longest.
+// waitsFor returns why the longest ready bundle does not run.
 func waitsFor(w *changes.Waits, c cluster) string {
 	if len(w.Needs) == 0 {
 		return changes.WaitsForLauncher(w.Longest, c.up)

@@ -8,12 +8,12 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Waiting is a job of which something could run, and does not.
+// Waiting is a job with work that could run, and does not.
 type Waiting struct {
 	Summary *wire.JobSummary
-	Since   scheduler.Time // that what waits longest does: a bundle, or the submission for its admission
+	Since   scheduler.Time // of its longest wait: of a bundle, or of the submission for its admission
 	Ready   int            // bundles
-	Width   int            // groups of the bundle that waits longest
+	Width   int            // groups of the longest waiting bundle
 	Needs   []Need         // its slots at once, in order of kind
 	Memory  int64          // bytes
 
@@ -32,7 +32,7 @@ func (w *Waiting) Reasons(turn bool) []string {
 	return list
 }
 
-// isWaiting says whether something of a job could run, and does not.
+// isWaiting reports whether some work of a job could run, and does not.
 func isWaiting(row *changes.Job) bool {
 	return row.Waits.Ready > 0 || row.State == wire.JobState_JOB_STATE_ASKED
 }
@@ -43,8 +43,8 @@ type Need struct {
 	Count, Free, Total int
 }
 
-// Waiting lists the jobs that wait for admission or have bundles that are ready, in order of id. The
-// messages must not be changed. The error is that of ctx.
+// Waiting lists the jobs that wait for admission or have ready bundles, in order of id. The caller
+// must not change the messages. The error is that of ctx.
 func (m *Model) Waiting(ctx context.Context) ([]Waiting, error) {
 	var rows []*changes.Job
 	var clusters []cluster

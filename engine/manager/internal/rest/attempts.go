@@ -39,7 +39,7 @@ func (s *Server) openJob(ctx context.Context, job string) (*jobHandle, error) {
 // stage is the number of a stage.
 func (l *jobHandle) stage(name string) (int32, error) {
 	n, there := l.stages[name]
-	if err := l.wrongFile(); !there && err != nil { // which its stages are can't be read
+	if err := l.wrongFile(); !there && err != nil { // the names of its stages can't be read
 		return 0, err
 	}
 	if !there {
@@ -48,7 +48,7 @@ func (l *jobHandle) stage(name string) (int32, error) {
 	return n, nil
 }
 
-// stageName is the name of a stage; "" where it is not known any more.
+// stageName is the name of a stage; "" if it is not known any more.
 func (l *jobHandle) stageName(number int32) string {
 	if int(number) >= len(l.Status.Stages) {
 		return ""
@@ -93,7 +93,7 @@ func (l *jobHandle) shown(f *changes.Attempt) restapi.Attempt {
 	return x
 }
 
-// ran is for how long one ran that ended, without suspensions.
+// ran is the duration of an ended attempt, without suspensions.
 func ran(f *changes.Attempt) time.Duration {
 	if f.Started == 0 {
 		return 0
@@ -116,7 +116,7 @@ func (s *Server) ListAttempts(ctx context.Context, q restapi.ListAttemptsRequest
 	return restapi.ListAttempts200JSONResponse{Body: list.shown(kept, of)}, err
 }
 
-// listed are attempts that fit, as many as a page has.
+// listed are matching attempts, as many as a page has.
 type listed struct {
 	of    *jobHandle
 	after scheduler.AttemptID
@@ -154,7 +154,7 @@ func (x *listed) which() jobfile.Query {
 	return q
 }
 
-// addAttempt takes an attempt in that fits; false: the page is full.
+// addAttempt adds a matching attempt; false: the page is full.
 func (x *listed) addAttempt(f *changes.Attempt) bool {
 	p := x.p
 	if f.ID <= x.after || x.stage >= 0 && f.Stage != x.stage || p.Launcher != nil && f.On != *p.Launcher || p.State != nil && len(*p.State) > 0 && !slices.Contains(*p.State, stateOf(f)) {

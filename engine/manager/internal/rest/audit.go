@@ -43,7 +43,7 @@ func (s *Server) ListAudit(ctx context.Context, q restapi.ListAuditRequestObject
 }
 
 func auditLine(l *audit.Line) restapi.AuditLine {
-	at, _ := time.Parse(time.RFC3339Nano, l.Time) // it was read before
+	at, _ := time.Parse(time.RFC3339Nano, l.Time) // it was parsed before
 	x := restapi.AuditLine{
 		Time: at, Who: l.Who, Proof: l.Proof, By: restapi.Pointer(l.By), Address: restapi.Pointer(l.Address), Method: l.Method, What: restapi.Pointer(l.What), Before: restapi.Pointer(l.Before), After: restapi.Pointer(l.After),
 		Result: l.Result, Why: restapi.Pointer(l.Why), More: restapi.Pointer(l.More),

@@ -11,7 +11,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// anonymous is the caller where nothing proves it; elsewhere the proof overwrites this.
+// anonymous is the caller without authentication; elsewhere the proof overwrites this.
 func anonymous() *wire.Principal {
 	return &wire.Principal{Name: "anonymous", Proof: scheduler.Unproven}
 }
@@ -26,7 +26,7 @@ func (s *Server) KillJob(ctx context.Context, q restapi.KillJobRequestObject) (r
 	return restapi.KillJob204Response{}, err
 }
 
-// UpdateJob moves a job, or gives it another priority.
+// UpdateJob moves a job, or changes its priority.
 func (s *Server) UpdateJob(ctx context.Context, q restapi.UpdateJobRequestObject) (restapi.UpdateJobResponseObject, error) {
 	m := &wire.UpdateRequest{Job: uint64(jobID(q.Job)), Principal: anonymous(), Pool: q.Body.Pool}
 	if q.Body.Priority != nil {

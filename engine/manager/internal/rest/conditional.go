@@ -19,10 +19,11 @@ import (
 type condition struct {
 	known []string // the ETags, without the mark of weak ones, which count as much here; * matches any
 	wait  time.Duration
-	job   scheduler.JobID // of one; 0: of none
+	job   scheduler.JobID // its job; 0: none
 }
 
-// tagsOf are the tags of an If-None-Match (RFC 9110, section 13.1.2). What proxies pack has a weak one.
+// tagsOf are the tags of an If-None-Match (RFC 9110, section 13.1.2). An answer that a proxy
+// compressed has a weak one.
 func tagsOf(list string) (tags []string) {
 	for tag := range strings.SplitSeq(list, ",") {
 		if tag = strings.TrimPrefix(strings.TrimSpace(tag), "W/"); tag != "" {
@@ -36,8 +37,8 @@ func (c *condition) knows(tag string) bool {
 	return slices.Contains(c.known, tag) || slices.Contains(c.known, "*")
 }
 
-// conditional gives each answer that may change an ETag, answers 304 while nothing did, and waits
-// for a change as long as is asked for.
+// conditional gives each answer that may change an ETag, answers 304 while nothing changed, and
+// waits for a change as long as requested.
 func (s *Server) conditional(next restapi.StrictHandlerFunc, operation string) restapi.StrictHandlerFunc {
 	return func(ctx context.Context, w http.ResponseWriter, r *http.Request, request any) (any, error) {
 		c, can := conditionOf(request)
@@ -62,7 +63,7 @@ func (s *Server) conditional(next restapi.StrictHandlerFunc, operation string) r
 	}
 }
 
-// looked says whether there is such a job that the caller may look at; it is true for 0.
+// looked checks that a job exists and the caller may look at it; it accepts 0.
 func (s *Server) looked(ctx context.Context, job scheduler.JobID) error {
 	if job == 0 {
 		return nil
@@ -124,7 +125,7 @@ func (s *Server) changed(ctx context.Context, w http.ResponseWriter, operation s
 		case <-looked:
 		case <-time.After(lookEach):
 			continue
-		case <-kept: // a job that ended may be gone
+		case <-kept: // an ended job may be gone
 			if err := s.looked(ctx, c.job); err != nil {
 				return "", err
 			}
@@ -200,8 +201,8 @@ func (s *Server) tagOf(ctx context.Context, revisions ...uint64) string {
 // clusterOperation is the operation that shows the cluster at a glance.
 const clusterOperation = "GetCluster"
 
-// historyNow is another number when something else is shown of how history stands: not all of that has a revision,
-// and some of it is over after a time.
+// historyNow changes with the displayed state of history: not all of that has a revision, and some
+// of it ends after a time.
 func (s *Server) historyNow() uint64 {
 	text, _ := json.Marshal(s.history()) // of texts, numbers and times
 	sum := fnv.New64a()
@@ -209,7 +210,7 @@ func (s *Server) historyNow() uint64 {
 	return sum.Sum64()
 }
 
-// suspects is another number when other launchers are.
+// suspects changes with the list of suspect launchers.
 func (s *Server) suspects() uint64 {
 	if s.needs.Suspects == nil {
 		return 0

@@ -13,7 +13,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// slowestShown is how many of the attempts that ran longest are shown.
+// slowestShown is how many of the longest attempts are shown.
 const slowestShown = 10
 
 // GetDistribution returns how long a stage's attempts ran and waited.
@@ -51,7 +51,7 @@ func slower(x, y changes.Attempt) int {
 	return cmp.Or(cmp.Compare(ran(&y), ran(&x)), cmp.Compare(x.ID, y.ID))
 }
 
-// addAttempt takes an attempt in. It is true.
+// addAttempt adds an attempt. It is always true.
 func (d *distribution) addAttempt(f *changes.Attempt) bool {
 	if f.Stage != d.stage {
 		return true

@@ -22,8 +22,8 @@ const (
 	// page again, so it bounds the viewers' cost for the manager. With more viewers, each gets
 	// fewer events.
 	eventsPerSecond = 5
-	// eventIdle is after what time a stream without events sends a line that is none, so that
-	// a connection that broke is noticed.
+	// eventIdle is after what time a stream without events sends an empty line, so that a broken
+	// connection is noticed.
 	eventIdle = 15 * time.Second
 	// streamsMax bounds the streams of events and the followed logs at once. They last minutes, and
 	// share the manager's connections for pages with all other callers, such as health checks.
@@ -57,7 +57,7 @@ func (s *Server) StreamEvents(ctx context.Context, q restapi.StreamEventsRequest
 	return e, nil
 }
 
-// events is one stream.
+// events is one stream of events.
 type events struct {
 	server *Server
 	ctx    context.Context //nolint:containedctx // of the request that the answer is to
@@ -65,7 +65,7 @@ type events struct {
 	last   string // the id of the last event
 }
 
-// VisitStreamEventsResponse sends it, until the client goes or the manager stops.
+// VisitStreamEventsResponse sends it, until the client disconnects or the manager stops.
 func (e events) VisitStreamEventsResponse(w http.ResponseWriter) error {
 	ended, full := e.server.full(e.ctx, w)
 	if full {
@@ -75,7 +75,7 @@ func (e events) VisitStreamEventsResponse(w http.ResponseWriter) error {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
-	h.Set("X-Accel-Buffering", "no") // for proxies that would gather
+	h.Set("X-Accel-Buffering", "no") // for proxies that would buffer
 	w.WriteHeader(http.StatusOK)
 	e.server.streams.Add(1)
 	defer e.server.streams.Add(-1)
@@ -92,7 +92,7 @@ func (e events) VisitStreamEventsResponse(w http.ResponseWriter) error {
 		change, looked, kept := e.server.needs.Read.Changed(), e.server.needs.Pools.Changed(), e.server.needs.Read.HistoryChanged()
 		text, id, err := e.event()
 		if err != nil {
-			return nil // the client is gone, or may not any more
+			return nil // the client is gone, or lost its rights
 		}
 		if text == "" && time.Since(wrote) >= eventIdle {
 			text = nothingNew
@@ -107,7 +107,7 @@ func (e events) VisitStreamEventsResponse(w http.ResponseWriter) error {
 	return nil
 }
 
-// topic is what may have changed, with a revision that is another one when it has.
+// topic is data that may have changed, with a revision that changes with it.
 type topic struct{ name, revision string }
 
 // topics are what events are about, in the order of an event's id.
@@ -124,7 +124,7 @@ func (e events) topics() ([]topic, error) {
 		{"launchers", fmt.Sprintf("%x.%x", r.Launchers, s.suspects())},
 		{"pools", hex(shown.Pools)},
 		{"queue", hex(shown.Queue)},
-		// How the policy is has no count of its own: these change with it.
+		// The policy's state has no count of its own: these change with it.
 		{"policy", fmt.Sprintf("%x.%x.%x.%s.%s", r.Decisions, shown.Facts, policy.GetGeneration(), problems(policy.GetProblems()), policy.GetState())},
 	}
 	if e.job != 0 {
@@ -137,7 +137,8 @@ func (e events) topics() ([]topic, error) {
 	return list, nil
 }
 
-// problems is another text when there are others: how many, and when the newest was noted, which they are in order of.
+// problems changes with the list of problems: their number, and the time of the newest, by which
+// they are ordered.
 func problems(list []*wire.PolicyProblem) string {
 	if len(list) == 0 {
 		return "0"
@@ -177,7 +178,7 @@ func gapOf(streams int64) time.Duration {
 	return max(eventGap, time.Duration(streams)*time.Second/eventsPerSecond)
 }
 
-// nothingNew is a line that is no event.
+// nothingNew is a comment line, which is no event.
 const nothingNew = ": nothing new\n\n"
 
 // pause waits for a change, and for the gap between two events; false: the stream ends. With many

@@ -16,7 +16,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// ExportJob sends all that is kept of a job.
+// ExportJob sends all kept data of a job.
 func (s *Server) ExportJob(ctx context.Context, q restapi.ExportJobRequestObject) (restapi.ExportJobResponseObject, error) {
 	l, err := s.openJob(ctx, q.Job)
 	if err != nil {
@@ -25,7 +25,8 @@ func (s *Server) ExportJob(ctx context.Context, q restapi.ExportJobRequestObject
 	return &export{look: l, ctx: ctx}, nil
 }
 
-// export is an answer with all of a job. It holds one line at a time, and as many attempts as are read at once.
+// export is an answer with all data of a job. It holds one line at a time, and as many attempts as
+// are read at once.
 type export struct {
 	look *jobHandle
 	ctx  context.Context //nolint:containedctx // of the request that the answer is to
@@ -71,7 +72,7 @@ func (e *export) VisitExportJobResponse(w http.ResponseWriter) error {
 	return nil
 }
 
-// patientWriter gives each write its own time.
+// patientWriter gives each write its own deadline.
 type patientWriter struct {
 	to      http.ResponseWriter
 	control *http.ResponseController

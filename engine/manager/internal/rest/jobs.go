@@ -24,7 +24,7 @@ func jobID(name string) scheduler.JobID {
 	return id
 }
 
-// statesOf are the states that words stand for.
+// statesOf are the states that the words name.
 func statesOf(words *[]restapi.JobState) (list []wire.JobState) {
 	for state := range wire.JobState_name {
 		if of := wire.JobState(state); words != nil && slices.Contains(*words, restapi.JobStateOf(of)) {
@@ -95,7 +95,7 @@ func (l *jobHandle) described(ctx context.Context) (j restapi.Job, err error) {
 	return j, nil
 }
 
-// damage says why not all of the job can be shown; nil: all can.
+// damage is why the job is not shown as a whole; nil: it is.
 func (l *jobHandle) damage() *string {
 	if l.Damage == nil {
 		return nil
@@ -120,7 +120,7 @@ func (s *Server) GetGraph(ctx context.Context, q restapi.GetGraphRequestObject) 
 	return restapi.GetGraph200JSONResponse(*g), nil
 }
 
-// graph is the job's; nil where it is not kept.
+// graph is the job's graph; nil if it is not kept.
 func (l *jobHandle) graph(ctx context.Context) (*restapi.Graph, error) {
 	g, err := l.Graph(ctx)
 	if g == nil || err != nil {

@@ -20,7 +20,7 @@ func (s *Server) GetLauncher(ctx context.Context, q restapi.GetLauncherRequestOb
 	return restapi.GetLauncher200JSONResponse{Body: restapi.LauncherDetailsOf(l)}, nil
 }
 
-// launcherOf finds a launcher by name. Of several of one name the last counts.
+// launcherOf finds a launcher by name. Of several with one name the last counts.
 func (s *Server) launcherOf(ctx context.Context, name string, ask *wire.LaunchersRequest) (*wire.LauncherStatus, error) {
 	r, err := s.needs.Service.Launchers(ctx, ask)
 	if err != nil {

@@ -88,10 +88,10 @@ func (s *Server) GetCluster(ctx context.Context, _ restapi.GetClusterRequestObje
 	return restapi.GetCluster200JSONResponse{Body: c}, err
 }
 
-// freedShown is how long it is said that jobs went since history's disk was full.
+// freedShown is for how long a removal of jobs for a full history disk is shown.
 const freedShown = time.Hour
 
-// history is how it stands.
+// history is its state.
 func (s *Server) history() restapi.History {
 	h := s.needs.Read.HistoryState()
 	x := restapi.History{Jobs: h.Jobs, Bytes: h.Bytes, Missed: int64(h.Missed), RemovedForRoom: int64(h.Freed), Damaged: restapi.List(h.Damaged), TailsBytes: h.Tails.Bytes, TailsDropped: int64(h.Tails.Dropped)}
@@ -116,12 +116,12 @@ func (s *Server) history() restapi.History {
 	return x
 }
 
-// DrainLauncher keeps new work from a launcher.
+// DrainLauncher stops new work on a launcher.
 func (s *Server) DrainLauncher(ctx context.Context, q restapi.DrainLauncherRequestObject) (restapi.DrainLauncherResponseObject, error) {
 	return restapi.DrainLauncher204Response{}, s.drain(ctx, q.Launcher, true)
 }
 
-// UndrainLauncher lets work come to a launcher again.
+// UndrainLauncher allows new work on a launcher again.
 func (s *Server) UndrainLauncher(ctx context.Context, q restapi.UndrainLauncherRequestObject) (restapi.UndrainLauncherResponseObject, error) {
 	return restapi.UndrainLauncher204Response{}, s.drain(ctx, q.Launcher, false)
 }

@@ -17,11 +17,12 @@ import (
 )
 
 const (
-	// logChunk is how much of a log is passed on at once, bytes, and logWriteMax how long that may take.
+	// logChunk is how much of a log is forwarded at once, bytes, and logWriteMax how long that may
+	// take.
 	logChunk    = 64 << 10
 	logWriteMax = time.Minute
-	// farAway is the end of a range that grows: beyond all that may come, and exact in each language
-	// (RFC 8673, section 2.2).
+	// farAway is the end of a growing range: beyond any output, and exact in each language (RFC
+	// 8673, section 2.2).
 	farAway = 1<<53 - 1
 )
 
@@ -93,7 +94,7 @@ func rangeOf(text string) (from, to int64, ok bool) {
 	}
 	if first == "" {
 		n, ok := position(last)
-		if n == 0 { // bytes of which there are none
+		if n == 0 { // an empty range
 			return farAway, 0, ok
 		}
 		return -n, 0, ok
@@ -138,7 +139,7 @@ func (l *AttemptLog) VisitGetAttemptLogResponse(w http.ResponseWriter) error {
 	h := w.Header()
 	h.Set("Content-Type", "text/plain; charset=utf-8")
 	h.Set("Accept-Ranges", "bytes")
-	h.Set("X-Accel-Buffering", "no") // for proxies that would gather
+	h.Set("X-Accel-Buffering", "no") // for proxies that would buffer
 	code := http.StatusOK
 	if l.Part {
 		code = http.StatusPartialContent
@@ -161,7 +162,7 @@ func (l *AttemptLog) VisitGetAttemptLogResponse(w http.ResponseWriter) error {
 	return l.copy(w, control)
 }
 
-// copy passes it on as it comes.
+// copy forwards it as it comes.
 func (l *AttemptLog) copy(w io.Writer, control *http.ResponseController) error {
 	buffer := make([]byte, logChunk)
 	if errors.Is(control.Flush(), http.ErrBodyNotAllowed) { // there may be no line for long
@@ -182,7 +183,7 @@ func (l *AttemptLog) copy(w io.Writer, control *http.ResponseController) error {
 	}
 }
 
-// contentRange says which part it is.
+// contentRange is the header for the part.
 func (l *AttemptLog) contentRange() string {
 	if l.Over {
 		return fmt.Sprintf("bytes %d-%d/%d", l.From, l.To-1, l.Length)
@@ -190,7 +191,7 @@ func (l *AttemptLog) contentRange() string {
 	return fmt.Sprintf("bytes %d-%d/*", l.From, l.To-1)
 }
 
-// beyond answers a range of which nothing is there.
+// beyond answers a range behind the end.
 type beyond struct {
 	length int64
 	ask    query.LogQuery

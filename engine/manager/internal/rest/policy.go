@@ -10,7 +10,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// GetPolicy returns the policy's state. The policy is not asked.
+// GetPolicy returns the policy's state, without a call to the policy.
 func (s *Server) GetPolicy(ctx context.Context, _ restapi.GetPolicyRequestObject) (restapi.GetPolicyResponseObject, error) {
 	accepted, refused, err := s.needs.Read.Verdicts(ctx)
 	if err != nil {
@@ -73,7 +73,8 @@ func fits(d *query.Decision, p *restapi.ListDecisionsParams) bool {
 		(p.Reason == nil || !d.Accepted() && d.Reason.String() == *p.Reason)
 }
 
-// mayLook says whether one may look at a decision: at its job, or at that of which it took slots.
+// mayLook reports whether the caller may look at a decision: at its job, or at the job that lost
+// slots by it.
 func mayLook(d *query.Decision, may func(*wire.JobSummary) bool) bool {
 	return may(&wire.JobSummary{Job: uint64(d.Job), User: d.User, Pool: d.Pool}) ||
 		d.From != 0 && may(&wire.JobSummary{Job: uint64(d.From), User: d.FromUser, Pool: d.FromPool})

@@ -28,7 +28,7 @@ func (s *Server) GetPools(ctx context.Context, _ restapi.GetPoolsRequestObject) 
 	return restapi.GetPools200JSONResponse{Body: p}, nil
 }
 
-// pointerTo is nil for a time that has not come.
+// pointerTo is nil for the zero time.
 func pointerTo(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
@@ -78,16 +78,16 @@ func (s *Server) countPools(ctx context.Context) ([]restapi.PoolCount, error) {
 }
 
 const (
-	// pointsDefault is how many points series have that are asked for without a number.
+	// pointsDefault is the number of points of series, unless the request names one.
 	pointsDefault = 300
 	// seriesPoolsMax bounds the pools of an answer: those with the most work.
 	seriesPoolsMax = 20
 )
 
-// tiers are the samples that go back as far as is asked for.
+// tiers are the samples that cover the requested span.
 var tiers = map[restapi.GetPoolSeriesParamsSpan]int{restapi.GetPoolSeriesParamsSpanN10M: 0, restapi.GetPoolSeriesParamsSpanN4H: 1, restapi.GetPoolSeriesParamsSpanN7D: 2}
 
-// GetPoolSeries returns what pools did, over time.
+// GetPoolSeries returns the use of pools over time.
 func (s *Server) GetPoolSeries(_ context.Context, q restapi.GetPoolSeriesRequestObject) (restapi.GetPoolSeriesResponseObject, error) {
 	span, points := restapi.GetPoolSeriesParamsSpanN10M, pointsDefault
 	if q.Params.Span != nil {
@@ -140,7 +140,7 @@ func line(rows []timeseries.Row, reported []bool, name string) restapi.PoolLine 
 		p := rows[i].Pool(name)
 		all := rows[i].Samples
 		l.Jobs[i], l.Running[i], l.Ready[i] = mean(p.Jobs, all), mean(p.Running, all), mean(p.Ready, all)
-		if reported[i] { // in samples without a word of this pool it held and wanted nothing
+		if reported[i] { // in samples without a report of this pool it held and wanted nothing
 			held, own, demand, share := mean(p.Held, all), mean(p.Own, all), mean(p.Demand, all), mean(p.Share, all)/timeseries.ShareUnit
 			l.Held[i], l.Own[i], l.Demand[i], l.Share[i] = &held, &own, &demand, &share
 		}

@@ -16,15 +16,15 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 )
 
-// codesOfHTTP are what errors of gRPC are over HTTP.
+// codesOfHTTP are the HTTP codes for errors of gRPC.
 var codesOfHTTP = map[codes.Code]int{
 	codes.InvalidArgument:    http.StatusBadRequest,
 	codes.NotFound:           http.StatusNotFound,
 	codes.PermissionDenied:   http.StatusForbidden,
 	codes.Unauthenticated:    http.StatusUnauthorized,
 	codes.FailedPrecondition: http.StatusConflict,
-	codes.Aborted:            http.StatusPreconditionFailed, // it changed since it was looked at
-	codes.DataLoss:           http.StatusGone,               // a file is damaged: to ask again helps nobody
+	codes.Aborted:            http.StatusPreconditionFailed, // it changed since it was read
+	codes.DataLoss:           http.StatusGone,               // a file is damaged: a retry does not help
 	codes.ResourceExhausted:  http.StatusServiceUnavailable,
 	codes.Unavailable:        http.StatusServiceUnavailable,
 	codes.DeadlineExceeded:   http.StatusGatewayTimeout,
@@ -44,7 +44,7 @@ func CodeOf(err error) int {
 	return http.StatusInternalServerError
 }
 
-// Problem answers with an error, in the words that the command line has for it.
+// Problem answers with an error, in the command line's words.
 func Problem(w http.ResponseWriter, _ *http.Request, err error) {
 	code := CodeOf(err)
 	if code == http.StatusServiceUnavailable {
@@ -62,7 +62,7 @@ func Problem(w http.ResponseWriter, _ *http.Request, err error) {
 // document.
 const damagedType = Root + "/openapi.yaml#/components/responses/Damaged"
 
-// invalid answers a request that is not as the document says. Whoever keeps the audit hears why.
+// invalid answers a request that breaks the document. The audit gets the reason.
 func (s *Server) invalid(w http.ResponseWriter, r *http.Request, err error) {
 	code := http.StatusBadRequest
 	var wrong *request.Refusal
@@ -89,7 +89,7 @@ func writeProblem(w http.ResponseWriter, p restapi.Problem) {
 	_, _ = w.Write(append(text, '\n'))
 }
 
-// Below says whether a path is one of the interface's.
+// Below reports whether a path is one of the interface's.
 func Below(path string) bool { return path == Root || strings.HasPrefix(path, Root+"/") }
 
 // Routed is a mux whose own refusals are written by writeError: of unknown paths, and of methods

@@ -13,7 +13,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// queued is a job that waits, with its place in the policy's queue; 0: it has none.
+// queued is a waiting job, with its place in the policy's queue; 0: it has none.
 type queued struct {
 	query.Waiting
 	place int
@@ -22,7 +22,7 @@ type queued struct {
 
 func (q *queued) id() scheduler.JobID { return scheduler.JobID(q.Summary.Job) }
 
-// ListQueue lists the jobs that wait, the next first.
+// ListQueue lists the waiting jobs, the next first.
 func (s *Server) ListQueue(ctx context.Context, q restapi.ListQueueRequestObject) (restapi.ListQueueResponseObject, error) {
 	shown, err := shownBefore(q.Params.Cursor)
 	if err != nil {
@@ -73,10 +73,10 @@ func (s *Server) queue(ctx context.Context, p *restapi.ListQueueParams) (list []
 	return list, order, nil
 }
 
-// cursorJobs is how many jobs a cursor of the queue names: one of them is there still, as a rule.
+// cursorJobs is how many jobs a cursor of the queue names: one of them is still there, as a rule.
 const cursorJobs = 8
 
-// placeAfter is the cursor behind some entries: the last of them, the last one first.
+// placeAfter is the cursor behind some entries: their last ones, the very last first.
 func placeAfter(list []queued) *string {
 	var names []string
 	for i := len(list) - 1; i >= 0 && len(names) < cursorJobs; i-- {

@@ -30,7 +30,7 @@ func (s *Server) ListReasons(ctx context.Context, q restapi.ListReasonsRequestOb
 	return restapi.ListReasons200JSONResponse{Body: *r}, nil
 }
 
-// wrongFile is what keeps the file of the job from being read; nil: nothing is known to.
+// wrongFile is why the file of the job can't be read; nil: no fault is known.
 func (l *jobHandle) wrongFile() error {
 	if status.Code(l.Damage) == codes.DataLoss {
 		return l.Damage
@@ -38,7 +38,7 @@ func (l *jobHandle) wrongFile() error {
 	return nil
 }
 
-// reasons are why the job waited; nil where that is not kept. What can't be read now they say themselves.
+// reasons are why the job waited; nil if that is not kept. Unreadable parts are noted in it.
 func (l *jobHandle) reasons(ctx context.Context) (*restapi.ReasonList, error) {
 	w, err := l.server.needs.History.Waits(ctx, l.ID)
 	switch {
@@ -50,7 +50,7 @@ func (l *jobHandle) reasons(ctx context.Context) (*restapi.ReasonList, error) {
 		return nil, query.StatusOf(err)
 	}
 	x := restapi.ReasonList{Reasons: []restapi.Reason{}, Dropped: w.Dropped, Lacks: restapi.List(w.Lacks)}
-	open := false // the last reason stands
+	open := false // the last reason still applies
 	for _, r := range w.List {
 		at := restapi.TimeOf(max(r.At, 1))
 		if open {

@@ -37,7 +37,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Root is below which all routes are.
+// Root is the path above all routes.
 const Root = "/api/v1"
 
 //go:embed openapi.yaml
@@ -63,7 +63,8 @@ type HistoryReader interface {
 	Series(tier int, from, until int64, points int) (rows []timeseries.Row, every time.Duration, err error)
 }
 
-// Service is what clients ask and change (api.Server). It refuses callers that may not.
+// Service is the gRPC service's part for this package (api.Server). It refuses callers without the
+// rights.
 type Service interface {
 	// FindJob finds a job that the caller may look at. The caller of FindJob closes it.
 	FindJob(ctx context.Context, id scheduler.JobID) (*query.Job, error)
@@ -75,11 +76,13 @@ type Service interface {
 	Drain(ctx context.Context, q *wire.DrainRequest) (*wire.Empty, error)
 	// Log opens what an attempt printed; whoever gets it closes its Text.
 	Log(ctx context.Context, q query.LogQuery) (*query.Log, error)
-	// MayHear says why the caller may not follow changes, of one job unless it is 0; nil: it may, now.
+	// MayHear returns why the caller may not follow changes, of one job unless it is 0; nil: it
+	// may, now.
 	MayHear(ctx context.Context, job scheduler.JobID) error
-	// MayLook says which jobs the caller may look at.
+	// MayLook returns a function that reports whether the caller may look at a job.
 	MayLook(ctx context.Context) func(*wire.JobSummary) bool
-	// Rights is a number that differs between callers with other rights, and changes with the rules.
+	// Rights is a number that differs between callers with other rights, and changes with the
+	// rules.
 	Rights(ctx context.Context) uint64
 }
 
@@ -92,19 +95,20 @@ type Needs struct {
 	History  HistoryReader
 	Settings Settings
 	Audit    Audit
-	// Suspects are the names of launchers that were not heard of for a while; nil: nobody knows any.
+	// Suspects are the names of launchers without recent heartbeats; nil: unknown.
 	Suspects func() []string
-	// Idle says for how long an attempt on a launcher has made no progress, and what its nodes wait
-	// for. IdleRevision is another number when other attempts of a job are idle, or for longer.
-	// Nil: nobody knows.
+	// Idle returns for how long an attempt on a launcher has made no progress, and what its nodes
+	// wait for. IdleRevision changes when other attempts of a job are idle, or for longer. Nil:
+	// unknown.
 	Idle         func(launcher string, attempt uint64) (span time.Duration, blocked string)
 	IdleRevision func(ctx context.Context, job scheduler.JobID) (uint64, error)
-	// Failed hears of each request that was not done, before its answer leaves; it has the
-	// request's context.
+	// Failed is called for each failed request, before its answer leaves; it has the request's
+	// context.
 	Failed func(ctx context.Context, err error)
-	// Life is what no other life of the manager has: revisions are of one life.
+	// Life is a number unique to this life of the manager: revisions belong to one life.
 	Life uint64
-	// UserStreams bounds the streams of events, and the logs that are followed, of one user; 0: UserStreamsDefault.
+	// UserStreams bounds the streams of events, and the followed logs, of one user; 0:
+	// UserStreamsDefault.
 	UserStreams int
 	// Stopping is closed when streams and long waits have to end.
 	Stopping <-chan struct{}
@@ -114,7 +118,7 @@ type Needs struct {
 type Server struct {
 	needs   Needs
 	doc     *openapi3.T
-	streams atomic.Int64 // of events that are heard
+	streams atomic.Int64 // open streams of events
 	open    atomic.Int64 // streams of events, and followed logs
 	byUser  userStreams  // the same by user
 	drawn   respcache.Answers[drawnOf, drawn]
@@ -150,14 +154,14 @@ func (s *Server) Routes() map[string]http.Handler {
 	return routes
 }
 
-// bodyMax bounds the body of a request, bytes: the largest is a reason. TextBodyMax does so where a
-// text of the configuration is brought, in JSON.
+// bodyMax bounds the body of a request, bytes: the largest is a reason. TextBodyMax is the bound
+// for a text of the configuration, in JSON.
 const (
 	bodyMax     = 64 << 10
 	TextBodyMax = 8 << 20
 )
 
-// withText are the operations that bring such a text.
+// withText are the operations with such a text.
 var withText = []string{"applySettings", "checkSettings", "diffSettings"}
 
 // checked holds a request against the document before a handler has it.
@@ -179,7 +183,7 @@ func (s *Server) checked(pattern string, handler http.Handler) http.Handler {
 		}
 		if long && r.Method == http.MethodHead {
 			w = headOnly{w}
-			r.Header.Del("Range") // ranges are of GET alone (RFC 9110, section 14.2)
+			r.Header.Del("Range") // ranges are for GET alone (RFC 9110, section 14.2)
 		}
 		handler.ServeHTTP(w, r)
 	})

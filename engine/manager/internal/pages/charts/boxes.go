@@ -22,7 +22,7 @@ type tie struct {
 	stands           int // for how many connections
 }
 
-// boxes are a graph that is small enough to be drawn.
+// boxes are a graph, reduced to a size that can be drawn.
 type boxes struct {
 	boxes               []box
 	ties                []tie
@@ -65,7 +65,7 @@ func newBoxes(all []stage, connections []restapi.Connection, most int) *boxes {
 	return b
 }
 
-// linksOf lists the connections between stages that there are.
+// linksOf lists the connections between existing stages.
 func linksOf(all []stage, connections []restapi.Connection) (links []link, known []restapi.Connection) {
 	number := make(map[string]int, len(all))
 	for i, s := range slices.Backward(all) {
@@ -80,7 +80,7 @@ func linksOf(all []stage, connections []restapi.Connection) (links []link, known
 	return links, known
 }
 
-// makeColumns says for each layer which column it is in.
+// makeColumns returns the column of each layer.
 func (b *boxes) makeColumns(layer []int, one []bool) []int {
 	for _, l := range layer {
 		b.layers = max(b.layers, l+1)
@@ -125,7 +125,7 @@ func (b *boxes) tie(links []link, connections []restapi.Connection, of []int) {
 // span is how many columns a tie leads on.
 func (b *boxes) span(t tie) int { return b.boxes[t.to].column - b.boxes[t.from].column }
 
-// bound keeps so many ties, with at most so many bends in columns that they go through.
+// bound keeps so many ties, with at most so many bends in the columns between.
 func (b *boxes) bound(ties, bends int) {
 	for i, t := range b.ties {
 		if bends -= b.span(t) - 1; i == ties || bends < 0 {

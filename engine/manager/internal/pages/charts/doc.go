@@ -1,6 +1,7 @@
-// Package charts draws parts of the manager's pages as SVG. Graph has a job's stages and what joins
-// them, Timeline what ran when, and Histogram how long attempts ran. They stand in HTML as they
-// are, and need neither JavaScript nor anything beside them but Style.
+// Package charts draws parts of the manager's pages as SVG. Graph has a job's stages and their
+// connections, Timeline the running attempts over time, and Histogram the durations of attempts.
+// They are embedded in HTML as they are, and need neither JavaScript nor anything beside them but
+// Style.
 //
 //	page.Graph = charts.Graph(graph, job.Stages)
 //

@@ -14,14 +14,13 @@ const (
 	// GraphBytesMax bounds the size of a drawing. If names make one larger, fewer stages are drawn
 	// one by one.
 	GraphBytesMax = 300_000
-	// tiesPerStage and bendsPerStage are how many lines are drawn for each of the stages that
-	// may be, and how many columns lines may go through between their ends.
+	// tiesPerStage and bendsPerStage bound the lines per stage, and the columns that lines may
+	// cross between their ends.
 	tiesPerStage, bendsPerStage = 2, 10
 )
 
-// Graph draws a job's stages with how far they are, in layers from left to right, and what
-// joins them. A stage is a link to ?stage=NAME. Connections that name a stage that there is not
-// are left out.
+// Graph draws a job's stages with their progress, in layers from left to right, and their
+// connections. A stage is a link to ?stage=NAME. Connections to an unknown stage are left out.
 func Graph(g restapi.Graph, stages []restapi.Stage) template.HTML {
 	all := stagesOf(g, stages)
 	for most := StagesMax; ; most /= 2 {

@@ -25,13 +25,13 @@ const (
 	boxColumns = 19
 )
 
-// linkMax bounds the address that a box leads to, in bytes. A stage of a longer name has none.
+// linkMax bounds the address of a box's link, in bytes. A stage with a longer name has no link.
 const linkMax = 4096
 
 // spokenMax is how many stages with failures, and how many connections, the label lists one by one.
 const spokenMax = 20
 
-// graphDrawing is a graph that is being drawn.
+// graphDrawing is a graph being drawn.
 type graphDrawing struct {
 	bytes.Buffer
 	*boxes
@@ -84,7 +84,7 @@ func (b *boxes) notes() (lines []string) {
 	return lines
 }
 
-// kinds lists the classes of the lines that are drawn.
+// kinds lists the classes of the drawn lines.
 func (b *boxes) kinds() (list []string) {
 	for _, t := range b.ties {
 		if k := t.kind(); !slices.Contains(list, k) {
@@ -146,7 +146,7 @@ func few(list []string, between string) string {
 }
 
 // layOut finds each item's place. A tie has a bend, an item of its own, in each column that it
-// goes through, so that it goes round what stands there.
+// crosses, so that it avoids the boxes there.
 func (d *graphDrawing) layOut() {
 	columns, links := make([][]int, d.columns), []link{}
 	for i := range d.boxes.boxes {
@@ -188,8 +188,8 @@ func (d *graphDrawing) legend(kinds []string) {
 	}
 }
 
-// drawTies draws the lines, each from its box's right side to the other's left one. Where many
-// leave or reach a box, each has its place, in the order of where they lead to.
+// drawTies draws the lines, each from its box's right side to the other's left one. If many leave
+// or reach a box, each has its place, in the order of their other ends.
 func (d *graphDrawing) drawTies() {
 	from := d.ports(func(i int) (int, int) { return d.ties[i].from, d.next(i) })
 	to := d.ports(func(i int) (int, int) { return d.ties[i].to, d.last(i) })
@@ -224,8 +224,8 @@ func (d *graphDrawing) last(i int) int {
 	return all[len(all)-1]
 }
 
-// ports says at what height each tie meets its box on a side. The ends are a tie's box and the
-// item that it leads to from there.
+// ports returns at what height each tie meets its box on a side. ends returns a tie's box and the
+// item at its next end.
 func (d *graphDrawing) ports(ends func(tie int) (box, other int)) []int {
 	of := make([][]int, len(d.boxes.boxes))
 	for i := range d.ties {
@@ -246,7 +246,7 @@ func (d *graphDrawing) ports(ends func(tie int) (box, other int)) []int {
 	return height
 }
 
-// drawBox draws a box, a link where it is one stage.
+// drawBox draws a box; the box of a single stage is a link.
 func (d *graphDrawing) drawBox(i int) {
 	b := &d.boxes.boxes[i]
 	open, end := `<g`, "</g>"

@@ -13,7 +13,7 @@ import (
 	"github.com/hamadryad/hamadryad/internal/svg"
 )
 
-// barsMax is how many bars a histogram has. Where there are more buckets, neighbours are joined.
+// barsMax bounds the bars of a histogram. If there are more buckets, neighbours are joined.
 const barsMax = 64
 
 // Measures of a histogram's drawing, in pixels.
@@ -24,14 +24,14 @@ const (
 	plotHeight = 200
 )
 
-// bar is one of a histogram: so many attempts ran for so many seconds.
+// bar is a bar of a histogram: so many attempts ran for so many seconds.
 type bar struct {
 	from, to float64
 	count    int
 }
 
-// Histogram draws how long the attempts of a stage ran that finished: bars over a logarithmic
-// axis, and lines below which half, 90 and 99 percent are.
+// Histogram draws the durations of a stage's finished attempts: bars over a logarithmic axis, and
+// lines below which half, 90 and 99 percent are.
 func Histogram(d restapi.Distribution) template.HTML {
 	return template.HTML(histogramOf(d).draw())
 }
@@ -72,14 +72,14 @@ func bars(buckets []restapi.Bucket) (list []bar) {
 	}
 }
 
-// partOf is which of an octave's parts a time is in, counted from a nanosecond on. Less than a
-// part in an octave is several octaves in one.
+// partOf is the part of an octave for a time, counted from a nanosecond on. Less than a part in an
+// octave is several octaves in one.
 func partOf(seconds, parts float64) float64 {
 	fraction, octave := math.Frexp(seconds * 1e9 * (1 + 1e-6)) // times are rounded to 24 bits
 	return math.Floor((float64(octave) + 2*fraction - 1) * parts)
 }
 
-// seconds is a time that has a place on a logarithmic axis: from a nanosecond to 30,000 years.
+// seconds limits a time to the range of the logarithmic axis: from a nanosecond to 30,000 years.
 func seconds(v float32) float64 {
 	if v := float64(v); v >= 1e-9 {
 		return min(v, 1e12)

@@ -8,7 +8,7 @@ import (
 // sweeps is how often the columns are ordered from the left and from the right.
 const sweeps = 6
 
-// grid is what stands in columns: items by number, with links between neighbouring columns only.
+// grid is items in columns: items by number, with links between neighbouring columns only.
 type grid struct {
 	columns     [][]int // items from above
 	left, right [][]int // by item: the items of the next column that it is joined with
@@ -95,7 +95,7 @@ func (g *grid) sort(column []int, side [][]int) {
 // ends are the other way round.
 func (g *grid) crossings() (n int) {
 	for i := range len(g.columns) - 1 {
-		// tree counts the right ends that there have been, by place (Fenwick, 1994).
+		// tree counts the right ends so far, by place (Fenwick, 1994).
 		tree, all := make([]int, len(g.columns[i+1])+1), 0
 		for _, item := range g.columns[i] {
 			ends := g.right[item]

@@ -76,7 +76,7 @@ func (g *grid) placeColumn(column []int, side [][]int, height []int, middle []fl
 	}
 }
 
-// wanted is where an item would be, were it alone.
+// wanted is an item's place if it were alone.
 func wanted(item int, side [][]int, middle []float64) float64 {
 	if side == nil || len(side[item]) == 0 {
 		return middle[item]

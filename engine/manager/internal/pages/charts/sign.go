@@ -20,7 +20,7 @@ type pen struct {
 	*bytes.Buffer
 	sign
 	at   point
-	down bool // it has drawn something
+	down bool // it has drawn a sign
 }
 
 // mark draws a sign around a point, and a line from there to the right.

@@ -32,7 +32,7 @@ func stagesOf(g restapi.Graph, progress []restapi.Stage) []stage {
 	return all
 }
 
-// add counts another stage in.
+// add adds another stage's numbers.
 func (s *stage) add(other stage) {
 	s.nodes += other.nodes
 	s.finished += other.finished
@@ -41,7 +41,7 @@ func (s *stage) add(other stage) {
 	s.failures += other.failures
 }
 
-// progress says in words how far it is.
+// progress is the stage's progress in words.
 func (s *stage) progress() string {
 	failures := ""
 	if s.failures > 0 {

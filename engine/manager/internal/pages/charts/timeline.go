@@ -21,9 +21,9 @@ const (
 	columnsLeast     = 6
 )
 
-// Timeline draws what ran when: lanes by name, in each how many attempts ran as height, and
-// below it a row for each outcome, with a sign where attempts ended so. From a sign a line
-// leads on while the buckets behind it have the same.
+// Timeline draws the running attempts over time: lanes by name, in each the number of attempts as
+// height. Below it is a row for each outcome, with a sign where attempts ended so. A line continues
+// from a sign while the next buckets have the same.
 func Timeline(t restapi.Timeline) template.HTML {
 	lanes, join := LanesMax, max(1, (t.Buckets-1)/columnsMax+1)
 	for {
@@ -98,7 +98,7 @@ func newTimeline(t *restapi.Timeline, lanes, join int) *timeline {
 	return d
 }
 
-// lane joins the buckets of one.
+// lane joins the buckets of a lane.
 func (d *timeline) lane(l restapi.Lane) lane {
 	columns := (d.buckets + d.join - 1) / d.join
 	r := lane{name: l.Name, running: make([]float64, columns), ended: make([][]int, len(outcomes)), ends: make([]int, len(outcomes))}

@@ -31,10 +31,10 @@ type timeline struct {
 	all           int // lanes, including those not drawn
 	from          time.Time
 	long          time.Duration
-	most          float64 // that ran at once in a lane
+	most          float64 // attempts at once in a lane
 	busiest       string
 	ends          [len(outcomes)]int
-	rows          []int // outcomes that there are
+	rows          []int // existing outcomes
 }
 
 // draw draws it.
@@ -147,7 +147,7 @@ func (d *timeline) at(column int) int {
 	return int(int64(laneWidth) * int64(min(column*d.join, d.buckets)) / int64(d.buckets))
 }
 
-// drawLane draws one, so far down.
+// drawLane draws a lane, so far down.
 func (d *timeline) drawLane(l *lane, y int) {
 	words := fmt.Sprintf("%s: %s running on average", name(l.name, shortMax), rounded(l.mean))
 	if all := ended(l.ends); all != "" {

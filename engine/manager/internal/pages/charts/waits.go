@@ -17,8 +17,8 @@ const (
 	// WaitRowsMax is how many reasons have a row and a colour of their own: those that lasted
 	// longest. The others share one.
 	WaitRowsMax = 8
-	// waitColumns is how finely time is drawn: what stood again in the same column or the next is one piece, so a row has half
-	// as many pieces at most.
+	// waitColumns is the resolution of time: a reason that returned in the same column or the next
+	// is one piece, so a row has half as many pieces at most.
 	waitColumns = 200
 	waitColumn  = 4 // pixels
 	waitLeft    = 2 * margin
@@ -27,7 +27,7 @@ const (
 	reasonMax   = 90 // characters of a row's name
 )
 
-// waitRow is a row for each reason, in the order in which they came.
+// waitRow is the row of a reason; rows are in the order of the reasons' first times.
 type waitRow struct {
 	reason string
 	class  string
@@ -36,17 +36,18 @@ type waitRow struct {
 	pieces []waitPiece
 }
 
-// waitPiece is a time in which a reason stood, maybe with gaps that are too short to be seen.
+// waitPiece is a time in which a reason applied, maybe with gaps that are too short to be seen.
 type waitPiece struct {
-	first    int // of the reasons that it is made of, as they are listed
+	first    int // of its reasons, as they are listed
 	times    int
 	from, to time.Time
 	long     time.Duration
 	at, end  int // columns
 }
 
-// Waits draws why a job waited: a row for each reason, in which it is a bar while it stood. Each bar is a
-// link to #why-N, N being the place of the first of its reasons in the list, from 1. It is empty where nothing waited.
+// Waits draws why a job waited: a row for each reason, with a bar while it applied. Each bar is a
+// link to #why-N, N being the place of the first of its reasons in the list, from 1. It is empty if
+// the job never waited.
 func Waits(l *restapi.ReasonList, from, to time.Time) template.HTML {
 	if l == nil || len(l.Reasons) == 0 {
 		return ""
@@ -80,13 +81,13 @@ func (w *waits) add(i int, r restapi.Reason, now time.Time) {
 	w.rows[at].add(p)
 }
 
-// column is where a time stands, from 0 on.
+// column is the column of a time, from 0 on.
 func (w *waits) column(t time.Time) int {
 	part := min(max(float64(t.Sub(w.from))/float64(w.long), 0), 1)
 	return min(int(part*waitColumns), waitColumns-1)
 }
 
-// add puts a piece behind the others, or onto the last one.
+// add appends a piece, or extends the last one.
 func (r *waitRow) add(p waitPiece) {
 	r.times, r.long = r.times+p.times, r.long+p.long
 	if n := len(r.pieces); n > 0 && p.at <= r.pieces[n-1].end {
@@ -100,7 +101,7 @@ func (r *waitRow) add(p waitPiece) {
 	r.pieces = append(r.pieces, p)
 }
 
-// join puts the rows that lasted shortest together, and gives each its colour.
+// join joins the rows that lasted shortest, and gives each its colour.
 func (w *waits) join() {
 	if len(w.rows) > WaitRowsMax {
 		longest := slices.SortedStableFunc(slices.Values(w.rows), func(a, b *waitRow) int { return cmp.Compare(b.long, a.long) })

@@ -16,7 +16,7 @@ const (
 // wide is the code point where scripts with double-width characters begin.
 const wide = 0x1100
 
-// name is somebody's name in words.
+// name is a name in words.
 func name(s string, most int) string {
 	if strings.TrimSpace(s) == "" {
 		return "(no name)"
@@ -42,7 +42,7 @@ func fitted(s string, columns int) string {
 	}
 }
 
-// counted says how many there are of something: 1 node, 2 nodes.
+// counted is a number with its noun: 1 node, 2 nodes.
 func counted(n int, what string) string {
 	if n != 1 {
 		what += "s"
@@ -50,7 +50,7 @@ func counted(n int, what string) string {
 	return strconv.Itoa(n) + " " + what
 }
 
-// listed joins what there is with commas.
+// listed joins the non-empty parts with commas.
 func listed(parts ...string) string {
 	all := parts[:0]
 	for _, p := range parts {
@@ -61,7 +61,7 @@ func listed(parts ...string) string {
 	return strings.Join(all, ", ")
 }
 
-// some says how many, unless there are none.
+// some is a number with its noun; "" for 0.
 func some(n int, what string) string {
 	if n <= 0 {
 		return ""

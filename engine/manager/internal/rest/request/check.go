@@ -37,18 +37,18 @@ const JSON = "application/json"
 // dateTime is the format of moments.
 const dateTime = "date-time"
 
-// Check holds requests of one operation against the document. Safe for concurrent use.
+// Check checks requests of one operation against the document. Safe for concurrent use.
 type Check struct {
 	route         *routers.Route
 	options       *openapi3filter.Options
 	inQuery       []*openapi3.Parameter
 	headers       []string // names of the relevant ones
 	inPath, names []string // names of the parameters in the path, and of those in the query in order
-	most          int64    // bytes that a body may have
+	most          int64    // bound of a body, bytes
 }
 
-// New makes the check of the operation that a document has for a method and a path. A body may have so many
-// bytes.
+// New makes the check of the operation that a document has for a method and a path. A body may have
+// so many bytes.
 func New(doc *openapi3.T, method, path string, bodyMax int64) *Check {
 	item := doc.Paths.Find(path)
 	c := &Check{
@@ -70,7 +70,7 @@ func New(doc *openapi3.T, method, path string, bodyMax int64) *Check {
 	return c
 }
 
-// isMoment is for moments that no calendar has.
+// isMoment refuses times that no calendar has.
 func isMoment(text string) error {
 	_, err := time.Parse(time.RFC3339, text)
 	return err
@@ -99,7 +99,7 @@ func (c *Check) Of(w http.ResponseWriter, r *http.Request) error {
 	return inWords(openapi3filter.ValidateRequest(r.Context(), &openapi3filter.RequestValidationInput{Request: r, PathParams: values, QueryParams: query, Route: c.route, Options: c.options}))
 }
 
-// named says which parameter of a query is none, or stands there too often.
+// named refuses unknown parameters of a query, and repeated ones.
 func (c *Check) named(query url.Values) error {
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		if !slices.Contains(c.names, name) {
@@ -114,10 +114,10 @@ func (c *Check) named(query url.Values) error {
 	return nil
 }
 
-// ofTags is the header that has a list, which may stand in several lines.
+// ofTags is the header with a list, which may take several lines.
 const ofTags = "If-None-Match"
 
-// once says which header stands there too often.
+// once refuses repeated headers.
 func (c *Check) once(h http.Header) error {
 	for _, name := range c.headers {
 		lines := h.Values(name)
@@ -132,7 +132,8 @@ func (c *Check) once(h http.Header) error {
 	return nil
 }
 
-// body reads a body, and says what keeps it from being JSON. An operation that takes none has the document say so.
+// body reads a body, and returns why it is not JSON. For an operation without a body, the
+// document's check refuses it.
 func (c *Check) body(r *http.Request) error {
 	text, err := io.ReadAll(r.Body)
 	var large *http.MaxBytesError

@@ -26,7 +26,7 @@ func Cursor(list, place string) *string {
 	return &text
 }
 
-// PlaceOf reads the place from a cursor of a list; "": it is the first page.
+// PlaceOf reads the place from a cursor of a list; "": the first page.
 func PlaceOf(list string, cursor *string) (place string, err error) {
 	if cursor == nil || *cursor == "" {
 		return "", nil
@@ -38,18 +38,18 @@ func PlaceOf(list string, cursor *string) (place string, err error) {
 	return place, nil
 }
 
-// NotGiven is the error of a cursor that is none.
+// NotGiven is the error of an invalid cursor.
 func NotGiven(cursor string) error {
 	return status.Errorf(codes.InvalidArgument, "cursor: %.64q is none that was given here: send the \"next\" of the page before, or none for the first page", cursor)
 }
 
-// Many places are numbers. They are given in ascending order and never again, so what comes meanwhile is in
+// Many places are numbers. They are given in ascending order and never again, so new entries are in
 // front of all pages, or behind.
 
 // Number is the place of a number.
 func Number[N ~uint64](behind N) string { return strconv.FormatUint(uint64(behind), 36) }
 
-// NumberOf reads the number from a cursor of a list; 0: it is the first page.
+// NumberOf reads the number from a cursor of a list; 0: the first page.
 func NumberOf(list string, cursor *string) (uint64, error) {
 	place, err := PlaceOf(list, cursor)
 	if err != nil || place == "" {
@@ -62,7 +62,7 @@ func NumberOf(list string, cursor *string) (uint64, error) {
 	return n, nil
 }
 
-// LimitDefault is how many entries a page has that names no limit.
+// LimitDefault is how many entries a page has without a limit in the request.
 const LimitDefault = 100
 
 // LimitOf is how many entries a page has at most.

@@ -55,7 +55,7 @@ func isText(body []byte) error {
 	return nil
 }
 
-// firstWrong is where UTF-8 ends in a text.
+// firstWrong is where valid UTF-8 ends in a text.
 func firstWrong(text []byte) int {
 	at := 0
 	for at < len(text) {
@@ -76,8 +76,8 @@ func end(text []byte) string {
 	return strings.ToValidUTF8(string(text[max(0, len(text)-endShown):]), "")
 }
 
-// halfCharacter finds the escape of a surrogate without its other one in JSON, where escapes stand in texts
-// alone; "": there is none.
+// halfCharacter finds the escape of an unpaired surrogate in JSON, where escapes occur in texts
+// alone; "": none.
 func halfCharacter(body []byte) string {
 	for i := 0; i < len(body); i++ {
 		if body[i] != '\\' {
@@ -97,7 +97,7 @@ func halfCharacter(body []byte) string {
 	return ""
 }
 
-// escaped is the code that stands at a place behind a backslash, as uXXXX; -1: another escape does.
+// escaped is the code of an escape uXXXX at a place behind a backslash; -1: another escape.
 func escaped(body []byte, at int) rune {
 	if at+5 > len(body) || body[at] != 'u' {
 		return -1
@@ -109,7 +109,7 @@ func escaped(body []byte, at int) rune {
 	return rune(n)
 }
 
-// twice is a field that an object has twice; "": none.
+// twice is a field that an object repeats; "": none.
 func twice(body []byte) string {
 	d := json.NewDecoder(bytes.NewReader(body))
 	if start, err := d.Token(); err != nil || start != json.Delim('{') {
@@ -121,7 +121,7 @@ func twice(body []byte) string {
 		name, isName := key.(string)
 		var value json.RawMessage
 		if err != nil || !isName || d.Decode(&value) != nil {
-			return "" // it was found to be JSON
+			return "" // it was checked to be JSON
 		}
 		if seen[name] {
 			return name

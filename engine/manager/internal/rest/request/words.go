@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Refusal is why a request is not as the document says.
+// Refusal is why a request breaks the document.
 type Refusal struct {
 	Code int // of HTTP
 	Text string
@@ -68,7 +68,7 @@ func parameterInWords(p *openapi3.Parameter, err error) error {
 	return badly("%s: this %s takes %s", p.Name, place, takes)
 }
 
-// innermost is the value that could not be read.
+// innermost is the unreadable value.
 func innermost(err *openapi3filter.ParseError) any {
 	for {
 		var inner *openapi3filter.ParseError
@@ -112,7 +112,7 @@ func propertyOf(object *openapi3.Schema, name string) *openapi3.Schema {
 	return &openapi3.Schema{}
 }
 
-// fields are the names that may stand in an object, in order.
+// fields are the allowed names in an object, in order.
 func fields(object *openapi3.Schema) []string {
 	var names []string
 	for name := range object.Properties {
@@ -122,7 +122,7 @@ func fields(object *openapi3.Schema) []string {
 	return names
 }
 
-// unknownOf is the first name in an object that may not stand there.
+// unknownOf is the first unknown name in an object.
 func unknownOf(object *openapi3.Schema, value any) string {
 	var unknown []string
 	m, _ := value.(map[string]any)
@@ -167,7 +167,7 @@ func allowed(s *openapi3.Schema) string {
 	return "text"
 }
 
-// span says between which numbers one is.
+// span is the range of a number.
 func span(s *openapi3.Schema) string {
 	least, most := s.Min, s.Max
 	if most == nil && s.Format == "int64" {
@@ -179,7 +179,7 @@ func span(s *openapi3.Schema) string {
 // cameMax is how many characters of a received value are repeated.
 const cameMax = 64
 
-// came is a value as it came.
+// came is a value as received.
 func came(value any) string {
 	switch v := value.(type) {
 	case nil:

@@ -5,10 +5,10 @@
 //
 // # Invariants
 //
-// An answer is made again when its revision changed. That happens no sooner after the last answer
-// than RestFactor times as long as that took to make. Until then callers get the last answer, with
-// the time after which to ask again. So one key takes at most 1/RestFactor of a processor, however
-// many ask. One caller makes an answer while others wait for it.
+// An answer is made again when its revision changed, but no sooner after the last answer than
+// RestFactor times as long as that took to make. Until then callers get the last answer, with the
+// time after which to retry. So one key takes at most 1/RestFactor of a processor, however many
+// callers there are. One caller makes an answer while others wait for it.
 //
 // Package pages shows a job by one request (rest.Server.GetWhole), which checks the caller's rights
 // once.
@@ -27,7 +27,7 @@ const (
 	EntriesMax = 64
 )
 
-// Answers are kept answers. Safe for concurrent use. The zero value is empty.
+// Answers are cached answers. Safe for concurrent use. The zero value is empty.
 type Answers[K comparable, V any] struct {
 	Now func() time.Time // nil: time.Now
 
@@ -37,7 +37,7 @@ type Answers[K comparable, V any] struct {
 
 // answer is a cached answer. The goroutine that makes it holds its lock.
 type answer[V any] struct {
-	making   chan struct{} // of one: whoever puts something in makes it
+	making   chan struct{} // capacity one: the goroutine that fills it makes the answer
 	asked    time.Time
 	there    bool
 	value    V
@@ -46,9 +46,9 @@ type answer[V any] struct {
 	took     time.Duration
 }
 
-// Get returns an answer of a revision, or an earlier one and after what time to ask again; 0: it is of that revision.
-// An error of make is returned to the caller, and nothing is kept of it; so is the end of ctx, while
-// another makes the answer.
+// Get returns an answer of a revision, or an earlier one and after what time to retry; 0: it is of
+// that revision. An error of make is returned to the caller, and not cached; so is the end of ctx,
+// while another caller makes the answer.
 func (a *Answers[K, V]) Get(ctx context.Context, key K, revision uint64, make func() (V, error)) (value V, again time.Duration, err error) {
 	x := a.of(key)
 	select {
@@ -101,7 +101,7 @@ func (a *Answers[K, V]) of(key K) *answer[V] {
 	return x
 }
 
-// drop forgets the answer that was asked for the longest time ago, but not a key's.
+// drop drops the least recently used answer, except for a key's.
 func (a *Answers[K, V]) drop(but K) {
 	var oldest K
 	var when time.Time
