@@ -51,22 +51,21 @@ import (
 )
 
 const (
-	// streamWindow and connectionWindow are how much may be under way to the manager. A hundred
-	// clients that wait to send a program fill theirs.
+	// streamWindow and connectionWindow bound the bytes in flight to the manager. A hundred clients
+	// that wait to send a program fill theirs.
 	streamWindow     = 512 << 10
 	connectionWindow = 1 << 20
-	// streamsMax bounds what one connection may have under way.
+	// streamsMax bounds the concurrent calls of one connection.
 	streamsMax = 1000
 	// headersMax bounds the bytes of all headers of a call: they come before the caller is known.
 	headersMax = proof.CredentialBytesMax + 16<<10
-	// handshakeTimeout ends connections that say nothing or garbage.
+	// handshakeTimeout ends connections that are silent or send garbage.
 	handshakeTimeout = 10 * time.Second
-	// pageTimeout is how long a page's request may take to come, the page to be sent, and a
-	// connection to say nothing after it.
+	// pageTimeout bounds the time to read a page's request, to send the page, and of an idle
+	// connection.
 	pageTimeout = 30 * time.Second
-	// connectionsMax bounds the proved connections of clients and launchers. One on
-	// which nothing is under way is closed after connectionIdleMax, and its other side
-	// opens another when it needs one.
+	// connectionsMax bounds the authenticated connections of clients and launchers. An idle one is
+	// closed after connectionIdleMax, and its other side reconnects when needed.
 	connectionsMax    = 20_000
 	connectionIdleMax = 5 * time.Minute
 	// strangersMax bounds connections without a certificate, where users may authenticate
@@ -85,7 +84,7 @@ const (
 type manager struct {
 	cfg        Config
 	log        *slog.Logger
-	sampled    *slog.Logger // for lines of which a launcher can cause any number
+	sampled    *slog.Logger // for lines that a launcher can cause in any number
 	life       *recovery.Life
 	driver     *driver
 	model      *query.Model
@@ -110,17 +109,17 @@ type manager struct {
 	editor     *configedit.Editor
 	own        authz.HostNames
 	ports      ports                  // bounds of connections
-	web        string                 // address that the pages listen on
+	web        string                 // the pages' address
 	start      *Update                // the configuration to start with
-	inForce    atomic.Pointer[Update] // the configuration that counts
+	inForce    atomic.Pointer[Update] // the configuration in force
 	before     core.Stats             // counted before this life
-	stalledBy  atomic.Pointer[error]  // why the event log takes nothing; nil: it does
+	stalledBy  atomic.Pointer[error]  // why the event log can't write; nil: it can
 	stopping   chan struct{}          // closed when the streams have to end
 	numbers    *recovery.Numbers      // of jobs
 	fail       context.CancelCauseFunc
 }
 
-// stalled says why the event log takes nothing; nil: it does.
+// stalled returns why the event log can't write; nil: it can.
 func (m *manager) stalled() error {
 	if err := m.stalledBy.Load(); err != nil {
 		return *err
@@ -194,7 +193,7 @@ func Run(ctx context.Context, cfg Config) error {
 		noted:       func(a core.AskPolicy) { m.supervisor.Durable(a) },
 		opened:      func(c *core.Core) { m.clients.Opened(c.Losses()) },
 	}
-	synced.reached(log.Last()) // all that was replayed
+	synced.reached(log.Last()) // all replayed records
 	if m.blobs, err = blobs.Open(filepath.Join(cfg.Data, "programs"), blobs.Options{
 		Bytes: cfg.BlobBytes, UserBytes: cfg.UserBlobBytes, UserUploads: cfg.UserUploads, Needed: m.neededBlobs,
 	}); err != nil {
@@ -355,8 +354,8 @@ func stopServer(server *grpc.Server) {
 // leaveTimeout bounds the wait for the last checkpoint.
 const leaveTimeout = time.Minute
 
-// leave writes a last file that holds only a checkpoint, so that any version of
-// the manager can go on from it.
+// leave writes a last file with only a checkpoint, so that any version of the manager can start
+// from it.
 func (m *manager) leave(log *eventlog.Log, err error) error {
 	if err != nil {
 		_ = log.Close() // its error is the reported one, or follows from it
@@ -364,10 +363,10 @@ func (m *manager) leave(log *eventlog.Log, err error) error {
 	}
 	late := time.AfterFunc(leaveTimeout, func() { _ = log.Close() }) // a full disk
 	defer late.Stop()
-	log.Settle() // a rotation that is under way
+	log.Settle() // a rotation in progress
 	m.graphs.Keep(m.life.Core.GraphBlobs())
 	last := log.Last()
-	err = log.Rotate(func(to io.Writer) error { // no step is taken any more
+	err = log.Rotate(func(to io.Writer) error { // no more steps are taken
 		m.history.awaitDurable(context.Background(), last)
 		return m.life.Core.WriteCheckpoint(to)
 	})
@@ -404,7 +403,7 @@ func (m *manager) grpcServer() *grpc.Server {
 	return server
 }
 
-// clientServer is the service that clients talk to, launcherServer that of launchers.
+// clientServer is the gRPC service for clients, launcherServer that for launchers.
 func (m *manager) clientServer() *api.Server {
 	m.clients = api.NewServer(api.Needs{
 		Inbox: m.inbox, Read: m.read, Blobs: m.blobs, UploadRate: m.cfg.UploadRate, ClearEvery: m.cfg.ClearEvery, Graphs: m.graphs, Launchers: m.launchers, Supervisor: m.supervisor, Tickets: m.tickets,
@@ -428,7 +427,7 @@ func shownOf(s core.Settings) query.Bounds {
 	return query.Bounds{JobsKept: s.JobsKept, AttemptsKept: s.AttemptsKept}
 }
 
-// cluster is what metrics show of it.
+// cluster is the cluster's numbers for metrics.
 func (m *manager) cluster(ctx context.Context) (c metrics.Cluster, err error) {
 	if c.Stats, _, err = m.model.Stats(ctx); err != nil {
 		return c, err
@@ -490,7 +489,7 @@ func (m *manager) routes() map[string]http.Handler {
 	return all
 }
 
-// probes are the paths that what watches the manager asks for, under whichever name it knows it by.
+// probes are the paths that monitoring systems request, under any host name.
 var probes = append([]string{"/metrics"}, healthPages...)
 
 // healthPages are answered by requests of a pool of their own.
@@ -506,19 +505,19 @@ func (m *manager) origins() authz.PageOptions {
 		o.Hosts = append(o.Hosts, host)
 	}
 	if m.cfg.Keys != nil {
-		o.Hosts = append(o.Hosts, m.cfg.Keys.Identity().Name) // which its certificate proves
+		o.Hosts = append(o.Hosts, m.cfg.Keys.Identity().Name) // the name in its certificate
 		o.Proved = m.cfg.Keys.Hosts
 	}
 	return o
 }
 
-// lookAtHost warns of an address for pages that the manager's certificate does not name.
+// lookAtHost warns of an address of the pages that is not in the manager's certificate.
 func (m *manager) lookAtHost() {
 	host, _, err := net.SplitHostPort(m.cfg.HTTP)
 	if err != nil || m.cfg.Keys == nil {
 		return
 	}
-	if host, err = certs.CheckHost(host); err != nil || slices.Contains(m.cfg.Keys.Hosts(), host) { // such as 0.0.0.0, which nobody asks for
+	if host, err = certs.CheckHost(host); err != nil || slices.Contains(m.cfg.Keys.Hosts(), host) { // such as 0.0.0.0, which no client uses as a name
 		return
 	}
 	m.log.Warn("browsers and curl do not accept the manager's certificate for the address of its pages", "host", host,
@@ -533,7 +532,7 @@ func (m *manager) rest() *rest.Server {
 	})
 }
 
-// failed writes a request that was not done into the audit.
+// failed writes a failed request into the audit.
 func failed(ctx context.Context, err error) { _ = audit.Of(ctx).End(err) } // the log says what can't be written
 
 // changedRules puts changed rules in force while the manager runs, and returns the rules in force.
@@ -546,7 +545,7 @@ func (m *manager) changedRules(rules *access.Rules) *access.Rules {
 	return m.guard.Rules()
 }
 
-// revoke has certificates count no more, for what listens and for streams that are open.
+// revoke puts revocations in force, for listeners and for open streams.
 func (m *manager) revoke(r auth.Revoked) {
 	if m.cfg.Keys != nil {
 		m.cfg.Keys.Revoke(r)
@@ -561,7 +560,7 @@ func (m *manager) fileIsWrong() bool {
 	return wrong || refused != ""
 }
 
-// wrongConfig reports that the configuration's file can't be taken as it is.
+// wrongConfig reports that the configuration's file can't be applied.
 func (m *manager) wrongConfig(problem string) {
 	m.conditions.Set(policyhost.ConditionConfiguration, problem, 0)
 	m.log.Error("the configuration has mistakes: what was accepted before stays in force, the file is taken when it is right", "file", m.cfg.File, "error", problem)
@@ -576,8 +575,8 @@ func (m *manager) atOnce(a core.Action) bool {
 	return yes
 }
 
-// awaited reports whether somebody waits for an action: the log is then to reach
-// the disk now and not when more has gathered.
+// awaited reports whether something waits for an action: then the log is to be synced now and not
+// after more records.
 func awaited(a core.Action) bool {
 	switch a := a.(type) {
 	case core.Changes:
@@ -591,13 +590,13 @@ func awaited(a core.Action) bool {
 	return true
 }
 
-// act does what had to wait for the disk. It must not block, but for the model when that has
-// much to take in.
+// act carries out actions that had to wait for the disk. It must not block, except for the model
+// when its queue is full.
 func (m *manager) act(a core.Action) {
 	switch a := a.(type) {
 	case core.Changes:
 		m.model.Enqueue(a)
-	case core.JobsChanged: // watchers read the model, and wait until it has taken in the changes before
+	case core.JobsChanged: // watchers read the model, and wait until it has applied the changes before
 		m.clients.NotifyWatchers(a)
 		m.tickets.Ended(a.Ended)
 	case core.ToLauncher:

@@ -66,10 +66,10 @@ func holder(caller auth.Principal) string {
 	return string(caller.Kind) + " " + caller.Name
 }
 
-// prefaceBytes is how much a client of HTTP/2 sends before all else.
+// prefaceBytes is the length of an HTTP/2 client's preface.
 const prefaceBytes = 24
 
-// counted are credentials that count a connection as its principal's once that is proved.
+// counted are credentials that count a connection to its principal once that is authenticated.
 type counted struct {
 	credentials.TransportCredentials
 	ports ports
@@ -92,7 +92,7 @@ func (c counted) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, 
 	}
 	conn, info, err := c.TransportCredentials.ServerHandshake(raw)
 	if err != nil {
-		if !errors.Is(err, certs.ErrCertificate) && !errors.Is(err, io.EOF) { // the first was logged, the second is a look at the port
+		if !errors.Is(err, certs.ErrCertificate) && !errors.Is(err, io.EOF) { // the first was logged, the second is a probe of the port
 			c.log.Warn("a connection is refused", "from", raw.RemoteAddr().String(), "error", err)
 		}
 		return conn, info, err

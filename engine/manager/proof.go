@@ -20,7 +20,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire/rpc"
 )
 
-// edge proves the caller, before anything else is made of a call.
+// edge authenticates the caller, before the call is decoded.
 func (m *manager) edge() proof.Edge {
 	return proof.Edge{Required: m.cfg.Keys != nil, Schemes: m.cfg.Schemes, Refused: m.refused, Wrong: asks, Tell: m.writeWebError, Kind: func(method string) auth.Kind {
 		switch service, _, _ := strings.Cut(strings.TrimPrefix(method, "/"), "/"); service {
@@ -57,14 +57,14 @@ func (m *manager) tap(edge proof.Edge) grpc.ServerOption {
 	return grpc.InTapHandle(edge.Tap)
 }
 
-// refused writes a call that proved nothing into the audit: the guard sees none of them.
+// refused writes an unauthenticated call into the audit: the guard sees none of them.
 func (m *manager) refused(from, method string, why error) {
 	_, e := audit.BeginEntry(context.Background(), m.audit, audit.Line{Proof: auth.Unproven, Address: from, Method: path.Base(method)})
 	_ = e.End(why) // it is kept, and the log says so
 }
 
-// server has peers of some kinds come with their certificates, and users without one where
-// a header of theirs can prove them: the edge asks each call for it.
+// server requires certificates of peers of some kinds. It admits users without one if a header can
+// authenticate them: the edge checks each call for it.
 func (m *manager) server(kinds ...auth.Kind) *tls.Config {
 	if len(m.cfg.Schemes) > 0 {
 		return m.cfg.Keys.Door(kinds...)

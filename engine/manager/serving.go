@@ -27,10 +27,10 @@ const askServingMax = 2 * time.Second
 // which this data is a copy. A restart does not help until that manager has ended.
 var ErrServesElsewhere = errors.New("another manager serves from the same data")
 
-// refuseSecond returns an error where a manager answers, at an address at which this data was served last, that uses the
-// same data. The lock of the folder keeps a second manager out on one machine; this is for copies of the folder, such as
-// a backup that is restored while the manager it was made of still runs. Where nobody answers, or the network is cut,
-// there is no error.
+// refuseSecond returns an error if a manager with the same data answers at an address where this
+// data was served last. The folder's lock excludes a second manager on one machine. This check is
+// for copies of the folder, such as a backup that is restored while the original manager still
+// runs. If no manager answers, or the network is cut, there is no error.
 func (m *manager) refuseSecond(ctx context.Context) error {
 	last, err := recovery.ReadServing(m.cfg.Data)
 	if err != nil {
@@ -54,7 +54,7 @@ func (m *manager) refuseSecond(ctx context.Context) error {
 	return nil
 }
 
-// askServing asks the manager at an address which data it uses; nil: nobody answers.
+// askServing asks the manager at an address for its data's identity; nil: no answer.
 func (m *manager) askServing(ctx context.Context, address string) *wire.ServingReply {
 	conn, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(m.managerCredentials()))
 	if err != nil {
@@ -92,7 +92,7 @@ func reachedAt(at net.Addr) []string {
 		return []string{at.String()}
 	}
 	var all []string
-	own, _ := net.InterfaceAddrs() // without them, there is nobody to ask
+	own, _ := net.InterfaceAddrs() // without them, there is no address to ask
 	for _, a := range own {
 		if n, ok := a.(*net.IPNet); ok && !n.IP.IsLinkLocalUnicast() && len(all) < recovery.ServingAddressesMax {
 			all = append(all, (&net.TCPAddr{IP: n.IP, Port: tcp.Port}).String())

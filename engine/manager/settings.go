@@ -14,8 +14,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// openSettings opens the configuration's versions. That of the start goes to the core with its
-// settings. A disk that takes none stops no manager.
+// openSettings opens the configuration's versions. The version of the start goes to the core with
+// its settings. A full disk does not stop the manager.
 func (m *manager) openSettings() error {
 	versions, err := configedit.Open(configedit.Options{Folder: filepath.Join(m.cfg.Data, "settings"), File: m.cfg.File, Keep: m.cfg.VersionsKept, Now: nil, Log: m.log})
 	if err != nil {
@@ -65,7 +65,7 @@ func (c *candidate) Offer(version func() uint64) <-chan error {
 
 func (c *candidate) Withdraw() { c.m.supervisor.Update(c.before.Policy) }
 
-// policyOf is the policy of a configuration. When one has accepted it, the rest takes effect.
+// policyOf is the policy of a configuration. When a policy has accepted it, the rest takes effect.
 func (m *manager) policyOf(u *Update, version func() uint64) policyhost.Policy {
 	u.Policy.InForce = func() {
 		if m.inForce.Load() == u { // the same policy was started again
@@ -89,13 +89,13 @@ func (m *manager) takeUpdates(ctx context.Context) {
 	}
 }
 
-// hear offers what somebody wrote into the configuration's file, and writes into the audit what
-// becomes of it, as of a change by a request.
+// hear offers a text written by hand into the configuration's file, and writes the outcome into the
+// audit, as for a change by a request.
 func (m *manager) hear(ctx context.Context, u Update) {
 	before, text := m.editor.Newest().Tag, u.Text
 	if u.Problem != "" {
 		m.wrongConfig(u.Problem)
-		text, _ = m.editor.Text() // that can't be read is none
+		text, _ = m.editor.Text() // an unreadable text counts as none
 		m.auditFile(before, text, errors.New(u.Problem))
 		return
 	}
@@ -107,7 +107,7 @@ func (m *manager) hear(ctx context.Context, u Update) {
 	go m.await(ctx, offered, before, text)
 }
 
-// await notes what becomes of a text that was offered.
+// await notes the outcome of an offered text.
 func (m *manager) await(ctx context.Context, offered <-chan error, before string, text []byte) {
 	select {
 	case err := <-offered:
@@ -122,8 +122,8 @@ func (m *manager) await(ctx context.Context, offered <-chan error, before string
 	}
 }
 
-// offerStart starts the policy. Where another configuration counts until the policy has accepted the
-// file's, it is a change by hand.
+// offerStart starts the policy. If another configuration is in force until the policy has accepted
+// the file's, the file's is a change by hand.
 func (m *manager) offerStart(ctx context.Context) {
 	offered := m.supervisor.BeginWith(m.policyOf(m.start, func() uint64 { return m.start.Core.Version }))
 	if until := m.inForce.Load(); until != m.start {
@@ -165,7 +165,7 @@ func (m *manager) clearFile() {
 	m.shown.Refuse(nil)
 }
 
-// putInForce has all of a configuration take effect but the policy's settings, which the policy has
+// putInForce puts a configuration in force, except for the policy's settings, which the policy has
 // accepted.
 func (m *manager) putInForce(u *Update) {
 	m.inForce.Store(u)

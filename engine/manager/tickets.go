@@ -20,7 +20,7 @@ func (m *manager) openTickets(ctx context.Context) (err error) {
 	}
 	m.launchers.Carry(m.tickets)
 	return m.tickets.FindOwners(ctx, func(_ context.Context, jobs []scheduler.JobID) (map[scheduler.JobID]string, error) {
-		return ownersOf(m.life.Core, jobs), nil // nobody steps it yet
+		return ownersOf(m.life.Core, jobs), nil // it has no steps yet
 	})
 }
 

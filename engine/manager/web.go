@@ -20,7 +20,7 @@ func (m *manager) panics(next http.Handler) http.Handler {
 			if what == nil {
 				return
 			}
-			if err, _ := what.(error); !errors.Is(err, http.ErrAbortHandler) { // by which an answer is cut off on purpose
+			if err, _ := what.(error); !errors.Is(err, http.ErrAbortHandler) { // the panic that cuts off an answer on purpose
 				m.log.Error("a request found a mistake in the manager's program, and got no answer: report it", "method", r.Method, "path", r.URL.Path, "error", what, "stack", string(debug.Stack()))
 			}
 			panic(http.ErrAbortHandler)
@@ -29,7 +29,7 @@ func (m *manager) panics(next http.Handler) http.Handler {
 	})
 }
 
-// refuseWeb answers a request that the caller may not make.
+// refuseWeb answers a request that the caller has no right to make.
 func (m *manager) refuseWeb(w http.ResponseWriter, r *http.Request, err error) {
 	if rest.Below(r.URL.Path) {
 		rest.Problem(w, r, err)
@@ -56,7 +56,8 @@ func (m *manager) writeWebError(w http.ResponseWriter, r *http.Request, code int
 	}
 }
 
-// accepted is the first type of an answer that somebody takes by name and that there is; "": none of them.
+// accepted is the first type of an answer that the caller accepts by name and that exists; "":
+// none.
 func accepted(accept []string) string {
 	for _, one := range strings.Split(strings.Join(accept, ","), ",") {
 		kind, _, _ := strings.Cut(one, ";")

@@ -106,7 +106,7 @@ func (h *remote) AssignTasks(ctx context.Context, round *scheduler.Round) (Answe
 	op, limits := roundOp(round), h.limits()
 	sent, err := schedwire.EncodeRound(round)
 	if err != nil {
-		// The manager's own fault; the policy has seen nothing of it.
+		// The manager's own fault; the policy got nothing.
 		return Answer{}, newError(Faulted, op, err)
 	}
 	leave, err := h.enter(ctx, op, limits.round)
@@ -183,10 +183,10 @@ func (h *remote) Page(ctx context.Context, q scheduler.PageAsked) (scheduler.Ans
 	})
 }
 
-// proveTimeout bounds the wait for an authenticator's word, that for its turn included.
+// proveTimeout bounds the wait for an authenticator's proof, including the wait for its turn.
 const proveTimeout = 5 * time.Second
 
-// Prove implements Host. An authenticator that does not answer harms nothing: nobody is let in.
+// Prove implements Host. An authenticator that does not answer does no harm: no caller is admitted.
 func (h *remote) Prove(ctx context.Context, c scheduler.Credentials) (scheduler.Proof, error) {
 	const op = "Prove"
 	m, err := schedwire.NewCredentials(c)
@@ -222,10 +222,10 @@ func (h *remote) Prove(ctx context.Context, c scheduler.Credentials) (scheduler.
 	return p, nil
 }
 
-// proofBytesMax bounds an authenticator's word.
+// proofBytesMax bounds an authenticator's proof.
 const proofBytesMax = 1 << 20
 
-// unproven is why an authenticator gave no word.
+// unproven is why an authenticator gave no proof.
 func (h *remote) unproven(ctx context.Context, err error) error {
 	const op = "Prove"
 	switch {

@@ -58,7 +58,7 @@ func newCertificate() (*tls.Config, []byte, error) {
 		Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}},
 		ServerName:   certificateName,
 		MinVersion:   tls.VersionTLS12,
-		// Until the handshake brought the plug-in's certificate nobody is trusted.
+		// Until the handshake brings the plug-in's certificate no peer is trusted.
 		RootCAs: x509.NewCertPool(),
 	}, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), nil
 }

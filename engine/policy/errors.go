@@ -12,8 +12,8 @@ type Kind uint8
 
 // The kinds of error.
 const (
-	// Invalid: the policy rejects its configuration; errors.As finds
-	// scheduler.Problems. Starting again with the same one is no use.
+	// Invalid: the policy rejects its configuration; errors.As finds scheduler.Problems. A restart
+	// with the same one does not help.
 	Invalid Kind = iota + 1
 	// StartFailed: the plug-in did not come up, or the policy did not start.
 	StartFailed
@@ -24,11 +24,11 @@ const (
 	// Breach: an answer that is too large, malformed or not of the protocol. The
 	// Host has ended.
 	Breach
-	// Faulted: the policy returned an error. From AssignTasks it may be in any
-	// state: close the Host. From Explain or Status it is not harmed.
+	// Faulted: the policy returned an error. After AssignTasks it may be in any state: close the
+	// Host. After Explain or Status it is not harmed.
 	Faulted
-	// Busy: the call's turn did not come in time, or a question was not answered in
-	// the time the caller gave it. The policy is not harmed.
+	// Busy: the call's turn did not come in time, or a call was not answered in the caller's time.
+	// The policy is not harmed.
 	Busy
 	// Canceled: the caller's context ended. If the policy had a round or its start
 	// already, the Host has ended, because the answer is lost.
@@ -91,7 +91,7 @@ func answerTooLarge(op string, limit int) *Error {
 		"the policy must decide less in a round, or the site allow more", limit)
 }
 
-// textBytesMax bounds what an error says in a policy's own words.
+// textBytesMax bounds an error's text in a policy's own words.
 const textBytesMax = 16 << 10
 
 // cut bounds a text.

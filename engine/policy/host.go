@@ -30,17 +30,16 @@ type Host interface {
 	// AssignTasks takes a round and returns the policy's answer. The deadline is the
 	// environment's Limits.RoundDeadline. The round must not change afterwards.
 	AssignTasks(context.Context, *scheduler.Round) (Answer, error)
-	// Explain says why a job waits. The error is scheduler.ErrUnknownJob (wrapped)
-	// for a job the policy does not know, of kind Busy when a round took too long to
-	// wait for, and of kind Unfit when the answer can't be shown. Texts are safe to
-	// show. The context ends only the caller's wait; a policy that does
-	// not answer within 5 s ends its Host.
+	// Explain returns why a job waits. The error is scheduler.ErrUnknownJob (wrapped) for a job the
+	// policy does not know, of kind Busy when a round took too long to wait for, and of kind Unfit
+	// when the answer can't be shown. Texts are safe to show. The context ends only the caller's
+	// wait; a policy that does not answer within 5 s ends its Host.
 	Explain(context.Context, scheduler.JobID) (scheduler.Explanation, error)
 	// Status shows pools, shares and queues; errors as Explain.
 	Status(context.Context) (scheduler.Status, error)
-	// Page answers one of the policy's own pages, of a policy with AbilityPageHandler; errors as
-	// Explain. All that is asked beside the rounds, by Explain, Status, Page and Prove, has
-	// a tenth of the time together.
+	// Page answers a request for one of the policy's own pages, of a policy with
+	// AbilityPageHandler; errors as Explain. All calls beside the rounds, by Explain, Status, Page
+	// and Prove, have a tenth of the time together.
 	Page(context.Context, scheduler.PageAsked) (scheduler.Answer, error)
 	// Prove asks the authenticator in the plug-in's shell for the user of some credentials; for a
 	// policy with AbilityAuthenticator. It does not wait for the policy. An error means that the
@@ -52,15 +51,14 @@ type Host interface {
 	// Notes returns the notes that the plug-in's shell posts. The channel is closed when the policy
 	// has ended. Unread notes delay the shell, not the policy.
 	Notes() <-chan scheduler.Note
-	// Done is closed when the policy has ended and nothing of it is left; Err then
-	// says why, nil after a plain Close.
+	// Done is closed when the policy has ended and is cleaned up; Err then says why, nil after a
+	// plain Close.
 	Done() <-chan struct{}
 	Err() error
 	// PID is the plug-in's process id, 0 in the manager's own process.
 	PID() int
-	// Checksum is the SHA-256 of the program that runs, in hexadecimal; "" in the
-	// manager's own process. The file may be another by now. The first call reads the
-	// whole program.
+	// Checksum is the SHA-256 of the running program, in hexadecimal; "" in the manager's own
+	// process. The file may be another by now. The first call reads the whole program.
 	Checksum() string
 	// Memory is the resident memory of the plug-in's processes, in bytes, measured at most a second
 	// ago, and its bound; 0 in the manager's own process.

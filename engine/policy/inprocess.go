@@ -48,7 +48,7 @@ func (h *inProcess) run() {
 	}
 }
 
-// terminate ends the policy; a panic in it changes nothing any more.
+// terminate ends the policy; a panic in it is ignored.
 func (h *inProcess) terminate() {
 	defer func() { _ = recover() }()
 	h.policy.Terminate()
@@ -66,7 +66,7 @@ func ask[T any](ctx context.Context, h *inProcess, op string, timeout time.Durat
 	return run(ctx, h, op, timeout, f)
 }
 
-// query is ask for what changes nothing: ctx ends only the wait.
+// query is ask for calls that change nothing: ctx ends only the wait.
 func query[T any](ctx context.Context, h *inProcess, op string, timeout time.Duration, enter entrance, f func() (T, error)) (T, error) {
 	leave, err := enter(ctx, op, timeout)
 	if err != nil {
@@ -117,7 +117,7 @@ func run[T any](ctx context.Context, h *inProcess, op string, timeout time.Durat
 	}
 }
 
-// late is the error of a call that got no answer within its context.
+// late is the error of a call without an answer within its context.
 func late(ctx context.Context, op string, timeout time.Duration) *Error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return newError(Canceled, op, ctx.Err())
@@ -136,7 +136,7 @@ func (h *inProcess) Check(ctx context.Context, c scheduler.Config) error {
 	return err
 }
 
-// problems makes every rejection a list, as it is after the wire.
+// problems makes every rejection a list, as after decoding.
 func problems(err error) scheduler.Problems {
 	var p scheduler.Problems
 	if errors.As(err, &p) && len(p) > 0 {
@@ -223,7 +223,7 @@ func (h *inProcess) Status(ctx context.Context) (scheduler.Status, error) {
 	})
 }
 
-// declare sets the abilities that package serve sees for itself in a plug-in.
+// declare sets the abilities that package serve detects in a plug-in.
 func (h *inProcess) declare(a scheduler.Ability) scheduler.Ability {
 	a &^= scheduler.AbilityPageHandler | scheduler.AbilityAuthenticator
 	if _, ok := h.policy.(scheduler.PageHandler); ok {

@@ -36,7 +36,7 @@ type Options struct {
 	// Environment are names of variables that the plug-in gets beside the usual ones for the paths
 	// of programs, time zones and temporary files. It gets no others of the host.
 	Environment []string
-	// Checksum is the SHA-256 of the program in hexadecimal; "" checks nothing.
+	// Checksum is the SHA-256 of the program in hexadecimal; "": no check.
 	Checksum string
 	// Dir is the folder for plug-ins' sockets, made when missing. Launch sweeps
 	// what dead hosts left there. Several hosts may share it. "" makes a temporary
@@ -53,10 +53,10 @@ type Options struct {
 	// Mark is a NAME=value in the environment of the plug-in and of its child processes. By it a
 	// later host finds the leftovers of a killed one (proctree.KillMarked); "" is none.
 	Mark proctree.Mark
-	// AskTimeout bounds one question beside the rounds (Explain, Status, Page); 0 means 5 s.
+	// AskTimeout bounds one call beside the rounds (Explain, Status, Page); 0 means 5 s.
 	AskTimeout time.Duration
-	// Unpaced lets such questions follow one another without a pause. A manager keeps
-	// nine tenths of the time for rounds; a test of one policy has no need to.
+	// Unpaced lets such calls follow one another without a pause. A manager keeps nine tenths of
+	// the time for rounds; a test of one policy need not.
 	Unpaced bool
 }
 
@@ -64,8 +64,8 @@ type Options struct {
 const (
 	windowBytes = 4 << 20
 	ioBytes     = 128 << 10
-	// idleMax closes a connection that nothing uses; a live plug-in's never is,
-	// because Watch is open on it.
+	// idleMax closes an idle connection; a live plug-in's never is idle, because Watch is open on
+	// it.
 	idleMax = 5 * time.Second
 )
 
@@ -160,8 +160,8 @@ func sumOf(f *os.File) ([]byte, error) {
 	return sum.Sum(nil), nil
 }
 
-// checksumOf is the SHA-256 of the program that a process runs, "" when that can't
-// be read. The file that it was started from may be another by now.
+// checksumOf is the SHA-256 of the program that a process runs, "" when it is unreadable. The file
+// that it was started from may be another by now.
 func checksumOf(pid int) string {
 	f, err := os.Open("/proc/" + strconv.Itoa(pid) + "/exe")
 	if err != nil {
@@ -175,8 +175,8 @@ func checksumOf(pid int) string {
 	return hex.EncodeToString(sum)
 }
 
-// newRemote prepares a host; nothing runs yet. The settings for TLS are the host's
-// own, and the certificate that of them, for the plug-in.
+// newRemote prepares a host; no process runs yet. security is the host's own TLS settings, and the
+// certificate is theirs, for the plug-in.
 func newRemote(o Options, dir *socketDir, security *tls.Config, certificate []byte) *remote {
 	h := &remote{
 		life: newLife(o.Unpaced), options: o, dir: dir, log: o.Log,

@@ -19,7 +19,7 @@ const (
 	lineBytesMax = 8 << 10
 	// tailLines are kept for the error when a plug-in dies.
 	tailLines = 20
-	// tailBytesMax bounds what of each of them is kept.
+	// tailBytesMax bounds the kept bytes of each of them.
 	tailBytesMax = 512
 )
 
@@ -32,7 +32,7 @@ type lineLog struct {
 	mu      sync.Mutex
 	since   time.Time // start of the window
 	logged  int       // in the window
-	dropped int       // since it was last said
+	dropped int       // since the last report of it
 	last    []string
 	crash   []string // from the line where the Go runtime began to report a crash; at most tailLines
 }
@@ -41,7 +41,7 @@ func newLineLog(log *slog.Logger, now func() time.Time) *lineLog {
 	return &lineLog{log: log, now: now}
 }
 
-// line takes one line.
+// line logs one line.
 func (l *lineLog) line(level slog.Level, text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -138,8 +138,8 @@ func (w *lineWriter) flush() {
 	w.partial = w.partial[:0]
 }
 
-// levelOf takes the level off a line that starts with one in brackets; other
-// lines are information.
+// levelOf strips the level from a line that starts with one in brackets; other lines are
+// information.
 func levelOf(text string) (slog.Level, string) {
 	for _, p := range []struct {
 		prefix string

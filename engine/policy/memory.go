@@ -21,8 +21,8 @@ const (
 	// that means to read all of /proc.
 	weighEvery = 100 * time.Millisecond
 	treeEvery  = time.Second
-	// fillRate is more than a process can take of memory, in bytes a second: so long
-	// before the bound nothing has to be looked at.
+	// fillRate exceeds the rate at which a process can fill memory, in bytes a second. It gives a
+	// time before the bound in which no check is needed.
 	fillRate = 16 << 30
 )
 
@@ -71,7 +71,7 @@ func (h *remote) weigh() {
 	}
 }
 
-// weighAfter is when to look again that so much is left to the bound.
+// weighAfter is the delay to the next check with so much left to the bound.
 func weighAfter(left int64) time.Duration {
 	full := time.Duration(float64(left) / fillRate * float64(time.Second))
 	return min(max(full, weighEvery), treeEvery)

@@ -23,8 +23,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire/rpc"
 )
 
-// drainTimeout is how long output may trickle in after a plug-in's process
-// ended; a child of it may hold the pipe open.
+// drainTimeout is how long output may still come after a plug-in's process ended; a child of it may
+// hold the pipe open.
 const drainTimeout = time.Second
 
 // process is a plug-in's process, in a group of its own and with a mark in its
@@ -71,7 +71,7 @@ func newProcess(path string, lines *lineLog) *process {
 	}
 }
 
-// prepare takes the environment over that go-plugin made.
+// prepare takes over the environment that go-plugin made.
 func (p *process) prepare(o Options, env []string) {
 	p.mark = proctree.Mark("HAMADRYAD_POLICY_PROCESS=" + rand.Text())
 	p.cmd.Args = append(p.cmd.Args, o.Args...)
@@ -127,7 +127,7 @@ func (p *process) run(started chan<- error) {
 	if err != nil {
 		return
 	}
-	_ = p.cmd.Wait() // the state says all that is to be known
+	_ = p.cmd.Wait() // the state has all that is needed
 	p.mu.Lock()
 	// The process's children are killed too: its group, and those that left the group.
 	_ = syscall.Kill(-p.pid, syscall.SIGKILL)

@@ -37,8 +37,8 @@ type remote struct {
 	watched sync.WaitGroup
 
 	summing  sync.Mutex
-	checksum string       // of the program, once it was asked for
-	memory   atomic.Int64 // of all its processes, at the last look
+	checksum string       // of the program, after the first call
+	memory   atomic.Int64 // of all its processes, at the last check
 }
 
 // connect starts the process and connects. go-plugin has no deadline of its own
@@ -93,7 +93,7 @@ func (h *remote) dispense() (*grpc.ClientConn, error) {
 // words alone.
 const versionRefused = "incompatible API version with plugin. Plugin version: "
 
-// otherVersion is the version of a plug-in that was refused for it.
+// otherVersion is the version of a plug-in that was refused because of it.
 func otherVersion(err error) (version string, is bool) {
 	if err == nil {
 		return "", false
@@ -114,7 +114,7 @@ func (h *remote) withLastWords(err error) error {
 	return err
 }
 
-// discard removes all of a plug-in that is to end: process, connection, socket.
+// discard removes a plug-in that is to end: process, connection, socket.
 func (h *remote) discard() {
 	if err := h.process.Kill(context.Background()); err != nil {
 		h.log.Error("policy plug-in", "err", err)
@@ -122,7 +122,7 @@ func (h *remote) discard() {
 	if h.process.ID() != "" {
 		waited(h.process.logged, 2*drainTimeout+time.Second)
 	}
-	// With the process gone go-plugin has nothing left to wait for.
+	// After the process's end go-plugin has nothing to wait for.
 	h.client.Kill()
 	if err := h.dir.remove(); err != nil {
 		h.log.Warn("policy plug-in's socket folder stays behind", "err", err)
@@ -184,8 +184,8 @@ func (h *remote) watch() {
 	}
 }
 
-// call runs f when it is its turn and settles what an error of it means. Without
-// an answer in time, or when ctx ends first, the plug-in is ended.
+// call runs f when it is its turn and handles its error. Without an answer in time, or when ctx
+// ends first, the plug-in is ended.
 func (h *remote) call(ctx context.Context, op string, timeout time.Duration, f func(context.Context) error) error {
 	leave, err := h.enter(ctx, op, timeout)
 	if err != nil {
@@ -195,12 +195,12 @@ func (h *remote) call(ctx context.Context, op string, timeout time.Duration, f f
 	return h.run(ctx, op, timeout, f)
 }
 
-// inquire is call for what changes nothing: ctx ends only the wait.
+// inquire is call for calls that change nothing: ctx ends only the wait.
 func inquire[T any](ctx context.Context, h *remote, op string, timeout time.Duration, f func(context.Context) (T, error)) (T, error) {
 	return entered(ctx, h, h.enter, op, timeout, f)
 }
 
-// beside is inquire for what people ask, which shares one throttle.
+// beside is inquire for calls of people, which share one throttle.
 func beside[T any](ctx context.Context, h *remote, op string, timeout time.Duration, f func(context.Context) (T, error)) (T, error) {
 	return entered(ctx, h, h.enterBeside, op, timeout, f)
 }
@@ -231,8 +231,7 @@ func (h *remote) run(ctx context.Context, op string, timeout time.Duration, f fu
 	return nil
 }
 
-// settle turns an error of a call into one of a kind, and ends the plug-in
-// where it cannot be used any more.
+// settle gives an error of a call its kind, and ends the plug-in if it cannot be used any more.
 func (h *remote) settle(ctx context.Context, op string, timeout time.Duration, err error) error {
 	var own *Error
 	switch {

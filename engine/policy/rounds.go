@@ -13,9 +13,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// rounds asks a plug-in for its answers to rounds, on one stream where it has Rounds and by
-// calls of AssignTasks where it has not. Not safe for concurrent use: whoever has the turn
-// uses it.
+// rounds sends rounds to a plug-in: on one stream if the plug-in has Rounds, else by calls of
+// AssignTasks. Not safe for concurrent use: the holder of the turn uses it.
 type rounds struct {
 	stream grpc.ClientStream // nil: none is open
 	until  context.Context   //nolint:containedctx // whose end ends the stream
@@ -67,11 +66,11 @@ func (r *rounds) exchange(ctx context.Context, conn *grpc.ClientConn, round []by
 		late := !r.timer.Stop()
 		if late && err != nil {
 			err = status.FromContextError(context.DeadlineExceeded).Err()
-		} else if late { // it came at the last moment, and the stream is at its end
+		} else if late { // it came at the last moment, and the stream has ended
 			r.stream = nil
 		}
 	}()
-	// Where the plug-in has ended the stream, the reason comes with the answer.
+	// If the plug-in has ended the stream, the reason comes with the answer.
 	if err := r.stream.SendMsg(round); err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
@@ -103,7 +102,7 @@ var roundsStream = func() int {
 	panic("the service has no Rounds")
 }()
 
-// call is a round by itself.
+// call sends a round by a call of its own.
 func call(ctx context.Context, conn *grpc.ClientConn, round []byte, most limits) (answer []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, most.round)
 	defer cancel()
@@ -112,8 +111,8 @@ func call(ctx context.Context, conn *grpc.ClientConn, round []byte, most limits)
 	return answer, err
 }
 
-// bytesCodec passes messages on as the bytes they are: a round is encoded by
-// package schedwire already, and the answer goes to the event log as it came.
+// bytesCodec passes messages on unchanged: package schedwire has encoded the round already, and the
+// answer goes to the event log as it came.
 type bytesCodec struct{}
 
 // Name is the content type of protobuf, which the bytes are.

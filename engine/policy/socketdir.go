@@ -27,7 +27,7 @@ const (
 type socketDir struct {
 	path string
 	lock *os.File
-	temp string // the folder around it, when that is temporary too
+	temp string // the folder around it, if that is temporary too
 }
 
 // newSocketDir sweeps parent and makes a folder in it.
@@ -80,13 +80,13 @@ func makeSocketDir(parent string) (*socketDir, error) {
 		if lock != nil {
 			return &socketDir{path: path, lock: lock}, nil
 		}
-		// A sweep took the folder for a dead host's before it was locked.
+		// A sweep removed the folder as a dead host's before it was locked.
 	}
 	return nil, fmt.Errorf("make a folder for sockets in %s: another host swept it away %d times", parent, socketDirTries)
 }
 
-// checkOwn refuses a folder in which others could put their sockets in place of a
-// plug-in's: one in /tmp has a name that anybody can guess, and make first.
+// checkOwn refuses a folder in which others could replace a plug-in's sockets: the name of one in
+// /tmp can be guessed, and made first.
 func checkOwn(path string) error {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -104,8 +104,8 @@ func checkOwn(path string) error {
 	return nil
 }
 
-// lockIn takes the lock of a folder. It returns nil when somebody else has it,
-// or the folder went away meanwhile.
+// lockIn takes the lock of a folder. It returns nil when another process has it, or the folder was
+// removed meanwhile.
 func lockIn(path string) (*os.File, error) {
 	name := filepath.Join(path, socketDirLock)
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)

@@ -10,9 +10,9 @@ import (
 // Bounds of the calls to a policy beside its rounds: pages, explanations, its status, and proofs of
 // its authenticator.
 const (
-	// throttleShare is the part of the time that all of it together has: one in so many.
+	// throttleShare is the share of time for all of these calls together: one part in so many.
 	throttleShare = 10
-	// throttleRestMax bounds the rest after one of it. A question takes milliseconds.
+	// throttleRestMax bounds the pause after a call. A call takes milliseconds.
 	throttleRestMax = 10 * time.Second
 	// throttleWaitingMax is how many may wait for their turn.
 	throttleWaitingMax = 1000
@@ -22,7 +22,7 @@ const (
 // call's duration, however many callers there are. So a round waits for one call at most, and
 // rounds keep most of the time. Safe for concurrent use.
 type throttle struct {
-	token   chan struct{} // holds one while a question is asked, or the throttle waits after one
+	token   chan struct{} // holds one during a call and the pause after it
 	waiting *atomic.Int64
 	rests   int // the pause after a call, as a multiple of its duration
 }

@@ -10,9 +10,9 @@ import (
 	"syscall"
 )
 
-// usualEnvironment are the variables of the host that each plug-in gets: what programs need to
-// find others, their language, time zone and temporary files, and how Go's own runtime works.
-// What else is in the host's environment, such as keys and passwords, is none of a plug-in's.
+// usualEnvironment are the variables of the host that each plug-in gets: for finding programs,
+// language, time zone, temporary files, and Go's own runtime. A plug-in gets no others of the
+// host's variables, such as keys and passwords.
 var usualEnvironment = []string{
 	"PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "LC_MESSAGES", "TZ", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR",
 	"GOGC", "GOMAXPROCS", memoryLimitVariable, "GODEBUG", "GOTRACEBACK", "GOCOVERDIR",
@@ -37,8 +37,8 @@ const (
 	writeByGroup  = 0o020
 )
 
-// checkWriters refuses a program that somebody but root could change or put another in place
-// of: the host, and so the plug-in, runs as root.
+// checkWriters refuses a program that users other than root could change or replace: the host, and
+// so the plug-in, runs as root.
 func checkWriters(path string) error {
 	real, err := filepath.EvalSymlinks(path)
 	if err == nil {

@@ -10,12 +10,12 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// life is what both kinds of Host have in common: one call at a time, one end.
+// life is the common part of both kinds of Host: one call at a time, one end.
 type life struct {
 	turn chan struct{} // holds a token while a call is with the policy
 	side throttle      // for the calls beside the rounds
 	jobs throttle      // for the authenticator's proofs of jobs, which do not wait for callers of pages
-	done chan struct{} // closed when nothing of the policy is left
+	done chan struct{} // closed when the policy is cleaned up
 	stop chan struct{} // closed when the policy is to end
 
 	bounds atomic.Pointer[limits] // nil before Start
@@ -25,7 +25,7 @@ type life struct {
 	stopped bool
 }
 
-// newLife makes it. Without pacing, questions beside the rounds follow one another at once.
+// newLife makes it. Without pacing, calls beside the rounds follow one another at once.
 func newLife(unpaced bool) *life {
 	rests := throttleShare - 1
 	if unpaced {
@@ -37,7 +37,7 @@ func newLife(unpaced bool) *life {
 // Done is closed when the policy has ended.
 func (l *life) Done() <-chan struct{} { return l.done }
 
-// Err says why the policy ended, nil while it lives or after Close.
+// Err returns why the policy ended, nil while it lives or after Close.
 func (l *life) Err() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -68,17 +68,17 @@ func (l *life) setLimits(env scheduler.Environment) {
 	l.bounds.Store(&b)
 }
 
-// entrance is how a call comes to its turn: enter or enterBeside.
+// entrance is how a call gets its turn: enter or enterBeside.
 type entrance = func(ctx context.Context, op string, bound time.Duration) (leave func(), err error)
 
-// enter waits for this call's turn: until the bound, ctx's end or the policy's.
-// It returns what gives the turn back.
+// enter waits for this call's turn: until the bound, ctx's end or the policy's. The returned
+// function gives the turn back.
 func (l *life) enter(ctx context.Context, op string, bound time.Duration) (leave func(), err error) {
 	if err := l.ended(op); err != nil {
 		return nil, err
 	}
 	select {
-	case l.turn <- struct{}{}: // as is usual: nobody has to be waited for
+	case l.turn <- struct{}{}: // the usual case: no wait
 	default:
 		if err := l.wait(ctx, op, bound); err != nil {
 			return nil, err
@@ -134,7 +134,7 @@ func (l *life) enterBeside(ctx context.Context, op string, bound time.Duration) 
 	}, nil
 }
 
-// ended returns why calls are no use any more, or nil.
+// ended returns why calls are useless now, or nil.
 func (l *life) ended(op string) error {
 	select {
 	case <-l.stop:
@@ -147,8 +147,8 @@ func (l *life) ended(op string) error {
 	return errorf(Ended, op, "the policy was closed")
 }
 
-// again is the reason of an end as the error of another call. It keeps the name of
-// the call that was to blame.
+// again is the reason of an end as the error of another call. It keeps the name of the call at
+// fault.
 func again(op string, reason error) error {
 	var e *Error
 	if errors.As(reason, &e) {
@@ -169,9 +169,9 @@ func waited(c <-chan struct{}, bound time.Duration) bool {
 	}
 }
 
-// detached runs f, which has a bound of its own, and waits for it or for the
-// caller's context. A caller that stops waiting for a question that changes
-// nothing must not cost the manager its policy, so f goes on without it.
+// detached runs f, which has a bound of its own, and waits for it or for the caller's context. A
+// caller that stops waiting for a read must not cost the manager its policy, so f continues without
+// it.
 func detached[T any](ctx context.Context, op string, f func(context.Context) (T, error)) (T, error) {
 	type result struct {
 		v   T

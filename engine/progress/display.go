@@ -1,6 +1,5 @@
-// Package progress shows a person how a job goes on, a bar on a terminal and lines
-// elsewhere, and how it ended. Programs that submit jobs and `hamadryad attach` show
-// the same.
+// Package progress shows a person a job's progress, as a bar on a terminal and as lines elsewhere,
+// and its end. Programs that submit jobs and `hamadryad attach` show the same.
 //
 //	d := progress.New(os.Stderr, "job-7 wordcount")
 //	status, err := manager.Watch(ctx, 7, d.Update)
@@ -49,7 +48,7 @@ func NewSteps(w io.Writer, title string) *Steps {
 	return &Steps{lines: &lines{out: w, title: title}}
 }
 
-// Step says that a step begins, after so many of all.
+// Step shows that a step begins, after so many of all.
 func (s *Steps) Step(name string, done, all int) {
 	if s.bar != nil {
 		s.bar.show(name, int64(done), int64(all))
@@ -155,7 +154,7 @@ func (l *lines) show(text string) {
 	switch {
 	case wait <= 0:
 		l.flush()
-	case l.later == nil: // the job may say nothing more for long
+	case l.later == nil: // the next status may come much later
 		l.later = time.AfterFunc(wait, func() {
 			l.mu.Lock()
 			defer l.mu.Unlock()
@@ -181,7 +180,7 @@ func (l *lines) Note(text string) {
 	fmt.Fprintf(l.out, "%s: %s\n", l.title, scheduler.PrintableText(text))
 }
 
-// drop ends the display without the line that is pending.
+// drop ends the display without the pending line.
 func (l *lines) drop() {
 	l.mu.Lock()
 	l.pending = ""
@@ -243,13 +242,13 @@ func (b *bar) Note(text string) {
 	_, _ = b.all.Write([]byte(scheduler.PrintableText(text) + "\n"))
 }
 
-// home puts the cursor at the beginning of its line: the terminal has moved it by the
-// ^C that it shows, and the next picture would begin there.
+// home puts the cursor at the beginning of its line: the terminal has moved it by the ^C that it
+// shows, and the next frame would begin there.
 func (b *bar) home() { _, _ = b.file.WriteString("\r") }
 
 // Close implements Display.
 func (b *bar) Close() {
 	b.home()
-	b.bar.Abort(false) // it stays as it stands; nothing if it is complete
+	b.bar.Abort(false) // it stays as it is; no effect if it is complete
 	b.all.Wait()
 }

@@ -35,9 +35,8 @@ func Succeeded(w io.Writer, s *wire.JobStatus, elapsed time.Duration) {
 	}
 }
 
-// Counter is a counter's value, and for bytes also a size that a person can read. The
-// manager keeps sums of attempts within the numbers of 64 bits: at the ends of these it may
-// be more, or less.
+// Counter is a counter's value, and for bytes also a readable size. The manager limits sums of
+// attempts to 64 bits: at the limits the true sum may be beyond.
 func Counter(c *wire.Counter) string {
 	text := strconv.FormatInt(c.Value, 10)
 	switch c.Value {

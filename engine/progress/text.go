@@ -8,8 +8,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Safe is a writer that makes each piece that is written a scheduler.PrintableText. A piece is to end where a
-// character does.
+// Safe is a writer that makes each written piece a scheduler.PrintableText. A piece must end at a
+// character's end.
 func Safe(w io.Writer) io.Writer { return &safe{Raw(w)} }
 
 // Raw is the writer behind a Safe writer, for output that programs read or wrote.
@@ -20,8 +20,8 @@ func Raw(w io.Writer) io.Writer {
 	return w
 }
 
-// Printed is a writer for what tasks printed. On a terminal it spells out what that would obey; to
-// a pipe or file all goes as it is. A piece may end within a character.
+// Printed is a writer for the output of tasks. On a terminal it spells out control characters; to a
+// pipe or file the output goes unchanged. A piece may end within a character.
 func Printed(w io.Writer) io.Writer {
 	raw := Raw(w)
 	if IsTerminal(raw) {
@@ -30,7 +30,7 @@ func Printed(w io.Writer) io.Writer {
 	return raw
 }
 
-// printed keeps the bytes of a character that has not come whole.
+// printed keeps the bytes of an incomplete character.
 type printed struct {
 	to   io.Writer
 	kept []byte

@@ -16,8 +16,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/config"
 )
 
-// Keys opens the certificates of the process that the configuration is of, which is of a
-// kind; nil where auth.mode is off.
+// Keys opens the certificates of a process of some kind, by its configuration; nil where auth.mode
+// is off.
 func Keys(c *config.Config, kind auth.Kind, log *slog.Logger) (*certs.Keys, error) {
 	if c.Auth.Mode == config.AuthOff {
 		return nil, nil
@@ -33,9 +33,9 @@ func filesOf(c *config.Config) certs.Files {
 	return certs.Files{CA: c.Auth.CA, Certificate: c.Auth.Certificate, Key: c.Auth.Key}.Filled()
 }
 
-// launcherKeys are a launcher's, which first joins with its token where it has no
-// certificate of that token yet. The function keeps the certificate renewed until its context ends; nil:
-// nobody renews it but people.
+// launcherKeys are a launcher's certificates. The launcher first joins with its token if it has no
+// certificate from that token yet. The function keeps the certificate renewed until its context
+// ends; nil: only people renew it.
 func launcherKeys(c *config.Config, log *slog.Logger) (*certs.Keys, func(context.Context), error) {
 	if c.Auth.Mode == config.AuthOff {
 		return nil, nil, nil
@@ -79,7 +79,7 @@ func joinOnce(c *config.Config, files certs.Files, log *slog.Logger) error {
 	return nil
 }
 
-// tokenOf is the token that a launcher has.
+// tokenOf is the launcher's token.
 func tokenOf(c *config.Config) (join.Token, error) {
 	token, err := readToken(c.Auth.Token)
 	if name := c.Launcher.Name; err == nil && name != "" && name != token.Launcher {
@@ -88,7 +88,7 @@ func tokenOf(c *config.Config) (join.Token, error) {
 	return token, err
 }
 
-// Joins is what answers launchers that join; nil where nothing does. It does not listen yet.
+// Joins serves launchers that join; nil if the site has no such service. It does not listen yet.
 func (s *Site) Joins(keys *certs.Keys, log *slog.Logger) (*join.Server, error) {
 	if keys == nil || s.Auth.CAKey == "" {
 		return nil, nil
@@ -109,5 +109,5 @@ func authority(c *config.Config) (*certs.Authority, error) {
 	return ca, nil
 }
 
-// tokenFolder is where the manager has the hashes of launchers' tokens.
+// tokenFolder is where the manager keeps the hashes of launchers' tokens.
 func tokenFolder(c *config.Config) string { return filepath.Join(c.Manager.Data, "tokens") }

@@ -54,7 +54,7 @@ func loadLauncher(s config.Sources, log func(config.Log) *slog.Logger) (launcher
 	if cfg.Keys, cfg.Renew, err = launcherKeys(c, cfg.Log); err != nil {
 		return cfg, err
 	}
-	if cfg.Keys != nil && c.Launcher.Name == "" { // the certificate says it
+	if cfg.Keys != nil && c.Launcher.Name == "" { // the certificate has the name
 		cfg.Name = cfg.Keys.Identity().Name
 	}
 	return cfg, cfg.Check()

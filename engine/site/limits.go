@@ -7,7 +7,7 @@ import (
 	"github.com/hamadryad/hamadryad/internal/connlimit"
 )
 
-// Connections are the bounds of connections that a configuration says.
+// Connections are the bounds of connections of a configuration.
 func Connections(c *config.Config) connlimit.Limits {
 	l := connlimit.Limits{Address: c.Limits.Address, Network: c.Limits.Network, Principal: c.Limits.Principal}
 	for _, text := range c.Limits.Networks {

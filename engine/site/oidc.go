@@ -8,9 +8,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/config"
 )
 
-// oidcOf are the settings of the section auth.oidc. Of a configuration that was accepted
-// before, the file with the CA may be gone since: the issuer can't be asked then, and the
-// manager says so.
+// oidcOf are the settings of the section auth.oidc. For an earlier accepted configuration, the CA
+// file may be gone: then the issuer can't be reached, and the manager says so.
 func oidcOf(c *config.Config, accepted bool) (oidc.Settings, error) {
 	o := c.Auth.OIDC
 	s := oidc.Settings{

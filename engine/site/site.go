@@ -32,7 +32,7 @@ import (
 // configuration, or none.
 var managedCore = []string{"identity", "tokenSeed", "simulated", "heartbeat", "seed", "kinds", "access", "version"}
 
-// CoreKeys are the names that may stand in the section core.
+// CoreKeys are the allowed names in the section core.
 func CoreKeys() []string {
 	return slices.DeleteFunc(config.CoreKeys(core.Settings{}), func(k string) bool { return slices.Contains(managedCore, k) })
 }
@@ -47,7 +47,7 @@ type Site struct {
 	Rules        *access.Rules // as written; those of CoreSettings are nil where auth.mode is off
 }
 
-// Load makes one. Everything is checked that can be without starting anything.
+// Load makes a Site. It checks everything that can be checked without starting anything.
 func Load(s config.Sources) (*Site, error) {
 	c, err := config.Load(s)
 	if err != nil {
@@ -83,7 +83,7 @@ func Load(s config.Sources) (*Site, error) {
 	return out, nil
 }
 
-// hidden stands for a value that is a secret itself.
+// hidden replaces a value that is itself a secret.
 const hidden = "(a token, which is not shown)"
 
 func shownOf(c *config.Config, settings core.Settings) policyhost.Shown {
@@ -149,7 +149,7 @@ func FindPolicy(p config.Policy) (string, error) {
 	return path, fmt.Errorf("there is no policy %q: %s is not there; %s", p.Name, path, policiesIn(folder))
 }
 
-// policiesIn says which policies a folder has.
+// policiesIn lists the policies of a folder.
 func policiesIn(folder string) string {
 	found, _ := filepath.Glob(filepath.Join(folder, config.PolicyPrefix+"*"))
 	var names []string

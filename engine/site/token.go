@@ -56,13 +56,13 @@ func readToken(text string) (join.Token, error) {
 	return token, err
 }
 
-// joined is the part of a token that a launcher keeps in its data folder, without the secret. A launcher
-// that has joined needs no token any more, but it needs its manager's address.
+// joined is the part of a token that a launcher keeps in its data folder, without the secret. A
+// launcher that has joined needs no token any more, but it needs its manager's address.
 type joined struct {
 	Launcher    string `json:"launcher"`
 	Manager     string `json:"manager"`               // host:port
 	Join        string `json:"join"`                  // host:port
-	Certificate string `json:"certificate,omitempty"` // file; "": where the data folder has it
+	Certificate string `json:"certificate,omitempty"` // file; "": the one in the data folder
 }
 
 // joinedOf is the content of a launcher's token, or of the token that its data folder remembers;
@@ -122,7 +122,8 @@ func tokenSays(text string) (map[string]string, error) {
 	return (&joined{Launcher: token.Launcher, Manager: token.Manager, Join: token.Join}).says()
 }
 
-// says are keys. The launcher's ports listen where the way to the manager begins.
+// says are the token's keys and values. The launcher's ports listen on the local address of its
+// route to the manager.
 func (j *joined) says() (map[string]string, error) {
 	way, err := net.Dial("udp", j.Manager) // sends nothing
 	if err != nil {

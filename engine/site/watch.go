@@ -64,7 +64,7 @@ func Reads(from config.Sources, tokens *oidc.Verifier, log *slog.Logger) func(te
 	}
 }
 
-// Watch hands changes of the configuration on; tokens are Update's. One with mistakes changes
+// Watch forwards changes of the configuration; tokens are Update's. One with mistakes changes
 // nothing and says why.
 func (s *Site) Watch(ctx context.Context, from config.Sources, updates chan<- manager.Update, tokens *oidc.Verifier, log *slog.Logger) {
 	signals := make(chan os.Signal, 1)

@@ -10,8 +10,7 @@ import (
 	"github.com/hamadryad/hamadryad/internal/atomicfile"
 )
 
-// acceptedFile is where the configuration that was last accepted is kept, beside the
-// event log.
+// acceptedFile is the file of the last accepted configuration, beside the event log.
 const acceptedFile = "configuration.accepted"
 
 // Accepted returns the configuration that a manager with this data folder accepted last: the bytes
@@ -25,7 +24,7 @@ func Accepted(data string) ([]byte, error) {
 	return b, err
 }
 
-// acceptance has all of a configuration take effect once a policy has accepted its part of it. It
+// acceptance puts the whole configuration in force once a policy has accepted its part of it. It
 // also keeps that configuration for a manager that starts while the file is wrong. Safe for
 // concurrent use.
 type acceptance struct {
@@ -34,7 +33,7 @@ type acceptance struct {
 	mu     sync.Mutex
 	newest *Policy // accepted last; nil: none
 
-	flushing sync.Mutex // held while one takes effect; it guards what follows
+	flushing sync.Mutex // held while a configuration is put in force; it guards the fields below
 	done     *Policy    // took effect last
 	written  []byte     // is in the file
 }
@@ -46,7 +45,7 @@ func (a *acceptance) accept(spec Policy) {
 	a.newest = &spec
 }
 
-// has says whether the policy accepted last has this program and these settings.
+// has reports whether the policy that accepted last has this program and these settings.
 func (a *acceptance) has(spec Policy) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -29,7 +29,8 @@ type question struct {
 	outcome outcome
 }
 
-// outcome has what becomes of a change: nil when it is in force as a whole. Only the first word counts.
+// outcome is the outcome of a change: nil when it is in force as a whole. Only the first sent value
+// counts.
 type outcome chan error // capacity 1
 
 func newOutcome() outcome { return make(outcome, 1) }
@@ -48,10 +49,10 @@ func (o outcome) set(err error) {
 	}
 }
 
-// ErrNewer is the outcome of settings that the file no longer has.
+// ErrNewer is the outcome of settings that are no longer in the file.
 var ErrNewer = errors.New("something newer took its place")
 
-// openChange are settings that no policy judged.
+// openChange are settings without a verdict.
 type openChange struct {
 	question
 	version uint64
@@ -72,7 +73,7 @@ func (c *changes) ask(q question, term uint64) (version uint64) {
 	return c.newest
 }
 
-// leave notes that the file has something that the policy is not asked about.
+// leave notes that the file has settings that the policy is not asked about.
 func (c *changes) leave() {
 	if c.open != nil {
 		c.open.outcome.set(ErrNewer)
@@ -80,7 +81,7 @@ func (c *changes) leave() {
 	c.newest, c.open = 0, nil
 }
 
-// takeOpen returns what nobody judged, which is asked no more.
+// takeOpen returns the settings without a verdict, which are no longer open then.
 func (c *changes) takeOpen() question {
 	q := c.open.question
 	c.newest, c.open = 0, nil
@@ -101,7 +102,7 @@ func (c *changes) answered(version uint64) (q question, known bool) {
 	return q, known
 }
 
-// unjudged keeps settings that got no verdict, if the file still has them.
+// unjudged keeps settings without a verdict, if the file still has them.
 func (c *changes) unjudged(version uint64, q question, failed bool) {
 	if version == c.newest {
 		c.open = &openChange{q, version, failed}
@@ -110,11 +111,11 @@ func (c *changes) unjudged(version uint64, q question, failed bool) {
 	}
 }
 
-// Update takes over a changed configuration. New settings go to the policy that runs, which may
+// Update takes over a changed configuration. New settings go to the running policy, which may
 // reject them. Another program is started beside it and takes over between two rounds. The rest of
 // the configuration takes effect when the policy has accepted (Policy.InForce), or at once when
 // nothing changes for the policy. The outcome comes once: nil when all is in force. After another
-// outcome a policy may still accept, when nobody has rejected the settings.
+// outcome a policy may still accept, if the settings were not rejected.
 func (s *Supervisor) Update(spec Policy) <-chan error {
 	spec.Fill()
 	s.mu.Lock()
@@ -162,7 +163,7 @@ func (s *Supervisor) replace(spec Policy) *policyProcess {
 	return h
 }
 
-// replaceWithOpen starts a policy with settings that nobody judged; with mu held.
+// replaceWithOpen starts a policy with settings that have no verdict; with mu held.
 func (s *Supervisor) replaceWithOpen() *policyProcess {
 	q := s.changes.takeOpen()
 	h := s.replace(q.spec)
@@ -209,7 +210,7 @@ func (s *Supervisor) Reload(ctx context.Context) error {
 	}
 }
 
-// restartSame starts a generation of the same program because somebody asked for it; with mu held.
+// restartSame starts a generation of the same program on request; with mu held.
 func (s *Supervisor) restartSame() *policyProcess {
 	if s.changes.open != nil {
 		return s.replaceWithOpen()
@@ -237,7 +238,7 @@ func (s *Supervisor) askSettings(q question) <-chan error {
 	return q.outcome
 }
 
-// sendSettings gives a version to the core, unless the file has a newer one: they must not
+// sendSettings gives a version to the core, unless the file has a newer one: versions must not
 // overtake each other.
 func (s *Supervisor) sendSettings(version uint64, config []byte) {
 	s.sending.Lock()

@@ -10,15 +10,15 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// What can be wrong. Of each sort the newest problem stands.
+// Kinds of problems. Of each kind the newest problem is kept.
 const (
 	ConditionConfiguration = "configuration" // the file can't be taken
 	ConditionSettings      = "settings"      // the policy rejects its new settings
 	ConditionChange        = "change"        // another policy could not take over
 	ConditionPolicy        = "policy"        // it failed
 	ConditionRounds        = "rounds"        // it is slow
-	ConditionStatus        = "status"        // it can't be looked at
-	ConditionLists         = "lists"         // of pools that it does not have
+	ConditionStatus        = "status"        // its status can't be read
+	ConditionLists         = "lists"         // of unknown pools
 )
 
 // problemBytesMax bounds the text of one problem.
@@ -35,11 +35,11 @@ type Conditions struct {
 type Condition struct {
 	Text string
 	At   time.Time
-	goes time.Time // by itself; zero: it does not
+	goes time.Time // when it ends on its own; zero: never
 }
 
-// Set notes a problem, in the place of an older one of its sort. It goes by itself
-// after a while, or with 0 only when it is cleared.
+// Set notes a problem, in place of an older one of its kind. It ends on its own after a while, or
+// with 0 only when it is cleared.
 func (p *Conditions) Set(what, text string, after time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -54,7 +54,7 @@ func (p *Conditions) Set(what, text string, after time.Duration) {
 	p.list[what] = one
 }
 
-// Clear says that a problem is mended.
+// Clear notes that a problem is resolved.
 func (p *Conditions) Clear(what ...string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -63,7 +63,7 @@ func (p *Conditions) Clear(what ...string) {
 	}
 }
 
-// ClearAfter says that a problem is mended, if it does not come again within a while.
+// ClearAfter notes that a problem is resolved, if it does not come again within a while.
 func (p *Conditions) ClearAfter(what string, after time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -81,7 +81,7 @@ func (p *Conditions) Of(what string) (Condition, bool) {
 	return one, ok && (one.goes.IsZero() || time.Now().Before(one.goes))
 }
 
-// Current lists the problems there are, the newest first.
+// Current lists the current problems, the newest first.
 func (p *Conditions) Current() []*wire.PolicyProblem {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -18,7 +18,7 @@ type latency struct {
 	slow          uint64
 }
 
-// beginRound notes that a round is asked.
+// beginRound notes the start of a round.
 func (p *latency) beginRound(number uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -37,8 +37,8 @@ func (p *latency) endRound() time.Duration {
 	return took
 }
 
-// late counts the round under way as slow and returns its number; false when it
-// was answered meanwhile.
+// late counts the current round as slow and returns its number; false when it was answered
+// meanwhile.
 func (p *latency) late() (uint64, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

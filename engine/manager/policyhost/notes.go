@@ -17,10 +17,10 @@ const (
 	notesFlightMax     = 1000
 	notesFlightPart    = 10
 	notesFlightBytes   = 16 << 20 // of all of them: a message of a round has to hold them
-	noteBytesOverheads = 64       // that each note is counted with
+	noteBytesOverheads = 64       // counted for each note
 )
 
-// inFlightNotes are notes of one shell on their way to its policy: posted, and not delivered in a
+// inFlightNotes are notes of one shell in flight to its policy: posted, and not yet delivered in a
 // round that is on the disk. Safe for concurrent use.
 type inFlightNotes struct {
 	most int
@@ -35,8 +35,7 @@ func newInFlightNotes(coreMax int) *inFlightNotes {
 	return &inFlightNotes{most: max(1, min(notesFlightMax, coreMax/notesFlightPart)), less: make(chan struct{}, 1)}
 }
 
-// add takes a note, when there is room for it. It is false when the shell ended before. One
-// goroutine adds.
+// add waits for room and adds a note. It is false when the shell ended before. One goroutine adds.
 func (f *inFlightNotes) add(ctx context.Context, end <-chan struct{}, n scheduler.Note) bool {
 	for !f.addNote(n) {
 		select {
@@ -95,7 +94,7 @@ func (f *inFlightNotes) removeDelivered(r *scheduler.Round) {
 func (s *Supervisor) notes(h *policyProcess) {
 	for n := range h.host.Notes() {
 		if !h.inFlight.add(s.ctx, h.end, n) {
-			continue // it has ended, and its notes go nowhere; its host closes the channel
+			continue // it has ended, and its notes are dropped; its host closes the channel
 		}
 		s.input(wire.NewInput(&wire.Note{Name: n.Name, Body: n.Body, Generation: h.generation}))
 	}

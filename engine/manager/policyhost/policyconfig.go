@@ -8,10 +8,10 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Policy says which plug-in decides.
+// Policy names the plug-in that decides, with its settings.
 type Policy struct {
-	Place          string // where the configuration names it: FILE:LINE, a variable or "flag"; "": nobody knows
-	Name           string // by which its checkpoints are kept
+	Place          string // where the configuration names it: FILE:LINE, a variable or "flag"; "": unknown
+	Name           string // name under which its checkpoints are kept
 	Path           string
 	Checksum       string           // SHA-256 in hex, or ""
 	Environment    []string         // names of the manager's variables that the plug-in gets beside the usual ones
@@ -19,14 +19,14 @@ type Policy struct {
 	StartTimeout   time.Duration    // 30 s
 	FailuresMax    int              // within FailuresWindow, then the fallback takes over; 5
 	FailuresWindow time.Duration    // 1 minute
-	Memory         int64            // bytes that its processes may have; 0: half of the machine's
-	SlowRound      time.Duration    // a round that takes longer is reported; 1 s
+	Memory         int64            // bound of its processes' bytes; 0: half of the machine's
+	SlowRound      time.Duration    // a longer round is reported; 1 s
 	Store          string           // granted folder, or ""
 	Trace          string           // granted trace file, or ""
-	// Source is the configuration that names it, in the form of the program that starts the
-	// manager. It is kept in the data folder when the policy runs with it; nil: not.
+	// Source is the configuration with this policy, in the form of the program that starts the
+	// manager. It is kept in the data folder when the policy runs with it; nil: it is not kept.
 	Source []byte
-	// InForce has the rest of the configuration take effect. It is called when a policy has accepted
+	// InForce puts the rest of the configuration in force. It is called when a policy has accepted
 	// these settings, in the order of acceptance, and without a lock. nil: there is no rest.
 	InForce func()
 	// Shown are its settings as they are shown.
@@ -41,6 +41,5 @@ func (p *Policy) Fill() {
 	p.SlowRound = cmp.Or(p.SlowRound, time.Second)
 }
 
-// Shown is a configuration as it is shown: each setting with its value and where it
-// was set.
+// Shown is a displayed configuration: each setting with its value and where it was set.
 type Shown []*wire.Setting

@@ -21,7 +21,7 @@ const (
 	lookAgain = 10 * time.Minute
 )
 
-// pollStatus asks a generation for the status of its pools, again and again, for all readers.
+// pollStatus asks a generation for the status of its pools periodically, for all readers.
 func (s *Supervisor) pollStatus(h *policyProcess) {
 	next := time.NewTimer(0)
 	defer next.Stop()
@@ -60,7 +60,7 @@ func (s *Supervisor) mayLook() bool {
 	return time.Now().After(s.lookFrom)
 }
 
-// leaveAlone has nothing looked at for a while.
+// leaveAlone stops the polling for a while.
 func (s *Supervisor) leaveAlone() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

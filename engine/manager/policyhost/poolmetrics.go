@@ -30,7 +30,7 @@ var figures = []struct {
 	{described("below_share_seconds", "For how long a pool has lacked a slot at least of its fair share and wanted it; 0 while it has it. As of hamadryad_pool_slots_held."), func(p *Pool, at time.Time) float64 { return lasts(p.BelowShare, at) }},
 }
 
-// lasts is for how many seconds something has lasted; 0: it does not.
+// lasts is for how many seconds a condition has lasted; 0: it does not apply.
 func lasts(since, at time.Time) float64 {
 	if since.IsZero() {
 		return 0

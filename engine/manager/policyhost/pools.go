@@ -9,10 +9,10 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// StaleAfter is how long the policy's last word counts as a sample of now.
+// StaleAfter is how long the policy's last status counts as a current sample.
 const StaleAfter = time.Minute
 
-// PoolView is the policy's last word. It never changes.
+// PoolView is the policy's last status. It never changes.
 type PoolView struct {
 	Policy     string    // its name
 	Generation uint64    // of it
@@ -22,7 +22,7 @@ type PoolView struct {
 	AllPools bool   // jobs name their pools as they are here
 	Pools    []Pool // parents before children
 	Facts    []scheduler.Property
-	Queue    []scheduler.Queued // jobs that wait, the next first; nil: the policy gave no order yet, or gives none
+	Queue    []scheduler.Queued // waiting jobs, the next first; nil: the policy gave no order yet, or gives none
 }
 
 // PoolRevisions grow with each change of their data.
@@ -32,7 +32,7 @@ type PoolRevisions struct {
 	Facts uint64
 }
 
-// Pool is one for one kind of slots.
+// Pool is a pool's status for one kind of slots.
 type Pool struct {
 	scheduler.PoolStatus
 	// BelowMinimum is since when the pool has less than its minimum share and wants more.
@@ -45,7 +45,7 @@ type Pool struct {
 type PoolCache struct {
 	mu    sync.Mutex
 	view  *PoolView
-	waked chan struct{} // closed at the next look; nil: nobody waits
+	waked chan struct{} // closed at the next status; nil: nothing waits
 }
 
 // PoolView is the last one.
@@ -58,7 +58,7 @@ func (b *PoolCache) View() *PoolView {
 	return b.view
 }
 
-// Changed returns a channel that is closed at the next look.
+// Changed returns a channel that is closed at the next status.
 func (b *PoolCache) Changed() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -83,7 +83,7 @@ func (b *PoolCache) UpdateStatus(policy string, generation uint64, at time.Time,
 	}
 	v := &PoolView{Policy: policy, Generation: generation, At: at, Looks: old.Looks + 1, PoolRevisions: old.PoolRevisions, AllPools: s.AllPools, Facts: s.Facts, Queue: s.Queue}
 	if v.Queue == nil && old.Queue != nil && old.Generation == generation {
-		v.Queue = []scheduler.Queued{} // none waited: it has an order all the same
+		v.Queue = []scheduler.Queued{} // no job waits: it has an order all the same
 	}
 	since := map[[2]string]*Pool{}
 	if old.Policy == policy {
@@ -114,7 +114,7 @@ func (b *PoolCache) UpdateStatus(policy string, generation uint64, at time.Time,
 	}
 }
 
-// begun is since when something lasts that may have begun before.
+// begun is since when a condition lasts, which may have begun before.
 func begun(before, now time.Time) time.Time {
 	if before.IsZero() {
 		return now

@@ -8,7 +8,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/internal/history/timeseries"
 )
 
-// shareMax bounds a fair share that is sampled, in slots: a week of them sums up.
+// shareMax bounds a sampled fair share, in slots: the samples of a week are summed.
 const shareMax = 1e9
 
 // Sample is the pools by the policy's last status, each once, with the slots of all kinds: all

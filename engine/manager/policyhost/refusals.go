@@ -11,14 +11,13 @@ import (
 // bad policy has thousands refused in a second.
 const refusalLogEvery = time.Second
 
-// refusalLog logs decisions of the policy that were refused. Used by the
-// core's goroutine only.
+// refusalLog logs refused decisions of the policy. Used by the core's goroutine only.
 type refusalLog struct {
 	last  time.Time
 	count int // since the last line
 }
 
-// round counts the refusals of a round, and writes a line when it is time.
+// round counts the refusals of a round, and writes a line when it is due.
 func (l *refusalLog) round(log *slog.Logger, r *scheduler.Round) {
 	var example scheduler.Outcome
 	for _, e := range r.Events {

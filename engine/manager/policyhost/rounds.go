@@ -27,8 +27,8 @@ func (s *Supervisor) Ask(a core.AskPolicy) {
 	if h != nil {
 		select {
 		case h.rounds <- a.Round:
-			// The round is to leave before the core takes in more, so that policy and core
-			// work at the same time: to wake a thread for it can take longer than a step.
+			// The round is to be sent before the core takes in more, so that policy and core work
+			// at the same time: waking a thread for it can take longer than a step.
 			runtime.Gosched()
 		default:
 			s.needs.Log.Error("a round was asked while another is under way", "generation", a.Generation, "round", a.Round.Number)
@@ -74,7 +74,7 @@ func (s *Supervisor) slowRound(h *policyProcess) time.Duration {
 	return h.spec.SlowRound
 }
 
-// watch notices that a host ended by itself.
+// watch waits for the end of a host.
 func (s *Supervisor) watch(h *policyProcess) {
 	select {
 	case <-h.end:
@@ -87,7 +87,7 @@ func (s *Supervisor) watch(h *policyProcess) {
 	}
 }
 
-// Wants says whether the policy declared an ability.
+// Wants reports whether the policy declared an ability.
 func (s *Supervisor) Wants(a scheduler.Ability) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,7 +110,7 @@ func sameConfig(a, b scheduler.Config) bool {
 	})
 }
 
-// running returns the host to ask about the world, nil when there is none.
+// running returns the host for calls beside rounds, nil when there is none.
 func (s *Supervisor) running() policy.Host {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -142,7 +142,7 @@ func (s *Supervisor) Durable(a core.AskPolicy) {
 	}
 	h.inFlight.removeDelivered(a.Round)
 	select {
-	case <-h.durable: // the next says it, too
+	case <-h.durable: // the next one confirms this round, too
 	default:
 	}
 	h.durable <- a.Round.Number // only the driver sends
@@ -167,10 +167,10 @@ func (s *Supervisor) State() string {
 	return s.state
 }
 
-// States are all that it can be in.
+// States are all possible states.
 var States = []string{Starting, Running, Fallback, Failed}
 
-// Shape is how the policy is, and the memory that it has, if it runs.
+// Shape is the policy's state, and its memory, if it runs.
 func (s *Supervisor) Shape() (state string, memory int64, runs bool) {
 	if host := s.running(); host != nil {
 		memory, _ = host.Memory()
@@ -191,15 +191,15 @@ func (s *Supervisor) Deciding() (metrics.Policy, bool) {
 	return metrics.Policy{Name: h.name, Version: h.described.Version, Start: start, Since: s.since}, true
 }
 
-// Shown are the settings of the policy that is to run, as they are shown.
+// Shown are the displayed settings of the policy that is to run.
 func (s *Supervisor) Shown() Shown {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.spec.Shown
 }
 
-// looked notes whether a policy could be looked at. That it was busy, or asked about
-// a job that it does not know yet, is nothing wrong.
+// looked notes whether a policy's status could be read. A busy policy, or an unknown job, is no
+// problem.
 func (s *Supervisor) looked(err error) {
 	switch policy.KindOf(err) {
 	case policy.Unfit, policy.Faulted:
@@ -207,10 +207,10 @@ func (s *Supervisor) looked(err error) {
 	}
 }
 
-// viewForgotten is for how long status says that the policy could not be asked.
+// viewForgotten is for how long status shows that the policy could not be asked.
 const viewForgotten = time.Minute
 
-// Explain asks the policy why a job waits; "" when it can't say.
+// Explain asks the policy why a job waits; "" when it has no answer.
 func (s *Supervisor) Explain(ctx context.Context, job scheduler.JobID) (scheduler.Explanation, bool) {
 	host := s.running()
 	if host == nil {
@@ -246,7 +246,7 @@ func (s *Supervisor) Reply(ctx context.Context, brief bool) *wire.PolicyReply {
 	return r
 }
 
-// Overview describes the policy as far as nobody has to be asked.
+// Overview describes the policy without a call to it.
 func (s *Supervisor) Overview() *wire.PolicyReply {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -16,14 +16,14 @@ const (
 	slowForgotten = time.Minute
 )
 
-// slow reports rounds that take long. Safe for concurrent use.
+// slow reports slow rounds. Safe for concurrent use.
 type slow struct {
 	log      *slog.Logger
 	stats    *metrics.Metrics
 	problems *Conditions
 
 	mu   sync.Mutex
-	said time.Time // when the log said last that the policy is slow
+	said time.Time // when the log last said that the policy is slow
 }
 
 // late reports a round of a generation that has not been answered for a while.
@@ -51,7 +51,7 @@ func (s *slow) roundAnswered(took time.Duration, round uint64, bound time.Durati
 	s.show(bound, fmt.Sprintf("the policy is slow: it took %v for round %d", took.Round(time.Millisecond), round))
 }
 
-// show has status say it.
+// show puts the report into the status.
 func (s *slow) show(bound time.Duration, text string) {
 	s.problems.Set(ConditionRounds, fmt.Sprintf("%s (over %v counts as slow: policy.slowRound)", text, bound), slowForgotten)
 }

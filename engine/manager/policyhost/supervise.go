@@ -112,7 +112,7 @@ const (
 	// A failed policy is started again after restartMin, doubling to restartMax.
 	restartMin = 100 * time.Millisecond
 	restartMax = 10 * time.Second
-	// explainTimeout bounds the questions that status asks of a policy.
+	// explainTimeout bounds the calls that status makes to a policy.
 	explainTimeout = 2 * time.Second
 )
 
@@ -133,14 +133,14 @@ type Needs struct {
 	Data       string // folder
 	Plugin     func(context.Context, policy.Options) (policy.Host, error)
 	Fallback   func() scheduler.TaskScheduler // makes the policy that takes over in this process
-	Last       *Policy                        // accepted before this life; nil: none, or it was taken
+	Last       *Policy                        // accepted before this life; nil: none, or it was used
 	Term       uint64
-	NotesMax   int // that the core holds for a policy
+	NotesMax   int // bound of the core's notes for a policy
 	Log        *slog.Logger
 	Stats      *metrics.Metrics
 	Conditions *Conditions
 	Fatal      func(error) // ends the manager
-	// Looked hears how a policy's pools are, about once a second; nil: nobody does.
+	// Looked is called with the status of a policy's pools, about once a second; nil: no calls.
 	Looked func(name string, generation uint64, at time.Time, s scheduler.Status)
 }
 
@@ -149,11 +149,10 @@ func New(ctx context.Context, of Needs) *Supervisor {
 	return &Supervisor{needs: of, ctx: ctx, accepted: acceptance{folder: of.Data}, slow: slow{log: of.Log, stats: of.Stats, problems: of.Conditions}, live: map[uint64]*policyProcess{}, state: Starting}
 }
 
-// Supervisor keeps a policy running: it starts plug-ins, takes rounds to them,
-// starts them again when they fail, swaps them, and falls back to the policy in
-// this process when a plug-in keeps failing. Its methods may be called from any
-// goroutine and do not block; what takes time happens in goroutines that end with
-// ctx or with their host.
+// Supervisor keeps a policy running. It starts plug-ins, sends rounds to them, restarts them when
+// they fail, and swaps them. When a plug-in keeps failing, it falls back to the policy in this
+// process. Its methods may be called from any goroutine and do not block; long work runs in
+// goroutines that end with ctx or with their host.
 type Supervisor struct {
 	needs    Needs
 	ctx      context.Context
@@ -165,13 +164,13 @@ type Supervisor struct {
 	starts   uint32                    // generations begun in this life
 	spec     Policy                    // the policy to run
 	live     map[uint64]*policyProcess // all that have not ended
-	current  *policyProcess            // the newest that was started
+	current  *policyProcess            // the newest started one
 	incoming *policyProcess            // being started; beside current when this is a swap
 	failures []time.Time               // within the window
 	pause    time.Duration             // before the next start
 	state    string
 	since    time.Time // when current took over
-	lookFrom time.Time // not before then it is looked at
+	lookFrom time.Time // no polling before that time
 	restarts uint32
 	changes  changes
 	everRan  bool
@@ -201,7 +200,7 @@ type policyProcess struct {
 	outcomes   []outcome // nil when it has taken over, or why it did not
 }
 
-// config are the settings that it is started with.
+// config are the settings for its start.
 func (h *policyProcess) config() scheduler.Config {
 	if h.inProcess {
 		return scheduler.Config{} // the settings of spec are another policy's
@@ -209,14 +208,14 @@ func (h *policyProcess) config() scheduler.Config {
 	return h.spec.Config
 }
 
-// await returns what becomes of it; with the supervisor's lock held.
+// await returns its outcome; with the supervisor's lock held.
 func (h *policyProcess) await() <-chan error {
 	o := newOutcome()
 	h.outcomes = append(h.outcomes, o)
 	return o
 }
 
-// resolve answers all that wait for it; with the supervisor's lock held.
+// resolve sends its outcome to all waiters; with the supervisor's lock held.
 func (h *policyProcess) resolve(err error) {
 	for _, o := range h.outcomes {
 		o.set(err)
@@ -272,8 +271,8 @@ func (s *Supervisor) open(h *policyProcess) (policy.Host, error) {
 	return checked(s.ctx, s.needs.Plugin, h.spec, policy.Options{Dir: SocketFolder(s.needs.Data), Log: s.needs.Log.With("policy", h.spec.Name), Mark: pluginMark(s.needs.Data)})
 }
 
-// checked starts a policy's program that takes its settings. Of the options the policy says the
-// rest.
+// checked starts a policy's program and has it check its settings. The policy's spec gives the
+// other options.
 func checked(ctx context.Context, launch func(context.Context, policy.Options) (policy.Host, error), spec Policy, o policy.Options) (policy.Host, error) {
 	o.Path, o.Checksum, o.StartTimeout, o.Memory, o.Environment = spec.Path, spec.Checksum, spec.StartTimeout, spec.Memory, spec.Environment
 	host, err := launch(ctx, o)
@@ -358,7 +357,7 @@ func (p *Policy) placed(err error) error {
 
 func (s *Supervisor) launched(h *policyProcess, host policy.Host) {
 	s.mu.Lock()
-	if h.ended { // something newer took its place
+	if h.ended { // a newer generation replaced it
 		s.mu.Unlock()
 		host.Close()
 		return
@@ -372,7 +371,7 @@ func (s *Supervisor) launched(h *policyProcess, host policy.Host) {
 	s.input(wire.NewPolicyStart(&wire.PolicyStart{Generation: h.generation, Policy: h.name, Fallback: h.inProcess}, h.config()))
 }
 
-// input hands one to the core; it fails only when the manager ends.
+// input hands an input to the core; it fails only when the manager ends.
 func (s *Supervisor) input(in *wire.Input) { _ = s.needs.Inbox.Input(s.ctx, in) }
 
 // Start gives the core's snapshot to a generation.
@@ -434,8 +433,8 @@ func (s *Supervisor) started(h *policyProcess, d scheduler.Description) {
 	s.pursue()
 }
 
-// Gone ends a generation that the core has done with: after a cut-over, or
-// because an answer of it broke the contract.
+// Gone ends a generation that the core no longer uses: after a cut-over, or because its answer
+// broke the contract.
 func (s *Supervisor) Gone(a core.PolicyGone) {
 	s.mu.Lock()
 	h := s.live[a.Generation]
@@ -466,8 +465,8 @@ func (s *Supervisor) end(h *policyProcess) {
 	}
 }
 
-// failed takes a generation off that could not start, died, hung or broke the
-// contract, and decides what comes in its place.
+// failed removes a generation that could not start, died, hung or broke the contract, and decides
+// what replaces it.
 func (s *Supervisor) failed(h *policyProcess, err error) {
 	err = shortened(err)
 	s.mu.Lock()
@@ -527,8 +526,8 @@ func (s *Supervisor) rejected(h *policyProcess, err error) {
 	s.launch(last, false)
 }
 
-// accept has the configuration of a policy that accepted its settings take effect as a whole, and
-// calls then; with mu held, which it does not wait with.
+// accept puts the configuration of a policy that accepted its settings in force as a whole, and
+// then calls then. It is called with mu held, and does not wait with it.
 func (s *Supervisor) accept(spec Policy, then func()) {
 	s.accepted.accept(spec)
 	s.wait.Go(func() {
@@ -595,7 +594,7 @@ func (s *Supervisor) restart(h *policyProcess, stalled bool, log *slog.Logger) {
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.starts != starts { // something else was begun meanwhile
+		if s.starts != starts { // another start came meanwhile
 			return
 		}
 		spec := h.spec
@@ -606,7 +605,7 @@ func (s *Supervisor) restart(h *policyProcess, stalled bool, log *slog.Logger) {
 	})
 }
 
-// stallError is the failure of a policy that answers and never starts anything.
+// stallError is the failure of a policy that answers and never launches anything.
 type stallError struct{ reason string }
 
 func (e *stallError) Error() string { return e.reason }
@@ -615,10 +614,9 @@ func (s *Supervisor) reportFailed(generation uint64, reason string) {
 	s.input(wire.NewInput(&wire.PolicyFailed{Generation: generation, Reason: reason}))
 }
 
-// SocketFolder is where plug-ins of a manager with a data folder have their
-// sockets; data may be empty. The path of a Unix socket is bounded, so it is the
-// first short enough one of: below data, below TMPDIR, below /tmp. Several
-// managers may share it.
+// SocketFolder is the folder for the sockets of a manager's plug-ins; data, the manager's folder,
+// may be empty. The path of a Unix socket is bounded, so it is the first short enough one of: below
+// data, below TMPDIR, below /tmp. Several managers may share it.
 func SocketFolder(data string) string {
 	shared := fmt.Sprintf("hamadryad-policy-%d", os.Getuid())
 	candidates := []string{filepath.Join(os.TempDir(), shared)}
@@ -633,7 +631,7 @@ func SocketFolder(data string) string {
 	return filepath.Join("/tmp", shared)
 }
 
-// EndOrphans ends what policies of a manager that was killed left behind.
+// EndOrphans ends the processes that the policies of a killed manager left behind.
 func EndOrphans(data string) error { return proctree.KillMarked(pluginMark(data)) }
 
 // pluginMark is in the environment of all plug-ins of a manager with a data folder, and of their

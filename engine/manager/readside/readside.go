@@ -6,7 +6,7 @@
 //	defer s.Close()
 //	s.Take(record, facts) // after each step
 //
-// Callers are not proved, and nothing can be changed over it.
+// Callers are not authenticated, and nothing can be changed over it.
 package readside
 
 import (
@@ -41,10 +41,11 @@ const (
 
 // Needs are the dependencies of a Server. All are needed.
 type Needs struct {
-	Core   *core.Core  // it has stepped nothing yet
+	Core   *core.Core  // it has not stepped yet
 	Policy policy.Host // explains why jobs wait
-	Folder string      // history goes into a folder of its own below it
-	// Durable waits until a record of the event log is on the disk. An error says that it will never be.
+	Folder string      // history gets a folder of its own below it
+	// Durable waits until a record of the event log is on the disk. An error says that it never
+	// will be.
 	Durable func(record uint64) error
 }
 
@@ -110,14 +111,14 @@ func (s *Server) handler() http.Handler {
 	return rest.Routed(mux, func(w http.ResponseWriter, _ *http.Request, code int, why string) { rest.WriteProblem(w, code, why) })
 }
 
-// TakeChanges hands over what changed in a step. Where the server is far behind it waits, as a manager does.
+// TakeChanges queues a step's changes. If the queue is long it blocks, as a manager does.
 func (s *Server) TakeChanges(record uint64, f core.Changes) { s.steps <- step{record, f} }
 
-// forward gives facts to history and to the model once they are durable, until Close.
+// forward gives changes to history and to the model once they are durable, until Close.
 func (s *Server) forward() {
 	for t := range s.steps {
 		if s.durable(t.record) != nil {
-			continue // the log is closed, or broken: whoever steps says so
+			continue // the log is closed, or broken: the stepping program reports it
 		}
 		s.history.TakeChanges(t.record, &t.facts)
 		s.model.Enqueue(t.facts)
@@ -136,10 +137,10 @@ func (s *Server) Close() {
 	_ = s.history.Close()
 }
 
-// Overview says that the policy is well.
+// Overview reports a healthy policy.
 func (s *Server) Overview() *wire.PolicyReply { return &wire.PolicyReply{Generation: 1} }
 
-// service lets everybody read everything. There are no changes and no logs.
+// service allows all callers to read everything. There are no changes and no logs.
 type service struct {
 	rest.Service
 	*Server

@@ -14,15 +14,14 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/internal/metrics"
 )
 
-// A new file of the event log opens with a checkpoint of the core's state. A small state
-// is frozen, for which the core stands still. A large one is not touched: the file at hand
-// says the same, so another core replays that, in a process of its own, and writes its
-// state. It costs the processor time that the core's own work did, and the memory of a
-// second core for a while.
+// A new file of the event log opens with a checkpoint of the core's state. A small state is frozen,
+// which pauses the core. For a large one the core is not paused: another process replays the
+// current file on a core of its own, and writes that core's state. This takes as much processor
+// time as the core's own work, and the memory of a second core for a while.
 
 const (
-	// remakeTries is how often in a row a checkpoint can't be made from the log before
-	// the core stands still for one: the log's file grows meanwhile.
+	// remakeTries is how often in a row a checkpoint from the log may fail before the core is
+	// paused for one: the log's file grows meanwhile.
 	remakeTries = 3
 	// overgrown bounds the file for a replay, in multiples of a full one. On a machine where
 	// replays fall behind the core each would take longer than the one before.
@@ -36,15 +35,15 @@ const (
 	againDefault = 30 * time.Second
 )
 
-// CheckpointMaker makes the checkpoints that the event log's files begin with.
+// CheckpointMaker makes the checkpoints at the beginning of the event log's files.
 type CheckpointMaker struct {
-	FreezeMax time.Duration // for how long the core may stand still
+	FreezeMax time.Duration // bound of a pause of the core
 	Child     []string      // the command of a process that makes them from the log; empty: a goroutine does
 	Again     time.Duration // the delay after a failed replay, which doubles; 0: 30 s
-	Graphs    *GraphStore   // that the log names
+	Graphs    *GraphStore   // named by the log
 	Log       *slog.Logger
 	Stats     *metrics.Metrics
-	// Before is called before the log may drop records up to one, beside the core; nil: nothing is.
+	// Before is called before the log may drop records up to one, beside the core; nil: no call.
 	Before func(ctx context.Context, record uint64)
 	failed atomic.Int32 // in a row
 }
@@ -104,7 +103,7 @@ func (r *CheckpointMaker) write(ctx context.Context, past eventlog.Past, to io.W
 		err = w.End()
 	}
 	switch {
-	case w.Failed != nil: // which says more than what follows from it
+	case w.Failed != nil: // which says more than the errors it causes
 		return w.Failed
 	case ctx.Err() != nil: // the manager ends
 		return eventlog.Later{Err: context.Cause(ctx)}

@@ -19,17 +19,17 @@ import (
 	"github.com/hamadryad/hamadryad/internal/atomicfile"
 )
 
-// GraphStore keeps the graphs that are too large for the event log, in a folder beside it,
-// each under its SHA-256. A log file has only the hash, so a graph stays as long as a
-// log file that may name it.
+// GraphStore keeps the graphs that are too large for the event log, in a folder beside it, each
+// under its SHA-256. A log file has only the hash, so a graph stays as long as a log file that may
+// name it.
 type GraphStore struct {
 	Folder string // the graphs are here
 	log    *slog.Logger
 
-	reading sync.Mutex // one is decoded at a time: it takes several times its size
+	reading sync.Mutex // one graph is decoded at a time: it takes several times its size
 
 	mu    sync.Mutex
-	ready map[string]*readyGraph // decoded, for a submission that is under way
+	ready map[string]*readyGraph // decoded, for a submission in progress
 }
 
 type readyGraph struct {
@@ -42,8 +42,8 @@ func OpenGraphs(folder string, log *slog.Logger) *GraphStore {
 	return &GraphStore{Folder: folder, log: log, ready: map[string]*readyGraph{}}
 }
 
-// StoreGraph makes a graph durable here, from the blob that the submitter sent, and decodes
-// it for the core. The caller calls done when the submission was answered.
+// StoreGraph makes a graph durable here, from the submitter's blob, and decodes it for the core.
+// The caller calls done when the submission was answered.
 func (g *GraphStore) StoreGraph(hash string, blob func() (io.ReadCloser, error)) (done func(), err error) {
 	g.reading.Lock()
 	defer g.reading.Unlock()
@@ -141,7 +141,7 @@ func (g *GraphStore) Load(hash string) (*wire.Graph, error) {
 	return g.read(hash)
 }
 
-// Check says whether Load will do.
+// Check reports whether Load will succeed.
 func (g *GraphStore) Check(hash string) error {
 	g.mu.Lock()
 	r := g.ready[hash]
@@ -162,8 +162,7 @@ func (g *GraphStore) Check(hash string) error {
 	return nil
 }
 
-// Keep notes that these are needed by the file of the log that is begun: live jobs have
-// them.
+// Keep notes that the new file of the log needs these graphs: live jobs have them.
 func (g *GraphStore) Keep(live []string) {
 	var errs []error
 	for _, hash := range live {
@@ -174,8 +173,8 @@ func (g *GraphStore) Keep(live []string) {
 	}
 }
 
-// Prune removes the graphs that no log file can need: none of these, which live jobs
-// have, and none that was needed since the oldest file began.
+// Prune removes the graphs that no log file can need. It keeps the graphs in live, which live jobs
+// have, and those used since the oldest file began.
 func (g *GraphStore) Prune(live []string, log string) {
 	g.Keep(live)
 	if err := g.removeOld(log); err != nil {
@@ -209,5 +208,5 @@ func (g *GraphStore) removeOld(log string) error {
 	return errors.Join(errs...)
 }
 
-// graphGrace covers the time between the use of a graph and the log's word of it.
+// graphGrace covers the time between the use of a graph and the log record that names it.
 const graphGrace = 10 * time.Minute

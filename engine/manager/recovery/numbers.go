@@ -26,41 +26,41 @@ const (
 	numbersBytesMax = 4 << 10
 )
 
-// Numbers keeps, on disk and beside the event log, up to which number jobs may have been given.
-// So the next life goes on there, though the log may have lost its end. A copy of the file counts
-// for nothing: whoever puts an old copy of the data back does not know which jobs came after it.
-// Safe for concurrent use.
+// Numbers keeps, on disk and beside the event log, the bound of the job numbers that may have been
+// given. So the next life continues above it, even if the log has lost its end. A copy of the file
+// does not count: an old copy of the data does not know the later jobs. Safe for concurrent use.
 type Numbers struct {
 	path string
 
 	mu   sync.Mutex
 	kept numbers
-	gone bool // there is no file: the next life goes by the age of the data
+	gone bool // there is no file: the next life uses the age of the data
 }
 
-// numbersVersion is that of the file.
+// numbersVersion is the file's version.
 const numbersVersion = 1
 
 // numbers are the file.
 type numbers struct {
 	Version  int    `json:"version"`
 	Identity string `json:"identity"` // of the data
-	Given    uint64 `json:"given"`    // no job of a larger number was given
-	// Clean says that the manager was stopped behind Record, the log's last, and that all jobs up to
+	Given    uint64 `json:"given"`    // no job has a larger number
+	// Clean says that the manager was stopped after Record, the log's last, and that all jobs up to
 	// Given are in the log.
 	Clean  bool   `json:"clean"`
 	Record uint64 `json:"record"`
-	// File is which file this is: a copy is another one.
+	// File is the file's identity: a copy has another one.
 	File fileIdentity `json:"file"`
 }
 
-// fileIdentity names a file among all that a machine ever had: an inode may be used again, at another time.
+// fileIdentity identifies a file among all files that a machine ever had: an inode may be reused,
+// at another time.
 type fileIdentity struct {
 	Inode uint64 `json:"inode"`
 	Born  int64  `json:"bornNs"` // nanoseconds since 1970
 }
 
-// identify says which file is open; the error says why that can't be known.
+// identify returns the identity of an open file; the error says why it is unknown.
 func identify(f *os.File) (fileIdentity, error) {
 	var st unix.Statx_t
 	if err := unix.Statx(int(f.Fd()), "", unix.AT_EMPTY_PATH, unix.STATX_INO|unix.STATX_BTIME, &st); err != nil {
@@ -72,8 +72,8 @@ func identify(f *os.File) (fileIdentity, error) {
 	return fileIdentity{st.Ino, st.Btime.Sec*1e9 + int64(st.Btime.Nsec)}, nil
 }
 
-// OpenNumbers reads the file of a data folder for a life that begins behind a record of its log, and
-// sets numbers aside for it. Where there is none that counts, the life goes by the age of its data.
+// OpenNumbers reads the file of a data folder for a life that begins after a record of its log, and
+// reserves numbers for it. Without a valid file, the life uses the age of its data.
 func OpenNumbers(folder string, l *Life, record uint64) (*Numbers, error) {
 	n := &Numbers{path: filepath.Join(folder, numbersFile)}
 	last := l.Core.LastJob()
@@ -85,7 +85,7 @@ func OpenNumbers(folder string, l *Life, record uint64) (*Numbers, error) {
 		l.jobsKnown, l.jobsGiven = true, k.Given
 	}
 	n.kept.Identity = l.Identity
-	if l.New { // of data that is new none was given
+	if l.New { // new data has given none
 		l.jobsKnown = l.JobsAbove == 0
 	}
 	first := max(uint64(last), l.jobsGiven, l.JobsAbove)
@@ -125,7 +125,8 @@ func readNumbers(path string) (k numbers, err error) {
 	return k, err
 }
 
-// SetAside has a job's number kept as given, before somebody hears of it. It seldom waits for the disk.
+// SetAside records a job's number as given, before the number is sent to anyone. It seldom waits
+// for the disk.
 func (n *Numbers) SetAside(job scheduler.JobID) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -135,13 +136,14 @@ func (n *Numbers) SetAside(job scheduler.JobID) error {
 	return n.setAsideBehind(uint64(job))
 }
 
-// setAsideBehind writes that some numbers behind one may be given. Where that can't be written, the file goes.
+// setAsideBehind writes that some numbers above one may be given. If that can't be written, it
+// removes the file.
 func (n *Numbers) setAsideBehind(behind uint64) error {
 	next := numbers{Identity: n.kept.Identity, Given: behind + numbersAhead}
 	return n.write(next)
 }
 
-// Stop marks a clean stop behind the log's last record, with the last job that was given.
+// Stop marks a clean stop after the log's last record, with the last given job number.
 func (n *Numbers) Stop(last scheduler.JobID, record uint64) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -172,7 +174,7 @@ func (n *Numbers) write(next numbers) error {
 	return nil
 }
 
-// remove has the next life go by the age of the data.
+// remove makes the next life use the age of the data.
 func (n *Numbers) remove() error {
 	err := os.Remove(n.path)
 	if errors.Is(err, os.ErrNotExist) {

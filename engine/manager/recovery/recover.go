@@ -8,8 +8,8 @@
 // # Invariants
 //
 // A file is replayed as it was decided, or not at all. That takes the same version of the core, and
-// each graph that the file names. Each life has a higher term, and later times, than all before. A
-// checkpoint that can't be made leaves the log as it is: the current file goes on.
+// each graph that the file names. Each life has a higher term, and later times, than all before. If
+// a checkpoint can't be made, the log stays unchanged, and the current file continues.
 //
 // Each segment of the log begins with the core's version and a checkpoint of its whole state, so it
 // replays alone. Only the same version replays its batches. Another version takes over from the
@@ -71,20 +71,19 @@ type Life struct {
 	Clock    Clock
 	// New says that no life of this data has begun: its log is new, or ends before its first step.
 	New bool
-	// JobsAbove is the largest number of a job that is known of data that was before this, which Opening
-	// says; 0: none is.
+	// JobsAbove is the largest known number of a job of earlier data, for Opening; 0: none.
 	JobsAbove uint64
 	began     scheduler.Time // when the data was new
 	age       time.Duration  // of the data at the start of this life
-	jobsKnown bool           // no job above jobsGiven was given by a life before; else the age says how far
+	jobsKnown bool           // no earlier life gave a job above jobsGiven; else the age gives the bound
 	jobsGiven uint64
 }
 
-// Tokens makes the token of a bundle attempt's data connections of its number.
+// Tokens makes the token for a bundle attempt's data connections from its number.
 type Tokens = func(run uint64) []byte
 
-// Clock gives times that never go back, also across restarts of the manager: it
-// goes on from the last time that was logged when the machine's clock is behind.
+// Clock gives times that never go back, also across restarts of the manager: it continues from the
+// last logged time when the machine's clock is behind.
 type Clock struct {
 	base  scheduler.Time
 	start time.Time
@@ -100,17 +99,16 @@ func (c Clock) Now() scheduler.Time { return c.base.Add(time.Since(c.start)) }
 
 // Listener gets the state of a restored core, and its repeated decisions.
 type Listener interface {
-	// BeginAt gets all there is after a record, and Replay what changed with each that follows.
+	// BeginAt gets the whole state after a record, and Replay the changes of each later one.
 	BeginAt(record uint64, all *core.Changes)
 	Replay(record uint64, actions []core.Action)
 	// Replayed ends it: this record is the last. The log may drop all of them when it returns.
 	Replayed(ctx context.Context, last uint64)
 }
 
-// Restore brings the core to where it was when the last life ended. The actions
-// of replayed batches are not done again: they were done, or their cause never
-// got out, and what matters of them is sent again when launchers join. A listener hears of them;
-// nil: nobody does.
+// Restore brings the core to its state at the end of the last life. The actions of replayed batches
+// are not repeated: they were done, or their cause was never sent, and what matters of them is sent
+// again when launchers join. A listener gets them; it may be nil.
 func Restore(s *eventlog.Segment, settings core.Settings, kept *GraphStore, tokens Tokens, hears Listener) (*Life, error) {
 	if s == nil {
 		l := &Life{Core: core.New(settings), Identity: rand.Text(), Term: core.Term(0, 0), Clock: newClock(0), New: true}
@@ -143,7 +141,7 @@ func Restore(s *eventlog.Segment, settings core.Settings, kept *GraphStore, toke
 	return l, nil
 }
 
-// Replay is a core that goes through a file of the log again.
+// Replay is a core that replays a file of the log.
 type Replay struct {
 	file string
 	kept *GraphStore
@@ -153,10 +151,10 @@ type Replay struct {
 	hears Listener // nil: nobody
 }
 
-// NewReplay begins one of a file of the log, with the graphs that it names.
+// NewReplay begins a replay of a file of the log, with the graphs that it names.
 func NewReplay(file string, kept *GraphStore) *Replay { return &Replay{file: file, kept: kept} }
 
-// Restore begins with the checkpoint that the file opens with.
+// Restore begins with the checkpoint at the file's beginning.
 func (r *Replay) Restore(checkpoint [][]byte) (err error) {
 	if r.Core, err = core.RestoreParts(checkpoint, r.kept.Load); err != nil {
 		return fmt.Errorf("event log file %s: its checkpoint can't be restored: %w", r.file, err)
@@ -207,7 +205,7 @@ func (r *Replay) StepBatch(batch *wire.Batch) []core.Action {
 	return r.Core.Step(batch)
 }
 
-// Follow goes on with the file that follows.
+// Follow continues with the next file.
 func (r *Replay) Follow(file string) { r.file = file }
 
 // Open restores the core from the log that Lock returned for a data folder, and begins a new term.
@@ -238,8 +236,8 @@ func Open(ctx context.Context, data string, log *eventlog.Log, o eventlog.Option
 }
 
 const (
-	roomTryAgain = time.Second      // between looks whether a full disk has room
-	roomLogEach  = 10 * time.Second // between lines that say so
+	roomTryAgain = time.Second      // between checks whether a full disk has room
+	roomLogEach  = 10 * time.Second // between log lines about it
 )
 
 // patiently begins a log, and waits on a full disk until there is room or ctx ends.

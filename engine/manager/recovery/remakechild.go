@@ -22,7 +22,7 @@ const (
 	remakeNice = 10
 	// remakeTextMax is how much of the child's error text is kept.
 	remakeTextMax = 4 << 10
-	// remakeEnd is how long its end may take once it was killed.
+	// remakeEnd bounds the child's end after it was killed.
 	remakeEnd = 5 * time.Second
 )
 
@@ -44,7 +44,7 @@ func (c remakeChild) run(ctx context.Context, r Remaking, to io.Writer) error {
 	if err := childproc.Start(cmd); err != nil {
 		return fmt.Errorf("start the process that makes a checkpoint: %w", err)
 	}
-	// Both are to spare others, and nothing depends on them.
+	// Both spare other processes, and nothing depends on them.
 	_ = unix.Setpriority(unix.PRIO_PGRP, cmd.Process.Pid, remakeNice)
 	_ = os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", cmd.Process.Pid), []byte("1000"), 0)
 	if err := cmd.Wait(); err != nil {
@@ -59,15 +59,15 @@ func (c remakeChild) run(ctx context.Context, r Remaking, to io.Writer) error {
 // firstBytes keeps the first bytes of an output, where a panicking program says why.
 type firstBytes struct{ text []byte }
 
-// Write keeps what there is room for.
+// Write keeps the bytes that fit.
 func (f *firstBytes) Write(b []byte) (int, error) {
 	f.text = append(f.text, b[:min(len(b), remakeTextMax-len(f.text))]...)
 	return len(b), nil
 }
 
-// RemakeAsked is the work of the command that Config.Remaker names, with the arguments
-// that a manager gives it: it writes the checkpoint to its reader, which waits for it. An
-// error must end the process with another exit code than 0.
+// RemakeAsked runs the command that Config.Remaker names, with the arguments that a manager gives
+// it: it writes the checkpoint to the manager, which waits for it. On an error the process must
+// exit with another code than 0.
 func RemakeAsked(ctx context.Context, args []string, to io.Writer) error {
 	var r Remaking
 	if len(args) != 1 || json.Unmarshal([]byte(args[0]), &r) != nil {

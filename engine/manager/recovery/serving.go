@@ -14,20 +14,21 @@ import (
 const (
 	// servingFile is in the data folder.
 	servingFile = "serving"
-	// servingVersion is that of the file.
+	// servingVersion is the file's version.
 	servingVersion = 1
 	// ServingAddressesMax bounds Serving.Addresses.
 	ServingAddressesMax = 16
 )
 
-// Serving says where the manager of a data folder serves, or served last. A copy of the folder says the same.
+// Serving is where the manager of a data folder serves, or served last. A copy of the folder says
+// the same.
 type Serving struct {
 	Version   int      `json:"version"`
 	Data      string   `json:"data"`      // identity of the data; a copy has the same
 	Addresses []string `json:"addresses"` // host:port of gRPC; at most ServingAddressesMax
 }
 
-// ReadServing reads it from a data folder; where the folder has none it has no addresses.
+// ReadServing reads it from a data folder; without the file it has no addresses.
 func ReadServing(folder string) (Serving, error) {
 	path := filepath.Join(folder, servingFile)
 	text, err := os.ReadFile(path)

@@ -118,7 +118,7 @@ func SlotsOf(all, free []*wire.Slots) []Slots {
 	return list
 }
 
-// LauncherDetailsOf is a launcher by itself, without the attempts there.
+// LauncherDetailsOf is a launcher without its attempts.
 func LauncherDetailsOf(l *wire.LauncherStatus) LauncherDetails {
 	x := LauncherOf(l)
 	return LauncherDetails{
@@ -182,7 +182,7 @@ func settingOf(x *wire.Setting) Setting {
 	return Setting{Key: x.Key, Value: x.Value, From: x.From, Next: whenSet(x.NextFrom, x.Next), NextFrom: Pointer(x.NextFrom), Restart: x.Restart, Fixed: x.Fixed, Over: Pointer(x.Over)}
 }
 
-// whenSet is a value that was set somewhere; nil: it was not.
+// whenSet is a value that was set; nil: it is a default.
 func whenSet(from, value string) *string {
 	if from == "" {
 		return nil
@@ -267,7 +267,7 @@ func Pointer[T comparable](x T) *T {
 	return &x
 }
 
-// TimeOf is a time in UTC; nil: it has not come.
+// TimeOf is a time in UTC; nil: the zero time.
 func TimeOf(t scheduler.Time) *time.Time {
 	if t == 0 {
 		return nil

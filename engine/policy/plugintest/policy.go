@@ -59,7 +59,7 @@ func (p *Policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 		}
 	}
 	if len(free) == 0 {
-		return d, nil // what waits goes on waiting
+		return d, nil // waiting bundles stay
 	}
 	next := 0
 	for _, b := range p.waiting {

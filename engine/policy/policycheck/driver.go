@@ -28,8 +28,8 @@ var _ policytest.Driver = (*Driver)(nil)
 // that counts.
 const askTimeout = 10 * time.Minute
 
-// Plugin starts the plug-in that the options name. Close ends it. The kit asks one question after
-// another, so none waits for the pauses that a manager makes between them.
+// Plugin starts the plug-in that the options name. Close ends it. The kit makes one call after
+// another, so none waits for a manager's pauses between them.
 func Plugin(ctx context.Context, o policy.Options) (*Driver, error) {
 	o.Unpaced, o.AskTimeout = true, askTimeout
 	d := &Driver{options: o}
@@ -79,12 +79,12 @@ func (d *Driver) Explain(ctx context.Context, j scheduler.JobID) (scheduler.Expl
 	return d.host.Explain(ctx, j)
 }
 
-// Status asks for pools and shares.
+// Status requests pools and shares.
 func (d *Driver) Status(ctx context.Context) (scheduler.Status, error) {
 	return d.host.Status(ctx)
 }
 
-// Page asks for one of the policy's pages.
+// Page requests one of the policy's pages.
 func (d *Driver) Page(ctx context.Context, q scheduler.PageAsked) (scheduler.Answer, error) {
 	return d.host.Page(ctx, q)
 }

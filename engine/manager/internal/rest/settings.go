@@ -13,7 +13,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// Settings is the configuration (api.Server). It refuses callers that may not.
+// Settings is the configuration (api.Server). It refuses callers without the rights.
 type Settings interface {
 	Settings(ctx context.Context, q *wire.Empty) (*wire.SettingsReply, error)
 	DiffSettings(ctx context.Context, q *wire.SettingsText) (*wire.SettingsDiff, error)
@@ -24,7 +24,7 @@ type Settings interface {
 // ApplyMax is how long a change of the configuration, or its check, may take to be answered.
 const ApplyMax = 150 * time.Second
 
-// patient gives operations time to answer that ask the policy.
+// patient gives operations that call the policy more time to answer.
 func patient(next restapi.StrictHandlerFunc, operation string) restapi.StrictHandlerFunc {
 	switch operation {
 	case "ApplySettings", "RollBackSettings", "CheckSettings":
@@ -100,7 +100,7 @@ func (s *Server) RollBackSettings(ctx context.Context, q restapi.RollBackSetting
 	return restapi.RollBackSettings200JSONResponse{Body: restapi.SettingsVersionOf(v), Headers: restapi.RollBackSettings200ResponseHeaders{ETag: fileTag(v.Tag)}}, nil
 }
 
-// ListSettingsVersions lists the versions that are kept.
+// ListSettingsVersions lists the kept versions.
 func (s *Server) ListSettingsVersions(ctx context.Context, _ restapi.ListSettingsVersionsRequestObject) (restapi.ListSettingsVersionsResponseObject, error) {
 	r, err := s.needs.Settings.SettingsVersions(ctx, &wire.VersionsRequest{})
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth"
 )
 
-// UserStreamsDefault is how many streams of events, and logs that are followed, one user has at once.
+// UserStreamsDefault is how many streams of events, and followed logs, one user may have at once.
 const UserStreamsDefault = 100
 
 // userStreams counts the streams of each user. Where callers are not authenticated they are all one
@@ -20,7 +20,7 @@ type userStreams struct {
 	of map[string]int
 }
 
-// acquireStream counts one more stream, unless the user has as many as are allowed.
+// acquireStream counts one more stream, unless the user has the maximum.
 func (u *userStreams) acquireStream(user string, most int) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -42,7 +42,8 @@ func (u *userStreams) give(user string) {
 	}
 }
 
-// full answers a stream that is one too many; false: there is room, and it counts as open until ended is called.
+// full refuses a stream beyond the bounds; false: there is room, and the stream counts as open
+// until ended is called.
 func (s *Server) full(ctx context.Context, w http.ResponseWriter) (ended func(), full bool) {
 	user := ""
 	if caller, ok := auth.From(ctx); ok && caller.Proved() {

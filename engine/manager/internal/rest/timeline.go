@@ -59,14 +59,14 @@ type timeline struct {
 	lanes    map[string]*lane
 }
 
-// lane is one of a timeline.
+// lane is a lane of a timeline.
 type lane struct {
 	ran   []float64 // for how long attempts ran in each bucket, nanoseconds
 	ended map[string][]int
 	work  float64 // sum of ran
 }
 
-// addAttempt takes an attempt in. It is true.
+// addAttempt adds an attempt. It is always true.
 func (t *timeline) addAttempt(f *changes.Attempt) bool {
 	name := f.On
 	if t.byStage {
@@ -76,7 +76,7 @@ func (t *timeline) addAttempt(f *changes.Attempt) bool {
 	return true
 }
 
-// width is that of a bucket, nanoseconds.
+// width is a bucket's width, nanoseconds.
 func (t *timeline) width() float64 { return float64(t.to-t.from) / float64(t.buckets) }
 
 // add adds an attempt. Of a suspended attempt only start and end are known, so it counts as running

@@ -15,7 +15,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 )
 
-// WholeQuery asks for all that is shown of a job at once.
+// WholeQuery requests all displayed data of a job at once.
 type WholeQuery struct {
 	Job      string
 	Timeline restapi.GetTimelineParams
@@ -23,7 +23,8 @@ type WholeQuery struct {
 	Attempts restapi.ListAttemptsParams
 }
 
-// Whole is all that is shown of a job. Where a part can't be read, Job.Damage says why, and it is empty.
+// Whole is all displayed data of a job. If a part can't be read, Job.Damage says why, and the part
+// is empty.
 type Whole struct {
 	Job          restapi.Job
 	Graph        *restapi.Graph        // nil: it is not kept
@@ -39,15 +40,15 @@ type Whole struct {
 // writes.
 const reasonsWait = 50 * time.Millisecond
 
-// GetWhole answers what GetJob, GetGraph, GetDistribution, GetTimeline and ListAttempts and ListReasons do, and looks once
-// at the caller, at the job, and at each attempt.
+// GetWhole answers as GetJob, GetGraph, GetDistribution, GetTimeline and ListAttempts and
+// ListReasons do. It checks the caller and reads the job and each attempt only once.
 func (s *Server) GetWhole(ctx context.Context, q WholeQuery) (w Whole, err error) {
 	l, err := s.openJob(ctx, q.Job)
 	if err != nil {
 		return w, err
 	}
 	defer l.Close()
-	if len(l.stages) == 0 && l.wrongFile() != nil { // which there are can't be read: the rest is shown
+	if len(l.stages) == 0 && l.wrongFile() != nil { // their list can't be read: the rest is shown
 		q.Stage, q.Attempts.Stage = "", nil
 	}
 	if w.Job, err = l.described(ctx); err != nil {
@@ -70,7 +71,8 @@ func (s *Server) GetWhole(ctx context.Context, q WholeQuery) (w Whole, err error
 	return w, err
 }
 
-// unreadable takes an error for damage that is, or for a file that is not written yet, and returns every other.
+// unreadable notes an error about a damaged file, or about a file that is not written yet, and
+// returns every other.
 func (l *jobHandle) unreadable(err error) error {
 	if status.Code(err) != codes.DataLoss && !errors.Is(err, history.ErrNotYet) {
 		return err
@@ -107,7 +109,7 @@ func (l *jobHandle) walk(ctx context.Context, q *WholeQuery, w *Whole) error {
 	if err != nil {
 		return err
 	}
-	if l.Lives() { // what runs goes on, though nothing changes
+	if l.Lives() { // running attempts go on, without a change of the job
 		revision += uint64(time.Now().Unix())
 	}
 	d, again, err := l.server.drawn.Get(ctx, of, revision, func() (drawn, error) { return l.draw(ctx, of.stage, &q.Timeline) })

@@ -71,7 +71,7 @@ type policy struct {
 	rounds    int
 }
 
-// Start goes wrong where that is asked for.
+// Start misbehaves if its behaviour says so.
 func (p *policy) Start(c scheduler.Config, s scheduler.Snapshot, env scheduler.Environment) (scheduler.Description, error) {
 	switch p.behaviour {
 	case plugintest.HangInStart:
@@ -99,7 +99,7 @@ func (p *policy) Start(c scheduler.Config, s scheduler.Snapshot, env scheduler.E
 	return p.Policy.Start(c, s, env)
 }
 
-// AssignTasks goes wrong in its round.
+// AssignTasks misbehaves in its round.
 func (p *policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 	p.rounds++
 	switch p.behaviour {
@@ -134,7 +134,7 @@ func (p *policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 	return p.Policy.AssignTasks(r)
 }
 
-// hoard is what Hog keeps.
+// hoard is the memory that Hog keeps.
 var hoard []byte
 
 // fill takes memory and touches every page of it.
@@ -145,7 +145,7 @@ func fill(n int) {
 	}
 }
 
-// Explain goes wrong where that is asked for.
+// Explain misbehaves if its behaviour says so.
 func (p *policy) Explain(j scheduler.JobID) (scheduler.Explanation, error) {
 	if p.behaviour == plugintest.PanicInExplain {
 		panic("no word on purpose")
@@ -153,7 +153,7 @@ func (p *policy) Explain(j scheduler.JobID) (scheduler.Explanation, error) {
 	return p.Policy.Explain(j)
 }
 
-// Status goes wrong where that is asked for.
+// Status misbehaves if its behaviour says so.
 func (p *policy) Status() (scheduler.Status, error) {
 	switch p.behaviour {
 	case plugintest.PanicInStatus:
@@ -170,7 +170,7 @@ func (p *policy) Status() (scheduler.Status, error) {
 	return p.Policy.Status()
 }
 
-// Terminate hangs where that is asked for.
+// Terminate hangs if its behaviour says so.
 func (p *policy) Terminate() {
 	if p.behaviour == plugintest.HangAtEnd {
 		select {}
@@ -202,7 +202,7 @@ func postForEver(_ context.Context, of serve.Surroundings) error {
 	}
 }
 
-// echo posts and hears at the same time.
+// echo posts notes and reads confirmations at the same time.
 func echo(ctx context.Context, of serve.Surroundings) error {
 	go func() {
 		for i := range plugintest.EchoNotes {
