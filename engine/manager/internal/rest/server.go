@@ -192,16 +192,16 @@ func (s *Server) checked(pattern string, handler http.Handler) http.Handler {
 // endless are the operations with long answers: a HEAD request of one ends at once.
 var endless = []string{"streamEvents", "getAttemptLog", "exportJob"}
 
-// headOnly takes the head of an answer, and nothing behind it.
+// headOnly sends an answer's head without its body.
 type headOnly struct{ http.ResponseWriter }
 
 // Unwrap is for http.ResponseController.
 func (h headOnly) Unwrap() http.ResponseWriter { return h.ResponseWriter }
 
-// Write takes nothing.
+// Write refuses the body.
 func (h headOnly) Write([]byte) (int, error) { return 0, http.ErrBodyNotAllowed }
 
-// FlushError says that the answer is over.
+// FlushError refuses to flush: the answer is over.
 func (h headOnly) FlushError() error { return http.ErrBodyNotAllowed }
 
 // routes collects the handlers that the generated code registers.
