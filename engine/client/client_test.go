@@ -224,7 +224,8 @@ func (f *fake) Logs(q *wire.LogsRequest, stream grpc.ServerStreamingServer[wire.
 	return s.Err()
 }
 
-// That a launcher is away is told at once, in the manager's words: nobody is to look for a manager.
+// An absent launcher is reported at once, in the manager's words: the client does not look for a
+// manager.
 func TestLogsOfALauncherThatIsAway(t *testing.T) {
 	address, _ := serve(t, newFake(), "127.0.0.1:0")
 	c, err := Dial(address, Options{Wait: time.Hour})
@@ -257,8 +258,7 @@ func (f *fake) DiffSettings(_ context.Context, q *wire.SettingsText) (*wire.Sett
 	return &wire.SettingsDiff{Lines: lines}, nil
 }
 
-// What a text would change is told with what the policy says against it, so that nobody takes a text for right
-// that is not.
+// A comparison has the policy's objections, so that a wrong text does not pass for right.
 func TestDiffHasThePolicysWord(t *testing.T) {
 	address, _ := serve(t, newFake(), "127.0.0.1:0")
 	c := dial(t, address)
@@ -271,8 +271,8 @@ func TestDiffHasThePolicysWord(t *testing.T) {
 	}
 }
 
-// All jobs are listed, however many answers that takes: each once, those that ended in the order of their
-// ends. One that ended between two answers is one of those.
+// All jobs are listed, however many answers that takes: each once, ended jobs in the order of their
+// ends. A job that ended between two answers is one of those.
 func TestJobsComeInMoreThanOneAnswer(t *testing.T) {
 	f := newFake()
 	of := func(job uint64, ended int64) *wire.JobSummary { return &wire.JobSummary{Job: job, Ended: ended} }
@@ -353,8 +353,8 @@ func TestSubmitSendsAgainWhatWentBad(t *testing.T) {
 	}
 }
 
-// A job's folders are those beside its outputs and those of its stored channels. Those
-// of another cluster's job of that number stay.
+// A job's folders are those beside its outputs and those of its stored channels. Folders of another
+// cluster's job with the same number stay.
 func TestRemoveFolders(t *testing.T) {
 	dir := t.TempDir()
 	here, elsewhere := plan.Cluster("here"), plan.Cluster("elsewhere")
@@ -376,8 +376,8 @@ func TestRemoveFolders(t *testing.T) {
 	}
 }
 
-// Somebody else who foresees a job's number makes its folders before. They are not used: the
-// submitter makes its own, under names that nobody foresees, and tells whose they are.
+// Another user may foresee a job's number and make its folders before. They are not used: the
+// submitter makes its own, under unforeseeable names, and reports their owners.
 func TestFoldersThatOthersMadeAreNotUsed(t *testing.T) {
 	f := newFake()
 	f.folders = true
@@ -470,8 +470,8 @@ func TestWatchOutlivesTheManager(t *testing.T) {
 	}
 }
 
-// A manager that lost its data gives numbers again. Who followed a job must not take the success of
-// another for that of his own.
+// A manager that lost its data gives numbers again. A client that follows a job must not take
+// another job's success for that of its own.
 func TestWatchTellsAnotherJobOfItsNumber(t *testing.T) {
 	f := newFake()
 	f.begun = 1
@@ -516,8 +516,8 @@ func TestWatchEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// The submitter writes to HDFS as HADOOP_USER_NAME says, so its job's workers must
-// be told of the same user.
+// The submitter writes to HDFS as the user in HADOOP_USER_NAME, so its job's workers must use the
+// same user.
 func TestUserOfHadoop(t *testing.T) {
 	t.Setenv(storage.UserVariable, "alice")
 	for given, want := range map[string]string{"": "alice", "eve": "eve"} {

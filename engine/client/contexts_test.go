@@ -21,7 +21,7 @@ contexts:
   trial: {cluster: trial}
 `
 
-// userFile writes the user's file of contexts, and clears what the environment says.
+// userFile writes the user's file of contexts, and clears the environment's settings.
 func userFile(t *testing.T, text string) (folder string) {
 	t.Helper()
 	home := t.TempDir()
@@ -42,8 +42,8 @@ func userFile(t *testing.T, text string) (folder string) {
 	return filepath.Dir(file)
 }
 
-// The current context says where the manager is and what to show it. The environment's
-// manager, and what is given for a call, count before it.
+// The current context gives the manager's address and the credentials. The environment's manager,
+// and a call's options, come first.
 func TestTheCurrentContext(t *testing.T) {
 	folder := userFile(t, twoContexts)
 	own := certs.Files{CA: folder + "/ca.pem", Certificate: folder + "/ann.pem"}
@@ -78,8 +78,8 @@ func TestTheCurrentContext(t *testing.T) {
 	}
 }
 
-// A context is named, used and added; what is wrong with a file is named with it, and a
-// newer one is left to a newer program.
+// Contexts are named, used and added. A mistake is reported with its file, and a newer file is left
+// to a newer program.
 func TestContexts(t *testing.T) {
 	folder := userFile(t, twoContexts)
 	file := filepath.Join(folder, "config.yaml")

@@ -17,8 +17,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// gated is a manager with an authenticator that goes through what a test says, try by try: "down", "lost"
-// for an answer that does not come, "denied". Then it lets in what it has not seen.
+// gated is a manager with an authenticator that follows a test's script, try by try: "down", "lost"
+// for a missing answer, "denied". Then it accepts unseen signatures.
 type gated struct {
 	*fake
 	script  []string
@@ -65,7 +65,7 @@ func (g *gated) PolicyPage(_ context.Context, r *wire.PageRequest) (*wire.PageRe
 	return &wire.PageReply{Status: http.StatusOK}, err
 }
 
-// with is a client of such a manager, and what it is told to wait for.
+// with is a client of such a manager, and the reasons of its waits.
 func (g *gated) with(t *testing.T, o Options) (c *Client, told *[]string) {
 	t.Helper()
 	key := t.TempDir() + "/key"
@@ -127,8 +127,8 @@ func TestAChangeWhoseAnswerIsLost(t *testing.T) {
 	}
 }
 
-// Who is refused signs again, since another command may have had the same signature, and not
-// for ever.
+// A refused client signs again, since another command may have had the same signature, but not for
+// ever.
 func TestWhoIsRefusedSignsAgain(t *testing.T) {
 	g := &gated{script: []string{"denied", "denied"}}
 	c, _ := g.with(t, Options{Connect: time.Minute})

@@ -17,7 +17,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// waiting makes a client of no manager, which notes what a person hears and when.
+// waiting makes a client without a manager, which notes its reports to a person with their times.
 func waiting(t *testing.T, o Options) (c *Client, heard func() []string) {
 	t.Helper()
 	var mu sync.Mutex
@@ -91,8 +91,8 @@ func TestSilenceIsSaid(t *testing.T) {
 	}
 }
 
-// A call that is answered in time, or a stream that has nothing to bring, tells nothing; who is
-// interrupted ends at once.
+// A call that is answered in time, or an idle stream, is not reported; an interrupted call ends at
+// once.
 func TestNoSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, heard := waiting(t, Options{})

@@ -47,8 +47,7 @@ func TestEachSourceOverridesTheOneBefore(t *testing.T) {
 	}
 }
 
-// What a user's shell has for commands that ask a manager does not replace what a manager
-// or launcher has of its own.
+// The credentials of commands in a user's shell do not replace those of a manager or launcher.
 func TestADaemonsOwnIdentityWins(t *testing.T) {
 	shell := []string{"HAMADRYAD_AUTH_MODE=tls", "HAMADRYAD_AUTH_CERTIFICATE=/ann.pem", "HAMADRYAD_AUTH_KEY=/ann.key", "HAMADRYAD_AUTH_CA=/ann-ca.pem"}
 	for name, test := range map[string]struct {
@@ -222,7 +221,7 @@ func TestWatchSeesEveryWayOfSaving(t *testing.T) {
 	<-done
 }
 
-// Whoever is reached by others has to know who comes.
+// A process that others can reach has to authenticate them.
 func TestOpenDoorsNeedProof(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"the manager's port", "manager:\n  listen: 10.0.0.1:7070\n", `h.yaml:2: manager.listen is "10.0.0.1:7070", which others reach, and auth.mode is off (defaults)`},
@@ -316,7 +315,7 @@ var wrongTexts = []struct {
 	{"core:\n  graph: {edges: 3}\n", "2: core.graph: there is no key edges in it"},
 }
 
-// Every mistake has a file and a line, and says in plain words what is wrong.
+// Every mistake has a file and a line, and a message in plain words.
 func TestEveryMistakeHasALine(t *testing.T) {
 	var core struct {
 		Limit int `json:"limit"`
@@ -342,7 +341,7 @@ func TestEveryMistakeHasALine(t *testing.T) {
 	}
 }
 
-// What a configuration means does not depend on how its lines end, nor on sections in which nothing stands.
+// A configuration's meaning does not depend on its line ends, nor on empty sections.
 func TestLineEndsMeanNothing(t *testing.T) {
 	const text = "manager:\nlog:\n  level: debug\npolicy:\n  settings:\n    a: 1\n    # why\n\n    b:\n      - 2\nauth:\n  roles:\n    user: {users: [ann]}\n"
 	plain, err := Load(Sources{File: write(t, "h.yaml", text)})

@@ -58,8 +58,8 @@ func TestSettingsSayWhereTheyWereSet(t *testing.T) {
 	}
 }
 
-// The data folder is found in a file that can't be read otherwise, since what was
-// accepted last is kept there.
+// The data folder is found in a file that can't be read otherwise, since the last accepted
+// configuration is kept there.
 func TestDataFolderOfAWrongFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "site.yaml")
 	for name, text := range map[string]string{
@@ -91,8 +91,7 @@ func TestDataFolderOfAWrongFile(t *testing.T) {
 	}
 }
 
-// What was kept of a configuration makes the same one again, whatever became of the
-// files.
+// The kept texts of a configuration make the same one again, even if the files changed.
 func TestTextsStandInForFiles(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "site.yaml")

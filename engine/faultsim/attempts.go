@@ -102,7 +102,7 @@ func (f *fake) checkRoom() {
 	}
 }
 
-// readInPart has an attempt fail, at random, that has read part of an input whose source is replaced.
+// readInPart has an attempt fail, at random, that read part of an input whose source is replaced.
 func (f *fake) readInPart(a *simcluster.Attempt, list []*wire.Source) {
 	for _, s := range list {
 		if old := a.Read(simcluster.Input{Connection: s.Connection, From: s.From}); old == 0 || old == s.Attempt {

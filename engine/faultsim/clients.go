@@ -273,8 +273,8 @@ func (c *clients) unfinished() string {
 	return strings.Join(parts, "\n") + fmt.Sprintf("\npolicy %+v\nlaunchers %v", c.Core.PolicyState(), c.Core.Launchers())
 }
 
-// loseJob treats a job as lost, as its client does when the manager says so: it waits until nothing of
-// the job runs, and removes the leftovers.
+// loseJob treats a job as lost, as its client does when the manager says so: it waits until nothing
+// of the job runs, and removes the leftovers.
 func (c *clients) loseJob(j *fakeJob) {
 	c.Seen["lost jobs"]++
 	j.over, j.lost = true, true

@@ -13,8 +13,8 @@ import (
 // defectSeeds is how many seeds a defect may need until it is found, from one on that found it once.
 const defectSeeds = 200
 
-// TestDefectsAreFound: a core that breaks one rule that policies rely on is found out. Some follow other
-// settings than the site has, and some tell the policy something wrong.
+// TestDefectsAreFound: a core that breaks one rule that policies rely on is detected. Some defects
+// follow other settings than the site has, and some send the policy something wrong.
 func TestDefectsAreFound(t *testing.T) {
 	for name, c := range map[string]struct {
 		from     uint64

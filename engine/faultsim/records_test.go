@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A log that lost its end is one that ended there: its batches lead to the state that the
-// core goes back to, whichever checkpoint is nearest, and it can lose more.
+// A log that lost its end equals one that ended there. Its batches lead to the state to which the
+// core goes back, whichever checkpoint is nearest, and it can lose more.
 func TestRecordsLoseTheirEnd(t *testing.T) {
 	s := New(Options{Seed: 3, Policies: policiesOf(3), ReplayEvery: 7})
 	if err := s.Run(); err != nil {

@@ -54,7 +54,7 @@ func allPolicies() []Policy {
 	return list
 }
 
-// policiesOf is what a seed draws from: mostly good ones.
+// policiesOf is the policies that a seed draws from: mostly good ones.
 func policiesOf(seed uint64) []Policy {
 	all := allPolicies()
 	if *policyFlag != "" {
@@ -141,7 +141,7 @@ func runSeeds(t *testing.T, from uint64, many int) map[string]int {
 	return seen
 }
 
-// needSeen makes sure that what the seeds are for does happen in them.
+// needSeen checks that the events that the seeds are for do happen.
 func needSeen(t *testing.T, seen map[string]int) {
 	for _, k := range []string{
 		"replays", "manager restarts", "logs that lost their end", "lost jobs", "starts of dropped jobs", "incarnations", "broken streams", "lost launchers", "crashes", "freezes", "late reports",

@@ -8,8 +8,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// wild decides at random, all that there is to decide, and launches most of what
-// fits. It calms down with the faults.
+// wild makes all decisions at random, and launches most bundles that fit. It calms down with the
+// faults.
 type wild struct {
 	view.View
 	rand *rand.Rand
@@ -66,8 +66,8 @@ func (p *wild) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 	return d, nil
 }
 
-// preempt takes an attempt, for some job with something ready if there is one, or for what
-// is suspended where it runs.
+// preempt preempts an attempt, for some job with a ready bundle if there is one, or for a suspended
+// attempt on its launcher.
 func (p *wild) preempt(a *view.Attempt) scheduler.Preempt {
 	d := scheduler.Preempt{Victims: []scheduler.AttemptID{a.ID}, Mode: scheduler.PreemptMode(1 + p.rand.IntN(3)), Grace: time.Second, For: a.Job().ID()}
 	if l := p.Launcher(a.Launcher); l != nil && p.rand.IntN(2) == 0 {

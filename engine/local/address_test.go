@@ -10,7 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A reserved port goes to who asks for it by number, also twice, and to nobody who asks for any port.
+// A reserved port goes to a process that requests it by number, also twice, and never to one that
+// requests any port.
 func TestAReservedPortIsTheClusters(t *testing.T) {
 	address, release, err := reserve()
 	if err != nil {
@@ -37,7 +38,7 @@ func TestAReservedPortIsTheClusters(t *testing.T) {
 	}
 }
 
-// anyPortOf binds a socket as who asks for any port does, with one to choose from.
+// anyPortOf binds a socket as a process that requests any port does, with one to choose from.
 func anyPortOf(t *testing.T, port int) error {
 	t.Helper()
 	const ipLocalPortRange = 51 // of Linux 6.3

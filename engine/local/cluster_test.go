@@ -68,8 +68,8 @@ func playPart(parts string, args []string) int {
 	return 0
 }
 
-// Whatever part of a local cluster ends first while it starts, and whatever the others
-// wait for then, what that part said is told, at once, and nothing of the others.
+// Whichever part of a local cluster ends first during the start, its output is reported, at once,
+// and nothing of the others.
 func TestLocalTellsWhatEndedFirst(t *testing.T) {
 	for name, c := range map[string]struct{ parts, first string }{
 		"manager before it is ready":       {"manager=end", "manager"},
@@ -102,8 +102,8 @@ func TestLocalTellsWhatEndedFirst(t *testing.T) {
 	}
 }
 
-// A part that ends while the cluster waits for its policy is the cause that is told,
-// whether the wait was in a question or between two.
+// If a part ends while the cluster waits for its policy, that is the reported cause, whether the
+// wait was in a call or between two.
 func TestWaitForAPolicyTellsWhatEnded(t *testing.T) {
 	ended := errors.New("the manager ended")
 	for name, fails := range map[string]bool{"in a question": true, "between two": false} {

@@ -12,7 +12,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// What is planned happens in order of time, then of planning; what is past happens now.
+// Planned events happen in order of time, then of planning; past ones happen now.
 func TestClock(t *testing.T) {
 	var c Clock
 	var got []string

@@ -109,7 +109,7 @@ func rules(t *testing.T, text string) *access.Rules {
 	return rules
 }
 
-// who has the requests that follow be made by somebody.
+// who makes a user the caller of the requests that follow.
 func (r *ruled) who(name string) *ruled {
 	r.t.Helper()
 	if r.keys[name] == nil {
@@ -162,7 +162,7 @@ func (r *ruled) read(job uint64) error {
 		_, errLogs = logs.Recv()
 	}
 	list, errList := r.api.Jobs(r.ctx(), &wire.JobsRequest{All: true})
-	if errList != nil && status.Code(errList) != codes.PermissionDenied { // as of who has no role
+	if errList != nil && status.Code(errList) != codes.PermissionDenied { // as of a caller without a role
 		r.t.Error(errList)
 	}
 	listed := slices.ContainsFunc(list.GetJobs(), func(j *wire.JobSummary) bool { return j.Job == job })
@@ -188,8 +188,8 @@ func (r *ruled) allowed(err error) {
 	}
 }
 
-// Jobs are killed, moved and looked at by those alone who may: by role, as owner, or by a
-// list of the pool. What a message says of who asks changes nothing.
+// Only callers with the right kill, move and look at jobs: by role, as owner, or by a list of the
+// pool. The user's name in a message does not count.
 func TestWhoseJobsAreWhose(t *testing.T) {
 	r := newRuled(t)
 	job := r.who("ann").submit(1)
@@ -214,8 +214,8 @@ func TestWhoseJobsAreWhose(t *testing.T) {
 	r.allowed(r.who("carol").kill(job))
 }
 
-// Who may not change a job is told so of one that ended too, and never how it stands, also where history
-// alone knows it; it is in the audit as a refusal.
+// A caller without the right to change a job learns that also for an ended one, and never its
+// state, also if history alone knows it. The audit has it as a refusal.
 func TestWhoseEndedJobsAreWhose(t *testing.T) {
 	b := newTestbed(t)
 	b.cfg.Core.JobsKept = 1
@@ -259,8 +259,8 @@ func TestWhoseEndedJobsAreWhose(t *testing.T) {
 	}
 }
 
-// A revoked role, and a group that somebody left, end what they gave, at once and also for
-// streams that are open.
+// A revoked role, and a group that a user left, end the rights they gave, at once and also for open
+// streams.
 func TestRolesAndGroupsThatGo(t *testing.T) {
 	r := newRuled(t)
 	job := r.who("ann").submit(1)
@@ -274,8 +274,8 @@ func TestRolesAndGroupsThatGo(t *testing.T) {
 	eventually(t, "ann's role is gone", func() bool { return status.Code(r.kill(nobody)) == codes.PermissionDenied })
 	r.denied(r.kill(job), "ann may not")
 	r.who("carol")
-	r.allowed(r.move(job, "lab/other")) // which the open watch would tell
-	for err = nil; err == nil; {        // what was told before is on its way
+	r.allowed(r.move(job, "lab/other")) // which the open watch would show
+	for err = nil; err == nil; {        // earlier messages are on their way
 		_, err = watch.Recv()
 	}
 	r.denied(err, "ann may not")
@@ -285,8 +285,8 @@ func TestRolesAndGroupsThatGo(t *testing.T) {
 	r.allowed(r.kill(job))
 }
 
-// Logs and events that are followed end for whom nothing lets look any more, whether they come by gRPC or
-// by REST: nothing that is printed then reaches him.
+// Followed logs and events end for a user who loses the right to look, by gRPC and by REST: later
+// output does not reach the user.
 func TestWhatIsFollowedEndsWithTheRight(t *testing.T) {
 	for what, change := range map[string]func() string{
 		"roles are gone": func() string {
@@ -316,21 +316,21 @@ func TestWhatIsFollowedEndsWithTheRight(t *testing.T) {
 			r.change(change())
 			eventually(t, "ann may do nothing", func() bool { return status.Code(r.kill(job)) == codes.PermissionDenied })
 			close(goOn)
-			r.allowed(r.who("carol").move(job, "lab/other")) // which the events would tell
+			r.allowed(r.who("carol").move(job, "lab/other")) // which the events would show
 			if c, err := one.Recv(); status.Code(err) != codes.PermissionDenied {
 				t.Errorf("ann got %v, %v", c, err)
 			}
 			if rest, err := io.ReadAll(log); len(rest) > 0 || err == nil {
 				t.Errorf("eve got %q, and an end with %v, which is to look like none", rest, err)
 			}
-			if _, err := io.ReadAll(events); err != nil { // what was told before is on its way
+			if _, err := io.ReadAll(events); err != nil { // earlier messages are on their way
 				t.Error(err)
 			}
 		})
 	}
 }
 
-// printing is a launcher whose attempts print a text, and another when they are told to go on.
+// printing is a launcher whose attempts print a text, and another when goOn is closed.
 func (r *ruled) printing(name, first, last string, goOn <-chan struct{}) *fakeLauncher {
 	r.t.Helper()
 	keys := r.ca.Keys(auth.Launcher, name)
@@ -363,7 +363,7 @@ func (r *ruled) printing(name, first, last string, goOn <-chan struct{}) *fakeLa
 	return l
 }
 
-// opened is what a page sends to somebody.
+// opened is a page's stream for a user.
 func (r *ruled) opened(name, path string) io.Reader {
 	r.t.Helper()
 	web := &http.Client{Transport: &http.Transport{TLSClientConfig: r.ca.Keys(auth.User, name).Client(auth.Manager, "")}}
@@ -382,9 +382,8 @@ func (r *ruled) opened(name, path string) io.Reader {
 	return answer.Body
 }
 
-// A certificate that is revoked ends what it let begin: a launcher's stream, a user's open
-// one, and requests over connections from before. All other launchers are told, and a manager
-// that starts again knows.
+// A revoked certificate ends what it began: a launcher's stream, a user's open one, and requests
+// over older connections. All other launchers are notified, and a restarted manager knows.
 func TestCertificatesThatAreRevoked(t *testing.T) {
 	r := newRuled(t)
 	job := r.who("ann").submit(1)
@@ -436,7 +435,7 @@ func TestCertificatesThatAreRevoked(t *testing.T) {
 	}
 }
 
-// Groups that a certificate names count as those of the configuration do.
+// Groups in a certificate count like those of the configuration.
 func TestGroupsOfACertificate(t *testing.T) {
 	r := newRuled(t)
 	job := r.who("ann").submit(1)
@@ -454,7 +453,7 @@ func TestGroupsOfACertificate(t *testing.T) {
 	}
 }
 
-// Who acts for others does so for those alone whom the rules name, and both are in the log.
+// A user may act only for the users that the rules name, and both are in the log.
 func TestActingForOthers(t *testing.T) {
 	r := newRuled(t)
 	job := r.who("ann").submit(1)
@@ -476,7 +475,7 @@ func TestActingForOthers(t *testing.T) {
 		return status.Code(err) == codes.PermissionDenied
 	})
 	r.allowed(r.move(job, "lab/other"))
-	for err = nil; err == nil; { // what was told before is on its way
+	for err = nil; err == nil; { // earlier messages are on their way
 		_, err = watch.Recv()
 	}
 	r.denied(err, "may not look at job-1")
@@ -591,7 +590,7 @@ func (r *ruled) page(name, method, path string) (int, string) {
 	return answer.StatusCode, answer.Status
 }
 
-// Profiles are for administrators, where there are roles, and for who is on the machine.
+// Profiles are for administrators, if there are roles, and for users of the machine.
 func TestWhoTakesProfiles(t *testing.T) {
 	r := newRuled(t)
 	for name, want := range map[string]int{"root": http.StatusOK, "olga": http.StatusForbidden, "eve": http.StatusForbidden, "ann": http.StatusForbidden, "nobody": http.StatusForbidden} {
@@ -653,8 +652,7 @@ func TestWithoutAccessControl(t *testing.T) {
 	}
 }
 
-// Who may do what is told to who asks about itself, and of others to those who look at
-// everything.
+// Every caller learns its own rights; rights of others only callers who look at everything.
 func TestAccessIsTold(t *testing.T) {
 	r := newRuled(t)
 	own, err := r.who("ann").api.Access(r.ctx(), &wire.AccessRequest{})
@@ -669,8 +667,8 @@ func TestAccessIsTold(t *testing.T) {
 	}
 }
 
-// Where nothing is, and what one may not look at, a browser is told in a page with the ways to all others, a
-// program that takes JSON in a problem, and all others in text.
+// For a missing or forbidden page, a browser gets a page with links to all others, a program that
+// accepts JSON a problem, and all others text.
 func TestWhatCameToNothingIsToldAsItIsTaken(t *testing.T) {
 	b := newTestbed(t)
 	b.start()
@@ -705,7 +703,7 @@ func TestWhatCameToNothingIsToldAsItIsTaken(t *testing.T) {
 	}
 }
 
-// A launcher is told who has a role, and who has none any more.
+// A launcher learns which users have a role, and which have lost theirs.
 func TestALauncherAsksWhoMayLook(t *testing.T) {
 	b, ca := newClosedWith(t, func(c *Config) {
 		c.Core.Access = rules(t, "roles: {viewer: {users: [prometheus], groups: [staff]}, administrator: {users: [root]}}\nrevoked: {user/root: 2100-01-01T00:00:00Z}")

@@ -13,9 +13,9 @@ import (
 	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
-// A client that is killed between announcing a job and submitting it leaves empty folders, which the
-// manager removes when the announcement is over. What is not empty, is another's or is no folder stays,
-// whatever was announced, and so do the folders of a job that is still waited for.
+// A client killed between announcing a job and submitting it leaves empty folders, which the
+// manager removes when the announcement expires. Folders that are not empty or belong to others
+// stay, as do files, whatever was announced. The folders of a job that is still awaited stay too.
 func TestFoldersOfJobsThatWereNeverSubmitted(t *testing.T) {
 	b := newTestbed(t)
 	b.cfg.Core.PreparedFor, b.cfg.ClearEvery = 3*time.Second, 50*time.Millisecond // time enough to make folders

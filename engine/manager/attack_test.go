@@ -148,7 +148,7 @@ func (b *testbed) rounds() (n, seconds float64) {
 	return n, seconds
 }
 
-// paced has a launcher whose tasks take their time.
+// paced has a launcher whose tasks take some time.
 func (b *testbed) paced() {
 	b.t.Helper()
 	l, err := b.tryJoin("a", 1, true, func(j *wire.Join) { j.Slots[0].Count = attackSlots })

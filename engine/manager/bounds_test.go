@@ -160,7 +160,7 @@ func logBytes(t *testing.T, data string) (n int64) {
 	return n
 }
 
-// Whatever text a report has too much of, what is left of the report is small.
+// However long the texts of a report are, the cut report is small.
 func TestReportsAreTidied(t *testing.T) {
 	eachText((&wire.Report{}).ProtoReflect().Descriptor(), 1<<20, func(path string, q proto.Message) {
 		raw, err := proto.Marshal(q)
@@ -210,7 +210,7 @@ func TestABatchTooLargeForARecordIsSplit(t *testing.T) {
 	attempts := []uint64{a.next(), a.next()}
 	for range 2 {
 		var reports []*wire.Report
-		for _, attempt := range attempts { // many reports of few attempts: those that come twice count once
+		for _, attempt := range attempts { // many reports of few attempts: repeated ones count once
 			for range nodes {
 				reports = append(reports, &wire.Report{What: &wire.Report_Ended{Ended: &wire.AttemptEnded{
 					Attempt: attempt, End: wire.End_END_FAILED, Failure: &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_PROGRAM, Message: strings.Repeat("long ", 3<<10)},
@@ -257,8 +257,7 @@ func logRecords(t *testing.T, data string) (sizes []int) {
 	return sizes
 }
 
-// What the bounds of the edge let through and the log can't take is refused; the manager
-// lives.
+// An input within the edge's bounds that the log can't take is refused; the manager lives.
 func TestAnInputTooLargeForARecordIsRefused(t *testing.T) {
 	lowRecords(t, 2<<10)
 	b := newTestbed(t)
@@ -474,8 +473,8 @@ func pastOf(t *testing.T, s *eventlog.Segment) (past eventlog.Past) {
 	return past
 }
 
-// A launcher that has stored more than a million outputs joins and works: what it has
-// is bounded by the bytes of its message only.
+// A launcher that has stored more than a million outputs joins and works: its inventory is bounded
+// by the bytes of its message only.
 func TestALauncherWithAMillionOutputsJoins(t *testing.T) {
 	const stored = 1_100_000
 	b := newTestbed(t)

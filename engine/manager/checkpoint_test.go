@@ -19,7 +19,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// remakeArgument has this test's program do what a manager's child does.
+// remakeArgument makes this test's program run as a manager's child.
 const remakeArgument = "-remake"
 
 // remakeHere is the child's part of TestMain.
@@ -73,9 +73,9 @@ func (b *testbed) busy(holds func() bool) (jobs []uint64) {
 	return jobs
 }
 
-// A manager whose core is never to stand still has its checkpoints made by another
-// process, from the log, while work goes on. Each says what the file before it comes to;
-// a restart finds all of the work.
+// If its core must never pause, a manager has its checkpoints made by another process, from the
+// log, while work goes on. Each equals the state at the end of the file before; a restart finds all
+// of the work.
 func TestCheckpointsAreMadeBesideTheCore(t *testing.T) {
 	b := newTestbed(t)
 	self, err := os.Executable()
@@ -102,7 +102,7 @@ func TestCheckpointsAreMadeBesideTheCore(t *testing.T) {
 	continues(t, b.cfg.Data)
 }
 
-// known is what the manager knows of jobs.
+// known is the manager's data of jobs.
 func (b *testbed) known(jobs []uint64) string {
 	b.t.Helper()
 	var text strings.Builder
@@ -116,7 +116,7 @@ func (b *testbed) known(jobs []uint64) string {
 	return text.String()
 }
 
-// continues makes sure that each file of a log opens with what the one before it comes to.
+// continues checks that each file of a log opens with the state at the end of the one before.
 func continues(t *testing.T, data string) {
 	t.Helper()
 	files, err := eventlog.Files(filepath.Join(data, "log"))

@@ -86,8 +86,8 @@ func live(t *testing.T, data string, waiting ...inbox.Entry) {
 	}
 }
 
-// A launcher that joins before the manager has begun its new life has work of a job that
-// the log lost. Whoever asks for the job is told that it was lost, not that there is none.
+// A launcher that joins before the manager has begun its new life has work of a job that the log
+// lost. A caller who asks for the job learns that it was lost, not that there is none.
 func TestALifeBeginsBeforeWhatWaits(t *testing.T) {
 	var lost, of *wire.Failure
 	live(t, oldData(t),
@@ -101,7 +101,8 @@ func TestALifeBeginsBeforeWhatWaits(t *testing.T) {
 	}
 }
 
-// An input with a text that is none can't be logged. It is refused, and those beside it are not.
+// An input with a text that is not UTF-8 can't be logged. It is refused, and those beside it are
+// not.
 func TestWhatCantBeLoggedEndsNothing(t *testing.T) {
 	data := oldData(t)
 	note := func(name string) *wire.Input { return wire.NewInput(&wire.Note{Name: name}) }

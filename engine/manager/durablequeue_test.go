@@ -13,7 +13,7 @@ func TestWhatIsDueWaitsForItsRecord(t *testing.T) {
 	h.add(1, do(1))
 	h.add(1, do(2))
 	h.add(3, do(3))
-	h.add(2, do(4)) // never before what was added before
+	h.add(2, do(4)) // never before earlier entries
 	if len(done) != 0 {
 		t.Fatal("done before it was durable")
 	}

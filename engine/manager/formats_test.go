@@ -61,7 +61,7 @@ func swapped(old, to string) func(string) string {
 	return func(text string) string { return strings.Replace(text, old, to, 1) }
 }
 
-// otherLog has a log by another core, or with another checkpoint, in place of the one there.
+// otherLog replaces the log by one of another core, or with another checkpoint.
 func otherLog(t *testing.T, folder string, version int, checkpoint string, records ...string) {
 	t.Helper()
 	path := filepath.Join(folder, "log")

@@ -208,7 +208,7 @@ func TestTheGateStaysShutWhileThePolicyIsDown(t *testing.T) {
 	refused()
 }
 
-// A thousand clients at once without a proof get nothing, and each is told something.
+// A thousand clients at once without a proof get nothing but an error each.
 func TestAThousandClientsAtTheGate(t *testing.T) {
 	b, store := newGated(t)
 	answers := make(chan string, 1000)

@@ -85,8 +85,8 @@ func (b *testbed) listedInParts(all []uint64) {
 	}
 }
 
-// The logs of all attempts of a job are passed on in order, however many there are, of a job that lives and of
-// one that ended. Where not all attempts are kept that is said.
+// The logs of all attempts of a job are forwarded in order, however many there are, for a live and
+// for an ended job. If not all attempts are kept the answer says so.
 func TestLogsOfManyAttempts(t *testing.T) {
 	b := newTestbed(t)
 	const nodes, kept = 1300, 1200 // 200 of them, and the slowest 1000 of the others
@@ -121,9 +121,9 @@ func TestLogsOfManyAttempts(t *testing.T) {
 	}
 }
 
-// A launcher that is lost in the middle of a log, without even an end of the connection, ends what is followed of
-// its attempt, with its name in place of the manager's; a job's logs go on with the attempt that comes
-// after, also where that one's launcher has no log of it at first.
+// A launcher that is lost in the middle of a log, without even an end of the connection, ends the
+// followed log, with its name in the error. A job's logs continue with the next attempt, also if
+// that one's launcher has no log of it at first.
 func TestLogsGoOnWithoutALauncher(t *testing.T) {
 	b := newTestbed(t)
 	b.start()
@@ -239,8 +239,9 @@ func printedBy(t *testing.T, stream grpc.ServerStreamingClient[wire.LogChunk]) s
 	}
 }
 
-// A manager on a new machine, which has only the store of the lost one's history, gives no number to a job that
-// one of before has: each shows its own attempts. So it is where the store can't be asked at the start, too.
+// A manager on a new machine, which has only the store of the lost one's history, gives no number
+// that an earlier job has: each shows its own attempts. The same holds if the store can't be read
+// at the start.
 func TestJobsOfALostMachineKeepTheirNumbers(t *testing.T) {
 	b := newTestbed(t)
 	folder := t.TempDir()
@@ -329,7 +330,7 @@ func (a *awayStore) List(ctx context.Context, url string) ([]storage.Info, error
 	return a.Local.List(ctx, path)
 }
 
-// killed copies what the manager would leave behind if it were killed now.
+// killed copies the files that the manager would leave behind if it were killed now.
 func (b *testbed) killed() string {
 	b.t.Helper()
 	left := b.t.TempDir()
@@ -348,7 +349,7 @@ func (b *testbed) killed() string {
 	return left
 }
 
-// historyOf holds what is shown of jobs against what they were: each node ran once.
+// historyOf compares the displayed history of jobs with the real one: each node ran once.
 func (b *testbed) historyOf(jobs []uint64, nodes int) {
 	b.t.Helper()
 	list, err := b.api.Jobs(b.ctx(), &wire.JobsRequest{All: true})

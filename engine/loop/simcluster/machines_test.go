@@ -17,8 +17,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// desk is one launcher without a manager: commands go in by hand, and what it reports is
-// written down with its time.
+// desk is one launcher without a manager: commands go in by hand, and its reports are recorded with
+// their times.
 type desk struct {
 	*Launcher
 	loop loop.Loop
@@ -59,7 +59,7 @@ func told(r *wire.Report) string {
 	return fmt.Sprintf("%T", r.What)
 }
 
-// at has the launcher be told something at a time.
+// at sends the launcher a command at a time.
 func (b *desk) at(t time.Duration, c *wire.Command) {
 	b.loop.At(scheduler.Time(t), func() { b.Do(c) })
 }
@@ -91,8 +91,8 @@ func works(d time.Duration) func(*Attempt) time.Duration {
 	return func(*Attempt) time.Duration { return d }
 }
 
-// What is suspended holds its slots until that is done, which takes longer for more
-// memory, and has lost nothing when it is resumed.
+// An attempt being suspended holds its slots until that is done, which takes longer for more
+// memory. It has lost nothing when it is resumed.
 func TestSuspensionCostsAndLosesNothing(t *testing.T) {
 	b := newDesk(Machine{
 		CanSuspend: true, Start: time.Second, Suspend: Cost{Fixed: time.Second, PerGiB: 2 * time.Second}, Resume: Cost{PerGiB: 250 * time.Millisecond},
@@ -107,7 +107,7 @@ func TestSuspensionCostsAndLosesNothing(t *testing.T) {
 	if b.Held("default") != 0 {
 		t.Error("it is suspended and holds its slot")
 	}
-	b.at(11*time.Second, suspendCommand) // told twice
+	b.at(11*time.Second, suspendCommand) // sent twice
 	b.at(time.Minute, resumeCommand)
 	b.at(time.Minute+time.Millisecond, resumeCommand)
 	b.until(t, 66*time.Second, "11s suspended", "1m0.5s resumed")

@@ -12,9 +12,9 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth/certs/certstest"
 )
 
-// The manager asks launchers for logs at addresses of their choosing. Nothing comes of it but
-// what the launcher itself says, who proves its name: not what stands behind a redirect, on
-// another launcher, or where no certificate is shown.
+// The manager reads logs from launchers at addresses of their choosing. It accepts answers of that
+// launcher alone, with a proved name: not those behind a redirect, of another launcher, or without
+// a certificate.
 func TestLogsAreTheLaunchersOwn(t *testing.T) {
 	ca := certstest.New(t)
 	inside := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -62,7 +62,7 @@ func TestLogsAreTheLaunchersOwn(t *testing.T) {
 	}
 }
 
-// The last lines of a text are those with an end, and one that has none yet.
+// The last lines of a text are the complete ones, and an unfinished one.
 func TestLastLines(t *testing.T) {
 	for _, c := range []struct {
 		text  string

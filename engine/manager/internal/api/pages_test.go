@@ -19,8 +19,8 @@ func (d *deadlined) SetReadDeadline(t time.Time) error {
 	return nil
 }
 
-// A request has a bounded time to come. One that has come whole is not taken for gone while it waits
-// for the policy: the server ends a request whose connection can't be read any more.
+// The time for a request to arrive is bounded. A complete request is not taken for gone while it
+// waits for the policy: the server ends a request whose connection can't be read any more.
 func TestARequestThatHasComeMayWait(t *testing.T) {
 	for _, body := range []string{"", "price"} {
 		w := &deadlined{ResponseRecorder: httptest.NewRecorder()}

@@ -13,8 +13,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// A job that ends soon after a change that was told must not be waited for until
-// the next message would be due.
+// A job that ends soon after a reported change must not be waited for until the next message would
+// be due.
 func TestAnEndIsToldAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := newWatchers()
@@ -50,7 +50,8 @@ func TestAnEndIsToldAtOnce(t *testing.T) {
 	})
 }
 
-// Those who watch are bounded, and who is told attempts counts as many, since a message of it does. Who leaves makes room.
+// Watching streams are bounded, and one with attempts counts as many, since its messages are
+// larger. A closed one makes room.
 func TestWhoWatchesIsBounded(t *testing.T) {
 	all := newWatchers()
 	var with []*watcher
@@ -79,8 +80,8 @@ func TestWhoWatchesIsBounded(t *testing.T) {
 	}
 }
 
-// A watch asks the policy once a second at most, whatever changes. What it told last is
-// never older than that, and an old answer is renewed although nothing changes.
+// A watch calls the policy once a second at most, whatever changes. Its last answer is never older
+// than that, and an old answer is renewed even without changes.
 func TestAWatchSparesThePolicy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0

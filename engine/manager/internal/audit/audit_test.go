@@ -35,8 +35,8 @@ func (p *place) open() *Log {
 	return l
 }
 
-// lines are all that the folder has, the oldest first: what they are about. A file that is
-// wider open than to its owner, or larger than its bound, fails.
+// lines are the subjects of all lines in the folder, the oldest first. A file that others than its
+// owner can read, or larger than its bound, fails.
 func (p *place) lines(l *Log) (about []string) {
 	p.Helper()
 	names := []string{}
@@ -121,8 +121,8 @@ func TestALineThatWasCutOff(t *testing.T) {
 	p.says(l, "first", "cut off", "second")
 }
 
-// While nothing can be written no change is begun. What was under way is written first when
-// lines are taken again.
+// While the audit can't be written no change is begun. Lines of changes in progress are written
+// first when it works again.
 func TestNoChangeWithoutALine(t *testing.T) {
 	p := newPlace(t, 1000, 2)
 	l := p.open()
@@ -227,8 +227,8 @@ func TestWhatLeavesALine(t *testing.T) {
 	}
 }
 
-// Who is refused again and again gets so many lines and a number, and drives out nobody
-// else's: neither changes nor refusals of others.
+// A caller that is refused repeatedly gets so many lines and a number. It does not push out the
+// lines of others: neither changes nor refusals.
 func TestRefusalsThatFloodTheAudit(t *testing.T) {
 	p := newPlace(t, 1<<20, 2)
 	clock := time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
@@ -253,7 +253,7 @@ func TestRefusalsThatFloodTheAudit(t *testing.T) {
 	write(t, l, "a-change")
 	p.says(l, append(want, "job-ann", "a-change")...)
 	clock = clock.Add(refusalsWithin)
-	refuse("eve", "10.0.0.1:7", "job-again") // who goes on has no lines of his own
+	refuse("eve", "10.0.0.1:7", "job-again") // a caller that continues has no lines of its own
 	refuse("ann", "10.0.0.1:8", "job-ann-again")
 	last := fmt.Sprintf("job-%02d", 3*refusalsMax-1)
 	want = append(want, "job-ann", "a-change", "stranger-"+last, last, "job-ann-again")
@@ -262,7 +262,7 @@ func TestRefusalsThatFloodTheAudit(t *testing.T) {
 	write(t, l, "another-change")
 	want = append(want, "job-again", "another-change")
 	p.says(l, want...)
-	clock = clock.Add(refusalsMax * refusalAgain) // and who leaves off has them again
+	clock = clock.Add(refusalsMax * refusalAgain) // and one that stops has them again
 	refuse("eve", "10.0.0.1:7", "job-new")
 	want = append(want, "job-new")
 	p.says(l, want...)
@@ -273,7 +273,7 @@ func TestRefusalsThatFloodTheAudit(t *testing.T) {
 	for range refusalsMax {
 		refuse("eve", "10.0.0.1:7", "job-last")
 	}
-	if err := l.Close(); err != nil { // what was counted is told before the end
+	if err := l.Close(); err != nil { // counted refusals are written before the end
 		t.Fatal(err)
 	}
 	text, err = os.ReadFile(filepath.Join(p.o.Folder, current))
@@ -282,8 +282,8 @@ func TestRefusalsThatFloodTheAudit(t *testing.T) {
 	}
 }
 
-// Somebody who is refused without end leaves few lines, and each of his refusals is counted. So does
-// one who has a network of addresses to himself.
+// A caller that is refused without end leaves few lines, and each refusal is counted. So does one
+// that owns a network of addresses.
 func TestWhoIsRefusedWithoutEnd(t *testing.T) {
 	for _, address := range []func(i int) string{
 		func(i int) string { return fmt.Sprintf("10.0.0.1:%d", 1000+i%60000) },
@@ -336,7 +336,7 @@ func TestRefusalsTakeNoChangesPlace(t *testing.T) {
 	}
 }
 
-// Of many who are refused all are counted, in bounded memory.
+// The refusals of many callers are all counted, in bounded memory.
 func TestManyWhoAreRefused(t *testing.T) {
 	var r refusals
 	now := time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
@@ -370,7 +370,7 @@ func TestNobodysEntry(t *testing.T) {
 	}
 }
 
-// BenchmarkLine is what a change costs.
+// BenchmarkLine is the cost of a change's line.
 func BenchmarkLine(b *testing.B) {
 	l, err := Open(Options{Folder: b.TempDir()})
 	if err != nil {
@@ -388,7 +388,7 @@ func BenchmarkLine(b *testing.B) {
 	}
 }
 
-// Whatever a stranger sends has a line of bounded length, also before it is known who he is.
+// The line of any request is bounded, also before the caller is authenticated.
 func TestALineIsBounded(t *testing.T) {
 	p := newPlace(t, 1<<20, 2)
 	log := p.open()
@@ -404,7 +404,7 @@ func TestALineIsBounded(t *testing.T) {
 	}
 }
 
-// Of programs that came whole there are lines only where somebody asks for them; of those that were refused there always are.
+// Uploads that arrived complete have lines only if that is configured; refused ones always have.
 func TestUploadsLeaveLinesWhenAsked(t *testing.T) {
 	for _, asked := range []bool{false, true} {
 		p := newPlace(t, 1<<20, 2)

@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// read goes through all pages, and returns what the lines are about, the newest first.
+// read goes through all pages, and returns the lines' subjects, the newest first.
 func read(t rapid.TB, l *Log, q Query, between func()) (about []string) {
 	t.Helper()
 	for range 1000 {
@@ -96,7 +96,7 @@ func writeAt(t *testing.T, l *Log, about string) {
 	}
 }
 
-// What is no line is named, and the others are there. One that is longer than can be is one.
+// Damaged lines are named, and the others are there. An overlong line is damaged.
 func TestReadDamaged(t *testing.T) {
 	p := newPlace(t, 8<<20, 2)
 	l := p.open()

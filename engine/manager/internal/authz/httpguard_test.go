@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// A path that is no text is told so.
+// A path that is not valid text is refused with that reason.
 func TestPathsThatAreNoTextAreRefused(t *testing.T) {
 	guarded := GuardPages(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {}), PageOptions{Actions: true})
 	for target, want := range map[string]int{
@@ -24,7 +24,7 @@ func TestPathsThatAreNoTextAreRefused(t *testing.T) {
 	}
 }
 
-// Who was led here is refused, whatever leads there; who came himself is not.
+// A browser led here by another site is refused; a direct visit is not.
 func TestWhoIsLedHereIsRefused(t *testing.T) {
 	usual := PageOptions{Hosts: []string{"manager.example.org"}, Actions: true, Open: []string{"/metrics"}}
 	off, unproven := usual, usual

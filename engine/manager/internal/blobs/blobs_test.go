@@ -94,7 +94,7 @@ func TestBlobsOutliveTheManager(t *testing.T) {
 	if err != nil || !again.Has(hashOf("a")) || again.total != 1 {
 		t.Fatalf("%+v %v", again, err)
 	}
-	if entries, _ := os.ReadDir(b.folder); len(entries) != 2 { // it, and who sent it
+	if entries, _ := os.ReadDir(b.folder); len(entries) != 2 { // the blob, and its users
 		t.Fatalf("%d files are left", len(entries))
 	}
 }
@@ -177,7 +177,7 @@ func rot(t *testing.T, path string) {
 	}
 }
 
-// Content that rots without a trace is noticed when somebody who read it doubts it.
+// Content that rots unnoticed is detected when a reader doubts it.
 func TestDamagedBlobIsNotSentAsWhole(t *testing.T) {
 	const data = "a program"
 	hash := hashOf(data)

@@ -21,7 +21,8 @@ func send(t *testing.T, b *Store, user, data string) error {
 	return u.Finish()
 }
 
-// What one user sent says nothing to others, who send it whole; one copy is kept, also after a restart.
+// One user's upload reveals nothing to others, who send the blob whole; one copy is kept, also
+// after a restart.
 func TestUsersSendForThemselves(t *testing.T) {
 	b := newBlobs(t, 1000)
 	hash := hashOf("program")
@@ -118,7 +119,7 @@ func TestUploadsWaitForTheirTurn(t *testing.T) {
 	if err := first.Finish(); err != nil {
 		t.Fatal(err)
 	}
-	// Those that wait find it there. One that asks only now sends it again, and nothing of it is kept.
+	// Waiting uploads find it there. A later one sends it again, and nothing of it is kept.
 	for range 100 {
 		got := <-all
 		if got.err != nil {

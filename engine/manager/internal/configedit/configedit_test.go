@@ -48,7 +48,7 @@ func (b *bed) write(text string) {
 	}
 }
 
-// open is a manager's start, with what the file has.
+// open is a manager's start with the file's text.
 func (b *bed) open() Version {
 	b.Helper()
 	versions, err := Open(Options{Folder: b.folder, File: b.file, Keep: 3, Now: func() time.Time { return time.Unix(1, 0) }})
@@ -122,8 +122,8 @@ func (b *bed) apply(text, known string) (Version, error) {
 	return b.editor.Apply(b.Context(), []byte(text), Change{Known: Tag([]byte(known)), Who: "ann", Comment: "because"})
 }
 
-// holds says what the file has, what is in force and which versions are kept, the newest first. In
-// the file's folder is nothing else.
+// holds checks the file's text, the one in force and the kept versions, the newest first. The
+// file's folder must have no other file.
 func (b *bed) holds(file, force string, versions ...string) {
 	b.Helper()
 	text, err := os.ReadFile(b.file)
@@ -206,8 +206,8 @@ func TestNothingChanges(t *testing.T) {
 	}
 }
 
-// What a text would change is told against what counts: where somebody has just made a mistake in the file,
-// that is the version before.
+// A text is compared with the one in force: if a mistake was just made in the file, that is the
+// version before.
 func TestDifferenceFromWhatCounts(t *testing.T) {
 	b := newBed(t)
 	for _, file := range []string{"one\n", "mistake\n"} {
@@ -219,7 +219,7 @@ func TestDifferenceFromWhatCounts(t *testing.T) {
 	}
 }
 
-// What a text has for nothing, because it is set outside the file, is told: no key changes its value by it.
+// Settings of a text that the environment or a flag overrides are reported: they change no value.
 func TestDifferenceSaysWhatCountsForNothing(t *testing.T) {
 	b := newBed(t)
 	for text, want := range map[string]int{"two\n": 0, "overridden\n": 1} {
@@ -230,7 +230,7 @@ func TestDifferenceSaysWhatCountsForNothing(t *testing.T) {
 	}
 }
 
-// A file that can't be replaced is told of before, with what to do, and left alone.
+// A file that can't be replaced is reported before, with the remedy, and left alone.
 func TestReadOnly(t *testing.T) {
 	for says, spoil := range map[string]func(*bed) error{
 		"symbolic link": func(b *bed) error {
@@ -274,7 +274,7 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// Of many who change the same text at once one does, and the others are told.
+// Of many changes of the same text at once one is made, and the others are refused.
 func TestApplyAtOnce(t *testing.T) {
 	b := newBed(t)
 	done := make(chan string, 8)
@@ -347,8 +347,8 @@ func TestWithoutExchange(t *testing.T) {
 // killed ends a manager where it stands.
 type killed struct{}
 
-// Whatever moment a manager is killed at, the file is whole, and the next one knows whose text it
-// has.
+// Whatever moment a manager is killed at, the file is whole, and the next manager knows the author
+// of its text.
 func TestKilledWhileItApplies(t *testing.T) {
 	for at, want := range map[string][]string{
 		"beside the file":   {`1  found at a start "one\n"`},
@@ -419,8 +419,8 @@ func TestByHand(t *testing.T) {
 	b.holds("five\n", "five\n", `4  changed by hand "five\n"`, `3 ann applied "three\n"`, `2  changed by hand "two refused\n"`)
 }
 
-// An offer that the policy gives up is withdrawn, and its text is no version however late the policy
-// accepts it. One that it has accepted counts, whatever the answer.
+// An offer that the policy gives up is withdrawn, and its text is no version however late the
+// policy accepts it. An accepted one counts, whatever the answer.
 func TestAcceptedLate(t *testing.T) {
 	for _, accepted := range []bool{false, true} {
 		b := newBed(t)
@@ -481,8 +481,8 @@ func TestADamagedVersion(t *testing.T) {
 	b.holds("three\n", "three\n", `3 ann applied "three\n"`, `1  found at a start "one\n"`)
 }
 
-// Lines say of each line what became of it: with them the one text is made of the other, and
-// nothing stands in them that is not in a text.
+// Lines describe each line's change: by them one text is made of the other, and they have only
+// lines of the two texts.
 func TestLines(t *testing.T) {
 	words := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c", "", "-x", "+++ new", "@@ -1,1 +1,1 @@", `\ No newline`}), 0, 30)
 	rapid.Check(t, func(t *rapid.T) {
@@ -532,7 +532,7 @@ func patched(t *rapid.T, old string, list []Line) (text string) {
 	return text + strings.Join(was[at:], "")
 }
 
-// Keys are those whose value is another, in order; where a value comes from does not count.
+// Keys are those with a changed value, in order; the place of a value does not count.
 func TestKeys(t *testing.T) {
 	before := []*wire.Setting{{Key: "core.a", Value: "1", From: "f:1"}, {Key: "gone", Value: "x"}, {Key: "manager.b", Value: "2"}, {Key: "same", Value: "s", From: "f:2"}}
 	after := []*wire.Setting{{Key: "core.a", Value: "9", From: "f:3"}, {Key: "manager.b", Value: "3"}, {Key: "new", Value: "y"}, {Key: "same", Value: "s", From: "default"}}
@@ -545,8 +545,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// What a running manager takes over is told so, and nothing else: tokens' issuers where it had one at
-// its start.
+// Settings that a running manager takes over are marked so, and no others: tokens' issuers if it
+// had one at its start.
 func TestLive(t *testing.T) {
 	without := Started{{Key: "auth.oidc.issuer"}, {Key: "auth.oidc.nameClaim", Value: "sub"}}
 	with := Started{{Key: "auth.oidc.issuer", Value: "https://login.example.org"}}
@@ -587,8 +587,8 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// What somebody wrote at the moment at which a manager was killed that put another text in its place is
-// not removed with what that one left.
+// A text written by hand at the moment when a manager was killed while it replaced the file is not
+// removed with that manager's leftovers.
 func TestKilledWhileSomebodyWrites(t *testing.T) {
 	b := newBed(t)
 	b.versions.place.renaming = func(from, to string) error {

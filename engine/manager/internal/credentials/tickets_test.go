@@ -33,7 +33,7 @@ func ticket(t *testing.T, life, renewable time.Duration) kerberos.TGT {
 	return tgt
 }
 
-// kdc renews as one does, or not.
+// kdc renews like a real one, or not.
 type kdc struct {
 	mu    sync.Mutex
 	asked int
@@ -196,8 +196,8 @@ func TestTicketsAreRenewedAtHalfTheirLife(t *testing.T) {
 	})
 }
 
-// A KDC that is away for a while costs nothing. One that stays away is asked a bounded number of
-// times, and people are told.
+// A KDC that is away for a while does no harm. One that stays away is asked a bounded number of
+// times, and people are notified.
 func TestARenewalThatFailsIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := &kdc{}
@@ -260,7 +260,7 @@ func TestTicketsGoWithTheirJobs(t *testing.T) {
 		if !slices.Equal(jobs, []scheduler.JobID{2, 3, 4}) {
 			t.Errorf("the core is asked of %v", jobs)
 		}
-		return map[scheduler.JobID]string{3: "ann", 4: "bob"}, nil // 3 goes on after all, and 4 is another's
+		return map[scheduler.JobID]string{3: "ann", 4: "bob"}, nil // 3 is live after all, and 4 has another owner
 	}
 	if err := s.FindOwners(t.Context(), asked); err != nil {
 		t.Fatal(err)

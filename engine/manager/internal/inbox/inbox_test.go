@@ -15,8 +15,8 @@ func noted(bytes int) Entry {
 	return Entry{Inputs: []*wire.Input{wire.NewInput(&wire.Note{Name: strings.Repeat("x", bytes)})}}
 }
 
-// What waits for the core is bounded by bytes: who brings more waits until a step has
-// taken some in, and a sender that gives up, or a manager that ends, leaves nothing.
+// Waiting entries are bounded by bytes: a sender with more waits until a step has taken some in. A
+// sender that gives up, or a manager that ends, leaves nothing.
 func TestInboxIsBoundedByBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := NewOf(100, 1000)
@@ -57,7 +57,7 @@ func TestInboxIsBoundedByBytes(t *testing.T) {
 		if f := d.Fill(); f.Entries != 0 || f.Bytes != 0 {
 			t.Errorf("when all is taken: %+v", f)
 		}
-		// One that is larger than all of the room comes through alone.
+		// An entry larger than the whole budget comes through alone.
 		if err := d.Enqueue(t.Context(), noted(5000)); err != nil {
 			t.Fatal(err)
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// What launchers tell of attempts without progress is kept until these go on or end. Its time goes
-// on, but not while the attempt is suspended.
+// Launchers' reports of attempts without progress are kept until these make progress or end. Their
+// time passes, but not while the attempt is suspended.
 func TestAttemptsWithoutProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := NewTable(time.Second, time.Minute)

@@ -59,8 +59,8 @@ func TestHeartbeatsDoNotWaitForTheCore(t *testing.T) {
 	})
 }
 
-// A launcher that reports faster than the core steps is read no further when what it
-// reported is too much.
+// The stream of a launcher that reports faster than the core steps is not read while too much
+// waits.
 func TestIntakeIsBoundedByBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

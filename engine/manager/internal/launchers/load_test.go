@@ -37,14 +37,14 @@ func TestLoadsAreToldWhenTheyMatter(t *testing.T) {
 		{500 * time.Millisecond, 0.3, 0.5, false}, // so soon, not even that the CPU is known
 		{500 * time.Millisecond, 0.3, 0.5, true},  // now it is
 		{time.Second, 0.34, 0.46, false},          // both change by less than a twentieth
-		{time.Second, 0.36, 0.5, true},            // more, since it was told
+		{time.Second, 0.36, 0.5, true},            // more since the last report
 		{999 * time.Millisecond, 1, 0.5, false},   // not more often than once a second
 		{time.Millisecond, 1, 0.5, true},
 		{time.Second, 1, 0.44, true},           // memory counts as much
 		{9 * time.Second, 0.97, 0.44, false},   // a small change
-		{time.Second, 0.97, 0.44, true},        // is told in the end, so that limits mean what they say
+		{time.Second, 0.97, 0.44, true},        // is reported in the end, so that limits are exact
 		{time.Minute, 0.975, 0.445, false},     // but not the least
-		{time.Second, 0.97, unknownLoad, true}, // what is not known any more must not stand
+		{time.Second, 0.97, unknownLoad, true}, // an unknown value must not stay
 		{time.Second, unknownLoad, unknownLoad, true},
 		{time.Hour, unknownLoad, unknownLoad, false},
 		{time.Second, 0, unknownLoad, true}, // nothing and unknown are not the same

@@ -19,7 +19,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// start is the command by which a launcher is told to start an attempt.
+// start is the command to start an attempt.
 func start(attempt, job uint64) *wire.Command {
 	return &wire.Command{Do: &wire.Command_Start{Start: &wire.StartAttempt{Attempt: attempt, Job: job, User: "ann", Program: "program", Plan: "plan"}}}
 }
@@ -30,8 +30,8 @@ type tickets struct{}
 func (tickets) Of(scheduler.JobID, string) ([]byte, uint64) { return []byte("ticket"), 1 }
 func (tickets) OfJob(scheduler.JobID) ([]byte, uint64)      { return []byte("ticket"), 1 }
 
-// twoLaunchers are a table with launcher one, which was told to start attempt 5 of job 3, and
-// launcher two, which has nothing and says that it has something of job 3.
+// twoLaunchers are a table with launcher one, which got the command to start attempt 5 of job 3,
+// and launcher two, which has no work and claims to have some of job 3.
 func twoLaunchers(t *testing.T) (l *Table, one, two station) {
 	t.Helper()
 	l = NewTable(time.Second, time.Minute)
@@ -48,7 +48,7 @@ func twoLaunchers(t *testing.T) (l *Table, one, two station) {
 	return l, one, two
 }
 
-// What a launcher sends about an attempt, job or program counts only when the manager gave it that.
+// A launcher's message about an attempt, job or program counts only when the manager assigned it.
 func TestALauncherSpeaksForItselfAlone(t *testing.T) {
 	counted := func(m *metrics.Metrics) float64 {
 		families, err := m.Registry.Gather()
@@ -111,8 +111,8 @@ func TestALauncherSpeaksForItselfAlone(t *testing.T) {
 	})
 }
 
-// A job's ticket goes to the launchers that run it, and not to one that says that it has something of
-// the job; after a restart of the manager the core knows who runs what.
+// A job's ticket goes to the launchers that run it, and not to one that claims to have work of the
+// job; after a restart of the manager the core knows the assignments.
 func TestTicketsGoWhereWorkIs(t *testing.T) {
 	l, one, two := twoLaunchers(t)
 	carried := func(s station) (jobs []uint64) {
@@ -156,7 +156,7 @@ func TestALauncherFetchesWhatItRuns(t *testing.T) {
 		{"one", "", false},
 		{"two", "program", false},
 		{"nobody", "program", false},
-		{"expected", "program", true}, // it was told by the manager before this one
+		{"expected", "program", true}, // its command came from the manager before this one
 	} {
 		if err := l.mayFetch(c.launcher, c.hash); (err == nil) != c.may {
 			t.Errorf("launcher %s, %q: %v", c.launcher, c.hash, err)
@@ -210,7 +210,7 @@ func TestEndsOfLogsAreOfOnesOwnAttempts(t *testing.T) {
 	}
 }
 
-// A join that tells of what no manager can have given is refused: the core would have no ids left.
+// A join with ids that no manager can have given is refused: the core would have no ids left.
 func TestJoinsThatCannotBe(t *testing.T) {
 	good := func() *wire.Join {
 		return &wire.Join{Name: "a", Incarnation: 1, Memory: 1 << 40, Term: 1 << 30, Seen: 1 << 40, Jobs: []uint64{1, 1 << 35}}

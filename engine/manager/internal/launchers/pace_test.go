@@ -36,8 +36,8 @@ func (f *flood) Recv() (*wire.FromLauncher, error) {
 	return proto.CloneOf(f.m), nil // what comes is cut
 }
 
-// A launcher that sends without end is read no faster than it may, also when it connects anew, and counts
-// as alive. Another launcher waits for nothing.
+// A launcher that sends without end is read at its rate limit, also when it reconnects, and counts
+// as alive. Another launcher is not delayed.
 func TestALauncherIsReadNoFasterThanItMay(t *testing.T) {
 	const lasts = 30 * time.Second
 	many := make([]*wire.Report, 1000)

@@ -16,7 +16,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// station is a session with what was done to it.
+// station is a session with the record of its calls.
 type station struct {
 	*session
 	ctx context.Context
@@ -124,7 +124,7 @@ func judge(t *testing.T, l *Table, dial error) (string, time.Duration) {
 	start := time.Now()
 	go v.Run(ctx)
 	in := <-losses
-	synctest.Wait() // it notes that it told the loss
+	synctest.Wait() // it notes that it reported the loss
 	lost := in.GetLauncherLost()
 	if lost.Launcher != 7 || lost.Incarnation != 1 {
 		t.Fatal(lost)
@@ -238,8 +238,8 @@ func TestANameIsFreeWhenWhoTookItDuringALossIsGone(t *testing.T) {
 	})
 }
 
-// The loss of an incarnation is on its way to the core: its join must not overtake
-// it, because the core would then lose what has just come back.
+// The loss of an incarnation is on its way to the core. Its join must not overtake the loss,
+// because the core would then lose the rejoined launcher.
 func TestALossAndAJoinDoNotOvertakeEachOther(t *testing.T) {
 	for _, connected := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {

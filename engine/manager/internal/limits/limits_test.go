@@ -29,8 +29,8 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// A request that is too large is refused with the field that makes it so, and does not reach
-// who would handle it.
+// A request that is too large is refused with the name of the large field, and does not reach its
+// handler.
 func TestTooLargeRequestsAreRefused(t *testing.T) {
 	edge := Edge{Text: 10}
 	handled := 0

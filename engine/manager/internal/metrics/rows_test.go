@@ -20,8 +20,7 @@ func ended(id scheduler.JobID) *wire.JobStatus {
 	return &wire.JobStatus{Summary: &wire.JobSummary{Job: uint64(id)}}
 }
 
-// What pools have is the sum of what their jobs have, in whatever order jobs come, change,
-// move and end.
+// Pools' numbers are the sums of their jobs', in whatever order jobs come, change, move and end.
 func TestPoolsAreTheSumsOfTheirJobs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r, live := NewRows(), map[scheduler.JobID]changes.Job{}
@@ -99,7 +98,7 @@ func counted(t *testing.T, r *Rows, name, outcome string) (n uint64, sum float64
 	return 0, 0
 }
 
-// Each attempt is counted once: its wait when it is first told of, its time when it ends.
+// Each attempt is counted once: its wait when it is first reported, its time when it ends.
 func TestTimesOfAttempts(t *testing.T) {
 	at := func(d time.Duration) scheduler.Time { return scheduler.Time(0).Add(d) }
 	r := NewRows()

@@ -14,7 +14,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core"
 )
 
-// page is what the page shows of a world.
+// page is the metrics page of a world.
 func page(t *testing.T, w World) string {
 	t.Helper()
 	m := New()
@@ -30,8 +30,8 @@ func page(t *testing.T, w World) string {
 	return text.String()
 }
 
-// While the cluster's state is not known, what the manager knows of itself is shown all the same;
-// what is counted is left out, and not shown as nothing.
+// While the cluster's state is unknown, the manager's own state is shown all the same; counts are
+// left out, and not shown as zero.
 func TestTheOwnStateIsShownWithoutTheCluster(t *testing.T) {
 	w := World{
 		Policy: func() (string, int64, bool) { return "b", 42, true }, States: []string{"a", "b"},
@@ -57,7 +57,7 @@ type collects func(chan<- prometheus.Metric)
 func (f collects) Describe(chan<- *prometheus.Desc)   {}
 func (f collects) Collect(c chan<- prometheus.Metric) { f(c) }
 
-// Suspensions that are over are told by how long they were, since this manager began.
+// Finished suspensions are counted by their lengths, since this manager began.
 func TestSuspensions(t *testing.T) {
 	var before core.Stats
 	before.AddSuspension(time.Hour)
