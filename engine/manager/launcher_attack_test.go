@@ -21,7 +21,7 @@ func forge(attempt uint64, files ...*wire.CommittedFile) *wire.Report {
 	return &wire.Report{What: &wire.Report_Ended{Ended: &wire.AttemptEnded{Attempt: attempt, End: wire.End_END_FINISHED, Files: files}}}
 }
 
-// A launcher that tells of attempts which it was never given moves nobody's job.
+// A launcher that reports attempts which it was never given affects no job.
 func TestForgedEndsMoveNothing(t *testing.T) {
 	b := newTestbed(t)
 	b.start()
@@ -36,7 +36,7 @@ func TestForgedEndsMoveNothing(t *testing.T) {
 	if err := forger.report(reports...); err != nil {
 		t.Fatal(err)
 	}
-	later := b.submit(2) // what the forger said was decided upon before its own work comes
+	later := b.submit(2) // the forger's reports are decided upon before its own work comes
 	for range 2 {
 		if err := forger.finish(forger.next()); err != nil {
 			t.Fatal(err)
@@ -59,7 +59,7 @@ func TestForgedEndsMoveNothing(t *testing.T) {
 	}
 }
 
-// Names of files that lead out of the output's folder fail the attempt that told of them.
+// Names of files that lead out of the output's folder fail the attempt that reported them.
 func TestFilesOutsideTheOutputAreRefused(t *testing.T) {
 	for _, file := range []*wire.CommittedFile{
 		{Name: "../x", Temporary: "a"},
@@ -177,8 +177,8 @@ func TestAnEndThatIsTooLargeIsTheJobs(t *testing.T) {
 	}
 }
 
-// What a worker sent that it may not is in the audit, under the name of its job's owner, whoever
-// the launcher says that it is.
+// A worker's forbidden message is in the audit, under the name of its job's owner, whatever name
+// the launcher sends.
 func TestOffencesAreInTheAudit(t *testing.T) {
 	b := newTestbed(t)
 	b.start()

@@ -651,8 +651,8 @@ func TestPolicyAndSettingsAreChanged(t *testing.T) {
 	}
 }
 
-// A launcher that doubts what it was sent gets it again when the manager's copy is right.
-// A damaged copy is dropped then, and is there again once it is sent again.
+// A launcher that doubts a received blob gets it again if the manager's copy is right. A damaged
+// copy is dropped then, and is there again after the next upload.
 func TestDoubtedBlobIsChecked(t *testing.T) {
 	b := newTestbed(t)
 	b.start()

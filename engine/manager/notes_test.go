@@ -10,7 +10,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/policy/plugintest"
 )
 
-// A shell that posts faster than rounds tell of it is held up: no note is dropped.
+// A shell that posts faster than rounds deliver is delayed: no note is dropped.
 func TestNotesHoldTheShellUp(t *testing.T) {
 	b := newTestbedWith(t, plugintest.Plugin(t, plugintest.Echo))
 	store := t.TempDir()

@@ -102,7 +102,7 @@ func (x *tokened) audit() string {
 	return string(text)
 }
 
-// Who has a token is whom it says, with its groups, and nobody without it gets an answer.
+// The caller with a token is the user in it, with its groups; without a token there is no answer.
 func TestATokenProvesAUser(t *testing.T) {
 	x := newTokened(t)
 	staff := x.issuer.Token("ann", "staff")
@@ -146,7 +146,7 @@ func TestATokenProvesAUser(t *testing.T) {
 	}
 }
 
-// What is a launcher's is for launchers with certificates alone, whatever a token says.
+// Launchers' methods are for launchers with certificates alone, whatever a token says.
 func TestATokenIsNoLaunchers(t *testing.T) {
 	x := newTokened(t)
 	for token, want := range map[string]codes.Code{x.issuer.Token("l1", "staff"): codes.PermissionDenied, "": codes.Unauthenticated} {

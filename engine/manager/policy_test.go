@@ -75,8 +75,8 @@ func (b *testbed) linkedPolicy(name plugintest.Behaviour) (replace func(with str
 	return replace
 }
 
-// What happens while no policy runs is counted like everything else, and the pages of
-// health tell a manager that lives from one that decides.
+// Events while no policy runs are counted like all others, and the health pages distinguish a
+// manager that lives from one that decides.
 func TestMetricsAndHealthWithoutAPolicy(t *testing.T) {
 	b := newTestbed(t)
 	replace := b.linkedPolicy("policy")
@@ -149,7 +149,7 @@ func TestPanicOfALookIsToldWithItsCall(t *testing.T) {
 	}
 }
 
-// A status that can't be shown costs the policy nothing, and its author is told why.
+// A status that can't be shown does the policy no harm, and its author gets the reason.
 func TestUnfitStatusIsTold(t *testing.T) {
 	b := newTestbedWith(t, plugintest.Plugin(t, plugintest.NaNStatus))
 	b.start()
@@ -163,7 +163,7 @@ func TestUnfitStatusIsTold(t *testing.T) {
 	}
 }
 
-// A slow policy is told of in status, log and metrics, also at the job that waits.
+// A slow policy is reported in status, log and metrics, also at the waiting job.
 func TestSlowPolicyIsTold(t *testing.T) {
 	b := newTestbedWith(t, plugintest.Plugin(t, plugintest.Slow))
 	b.cfg.Policy.SlowRound = 20 * time.Millisecond
@@ -195,7 +195,7 @@ func TestSlowPolicyIsTold(t *testing.T) {
 	}
 }
 
-// Who only waits for the policy does not have its program read for a checksum.
+// A wait for the policy alone does not have its program read for a checksum.
 func TestBriefPolicyHasNoChecksum(t *testing.T) {
 	b := newTestbed(t)
 	b.start()
@@ -209,8 +209,8 @@ func TestBriefPolicyHasNoChecksum(t *testing.T) {
 	}
 }
 
-// A program that was built again takes over when it is asked for, with what runs going
-// on; one that does not start leaves the old one where it is.
+// A rebuilt program takes over on request, and running work continues; a program that does not
+// start leaves the old one in place.
 func TestReload(t *testing.T) {
 	b := newTestbed(t)
 	fifo := b.cfg.Policy.Path
@@ -252,9 +252,9 @@ func TestReload(t *testing.T) {
 	}
 }
 
-// A manager that starts while the policy rejects its settings goes on with those that
-// were accepted last, says so, and takes the file's when they are right. Without such,
-// it does not start (TestAnInvalidPolicyEndsTheStart).
+// A manager that starts while the policy rejects its settings continues with the last accepted
+// ones, reports that, and takes the file's when they are right. Without accepted ones, it does not
+// start (TestAnInvalidPolicyEndsTheStart).
 func TestRejectedSettingsAtARestart(t *testing.T) {
 	b := newTestbedWith(t, plugintest.Plugin(t, plugintest.Good))
 	updates := make(chan Update)
@@ -289,7 +289,7 @@ func TestRejectedSettingsAtARestart(t *testing.T) {
 	})
 }
 
-// A file that can't be taken is told of until it can.
+// A file with mistakes is reported until it is right.
 func TestWrongFileIsToldUntilItIsRight(t *testing.T) {
 	b := newTestbed(t)
 	updates := make(chan Update)
@@ -314,7 +314,7 @@ func TestWrongFileIsToldUntilItIsRight(t *testing.T) {
 	}
 }
 
-// What a policy of a manager that was killed left behind ends when the next begins.
+// The leftover processes of a killed manager's policy end when the next manager begins.
 func TestOrphansOfAPolicyEnd(t *testing.T) {
 	b := newTestbed(t)
 	orphan := sleeper(t, "HAMADRYAD_POLICY_OF="+b.cfg.Data)

@@ -27,7 +27,7 @@ func newProvedWith(t *testing.T, change func(*Config)) *ruled {
 	return r
 }
 
-// What the policy's authenticator wants proves the same user as the certificate does, or nobody.
+// The policy's authenticator must prove the certificate's user, or the call is refused.
 func TestASignatureIsOfWhomTheCertificateIs(t *testing.T) {
 	r := newProved(t)
 	r.who("ann")
@@ -37,8 +37,8 @@ func TestASignatureIsOfWhomTheCertificateIs(t *testing.T) {
 	r.allowed(err)
 }
 
-// What changes something through the policy's own pages is in the audit, with who did it and
-// without what proved it; what only looks is not.
+// Changes through the policy's own pages are in the audit, with the user and without the proof;
+// reads are not.
 func TestChangesThroughAPageAreInTheAudit(t *testing.T) {
 	r := newProved(t)
 	before := len(r.audited())

@@ -113,7 +113,7 @@ func TestHTTPKeepsToTheSameRules(t *testing.T) {
 	}
 }
 
-// A request that panics is told of in the log; one whose answer is cut off on purpose is not.
+// A request that panics is logged; one whose answer is cut off on purpose is not.
 func TestRequestsThatPanicAreTold(t *testing.T) {
 	out := &proctest.Output{}
 	m := &manager{log: slog.New(slog.NewTextHandler(out, nil))}

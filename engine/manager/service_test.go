@@ -65,7 +65,8 @@ func pricedBed(t testing.TB) *testbed {
 	return b
 }
 
-// Whoever has a certificate changes no bid with another's key, and the audit names the caller.
+// A caller with a certificate changes no bid with another user's key, and the audit names the
+// caller.
 func TestAnothersKeyChangesNothing(t *testing.T) {
 	ca, b := certstest.New(t), pricedBed(t)
 	var err error

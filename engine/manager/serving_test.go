@@ -74,7 +74,7 @@ func TestAKeyThatOthersReach(t *testing.T) {
 	}
 }
 
-// What a manager tells others is for managers alone, and managers may ask for nothing else.
+// The serving answer is for managers alone, and managers may call nothing else.
 func TestManagersAskEachOther(t *testing.T) {
 	b, ca := newClosed(t)
 	if _, err := rpc.NewManagersClient(b.conn).Serving(b.ctx(), &wire.Empty{}); status.Code(err) != codes.PermissionDenied {

@@ -437,8 +437,8 @@ func TestAStartTakesEffectAsAWhole(t *testing.T) {
 	}
 }
 
-// Who may not change the configuration is refused, and neither sees its text nor has one checked,
-// which would start programs; the audit has hashes of what was changed.
+// A caller without the right to change the configuration neither sees its text nor has one checked,
+// which would start programs; the audit has hashes of the changed values.
 func TestWhoMayChangeSettings(t *testing.T) {
 	b := newTestbed(t)
 	configured(b, map[string]string{"fifo": b.cfg.Policy.Path}, "fifo\n")

@@ -9,8 +9,9 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// Lists, status, watches, logs, the policy and metrics are shown without a look at the core, and so is it said that there is
-// no such job. Only of one that may be submitted at this moment the core is asked.
+// Lists, status, watches, logs, the policy and metrics are shown without a read of the core, and so
+// is the answer for an unknown job. Only for a job that may be submitted at this moment the core is
+// asked.
 func TestNobodyWhoLooksHoldsUpTheCore(t *testing.T) {
 	b := newTestbed(t)
 	b.start()

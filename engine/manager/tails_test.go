@@ -54,7 +54,8 @@ func TestEndsOfLogsThatComeTooLate(t *testing.T) {
 	}
 }
 
-// What is kept is of attempts that ran on the launcher which sends it, whether their job lives or is over.
+// Only ends of logs of attempts that ran on the sending launcher are kept, whether their job lives
+// or is over.
 func TestEndsOfLogsOfOthersAttempts(t *testing.T) {
 	h, err := history.Open(history.Options{Folder: t.TempDir()})
 	if err != nil {

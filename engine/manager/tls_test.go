@@ -105,7 +105,7 @@ func TestStrangersGetNoAnswer(t *testing.T) {
 	}
 }
 
-// A principal is what the certificate says, whatever the message does.
+// A principal is the certificate's, whatever the message says.
 func TestAForgedPrincipalIsOverwritten(t *testing.T) {
 	b, ca := newClosed(t)
 	job := b.submit(1) // by ann, who says that she is me
@@ -183,7 +183,7 @@ func (b *testbed) streamWith(keys *certs.Keys, name string) (launcherStream, err
 	return stream, err
 }
 
-// At the socket the kernel says who comes, and no certificate is needed.
+// At the socket the kernel identifies the caller, and no certificate is needed.
 func TestTheSocketProvesTheSystemsUser(t *testing.T) {
 	b, _ := newClosed(t)
 	b.stop()

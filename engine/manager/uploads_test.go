@@ -10,8 +10,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// Nobody is told of a program that another sent, nor has it run, until he has sent it; a restart forgets
-// nothing of that.
+// A user learns of another user's program, and has it run, only after sending it; that survives a
+// restart.
 func TestAProgramIsItsSenders(t *testing.T) {
 	b, ca := newClosed(t)
 	has := func(user string) bool {

@@ -129,8 +129,8 @@ func (w *walk) web(method, path string, header ...string) (int, string) {
 	return answer.StatusCode, string(text)
 }
 
-// The audit is told alike by gRPC, REST and the page, line for line, whatever is asked for, to who may
-// read it.
+// The audit is the same by gRPC, REST and the page, line for line, for every query, to callers who
+// may read it.
 func TestTheAuditIsToldAlike(t *testing.T) {
 	w := newWalk(t, nil)
 	var names []string

@@ -23,7 +23,7 @@ func (a *answering) Durable(context.Context, *rpc.DurableRound, ...grpc.CallOpti
 	return &rpc.DurableTaken{}, status.Error(code, "")
 }
 
-// A plug-in that stands still is told again, until it takes it; others are told once.
+// A stalled plug-in is notified again, until it confirms; others are notified once.
 func TestDurableIsToldUntilItIsTaken(t *testing.T) {
 	for _, answers := range [][]codes.Code{
 		{codes.OK},

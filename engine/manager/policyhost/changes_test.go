@@ -32,8 +32,8 @@ func problemOf(r *wire.PolicyReply, what string) string {
 	return ""
 }
 
-// theatre is a supervisor and a core, between which a test carries what they say. Plug-ins
-// are actors in this process.
+// theatre is a supervisor and a core, between which a test carries the messages. Plug-ins are
+// actors in this process.
 type theatre struct {
 	*Supervisor
 	t      *testing.T
@@ -171,8 +171,7 @@ func held(then error) (play func(*actor, scheduler.Round) error, let func()) {
 
 var errOther = errors.New("died of something else")
 
-// A policy that dies before it was told of its new settings has not judged them: the next
-// one is asked.
+// A policy that dies before it got its new settings has not judged them: the next one is asked.
 func TestSettingsOutliveAPolicyThatWasNotTold(t *testing.T) {
 	play, let := held(errOther)
 	defer let()
@@ -186,8 +185,7 @@ func TestSettingsOutliveAPolicyThatWasNotTold(t *testing.T) {
 	}
 }
 
-// Settings that nobody rejected mend a policy that failed too often, whether it was told of
-// them or not.
+// Settings without a rejection repair a policy that failed too often, whether it got them or not.
 func TestSettingsMendAPolicyThatFailedTooOften(t *testing.T) {
 	t.Run("not told", func(t *testing.T) {
 		play, let := held(errOther)
@@ -218,8 +216,8 @@ func TestSettingsMendAPolicyThatFailedTooOften(t *testing.T) {
 	})
 }
 
-// Settings that kill a policy leave the old ones in force, and are asked again only when
-// somebody wants it.
+// Settings that kill a policy leave the old ones in force, and are asked about again only on
+// request.
 func TestDeadlySettings(t *testing.T) {
 	good := func(*actor, scheduler.Round) error { return nil }
 	th := newTheatre(t, 5, good)

@@ -11,7 +11,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Whatever is wrong with a policy has a place: its own, that of the settings, or that of what names it.
+// Every mistake of a policy has a place: its own, that of the settings, or that of the key that
+// names it.
 func TestWhatIsWrongHasAPlace(t *testing.T) {
 	problem := func(file string, line int) error {
 		return fmt.Errorf("it is told: %w", scheduler.Problems{{File: file, Line: line, Message: "bad"}})

@@ -22,8 +22,8 @@ func (l *statusHost) Status(context.Context) (scheduler.Status, error) {
 	return scheduler.Status{}, l.status()
 }
 
-// A policy is looked at once a second while that takes it little, and a hundredth of the time when it takes
-// much, each time. One that ends of it is left alone for a while, and so are those after it.
+// A policy's status is read once a second while that is quick, and for a hundredth of the time when
+// it is slow. After one that ends by it, that and later policies are left alone for a while.
 func TestLook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		told := 0

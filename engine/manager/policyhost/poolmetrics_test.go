@@ -12,7 +12,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// What the policy told last is shown, and for how long pools have been short; nothing of what is old.
+// The policy's last status is shown, and for how long pools have been short; old data is not.
 func TestMetrics(t *testing.T) {
 	start := time.Unix(1000, 0)
 	b := &PoolCache{}
@@ -65,7 +65,7 @@ func sum(t *testing.T, c prometheus.Collector, name string) (all float64) {
 	return all
 }
 
-// Of many pools those with most demand have metrics.
+// Of many pools those with the most demand have metrics.
 func TestMetricsAreBounded(t *testing.T) {
 	b, told := &PoolCache{}, scheduler.Status{}
 	for i := range metricsMax + 10 {

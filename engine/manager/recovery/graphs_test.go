@@ -27,8 +27,8 @@ func sent(t *testing.T) (hash string, data []byte, blob func() (io.ReadCloser, e
 	return hex.EncodeToString(sum[:]), data, func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
 }
 
-// A graph is in the folder before the core may be told its hash, and a later life finds it
-// there. While it is submitted it is decoded once for the core.
+// A graph is in the folder before the core gets its hash, and a later life finds it there. During
+// its submission it is decoded once for the core.
 func TestAGraphStays(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "graphs")
 	g := OpenGraphs(folder, slog.New(slog.DiscardHandler))
@@ -58,8 +58,7 @@ func TestAGraphStays(t *testing.T) {
 	}
 }
 
-// What does not have the hash is nobody's graph: it is not kept, and one that was damaged
-// later is not taken for it.
+// Content with another hash is refused: it is not kept, and a later damaged graph is not accepted.
 func TestOnlyTheRightGraphIsTaken(t *testing.T) {
 	g := OpenGraphs(filepath.Join(t.TempDir(), "graphs"), slog.New(slog.DiscardHandler))
 	hash, data, blob := sent(t)

@@ -86,8 +86,8 @@ func checkpointOf(t *testing.T, file string) []byte {
 	return bytes.Join(s.Checkpoint, nil)
 }
 
-// Whatever happens in a cluster, a checkpoint that is made from the log is that of the
-// core, to the byte, and so is what is made from a file that begins with such a one.
+// In every history, a checkpoint made from the log equals the core's, to the byte, and so does one
+// made from a file that begins with such a checkpoint.
 func TestACheckpointFromTheLogIsThatOfTheCore(t *testing.T) {
 	for seed := uint64(1); seed <= 6; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

@@ -384,7 +384,7 @@ func TestWhatDecidesIsSaid(t *testing.T) {
 	}
 }
 
-// What a job's page is asked for stays when something else of it is asked for.
+// The parameters of a job's page stay when one of them changes.
 func TestFiltersStayTogether(t *testing.T) {
 	_, _, page := get(t, serve(t, &stub{name: "map"}, true)+"/jobs/job-7?stage=map&state=failed&by=stage&pause=1&cursor=abc")
 	for _, want := range []string{
@@ -396,7 +396,7 @@ func TestFiltersStayTogether(t *testing.T) {
 	}
 }
 
-// What is wrong with what is kept of jobs stands at the top, each thing in a line of its own.
+// Problems of the kept history stand at the top, each in a line of its own.
 func TestNowSaysWhatIsWrongWithHistory(t *testing.T) {
 	_, _, page := get(t, serve(t, &stub{name: "no space left"}, true)+"/")
 	for _, want := range []string{
@@ -445,7 +445,7 @@ func TestProgressIsOfNodes(t *testing.T) {
 	}
 }
 
-// Of a job whose attempts can't be read it is said, and not that there were none.
+// For a job with unreadable attempts the page says so, and not that there were none.
 func TestWhatCantBeReadIsNotDrawn(t *testing.T) {
 	s := &stub{name: "map"}
 	server := serve(t, s, true)
@@ -464,7 +464,8 @@ func TestWhatCantBeReadIsNotDrawn(t *testing.T) {
 	}
 }
 
-// Forms change what they say, and bring back to where it is seen. Without actions there are none.
+// Forms make their changes, and lead back to the page that shows them. Without actions there are
+// none.
 func TestForms(t *testing.T) {
 	s := &stub{name: "fine"}
 	server := serve(t, s, true)
@@ -525,8 +526,8 @@ func TestLogs(t *testing.T) {
 	}
 }
 
-// The page of a job that goes on is made new also while nothing changes, since it shows for how long; that of one that
-// ended is not.
+// The page of a live job is refreshed also while nothing changes, since it shows durations; the
+// page of an ended job is not.
 func TestAJobsPageGoesOn(t *testing.T) {
 	over := base
 	for _, x := range []struct {

@@ -111,7 +111,8 @@ func posted(t *testing.T, target string, form url.Values) (int, string) {
 	return r.StatusCode, readAll(t, r)
 }
 
-// What is no form, or not written as one, is refused in words and does nothing; nor is it done to what is no job.
+// A body that is not a form is refused in words and has no effect; neither has a form for an
+// unknown job.
 func TestWhatIsNoForm(t *testing.T) {
 	s := &stub{name: "x"}
 	server := serve(t, s, true)
@@ -143,9 +144,9 @@ func TestWhatIsNoForm(t *testing.T) {
 	}
 }
 
-// What a form of the editor brings is checked, compared and applied as it is, but for ends of lines,
-// which browsers change. Where it is refused it stays in the editor, and who sees the newer file may
-// apply it over that.
+// A text from the editor's form is checked, compared and applied unchanged, except for line ends,
+// which browsers change. A refused text stays in the editor, and a user who sees the newer file may
+// apply the text over that.
 func TestEditorsForms(t *testing.T) {
 	s := &stub{name: evil}
 	server := serve(t, s, true)

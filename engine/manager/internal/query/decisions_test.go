@@ -9,8 +9,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// The last decisions are kept, as many as are said, with whose jobs and launchers they were when they were
-// taken, also of jobs that end by them; what was counted before the model is not counted.
+// The last decisions are kept, up to the bound, with the names of their jobs and launchers at that
+// time, also of jobs that end by them; decisions before the model are not counted.
 func TestDecisions(t *testing.T) {
 	var before core.Stats
 	before.Decision(scheduler.DecisionLaunch, scheduler.NotRefused)

@@ -10,7 +10,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Whether a launcher has room is what a look at each one tells.
+// The check for room gives the same as a look at each launcher.
 func TestRoomIsWhatEachLauncherTells(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		kinds := []string{"map", "reduce"}
@@ -35,7 +35,7 @@ func TestRoomIsWhatEachLauncherTells(t *testing.T) {
 	})
 }
 
-// Jobs that wait are told apart by whether a launcher that is up has room for them.
+// Waiting jobs are distinguished by whether a running launcher has room for them.
 func TestFitting(t *testing.T) {
 	waiting := func(id scheduler.JobID, ready int, needs ...scheduler.SlotCount) changes.Job {
 		j := aJob(id)

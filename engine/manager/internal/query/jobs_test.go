@@ -28,7 +28,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// joined is what a test has happen, and what ought to be shown of it.
+// joined makes a test's events, and keeps the expected answers.
 type joined struct {
 	testing.TB
 	folder  string
@@ -312,8 +312,8 @@ func TestManyAttempts(t *testing.T) {
 	}
 }
 
-// Of a job whose file is cut or damaged the summary is shown, with the name of the file. What else is
-// whole is shown.
+// For a job with a cut or damaged file the summary is shown, with the name of the file. The
+// undamaged rest is shown.
 func TestDamage(t *testing.T) {
 	for what, x := range map[string]struct {
 		damage func(b []byte) []byte
@@ -357,7 +357,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// A job whose file somebody removed is shown as far as the index knows it.
+// A job whose file was removed is shown as far as the index knows it.
 func TestAFileIsGone(t *testing.T) {
 	c := newCluster(t)
 	id := c.begin("ann", "etl")

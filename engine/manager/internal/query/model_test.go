@@ -98,7 +98,7 @@ func TestAttemptsOfAStatus(t *testing.T) {
 	}
 }
 
-// A job waits for what the rows say, and for slots as there are on the launchers of now.
+// A job's reasons for waiting come from the rows, and from the slots of the current launchers.
 func TestWhyAJobWaits(t *testing.T) {
 	j := aJob(1)
 	j.State = wire.JobState_JOB_STATE_ASKED
@@ -147,8 +147,8 @@ func endOf(id uint64, state wire.JobState) *wire.JobStatus {
 	}
 }
 
-// A job that ends is shown as it says at its end, before those that live; the last few are kept.
-// What is made of its message does not change it.
+// An ended job is shown with its final status, before the live ones; the last few are kept. Answers
+// made of its message do not change it.
 func TestJobsThatEnd(t *testing.T) {
 	m := newModel(t, few, changes.ChangeSet{Jobs: []changes.Job{aJob(1), aJob(2), aJob(3), aJob(4)}})
 	m.Enqueue(core.Changes{ChangeSet: changes.ChangeSet{Attempts: []changes.Attempt{attempt(1, changes.Running)}}})
@@ -191,8 +191,8 @@ func TestJobsThatEnd(t *testing.T) {
 	}
 }
 
-// What was handed over before is in an answer. Who hands over more than there is room for waits,
-// and so does who asks, but not for ever.
+// An answer has everything that was queued before. With a full queue writers block, and so do
+// readers, but not for ever.
 func TestAReadSeesWhatWasHandedOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var q queue
@@ -242,7 +242,7 @@ func TestAReadSeesWhatWasHandedOver(t *testing.T) {
 	})
 }
 
-// Revisions grow with what they are of, and with nothing else.
+// Revisions grow with changes of their own data alone.
 func TestRevisions(t *testing.T) {
 	m := newModel(t, few, changes.ChangeSet{Jobs: []changes.Job{aJob(1), aJob(2)}})
 	get := func() string {
@@ -268,8 +268,8 @@ func TestRevisions(t *testing.T) {
 	}
 }
 
-// Beyond the bound the oldest that finished go, then the oldest of all; failures stay before.
-// What is shown, and what lives, stays in any case.
+// Beyond the bound the oldest finished attempts are dropped first, then the oldest of all; failures
+// stay longer. Shown and live attempts always stay.
 func TestAttemptsAreBounded(t *testing.T) {
 	m := newModel(t, Bounds{JobsKept: 1, AttemptsKept: 2, AttemptsMax: 2 * chunkRows}, changes.ChangeSet{Jobs: []changes.Job{aJob(1)}})
 	next := scheduler.AttemptID(1)
@@ -357,7 +357,8 @@ type plain struct {
 	attempts map[scheduler.AttemptID]changes.Attempt
 }
 
-// What is listed is what a walk over all rows finds, whatever comes in whatever order, and twice.
+// Lists equal the result of a walk over all rows, in whatever order rows come, and if they come
+// twice.
 func TestLikeAWalkOverAllRows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := NewModel(Bounds{JobsKept: 3, AttemptsKept: 4, AttemptsMax: 1000}, core.Changes{})
@@ -500,7 +501,7 @@ func TestRowsKeepTheirOrder(t *testing.T) {
 	}
 }
 
-// BenchmarkApply is what a row costs: each of 20,000 attempts at a time is assigned, runs and
+// BenchmarkApply is the cost of a row: each of 20,000 attempts at a time is assigned, runs and
 // ends, in batches as a busy core makes them.
 func BenchmarkApply(b *testing.B) {
 	m := newModel(b, Bounds{JobsKept: 1000, AttemptsKept: 1000}, changes.ChangeSet{Jobs: []changes.Job{aJob(1)}})
@@ -539,8 +540,7 @@ func BenchmarkApply(b *testing.B) {
 	}
 }
 
-// BenchmarkStatusOfManyAttempts is what the status of a job costs with all of 100,000 attempts that
-// live.
+// BenchmarkStatusOfManyAttempts is the cost of a job's status with all of 100,000 live attempts.
 func BenchmarkStatusOfManyAttempts(b *testing.B) {
 	const many = 100_000
 	rows := changes.ChangeSet{Jobs: []changes.Job{aJob(1)}}

@@ -22,8 +22,8 @@ import (
 
 var seeds = flag.Int("seeds", 6, "how many histories the model is held against the core in")
 
-// A model that is told of each step answers what the core does, and as one that is made of all
-// that the core knows, in histories in which anything goes wrong.
+// A model that gets each step's changes answers like the core, and like a model made of the core's
+// whole state, in histories with any fault.
 func TestLikeTheCore(t *testing.T) {
 	choice := []faultsim.Policy{
 		{Name: "fifo", New: fifo.New},
@@ -45,7 +45,7 @@ func TestLikeTheCore(t *testing.T) {
 	}
 }
 
-// oracle holds a model against the core that tells it.
+// oracle compares a model with its core.
 type oracle struct {
 	t     *testing.T
 	core  *core.Core
@@ -78,7 +78,7 @@ func (o *oracle) told(c *core.Core, f core.Changes) error {
 	return o.whole(c)
 }
 
-// begin goes on with another core, of which the model is made anew.
+// begin continues with another core, of which a new model is made.
 func (o *oracle) begin(c *core.Core) {
 	if o.model != nil {
 		o.model.Close()

@@ -18,8 +18,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// What an answer shows, and that is of no row, is heard of by who waits for it, too: that a launcher is not heard of, that
-// no policy decides, how many slots are free for what waits, and that a file of history is there.
+// A waiting request also notices changes without a row: a launcher without heartbeats, a missing
+// policy, the free slots for a waiting job, and a restored file of history.
 func TestWhatNoRowTellsIsHeardOf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -95,8 +95,8 @@ func TestHowHistoryStandsIsHeardOf(t *testing.T) {
 	}
 }
 
-// What can't be read of a job is not told again when it can be: neither to who asks whether it changed, nor of what was
-// made for another who looked.
+// Unreadable parts of a job are shown again once they can be read: for conditional requests, and in
+// answers cached for other callers.
 func TestAFileComesBack(t *testing.T) {
 	w := newWorld(t)
 	w.pastJob(1, "ann", 700)

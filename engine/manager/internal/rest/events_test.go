@@ -12,10 +12,9 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// A stream tells topics and revisions, at most one event of each a second, and goes on for who
-// comes back.
-// One stream too many is refused, with when to ask again, and others are answered; where one ends there is
-// room.
+// A stream sends topics and revisions, at most one event of each a second, and continues for a
+// reconnecting client. A stream beyond the bound is refused, with when to retry, and other requests
+// are answered; the end of one makes room.
 func TestStreamsAreBounded(t *testing.T) {
 	w := newWorld(t)
 	w.job(1, "ann", 1)
@@ -94,7 +93,7 @@ func TestEvents(t *testing.T) {
 			}
 			text := stream(last, func() {
 				time.Sleep(time.Second)
-				for range 5 { // the same is told again and again
+				for range 5 { // the same is sent repeatedly
 					w.cache.UpdateStatus("", 0, time.Now(), s)
 					time.Sleep(time.Second)
 				}
@@ -125,7 +124,7 @@ func TestEvents(t *testing.T) {
 		}
 		w.server.streams.Store(0)
 		began := time.Now()
-		stream("", func() {}, time.Hour) // so that who hears it proves anew who it is
+		stream("", func() {}, time.Hour) // so that the receiver authenticates again
 		if took := time.Since(began); took < eventsMax || took > eventsMax+eventIdle {
 			t.Errorf("a stream goes on for %v, want %v", took, eventsMax)
 		}

@@ -26,8 +26,8 @@ func TestHowBusyALauncherIs(t *testing.T) {
 	}
 }
 
-// A launcher is shown with what lives there and what ended there last, of jobs that one may look at; a lost one
-// says so.
+// A launcher is shown with its live attempts and its last ended ones, of jobs that the caller may
+// look at; a lost one is marked so.
 func TestLauncherIsDescribed(t *testing.T) {
 	w := newWorld(t)
 	w.tell(core.Changes{ChangeSet: changes.ChangeSet{Launchers: []changes.Launcher{{ID: 1, Name: "l1", Host: "h", State: "up"}, {ID: 2, Name: "l2", Host: "h", State: "lost"}, {

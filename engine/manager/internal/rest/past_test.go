@@ -48,8 +48,8 @@ func text(t *testing.T, x any) string {
 	return string(b)
 }
 
-// All of a job at once is what its parts are, of one that lives and of one that ended, and who asks is
-// looked at once.
+// The whole of a job equals its parts, for a live and for an ended one, and the caller is checked
+// once.
 func TestTheWholeIsItsParts(t *testing.T) {
 	w := newWorld(t)
 	w.job(1, "ann", 9)
@@ -78,7 +78,7 @@ func TestTheWholeIsItsParts(t *testing.T) {
 			t.Errorf("%s: its parts are %d attempts of %d, a distribution of %d, %d stages, %d lanes", job, len(l.Attempts), l.Total, d.Running.Count, len(g.Stages), len(line.Lanes))
 		}
 		pairs := [][2]any{{j, whole.Job}, {g, whole.Graph}, {d, whole.Distribution}, {l, whole.Attempts}, {r, whole.Reasons}}
-		if job == "job-2" { // that of one that lives goes on
+		if job == "job-2" { // that of a live one goes on
 			pairs = append(pairs, [2]any{line, whole.Timeline})
 		}
 		for _, p := range pairs {
@@ -89,8 +89,8 @@ func TestTheWholeIsItsParts(t *testing.T) {
 	}
 }
 
-// What a job's attempts did is drawn until now, also when nothing has changed since it was drawn last; of a job that
-// ended it is not drawn again.
+// A live job's attempts are drawn until now, also without a change since the last drawing; an ended
+// job is not drawn again.
 func TestTheWholeIsOfNow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(time.Unix(0, int64(base)).Add(time.Hour)))
@@ -116,7 +116,8 @@ func TestTheWholeIsOfNow(t *testing.T) {
 	})
 }
 
-// Jobs that history alone knows are listed, counted, found by filters, and kept from who may not look.
+// Jobs that only history knows are listed, counted, found by filters, and hidden from callers
+// without the right.
 func TestJobsThatEndedLongAgo(t *testing.T) {
 	w := newWorld(t)
 	w.pastJob(1, "ann", 5)
@@ -153,8 +154,8 @@ func TestJobsThatEndedLongAgo(t *testing.T) {
 	}
 }
 
-// Of a job whose file is damaged the summary is shown with what is wrong, and each part says it, with the
-// file's name, and that to ask again helps nobody.
+// For a job with a damaged file the summary is shown with the fault, and each part's error has the
+// file's name, and says that a retry does not help.
 func TestAFileIsDamaged(t *testing.T) {
 	for how, spoil := range map[string]func(path string) error{
 		"cut":     func(path string) error { return os.Truncate(path, 100) },
@@ -194,8 +195,8 @@ func TestAFileIsDamaged(t *testing.T) {
 	}
 }
 
-// A file that is damaged behind its beginning is shown as far as it can be read, and what can't be is told to
-// be damaged.
+// A file that is damaged behind its beginning is shown as far as it can be read, and the rest is
+// reported as damaged.
 func TestAFileIsDamagedInAPart(t *testing.T) {
 	w := newWorld(t)
 	w.pastJob(1, "ann", 700)

@@ -137,7 +137,7 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-// Pools are as the policy told them, and as one may count them.
+// Pools are shown as the policy reported them, and counted by the caller's rights.
 func TestPools(t *testing.T) {
 	w := newWorld(t)
 	var p restapi.Pools
@@ -174,8 +174,8 @@ func TestPools(t *testing.T) {
 	}
 }
 
-// At no time that is drawn do all pools hold more slots than there are, in no tier and however samples are taken
-// together: also where pools come and go, and the policy tells of some samples and not of others.
+// At no drawn time do all pools hold more slots than there are, in no tier and however samples are
+// combined: also if pools come and go, and if the policy reports only some samples.
 func TestPoolsHoldNoMoreThanThereIs(t *testing.T) {
 	r, w := rand.New(rand.NewPCG(10, 3)), newWorld(t)
 	store, err := timeseries.Open(filepath.Join(t.TempDir(), "series"), slog.New(slog.DiscardHandler))
@@ -226,7 +226,7 @@ func TestPoolsHoldNoMoreThanThereIs(t *testing.T) {
 	}
 }
 
-// What the policy decided can be searched, by who may look at its jobs, and is counted.
+// The policy's decisions are counted, and can be searched by callers who may look at the jobs.
 func TestPolicy(t *testing.T) {
 	w := newWorld(t)
 	w.job(1, "ann", 3)

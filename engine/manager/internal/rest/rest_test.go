@@ -185,7 +185,7 @@ func newWorldOf(t testing.TB, o history.Options) *world {
 	return w
 }
 
-// tell tells history of a step, and then the model.
+// tell gives a step's changes to history, and then to the model.
 func (w *world) tell(f core.Changes) {
 	w.records++
 	f.Decides = 3
@@ -193,7 +193,7 @@ func (w *world) tell(f core.Changes) {
 	w.model.Enqueue(f)
 }
 
-// job tells the row of a live job with one stage of so many nodes.
+// job adds the row of a live job with one stage of so many nodes.
 func (w *world) job(id scheduler.JobID, user string, nodes int) {
 	w.jobThatWaits(id, user, nodes, scheduler.Waiting{})
 }
@@ -214,7 +214,7 @@ func (w *world) jobThatWaits(id scheduler.JobID, user string, nodes int, said sc
 	}})
 }
 
-// end tells that a job is over.
+// end ends a job.
 func (w *world) end(id scheduler.JobID, user string) {
 	w.tell(core.Changes{ChangeSet: changes.ChangeSet{Ended: []*wire.JobStatus{{
 		Summary: &wire.JobSummary{Job: uint64(id), Name: fmt.Sprintf("name of %v", id), User: user, Pool: "default", State: wire.JobState_JOB_STATE_FAILED, Submitted: int64(base), Ended: int64(base.Add(time.Minute))},
@@ -292,7 +292,7 @@ func (w *world) attempts(job scheduler.JobID, from, n int, seed uint64) []change
 	return rows
 }
 
-// What is asked in each way that the document has is answered as it says, and tells what there is.
+// Each request of the document is answered as the document says, with the existing data.
 func TestAnswersAreAsTheDocumentSays(t *testing.T) {
 	w := newWorld(t)
 	w.tell(core.Changes{ChangeSet: changes.ChangeSet{Launchers: []changes.Launcher{
@@ -446,7 +446,7 @@ func (w *world) checkTimeline(line *restapi.Timeline, rows []changes.Attempt) {
 	}
 }
 
-// What is nonsense is refused with what is wrong, and shows nothing.
+// An invalid request is refused with its mistake, and shows nothing.
 func TestNonsenseIsRefused(t *testing.T) {
 	w := newWorld(t)
 	w.job(1, "ann", 3)
@@ -548,7 +548,7 @@ func TestUnroutedIsAProblem(t *testing.T) {
 	}
 }
 
-// What people change reaches who changes it, with what they said.
+// Changes reach the service, with the caller's values.
 func TestChanges(t *testing.T) {
 	w := newWorld(t)
 	w.job(1, "ann", 3)
@@ -573,7 +573,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// since lists jobs that were submitted then or later, of those that live and those that ended.
+// since lists jobs submitted then or later, live and ended ones.
 func TestJobsSince(t *testing.T) {
 	w := newWorld(t)
 	w.job(1, "ann", 1)
@@ -652,8 +652,8 @@ func TestPagesNeitherSkipNorRepeat(t *testing.T) {
 	}
 }
 
-// Who knows what there is is told so, waits for a change as long as it wants to, and hears of it
-// at once.
+// A conditional request gets "not modified", waits for a change as long as it wants to, and returns
+// at once after one.
 func TestUnchangedAnswersWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

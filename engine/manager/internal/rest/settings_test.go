@@ -61,8 +61,8 @@ func (s *site) SettingsVersions(_ context.Context, q *wire.VersionsRequest) (*wi
 	return &wire.VersionsReply{Versions: []*wire.SettingsVersion{v}}, nil
 }
 
-// Each route of the configuration answers as the document says, and hands on what it was asked, with
-// the ETag of the text that was seen.
+// Each route of the configuration answers as the document says, and forwards its request, with the
+// ETag of the text that was seen.
 func TestSettings(t *testing.T) {
 	w, s := newWorld(t), &site{}
 	w.server.needs.Settings = s
@@ -124,7 +124,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// The audit's pages have each line that fits, once; what is no cursor is told.
+// The audit's pages have each matching line once; an invalid cursor is refused.
 func TestAudit(t *testing.T) {
 	w := newWorld(t)
 	log, err := audit.Open(audit.Options{Folder: filepath.Join(t.TempDir(), "audit"), FileBytes: 1000})

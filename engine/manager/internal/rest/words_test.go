@@ -23,7 +23,7 @@ const dateTime = "date-time"
 
 var places = map[string]string{openapi3.ParameterInQuery: "parameter", openapi3.ParameterInPath: "part of the path", openapi3.ParameterInHeader: "header"}
 
-// ofDevelopers are words that say nothing to who only asks.
+// ofDevelopers are words that mean nothing to users.
 var ofDevelopers = []string{
 	"schema", "regular expression", "regexp", "nullable", "integer", "invalid", "parse", "strconv", "property", "unsupported", "doesn't match",
 	"value is", "value must", "EOF", "marshal", "string", "boolean", "RFC", "error at", "has an error", "pointer", "kin-", "pattern", "minProperties", "%!", "<nil>", "map[", "000000000000001",
@@ -116,8 +116,8 @@ func requestOf(item *openapi3.PathItem, method, path string, o *openapi3.Operati
 	return r
 }
 
-// Whatever is wrong about a parameter of any operation, the refusal names it, says in plain words what it
-// takes, and is in the audit.
+// For any mistake in a parameter of any operation, the refusal names the parameter and the allowed
+// values in plain words, and is in the audit.
 func TestEveryParameterIsRefusedInWords(t *testing.T) {
 	w := newWorld(t)
 	asked := 0
@@ -170,7 +170,8 @@ func bodyFor(o *openapi3.Operation) any {
 	return m
 }
 
-// Whatever is wrong about a field of any body, the refusal names it and says in plain words what it takes.
+// For any mistake in a field of any body, the refusal names the field and the allowed values in
+// plain words.
 func TestEveryFieldIsRefusedInWords(t *testing.T) {
 	w := newWorld(t)
 	right := func(string, string, bool) (string, bool) { return "", false }
@@ -207,7 +208,7 @@ func TestEveryFieldIsRefusedInWords(t *testing.T) {
 	}
 }
 
-// What is no text is refused, and not put right in silence: in bodies, in queries and in their names.
+// Invalid text is refused, and not corrected silently: in bodies, in queries and in their names.
 func TestWhatIsNoTextIsRefused(t *testing.T) {
 	w := newWorld(t)
 	w.job(1, "ann", 1)

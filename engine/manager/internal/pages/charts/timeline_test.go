@@ -196,8 +196,8 @@ func covered(t *testing.T, path string, height int) map[int]bool {
 	return all
 }
 
-// A drawing is small whatever it shows. What is seldom is drawn bucket by bucket; what changes
-// all the time, and names that are long, have buckets joined and lanes left out, and that is said.
+// The size of a drawing is bounded. Rare events are drawn bucket by bucket. With constant change
+// and long names, buckets are joined and lanes left out, and the drawing says so.
 func TestATimelinesBound(t *testing.T) {
 	r := rand.New(rand.NewPCG(19, 5))
 	long := day(r, 200, 200, 1)
@@ -234,7 +234,8 @@ func TestATimelinesBound(t *testing.T) {
 	}
 }
 
-// Lanes are by name, and of too many those are drawn in which most ran. Ends are all counted, joined or not.
+// Lanes are by name; of too many the ones with the most attempts are drawn. Ends are all counted,
+// joined or not.
 func TestATimelineInWords(t *testing.T) {
 	x := restapi.Timeline{From: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), To: time.Date(2026, 3, 1, 12, 0, 4, 0, time.UTC), Buckets: 4, LanesLeftOut: 3}
 	x.Lanes = []restapi.Lane{

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// An answer that takes a tenth of a second is made once for all who ask while it is made, and again
-// five seconds later where something changed.
+// An answer that takes a tenth of a second is made once for all callers meanwhile, and again five
+// seconds later after a change.
 func TestManyCostWhatOneDoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var a Answers[string, uint64]
@@ -53,7 +53,7 @@ func TestManyCostWhatOneDoes(t *testing.T) {
 	})
 }
 
-// An error is told to who asked, and is not kept. Who leaves does not wait.
+// An error is returned to its caller, and not cached. A caller that leaves does not wait.
 func TestErrors(t *testing.T) {
 	var a Answers[int, string]
 	wrong := errors.New("wrong")
