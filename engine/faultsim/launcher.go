@@ -25,7 +25,7 @@ type fake struct {
 	*simcluster.Launcher
 	fleet       *fleet
 	full        bool // its disk
-	deaf        bool // ignores commands that it should confirm, until then
+	deaf        bool // ignores commands that it should confirm
 	connected   bool // the manager's stream is open, from here
 	welcomed    bool
 	session     uint64 // counts connections; messages sent on an old one are lost

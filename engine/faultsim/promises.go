@@ -17,7 +17,7 @@ import (
 // and never ask the core.
 type promises struct {
 	rules core.Settings
-	kept  map[beneficiary]scheduler.Time // until when slots may be kept, by preempted attempt
+	kept  map[beneficiary]scheduler.Time // until when slots may be kept, because of preemptions
 }
 
 // beneficiary is the work that slots are kept for: a bundle or, with bundle 0, any bundle of a job.
