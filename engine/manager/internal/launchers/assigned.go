@@ -19,7 +19,7 @@ type assignments struct {
 	mu       sync.Mutex
 	attempts map[uint64]*assignment // started there, and not forgotten
 	jobs     map[scheduler.JobID]jobBlobs
-	ended    map[uint64]scheduler.JobID // the last endedMax ended ones
+	ended    map[uint64]scheduler.JobID // the last endedMax that were forgotten by command
 	oldest   []uint64                   // ended, in order
 }
 

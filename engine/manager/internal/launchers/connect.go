@@ -87,7 +87,7 @@ type Server struct {
 	// Keep takes the ends of logs of a job's attempts. It does not wait; its error is a status.
 	Keep func(ctx context.Context, job scheduler.JobID, list []*wire.LogTail) error
 	// RanOn leaves out the ends of logs of attempts that did not run on the launcher which they
-	// name. It is called for attempts that the table has forgotten.
+	// name. It is called for attempts unknown to the table.
 	RanOn func(ctx context.Context, job scheduler.JobID, list []*wire.LogTail) ([]*wire.LogTail, error)
 	// Offended is called when a launcher ended a worker for its messages.
 	Offended func(ctx context.Context, launcher string, o *wire.WorkerOffence)
