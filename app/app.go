@@ -54,21 +54,21 @@ const (
 	ExitInterrupted = client.ExitInterrupted
 )
 
-// wrongUse is an error in how the program was called, or in what it was called with.
+// wrongUse marks a usage error: the command line or its arguments are wrong.
 func wrongUse(err error) error { return &client.ExitError{Code: ExitUsage, Err: err} }
 
-// Main offers jobs. Run by a person it submits the one that the command line
-// names (or the only one), follows it and prints its counters and outputs. In a
-// worker it runs the job's nodes. It never returns.
+// Main offers jobs. Started by a person, it submits the job that the command line names (or the
+// only one), follows it and prints its counters and outputs. In a worker it runs the job's nodes.
+// It never returns.
 func Main(defs ...job.Definition) {
 	start(nil, defs)
 }
 
-// Drive is Main for programs that run jobs themselves, with Client.Run. Drive's
-// function runs only where a person started the program; its context ends with
-// the first ctrl-C. Flags that the program defined with package flag before are
-// parsed, and have in a worker the values that they have when Run is called. Variables that
-// the function sets are not set in a worker. It never returns.
+// Drive is Main for programs that run jobs themselves, with Client.Run. The function drive runs
+// only where a person started the program; its context ends with the first ctrl-C. Flags that the
+// program defined with package flag before this call are parsed. Workers get the values that these
+// flags have when Run is called. Variables that drive sets are not set in a worker. Drive never
+// returns.
 func Drive(drive func(ctx context.Context, c *Client) error, defs ...job.Definition) {
 	start(drive, defs)
 }
@@ -89,8 +89,8 @@ type program struct {
 	defs   []job.Definition
 	drive  func(context.Context, *Client) error
 	flags  *flag.FlagSet
-	errors io.Writer // where everything for the person goes
-	// unkilled are the jobs that a signal has to wait for; nil: none.
+	errors io.Writer // receives all output for the person
+	// unkilled are the jobs whose kill a signal handler waits for; nil: none.
 	unkilled *inHand
 }
 
@@ -115,9 +115,9 @@ func (p *program) run(ctx context.Context, args []string) int {
 		if errors.Is(err, flag.ErrHelp) {
 			return ExitDone
 		}
-		return ExitUsage // the flag package has said why
+		return ExitUsage // package flag has printed the reason
 	}
-	if o.user != "" { // all that asks who submits asks there
+	if o.user != "" { // storage.User reads this variable
 		if err := os.Setenv(storage.UserVariable, o.user); err != nil {
 			fmt.Fprintf(progress.Safe(p.errors), "%s: %s %q: %v\n", base(args[0]), o.flag("user"), o.user, err)
 			return ExitUsage
@@ -129,7 +129,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 		err = p.work(ctx, o, own)
 	}
 	if err != nil {
-		fmt.Fprintf(progress.Safe(p.errors), "%s: %v\n", base(args[0]), err) // it may be what a task said
+		fmt.Fprintf(progress.Safe(p.errors), "%s: %v\n", base(args[0]), err) // err may hold a task's text
 	}
 	return exitCode(err)
 }

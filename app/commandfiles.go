@@ -9,8 +9,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// commandFilesMax bounds the files that travel with a job for its commands, all
-// together: 256 MiB. Larger ones belong on storage that the launchers can read.
+// commandFilesMax bounds the total size of the files that travel with a job for its commands: 256
+// MiB. Larger files belong on storage that the launchers can read.
 const commandFilesMax = 256 << 20
 
 // commandFiles reads the files that the graph's stages list for their commands, each once.

@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	// variableMax is the longest variable that travels, name and value, in bytes: what Linux
-	// takes.
+	// variableMax is the longest variable that travels with a job, name and value, in bytes:
+	// Linux's limit.
 	variableMax = 128<<10 - 1
-	// variablesMax bounds all that travel with a job.
+	// variablesMax bounds the total size of the variables that travel with a job, in bytes.
 	variablesMax = 1 << 20
 )
 
@@ -60,7 +60,7 @@ func checkVariable(name string) error {
 	return nil
 }
 
-// environment is the variables that travel with a job: those its definition names, and those
+// environment returns the variables that travel with a job: those its definition names, and those
 // of --env, which win.
 func (v *variables) environment(d job.Definition) ([]plan.Variable, error) {
 	var all []plan.Variable
@@ -88,7 +88,7 @@ func (v *variables) environment(d job.Definition) ([]plan.Variable, error) {
 	return all, nil
 }
 
-// set gives this process the variables, so that a job is built by what its workers have.
+// set sets the variables in this process, so that the builder sees what the job's workers see.
 func (v *variables) set() error {
 	for _, x := range v.list {
 		if err := os.Setenv(x.Name, x.Value); err != nil {

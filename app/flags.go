@@ -31,15 +31,15 @@ type options struct {
 	properties    properties
 	env           variables
 	memory        memoryFlag
-	names         map[string]string // of the flags, by those that they have where a program has none of them
+	names         map[string]string // actual names of the flags, by their plain names
 	slots         slotsFlag
 }
 
-// ownPrefix begins the names of the engine's flags whose plain names a program has taken.
+// ownPrefix begins the name of an engine flag when the program declares a flag of the plain name.
 const ownPrefix = "hamadryad-"
 
-// addFlags adds the engine's flags to those that a program has declared. Where a program has a flag
-// of the same name, that is the program's, and the engine's begins with ownPrefix.
+// addFlags adds the engine's flags to those that a program has declared. If the program declares a
+// flag of the same name, the plain name stays the program's and the engine's begins with ownPrefix.
 func addFlags(program *flag.FlagSet) (*options, error) {
 	own := flag.NewFlagSet("", flag.ContinueOnError)
 	o := declareFlags(own)
@@ -60,7 +60,7 @@ func addFlags(program *flag.FlagSet) (*options, error) {
 	return o, err
 }
 
-// flag is how a flag of the engine is written.
+// flag returns an engine flag as a person writes it.
 func (o *options) flag(name string) string { return "--" + cmp.Or(o.names[name], name) }
 
 // declareFlags declares the engine's flags.
@@ -87,8 +87,8 @@ func declareFlags(fs *flag.FlagSet) *options {
 // channelsVariable names the folder of file channels for all programs of a site.
 const channelsVariable = "HAMADRYAD_CHANNELS"
 
-// channelFolder is where file channels are kept, in a form that means the same in
-// every process. The folder must be there: a slip in its name shows before any work.
+// channelFolder returns the folder of file channels, in a form that means the same in every
+// process. The folder must exist: a typing error in its name shows before any work.
 func (o *options) channelFolder(ctx context.Context) (string, error) {
 	if o.channels == "" {
 		return "", nil

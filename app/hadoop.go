@@ -21,7 +21,7 @@ const hadoopName = "D"
 const hadoopHelp = "`NAME=VALUE` of a setting by Hadoop's name, older spellings too: mapreduce.job.queuename, .name, .priority, " +
 	"mapreduce.{map,reduce}.maxattempts, .speculative, .memory.mb, .slots (the kind of slots that tasks take), and mapred.job.timestamp and .signature of a job that is signed by hand. May be repeated"
 
-// hadoopSettings are Hadoop's settings that say something of any job, and what they set.
+// hadoopSettings are the Hadoop settings that apply to any job, and what each of them sets.
 var hadoopSettings = map[string]func(o *options, name, value string) error{
 	"mapreduce.job.queuename": func(o *options, _, v string) error { return hadoopText(&o.pool, v) },
 	"mapreduce.job.name":      func(o *options, _, v string) error { return hadoopText(&o.name, v) },
@@ -45,8 +45,9 @@ var hadoopSettings = map[string]func(o *options, name, value string) error{
 	scheduler.ProofSignatureHadoop: hadoopProperty,
 }
 
-// hadoopSpellings are other names of hadoopSettings: those before Hadoop 2 (Hadoop, "Deprecated
-// Properties"), and the queue's in the document of the dynamic priority scheduler (section 6.6).
+// hadoopSpellings are other names of hadoopSettings: the names before Hadoop 2 (Hadoop, "Deprecated
+// Properties"), and the queue's name in the document of the dynamic priority scheduler (section
+// 6.6).
 var hadoopSpellings = map[string]string{
 	"mapreduce.job.queue.name":                  "mapreduce.job.queuename",
 	"mapred.job.queue.name":                     "mapreduce.job.queuename",
@@ -83,7 +84,7 @@ func hadoopText(to *string, value string) error {
 	return nil
 }
 
-// hadoopAttempts raises how often a part is tried: a job has one number for all its stages.
+// hadoopAttempts raises the attempt limit; a job has one limit for all its stages.
 func hadoopAttempts(o *options, _, value string) error {
 	n, err := strconv.ParseUint(value, 10, 31)
 	if err != nil || n == 0 {
@@ -107,8 +108,9 @@ func hadoopProperty(o *options, name, value string) error {
 	return o.properties.Set(name + "=" + value)
 }
 
-// splitHadoop takes -DNAME=VALUE apart, as Hadoop's users write it, into -D NAME=VALUE. It looks
-// at the flags alone, which end at the first other argument, and leaves a program's own be.
+// splitHadoop splits -DNAME=VALUE, as Hadoop's users write it, into -D NAME=VALUE. It looks at the
+// flags alone, which end at the first other argument. It changes nothing if the program declares
+// -D.
 func (o *options) splitHadoop(fs *flag.FlagSet, args []string) []string {
 	if o.names[hadoopName] != hadoopName { // -D is the program's own
 		return args

@@ -44,12 +44,12 @@ func (f *memoryFlag) Set(s string) error {
 // memoryMax bounds a task's memory, in bytes; the manager's own bound may be less.
 const memoryMax = 1 << 50
 
-// memoryProperties are Hadoop's names for the memory of tasks, in MiB, and the stages
-// that they are for.
+// memoryProperties are Hadoop's names for the memory of tasks, in MiB, and the stages that each
+// applies to.
 var memoryProperties = map[string]string{"mapreduce.map.memory.mb": "map", "mapreduce.reduce.memory.mb": "reduce"}
 
-// stageMemory is what flags and properties give the stages of a graph, which it is
-// given too. A flag wins over a property.
+// stageMemory returns the memory that flags and properties set for the stages of g, and sets it in
+// g. A flag wins over a property.
 func (o *options) stageMemory(properties []*wire.Property, g *wire.Graph) (plan.Memory, error) {
 	memory := plan.Memory{}
 	for _, p := range properties {

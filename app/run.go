@@ -28,7 +28,7 @@ type Client struct {
 	flags   *declared.Flags // the program's own
 	args    []string
 	show    io.Writer
-	// unkilled counts the jobs whose kill a signal has to wait for; nil: nobody waits.
+	// unkilled counts the jobs whose kill a signal handler waits for; nil: no handler waits.
 	unkilled *inHand
 }
 
@@ -48,13 +48,13 @@ type Result struct {
 	State    string // succeeded, failed or killed
 	Counters []Counter
 	Outputs  []string // the published folders
-	// Local counts the finished attempts that read stored files, by how near most of
-	// it was: indexed by scheduler.Locality.
+	// Local counts the finished attempts that read stored files, by the locality of most of their
+	// input: indexed by scheduler.Locality.
 	Local   [scheduler.LocalityLevels]int
 	Elapsed time.Duration
 }
 
-// Counter returns the value of a counter, 0 if nobody counted.
+// Counter returns the value of a counter, 0 if no node counted.
 func (r *Result) Counter(name string) int64 {
 	for _, c := range r.Counters {
 		if c.Name == name {
@@ -67,21 +67,21 @@ func (r *Result) Counter(name string) int64 {
 // JobError is the error of a job that ended without success.
 type JobError struct {
 	Result  *Result
-	Failure *Failure // nil for a job that was killed before anything of it failed
+	Failure *Failure // nil for a job that was killed before any attempt failed
 }
 
-// Failure is what made a job fail, as its last attempt told it. What is not known is "" or 0.
+// Failure is what made a job fail, as its last attempt reported it. Unknown fields are "" or 0.
 type Failure struct {
-	Message string // the error, or what panicked
+	Message string // the error, or the value of the panic
 	Stage   string
 	Index   int    // of the node in its stage
-	Record  string // origin of the record at hand: path:offset, or channel and number
+	Record  string // origin of the current record: path:offset, or channel and number
 	Stack   string // of a panic
 
-	text string // all of it for a person
+	text string // all fields as one text for a person
 }
 
-// failureOf makes a Failure of the manager's message; nil of none.
+// failureOf converts the manager's message; nil gives nil.
 func failureOf(f *wire.Failure) *Failure {
 	if f == nil {
 		return nil
@@ -89,7 +89,7 @@ func failureOf(f *wire.Failure) *Failure {
 	return &Failure{Message: f.Message, Stage: f.Stage, Index: int(f.Index), Record: f.Record, Stack: f.Stack, text: f.Text()}
 }
 
-// Error names job, stage, node and record, and says where to read on.
+// Error names job, stage, node and record, and the commands that show more.
 func (e *JobError) Error() string {
 	text := fmt.Sprintf("%s (%s) %s", e.Result.Job, e.Result.Name, e.Result.State)
 	if e.Failure != nil && e.Failure.text != "" {
@@ -98,17 +98,16 @@ func (e *JobError) Error() string {
 	return text + fmt.Sprintf("\n  more: hamadryad status %s; hamadryad logs %[1]s", e.Result.Job)
 }
 
-// Run submits one of the program's jobs with arguments, waits for its end and
-// shows its progress. When the context ends it kills the job, and still waits
-// until nothing of it is left. The error of a job that failed is a *JobError, and
-// then the result is there too.
+// Run submits one of the program's jobs with arguments, waits for its end and shows its progress.
+// When the context ends, it kills the job and waits until nothing of it is left. If the job fails,
+// the error is a *JobError and the result is returned too.
 func (c *Client) Run(ctx context.Context, name string, args []string) (*Result, error) {
 	began := time.Now()
 	submission, err := c.submission(ctx, name, args)
 	if err != nil {
 		return nil, wrongUse(err)
 	}
-	killed := c.unkilled.begin() // before it is submitted: who leaves while it is must kill it
+	killed := c.unkilled.begin() // counted before Submit: a signal during Submit must kill the job
 	defer killed()
 	owner, err := c.manager.Submit(ctx, submission)
 	if err != nil {
@@ -128,7 +127,7 @@ func (c *Client) Run(ctx context.Context, name string, args []string) (*Result, 
 	return r, outcome(ctx, r, status)
 }
 
-// submission builds the graph and all that is handed in with it.
+// submission builds the graph and everything that is submitted with it.
 func (c *Client) submission(ctx context.Context, name string, args []string) (client.Submission, error) {
 	i := slices.IndexFunc(c.defs, func(d job.Definition) bool { return d.Name == name })
 	if i < 0 {
@@ -191,14 +190,14 @@ func (c *Client) submission(ctx context.Context, name string, args []string) (cl
 	}}, nil
 }
 
-// tell prints a line for people, unless nothing is to be shown.
+// tell prints a line for people, unless --quiet is set.
 func (c *Client) tell(text string) {
 	if !c.options.quiet {
 		fmt.Fprintln(c.show, text)
 	}
 }
 
-// display shows the job's progress, unless nothing is to be shown.
+// display shows the job's progress, unless --quiet is set.
 func (c *Client) display(id scheduler.JobID, name string) progress.Display {
 	if c.options.quiet {
 		return progress.Silent{}
@@ -206,8 +205,8 @@ func (c *Client) display(id scheduler.JobID, name string) progress.Display {
 	return progress.New(c.show, fmt.Sprintf("%s %s", id, name))
 }
 
-// follow watches a job to its end. When the context ends it has the job killed, and calls
-// answered when the manager has answered that.
+// follow watches a job to its end. When the context ends, it kills the job, and calls answered
+// after the manager has answered the kill.
 func (c *Client) follow(ctx context.Context, job plan.Owner, spec *wire.JobSpec, d progress.Display, answered func()) (*wire.JobStatus, error) {
 	lasting := context.WithoutCancel(ctx)
 	watched := make(chan struct{})
@@ -225,11 +224,11 @@ func (c *Client) follow(ctx context.Context, job plan.Owner, spec *wire.JobSpec,
 	}()
 	status, err := c.manager.Watch(lasting, job.Job, d.Update)
 	close(watched)
-	// A kill that came after the end is refused, and no error.
+	// The manager refuses a kill after the job's end; that is no error.
 	if killErr := <-killed; killErr != nil && err != nil {
 		err = errors.Join(err, killErr)
 	}
-	// Parts that are ready and could not be published stay: the failure says where.
+	// Finished files that could not be published stay: the failure says where.
 	if err == nil && status.Summary.State != wire.JobState_JOB_STATE_SUCCEEDED && len(status.Kept) == 0 {
 		if err := client.RemoveFolders(lasting, spec, job); err != nil {
 			d.Note(fmt.Sprintf("can't remove what the job left: %v", err))

@@ -17,7 +17,7 @@ func (f *slotsFlag) String() string {
 	return byStage(*f, func(kind string) string { return kind })
 }
 
-// byStage writes values of stages as they are given to a flag; that of "" is for all stages.
+// byStage formats values by stage as a flag takes them; the value of "" is for all stages.
 func byStage[V any](values map[string]V, text func(V) string) string {
 	var all []string
 	for _, stage := range slices.Sorted(maps.Keys(values)) {

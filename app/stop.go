@@ -22,9 +22,9 @@ const (
 
 var errInterrupted = errors.New("interrupted")
 
-// interruptible returns a context that ends with the first signal to stop. A second one, after
-// signalsTogether, ends the process: at once when nothing submitted is left to kill, else after
-// the manager has confirmed the kill, or after killPatience.
+// interruptible returns a context that ends with the first signal to stop. A second signal, after
+// signalsTogether, ends the process: at once when no submitted job is left to kill, else after the
+// manager has confirmed the kill, or after killPatience.
 func interruptible(unkilled *inHand, errors io.Writer) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)
@@ -42,7 +42,7 @@ func interruptible(unkilled *inHand, errors io.Writer) (context.Context, func())
 	return ctx, func() { signal.Stop(signals) }
 }
 
-// stopTwice calls first at the first signal, and returns at one that comes later than together.
+// stopTwice calls first at the first signal. It returns at the first signal later than together.
 func stopTwice(signals <-chan os.Signal, first func(), together time.Duration) {
 	<-signals
 	at := time.Now()
@@ -54,15 +54,15 @@ func stopTwice(signals <-chan os.Signal, first func(), together time.Duration) {
 	}
 }
 
-// inHand counts the jobs that are being submitted, or run, and of which no kill was answered.
-// A nil one counts nothing. It is safe for concurrent use.
+// inHand counts the jobs that are being submitted or run, and whose kill is not yet confirmed. A
+// nil inHand counts nothing. It is safe for concurrent use.
 type inHand struct {
 	mu    sync.Mutex
 	count int
 	none  chan struct{} // closed when count is 0 again; nil while it is 0
 }
 
-// begin counts a job; the function returned, which may be called more than once, ends that.
+// begin counts a job. The function end uncounts it; it may be called more than once.
 func (h *inHand) begin() (end func()) {
 	if h == nil {
 		return func() {}
@@ -82,7 +82,7 @@ func (h *inHand) begin() (end func()) {
 	})
 }
 
-// wait reports whether none is left, within a time.
+// wait reports whether the count reached 0 within d.
 func (h *inHand) wait(d time.Duration) bool {
 	h.mu.Lock()
 	none := h.none

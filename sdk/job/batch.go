@@ -6,26 +6,25 @@ import (
 	"sync"
 )
 
-// Batch is a run of records: their bytes end to end, and where each ends. A
-// record is a byte string; what it means is between the two programs. The zero
-// Batch is empty and ready to use. A Batch is not safe for concurrent use; who
-// hands one on (Output.WriteBatch, Input.Next) hands over its ownership too.
+// Batch is a sequence of records: their bytes end to end, and the end of each. A record is a byte
+// string; the programs that write and read it give it its meaning. The zero Batch is empty and
+// ready to use. A Batch is not safe for concurrent use. Output.WriteBatch and Input.Next hand over
+// its ownership.
 type Batch struct {
 	Data []byte
 	Ends []uint32 // Ends[i] is the offset in Data at which record i ends; ascending
 }
 
-// BatchBytes is the size at which a writer that fills batches passes one on. A
-// record larger than that travels in a batch of its own.
+// BatchBytes is the size at which a writer passes a batch on, in bytes. A larger record travels in
+// a batch of its own.
 const BatchBytes = 64 << 10
 
 // RecordBytesMax is the largest record: 1 GiB. A Batch holds at most twice that.
 const RecordBytesMax = 1 << 30
 
-// RecordLimit is the largest record, in bytes, that a node with so much memory
-// takes: a quarter, since a record is in several places at once on its way through
-// a node (as it was read, in a batch, and packed), and at most RecordBytesMax. A
-// memory of 0 is unknown.
+// RecordLimit is the largest record, in bytes, that a node with this memory takes: a quarter of it,
+// and at most RecordBytesMax. A node holds several copies of a record at once: as it was read, in a
+// batch, and packed. A memory of 0 is unknown.
 func RecordLimit(memory int64) int {
 	if memory <= 0 {
 		return RecordBytesMax
@@ -43,30 +42,30 @@ func CheckRecord(size, memory int64) error {
 	case size > RecordBytesMax:
 		return Permanent(fmt.Errorf("a record of %d bytes is larger than the limit of %d: split it", size, RecordBytesMax))
 	}
-	// What is put round a record on its way must fit too.
+	// The node's own framing, such as a key, must fit too.
 	enough := recordShare * (size + recordFrame)
 	return Permanent(fmt.Errorf("a record of %d bytes is larger than %d, which is a quarter of the %d bytes that the task may use: give the task a Memory of %d or more (--memory %dMiB), or split the record", size, limit, memory, enough, (enough+1<<20-1)>>20))
 }
 
-// recordFrame is room for what a node puts round a record, such as a key, in bytes.
+// recordFrame is room for what a node adds to a record, such as a key, in bytes.
 const recordFrame = 4 << 10
 
-// recordShare is the part of a node's memory, one in so many, that a record may be.
+// recordShare is the divisor of a node's memory that gives the largest record.
 const recordShare = 4
 
-// batchKeepMax is the largest batch, by the memory it takes, that PutBatch keeps:
-// a rare large one must not hold its memory for ever.
+// batchKeepMax is the largest batch, by its allocated memory in bytes, that PutBatch keeps: a rare
+// large batch must not hold its memory for ever.
 const batchKeepMax = 2 * BatchBytes
 
 var batches = sync.Pool{New: func() any { return new(Batch) }}
 
-// GetBatch returns an empty batch, with the memory of one that was put back if
-// there is one. Safe for concurrent use, as PutBatch is.
+// GetBatch returns an empty batch, and reuses the memory of one that was put back if there is one.
+// GetBatch and PutBatch are safe for concurrent use.
 func GetBatch() *Batch { return batches.Get().(*Batch) }
 
-// PutBatch gives back a batch that nobody refers to any more, nor to a record of
-// it: one that was read to its end, never one that was handed on. To put back what
-// Input.Next returned spares the engine new memory; nobody has to.
+// PutBatch recycles a batch. The caller must own it, and nothing may refer to it or its records any
+// more: not a batch that was handed on. Recycling batches of Input.Next saves allocations; it is
+// optional.
 func PutBatch(b *Batch) {
 	if cap(b.Data)+4*cap(b.Ends) > batchKeepMax {
 		return

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Build runs a definition's builder and checks what it made as far as can be
-// seen without a cluster: names, ports, counts. The manager checks the rest.
+// Build runs a definition's builder and checks the graph as far as possible without a cluster:
+// names, ports, counts. The manager checks the rest.
 func Build(d Definition, args []string, p Planner) (*Graph, error) {
 	for i, arg := range args {
 		if err := CheckUTF8(fmt.Sprintf("argument %d", i+1), arg); err != nil {
@@ -40,7 +40,7 @@ func (g *Graph) Outputs() []string { return g.outputs }
 // Properties returns the job's free properties.
 func (g *Graph) Properties() map[string]string { return g.properties }
 
-// StageSpec is what the engine reads of a stage.
+// StageSpec is a stage as the engine sees it.
 type StageSpec struct {
 	Name       string
 	ID         int
@@ -60,7 +60,7 @@ type StageSpec struct {
 	Files      []string // local files for its commands
 }
 
-// Spec returns what the engine reads of a stage.
+// Spec returns the stage as the engine sees it.
 func (s *Stage) Spec() StageSpec {
 	command := s.command
 	if command != nil && command.Quiet == 0 && s.quiet > 0 {
@@ -71,7 +71,7 @@ func (s *Stage) Spec() StageSpec {
 	return StageSpec{s.name, s.id, s.nodes, s.program, command, s.kind, s.preferKind, s.slots, s.memory, s.shuffles, s.ownProcess, s.noSuspend, s.timeout, s.quiet, s.tasks, s.files}
 }
 
-// check finds what is wrong with the graph as the author wrote it.
+// check finds errors in the graph as the author wrote it.
 func (g *Graph) check() {
 	g.checkText()
 	used := map[string]bool{}

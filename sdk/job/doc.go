@@ -17,13 +17,13 @@
 //		return nil
 //	}
 //
-// A program that ends with an error is run again, elsewhere, a few times; with one
-// that is Permanent its job fails at once.
+// If a program returns an error, the engine runs it again, on another node, a few times. If the
+// error is Permanent, the job fails at once.
 //
 // There is no runtime in this package: the engine's worker implements Runtime.
 //
 // # Progress
 //
-// Status shows how much of a stage is done. MapReduce and streaming report the part of the merged
-// pairs that the reduce function was given. Other programs may report with Node.Progress.
+// Status shows how much of a stage is done. MapReduce and streaming report the fraction of the
+// merged pairs that the reduce function has received. Other programs may report with Node.Progress.
 package job

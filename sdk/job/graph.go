@@ -8,24 +8,24 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Program is what a node runs. It returns when its work is done; the engine then
-// ends its output channels and commits its files. An error or a panic fails the
-// attempt. The context ends when the attempt is killed.
+// Program is what a node runs. After it returns, the engine ends the node's output channels and
+// commits its files. An error or a panic fails the attempt. The context ends when the attempt is
+// killed.
 type Program func(ctx context.Context, n *Node) error
 
 // Definition is a job that a program offers by name.
 type Definition struct {
 	Name string
-	Help string // one line: arguments and what it does
-	// Build makes the graph. It does no I/O but through g.Files.
+	Help string // one line: its arguments and its purpose
+	// Build makes the graph. Its only I/O is g.Files.
 	Build func(g *Graph, args []string) error
-	// Env names variables of the submitter's environment that the job's workers have, too:
-	// its builder, its nodes and their commands. Others are those of the launcher. They are
-	// kept with the job's plan, so they are no place for secrets.
+	// Env names variables of the submitter's environment that the job's workers get: its builder,
+	// its nodes and their commands. All other variables are the launcher's. Env's are stored with
+	// the job's plan, so they must not hold secrets.
 	Env []string
 }
 
-// ChannelKind says how a channel carries its batches.
+// ChannelKind is how a channel carries its batches.
 type ChannelKind uint8
 
 // The kinds of channel.
@@ -63,30 +63,30 @@ const (
 type Channel struct {
 	Kind  ChannelKind
 	Codec Codec
-	// SlowStart, between 0 and 1, lets consumers start when that share of the
-	// producers has finished; 0 waits for all. Only for file channels.
+	// SlowStart, between 0 and 1, lets consumers start when that share of the producers has
+	// finished; 0 waits for all. Only for file channels.
 	SlowStart float64
-	// Store is a folder (URL) that keeps the files of a file channel; "" keeps
-	// them with the launchers that made them.
+	// Store is a folder (URL) for the files of a file channel; if it is "", the launchers that ran
+	// the producers keep them.
 	Store string
 }
 
-// Pattern says which nodes of two stages a connection joins.
+// Pattern is how a connection joins the nodes of two stages.
 type Pattern uint8
 
-// The patterns. n and m are the numbers of nodes that write and read.
+// The patterns. n is the number of writing nodes, m that of reading nodes.
 const (
 	OneToOne Pattern = iota + 1 // i to i; n == m
 	AllToAll                    // every i to every j
 	Merge                       // n >= m: i to floor(i*m/n)
 	Fork                        // n <= m: j reads from floor(j*n/m)
-	Edges                       // as listed
+	Edges                       // as Connection.Edges lists
 )
 
 // Edge joins node From of the writing stage to node To of the reading stage.
 type Edge struct{ From, To int }
 
-// Connection is one call of Connect and its friends.
+// Connection is one call of Connect, OneToOne, AllToAll, Merge or Fork.
 type Connection struct {
 	From, To Port
 	Pattern  Pattern
@@ -135,8 +135,7 @@ type Stage struct {
 	ins, outs  []string
 }
 
-// Stage adds a stage: program cloned nodes times. Zero nodes is a stage that has
-// nothing to do.
+// Stage adds a stage: program cloned nodes times. A stage of zero nodes has no work.
 func (g *Graph) Stage(name string, nodes int, program Program) *Stage {
 	s := &Stage{name: name, id: len(g.stages), nodes: nodes, program: program, kind: scheduler.DefaultKind, slots: 1}
 	if program == nil {
@@ -175,61 +174,60 @@ func (g *Graph) add(s *Stage) {
 // NodesMax is the largest number of nodes of one stage.
 const NodesMax = 1_000_000
 
-// Kind sets the kind of slot that the stage's groups take. Nodes joined by shm
-// must be of one kind.
+// Kind sets the kind of slot that the stage's groups take. Nodes joined by shm must have the same
+// kind.
 func (s *Stage) Kind(kind scheduler.SlotKind) *Stage { s.kind = kind; return s }
 
-// PreferKind names a kind of slot that the stage's groups take, instead of their own, while the
-// cluster has such slots. The manager chooses when a job comes, and anew while nothing of the stage
-// runs. Nodes joined by shm must prefer the same kind.
+// PreferKind names a kind of slot that the stage's groups take instead of their own, while the
+// cluster has such slots. The manager chooses when a job arrives, and again while nothing of the
+// stage runs. Nodes joined by shm must prefer the same kind.
 func (s *Stage) PreferKind(kind scheduler.SlotKind) *Stage { s.preferKind = kind; return s }
 
 // Slots sets how many slots a group takes; 1 when not set.
 func (s *Stage) Slots(n int) *Stage { s.slots = n; return s }
 
-// Memory sets the bytes a node may use; the site's default when not set.
+// Memory sets the memory that a node may use, in bytes; the site's default when not set.
 func (s *Stage) Memory(bytes int64) *Stage { s.memory = bytes; return s }
 
-// Shuffles marks a stage that gathers all its input before it executes, as a
-// reduce does; policies are told of its two phases.
+// Shuffles marks a stage that gathers all its input before it executes, as a reduce does; policies
+// see its two phases.
 func (s *Stage) Shuffles() *Stage { s.shuffles = true; return s }
 
 // OwnProcess keeps the stage's nodes from sharing a process with other nodes.
 func (s *Stage) OwnProcess() *Stage { s.ownProcess = true; return s }
 
-// NoSuspend keeps the stage's attempts, and what runs together with them, from being
-// suspended for other jobs: for a program that holds something outside, such as a lock, a
-// connection or a lease, which others wait for or which ends while it stands still. It may
-// still be killed for others, and run again.
+// NoSuspend excludes the stage's attempts, and the attempts that run together with them, from
+// suspension. Use it for a program that holds an external lock, connection or lease: while the
+// program is suspended, others would wait for it, or it would expire. The attempts may still be
+// killed in favour of other jobs, and run again.
 func (s *Stage) NoSuspend() *Stage { s.noSuspend = true; return s }
 
-// Timeout is how long the program of a node may run; one that runs longer is ended, and its
-// attempt fails. Time for which it was suspended does not count. 0, the default, is no limit.
+// Timeout is how long the program of a node may run; after it the program is ended and its attempt
+// fails. Time in suspension does not count. 0, the default, is no limit.
 func (s *Stage) Timeout(d time.Duration) *Stage { s.timeout = d; return s }
 
-// Quiet is how long the program of a node may do nothing that the engine sees: read, write,
-// log, count or say where it is (Node.At, Node.Progress). One that is quiet for longer is
-// ended, and its attempt fails. A node that waits for its input, for a reader of its output
-// or for a command is not quiet; commands have their own Command.Quiet, which is this where
-// it is 0. 0, the default, is no limit for a program.
+// Quiet is how long the program of a node may go without activity that the engine sees: a read, a
+// write, a log line, a count, or a report of its position (Node.At, Node.Progress). After it the
+// program is ended and its attempt fails. A node that waits for its input, for a reader of its
+// output or for a command is not quiet. Commands have their own Command.Quiet; where that is 0,
+// this limit applies. 0, the default, is no limit for a program.
 func (s *Stage) Quiet(d time.Duration) *Stage { s.quiet = d; return s }
 
-// Read gives node i the stored input tasks[i]. There must be one for each node.
+// Read gives node i the stored input tasks[i]. There must be one task for each node.
 func (s *Stage) Read(tasks []Task) *Stage { s.tasks = tasks; return s }
 
-// Files lists local files that travel with the job: they lie in the node's scratch
-// folder, under the last elements of their paths, for the commands that its
-// program runs (Node.Run).
+// Files lists local files that travel with the job, for the commands that the program runs
+// (Node.Run). They are placed in the node's scratch folder, under the last elements of their paths.
 func (s *Stage) Files(paths ...string) *Stage { s.files = append(s.files, paths...); return s }
 
-// In names an input port. A port that is named and never connected is an error.
+// In names an input port. It is an error if the port is never connected.
 func (s *Stage) In(name string) Port {
 	s.ins = appendNew(s.ins, name)
 	return Port{Stage: s, Name: name}
 }
 
-// Out names an output port. Connected several times, it forks: each connection
-// gets a copy of everything.
+// Out names an output port. If it is connected several times, each connection gets a copy of
+// everything.
 func (s *Stage) Out(name string) Port {
 	s.outs = appendNew(s.outs, name)
 	return Port{Stage: s, Name: name, out: true}
@@ -255,7 +253,7 @@ func (g *Graph) Connect(from, to Port, c Channel, edges []Edge) {
 
 func (g *Graph) connect(c Connection) { g.connections = append(g.connections, c) }
 
-// Property sets one of the job's free properties, which policies are told.
+// Property sets one of the job's free properties, which policies receive.
 func (g *Graph) Property(name, value string) {
 	if g.properties == nil {
 		g.properties = map[string]string{}
@@ -269,9 +267,9 @@ type Folder struct{ index int }
 // Index is the folder's place in the job's list of outputs.
 func (f Folder) Index() int { return f.index }
 
-// Output declares a folder (URL or local path) that the job publishes, whole or
-// not at all. It must not exist, and its parent must. A relative path is taken
-// from where the job is submitted.
+// Output declares a folder (URL or local path) that the job publishes, whole or not at all. The
+// folder must not exist, and its parent must. A relative path is relative to the submitter's
+// working folder.
 func (g *Graph) Output(url string) Folder {
 	folder, err := g.planner.Folder(url)
 	if err != nil {

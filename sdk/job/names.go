@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// CheckUTF8 is an error for a name that is not UTF-8: the engine's messages carry no other
-// text. what says what the name is of.
+// CheckUTF8 returns an error for a name that is not UTF-8: the engine's messages carry only UTF-8
+// text. what says which thing is named.
 func CheckUTF8(what, name string) error {
 	if utf8.ValidString(name) {
 		return nil
@@ -16,7 +16,7 @@ func CheckUTF8(what, name string) error {
 	return Permanent(fmt.Errorf("%s %q is not UTF-8, and nothing else can be sent to the cluster: give it another name, or convert it", what, name))
 }
 
-// checkText finds names of the graph that no message can carry.
+// checkText finds names of the graph that are not UTF-8.
 func (g *Graph) checkText() {
 	check := func(what, name string) {
 		if err := CheckUTF8(what, name); err != nil {

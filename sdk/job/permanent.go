@@ -2,14 +2,13 @@ package job
 
 import "errors"
 
-// ErrPermanent is what errors of Permanent match.
+// ErrPermanent is matched by the errors that Permanent returns.
 var ErrPermanent = errors.New("another attempt can't mend this")
 
-// Permanent marks an error of a program that another attempt would end with too,
-// wherever it runs, such as a record larger than its task's memory allows. An attempt
-// that ends with it, or with an error that wraps it, fails its job at once; after
-// other errors and after a panic the group is tried again. The text stays as it is;
-// nil stays nil.
+// Permanent marks an error that every attempt would meet on any node, such as a record larger than
+// the task's memory allows. If an attempt returns it, or an error that wraps it, the job fails at
+// once. After other errors and panics the group is tried again. The text is unchanged; nil stays
+// nil.
 func Permanent(err error) error {
 	if err == nil {
 		return nil

@@ -19,7 +19,7 @@ type Place struct {
 	Bytes int64
 }
 
-// Task is what one node reads from storage, in order.
+// Task is what one node reads from storage: its splits in order.
 type Task []Split
 
 // Bytes is the size of all its splits.
@@ -31,40 +31,39 @@ func (t Task) Bytes() int64 {
 	return n
 }
 
-// Files asks for stored files as tasks of about SplitBytes each. Large files are
-// split, small ones that lie in the same place are packed together.
+// Files asks for stored files as tasks of about SplitBytes each. Large files are split; small files
+// in the same place are packed together.
 type Files struct {
-	// Patterns are files, folders (all files below) or patterns; URLs or local paths.
-	// A pattern has * ? [ab] [^a] {a,b} in its names, ** alone between slashes for any
-	// number of folders, and \ before a character that means itself. Names that begin
-	// with . or _ are left out unless the pattern spells that character. A pattern that
-	// is not understood, or matches nothing, is an error (package sdk/storage/glob). A file
-	// that several patterns match is read once for each.
+	// Patterns are files, folders (all files below) or patterns; URLs or local paths. In a
+	// pattern's names * ? [ab] [^a] {a,b} are wildcards, and \ escapes a character. ** alone
+	// between slashes is any number of folders. Names that begin with . or _ are left out unless
+	// the pattern spells that character. A pattern that is malformed or matches nothing is an error
+	// (package sdk/storage/glob). A file that several patterns match is read once for each.
 	Patterns   []string
 	Suffixes   []string // ends of the names that are read, such as .csv; nil: all. The submitter says how many are passed over
 	SplitBytes int64    // 0: SplitBytesDefault
 	Whole      bool     // never split a file (its format can't be entered in the middle)
-	// WholeSuffixes are ends of names of files that are never split, beside those
-	// of Whole: those of compressed files (text.Compressed) when nil. An empty list
-	// that is not nil means none.
+	// WholeSuffixes are endings of names of files that are never split, besides what Whole says. If
+	// nil, they are those of compressed files (text.Compressed). An empty list that is not nil
+	// means none.
 	WholeSuffixes []string
 }
 
-// SplitBytesDefault is the size of a task's input when nothing is said.
+// SplitBytesDefault is the size of a task's input when SplitBytes is 0, in bytes.
 const SplitBytesDefault = 64 << 20
 
-// Planner does the I/O that a builder may cause. The submitter's lists files and
-// plans splits; a worker's repeats what was recorded.
+// Planner does the I/O that a builder may cause. The submitter's Planner lists files and plans
+// splits; a worker's repeats the recorded plan.
 type Planner interface {
 	// Plan plans the tasks of one Files call.
 	Plan(f Files) ([]Task, error)
-	// Folder turns an output folder, as the author named it, into one that means
-	// the same in every process: a path becomes absolute.
+	// Folder turns an output folder, as the author named it, into a name that means the same in
+	// every process: a path becomes absolute.
 	Folder(url string) (string, error)
 }
 
-// Recorded is a Planner that repeats plans and output folders in the order in
-// which they were made.
+// Recorded returns a Planner that repeats plans and output folders in the order in which they were
+// made.
 func Recorded(plans [][]Task, folders []string) Planner {
 	return &recorded{plans: plans, folders: folders}
 }
@@ -94,7 +93,7 @@ func (r *recorded) Folder(string) (string, error) {
 	return r.folders[r.nextDir-1], nil
 }
 
-// Files plans the tasks for stored input. It is the only I/O a builder may cause.
+// Files plans the tasks for stored input. A builder may cause no other I/O.
 func (g *Graph) Files(f Files) ([]Task, error) {
 	tasks, err := g.planner.Plan(f)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 
 // Local is the store of this machine's files. The zero value is ready to use.
 type Local struct {
-	// NoSync leaves it to the system when files and names reach the disk: faster,
-	// and what was committed may be gone after a power failure. Off by default.
+	// NoSync lets the system choose when files and names reach the disk. That is faster, but a
+	// power failure may undo a commit. Off by default.
 	NoSync bool
 }
 
@@ -58,7 +58,7 @@ func (Local) Open(ctx context.Context, path string, offset, length int64) (io.Re
 	return &localReader{ctx: ctx, f: f, left: length, expected: expected, past: offset > info.Size()}, nil
 }
 
-// localReader reads a range and tells a file that got shorter from one that ended.
+// localReader reads a range, and distinguishes a truncated file from one that ended.
 type localReader struct {
 	ctx      context.Context
 	f        *os.File
@@ -123,7 +123,7 @@ type localFile struct {
 	name string
 	sync bool
 	done bool
-	err  error // of a write: the file is not whole
+	err  error // of a write: the file is incomplete
 }
 
 func (f *localFile) Write(p []byte) (int, error) {
@@ -141,7 +141,7 @@ func (f *localFile) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// Commit implements File. What can't be committed is removed.
+// Commit implements File. If it fails, it removes the temporary file.
 func (f *localFile) Commit() error {
 	if f.done {
 		return &fs.PathError{Op: "commit", Path: f.name, Err: fs.ErrClosed}
@@ -210,9 +210,9 @@ func (l Local) SyncFolder(_ context.Context, folder string) error {
 	return syncFolder(localPath(folder))
 }
 
-// renameNew renames and never replaces. File systems without that ability get
-// the nearest that is atomic: a hard link for a file, and for a folder an empty
-// one that holds the name and is then replaced.
+// renameNew renames and never replaces. On file systems without such a rename it uses the nearest
+// atomic step. For a file that is a hard link. For a folder, an empty folder reserves the name and
+// is then replaced.
 func renameNew(from, to string) error {
 	err := unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.RENAME_NOREPLACE)
 	if err == nil {
@@ -234,7 +234,7 @@ func linkNew(from, to string) error {
 		if err := os.Link(from, to); err != nil && !sameFile(info, to) {
 			return err
 		}
-		return os.Remove(from) // a try before may have been cut off here
+		return os.Remove(from) // an earlier try may have been cut off here
 	}
 	if err := os.Mkdir(to, 0o777); err != nil {
 		return err
@@ -258,7 +258,7 @@ func syncFolder(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// explain adds what to do to errors whose cause lies outside the program.
+// explain adds a remedy to errors whose cause lies outside the program.
 func explain(err error) error {
 	switch {
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
@@ -271,7 +271,7 @@ func explain(err error) error {
 	return err
 }
 
-// hostname is asked for once: it names the place of all local files.
+// hostname is queried once: it is the place of all local files.
 var hostname = sync.OnceValues(os.Hostname)
 
 // Locations implements Store: all of a local file is on this host.

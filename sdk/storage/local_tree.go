@@ -32,17 +32,17 @@ func (Local) Stat(ctx context.Context, path string) (Info, error) {
 	return describe(path, info), nil
 }
 
-// danglingError says that a name is taken by a symbolic link to nothing. It does not match
-// fs.ErrNotExist: nothing can be created or published under that name.
+// danglingError says that a dangling symbolic link has the name. It does not match fs.ErrNotExist:
+// nothing can be created or published under that name.
 type danglingError struct{ path, to string }
 
 func (e *danglingError) Error() string {
 	return fmt.Sprintf("%s is a symbolic link to %s, which does not exist: remove the link, or make what it points to", e.path, e.to)
 }
 
-// describe makes an Info. The version of a local file is its size, its time of
-// change in nanoseconds and its inode: a rewrite changes one of them, a
-// replacement the last.
+// describe makes an Info. The version of a local file is its size, its modification time in
+// nanoseconds and its inode. A rewrite changes one of the first two; a replacement changes the
+// inode.
 func describe(path string, info fs.FileInfo) Info {
 	var inode uint64
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
@@ -59,7 +59,7 @@ func (l Local) Mkdir(ctx context.Context, path string) error {
 	return l.mkdir(ctx, path, 0o777)
 }
 
-// RemoveEmpty removes a folder in which nothing is, and no link and no file.
+// RemoveEmpty removes an empty folder, never a link or a file.
 func (Local) RemoveEmpty(ctx context.Context, path string) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -132,9 +132,9 @@ func (Local) Delete(ctx context.Context, path string) error {
 	return os.RemoveAll(name)
 }
 
-// List implements Store. Symbolic links are followed, to files and to folders; one to a
-// folder that it lies in is an error, since it would never end. Devices, sockets and pipes
-// are errors too: they are no files, and nobody knows what they were to give.
+// List implements Store. Symbolic links to files and folders are followed. A link to a folder that
+// contains it is an error, since the listing would never end. Devices, sockets and pipes are errors
+// too: they are no files.
 func (l Local) List(ctx context.Context, pattern string) ([]Info, error) {
 	name := localPath(pattern)
 	if name == "" {
@@ -160,7 +160,7 @@ func (l Local) List(ctx context.Context, pattern string) ([]Info, error) {
 	return SortInfos(found), nil
 }
 
-// localRoots returns the paths that a pattern matches, or the one that it is.
+// localRoots returns the paths that a pattern matches, or the path itself if it exists.
 func localRoots(ctx context.Context, pattern string) ([]string, error) {
 	_, missing := os.Stat(pattern)
 	if missing == nil {
@@ -186,8 +186,8 @@ func localRoots(ctx context.Context, pattern string) ([]string, error) {
 	return roots, nil
 }
 
-// localFiles is this machine's tree of files. That something is there is all that it
-// tells; any other trouble is met when it is read.
+// localFiles is this machine's tree of files. It reports only that entries exist; any other error
+// shows when the entry is read.
 type localFiles struct{}
 
 // Look implements glob.Tree.
@@ -224,14 +224,14 @@ func (localFiles) Read(_ context.Context, folder string) ([]glob.Entry, error) {
 	return all, nil
 }
 
-// linkedFoldersMax bounds the folders of one listing that are reached by symbolic links:
-// few links that lead to one another would make paths without number.
+// linkedFoldersMax bounds the folders of one listing that are reached by symbolic links: a few
+// links between folders could make endlessly many paths.
 const linkedFoldersMax = 10_000
 
 // treeWalk lists what lies below folders.
 type treeWalk struct{ linked int }
 
-// below returns a file itself, or all visible files below a folder.
+// below returns root itself if it is a file, or all visible files below a folder.
 func (t *treeWalk) below(ctx context.Context, root string) ([]Info, error) {
 	info, err := os.Stat(root)
 	if err != nil {
@@ -270,7 +270,7 @@ func (t *treeWalk) below(ctx context.Context, root string) ([]Info, error) {
 	return found, nil
 }
 
-// follow counts a symbolic link to a folder, and refuses one that never ends.
+// follow counts a symbolic link to a folder, and refuses a link that forms a cycle.
 func (t *treeWalk) follow(link string) error {
 	folder, err := leadsToFolder(link)
 	if err != nil || !folder {
@@ -282,8 +282,8 @@ func (t *treeWalk) follow(link string) error {
 	return nil
 }
 
-// leadsToFolder says whether a symbolic link leads to a folder. To lead to one that it lies
-// in is an error.
+// leadsToFolder reports whether a symbolic link leads to a folder. A link to a folder that contains
+// it is an error.
 func leadsToFolder(link string) (bool, error) {
 	to, err := os.Stat(link)
 	if err != nil || !to.IsDir() {
@@ -302,7 +302,7 @@ func leadsToFolder(link string) (bool, error) {
 	return true, nil
 }
 
-// irregular is the error of what is neither a file nor a folder.
+// irregular is the error for an entry that is neither a file nor a folder.
 func irregular(name string, info fs.FileInfo) error {
 	kind := "no regular file"
 	switch mode := info.Mode(); {
@@ -316,7 +316,7 @@ func irregular(name string, info fs.FileInfo) error {
 	return &fs.PathError{Op: "list", Path: name, Err: fmt.Errorf("it is %s (%s), and only files can be read: remove it or name the files to read", kind, info.Mode().Type())}
 }
 
-// linkError names the case of a symbolic link that leads nowhere.
+// linkError explains the error of a dangling symbolic link.
 func linkError(name string, err error) error {
 	if target, linkErr := os.Readlink(name); linkErr == nil {
 		return fmt.Errorf("%w: it is a symbolic link to %s: remove it or name the files to read", err, target)

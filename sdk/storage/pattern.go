@@ -9,9 +9,9 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/storage/glob"
 )
 
-// NotAmbiguous is for stores' List: it refuses a path that is there as it is written
-// and is a pattern too that matches something else. Which of both was meant nobody
-// knows, and to read one of them would leave out the other without a word.
+// NotAmbiguous is for stores' List. It refuses a path that exists as it is written and, as a
+// pattern, also matches something else. The intent is unclear, and reading either would silently
+// leave out the other.
 func NotAmbiguous(ctx context.Context, t glob.Tree, pattern string) error {
 	other, err := glob.Ambiguous(ctx, t, pattern)
 	if err == nil && other != "" {
@@ -20,7 +20,7 @@ func NotAmbiguous(ctx context.Context, t glob.Tree, pattern string) error {
 	return err
 }
 
-// SortInfos is for stores' List: it puts files in order of path, each once.
+// SortInfos is for stores' List: it sorts files by path and removes duplicates.
 func SortInfos(found []Info) []Info {
 	slices.SortFunc(found, func(a, b Info) int { return strings.Compare(a.Path, b.Path) })
 	return slices.CompactFunc(found, func(a, b Info) bool { return a.Path == b.Path })

@@ -14,10 +14,9 @@ var registry = struct {
 	stores map[string]Store
 }{stores: map[string]Store{"": Local{}, "file": Local{}}}
 
-// Register makes a store known for URLs of a scheme, such as "hdfs". A second
-// store for the same scheme takes the first one's place: the scheme "" (plain
-// paths) and "file" are Local{} until then. Safe for concurrent use, but meant
-// for init functions.
+// Register registers a store for URLs of a scheme, such as "hdfs". A second store for the same
+// scheme replaces the first. The scheme "" (plain paths) and "file" are Local{} by default. Safe
+// for concurrent use, but meant for init functions.
 func Register(scheme string, s Store) {
 	registry.Lock()
 	defer registry.Unlock()

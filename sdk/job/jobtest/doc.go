@@ -1,5 +1,5 @@
-// Package jobtest runs a whole job in one process, for unit tests of
-// applications: no manager, no launcher, nothing to start.
+// Package jobtest runs a whole job in one process, for unit tests of applications: no manager, no
+// launcher, nothing to start.
 //
 //	func TestCount(t *testing.T) {
 //		out := t.TempDir() + "/out"
@@ -8,11 +8,11 @@
 //	}
 //
 // Nodes are goroutines and all channels are queues in memory, so a test's data must fit there. A
-// writer of a tcp or shm channel waits for a reader that moves. It goes on without it when the
-// reader waits for something else, as on a cluster, which spills. Beyond Options.Spill the job
-// fails, and names who waits for whom. Input files are planned and read, and output folders
-// published, as on a cluster. Like a cluster it builds the graph twice, and refuses a builder that
-// makes another one the second time. Nodes that are joined by tcp or shm channels run together,
-// after all that they read by file channels is complete. What it leaves out: retries, preemption,
-// slow-start and Stage.Quiet.
+// writer of a tcp or shm channel waits while its reader makes progress. If the reader waits for
+// something else, the writer goes on without it, as on a cluster, which spills. Beyond
+// Options.Spill the job fails, and the error names the nodes that wait for each other. Input files
+// are planned and read, and output folders published, as on a cluster. Like a cluster it builds the
+// graph twice, and refuses a builder that makes another graph the second time. Nodes that are
+// joined by tcp or shm channels run together, after all that they read by file channels is
+// complete. It leaves out: retries, preemption, slow-start and Stage.Quiet.
 package jobtest

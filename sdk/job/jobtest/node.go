@@ -34,9 +34,9 @@ type node struct {
 	placeFiles func() error // for commands, once
 
 	mu         sync.Mutex
-	doing      []string // the calls that it waits in
+	doing      []string // the blocking calls it is in
 	counters   job.Counters
-	countError error // of the first sum that no counter can hold
+	countError error // of the first counter sum that overflows an int64
 	at         string
 	files      []*part
 }
@@ -79,7 +79,7 @@ func (n *node) record() string {
 	return n.at
 }
 
-// enter notes that the node waits in a call. Those who write to it hear of it.
+// enter notes that the node waits in a call, and wakes the writers of its inputs.
 func (n *node) enter(does string) {
 	n.mu.Lock()
 	n.doing = append(n.doing, does)
@@ -91,7 +91,7 @@ func (n *node) enter(does string) {
 	}
 }
 
-// leave notes that it does not any more.
+// leave notes that the node does not wait in the call any more.
 func (n *node) leave(does string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -99,7 +99,7 @@ func (n *node) leave(does string) {
 	n.doing = slices.Delete(n.doing, i, i+1)
 }
 
-// waits says which calls the node waits in, "" if it does not wait.
+// waits returns the calls in which the node waits, "" if it does not wait.
 func (n *node) waits() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -167,7 +167,7 @@ func (n *node) abort() {
 // Info implements job.Runtime.
 func (n *node) Info() job.Info {
 	scratch := filepath.Join(n.r.scratch, fmt.Sprintf("%d-%d", n.spec.ID, n.index))
-	_ = os.MkdirAll(scratch, 0o777) // what goes wrong shows when a file is made there
+	_ = os.MkdirAll(scratch, 0o777) // if it fails, creating a file there reports the error
 	return job.Info{
 		Job: jobName, Stage: n.spec.Name, Index: n.index, Nodes: n.spec.Nodes, Attempt: 1,
 		Memory: cmp.Or(n.spec.Memory, n.r.options.Memory), Scratch: scratch,
@@ -264,19 +264,19 @@ func (n *node) At(path string, offset int64) {
 	n.at = fmt.Sprintf("%s:%d", path, offset)
 }
 
-// Progress implements job.Runtime; nobody watches.
+// Progress implements job.Runtime; it does nothing.
 func (n *node) Progress(float64) {}
 
-// Executing implements job.Runtime; nobody watches.
+// Executing implements job.Runtime; it does nothing.
 func (n *node) Executing() {}
 
-// Stopping implements job.Runtime: nothing is stopped softly here.
+// Stopping implements job.Runtime: there are no soft kills here.
 func (n *node) Stopping() <-chan struct{} { return nil }
 
 // StopDeadline implements job.Runtime.
 func (n *node) StopDeadline() time.Time { return time.Time{} }
 
-// AskCommit implements job.Runtime: there is one attempt, and it has the grant.
+// AskCommit implements job.Runtime: there is one attempt, so it has the grant.
 func (n *node) AskCommit(context.Context) error { return nil }
 
 // Run implements job.Runtime.

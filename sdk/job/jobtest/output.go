@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Output returns what is in the files of an output folder on this machine, in order
-// of name: what a job that reads the folder would read. Files whose names begin with
-// "_" or ".", such as _SUCCESS, and folders are left out.
+// Output returns the contents of the files of a local output folder, in order of name, as a job
+// that reads the folder would see them. Files whose names begin with "_" or ".", such as _SUCCESS,
+// and folders are left out.
 func Output(folder string) ([]string, error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {

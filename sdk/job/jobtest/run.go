@@ -27,16 +27,16 @@ type Options struct {
 	// Parallel is how many bundles (nodes joined by tcp or shm channels) run at
 	// once; the number of processors.
 	Parallel int
-	// Memory is what each node whose stage does not say may use, in bytes; 64 MiB.
+	// Memory is what each node may use whose stage sets no memory, in bytes; 64 MiB.
 	Memory int64
-	// Spill is the most that waits in one tcp or shm channel, in bytes, for a reader that
-	// waits for something else; 1 GiB. On a cluster that lies on disk.
+	// Spill bounds what waits in one tcp or shm channel while its reader waits for something else,
+	// in bytes; 1 GiB. A cluster spills it to disk.
 	Spill int64
-	// Log takes what the nodes log; it is dropped when nil.
+	// Log receives what the nodes log; if nil, it is dropped.
 	Log *slog.Logger
 }
 
-// Result is what a job left behind beside its output folders.
+// Result is what a job leaves besides its output folders.
 type Result struct {
 	Counters map[string]int64
 	Outputs  []string // absolute
@@ -46,7 +46,7 @@ type Result struct {
 type Error struct {
 	Stage  string
 	Index  int
-	Record string // path:offset of the record at hand, or ""
+	Record string // path:offset of the current record, or ""
 	Err    error
 }
 
@@ -62,7 +62,7 @@ func (e *Error) Error() string {
 // Unwrap returns the program's own error.
 func (e *Error) Unwrap() error { return e.Err }
 
-// jobName is what nodes are told in Info.Job.
+// jobName is Info.Job of all nodes.
 const jobName = "job-1"
 
 // Run runs a definition to its end. A failed job leaves no output folder.
@@ -135,7 +135,7 @@ type run struct {
 	options Options
 	graph   *job.Graph
 	scratch string
-	late    atomic.Pointer[node] // a node that did not return
+	late    atomic.Pointer[node] // a node that did not return in time
 	nodes   []*node
 	bundles []*bundle
 
@@ -144,7 +144,7 @@ type run struct {
 	files    []part
 }
 
-// all runs the bundles, each as soon as those it reads from are done.
+// all runs the bundles, each as soon as the bundles that it reads from are done.
 func (r *run) all(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -178,14 +178,14 @@ func (r *run) all(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// nodeReturnMax is how long nodes may go on once their context ended. After it Run returns
-// without them: a goroutine can't be killed.
+// nodeReturnMax is how long nodes may go on after their context ended. Then Run returns without
+// them: a goroutine can't be killed.
 const nodeReturnMax = 5 * time.Second
 
 // bundle is a set of nodes joined by tcp or shm channels.
 type bundle struct {
 	nodes []*node
-	after []*bundle // those whose files it reads
+	after []*bundle // bundles whose files it reads
 	done  chan struct{}
 }
 
@@ -264,7 +264,7 @@ func (n *node) program(ctx context.Context) (err error) {
 	return n.spec.Program(ctx, job.NewNode(n))
 }
 
-// panicked makes an error of what a program panicked with.
+// panicked converts a panic's value into an error.
 func panicked(value any) error {
 	if p, elsewhere := value.(*process.Panic); elsewhere {
 		return fmt.Errorf("panic: %v\n%s", p.Value, userstack.Of(p.Stack))
@@ -274,7 +274,7 @@ func panicked(value any) error {
 
 func temporary(out string) string { return out + "." + jobName + ".tmp" }
 
-// publish moves the files to their names and the folders to theirs.
+// publish renames the files and the folders to their final names.
 func (r *run) publish(ctx context.Context) error {
 	for _, p := range r.files {
 		to := filepath.Join(temporary(r.graph.Outputs()[p.folder]), p.name)

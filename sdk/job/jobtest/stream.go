@@ -11,7 +11,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// queueBytes is what waits for a reader that moves, in one tcp or shm channel.
+// queueBytes bounds one tcp or shm channel while its reader makes progress, in bytes.
 const queueBytes = 512 << 10
 
 // inbox is an input port: its sources share one lock and one signal.
@@ -28,7 +28,7 @@ func newInbox(n *node, name string) *inbox {
 	return &inbox{node: n, name: name, changed: make(chan struct{})}
 }
 
-// stream is one channel: a queue. That of a file channel has no bound.
+// stream is one channel: a queue. The queue of a file channel is unbounded.
 type stream struct {
 	in      *inbox
 	from    int
@@ -37,7 +37,7 @@ type stream struct {
 	batches []*job.Batch
 	bytes   int64
 	ended   bool
-	closed  bool // the reader wants no more
+	closed  bool // the reader takes no more
 }
 
 func (in *inbox) add(from int, file bool) *stream {
@@ -52,8 +52,8 @@ func (in *inbox) signal() {
 	in.changed = make(chan struct{})
 }
 
-// wait calls try under the lock until it is done. Meanwhile the node that waits is known to
-// do so: what it does is said of it.
+// wait calls try under the lock until it reports done. Meanwhile node n counts as waiting in the
+// call that does names.
 func (in *inbox) wait(ctx context.Context, n *node, does string, try func() (done bool)) error {
 	for first := true; ; first = false {
 		in.mu.Lock()
@@ -65,7 +65,7 @@ func (in *inbox) wait(ctx context.Context, n *node, does string, try func() (don
 		if first {
 			n.enter(does)
 			defer n.leave(does)
-			continue // what changed before it was known to wait
+			continue // catch changes from before enter
 		}
 		select {
 		case <-changed:
@@ -94,7 +94,7 @@ func (in *inbox) Next(ctx context.Context) (b *job.Batch, err error) {
 	return b, err
 }
 
-// reading says what a node does that waits for the port.
+// reading describes a node that waits for the port.
 func (in *inbox) reading() string { return fmt.Sprintf("reads input %q", in.name) }
 
 // Sources implements job.Input.
@@ -117,7 +117,7 @@ func (s *stream) take() (*job.Batch, error) {
 		b := s.batches[0]
 		s.batches = s.batches[1:]
 		s.held -= int64(len(b.Data))
-		s.in.signal() // its writer may wait for room
+		s.in.signal() // the writer may be waiting for room
 		return b, nil
 	}
 	if s.ended || s.closed {
@@ -160,8 +160,9 @@ func (s *stream) Close() error {
 	return nil
 }
 
-// put hands a batch of a node's output over. It waits for a reader that moves. One that
-// waits for something else, such as another input, gets it all the same, up to a bound.
+// put queues a batch of a node's output. It waits while the reader makes progress. If the reader
+// waits for something else, such as another input, put queues the batch all the same, up to a
+// bound.
 func (s *stream) put(ctx context.Context, from *node, output string, b *job.Batch) (err error) {
 	size := int64(len(b.Data))
 	waitErr := s.in.wait(ctx, from, fmt.Sprintf("writes output %q", output), func() bool {
@@ -197,7 +198,7 @@ func (s *stream) end() {
 	s.in.signal()
 }
 
-// outlet is an output port: what is written goes to each of its connections.
+// outlet is an output port: each of its connections gets all that is written.
 type outlet struct {
 	node        *node
 	name        string

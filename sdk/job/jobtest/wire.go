@@ -38,8 +38,8 @@ func (r *run) wire() error {
 	return nil
 }
 
-// join joins the nodes of one connection: the readers of each writer in order, so that
-// each reader has its writers in order.
+// join joins the nodes of one connection. It takes each writer's readers in order, so that each
+// reader has its writers in order.
 func (r *run) join(all *expand.Expanded, i int) {
 	c := r.graph.Connections()[i]
 	from, to := c.From.Stage.Spec(), c.To.Stage.Spec()

@@ -13,8 +13,8 @@ type member struct {
 	place string // "": several, or unknown
 }
 
-// group deals the outputs of a stage's tasks out to those of the next. It returns
-// the next stage's tasks, and for each task and label before, which of them reads it.
+// group assigns the outputs of a stage's tasks to the tasks of the next stage. It returns the next
+// stage's tasks, and for each earlier task and label the task that reads it.
 func group(by Grouping, before []member, labels int) (members []member, to [][]int) {
 	type key struct {
 		from, label int
@@ -48,7 +48,7 @@ func group(by Grouping, before []member, labels int) (members []member, to [][]i
 	return members, to
 }
 
-// edges lists which task before is read by which task, each pair once, in order.
+// edges lists which earlier task each task reads, each pair once, in order.
 func edges(to [][]int) []job.Edge {
 	var all []job.Edge
 	for i, readers := range to {
@@ -59,8 +59,8 @@ func edges(to [][]int) []job.Edge {
 	return all
 }
 
-// partitions turns readers into partitions: partition p of a task goes to the
-// p-th of its readers.
+// partitions converts readers into partitions: partition p of a task goes to the p-th of its
+// readers.
 func partitions(to [][]int) [][]int {
 	routes := make([][]int, len(to))
 	for i, readers := range to {
@@ -88,7 +88,7 @@ func gather(tasks []job.Task, to [][]int, n int) []job.Task {
 	return all
 }
 
-// mostOf is the host that holds most of a task's input.
+// mostOf returns the host that holds most of a task's input.
 func mostOf(t job.Task) string {
 	var hosts []job.Place
 	for _, s := range t {

@@ -1,6 +1,6 @@
 // Package pipeline builds graphs that are lists of stages, as in Disco. Each stage is a computation
-// and a grouping. The grouping says how the output of the stage before is divided among its tasks.
-// The first stage reads the stored input.
+// and a grouping. The grouping divides the previous stage's output among the stage's tasks. The
+// first stage reads the stored input.
 //
 //	pipeline.Build(g, tasks, []pipeline.Stage{
 //		{Name: "map", Group: pipeline.Split, Labels: 8, Run: emitWordsByHash},
@@ -8,13 +8,13 @@
 //		{Name: "report", Group: pipeline.All, Run: write(g.Output(out))},
 //	})
 //
-// A task gives each record that it emits a label, a number below its stage's
-// Labels. The number of tasks follows from groupings and labels alone, so it is
-// known before anything runs; a task whose label nobody emitted reads nothing.
+// A task gives each record that it emits a label, a number below its stage's Labels. The number of
+// tasks follows from groupings and labels alone, so it is known before anything runs. A task reads
+// nothing if no record has its label.
 //
-// A task's node is where it is expected to run. That is the host that holds most of its stored
-// input, and later the node of what it was grouped by. Tasks normally run there, since policies
-// place them by their input, but nothing promises it.
+// A task's node is where it is expected to run: the host that holds most of its stored input, and
+// in later stages the node by which its input was grouped. Policies place tasks near their input,
+// so they normally run there, but this is not guaranteed.
 package pipeline
 
 import (
@@ -27,16 +27,16 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// Grouping says which outputs of the stage before make one task's input. An
-// output is what one task emitted with one label.
+// Grouping is how outputs of the previous stage are combined into one task's input. An output is
+// what one task emitted with one label.
 type Grouping uint8
 
 // The groupings.
 const (
-	Split       Grouping = iota // each output is a task's
-	ByLabel                     // a task for each label
-	ByNode                      // a task for each node
-	ByNodeLabel                 // a task for each node and label
+	Split       Grouping = iota // one task for each output
+	ByLabel                     // one task for each label
+	ByNode                      // one task for each node
+	ByNodeLabel                 // one task for each node and label
 	All                         // one task
 )
 
@@ -44,7 +44,7 @@ const (
 type Stage struct {
 	Name   string
 	Group  Grouping
-	Labels int // that its tasks emit: 0 to Labels-1; 1 when 0
+	Labels int // number of labels that its tasks emit: 0 to Labels-1; 1 when 0
 	Run    func(ctx context.Context, t *Task) error
 	Memory int64 // bytes a task may use; the site's default when 0
 }
@@ -52,16 +52,16 @@ type Stage struct {
 // Task is a running task. Its own methods are for one goroutine.
 type Task struct {
 	*job.Node
-	// Label is the label of all that the task reads; -1 where its grouping mixes them.
+	// Label is the label of all that the task reads; -1 if its grouping mixes labels.
 	Label int
-	// Place is the node of its grouping; "" where that mixes them, or none is known.
+	// Place is the node of the task's grouping; "" if the grouping mixes nodes, or none is known.
 	Place string
 
 	out   job.Output
 	route []int // label to partition
 }
 
-// port is the name of both ends of what lies between two stages.
+// port names both ends of the connection between two stages.
 const port = "next"
 
 // Emit passes a record on to the next stage.
@@ -75,9 +75,9 @@ func (t *Task) Emit(ctx context.Context, label int, record []byte) error {
 	return t.out.Write(ctx, t.route[label], record)
 }
 
-// Records ranges over what the stage before emitted for this task, in no fixed
-// order. The first stage reads its stored input (Node.Task) instead. A record is
-// valid until the next one; an error is the last thing it yields.
+// Records ranges over what the previous stage emitted for this task, in no fixed order. The first
+// stage reads its stored input (Node.Task) instead. A record is valid until the next one. An error
+// is the last thing it yields.
 func (t *Task) Records(ctx context.Context) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		in, err := t.Input(port)
@@ -103,12 +103,12 @@ func (t *Task) Records(ctx context.Context) iter.Seq2[[]byte, error] {
 	}
 }
 
-// Build adds the stages to a graph. The first reads tasks.
+// Build adds the stages to a graph. The first stage reads tasks.
 func Build(g *job.Graph, tasks []job.Task, stages []Stage) error {
 	if len(stages) == 0 {
 		return errors.New("the pipeline has no stage")
 	}
-	before := make([]member, len(tasks)) // as if a stage with one label had emitted the input
+	before := make([]member, len(tasks)) // input counts as emitted by a stage with one label
 	for i, t := range tasks {
 		before[i] = member{label: 0, place: mostOf(t)}
 	}

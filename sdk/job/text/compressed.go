@@ -16,21 +16,19 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// Compressed are the ends of the names of files that a Reader decompresses, in upper or
-// lower case: gzip (of any number of members), bzip2 and xz (of any number of streams),
-// Zstandard and lz4 (of any number of frames), zlib (.deflate) and snappy; lz4 and snappy
-// in Hadoop's blocks too. Such a file can't be entered in the middle, so it is planned
-// whole. Nobody changes the list.
+// Compressed are the endings of the names of files that a Reader decompresses, in upper or lower
+// case: gzip (of any number of members), bzip2 and xz (of any number of streams), Zstandard and lz4
+// (of any number of frames), zlib (.deflate) and snappy; lz4 and snappy in Hadoop's blocks too.
+// Such a file can't be read from the middle, so it is planned whole. The list must not be changed.
 var Compressed = []string{".gz", ".bz2", ".zst", ".xz", ".lz4", ".deflate", ".snappy"}
 
-// unreadable are the ends of the names of compressed files that a Reader refuses: their
-// bytes are no text.
+// unreadable are the endings of the names of compressed files that a Reader refuses.
 var unreadable = []string{".z", ".lzo", ".lzo_deflate", ".lzma", ".lz", ".br"}
 
-// IsCompressed says whether a file of that name is decompressed.
+// IsCompressed reports whether a file of that name is decompressed.
 func IsCompressed(path string) bool { return compression(path, Compressed) != "" }
 
-// compression is the one of the ends that a name has, in whatever case; "" for none.
+// compression returns which of the endings a name has, in upper or lower case; "" for none.
 func compression(path string, ends []string) string {
 	for _, end := range ends {
 		if len(path) >= len(end) && strings.EqualFold(path[len(path)-len(end):], end) {
@@ -40,7 +38,7 @@ func compression(path string, ends []string) string {
 	return ""
 }
 
-// refused is an error for a file whose compression is known and can't be read.
+// refused returns an error for a compression that is recognised but not supported.
 func refused(path string) error {
 	if end := compression(path, unreadable); end != "" {
 		return job.Permanent(fmt.Errorf("%s is no text by its name: files that end in %s can't be decompressed; write it as one of %s, or give it another name",
@@ -52,8 +50,8 @@ func refused(path string) error {
 const (
 	// packedBytes is how much of a compressed file is read at once.
 	packedBytes = 64 << 10
-	// windowMax bounds what a Zstandard frame or an xz stream may ask a reader to
-	// remember, in bytes: what `zstd --long` writes by default, and twice that of `xz -9`.
+	// windowMax bounds the window of a Zstandard frame or the dictionary of an xz stream, in bytes.
+	// It is what `zstd --long` writes by default, and twice that of `xz -9`.
 	windowMax = 128 << 20
 )
 
@@ -66,7 +64,7 @@ type decompressed struct {
 	end   func()
 }
 
-// decompress opens what a compressed split holds.
+// decompress opens a compressed split.
 func decompress(file io.ReadCloser, split job.Split) (io.ReadCloser, error) {
 	d := &decompressed{file: file, end: func() {}}
 	if split.Offset != 0 || split.Length < split.Size {
@@ -84,7 +82,7 @@ func decompress(file io.ReadCloser, split job.Split) (io.ReadCloser, error) {
 	return d, nil
 }
 
-// begin makes the reader of plain bytes.
+// begin makes the reader of decompressed bytes.
 func (d *decompressed) begin(suffix string) (err error) {
 	switch suffix {
 	case ".gz":
@@ -114,15 +112,15 @@ func (d *decompressed) begin(suffix string) (err error) {
 	return err
 }
 
-// partial is the error of a split that should be a whole file.
+// partial is the error for a split that is not a whole file.
 func partial(split job.Split) error {
 	return job.Permanent(fmt.Errorf("the file is read whole, and bytes %d to %d of %d are asked for: plan it whole (job.Files.WholeSuffixes, or WholeSuffixes of a mapreduce.Source)",
 		split.Offset, split.Offset+split.Length, split.Size))
 }
 
-// Open opens the file of a split, which is a whole file, for readers of their own;
-// it is decompressed where its name says so. A split that is a part of a file is an
-// error: each of them would read on to the file's end.
+// Open opens the file of a split for a caller's own reader, and decompresses it if its name says
+// so. The split must be the whole file. A partial split is an error: its reader would go on to the
+// file's end.
 func Open(ctx context.Context, n *job.Node, split job.Split) (io.ReadCloser, error) {
 	if split.Offset != 0 || split.Length < split.Size {
 		return nil, fmt.Errorf("open %s: %w", split.Path, partial(split))
@@ -138,7 +136,7 @@ func Open(ctx context.Context, n *job.Node, split job.Split) (io.ReadCloser, err
 	return plain, nil
 }
 
-// counted counts what is taken from the file.
+// counted counts the bytes read from the file.
 type counted struct{ d *decompressed }
 
 func (c counted) Read(p []byte) (int, error) {
@@ -147,8 +145,8 @@ func (c counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// damaged says where in the stored file decompression failed. What can't be decompressed by any
-// attempt is not damaged.
+// damaged adds to an error where in the stored file decompression failed. An error that every
+// attempt would meet, such as an unsupported format, is not marked as damage.
 func (d *decompressed) damaged(err error) error {
 	for _, never := range []error{job.ErrPermanent, zstd.ErrWindowSizeExceeded, zstd.ErrUnknownDictionary, zlib.ErrDictionary} {
 		if errors.Is(err, never) {
@@ -161,7 +159,7 @@ func (d *decompressed) damaged(err error) error {
 	return fmt.Errorf("decompress at byte %d of the stored file, which is damaged or cut: %w", d.read-int64(d.held.Buffered()), err)
 }
 
-// Read implements io.Reader. A bare io.EOF is the end of a whole file.
+// Read implements io.Reader. A bare io.EOF means that the file is complete.
 func (d *decompressed) Read(p []byte) (int, error) {
 	n, err := d.plain.Read(p)
 	if err != nil && err != io.EOF { //nolint:errorlint // only the bare one is the end: a failure may wrap it

@@ -15,15 +15,15 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// begins refuses a file whose first bytes are not those of what its name says. Hadoop's
-// blocks, in lz4 and snappy, have no such bytes.
+// begins refuses a file whose first bytes do not match the format that its name promises. Hadoop's
+// blocks, in lz4 and snappy, have no magic bytes.
 func begins(held *bufio.Reader, suffix string) error {
 	head, err := held.Peek(xz.HeaderLen)
-	if err != nil && err != io.EOF { // a short file is judged as far as it goes
+	if err != nil && err != io.EOF { // check a short file as far as it goes
 		return err
 	}
 	if len(head) < 4 {
-		return nil // whoever decompresses it will say that it is cut
+		return nil // the decompressor will report that the file is cut
 	}
 	is := true
 	switch suffix {
@@ -35,7 +35,7 @@ func begins(held *bufio.Reader, suffix string) error {
 		is = bytes.HasPrefix(head, []byte("\xfd7zXZ\x00")[:min(6, len(head))])
 	case ".zst":
 		m := binary.LittleEndian.Uint32(head)
-		is = m == zstdFrame || m&^15 == lz4Skip // both formats pass over the same frames
+		is = m == zstdFrame || m&^15 == lz4Skip // both formats skip the same frames
 	case ".deflate":
 		is = head[0]&15 == 8 && binary.BigEndian.Uint16(head)%31 == 0
 	}
@@ -48,8 +48,8 @@ func begins(held *bufio.Reader, suffix string) error {
 // zstdFrame is the magic number of Zstandard's frames.
 const zstdFrame = 0xFD2FB528
 
-// members reads streams that lie one behind the other, with zeros behind them or not:
-// what is written to tapes is filled up so, and gzip passes over it.
+// members reads concatenated streams, with or without zeros after them: tape blocks are padded with
+// zeros, and gzip skips them.
 type members struct {
 	held  *bufio.Reader
 	open  func() (io.Reader, error) // the next one
@@ -93,7 +93,7 @@ func skipZeros(held *bufio.Reader) error {
 	}
 }
 
-// unexpected is for an end where more must come.
+// unexpected turns io.EOF into io.ErrUnexpectedEOF where more must come.
 func unexpected(err error) error {
 	if err == io.EOF { //nolint:errorlint // only the bare one is the end
 		return io.ErrUnexpectedEOF
@@ -101,8 +101,8 @@ func unexpected(err error) error {
 	return err
 }
 
-// newXZ reads xz. Its first block says how much it wants to remember, which the library
-// would allocate at once.
+// newXZ reads xz. It checks the dictionary size in the first block first: the library would
+// allocate that much at once.
 func newXZ(held *bufio.Reader) (io.Reader, error) {
 	head, err := held.Peek(xz.HeaderLen + xzBlockHeadMax)
 	if err != nil && err != io.EOF { // a short file is judged below
@@ -117,8 +117,8 @@ func newXZ(held *bufio.Reader) (io.Reader, error) {
 // xzBlockHeadMax is the longest head of a block.
 const xzBlockHeadMax = 1024
 
-// xzDictionary is the dictionary's size in the first block's head, 0 where it is not found:
-// the library will say what is wrong.
+// xzDictionary returns the dictionary's size in the first block's header, 0 if it is not found:
+// then the library reports the error.
 func xzDictionary(head []byte) uint64 {
 	if len(head) < xz.HeaderLen+3 || head[xz.HeaderLen] == 0 {
 		return 0
@@ -140,7 +140,7 @@ func xzDictionary(head []byte) uint64 {
 	return uint64(2|bits&1) << (bits/2 + 11)
 }
 
-// Magic numbers of lz4: of frames, of those of old, and of frames to be passed over.
+// Magic numbers of lz4: of frames, of legacy frames, and of frames to skip.
 const (
 	lz4Frame  = 0x184D2204
 	lz4Legacy = 0x184C2102
@@ -181,16 +181,16 @@ func newSnappy(held *bufio.Reader) io.Reader {
 	}}
 }
 
-// hadoopBlocks reads what Hadoop's BlockCompressorStream writes: blocks of a plain size,
-// and chunks of a packed size with their bytes until the block is full. Sizes have four
-// bytes, big-endian.
+// hadoopBlocks reads what Hadoop's BlockCompressorStream writes. A block is its plain size, then
+// chunks until it is full. A chunk is its packed size, then its bytes. Sizes have four bytes,
+// big-endian.
 type hadoopBlocks struct {
 	held   *bufio.Reader
 	unpack func(stored, plain []byte) (int, error)
-	left   int // plain bytes of the block at hand that are not read yet
+	left   int // plain bytes of the current block not yet read
 	stored []byte
 	buf    []byte
-	plain  []byte // what is not given yet
+	plain  []byte // bytes not yet returned
 }
 
 // chunkMax bounds a chunk, packed or not: Hadoop's have 256 KiB by default.
@@ -210,7 +210,7 @@ func (h *hadoopBlocks) Read(p []byte) (int, error) {
 
 // chunk unpacks the next chunk.
 func (h *hadoopBlocks) chunk() error {
-	for h.left == 0 { // empty blocks are written by empty files
+	for h.left == 0 { // empty files hold empty blocks
 		var err error
 		if h.left, err = h.size(1<<31 - 1); err != nil {
 			return err
@@ -236,7 +236,7 @@ func (h *hadoopBlocks) chunk() error {
 	return nil
 }
 
-// size reads a size. io.EOF is the end before its first byte.
+// size reads a size. It returns io.EOF at an end before its first byte.
 func (h *hadoopBlocks) size(most uint32) (int, error) {
 	var b [4]byte
 	if _, err := io.ReadFull(h.held, b[:]); err != nil {
@@ -249,7 +249,7 @@ func (h *hadoopBlocks) size(most uint32) (int, error) {
 	return int(n), nil
 }
 
-// sized is a buffer of so many bytes.
+// sized returns a buffer of n bytes, and reuses b if that is large enough.
 func sized(b []byte, n int) []byte {
 	if cap(b) < n {
 		return make([]byte, n)

@@ -1,9 +1,9 @@
 // Package text reads the lines of a node's stored input.
 //
 // A line belongs to the split in which it begins. So over all splits of a file each line is read
-// once, wherever the file was cut. A line ends after a newline byte or with the file; the last may
-// lack its newline. Bytes are not looked at otherwise: any encoding, and none, will do. Files whose
-// names end as Compressed says are decompressed; offsets are then those of the plain text.
+// once, wherever the file was cut. A line ends after a newline byte or with the file; the last line
+// may lack its newline. Other bytes are not examined, so any encoding works. Files whose names end
+// as Compressed says are decompressed; offsets are then those of the plain text.
 //
 //	for line, err := range text.Lines(ctx, n) {
 //		if err != nil {
@@ -28,10 +28,10 @@ import (
 // blockBytes is how much is read at once.
 const blockBytes = 256 << 10
 
-// Lines ranges over the lines of a node's task, without their ends: a newline, or
-// a carriage return and a newline. A line shares memory with the reader until the
-// next one. An error is the last thing it yields; it names file and offset. Errors
-// and panics of the loop's body are reported with the line at hand.
+// Lines ranges over the lines of a node's task, without their ends: a newline, or a carriage return
+// and a newline. A line shares memory with the reader until the next line. An error is the last
+// thing it yields; it names file and offset. Errors and panics of the loop's body are reported with
+// the current line.
 func Lines(ctx context.Context, n *job.Node) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		r := NewReader(ctx, n)
@@ -75,8 +75,8 @@ func Trim(line []byte) []byte {
 	return line
 }
 
-// Reader reads a node's task in blocks of whole lines: the fast way in. It is for
-// one goroutine.
+// Reader reads a node's task in blocks of whole lines, which is faster than Lines. It is for one
+// goroutine.
 type Reader struct {
 	ctx   context.Context
 	n     *job.Node
@@ -89,9 +89,9 @@ type Reader struct {
 	size  int   // bytes in buf
 	at    int64 // offset of buf[0] in the file
 	given int64 // offset of the block that Next returned
-	skip  bool  // the split begins within a line that is not its own
+	skip  bool  // the split begins within a line of the previous split
 	eof   bool  // of the file
-	limit int64 // offset at which no line of the split begins any more
+	limit int64 // no line of the split begins at or after this offset
 }
 
 // NewReader returns a reader of the node's task.
@@ -108,16 +108,16 @@ func (r *Reader) Path() string { return r.split.Path }
 // Offset is where in its file the last block begins.
 func (r *Reader) Offset() int64 { return r.given }
 
-// At tells the engine which record is at hand, for messages.
+// At reports the current record to the engine, for messages.
 func (r *Reader) At(offset int64) {
 	if r.split.Path != "" {
 		r.n.At(r.split.Path, offset)
 	}
 }
 
-// Next returns the next lines, whole, with their ends, of one file. The block
-// is valid until the next call. After the last it returns io.EOF. A line longer
-// than job.RecordLimit gives for the node is an error.
+// Next returns the next block of lines of one file, whole and with their ends. The block is valid
+// until the next call. After the last block it returns io.EOF. A line longer than the node's
+// job.RecordLimit is an error.
 func (r *Reader) Next() ([]byte, error) {
 	for {
 		if r.f == nil {
@@ -139,7 +139,7 @@ func (r *Reader) Next() ([]byte, error) {
 	}
 }
 
-// Close gives the open file back. Next goes on with the following one.
+// Close closes the open file. Next goes on with the following file.
 func (r *Reader) Close() error {
 	if r.f == nil {
 		return nil
@@ -149,8 +149,8 @@ func (r *Reader) Close() error {
 	return f.Close()
 }
 
-// open opens the next split. It reads one byte of what comes before: only a
-// newline there means that a line begins at the split's offset.
+// open opens the next split. It also reads the byte before it: a line begins at the split's offset
+// only if that byte is a newline.
 func (r *Reader) open() error {
 	if r.next == len(r.task) {
 		return io.EOF
@@ -175,7 +175,7 @@ func (r *Reader) open() error {
 	if !IsCompressed(from.Path) {
 		return nil
 	}
-	r.limit = math.MaxInt64 // a compressed file is read to its end, however long that is
+	r.limit = math.MaxInt64 // a compressed file is read to its end
 	if r.f, err = decompress(f, r.split); err != nil {
 		r.f = nil
 		return errors.Join(fmt.Errorf("read %s at offset 0: %w", from.Path, err), f.Close())
@@ -183,15 +183,15 @@ func (r *Reader) open() error {
 	return nil
 }
 
-// block returns the lines at hand, reading until there is one; nil at the end of
-// the split.
+// block returns the buffered whole lines, and reads until there is one; nil at the end of the
+// split.
 func (r *Reader) block() ([]byte, error) {
 	if r.skip {
 		if err := r.skipLine(); err != nil {
 			return nil, err
 		}
 	}
-	searched := 0 // bytes after start in which no end was found
+	searched := 0 // bytes after start already searched for a line end
 	for {
 		unread := r.buf[r.start:r.size]
 		if r.at+int64(r.start) >= r.limit {
@@ -219,8 +219,8 @@ func (r *Reader) give(n int) []byte {
 	return r.buf[r.start-n : r.start]
 }
 
-// blockEnd returns where the last whole line ends that begins before limit, or 0
-// when no such line is whole. No line ends within the first searched bytes.
+// blockEnd returns the end of the last whole line that begins before limit, or 0 if there is none.
+// The first searched bytes hold no line end.
 func blockEnd(data []byte, searched int, limit int64) int {
 	if int64(len(data)) < limit {
 		if i := bytes.LastIndexByte(data[searched:], '\n'); i >= 0 {
@@ -233,14 +233,14 @@ func blockEnd(data []byte, searched int, limit int64) int {
 	if i := bytes.IndexByte(data[last:], '\n'); i >= 0 {
 		return last + i + 1
 	}
-	// Its end is not here yet: give what comes before it.
+	// Its end is not buffered yet: return the lines before it.
 	if i := bytes.LastIndexByte(data[searched:last], '\n'); i >= 0 {
 		return searched + i + 1
 	}
 	return 0
 }
 
-// skipLine drops the line that began in the split before.
+// skipLine skips the line that began in the previous split.
 func (r *Reader) skipLine() error {
 	for {
 		if i := bytes.IndexByte(r.buf[r.start:r.size], '\n'); i >= 0 {
@@ -259,13 +259,13 @@ func (r *Reader) skipLine() error {
 	}
 }
 
-// fill reads more behind what is unread, and makes room for it first.
+// fill reads more after the unread bytes, and makes room first.
 func (r *Reader) fill() error {
 	copy(r.buf, r.buf[r.start:r.size])
 	r.at += int64(r.start)
 	r.size -= r.start
 	r.start = 0
-	if r.size >= blockBytes { // a line that is longer than a block
+	if r.size >= blockBytes { // the current line is longer than a block
 		if job.CheckRecord(int64(r.size), r.n.Info().Memory) != nil {
 			return r.tooLong()
 		}
@@ -277,15 +277,15 @@ func (r *Reader) fill() error {
 	}
 	n, err := r.f.Read(r.buf[r.size:])
 	r.size += n
-	if err == io.EOF { // only the bare one is the end: a failure may wrap it
+	if err == io.EOF { // only a bare io.EOF is the end: a failure may wrap it
 		r.eof = true
 		return nil
 	}
 	return err
 }
 
-// tooLong reads on to the end of the line at hand, without keeping it, so that the
-// remedy names a size that is enough.
+// tooLong reads to the end of the current line without keeping it, so that the error names a
+// sufficient size.
 func (r *Reader) tooLong() error {
 	size := int64(r.size)
 	for size <= job.RecordBytesMax {

@@ -10,22 +10,22 @@ import (
 // Entry is a file or folder of a tree.
 type Entry struct {
 	Path   string
-	Folder bool // that ** enters
-	File   bool // there is nothing below it
-	Info   any  // what the tree knows of it: handed back with the match
+	Folder bool // ** descends into it
+	File   bool // it has no children
+	Info   any  // the tree's own data, returned with the match
 }
 
-// Tree is what patterns are matched against.
+// Tree is a tree of files and folders to match patterns against.
 type Tree interface {
-	// Read lists a folder, with whole paths. What is no folder, or not there, has no
+	// Read lists a folder, with whole paths. A path that is no folder, or does not exist, has no
 	// entries and is no error.
 	Read(ctx context.Context, folder string) ([]Entry, error)
-	// Look finds one path; nil when it is not there.
+	// Look finds one path; nil if it does not exist.
 	Look(ctx context.Context, path string) (*Entry, error)
 }
 
-// Match returns what a pattern matches, each once, in order of path. A pattern that
-// begins with a slash is looked for from "/", others from "".
+// Match returns the entries that a pattern matches, each once, in order of path. A pattern that
+// begins with a slash is matched from "/", others from "".
 func Match(ctx context.Context, t Tree, pattern string) ([]Entry, error) {
 	all, err := parse(pattern)
 	if err != nil {
@@ -49,8 +49,8 @@ func Match(ctx context.Context, t Tree, pattern string) ([]Entry, error) {
 	return found, nil
 }
 
-// Ambiguous returns another path that a pattern matches beside itself, as the name of
-// something that is there; "" when there is none, or when it is no pattern.
+// Ambiguous returns another path that a pattern matches besides the existing path that it spells
+// literally. It returns "" if there is none, or if the path is no pattern.
 func Ambiguous(ctx context.Context, t Tree, pattern string) (string, error) {
 	if !Special(pattern) {
 		return "", nil
@@ -69,7 +69,7 @@ func Ambiguous(ctx context.Context, t Tree, pattern string) (string, error) {
 
 type matcher struct {
 	tree  Tree
-	read  map[string][]Entry // folders that were listed: ** comes to them twice
+	read  map[string][]Entry // folders already listed: ** visits them twice
 	found map[string]Entry
 }
 
@@ -87,10 +87,10 @@ func (m *matcher) list(ctx context.Context, folder string) ([]Entry, error) {
 	return all, err
 }
 
-// walk finds what elements match below an entry.
+// walk finds what the elements match below an entry.
 func (m *matcher) walk(ctx context.Context, at Entry, elements []string) error {
 	if len(elements) == 0 {
-		if at.Info == nil { // a folder that only ** came to, or the root
+		if at.Info == nil { // a folder reached only by **, or the root
 			e, err := m.tree.Look(ctx, at.Path)
 			if err != nil || e == nil {
 				return err
@@ -132,10 +132,10 @@ func (m *matcher) walk(ctx context.Context, at Entry, elements []string) error {
 	return nil
 }
 
-// deep is walk where ** stands: here, and in every visible folder below.
+// deep is walk for **: at this entry, and in every visible folder below.
 func (m *matcher) deep(ctx context.Context, at Entry, elements []string) error {
 	if err := m.walk(ctx, at, elements[1:]); err != nil || len(elements) == 1 {
-		return err // a folder stands for all that is below it
+		return err // a folder stands for everything below it
 	}
 	all, err := m.list(ctx, at.Path)
 	if err != nil {
@@ -151,10 +151,10 @@ func (m *matcher) deep(ctx context.Context, at Entry, elements []string) error {
 	return nil
 }
 
-// Hidden reports whether a name is one of those that patterns leave out.
+// Hidden reports whether patterns leave a name out unless they spell its first character.
 func Hidden(name string) bool { return name != "" && (name[0] == '.' || name[0] == '_') }
 
-// matches reports whether an element matches a name. What is hidden must be spelled.
+// matches reports whether an element matches a name. A hidden name must be spelled.
 func matches(element, name string) (bool, error) {
 	if Hidden(name) && strings.TrimPrefix(element, `\`)[:1] != name[:1] {
 		return false, nil
@@ -162,7 +162,7 @@ func matches(element, name string) (bool, error) {
 	return path.Match(element, name)
 }
 
-// unescape is the name that an element without wildcards spells.
+// unescape returns the name that an element without wildcards spells.
 func unescape(element string) string {
 	var b strings.Builder
 	for i := 0; i < len(element); i++ {

@@ -1,5 +1,5 @@
-// Package glob matches patterns of paths, alike for every store. A pattern is read
-// element by element, between slashes:
+// Package glob matches patterns of paths, alike for every store. A pattern is read element by
+// element, between slashes:
 //
 //	?           one character
 //	*           any characters
@@ -8,9 +8,8 @@
 //	{a,b/c}     each of these, which may hold slashes, patterns and braces again
 //	\x          the character x itself
 //
-// Names that start with . or _ match only where the pattern spells that first
-// character, and ** does not enter such folders. What is not understood is an error,
-// never a pattern that matches something else.
+// Names that start with . or _ match only where the pattern spells that first character, and **
+// does not enter such folders. A malformed pattern is an error; it never matches something else.
 package glob
 
 import (
@@ -22,13 +21,13 @@ import (
 // special are the characters that make a pattern.
 const special = `*?[\{}`
 
-// alternativesMax bounds the patterns that braces stand for.
+// alternativesMax bounds the patterns that one pattern's braces expand to.
 const alternativesMax = 1000
 
 // Special reports whether a path holds a character that makes it a pattern.
 func Special(path string) bool { return strings.ContainsAny(path, special) }
 
-// parse turns a pattern into the plain ones that it stands for, each as its elements.
+// parse expands a pattern's braces and returns each resulting pattern as its elements.
 func parse(pattern string) ([][]string, error) {
 	plain, err := expand(pattern)
 	if err != nil {
@@ -49,7 +48,7 @@ func parse(pattern string) ([][]string, error) {
 	return all, nil
 }
 
-// check refuses what path.Match would read as something else.
+// check refuses an element that path.Match would read differently.
 func check(element string) error {
 	switch {
 	case element == "..":
@@ -67,7 +66,7 @@ func check(element string) error {
 	return nil
 }
 
-// plainOf is an element without what is escaped or in a class.
+// plainOf returns an element without its escapes and classes.
 func plainOf(element string) string {
 	var b strings.Builder
 	for i := 0; i < len(element); i++ {
@@ -82,8 +81,7 @@ func plainOf(element string) string {
 	return b.String()
 }
 
-// skip returns the last byte of the escape or the class that begins at a byte, or
-// that byte.
+// skip returns the last byte of the escape or the class that begins at a byte, or that byte.
 func skip(s string, at int) int {
 	switch s[at] {
 	case '\\':
@@ -131,8 +129,7 @@ func expand(pattern string) ([]string, error) {
 	return all, nil
 }
 
-// braces finds the first braces and the commas between them; begin is negative where
-// there are none.
+// braces finds the first braces and the commas between them; begin is negative if there are none.
 func braces(s string) (begin, end int, commas []int, err error) {
 	begin = -1
 	depth := 0

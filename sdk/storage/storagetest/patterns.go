@@ -8,7 +8,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/storage"
 )
 
-// tree is what patterns are tried on. The names of some hold what is special.
+// tree is the files that patterns are tried on. Some names hold special characters.
 var tree = []string{
 	"a/1.txt", "a/2.csv", "a/deep/3.txt", "a/deep/er/4.txt", "a/_logs/5.txt", "a/.hidden/6.txt",
 	"b/1.txt", "b/_7.txt", "b/.8.txt", "c/x.txt", "c/deep/er/x.txt",
@@ -16,7 +16,7 @@ var tree = []string{
 	"copies/deep/copies/9.txt", "star/*", "star/other",
 }
 
-// patterns are what those match, with spaces between.
+// patterns maps each pattern to its matches, separated by spaces.
 var patterns = map[string]string{
 	"a":                    "a/1.txt a/2.csv a/deep/3.txt a/deep/er/4.txt",
 	"a/*":                  "a/1.txt a/2.csv a/deep/3.txt a/deep/er/4.txt",
@@ -58,7 +58,7 @@ var patterns = map[string]string{
 	"{none,nothing}/*.txt": "",
 }
 
-// patterns: each finds the same in every store.
+// patterns checks that each pattern finds the same in every store.
 func (k *kit) patterns() {
 	made := map[string]bool{}
 	for _, file := range tree {
@@ -83,7 +83,7 @@ func (k *kit) patterns() {
 			k.Errorf("%s: %v, want one of a file that is not there", pattern, err)
 		}
 	}
-	// Is the name meant, or the pattern? To read one would leave out the other.
+	// The name or the pattern may be meant; reading either would leave out the other.
 	for _, both := range []string{"odd/[x]", "odd/{a,b}.txt", "odd/**", "star/*"} {
 		infos, err := k.store.List(k.Context(), k.at(both))
 		if err == nil || errors.Is(err, fs.ErrNotExist) {
@@ -92,7 +92,7 @@ func (k *kit) patterns() {
 	}
 }
 
-// patternsNotUnderstood are errors, and say what to write.
+// patternsNotUnderstood checks that malformed patterns are errors that say what to write.
 func (k *kit) patternsNotUnderstood() {
 	k.write("file", "")
 	for pattern, remedy := range map[string]string{

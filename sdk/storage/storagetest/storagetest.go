@@ -18,8 +18,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/storage"
 )
 
-// Run runs all checks of a store, in folders of their own below one that exists
-// and can be written.
+// Run runs all checks of a store, in folders of their own below an existing writable folder.
 func Run(t *testing.T, s storage.Store, folder string) {
 	for _, check := range []struct {
 		name string
@@ -83,7 +82,7 @@ func (k *kit) content(name string) string {
 	return string(text)
 }
 
-// fails checks that an error is of a kind, and of the class that Stays tells.
+// fails checks the kind of an error, and whether Stays reports it.
 func (k *kit) fails(what string, err, want error) {
 	k.Helper()
 	if !errors.Is(err, want) {
@@ -120,11 +119,11 @@ func (k *kit) rename() {
 	}
 }
 
-// many is how many do the same thing at once.
+// many is the number of concurrent operations in a race.
 const many = 16
 
-// race has many do a thing at once and returns who succeeded. The others must have
-// found that the name is taken.
+// race runs do many times at once and returns the winner. The others must have found that the name
+// is taken.
 func (k *kit) race(do func(i int) error) (winner int) {
 	k.Helper()
 	var all sync.WaitGroup
@@ -149,8 +148,8 @@ func (k *kit) race(do func(i int) error) (winner int) {
 	return winner
 }
 
-// renameAtOnce: of many that rename to one name at once, one wins, and nothing of
-// the others is lost. The files are empty, so that a store far away has little to do.
+// renameAtOnce: if many rename to one name at once, one wins, and the others lose nothing. The
+// files are empty, so that a remote store has little to do.
 func (k *kit) renameAtOnce() {
 	for round := range 5 {
 		name := func(i int) string { return fmt.Sprintf("from-%d-%d", round, i) }
@@ -207,8 +206,8 @@ func (k *kit) createAtOnce() {
 	}
 }
 
-// guarded: a store that tells who may change what lies in a folder tells it of its own, and
-// lets nobody else change anything there.
+// guarded: a store that reports write permissions reports those of its own folders, and lets no
+// other user change anything there.
 func (k *kit) guarded() {
 	s, ok := k.store.(storage.Guarded)
 	if !ok {
@@ -232,7 +231,7 @@ func (k *kit) guarded() {
 	k.fails("access to nothing", err, fs.ErrNotExist)
 }
 
-// errorsThatStay: what no other try mends is told as such.
+// errorsThatStay: Stays reports the errors that no retry mends.
 func (k *kit) errorsThatStay() {
 	k.write("file", "x")
 	long := strings.Repeat("n", 300)
