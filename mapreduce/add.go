@@ -10,29 +10,28 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Source is an input of a job with a mapper of its own.
+// Source is an input of a job, which may have its own mapper.
 type Source struct {
-	// Patterns are files, folders and patterns of stored files: job.Files tells what
-	// they may hold, such as logs/**/{web,mail}-*.gz.
+	// Patterns are files, folders and patterns of stored files, such as logs/**/{web,mail}-*.gz;
+	// job.Files documents the syntax.
 	Patterns []string
-	// Suffixes end the names of the files that are read, such as .csv; nil is all.
+	// Suffixes are the endings of the names of files that are read, such as .csv; nil is all.
 	Suffixes []string
-	// Map reads this source; the job's own when nil.
+	// Map reads this source; nil: the job's own Map does.
 	Map func(t *Task, emit *Emitter) error
-	// WholeSuffixes end the names of files that are never split.
+	// WholeSuffixes are the endings of the names of files that are never split.
 	WholeSuffixes []string
 }
 
-// MapOnly as the number of Reducers leaves out the reduce: what a map task emits
-// is its output, unsorted, in a file of its own.
+// MapOnly as the number of Reducers leaves out the reduce: each map task writes the pairs that it
+// emits, unsorted, to an output file of its own.
 const MapOnly = -1
 
-// port is the name of both ends of the shuffle.
+// port names both ends of the shuffle's connection.
 const port = "pairs"
 
-// Add adds the job to a graph, for jobs with arguments of their own: Definition
-// is Add with all arguments but the last as one source. out is the output folder.
-// A graph takes one such job.
+// Add adds the job to a graph, for jobs with arguments of their own. Definition is Add with all
+// arguments but the last as one source. out is the output folder. A graph takes one such job.
 func (j Bytes) Add(g *job.Graph, out string, sources ...Source) error {
 	if err := j.check(sources); err != nil {
 		return err
@@ -100,8 +99,8 @@ const (
 	reduceKind scheduler.SlotKind = "reduce"
 )
 
-// takeSlots has a stage take slots of the kind that the author names, or else of the usual one
-// where the cluster has it.
+// takeSlots sets a stage's kind of slot to the one that the author names. Without one, the stage
+// prefers the usual kind where the cluster has it.
 func takeSlots(s *job.Stage, named string, usual scheduler.SlotKind) {
 	if named != "" {
 		s.Kind(named)

@@ -7,92 +7,90 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// Bytes is a job over byte strings: the fast form.
+// Bytes is a job whose keys and values are byte strings: the fast form.
 type Bytes struct {
 	Name string
-	Help string // what it does, for --help; the arguments are added
+	Help string // purpose of the job, for --help; the arguments are added
 	Settings
 
 	// Map runs once for each map task. It reads the task's input by Task.Blocks or
 	// Task.Lines, and emits pairs.
 	Map func(t *Task, emit *Emitter) error
-	// Combine folds two values of a key; nil: all values travel. It returns the sum,
-	// for which it may use the memory of acc. It must be associative and
-	// commutative, must not keep its arguments, and is called any number of times.
+	// Combine folds two values of a key; if nil, all values travel. It returns the sum, which may
+	// use the memory of acc. It must be associative and commutative and must not keep its
+	// arguments. It is called any number of times.
 	Combine func(acc, value []byte) []byte
-	// Reduce gets each key of its partition once, in order, with all its values. Key
-	// and value are valid until the next call of Values.Next, or its return.
+	// Reduce is called once for each key of its partition, in order, with all values. Key and value
+	// are valid until Reduce returns or calls Values.Next again.
 	Reduce func(t *Task, key []byte, values *Values, out *Writer) error
-	// ReduceAll, in place of Reduce, runs once for each reduce task and reads all its
-	// pairs itself: for programs that find the groups on their own, as commands do.
-	// What it leaves unread is skipped. Group has no meaning with it.
+	// ReduceAll, in place of Reduce, runs once for each reduce task and reads all its pairs itself.
+	// It is for programs that find the groups on their own, as commands do. Pairs that it leaves
+	// unread are skipped. Group has no meaning with it.
 	ReduceAll func(t *Task, pairs *Pairs, out *Writer) error
-	// Partition picks the reducer, 0 to n-1, of a key; by hash when nil.
+	// Partition picks the reducer of a key, 0 to n-1; if nil, the key's hash does.
 	Partition func(key []byte, n int) int
-	// Compare is the order of keys: as byte strings when nil. It must be an order: a
-	// task that finds it is none fails. Keys are compared from many goroutines.
+	// Compare is the order of keys; if nil, byte strings are compared. It must be a consistent
+	// order: a task that finds a contradiction fails. It is called from many goroutines.
 	Compare func(a, b []byte) int
-	// Group gives 0 for keys that are one group of Reduce, and else what Compare
-	// gives: it looks at less of the keys. So values come sorted by what it leaves
-	// out (secondary sort). When nil, only equal byte strings are a group, whatever
-	// Compare says. With Group, and more than one reducer, Partition must be set.
+	// Group returns 0 for two keys of one group of Reduce, and otherwise Compare's result. It looks
+	// at less of the keys than Compare, so values arrive sorted by the rest (secondary sort). If
+	// nil, only equal byte strings form a group, whatever Compare says. With Group, and more than
+	// one reducer, Partition must be set.
 	Group func(a, b []byte) int
 	// Output is the format of the output files; the zero value is text.
 	Output Output[[]byte, []byte]
 
-	shared map[string][]job.Split // of Settings.Shared, when the graph is made
-	typed  bool                   // made from a Job
-	// decoded is what the Compare of a Job does to keys that are already decoded.
+	shared map[string][]job.Split // files of Settings.Shared, set when the graph is made
+	typed  bool                   // converted from a Job
+	// decoded is a Job's Compare, for keys that are already decoded.
 	decoded *sorting.Decoded
-	// codecs are those of the Job that it was made from, a codecs[K2, V2]: sources with a
-	// MapOf of another Job write by them.
+	// codecs is a codecs[K2, V2] of the Job that this was converted from. A source whose MapOf
+	// comes from another Job encodes its pairs by them.
 	codecs any
 }
 
-// Settings are what all forms of a job can set. Zero values are the defaults.
+// Settings are common to all forms of a job. Zero values are the defaults.
 type Settings struct {
-	// Reducers is the number of reduce tasks: half as many as there are map tasks,
-	// and at most ReducersMax, when 0; none when MapOnly.
+	// Reducers is the number of reduce tasks. 0 is half the number of map tasks, at most
+	// ReducersMax. MapOnly is none.
 	Reducers int
-	// TotalOrder gives each reducer a range of keys, so that the output files one
-	// after the other are in order. The ranges are found by a sample of the input:
-	// mappers run over some of it beforehand, and must do nothing else than emit. One
-	// key goes to one reducer, however frequent it is.
+	// TotalOrder gives each reducer a range of keys, so that the output files in sequence are in
+	// order. The ranges come from a sample of the input: mappers run over parts of it beforehand,
+	// so they must do nothing but emit. One key goes to one reducer, however frequent it is.
 	TotalOrder bool
-	// SlowStart is the share of map tasks after which reducers start to gather:
-	// SlowStartDefault when 0; a negative one waits for all.
+	// SlowStart is the share of finished map tasks at which reducers start to gather:
+	// SlowStartDefault when 0. A negative value waits for all map tasks.
 	SlowStart float64
-	// SplitBytes is the input of a map task: job.SplitBytesDefault when 0.
+	// SplitBytes is the size of a map task's input, in bytes: job.SplitBytesDefault when 0.
 	SplitBytes int64
-	// Memory is what a task may use, in bytes; the site's default when 0.
+	// Memory is how much a task may use, in bytes; the site's default when 0.
 	Memory int64
-	// NoSuspend says that tasks hold something outside and must not be suspended for other
+	// NoSuspend excludes tasks that hold external resources from suspension in favour of other
 	// jobs: see job.Stage.NoSuspend.
 	NoSuspend bool
-	// Codec compresses what travels from map to reduce.
+	// Codec compresses the pairs that travel from map to reduce.
 	Codec job.Codec
-	// Setup and TearDown, where set, run in every map and every reduce task, before
-	// its first and after its last record; TearDown only when all went well. An error
-	// fails the task. Tasks may share a process: what Setup makes for its task goes
-	// into Task.State. With TotalOrder they run for samples of the input too.
+	// Setup and TearDown run in every map and reduce task, before its first and after its last
+	// record. TearDown runs only if the task's work succeeded. An error fails the task. Tasks may
+	// share a process: what Setup makes for its task belongs into Task.State. With TotalOrder they
+	// run for samples of the input too.
 	Setup, TearDown func(t *Task) error
-	// Shared are patterns of stored files that every task can read whole, by a name
-	// of the author's for Task.Shared: the small side of a join.
+	// Shared maps names, for Task.Shared, to patterns of stored files that every task can read
+	// whole: the small side of a join.
 	Shared map[string][]string
-	// Files are local files that travel with the job into the folders in which tasks
-	// run commands (job.Node.Run).
+	// Files are local files that travel with the job into the folders in which tasks run commands
+	// (job.Node.Run).
 	Files []string
-	// SkipBad is how many records a map task of a Job may skip because Map gave an
-	// error for them or panicked. They are counted as SkippedRecords and saved as
-	// SkippedName says; the error of one more fails the task. What Map emits is held
-	// in memory until it returns, so nothing of a bad record gets out but what Map
-	// counted or wrote to named outputs. So an emitted value that shares memory with
-	// another, as a struct with a slice or a map in it may, must stay as it is until
-	// Map returns; byte slices are copied, and may be used again at once. Not for
+	// SkipBad is the number of records that a map task of a Job may skip after Map returned an
+	// error for them or panicked. Skipped records are counted as SkippedRecords and saved in the
+	// file of SkippedName. One more error fails the task. Pairs that Map emits are held in memory
+	// until it returns. So a bad record leaves nothing but what Map counted or wrote to named
+	// outputs. A value that shares memory with another, such as a struct with a slice or a map,
+	// must not change until Map returns. Byte slices are copied, and may be reused at once. Not for
 	// Bytes, whose Map reads records itself.
 	SkipBad int64
-	// MapSlots and ReduceSlots are the kinds of slots that tasks take. When not set, these are "map"
-	// and "reduce" where the cluster has such slots, and else "default".
+	// MapSlots and ReduceSlots are the kinds of slots that tasks take. If not set, these are "map"
+	// and "reduce" where the cluster has such slots, and otherwise "default".
 	MapSlots, ReduceSlots string
 }
 
@@ -102,7 +100,7 @@ const (
 	ReducersMax      = 32
 )
 
-// Definition makes the job. Its arguments are INPUT... OUTPUT.
+// Definition returns the job's definition. Its arguments are INPUT... OUTPUT.
 func (j Bytes) Definition() job.Definition {
 	return job.Definition{Name: j.Name, Help: "INPUT... OUTPUT  " + j.Help, Build: j.build}
 }

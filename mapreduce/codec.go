@@ -11,27 +11,27 @@ import (
 	"github.com/hamadryad/hamadryad/mapreduce/internal/codec"
 )
 
-// Codec turns values of a type into bytes and back. The functions are called from
-// many goroutines at once. One of your own is two functions:
+// Codec encodes values of a type as bytes and decodes them. The functions are called from many
+// goroutines at once. A codec of your own is two functions:
 //
 //	var celsius = mapreduce.Codec[Temperature]{
 //		Append: func(dst []byte, v Temperature) []byte { return append(dst, v.String()...) },
 //		Decode: func(src []byte) (Temperature, error) { return ParseTemperature(string(src)) },
 //	}
 //
-// A key's codec must keep the order: keys are sorted as their bytes are, and equal
-// keys must give equal bytes.
+// A key's codec must keep the order: keys are sorted by their bytes, and equal keys must give equal
+// bytes.
 type Codec[T any] struct {
 	Append func(dst []byte, v T) []byte
 	Decode func(src []byte) (T, error) // the result must not share src's memory
-	// Ordered says that the bytes are in the order of the values.
+	// Ordered means that the bytes sort in the order of the values.
 	Ordered bool
 
-	err error // why there is no codec
+	err error // why the type has no codec
 }
 
-// Err says why the codec can't be used, and nil for one that can. A job with one
-// that can't is refused when it is submitted.
+// Err returns why the codec can't be used, and nil if it can. A job with an unusable codec is
+// refused when it is submitted.
 func (c Codec[T]) Err() error {
 	if c.err == nil && (c.Append == nil || c.Decode == nil) {
 		return errors.New("the codec lacks Append or Decode: set both")
@@ -39,12 +39,12 @@ func (c Codec[T]) Err() error {
 	return c.err
 }
 
-// CodecOf returns the codec that a key of the type has in a Job that names none. The
-// package comment tells which types have one, and how they are sorted; Err refuses all
-// others. Of a float both zeros are one key, and all NaNs are one, behind all others.
+// CodecOf returns the default key codec of a Job for the type. The package comment lists the types
+// that have one, and how they are sorted; Err refuses all others. Both zeros of a float are one
+// key. All NaNs are one key, sorted last.
 func CodecOf[T any]() Codec[T] { return codecOf[T](codec.Key) }
 
-// codecOf makes the codec of one form. What is most frequent goes without a plan.
+// codecOf makes the codec of one form. The most frequent types need no plan.
 func codecOf[T any](form codec.Form) Codec[T] {
 	t := reflect.TypeFor[T]()
 	switch k := t.Kind(); {
@@ -75,7 +75,7 @@ func codecOf[T any](form codec.Form) Codec[T] {
 	return planned[T](plan)
 }
 
-// number is a whole number of eight bytes, of which sign is turned.
+// number is the codec of an integer of eight bytes; sign is xored to put negative numbers first.
 func number[T any](sign uint64) Codec[T] {
 	return Codec[T]{
 		Append: func(dst []byte, v T) []byte {
@@ -92,9 +92,9 @@ func number[T any](sign uint64) Codec[T] {
 	}
 }
 
-// planned is a codec that goes by a plan. A plan takes the value's address, and what
-// has an address in a call that the compiler can't see lies on the heap: so that not
-// each value is allocated there, the places are used again.
+// planned is a codec that uses a plan. A plan takes the value's address through a call that the
+// compiler can't see, so the value escapes to the heap. A pool of such values avoids an allocation
+// for each one.
 func planned[T any](plan *codec.Plan) Codec[T] {
 	places := sync.Pool{New: func() any { return new(T) }}
 	return Codec[T]{
@@ -118,7 +118,7 @@ func planned[T any](plan *codec.Plan) Codec[T] {
 	}
 }
 
-// refused is the codec of a type that has none.
+// refused is the codec of a type that has none; its Err is err.
 func refused[T any](err error) Codec[T] {
 	return Codec[T]{
 		Append: func([]byte, T) []byte { panic(fmt.Errorf("mapreduce: %w", err)) },

@@ -23,32 +23,32 @@
 //
 //	func main() { app.Main(wordCount.Definition()) }
 //
-// The job's arguments are INPUT... OUTPUT, the inputs files, folders or patterns such
-// as logs/**/{web,mail}-*.gz (job.Files tells what they may hold); Source can choose
-// files by suffix. Bytes is the fast form: keys and values
-// are byte strings, and nothing is decoded or allocated for a record.
+// The job's arguments are INPUT... OUTPUT. Inputs are files, folders or patterns such as
+// logs/**/{web,mail}-*.gz; job.Files documents the syntax. Source can choose files by suffix. Bytes
+// is the fast form: keys and values are byte strings, and nothing is decoded or allocated for a
+// record.
 //
-// How it runs: where there is a combiner, a map task folds equal keys in a table. It sends its
-// pairs by hash of the key. A reduce task gathers them, sorts within its memory, with sorted runs
-// on disk beyond that, and calls Reduce key by key. Nothing is said about the order of a key's
-// values, except that with Group they come in the order of the whole key (secondary sort). A
-// combiner folds only values of equal byte strings, whatever Compare and Group say. Add puts a job
-// into a graph, with a mapper for each of its sources; MapOnly leaves out the reduce. Settings has
-// the rest: hooks of a task, files shared by all tasks, a bound of bad records to skip. Task.Named
-// writes further outputs. Bytes.ReduceAll reads all pairs of a reducer. Package streaming runs
-// commands in any language.
+// How it runs: if there is a combiner, a map task folds equal keys in a table. It sends its pairs
+// by hash of the key. A reduce task gathers them, sorts within its memory, with sorted runs on disk
+// beyond that, and calls Reduce key by key. The order of a key's values is not specified, except
+// that with Group they come in the order of the whole key (secondary sort). A combiner folds only
+// values of equal byte strings, whatever Compare and Group say. Add puts a job into a graph, with a
+// mapper for each of its sources; MapOnly leaves out the reduce. Settings has the rest: hooks of a
+// task, files shared by all tasks, a bound of bad records to skip. Task.Named writes further
+// outputs. Bytes.ReduceAll reads all pairs of a reducer. Package streaming runs commands in any
+// language.
 //
 // # Types of keys and values
 //
-// What Map emits goes to Reduce as bytes, and comes back equal. It may be of any type made of truth
-// values, numbers (complex ones too), strings, arrays, slices, maps, pointers and structs, named or
-// not. It may be a time.Time. Types that can't be taken apart, such as netip.Addr, need
-// MarshalBinary and UnmarshalBinary. Fields in lower case travel as others do, strings need not be
-// UTF-8, and nil slices and maps stay nil. Only a []byte that is a whole key or value comes back
-// empty. A time comes back without its monotonic clock, and as a key in UTC. Two pointers to one
-// thing come back as pointers to two. A job of any other type is refused when it is submitted, with
-// the field's name and the remedy. Refused are interfaces (any), channels, functions, types that
-// contain themselves, and pointers in fields in lower case.
+// The pairs that Map emits are encoded as bytes, and Reduce gets equal values. A type may be made
+// of booleans, numbers (complex ones too), strings, arrays, slices, maps, pointers and structs,
+// named or not. It may be a time.Time. Opaque types, such as netip.Addr, need MarshalBinary and
+// UnmarshalBinary. Unexported fields travel as others do, strings need not be UTF-8, and nil slices
+// and maps stay nil. Only a nil []byte that is a whole key or value comes back empty. A time comes
+// back without its monotonic clock, and as a key in UTC. Two pointers to one value come back as
+// pointers to two values. A job of any other type is refused when it is submitted; the error names
+// the field and the remedy. Refused are interfaces (any), channels, functions, types that contain
+// themselves, and pointers in unexported fields.
 //
 // Keys are sorted by value. Numbers, durations and times go from low to high, and false goes before
 // true. Strings and byte slices are sorted as byte strings. Structs are sorted by their fields in
@@ -61,16 +61,16 @@
 //		Degrees float64 `mapreduce:"desc"`
 //	}
 //
-// Equal keys are one. Of a float, -0 is the same key as 0, and comes back as 0. All NaNs are one
-// key, behind all others. Values keep their bits, -0 and NaN too. One instant in two zones is one
-// key. A big.Int is sorted by value. Structs of other modules with fields in lower case, such as
-// big.Float, are refused as keys: their package alone knows which are equal. Types with maps and
+// Equal values are one key. Of a float, -0 is the same key as 0, and comes back as 0. All NaNs are
+// one key, sorted last. Values keep their bits, -0 and NaN too. One instant in two zones is one
+// key. A big.Int is sorted by value. Structs of other modules with unexported fields, such as
+// big.Float, are refused as keys: only their package knows which are equal. Types with maps and
 // those that encode themselves have no order: as keys they need a KeyCodec or a Compare. Compare
 // needs the keys decoded, so sorting takes longer.
 //
-// JSON and Gob are codecs for some of what is refused, and Codec tells how to write
-// one. What a job writes as text looks as fmt prints it (%v); a type of which that would
-// show an address is refused.
+// JSON and Gob are codecs for some of the refused types, and Codec shows how to write one. Text
+// output is formatted as fmt prints a value (%v). A type that fmt would print as an address is
+// refused.
 //
 // # Limits
 //

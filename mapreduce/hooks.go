@@ -7,8 +7,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// newTask makes the task that the job's functions see. letter is m or r, as in the
-// names of output files.
+// newTask makes the task that the job's functions get. letter is m or r, as in the names of output
+// files.
 func (j *Bytes) newTask(ctx context.Context, n *job.Node, out job.Folder, letter byte) *Task {
 	return &Task{ctx: ctx, n: n, job: j, out: out, letter: letter}
 }

@@ -12,39 +12,39 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// Job is the typed form. The type parameters are Hadoop's: key and value of the
-// input, of what map emits, and of the output.
+// Job is the typed form. The type parameters are Hadoop's: key and value of the input, of what Map
+// emits, and of the output.
 type Job[K1, V1, K2, V2, K3, V3 any] struct {
 	Name string
-	Help string // what it does, for --help; the arguments are added
+	Help string // purpose of the job, for --help; the arguments are added
 	Settings
 
 	// Map is called for each input record.
 	Map func(t *Task, key K1, value V1, emit func(K2, V2)) error
-	// Combine folds two values of a key; nil: all values travel. It must be
-	// associative and commutative, and is called any number of times.
+	// Combine folds two values of a key; if nil, all values travel. It must be associative and
+	// commutative, and is called any number of times.
 	Combine func(a, b V2) V2
-	// Reduce is called for each key, in order, with its values; what it leaves
-	// unread is skipped. They are streamed, and can be ranged over once, before it
-	// returns: a second range panics, also after a first that was left early. Keep what
-	// is needed twice (slices.Collect), or read in pieces by iter.Pull.
+	// Reduce is called for each key, in order, with its values. Values that it leaves unread are
+	// skipped. They are streamed, and can be ranged over once, before Reduce returns. A second
+	// range panics, even after a first range that was left early. To use values twice, keep them
+	// (slices.Collect) or read in pieces by iter.Pull.
 	Reduce func(t *Task, key K2, values iter.Seq[V2], emit func(K3, V3)) error
 
 	// Input reads the records of a map task; the zero value is Text, for K1 int64
 	// (offset in the file) and V1 string or []byte (the line).
 	Input Format[K1, V1]
-	// KeyCodec and ValueCodec carry what Map emits. When zero they are made for the
-	// types, as the package comment tells: KeyCodec is CodecOf's, and ValueCodec a
-	// shorter one that keeps no order. A key's codec must be ordered.
+	// KeyCodec and ValueCodec encode what Map emits. Zero means a default for the types, as the
+	// package comment describes: KeyCodec is CodecOf's, and ValueCodec is a shorter one without
+	// order. A key's codec must be ordered.
 	KeyCodec   Codec[K2]
 	ValueCodec Codec[V2]
-	// Partition picks the reducer, 0 to n-1, of a key; by hash when nil.
+	// Partition picks the reducer of a key, 0 to n-1; if nil, the key's hash does.
 	Partition func(key K2, n int) int
-	// Compare and Group are as those of Bytes; the key that Reduce gets is the
-	// first of its group. Leave Compare out where the key's own order will do, as it
-	// does for structs whose fields stand in the order of the sort, with the tag
-	// `mapreduce:"desc"` where that is from high to low: a Compare needs
-	// the keys decoded, so sorting takes longer, and the task's log says so. With a Compare the KeyCodec need not be ordered.
+	// Compare and Group are as those of Bytes; Reduce gets the first key of its group. Leave
+	// Compare out if the key's own order suffices. It does for structs whose fields stand in the
+	// order of the sort, with the tag `mapreduce:"desc"` for descending fields. A Compare needs the
+	// keys decoded, so sorting takes longer, and the task's log says so. With a Compare the
+	// KeyCodec need not be ordered.
 	Compare, Group func(a, b K2) int
 	// Output is the format of the output files; the zero value is text.
 	Output Output[K3, V3]
@@ -53,11 +53,11 @@ type Job[K1, V1, K2, V2, K3, V3 any] struct {
 // TextJob is a Job from lines of text to lines of "key, tab, value".
 type TextJob[K, V any] = Job[int64, string, K, V, K, V]
 
-// Format reads the input of a map task and calls each for its records, until that
-// gives an error.
+// Format reads the input of a map task and calls each for every record, until each returns an
+// error.
 type Format[K, V any] func(t *Task, each func(K, V) error) error
 
-// Text reads lines: their offset in the file, and their text without its end.
+// Text reads lines: the key is a line's offset in the file, the value its text without its end.
 func Text(t *Task, each func(offset int64, line string) error) error {
 	for line, err := range t.Lines() {
 		if err != nil {
@@ -70,7 +70,7 @@ func Text(t *Task, each func(offset int64, line string) error) error {
 	return nil
 }
 
-// TextBytes is Text without a copy: the line is valid until each returns.
+// TextBytes is Text without a copy: the line is valid until the call of each returns.
 func TextBytes(t *Task, each func(offset int64, line []byte) error) error {
 	for line, err := range t.Lines() {
 		if err != nil {
@@ -83,7 +83,7 @@ func TextBytes(t *Task, each func(offset int64, line []byte) error) error {
 	return nil
 }
 
-// Definition makes the job. Its arguments are INPUT... OUTPUT.
+// Definition returns the job's definition. Its arguments are INPUT... OUTPUT.
 func (j Job[K1, V1, K2, V2, K3, V3]) Definition() job.Definition {
 	d := Bytes{Name: j.Name, Help: j.Help}.Definition()
 	d.Build = func(g *job.Graph, args []string) error {
@@ -96,8 +96,8 @@ func (j Job[K1, V1, K2, V2, K3, V3]) Definition() job.Definition {
 	return d
 }
 
-// Add adds the job to a graph, as Bytes.Add does. MapOf makes
-// the Map of a source that is mapped otherwise than the job's.
+// Add adds the job to a graph, as Bytes.Add does. A source with a Map of its own gets it from
+// MapOf.
 func (j Job[K1, V1, K2, V2, K3, V3]) Add(g *job.Graph, out string, sources ...Source) error {
 	b, err := j.bytes()
 	if err != nil {
@@ -106,11 +106,10 @@ func (j Job[K1, V1, K2, V2, K3, V3]) Add(g *job.Graph, out string, sources ...So
 	return b.Add(g, out, sources...)
 }
 
-// MapOf makes the Map of a Source out of a typed one that reads input of its own. Where
-// its keys and values are of other types than those of the job's Input, it is made by a
-// Job of these types, of which nothing else counts: codecs and SkipBad are those of the
-// job that the source is added to, which must emit the same types. A job whose sources
-// all have a Map still needs one, for the rest.
+// MapOf makes the Map of a Source out of a typed function that reads its own input format. If key
+// and value have other types than those of the job's Input, call MapOf on a Job of these types;
+// only its types count. Codecs and SkipBad are those of the job that the source is added to, which
+// must emit the same types. A job whose sources all have a Map still needs a Map of its own.
 func (j Job[K1, V1, K2, V2, K3, V3]) MapOf(input Format[K1, V1], m func(t *Task, key K1, value V1, emit func(K2, V2)) error) func(*Task, *Emitter) error {
 	j.Map = m
 	if input != nil {
@@ -129,16 +128,16 @@ func (j Job[K1, V1, K2, V2, K3, V3]) MapOf(input Format[K1, V1], m func(t *Task,
 	}
 }
 
-// codecs are those of a job's pairs between Map and Reduce.
+// codecs encode a job's pairs between Map and Reduce.
 type codecs[K2, V2 any] struct {
 	key   Codec[K2]
 	value Codec[V2]
 }
 
-// joined takes over from the job that a source belongs to what its pairs are written by.
+// joined takes the codecs from the job that a source is added to.
 func (j *Job[K1, V1, K2, V2, K3, V3]) joined(to *Bytes) error {
 	if to.Reducers == MapOnly {
-		return nil // its pairs go to the output as they are
+		return nil // map-only: pairs go to the output unencoded
 	}
 	if c, same := to.codecs.(codecs[K2, V2]); same {
 		j.KeyCodec, j.ValueCodec = c.key, c.value
@@ -147,10 +146,10 @@ func (j *Job[K1, V1, K2, V2, K3, V3]) joined(to *Bytes) error {
 	if to.codecs != nil {
 		return fmt.Errorf("a source's Map emits keys of type %s and values of type %s, and the job's Map others: make them the same", reflect.TypeFor[K2](), reflect.TypeFor[V2]())
 	}
-	return j.setCodecs() // the job is one of Bytes
+	return j.setCodecs() // the source was added to a Bytes job
 }
 
-// bytes makes the fast form of the job.
+// bytes converts the job to the fast form.
 func (j Job[K1, V1, K2, V2, K3, V3]) bytes() (Bytes, error) {
 	if err := j.defaults(); err != nil {
 		return Bytes{}, err
@@ -178,7 +177,7 @@ func (j Job[K1, V1, K2, V2, K3, V3]) bytes() (Bytes, error) {
 	return b, nil
 }
 
-// key decodes what the key's codec wrote.
+// key decodes a key.
 func (j *Job[K1, V1, K2, V2, K3, V3]) key(b []byte) K2 {
 	k, err := j.KeyCodec.Decode(b)
 	if err != nil {
@@ -208,7 +207,7 @@ func (j *Job[K1, V1, K2, V2, K3, V3]) defaults() error {
 	return cmp.Or(textable[K3](), textable[V3]())
 }
 
-// inputs sets the Input of text where there is none.
+// inputs sets the default Input of text if there is none.
 func (j *Job[K1, V1, K2, V2, K3, V3]) inputs() error {
 	if j.Map == nil {
 		return errors.New("the job has no Map")
@@ -226,7 +225,7 @@ func (j *Job[K1, V1, K2, V2, K3, V3]) inputs() error {
 	return nil
 }
 
-// setCodecs sets those that are zero, and refuses what would lose data on the way.
+// setCodecs sets the codecs that are zero, and refuses types that would lose data.
 func (j *Job[K1, V1, K2, V2, K3, V3]) setCodecs() error {
 	if j.KeyCodec.Append == nil && j.KeyCodec.Decode == nil {
 		j.KeyCodec = CodecOf[K2]()
@@ -247,7 +246,7 @@ func (j *Job[K1, V1, K2, V2, K3, V3]) setCodecs() error {
 	return nil
 }
 
-// sameTypes says whether a map-only job writes what its Map emits.
+// sameTypes checks that a map-only job emits the types that it writes.
 func (j *Job[K1, V1, K2, V2, K3, V3]) sameTypes() error {
 	if _, ok := any(j.Output).(Output[K2, V2]); !ok {
 		return errors.New("the job is MapOnly, and its output's types (the last two) are not those that Map emits: make them the same")
@@ -258,7 +257,7 @@ func (j *Job[K1, V1, K2, V2, K3, V3]) sameTypes() error {
 func (j *Job[K1, V1, K2, V2, K3, V3]) mapBytes(t *Task, out *Emitter) error {
 	var key, value []byte
 	var emit func(K2, V2)
-	if out.direct != nil && !t.sampling { // a sample is of the bytes that are sorted
+	if out.direct != nil && !t.sampling { // a sample needs the encoded keys
 		write := typedEmit[K2, V2](out.direct)
 		emit = func(k K2, v V2) {
 			write(k, v)
@@ -266,7 +265,7 @@ func (j *Job[K1, V1, K2, V2, K3, V3]) mapBytes(t *Task, out *Emitter) error {
 		}
 	} else {
 		emit = func(k K2, v V2) {
-			call := out.enter() // the memory of key and value is for one call as well
+			call := out.enter() // key and value memory is reused, so emit is for one goroutine
 			key, value = j.KeyCodec.Append(key[:0], k), j.ValueCodec.Append(value[:0], v)
 			out.encoded(key, value)
 			out.leave(call)

@@ -7,7 +7,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// create makes a task's output file; with Output.Lazy at the first byte.
+// create makes a task's output file; with Output.Lazy, at the first written byte.
 func (j Bytes) create(ctx context.Context, n *job.Node, out job.Folder, name string) (io.WriteCloser, error) {
 	name += j.Output.Suffix
 	if !j.Output.Lazy {
@@ -16,7 +16,7 @@ func (j Bytes) create(ctx context.Context, n *job.Node, out job.Folder, name str
 	return &lazyFile{create: func() (io.WriteCloser, error) { return n.Create(ctx, out, name) }}, nil
 }
 
-// lazyFile is a file that does not exist before something is written to it.
+// lazyFile is a file that is created at its first write.
 type lazyFile struct {
 	create func() (io.WriteCloser, error)
 	f      io.WriteCloser

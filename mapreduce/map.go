@@ -17,7 +17,7 @@ func lineEnd(block []byte) int {
 	return len(block)
 }
 
-// memoryUnknown is taken for a node that is not told its memory.
+// memoryUnknown is the memory assumed for a node whose memory is unknown, in bytes.
 const memoryUnknown = 64 << 20
 
 func memoryOf(n *job.Node) int64 {
@@ -27,10 +27,10 @@ func memoryOf(n *job.Node) int64 {
 	return memoryUnknown
 }
 
-// Emitter takes the pairs of a map task. It is for one goroutine, and panics when it finds
-// another one at work.
+// Emitter takes the pairs of a map task. It is for one goroutine, and panics if it finds another
+// one using it.
 type Emitter struct {
-	single    // the calls of the typed form's emit
+	single    // checks calls of the typed form's emit
 	ctx       context.Context
 	out       job.Output
 	partition func(key []byte, n int) int // nil: by hash
@@ -38,14 +38,14 @@ type Emitter struct {
 	tableMax  int64                       // bytes
 	batches   []*job.Batch                // by partition, being filled
 	batchMax  int                         // bytes
-	memory    int64                       // of the task, in bytes; 0 when it is not known
+	memory    int64                       // of the task, in bytes; 0 when unknown
 	pairMax   int                         // bytes of key and value
 	records   int64
 	bytes     int64
 	sent      int64
 	over      bool
-	direct    *Writer // of a map-only job: pairs go there
-	err       error   // the first; nothing is taken after it
+	direct    *Writer // for a map-only job: its output
+	err       error   // the first error; later pairs are dropped
 }
 
 func (j Bytes) newEmitter(ctx context.Context, n *job.Node) (*Emitter, error) {
@@ -57,7 +57,7 @@ func (j Bytes) newEmitter(ctx context.Context, n *job.Node) (*Emitter, error) {
 	e := &Emitter{
 		memory: n.Info().Memory, pairMax: job.RecordLimit(n.Info().Memory) - pairFrame,
 		ctx: ctx, out: out, partition: j.Partition, batches: make([]*job.Batch, out.Partitions()),
-		// A quarter of the memory at most is in batches, even with many reducers.
+		// Batches take at most a quarter of the memory, even with many reducers.
 		batchMax: int(min(max(memory/4/int64(max(out.Partitions(), 1)), batchMin), job.BatchBytes)),
 	}
 	if j.Combine != nil {
@@ -66,19 +66,19 @@ func (j Bytes) newEmitter(ctx context.Context, n *job.Node) (*Emitter, error) {
 	return e, nil
 }
 
-// tableShare is the part of a task's memory, one in so many, that a table gets:
-// while it grows, its old and its new memory are both there.
+// tableShare is the divisor of a task's memory that gives a table's share: while a table grows, its
+// old and its new memory are both allocated.
 const tableShare = 3
 
-// batchMin is the least size of a batch: below it the channel's cost per batch
-// would be felt.
+// batchMin is the least size of a batch, in bytes: below it the channel's cost per batch would
+// matter.
 const batchMin = 2 << 10
 
-// errOver is an emit after Map or Reduce returned.
+// errOver is the error of an emit after Map or Reduce returned.
 var errOver = errors.New("mapreduce: a pair was emitted after the function had returned")
 
-// Pair emits a pair. Key and value are copied. Errors end the task after Map
-// returns; Err tells earlier.
+// Pair emits a pair. Key and value are copied. An error ends the task after Map returns; Err
+// reports it earlier.
 func (e *Emitter) Pair(key, value []byte) {
 	if e.over {
 		panic(errOver)
@@ -91,8 +91,8 @@ func (e *Emitter) Pair(key, value []byte) {
 		e.err = e.direct.err
 		return
 	}
-	// The typed form finds each overlap by an atomic addition, which is felt here. This
-	// finds all but those of calls that begin within the same moment.
+	// The typed form finds every overlap by an atomic addition, which would be too slow here. This
+	// check misses only calls that begin at the same moment.
 	e.records++
 	call := e.records
 	e.pair(key, value)
@@ -101,9 +101,9 @@ func (e *Emitter) Pair(key, value []byte) {
 	}
 }
 
-// encoded is Pair of the typed form, within a call that was entered.
+// encoded is Pair for the typed form, inside enter and leave.
 func (e *Emitter) encoded(key, value []byte) {
-	if e.direct != nil { // it samples
+	if e.direct != nil { // a sampling run
 		e.direct.Pair(key, value)
 		e.err = e.direct.err
 		return
@@ -117,7 +117,7 @@ func (e *Emitter) encoded(key, value []byte) {
 	}
 }
 
-// pair takes a pair that was counted.
+// pair takes a pair that is already counted.
 func (e *Emitter) pair(key, value []byte) {
 	e.bytes += int64(len(key) + len(value))
 	if size := len(key) + len(value); size > e.pairMax {
@@ -136,13 +136,13 @@ func (e *Emitter) pair(key, value []byte) {
 	}
 }
 
-// pairFrame is more than a record of a pair has beside key and value.
+// pairFrame is more than the framing of a pair's record, in bytes.
 const pairFrame = 16
 
-// Err is the error that ends the task, if there is one already.
+// Err returns the error that will end the task, if there is one already.
 func (e *Emitter) Err() error { return e.err }
 
-// flush sends what the table holds.
+// flush sends the table's pairs.
 func (e *Emitter) flush() error {
 	if err := e.table.All(e.send); err != nil {
 		return err
@@ -159,7 +159,7 @@ func (e *Emitter) send(hash uint64, key, value []byte) error {
 	} else if p = e.partition(key, len(e.batches)); p < 0 || p >= len(e.batches) {
 		return fmt.Errorf("the partition function gave %d for key %q: it must give 0 to %d", p, shorten(key), len(e.batches)-1)
 	}
-	if size := len(key) + len(value); size > e.pairMax { // what a combiner made
+	if size := len(key) + len(value); size > e.pairMax { // a combiner may have made it too large
 		return job.CheckRecord(int64(size)+pairFrame, e.memory)
 	}
 	e.sent++
@@ -177,8 +177,8 @@ func (e *Emitter) send(hash uint64, key, value []byte) error {
 	return e.out.WriteBatch(e.ctx, p, b)
 }
 
-// fresh returns an empty batch. One that was used before may be of full size, so
-// where batches have to be small it is a new one.
+// fresh returns an empty batch. A reused batch may be of full size, so if batches must be small, it
+// allocates one.
 func (e *Emitter) fresh() *job.Batch {
 	if e.batchMax == job.BatchBytes {
 		return job.GetBatch()
@@ -189,7 +189,7 @@ func (e *Emitter) fresh() *job.Batch {
 // shorten cuts a key for a message.
 func shorten(key []byte) []byte { return key[:min(len(key), 100)] }
 
-// close sends the rest.
+// close sends the remaining pairs.
 func (e *Emitter) close() error {
 	e.over = true
 	if e.err == nil && e.table != nil {
@@ -221,7 +221,7 @@ func (j Bytes) mapProgram(ctx context.Context, n *job.Node, out job.Folder, mapp
 		e.err = e.single.err()
 	}
 	if e.err != nil {
-		err = e.err // what the map made of it matters less
+		err = e.err // the emitter's error takes precedence over the map's
 	}
 	if err != nil {
 		e.over = true

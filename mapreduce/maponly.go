@@ -11,7 +11,7 @@ import (
 // before its format's suffix.
 func MapPartName(task int) string { return fmt.Sprintf("part-m-%05d", task) }
 
-// mapOnly is a map task of a map-only job: what it emits is written as it comes.
+// mapOnly is a map task of a map-only job: it writes pairs as they are emitted.
 func (j Bytes) mapOnly(ctx context.Context, n *job.Node, out job.Folder, mapper mapFunc) error {
 	f, err := j.create(ctx, n, out, MapPartName(n.Info().Index))
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// namedMax is the most named outputs of a task: each has a buffer.
+	// namedMax bounds the named outputs of a task: each has a buffer.
 	namedMax = 32
 	// namedLengthMax leaves room for the rest of a file's name.
 	namedLengthMax = 100
@@ -26,12 +26,11 @@ func NamedName(name string, reduce bool, task int) string {
 	return fmt.Sprintf("%s-%c-%05d", name, letter, task)
 }
 
-// Named is an output file of the task beside the main one, in the same folder and
-// format, named as NamedName says. It is made at the first call for a name, and
-// closed after TearDown; there is none for a task that doesn't ask. A name is up to 100
-// letters, digits, dots, underscores and hyphens, of ASCII, begins with a letter
-// or a digit and is not "part"; a task has at most 32. An error ends the task after
-// its work, as those of writing do. Where the format is typed, write with NamedOf.
+// Named returns an output file of the task besides the main one, in the same folder and format,
+// named as NamedName says. The first call for a name makes the file, and it is closed after
+// TearDown. A name has up to 100 ASCII letters, digits, dots, underscores and hyphens, begins with
+// a letter or a digit and is not "part". A task has at most 32. An error ends the task after its
+// work, as write errors do. With a typed format, write with NamedOf.
 func (t *Task) Named(name string) *Writer {
 	if w := t.named[name]; w != nil {
 		return w
@@ -41,7 +40,7 @@ func (t *Task) Named(name string) *Writer {
 		w = &Writer{err: fmt.Errorf("named output %q: %w", name, err)}
 	}
 	if len(t.named) == namedMax {
-		// What is over the bound is not kept: only the first error is.
+		// Beyond the bound the task keeps only the first error.
 		if t.namedErr == nil {
 			t.namedErr = w.err
 		}
@@ -54,8 +53,8 @@ func (t *Task) Named(name string) *Writer {
 	return w
 }
 
-// NamedOf is Named for typed records: it writes them as the job's Output does, whose
-// types must be the same, or as text when the job has none.
+// NamedOf is Named for typed records. It writes them by the job's Output, whose types must be the
+// same, or as text if the job has none.
 func NamedOf[K, V any](t *Task, name string) func(K, V) {
 	w := t.Named(name)
 	if emit, ok := w.typed.(func(K, V)); ok {
@@ -90,7 +89,7 @@ func (t *Task) openNamed(name string) (*Writer, error) {
 	return newWriter(f, t.job.Output)
 }
 
-// dropped is a file that nobody reads.
+// dropped is a writer whose output is discarded.
 type dropped struct{ io.Writer }
 
 func (dropped) Close() error { return nil }
@@ -113,7 +112,7 @@ func checkNamed(name string) error {
 	return nil
 }
 
-// closeNamed closes all, in the order of their names.
+// closeNamed closes all named outputs, in order of name.
 func (t *Task) closeNamed() error {
 	if t.namedErr != nil {
 		return t.namedErr

@@ -1,7 +1,6 @@
 package mapreduce
 
-// onePass are the values of a key for a typed Reduce: they are read from a stream,
-// so that there is no second time.
+// onePass yields the values of a key for a typed Reduce, once: they are read from a stream.
 type onePass[V any] struct {
 	values *Values
 	decode func([]byte) (V, error)
@@ -10,8 +9,8 @@ type onePass[V any] struct {
 	err    error
 }
 
-// A second pass would find nothing, or only the rest, and its result would be wrong
-// without a word: so these panic.
+// A second pass would find nothing, or only the rest, and give a wrong result silently. So these
+// uses panic.
 const (
 	errSecondPass = "mapreduce: Reduce ranges over the values of a key a second time, and they can be read once: do all in one pass; or keep them by slices.Collect, where those of a key fit in memory; or read them in pieces by iter.Pull"
 	errLatePass   = "mapreduce: the values of a key are read after its Reduce has returned: keep what is needed later by slices.Collect"
@@ -38,7 +37,7 @@ func (p *onePass[V]) all(yield func(V) bool) {
 		if !yield(v) {
 			return
 		}
-		if p.over { // it was pulled, not ranged over
+		if p.over { // the iterator is used through iter.Pull
 			panic(errLatePass)
 		}
 	}

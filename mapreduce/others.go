@@ -10,11 +10,11 @@ import (
 	"reflect"
 )
 
-// JSON is a codec for values of types that CodecOf refuses and encoding/json takes:
-// such as map[string]any out of JSON documents. It changes what JSON can't say:
-// numbers in an interface come back as json.Number, with all their digits, and bytes of
-// a string that are not UTF-8 as U+FFFD. A type with fields in lower case is refused, since JSON leaves
-// these out, save where they have the tag `json:"-"`.
+// JSON is a codec for values of types that CodecOf refuses and encoding/json accepts, such as
+// map[string]any from JSON documents. It changes what JSON can't express. Numbers in an interface
+// come back as json.Number, with all their digits. Bytes of a string that are not UTF-8 come back
+// as U+FFFD. A type with unexported fields is refused, since JSON omits them, unless they have the
+// tag `json:"-"`.
 func JSON[T any]() Codec[T] {
 	own := []reflect.Type{reflect.TypeFor[json.Marshaler](), reflect.TypeFor[encoding.TextMarshaler]()}
 	if err := writesAll(reflect.TypeFor[T](), "JSON", own); err != nil {
@@ -39,11 +39,10 @@ func JSON[T any]() Codec[T] {
 	}
 }
 
-// Gob is a codec for values of types that CodecOf refuses and encoding/gob takes:
-// interfaces whose types were given to gob.Register, and types that contain
-// themselves. Each value carries its type. Of an empty list and of a pointer to zero
-// in a field comes back nil. A type with fields in lower case, or with channels or
-// functions, is refused, since gob leaves these out.
+// Gob is a codec for values of types that CodecOf refuses and encoding/gob accepts: interfaces
+// whose types were registered with gob.Register, and types that contain themselves. Each value
+// carries its type. In a field, an empty list and a pointer to zero come back as nil. A type with
+// unexported fields, or with channels or functions, is refused, since gob omits these.
 func Gob[T any]() Codec[T] {
 	own := []reflect.Type{reflect.TypeFor[gob.GobEncoder](), reflect.TypeFor[encoding.BinaryMarshaler](), reflect.TypeFor[encoding.TextMarshaler]()}
 	if err := writesAll(reflect.TypeFor[T](), "gob", own); err != nil {
@@ -61,13 +60,13 @@ func Gob[T any]() Codec[T] {
 	}
 }
 
-// writesAll refuses types of which a library would leave out parts without a word.
-// Types with one of its own methods are written by that.
+// writesAll refuses types of which a library would silently omit parts. A type that has one of the
+// library's own methods is encoded by that method.
 func writesAll(t reflect.Type, library string, own []reflect.Type) error {
 	return (&written{library, own, map[reflect.Type]bool{}}).check(t, t.String())
 }
 
-// written are the types that a library was asked about.
+// written are the types already checked for a library.
 type written struct {
 	library string
 	own     []reflect.Type
@@ -107,7 +106,7 @@ func (w *written) fields(t reflect.Type, path string) error {
 		f := t.Field(i)
 		at := path + "." + f.Name
 		json := w.library == "JSON"
-		lent := json && f.Anonymous && f.Type.Kind() == reflect.Struct // its fields count as the struct's
+		lent := json && f.Anonymous && f.Type.Kind() == reflect.Struct // JSON treats its fields as the struct's
 		switch {
 		case f.Name == "_" || json && f.Tag.Get("json") == "-":
 			continue

@@ -11,26 +11,26 @@ import (
 // Output is a format of output files. The zero value is text: key, tab, value,
 // newline.
 type Output[K, V any] struct {
-	// Suffix ends the names of the files, as in ".avro".
+	// Suffix is the ending of the files' names, such as ".avro".
 	Suffix string
-	// Open begins a file. It is called once for each task and file, from many
-	// goroutines at once where tasks share a process. w is buffered.
+	// Open begins a file. It is called once for each file of a task. If tasks share a process,
+	// calls are concurrent. w is buffered.
 	Open func(w io.Writer) (RecordWriter[K, V], error)
-	// Lazy leaves out the files of tasks that write nothing to them.
+	// Lazy omits the files of tasks that write nothing.
 	Lazy bool
 }
 
-// RecordWriter writes one file. It is for one goroutine; an error ends the task.
+// RecordWriter writes one file. It is for one goroutine. An error ends the task.
 type RecordWriter[K, V any] interface {
 	// Write writes a record. It must not keep key or value.
 	Write(key K, value V) error
-	// Close writes what is held. It does not close what lies below.
+	// Close writes what is held. It does not close the underlying writer.
 	Close() error
 }
 
 var errTyped = errors.New("mapreduce: a typed output got byte strings")
 
-// bytesOutput makes a typed output fit Bytes.Output.
+// bytesOutput adapts a typed output to Bytes.Output.
 func bytesOutput[K, V any](o Output[K, V]) Output[[]byte, []byte] {
 	if o.Open == nil {
 		return Output[[]byte, []byte]{Suffix: o.Suffix, Lazy: o.Lazy}
@@ -44,17 +44,17 @@ func bytesOutput[K, V any](o Output[K, V]) Output[[]byte, []byte] {
 	}}
 }
 
-// typedWriter carries a typed writer where byte strings are the rule. The typed
-// form of a job takes it out again, so that no record is encoded to be decoded.
+// typedWriter carries a typed writer through interfaces of byte strings. The typed form of a job
+// unwraps it, so that no record is encoded only to be decoded.
 type typedWriter[K, V any] struct{ to RecordWriter[K, V] }
 
 func (typedWriter[K, V]) Write([]byte, []byte) error { return errTyped }
 func (t typedWriter[K, V]) Close() error             { return t.to.Close() }
 
-// Writer writes the output file of a task. It is for one goroutine, and panics when it
-// finds another one at work.
+// Writer writes the output file of a task. It is for one goroutine, and panics if it finds another
+// one using it.
 type Writer struct {
-	single // its calls are the records
+	single // checks calls that write records
 	f      io.WriteCloser
 	buf    []byte
 	format RecordWriter[[]byte, []byte] // nil: text
@@ -80,7 +80,7 @@ func newWriter(f io.WriteCloser, o Output[[]byte, []byte]) (*Writer, error) {
 type buffered struct{ w *Writer }
 
 func (b buffered) Write(data []byte) (int, error) {
-	if len(data) >= writeBytes { // no second copy of a large record
+	if len(data) >= writeBytes { // avoids a second copy of a large record
 		b.w.flush()
 		if b.w.err == nil {
 			_, b.w.err = b.w.f.Write(data)
@@ -92,10 +92,10 @@ func (b buffered) Write(data []byte) (int, error) {
 	return len(data), b.w.err
 }
 
-// Err is the error that ends the task, if there is one already.
+// Err returns the error that will end the task, if there is one already.
 func (w *Writer) Err() error { return w.err }
 
-// Pair writes a pair. Errors end the task after Reduce returns.
+// Pair writes a pair. An error ends the task after Reduce returns.
 func (w *Writer) Pair(key, value []byte) {
 	call := w.begin()
 	if w.format != nil {
@@ -107,7 +107,7 @@ func (w *Writer) Pair(key, value []byte) {
 	w.leave(call)
 }
 
-// begin begins a record. What it returns is for leave.
+// begin begins a record. Its result is the argument of leave.
 func (w *Writer) begin() int64 {
 	if w.over {
 		panic(errOver)
@@ -148,7 +148,7 @@ func (w *Writer) close() error {
 	return w.f.Close()
 }
 
-// typedEmit writes typed pairs in the job's format, or as text where it has none.
+// typedEmit writes typed pairs in the job's format, or as text if it has none.
 func typedEmit[K, V any](w *Writer) func(K, V) {
 	if t, ok := w.format.(typedWriter[K, V]); ok {
 		return func(k K, v V) {

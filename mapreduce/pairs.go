@@ -6,21 +6,21 @@ import (
 	"github.com/hamadryad/hamadryad/mapreduce/internal/sorting"
 )
 
-// Pairs are all pairs of a reduce task, in order of key. They are for one
-// goroutine, which may be another one than that of the Task.
+// Pairs are all pairs of a reduce task, in order of key. They are for one goroutine, which need not
+// be the Task's.
 type Pairs struct {
 	m       *sorting.Merge
-	pending bool // the pair at hand was looked at by Empty and not yet given
+	pending bool // Empty has read the current pair and Next has not returned it yet
 	over    bool
 	err     error
 	read    int64
 	told    told
 	groups  int64
-	last    []byte // key of the group at hand
+	last    []byte // key of the current group
 }
 
-// Next returns the next pair, and false after the last or an error. Key and value
-// are valid until the next call.
+// Next returns the next pair, and false after the last pair or an error. Key and value are valid
+// until the next call.
 func (p *Pairs) Next() (key, value []byte, ok bool) {
 	if !p.pending && !p.advance() {
 		return nil, nil, false
@@ -37,7 +37,7 @@ func (p *Pairs) Next() (key, value []byte, ok bool) {
 	return key, p.m.Value(), true
 }
 
-// Empty says whether there are no more pairs.
+// Empty reports whether there are no more pairs.
 func (p *Pairs) Empty() bool {
 	if !p.pending {
 		p.pending = p.advance()
@@ -45,7 +45,7 @@ func (p *Pairs) Empty() bool {
 	return !p.pending
 }
 
-// Err is what ended the pairs early, if anything did.
+// Err returns the error that ended the pairs early, if any.
 func (p *Pairs) Err() error { return p.err }
 
 func (p *Pairs) advance() bool {
@@ -58,7 +58,7 @@ func (p *Pairs) advance() bool {
 	return !p.over
 }
 
-// reducePairs is the work of a reduce task with ReduceAll.
+// reducePairs runs a reduce task with ReduceAll.
 func (j Bytes) reducePairs(t *Task, m *sorting.Merge, w *Writer) error {
 	if err := t.begin(); err != nil {
 		return err
@@ -69,7 +69,7 @@ func (j Bytes) reducePairs(t *Task, m *sorting.Merge, w *Writer) error {
 	case p.err != nil:
 		return p.err
 	case w.err != nil:
-		return w.err // what ReduceAll made of it matters less
+		return w.err // the writer's error takes precedence over ReduceAll's
 	case err != nil:
 		return err
 	}

@@ -11,13 +11,13 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// Values are the values of one key. What Reduce leaves unread is skipped.
+// Values are the values of one key. Values that Reduce leaves unread are skipped.
 type Values struct {
 	m       *sorting.Merge
 	key     []byte // of the group; a copy
-	first   bool   // the pair at hand is the group's first and was not yet given
+	first   bool   // the current pair is the group's first and not yet returned
 	over    bool   // the group has no more
-	pending bool   // the pair at hand is the first of the next group
+	pending bool   // the current pair is the first of the next group
 	more    bool   // m has not ended
 	err     error
 	read    int64 // pairs, over all groups
@@ -29,13 +29,13 @@ func newValues(n *job.Node, m *sorting.Merge, group func(a, b []byte) int) *Valu
 	return &Values{m: m, told: newTold(n, m), more: true, over: true, compare: group}
 }
 
-// told tells the engine how much of a reduce task's pairs were handed out, each time that
-// it is a thousandth more: the engine shows no less, and to tell of each pair takes time.
+// told reports to the engine how much of a reduce task's pairs Reduce got. It reports each further
+// thousandth: the engine shows no finer steps, and a report for each pair would take time.
 type told struct {
 	n    *job.Node
 	m    *sorting.Merge
 	step int64
-	next int64 // so many pairs are worth telling
+	next int64 // number of pairs at which to report next
 }
 
 func newTold(n *job.Node, m *sorting.Merge) told {
@@ -43,18 +43,18 @@ func newTold(n *job.Node, m *sorting.Merge) told {
 	return told{n, m, step, step}
 }
 
-// tell tells of so many pairs.
+// tell reports that so many pairs were read.
 func (t *told) tell(pairs int64) {
 	t.next = pairs + t.step
 	t.n.Progress(t.m.Done(pairs))
 }
 
-// Key is the key of the value that Next returned last, valid as long as that. With
-// a Group the keys of a group differ.
+// Key returns the key of the value that Next returned last, and is valid as long as that value.
+// With Group, the keys of a group differ.
 func (v *Values) Key() []byte { return v.m.Key() }
 
-// same says whether the pair at hand is of the group. Groups out of order would
-// come in pieces, so they are an error.
+// same reports whether the current pair belongs to the group. Groups out of order would be split,
+// so they are an error.
 func (v *Values) same() bool {
 	if v.compare == nil {
 		return bytes.Equal(v.m.Key(), v.key)
@@ -66,8 +66,7 @@ func (v *Values) same() bool {
 	return c == 0
 }
 
-// Next returns the next value, and false after the last. The value is valid until
-// the next call.
+// Next returns the next value, and false after the last. The value is valid until the next call.
 func (v *Values) Next() ([]byte, bool) {
 	switch {
 	case v.over:
@@ -99,7 +98,7 @@ func (v *Values) advance() bool {
 	return v.more
 }
 
-// group goes to the next key, past what is unread of this one.
+// group goes to the next key, past the unread values of this one.
 func (v *Values) group() (key []byte, ok bool) {
 	for !v.over {
 		v.Next()
@@ -149,12 +148,12 @@ func (j Bytes) reduceProgram(out job.Folder) job.Program {
 	}
 }
 
-// decodesKeys is in the log of a task that sorts by the Compare of a Job.
+// decodesKeys is logged by a task that sorts by a Job's Compare.
 const decodesKeys = "The job's Compare needs the keys decoded, so sorting takes several times as long as by their bytes. " +
 	"Where the order is that of the key's fields, from low to high or with the tag `mapreduce:\"desc\"` from high to low, leave Compare out"
 
-// sortMemory is what pairs may take in a reduce task: two thirds where they are
-// only sorted, since what holds them does not grow by copying.
+// sortMemory returns the memory for pairs in a reduce task: two thirds if they are only sorted,
+// since their storage does not grow by copying.
 func (j Bytes) sortMemory(n *job.Node) int64 {
 	if j.Combine == nil {
 		return memoryOf(n) / 3 * 2
@@ -162,7 +161,7 @@ func (j Bytes) sortMemory(n *job.Node) int64 {
 	return memoryOf(n) / tableShare
 }
 
-// gather takes in all pairs.
+// gather reads all pairs into the sorter.
 func gather(ctx context.Context, n *job.Node, s *sorting.Sorter) error {
 	in, err := n.Input(port)
 	if err != nil {
@@ -196,7 +195,7 @@ func (j Bytes) reduceAll(t *Task, m *sorting.Merge, w *Writer) error {
 		if !ok || v.err != nil {
 			break
 		}
-		// A killed task ends here even when Reduce does not look at its context.
+		// A killed task ends here even if Reduce ignores its context.
 		if groups++; groups%1024 == 0 && t.ctx.Err() != nil {
 			return t.ctx.Err()
 		}

@@ -15,7 +15,7 @@ import (
 // planShared finds the files of Settings.Shared, in the order of their paths.
 func (j *Bytes) planShared(g *job.Graph) error {
 	for _, name := range slices.Sorted(maps.Keys(j.Shared)) {
-		// Whole, and so no list of suffixes is asked for.
+		// Whole: no list of suffixes applies.
 		tasks, err := g.Files(job.Files{Patterns: j.Shared[name], Whole: true})
 		if err != nil {
 			return fmt.Errorf("shared files %q: %w", name, err)
@@ -36,17 +36,17 @@ type SharedFile struct {
 	split job.Split
 }
 
-// Path is the file's.
+// Path returns the file's path.
 func (f SharedFile) Path() string { return f.split.Path }
 
-// Open opens the file from its beginning, decompressed where its name ends in one
-// of text.Compressed. It may be called again, for another pass. It fails when the
-// file changed since the job was submitted. The caller closes the reader.
+// Open opens the file from its beginning, and decompresses it if its name ends in one of
+// text.Compressed. It may be called again, for another pass. It fails if the file changed since the
+// job was submitted. The caller closes the reader.
 func (f SharedFile) Open() (io.ReadCloser, error) { return text.Open(f.t.ctx, f.t.n, f.split) }
 
-// Shared returns the files of that name in Settings.Shared, in the order of their
-// paths; an error when the job has no such name. Each task reads them for itself:
-// Setup is the place for it, with what it makes of them in State.
+// Shared returns the files of that name in Settings.Shared, in the order of their paths, or an
+// error if the job has no such name. Each task reads them for itself: best in Setup, which keeps
+// the result in State.
 func (t *Task) Shared(name string) ([]SharedFile, error) {
 	splits, ok := t.job.shared[name]
 	if !ok {

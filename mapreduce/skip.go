@@ -8,13 +8,13 @@ import (
 	"github.com/hamadryad/hamadryad/internal/userstack"
 )
 
-// SkippedName is the name of the file in the output folder that holds the records
-// that a map task skipped: one a line, its file, offset, error and text, with tabs
-// between; all but the offset are quoted as in Go (strconv.Unquote).
+// SkippedName is the name of the file in the output folder for the records that a map task skipped.
+// Each line has a record's file, offset, error and text, with tabs between. All but the offset are
+// quoted as in Go (strconv.Unquote).
 func SkippedName(task int) string { return fmt.Sprintf("_skipped-m-%05d", task) }
 
-// mapSkipping is Input and Map with bad records skipped. What Map emits for a
-// record is held until Map has returned, so that nothing of a bad one gets out.
+// mapSkipping runs Input and Map and skips bad records. What Map emits for a record is held until
+// Map returns, so that a bad record emits nothing.
 func (j *Job[K1, V1, K2, V2, K3, V3]) mapSkipping(t *Task, out *Emitter, bound int64, emit func(K2, V2)) error {
 	type pair struct {
 		k K2
@@ -36,7 +36,7 @@ func (j *Job[K1, V1, K2, V2, K3, V3]) mapSkipping(t *Task, out *Emitter, bound i
 		err := t.guard(func() error { return j.Map(t, k, v, hold) })
 		mapping = false
 		if one.err() != nil {
-			return one.err() // what is lost is not of this record alone
+			return one.err() // an overlap may have lost pairs of other records too
 		}
 		if err != nil {
 			clear(held)
@@ -52,7 +52,7 @@ func (j *Job[K1, V1, K2, V2, K3, V3]) mapSkipping(t *Task, out *Emitter, bound i
 	})
 }
 
-// kept is v where its memory may be used again.
+// kept returns a copy of v if its memory may be reused.
 func kept[T any](v T) T {
 	if b, ok := any(v).([]byte); ok {
 		return any(bytes.Clone(b)).(T)
@@ -60,7 +60,7 @@ func kept[T any](v T) T {
 	return v
 }
 
-// recordText is the text of a record: a line's is the line.
+// recordText returns a record as text; for a line, the line.
 func recordText[K, V any](k K, v V) string {
 	switch v := any(v).(type) {
 	case string:
@@ -76,7 +76,7 @@ func recordText[K, V any](k K, v V) string {
 	return string(appendText[V]()(b, v))
 }
 
-// guard makes an error of a panic.
+// guard turns a panic into an error.
 func (t *Task) guard(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -87,10 +87,10 @@ func (t *Task) guard(f func() error) (err error) {
 	return f()
 }
 
-// skip takes note of a bad record; beyond the bound it returns its error.
+// skip records a bad record; beyond the bound it returns the record's error.
 func (t *Task) skip(bound int64, cause error, record func() string) error {
 	if t.ctx.Err() != nil {
-		return cause // the task was killed: nothing is wrong with the record
+		return cause // the task was killed: the record is not at fault
 	}
 	if t.skipped == bound {
 		return fmt.Errorf("%w (after %d bad records of this task were skipped, as many as SkipBad allows)", cause, bound)
@@ -114,7 +114,7 @@ func (t *Task) skip(bound int64, cause error, record func() string) error {
 	return t.bad.err
 }
 
-// position is where the record at hand is; -1 where the job's Format doesn't tell.
+// position returns the current record's position; -1 if the job's Format does not report it.
 func (t *Task) position() (path string, offset int64) {
 	switch {
 	case t.where != nil:

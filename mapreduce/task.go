@@ -39,35 +39,33 @@ type Task struct {
 	out    job.Folder
 	letter byte // m or r
 
-	at      int64                  // of the line at hand
-	where   func() (string, int64) // of the record at hand, where a format told
+	at      int64                  // of the current line
+	where   func() (string, int64) // of the current record, if a format reported it
 	bad     *Writer                // of skipped records
 	skipped int64
 
 	named    map[string]*Writer
-	namedErr error // of one that is not in named
-	// sampling says that a mapper runs only to find keys: nothing else that it does
-	// may be seen.
+	namedErr error // of an output that is not in named
+	// sampling means that a mapper runs only to find keys: its other effects must stay invisible.
 	sampling bool
 }
 
 type inputCounts struct{ records, bytes int64 }
 
-// Locate is for formats that don't read by Lines: position tells file and offset of
-// the record at hand, for the file of skipped records. Call it once a file.
+// Locate is for formats that don't read by Lines. The function position returns file and offset of
+// the current record, for the file of skipped records. Call Locate once for each file.
 func (t *Task) Locate(position func() (path string, offset int64)) { t.where = position }
 
-// Path is the file of the record that Map was called for, whatever the job's input
-// is; "" where there is none: before the first record, in a reduce task, and with a
-// Format that neither reads by Lines or Blocks nor calls Locate.
+// Path is the file of Map's current record. It is "" before the first record, in a reduce task, and
+// with a Format that neither reads by Lines or Blocks nor calls Locate.
 func (t *Task) Path() string {
 	path, _ := t.position()
 	return path
 }
 
-// Offset is where in the file of Path that record begins, in bytes: for Blocks the
-// block, for Avro and Parquet the block or row group of the record, for a compressed
-// file that of the plain text. It is -1 where there is none.
+// Offset is where the current record begins in the file of Path, in bytes. For Blocks it is the
+// block's offset, for Avro and Parquet that of the record's block or row group. In a compressed
+// file it is the offset in the plain text. It is -1 if there is none.
 func (t *Task) Offset() int64 {
 	_, offset := t.position()
 	return offset
@@ -76,7 +74,7 @@ func (t *Task) Offset() int64 {
 // Context ends when the task is killed.
 func (t *Task) Context() context.Context { return t.ctx }
 
-// Node is the task's node in the graph.
+// Node returns the task's node in the graph.
 func (t *Task) Node() *job.Node { return t.n }
 
 // Count adds to a counter of the job.
@@ -86,15 +84,14 @@ func (t *Task) Count(name string, delta int64) {
 	}
 }
 
-// Blocks ranges over a map task's input in blocks of whole lines of one file,
-// with their ends; only a file's last line may have none. A block is valid until
-// the next one.
+// Blocks ranges over a map task's input in blocks of whole lines of one file, with their ends; only
+// a file's last line may have none. A block is valid until the next block.
 func (t *Task) Blocks() iter.Seq2[[]byte, error] {
 	return t.BlocksOf(t.n.Task())
 }
 
-// BlocksOf is Blocks over some of the splits of the task's input (Node().Task()),
-// for maps to which it matters where one file ends and the next begins.
+// BlocksOf is Blocks over some of the splits of the task's input (Node().Task()), for maps that
+// must know where one file ends and the next begins.
 func (t *Task) BlocksOf(splits job.Task) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		r := text.NewReaderOf(t.ctx, t.n, splits)
@@ -115,9 +112,8 @@ func (t *Task) BlocksOf(splits job.Task) iter.Seq2[[]byte, error] {
 	}
 }
 
-// Lines ranges over a map task's input line by line, with the offset of each in
-// its file and without its end. A line is valid until the next one; an error is
-// the last thing it yields.
+// Lines ranges over a map task's input line by line, with the offset of each line in its file and
+// without its end. A line is valid until the next line. An error is the last thing it yields.
 func (t *Task) Lines() iter.Seq2[Line, error] { return t.LinesOf(t.n.Task()) }
 
 // LinesOf is Lines over some of the splits of the task's input.

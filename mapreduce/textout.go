@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// appendText is how values look in text output.
+// appendText returns the formatter of values in text output.
 func appendText[T any]() func(dst []byte, v T) []byte {
 	var zero T
 	var f any
@@ -27,8 +27,8 @@ func appendText[T any]() func(dst []byte, v T) []byte {
 	return f.(func([]byte, T) []byte)
 }
 
-// textable refuses types of which fmt would print an address, which says nothing and
-// is another one in each run.
+// textable refuses types that fmt would print as an address, which is meaningless and differs in
+// each run.
 func textable[T any]() error {
 	w := textWalk{seen: map[textSeen]bool{}}
 	path, bad := w.address(reflect.TypeFor[T](), "", false)
@@ -40,7 +40,7 @@ func textable[T any]() error {
 
 var printers = []reflect.Type{reflect.TypeFor[fmt.Formatter](), reflect.TypeFor[error](), reflect.TypeFor[fmt.Stringer]()}
 
-// textWalk goes through a type as fmt does through a value.
+// textWalk walks a type as fmt walks a value.
 type textWalk struct {
 	seen  map[textSeen]bool
 	depth int
@@ -51,8 +51,8 @@ type textSeen struct {
 	hidden bool
 }
 
-// address finds what would be printed as an address. Where a field in lower case is on
-// the way, fmt calls no methods.
+// address finds what would be printed as an address. Below an unexported field fmt calls no
+// methods.
 func (w *textWalk) address(t reflect.Type, path string, hidden bool) (string, reflect.Type) {
 	for _, p := range printers {
 		if !hidden && t.Implements(p) {
@@ -62,7 +62,7 @@ func (w *textWalk) address(t reflect.Type, path string, hidden bool) (string, re
 	if w.seen[textSeen{t, hidden}] {
 		return "", nil // it contains itself
 	}
-	w.seen[textSeen{t, hidden}] = t.Kind() != reflect.Pointer // of which the depth decides
+	w.seen[textSeen{t, hidden}] = t.Kind() != reflect.Pointer // for a pointer the result depends on the depth
 	w.depth++
 	defer func() { w.depth-- }()
 	switch t.Kind() {
@@ -70,7 +70,7 @@ func (w *textWalk) address(t reflect.Type, path string, hidden bool) (string, re
 		return path, t
 	case reflect.Pointer:
 		switch t.Elem().Kind() {
-		case reflect.Struct, reflect.Map, reflect.Slice, reflect.Array: // one pointer is followed
+		case reflect.Struct, reflect.Map, reflect.Slice, reflect.Array: // fmt follows one pointer
 			if w.depth == 1 {
 				return w.address(t.Elem(), path, hidden)
 			}

@@ -14,22 +14,20 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job/text"
 )
 
-// A job in total order has two stages more. The sample stage runs the job's
-// mappers over small ranges, spread over the whole input, and keeps some of the
-// keys. The boundaries stage, one node, picks the keys at which ranges of about
-// equal numbers of pairs begin; each map task reads them. Both are deterministic,
-// so that a node that runs again finds the same boundaries.
+// A job in total order has two more stages. The sample stage runs the job's mappers over small
+// ranges, spread over the whole input, and keeps some of the keys. The boundaries stage, one node,
+// picks keys that divide the pairs into ranges of about equal size; each map task reads them. Both
+// stages are deterministic, so that a retried node finds the same boundaries.
 
 const (
-	// sampleRanges is how many ranges of the input are sampled, about.
+	// sampleRanges is roughly how many ranges of the input are sampled.
 	sampleRanges = 64
-	// sampleRangeBytes is the most that is read of a range.
+	// sampleRangeBytes bounds what is read of a range.
 	sampleRangeBytes = 64 << 10
-	// samplersMax is the most nodes that sample.
+	// samplersMax bounds the nodes of the sample stage.
 	samplersMax = 8
-	// sampleKeysMax and sampleBytesMax bound the keys that one sampler keeps, and
-	// samplePairsMax those that it looks at: a compressed file is read from its
-	// beginning on, whatever its range.
+	// sampleKeysMax and sampleBytesMax bound the keys that one sampler keeps, and samplePairsMax
+	// the pairs that it examines: a compressed file is read from its beginning, whatever its range.
 	sampleKeysMax  = 8192
 	sampleBytesMax = 8 << 20
 	samplePairsMax = 1 << 20
@@ -38,8 +36,8 @@ const (
 	boundariesPort = "boundaries"
 )
 
-// keyOrder is the order in which ranges of keys go to reducers. It looks at what
-// Group looks at, so that no group is cut.
+// keyOrder is the order in which ranges of keys go to reducers. It uses Group if that is set, so
+// that no group is split.
 func (j Bytes) keyOrder() func(a, b []byte) int {
 	switch {
 	case j.Group != nil:
@@ -70,9 +68,8 @@ func (j Bytes) sampled(g *job.Graph, mapper *job.Stage, tasks []job.Task, reduce
 	g.AllToAll(boundaries.Out(boundariesPort), mapper.In(boundariesPort), job.Channel{Kind: job.File})
 }
 
-// sampleTasks picks the ranges to be sampled: evenly spread tasks, and of each
-// task ranges that are evenly spread over its splits. of[i] is the task, and so
-// the mapper, of sampler i.
+// sampleTasks picks the ranges to be sampled: evenly spread tasks, and in each task ranges evenly
+// spread over its splits. of[i] is the task of sampler i, which determines its mapper.
 func sampleTasks(tasks []job.Task) (ranges []job.Task, of []int) {
 	n := min(len(tasks), samplersMax)
 	for i := range n {
@@ -103,10 +100,10 @@ func spread(t job.Task, n int) job.Task {
 	return out
 }
 
-// errEnough ends a mapper that samples.
+// errEnough ends a sampling mapper.
 var errEnough = errors.New("mapreduce: enough keys were sampled")
 
-// keySample keeps some of the keys it is given, each with the same chance.
+// keySample keeps a uniform random sample of the keys.
 type keySample struct {
 	seen  int
 	bytes int
@@ -114,7 +111,7 @@ type keySample struct {
 	rng   *rand.Rand
 }
 
-// Write takes a pair's key.
+// Write adds a pair's key.
 func (s *keySample) Write(key, _ []byte) error {
 	if s.seen++; s.seen > samplePairsMax {
 		return errEnough
@@ -204,11 +201,11 @@ func pickBoundaries(ctx context.Context, n *job.Node, reducers int, order func(a
 	return sendKeys(ctx, n, boundariesPort, boundaries(keys, reducers, order))
 }
 
-// boundaries picks the first keys of all ranges but the first. There are fewer
-// when one key is so frequent that it fills several ranges.
+// boundaries picks the first keys of all ranges but the first. There are fewer if one key is so
+// frequent that it fills several ranges.
 func boundaries(keys [][]byte, ranges int, order func(a, b []byte) int) [][]byte {
-	// Keys that are equal in this order may differ in bytes: the bytes decide, so
-	// that the outcome does not depend on the order in which samples came.
+	// Keys that are equal in this order may differ in bytes: the bytes break ties, so that the
+	// outcome does not depend on the order of arrival of samples.
 	slices.SortFunc(keys, func(a, b []byte) int { return cmp.Or(order(a, b), bytes.Compare(a, b)) })
 	var first [][]byte
 	for i := 1; i < ranges && len(keys) > 0; i++ {
@@ -220,8 +217,7 @@ func boundaries(keys [][]byte, ranges int, order func(a, b []byte) int) [][]byte
 	return first
 }
 
-// rangePartition reads the boundaries and returns the partition function that
-// goes by them.
+// rangePartition reads the boundaries and returns the partition function that uses them.
 func rangePartition(ctx context.Context, n *job.Node, order func(a, b []byte) int) (func(key []byte, n int) int, error) {
 	first, err := receiveKeys(ctx, n, boundariesPort)
 	if err != nil {

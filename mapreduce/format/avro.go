@@ -16,14 +16,12 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// Avro reads the records of Avro object container files into values of T, as
-// hamba/avro maps them (fields by the tag `avro`), with the offset of the block in
-// which each lies. The type of a field has to hold all values of the file's, or it is
-// an error that names both; only a pointer may be missing from the file, and is nil. A
-// block belongs to the split in which the sync marker before it
-// begins. Blocks may be plain, deflate, snappy or zstandard. A file that was cut
-// exactly between two blocks can't be told from a whole one, and only snappy has
-// checksums: Avro has no more.
+// Avro reads the records of Avro object container files into values of T, as hamba/avro maps them
+// (fields by the tag `avro`). each gets the offset of a record's block. The type of a field must
+// hold all values of the file's type; otherwise the error names both. Only a pointer may be missing
+// from the file, and is then nil. A block belongs to the split in which the sync marker before it
+// begins. Blocks may be plain, deflate, snappy or zstandard. Avro can't detect a file that was cut
+// exactly between two blocks, and only its snappy blocks have checksums.
 func Avro[T any](t *mapreduce.Task, each func(block int64, record T) error) error {
 	return splits(t, func(r *reading) error {
 		err := readAvro(r, each)
@@ -34,7 +32,7 @@ func Avro[T any](t *mapreduce.Task, each func(block int64, record T) error) erro
 	})
 }
 
-// avroHeader is what begins a container file.
+// avroHeader is the header of a container file.
 type avroHeader struct {
 	schema avro.Schema
 	codec  string
@@ -57,7 +55,7 @@ func readAvro[T any](r *reading, each func(int64, T) error) (err error) {
 	if err := avroFits(h.schema, reflect.TypeFor[T](), false); err != nil {
 		return err
 	}
-	marker := h.bytes - syncBytes // offset of the header's own
+	marker := h.bytes - syncBytes // offset of the header's sync marker
 	r.at = max(r.s.Offset, marker)
 	f, err := r.open(r.at)
 	if err != nil {
@@ -96,21 +94,21 @@ func readAvro[T any](r *reading, each func(int64, T) error) (err error) {
 	return nil
 }
 
-// avroLimits are for what a damaged block may ask the decoder for. Its own default
-// would also refuse strings of more than 1 MiB. Each reader freezes them anew, since
-// some of the decoders that hamba keeps with them are for one goroutine.
+// avroLimits bound what a damaged block may make the decoder allocate. The decoder's own default
+// would also refuse strings of more than 1 MiB. Each reader freezes them anew, since some of the
+// decoders that hamba caches with them are for one goroutine.
 var avroLimits = avro.Config{MaxByteSliceSize: job.RecordBytesMax, MaxSliceAllocSize: itemsMax}
 
 const (
-	// itemsMax is the most items of an array: what a block claims to hold is
-	// allocated before it is read.
+	// itemsMax bounds the items of an array: the decoder allocates the claimed number before it
+	// reads them.
 	itemsMax = 64 << 20
-	// emptyRecordsMax is the most records of a block that take no bytes, as those of
-	// a schema without fields: reading any others ends with the block's bytes.
+	// emptyRecordsMax bounds the zero-byte records of a block, as those of a schema without fields.
+	// The block's bytes bound all other records.
 	emptyRecordsMax = 1 << 20
 )
 
-// avroRecords decodes the records of a block, which have to fill it.
+// avroRecords decodes the records of a block, which must use all its bytes.
 func avroRecords[T any](values *avro.Reader, schema avro.Schema, count int64, each func(T) error) error {
 	for range count {
 		var record T
@@ -139,8 +137,8 @@ type avroBlocks struct {
 	limit int // of a block, in bytes
 }
 
-// next returns the number of records of the next block and what it stores, which
-// is valid until the next call.
+// next returns the number of records of the next block and its stored bytes, which are valid until
+// the next call.
 func (b *avroBlocks) next() (int64, []byte, error) {
 	count, n, err := avroLong(b.in)
 	if err != nil {
@@ -173,7 +171,7 @@ func (b *avroBlocks) next() (int64, []byte, error) {
 	return count, b.held[:size:size], nil
 }
 
-// avroLong reads a number, and tells its length.
+// avroLong reads a number, and returns its length too.
 func avroLong(in io.ByteReader) (int64, int, error) {
 	var u uint64
 	for n := range binary.MaxVarintLen64 {

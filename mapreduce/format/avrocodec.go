@@ -15,15 +15,15 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// avroCodec unpacks blocks. What unpack gives back is valid until its next call;
-// hamba/avro copies out of it.
+// avroCodec unpacks blocks. The result of unpack is valid until its next call; hamba/avro copies
+// out of it.
 type avroCodec struct {
 	unpack func(stored []byte) ([]byte, error)
 	close  func()
 }
 
-// newAvroCodec returns the codec of that name in a file's header, for blocks that
-// unpack to at most limit bytes.
+// newAvroCodec returns the codec that a file's header names, for blocks that unpack to at most
+// limit bytes.
 func newAvroCodec(name string, limit int) (avroCodec, error) {
 	c := avroCodec{close: func() {}}
 	switch name {
@@ -53,14 +53,13 @@ func newAvroCodec(name string, limit int) (avroCodec, error) {
 	return c, nil
 }
 
-// tooLarge is the error of a block of more bytes, packed or not, than the limit.
+// tooLarge is the error for a block of more than limit bytes, packed or not.
 func tooLarge(limit int) error {
 	return job.Permanent(fmt.Errorf("it is larger than %d bytes, a quarter of the task's memory or the largest record: give the task more Memory, or write smaller blocks", limit))
 }
 
-// inflateRestMax is how many bytes may follow the end of a deflate stream:
-// fastavro cuts zlib's frame off and leaves three of the four bytes of its
-// checksum.
+// inflateRestMax is how many bytes may follow the end of a deflate stream: fastavro strips zlib's
+// frame but leaves three of the four bytes of its checksum.
 const inflateRestMax = 4
 
 type inflater struct {
@@ -94,7 +93,7 @@ type unsnapper struct {
 	plain []byte
 }
 
-// unpack unpacks a snappy block and the big-endian crc32 of its plain bytes.
+// unpack unpacks a snappy block and checks the big-endian crc32 of its plain bytes.
 func (u *unsnapper) unpack(stored []byte) ([]byte, error) {
 	n := len(stored) - 4
 	if n < 0 {

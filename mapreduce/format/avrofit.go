@@ -15,12 +15,12 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// avroFit holds a schema against a program's type. hamba/avro refuses many types that
-// do not fit, though not before a value of theirs, but cuts some numbers and passes
-// over fields that only one of the two has.
+// avroFit compares a schema with a program's type. hamba/avro refuses many types that do not fit,
+// but only when it meets such a value. It also truncates some numbers, and skips fields that only
+// the schema or only the type has.
 type avroFit struct {
 	writing bool
-	within  []avroPair // being held against each other: types may contain themselves
+	within  []avroPair // pairs being compared: types may contain themselves
 }
 
 type avroPair struct {
@@ -28,8 +28,8 @@ type avroPair struct {
 	of     reflect.Type
 }
 
-// avroFits is an error when values of the schema can't be read into a type, or those
-// of the type can't be written by it.
+// avroFits returns an error if values of the schema can't be read into the type, or, when writing,
+// if values of the type can't be written by the schema.
 func avroFits(schema avro.Schema, of reflect.Type, writing bool) error {
 	f := avroFit{writing: writing}
 	return job.Permanent(f.fits("", schema, of))
@@ -41,7 +41,7 @@ var (
 	ratType      = reflect.TypeFor[big.Rat]()
 )
 
-// fits holds a schema against a type, both at a path from the record.
+// fits compares a schema with a type, both at a path from the record.
 func (f *avroFit) fits(path string, schema avro.Schema, of reflect.Type) error {
 	if ref, is := schema.(*avro.RefSchema); is {
 		schema = ref.Schema()
@@ -63,7 +63,7 @@ func (f *avroFit) fits(path string, schema avro.Schema, of reflect.Type) error {
 			return f.record(path, s, of)
 		}
 		if of.Kind() == reflect.Map {
-			return nil // of any, as hamba has it
+			return nil // a map of any, as hamba reads records
 		}
 	case *avro.ArraySchema:
 		if of.Kind() == reflect.Slice {
@@ -85,7 +85,7 @@ func (f *avroFit) fits(path string, schema avro.Schema, of reflect.Type) error {
 	return f.mismatch(path, schema, of)
 }
 
-// custom says whether a type brings its own way to be text or a union.
+// custom reports whether a type has its own text or union conversion.
 func (f *avroFit) custom(schema avro.Schema, of reflect.Type) bool {
 	is := func(t reflect.Type) bool { return of.Implements(t) || reflect.PointerTo(of).Implements(t) }
 	switch schema.Type() {
@@ -97,11 +97,11 @@ func (f *avroFit) custom(schema avro.Schema, of reflect.Type) bool {
 	return false
 }
 
-// union fits a union: a type and null into a pointer or slice, others into any.
+// union compares a union: a type and null fit a pointer or slice, other unions fit any.
 func (f *avroFit) union(path string, u *avro.UnionSchema, of reflect.Type) error {
 	switch of.Kind() {
 	case reflect.Map:
-		return nil // of the type's name, as hamba has it
+		return nil // keyed by the name of the type, as hamba has it
 	case reflect.Pointer, reflect.Slice:
 		if u.Nullable() {
 			_, at := u.Indices()
@@ -114,9 +114,9 @@ func (f *avroFit) union(path string, u *avro.UnionSchema, of reflect.Type) error
 	return f.mismatch(path, u, of)
 }
 
-// record fits a record: all fields of both but for the file's that are not read, the
-// program's that are pointers when it reads, and the schema's with a default when it
-// writes.
+// record compares all fields of a record. Exceptions: when reading, fields that only the file has,
+// and the program's fields that are pointers; when writing, the schema's fields that have a
+// default.
 func (f *avroFit) record(path string, r *avro.RecordSchema, of reflect.Type) error {
 	fields := map[string]reflect.StructField{}
 	if err := avroFields(of, fields); err != nil {
@@ -152,8 +152,8 @@ func (f *avroFit) record(path string, r *avro.RecordSchema, of reflect.Type) err
 	return nil
 }
 
-// avroFields finds a struct's fields by their names, as hamba does: those of embedded
-// structs are its own.
+// avroFields finds a struct's fields by name, as hamba does: fields of embedded structs count as
+// the struct's own.
 func avroFields(of reflect.Type, fields map[string]reflect.StructField) error {
 	for i := range of.NumField() {
 		s := of.Field(i)
@@ -180,7 +180,7 @@ func avroFields(of reflect.Type, fields map[string]reflect.StructField) error {
 	return nil
 }
 
-// leaf says whether a type holds a schema's values, or the other way round.
+// leaf reports whether a type holds a schema's values, or, when writing, the reverse.
 func (f *avroFit) leaf(schema avro.Schema, of reflect.Type) bool {
 	as := avroLogical(schema)
 	if as == avro.Decimal && (of == ratType || of == reflect.PointerTo(ratType)) {

@@ -11,23 +11,24 @@ import (
 	"github.com/klauspost/compress/flate"
 )
 
-// AvroWriter writes values of T as an Avro container file with deflate blocks. It
-// is for one goroutine. It holds a block of records (256 KiB, or one larger one).
+// AvroWriter writes values of T as an Avro container file with deflate blocks. It is for one
+// goroutine. It holds a block of records in memory (256 KiB, or one larger record).
 type AvroWriter[T any] struct {
 	w       io.Writer
 	schema  avro.Schema
 	records *avro.Writer
-	rule    rule // of what Avro can't hold, or hamba/avro writes wrong
+	rule    rule // rejects values that Avro can't hold or hamba/avro writes wrong
 	count   int64
 	zip     *flate.Writer
 	packed  bytes.Buffer
 	sync    [syncBytes]byte
-	err     error // the first; nothing is written after it
+	err     error // the first error; nothing is written after it
 }
 
-// NewAvroWriter begins a container file of a schema, in JSON, in w, which should
-// be buffered. Each field of T has to be in the schema, with a type that holds its
-// values, or have the tag avro:"-"; those of the schema that T has not need a default. The file is whole once Close was called, which does not close w.
+// NewAvroWriter begins a container file in w, which should be buffered. The schema is JSON. Each
+// field of T must be in the schema, with a type that holds its values, or have the tag avro:"-". A
+// field that only the schema has needs a default. The file is complete after Close, which does not
+// close w.
 func NewAvroWriter[T any](w io.Writer, schema string) (*AvroWriter[T], error) {
 	parsed, err := avro.Parse(schema)
 	if err != nil {
@@ -57,8 +58,8 @@ func NewAvroWriter[T any](w io.Writer, schema string) (*AvroWriter[T], error) {
 	return a, err
 }
 
-// Write adds a record. After an error the file is of no use. Text that is not UTF-8 is an
-// error, and so is a time of day that is none.
+// Write adds a record. After an error the file is useless. Text that is not UTF-8 is an error, and
+// so is a duration outside the range of a time of day.
 func (a *AvroWriter[T]) Write(record T) error {
 	if a.err != nil {
 		return a.err
@@ -92,7 +93,7 @@ func avroWriting() avro.API {
 	return frozen
 }
 
-// Close writes what is held.
+// Close writes the held records.
 func (a *AvroWriter[T]) Close() error {
 	if a.err != nil {
 		return a.err
@@ -102,7 +103,7 @@ func (a *AvroWriter[T]) Close() error {
 	return err
 }
 
-// flush writes the records at hand as a block.
+// flush writes the held records as a block.
 func (a *AvroWriter[T]) flush() error {
 	if a.count == 0 {
 		return nil

@@ -25,7 +25,7 @@ import (
 // whole file from one that was cut between blocks.
 const (
 	binaryMagic = "HMDKV\x01\r\n"
-	// binaryVersionAt is where the magic has the version of the format.
+	// binaryVersionAt is the index of the format's version in the magic bytes.
 	binaryVersionAt = 5
 	syncBytes       = 16
 	fileHead        = len(binaryMagic) + syncBytes + 4
@@ -44,8 +44,8 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// BinaryWriter writes a Binary file. It is for one goroutine. It holds up to a
-// block of pairs (256 KiB, or one larger pair).
+// BinaryWriter writes a Binary file. It is for one goroutine. It holds up to a block of pairs in
+// memory (256 KiB, or one larger pair).
 type BinaryWriter struct {
 	w      io.Writer
 	sync   [syncBytes]byte
@@ -53,11 +53,11 @@ type BinaryWriter struct {
 	packed []byte
 	count  uint32
 	zip    *zstd.Encoder
-	err    error // the first; nothing is written after it
+	err    error // the first error; nothing is written after it
 }
 
-// NewBinaryWriter begins a Binary file in w, which should be buffered. The file is
-// whole once Close was called, which does not close w.
+// NewBinaryWriter begins a Binary file in w, which should be buffered. The file is complete after
+// Close, which does not close w.
 func NewBinaryWriter(w io.Writer) (*BinaryWriter, error) {
 	b := &BinaryWriter{w: w}
 	if _, err := rand.Read(b.sync[:]); err != nil {
@@ -73,7 +73,7 @@ func NewBinaryWriter(w io.Writer) (*BinaryWriter, error) {
 	return b, err
 }
 
-// Write adds a pair, which it copies. A pair is below 1 GiB.
+// Write adds a copy of a pair. A pair must be below 1 GiB.
 func (b *BinaryWriter) Write(key, value []byte) error {
 	if b.err != nil {
 		return b.err
@@ -93,7 +93,7 @@ func (b *BinaryWriter) Write(key, value []byte) error {
 	return nil
 }
 
-// Close writes what is held, and the end.
+// Close writes the held pairs, and the end block.
 func (b *BinaryWriter) Close() error {
 	if b.err != nil {
 		return b.err
@@ -106,7 +106,7 @@ func (b *BinaryWriter) Close() error {
 	return errors.Join(err, b.zip.Close())
 }
 
-// flush writes the pairs at hand as a block, packed where that makes it smaller.
+// flush writes the held pairs as a block, compressed if that makes it smaller.
 func (b *BinaryWriter) flush() error {
 	if b.count == 0 {
 		return nil

@@ -15,8 +15,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// Binary reads the pairs of files that a BinaryWriter wrote. Key and value are
-// valid until each returns. Every byte of the file is checked, over all splits.
+// Binary reads the pairs of files that a BinaryWriter wrote. Key and value are valid until the call
+// of each returns. Over all splits, every byte of the file is verified.
 func Binary(t *mapreduce.Task, each func(key, value []byte) error) error {
 	zip, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(blockMax))
 	if err != nil {
@@ -36,19 +36,18 @@ func Binary(t *mapreduce.Task, each func(key, value []byte) error) error {
 	})
 }
 
-// callerError is an error of the function that is called for each record, which
-// is not the file's fault.
+// callerError is an error of the caller's function, which is called for each record; the file is
+// not at fault.
 type callerError struct{ error }
 
-// binaryReader reads splits of one file. The rule by which nothing is lost: after
-// each block, its reader looks whether the next one begins where it has to, even
-// if that belongs to another split.
+// binaryReader reads splits of one file. To detect loss, after each block its reader checks that
+// the next block begins where it must, even if that block belongs to another split.
 type binaryReader struct {
 	open   func(offset int64) (io.ReadCloser, error)
 	size   int64
 	zip    *zstd.Decoder
-	at     *int64 // offset of the block at hand
-	memory int64  // of the task; 0 when it is not known
+	at     *int64 // offset of the current block
+	memory int64  // of the task; 0 when unknown
 	sync   [syncBytes]byte
 	stored []byte
 	plain  []byte
@@ -60,14 +59,14 @@ type blockInfo struct {
 	stored, plain, pairs, sum uint32
 }
 
-// split calls each for the pairs of each block that begins from offset to end.
+// split calls each for the pairs of every block that begins from offset to end.
 func (b *binaryReader) split(offset, end int64, each func(pairs []byte, count uint32) error) error {
 	if err := b.header(); err != nil {
 		return err
 	}
 	first := int64(fileHead)
 	if end <= first && offset > 0 {
-		return nil // the first block belongs to the split that ends behind the header, or holds it
+		return nil // the first block belongs to the split that ends after the header, or holds it
 	}
 	*b.at = max(offset, first)
 	f, err := b.open(*b.at)
@@ -136,11 +135,11 @@ func (b *binaryReader) header() error {
 	return nil
 }
 
-// seek reads up to the next sync marker that begins before end, and moves at.
+// seek reads to the next sync marker that begins before end, and moves at.
 func seek(in *bufio.Reader, sync []byte, at *int64, end int64) (bool, error) {
 	for *at < end {
 		window, err := in.Peek(readBytes)
-		if err != nil && err != io.EOF { // only the bare one is the end
+		if err != nil && err != io.EOF { // only a bare io.EOF is the end
 			return false, err
 		}
 		if i := bytes.Index(window, sync); i >= 0 {
@@ -160,7 +159,7 @@ func seek(in *bufio.Reader, sync []byte, at *int64, end int64) (bool, error) {
 	return false, nil
 }
 
-// info reads the header of the block that begins here.
+// info reads the header of the block at the current position.
 func (b *binaryReader) info(in io.Reader) (blockInfo, error) {
 	var head [blockHead]byte
 	if _, err := io.ReadFull(in, head[:]); err != nil {
@@ -178,13 +177,13 @@ func (b *binaryReader) info(in io.Reader) (blockInfo, error) {
 	if info.kind > kindEnd || info.stored > blockMax || info.plain > blockMax || (info.kind == kindPlain && info.plain != info.stored) {
 		return info, errors.New("the block's header makes no sense: the file was written by a newer version, or is damaged")
 	}
-	if info.plain > 2*blockTarget { // then it is one pair
+	if info.plain > 2*blockTarget { // then the block is one pair
 		return info, job.CheckRecord(int64(info.plain), b.memory)
 	}
 	return info, nil
 }
 
-// over checks that the end block is the end of the file.
+// over checks that the end block is at the end of the file.
 func (b *binaryReader) over() error {
 	if rest := b.size - *b.at - blockHead; rest != 0 {
 		return fmt.Errorf("%d bytes follow the file's end", rest)
@@ -192,7 +191,7 @@ func (b *binaryReader) over() error {
 	return nil
 }
 
-// load reads and unpacks what a block stores.
+// load reads and unpacks a block's stored bytes.
 func (b *binaryReader) load(in io.Reader, info blockInfo) ([]byte, error) {
 	if cap(b.stored) < int(info.stored) {
 		b.stored = make([]byte, max(int(info.stored), 2*blockTarget))

@@ -9,8 +9,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// Fixed reads records of n bytes: the offset of each in its file, and its bytes,
-// which are valid until each returns. A file whose size is no multiple of n is an
+// Fixed reads records of n bytes: the key is a record's offset in its file, the value its bytes,
+// which are valid until the call of each returns. A file whose size is no multiple of n is an
 // error.
 func Fixed(n int) mapreduce.Format[int64, []byte] {
 	return func(t *mapreduce.Task, each func(offset int64, record []byte) error) error {
@@ -26,9 +26,9 @@ func Fixed(n int) mapreduce.Format[int64, []byte] {
 	}
 }
 
-// FixedRecords ranges over a map task's input in blocks of whole records of n
-// bytes each, of one file: the fast form of Fixed. A block is valid until the next
-// one; an error is the last thing it yields.
+// FixedRecords ranges over a map task's input in blocks of whole records of n bytes each, of one
+// file: the fast form of Fixed. A block is valid until the next block. An error is the last thing
+// it yields.
 func FixedRecords(t *mapreduce.Task, n int) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		err := fixed(t, n, func(_ *reading, block []byte) error {
@@ -43,7 +43,7 @@ func FixedRecords(t *mapreduce.Task, n int) iter.Seq2[[]byte, error] {
 	}
 }
 
-// errStopped ends reading when the loop over it was left.
+// errStopped ends reading after the caller left the loop.
 var errStopped = fmt.Errorf("the loop over the records was left")
 
 // fixed calls each for blocks of whole records.

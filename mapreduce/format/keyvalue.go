@@ -7,8 +7,8 @@ import (
 	"github.com/hamadryad/hamadryad/mapreduce"
 )
 
-// KeyValue reads lines of text as key and value, parted by the first separator (a
-// tab when empty). A line without one is all key, with an empty value.
+// KeyValue reads lines of text as key and value, split at the first separator (a tab if empty). A
+// line without a separator is all key, with an empty value.
 func KeyValue(separator string) mapreduce.Format[string, string] {
 	read := KeyValueBytes(separator)
 	return func(t *mapreduce.Task, each func(key, value string) error) error {
@@ -16,8 +16,7 @@ func KeyValue(separator string) mapreduce.Format[string, string] {
 	}
 }
 
-// KeyValueBytes is KeyValue without a copy: key and value are valid until each
-// returns.
+// KeyValueBytes is KeyValue without a copy: key and value are valid until the call of each returns.
 func KeyValueBytes(separator string) mapreduce.Format[[]byte, []byte] {
 	by := []byte(cmp.Or(separator, "\t"))
 	return func(t *mapreduce.Task, each func(key, value []byte) error) error {

@@ -15,8 +15,8 @@ func BinaryOutput() mapreduce.Output[[]byte, []byte] {
 	}}
 }
 
-// AvroOutput writes the records that record makes of keys and values as Avro
-// container files of a schema in JSON.
+// AvroOutput writes Avro container files of a schema in JSON. The function record makes each record
+// of a key and a value.
 func AvroOutput[K, V, R any](schema string, record func(key K, value V) R) mapreduce.Output[K, V] {
 	return mapreduce.Output[K, V]{Suffix: ".avro", Open: func(w io.Writer) (mapreduce.RecordWriter[K, V], error) {
 		to, err := NewAvroWriter[R](w, schema)
@@ -24,8 +24,8 @@ func AvroOutput[K, V, R any](schema string, record func(key K, value V) R) mapre
 	}}
 }
 
-// ParquetOutput writes the rows that row makes of keys and values as Parquet files,
-// with the options of NewParquetWriter.
+// ParquetOutput writes Parquet files, with the options of NewParquetWriter. The function row makes
+// each row of a key and a value.
 func ParquetOutput[K, V, R any](row func(key K, value V) R, options ...parquet.WriterOption) mapreduce.Output[K, V] {
 	return mapreduce.Output[K, V]{Suffix: ".parquet", Open: func(w io.Writer) (mapreduce.RecordWriter[K, V], error) {
 		to, err := NewParquetWriter[R](w, options...)
@@ -39,7 +39,7 @@ type recordsTo[R any] interface {
 	Close() error
 }
 
-// made writes records that are made of keys and values.
+// made converts keys and values to records and writes these.
 type made[K, V, R any] struct {
 	to     recordsTo[R]
 	record func(K, V) R

@@ -13,18 +13,18 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// Parquet reads the rows of Parquet files into values of T, as parquet-go maps
-// them (fields by the tag `parquet`), with the number of each in its file. Only
-// the columns of T are read. Pages may be plain, SNAPPY, GZIP, BROTLI, ZSTD, LZ4_RAW
-// or LZ4. A row group belongs to the split in which its first page begins.
+// Parquet reads the rows of Parquet files into values of T, as parquet-go maps them (fields by the
+// tag `parquet`). each gets a row's number in its file. Only the columns of T are read. Pages may
+// be plain, SNAPPY, GZIP, BROTLI, ZSTD, LZ4_RAW or LZ4. A row group belongs to the split in which
+// its first page begins.
 //
-// Nothing is cut or made up. The type of a field is that of the file's column, or one
-// that holds all of its values: integers grow, so do floats and the precision of
-// decimals, times go to finer units, and text and bytes are the same; anything else
-// is an error that names both types. A field that is a pointer, or has the tag
-// optional, may be missing from the file and takes nulls, as nil or as the zero value;
-// a null for any other field is an error, but a null list or map is an empty one. So
-// is a time that a time.Time can't be read from, before 1677 or after 2262.
+// Values are never truncated or invented. The type of a field must be that of the file's column, or
+// one that holds all of its values. Integers, floats and the precision of decimals may widen, times
+// may go to finer units, and text and bytes are interchangeable. Anything else is an error that
+// names both types. A field that is a pointer, or has the tag optional, may be missing from the
+// file and takes nulls, as nil or as the zero value. A null for any other field is an error, but a
+// null list or map is an empty one. A time before 1677 or after 2262 for a time.Time is an error
+// too.
 func Parquet[T any](t *mapreduce.Task, each func(row int64, value T) error) error {
 	program, err := schemaFor[T]("an input")
 	if err != nil {
@@ -78,11 +78,12 @@ func readParquet[T any](r *reading, program *parquet.Schema, each func(int64, T)
 	return nil
 }
 
-// parquetMagic are the first and last bytes of a Parquet file, parquetEncrypted those of an encrypted one.
+// parquetMagic are the first and last bytes of a Parquet file, parquetEncrypted of an encrypted
+// one.
 const parquetMagic, parquetEncrypted = "PAR1", "PARE"
 
-// whyUnopened is why a file could not be opened. No attempt can read a file that is of
-// another format, encrypted, or not written to its end.
+// whyUnopened explains why a file could not be opened. It marks as permanent a file that is of
+// another format, encrypted, or not written to its end: no attempt can read it.
 func whyUnopened(file *streams, err error) error {
 	if !hasMagic(file.size, parquetMagic) {
 		return errNoParquet
@@ -107,8 +108,8 @@ func whyUnopened(file *streams, err error) error {
 
 var errNoParquet = job.Permanent(errors.New("this is not a Parquet file: read it with the format that it was written in"))
 
-// recovered makes an error of a panic of the library over a damaged file. Those
-// of the author's function go on.
+// recovered turns a panic of the library over a damaged file into an error. Panics of the author's
+// function go on.
 func recovered(err *error) {
 	p := recover()
 	if own, is := p.(callerPanic); is {
@@ -122,8 +123,7 @@ func recovered(err *error) {
 // callerPanic carries a panic of the author's function past recovered.
 type callerPanic struct{ value any }
 
-// countRows holds the footer's counts of rows, which have no checksum, against
-// each other.
+// countRows compares the footer's counts of rows with each other, since they have no checksum.
 func countRows(file *parquet.File) error {
 	left := file.NumRows()
 	for i, group := range file.RowGroups() {
@@ -138,7 +138,7 @@ func countRows(file *parquet.File) error {
 	return nil
 }
 
-// groupOffset is where a row group's first page begins.
+// groupOffset returns the offset of a row group's first page.
 func groupOffset(file *parquet.File, group int) (int64, error) {
 	at := file.Size()
 	for _, column := range file.Metadata().RowGroups[group].Columns {
@@ -161,7 +161,7 @@ func readGroup[T any](group parquet.RowGroup, row int64, each func(int64, T) err
 	defer in.Close()
 	left := group.NumRows()
 	for left > 0 {
-		rows := make([]T, min(rowsAtOnce, left)) // new ones: the author may keep them
+		rows := make([]T, min(rowsAtOnce, left)) // allocated anew: the author may keep them
 		n, err := in.Read(rows)
 		for _, value := range rows[:n] {
 			if err := call(each, row, value); err != nil {
@@ -183,7 +183,7 @@ func readGroup[T any](group parquet.RowGroup, row int64, each func(int64, T) err
 	return nil
 }
 
-// call marks a panic of the author's function as his.
+// call calls the author's function, and marks its panics as the author's.
 func call[T any](each func(int64, T) error, row int64, value T) error {
 	defer func() {
 		if p := recover(); p != nil {

@@ -27,8 +27,8 @@ func (b booleans) Decode(into encoding.Values, page []byte, as encoding.Encoding
 	return encoding.BooleanValues(bits), unrunBits(bits, page[4:4+binary.LittleEndian.Uint32(page)])
 }
 
-// unrunBits sets those of the bits, all zero, that runs set: a run repeats one bit,
-// or has its bits packed in bytes, of which the last may be more than there are.
+// unrunBits sets the bits, all zero before, that runs set. A run repeats one bit, or has its bits
+// packed in bytes; its last byte may have unused bits.
 func unrunBits(bits, runs []byte) error {
 	left := uint64(len(bits)) * 8
 	put := func(bit byte) {
@@ -61,7 +61,7 @@ func unrunBits(bits, runs []byte) error {
 		}
 		runs = runs[1:]
 	}
-	if left >= 8 { // the last byte may have some that are not used
+	if left >= 8 { // the last byte may have unused bits
 		return errBooleans
 	}
 	return nil

@@ -15,12 +15,12 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// repair puts what parquet-go v0.32.0 does wrong right, in the columns of a file that
-// it opened, for one row group. It is called before that group is read.
+// repair corrects faults of parquet-go v0.32.0 in the columns of an opened file, for one row group.
+// It is called before that group is read.
 //
-// parquet-go takes the codec of the first group for all of them, and where a codec
-// returns a buffer of its own, as LZ4_RAW does for most large pages, it reads another
-// one. Of booleans in the encoding RLE it gets each run wrong.
+// parquet-go uses the codec of the first group for all groups. If a codec returns a buffer of its
+// own, as LZ4_RAW does for most large pages, parquet-go reads a different buffer. It decodes runs
+// of booleans in the encoding RLE wrongly.
 func repair(file *parquet.File, group int) error {
 	chunks := file.Metadata().RowGroups[group].Columns
 	var of func(c *parquet.Column) error
@@ -46,7 +46,7 @@ func repair(file *parquet.File, group int) error {
 	return of(file.Root())
 }
 
-// set sets a field of a column, for which parquet-go has no other way.
+// set sets a field of a column by reflection: parquet-go has no other way.
 func set[T any](c *parquet.Column, name string, to T) error {
 	field := reflect.ValueOf(c).Elem().FieldByName(name)
 	if !field.IsValid() || field.Type() != reflect.TypeFor[T]() {
@@ -56,9 +56,8 @@ func set[T any](c *parquet.Column, name string, to T) error {
 	return nil
 }
 
-// pageCodec unpacks pages into the buffer that it is given, which has the length
-// that the page's header tells: more than the values' own where levels lie before
-// them.
+// pageCodec unpacks pages into the given buffer. That has the length in the page's header, which is
+// more than the values need if levels precede them.
 type pageCodec struct {
 	compress.Codec
 	unpack func(into, packed []byte) (int, error)
@@ -73,7 +72,7 @@ func (p pageCodec) Decode(into, packed []byte) ([]byte, error) {
 	return into[:n], nil
 }
 
-// pageCodecOf returns what unpacks pages of a codec.
+// pageCodecOf returns the decompressor of a codec's pages.
 func pageCodecOf(codec format.CompressionCodec) compress.Codec {
 	of := parquet.LookupCompressionCodec(codec)
 	switch codec {
@@ -91,9 +90,9 @@ func pageCodecOf(codec format.CompressionCodec) compress.Codec {
 	}}
 }
 
-// unpackBy unpacks by a codec of the library, in whatever buffer that does it.
+// unpackBy unpacks by a codec of the library, which may use any buffer.
 func unpackBy(codec compress.Codec, into, packed []byte) (_ int, err error) {
-	defer recovered(&err) // as its gzip panics over a damaged page
+	defer recovered(&err) // the library's gzip panics on a damaged page
 	plain, err := codec.Decode(into, packed)
 	if err != nil {
 		return 0, err
@@ -112,9 +111,9 @@ func unpackLZ4(into, packed []byte) (int, error) {
 	return lz4.UncompressBlock(packed, into)
 }
 
-// unpackHadoopLZ4 unpacks a page of the deprecated codec LZ4. Hadoop's writers frame
-// it: the plain length of some data, then its LZ4 blocks, each behind its packed
-// length; lengths are big-endian. Old ones of Arrow made it of one block alone.
+// unpackHadoopLZ4 unpacks a page of the deprecated codec LZ4. Hadoop's writers frame it: the plain
+// length of some data, then its LZ4 blocks, each after its packed length; lengths are big-endian.
+// Old Arrow writers stored one bare block.
 func unpackHadoopLZ4(into, packed []byte) (int, error) {
 	if n, ok := unpackFrames(into, packed); ok {
 		return n, nil
@@ -122,7 +121,7 @@ func unpackHadoopLZ4(into, packed []byte) (int, error) {
 	return unpackLZ4(into, packed)
 }
 
-// unpackFrames unpacks Hadoop's frames, if that is what there is.
+// unpackFrames unpacks Hadoop's frames; ok is false if the page has none.
 func unpackFrames(into, packed []byte) (done int, ok bool) {
 	length := func() (n int, ok bool) {
 		if len(packed) < 4 {

@@ -14,27 +14,27 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// parquetFit reads the rows of a file as those of a program's type. It is refused
-// when the type can't hold what the file's columns can, but for two things that are
-// looked for in each row: nulls, and times. It implements parquet.Conversion.
+// parquetFit reads the rows of a file as rows of a program's type. The file is refused if the type
+// can't hold all values of its columns. Nulls and times are checked in each row instead. It
+// implements parquet.Conversion.
 type parquetFit struct {
-	parquet.Conversion                 // which converts what need not be looked at
-	from               []*columnFit    // by the file's column; nil where no field wants it
-	mask               map[int]uint64  // by the program's column: the bits of unsigned numbers that grow
+	parquet.Conversion                 // converts what needs no check
+	from               []*columnFit    // by the file's column; nil where no field reads it
+	mask               map[int]uint64  // by the program's column: the bits of unsigned numbers that widen
 	row                int64           // number of the next row in the file
 	program            *parquet.Schema // of the program's type
 }
 
-// columnFit is what is looked for in a column of the file.
+// columnFit is what is checked in a column of the file.
 type columnFit struct {
 	path     []string
 	field    string   // the program's type
-	nulls    []string // by definition level: the part of the path that is null and must not be
+	nulls    []string // by definition level: the part of the path that must not be null there
 	min, max int64    // of integers, when max is not 0
-	what     string   // that min and max are bounds of
+	what     string   // the type whose bounds are min and max
 }
 
-// newParquetFit holds a file's schema against that of a program's type.
+// newParquetFit compares a file's schema with that of a program's type.
 func newParquetFit(file, program *parquet.Schema, of reflect.Type) (*parquetFit, error) {
 	f := &parquetFit{from: make([]*columnFit, len(file.Columns())), mask: map[int]uint64{}, program: program}
 	if err := f.group(nil, file, program, of, nil); err != nil {
@@ -45,8 +45,8 @@ func newParquetFit(file, program *parquet.Schema, of reflect.Type) (*parquetFit,
 	return f, job.Permanent(err)
 }
 
-// group fits the fields of a group, which is of that type in the program. nulls are
-// the parts of the path to it that must not be null, by definition level.
+// group compares the fields of a group; group is its type in the program. nulls are the parts of
+// the path to it that must not be null, by definition level.
 func (f *parquetFit) group(path []string, file, program parquet.Node, group reflect.Type, nulls []string) error {
 	for _, want := range program.Fields() {
 		of := typeOfField(group, program, want)
@@ -67,7 +67,7 @@ func (f *parquetFit) group(path []string, file, program parquet.Node, group refl
 	return nil
 }
 
-// fieldOf returns the field that ends a path, nil when the group has none.
+// fieldOf returns the field at the end of a path, nil if the group has none.
 func fieldOf(group parquet.Node, path []string) (found parquet.Node, err error) {
 	for _, f := range group.Fields() {
 		if f.Name() != path[len(path)-1] {
@@ -89,8 +89,8 @@ func names(group parquet.Node) string {
 	return strings.Join(all, ", ")
 }
 
-// typeOfField is the program's type for a field of a group. Those of lists and maps
-// are the groups that Parquet makes of them.
+// typeOfField returns the program's type for a field of a group. For lists and maps that is the
+// group that Parquet makes of them.
 func typeOfField(group reflect.Type, program parquet.Node, f parquet.Field) reflect.Type {
 	for group.Kind() == reflect.Pointer {
 		group = group.Elem()
@@ -110,7 +110,7 @@ func typeOfField(group reflect.Type, program parquet.Node, f parquet.Field) refl
 	return group
 }
 
-// node fits one field, which is of that type in the program.
+// node compares one field; of is its type in the program.
 func (f *parquetFit) node(path []string, file, program parquet.Node, of reflect.Type, nulls []string) error {
 	if file.Leaf() != program.Leaf() || file.Repeated() != program.Repeated() {
 		return mismatch(path, file, program, of)
@@ -120,11 +120,11 @@ func (f *parquetFit) node(path []string, file, program parquet.Node, of reflect.
 	}
 	switch {
 	case file.Repeated():
-		nulls = append(slices.Clip(nulls), "") // an empty one
+		nulls = append(slices.Clip(nulls), "") // a null list or map is an empty one
 	case file.Optional():
 		null := strings.Join(path, ".")
 		if program.Optional() || isA[*format.ListType](file) || isA[*format.MapType](file) {
-			null = "" // a slice or map is empty then
+			null = "" // then a slice or map is empty
 		}
 		nulls = append(slices.Clip(nulls), null)
 	}
@@ -139,7 +139,7 @@ func (f *parquetFit) node(path []string, file, program parquet.Node, of reflect.
 	return f.add(c, mask, file)
 }
 
-// add adds a column that fits.
+// add adds a column that passed the comparison.
 func (f *parquetFit) add(c *columnFit, mask uint64, file parquet.Node) error {
 	at, is := file.(*parquet.Column)
 	if !is || at.Index() < 0 || at.Index() >= len(f.from) {
@@ -152,8 +152,8 @@ func (f *parquetFit) add(c *columnFit, mask uint64, file parquet.Node) error {
 	return nil
 }
 
-// leaf says whether a column's type fits into a field's. Unsigned numbers that
-// become longer ones are to be masked afterwards.
+// leaf reports whether a column's type fits into a field's. Unsigned numbers that are widened must
+// be masked afterwards.
 func (c *columnFit) leaf(file, to parquet.Type, of reflect.Type) (mask uint64, ok bool) {
 	if from, is := integer(file); is {
 		into, is := integer(to)
@@ -186,8 +186,8 @@ func (c *columnFit) leaf(file, to parquet.Type, of reflect.Type) (mask uint64, o
 	return 0, false
 }
 
-// time says whether times of a unit can be read in another, and bounds them: a
-// time.Time is read by way of nanoseconds.
+// time reports whether times of one unit can be read in another, and sets their bounds: a time.Time
+// is read through nanoseconds.
 func (c *columnFit) time(from, into format.TimeUnit, field reflect.Type) bool {
 	nanos := func(u format.TimeUnit) int64 {
 		switch u.Value.(type) {
@@ -205,7 +205,7 @@ func (c *columnFit) time(from, into format.TimeUnit, field reflect.Type) bool {
 		field = field.Elem()
 	}
 	if by == 0 || to == 0 || by < to {
-		return false // a unit of the future, or one that cuts times
+		return false // an unknown unit, or one that truncates times
 	}
 	if field == reflect.TypeFor[time.Time]() {
 		to = 1
@@ -237,13 +237,12 @@ func integer(t parquet.Type) (integerType, bool) {
 	return integerType{}, false
 }
 
-// within says whether each of the numbers is one of another type.
+// within reports whether each number of the type is also a number of another type.
 func (i integerType) within(of integerType) bool {
 	return i.signed == of.signed && i.bits <= of.bits || !i.signed && of.signed && i.bits < of.bits
 }
 
-// bounds are of types that are smaller than what they are stored in, for files that
-// do not keep to their own.
+// bounds returns the range of a type that is smaller than its storage, for files that exceed it.
 func (i integerType) bounds() (lo, hi int64, what string) {
 	switch {
 	case i.bits >= 32:
@@ -256,10 +255,10 @@ func (i integerType) bounds() (lo, hi int64, what string) {
 	return 0, hi, fmt.Sprintf("0 to %d", hi)
 }
 
-// plain types say nothing of what their values mean.
+// plain reports whether a type has no logical type.
 func plain(t parquet.Type) bool { return t.LogicalType() == nil || t.LogicalType().Value == nil }
 
-// raw types are those whose values are but bytes, whatever these say.
+// raw reports whether a type's values are plain bytes, whatever its logical type.
 func raw(t parquet.Type) bool {
 	if plain(t) {
 		return t.Kind() == parquet.ByteArray || t.Kind() == parquet.FixedLenByteArray
@@ -288,7 +287,7 @@ func mismatch(path []string, file, program parquet.Node, of reflect.Type) error 
 		strings.Join(path, "."), describe(file), describe(program), of)
 }
 
-// describe is a type as Parquet tells it.
+// describe formats a type in Parquet's terms.
 func describe(n parquet.Node) string {
 	s := n.Type().String()
 	switch {
@@ -303,12 +302,12 @@ func describe(n parquet.Node) string {
 	return s
 }
 
-// rows is a row group as one of the program's type.
+// rows returns a row group converted to the program's type.
 func (f *parquetFit) rows(group parquet.RowGroup) parquet.RowGroup {
 	if as := parquet.ConvertRowGroup(group, f); as != group {
 		return as
 	}
-	return fittingGroup{group, f} // which the library would not convert
+	return fittingGroup{group, f} // the library would not convert it
 }
 
 type fittingGroup struct {
@@ -359,7 +358,7 @@ func (f *parquetFit) Convert(rows []parquet.Row) (int, error) {
 	return n, nil
 }
 
-// check looks at a value of the file.
+// check checks a value of the file.
 func (c *columnFit) check(v parquet.Value) error {
 	if at := v.DefinitionLevel(); at < len(c.nulls) {
 		if c.nulls[at] != "" {

@@ -13,11 +13,11 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// schemaFor is the schema of a program's type, as parquet-go makes it.
+// schemaFor returns the schema that parquet-go makes of a program's type.
 func schemaFor[T any](of string) (s *parquet.Schema, err error) {
 	t := reflect.TypeFor[T]()
 	defer func() {
-		if p := recover(); p != nil { // as the library refuses types and tags
+		if p := recover(); p != nil { // the library panics on types and tags that it refuses
 			err = job.Permanent(fmt.Errorf("rows of Parquet as %s can't be of type %s: %v", of, t, p))
 		}
 	}()
@@ -32,11 +32,11 @@ type field struct {
 	reflect.StructField
 	path    []string // names in Go
 	of      reflect.Type
-	options []string // those of the tag
+	options []string // options of the tag
 }
 
-// eachField calls check for the fields of a type and of what it holds. within are
-// the structs that it looks into already.
+// eachField calls check for the fields of a type and of its parts. within are the structs that
+// enclose t.
 func eachField(t reflect.Type, path []string, within []reflect.Type, check func(f field) error) error {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Array:
@@ -74,8 +74,7 @@ func eachField(t reflect.Type, path []string, within []reflect.Type, check func(
 	return nil
 }
 
-// checkField refuses fields that parquet-go passes over, or reads and writes as other
-// numbers.
+// checkField refuses fields that parquet-go skips, or reads and writes as other numbers.
 func checkField(f field) error {
 	if !f.IsExported() && !f.Anonymous {
 		return errors.New("is not exported, so it would be lost: begin its name with a capital, or give it the tag parquet:\"-\"")
@@ -106,7 +105,7 @@ func checkField(f field) error {
 	return nil
 }
 
-// writable refuses types that parquet-go writes wrong.
+// writable refuses types that parquet-go writes wrongly.
 func writable(t reflect.Type) error {
 	return eachField(t, nil, nil, func(f field) error {
 		if f.of == reflect.TypeFor[time.Time]() && slices.Contains(f.options, "date") {
@@ -122,8 +121,7 @@ func writable(t reflect.Type) error {
 	})
 }
 
-// hasTimes says whether values of a type may have times. within are the structs that
-// it looks into already.
+// hasTimes reports whether values of a type may have times. within are the structs that enclose t.
 func hasTimes(t reflect.Type, within []reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Array:
@@ -146,8 +144,8 @@ func hasTimes(t reflect.Type, within []reflect.Type) bool {
 	return false
 }
 
-// timesFit refuses times that are written as nanoseconds, as those without a tag are,
-// and have no such number. tags are those of the field that has them.
+// timesFit refuses times that are written as nanoseconds, as those without a tag are, and are
+// outside that unit's range. tags are those of the field that has them.
 func timesFit(v reflect.Value, tags []string) error {
 	switch v.Kind() {
 	case reflect.Pointer:

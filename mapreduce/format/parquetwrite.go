@@ -11,15 +11,15 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// ParquetWriter writes values of T as a Parquet file. It is for one goroutine. It
-// holds a row group in memory: 32,768 rows, or fewer once they come to 32 MiB,
-// packed but for the pages being filled.
+// ParquetWriter writes values of T as a Parquet file. It is for one goroutine. It holds a row group
+// in memory: 32,768 rows, or fewer once they reach 32 MiB. Only the pages being filled are
+// uncompressed.
 type ParquetWriter[T any] struct {
 	writer *parquet.GenericWriter[T]
 	one    [1]T
-	rows   int   // of the row group at hand
-	began  int64 // size of the file where it begins
-	times  bool  // does a row have times that are written as nanoseconds?
+	rows   int   // of the current row group
+	began  int64 // size of the file at the row group's beginning
+	times  bool  // whether a row has times that are written as nanoseconds
 	text   rule  // of columns that are text
 }
 
@@ -29,10 +29,9 @@ const (
 	groupBytes = 32 << 20
 )
 
-// NewParquetWriter begins a Parquet file in w, compressed with Snappy where no tag of
-// T or option, such as parquet.Compression(&parquet.Zstd), says something else. Close
-// does not close w. It is an error when no Parquet column can hold what T, or one of
-// its fields, is.
+// NewParquetWriter begins a Parquet file in w. It is compressed with Snappy unless a tag of T or an
+// option, such as parquet.Compression(&parquet.Zstd), says otherwise. Close does not close w. It
+// returns an error if no Parquet column can hold T, or one of its fields.
 func NewParquetWriter[T any](w io.Writer, options ...parquet.WriterOption) (*ParquetWriter[T], error) {
 	if _, err := schemaFor[T]("an output"); err != nil {
 		return nil, err
@@ -40,8 +39,8 @@ func NewParquetWriter[T any](w io.Writer, options ...parquet.WriterOption) (*Par
 	if err := writable(reflect.TypeFor[T]()); err != nil {
 		return nil, fmt.Errorf("rows of a Parquet output can't be of type %s: %w", reflect.TypeFor[T](), err)
 	}
-	// Bounds are in the footer and in its index of pages. In the head of each page
-	// they would be four more copies of a large value.
+	// Bounds are in the footer and in its index of pages. Each page header would add four more
+	// copies of a large value.
 	options = append([]parquet.WriterOption{parquet.Compression(&parquet.Snappy), parquet.DataPageStatistics(false)}, options...)
 	p := &ParquetWriter[T]{writer: parquet.NewGenericWriter[T](w, options...), times: hasTimes(reflect.TypeFor[T](), nil)}
 	if hasText(p.writer.Schema()) {
@@ -50,7 +49,7 @@ func NewParquetWriter[T any](w io.Writer, options ...parquet.WriterOption) (*Par
 	return p, nil
 }
 
-// hasText says whether a column of a schema is text: an option may give one of its own, of
+// hasText reports whether a column of a schema is text: an option may set a schema of its own, of
 // bytes alone.
 func hasText(schema *parquet.Schema) bool {
 	for _, path := range schema.Columns() {
@@ -65,8 +64,8 @@ func hasText(schema *parquet.Schema) bool {
 	return false
 }
 
-// Write adds a row. Text that is not UTF-8 is an error, but in columns of bytes (the tag
-// bytes, or a []byte).
+// Write adds a row. Text that is not UTF-8 is an error, except in columns of bytes (the tag bytes,
+// or a []byte).
 func (p *ParquetWriter[T]) Write(row T) error {
 	if p.times {
 		if err := timesFit(reflect.ValueOf(row), nil); err != nil {
@@ -91,5 +90,5 @@ func (p *ParquetWriter[T]) Write(row T) error {
 	return err
 }
 
-// Close writes what is held, and the footer.
+// Close writes the held rows, and the footer.
 func (p *ParquetWriter[T]) Close() error { return p.writer.Close() }

@@ -16,18 +16,18 @@ const (
 	headerMax = 16 << 20
 )
 
-// reading is one split being read, and the position of the record at hand.
+// reading is one split being read, and the position of the current record.
 type reading struct {
 	t  *mapreduce.Task
 	s  job.Split
 	at int64
 }
 
-// end is the offset at which no record of the split begins any more.
+// end is the offset at or after which no record of the split begins.
 func (r *reading) end() int64 { return r.s.Offset + r.s.Length }
 
-// splits calls read for each split of a task. What read gives back, or panics
-// with, is reported with the file and the offset it had come to.
+// splits calls read for each split of a task. An error or panic of read is reported with the file
+// and the offset that it had reached.
 func splits(t *mapreduce.Task, read func(r *reading) error) error {
 	for _, s := range t.Node().Task() {
 		r := &reading{t: t, s: s, at: s.Offset}
@@ -59,10 +59,10 @@ func (r *reading) open(offset int64) (io.ReadCloser, error) {
 	return f, nil
 }
 
-// hasMagic says whether a file of that size can hold a format's magic bytes.
+// hasMagic reports whether a file of that size can hold a format's magic bytes.
 func hasMagic(size int64, magic string) bool { return size >= int64(len(magic)) }
 
-// wrap names file and offset of what is wrong with the file.
+// wrap adds the file and the offset to an error.
 func (r *reading) wrap(err error) error {
 	if err == nil {
 		return nil

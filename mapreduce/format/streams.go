@@ -5,18 +5,18 @@ import (
 	"sync"
 )
 
-// streamsMax bounds the streams that are open at once over one Parquet file: one
-// for each column that is read, as a rule.
+// streamsMax bounds the open streams over one Parquet file: usually one for each column that is
+// read.
 const streamsMax = 16
 
-// streams reads at any offset of a stored file, by streams that go on where they
-// stopped. Its methods are safe for concurrent use, one at a time.
+// streams reads at any offset of a stored file, by streams that continue where they stopped. Its
+// methods are safe for concurrent use, and run one at a time.
 type streams struct {
 	open func(offset int64) (io.ReadCloser, error)
 	size int64
 
 	mu   sync.Mutex
-	held []stream // the one used last is last
+	held []stream // the most recently used is last
 }
 
 type stream struct {
@@ -49,7 +49,7 @@ func (s *streams) ReadAt(p []byte, offset int64) (int, error) {
 	return n, nil
 }
 
-// take takes a stream at an offset out of those held, or opens one.
+// take removes a stream at an offset from those held, or opens one.
 func (s *streams) take(offset int64) (stream, error) {
 	for i, h := range s.held {
 		if h.at == offset {
@@ -68,7 +68,7 @@ func (s *streams) take(offset int64) (stream, error) {
 	return stream{f, offset}, err
 }
 
-// close closes all streams; what was read from them is there.
+// close closes all streams; bytes already read stay valid.
 func (s *streams) close() {
 	for _, h := range s.held {
 		_ = h.file.Close()

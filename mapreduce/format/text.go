@@ -14,7 +14,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// checkText refuses text that is not UTF-8, which strings of Avro and Parquet must be.
+// checkText refuses text that is not UTF-8, as strings of Avro and Parquet must be.
 func checkText(text string) error {
 	if utf8.ValidString(text) {
 		return nil
@@ -42,11 +42,11 @@ type fieldError struct {
 func (e fieldError) Error() string { return "field " + e.path + " " + e.error.Error() }
 func (e fieldError) Unwrap() error { return e.error }
 
-// rule checks a value, and returns the one that is to be written in its place, or same. nil
-// is a rule that nothing breaks.
+// rule checks a value. It returns the value to write instead, or same. A nil rule accepts every
+// value.
 type rule func(v reflect.Value) (reflect.Value, error)
 
-// same stands for the value that a rule was asked about.
+// same stands for the unchanged value.
 var same reflect.Value
 
 // dynamic is the rule of values whose type the schema does not fix: those within any.
@@ -92,7 +92,7 @@ func (a *avroRules) of(schema avro.Schema, t reflect.Type) rule {
 		schema = ref.Schema()
 	}
 	pair := avroPair{schema, t}
-	if r, is := a.made[pair]; is { // a type that contains itself: the rule is made by then
+	if r, is := a.made[pair]; is { // a type that contains itself: its rule is already being made
 		return func(v reflect.Value) (reflect.Value, error) {
 			if *r == nil {
 				return same, nil
@@ -183,7 +183,7 @@ type ruled struct {
 	rule  rule
 }
 
-// structured is the rule of a struct of which these fields have rules.
+// structured is the rule of a struct whose fields have the given rules.
 func structured(t reflect.Type, all []ruled) rule {
 	if all == nil {
 		return nil
@@ -199,7 +199,7 @@ func structured(t reflect.Type, all []ruled) rule {
 			if !now.IsValid() {
 				continue
 			}
-			if !out.IsValid() { // the author's value stays as it is
+			if !out.IsValid() { // do not change the author's value
 				out = reflect.New(t).Elem()
 				out.Set(v)
 			}
@@ -282,8 +282,8 @@ func mapped(r rule) rule {
 
 const daySeconds = 24 * 60 * 60
 
-// floorDate makes a time before 1970 the beginning of its day: hamba/avro divides towards
-// zero, which would be the day after.
+// floorDate moves a time before 1970 to the beginning of its day: hamba/avro divides towards zero,
+// which gives the day after.
 func floorDate(v reflect.Value) (reflect.Value, error) {
 	t := v.Convert(timeType).Interface().(time.Time)
 	begin, is := beginOfDay(t)
@@ -293,8 +293,8 @@ func floorDate(v reflect.Value) (reflect.Value, error) {
 	return reflect.ValueOf(begin).Convert(v.Type()), nil
 }
 
-// beginOfDay returns when the day of a time before 1970 began, in UTC, where that is not
-// the time itself.
+// beginOfDay returns the beginning of the day, in UTC, for a time before 1970; false if the time
+// itself is right.
 func beginOfDay(t time.Time) (time.Time, bool) {
 	over := t.Unix() % daySeconds
 	if over >= 0 {
@@ -303,7 +303,7 @@ func beginOfDay(t time.Time) (time.Time, bool) {
 	return time.Unix(t.Unix()-over-daySeconds, 0).UTC(), true
 }
 
-// timeOfDay refuses durations that are no time of day, which hamba/avro cuts.
+// timeOfDay refuses durations that are no time of day, which hamba/avro would truncate.
 func timeOfDay(v reflect.Value) (reflect.Value, error) {
 	if d := time.Duration(v.Int()); d < 0 || d >= 24*time.Hour {
 		return same, fmt.Errorf("is %v, and a time of day goes from 0 to below 24h: use a long for other durations", d)
@@ -311,7 +311,7 @@ func timeOfDay(v reflect.Value) (reflect.Value, error) {
 	return same, nil
 }
 
-// dates and datesOfUnions are for times within any, which hamba/avro hands to converters.
+// dates and datesOfUnions convert times within any, which hamba/avro passes to converters.
 var dates = avro.TypeConversionFuncs{
 	AvroType: avro.Int, AvroLogicalType: avro.Date,
 	EncoderTypeConversion: func(in any, _ avro.Schema) (any, error) { return floorAny(in), nil },
@@ -325,7 +325,7 @@ var datesOfUnions = avro.TypeConversionFuncs{
 			case as == avro.Date:
 				return floorAny(in), nil
 			case as != "":
-				return in, nil // hamba/avro writes the first that a time may be
+				return in, nil // hamba/avro writes the first type of the union that fits a time
 			}
 		}
 		return in, nil
@@ -339,7 +339,7 @@ func floorAny(in any) any {
 	return in
 }
 
-// textTags are the tags of a field of a Parquet row, and those of what is in it.
+// textTags are the tags of a field of a Parquet row, and those of its parts.
 type textTags struct{ own, element, key, value []string }
 
 func textTagsOf(f reflect.StructField) textTags {
@@ -350,8 +350,8 @@ func textTagsOf(f reflect.StructField) textTags {
 	return textTags{options("parquet"), options("parquet-element"), options("parquet-key"), options("parquet-value")}
 }
 
-// textRule is the rule of values of a type that Parquet columns are made of; nil when no
-// text is in them.
+// textRule is the rule for values of a type that Parquet columns are made of; nil if they hold no
+// text.
 func textRule(t reflect.Type, tags textTags) rule {
 	raw := slices.ContainsFunc(tags.own, func(tag string) bool { return tag == "bytes" || tag == "json" || tag == "uuid" || tag == "variant" })
 	switch t.Kind() {

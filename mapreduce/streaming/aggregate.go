@@ -10,9 +10,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// aggregate is the reducer "aggregate" (Hadoop, package mapred.lib.aggregate): a
-// key is TYPE:ID, the type says how its values are put together, and the output is
-// ID and the result.
+// aggregate is the reducer "aggregate" (Hadoop, package mapred.lib.aggregate). A key is TYPE:ID;
+// the type is the aggregation of its values, and the output is ID and the result.
 func aggregate(_ *mapreduce.Task, key []byte, values *mapreduce.Values, out *mapreduce.Writer) error {
 	kind, id, ok := bytes.Cut(key, []byte{':'})
 	if !ok {
@@ -54,7 +53,7 @@ var aggregators = map[string]func() aggregator{
 	"UniqValueCount": func() aggregator { return unique{} },
 }
 
-// longs puts whole numbers together.
+// longs aggregates integers.
 type longs struct {
 	sum  int64
 	join func(a, b int64) (joined int64, ok bool)
@@ -91,12 +90,12 @@ func (d *doubles) add(v []byte) error {
 
 func (d *doubles) result(buf []byte) []byte {
 	if d.sum == math.Trunc(d.sum) && math.Abs(d.sum) < 1e7 {
-		return strconv.AppendFloat(buf, d.sum, 'f', 1, 64) // as Java has it
+		return strconv.AppendFloat(buf, d.sum, 'f', 1, 64) // as Java formats it
 	}
 	return strconv.AppendFloat(buf, d.sum, 'g', -1, 64)
 }
 
-// texts finds the first or last in order of bytes.
+// texts finds the first or last text in order of bytes.
 type texts struct {
 	sign int
 	any  bool
@@ -112,11 +111,10 @@ func (s *texts) add(v []byte) error {
 
 func (s *texts) result(buf []byte) []byte { return append(buf, s.best...) }
 
-// uniqueMax bounds the different values of a key of UniqValueCount, which are held
-// in memory.
+// uniqueMax bounds the distinct values of a key of UniqValueCount, which are held in memory.
 const uniqueMax = 1 << 20
 
-// unique counts different values.
+// unique counts distinct values.
 type unique map[string]struct{}
 
 func (u unique) add(v []byte) error {

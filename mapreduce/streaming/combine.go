@@ -10,9 +10,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// combining sorts what a mapper printed, on disk beyond its memory, and has the
-// combiner read it once. All partitions go through one command: it sees each key
-// in one run all the same.
+// combining sorts what a mapper printed, on disk beyond its memory, and passes it to the combiner
+// once. All partitions go through one command: each key still arrives as one sequence.
 type combining struct {
 	j      *Job
 	t      *mapreduce.Task
@@ -23,16 +22,16 @@ type combining struct {
 }
 
 const (
-	// combineShare is the part of a task's memory, one in so many, that is for pairs
-	// that wait for the combiner.
+	// combineShare is the divisor of a task's memory that gives the share of pairs that wait for
+	// the combiner.
 	combineShare = 2
-	// memoryUnknown is taken for a node that is not told its memory.
+	// memoryUnknown is the memory assumed for a node whose memory is unknown, in bytes.
 	memoryUnknown = 64 << 20
 )
 
 func (j *Job) newCombining(t *mapreduce.Task) (*combining, error) {
 	info := t.Node().Info()
-	// A folder of its own: the other one is the commands', and the names in it theirs.
+	// Use a separate folder: all names in the scratch folder belong to the commands.
 	folder, err := os.MkdirTemp(info.Scratch, ".combine-")
 	if err != nil {
 		return nil, err
@@ -44,7 +43,7 @@ func (j *Job) newCombining(t *mapreduce.Task) (*combining, error) {
 	return &combining{j: j, t: t, sorter: sorting.NewSorter(o), batch: job.GetBatch(), folder: folder}, nil
 }
 
-// add takes a pair in.
+// add adds a pair.
 func (c *combining) add(key, value []byte) error {
 	c.batch.Data = sorting.AppendPair(c.batch.Data, key, value)
 	c.batch.Seal()
@@ -87,15 +86,15 @@ func (c *combining) finish(emit *mapreduce.Emitter) error {
 		emit.Pair(c.j.settings.reduceOut.cut(line))
 		return emit.Err()
 	})
-	// The emitter counts what it gets as the map's output, which is what came before.
+	// The emitter counts the combiner's output as the map's output, which must be its input.
 	c.t.Count(mapreduce.MapOutputRecords, c.pairs-combined)
 	c.t.Count(mapreduce.CombineInputRecords, c.pairs)
 	c.t.Count(mapreduce.CombineOutputRecords, combined)
 	return err
 }
 
-// close removes what is on disk.
+// close removes the files on disk.
 func (c *combining) close() {
-	_ = c.sorter.Close() // the folder goes
+	_ = c.sorter.Close() // the folder is removed next
 	_ = os.RemoveAll(c.folder)
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// run runs a command to its end: in writes its input, and line gets each line of
-// its output.
+// run runs a command to its end. The function in writes its input, and line gets each line of its
+// output.
 func (j *Job) run(t *mapreduce.Task, p program, input []setting, in func(io.Writer) error, line func([]byte) error) error {
 	n := t.Node()
 	r := reports{t: t, prefix: j.settings.reporter}
@@ -30,7 +30,7 @@ func (j *Job) run(t *mapreduce.Task, p program, input []setting, in func(io.Writ
 	}
 	select {
 	case <-n.Stopping():
-		// It may have taken the signal for the end of its input.
+		// The command may have taken the signal for the end of its input.
 		return errors.Join(errors.New("the task was asked to stop before its command had ended"), err)
 	default:
 	}
@@ -43,27 +43,27 @@ func (j *Job) run(t *mapreduce.Task, p program, input []setting, in func(io.Writ
 	return err
 }
 
-// environment is what a command finds beside the worker's own environment. What
-// comes later wins: the command line's settings, what the task is, -cmdenv.
+// environment returns the variables that are added to the worker's environment for a command. Later
+// ones win: the command line's settings, the task's, then -cmdenv.
 func (j *Job) environment(info job.Info, input []setting) []string {
 	var c configuration
 	for _, list := range [][]setting{j.constants(), j.conf, taskSettings(info), input} {
 		for _, s := range list {
-			_ = c.set(s.name, s.value) // Parse has taken only what can be set
+			_ = c.set(s.name, s.value) // Parse has accepted only valid settings
 		}
 	}
 	return append(c.environment(), j.env...)
 }
 
-// taskSettings are what a command finds of its task. Hadoop's numbers of jobs and
-// tasks have a form that scripts take apart, so ours have it too.
+// taskSettings describe the task to a command. Scripts parse Hadoop's ids of jobs and tasks, so
+// ours have the same form.
 func taskSettings(info job.Info) []setting {
 	letter := "m"
 	if info.Stage == "reduce" {
 		letter = "r"
 	}
 	_, number, _ := strings.Cut(info.Job, "-")
-	id, _ := strconv.ParseUint(number, 10, 64) // 0 for a job that is called otherwise
+	id, _ := strconv.ParseUint(number, 10, 64) // 0 for a job id of another form
 	task := fmt.Sprintf("0_%04d_%s_%06d", id, letter, info.Index)
 	c := []setting{
 		{"mapreduce.job.id", info.Job},

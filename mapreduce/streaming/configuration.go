@@ -8,7 +8,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Names of settings that options stand for.
+// Names of settings that options set.
 const (
 	nameInputFormat  = "mapreduce.job.inputformat.class"
 	nameOutputFormat = "mapreduce.job.outputformat.class"
@@ -67,7 +67,7 @@ var oldNames = map[string]string{
 	"mapreduce.task.timeout":                           "mapred.task.timeout",
 }
 
-// newNames are oldNames the other way round.
+// newNames is the inverse of oldNames.
 var newNames = func() map[string]string {
 	names := map[string]string{
 		"mapreduce.map.output.key.comparator.class": nameComparator,
@@ -83,10 +83,10 @@ var newNames = func() map[string]string {
 // setting is a name and its value.
 type setting struct{ name, value string }
 
-// configuration is the settings of a job, in the order in which they came.
+// configuration is the settings of a job, in the order in which they were given.
 type configuration []setting
 
-// set sets a setting, by its old name or its new one; the last one holds.
+// set sets a setting by its old or new name; the last value wins.
 func (c *configuration) set(name, value string) error {
 	if strings.ContainsRune(value, 0) {
 		return errors.New("a value can't hold a zero byte")
@@ -105,7 +105,7 @@ func (c *configuration) set(name, value string) error {
 	return nil
 }
 
-// get returns a setting's value, and "" when it is not set.
+// get returns a setting's value, or "" if it is not set.
 func (c configuration) get(name string) string {
 	for _, s := range c {
 		if s.name == name {
@@ -115,16 +115,16 @@ func (c configuration) get(name string) string {
 	return ""
 }
 
-// variableMax cuts the values of settings in the environment of commands, in
-// bytes, as stream.jobconf.truncate.limit does in Hadoop by default.
+// variableMax truncates the values of settings in the environment of commands, in bytes, as
+// stream.jobconf.truncate.limit does in Hadoop by default.
 const variableMax = 20_000
 
-// environment is a configuration as commands find it: names with underscores for
-// all but letters and digits, old ones too.
+// environment returns the configuration as environment variables, old names too. Each character but
+// letters and digits becomes an underscore.
 func (c configuration) environment() []string {
 	var env []string
 	for _, s := range c {
-		if scheduler.IsProof(s.name) { // it is for the manager alone
+		if scheduler.IsProof(s.name) { // only the manager may see it
 			continue
 		}
 		value := s.value[:min(len(s.value), variableMax)]
@@ -136,7 +136,7 @@ func (c configuration) environment() []string {
 	return env
 }
 
-// variable is the name of a setting's variable.
+// variable returns the name of a setting's environment variable.
 func variable(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {

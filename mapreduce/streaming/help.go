@@ -22,7 +22,7 @@ There is one reducer unless -numReduceTasks says otherwise.
 Options:
 `
 
-// optionHelp tells about the options that are not refused.
+// optionHelp describes the options that are not refused.
 var optionHelp = map[string]string{
 	"input":          "file, folder or pattern; may be repeated, or hold several with commas",
 	"output":         "folder that must not exist",
@@ -51,7 +51,7 @@ const helpSettings = `
 Settings (their names before Hadoop 2 do too):
 `
 
-// settingHelp tells about the settings that people use most.
+// settingHelp describes the most used settings.
 var settingHelp = [][2]string{
 	{"mapreduce.job.reduces", "as -numReduceTasks"},
 	{"mapreduce.job.queuename, .priority", "pool and priority for the scheduling policy"},
@@ -83,7 +83,7 @@ Engine flags, before the options and a --, are --manager HOST:PORT, --name, --po
 --priority, --attempts, --no-speculation, --property NAME=VALUE and --quiet.
 `
 
-// Help is the text for a person who asks for it.
+// Help is the text of -help.
 func Help() string {
 	var b strings.Builder
 	b.WriteString(helpHead)
@@ -100,7 +100,7 @@ func Help() string {
 	return b.String()
 }
 
-// String is how the command line was understood, for -verbose.
+// String formats the parsed command line, for -verbose.
 func (j *Job) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "input: %s\noutput: %s\n", strings.Join(j.inputs, " "), j.output)

@@ -12,7 +12,7 @@ import (
 // Name is the job's name in its program.
 const Name = "streaming"
 
-// Definition is the job. Its arguments are a streaming command line, as Parse takes it.
+// Definition returns the job. Its arguments are a streaming command line, as Parse takes it.
 func Definition() job.Definition {
 	return job.Definition{
 		Name: Name,
@@ -47,7 +47,7 @@ func (j *Job) add(g *job.Graph) error {
 	return b.Add(g, j.output, mapreduce.Source{Patterns: j.inputs})
 }
 
-// addReduce sets what only jobs with a reduce have.
+// addReduce sets what only a job with a reduce needs.
 func (j *Job) addReduce(b *mapreduce.Bytes) {
 	switch j.reducer.class {
 	case classAggregate:
@@ -65,8 +65,8 @@ func (j *Job) addReduce(b *mapreduce.Bytes) {
 	}
 }
 
-// constants are what a command finds of its job in its environment, beside the
-// settings of the command line: the same in every task.
+// constants describe the job to its commands by environment variables, besides the settings of the
+// command line: the same in every task.
 func (j *Job) constants() []setting {
 	s := &j.settings
 	return []setting{

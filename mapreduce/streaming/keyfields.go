@@ -24,7 +24,7 @@ type keyField struct {
 type keyFields struct {
 	separator []byte
 	fields    []keyField
-	// of the whole key, or of fields without options
+	// for the whole key, or for fields without options
 	numeric, reverse bool
 }
 
@@ -108,8 +108,8 @@ func (k *keyFields) field(key []byte, n int) (start, end int, ok bool) {
 	return start, len(key), true
 }
 
-// part is what a -k option picks of a key; false when the key has none of it. As
-// for sort, a byte beyond the end of its field is one of the following.
+// part returns what a -k option picks of a key; false if the key has none of it. As in sort, a byte
+// beyond the end of its field belongs to the fields that follow.
 func (k *keyFields) part(key []byte, f keyField) ([]byte, bool) {
 	start, _, ok := k.field(key, f.from)
 	if start += f.fromByte - 1; !ok || start > len(key) {
@@ -118,7 +118,7 @@ func (k *keyFields) part(key []byte, f keyField) ([]byte, bool) {
 	end := len(key)
 	if f.to > 0 {
 		first, last, ok := k.field(key, f.to)
-		end = last // of the key, when it has fewer fields
+		end = last // of the key, if it has fewer fields
 		if ok && f.toByte > 0 {
 			end = min(first+f.toByte, len(key))
 		}
@@ -126,8 +126,8 @@ func (k *keyFields) part(key []byte, f keyField) ([]byte, bool) {
 	return key[start:max(start, end)], true
 }
 
-// partition is KeyFieldBasedPartitioner's: by a hash of what the options pick. The
-// hash is ours, so the numbers differ from those of Hadoop.
+// partition partitions like KeyFieldBasedPartitioner: by a hash of what the options pick. The hash
+// function differs from Hadoop's, so the numbers do too.
 func (k *keyFields) partition(key []byte, n int) int {
 	if len(k.fields) == 0 {
 		return job.Partition(key, n)
@@ -141,7 +141,7 @@ func (k *keyFields) partition(key []byte, n int) int {
 	return job.PartitionOfHash(hash, n)
 }
 
-// compare is KeyFieldBasedComparator's.
+// compare compares like KeyFieldBasedComparator.
 func (k *keyFields) compare(a, b []byte) int {
 	if len(k.fields) == 0 {
 		return ordered(a, b, k.numeric, k.reverse)
@@ -167,15 +167,15 @@ func ordered(a, b []byte, numeric, reverse bool) int {
 	return compare(a, b)
 }
 
-// decimal is a number as it is written, of any length.
+// decimal is a number in decimal text, of any length.
 type decimal struct {
 	negative  bool
 	whole     []byte // without leading zeros
 	remainder []byte // digits after the point, without trailing zeros
 }
 
-// compareNumbers compares the decimal numbers at the beginnings of two texts, as
-// sort -n does; a text without one counts as 0.
+// compareNumbers compares the decimal numbers at the beginnings of two texts, as sort -n does; a
+// text without a number counts as 0.
 func compareNumbers(a, b []byte) int {
 	x, y := leading(a), leading(b)
 	switch {
@@ -189,7 +189,7 @@ func compareNumbers(a, b []byte) int {
 	return x.compare(y)
 }
 
-// compare compares without the signs.
+// compare compares magnitudes, without the signs.
 func (d decimal) compare(e decimal) int {
 	if len(d.whole) != len(e.whole) {
 		return len(d.whole) - len(e.whole)
@@ -200,7 +200,7 @@ func (d decimal) compare(e decimal) int {
 	return bytes.Compare(d.remainder, e.remainder)
 }
 
-// leading is the number at the beginning of a text.
+// leading parses the number at the beginning of a text.
 func leading(text []byte) (d decimal) {
 	text = bytes.TrimLeft(text, " \t")
 	if len(text) > 0 && text[0] == '-' {
@@ -213,7 +213,7 @@ func leading(text []byte) (d decimal) {
 		d.remainder = bytes.TrimRight(d.remainder, "0")
 	}
 	if len(d.whole) == 0 && len(d.remainder) == 0 {
-		d.negative = false // there is one zero
+		d.negative = false // -0 is 0
 	}
 	return d
 }

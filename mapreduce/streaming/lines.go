@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	// feedBytes is how much is written to a command at once, about.
+	// feedBytes is roughly how much is written to a command at once.
 	feedBytes = 64 << 10
 	// lineMax is the longest line that a command may print, in bytes: 256 MiB.
 	lineMax = 256 << 20
 )
 
-// eachLine calls line for each line of what a command prints, without its end. The
-// last may lack it. A line is valid until line returns.
+// eachLine calls line for each line of what a command prints, without its end. The last line may
+// lack an end. A line is valid until the call of line returns.
 func eachLine(r io.Reader, lineMax int, line func([]byte) error) error {
 	buf := make([]byte, feedBytes)
-	start, end := 0, 0 // what is unread in buf
+	start, end := 0, 0 // bounds of the unread bytes in buf
 	for number := 1; ; {
 		n, err := r.Read(buf[end:])
 		looked := end // no line ends before it
@@ -65,8 +65,8 @@ type cutter struct {
 	fields    int // of the key
 }
 
-// cut splits a line after its first fields: all of it is the key, and the value is
-// empty, when it has no more.
+// cut splits a line after its first fields. If it has no more fields, the whole line is the key,
+// and the value is empty.
 func (c *cutter) cut(line []byte) (key, value []byte) {
 	at := 0
 	for n := c.fields; ; n-- {
@@ -91,8 +91,8 @@ func appendPair(buf, key, separator, value []byte) []byte {
 	return append(append(append(append(buf, key...), separator...), value...), '\n')
 }
 
-// appendPlain appends lines with newlines as their ends, where some may end with a
-// carriage return and a newline, and the last with nothing.
+// appendPlain appends lines with newlines as their ends. The lines of block may end with a carriage
+// return and a newline, and the last with nothing.
 func appendPlain(buf, block []byte) []byte {
 	for len(block) > 0 {
 		i := bytes.IndexByte(block, '\n') + 1

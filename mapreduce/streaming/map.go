@@ -9,9 +9,9 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// runMap is a map task. As in Hadoop, where a task has one file, a command sees
-// the lines of one file; so a task of many small files runs as many commands, one
-// after the other, unless CombineTextInputFormat is asked for.
+// runMap runs a map task. As in Hadoop, where a task has one file, a command gets the lines of one
+// file. So a task of many small files runs as many commands in sequence, unless
+// CombineTextInputFormat is set.
 func (j *Job) runMap(t *mapreduce.Task, emit *mapreduce.Emitter) error {
 	pair := func(key, value []byte) error {
 		emit.Pair(key, value)
@@ -37,8 +37,8 @@ func (j *Job) runMap(t *mapreduce.Task, emit *mapreduce.Emitter) error {
 	return nil
 }
 
-// perCommand cuts a task into what one command reads. A task without input is one too:
-// a command may print something all the same.
+// perCommand divides a task into the inputs of its commands. A task without input has one empty
+// input: a command may print something all the same.
 func (j *Job) perCommand(task job.Task) (files []job.Task) {
 	if j.settings.combineFiles || len(task) == 0 {
 		return []job.Task{task}
@@ -54,7 +54,7 @@ func (j *Job) perCommand(task job.Task) (files []job.Task) {
 	return files
 }
 
-// mapSplits maps what one command reads.
+// mapSplits runs the mapper on the input of one command.
 func (j *Job) mapSplits(t *mapreduce.Task, splits job.Task, pair func(key, value []byte) error) error {
 	cut := func(line []byte) error { return pair(j.settings.mapOut.cut(line)) }
 	f := feeder{j: j, t: t, splits: splits}
@@ -64,7 +64,7 @@ func (j *Job) mapSplits(t *mapreduce.Task, splits job.Task, pair func(key, value
 	return j.run(t, j.mapper, splitSettings(splits), f.write, cut)
 }
 
-// splitSettings are what a mapper finds of its input.
+// splitSettings describe the input to a mapper.
 func splitSettings(splits job.Task) []setting {
 	if len(splits) == 0 {
 		return nil
@@ -84,8 +84,8 @@ type feeder struct {
 	buf    []byte
 }
 
-// keep says whether lines come with their key: the offset of the line, or what
-// stands before the first separator.
+// keep reports whether lines are passed with their key: the offset of the line, or the text before
+// the first separator.
 func (f *feeder) keep() bool {
 	s := &f.j.settings
 	if s.ignoreKey != nil {
@@ -94,8 +94,8 @@ func (f *feeder) keep() bool {
 	return s.keyed
 }
 
-// write writes the lines to a command: as they stand in the file where they are
-// all that it gets.
+// write writes the lines to a command. If the command gets nothing but the lines, they are written
+// as they stand in the file.
 func (f *feeder) write(w io.Writer) error {
 	if f.keep() || f.j.settings.keyed {
 		return f.writePairs(w)
@@ -116,7 +116,7 @@ func (f *feeder) write(w io.Writer) error {
 	return nil
 }
 
-// writePairs writes lines with their keys, or values without theirs.
+// writePairs writes lines with their keys, or values without their keys.
 func (f *feeder) writePairs(w io.Writer) error {
 	s := &f.j.settings
 	var number []byte
@@ -139,7 +139,7 @@ func (f *feeder) writePairs(w io.Writer) error {
 	return f.flush(w, 1)
 }
 
-// flush writes what is held if it is that much.
+// flush writes the held bytes if there are at least so many.
 func (f *feeder) flush(w io.Writer, least int) error {
 	if len(f.buf) < least {
 		return nil
@@ -149,8 +149,8 @@ func (f *feeder) flush(w io.Writer, least int) error {
 	return err
 }
 
-// lines passes the lines on to a mapper that is no command. The key of a line's
-// pair is what stands before the separator of the mapper's output.
+// lines passes the lines to a built-in mapper. The key of a line's pair is the text before the
+// separator of the mapper's output.
 func (f *feeder) lines(line func([]byte) error) error {
 	s := &f.j.settings
 	return f.each(func(_ int64, text []byte) error {

@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// Job is a streaming command line, understood. It does not change.
+// Job is a parsed streaming command line. It is immutable.
 type Job struct {
 	inputs    []string
 	output    string
 	mapper    program
 	reducer   program
-	combiner  program // no words: none
+	combiner  program // no words: no combiner
 	files     []file
 	env       []string // of -cmdenv, NAME=value
 	lazy      bool
@@ -26,15 +26,15 @@ type Job struct {
 	notes    []string
 }
 
-// ErrHelp is the error of Parse for a command line that asks for Help.
+// ErrHelp is Parse's error for a command line that asks for Help.
 var ErrHelp = errors.New("help is wanted")
 
 // option is an option of the command line.
 type option struct {
 	name  string
-	value string // what it takes; "" for nothing
+	value string // name of its value; "" for none
 	set   func(j *Job, value string) error
-	// refused is why it can't be done, and what to do instead; "" when it can.
+	// refused is why the option is not supported, and what to do instead; "" if it is supported.
 	refused string
 }
 
@@ -73,14 +73,13 @@ var options = []option{
 	{name: "background", refused: "this program follows its job to the end: put & behind the command line in a shell"},
 }
 
-// conf is an option that stands for a setting.
+// conf returns the function of an option that sets a setting.
 func conf(name string) func(*Job, string) error {
 	return func(j *Job, value string) error { return j.conf.set(name, value) }
 }
 
-// Parse reads a Hadoop streaming command line, without its first word. What it
-// does not know, or can't do, is an error that says what to do instead; it looks at
-// nothing but the arguments.
+// Parse reads a Hadoop streaming command line, without its first word. An unknown or unsupported
+// option is an error that says what to do instead. Parse looks at nothing but the arguments.
 func Parse(args []string) (*Job, error) {
 	j := &Job{}
 	for i := 0; i < len(args); i++ {
@@ -119,7 +118,7 @@ func Parse(args []string) (*Job, error) {
 	return j, j.understand()
 }
 
-// understand finds what all options together mean.
+// understand derives the job from all options together.
 func (j *Job) understand() error {
 	if len(j.inputs) == 0 || j.output == "" {
 		return errors.New("give -input and -output; -help teaches the rest")
@@ -144,11 +143,10 @@ func (j *Job) understand() error {
 	return j.interpret()
 }
 
-// Notes are what a person should know before the job starts: settings that have no
-// meaning here.
+// Notes are warnings for a person before the job starts: settings that have no meaning here.
 func (j *Job) Notes() []string { return slices.Clone(j.notes) }
 
-// Verbose says whether -verbose was given.
+// Verbose reports whether -verbose was given.
 func (j *Job) Verbose() bool { return j.verbose }
 
 func (j *Job) setMapper(v string) (err error) {
@@ -206,8 +204,7 @@ func onlyText(v string) error {
 	return nil
 }
 
-// splitPaths splits at the commas that are in no braces and have no backslash
-// before them.
+// splitPaths splits at commas that are not in braces and not escaped by a backslash.
 func splitPaths(v string) (paths []string) {
 	depth, start := 0, 0
 	for i, c := range v {

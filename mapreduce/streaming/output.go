@@ -19,7 +19,7 @@ func (j *Job) outputFormat() mapreduce.Output[[]byte, []byte] {
 	case s.zstd:
 		o.Suffix = ".zst"
 	case string(s.outputSeparator) == "\t":
-		return o // what MapReduce writes without being told
+		return o // the default of package mapreduce
 	}
 	o.Open = func(w io.Writer) (mapreduce.RecordWriter[[]byte, []byte], error) {
 		to, err := s.compressor(w)
@@ -28,10 +28,10 @@ func (j *Job) outputFormat() mapreduce.Output[[]byte, []byte] {
 	return o
 }
 
-// zstdWindow bounds what a reader of the output has to hold, in bytes.
+// zstdWindow bounds what a reader of the output must hold, in bytes.
 const zstdWindow = 1 << 20
 
-// compressor compresses what goes to w, as the job has it.
+// compressor compresses what is written to w, as the job's settings say.
 func (s *settings) compressor(w io.Writer) (io.WriteCloser, error) {
 	switch {
 	case s.gzip:
@@ -52,7 +52,7 @@ type textWriter struct {
 	to        io.WriteCloser
 	separator []byte
 	buf       []byte
-	lazy      bool // write nothing, not even an empty file's frame, when there is no pair
+	lazy      bool // without a pair, write nothing, not even an empty frame
 	any       bool
 }
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// fileSystem is where paths without a scheme lie.
+// fileSystem sets the file system of paths without a scheme.
 func (s *settings) fileSystem(v string) error {
 	scheme, rest, ok := strings.Cut(v, "://")
 	switch {
@@ -20,8 +20,8 @@ func (s *settings) fileSystem(v string) error {
 	return nil
 }
 
-// resolve makes URLs of paths on the default file system. A relative path lies in
-// the user's home folder there.
+// resolve converts paths on the default file system to URLs. A relative path lies in the user's
+// home folder there.
 func (j *Job) resolve() (err error) {
 	if j.settings.root == "" {
 		return nil

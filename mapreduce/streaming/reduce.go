@@ -6,8 +6,8 @@ import (
 	"github.com/hamadryad/hamadryad/mapreduce"
 )
 
-// runReduce is a reduce task: one command reads all its pairs. What a command
-// prints that got no pair at all is dropped, as in Hadoop.
+// runReduce runs a reduce task: one command reads all its pairs. If a command gets no pair at all,
+// its output is dropped, as in Hadoop.
 func (j *Job) runReduce(t *mapreduce.Task, pairs *mapreduce.Pairs, out *mapreduce.Writer) error {
 	line := func(line []byte) error {
 		out.Pair(j.settings.reduceOut.cut(line))

@@ -12,13 +12,12 @@ import (
 // countersMax is how many counters one command may have, as in Hadoop by default.
 const countersMax = 120
 
-// reports takes what a command tells in lines of standard error:
+// reports parses what a command reports in lines of standard error:
 //
 //	reporter:counter:GROUP,COUNTER,AMOUNT
 //	reporter:status:MESSAGE
 //
-// A counter is called GROUP:COUNTER. A line that looks so and makes no sense goes
-// to the log as others do.
+// A counter is called GROUP:COUNTER. A malformed report goes to the log, as other lines do.
 type reports struct {
 	t      *mapreduce.Task
 	prefix string
@@ -26,7 +25,7 @@ type reports struct {
 	err    error
 }
 
-// line looks at a line of standard error and says whether it was a report.
+// line parses a line of standard error and reports whether it was a report.
 func (r *reports) line(line []byte) bool {
 	if !bytes.HasPrefix(line, []byte(r.prefix)) {
 		return false

@@ -14,13 +14,13 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// settings are what the configuration means.
+// settings are the interpreted configuration.
 type settings struct {
-	mapIn, reduceIn     []byte // separators towards the commands
+	mapIn, reduceIn     []byte // separators in the commands' input
 	mapOut, reduceOut   cutter // of their output
-	keyed               bool   // the input's lines are key and value
+	keyed               bool   // the input's lines have key and value
 	keySeparator        []byte // of them
-	ignoreKey           *bool  // nil: as the input format has it
+	ignoreKey           *bool  // nil: by the input format
 	combineFiles        bool   // one command for all files of a task
 	outputSeparator     []byte
 	gzip, zstd          bool // of the output
@@ -44,7 +44,7 @@ type settings struct {
 	root, user          string // of paths without a scheme; "" for local ones
 }
 
-// meanings are the settings that have one here.
+// meanings are the settings that are supported.
 var meanings = map[string]func(s *settings, value string) error{
 	"mapreduce.job.reduces":   func(s *settings, v string) error { return number(v, 0, job.NodesMax, &s.reducers) },
 	"mapreduce.job.name":      func(s *settings, v string) error { s.flags = append(s.flags, "--name", v); return nonEmpty(v) },
@@ -106,7 +106,7 @@ var meanings = map[string]func(s *settings, value string) error{
 	"stream.reduce.output":          func(_ *settings, v string) error { return onlyText(v) },
 }
 
-// memory leaves a memory of tasks, in MiB, to the engine, which knows Hadoop's name.
+// memory passes a memory of tasks, in MiB, on to the engine, which knows Hadoop's name.
 func (s *settings) memory(name, value string) error {
 	var mib int64
 	if err := number(value, 1, 1<<30, &mib); err != nil {
@@ -116,8 +116,8 @@ func (s *settings) memory(name, value string) error {
 	return nil
 }
 
-// passOn leaves a setting to the engine, which knows Hadoop's name: the kinds of slots, and what signs
-// a job for the policy dynamic-priority (its document, section 6.6).
+// passOn passes a setting on to the engine, which knows Hadoop's name. These are the kinds of
+// slots, and the signature of a job for the policy dynamic-priority (its document, section 6.6).
 func passOn(name string) func(*settings, string) error {
 	return func(s *settings, value string) error {
 		s.flags = append(s.flags, "-D", name+"="+value)
@@ -128,7 +128,7 @@ func passOn(name string) func(*settings, string) error {
 // keyFieldsMax bounds the number of fields of a key.
 const keyFieldsMax = 10_000
 
-// refusals are settings that would change the result and can't be had.
+// refusals are unsupported settings that would change the result.
 var refusals = map[string]string{
 	"mapreduce.input.fileinputformat.inputdir":    "use -input",
 	"mapreduce.output.fileoutputformat.outputdir": "use -output",
@@ -144,8 +144,7 @@ var refusals = map[string]string{
 	"mapred.combiner.class":                       "there is no Java here: use -combiner COMMAND",
 }
 
-// interpret makes the settings of the configuration, and the note on those without
-// a meaning.
+// interpret derives the settings from the configuration, and the note on those without a meaning.
 func (j *Job) interpret() error {
 	s := &j.settings
 	tab := []byte{'\t'}
@@ -179,7 +178,7 @@ func (j *Job) interpret() error {
 	return j.settle()
 }
 
-// settle is for settings that depend on each other.
+// settle resolves settings that depend on each other.
 func (j *Job) settle() (err error) {
 	s := &j.settings
 	if s.partitioner, err = parseKeyFields(s.partitionOptions, s.keyFieldSeparator); err != nil {
@@ -216,8 +215,8 @@ func (j *Job) settle() (err error) {
 	return nil
 }
 
-// EngineFlags are flags for package app that settings of the command line stand
-// for: the manager, the pool, the priority, and how often a part may be tried.
+// EngineFlags are flags of package app that settings of the command line set: the manager, the
+// pool, the priority, and the attempt limit.
 func (j *Job) EngineFlags() []string { return slices.Clone(j.settings.flags) }
 
 func (s *settings) inputFormat(v string) error {
@@ -281,7 +280,7 @@ func (s *settings) timeout(v string) error {
 	return err
 }
 
-// soonest is a slow-start that is not 0, which would be the default.
+// soonest is a slow-start just above 0, since 0 means the default.
 const soonest = 1e-9
 
 func (s *settings) slow(v string) error {
@@ -316,7 +315,7 @@ func (s *settings) shuffleCodec(v string) error {
 	return oneOf(v, "Lz4Codec", "ZStandardCodec", "SnappyCodec", "GzipCodec", "DefaultCodec", "LzoCodec", "BZip2Codec")
 }
 
-// simple is a class's name without its package.
+// simple returns a class's name without its package.
 func simple(class string) string { return class[strings.LastIndexByte(class, '.')+1:] }
 
 func oneOf(class string, names ...string) error {

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// program is what a mapper, reducer or combiner is: a command, or a name of one of
-// the few of Hadoop's classes that need no Java.
+// program is a mapper, reducer or combiner: a command, or the name of one of the few supported
+// Hadoop classes that need no Java.
 type program struct {
 	words []string // of a command
 	class string   // of a class; "" with a command
@@ -18,14 +18,14 @@ type program struct {
 
 func (p program) is(class string) bool { return p.class == class }
 
-// The classes that can stand where a command does.
+// The classes that are accepted in place of a command.
 const (
 	classIdentity  = "identity"
 	classAggregate = "aggregate"
 	classNone      = "NONE"
 )
 
-// classNames are the names that people give them.
+// classNames maps the names of these classes.
 var classNames = map[string]string{
 	"IdentityMapper":  classIdentity,
 	"IdentityReducer": classIdentity,
@@ -37,11 +37,11 @@ var classNames = map[string]string{
 	"NONE":                                         classNone,
 }
 
-// javaClass is what a name of a class in a package looks like.
+// javaClass matches the name of a class in a package.
 var javaClass = regexp.MustCompile(`^([a-z][a-z0-9_]*\.)+[A-Z][A-Za-z0-9_$]*$`)
 
-// parseProgram reads the value of -mapper, -reducer or -combiner. classes are those
-// that may stand there.
+// parseProgram reads the value of -mapper, -reducer or -combiner. classes are those that are
+// accepted there.
 func parseProgram(text string, classes ...string) (program, error) {
 	text = strings.TrimSpace(text)
 	class := classNames[text]
@@ -61,12 +61,12 @@ func parseProgram(text string, classes ...string) (program, error) {
 	return program{words: words}, nil
 }
 
-// shellOnly are words that only a shell understands.
+// shellOnly are words that have a meaning only in a shell.
 var shellOnly = []string{"|", "||", "&&", ";", "&", ">", ">>", "<", "2>", "2>&1"}
 
-// splitWords splits a command as Hadoop streaming does, without a shell: at white
-// space outside of quotes, single or double, within which everything stands for
-// itself. Unlike there, quotes within a word do not end it, as in a shell.
+// splitWords splits a command as Hadoop streaming does, without a shell: at white space outside of
+// quotes, single or double. Within quotes every character is literal. Unlike in Hadoop, quotes
+// within a word do not end it, as in a shell.
 func splitWords(text string) ([]string, error) {
 	var words []string
 	var word strings.Builder
@@ -126,14 +126,13 @@ func parseFile(text string) (file, error) {
 	return file{path, name}, nil
 }
 
-// script brings the job's files into the state in which Hadoop has them and
-// becomes the command: names of their own, and permission to run them. Its
-// arguments are the number of links, pairs of target and link, the number of
-// scripts, the scripts, and the command.
+// script prepares the job's files as Hadoop does and then executes the command: it links them under
+// their names, and makes scripts executable. Its arguments are the number of links, pairs of target
+// and link, the number of scripts, the scripts, and the command.
 const script = `n=$1; shift; while [ $n -gt 0 ]; do ln -sf "./$1" "$2" || exit 126; shift 2; n=$((n-1)); done; ` +
 	`n=$1; shift; while [ $n -gt 0 ]; do chmod u+x "$1" || exit 126; shift; n=$((n-1)); done; exec "$@"`
 
-// command is the command line to run, for a job with files.
+// command returns the command line to run, for a job with files.
 func (p program) command(files []file) []string {
 	words := slices.Clone(p.words)
 	var links, scripts []string
@@ -142,7 +141,7 @@ func (p program) command(files []file) []string {
 		if base != f.name {
 			links = append(links, base, f.name)
 		}
-		// A file that travelled is not where it was: its path means the copy.
+		// A file that travelled has moved: its path means the copy.
 		if words[0] == f.name || words[0] == "./"+f.name || filepath.Clean(words[0]) == filepath.Clean(f.path) {
 			words[0] = "./" + f.name
 			scripts = []string{base}

@@ -1,11 +1,11 @@
-// Package codec turns values of any plain Go type into bytes and back, with nothing lost. Fields in
-// lower case travel too, a nil slice stays nil, and a string need not be UTF-8. A type of which
-// something would be lost is refused, with the field's name.
+// Package codec encodes values of any plain Go type as bytes without loss. Unexported fields travel
+// too, a nil slice stays nil, and a string need not be UTF-8. A type that can't be encoded without
+// loss is refused; the error names the field.
 //
-// A Plan is compiled once for a type, and is safe for concurrent use. There are two forms. In that
-// of keys the bytes are in the order of the values, so that sorting needs no decoding. Numbers are
-// big-endian with the sign turned, strings have an end of their own, and structs go field by field.
-// In that of values lists have their lengths before them and floats keep all their bits.
+// A Plan is compiled once for a type, and is safe for concurrent use. There are two forms. In the
+// form Key the bytes are in the order of the values, so that sorting needs no decoding. Numbers are
+// big-endian with the sign bit inverted, strings have a terminator, and structs go field by field.
+// In the form Value lists have a length prefix and floats keep all their bits.
 package codec
 
 import (
@@ -15,7 +15,7 @@ import (
 	"unsafe"
 )
 
-// Form says what the bytes are for.
+// Form is the purpose of the bytes.
 type Form int
 
 // The forms.
@@ -24,14 +24,14 @@ const (
 	Key               // equal values have equal bytes, in the order of the values
 )
 
-// Plan is how values of a type are written and read.
+// Plan describes how values of a type are encoded and decoded.
 type Plan struct {
-	// Ordered says that the bytes are in the order of the values. It is never so for Value.
+	// Ordered means that the bytes sort in the order of the values. It is never set for Value.
 	Ordered bool
 	whole   coder
 }
 
-// Of compiles the plan of a type; an error when some of its values would not come
+// Of compiles the plan of a type. It returns an error if some of the type's values would not come
 // back equal.
 func Of(t reflect.Type, form Form) (*Plan, error) {
 	c := compiler{form: form, ordered: form == Key}
@@ -42,12 +42,12 @@ func Of(t reflect.Type, form Form) (*Plan, error) {
 	return &Plan{Ordered: c.ordered, whole: whole}, nil
 }
 
-// Append appends the bytes of the value at p, which is of the plan's type. It panics
-// when the value's own MarshalBinary fails.
+// Append appends the bytes of the value at p, which is of the plan's type. It panics if the value's
+// own MarshalBinary fails.
 func (c *Plan) Append(dst []byte, p unsafe.Pointer) []byte { return c.whole.put(dst, p) }
 
-// Decode reads the value that src holds, and nothing else, into p, which points at a
-// zero value of the plan's type. The value shares no memory with src.
+// Decode reads one value from all of src into p, which points at a zero value of the plan's type.
+// The value shares no memory with src.
 func (c *Plan) Decode(src []byte, p unsafe.Pointer) error {
 	rest, err := c.whole.get(src, p)
 	if err == nil && len(rest) > 0 {
@@ -56,7 +56,7 @@ func (c *Plan) Decode(src []byte, p unsafe.Pointer) error {
 	return err
 }
 
-// coder writes and reads one type.
+// coder encodes and decodes one type.
 type coder struct {
 	put   func(dst []byte, p unsafe.Pointer) []byte
 	get   func(src []byte, p unsafe.Pointer) (rest []byte, err error)
@@ -65,24 +65,22 @@ type coder struct {
 
 var errShort = errors.New("the value is cut off")
 
-// partsMax bounds the fields, items and so on of a type, all levels counted.
+// partsMax bounds the parts of a type, such as fields and items, over all levels.
 const partsMax = 1 << 16
 
-// compiler makes coders. The bytes of what is sorted the other way round are turned:
-// each is xored with mask.
+// compiler makes coders. For descending order all bytes are inverted: each is xored with mask.
 type compiler struct {
 	form    Form
 	mask    byte
-	ordered bool           // nothing without an order was met
-	path    []string       // of fields to where it is
-	around  []reflect.Type // the structs, lists and pointers that it is in
-	parts   int            // how many were met
+	ordered bool           // every part so far has an order
+	path    []string       // names of fields on the way to the current type
+	around  []reflect.Type // the structs, lists and pointers that enclose it
+	parts   int            // number of parts so far
 	hidden  bool           // in an unexported field, up to the next struct
 	inKey   bool           // in a map's key
 }
 
-// of compiles a type. One that can't be taken apart, and says itself how it goes to
-// bytes, goes in that way.
+// of compiles a type. An opaque type that encodes itself uses its own encoding.
 func (c *compiler) of(t reflect.Type) (coder, error) {
 	before := *c
 	made, err := c.plain(t)
@@ -147,7 +145,7 @@ func (c *compiler) plain(t reflect.Type) (coder, error) {
 	return coder{}, c.refuse(t, "means nothing in another process", "leave it out of what Map emits, or set a codec of your own")
 }
 
-// refuse names the place of what can't travel, and the remedy.
+// refuse returns an error that names the place of an unsupported type, and the remedy.
 func (c *compiler) refuse(t reflect.Type, why, remedy string) error {
 	if len(c.path) == 0 {
 		return fmt.Errorf("%s %s: %s", t, why, remedy)
@@ -162,7 +160,7 @@ func (c *compiler) refuse(t reflect.Type, why, remedy string) error {
 	return fmt.Errorf("field %s (%s) %s: %s", where, t, why, remedy)
 }
 
-// within compiles a part, which the path names.
+// within compiles a part, and adds its name to the path.
 func (c *compiler) within(name string, t reflect.Type) (coder, error) {
 	c.path = append(c.path, name)
 	defer func() { c.path = c.path[:len(c.path)-1] }()

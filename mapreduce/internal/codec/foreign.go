@@ -11,7 +11,7 @@ import (
 	"unsafe"
 )
 
-// ownModule is the path of the module of the program that runs; "" when it is not known.
+// ownModule is the path of the running program's module; "" if unknown.
 var ownModule = sync.OnceValue(func() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok || info.Main.Path == "command-line-arguments" {
@@ -20,12 +20,12 @@ var ownModule = sync.OnceValue(func() string {
 	return info.Main.Path
 })
 
-// foreign says whether a package is of another module than the program's. What fields in
-// lower case mean is known to their package alone: two values of it may be equal whose
-// fields differ, as the decimals 1.0 and 1.00.
+// foreign reports whether a package is of another module than the program's. Only that package
+// knows what its unexported fields mean: equal values may differ in their fields, as the decimals
+// 1.0 and 1.00.
 func foreign(pkg string) bool {
 	own := ownModule()
-	if own == "" { // then the standard library is
+	if own == "" { // then any package outside the standard library may be the program's own
 		first, _, _ := strings.Cut(pkg, "/")
 		return pkg != "main" && !strings.Contains(first, ".")
 	}
@@ -37,8 +37,8 @@ var bigIntType = reflect.TypeFor[big.Int]()
 // Signs of a big.Int, in order.
 const negative, zero, positive = 0, 1, 2
 
-// bigInt is a whole number of any size as a key: its sign, the number of its bytes, and
-// these; the last two are turned where it is negative.
+// bigInt encodes a big.Int as a key: its sign, the number of its bytes, and these. The last two are
+// inverted if it is negative.
 func (c *compiler) bigInt() coder {
 	mask := c.mask
 	return coder{func(dst []byte, p unsafe.Pointer) []byte {
@@ -67,7 +67,7 @@ func (c *compiler) bigInt() coder {
 	}, 1}
 }
 
-// bigMagnitude reads what follows the sign.
+// bigMagnitude reads the bytes after the sign.
 func bigMagnitude(src []byte, mask byte, to *big.Int, minus bool) ([]byte, error) {
 	if len(src) < 4 {
 		return nil, errShort

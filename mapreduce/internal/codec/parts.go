@@ -8,8 +8,8 @@ import (
 	"unsafe"
 )
 
-// Tag is the key of the tag of struct fields; Descending its value for those that
-// are sorted the other way round.
+// Tag is the key of a struct field's tag; Descending is its value for fields that are sorted in
+// descending order.
 const (
 	Tag        = "mapreduce"
 	Descending = "desc"
@@ -20,7 +20,7 @@ type field struct {
 	coder
 }
 
-// fields are parts one behind the other.
+// fields encodes parts one after the other.
 func fields(all []field) coder {
 	least := 0
 	for _, f := range all {
@@ -41,7 +41,7 @@ func fields(all []field) coder {
 	}, least}
 }
 
-// structure is a struct: its fields in their order, but those of the name _.
+// structure encodes a struct: its fields in their order, except those of the name _.
 func (c *compiler) structure(t reflect.Type) (coder, error) {
 	var all []field
 	hidden, mask := c.hidden, c.mask
@@ -65,7 +65,7 @@ func (c *compiler) structure(t reflect.Type) (coder, error) {
 	return fields(all), nil
 }
 
-// tagged compiles a field, the other way round where its tag says so.
+// tagged compiles a field, in descending order if its tag says so.
 func (c *compiler) tagged(f reflect.StructField) (coder, error) {
 	tag, is := f.Tag.Lookup(Tag)
 	if is && tag != Descending {
@@ -94,7 +94,7 @@ func (c *compiler) array(t reflect.Type) (coder, error) {
 	}
 	n, step := t.Len(), t.Elem().Size()
 	switch {
-	case item.least == 0: // nothing is there to be written
+	case item.least == 0: // the items have no bytes
 		n = 0
 	case isByte(t.Elem()):
 		return byteArray(n, c.mask), nil
@@ -128,7 +128,7 @@ func byteArray(n int, mask byte) coder {
 	})
 }
 
-// slice is a slice: nil is apart from an empty one.
+// slice encodes a slice; nil and empty slices differ.
 func (c *compiler) slice(t reflect.Type) (coder, error) {
 	item, err := c.within("[]", t.Elem())
 	switch {
@@ -136,7 +136,7 @@ func (c *compiler) slice(t reflect.Type) (coder, error) {
 		return coder{}, err
 	case isByte(t.Elem()):
 		return c.byteSlice(), nil
-	case c.form == Key || item.least == 0: // a length would not bound what is made
+	case c.form == Key || item.least == 0: // a length prefix would not bound the allocation
 		return marked(t, item, c.mask), nil
 	}
 	return counted(t, item), nil
@@ -177,7 +177,7 @@ func (c *compiler) byteSlice() coder {
 	}, 1}
 }
 
-// Marks before what may be missing, and in a list before each item and at its end.
+// Marks before an optional value, before each item of a list, and at a list's end.
 const isNil, isThere, isItem = 0, 1, 2
 
 func mark(src []byte, mask, most byte) (byte, []byte, error) {
@@ -191,13 +191,13 @@ func mark(src []byte, mask, most byte) (byte, []byte, error) {
 	return m, src[1:], nil
 }
 
-// sliceHead is a slice as it lies in memory.
+// sliceHead is a slice's layout in memory.
 type sliceHead struct {
 	data     unsafe.Pointer
 	len, cap int
 }
 
-// counted is a slice of which the number of items comes first.
+// counted encodes a slice with its number of items first.
 func counted(t reflect.Type, item coder) coder {
 	step := t.Elem().Size()
 	return coder{func(dst []byte, p unsafe.Pointer) []byte {
@@ -226,8 +226,8 @@ func counted(t reflect.Type, item coder) coder {
 	}, 1}
 }
 
-// marked is a slice with a mark before each item and one at its end: in order, the
-// shorter of two that begin alike comes first.
+// marked encodes a slice with a mark before each item and one at its end. So of two slices with
+// equal beginnings the shorter sorts first.
 func marked(t reflect.Type, item coder, mask byte) coder {
 	step := t.Elem().Size()
 	return coder{func(dst []byte, p unsafe.Pointer) []byte {
@@ -292,8 +292,8 @@ func (c *compiler) pointer(t reflect.Type) (coder, error) {
 	}, 1}, err
 }
 
-// table is a map: its entries in the order of their bytes, so that equal maps have
-// equal bytes. Maps themselves have no order.
+// table encodes a map: its entries in the order of their bytes, so that equal maps have equal
+// bytes. Maps themselves have no order.
 func (c *compiler) table(t reflect.Type) (coder, error) {
 	before := *c
 	c.mask, c.inKey = 0, true
@@ -301,7 +301,7 @@ func (c *compiler) table(t reflect.Type) (coder, error) {
 	if err != nil {
 		return coder{}, err
 	}
-	if key.least == 0 { // the number of entries must be bounded by their bytes
+	if key.least == 0 { // the bytes must bound the number of entries
 		key = fields([]field{{0, key}, {0, filler}})
 	}
 	c.inKey = before.inKey
@@ -311,7 +311,7 @@ func (c *compiler) table(t reflect.Type) (coder, error) {
 	return coder{m.put, m.get, 1}, err
 }
 
-// filler is a byte that says nothing.
+// filler is a byte without meaning.
 var filler = sized(1, func(dst []byte, _ unsafe.Pointer) []byte { return append(dst, 0) }, func([]byte, unsafe.Pointer) {})
 
 type mapCoder struct {

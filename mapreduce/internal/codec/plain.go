@@ -9,10 +9,10 @@ import (
 	"unsafe"
 )
 
-// number is a whole number of 1, 2, 4 or 8 bytes, big-endian. sign is the highest
-// bit of 64, which is turned where negative ones are to come first.
+// number encodes an integer of 1, 2, 4 or 8 bytes, big-endian. sign is the highest bit of 64, which
+// is inverted to sort negative numbers first.
 func number(size int, mask byte, sign uint64) coder {
-	turn := sign >> (64 - 8*size) // both are one xor
+	turn := sign >> (64 - 8*size) // combines both in one xor
 	if mask != 0 {
 		turn = ^turn
 	}
@@ -36,7 +36,7 @@ func number(size int, mask byte, sign uint64) coder {
 		func(src []byte, p unsafe.Pointer) { *(*uint64)(p) = binary.BigEndian.Uint64(src) ^ turn })
 }
 
-// sized is a coder of so many bytes, always.
+// sized is a coder of a fixed number of bytes.
 func sized(size int, put func([]byte, unsafe.Pointer) []byte, get func([]byte, unsafe.Pointer)) coder {
 	return coder{put, func(src []byte, p unsafe.Pointer) ([]byte, error) {
 		if len(src) < size {
@@ -64,8 +64,8 @@ func boolean(mask byte) coder {
 	}
 }
 
-// float is a float of 4 or 8 bytes. As a key both zeros are one, and all NaNs, which
-// come last; as a value it keeps its bits.
+// float encodes a float of 4 or 8 bytes. As a key both zeros are one, and all NaNs are one, sorted
+// last; as a value it keeps its bits.
 func (c *compiler) float(size int) coder {
 	if c.form == Value {
 		return number(size, 0, 0)
@@ -87,11 +87,11 @@ func (c *compiler) float(size int) coder {
 
 const sign64, sign32 = 1 << 63, 1 << 31
 
-// floatBits orders floats: negative ones with all bits turned, others with the
-// sign's.
+// floatBits maps floats to ordered bits: all bits of negative floats are inverted, of others only
+// the sign.
 func floatBits(v float64) uint64 {
 	if v != v {
-		return math.MaxUint64 // one of NaN's many forms, which is behind the others
+		return math.MaxUint64 // one form for all NaNs, sorted last
 	}
 	u := math.Float64bits(v)
 	if v == 0 {
@@ -131,7 +131,7 @@ func bitsFloat32(u uint32) float32 {
 	return math.Float32frombits(^u)
 }
 
-// text is a string, with others behind it.
+// text encodes a string that others may follow.
 func (c *compiler) text() coder {
 	if c.form == Value {
 		return coder{func(dst []byte, p unsafe.Pointer) []byte {
@@ -157,8 +157,8 @@ func (c *compiler) text() coder {
 	}
 }
 
-// appendLength appends the length of what is not nil, lengthOrNil reads it: -1 for
-// nil. Items take at least so many bytes each, which bounds a length.
+// appendLength appends a length that is not nil; lengthOrNil reads it: -1 for nil. Each item takes
+// at least the given bytes, which bounds a length.
 func appendLength(dst []byte, n int) []byte { return binary.AppendUvarint(dst, uint64(n)+1) }
 
 func lengthOrNil(src []byte, least int) (n int, rest []byte, err error) {
@@ -178,8 +178,8 @@ func length(src []byte) (n int, rest []byte, err error) {
 	return int(u), src[used:], nil
 }
 
-// A string in a key ends with the bytes 0 and 1, and a 0 within it has a 255 behind
-// it: so a string comes before those that it begins.
+// A string in a key ends with the bytes 0 and 1, and each 0 within it is followed by 255. So a
+// string sorts before those that it is a prefix of.
 const endMark, zeroMark = 1, 255
 
 func appendEnded(dst []byte, s string, mask byte) []byte {
@@ -206,7 +206,7 @@ func turn(b []byte, mask byte) {
 	}
 }
 
-// ended reads what appendEnded wrote. It may share memory with src.
+// ended reads what appendEnded wrote. The result may share memory with src.
 func ended(src []byte, mask byte) (s, rest []byte, err error) {
 	var made []byte
 	for {

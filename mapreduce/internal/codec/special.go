@@ -15,10 +15,10 @@ var (
 	unmarshalerType = reflect.TypeFor[encoding.BinaryUnmarshaler]()
 )
 
-// time is a time: seconds and nanoseconds since 1970. A key is the instant alone and comes
-// back in UTC, since one instant in two zones is one key. A value has its zone behind, and
-// comes back with one of the same name and offset. The monotonic clock means nothing in
-// another process.
+// time encodes a time: seconds and nanoseconds since 1970. A key is the instant alone and comes
+// back in UTC, since one instant in two zones is one key. A value has its zone after it, and comes
+// back with a zone of the same name and offset. The monotonic clock means nothing in another
+// process.
 func (c *compiler) time() coder {
 	if c.form == Key {
 		return c.instant()
@@ -60,7 +60,7 @@ func (c *compiler) time() coder {
 	}, made.least}
 }
 
-// instant is a time as a key.
+// instant encodes a time as a key.
 func (c *compiler) instant() coder {
 	seconds, nanos := number(8, c.mask, 1<<63), number(4, c.mask, 0)
 	return coder{func(dst []byte, p unsafe.Pointer) []byte {
@@ -82,8 +82,8 @@ func (c *compiler) instant() coder {
 	}, 12}
 }
 
-// isOpaque says that a type itself tells how it goes to bytes and back. Methods that
-// an embedded field may have lent it do not count: they know of no other field.
+// isOpaque reports whether a type defines its own encoding. Methods promoted from an embedded field
+// do not count: they ignore the other fields.
 func isOpaque(t reflect.Type) bool {
 	if t.Kind() == reflect.Interface || !marshals(t) {
 		return false
@@ -99,13 +99,13 @@ func isOpaque(t reflect.Type) bool {
 	return true
 }
 
-// marshals says whether a type has both methods.
+// marshals reports whether a type has both methods.
 func marshals(t reflect.Type) bool {
 	p := reflect.PointerTo(t)
 	return p.Implements(marshalerType) && p.Implements(unmarshalerType)
 }
 
-// lends says whether a struct gets either method from a field embedded in it.
+// lends reports whether a struct gets either method from an embedded field.
 func lends(t reflect.Type) bool {
 	p := t
 	if t.Kind() != reflect.Pointer && t.Kind() != reflect.Interface {
@@ -114,7 +114,7 @@ func lends(t reflect.Type) bool {
 	return p.Implements(marshalerType) || p.Implements(unmarshalerType)
 }
 
-// opaque is a type that goes by its own MarshalBinary.
+// opaque encodes a type by its own MarshalBinary.
 func opaque(t reflect.Type) coder {
 	return coder{func(dst []byte, p unsafe.Pointer) []byte {
 		b, err := reflect.NewAt(t, p).Interface().(encoding.BinaryMarshaler).MarshalBinary()

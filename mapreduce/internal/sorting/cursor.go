@@ -1,6 +1,6 @@
 package sorting
 
-// recordCursor yields sorted pairs of a records.
+// recordCursor yields the sorted pairs of a records value.
 type recordCursor struct {
 	refs    []ref
 	i       int
@@ -9,9 +9,9 @@ type recordCursor struct {
 	touched byte
 }
 
-// touchAhead is how many records are fetched from memory at once. In order of key
-// they lie anywhere, and one after the other each would cost a whole cache miss;
-// reads that do not depend on each other wait together.
+// touchAhead is how many records are fetched from memory at once. In order of key they are
+// scattered, and each would cost a whole cache miss in sequence. Independent reads overlap their
+// waits.
 const touchAhead = 16
 
 func (c *recordCursor) next() (bool, error) {

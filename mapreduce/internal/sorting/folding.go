@@ -2,22 +2,22 @@ package sorting
 
 import "bytes"
 
-// folding yields the pairs of a merge with the values of equal keys folded, so that
-// what was spilled in several runs is not written and read as often again.
+// folding yields the pairs of a merge with the values of equal keys folded. So a key that is in
+// several runs is written and read only once afterwards.
 type folding struct {
 	merged cursor
 	fold   Fold
-	most   int    // bytes of a value that is folded on
-	k, v   []byte // of the pair at hand
-	ahead  bool   // merged stands on the pair after it
+	most   int    // bytes up to which a value is folded
+	k, v   []byte // of the current pair
+	ahead  bool   // merged is already at the pair after it
 	taken  int64  // pairs that were folded
 }
 
-// foldShare is the part of a Sorter's memory, one in so many, up to which a merge
-// folds a value: one that only grows is not to be gathered whole in memory.
+// foldShare is the divisor of a Sorter's memory that bounds a folded value: a value that only grows
+// must not be gathered whole in memory.
 const foldShare = 8
 
-// foldedMerge merges cursors; with a fold, what is equal in several is folded.
+// foldedMerge merges cursors. With a fold, values of a key in several cursors are folded.
 func (s *Sorter) foldedMerge(cursors []cursor) (*Merge, error) {
 	m, err := newMerge(s.o.order(), cursors)
 	if err != nil || s.o.Fold == nil || len(cursors) < 2 {
@@ -49,7 +49,7 @@ func (f *folding) next() (bool, error) {
 		if !f.ahead || len(f.v)+len(f.merged.value()) > f.most || !bytes.Equal(f.merged.key(), f.k) {
 			return true, nil
 		}
-		// The sum may lie anywhere, in the memory of either value too.
+		// The sum may lie in any memory, that of either value too.
 		f.v = append(f.v[:0], f.fold(f.v, f.merged.value())...)
 	}
 }

@@ -6,14 +6,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hugePageBytes is the size of a large page on most machines. Where it is another
-// one the advice has less effect.
+// hugePageBytes is the size of a large page on most machines. On others the advice has less effect.
 const hugePageBytes = 2 << 20
 
-// hugeSlice is make([]T, n), with the advice to the system to use large pages where
-// that pays: memory of a hundred megabytes that is used from end to end costs 25,000
-// page faults in small ones, and in random order an address lookup each time. T has
-// no pointers.
+// hugeSlice is make([]T, n), and advises the system to use large pages if that pays. A hundred
+// megabytes used from end to end cost 25,000 page faults in small pages. Random access costs an
+// address lookup each time. T must have no pointers.
 func hugeSlice[T any](n int) []T {
 	s := make([]T, n)
 	var one T
@@ -21,11 +19,11 @@ func hugeSlice[T any](n int) []T {
 	if size < 2*hugePageBytes {
 		return s
 	}
-	// Only whole large pages that are ours.
+	// Only whole large pages within the slice.
 	start := uintptr(unsafe.Pointer(unsafe.SliceData(s)))
 	skip := -start & (hugePageBytes - 1)
 	whole := (size - skip) &^ (hugePageBytes - 1)
 	inner := unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(s)), skip)), whole)
-	_ = unix.Madvise(inner, unix.MADV_HUGEPAGE) // advice: a system that has no such pages works as well
+	_ = unix.Madvise(inner, unix.MADV_HUGEPAGE) // only advice: systems without such pages work as well
 	return s
 }

@@ -19,13 +19,13 @@ type Merge struct {
 	order
 	check   orderCheck
 	started bool
-	all     int64    // pairs that all cursors yield, where that is known
-	folds   *folding // what the one cursor is, if it folds others
+	all     int64    // pairs that all cursors yield, if known
+	folds   *folding // the single cursor, if it folds others
 }
 
 type head struct {
 	prefix  uint64
-	decoded any // of the key, where the order asks for that
+	decoded any // the decoded key, if the order needs it
 	cursor
 }
 
@@ -87,10 +87,10 @@ func (m *Merge) Next() (bool, error) {
 	return ok && err == nil, err
 }
 
-// Total is how many pairs the cursors yield; Next yields fewer where it folds them.
+// Total is the number of pairs that the cursors yield; Next yields fewer if it folds them.
 func (m *Merge) Total() int64 { return m.all }
 
-// Done is which part of what is merged was yielded when Next yielded so many pairs.
+// Done returns the fraction of the merge that is done after Next yielded so many pairs.
 func (m *Merge) Done(pairs int64) float64 {
 	if m.folds != nil {
 		pairs = m.folds.taken
@@ -136,7 +136,7 @@ func (m *Merge) next() (bool, error) {
 	return len(m.heap) > 0, err
 }
 
-// Close gives up what is unread.
+// Close discards what is unread.
 func (m *Merge) Close() error {
 	var errs []error
 	for _, h := range m.heap {

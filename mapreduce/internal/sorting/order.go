@@ -9,8 +9,8 @@ import (
 // it comes after, zero when they count as equal. It must not keep its arguments.
 type Compare func(a, b []byte) int
 
-// total orders keys that count as equal by their bytes, so that equal keys always
-// stand together and a result does not depend on what came first.
+// total orders keys that count as equal by their bytes. So keys with equal bytes are always
+// adjacent, and the result does not depend on the order of arrival.
 func (c Compare) total(a, b []byte) int {
 	if order := c(a, b); order != 0 {
 		return order
@@ -18,17 +18,17 @@ func (c Compare) total(a, b []byte) int {
 	return bytes.Compare(a, b)
 }
 
-// Decoded is an order of keys that have to be decoded for it. Each key is decoded a
-// few times, and not in each of the comparisons, of which there are many more.
+// Decoded is an order of keys that must be decoded for it. Each key is decoded a few times, not in
+// each of the many more comparisons.
 type Decoded struct {
 	Decode  func(key []byte) any // the result must not share memory with key
-	Compare func(a, b any) int   // of two results; as Compare is
+	Compare func(a, b any) int   // compares two results, like Compare
 	most    int                  // keys decoded at once; decodedMax when 0
 }
 
 const (
-	// decodedMax is the most keys that are held decoded at once, and decodedBytesMax
-	// about how many bytes they have.
+	// decodedMax bounds the keys that are held decoded at once, and decodedBytesMax roughly their
+	// bytes.
 	decodedMax      = 8 << 10
 	decodedBytesMax = 1 << 20
 )
@@ -41,7 +41,7 @@ type order struct {
 
 func (o order) own() bool { return o.compare != nil || o.decoded != nil }
 
-// held is a key, and what it decodes to where the order asks for that.
+// held is a key, and its decoded form if the order needs that.
 type held struct {
 	key     []byte
 	decoded any
@@ -54,7 +54,7 @@ func (o order) hold(key []byte) held {
 	return held{key, o.decoded.Decode(key)}
 }
 
-// of compares by an order of its own.
+// of compares two keys by the job's own order.
 func (o order) of(a, b held) int {
 	if o.decoded != nil {
 		return o.decoded.Compare(a.decoded, b.decoded)
@@ -62,7 +62,7 @@ func (o order) of(a, b held) int {
 	return o.compare(a.key, b.key)
 }
 
-// total is of, with keys that count as equal in the order of their bytes.
+// total is of, with keys that count as equal ordered by their bytes.
 func (o order) total(a, b held) int {
 	if c := o.of(a, b); c != 0 {
 		return c
@@ -70,17 +70,16 @@ func (o order) total(a, b held) int {
 	return bytes.Compare(a.key, b.key)
 }
 
-// orderCheck demands of keys that come sorted by an order that it says so, both
-// ways round, of neighbours, and of each with the first key and another that lies
-// further back: an order that runs in a circle looks right between neighbours.
-// As byte strings there is nothing to check.
+// orderCheck verifies that sorted keys agree with the order, in both directions. It compares
+// neighbours, and each key with the first key and an earlier one: an order with a cycle looks right
+// between neighbours. For byte strings there is nothing to check.
 type orderCheck struct {
 	order
 	keys                int
-	last, first, anchor held // whose keys are copies
+	last, first, anchor held // their keys are copies
 }
 
-// keep makes to a copy of a key.
+// keep replaces to with a copy of a key.
 func (to *held) keep(key held) { to.key, to.decoded = append(to.key[:0], key.key...), key.decoded }
 
 func (c *orderCheck) next(bytes []byte) error {

@@ -1,9 +1,9 @@
-// Package sorting gathers key-value pairs and gives them back in order of key,
-// within a memory budget: it is the shuffle's second half. Pairs beyond the budget
-// go to sorted runs on disk, which are merged, a bounded number at once.
+// Package sorting gathers key-value pairs and returns them in order of key, within a memory budget:
+// it is the shuffle's second half. Pairs beyond the budget go to sorted runs on disk. These are
+// merged, a bounded number at once.
 //
-// With a fold, values of one key are folded in a table as they come, and only distinct keys are
-// sorted and written. Merges of runs fold what they bring together.
+// With a fold, values of one key are folded in a table as they arrive, and only distinct keys are
+// sorted and written. Merges of runs fold values of equal keys too.
 //
 // Keys compare as byte strings, or by a function. Nothing here is safe for concurrent use.
 package sorting
@@ -22,7 +22,7 @@ func AppendPair(dst, key, value []byte) []byte {
 	return append(dst, value...)
 }
 
-// Split cuts a record into key and value, which share its memory.
+// Split cuts a record into key and value, which share the record's memory.
 func Split(record []byte) (key, value []byte, err error) {
 	if len(record) > 0 && record[0] < 0x80 { // the common case: a key under 128 bytes
 		if end := 1 + int(record[0]); end <= len(record) {
@@ -37,8 +37,8 @@ func Split(record []byte) (key, value []byte, err error) {
 	return record[used:end:end], record[end:], nil
 }
 
-// prefix is the first eight bytes of a key as a number: keys compare as their
-// prefixes do, wherever those differ.
+// prefix returns the first eight bytes of a key as a number. Where two prefixes differ, they
+// compare as their keys do.
 func prefix(key []byte) uint64 {
 	if len(key) >= 8 {
 		return binary.BigEndian.Uint64(key)

@@ -7,9 +7,8 @@ import (
 	"slices"
 )
 
-// sortRefs sorts refs by their keys, which key gives, and returns the parts, one
-// behind the other, of which each is sorted. Prefixes say nothing of an order of its
-// own.
+// sortRefs sorts refs by their keys, which the function key returns. It returns consecutive parts,
+// each of which is sorted. Prefixes are useless for a custom order.
 func sortRefs(refs []ref, o order, key func(ref) []byte) [][]ref {
 	switch {
 	case o.decoded != nil:
@@ -22,7 +21,7 @@ func sortRefs(refs []ref, o order, key func(ref) []byte) [][]ref {
 	return [][]ref{refs}
 }
 
-// sortDecoded sorts as many refs at once as there may be decoded keys.
+// sortDecoded sorts at once only as many refs as there may be decoded keys.
 func sortDecoded(refs []ref, o order, key func(ref) []byte) (parts [][]ref) {
 	type decodedRef struct {
 		ref
@@ -47,20 +46,20 @@ func sortDecoded(refs []ref, o order, key func(ref) []byte) (parts [][]ref) {
 	return parts
 }
 
-// prefixSort sorts by the keys' first bytes: into 256 parts by the first eight bits
-// in which the keys differ, in place, and each part in the same way until it is
-// small. For a million random keys that is half the time of comparing them. Where
-// all prefixes of a part are equal the refs get the bytes that follow.
+// prefixSort sorts by the keys' first bytes, in place. It distributes refs into 256 parts by the
+// first eight bits in which the keys differ, and then each part likewise until it is small. For a
+// million random keys that takes half the time of comparisons. If all prefixes of a part are equal,
+// its refs get the bytes that follow.
 type prefixSort struct{ key func(ref) []byte }
 
 const (
-	// radixMin is the least number of refs that are worth counting out.
+	// radixMin is the least number of refs for which counting pays.
 	radixMin = 128
-	// insertionMax is the most that are sorted by insertion: they are few, and in
-	// the fastest cache.
+	// insertionMax is the largest part that is sorted by insertion: its refs are few, and in the
+	// fastest cache.
 	insertionMax = 24
-	// depthMax bounds how many equal bytes are passed over, eight at a time. Keys with
-	// more in common are compared whole.
+	// depthMax bounds how many equal bytes are skipped, eight at a time. Keys with a longer common
+	// prefix are compared whole.
 	depthMax = 256
 )
 
@@ -74,8 +73,8 @@ func (p prefixSort) compare(a, b ref) int {
 	return bytes.Compare(p.key(a), p.key(b))
 }
 
-// sort sorts refs whose keys are equal, with zeros behind, up to depth, and whose
-// prefixes begin there.
+// sort sorts refs whose keys, padded with zeros, are equal up to depth, and whose prefixes begin
+// there.
 func (p prefixSort) sort(refs []ref, depth int) {
 	if len(refs) <= insertionMax {
 		p.insertion(refs)
@@ -100,7 +99,7 @@ func (p prefixSort) sort(refs []ref, depth int) {
 	}
 }
 
-// differing has the bits in which not all prefixes are equal.
+// differing returns the bits in which the prefixes are not all equal.
 func differing(refs []ref) uint64 {
 	var differ uint64
 	for i := range refs {
@@ -109,8 +108,8 @@ func differing(refs []ref) uint64 {
 	return differ
 }
 
-// deeper gives refs the prefixes of their keys from depth on. It reports false
-// when there are none, or depth is too much.
+// deeper sets the refs' prefixes to the bytes of their keys from depth on. It returns false if
+// there are none, or depth is beyond depthMax.
 func (p prefixSort) deeper(refs []ref, depth int) bool {
 	if depth > depthMax {
 		return false
@@ -125,10 +124,10 @@ func (p prefixSort) deeper(refs []ref, depth int) bool {
 	return any
 }
 
-// distribute orders refs by the eight bits of their prefix from shift on and
-// returns where the refs of each value of those end. Bits above are equal in all.
+// distribute orders refs by the eight bits of their prefix from shift on. It returns where the refs
+// of each value of these bits end. Higher bits are equal in all.
 func distribute(refs []ref, shift int) [256]int {
-	var ends, next [256]int // of each part; next is where its next ref goes
+	var ends, next [256]int // of each part; next is the index for its next ref
 	for i := range refs {
 		ends[uint8(refs[i].prefix>>shift)]++
 	}
@@ -140,8 +139,8 @@ func distribute(refs []ref, shift int) [256]int {
 	}
 	for part := range ends {
 		for next[part] < ends[part] {
-			// Send what lies here where it belongs, and what lay there, until one
-			// belongs here.
+			// Move the ref here to its part, and the displaced ref to its own, until a ref belongs
+			// here.
 			r := refs[next[part]]
 			for to := uint8(r.prefix >> shift); int(to) != part; to = uint8(r.prefix >> shift) {
 				refs[next[to]], r = r, refs[next[to]]

@@ -6,12 +6,12 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// ref stands for a pair when pairs are sorted. The first bytes of the key decide
-// most comparisons without a look at the pair itself, which costs a cache miss.
+// ref represents a pair in sorting. The first bytes of the key decide most comparisons without the
+// cache miss of reading the pair.
 type ref struct {
 	prefix uint64 // the key's first eight bytes, and
 	more   uint32 // four more
-	chunk  uint32 // where the pair is; of one in a table the slot
+	chunk  uint32 // location of the pair; for a table, of its slot
 	start  uint32
 	size   uint32
 }
@@ -19,8 +19,8 @@ type ref struct {
 // refBytes is the size of a ref.
 const refBytes = 24
 
-// prefixes are the first twelve bytes of a key as numbers: keys compare as these
-// do, wherever those differ.
+// prefixes returns the first twelve bytes of a key as numbers. Where these differ, they compare as
+// the keys do.
 func prefixes(key []byte) (uint64, uint32) {
 	if len(key) >= 12 {
 		return binary.BigEndian.Uint64(key), binary.BigEndian.Uint32(key[8:])
@@ -30,8 +30,8 @@ func prefixes(key []byte) (uint64, uint32) {
 	return binary.BigEndian.Uint64(b[:]), binary.BigEndian.Uint32(b[8:])
 }
 
-// records holds records of pairs and a ref for each, within a budget, in a few
-// large pieces of memory that are used again.
+// records holds records of pairs and a ref for each, within a budget, in a few large chunks of
+// memory that are reused.
 type records struct {
 	max    int64 // bytes
 	refs   []ref
@@ -43,16 +43,15 @@ type records struct {
 
 const (
 	chunkMin, chunkMax = 64 << 10, 32 << 20 // bytes
-	chunkShare         = 8                  // a chunk is this part of the budget
-	// refsFirst is for how many pairs there is room at first; after that many, their
-	// mean size tells how many the budget will hold.
+	chunkShare         = 8                  // a chunk is the budget divided by this
+	// refsFirst is the initial room for refs; after that many pairs, their mean size predicts how
+	// many the budget will hold.
 	refsFirst = 4096
 )
 
 func newRecords(memory int64) records { return records{max: memory} }
 
-// full says that a record of so many bytes does not fit any more. The first fits
-// always.
+// full reports whether a record of this size does not fit any more. The first record always fits.
 func (r *records) full(size int) bool {
 	if len(r.refs) == 0 {
 		return false
@@ -67,7 +66,7 @@ func (r *records) full(size int) bool {
 	return more > 0 && r.taken+int64(cap(r.refs))*refBytes+more > r.max
 }
 
-// hasRoom reports whether the record fits into the chunks that are there.
+// hasRoom reports whether the record fits into the existing chunks.
 func (r *records) hasRoom(size int) bool {
 	for i := r.now; i < len(r.chunks); i++ {
 		if cap(r.chunks[i])-len(r.chunks[i]) >= size {
@@ -90,7 +89,7 @@ func (r *records) chunkWanted(size int) int64 {
 	return max(int64(size), min(max(r.max/chunkShare, chunkMin), chunkMax))
 }
 
-// add copies a record, whose key is given.
+// add copies a record; key is its key.
 func (r *records) add(record, key []byte) {
 	if len(r.refs) == cap(r.refs) {
 		grown := hugeSlice[ref](r.refsWanted())[:len(r.refs)]
@@ -111,8 +110,8 @@ func (r *records) add(record, key []byte) {
 	r.data += int64(len(record))
 }
 
-// addBatch copies a batch's records from the i-th on until one does not fit, and
-// returns its number.
+// addBatch copies a batch's records from the i-th on until one does not fit, and returns the index
+// of that record.
 func (r *records) addBatch(b *job.Batch, i int) (int, error) {
 	for ; i < len(b.Ends); i++ {
 		record := b.Record(i)
@@ -132,7 +131,7 @@ func (r *records) record(f *ref) []byte {
 	return r.chunks[f.chunk][f.start : f.start+f.size : f.start+f.size]
 }
 
-// key is the key of a record that was added, so it can be cut.
+// key returns the key of an added record; it was valid then, so Split succeeds.
 func (r *records) key(f ref) []byte {
 	key, _, _ := Split(r.record(&f))
 	return key
@@ -141,7 +140,7 @@ func (r *records) key(f ref) []byte {
 // bytes is the memory in use.
 func (r *records) bytes() int64 { return r.data + int64(len(r.refs))*refBytes }
 
-// reset empties it and keeps the memory, save what one large record took.
+// reset empties it and keeps the memory, except that of a single large record.
 func (r *records) reset() {
 	kept := r.chunks[:0]
 	r.taken = 0

@@ -11,19 +11,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A run is a file of blocks. A block is its length and the checksum of what
-// follows, four bytes each, then pairs: the lengths of key and value as uvarints,
-// key, value. A pair lies in one block.
+// A run is a file of blocks. A block is its length and a checksum of its pairs, four bytes each,
+// then the pairs: the lengths of key and value as uvarints, key, value. A pair lies in one block.
 
-// runBlockBytes is the size at which a block is written. One with a large pair is
-// as large as that takes.
+// runBlockBytes is the size at which a block is written. A block with a large pair is as large as
+// that needs.
 const runBlockBytes = 128 << 10
 
-// blockKeepMax is the largest memory of a block that is used for the next: a rare
-// large pair must not hold its memory until the run ends.
+// blockKeepMax is the largest block buffer that is reused for the next block: a rare large pair
+// must not hold its memory until the run ends.
 const blockKeepMax = 1 << 20
 
-// pairBytesMax is more than a record can have.
+// pairBytesMax is more than any record has.
 const pairBytesMax = 1<<31 - 64
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -43,7 +42,7 @@ func createRun(path string) (*runWriter, error) {
 	return &runWriter{f: f, block: make([]byte, blockHeader, runBlockBytes+1024)}, nil
 }
 
-// explain names the remedy for a full disk.
+// explain adds the remedy for a full disk.
 func explain(err error) error {
 	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EFBIG) {
 		return fmt.Errorf("%w: sorting needs temporary space on the launcher's disk: free some, or give the job more memory", err)
@@ -75,7 +74,7 @@ func (w *runWriter) flush() error {
 	return explain(err)
 }
 
-// close writes the end, an empty block: a run that was cut off has none.
+// close writes the end, an empty block: a truncated run has none.
 func (w *runWriter) close() error {
 	err := w.flush()
 	if err == nil {
@@ -90,7 +89,7 @@ func (w *runWriter) abort() error { return w.f.Close() }
 type runCursor struct {
 	f     *os.File
 	block []byte
-	rest  []byte // of block, unread
+	rest  []byte // unread bytes of block
 	k, v  []byte
 }
 
@@ -136,7 +135,7 @@ func (c *runCursor) next() (bool, error) {
 	return true, nil
 }
 
-// end checks the empty block that a whole run ends with.
+// end checks the empty block at the end of a complete run.
 func (c *runCursor) end(header [blockHeader]byte) error {
 	if header != [blockHeader]byte{} {
 		return c.damaged("wrong end")

@@ -15,11 +15,11 @@ type Options struct {
 	Folder string // for runs; it must exist
 	Memory int64  // bytes that pairs may take; MemoryMin when less
 	Fold   Fold   // nil: all values are kept
-	// Compare is the order of keys; nil: as byte strings. Keys that are equal by it
-	// and not as byte strings follow in the order of those. A Compare that is no
-	// order is an error of Add, Merge or Merge.Next, once its result shows it.
+	// Compare is the order of keys; nil: as byte strings. Keys that it calls equal are ordered by
+	// their bytes. An inconsistent Compare is an error of Add, Merge or Merge.Next, once its
+	// results show it.
 	Compare Compare
-	// Decoded is Compare for keys that have to be decoded for it; it goes before Compare.
+	// Decoded is Compare for keys that must be decoded first; it takes precedence over Compare.
 	Decoded *Decoded
 }
 
@@ -28,7 +28,7 @@ func (o *Options) order() order { return order{o.Compare, o.Decoded} }
 // MemoryMin is the least budget: enough for two runs to be merged.
 const MemoryMin = 1 << 20
 
-// Sorter gathers pairs. Call Add until all are in, then Merge once; Close in any case.
+// Sorter gathers pairs. Call Add for all pairs, then Merge once; Close in any case.
 type Sorter struct {
 	o       Options
 	records records  // without a fold
@@ -37,7 +37,7 @@ type Sorter struct {
 	held    []int64  // pairs in each of runs
 	made    int      // runs ever made, for their names
 	spilled int64    // pairs written to runs
-	largest int      // bytes of the largest record, which a run's block may have
+	largest int      // bytes of the largest record, which bounds a run's block
 }
 
 // NewSorter makes a Sorter.
@@ -51,10 +51,10 @@ func NewSorter(o Options) *Sorter {
 	return s
 }
 
-// Spilled is the number of pairs that were written to disk so far.
+// Spilled is the number of pairs written to disk so far.
 func (s *Sorter) Spilled() int64 { return s.spilled }
 
-// Add takes a batch of pairs over, and puts it back.
+// Add takes ownership of a batch of pairs, and recycles it.
 func (s *Sorter) Add(b *job.Batch) error {
 	if err := s.add(b); err != nil {
 		return err
@@ -79,8 +79,8 @@ func (s *Sorter) add(b *job.Batch) error {
 	}
 }
 
-// longest is the size of a batch's longest record. Only one that does not fill a
-// batch with others can matter.
+// longest returns the size of a batch's longest record, or the whole size of a batch of at most
+// BatchBytes, which bounds it.
 func longest(b *job.Batch) int {
 	if len(b.Data) <= job.BatchBytes {
 		return len(b.Data)
@@ -110,7 +110,7 @@ func (s *Sorter) addFolded(b *job.Batch) error {
 	return nil
 }
 
-// memory returns cursors over what is in memory, sorted; none when nothing is.
+// memory returns cursors over the pairs in memory, sorted; none if there are none.
 func (s *Sorter) memory() (cursors []cursor, err error) {
 	if s.table != nil {
 		if err := s.table.settle(); err != nil || s.table.Len() == 0 {
@@ -131,7 +131,7 @@ func (s *Sorter) memory() (cursors []cursor, err error) {
 	return cursors, nil
 }
 
-// spill writes what is in memory to a run.
+// spill writes the pairs in memory to a run.
 func (s *Sorter) spill() error {
 	cursors, err := s.memory()
 	if len(cursors) == 0 || err != nil {
@@ -162,7 +162,7 @@ func (s *Sorter) pairs() int64 {
 	return int64(len(s.records.refs))
 }
 
-// bytes is the memory that pairs take.
+// bytes is the memory that the pairs take.
 func (s *Sorter) bytes() int64 {
 	if s.table != nil {
 		return s.table.Bytes()
@@ -170,7 +170,7 @@ func (s *Sorter) bytes() int64 {
 	return s.records.bytes()
 }
 
-// write makes a run of all that a cursor yields.
+// write makes a run of all pairs that a cursor yields.
 func (s *Sorter) write(c cursor) error {
 	path := filepath.Join(s.o.Folder, fmt.Sprintf("run-%d", s.made))
 	s.made++
@@ -199,12 +199,12 @@ func (s *Sorter) write(c cursor) error {
 	}
 }
 
-// Merge returns all pairs in order of key. After it only Close may be called.
+// Merge returns all pairs in order of key. After Merge, only Close may be called.
 func (s *Sorter) Merge() (*Merge, error) {
 	if len(s.runs) == 0 {
 		return s.mergeWith(nil)
 	}
-	// While runs are merged their blocks take the place of what is in memory.
+	// During a merge the blocks of runs need the memory of the pairs.
 	if s.bytes() > s.o.Memory/2 {
 		if err := s.spill(); err != nil {
 			return nil, err
@@ -213,7 +213,7 @@ func (s *Sorter) Merge() (*Merge, error) {
 	}
 	fan := s.fanIn()
 	for len(s.runs) > fan {
-		// The first pass merges only as many as make the later ones full.
+		// The first pass merges only as many runs as make the later passes full.
 		if err := s.mergeSome(min(fan, len(s.runs)-fan+1)); err != nil {
 			return nil, err
 		}
@@ -225,7 +225,7 @@ func (s *Sorter) Merge() (*Merge, error) {
 	return s.mergeWith(cursors)
 }
 
-// mergeWith merges cursors and what is in memory.
+// mergeWith merges cursors and the pairs in memory.
 func (s *Sorter) mergeWith(cursors []cursor) (*Merge, error) {
 	memory, err := s.memory()
 	if err != nil {
@@ -249,7 +249,7 @@ func (s *Sorter) mergeWith(cursors []cursor) (*Merge, error) {
 // fanInMax bounds the files that are open at once.
 const fanInMax = 128
 
-// fanIn is how many runs are merged at once: each holds a block.
+// fanIn is how many runs are merged at once: each needs memory for a block.
 func (s *Sorter) fanIn() int {
 	block := int64(max(runBlockBytes, s.largest))
 	return int(min(max(s.o.Memory/2/block/2, 2), fanInMax))

@@ -10,17 +10,16 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// Fold adds a value to what was gathered for a key and returns the sum, for which
-// it may use the memory of acc, beyond its length too. It must be associative and
-// commutative, and must not keep its arguments.
+// Fold adds a value to the accumulated value of a key and returns the sum, which may use the memory
+// of acc, beyond its length too. It must be associative and commutative, and must not keep its
+// arguments.
 type Fold func(acc, value []byte) []byte
 
 // Table folds the values of each key. The zero Table is not ready: use NewTable.
 //
-// A large table costs what its cache misses do, so a short key and a short value
-// lie in their slot: one miss for a look-up. Longer ones lie in the arena. Short
-// pairs also wait until there are touchAhead of them, whose slots are then fetched
-// from memory at once.
+// Cache misses dominate the cost of a large table. So a short key and a short value lie in their
+// slot: one miss for a look-up. Longer ones lie in the arena. Short pairs also wait until there are
+// touchAhead of them, whose slots are then fetched from memory at once.
 type Table struct {
 	fold    Fold
 	salt    uint64 // of the hash; see gathererSalt
@@ -30,10 +29,10 @@ type Table struct {
 	waiting int // how many of wait are in use
 	wait    [touchAhead]short
 	touched uint8
-	err     error // the first; the table is of no use after it
+	err     error // the first error; the table is unusable after it
 }
 
-// short is a pair that waits for its slot.
+// short is a pair that waits to be added.
 type short struct {
 	hash   uint32
 	key    uint8 // as in a slot
@@ -47,11 +46,11 @@ type slot struct {
 	hash  uint32
 	key   uint8 // 0: free; 1 + the length of a key that lies in the slot; or outside
 	value uint8 // length of a value that lies in the slot, or outside
-	// keyBytes is the key, then zeros; of one outside its place in the arena and
-	// its length, eight bytes each.
+	// keyBytes is the key, then zeros. For a key outside the slot it is the place in the arena and
+	// the length, eight bytes each.
 	keyBytes [keyInline]byte
-	// valueBytes is the value; of one outside its place in the arena, where length
-	// and room, four bytes each, come first.
+	// valueBytes is the value. For a value outside the slot it is the place in the arena, where
+	// length and capacity, four bytes each, come first.
 	valueBytes [valueInline]byte
 }
 
@@ -62,8 +61,8 @@ const (
 
 	slotBytes = 32
 	slotsMin  = 1 << 8
-	// sizeMax is the longest value: no longer one could be sent, and its length and
-	// the double of it stay within 32 bits.
+	// sizeMax is the longest value: a longer one could not be sent, and its length and twice that
+	// fit in 32 bits.
 	sizeMax = job.RecordBytesMax
 )
 
@@ -72,24 +71,24 @@ func NewTable(fold Fold) *Table {
 	return &Table{fold: fold, slots: make([]slot, slotsMin)}
 }
 
-// Len is the number of keys; pairs that wait are not in it.
+// Len is the number of keys, without waiting pairs.
 func (t *Table) Len() int { return t.keys }
 
-// full says that the next new key makes the table grow.
+// full reports whether the next new key makes the table grow.
 func (t *Table) full() bool { return t.keys >= len(t.slots)/4*3 }
 
-// Bytes is the memory that the table takes, once its keys are sorted and with its
-// next growth when that is due. Pairs that wait are not in it.
+// Bytes is the memory that the table takes when its keys are sorted, including its next growth if
+// that is due. Waiting pairs do not count.
 func (t *Table) Bytes() int64 {
 	slots := int64(len(t.slots)) * slotBytes
 	if t.full() {
-		slots *= 3 // the old ones and twice as many
+		slots *= 3 // the old slots and twice as many new ones
 	}
 	return slots + int64(len(t.arena)) + int64(t.keys)*refBytes
 }
 
-// Add folds a value into its key's. An error means that a sum is longer than
-// job.RecordBytesMax; it may come late, and stays.
+// Add folds a value into its key's. An error means that a sum is longer than job.RecordBytesMax. A
+// later Add may report it, and it is permanent.
 func (t *Table) Add(key, value []byte) error {
 	if len(key) > keyInline || len(value) > valueInline {
 		return t.addLong(key, value)
@@ -117,17 +116,17 @@ func (w *short) set(key []byte, salt uint64) {
 	w.key = uint8(len(key) + 1)
 }
 
-// errFold stands in a table while a fold runs, and stays when that panics: what the
-// table holds is not whole then, even if somebody recovers.
+// errFold is set while a fold runs, and stays if the fold panics: then the table's content is
+// incomplete, even if the caller recovers.
 var errFold = errors.New("the combiner panicked before: what it gathered is lost")
 
-// settle adds the pairs that wait.
+// settle adds the waiting pairs.
 func (t *Table) settle() error {
 	if t.err != nil {
 		return t.err
 	}
 	t.err = errFold
-	// Reads that do not depend on each other wait for memory together.
+	// Independent memory reads overlap their waits.
 	mask := uint32(len(t.slots) - 1)
 	for i := range t.waiting {
 		t.touched += t.slots[t.wait[i].hash&mask].key
@@ -140,7 +139,7 @@ func (t *Table) settle() error {
 	return t.folded()
 }
 
-// folded ends what began with err set to errFold.
+// folded clears errFold after a fold returned.
 func (t *Table) folded() error {
 	if t.err == errFold { //nolint:errorlint // set here and never wrapped
 		t.err = nil
@@ -182,7 +181,7 @@ func (t *Table) addShort(w *short, value []byte) {
 	}
 }
 
-// load returns a key of up to 16 bytes, with zeros behind, as two numbers.
+// load returns a key of up to 16 bytes, padded with zeros, as two numbers.
 func load(key []byte) (lo, hi uint64) {
 	le := binary.LittleEndian
 	switch n := len(key); {
@@ -196,13 +195,13 @@ func load(key []byte) (lo, hi uint64) {
 	return 0, 0
 }
 
-// gathererSalt is the salt of a table that takes what other tables give. They give
-// keys in order of their hashes. With the same hash those would fill a smaller table
-// from one end, where each new key goes past all before it to find its slot.
+// gathererSalt is the salt of a table that gathers from other tables, which yield keys in order of
+// their hashes. With the same salt those keys would fill a smaller table from one end, and each new
+// key would probe past all earlier ones.
 const gathererSalt = 0x8ebc6af09c88c6e3
 
-// mix hashes a short key. The partition comes of another hash, job.Hash: the keys
-// of one partition must not share the bits that a table goes by.
+// mix hashes a short key. Partitions use another hash, job.Hash: the keys of one partition must not
+// share the bits that index a table.
 func mix(lo, hi uint64, n int) uint32 {
 	a, b := bits.Mul64(lo^0x9e3779b97f4a7c15, hi^0xe7037ed1a0b428db^uint64(n))
 	a, b = bits.Mul64(a^b, 0xa0761d6478bd642f)
@@ -229,8 +228,8 @@ func (t *Table) addLongKey(key, value []byte) {
 	}
 }
 
-// insert takes the free slot i, or another when the table has to grow first, and
-// puts the value in; the key is the caller's.
+// insert takes the free slot i, or another one if the table must grow first, and stores the value;
+// the caller stores the key.
 func (t *Table) insert(i, hash uint32, value []byte) *slot {
 	if t.full() {
 		t.grow()
@@ -243,7 +242,7 @@ func (t *Table) insert(i, hash uint32, value []byte) *slot {
 	return s
 }
 
-// free finds the slot of a key that is not in the table.
+// free finds a slot for a key that is not in the table.
 func (t *Table) free(hash uint32) uint32 {
 	mask := uint32(len(t.slots) - 1)
 	i := hash & mask
@@ -253,7 +252,7 @@ func (t *Table) free(hash uint32) uint32 {
 	return i
 }
 
-// put stores a slot's first value, or one that has outgrown its place.
+// put stores a slot's first value, or a value that has outgrown its place.
 func (t *Table) put(s *slot, value []byte, room int) {
 	if len(value) <= valueInline {
 		s.value = uint8(copy(s.valueBytes[:], value))
@@ -264,19 +263,19 @@ func (t *Table) put(s *slot, value []byte, room int) {
 	t.arena = binary.LittleEndian.AppendUint32(t.arena, uint32(len(value)))
 	t.arena = binary.LittleEndian.AppendUint32(t.arena, uint32(room))
 	t.arena = append(t.arena, value...)
-	for rest := room - len(value); rest > 0; { // any bytes: a fold writes before it reads
+	for rest := room - len(value); rest > 0; { // content is irrelevant: a fold writes before it reads
 		part := value[:min(rest, len(value))]
 		t.arena = append(t.arena, part...)
 		rest -= len(part)
 	}
 }
 
-// update folds into a slot: in place where the sum fits, else at the arena's end.
+// update folds a value into a slot: in place if the sum fits, else at the arena's end.
 func (t *Table) update(s *slot, value []byte) {
 	if s.value != outside {
 		sum := t.fold(s.valueBytes[:s.value], value)
 		if len(sum) <= valueInline {
-			s.value = uint8(copy(s.valueBytes[:], sum)) // nothing moves when the fold used the memory of acc
+			s.value = uint8(copy(s.valueBytes[:], sum)) // nothing is copied if the fold used the memory of acc
 			return
 		}
 		t.outgrow(s, sum)
@@ -292,8 +291,8 @@ func (t *Table) update(s *slot, value []byte) {
 	t.outgrow(s, sum)
 }
 
-// outgrow gives a value twice the room: one that grows each time must not cost its
-// square.
+// outgrow gives a value twice the room, so that a value that grows each time costs linear, not
+// quadratic, time.
 func (t *Table) outgrow(s *slot, sum []byte) {
 	if len(sum) > sizeMax {
 		t.err = job.Permanent(fmt.Errorf("the combined value of key %q has %d bytes, and a record at most %d: leave the combiner out", shorten(t.key(s)), len(sum), sizeMax))
@@ -302,8 +301,8 @@ func (t *Table) outgrow(s *slot, sum []byte) {
 	t.put(s, sum, 2*len(sum))
 }
 
-// outsideValue is the head and the value of a slot whose value is in the arena;
-// its capacity is its room.
+// outsideValue returns the header and the value of a slot whose value is in the arena; the value's
+// capacity is its room.
 func (t *Table) outsideValue(s *slot) (head, value []byte) {
 	at := binary.LittleEndian.Uint64(s.valueBytes[:])
 	head = t.arena[at:]
@@ -337,8 +336,8 @@ func (t *Table) grow() {
 	}
 }
 
-// All calls each with every key, its job.Hash and its value, in an order that
-// depends only on what was added. The slices are the table's.
+// All calls each with every key, its job.Hash and its value. The order depends only on what was
+// added. The slices belong to the table.
 func (t *Table) All(each func(hash uint64, key, value []byte) error) error {
 	if err := t.settle(); err != nil {
 		return err
@@ -356,7 +355,7 @@ func (t *Table) All(each func(hash uint64, key, value []byte) error) error {
 	return nil
 }
 
-// sorted returns refs to the slots in order of key. Pairs that wait are not in it.
+// sorted returns refs to the slots in order of key, without waiting pairs.
 func (t *Table) sorted(o order) [][]ref {
 	refs := hugeSlice[ref](t.keys)[:0]
 	for i := range t.slots {
