@@ -15,8 +15,8 @@ const (
 	backoffMax   = 3 * time.Second
 )
 
-// call makes calls of one client to the NameNode, and makes them again while the
-// NameNode is away, within Options.Wait. what and p name it in errors.
+// call makes a client's calls to the NameNode, and repeats them while the NameNode is away, within
+// Options.Wait. Errors name the call by what and p.
 func (c *cluster) call(ctx context.Context, what string, p place, do func(*session) error) error {
 	return c.retry(ctx, what, p, func(ctx context.Context) error {
 		select {
@@ -38,13 +38,13 @@ func (c *cluster) call(ctx context.Context, what string, p place, do func(*sessi
 	})
 }
 
-// run makes calls of one session. The end of ctx breaks them off.
+// run makes calls of one session. If ctx ends, they are aborted.
 func (s *session) run(ctx context.Context, do func(*session) error) error {
 	s.enter(ctx)
 	stop := context.AfterFunc(ctx, s.conns.closeAll)
 	err := do(s)
 	if !stop() && err == nil {
-		err = ctx.Err() // its connections are gone
+		err = ctx.Err() // the session's connections are closed
 	}
 	if err != nil && !inStep(err) {
 		s.cluster.leave(s.at())
@@ -53,8 +53,7 @@ func (s *session) run(ctx context.Context, do func(*session) error) error {
 	return err
 }
 
-// retry tries until it works, until the error is one that stays, or until
-// Options.Wait is over.
+// retry tries until success, until an error that a retry can't mend, or until Options.Wait is over.
 func (c *cluster) retry(ctx context.Context, what string, p place, try func(context.Context) error) error {
 	limited, cancel := context.WithTimeout(ctx, c.set.Wait)
 	defer cancel()
@@ -73,7 +72,7 @@ func (c *cluster) retry(ctx context.Context, what string, p place, try func(cont
 		case limited.Err() == nil:
 			last = err
 		case last == nil:
-			last = errNoAnswer // what err says is only that we broke it off
+			last = errNoAnswer // err only reflects our own abort
 		}
 		if !passing(err) {
 			return c.explain(what, p, err)
@@ -86,7 +85,7 @@ func (c *cluster) retry(ctx context.Context, what string, p place, try func(cont
 
 var errNoAnswer = errors.New("no answer")
 
-// pause waits before the next try; false when there is no time for one.
+// pause waits before the next try; false if there is no time for one.
 func pause(ctx context.Context, tries int) bool {
 	d := min(backoffFirst<<min(tries-1, 10), backoffMax)
 	d = d/2 + rand.N(d/2+1) //nolint:gosec // many clients shall not come back in one instant
@@ -103,7 +102,7 @@ func pause(ctx context.Context, tries int) bool {
 	}
 }
 
-// finalError is one that another try does not mend.
+// finalError is an error that a retry can't mend.
 type finalError struct{ error }
 
 func (e *finalError) Unwrap() error { return e.error }

@@ -15,18 +15,18 @@ import (
 	"github.com/hamadryad/hamadryad/internal/hadoopsite"
 )
 
-// callsMax bounds the NameNode calls that a process has under way at a cluster; a
-// client makes one at a time.
+// callsMax bounds a process's concurrent NameNode calls to one cluster; a client makes one at a
+// time.
 const callsMax = 8
 
-// cluster is what the store knows of one HDFS.
+// cluster is the store's state for one HDFS.
 type cluster struct {
 	set    settings
 	name   hadoopsite.Cluster
 	base   lib.ClientOptions // without dial functions
 	umask  fs.FileMode
 	health *health
-	calls  chan struct{} // one token for each call under way
+	calls  chan struct{} // one token for each concurrent call
 	idle   pool[*session]
 	locate locator
 
@@ -41,12 +41,12 @@ func newCluster(set settings, authority string, h *health) (*cluster, error) {
 		return nil, err
 	}
 	c := &cluster{set: set, name: name, health: h, calls: make(chan struct{}, callsMax)}
-	// The client's own reading of the configuration wants values without variables.
+	// The library's parser of the configuration needs values without variables.
 	plain := hadoopconf.HadoopConf{}
 	for key := range set.site {
 		plain[key] = set.site.Get(key)
 	}
-	delete(plain, "fs.defaultFS") // it would only be taken for an address
+	delete(plain, "fs.defaultFS") // the library would take it for an address
 	delete(plain, "fs.default.name")
 	c.base = lib.ClientOptionsFromConf(plain)
 	c.base.Addresses, c.base.User = name.Addresses, set.User
@@ -77,7 +77,7 @@ func (c *cluster) nameNodes() string {
 	return "the NameNodes " + strings.Join(c.name.Addresses, " and ")
 }
 
-// addresses are the NameNodes, the one that answered last first.
+// addresses returns the NameNodes, the one that answered last first.
 func (c *cluster) addresses() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -88,8 +88,8 @@ func (c *cluster) addresses() []string {
 	return all
 }
 
-// leave makes the next call turn to another NameNode, if there is one, than that at
-// an address: it accepts connections, perhaps, and does not answer.
+// leave makes the next call turn to a NameNode other than the one at address, if there is one: that
+// one may accept connections without answering.
 func (c *cluster) leave(address string) {
 	all := c.addresses()
 	if all[0] != address || len(all) == 1 {
@@ -101,7 +101,7 @@ func (c *cluster) leave(address string) {
 	c.active = c.name.Addresses[(i+1)%len(c.name.Addresses)]
 }
 
-// take returns a session that waits for a call, or a new one.
+// take returns an idle session, or a new one.
 func (c *cluster) take(ctx context.Context) (*session, error) {
 	if s, ok := c.idle.take(); ok {
 		return s, nil
@@ -122,7 +122,7 @@ func (c *cluster) serves(address string) {
 	c.active = address
 }
 
-// serverDefaults are the cluster's, asked for once.
+// serverDefaults returns the cluster's defaults, which are requested once.
 func (c *cluster) serverDefaults(ctx context.Context, p place) (lib.ServerDefaults, error) {
 	c.mu.Lock()
 	known := c.defaults
@@ -144,8 +144,7 @@ func (c *cluster) serverDefaults(ctx context.Context, p place) (lib.ServerDefaul
 	return d, nil
 }
 
-// opaque reports whether what DataNodes send is wrapped by SASL, so that it can't
-// be verified on its way.
+// opaque reports whether SASL wraps what DataNodes send, so that it can't be verified on its way.
 func (c *cluster) opaque(d lib.ServerDefaults) bool {
 	return c.base.DataTransferProtection != "" || d.EncryptDataTransfer
 }

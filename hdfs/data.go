@@ -8,16 +8,16 @@ import (
 	"github.com/hamadryad/hamadryad/hdfs/internal/packet"
 )
 
-// dataConn is a connection to a DataNode: each step has its deadline, errors name
-// the node and the block, and what is read is verified.
+// dataConn is a connection to a DataNode. Each step has a deadline, errors name the node and the
+// block, and received data is verified.
 type dataConn struct {
 	timedConn
 	node   string // address
-	opaque bool   // SASL wraps what passes: it can't be verified here
+	opaque bool   // SASL wraps the stream: it can't be verified here
 	failed func(node string, err error)
 	begun  bool
 	block  string
-	reader *packet.Reader // of the answer to a request to read
+	reader *packet.Reader // of the response to a read request
 }
 
 // dialData connects to a DataNode.
@@ -31,7 +31,7 @@ func (c *cluster) dialData(ctx context.Context, address string, opaque bool, fai
 	return &dataConn{timedConn: timedConn{Conn: conn, each: c.set.Data}, node: address, opaque: opaque, failed: failed}, nil
 }
 
-// Write implements net.Conn. The first one is the request.
+// Write implements net.Conn. The first write is the request.
 func (c *dataConn) Write(p []byte) (int, error) {
 	if !c.begun && !c.opaque {
 		request, err := packet.ParseRequest(p)
@@ -59,7 +59,7 @@ func (c *dataConn) Read(p []byte) (int, error) {
 	return n, c.name(err)
 }
 
-// name says in an error which node it was, and remembers the failure.
+// name adds the node to an error, and remembers the failure.
 func (c *dataConn) name(err error) error {
 	if err == nil {
 		return nil

@@ -38,7 +38,7 @@ const (
 	notReserved = "could only be written to" // no exception of its own
 )
 
-// exception is the last part of the name of what a NameNode threw, or "".
+// exception returns the last part of the name of a NameNode's exception, or "".
 func exception(err error) string {
 	var remote lib.Error
 	if !errors.As(err, &remote) {
@@ -49,7 +49,7 @@ func exception(err error) string {
 	return name[strings.LastIndexByte(name, '$')+1:]
 }
 
-// said is the first line of what a NameNode said.
+// said returns the first line of a NameNode's message.
 func said(err error) string {
 	var remote lib.Error
 	if !errors.As(err, &remote) {
@@ -59,8 +59,8 @@ func said(err error) string {
 	return line
 }
 
-// answers are errors that the library makes of exceptions, or for itself: the call
-// as such worked.
+// answers are errors that the library derives from exceptions or makes itself: the call as such
+// worked.
 var answers = []error{fs.ErrNotExist, fs.ErrExist, fs.ErrPermission, fs.ErrInvalid, syscall.ENOTEMPTY, errFolder}
 
 // inStep reports whether a session can be used again after an error.
@@ -76,7 +76,7 @@ func inStep(err error) bool {
 	return false
 }
 
-// passing reports whether an error may go away by itself, soon.
+// passing reports whether an error may soon go away by itself.
 func passing(err error) bool {
 	if isFinal(err) {
 		return false
@@ -90,8 +90,7 @@ func passing(err error) bool {
 	return false
 }
 
-// explain makes the error that users see: what was done to what, why it failed and
-// what to do.
+// explain makes the error that users see: the operation, its path, the cause and the remedy.
 func (c *cluster) explain(what string, p place, err error) error {
 	if err == nil {
 		return nil
@@ -112,7 +111,7 @@ func (c *cluster) explain(what string, p place, err error) error {
 	return err
 }
 
-// trim takes off what the library says of its own and we say better.
+// trim removes the library's prefixes, which explain replaces.
 func trim(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) && errors.Is(err, path.Err) && !isAway(err) {
@@ -123,7 +122,7 @@ func trim(err error) error {
 
 func isAway(err error) bool { return errors.As(err, new(*awayError)) }
 
-// remedy says which of the errors that callers know an error is, and what to do.
+// remedy returns the error of package storage or io/fs that an error stands for, and what to do.
 func (c *cluster) remedy(err error) (remedy string, kind error) {
 	who, other := c.set.User, "set HADOOP_USER_NAME to another user"
 	if c.base.KerberosClient != nil {

@@ -7,14 +7,13 @@ import (
 )
 
 const (
-	// avoidFor is how long a DataNode that failed is asked last.
+	// avoidFor is how long a DataNode that failed is used only as a last choice.
 	avoidFor = time.Minute
-	// failuresMax bounds the DataNodes whose failure is remembered.
+	// failuresMax bounds the remembered failures of DataNodes.
 	failuresMax = 1024
 )
 
-// health remembers which DataNodes failed lately, by address. Safe for concurrent
-// use.
+// health remembers recent failures of DataNodes, by address. Safe for concurrent use.
 type health struct {
 	mu     sync.Mutex
 	failed map[string]time.Time
@@ -24,13 +23,12 @@ func (h *health) fail(address string, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.failed == nil || len(h.failed) >= failuresMax {
-		h.failed = map[string]time.Time{} // that many at once are no reason to avoid any
+		h.failed = map[string]time.Time{} // with so many failures none is a reason to avoid a DataNode
 	}
 	h.failed[address] = now
 }
 
-// troubled reports whether any DataNode ever failed: while none has, what HDFS
-// suggests is best.
+// troubled reports whether any DataNode failed so far: if none has, HDFS's suggestion is best.
 func (h *health) troubled() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -43,12 +41,12 @@ func (h *health) snapshot() map[string]time.Time {
 	return maps.Clone(h.failed)
 }
 
-// choose picks the DataNode to read a block from: the library asks for one, others
-// hold the block too, in HDFS's order, nearest first. Those that have not failed for
-// avoidFor come first, in that order; then the one whose failure is longest ago.
+// choose picks the DataNode to read a block from. asked is the library's choice; replicas are the
+// block's holders in HDFS's order, nearest first. It returns the first that has not failed for
+// avoidFor, or else the one whose failure is longest ago.
 //
-// The library never again asks for a near DataNode that failed once, as long as
-// there is another: choose makes it come back.
+// The library never returns to a near DataNode that failed once, as long as there is another;
+// choose does.
 func choose(asked string, replicas []string, failed map[string]time.Time, now time.Time) string {
 	best, bestFailed := "", time.Time{}
 	for _, address := range replicas {

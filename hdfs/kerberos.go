@@ -16,11 +16,11 @@ import (
 	"github.com/hamadryad/hamadryad/internal/kerberos"
 )
 
-// ticketsFor is how long a ticket cache is used before it is read again although its file
-// seems to be the same: someone else (kinit, sssd, the manager) renews it.
+// ticketsFor is how long a ticket cache is used before it is read again, even if its file seems
+// unchanged: another process (kinit, sssd, the manager) may renew it.
 const ticketsFor = time.Minute
 
-// logins are the Kerberos logins of this process, by what they are made from.
+// logins are the Kerberos logins of this process, by their source.
 var logins = struct {
 	sync.Mutex
 	made map[string]*loggedIn
@@ -29,15 +29,15 @@ var logins = struct {
 type loggedIn struct {
 	client  *client.Client
 	at      time.Time
-	written time.Time // the ticket cache; zero: it was none
+	written time.Time // modification time of the ticket cache; zero: none
 }
 
-// good tells whether a login may be used that was made before.
+// good reports whether an earlier login may be reused.
 func (l *loggedIn) good(written time.Time) bool {
 	return l != nil && l.written.Equal(written) && (written.IsZero() || time.Since(l.at) < ticketsFor)
 }
 
-// login returns a Kerberos client: of the keytab, or of the ticket cache.
+// login returns a Kerberos client, from the keytab or from the ticket cache.
 func (c *cluster) login() (*client.Client, error) {
 	logins.Lock()
 	defer logins.Unlock()
@@ -48,15 +48,16 @@ func (c *cluster) login() (*client.Client, error) {
 	}
 	made, err := c.newLogin()
 	if err != nil {
-		// As text: a keytab that does not exist is no file of HDFS that does not.
+		// Only the text: a missing keytab must not match fs.ErrNotExist, as a missing HDFS file
+		// does.
 		return nil, errors.New("this HDFS wants Kerberos: " + err.Error())
 	}
 	logins.made[key] = &loggedIn{made, time.Now(), written}
 	return made, nil
 }
 
-// written is when the ticket cache was written that a login is to be made from; zero: it is
-// made from a keytab, or there is no cache.
+// written returns the modification time of the ticket cache for a new login; zero if the login uses
+// a keytab, or there is no cache.
 func (c *cluster) written() time.Time {
 	if c.set.Keytab != "" {
 		return time.Time{}

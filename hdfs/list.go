@@ -50,7 +50,7 @@ func (s *Store) List(ctx context.Context, pattern string) ([]storage.Info, error
 	return storage.SortInfos(found), nil
 }
 
-// given is the path as the URL has it.
+// given returns the path as the URL has it.
 func (p place) given() string {
 	rest := strings.TrimPrefix(p.url, scheme+"://")
 	if slash := strings.IndexByte(rest, '/'); slash >= 0 {
@@ -59,9 +59,9 @@ func (p place) given() string {
 	return ""
 }
 
-// match returns what a pattern matches.
+// match returns the entries that a pattern matches.
 func (p place) match(ctx context.Context) ([]entry, error) {
-	found, err := glob.Match(ctx, p, p.given()) // as it is written: .. behind a pattern is refused
+	found, err := glob.Match(ctx, p, p.given()) // as written: .. after a pattern is refused
 	if err != nil {
 		return nil, fmt.Errorf("list %s: %w", p.url, err)
 	}
@@ -104,7 +104,7 @@ func (p place) Read(ctx context.Context, folder string) ([]glob.Entry, error) {
 	return entries, nil
 }
 
-// below hands over a file itself, or all visible files below a folder.
+// below passes root itself to found if it is a file, or all visible files below a folder.
 func (p place) below(ctx context.Context, root entry, found func(entry)) error {
 	if !root.info.IsDir() {
 		if root.info.Mode().IsRegular() {

@@ -10,8 +10,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/storage"
 )
 
-// Locations implements storage.Store. Where no NameNode tells it returns nil, and
-// says so once in the log.
+// Locations implements storage.Store. If no NameNode answers, it returns nil and logs that once.
 func (s *Store) Locations(ctx context.Context, url string, offset, length int64) ([]storage.Block, error) {
 	p, err := s.find(url)
 	if err != nil {
@@ -45,7 +44,7 @@ func (s *Store) Locations(ctx context.Context, url string, offset, length int64)
 	return blocks, nil
 }
 
-// launcherHost is the name that launchers have on the host of a replica.
+// launcherHost returns the launchers' name for the host of a replica.
 func (c *cluster) launcherHost(r namenode.Replica) string {
 	for _, name := range []string{r.Host, r.Address, hostOf(r.Address)} {
 		if other, ok := c.set.Hosts[name]; ok {
@@ -63,8 +62,8 @@ func hostOf(address string) string {
 	return host
 }
 
-// checkLocations says why places can't be told. The root has no blocks, so that the
-// question is refused; what counts is that it is answered.
+// checkLocations returns why locations are unavailable. It queries the root, which has no blocks,
+// so the NameNode refuses; an answer is all that counts.
 func (p place) checkLocations(ctx context.Context) error {
 	root := p
 	root.path = "/"
@@ -75,8 +74,8 @@ func (p place) checkLocations(ctx context.Context) error {
 	return err
 }
 
-// located asks where the block at r.offset lies, once for each block and for Options.Call
-// at most. It is nil when no NameNode tells.
+// located returns the replicas of the block at r.offset. It queries once for each block, and for
+// Options.Call at most. It returns nil if no NameNode answers.
 func (r *reader) located() []namenode.Replica {
 	if b := &r.block; b.Length > 0 && b.Offset <= r.offset && r.offset < b.Offset+b.Length {
 		return b.Replicas
@@ -99,7 +98,7 @@ func (r *reader) located() []namenode.Replica {
 	return r.block.Replicas
 }
 
-// addresses are those of the DataNodes that hold the block at r.offset.
+// addresses returns the DataNodes that hold the block at r.offset.
 func (r *reader) addresses() []string {
 	var all []string
 	for _, rep := range r.located() {

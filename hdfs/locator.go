@@ -12,18 +12,18 @@ import (
 	"github.com/hamadryad/hamadryad/hdfs/internal/namenode"
 )
 
-// locateAgain is how long no NameNode is asked for places after none told them.
+// locateAgain is how long no NameNode is queried for locations after all of them failed.
 const locateAgain = 30 * time.Second
 
-// locator asks NameNodes where blocks lie, through connections of its own. Safe for
+// locator queries NameNodes for block locations, through connections of its own. Safe for
 // concurrent use.
 type locator struct {
 	c    *cluster
 	idle pool[*nameCaller]
 
 	mu     sync.Mutex
-	why    error     // nobody told places
-	until  time.Time // before then, nobody is asked
+	why    error     // why no NameNode answered
+	until  time.Time // no queries before this time
 	warned bool
 }
 
@@ -34,11 +34,11 @@ type nameCaller struct {
 }
 
 func (n *nameCaller) close() {
-	_ = n.Close() // nothing is under way that anybody waits for
+	_ = n.Close() // no caller waits for a pending call
 }
 
-// blocks returns the blocks with a range of a file. It waits for a NameNode as other calls
-// do, but not again for locateAgain after it waited in vain.
+// blocks returns the blocks that overlap a range of a file. It waits for a NameNode as other calls
+// do. After a wait without success it does not wait again for locateAgain.
 func (l *locator) blocks(ctx context.Context, p place, offset, length int64) (found []namenode.Block, err error) {
 	if err := l.paused(); err != nil {
 		return nil, err
@@ -53,12 +53,12 @@ func (l *locator) blocks(ctx context.Context, p place, offset, length int64) (fo
 	return found, err
 }
 
-// aboutFile reports whether an error tells of the file, and not of the NameNode.
+// aboutFile reports whether an error concerns the file, not the NameNode.
 func aboutFile(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)
 }
 
-// paused is why nobody is asked now; nil: somebody may be.
+// paused returns why queries are paused; nil if they are not.
 func (l *locator) paused() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -74,7 +74,7 @@ func (l *locator) pause(why error) {
 	l.why, l.until = why, time.Now().Add(locateAgain)
 }
 
-// once asks each NameNode at most once, the one that answered last first.
+// once queries each NameNode at most once, the one that answered last first.
 func (l *locator) once(ctx context.Context, path string, offset, length int64) ([]namenode.Block, error) {
 	select {
 	case l.c.calls <- struct{}{}:
@@ -87,7 +87,7 @@ func (l *locator) once(ctx context.Context, path string, offset, length int64) (
 		if activeAnswered(err) {
 			return found, err
 		}
-		l.idle.drop() // the NameNode may have gone: the others are of no more use
+		l.idle.drop() // the NameNode may be gone: its other connections are useless too
 	}
 	var errs []error
 	for _, address := range l.c.addresses() {
@@ -125,16 +125,16 @@ func (l *locator) dial(ctx context.Context, address string) (*nameCaller, error)
 	if err != nil {
 		return nil, err
 	}
-	stop := context.AfterFunc(ctx, func() { _ = conn.Close() }) // breaks the handshake off
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() }) // aborts the handshake
 	n, err := namenode.Handshake(&nameConn{timedConn: timedConn{Conn: conn, each: l.c.set.Call}}, hostOf(address), o)
 	if !stop() || err != nil {
-		_ = conn.Close() // the error says more
+		_ = conn.Close() // the handshake's error says more
 		return nil, final(errors.Join(ctx.Err(), err))
 	}
 	return &nameCaller{n, address}, nil
 }
 
-// ask makes the call and keeps the connection for the next one where that is possible.
+// ask makes the call and keeps the connection for the next call if possible.
 func (l *locator) ask(ctx context.Context, n *nameCaller, path string, offset, length int64) ([]namenode.Block, error) {
 	stop := context.AfterFunc(ctx, n.close)
 	found, err := n.BlockLocations(path, offset, length)
@@ -146,7 +146,7 @@ func (l *locator) ask(ctx context.Context, n *nameCaller, path string, offset, l
 	return found, final(err)
 }
 
-// final makes errors final that another try does not mend.
+// final marks errors that a retry can't mend as final.
 func final(err error) error {
 	if errors.Is(err, namenode.ErrProtocol) {
 		return &finalError{err}
@@ -154,7 +154,7 @@ func final(err error) error {
 	return err
 }
 
-// warn says once that places are not known.
+// warn logs once that locations are unknown.
 func (l *locator) warn(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

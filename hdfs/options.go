@@ -20,39 +20,38 @@ const (
 	DataDefault = 30 * time.Second
 )
 
-// Options of a store. What is zero is taken from the environment variable that is
-// named, then from the default.
+// Options of a store. A zero field is taken from the environment variable named below, then from
+// the default.
 type Options struct {
 	// ConfDir is the folder of Hadoop's configuration: HAMADRYAD_HDFS_CONF_DIR,
 	// HADOOP_CONF_DIR, then etc/hadoop or conf below HADOOP_HOME.
 	ConfDir string
-	// Properties win over those of the files. HAMADRYAD_HDFS_PROPERTIES adds others:
+	// Properties override those of the files. HAMADRYAD_HDFS_PROPERTIES adds others:
 	// "dfs.replication=2,dfs.client.use.datanode.hostname=true".
 	Properties map[string]string
-	// User acts without Kerberos: HAMADRYAD_HDFS_USER, HADOOP_USER_NAME,
-	// HAMADRYAD_USER (who submitted the job), then the system's.
+	// User is the user without Kerberos: HAMADRYAD_HDFS_USER, HADOOP_USER_NAME, HAMADRYAD_USER (the
+	// job's submitter), then the system's user.
 	User string
-	// Hosts renames the hosts of blocks, by host name or address, to the names that
-	// launchers have. HAMADRYAD_HDFS_HOSTS: "node0.test=a,10.0.0.7=b".
+	// Hosts maps the hosts of blocks, by host name or address, to the launchers' names of these
+	// hosts. HAMADRYAD_HDFS_HOSTS: "node0.test=a,10.0.0.7=b".
 	Hosts map[string]string
-	// Keytab and Principal log in to Kerberos, where the configuration asks for it:
-	// HAMADRYAD_HDFS_KEYTAB and HAMADRYAD_HDFS_PRINCIPAL. Without them the ticket
-	// cache of KRB5CCNAME is used.
+	// Keytab and Principal are the Kerberos login, if the configuration requires one:
+	// HAMADRYAD_HDFS_KEYTAB and HAMADRYAD_HDFS_PRINCIPAL. Without them the ticket cache of
+	// KRB5CCNAME is used.
 	Keytab, Principal string
-	// Dial bounds the making of a connection; HAMADRYAD_HDFS_DIAL, 10 s.
+	// Dial is the timeout for opening a connection; HAMADRYAD_HDFS_DIAL, 10 s.
 	Dial time.Duration
-	// Call bounds one try of a NameNode's answer; HAMADRYAD_HDFS_CALL, 30 s.
+	// Call is the timeout for one try of a NameNode call; HAMADRYAD_HDFS_CALL, 30 s.
 	Call time.Duration
-	// Wait bounds all tries of a call, and the completion of a file;
-	// HAMADRYAD_HDFS_WAIT, 1 min.
+	// Wait bounds all tries of a call, and the completion of a file; HAMADRYAD_HDFS_WAIT, 1 min.
 	Wait time.Duration
-	// Data bounds the silence of a DataNode; HAMADRYAD_HDFS_DATA, 30 s.
+	// Data is the timeout for a silent DataNode; HAMADRYAD_HDFS_DATA, 30 s.
 	Data time.Duration
-	// Log is told once what works less well than it could; slog.Default().
+	// Log receives a warning once for each degraded function; slog.Default().
 	Log *slog.Logger
 }
 
-// withEnvironment fills in what is not set.
+// withEnvironment fills in the fields that are not set.
 func (o Options) withEnvironment() (Options, error) {
 	fill(&o.ConfDir, os.Getenv("HAMADRYAD_HDFS_CONF_DIR"), hadoopsite.Folder(os.Getenv))
 	fill(&o.User, os.Getenv("HAMADRYAD_HDFS_USER"))
@@ -85,7 +84,7 @@ func fill(value *string, others ...string) {
 	}
 }
 
-// pairs adds NAME=VALUE,… of a variable to a map. What is there stays.
+// pairs adds a variable's NAME=VALUE,… pairs to a map. Existing entries stay.
 func pairs(to *map[string]string, variable string) error {
 	all := map[string]string{}
 	for pair := range strings.SplitSeq(os.Getenv(variable), ",") {

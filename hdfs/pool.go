@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// idleFor is how long a connection is kept for the next call. The library's clients renew
-// their leases every second, so those of a burst of calls go soon.
+// idleFor is how long an idle connection is kept. The library's clients renew their leases every
+// second, so those of a burst of calls must go soon.
 const idleFor = 5 * time.Second
 
-// pool keeps connections for the next call. Safe for concurrent use.
+// pool keeps idle connections for reuse. Safe for concurrent use.
 type pool[C interface{ close() }] struct {
 	mu     sync.Mutex
-	idle   []idleConn[C] // the one used last is the last
-	reaper *time.Timer   // closes what waited for idleFor
+	idle   []idleConn[C] // the most recently used is last
+	reaper *time.Timer   // closes connections idle for idleFor
 }
 
 type idleConn[C any] struct {
@@ -21,7 +21,7 @@ type idleConn[C any] struct {
 	since time.Time
 }
 
-// take returns the connection used last, if one waits.
+// take returns the most recently used idle connection, if there is one.
 func (p *pool[C]) take() (conn C, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -44,7 +44,7 @@ func (p *pool[C]) put(conn C) {
 	}
 }
 
-// reap closes the connections that waited for long, which stand at the head.
+// reap closes the connections idle for idleFor, which are first in the list.
 func (p *pool[C]) reap() {
 	p.mu.Lock()
 	old := 0
@@ -61,7 +61,7 @@ func (p *pool[C]) reap() {
 	closeIdle(gone)
 }
 
-// drop closes all connections that wait.
+// drop closes all idle connections.
 func (p *pool[C]) drop() {
 	p.mu.Lock()
 	gone := p.idle

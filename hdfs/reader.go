@@ -16,21 +16,20 @@ import (
 )
 
 const (
-	// readRounds bounds how often all replicas of a block are tried, each time with
-	// what the NameNode then says of their places, with backoffFirst between and more.
+	// readRounds bounds how often all replicas of a block are tried. Each round asks the NameNode
+	// for their locations again, after a pause of backoffFirst or more.
 	readRounds = 3
-	// dialsMax bounds the connections that bring no byte: the library goes on without
-	// end where a replica is too short.
+	// dialsMax bounds the connections that yield no byte: the library would retry endlessly if a
+	// replica is too short.
 	dialsMax = 16
-	// opaqueRead is the size of reads where packets can't be verified on their way,
-	// in bytes: the library verifies what is read in parts smaller than a chunk, which
-	// has 512 bytes unless a writer set dfs.bytes-per-checksum.
+	// opaqueRead is the size of reads where packets can't be verified on their way, in bytes. The
+	// library verifies only reads smaller than a checksum chunk, which has 512 bytes unless a
+	// writer set dfs.bytes-per-checksum.
 	opaqueRead = 64
 )
 
-// reader reads a range of a file. It has a client of its own, so that its DataNode
-// connections are known to be its own; the client leaves the NameNode as soon as the
-// first bytes are there.
+// reader reads a range of a file. It has its own client, and so its own DataNode connections. The
+// client's NameNode connection is closed after the first bytes arrived.
 type reader struct {
 	place
 	ctx    context.Context
@@ -44,11 +43,11 @@ type reader struct {
 
 	session  *session
 	file     *lib.FileReader
-	started  bool           // the first bytes are there: the session is closed
-	block    namenode.Block // the block last asked for
+	started  bool           // the first bytes arrived: the session is closed
+	block    namenode.Block // the block located last
 	dials    int            // since the last byte
 	failures []error        // of DataNodes, since the last byte
-	err      error          // stays
+	err      error          // permanent
 }
 
 // Open implements storage.Store. Only one goroutine may read at a time.
@@ -92,7 +91,7 @@ func (r *reader) open() error {
 	})
 }
 
-// openFile stands at r.offset of the file, if the file can be read and is the one
+// openFile opens the file at r.offset. It checks that the file can be read and is still the one
 // that was opened first.
 func (r *reader) openFile(s *session) error {
 	f, err := s.client.Open(r.path)
@@ -108,13 +107,13 @@ func (r *reader) openFile(s *session) error {
 	}
 	r.file, r.about = f, about
 	if r.offset >= f.Stat().Size() {
-		return nil // there is nothing to read
+		return nil // the range is empty
 	}
 	_, err = f.Seek(r.offset, io.SeekStart)
 	return err
 }
 
-// understood refuses what the library would read as something else.
+// understood refuses files that the library would misread.
 func understood(info fs.FileInfo) (*lib.FileStatus, error) {
 	about, ok := info.Sys().(*lib.FileStatus)
 	switch {
@@ -130,8 +129,8 @@ func understood(info fs.FileInfo) (*lib.FileStatus, error) {
 	return about, nil
 }
 
-// Read implements io.Reader. The bytes are those that were written, or there is an
-// error: the range ends with io.EOF, a shorter file with io.ErrUnexpectedEOF.
+// Read implements io.Reader. It returns the written bytes or an error: io.EOF at the end of the
+// range, io.ErrUnexpectedEOF if the file is shorter.
 func (r *reader) Read(p []byte) (int, error) {
 	if r.err != nil {
 		return 0, r.err
@@ -158,8 +157,8 @@ func (r *reader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// rounds reads, and after trouble with all replicas of a block asks the NameNode for
-// their places again.
+// rounds reads. After all replicas of a block failed, it asks the NameNode for their locations
+// again.
 func (r *reader) rounds(p []byte) (int, error) {
 	for round := 1; ; round++ {
 		n, err := r.once(p)
@@ -186,7 +185,7 @@ func (r *reader) rounds(p []byte) (int, error) {
 	}
 }
 
-// once lets the library read. It tries all replicas of the block.
+// once reads through the library, which tries all replicas of the block.
 func (r *reader) once(p []byte) (n int, err error) {
 	if r.started {
 		return r.fill(p)
@@ -202,7 +201,7 @@ func (r *reader) once(p []byte) (n int, err error) {
 	return n, err
 }
 
-// fill reads in parts that come verified.
+// fill reads in parts small enough to be verified.
 func (r *reader) fill(p []byte) (n int, err error) {
 	if !r.opaque {
 		return r.file.Read(p)
@@ -216,15 +215,14 @@ func (r *reader) fill(p []byte) (n int, err error) {
 		}
 	}
 	if n > 0 {
-		err = nil // it will come again
+		err = nil // the next read returns it again
 	}
 	return n, err
 }
 
-// dial connects to a DataNode that holds the block at r.offset. asked is the one
-// that the library wants.
+// dial connects to a DataNode that holds the block at r.offset. asked is the library's choice.
 func (r *reader) dial(_ context.Context, _, asked string) (net.Conn, error) {
-	r.conns.drop() // the library leaves connections open that failed
+	r.conns.drop() // the library leaves failed connections open
 	if r.dials++; r.dials > dialsMax {
 		return nil, errors.New("no replica gives the bytes that it should have")
 	}
@@ -239,7 +237,7 @@ func (r *reader) dial(_ context.Context, _, asked string) (net.Conn, error) {
 	return r.conns.add(conn)
 }
 
-// failed notes what went wrong with a DataNode.
+// failed records a DataNode's error.
 func (r *reader) failed(node string, err error) {
 	if r.ctx.Err() == nil {
 		r.health.fail(node, time.Now())
@@ -247,7 +245,7 @@ func (r *reader) failed(node string, err error) {
 	}
 }
 
-// unreadable is the error when all replicas of a block were tried in vain.
+// unreadable is the error after all replicas of a block failed.
 func (r *reader) unreadable(err error) error {
 	where := fmt.Sprintf("block %d, byte %d of the file", r.offset/max(int64(r.about.GetBlocksize()), 1), r.offset) //nolint:gosec // as above
 	seen := map[string]bool{}
@@ -270,10 +268,10 @@ func (r *reader) unreadable(err error) error {
 	return fmt.Errorf("read %s: no replica can be read: %s: see hdfs fsck %s -files -blocks -locations, and put the file there again if it is lost: %w", r.url, where, r.path, errBlock)
 }
 
-// errBlock is a block without a replica that can be read.
+// errBlock is the error for a block without a readable replica.
 var errBlock = errors.New("missing block")
 
-// close leaves the NameNode and the DataNodes.
+// close closes the connections to the NameNode and the DataNodes.
 func (r *reader) close() {
 	r.conns.drop()
 	if r.session != nil && !r.started {

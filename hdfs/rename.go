@@ -14,8 +14,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 )
 
-// Rename implements storage.Store. The NameNode itself refuses a name that is taken:
-// a look beforehand would leave a gap in which another may take it.
+// Rename implements storage.Store. The NameNode itself refuses a name that is taken: a check
+// beforehand would race with other writers.
 func (s *Store) Rename(ctx context.Context, from, to string) error {
 	p, err := s.find(from)
 	if err != nil {
@@ -31,15 +31,15 @@ func (s *Store) Rename(ctx context.Context, from, to string) error {
 	return p.rename(ctx, p, target, func(fs.FileInfo) error { return nil })
 }
 
-// rename renames what passes a check.
+// rename renames if check accepts the source.
 func (c *cluster) rename(ctx context.Context, p, target place, check func(fs.FileInfo) error) error {
-	moving := uint64(0) // number of what was to be moved when the answer did not come
+	moving := uint64(0) // inode of the source when a call's answer was lost
 	return c.call(ctx, "rename to "+target.url+":", p, func(s *session) error {
 		about, err := s.client.Stat(p.path)
 		if moving != 0 && errors.Is(err, fs.ErrNotExist) {
 			there, toErr := s.client.Stat(target.path)
 			if fileNumber(there, toErr) == moving {
-				return nil // the call before did it
+				return nil // the lost call succeeded
 			}
 		}
 		if err != nil {
@@ -53,7 +53,7 @@ func (c *cluster) rename(ctx context.Context, p, target place, check func(fs.Fil
 		case !inStep(err):
 			moving = fileNumber(about, nil)
 		case exception(err) == otherError:
-			// So it says, too, that the name is taken by a file and not by a folder, or
+			// The NameNode throws this also if the name is taken by a file and not by a folder, or
 			// the other way round.
 			if _, toErr := s.client.Stat(target.path); toErr == nil {
 				return &finalError{fmt.Errorf("%s: %w", target.url, fs.ErrExist)}
@@ -63,7 +63,7 @@ func (c *cluster) rename(ctx context.Context, p, target place, check func(fs.Fil
 	})
 }
 
-// fileNumber is HDFS's own number of a file or folder, 0 when there is none.
+// fileNumber returns HDFS's inode number of a file or folder, 0 if there is none.
 func fileNumber(info fs.FileInfo, err error) uint64 {
 	if err != nil {
 		return 0
@@ -72,16 +72,15 @@ func fileNumber(info fs.FileInfo, err error) uint64 {
 	return about.GetFileId()
 }
 
-// caller is what a client of the library makes its calls with.
+// caller is the part of the library's client that makes calls.
 type caller interface {
 	Execute(method string, request, answer proto.Message) error
 }
 
-// renameNew makes the NameNode's call rename2 without its option to overwrite. The
-// library's own Rename always sets that option, and has no other way to make the call:
-// so its connection is taken out of the client, and the messages, which are its own
-// too, from protobuf's registry. Another version of the library in which these lie
-// elsewhere is an error, never a rename that overwrites.
+// renameNew calls the NameNode's rename2 without its option to overwrite. The library's own Rename
+// always sets that option. So the connection is taken out of the client by reflection, and the
+// library's messages from protobuf's registry. If another version of the library has them
+// elsewhere, that is an error, never a rename that overwrites.
 func renameNew(client *lib.Client, from, to string) error {
 	conn, err := callerOf(client)
 	if err != nil {

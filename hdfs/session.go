@@ -15,9 +15,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// session is a client of the library and its connections. A client makes one call
-// at a time and keeps the connection it has, in step or not: so a session belongs to
-// one user at a time, and one that saw trouble is thrown away.
+// session is a client of the library and its connections. A client makes one call at a time and
+// keeps its connection, in step or not. So a session has one user at a time, and is discarded after
+// trouble.
 type session struct {
 	cluster *cluster
 	client  *lib.Client
@@ -28,24 +28,24 @@ type session struct {
 	end     context.CancelFunc
 
 	mu       sync.Mutex
-	ctx      context.Context // of the call under way: the library dials without one
-	dialErrs []error         // of NameNodes, in the call under way
-	patient  bool            // it outlives its first call: see persist
+	ctx      context.Context // of the current call: the library dials without one
+	dialErrs []error         // of NameNodes, in the current call
+	patient  bool            // the session outlives its first call: see persist
 	dialled  map[string]time.Time
-	trouble  time.Time // when the dials began that follow each other closely
-	last     time.Time // when the last of them was
+	trouble  time.Time // when the current series of dials began
+	last     time.Time // time of the last dial
 }
 
 // redialEvery is the least time between two dials of a NameNode by one session.
 const redialEvery = 500 * time.Millisecond
 
-// dialer is how a client reaches DataNodes. The context it gets says nothing.
+// dialer connects a client to DataNodes. The library's context carries no deadline.
 type dialer func(ctx context.Context, network, address string) (net.Conn, error)
 
-// errNoData is for clients that are meant for calls only.
+// errNoData is the dial error of clients that are meant for calls only.
 var errNoData = errors.New("this client reads and writes no blocks")
 
-// connect makes a session. ctx bounds its making. A lasting one may persist later.
+// connect makes a session. ctx bounds that. A lasting session may persist later.
 func (c *cluster) connect(ctx context.Context, data dialer, lasting bool) (*session, error) {
 	s := &session{cluster: c, dialled: map[string]time.Time{}}
 	s.life, s.end = context.WithCancel(context.WithoutCancel(ctx))
@@ -53,8 +53,8 @@ func (c *cluster) connect(ctx context.Context, data dialer, lasting bool) (*sess
 	o := c.base
 	o.Addresses = c.addresses()
 	if lasting {
-		// The library tries each address once, leaves it alone for five seconds and
-		// fails when there is none left: it gets enough of them for all of Options.Wait.
+		// The library tries each address once, skips it for five seconds and fails if none is left.
+		// So it gets enough copies of them for all of Options.Wait.
 		o.Addresses = slices.Repeat(o.Addresses, 1+int(c.set.Wait/redialEvery))
 	}
 	if o.KerberosClient != nil {
@@ -81,7 +81,7 @@ func (c *cluster) connect(ctx context.Context, data dialer, lasting bool) (*sess
 	return s, nil
 }
 
-// at is the NameNode dialled last.
+// at returns the NameNode dialled last.
 func (s *session) at() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,8 +95,8 @@ func (s *session) enter(ctx context.Context) {
 	s.ctx, s.dialErrs = ctx, nil
 }
 
-// worst is the error of a call. The library turns errors of connecting into text:
-// where no NameNode could be reached because none has a known name, that is final.
+// worst returns the error of a call. The library turns errors of connecting into text. If no
+// NameNode's name can be resolved, the error is final.
 func (s *session) worst(err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,9 +112,9 @@ func (s *session) worst(err error) error {
 	return &finalError{fmt.Errorf("%w: check the name in the URL or in fs.defaultFS", errors.Join(s.dialErrs...))}
 }
 
-// persist makes calls of a session that lasts as long as ctx wait for a NameNode, as
-// others wait because they are made again: what the library keeps between such calls,
-// as those that write a file, can't be made again.
+// persist makes the calls of a session that lasts as long as ctx wait for a NameNode. Other calls
+// are repeated instead, but the library keeps state between calls that write a file, so these can't
+// be.
 func (s *session) persist(ctx context.Context) {
 	s.enter(ctx)
 	s.mu.Lock()
@@ -124,8 +124,8 @@ func (s *session) persist(ctx context.Context) {
 
 var errDialled = errors.New("it was tried a moment ago")
 
-// mayDial waits until a NameNode may be dialled again. A session that is not patient
-// dials each one once, and one that is does so for wait.
+// mayDial waits until a NameNode may be dialled again. A patient session redials for wait; any
+// other dials each NameNode once.
 func (s *session) mayDial(address string, wait time.Duration) (context.Context, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,7 +171,7 @@ func (s *session) dialName(network, address string) (net.Conn, error) {
 	s.last = time.Now()
 	if err != nil {
 		if s.patient {
-			s.dialErrs = nil // they would become many
+			s.dialErrs = nil // keep one: a patient session collects many
 		}
 		s.dialErrs = append(s.dialErrs, err)
 		return nil, err
@@ -180,7 +180,7 @@ func (s *session) dialName(network, address string) (net.Conn, error) {
 	return s.conns.add(&nameConn{timedConn: timedConn{Conn: conn, each: set.Call}})
 }
 
-// close ends a session, if need be in mid-call. It may be called again.
+// close ends a session, even during a call. It may be called again.
 func (s *session) close() {
 	s.once.Do(func() {
 		s.end()
@@ -189,8 +189,8 @@ func (s *session) close() {
 	})
 }
 
-// timedConn bounds each step of a connection. Deadlines of the library, which does
-// not know of ours, have no effect.
+// timedConn sets a deadline for each step of a connection. It ignores the library's deadlines,
+// which would override them.
 type timedConn struct {
 	net.Conn
 	each time.Duration
@@ -215,13 +215,13 @@ func (c *timedConn) SetReadDeadline(time.Time) error  { return nil }
 func (c *timedConn) SetWriteDeadline(time.Time) error { return nil }
 
 // answerMax bounds a NameNode's first answer, in bytes: the default of Hadoop's
-// ipc.maximum.response.length. The library would make room for what any other
-// server's first four bytes mean as a length.
+// ipc.maximum.response.length. The library would allocate whatever length the first four bytes of a
+// foreign server mean.
 const answerMax = 128 << 20
 
-// nameConn looks at the first four bytes that a NameNode sends. A call on a connection
-// that the NameNode has closed fails before it is made, so that the library makes it on
-// another one; once it is made, nobody knows whether it was carried out.
+// nameConn checks the first four bytes that a NameNode sends. If the NameNode has closed the
+// connection, a call fails before it is sent, so that the library repeats it on another one. After
+// it is sent, its outcome would be unknown.
 type nameConn struct {
 	timedConn
 	head []byte
@@ -235,8 +235,7 @@ func (c *nameConn) Write(p []byte) (int, error) {
 	return c.timedConn.Write(p)
 }
 
-// closed reports whether the other end of a connection, which has nothing to say now,
-// has closed it.
+// closed reports whether the other end has closed a connection on which it has nothing to send.
 func closed(conn syscall.Conn) (gone bool) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -271,7 +270,7 @@ type conns struct {
 	closed bool
 }
 
-// add takes a connection in, or closes it when it comes too late.
+// add adds a connection, or closes it if closeAll came first.
 func (c *conns) add(conn net.Conn) (net.Conn, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -285,18 +284,18 @@ func (c *conns) add(conn net.Conn) (net.Conn, error) {
 	return conn, nil
 }
 
-// drop closes all there is; others may follow.
+// drop closes all connections; new ones may be added.
 func (c *conns) drop() {
 	c.mu.Lock()
 	open := c.open
 	c.open = nil
 	c.mu.Unlock()
 	for conn := range open {
-		_ = conn.Close() // nobody waits for what it has to say
+		_ = conn.Close() // no caller needs its error
 	}
 }
 
-// closeAll closes all there is and all that comes.
+// closeAll closes all connections, and those added later.
 func (c *conns) closeAll() {
 	c.mu.Lock()
 	c.closed = true

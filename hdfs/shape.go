@@ -8,14 +8,14 @@ import (
 	lib "github.com/colinmarc/hdfs/v2"
 )
 
-// shape is how a new file is stored.
+// shape is the replication and block size of a new file.
 type shape struct {
 	replication int
 	blockSize   int64 // bytes
 }
 
-// shape takes dfs.replication and dfs.blocksize of our configuration, then the
-// NameNode's.
+// shape takes dfs.replication and dfs.blocksize from our configuration, else from the NameNode's
+// defaults.
 func (c *cluster) shape(d lib.ServerDefaults) (shape, error) {
 	s := shape{d.Replication, d.BlockSize}
 	if text := c.set.site.Get("dfs.replication"); text != "" {

@@ -16,30 +16,30 @@ import (
 // scheme is that of the store's URLs.
 const scheme = "hdfs"
 
-// clustersMax bounds the clusters that one process talks to.
+// clustersMax bounds the clusters that one process connects to.
 const clustersMax = 64
 
 func init() { storage.Register(scheme, New(Options{})) }
 
-// Store is HDFS as a storage.Store. It reads its configuration at its first use.
-// Safe for concurrent use.
+// Store is HDFS as a storage.Store. It reads its configuration at its first use. Safe for
+// concurrent use.
 type Store struct {
 	options func() (settings, error)
 	health  health
 
 	mu       sync.Mutex
-	clusters map[string]*cluster // by what stands between hdfs:// and the path
+	clusters map[string]*cluster // by the part between hdfs:// and the path
 }
 
 var _ storage.Guarded = (*Store)(nil)
 
-// settings are all that is configured.
+// settings are the resolved options and configuration.
 type settings struct {
 	Options
 	site hadoopsite.Site
 }
 
-// New returns a store. Mistakes in the options are errors of its first use.
+// New returns a store. Its first use reports errors in the options.
 func New(o Options) *Store {
 	return &Store{
 		clusters: map[string]*cluster{},
@@ -71,7 +71,7 @@ func settle(o Options) (settings, error) {
 // place is a path in a cluster.
 type place struct {
 	*cluster
-	url  string // as it was given: what errors name
+	url  string // as given, for errors
 	path string // absolute and clean
 }
 
@@ -116,8 +116,7 @@ func (s *Store) cluster(authority string) (*cluster, error) {
 	return c, nil
 }
 
-// Close closes the connections that wait to be used again. The store can be used
-// afterwards.
+// Close closes idle connections. The store can be used afterwards.
 func (s *Store) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,10 +126,10 @@ func (s *Store) Close() {
 	}
 }
 
-// Check asks a cluster for what jobs need of it: the NameNode must answer, and should
-// say where blocks lie. It returns an error when work is impossible, and a warning, in
-// words for people, when work would run but without knowing where blocks lie.
-// url names the cluster and a folder of it that can be read: hdfs:///.
+// Check checks what jobs need of a cluster: the NameNode must answer, and should return block
+// locations. It returns an error if work is impossible. It returns a warning, in words for people,
+// if work would run without block locations. url names the cluster and a readable folder in it:
+// hdfs:///.
 func (s *Store) Check(ctx context.Context, url string) (warning string, err error) {
 	if _, err := s.Stat(ctx, url); err != nil {
 		return "", err
@@ -148,5 +147,5 @@ func (s *Store) Check(ctx context.Context, url string) (warning string, err erro
 	return "", nil
 }
 
-// errFolder is a folder where a file is wanted.
+// errFolder is the error for a folder where a file is wanted.
 var errFolder = errors.New("it is a folder: name the files in it")

@@ -41,8 +41,8 @@ func describe(url string, info fs.FileInfo) storage.Info {
 	return i
 }
 
-// version is a file's size, its time of change in milliseconds and its number: an
-// append changes the first two, a file in its place the last.
+// version is a file's size, its modification time in milliseconds and its inode number. An append
+// changes the first two; a replacement changes the inode.
 func version(about *lib.FileStatus) string {
 	return fmt.Sprintf("%x-%x-%x", about.GetLength(), about.GetModificationTime(), about.GetFileId())
 }
@@ -74,7 +74,7 @@ func (s *Store) Access(ctx context.Context, url string) (storage.Access, error) 
 	return a, nil
 }
 
-// stickyBit of HDFS's permissions is that of Unix.
+// stickyBit is the sticky bit in HDFS's permissions, as in Unix.
 const stickyBit = 0o1000
 
 func (s *Store) mkdir(ctx context.Context, url string, mode fs.FileMode) error {
@@ -82,7 +82,7 @@ func (s *Store) mkdir(ctx context.Context, url string, mode fs.FileMode) error {
 	if err != nil {
 		return err
 	}
-	asked := false // and the answer did not come
+	asked := false // an earlier call was sent, and its answer was lost
 	return p.call(ctx, "make folder", p, func(s *session) error {
 		err := s.client.Mkdir(p.path, mode&^p.umask)
 		if asked && errors.Is(err, fs.ErrExist) && p.isMade(s, mode&^p.umask) {
@@ -93,8 +93,8 @@ func (s *Store) mkdir(ctx context.Context, url string, mode fs.FileMode) error {
 	})
 }
 
-// user is the name under which the NameNode knows us; "" under Kerberos, where its rules
-// make that name of a ticket's.
+// user returns our user name at the NameNode; "" under Kerberos, where the NameNode's rules derive
+// it from a ticket.
 func (c *cluster) user() string {
 	if c.base.KerberosClient != nil {
 		return ""
@@ -102,8 +102,8 @@ func (c *cluster) user() string {
 	return c.base.User
 }
 
-// isMade reports whether a folder is as good as made by a call whose answer was lost: it is
-// empty, is ours as far as we know our name, and nobody may do more in it than we said.
+// isMade reports whether a folder is as if a call with a lost answer had made it. It must be empty
+// and owned by our user, if that is known, and grant no more permissions than requested.
 func (p place) isMade(s *session, mode fs.FileMode) bool {
 	info, err := s.client.Stat(p.path)
 	if err != nil || !info.IsDir() || info.Mode().Perm()&^mode != 0 {
@@ -116,7 +116,7 @@ func (p place) isMade(s *session, mode fs.FileMode) bool {
 	return err == nil && len(entries) == 0
 }
 
-// Delete implements storage.Store. What is not there is no error.
+// Delete implements storage.Store. A missing path is no error.
 func (s *Store) Delete(ctx context.Context, url string) error {
 	p, err := s.find(url)
 	if err != nil {

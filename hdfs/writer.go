@@ -16,20 +16,20 @@ import (
 )
 
 const (
-	// keepMax is how much of a file is kept in memory while it is written, in bytes,
-	// so that it can be written again when a DataNode fails. It is enough for the
-	// start of each file: a dead DataNode is mostly met there.
+	// keepMax is how much of a file is kept in memory during writing, in bytes, so that it can be
+	// written again after a DataNode fails. That covers the start of each file: a dead DataNode
+	// mostly shows there.
 	keepMax = 1 << 20
-	// rewritesMax bounds how often that is done.
+	// rewritesMax bounds how often a file is written again.
 	rewritesMax = 5
-	// abandonFor bounds the removal of a file that is not wanted any more.
+	// abandonFor is the timeout for removing an unwanted file.
 	abandonFor = 10 * time.Second
 )
 
-// writer writes a file under a name of its own. It has a client of its own, which
-// holds the lease of that file and ends with it.
+// writer writes a file under a temporary name. It has its own client, which holds the lease of that
+// file and ends with it.
 type writer struct {
-	place     // where the file appears
+	place     // the final name
 	ctx       context.Context
 	stop      func() bool // ends the watch on ctx
 	defaults  lib.ServerDefaults
@@ -39,15 +39,14 @@ type writer struct {
 	conns     *conns // to DataNodes
 	file      *lib.FileWriter
 	written   int64
-	kept      []byte // all that was written, unless it is too much
+	kept      []byte // all written bytes; nil when they exceed keepMax
 	tooMuch   bool
 	rewrites  int
 	done      bool
-	err       error // stays
+	err       error // permanent
 }
 
-// Create implements storage.Store. The file is written under a hidden name beside
-// its own.
+// Create implements storage.Store. The file is written under a hidden name beside its own.
 func (s *Store) Create(ctx context.Context, url string) (storage.File, error) {
 	p, err := s.find(url)
 	if err != nil {
@@ -150,7 +149,7 @@ func (w *writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// do runs a step, and when it fails begins the file again and runs another one.
+// do runs a step. If it fails, do begins the file again and runs the step again.
 func (w *writer) do(what string, step, again func() error) error {
 	err := step()
 	for err != nil {
@@ -162,7 +161,7 @@ func (w *writer) do(what string, step, again func() error) error {
 	return nil
 }
 
-// replay writes all that was written.
+// replay writes the kept bytes again.
 func (w *writer) replay() error {
 	if len(w.kept) == 0 {
 		return nil
@@ -171,9 +170,8 @@ func (w *writer) replay() error {
 	return err
 }
 
-// mend starts the file again after an error, if what was written is at hand and the
-// error is one that another try may not meet. Otherwise it returns the error for the
-// caller, which stays.
+// mend starts the file again after an error, if the written bytes are kept and a retry may succeed.
+// Otherwise it returns the error for the caller, which is permanent.
 func (w *writer) mend(what string, err error) error {
 	if ctxErr := w.ctx.Err(); ctxErr != nil {
 		w.err = ctxErr
@@ -185,7 +183,7 @@ func (w *writer) mend(what string, err error) error {
 		w.err = explained
 		return w.err
 	}
-	_ = w.abandon() // what stays has a name of its own, below a folder that is removed
+	_ = w.abandon() // a file left behind has a temporary name, in a folder that is removed
 	if !pause(w.ctx, w.rewrites) {
 		w.err = w.ctx.Err()
 		return w.err
@@ -194,8 +192,8 @@ func (w *writer) mend(what string, err error) error {
 	return w.err
 }
 
-// lost explains an error of writing. The library can't mend a pipeline, so that what
-// is no answer of the NameNode means that the file is lost.
+// lost explains a write error. The library can't mend a pipeline, so any error that is not the
+// NameNode's answer means that the file is lost.
 func (w *writer) lost(what string, err error) error {
 	if inStep(err) {
 		return w.explain(what, w.place, err)
@@ -203,8 +201,8 @@ func (w *writer) lost(what string, err error) error {
 	return fmt.Errorf("%s %s: %w: a DataNode or the NameNode failed while the file was written, so that it must be written again: %w", what, w.url, storage.ErrUnavailable, err)
 }
 
-// Commit implements storage.File. It waits until HDFS has the file whole, looks at
-// its length, and renames it.
+// Commit implements storage.File. It waits until HDFS has the complete file, checks its length, and
+// renames it.
 func (w *writer) Commit() error {
 	if w.done {
 		return fmt.Errorf("commit %s: %w", w.url, fs.ErrClosed)
@@ -224,7 +222,7 @@ func (w *writer) Commit() error {
 	return nil
 }
 
-// whole compares the length of what HDFS has with what was written.
+// whole compares the file's length in HDFS with the number of written bytes.
 func (w *writer) whole(info fs.FileInfo) error {
 	if info.Size() != w.written {
 		return &finalError{fmt.Errorf("%w: HDFS has %d of the %d bytes that were written", storage.ErrUnavailable, info.Size(), w.written)}
@@ -232,7 +230,7 @@ func (w *writer) whole(info fs.FileInfo) error {
 	return nil
 }
 
-// finish completes the file; if it must, it writes it again.
+// finish completes the file; if necessary, it writes it again.
 func (w *writer) finish() error {
 	return w.do("complete", w.complete, func() error {
 		if err := w.replay(); err != nil {
@@ -242,9 +240,9 @@ func (w *writer) finish() error {
 	})
 }
 
-// complete closes the file, which flushes it and waits for its replicas. Another
-// try is sound only when all DataNodes have acknowledged and it is the NameNode that
-// is not ready: the library forgets an error of a DataNode that it returned once.
+// complete closes the file, which flushes it and waits for its replicas. A retry is sound only if
+// all DataNodes have acknowledged and only the NameNode is not ready. The library returns a
+// DataNode's error once and then forgets it.
 func (w *writer) complete() error {
 	limited, cancel := context.WithTimeout(w.ctx, w.set.Wait)
 	defer cancel()
@@ -272,25 +270,24 @@ func (w *writer) Abort() error {
 	return w.abandon()
 }
 
-// leave ends the connections, and with them the lease of a file that is not
-// complete.
+// leave closes the connections, and with them the lease of an incomplete file.
 func (w *writer) leave() {
 	w.stop()
 	w.conns.closeAll()
 	w.session.close()
 }
 
-// abandon ends a file that is not wanted, and removes it.
+// abandon ends an unwanted file, and removes it.
 func (w *writer) abandon() error {
 	w.leave()
 	if w.file != nil {
-		_ = w.file.Close() // without connections it can only end the library's goroutines
+		_ = w.file.Close() // without connections, Close only ends the library's goroutines
 		w.file = nil
 	}
 	return w.remove()
 }
 
-// remove removes the temporary file, even when the context has ended.
+// remove removes the temporary file, even after the context ended.
 func (w *writer) remove() error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), abandonFor)
 	defer cancel()

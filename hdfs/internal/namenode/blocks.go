@@ -9,12 +9,12 @@ import (
 )
 
 const (
-	// rangeMax bounds the range of a file that one call asks about, in bytes. NameNodes
-	// make no blocks below 1 MiB (dfs.namenode.fs-limits.min-block-size), so its answer has
-	// at most 65,536 blocks of a kilobyte or less each: half of ResponseMaxDefault.
+	// rangeMax bounds the range of a file in one call, in bytes. NameNodes make no blocks below 1
+	// MiB (dfs.namenode.fs-limits.min-block-size), so the answer has at most 65,536 blocks of a
+	// kilobyte or less each: half of ResponseMaxDefault.
 	rangeMax = 64 << 30
-	// BlocksMax bounds the blocks of an answer: as many as a file could have before Hadoop
-	// 3.3 made it 10,000 (dfs.namenode.fs-limits.max-blocks-per-file).
+	// BlocksMax bounds the blocks of an answer: the limit for a file before Hadoop 3.3 made it
+	// 10,000 (dfs.namenode.fs-limits.max-blocks-per-file).
 	BlocksMax = 1 << 20
 )
 
@@ -31,9 +31,9 @@ type Replica struct {
 	Rack    string // such as /rack1
 }
 
-// BlockLocations returns the blocks with a range of a file, in order of offset. It asks
-// with several calls if the range has more than 64 GiB. Without a file of that name the
-// error is a *RemoteError of java.io.FileNotFoundException.
+// BlockLocations returns the blocks that overlap a range of a file, in order of offset. A range of
+// more than 64 GiB takes several calls. If the file does not exist, the error is a *RemoteError of
+// java.io.FileNotFoundException.
 func (c *Conn) BlockLocations(path string, offset, length int64) ([]Block, error) {
 	var all []Block
 	for next, end := offset, offset+length; next < end; next += rangeMax {
@@ -46,7 +46,7 @@ func (c *Conn) BlockLocations(path string, offset, length int64) ([]Block, error
 		}
 		found := answer.GetLocations().GetBlocks()
 		if len(found) == 0 {
-			break // the file ends before
+			break // the file ends before this range
 		}
 		if len(all)+len(found) > BlocksMax {
 			return nil, fmt.Errorf("%w: %s has more than %d blocks", ErrProtocol, path, BlocksMax)
@@ -54,7 +54,7 @@ func (c *Conn) BlockLocations(path string, offset, length int64) ([]Block, error
 		for _, b := range found {
 			block := newBlock(b)
 			if n := len(all); n > 0 && block.Offset <= all[n-1].Offset {
-				continue // it has parts of two of our ranges
+				continue // it spans two of our ranges
 			}
 			all = append(all, block)
 		}

@@ -14,11 +14,11 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// ResponseMaxDefault is the default of Options.ResponseMax, and that of Hadoop's
+// ResponseMaxDefault is the default of Options.ResponseMax, and of Hadoop's
 // ipc.maximum.response.length: 128 MiB.
 const ResponseMaxDefault = 128 << 20
 
-// What the two ends agree on before the first call.
+// Values that both ends agree on before the first call.
 const (
 	version      = 9
 	noProof      = 0
@@ -34,29 +34,29 @@ const (
 // Values of ResponseHeader.Status.
 const (
 	succeeded = 0
-	failed    = 1 // the connection can be used again
+	failed    = 1 // the connection can be reused
 )
 
-// ErrProtocol is wrapped by errors of answers that are not Hadoop's RPC, that are too
-// long, or that are not protected as was agreed. Another try does not mend them.
+// ErrProtocol is wrapped by errors of answers that are not Hadoop's RPC, are too long, or lack the
+// agreed protection. A retry does not help.
 var ErrProtocol = errors.New("the answer is not a NameNode's")
 
-// RemoteError is an exception that a NameNode threw. Its methods are those of
-// colinmarc/hdfs's Error.
+// RemoteError is an exception that a NameNode threw. Its methods are those of colinmarc/hdfs's
+// Error.
 type RemoteError struct {
 	method, exception, message string
 }
 
-// Method is the call that failed, such as getBlockLocations.
+// Method returns the call that failed, such as getBlockLocations.
 func (e *RemoteError) Method() string { return e.method }
 
 // Desc implements the library's Error.
 func (e *RemoteError) Desc() string { return "ERROR_APPLICATION" }
 
-// Exception is the exception's class, such as java.io.FileNotFoundException.
+// Exception returns the exception's class, such as java.io.FileNotFoundException.
 func (e *RemoteError) Exception() string { return e.exception }
 
-// Message is the exception's text, with the stack of its call.
+// Message returns the exception's text, with its stack trace.
 func (e *RemoteError) Message() string { return e.message }
 
 func (e *RemoteError) Error() string {
@@ -65,12 +65,12 @@ func (e *RemoteError) Error() string {
 
 // Options of a connection.
 type Options struct {
-	// User makes the calls where there is no Login. With one, Login's user does.
+	// User is the calling user if there is no Login. Otherwise Login's user calls.
 	User string
-	// Login proves the user by Kerberos; nil: the NameNode believes User.
+	// Login authenticates the user by Kerberos; nil: the NameNode trusts User.
 	Login *client.Client
-	// Principal is the NameNode's, without realm, as dfs.namenode.kerberos.principal has
-	// it. _HOST in it stands for the NameNode's host. Login needs it.
+	// Principal is the NameNode's, without realm, as in dfs.namenode.kerberos.principal. _HOST in
+	// it stands for the NameNode's host. Login needs it.
 	Principal string
 	// ResponseMax bounds an answer, in bytes; 0: ResponseMaxDefault.
 	ResponseMax int
@@ -80,14 +80,14 @@ type Options struct {
 type Conn struct {
 	conn   net.Conn
 	o      Options
-	client []byte // random: tells this client's calls from those of others
-	calls  int32  // made so far
+	client []byte // random: distinguishes this client's calls from others'
+	calls  int32  // calls made so far
 	seal   *sealer
 	broken bool
 }
 
-// Handshake makes a Conn of a connection that was just opened to a NameNode. host is the
-// NameNode's name in its principal. After an error the caller closes conn.
+// Handshake makes a Conn on a new connection to a NameNode. host is the NameNode's name in its
+// principal. After an error the caller closes conn.
 func Handshake(conn net.Conn, host string, o Options) (*Conn, error) {
 	if o.ResponseMax == 0 {
 		o.ResponseMax = ResponseMaxDefault
@@ -112,7 +112,7 @@ func Handshake(conn net.Conn, host string, o Options) (*Conn, error) {
 	return c, c.send(contextCall, about)
 }
 
-// Broken reports whether the connection can be used no more.
+// Broken reports whether the connection is unusable.
 func (c *Conn) Broken() bool { return c.broken }
 
 // Close closes the connection. It may be called while a call is under way.
@@ -152,7 +152,7 @@ func (c *Conn) send(call int32, messages ...proto.Message) error {
 	return err
 }
 
-// packet is the length of what follows, a header and messages, each after its own length.
+// packet returns a packet: its length, a header and messages, each after its own length.
 func (c *Conn) packet(call int32, messages ...proto.Message) ([]byte, error) {
 	header := &RequestHeader{Kind: proto.Int32(protobufKind), Operation: proto.Int32(0), Call: proto.Int32(call), Client: c.client}
 	b := bytes.NewBuffer(make([]byte, 4))
@@ -166,7 +166,7 @@ func (c *Conn) packet(call int32, messages ...proto.Message) ([]byte, error) {
 	return packet, nil
 }
 
-// receive returns the next packet, without its length, and out of its protection.
+// receive returns the next packet, unwrapped and without its length.
 func (c *Conn) receive() ([]byte, error) {
 	packet, err := c.read(c.conn)
 	if err != nil || c.seal == nil {
@@ -196,7 +196,7 @@ func (c *Conn) read(from io.Reader) ([]byte, error) {
 	if n > int64(c.o.ResponseMax) {
 		return nil, fmt.Errorf("%w: it has %d bytes, and at most %d are read", ErrProtocol, n, c.o.ResponseMax)
 	}
-	var packet bytes.Buffer // grows by what comes, not by what was said to come
+	var packet bytes.Buffer // grow with received bytes, not by the claimed length
 	if m, err := io.CopyN(&packet, from, n); err != nil {
 		return nil, fmt.Errorf("%d of %d bytes of an answer: %w", m, n, unexpected(err))
 	}
@@ -210,7 +210,7 @@ func unexpected(err error) error {
 	return err
 }
 
-// open takes a packet apart: a header, and a message if the call worked.
+// open parses a packet: a header, and a message if the call succeeded.
 func (c *Conn) open(packet []byte, method string, call int32, to proto.Message) error {
 	from := bytes.NewReader(packet)
 	o := protodelim.UnmarshalOptions{MaxSize: int64(len(packet))}

@@ -10,7 +10,7 @@ import (
 	"github.com/jcmturner/gokrb5/v8/types"
 )
 
-// kerberosMethod is what NameNodes call Kerberos.
+// kerberosMethod is the NameNodes' name of Kerberos.
 const kerberosMethod = "KERBEROS"
 
 // Protections that RFC 4752 (3.1) names, as bits of the first byte of an offer or choice.
@@ -20,7 +20,7 @@ const (
 	encrypted = 4
 )
 
-// prove proves the user, and checks that the NameNode is who it says.
+// prove authenticates the user to the NameNode, and the NameNode to the client.
 func (c *Conn) prove(host string) error {
 	answer, err := c.exchange(&Sasl{State: Sasl_NEGOTIATE.Enum()}, Sasl_NEGOTIATE)
 	if err != nil {
@@ -64,7 +64,7 @@ func (c *Conn) prove(host string) error {
 	return nil
 }
 
-// exchange sends a message and returns the answer, which must have a state.
+// exchange sends a message and returns the answer, which must have the state want.
 func (c *Conn) exchange(message *Sasl, want Sasl_State) (*Sasl, error) {
 	if err := c.send(saslCall, message); err != nil {
 		return nil, err
@@ -83,8 +83,8 @@ func (c *Conn) exchange(message *Sasl, want Sasl_State) (*Sasl, error) {
 	return answer, nil
 }
 
-// ticket returns the token that begins a GSSAPI exchange with the NameNode, and the key
-// that both ends then know.
+// ticket returns the token that begins a GSSAPI exchange with the NameNode, and the shared session
+// key.
 func (c *Conn) ticket(host string) ([]byte, types.EncryptionKey, error) {
 	if c.o.Principal == "" {
 		return nil, types.EncryptionKey{}, errors.New("dfs.namenode.kerberos.principal is not set: set it in hdfs-site.xml")

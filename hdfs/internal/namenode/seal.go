@@ -11,21 +11,21 @@ import (
 	"github.com/jcmturner/gokrb5/v8/types"
 )
 
-// sealed is the flag of a wrap token that is encrypted (RFC 4121, 4.2.2).
+// sealed is the flag of an encrypted wrap token (RFC 4121, 4.2.2).
 const sealed = 2
 
-// offerSize is that of an offer or choice of protections, in bytes: bits, and how much the
-// other end takes at once.
+// offerSize is the size of an offer or choice of protections, in bytes: flags, and the largest
+// message that the other end accepts.
 const offerSize = 4
 
-// sealer protects what passes, by wrap tokens (RFC 4121, 4.2.6.2). gokrb5 makes and
-// verifies tokens that are signed; those that are encrypted are made here.
+// sealer protects messages by wrap tokens (RFC 4121, 4.2.6.2). gokrb5 makes and verifies signed
+// tokens; encrypted tokens are made here.
 type sealer struct {
 	key     types.EncryptionKey
 	encrypt bool // else it signs
 }
 
-// choose takes the strongest protection of an offer and returns the choice to be sent.
+// choose takes the strongest protection of an offer and returns the choice to send.
 func (s *sealer) choose(offer []byte) ([]byte, error) {
 	if len(offer) != offerSize {
 		return nil, fmt.Errorf("an offer of %d bytes", len(offer))
@@ -52,7 +52,7 @@ func (s *sealer) wrap(plain []byte) ([]byte, error) {
 	return append(header, box.Cipher...), err
 }
 
-// sign makes a token that is not encrypted.
+// sign makes a signed, unencrypted token.
 func sign(plain []byte, key types.EncryptionKey) ([]byte, error) {
 	token, err := gssapi.NewInitiatorWrapToken(plain, key)
 	if err != nil {
@@ -61,7 +61,7 @@ func sign(plain []byte, key types.EncryptionKey) ([]byte, error) {
 	return token.Marshal()
 }
 
-// unwrap returns what is in a token of the NameNode's that has the agreed protection.
+// unwrap returns the content of a NameNode's token, which must have the agreed protection.
 func (s *sealer) unwrap(b []byte) ([]byte, error) {
 	var token gssapi.WrapToken
 	if err := token.Unmarshal(b, true); err != nil {
@@ -83,7 +83,7 @@ func (s *sealer) unwrap(b []byte) ([]byte, error) {
 	return token.Payload, nil
 }
 
-// unrotate undoes the rotation of what follows a token's header (RFC 4121, 4.2.5).
+// unrotate undoes the rotation of the bytes after a token's header (RFC 4121, 4.2.5).
 func unrotate(b []byte, count int) []byte {
 	body := b[gssapi.HdrLen:]
 	if len(body) == 0 || count%len(body) == 0 {
@@ -93,8 +93,8 @@ func unrotate(b []byte, count int) []byte {
 	return bytes.Join([][]byte{b[:gssapi.HdrLen], body[count:], body[:count]}, nil)
 }
 
-// decrypt opens a token that was unrotated. What was encrypted ends with as many bytes of
-// filling as the header says, and with the header, whose count of rotations is 0 there.
+// decrypt opens an unrotated token. The plain text ends with the padding that the header counts,
+// and with a copy of the header, whose rotation count is 0.
 func (s *sealer) decrypt(b []byte, token gssapi.WrapToken) ([]byte, error) {
 	if token.Flags&sealed == 0 {
 		return nil, errors.New("a token that is not encrypted, though that was agreed")

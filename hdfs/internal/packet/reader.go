@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	// bufferSize is what is read from the connection at once when it has as much, in
-	// bytes: some packets of 64 KiB, so that there is one system call for all of them.
+	// bufferSize is how much is read from the connection at once, if it has as much, in bytes:
+	// several packets of 64 KiB with one system call.
 	bufferSize = 256 << 10
-	// bufferSmall is what a short request needs beside its data.
+	// bufferSmall is the extra buffer of a short request, besides its data, in bytes.
 	bufferSmall = 4 << 10
 	// packetMax bounds a packet, in bytes: MAX_PACKET_SIZE of Hadoop's PacketReceiver.
 	packetMax = 16 << 20
@@ -33,26 +33,25 @@ const (
 )
 
 var (
-	// ErrCorrupt is a replica whose bytes do not have their checksum.
+	// ErrCorrupt is the error for a replica whose bytes do not match their checksum.
 	ErrCorrupt = errors.New("the bytes do not match their checksum")
-	// ErrRefused is an answer without data, such as that of a DataNode that does not
-	// have the block, or does not know the client's right to it any more.
+	// ErrRefused is the error for an answer without data. For example the DataNode does not have
+	// the block, or the client's access token has expired.
 	ErrRefused = errors.New("the DataNode refuses")
-	// ErrProtocol is a stream that does not follow the protocol, or ends too early.
+	// ErrProtocol is the error for a stream that violates the protocol or ends too early.
 	ErrProtocol = errors.New("the DataNode does not follow the data transfer protocol")
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Reader reads what a DataNode answers to a request, and verifies it. For one
-// goroutine.
+// Reader reads and verifies a DataNode's answer to a request. For one goroutine.
 type Reader struct {
 	r    io.Reader
 	want Request
 
 	buf        []byte
-	start, end int // of what is read and not yet taken
-	verified   int // until here it may be handed out
+	start, end int // of buffered bytes not yet consumed
+	verified   int // up to here bytes may be handed out
 
 	answered bool
 	last     bool // the last packet is verified
@@ -73,7 +72,7 @@ func NewReader(r io.Reader, want Request) *Reader {
 	return &Reader{r: r, want: want, buf: make([]byte, size)}
 }
 
-// Read implements io.Reader. It returns verified bytes, and an error that stays.
+// Read implements io.Reader. It returns only verified bytes; its first error is permanent.
 func (r *Reader) Read(p []byte) (int, error) {
 	for r.start == r.verified {
 		if r.err == nil {
@@ -99,7 +98,7 @@ func (r *Reader) step() error {
 	return r.packet()
 }
 
-// have makes n bytes available from start. All that was handed out may go.
+// have makes n bytes available from start. It may overwrite bytes already handed out.
 func (r *Reader) have(n int) error {
 	if r.end-r.start >= n {
 		return nil
@@ -150,7 +149,7 @@ func (r *Reader) answer() error {
 	return nil
 }
 
-// accept learns from the answer what checksums follow.
+// accept takes the checksum parameters from the answer.
 func (r *Reader) accept(message []byte) error {
 	answer, err := fields(message)
 	if err != nil {
@@ -220,8 +219,8 @@ func (r *Reader) packet() error {
 	return nil
 }
 
-// header checks a packet's header against what came before and the length of its
-// body, and returns the number of data bytes.
+// header checks a packet's header against the previous packet and the length of its body, and
+// returns the number of data bytes.
 func (r *Reader) header(b []byte, body int) (int, error) {
 	h, err := fields(b)
 	if err != nil {

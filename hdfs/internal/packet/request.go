@@ -18,16 +18,15 @@ const (
 
 var errMessage = errors.New("not a message of Hadoop's data transfer protocol")
 
-// Request is what a client asks of a DataNode.
+// Request is a client's request to a DataNode.
 type Request struct {
-	Write  bool   // a block is written; the other fields are those of reads
+	Write  bool   // a write request; the other fields are for reads
 	Block  string // as HDFS's tools and logs name it, such as blk_1073741825_1001
-	Offset uint64 // first byte that is wanted
-	Length uint64 // bytes from there
+	Offset uint64 // first requested byte
+	Length uint64 // number of requested bytes
 }
 
-// ParseRequest reads the first bytes that a client sends: a whole request to read
-// or to write.
+// ParseRequest parses a client's first bytes: a whole request to read or to write.
 func ParseRequest(b []byte) (Request, error) {
 	if len(b) < opHeader || b[0] != 0 || b[1] != version {
 		return Request{}, fmt.Errorf("%w of version %d", errMessage, version)
@@ -63,11 +62,11 @@ func ParseRequest(b []byte) (Request, error) {
 
 // field is the last value of a field: no field that is read here is repeated.
 type field struct {
-	number uint64 // of a varint or a fixed one
+	number uint64 // value of a varint or a fixed-size field
 	bytes  []byte
 }
 
-// fields takes a message apart. Fields that are not there are zero.
+// fields parses a message. Missing fields are zero.
 func fields(b []byte) (map[protowire.Number]field, error) {
 	all := map[protowire.Number]field{}
 	for range fieldsMax {
