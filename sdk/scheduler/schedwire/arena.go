@@ -2,16 +2,16 @@ package schedwire
 
 import "github.com/hamadryad/hamadryad/sdk/scheduler"
 
-// arenaChunk is how many elements are made at once. Small lists come out of
-// common chunks, which saves most allocations of a large round; chunks are
-// small, because a policy that keeps one list keeps its chunk.
+// arenaChunk is how many elements are allocated at once. Small lists share chunks, which saves most
+// allocations of a large round. Chunks are small, because one kept list keeps its whole chunk in
+// memory.
 const arenaChunk = 128
 
 // arena hands out slices of a common chunk.
 type arena[T any] struct{ free []T }
 
-// take returns a slice of n elements, nil for none. left is how many may be
-// asked for from now on, n included: nothing larger is made.
+// take returns a slice of n elements, nil for none. left bounds all further requests, n included,
+// and so the chunk's size.
 func (a *arena[T]) take(n, left int) []T {
 	if n <= 0 {
 		return nil

@@ -13,7 +13,7 @@ func (r *reader) principal(m *Principal) scheduler.Principal {
 	return scheduler.Principal{Name: r.str(m.GetName()), Proof: r.str(m.GetProof()), Role: r.str(m.GetRole())}
 }
 
-// NewPageAsked makes a message of a question for a page.
+// NewPageAsked encodes a request for a page as a message.
 func NewPageAsked(q scheduler.PageAsked) (*PageAsked, error) {
 	w := &writer{}
 	m := &PageAsked{
@@ -24,7 +24,7 @@ func NewPageAsked(q scheduler.PageAsked) (*PageAsked, error) {
 	return encoded("page asked", m, w.err)
 }
 
-// Decode returns the question. The errors, as those of all of this file, wrap ErrBadMessage.
+// Decode returns the request. Errors of all functions in this file wrap ErrBadMessage.
 func (m *PageAsked) Decode() (scheduler.PageAsked, error) {
 	r := newReader(m.GetStrings())
 	return decoded(r, scheduler.PageAsked{
@@ -33,7 +33,7 @@ func (m *PageAsked) Decode() (scheduler.PageAsked, error) {
 	})
 }
 
-// NewPage makes a message of a page. Its Request is left out.
+// NewPage encodes a page as a message, without its Request.
 func NewPage(a scheduler.Answer) (*Page, error) {
 	w := &writer{}
 	m := &Page{Status: int64(a.Status), ContentType: w.str(a.ContentType), Body: a.Body}
@@ -47,7 +47,7 @@ func (m *Page) Decode() (scheduler.Answer, error) {
 	return decoded(r, scheduler.Answer{Status: int(m.GetStatus()), ContentType: r.str(m.GetContentType()), Body: data(m.GetBody())})
 }
 
-// NewCredentials makes a message of credentials. An error names an unknown purpose.
+// NewCredentials encodes credentials as a message. An error names an unknown purpose.
 func NewCredentials(c scheduler.Credentials) (*Credentials, error) {
 	w := &writer{}
 	m := &Credentials{
@@ -84,7 +84,7 @@ func (m *Credentials) Decode() (scheduler.Credentials, error) {
 	return decoded(r, c)
 }
 
-// NewProof makes a message of an authenticator's word.
+// NewProof encodes an authenticator's result as a message.
 func NewProof(p scheduler.Proof) (*Proof, error) {
 	w := &writer{}
 	m := &Proof{Principal: w.principal(p.Principal), Query: w.str(p.Query), Changes: p.Changes}
@@ -98,8 +98,8 @@ func NewProof(p scheduler.Proof) (*Proof, error) {
 	return encoded("proof", m, w.err)
 }
 
-// Decode returns the authenticator's word. A field that is not known is an error: it may restrict
-// what is known.
+// Decode returns the authenticator's result. An unknown field is an error: it may restrict the
+// known ones.
 func (m *Proof) Decode() (scheduler.Proof, error) {
 	r := newReader(m.GetStrings())
 	whole(r, "proof", m, m.GetStrings())

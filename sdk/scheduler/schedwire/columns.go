@@ -7,8 +7,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// The column groups that several messages share. Each has an add that appends
-// one row and an iterator that gives the rows back in order.
+// The column groups that several messages share. Each has an add function that appends one row and
+// an iterator that returns the rows in order.
 
 func (c *Ids) size() int { return len(c.GetId()) }
 
@@ -23,7 +23,7 @@ func addIDs[T ~uint64](c **Ids, ids []T) {
 	}
 }
 
-// dropRows leaves the row counts out when no row has anything.
+// dropRows omits the row counts if all rows are empty.
 func (c *Ids) dropRows() *Ids {
 	if c.size() == 0 {
 		return nil
@@ -144,7 +144,7 @@ type stageRows struct {
 
 func readStages(r *reader, where string, n int, c *Stages) stageRows {
 	all := len(c.GetName())
-	if len(c.GetNoSuspend()) > 0 { // an earlier manager does not tell
+	if len(c.GetNoSuspend()) > 0 { // an earlier manager omits it
 		r.same(where+" that are not suspended", all, len(c.NoSuspend))
 	}
 	return stageRows{
@@ -228,7 +228,7 @@ func (c *jobRows) next() scheduler.Job {
 	}
 }
 
-// A level of locality that this list does not have would be lost on the wire.
+// This list lacks no level of locality: a missing one would be lost on the wire.
 var _ = [1]struct{}{}[scheduler.LocalityLevels-3]
 
 func (c *Work) add(v *scheduler.Work) {
@@ -285,7 +285,7 @@ func (c *problemRows) next() []scheduler.Problem {
 	return out
 }
 
-// data returns a byte string as values have it: nil when empty.
+// data returns a byte string as it is in values: nil if empty.
 func data(b []byte) []byte {
 	if len(b) == 0 {
 		return nil

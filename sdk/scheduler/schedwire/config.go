@@ -7,10 +7,10 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Each New function below makes a message of one value, and the message's
-// Decode is the reverse; its errors wrap ErrBadMessage.
+// Each New function below encodes one value as a message, and the message's Decode is the reverse;
+// its errors wrap ErrBadMessage.
 
-// NewConfig makes a message of a configuration.
+// NewConfig encodes a configuration as a message.
 func NewConfig(c scheduler.Config) (*Config, error) {
 	w := &writer{}
 	m := &Config{File: w.str(c.File), Line: int64(c.Line), Text: c.Text}
@@ -32,7 +32,7 @@ func (m *Config) Decode() (scheduler.Config, error) {
 	return decoded(r, c)
 }
 
-// decoded returns a value, or the first thing that was wrong with its message.
+// decoded returns a value, or the first error of its message.
 func decoded[V any](r *reader, v V) (V, error) {
 	if r.err != nil {
 		var none V
@@ -41,7 +41,7 @@ func decoded[V any](r *reader, v V) (V, error) {
 	return v, nil
 }
 
-// NewEnvironment makes a message of an environment.
+// NewEnvironment encodes an environment as a message.
 func NewEnvironment(e scheduler.Environment) (*Environment, error) {
 	w := &writer{}
 	m := &Environment{
@@ -94,7 +94,7 @@ func (r *reader) abilities(where string, a uint32) scheduler.Ability {
 	return scheduler.Ability(a)
 }
 
-// NewDescription makes a message of a description.
+// NewDescription encodes a description as a message.
 func NewDescription(d scheduler.Description) (*Description, error) {
 	w := &writer{}
 	m := &Description{Name: w.str(d.Name), Version: w.str(d.Version), Abilities: w.abilities(d.Abilities), ProgressEvery: int64(d.ProgressEvery)}
@@ -113,7 +113,7 @@ func (m *Description) Decode() (scheduler.Description, error) {
 	return decoded(r, d)
 }
 
-// NewProblemList makes a message of problems.
+// NewProblemList encodes problems as a message.
 func NewProblemList(p scheduler.Problems) (*ProblemList, error) {
 	w := &writer{}
 	m := &ProblemList{Problems: &Problems{}}
@@ -122,7 +122,7 @@ func NewProblemList(p scheduler.Problems) (*ProblemList, error) {
 	return encoded("problems", m, w.err)
 }
 
-// Decode returns the problems, nil when there are none.
+// Decode returns the problems, nil if there are none.
 func (m *ProblemList) Decode() (scheduler.Problems, error) {
 	r := newReader(m.GetStrings())
 	rows := readProblems(r, "problems", 1, m.GetProblems())
@@ -133,7 +133,7 @@ func (m *ProblemList) Decode() (scheduler.Problems, error) {
 	return decoded(r, p)
 }
 
-// NewNote makes a message of a note.
+// NewNote encodes a note as a message.
 func NewNote(n scheduler.Note) (*Note, error) {
 	w := &writer{}
 	m := &Note{Name: w.str(n.Name), Body: n.Body}

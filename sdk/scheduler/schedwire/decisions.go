@@ -24,8 +24,8 @@ func DecodeDecisions(b []byte) (scheduler.Decisions, error) {
 	return unmarshal(b, &Decisions{}, (*Decisions).Decode)
 }
 
-// NewDecisions makes a message of a policy's answer. An error names a value
-// that package scheduler does not know.
+// NewDecisions encodes a policy's answer as a message. An error names a value that package
+// scheduler does not define.
 func NewDecisions(d *scheduler.Decisions) (*Decisions, error) {
 	w := &writer{}
 	m := &Decisions{WakeAt: int64(d.WakeAt), Checkpoint: newCheckpoint(d.Checkpoint)}
@@ -49,7 +49,7 @@ func (m *Checkpoint) value() *scheduler.Checkpoint {
 	return &scheduler.Checkpoint{Version: m.Version, Data: data(m.Data), Append: m.Append}
 }
 
-// addApplied appends the lists that have outcomes.
+// addApplied appends the lists that get outcomes.
 func (m *Decisions) addApplied(w *writer, d *scheduler.Decisions) {
 	for _, v := range d.Refuse {
 		c := get(&m.Refuse, empty)
@@ -86,7 +86,7 @@ func (c *Preempt) add(w *writer, v *scheduler.Preempt) {
 	addIDs(&c.Placement, v.Placement)
 }
 
-// addReports appends the lists that are only taken note of.
+// addReports appends the lists that are only recorded.
 func (m *Decisions) addReports(w *writer, d *scheduler.Decisions) {
 	for _, v := range d.Answers {
 		c := get(&m.Answers, empty)
@@ -109,8 +109,8 @@ func (m *Decisions) addReports(w *writer, d *scheduler.Decisions) {
 	}
 }
 
-// Decode returns the decisions of a message. The errors wrap ErrBadMessage. What a later
-// version may have added is one of them.
+// Decode returns the decisions of a message. The errors wrap ErrBadMessage. Unknown content of a
+// later version is an error too.
 func (m *Decisions) Decode() (scheduler.Decisions, error) {
 	r := newReader(m.GetStrings())
 	whole(r, "decisions", m, m.GetStrings(), m.GetRefuse(), m.GetAdmit(),
@@ -130,7 +130,7 @@ func (m *Decisions) Decode() (scheduler.Decisions, error) {
 	return d, nil
 }
 
-// list makes n values; nil for none, or when something was wrong before.
+// list makes n values; nil for none, or after an error.
 func list[T any](r *reader, n int, value func(i int) T) []T {
 	if n == 0 || r.err != nil {
 		return nil
@@ -201,7 +201,7 @@ func (m *Answer) values(r *reader) []scheduler.Answer {
 func (m *SettingsVerdict) values(r *reader) []scheduler.SettingsVerdict {
 	n := len(m.GetVersion())
 	problems := readProblems(r, "settings", n, m.GetProblems())
-	able := len(m.GetAbilities()) > 0 // a policy built for an earlier version has no such columns
+	able := len(m.GetAbilities()) > 0 // a policy of an earlier version omits these columns
 	if able {
 		r.same("settings", n, len(m.Abilities), len(m.GetProgressEvery()))
 	}

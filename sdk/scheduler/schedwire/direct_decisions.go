@@ -5,15 +5,15 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Most answers launch something, or nothing, and say when to be asked next. These are made
-// and read without the message, as rounds are: a policy writes each answer, and the manager
-// reads it. The field numbers are those of scheduler.proto.
+// Most answers launch something, or nothing, and set the time of the next round. These are encoded
+// and decoded without the message, as rounds are: every answer is written once and read once. The
+// field numbers are those of scheduler.proto.
 const (
 	launchField = 6
 	wakeAtField = 11
 )
 
-// encodeDecisionsDirect returns an answer's bytes, or false for one that has anything else.
+// encodeDecisionsDirect returns an answer's bytes, or false if it has anything else.
 func encodeDecisionsDirect(d *scheduler.Decisions) ([]byte, bool) {
 	if len(d.Refuse)+len(d.Admit)+len(d.Preempt)+len(d.Resume)+len(d.Answers)+len(d.Settings)+len(d.Waiting)+len(d.Notes) > 0 || d.Checkpoint != nil {
 		return nil, false
@@ -23,7 +23,7 @@ func encodeDecisionsDirect(d *scheduler.Decisions) ([]byte, bool) {
 		fields(launch[:]).put(1, uint64(d.Launch[i].Bundle))
 		putIDs(where[:], d.Launch[i].Launchers)
 	}
-	// A message of launches has its rows, even when nobody is named in any.
+	// A message of launches has its row counts, even if all rows are empty.
 	launch[2] = fields(where[:]).appendTo(nil)
 	b := make([]byte, 0, fields(launch[:]).size()+roundHeadMax)
 	b = appendMessage(b, launchField, launch[:])
@@ -33,8 +33,8 @@ func encodeDecisionsDirect(d *scheduler.Decisions) ([]byte, bool) {
 	return b, len(b) <= MessageBytesMax
 }
 
-// decodeDecisionsDirect is the reverse; false for what is not as encodeDecisionsDirect
-// writes it. It trusts nothing.
+// decodeDecisionsDirect is the reverse; false for bytes that encodeDecisionsDirect does not write.
+// It validates its input.
 func decodeDecisionsDirect(b []byte) (d scheduler.Decisions, ok bool) {
 	if len(b) > MessageBytesMax {
 		return d, false
@@ -68,7 +68,7 @@ func decodeDecisionsDirect(b []byte) (d scheduler.Decisions, ok bool) {
 	return d, true
 }
 
-// launches reads a message Launch that has some.
+// launches decodes a message Launch that is not empty.
 func launches(b []byte) ([]scheduler.Launch, bool) {
 	var launch, where [3][]byte
 	if !fields(launch[:]).split(b) || !fields(where[:]).split(launch[2]) || len(launch[1]) == 0 || len(where[1]) == 0 || launch[0] != nil || where[0] != nil {

@@ -9,10 +9,10 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// directDecoder is the reverse of directEncoder: it takes the events that come in
-// thousands out of their packed lists, without the message between. It trusts nothing:
-// whatever is not as a directEncoder writes it, or is damaged, is left to the message's
-// way, which knows all that protobuf allows and says what is wrong.
+// directDecoder is the reverse of directEncoder: it decodes the frequent events from their packed
+// lists, without a message. It validates its input. Bytes that a directEncoder does not write, or
+// that are damaged, are left to the message's decoder, which accepts all of protobuf and explains
+// errors.
 type directDecoder struct {
 	r        *reader
 	started  [8]column
@@ -26,7 +26,7 @@ type directDecoder struct {
 	bad      bool
 }
 
-// decodeDirect returns a round, or false.
+// decodeDirect returns a round, or false if the message's decoder must decode it.
 func decodeDirect(b []byte) (scheduler.Round, bool) {
 	var round scheduler.Round
 	if len(b) > MessageBytesMax {
@@ -95,7 +95,7 @@ func (d *directDecoder) events(b []byte) []scheduler.Event {
 	}
 	n[EventKind_EVENT_KIND_ATTEMPT_STARTED], n[EventKind_EVENT_KIND_ATTEMPT_ENDED], n[EventKind_EVENT_KIND_OUTCOME] = 0, 0, 0
 	d.rows = eventRows{r: d.r, m: &d.others}
-	if len(others) > 0 || n != [eventKinds]int{} { // most rounds have nothing else
+	if len(others) > 0 || n != [eventKinds]int{} { // most rounds have no other events
 		d.rows.check(&n)
 	}
 	if d.bad || d.r.err != nil {
@@ -113,11 +113,10 @@ func (d *directDecoder) events(b []byte) []scheduler.Event {
 	return events
 }
 
-// eventsFields is more than the highest number of the fields that are read directly.
+// eventsFields exceeds the highest number of the fields that are decoded directly.
 const eventsFields = 21
 
-// parts cuts a message Events into the fields that are read directly, by number, and the
-// others together.
+// parts cuts a message Events into the fields that are decoded directly, by number, and the rest.
 func (d *directDecoder) parts(b []byte, parts *[eventsFields][]byte, others *[]byte) bool {
 	for len(b) > 0 {
 		number, kind, n := protowire.ConsumeTag(b)
@@ -142,7 +141,7 @@ func (d *directDecoder) parts(b []byte, parts *[eventsFields][]byte, others *[]b
 	return true
 }
 
-// open finds the lists of the messages that are read directly.
+// open prepares the lists of the messages that are decoded directly.
 func (d *directDecoder) open(parts *[eventsFields][]byte) {
 	var started [8][]byte
 	var ended [6][]byte
@@ -162,7 +161,7 @@ func (d *directDecoder) open(parts *[eventsFields][]byte) {
 	d.where.read(where[:])
 }
 
-// over says whether all lists were read to their end.
+// over reports whether all lists were read to their end.
 func (d *directDecoder) over() bool {
 	for _, ls := range []columns{d.started[:], d.ended[:], d.work[:], d.outcome[:], d.attempts.columns[:], d.where.columns[:]} {
 		if !ls.over() {
@@ -199,13 +198,13 @@ func (d *directDecoder) event(k EventKind, at scheduler.Time) scheduler.Event {
 			Launch:   scheduler.Launch{Bundle: scheduler.BundleID(f[6].next()), Launchers: directIDs(d, &d.where, &d.r.mem.launchers)},
 			Reason:   scheduler.RefusalReason(d.enum(&f[8], uint64(RefusalReason_REFUSAL_REASON_UNSPECIFIED), uint64(RefusalReason_REFUSAL_REASON_UNSUPPORTED))),
 		}
-		d.bad = d.bad || e.Kind == scheduler.DecisionPreempt // it has more
+		d.bad = d.bad || e.Kind == scheduler.DecisionPreempt // preemptions have more columns
 		return e
 	}
 	return d.rows.next(k, at)
 }
 
-// uint32 reads a number that the message has 32 bits for.
+// uint32 reads a number that must fit in 32 bits.
 func (d *directDecoder) uint32(l *column) uint32 {
 	v := l.next()
 	d.bad = d.bad || v > math.MaxUint32
@@ -222,8 +221,8 @@ func (d *directDecoder) enum(l *column, low, high uint64) uint8 {
 	return uint8(v)
 }
 
-// rowColumns is a message whose column 1 says how many elements of the others each row
-// has; without it there is no row.
+// rowColumns is a message whose column 1 has the number of elements of each row in the other
+// columns. Without column 1 there are no rows.
 type rowColumns struct {
 	columns [4]column
 	none    bool
@@ -234,13 +233,13 @@ func (c *rowColumns) read(f fields) {
 	c.none = len(f[1]) == 0
 }
 
-// row returns how many elements the next row has, and how many may be left.
+// row returns the number of elements of the next row, and a bound of the elements left.
 func (c *rowColumns) row(d *directDecoder) (n, left int) {
 	if c.none {
 		return 0, 0
 	}
 	rows, left := c.columns[1].next(), c.columns[2].left()
-	if rows > uint64(left) { // an element has a byte at least
+	if rows > uint64(left) { // an element has at least one byte
 		d.bad = true
 		return 0, 0
 	}

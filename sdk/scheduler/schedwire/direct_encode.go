@@ -8,9 +8,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// directEncoder makes a round's bytes without the message: what every round has many
-// of (starts, ends and outcomes of attempts, and offers) goes into packed lists at once.
-// The rest goes by way of the message. The field numbers are those of scheduler.proto.
+// directEncoder encodes a round without the message. Frequent items (starts, ends and outcomes of
+// attempts, and offers) go into packed lists at once. The rest is encoded through the message. The
+// field numbers are those of scheduler.proto.
 type directEncoder struct {
 	w        writer
 	kind, at []byte
@@ -26,13 +26,13 @@ type directEncoder struct {
 	body     []byte
 }
 
-// directEncoders keep their room from round to round, up to directRoomMax bytes.
+// directEncoders keep their buffers between rounds, up to directRoomMax bytes.
 var directEncoders = sync.Pool{New: func() any { return &directEncoder{} }}
 
 const directRoomMax = 1 << 20
 
-// encodeDirect returns a round's bytes, or false for a round that has what this does not
-// know, and for one that breaks the contract: the message's way says what is wrong.
+// encodeDirect returns a round's bytes. It returns false for a round that it does not support or
+// that breaks the contract: the message's encoder reports the error.
 func encodeDirect(round *scheduler.Round) ([]byte, bool) {
 	e := directEncoders.Get().(*directEncoder)
 	e.clear()
@@ -110,7 +110,7 @@ func (e *directEncoder) add(x scheduler.Event) EventKind {
 
 func (e *directEncoder) addOutcome(x *scheduler.Outcome) EventKind {
 	if x.Kind == scheduler.DecisionPreempt {
-		return EventKind_EVENT_KIND_UNSPECIFIED // seldom, and long
+		return EventKind_EVENT_KIND_UNSPECIFIED // rare, and long
 	}
 	f := fields(e.outcome[:])
 	f.put(1, x.Round)
@@ -161,7 +161,7 @@ func (e *directEncoder) addOffers(offers []scheduler.Offer) bool {
 // assemble puts the message together.
 func (e *directEncoder) assemble(round *scheduler.Round) ([]byte, bool) {
 	e.ended[3] = fields(e.work[:]).appendTo(e.ended[3])
-	if len(e.attempts[2]) > 0 { // else the row counts say only zero
+	if len(e.attempts[2]) > 0 { // otherwise all row counts are zero
 		e.outcome[5] = fields(e.attempts[:]).appendTo(e.outcome[5])
 	}
 	if len(e.where[2]) > 0 {
@@ -198,7 +198,7 @@ func (e *directEncoder) assemble(round *scheduler.Round) ([]byte, bool) {
 	return out, len(out) <= MessageBytesMax
 }
 
-// roundHeadMax is more than tags, lengths and numbers of a round's own fields take.
+// roundHeadMax exceeds the size of tags, lengths and numbers of a round's own fields.
 const roundHeadMax = 64
 
 // size is how many bytes the message has.
@@ -212,7 +212,7 @@ func (f fields) size() int {
 	return n
 }
 
-// appendMessage appends a field that is a message; without any field it is left out.
+// appendMessage appends a field that is a message; an empty message is omitted.
 func appendMessage(b []byte, number int, f fields) []byte {
 	n := f.size()
 	if n == 0 {

@@ -12,10 +12,10 @@ func (m *EventBatch) Decode() ([]scheduler.Event, error) {
 	return events, nil
 }
 
-// eventKinds is the number of kinds, the unknown one included.
+// eventKinds is the number of kinds, including the unknown kind.
 const eventKinds = int(EventKind_EVENT_KIND_LAUNCHER_EXCLUDED) + 1
 
-// eventRows hands out the rows of each kind's columns in order.
+// eventRows returns the rows of each kind's columns in order.
 type eventRows struct {
 	r    *reader
 	m    *Events
@@ -39,9 +39,9 @@ type offeredRows struct {
 	avoid  idRows[scheduler.LauncherID]
 }
 
-// readEvents turns columns into events, which in a round must be in order. With
-// an error in r the events mean nothing. An event of an unknown kind, where the reader
-// allows one, is left out; its time counts.
+// readEvents decodes columns to events, which in a round must be in order. After an error in r the
+// events are meaningless. If the reader permits it, an event of an unknown kind is skipped; its
+// time is still checked.
 func readEvents(r *reader, m *Events, ordered bool) []scheduler.Event {
 	total := len(m.GetKind())
 	if !r.same("events", total, len(m.GetAt())) || r.err != nil {
@@ -111,7 +111,7 @@ func (c *LauncherLoad) check(r *reader, n int) {
 	}
 }
 
-// check checks that there are as many rows of each kind as events.
+// check checks that each kind has as many rows as events.
 func (e *eventRows) check(n *[eventKinds]int) {
 	e.checkWorld(n)
 	e.checkWork(n)
@@ -134,7 +134,7 @@ func (e *eventRows) checkWorld(n *[eventKinds]int) {
 	c := m.GetLauncherJoined()
 	k := n[EventKind_EVENT_KIND_LAUNCHER_JOINED]
 	r.same("launcher joined", k, len(c.GetLauncher()), len(c.GetName()), len(c.GetHost()), len(c.GetRack()), len(c.GetMemory()))
-	if len(c.GetSwap()) > 0 { // an earlier manager does not tell
+	if len(c.GetSwap()) > 0 { // an earlier manager omits it
 		r.same("launcher joined swap", k, len(c.Swap))
 	}
 	e.joined = readSlots(r, "launcher joined slots", k, c.GetSlots())
@@ -197,15 +197,15 @@ func (e *eventRows) checkAnswers(n *[eventKinds]int) {
 	r.same("requested", n[EventKind_EVENT_KIND_REQUESTED], len(q.GetRequest()), len(q.GetPrincipalName()), len(q.GetPrincipalProof()),
 		len(q.GetMethod()), len(q.GetPath()), len(q.GetBody()))
 	for _, c := range [][]uint32{q.GetPrincipalRole(), q.GetQuery(), q.GetAccept()} {
-		if len(c) > 0 { // an earlier manager does not tell
+		if len(c) > 0 { // an earlier manager omits it
 			r.same("requested", n[EventKind_EVENT_KIND_REQUESTED], len(c))
 		}
 	}
 	r.same("noted", n[EventKind_EVENT_KIND_NOTED], len(m.GetNoted().GetName()), len(m.GetNoted().GetBody()))
 }
 
-// world returns the next event of a kind that is about launchers, jobs or
-// bundles, and nil for other kinds.
+// world returns the next event of a kind that concerns launchers, jobs or bundles, and nil for
+// other kinds.
 func (e *eventRows) world(k EventKind, at scheduler.Time) scheduler.Event {
 	r, m, i := e.r, e.m, e.row[k]
 	switch k {
@@ -272,7 +272,7 @@ func (e *eventRows) world(k EventKind, at scheduler.Time) scheduler.Event {
 	return nil
 }
 
-// work returns the next event of a kind that is about attempts, nil for others.
+// work returns the next event of a kind that concerns attempts, nil for others.
 func (e *eventRows) work(k EventKind, at scheduler.Time) scheduler.Event {
 	r, m, i := e.r, e.m, e.row[k]
 	switch k {
@@ -308,7 +308,7 @@ func (e *eventRows) work(k EventKind, at scheduler.Time) scheduler.Event {
 	return nil
 }
 
-// answers returns the next event of a kind that belongs to the exchange itself.
+// answers returns the next event of a kind that belongs to the protocol itself.
 func (e *eventRows) answers(k EventKind, at scheduler.Time) scheduler.Event {
 	r, m, i := e.r, e.m, e.row[k]
 	e.row[k]++
@@ -346,7 +346,7 @@ func (e *eventRows) answers(k EventKind, at scheduler.Time) scheduler.Event {
 	return scheduler.TimePassed{At: at}
 }
 
-// optional returns a text of a column that an earlier version does not have.
+// optional returns a text of a column that earlier versions omit.
 func (r *reader) optional(column []uint32, i int) string {
 	if len(column) == 0 {
 		return ""

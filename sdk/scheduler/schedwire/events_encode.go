@@ -6,7 +6,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// NewEventBatch makes a message of events by themselves.
+// NewEventBatch encodes events alone as a message.
 func NewEventBatch(events []scheduler.Event) (*EventBatch, error) {
 	w := &writer{}
 	m := &EventBatch{Events: newEvents(w, events, false)}
@@ -14,7 +14,7 @@ func NewEventBatch(events []scheduler.Event) (*EventBatch, error) {
 	return m, w.err
 }
 
-// newEvents lays events out as columns. In a round they must be in order.
+// newEvents encodes events as columns. In a round they must be in order.
 func newEvents(w *writer, events []scheduler.Event, ordered bool) *Events {
 	if len(events) == 0 {
 		return nil
@@ -47,8 +47,8 @@ type eventWriter struct {
 	ready, speculationOffered *groupWriter
 }
 
-// reserve makes the columns of what a round has most of in one go: they are long,
-// or there is something in them in every round.
+// reserve allocates the most used columns of a round at once: they are long, or non-empty in every
+// round.
 func (m *eventWriter) reserve(events []scheduler.Event) {
 	bundles, groups, places := 0, 0, 0
 	started, ended, outcomes := 0, 0, 0
@@ -80,7 +80,7 @@ func (m *eventWriter) reserve(events []scheduler.Event) {
 	p.Node, p.Bytes = room[uint32](places), room[int64](places)
 }
 
-// reserveAttempts is reserve for so many starts, ends and outcomes.
+// reserveAttempts is reserve for given numbers of starts, ends and outcomes.
 func (m *eventWriter) reserveAttempts(started, ended, outcomes int) {
 	if n := started; n > 0 {
 		m.AttemptStarted = &AttemptStarted{
@@ -106,10 +106,10 @@ func (m *eventWriter) reserveAttempts(started, ended, outcomes int) {
 	}
 }
 
-// room is an empty column with room for n rows.
+// room returns an empty column with capacity n.
 func room[T any](n int) []T { return make([]T, 0, n) }
 
-// trim leaves out row counts that say only zero.
+// trim omits row counts that are all zero.
 func (m *eventWriter) trim() {
 	for _, b := range []*BundleOffered{m.BundleReady, m.SpeculationOffered} {
 		if b != nil {
@@ -122,8 +122,8 @@ func (m *eventWriter) trim() {
 	}
 }
 
-// offered returns the columns of bundles that may be launched, made when they
-// are not there yet together with what fills their groups.
+// offered returns the columns of launchable bundles, and the writer of their groups. It makes both
+// if necessary.
 func (m *eventWriter) offered(c **BundleOffered, g **groupWriter) (*BundleOffered, *groupWriter) {
 	if *c == nil {
 		*c = &BundleOffered{Groups: &Groups{Places: &Places{}}, Avoid: &Ids{}}
@@ -132,7 +132,7 @@ func (m *eventWriter) offered(c **BundleOffered, g **groupWriter) (*BundleOffere
 	return *c, *g
 }
 
-// get returns *p, made by create when it is not there yet.
+// get returns *p; if it is nil, create makes it first.
 func get[T any](p **T, create func() *T) *T {
 	if *p == nil {
 		*p = create()
@@ -140,11 +140,11 @@ func get[T any](p **T, create func() *T) *T {
 	return *p
 }
 
-// empty makes a message without anything in it.
+// empty returns an empty message.
 func empty[T any]() *T { return new(T) }
 
-// add appends an event of any kind, and returns the kind: unspecified for one that is
-// not a type of package scheduler.
+// add appends an event of any kind, and returns the kind: unspecified for one that is not a type of
+// package scheduler.
 func (m *eventWriter) add(w *writer, e scheduler.Event) EventKind {
 	if kind := m.addWorld(w, e); kind != EventKind_EVENT_KIND_UNSPECIFIED {
 		return kind
@@ -155,7 +155,7 @@ func (m *eventWriter) add(w *writer, e scheduler.Event) EventKind {
 	return m.addAnswers(w, e)
 }
 
-// addWorld appends an event about launchers, jobs or bundles.
+// addWorld appends an event that concerns launchers, jobs or bundles.
 func (m *eventWriter) addWorld(w *writer, e scheduler.Event) EventKind {
 	switch e := e.(type) {
 	case scheduler.BundleReady:
@@ -218,7 +218,7 @@ func (m *eventWriter) addWorld(w *writer, e scheduler.Event) EventKind {
 	return EventKind_EVENT_KIND_UNSPECIFIED
 }
 
-// addWork appends an event about attempts.
+// addWork appends an event that concerns attempts.
 func (m *eventWriter) addWork(w *writer, e scheduler.Event) EventKind {
 	switch e := e.(type) {
 	case scheduler.AttemptStarted:
@@ -253,7 +253,7 @@ func (m *eventWriter) addWork(w *writer, e scheduler.Event) EventKind {
 	return EventKind_EVENT_KIND_UNSPECIFIED
 }
 
-// addAnswers appends an event that belongs to the exchange itself.
+// addAnswers appends an event that belongs to the protocol itself.
 func (m *eventWriter) addAnswers(w *writer, e scheduler.Event) EventKind {
 	switch e := e.(type) {
 	case scheduler.Outcome:
@@ -319,8 +319,8 @@ func (c *LauncherLoad) add(w *writer, e *scheduler.LauncherLoad) {
 	c.Cpu, c.Memory = append(c.Cpu, e.CPU), append(c.Memory, e.Memory)
 }
 
-// isLoad says whether a number is a part of a whole, or says that it is unknown.
-// Not-a-number is neither.
+// isLoad reports whether a number is a fraction from 0 to 1, or LoadUnknown. Not-a-number is
+// neither.
 func isLoad(x float64) bool { return x == scheduler.LoadUnknown || x >= 0 && x <= 1 }
 
 func (c *AttemptStarted) add(e *scheduler.AttemptStarted) {
@@ -347,7 +347,7 @@ func (c *Notes) add(w *writer, n *scheduler.Note) {
 	c.Name, c.Body = append(c.Name, w.str(n.Name)), append(c.Body, n.Body)
 }
 
-// encoded names what could not be encoded.
+// encoded adds the name of the value to an encoding error.
 func encoded[M any](what string, m M, err error) (M, error) {
 	if err != nil {
 		var none M

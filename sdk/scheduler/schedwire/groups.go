@@ -6,8 +6,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Groups and their places are most of a large round. What repeats is written
-// once: the shape that a stage's groups share, and each host with its rack.
+// Groups and their places are most of a large round. What repeats is written once: the shape that a
+// stage's groups share, and each host with its rack.
 
 // shape is what the groups of a stage usually have in common.
 type shape struct {
@@ -25,7 +25,7 @@ type groupWriter struct {
 	c      *Groups
 	shapes map[shape]uint32
 	nodes  numbers[node]
-	// lastShape is the shape of the group before, which most often comes again.
+	// lastShape is the shape of the previous group, which usually repeats.
 	lastShape      shape
 	lastShapeIndex uint32
 }
@@ -81,7 +81,7 @@ func (g *groupWriter) node(w *writer, host, rack string) uint32 {
 	return i
 }
 
-// groupRows gives the groups of each row back.
+// groupRows returns the groups of each row.
 type groupRows struct {
 	r      *reader
 	spans  spans

@@ -2,8 +2,8 @@ package schedwire
 
 import "google.golang.org/protobuf/encoding/protowire"
 
-// fields are a message on its way out: by number, the body of each field that is a
-// packed list or a message. An empty one is left out, as protobuf does.
+// fields are a message being encoded: by number, the body of each field that is a packed list or a
+// message. An empty field is omitted, as in protobuf.
 type fields [][]byte
 
 // put appends an element to a packed list.
@@ -17,7 +17,7 @@ func (f fields) put(field int, v uint64) {
 
 func (f fields) putBool(field int, v bool) { f.put(field, protowire.EncodeBool(v)) }
 
-// clear empties all fields; their room stays.
+// clear empties all fields and keeps their memory.
 func (f fields) clear() {
 	for i := range f {
 		f[i] = f[i][:0]
@@ -39,9 +39,9 @@ func appendField(b []byte, number int, body []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(b, protowire.Number(number), protowire.BytesType), body)
 }
 
-// split is the reverse of fields.appendTo: it cuts a message into the bodies of its
-// fields. A message that has others, or one of them twice, or a list that is not
-// packed, is not for this: false. Protobuf allows all that.
+// split is the reverse of fields.appendTo: it cuts a message into the bodies of its fields. It
+// returns false for a message with other fields, a repeated field, or a list that is not packed,
+// all of which protobuf allows.
 func (f fields) split(b []byte) bool {
 	for len(b) > 0 {
 		number, kind, n := protowire.ConsumeTag(b)
@@ -58,8 +58,7 @@ func (f fields) split(b []byte) bool {
 	return true
 }
 
-// column reads a packed list. One that is too short, or damaged, is noted in bad and
-// gives zeros.
+// column reads a packed list. If the list is too short or damaged, it sets bad and returns zeros.
 type column struct {
 	data []byte
 	at   int
@@ -82,16 +81,16 @@ func (c *column) next() uint64 {
 	return v
 }
 
-// flag reads a bool, which protobuf takes any number for.
+// flag reads a bool, for which protobuf accepts any number.
 func (c *column) flag() bool { return c.next() != 0 }
 
-// left is how many bytes are not read.
+// left returns the number of unread bytes.
 func (c *column) left() int { return len(c.data) - c.at }
 
-// over says whether all was read, and no more than that.
+// over reports whether exactly all bytes were read.
 func (c *column) over() bool { return !c.bad && c.left() == 0 }
 
-// rows is how many elements there are: each ends with a byte below 0x80.
+// rows returns the number of elements: each ends with a byte below 0x80.
 func (c *column) rows() int {
 	n := 0
 	for _, x := range c.data {
@@ -105,14 +104,14 @@ func (c *column) rows() int {
 // columns are those of a message, by field number.
 type columns []column
 
-// read has the columns read a message's fields.
+// read assigns a message's fields to the columns.
 func (cs columns) read(f fields) {
 	for i := range cs {
 		cs[i] = column{data: f[i]}
 	}
 }
 
-// over says it of all.
+// over reports whether all columns were read exactly.
 func (cs columns) over() bool {
 	for i := range cs {
 		if !cs[i].over() {

@@ -2,8 +2,7 @@ package schedwire
 
 import "github.com/hamadryad/hamadryad/sdk/scheduler"
 
-// NewExplanation makes a message of an explanation. An error names an unknown
-// wait reason.
+// NewExplanation encodes an explanation as a message. An error names an unknown wait reason.
 func NewExplanation(e scheduler.Explanation) (*Explanation, error) {
 	w := &writer{}
 	m := &Explanation{
@@ -29,7 +28,7 @@ func (m *Explanation) Decode() (scheduler.Explanation, error) {
 	return decoded(r, e)
 }
 
-// NewStatus makes a message of a policy's status.
+// NewStatus encodes a policy's status as a message.
 func NewStatus(s scheduler.Status) (*Status, error) {
 	w := &writer{}
 	m := &Status{Facts: &Properties{}, AllPools: s.AllPools}
@@ -63,7 +62,7 @@ func (m *Status) Decode() (scheduler.Status, error) {
 		}
 	}), AllPools: m.GetAllPools()}
 	queued, why := m.GetQueue(), m.GetQueueWhy()
-	if len(why) > 0 { // a plug-in may be older than this column
+	if len(why) > 0 { // an older plug-in omits this column
 		r.same("queue", len(queued), len(why))
 	}
 	s.Queue = list(r, len(queued), func(i int) scheduler.Queued {

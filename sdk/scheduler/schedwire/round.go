@@ -24,8 +24,8 @@ func DecodeRound(b []byte) (scheduler.Round, error) {
 	return unmarshal(b, &Round{}, (*Round).Decode)
 }
 
-// ReadRound is DecodeRound for a policy, whose manager may be of a later version: events
-// and values that this one does not know are counted in unknown and skipped. See Unknown.
+// ReadRound is DecodeRound for a policy, whose manager may be of a later version: unknown events
+// and values are counted in unknown and skipped. See Unknown.
 func ReadRound(b []byte, unknown *Unknown) (scheduler.Round, error) {
 	if round, ok := decodeDirect(b); ok {
 		return round, nil
@@ -33,8 +33,8 @@ func ReadRound(b []byte, unknown *Unknown) (scheduler.Round, error) {
 	return unmarshal(b, &Round{}, func(m *Round) (scheduler.Round, error) { return m.decode(unknown) })
 }
 
-// EncodeEvents returns a batch of events as bytes. The errors are those of
-// NewEventBatch: an event or value that package scheduler does not know.
+// EncodeEvents returns a batch of events as bytes. The errors are those of NewEventBatch: an event
+// or value that package scheduler does not define.
 func EncodeEvents(events []scheduler.Event) ([]byte, error) { return marshal(NewEventBatch(events)) }
 
 // DecodeEvents is the reverse of EncodeEvents. The errors wrap ErrBadMessage.
@@ -42,8 +42,8 @@ func DecodeEvents(b []byte) ([]scheduler.Event, error) {
 	return unmarshal(b, &EventBatch{}, (*EventBatch).Decode)
 }
 
-// NewRound makes a message of a round. An error says which part breaks the
-// contract: an unknown event or value, times that go back, offers out of order.
+// NewRound encodes a round as a message. An error names the part that breaks the contract: an
+// unknown event or value, times that go back, offers out of order.
 func NewRound(round *scheduler.Round) (*Round, error) {
 	w := &writer{}
 	m := &Round{Number: round.Number, Now: int64(round.Now), Events: newEvents(w, round.Events, true), Offers: newOffers(w, round.Offers)}
@@ -117,7 +117,7 @@ func newOffers(w *writer, offers []scheduler.Offer) *Offers {
 	return m
 }
 
-// hasAgain says whether an offer is of a launcher that is closed, and has something suspended.
+// hasForResume reports whether an offer has capacity for attempts suspended on a closed launcher.
 func hasForResume(o scheduler.Offer) bool { return len(o.ForResume) > 0 || o.ForResumeMemory != 0 }
 
 func anySwap(offers []scheduler.Offer) bool {
@@ -173,7 +173,7 @@ func readOffers(r *reader, m *Offers) []scheduler.Offer {
 	return out
 }
 
-// marshal encodes a message that was made without error.
+// marshal encodes a message, unless err is set.
 func marshal(m proto.Message, err error) ([]byte, error) {
 	if err != nil {
 		return nil, err
@@ -185,7 +185,7 @@ func marshal(m proto.Message, err error) ([]byte, error) {
 	return b, err
 }
 
-// unmarshal decodes bytes into m and m into a value.
+// unmarshal decodes bytes into m, and m into a value.
 func unmarshal[M proto.Message, V any](b []byte, m M, value func(M) (V, error)) (V, error) {
 	var none V
 	if len(b) > MessageBytesMax {

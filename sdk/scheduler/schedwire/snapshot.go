@@ -6,16 +6,15 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// pageWeightMax is the weight at which a page of a snapshot is closed, so that
-// no page comes near MessageBytesMax. An event weighs about one for each 64
-// bytes it takes; a single event is never cut.
+// pageWeightMax is the weight at which a page of a snapshot ends, so that no page comes near
+// MessageBytesMax. An event weighs about one for each 64 bytes; a single event is never split.
 const pageWeightMax = 1 << 15
 
 // SnapshotPagesMax bounds the pages of one snapshot.
 const SnapshotPagesMax = 1 << 16
 
-// EncodeSnapshot returns a snapshot as pages of bytes, at least one. The errors
-// are those of NewSnapshot.
+// EncodeSnapshot returns a snapshot as pages of bytes, at least one. The errors are those of
+// NewSnapshot.
 func EncodeSnapshot(s *scheduler.Snapshot) ([][]byte, error) {
 	pages, err := NewSnapshot(s)
 	if err != nil {
@@ -45,8 +44,8 @@ func DecodeSnapshot(pages [][]byte) (scheduler.Snapshot, error) {
 	return s.Snapshot()
 }
 
-// NewSnapshot makes pages of a snapshot, at least one. An error says what in it
-// breaks the contract.
+// NewSnapshot encodes a snapshot as pages, at least one. An error names the part that breaks the
+// contract.
 func NewSnapshot(s *scheduler.Snapshot) ([]*SnapshotPage, error) {
 	if s.Since < 0 || s.Since > len(s.Events) {
 		return nil, fmt.Errorf("encode snapshot: since is %d of %d events", s.Since, len(s.Events))
@@ -73,8 +72,7 @@ func NewSnapshot(s *scheduler.Snapshot) ([]*SnapshotPage, error) {
 	return pages, nil
 }
 
-// pageLength returns how many of the events fill a page; at least one if there
-// is one.
+// pageLength returns how many of the events fill a page; at least one if there is an event.
 func pageLength(events []scheduler.Event) int {
 	total := 0
 	for i, e := range events {
@@ -115,22 +113,20 @@ func weight(e scheduler.Event) int {
 	return 2
 }
 
-// SnapshotReader puts a snapshot together from its pages. The zero value is
-// ready for the first page.
+// SnapshotReader assembles a snapshot from its pages. The zero value is ready for the first page.
 type SnapshotReader struct {
-	// Unknown counts what is skipped of a snapshot that a later version may have made.
-	// nil: what this version does not know is an error.
+	// Unknown counts skipped content of a later version. If it is nil, unknown content is an error.
 	Unknown *Unknown
 
 	snapshot scheduler.Snapshot
 	next     uint32
 	pages    uint32
-	// since is where the events begin that the checkpoint does not have, and told counts
-	// the events of all pages so far: both with those that are skipped.
+	// since is the index of the first event that the checkpoint lacks. told counts the events of
+	// all pages so far. Both include skipped events.
 	since, told int
 }
 
-// Add takes the next page. Pages come in order; the errors wrap ErrBadMessage.
+// Add adds the next page. Pages come in order; the errors wrap ErrBadMessage.
 func (s *SnapshotReader) Add(m *SnapshotPage) error {
 	first := s.next == 0
 	switch {
@@ -165,8 +161,8 @@ func (s *SnapshotReader) Add(m *SnapshotPage) error {
 	return nil
 }
 
-// Snapshot returns the snapshot when all pages have been added, and an error
-// that wraps ErrBadMessage when not.
+// Snapshot returns the snapshot after all pages have been added. Before that it returns an error
+// that wraps ErrBadMessage.
 func (s *SnapshotReader) Snapshot() (scheduler.Snapshot, error) {
 	if s.next == 0 || s.next != s.pages {
 		return scheduler.Snapshot{}, fmt.Errorf("%w: snapshot ends after %d of %d pages", ErrBadMessage, s.next, s.pages)

@@ -6,27 +6,26 @@ import (
 	"hash/maphash"
 )
 
-// ErrBadMessage is wrapped by every error about a message that does not keep
-// the format.
+// ErrBadMessage is wrapped by every error about a message that violates the format.
 var ErrBadMessage = errors.New("bad policy message")
 
-// MessageBytesMax bounds one message. A round of a hundred thousand groups is a
-// tenth of it.
+// MessageBytesMax bounds one message, in bytes. A round of a hundred thousand groups is a tenth of
+// it.
 const MessageBytesMax = 256 << 20
 
 // hashSeed only places keys in tables; no output depends on it.
 var hashSeed = maphash.MakeSeed()
 
-// numbers gives each distinct key the next number from 0. It is an open table
-// of its own because a large round asks tens of thousands of times for the same
-// few names, most of what encoding costs.
+// numbers assigns numbers from 0 to distinct keys in order of appearance. It is a custom open hash
+// table: a large round looks up the same few names tens of thousands of times, which dominates
+// encoding.
 type numbers[K comparable] struct {
 	keys   []K
 	hashes []uint64 // of keys
 	slots  []uint32 // number+1 of the key there, 0 when free; a power of two, at most half full
 }
 
-// numbersFirst is a table's first size.
+// numbersFirst is a table's initial size.
 const numbersFirst = 16
 
 // number returns the key's number and whether it is new, given the hash of a
@@ -61,7 +60,7 @@ func (n *numbers[K]) grow() {
 	}
 }
 
-// writer collects a message's strings; each goes into the table once.
+// writer collects a message's strings, each once.
 type writer struct {
 	seen numbers[string]
 	out  Strings
@@ -81,7 +80,7 @@ func (w *writer) str(s string) uint32 {
 	return i + 1
 }
 
-// table returns the strings, or nil when there are none.
+// table returns the strings, or nil if there are none.
 func (w *writer) table() *Strings {
 	if len(w.out.Length) == 0 {
 		return nil
@@ -96,18 +95,17 @@ func (w *writer) fail(format string, args ...any) {
 	}
 }
 
-// reader gives a message's strings back and collects the first thing found
-// wrong. Its methods stay harmless after an error, so that callers look once.
+// reader returns a message's strings and keeps the first error. Its methods are harmless after an
+// error, so that callers check only once.
 type reader struct {
 	strings []string
 	err     error
 	mem     arenas
-	// unknown counts what a later version may have told, which then is skipped. nil: it
-	// is an error.
+	// unknown counts skipped content of a later version. If it is nil, such content is an error.
 	unknown *Unknown
 }
 
-// newReader takes a message's table apart.
+// newReader reads a message's string table.
 func newReader(t *Strings) *reader {
 	r := &reader{}
 	text := t.GetText()
@@ -117,8 +115,8 @@ func newReader(t *Strings) *reader {
 			r.fail("strings", "a string of %d bytes where %d are left", n, len(text))
 			return r
 		}
-		// Each string is its own copy: a policy that keeps one name does not
-		// keep the round it came in.
+		// Each string is its own copy: a policy that keeps one name does not keep the whole round
+		// in memory.
 		r.strings = append(r.strings, string(text[:n]))
 		text = text[n:]
 	}
@@ -135,7 +133,7 @@ func (r *reader) fail(where, format string, args ...any) {
 	}
 }
 
-// str returns the string of an index.
+// str returns the string at an index.
 func (r *reader) str(i uint32) string {
 	if uint64(i) < uint64(len(r.strings)) {
 		return r.strings[i]
@@ -155,8 +153,8 @@ func (r *reader) same(where string, n int, columns ...int) bool {
 	return true
 }
 
-// spans checks a rows column against the n rows around it and the columns it
-// cuts into pieces, and returns a cursor over them.
+// spans checks a column of row counts against the n rows and the columns that it divides, and
+// returns a cursor over them.
 func (r *reader) spans(where string, n int, rows []uint32, columns ...int) spans {
 	total := uint64(0)
 	for _, c := range rows {
@@ -175,15 +173,14 @@ func (r *reader) spans(where string, n int, rows []uint32, columns ...int) spans
 	return spans{rows: rows}
 }
 
-// spans cuts flat columns into the pieces that belong to each row. The zero
-// value has nothing for any row.
+// spans divides flat columns into the elements of each row. The zero value has none for any row.
 type spans struct {
 	rows []uint32
 	row  int
 	at   int
 }
 
-// next returns where the next row's elements lie.
+// next returns the range of the next row's elements.
 func (s *spans) next() (from, to int) {
 	if s.row >= len(s.rows) {
 		return s.at, s.at
@@ -194,14 +191,14 @@ func (s *spans) next() (from, to int) {
 	return from, s.at
 }
 
-// rest returns how many elements are not handed out yet.
+// rest returns how many elements are left.
 func (s *spans) rest(total int) int { return total - s.at }
 
 // count appends the number of elements of one row to a rows column.
 func count(rows []uint32, n int) []uint32 { return append(rows, uint32(n)) }
 
-// known checks an enumeration's value, which must be in [low, high]. A later version
-// may have added values: those are 0 to a reader that skips what it does not know.
+// known checks an enumeration's value, which must be in [low, high]. A later version may have added
+// values: a reader that skips unknown content returns 0 for those.
 func known[T ~int32](r *reader, where string, v, low, high T) uint8 {
 	if v >= low && v <= high {
 		return uint8(v)
@@ -214,7 +211,7 @@ func known[T ~int32](r *reader, where string, v, low, high T) uint8 {
 	return 0
 }
 
-// checked is known for values on their way out.
+// checked is known for values being encoded.
 func checked[T ~uint8](w *writer, where string, v, low, high T) int32 {
 	if v < low || v > high {
 		w.fail("%s: unknown value %d", where, v)

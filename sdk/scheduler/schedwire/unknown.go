@@ -10,28 +10,27 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Unknown counts what a manager of a later version told and this version does not know:
+// Unknown counts content from a manager of a later version that this version does not know:
 //
-//   - an event of an unknown kind is left out;
-//   - an unknown value of an enumeration is 0, which each of them calls unknown;
-//   - fields that are not known are left out by protobuf, and not counted.
+//   - an event of an unknown kind is skipped;
+//   - an unknown value of an enumeration becomes 0, which each of them calls unknown;
+//   - unknown fields are skipped by protobuf, and not counted.
 //
-// So a policy need not be built anew for each manager. Whoever adds to the contract
-// keeps it so: a policy that skips what was added must stay right, or the manager sends
-// it only to a policy that declares an ability. The zero value is ready. It is not for
-// two goroutines at once.
+// So a policy need not be rebuilt for each manager. Authors who add to the contract must preserve
+// this. A policy that skips the addition must stay correct, or the manager must send it only to
+// policies that declare an ability. The zero value is ready. It is not safe for concurrent use.
 type Unknown struct{ counts map[string]int }
 
-// UnknownMax bounds the things that are counted by name. The rest is counted together.
+// UnknownMax bounds the names that are counted separately. The rest is counted together.
 const UnknownMax = 32
 
 // unknownRest is the name of the rest.
 const unknownRest = "others"
 
-// count counts a value that is not known of what has such values.
+// count counts an unknown value of the named enumeration or kind.
 func (u *Unknown) count(what string, value int32) { u.Add(fmt.Sprintf("%s %d", what, value), 1) }
 
-// Add counts n more of what has this name, and says whether they are the first.
+// Add counts n more of a name, and reports whether they are the first.
 func (u *Unknown) Add(name string, n int) (first bool) {
 	if u.counts == nil {
 		u.counts = map[string]int{}
@@ -44,7 +43,7 @@ func (u *Unknown) Add(name string, n int) (first bool) {
 	return first
 }
 
-// All gives each name, such as "event kind 26", with its count, in order of name.
+// All yields each name, such as "event kind 26", with its count, in order of name.
 func (u *Unknown) All() iter.Seq2[string, int] {
 	return func(yield func(string, int) bool) {
 		for _, name := range slices.Sorted(maps.Keys(u.counts)) {
@@ -55,9 +54,8 @@ func (u *Unknown) All() iter.Seq2[string, int] {
 	}
 }
 
-// whole fails when a message of a policy has fields that this version does not know. To
-// leave them out would be to carry out another decision than the policy's: a list would
-// have no outcomes, and what a column restricts would be done without the restriction.
+// whole fails if a policy's message has unknown fields. To skip them would carry out a different
+// decision: a list would get no outcomes, and a restricting column would have no effect.
 func whole(r *reader, where string, messages ...proto.Message) {
 	for _, m := range messages {
 		if b := m.ProtoReflect().GetUnknown(); len(b) > 0 {

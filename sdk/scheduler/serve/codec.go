@@ -15,8 +15,8 @@ import (
 	"google.golang.org/grpc/mem"
 )
 
-// register registers the service. A round does not become a protobuf message on its
-// way: package schedwire reads it from the bytes, and makes the answer's.
+// register registers the service. Rounds and answers bypass protobuf messages: package schedwire
+// decodes and encodes their bytes.
 func register(g *grpc.Server, s *server) {
 	desc := rpc.TaskScheduler_ServiceDesc
 	desc.Methods = slices.Clone(desc.Methods)
@@ -63,7 +63,7 @@ func rounds(srv any, stream grpc.ServerStream) error {
 	}
 }
 
-// answer has the policy answer a round that was received.
+// answer passes a received round to the policy and returns its answer.
 func (s *server) answer(ctx context.Context, m *roundMessage) (answerMessage, error) {
 	if m.err != nil {
 		return nil, breach(m.err)
@@ -73,17 +73,17 @@ func (s *server) answer(ctx context.Context, m *roundMessage) (answerMessage, er
 }
 
 type (
-	// roundMessage is a round that was received.
+	// roundMessage is a received round.
 	roundMessage struct {
 		round   scheduler.Round
 		unknown schedwire.Unknown // what was skipped of it
-		err     error             // it does not keep the format
+		err     error             // it violates the format
 	}
-	// answerMessage is an answer to it, encoded.
+	// answerMessage is an encoded answer to a round.
 	answerMessage []byte
 )
 
-// codec is protobuf's, but for these two.
+// codec is protobuf's, except for roundMessage and answerMessage.
 type codec struct{ encoding.CodecV2 }
 
 func newCodec() codec { return codec{encoding.GetCodecV2(proto.Name)} }
@@ -104,6 +104,6 @@ func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 	}
 	b := data.MaterializeToBuffer(mem.DefaultBufferPool())
 	defer b.Free()
-	m.round, m.err = schedwire.ReadRound(b.ReadOnlyData(), &m.unknown) // which keeps nothing of the bytes
+	m.round, m.err = schedwire.ReadRound(b.ReadOnlyData(), &m.unknown) // it keeps no reference to the bytes
 	return nil
 }

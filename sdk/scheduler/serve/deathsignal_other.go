@@ -2,5 +2,5 @@
 
 package serve
 
-// askDeathSignal does nothing here: only the poll watches the host.
+// askDeathSignal does nothing here: only polling watches the host.
 func askDeathSignal() {}

@@ -7,14 +7,14 @@ import (
 	"sync"
 )
 
-// newLogHandler writes each record as a line that starts with its level in
-// brackets, the form by which a host tells the levels of a plug-in's lines.
+// newLogHandler writes each record as a line that starts with its level in brackets, from which a
+// host parses the level.
 func newLogHandler(to io.Writer) slog.Handler {
 	w := &levelWriter{to: to}
 	return &logHandler{w: w, inner: slog.NewTextHandler(w, &slog.HandlerOptions{
 		Level: slog.LevelDebug,
 		ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
-			// The host adds the time; the level stands before the line.
+			// The host adds the time; levelWriter adds the level.
 			if len(groups) == 0 && (a.Key == slog.TimeKey || a.Key == slog.LevelKey) {
 				return slog.Attr{}
 			}
@@ -23,7 +23,7 @@ func newLogHandler(to io.Writer) slog.Handler {
 	})}
 }
 
-// levelWriter puts a level before what is written.
+// levelWriter writes a level before each record.
 type levelWriter struct {
 	mu    sync.Mutex
 	to    io.Writer
@@ -57,7 +57,7 @@ type logHandler struct {
 	inner slog.Handler
 }
 
-// Enabled reports whether a level is written; the host decides what it shows.
+// Enabled reports whether a level is written; the host filters what it shows.
 func (h *logHandler) Enabled(ctx context.Context, l slog.Level) bool { return h.inner.Enabled(ctx, l) }
 
 // Handle writes a record.

@@ -11,12 +11,12 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire/rpc"
 )
 
-// parentPoll is how often the plug-in looks whether its host still lives, where
-// the kernel does not tell it.
+// parentPoll is how often the plug-in checks that its host lives, where the kernel does not signal
+// it.
 const parentPoll = 250 * time.Millisecond
 
-// watchParent ends the process when its host ends. go-plugin does not: a
-// plug-in would outlive a host that was killed.
+// watchParent ends the process when its host ends. go-plugin does not: without it a plug-in would
+// outlive a killed host.
 func watchParent() {
 	parent := os.Getppid()
 	if hostGone(os.Getenv(rpc.HostPIDKey), parent) {
@@ -24,8 +24,8 @@ func watchParent() {
 	}
 	armed := make(chan struct{})
 	go func() {
-		// The kernel keeps the wish for a signal with the thread that made it, so
-		// this goroutine keeps its thread as long as the process lives.
+		// The kernel ties the signal to the thread that requested it, so this goroutine keeps its
+		// thread as long as the process lives.
 		runtime.LockOSThread()
 		askDeathSignal()
 		close(armed)
@@ -36,14 +36,14 @@ func watchParent() {
 		}
 	}()
 	<-armed
-	// The host may have gone just before the wish was made.
+	// The host may have ended just before the request.
 	if os.Getppid() != parent {
 		os.Exit(1)
 	}
 }
 
-// hostGone reports whether the host named in the environment died before this
-// process looked for the first time.
+// hostGone reports whether the host named in the environment died before this process first
+// checked.
 func hostGone(hostPID string, parent int) bool {
 	pid, err := strconv.Atoi(hostPID)
 	if err != nil || pid <= 0 || pid == parent {

@@ -2,31 +2,30 @@
 //
 //	func main() { serve.Main(func() scheduler.TaskScheduler { return fifo.New() }) }
 //
-// The policy gets one call at a time; the process uses half of the processors unless GOMAXPROCS is
-// set. A panic in the policy becomes an error with the stack that the manager sees. The process
+// The policy gets one call at a time. The process uses half of the processors unless GOMAXPROCS is
+// set. A panic in the policy becomes an error with a stack, which the manager receives. The process
 // ends when its manager ends, in whatever way. What the policy or its shell logs with log/slog, or
-// prints, reaches the manager's log.
+// prints, goes to the manager's log.
 //
-// The manager may be of a later version than this package. Events and values that are not known
-// here are left out (schedwire.Unknown says how), logged once, and counted in a fact of the
-// policy's Status.
+// The manager may be of a later version than this package. Unknown events and values are skipped
+// (schedwire.Unknown describes how), logged once, and counted in a fact of the policy's Status.
 //
-// A policy may have a shell beside it (WithShell): the part that may read files, clocks and
-// sockets, and posts notes to the policy. A shell may be an Authenticator, which proves callers and
+// A policy may have a shell (WithShell): the part that may read files, clocks and sockets, and
+// posts notes to the policy. A shell may be an Authenticator, which authenticates callers and
 // submitters.
 //
 // # Pages and authenticators
 //
 // A policy's pages are below /scheduler on the manager's HTTP address; a request has at most 64
-// KiB. Requests that only read are answered by the policy between two rounds, and are not logged
+// KiB. The policy answers read-only requests between two rounds, and they are not logged
 // (scheduler.PageHandler). A request that changes something is logged (scheduler.Requested), so a
 // replay makes the same changes. An unsigned GET changes nothing, because a page can make a browser
 // send one.
 //
-// An authenticator proves callers and submitters from what the request or the job carries, before
-// anything of it is logged or reaches the core. The proof itself (a header, parts of the query, the
-// properties of scheduler.IsProof) is removed then. The policy sees a principal with a name and a
-// role, and never a signature or a key.
+// An authenticator authenticates callers and submitters from the request or the job, before
+// anything of it is logged or reaches the core. Then the proof itself (a header, parts of the
+// query, the properties of scheduler.IsProof) is removed. The policy sees a principal with a name
+// and a role, and never a signature or a key.
 //
 // A shell does not run in simulations, nor while a policy is checked.
 package serve
@@ -52,7 +51,7 @@ import (
 	"google.golang.org/grpc"
 )
 
-// Option changes what Main does.
+// Option is an option of Main.
 type Option func(*server)
 
 // windowBytes is the flow-control window of the connection: a large round fits,
@@ -62,34 +61,34 @@ const windowBytes = 4 << 20
 // ioBytes is the size of the connection's read and write buffers.
 const ioBytes = 128 << 10
 
-// callWorkers keep their stacks from one call to the next: a round needs a deep
-// one. Calls beyond them get a goroutine of their own.
+// callWorkers keep their stacks between calls: a round needs a deep stack. Further concurrent calls
+// get a goroutine each.
 const callWorkers = 2
 
 const (
-	// heapFloorBytes is memory that is claimed and never touched, so that it costs
-	// address space only. A policy's heap is small and a large round's garbage is
-	// not: without a floor the collector would run several times in each round.
+	// heapFloorBytes is memory that is allocated and never touched, so that it costs address space
+	// only. A policy's heap is small, but a large round makes much garbage: without a floor the
+	// collector would run several times in each round.
 	heapFloorBytes = 32 << 20
-	// gcPercent is by how much the heap grows, against what was live in it, before
-	// the collector runs, unless GOGC is set: rounds have to wait for its work.
+	// gcPercent is the collector's GOGC, unless the environment sets it: how much the heap grows
+	// over its live size before a collection. Rounds wait for collections.
 	gcPercent = 300
 )
 
-// limitThreads has the process use half of the processors that it may use, unless
-// the environment says GOMAXPROCS. The policy works on one: a second thread
-// helps to collect the garbage of large rounds, but on a small machine it is mostly
-// woken in vain, and takes a processor from the manager, which works meanwhile.
+// limitThreads limits the process to half of the available processors, unless GOMAXPROCS is set.
+// The policy works on one. A second thread helps to collect the garbage of large rounds. On a small
+// machine it is mostly woken in vain, and takes a processor from the manager, which works
+// meanwhile.
 func limitThreads() {
 	if os.Getenv("GOMAXPROCS") == "" {
 		runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0)/2, 1))
 	}
 }
 
-// Main serves the policy that newPolicy makes until the manager ends it. It is
-// the whole main of a plug-in: it exits the process when it is not started by a
-// manager, and returns when the manager is done with it. newPolicy is called
-// once for each check of a configuration and once for the policy that runs.
+// Main serves the policy that newPolicy makes until the manager ends it. It is the whole main of a
+// plug-in. It exits the process if no manager started it, and returns when the manager has finished
+// with it. newPolicy is called once for each check of a configuration and once for the policy that
+// runs.
 func Main(newPolicy func() scheduler.TaskScheduler, options ...Option) {
 	if code, stop := refuse(os.Args, os.Getenv(rpc.CookieKey), os.Stdout, os.Stderr); stop {
 		os.Exit(code)
@@ -101,8 +100,8 @@ func Main(newPolicy func() scheduler.TaskScheduler, options ...Option) {
 	}
 	floor := make([]byte, heapFloorBytes)
 	defer runtime.KeepAlive(floor)
-	// go-plugin replaces os.Stderr; logs go to the real one, which the host reads
-	// also while the connection is down.
+	// go-plugin replaces os.Stderr. Logs go to the original, which the host reads even while the
+	// connection is down.
 	stderr := os.Stderr
 	slog.SetDefault(slog.New(newLogHandler(stderr)))
 	s := newServer(newPolicy)
@@ -126,8 +125,8 @@ func Main(newPolicy func() scheduler.TaskScheduler, options ...Option) {
 	})
 }
 
-// refuse says what the program is to a person who runs it by hand. It reports
-// whether the process is to end, and with which exit code.
+// refuse explains the program to a person who runs it by hand. It reports whether the process must
+// end, and with which exit code.
 func refuse(args []string, cookie string, stdout, stderr io.Writer) (code int, stop bool) {
 	help := len(args) > 1 && slices.Contains([]string{"--help", "-help", "-h", "help"}, args[1])
 	if cookie == rpc.CookieValue && !help {
@@ -144,7 +143,7 @@ func refuse(args []string, cookie string, stdout, stderr io.Writer) (code int, s
 	return code, true
 }
 
-// writeChoices lists the parts that the policy's settings may name.
+// writeChoices lists the choices of the policy's settings.
 func writeChoices(to io.Writer, all []settings.Choice) {
 	if len(all) == 0 {
 		return
@@ -169,7 +168,7 @@ func (p *grpcPlugin) GRPCServer(_ *plugin.GRPCBroker, s *grpc.Server) error {
 	return nil
 }
 
-// GRPCClient is the host's side, which is not here.
+// GRPCClient is the host's side, which this package lacks.
 func (p *grpcPlugin) GRPCClient(context.Context, *plugin.GRPCBroker, *grpc.ClientConn) (any, error) {
 	return nil, fmt.Errorf("package serve is the plug-in's side only")
 }

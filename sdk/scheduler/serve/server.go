@@ -29,14 +29,14 @@ type server struct {
 	grpc      *grpc.Server
 	unknown   unknown
 
-	// turn holds a token while a call is with the policy. Who has it may touch the fields
-	// of the next group.
+	// turn holds a token during a call of the policy. The holder may access the fields of the next
+	// group.
 	turn     chan struct{}
-	policy   scheduler.TaskScheduler // nil before Start succeeded
+	policy   scheduler.TaskScheduler // nil until Start succeeds
 	started  bool                    // Start was called
 	panicked error                   // the first panic, with its call and stack; nil: none
 	env      scheduler.Environment
-	versions map[uint64]scheduler.Config // of settings that the policy has not judged
+	versions map[uint64]scheduler.Config // settings that the policy has not judged
 
 	// ended is closed by Terminate.
 	ended     chan struct{}
@@ -48,9 +48,9 @@ func newServer(newPolicy func() scheduler.TaskScheduler) *server {
 	return &server{newPolicy: newPolicy, turn: make(chan struct{}, 1), versions: map[uint64]scheduler.Config{}, ended: make(chan struct{})}
 }
 
-// onPolicy runs f when it is its turn, or not when the context ends before. A panic of f
-// comes back as an error with its stack. What the policy holds after it is not to be trusted,
-// so every later call gets the same error.
+// onPolicy runs f when the policy is free, or returns when the context ends first. A panic of f is
+// returned as an error with its stack. The policy's state is then unreliable, so every later call
+// gets the same error.
 func onPolicy[T any](ctx context.Context, s *server, what string, f func() (T, error)) (v T, err error) {
 	select {
 	case s.turn <- struct{}{}:
@@ -70,11 +70,11 @@ func onPolicy[T any](ctx context.Context, s *server, what string, f func() (T, e
 	return f()
 }
 
-// textBytesMax bounds what an error or a panic of the policy says. It travels in a
-// header, which the manager takes only up to a size.
+// textBytesMax bounds the text of a policy's error or panic, in bytes. It travels in a header,
+// whose size the manager limits.
 const textBytesMax = 4 << 10
 
-// cut bounds a text.
+// cut truncates a text to textBytesMax.
 func cut(text string) string {
 	if len(text) <= textBytesMax {
 		return text
@@ -82,20 +82,20 @@ func cut(text string) string {
 	return text[:textBytesMax] + " ... (cut)"
 }
 
-// panicIn makes a status of a panic. Call from the function that recovered it.
+// panicIn converts a panic to a status. Call it in the function that recovered the panic.
 func panicIn(what string, p any) error {
 	return status.Errorf(codes.Internal, "the policy panicked in %s: %s\n%s", what, cut(fmt.Sprint(p)), cut(string(debug.Stack())))
 }
 
-// fault makes a status of an error that the policy returned.
+// fault converts a policy's error to a status.
 func fault(what string, err error) error {
 	return status.Errorf(codes.Aborted, "%s: %s", what, cut(err.Error()))
 }
 
-// breach makes a status of a message that does not keep the format.
+// breach is the status for a message that violates the format.
 func breach(err error) error { return status.Error(codes.InvalidArgument, err.Error()) }
 
-// reply passes a message on, or the error of making it as the policy's fault.
+// reply returns a message, or reports the error of making it as the policy's fault.
 func reply[M any](what string, m M, err error) (M, error) {
 	if err != nil {
 		var none M
@@ -120,8 +120,7 @@ func (s *server) Check(ctx context.Context, m *schedwire.Config) (*schedwire.Pro
 	return reply("Check", list, err)
 }
 
-// problemsOf lists what is wrong with a configuration. An error without places
-// is one problem.
+// problemsOf lists the problems of a configuration. An error without places is one problem.
 func problemsOf(err error) scheduler.Problems {
 	var p scheduler.Problems
 	switch {
@@ -184,7 +183,7 @@ func receiveStart(stream grpc.ClientStreamingServer[rpc.StartPart, rpc.StartRepl
 	return config, env, snapshot, nil
 }
 
-// startPolicy is for who has the turn.
+// startPolicy starts the policy; the caller holds the turn.
 func (s *server) startPolicy(config scheduler.Config, snapshot scheduler.Snapshot, env scheduler.Environment) (*rpc.StartReply, error) {
 	if s.started {
 		return nil, status.Error(codes.FailedPrecondition, "Start was called twice")
@@ -210,7 +209,7 @@ func (s *server) startPolicy(config scheduler.Config, snapshot scheduler.Snapsho
 	return &rpc.StartReply{Description: m}, nil
 }
 
-// declare sets the abilities that the SDK sees for itself.
+// declare adds the abilities that the SDK derives from the policy and the shell.
 func (s *server) declare(p scheduler.TaskScheduler, a scheduler.Ability) scheduler.Ability {
 	a &^= scheduler.AbilityPageHandler | scheduler.AbilityAuthenticator
 	if _, ok := p.(scheduler.PageHandler); ok {
@@ -230,7 +229,7 @@ func onStarted[T any](ctx context.Context, s *server, what string, f func(schedu
 	})
 }
 
-// assignTasks has the policy decide a round.
+// assignTasks lets the policy decide a round.
 func (s *server) assignTasks(ctx context.Context, round scheduler.Round) (answerMessage, error) {
 	return onStarted(ctx, s, "AssignTasks", func(p scheduler.TaskScheduler) (answerMessage, error) {
 		s.shell.keepNotes(&round)
@@ -244,8 +243,8 @@ func (s *server) assignTasks(ctx context.Context, round scheduler.Round) (answer
 	})
 }
 
-// judged tells the shell of settings that the policy accepts, and sets what the SDK
-// declares in its verdicts.
+// judged passes settings that the policy accepts to the shell, and sets what the SDK declares in
+// its verdicts.
 func (s *server) judged(p scheduler.TaskScheduler, r *scheduler.Round, d *scheduler.Decisions) {
 	for _, e := range r.Events {
 		if c, ok := e.(scheduler.SettingChanged); ok {
@@ -291,8 +290,8 @@ func (s *server) Page(ctx context.Context, m *schedwire.PageAsked) (*schedwire.P
 	return reply("Page", out, err)
 }
 
-// later makes an answer beside the policy's rounds. A panic harms nothing else: it has nothing
-// of the policy's that changes.
+// later computes an answer concurrently with the policy's rounds. A panic is harmless: the function
+// has no access to the policy's mutable state.
 func later(a scheduler.Answer) (made scheduler.Answer, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -372,8 +371,7 @@ func (s *server) Terminate(ctx context.Context, _ *rpc.TerminateAsked) (*rpc.Ter
 	return &rpc.Terminated{}, err
 }
 
-// stopServing lets the answer to Terminate out and ends the server; Main
-// returns after it.
+// stopServing lets the answer to Terminate be sent and ends the server; then Main returns.
 func (s *server) stopServing() {
 	force := time.AfterFunc(drainMax, s.grpc.Stop)
 	s.grpc.GracefulStop()

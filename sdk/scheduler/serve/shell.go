@@ -16,56 +16,55 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Shell is the part of a plug-in that touches the world outside: files, clocks, sockets.
-// It is not run where nothing real may be touched: in a simulation, while a policy is
-// checked (Environment.Simulated), and where a log is played to it (Environment.Replayed).
+// Shell is the part of a plug-in that accesses files, clocks and sockets. It does not run in a
+// simulation, while a policy is checked (Environment.Simulated), or in a replay of a log
+// (Environment.Replayed).
 type Shell interface {
-	// Run is called once, when the policy has started, on a goroutine of its own, and goes
-	// on until the context ends. One that returns an error before that takes the
-	// plug-in down with it, and the manager starts both anew. One that returns nil has
-	// nothing more to do.
+	// Run is called once, after the policy has started, on a goroutine of its own, and runs until
+	// the context ends. If it returns an error earlier, the plug-in ends, and the manager restarts
+	// both. If it returns nil earlier, the shell has nothing more to do.
 	Run(ctx context.Context, s Surroundings) error
 }
 
 // ShellFunc is a Shell that is one function.
 type ShellFunc func(ctx context.Context, s Surroundings) error
 
-// Run calls it.
+// Run calls f.
 func (f ShellFunc) Run(ctx context.Context, s Surroundings) error { return f(ctx, s) }
 
-// Authenticator is a Shell that proves who asks and who submits. With one, nobody submits a job and
-// nobody asks for a page without its word, and nothing of what proved it gets any further:
-// neither into a log nor to the policy.
+// Authenticator is a Shell that authenticates callers and submitters. With one, every submission
+// and every request for a page needs its approval. The proof reaches neither a log nor the policy.
 type Authenticator interface {
 	Shell
-	// Prove judges. It is called from several goroutines, beside the policy's rounds, and
-	// may be before Run. An error means that it can't judge now, and nobody is let in.
+	// Prove checks credentials. It is called from several goroutines, concurrently with the
+	// policy's rounds, and possibly before Run. An error means that it can't decide now, and access
+	// is denied.
 	Prove(ctx context.Context, c scheduler.Credentials) (scheduler.Proof, error)
 }
 
-// Surroundings are what a shell is given.
+// Surroundings are the interfaces that a shell gets.
 type Surroundings struct {
 	Environment scheduler.Environment
-	Config      scheduler.Config // settings that the policy was started with
-	// Settings gives the versions of the settings that the policy accepted later. One that
-	// was not read when the next comes is dropped.
+	Config      scheduler.Config // settings at the policy's start
+	// Settings receives the versions of the settings that the policy accepted later. An unread
+	// version is replaced by the next.
 	Settings <-chan scheduler.Config
-	// Notes gives each note that the policy was told of, its own and those that the shell
-	// posted, in order, when the manager has it on its disk: what follows from it can be done. A
-	// shell that does not read ends its plug-in when NotesWaitMax notes wait. After a restart nothing
-	// is given again, so let each note stand for all before it.
+	// Notes receives each note that the policy got, its own and the shell's, in order, after the
+	// manager has written it to disk. Then its consequences may be carried out. If NotesWaitMax
+	// notes wait unread, the plug-in ends. After a restart no note is repeated, so each note should
+	// include all earlier ones.
 	Notes <-chan scheduler.Note
-	// Post hands a note to the manager, and returns when it is on its way; the policy gets
-	// it as a Noted event. It waits while too many are on their way, so go on reading Notes
-	// where much is posted. It may be called from any goroutine. It fails when the
-	// context has ended, or the note's body is larger than rpc.NoteBytesMax.
+	// Post sends a note to the manager, and returns when it is on its way; the policy gets it as a
+	// Noted event. It blocks while too many notes are on their way, so keep reading Notes if you
+	// post much. It may be called from any goroutine. It fails if the context has ended, or the
+	// note's body is larger than rpc.NoteBytesMax.
 	Post func(scheduler.Note) error
 }
 
-// NotesWaitMax bounds the notes that wait for a shell to read them, or to be durable.
+// NotesWaitMax bounds the notes that wait until they are durable or the shell reads them.
 const NotesWaitMax = 10_000
 
-// WithShell runs a shell beside the policy. It is an authenticator if it is a Authenticator.
+// WithShell runs a shell beside the policy. If it is an Authenticator, it also authenticates.
 func WithShell(shell Shell) Option {
 	return func(s *server) { s.shell = newShell(shell) }
 }
@@ -73,7 +72,7 @@ func WithShell(shell Shell) Option {
 // shellEndMax is how long Terminate waits for the shell to return.
 const shellEndMax = 2 * time.Second
 
-// shell is a Shell and what goes to it and comes from it. For any goroutine.
+// shell is a Shell with its channels. Safe for concurrent use.
 type shell struct {
 	run      Shell
 	posts    chan post // to Watch
@@ -83,7 +82,7 @@ type shell struct {
 	mu            sync.Mutex
 	deliveredNote []deliveredNote    // not known to be durable yet
 	reached       uint64             // the last round that is known to be durable
-	stop          context.CancelFunc // nil: it does not run
+	stop          context.CancelFunc // nil: the shell does not run
 	done          chan struct{}
 }
 
@@ -93,7 +92,7 @@ type deliveredNote struct {
 	note  scheduler.Note
 }
 
-// post is one note and where its fate is told.
+// post is one note and the channel for its result.
 type post struct {
 	note *schedwire.Note
 	sent chan error
@@ -105,7 +104,7 @@ func newShell(run Shell) *shell {
 	}
 }
 
-// abilities are what the SDK declares for the policy.
+// abilities are those that the SDK declares for the policy.
 func (h *shell) abilities(env scheduler.Environment) scheduler.Ability {
 	if h == nil || env.Simulated || env.Replayed {
 		return 0
@@ -116,7 +115,7 @@ func (h *shell) abilities(env scheduler.Environment) scheduler.Ability {
 	return 0
 }
 
-// start runs the shell until end, where it may run.
+// start runs the shell until end, if the environment permits it.
 func (h *shell) start(config scheduler.Config, env scheduler.Environment) {
 	if h == nil || env.Simulated || env.Replayed {
 		return
@@ -138,7 +137,7 @@ func (h *shell) start(config scheduler.Config, env scheduler.Environment) {
 	}()
 }
 
-// end tells the shell to end and waits a bounded time.
+// end cancels the shell's context and waits for a bounded time.
 func (h *shell) end() {
 	if h == nil {
 		return
@@ -157,7 +156,7 @@ func (h *shell) end() {
 	}
 }
 
-// post hands a note to Watch.
+// post passes a note to Watch.
 func (h *shell) post(ctx context.Context, n scheduler.Note) error {
 	if len(n.Body) > rpc.NoteBytesMax {
 		return fmt.Errorf("note %q has %d bytes; at most %d are allowed: post a summary", n.Name, len(n.Body), rpc.NoteBytesMax)
@@ -193,13 +192,13 @@ func (h *shell) keepNotes(r *scheduler.Round) {
 			h.deliveredNote = append(h.deliveredNote, deliveredNote{r.Number, n.Note})
 		}
 	}
-	h.deliver() // the manager may have been sooner to write the round down than the policy to get it
+	h.deliver() // the manager may write the round before the policy gets it
 	if len(h.deliveredNote) > NotesWaitMax {
 		h.overrun()
 	}
 }
 
-// durable gives the shell the notes of all rounds up to one.
+// durable delivers to the shell the notes of all rounds up to one.
 func (h *shell) durable(round uint64) {
 	if h == nil {
 		return
@@ -210,7 +209,7 @@ func (h *shell) durable(round uint64) {
 	h.deliver()
 }
 
-// deliver gives the shell the notes that are durable; with mu held.
+// deliver delivers the durable notes to the shell; the caller holds mu.
 func (h *shell) deliver() {
 	n := 0
 	for ; n < len(h.deliveredNote) && h.deliveredNote[n].round <= h.reached; n++ {
@@ -223,13 +222,13 @@ func (h *shell) deliver() {
 	h.deliveredNote = append(h.deliveredNote[:0], h.deliveredNote[n:]...)
 }
 
-// overrun ends the plug-in: a note that the shell does not get would be lost.
+// overrun ends the plug-in: otherwise the shell would lose a note.
 func (h *shell) overrun() {
 	slog.Error("the policy's shell does not read its notes", "waiting", NotesWaitMax)
 	os.Exit(1)
 }
 
-// accepted tells the shell of settings.
+// accepted passes settings to the shell.
 func (h *shell) accepted(c scheduler.Config) {
 	if h == nil {
 		return
@@ -238,7 +237,7 @@ func (h *shell) accepted(c scheduler.Config) {
 	case <-h.settings:
 	default:
 	}
-	h.settings <- c // only who has the policy's turn sends
+	h.settings <- c // only the holder of the policy's turn sends
 }
 
 // prove asks the authenticator.

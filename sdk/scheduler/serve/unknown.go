@@ -10,17 +10,17 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
 )
 
-// unknownFact is the name of the fact that a policy's Status gets when something of what
-// its manager told was skipped.
+// unknownFact is the name of the fact in a policy's Status that counts what was skipped of the
+// manager's messages.
 const unknownFact = "skipped, as not known to the policy's SDK"
 
-// unknown is what was skipped since the plug-in started. For any goroutine.
+// unknown counts what was skipped since the plug-in started. Safe for concurrent use.
 type unknown struct {
 	mu  sync.Mutex
 	all schedwire.Unknown
 }
 
-// add adds what was skipped of one message. The log tells of each thing once.
+// add adds what was skipped of one message. Each thing is logged once.
 func (u *unknown) add(m *schedwire.Unknown) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -31,7 +31,7 @@ func (u *unknown) add(m *schedwire.Unknown) {
 	}
 }
 
-// facts shows it to who asks for the policy's status.
+// facts returns the counts for the policy's status.
 func (u *unknown) facts() []scheduler.Property {
 	u.mu.Lock()
 	defer u.mu.Unlock()

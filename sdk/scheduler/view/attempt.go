@@ -6,14 +6,14 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// AttemptState is where a live attempt stands.
+// AttemptState is the state of a live attempt.
 type AttemptState uint8
 
 // The states of an attempt.
 const (
-	Assigned  AttemptState = iota // accepted, its worker has not started
+	Assigned  AttemptState = iota // accepted; its worker has not started
 	Running                       // its worker runs
-	Suspended                     // stopped: no slots, but memory, in swap as far as there is room
+	Suspended                     // stopped: holds no slots, but memory, in swap as far as there is room
 )
 
 // String returns the state's name.
@@ -24,10 +24,10 @@ type Attempt struct {
 	ID       scheduler.AttemptID
 	Bundle   *Bundle
 	Group    int
-	Need     *scheduler.Group // what it takes
+	Need     *scheduler.Group // its slots and memory
 	Launcher scheduler.LauncherID
-	// Speculative says that it is the second of two, whether the first lives or not. From
-	// a snapshot, of one whose first is gone, it is known once one of its groups has
+	// Speculative means that this is the second of two attempts, whether the first lives or not. If
+	// a snapshot lists a second attempt without its first, the field is set after one of its groups
 	// started.
 	Speculative bool
 	State       AttemptState
@@ -37,33 +37,33 @@ type Attempt struct {
 	// Since is when State was entered, PhaseSince when Phase was, AssignedAt when
 	// the launch was accepted.
 	Since, PhaseSince, AssignedAt scheduler.Time
-	// Leaving is the job for which an accepted preemption takes the attempt's
-	// slots, 0 when none does.
+	// Leaving is the job for which an accepted preemption takes the attempt's slots; 0 if none
+	// does.
 	Leaving scheduler.JobID
-	// Resuming says that it is suspended, and an accepted resumption has it go on: it holds
-	// its slots.
+	// Resuming means that the attempt is suspended and an accepted resumption will continue it: it
+	// holds its slots.
 	Resuming bool
 
-	suspending bool // it is leaving to be suspended
+	suspending bool // a preemption will suspend it
 
 	run   *run
-	on    *Launcher     // nil in Start, for one that joins after it, or is gone
-	place int           // in its job's list, which keeps it
-	turn  int           // the bundle's, when it was launched
+	on    *Launcher     // nil during Start if its launcher joins later, or is gone
+	place int           // index in its job's list
+	turn  int           // the bundle's turn at the launch
 	ran   time.Duration // up to Since, net of suspension
 }
 
 // run is one accepted launch of a bundle.
 type run struct{ left int } // groups that have not finished
 
-// ProtectedUntil is when the attempt may be preempted: the manager refuses that before. It is 0, or
-// a time that has passed, when it may be preempted now.
+// ProtectedUntil is when the attempt may be preempted; the manager refuses that earlier. If it may
+// be preempted now, it is 0 or a time in the past.
 func (a *Attempt) ProtectedUntil() scheduler.Time { return a.Bundle.ProtectedUntil }
 
 // Job returns the attempt's job.
 func (a *Attempt) Job() *Job { return a.Bundle.Job }
 
-// Ran returns how long the attempt has run at a time, net of suspension.
+// Ran returns how long the attempt has run until now, net of suspension.
 func (a *Attempt) Ran(now scheduler.Time) time.Duration {
 	if a.State == Running {
 		return a.ran + now.Sub(a.Since)
@@ -71,17 +71,17 @@ func (a *Attempt) Ran(now scheduler.Time) time.Duration {
 	return a.ran
 }
 
-// isOf says whether the attempt was launched for a readiness of its bundle.
+// isOf reports whether the attempt was launched in a turn of its bundle.
 func (a *Attempt) isOf(turn int) bool { return a.turn == turn }
 
-// isLast is called once, when the attempt has finished: it says whether all groups have
-// that were launched together.
+// isLast is called once, when the attempt has finished. It reports whether all groups of its launch
+// have finished.
 func (a *Attempt) isLast() bool {
 	a.run.left--
 	return a.run.left == 0
 }
 
-// together walks the live attempts that were launched together with one, and that.
+// together walks the live attempts of this attempt's launch, itself included.
 func (a *Attempt) together(yield func(*Attempt) bool) {
 	for _, x := range a.Bundle.Attempts() {
 		if x.run == a.run && !yield(x) {
@@ -90,13 +90,13 @@ func (a *Attempt) together(yield func(*Attempt) bool) {
 	}
 }
 
-// waits says whether it is suspended, and nothing resumes or stops it.
+// waits reports whether it is suspended, and no resumption or preemption of it is accepted.
 func (a *Attempt) waits() bool { return a.State == Suspended && !a.Resuming && a.Leaving == 0 }
 
-// isSuspending says whether it is leaving to be suspended.
+// isSuspending reports whether a preemption will suspend it.
 func (a *Attempt) isSuspending() bool { return a.suspending }
 
-// prefetch returns what the end of the attempt is about.
+// prefetch returns what the end of the attempt will access.
 func (a *Attempt) prefetch() (*Bundle, *Launcher) { return a.Bundle, a.on }
 
 // Ended is an attempt that ended in the last Apply or Start.

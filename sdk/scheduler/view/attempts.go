@@ -7,15 +7,15 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// attempts has the live attempts. Each is in byID, in its job's list, in its bundle's and on its
-// launcher, or in none of them. Those that are not suspended hold slots of their job's.
+// attempts holds the live attempts. Each is in byID, in its job's list, in its bundle's and on its
+// launcher, or in none of them. Those that are not suspended hold slots of their jobs.
 type attempts struct {
 	byID  idmap.Map[scheduler.AttemptID, Attempt]
 	ended []Ended // in the last Apply or Start
-	// endedByID are the same, once one of them was asked for.
+	// endedByID indexes ended; it is built at the first query.
 	endedByID map[scheduler.AttemptID]*Ended
-	// starting: a snapshot may tell of an attempt before its launcher, and of a finished
-	// one whose launcher is gone.
+	// starting is set during a snapshot, which may list an attempt before its launcher, and a
+	// finished attempt whose launcher is gone.
 	starting bool
 }
 
@@ -50,10 +50,10 @@ func (as *attempts) LiveOrEnded(id scheduler.AttemptID) *Attempt {
 
 func (as *attempts) forgetEnded() { as.ended, as.endedByID = as.ended[:0], nil }
 
-// snapshotBegins is called before a snapshot is told.
+// snapshotBegins is called before the events of a snapshot.
 func (as *attempts) snapshotBegins() { as.starting = true }
 
-// snapshotEnds is called after the last event of a snapshot: now each launcher must be there.
+// snapshotEnds is called after the last event of a snapshot: now each launcher must exist.
 func (as *attempts) snapshotEnds(jobs []*Job, ls *launchers) error {
 	as.starting = false
 	for _, j := range jobs {
@@ -69,7 +69,7 @@ func (as *attempts) snapshotEnds(jobs []*Job, ls *launchers) error {
 	return nil
 }
 
-// preempted marks the victims, with all that was launched together with them.
+// preempted marks the victims, and all attempts of the same launches.
 func (as *attempts) preempted(p scheduler.Preempt) {
 	for _, id := range p.Victims {
 		a := as.byID.Get(id)
@@ -85,7 +85,7 @@ func (as *attempts) preempted(p scheduler.Preempt) {
 	}
 }
 
-// goOn marks those that are to go on.
+// goOn marks the attempts that will resume.
 func (as *attempts) goOn(ids []scheduler.AttemptID) {
 	for _, id := range ids {
 		if a := as.byID.Get(id); a != nil && a.State == Suspended {
@@ -94,7 +94,7 @@ func (as *attempts) goOn(ids []scheduler.AttemptID) {
 	}
 }
 
-// launched turns a ready bundle, or one of which a second attempt is offered, into assigned attempts.
+// launched makes assigned attempts of a launchable bundle.
 func (as *attempts) launched(b *Bundle, e scheduler.Outcome, ls *launchers) error {
 	if !b.Launchable() {
 		return fmt.Errorf("launch of %v of %s, which is %s", b.ID, b.Job.ID(), b.State)
@@ -112,7 +112,7 @@ func (as *attempts) launched(b *Bundle, e scheduler.Outcome, ls *launchers) erro
 		}
 	}
 	turn, speculative := b.launch()
-	members := make([]struct { // one piece of memory for all
+	members := make([]struct { // one allocation for all
 		Attempt
 		run run
 	}, len(b.Groups))
@@ -152,7 +152,7 @@ func (as *attempts) attemptStarted(e scheduler.AttemptStarted) error {
 		return fmt.Errorf("attempt-%d started as group %d of %v of %s on launcher %d, but was launched as group %d of %v of %s on launcher %d",
 			a.ID, e.Group, e.Bundle, e.Job, e.Launcher, a.Group, a.Bundle.ID, a.Job().ID(), a.Launcher)
 	}
-	if a.Speculative != e.Speculative { // a snapshot tells of a second whose first is gone as of a first
+	if a.Speculative != e.Speculative { // a snapshot lists a second attempt without its first as a first
 		for _, peer := range a.Bundle.Attempts() {
 			if peer.run == a.run {
 				peer.Speculative = e.Speculative
@@ -174,7 +174,7 @@ func (as *attempts) phase(e scheduler.AttemptPhase) error {
 	if a.State == Assigned {
 		return fmt.Errorf("attempt-%d enters phase %s before it started", a.ID, e.Phase)
 	}
-	if e.Phase != 0 { // a phase of a later version than this one counts as part of the one before
+	if e.Phase != 0 { // an unknown phase of a later version counts as part of the previous one
 		a.Phase, a.PhaseSince = e.Phase, e.At
 	}
 	return nil

@@ -6,12 +6,12 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// BundleState is where a bundle stands.
+// BundleState is the state of a bundle.
 type BundleState uint8
 
 // The states of a bundle, in order of progress.
 const (
-	Waiting  BundleState = iota // ran without result, was withdrawn, or was reopened
+	Waiting  BundleState = iota // ended without result, was withdrawn, or was reopened
 	Ready                       // may be launched
 	Launched                    // has live attempts
 	Finished                    // each group has finished
@@ -22,37 +22,37 @@ func (s BundleState) String() string {
 	return [...]string{"waiting", "ready", "launched", "finished"}[s]
 }
 
-// Bundle is a bundle that was ready at least once. What may be launched of it is in its
-// job's lists, and its groups are in the counts of its job's stages.
+// Bundle is a bundle that was ready at least once. If it is launchable, it is in its job's lists.
+// Its groups are in the counts of its job's stages.
 type Bundle struct {
 	ID    scheduler.BundleID
 	Job   *Job
 	State BundleState
-	// SpeculationOffered says that it runs and may be launched a second time.
+	// SpeculationOffered means that the bundle runs and may be launched a second time.
 	SpeculationOffered bool
 	// Groups is nil when the bundle is finished.
 	Groups []scheduler.Group
-	// Avoid lists launchers the manager will refuse, ascending.
+	// Avoid lists launchers that the manager will refuse for the bundle, ascending.
 	Avoid []scheduler.LauncherID
 	// Since is when it last became ready, or a second attempt was offered.
 	Since scheduler.Time
-	// ProtectedUntil is when attempts of it may be preempted again, 0 when they always
-	// might. What commits never may, and nobody is told of that.
+	// ProtectedUntil is when attempts of the bundle may be preempted again; 0 if they were never
+	// protected. Attempts that commit are never preempted; policies are not informed of those.
 	ProtectedUntil scheduler.Time
 
 	stages   []scheduler.StageID // of its groups, kept when Groups is dropped
 	oneStage [1]scheduler.StageID
 	attempts []*Attempt // live, of this and earlier readiness
 	turn     int        // counts BundleReady events
-	given    uint64     // the turn in which the policy launched it
+	given    uint64     // the turn in which the policy launched it or left it out
 	near     near       // kept by where
 }
 
-// Launchable says whether a launch of the bundle would be for something.
+// Launchable reports whether the bundle may be launched.
 func (b *Bundle) Launchable() bool { return b.State == Ready || b.SpeculationOffered }
 
-// NoSuspend says that the bundle's attempts must not be suspended, because a stage that
-// one of its groups is of forbids it.
+// NoSuspend reports whether the bundle's attempts must not be suspended, because a stage of one of
+// its groups forbids it.
 func (b *Bundle) NoSuspend() bool {
 	for i := range b.Groups {
 		if b.Job.Info.Stages[b.Groups[i].Stage].NoSuspend {
@@ -65,7 +65,7 @@ func (b *Bundle) NoSuspend() bool {
 // Attempts returns the bundle's live attempts.
 func (b *Bundle) Attempts() []*Attempt { return b.attempts }
 
-// Unfit is why a bundle waits that may go anywhere and for which a Fit found no place. It needs
+// Unfit returns why a bundle waits for which Fit found no place on any launcher. Either it needs
 // several launchers, or launchers are excluded for it, or there is no room.
 func (b *Bundle) Unfit() scheduler.WaitReason {
 	switch {
@@ -81,20 +81,20 @@ func (b *Bundle) avoids(l *Launcher) bool {
 	return len(b.Avoid) > 0 && slices.Contains(b.Avoid, l.ID)
 }
 
-// becomeReady makes a bundle that waits launchable.
+// becomeReady makes a waiting bundle launchable.
 func (b *Bundle) becomeReady(e *scheduler.BundleReady) {
 	b.State, b.Groups, b.Avoid, b.Since = Ready, e.Groups, e.Avoid, e.At
 	b.turn++
 	b.Job.launchable.add(b)
 }
 
-// withdraw makes a bundle that is ready wait.
+// withdraw makes a ready bundle wait.
 func (b *Bundle) withdraw() {
 	b.Job.launchable.remove(b)
 	b.State = Waiting
 }
 
-// offerSpeculation makes a bundle that runs launchable once more.
+// offerSpeculation makes a running bundle launchable once more.
 func (b *Bundle) offerSpeculation(e *scheduler.SpeculationOffered) {
 	b.SpeculationOffered, b.Groups, b.Avoid, b.Since = true, e.Groups, e.Avoid, e.At
 	b.Job.launchable.add(b)
@@ -108,8 +108,8 @@ func (b *Bundle) onceOnly() {
 	}
 }
 
-// launch takes a launchable bundle for launched. It returns for which readiness, and
-// whether it was launched for that before.
+// launch marks a launchable bundle as launched. It returns the turn of its readiness, and whether
+// the bundle was already launched in that turn.
 func (b *Bundle) launch() (turn int, again bool) {
 	again = b.State == Launched
 	b.Job.launchable.remove(b)
@@ -122,13 +122,13 @@ func (b *Bundle) launch() (turn int, again bool) {
 
 func (b *Bundle) enter(a *Attempt) { b.attempts = append(b.attempts, a) }
 
-// attemptEnded takes an attempt from the bundle, which is finished with the last group of
-// a launch, and waits when nothing is left of it.
+// attemptEnded removes an attempt from the bundle. The bundle is finished after the last group of a
+// launch, and waits if it has no attempts left.
 func (b *Bundle) attemptEnded(a *Attempt, outcome scheduler.AttemptOutcome) {
 	b.attempts = slices.DeleteFunc(b.attempts, func(x *Attempt) bool { return x == a })
 	b.onceOnly()
 	if !a.isOf(b.turn) || b.State != Launched {
-		return // of an earlier readiness, or of a bundle whose other attempt has finished
+		return // of an earlier turn, or of a bundle whose other attempt has finished
 	}
 	switch {
 	case outcome == scheduler.Finished && a.isLast():
@@ -139,7 +139,7 @@ func (b *Bundle) attemptEnded(a *Attempt, outcome scheduler.AttemptOutcome) {
 	}
 }
 
-// move changes a bundle's state and the counts of its stages with it.
+// move changes a bundle's state and the counts of its stages.
 func (b *Bundle) move(to BundleState) {
 	if b.stages == nil {
 		b.stages = b.oneStage[:0]

@@ -8,11 +8,10 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// capacity is the room of what launchers have free: what they offered last, less what was
-// taken since, and what is reserved of it. Each change of what is free goes
-// through setFree, which updates where.
+// capacity holds the free slots and memory of launchers: the last offers, less what was taken
+// since, and the reservations. Each change of free slots goes through setFree, which updates where.
 type capacity struct {
-	numbers  map[scheduler.SlotKind]int // of kinds, in the order in which they were first heard of
+	numbers  map[scheduler.SlotKind]int // of kinds, in order of their first appearance
 	kinds    []kindFree                 // by number
 	reserved reservations               // as offered
 	journal  []change                   // since the last round, to be undone from its end
@@ -20,35 +19,35 @@ type capacity struct {
 	steps    int // of searches for gangs since the last round
 }
 
-// seat is what is free on one launcher, tentatively.
+// seat is what is tentatively free on one launcher.
 type seat struct {
 	free     []int                   // by kind's number; shorter when the rest is 0
-	place    int                     // in the order of launchers, for where
+	place    int                     // index in the order of launchers, for where
 	memory   int64                   // free
-	parked   int64                   // what suspended attempts hold, in swap and in memory
-	going    going                   // would be suspended
+	parked   int64                   // held by suspended attempts, in swap and in memory
+	going    going                   // attempts that would be suspended
 	reserved []scheduler.Reservation // replaced, never changed in place
-	closed   bool                    // what is free is for what is suspended there alone
+	closed   bool                    // only attempts suspended there may use what is free
 	withheld bool                    // see Withhold
-	kept     []scheduler.SlotCount   // the last offer's free slots, when it is withheld
+	kept     []scheduler.SlotCount   // free slots of the last offer, while withheld
 }
 
-// roomy says whether a slot of a kind is free for something new.
+// roomy reports whether a new attempt may use a free slot of a kind.
 func (s *seat) roomy(kind int) bool { return kind < len(s.free) && s.free[kind] > 0 && !s.closed }
 
-// prefetch touches what that points to.
+// prefetch touches the memory that it points to.
 func (s *seat) prefetch() byte { return prefetch.At(s.free, 0) }
 
-// kindFree is what is free of one kind.
+// kindFree counts the free slots of one kind.
 type kindFree struct {
 	total     int // free and not reserved, on all launchers that are not withheld
-	withheld  int // the same on those that are
-	forResume int // free on those that are closed, for what is suspended there
+	withheld  int // free and not reserved, on withheld launchers
+	forResume int // free on closed launchers, for attempts suspended there
 	miss      miss
 }
 
-// miss is the smallest need that was looked for and for which no room was found. Groups
-// that need at least that much need not look again, until something becomes free.
+// miss is the smallest need for which a search found no room. Groups that need at least as much are
+// not searched for again, until something becomes free.
 type miss struct {
 	known  bool
 	slots  int
@@ -82,17 +81,17 @@ type going struct {
 	memory int64
 }
 
-// launchersChanged is called with the launchers in order of id when one came or went.
+// launchersChanged is called with the launchers in order of id after one joined or left.
 func (c *capacity) launchersChanged(list []*Launcher) { c.where.arrange(list) }
 
-// offered takes over a launcher's offer in place of the one before.
+// offered replaces a launcher's offer.
 func (c *capacity) offered(l *Launcher, o *scheduler.Offer) {
 	c.reserved.replace(l, o.Reserved)
 	l.Offer, l.seat.parked, l.seat.reserved = *o, o.Held, o.Reserved
 	c.refill(l)
 }
 
-// close says whether what a launcher offers is for nothing new.
+// close sets whether a launcher is closed to new attempts.
 func (c *capacity) close(l *Launcher, closed bool) {
 	if l.seat.closed == closed {
 		return
@@ -105,7 +104,7 @@ func (c *capacity) close(l *Launcher, closed bool) {
 	c.refill(l)
 }
 
-// refill sets what is free on a launcher to what it offers.
+// refill resets what is free on a launcher to its offer.
 func (c *capacity) refill(l *Launcher) {
 	for k := range l.seat.free {
 		c.setFree(l, k, 0)
@@ -132,8 +131,8 @@ func (c *capacity) refill(l *Launcher) {
 	c.forgetMisses()
 }
 
-// kind returns a kind's number. Numbers depend on the order in which kinds were
-// first heard of and never reach an answer.
+// kind returns a kind's number. Numbers depend on the order of first appearance, and no decision
+// depends on them.
 func (c *capacity) kind(k scheduler.SlotKind) int {
 	n, ok := c.numbers[k]
 	if !ok {
@@ -154,7 +153,7 @@ func (c *capacity) forgetMisses() {
 	}
 }
 
-// setFree is the only place where a launcher's free slots change.
+// setFree is the only function that changes a launcher's free slots.
 func (c *capacity) setFree(l *Launcher, kind, n int) {
 	s := &l.seat
 	for len(s.free) <= kind {
@@ -162,7 +161,7 @@ func (c *capacity) setFree(l *Launcher, kind, n int) {
 	}
 	old := s.free[kind]
 	s.free[kind] = n
-	if s.closed { // nothing new finds it
+	if s.closed { // new attempts can't use it
 		c.kinds[kind].forResume += n - old
 		return
 	}
@@ -172,11 +171,10 @@ func (c *capacity) setFree(l *Launcher, kind, n int) {
 	}
 }
 
-// Withhold says whether a launcher's slots are left out of all that finds room, but
-// for what is reserved for the job in question. It holds until it is said again, over
-// rounds too, so that a launcher that is to get nothing for a while costs nothing
-// meanwhile. One that joins is not withheld. What was taken tentatively is given back, on
-// all launchers: say it before.
+// Withhold sets whether a launcher's slots are excluded from all searches for room. A job still
+// finds what is reserved for it. The setting lasts over rounds until it is changed, so an idle
+// withheld launcher costs nothing. A launcher that joins is not withheld. Withhold undoes what was
+// taken tentatively on all launchers: call it first.
 func (c *capacity) Withhold(l *Launcher, withheld bool) {
 	if l.seat.withheld == withheld {
 		return
@@ -186,8 +184,7 @@ func (c *capacity) Withhold(l *Launcher, withheld bool) {
 	c.refill(l)
 }
 
-// Withheld returns how many slots of a kind are free on launchers that are withheld, and
-// reserved for nobody.
+// Withheld returns how many slots of a kind are free on withheld launchers and not reserved.
 func (c *capacity) Withheld(kind scheduler.SlotKind) int {
 	if n, ok := c.numbers[kind]; ok {
 		return c.kinds[n].withheld
@@ -205,8 +202,8 @@ func (c *capacity) FreeForResume(kind scheduler.SlotKind) int {
 	return 0
 }
 
-// FreeSlots returns how many slots of a kind are free and not reserved on all
-// launchers that are not withheld, less what is taken tentatively.
+// FreeSlots returns how many slots of a kind are free and not reserved on all launchers that are
+// not withheld, less what is taken tentatively.
 func (c *capacity) FreeSlots(kind scheduler.SlotKind) int {
 	if n, ok := c.numbers[kind]; ok {
 		return c.kinds[n].total
@@ -231,8 +228,8 @@ func (c *capacity) Obstacles(b *Bundle) (text string) {
 	return text
 }
 
-// memoryBeside is the most memory that is free on a launcher with a free slot of a kind for a job.
-// It says whether there is such a launcher.
+// memoryBeside returns the most free memory on a launcher with a free slot of a kind for a job, and
+// whether there is such a launcher.
 func (c *capacity) memoryBeside(job scheduler.JobID, kind scheduler.SlotKind) (most int64, slot bool) {
 	if c.FreeSlots(kind) == 0 {
 		return 0, false
@@ -245,14 +242,14 @@ func (c *capacity) memoryBeside(job scheduler.JobID, kind scheduler.SlotKind) (m
 	return most, slot
 }
 
-// Room returns the free slots of a kind and the free memory at a launcher that any bundle of a job
-// can draw on. Reservations for the job are included. Those for one bundle are not (see RoomFor),
-// nor is what is taken. Job 0 is nobody's: what is free and not reserved.
+// Room returns the free slots of a kind and the free memory on a launcher for any bundle of a job.
+// Reservations for the job are included. Those for one bundle are not (see RoomFor). What is taken
+// is subtracted. Job 0 means no job: what is free and not reserved.
 func (c *capacity) Room(l *Launcher, job scheduler.JobID, kind scheduler.SlotKind) (slots int, memory int64) {
 	return c.room(l, job, 0, kind)
 }
 
-// RoomFor is Room for one bundle: with what is reserved for it alone.
+// RoomFor is Room for one bundle, and includes what is reserved for it alone.
 func (c *capacity) RoomFor(l *Launcher, b *Bundle, kind scheduler.SlotKind) (slots int, memory int64) {
 	return c.room(l, b.Job.ID(), b.ID, kind)
 }
@@ -270,7 +267,7 @@ func (c *capacity) room(l *Launcher, job scheduler.JobID, b scheduler.BundleID, 
 	return slots, memory
 }
 
-// unreserved is what nothing is reserved of and nothing was taken of.
+// unreserved returns what is free on a launcher, neither reserved nor taken.
 func (c *capacity) unreserved(l *Launcher, kind scheduler.SlotKind) (slots int, memory int64) {
 	if l.seat.closed {
 		return 0, 0
@@ -278,7 +275,7 @@ func (c *capacity) unreserved(l *Launcher, kind scheduler.SlotKind) (slots int, 
 	return c.left(l, kind)
 }
 
-// left is unreserved for what is suspended there, too.
+// left is unreserved, and includes what only attempts suspended there may use.
 func (c *capacity) left(l *Launcher, kind scheduler.SlotKind) (slots int, memory int64) {
 	if k, ok := c.numbers[kind]; ok && k < len(l.seat.free) {
 		slots = l.seat.free[k]
@@ -286,7 +283,7 @@ func (c *capacity) left(l *Launcher, kind scheduler.SlotKind) (slots int, memory
 	return slots, l.seat.memory
 }
 
-// hasRoom says whether there is a slot free or reserved on a launcher, of whatever kind.
+// hasRoom reports whether a launcher has a free or reserved slot of any kind.
 func (c *capacity) hasRoom(l *Launcher) bool {
 	for _, n := range l.seat.free {
 		if n > 0 && !l.seat.closed {
@@ -301,8 +298,8 @@ func (c *capacity) hasRoom(l *Launcher) bool {
 	return false
 }
 
-// Take takes what a group needs at a launcher from what is free, and returns false
-// when there is not that much.
+// Take takes what a group needs on a launcher from what is free, and returns false if there is too
+// little.
 func (c *capacity) Take(l *Launcher, g *scheduler.Group) bool {
 	slots, memory := c.unreserved(l, g.Kind)
 	if slots < g.Slots || memory < g.Memory {
@@ -312,8 +309,8 @@ func (c *capacity) Take(l *Launcher, g *scheduler.Group) bool {
 	return true
 }
 
-// TakeFor takes what a group of a bundle needs at a launcher, from the reservations for the bundle
-// first, then from those for its job. It returns false when there is not that much.
+// TakeFor takes what a group of a bundle needs on a launcher. It draws on the reservations for the
+// bundle first, then on those for its job. It returns false if there is too little.
 func (c *capacity) TakeFor(l *Launcher, b *Bundle, g *scheduler.Group) bool {
 	slots, memory := c.RoomFor(l, b, g.Kind)
 	if slots < g.Slots || memory < g.Memory {
@@ -323,9 +320,9 @@ func (c *capacity) TakeFor(l *Launcher, b *Bundle, g *scheduler.Group) bool {
 	return true
 }
 
-// takeAgain takes what a group of a bundle that is suspended needs at a launcher to go on:
-// its slots, and what it has in swap. It takes what is reserved for the bundle alone first,
-// and returns false when there is not that much.
+// takeForResume takes what a suspended group of a bundle needs on a launcher to resume: its slots,
+// and memory for what it has in swap. It draws on reservations for the bundle first, and returns
+// false if there is too little.
 func (c *capacity) takeForResume(l *Launcher, b scheduler.BundleID, g *scheduler.Group) bool {
 	parked := l.seat.parked
 	need := scheduler.Group{
@@ -333,7 +330,7 @@ func (c *capacity) takeForResume(l *Launcher, b scheduler.BundleID, g *scheduler
 		Memory: scheduler.InSwap(parked, l.Swap) - scheduler.InSwap(parked-g.Memory, l.Swap),
 	}
 	slots, memory := c.room(l, 0, b, g.Kind)
-	if l.seat.closed { // nothing is reserved there
+	if l.seat.closed { // a closed launcher has no reservations
 		slots, memory = c.left(l, g.Kind)
 	}
 	if slots < need.Slots || memory < need.Memory {
@@ -354,8 +351,8 @@ func (c *capacity) take(l *Launcher, job scheduler.JobID, b scheduler.BundleID, 
 	c.setFree(l, kind, l.seat.free[kind]-slots)
 }
 
-// release adds to the tentatively free capacity of a launcher what a group there would leave: a
-// running one that is suspended or ends, or a suspended one that ends.
+// release adds to a launcher's tentatively free capacity what a group there would free: a running
+// group that is suspended or ends, or a suspended one that ends.
 func (c *capacity) release(l *Launcher, g *scheduler.Group, suspended, suspend bool) {
 	slots, memory, parked := g.Slots, g.Memory, l.seat.parked
 	switch {
@@ -372,21 +369,20 @@ func (c *capacity) release(l *Launcher, g *scheduler.Group, suspended, suspend b
 	}
 }
 
-// goes counts a group in that would be suspended, and gives nothing.
+// countSuspending counts a group that would be suspended, and frees nothing.
 func (c *capacity) countSuspending(l *Launcher, g *scheduler.Group) {
 	c.note(l, g.Kind)
 	l.seat.going = going{l.seat.going.n + 1, l.seat.going.memory + g.Memory}
 }
 
-// maySuspend says whether so many attempts more, with so much memory, may be suspended on a
-// launcher.
+// maySuspend reports whether n more attempts, with so much memory, may be suspended on a launcher.
 func (c *capacity) maySuspend(l *Launcher, n int, memory int64, most scheduler.Limits) bool {
 	g := l.seat.going
 	return most.MaySuspend(n+g.n+l.Offer.Suspended, memory+g.memory+l.Offer.Held, l.Memory, l.Swap)
 }
 
-// Give adds slots and memory to what is tentatively free at a launcher. What preemptions
-// set free is Release's.
+// Give adds slots and memory to what is tentatively free on a launcher. For preempted attempts use
+// Release.
 func (c *capacity) Give(l *Launcher, kind scheduler.SlotKind, slots int, memory int64) {
 	k := c.note(l, kind)
 	l.seat.memory += memory
@@ -394,7 +390,7 @@ func (c *capacity) Give(l *Launcher, kind scheduler.SlotKind, slots int, memory 
 	c.forgetMisses()
 }
 
-// note writes a launcher's state to the journal and returns the kind's number.
+// note saves a launcher's state in the journal and returns the kind's number.
 func (c *capacity) note(l *Launcher, kind scheduler.SlotKind) int {
 	k, s := c.kind(kind), &l.seat
 	for len(s.free) <= k {
@@ -404,10 +400,10 @@ func (c *capacity) note(l *Launcher, kind scheduler.SlotKind) int {
 	return k
 }
 
-// Mark returns a point to which Undo can go back.
+// Mark returns a point for Undo.
 func (c *capacity) Mark() int { return len(c.journal) }
 
-// Undo takes back every Take, Give, Release and Fit since the mark.
+// Undo undoes every Take, Give, Release and Fit since the mark.
 func (c *capacity) Undo(mark int) {
 	j := c.journal
 	for _, x := range slices.Backward(j[mark:]) {
@@ -422,18 +418,18 @@ func (c *capacity) Undo(mark int) {
 	c.journal = j[:mark]
 }
 
-// Reserved returns whether anything is reserved for a job, or for one bundle of it.
+// Reserved reports whether anything is reserved for a job, or for one bundle of it.
 func (c *capacity) Reserved(job scheduler.JobID) bool { return len(c.reserved[job]) > 0 }
 
-// AnyReserved returns whether anything is reserved for some job.
+// AnyReserved reports whether anything is reserved for any job.
 func (c *capacity) AnyReserved() bool { return len(c.reserved) > 0 }
 
-// ReservedFor returns the launchers that keep something for a job, or for one bundle of
-// it, in order of id, as of the last Apply.
+// ReservedFor returns the launchers with reservations for a job, or for one bundle of it, in order
+// of id, as of the last Apply.
 func (c *capacity) ReservedFor(job scheduler.JobID) []*Launcher { return c.reserved[job] }
 
-// ReservedTotal returns how many slots of a kind all launchers keep for a job, or for one bundle
-// of it, less what is taken tentatively.
+// ReservedTotal returns how many slots of a kind are reserved on all launchers for a job, or for
+// one bundle of it, less what is taken tentatively.
 func (c *capacity) ReservedTotal(job scheduler.JobID, kind scheduler.SlotKind) (slots int) {
 	for _, l := range c.reserved[job] {
 		slots += c.ReservedSlots(l, job, kind)
@@ -441,9 +437,9 @@ func (c *capacity) ReservedTotal(job scheduler.JobID, kind scheduler.SlotKind) (
 	return slots
 }
 
-// ReservedSlots returns how many slots of a kind a launcher keeps for a job, or for one bundle of
-// it, less what is taken tentatively. All of them come to the job, whichever of its bundles may
-// draw on them.
+// ReservedSlots returns how many slots of a kind a launcher reserves for a job, or for one bundle
+// of it, less what is taken tentatively. All of them count, whichever of the job's bundles may use
+// them.
 func (c *capacity) ReservedSlots(l *Launcher, job scheduler.JobID, kind scheduler.SlotKind) (slots int) {
 	for i := range l.seat.reserved {
 		if r := &l.seat.reserved[i]; r.Job == job && r.Kind == kind {

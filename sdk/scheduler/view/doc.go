@@ -1,6 +1,6 @@
-// Package view mirrors the manager's world from the events and offers that a
-// policy receives. It has the jobs with the counts of their stages, bundles that may be
-// launched, live attempts, and launchers with their free and reserved slots.
+// Package view mirrors the manager's state from the events and offers that a policy receives. It
+// has the jobs with the counts of their stages, launchable bundles, live attempts, and launchers
+// with their free and reserved slots.
 //
 // A policy starts a View with its Snapshot, applies every Round, and decides:
 //
@@ -13,7 +13,7 @@
 //
 // # Rules of the mirror
 //
-// The manager keeps to these; a round that breaks one is an error.
+// The manager keeps these rules; a round that breaks one is an error.
 //
 //   - A bundle is unknown until its first BundleReady. It then is Ready, and
 //     leaves ready when the Outcome of a launch says accepted: its attempts are
@@ -21,15 +21,15 @@
 //   - AttemptStarted moves an attempt to Running, AttemptSuspended to Suspended,
 //     AttemptResumed back. A suspended attempt holds memory and no slots.
 //     AttemptEnded removes the attempt, whatever its state.
-//   - A bundle is Finished when all attempts of one launch of it ended Finished:
-//     two attempts of a bundle are not mixed. When its attempts are all gone and it is not Finished
-//     it is Waiting; BundleReady (or JobFinished) follows.
+//   - A bundle is Finished when all attempts of one launch of it ended Finished;
+//     attempts of different launches do not add up. If all its attempts are gone and it
+//     is not Finished, it is Waiting; BundleReady (or JobFinished) follows.
 //   - BundleReopened turns Finished to Waiting.
 //   - SpeculationOffered makes a Launched bundle launchable a second time, with
 //     its own Avoid. The offer ends when it is launched, or an attempt of it ends or is
 //     preempted. The groups of both attempts count once.
-//   - BundleProtected says until when attempts of a bundle may not be preempted.
-//   - LauncherLost removes the launcher and what it offers; AttemptEnded with
+//   - BundleProtected sets until when attempts of a bundle may not be preempted.
+//   - LauncherLost removes the launcher and its offer; AttemptEnded with
 //     outcome Lost follows for each of its attempts before it joins again.
 //   - JobFinished comes when the job has no live attempt, and removes it.
 //   - In a Snapshot the same holds, and a finished attempt may name a launcher
@@ -39,15 +39,14 @@
 //
 // # What a decision costs
 //
-// While it decides, a policy takes capacity tentatively with Take, Give and Fit,
-// so that the launches of one round do not collide. The next Apply forgets it
-// all: what was accepted is in the offers of that round.
+// While it decides, a policy takes capacity tentatively with Take, Give and Fit, so that the
+// launches of one round do not collide. The next Apply discards all tentative changes: the offers
+// of that round include what was accepted.
 //
-// Applying a round costs in proportion to what it lists. Iteration is in order
-// of id everywhere, so equal histories give equal decisions. A View belongs to
-// one goroutine; what it returns is valid until the next Apply and must not be
-// changed.
+// Applying a round costs in proportion to what it lists. Iteration is in order of id everywhere, so
+// equal histories give equal decisions. A View belongs to one goroutine; what it returns is valid
+// until the next Apply and must not be changed.
 //
-// Policies keep their shares, queues and excluded launchers by events, so that a round costs what
-// changed.
+// Policies keep their shares, queues and excluded launchers by events, so that a round costs only
+// what changed.
 package view

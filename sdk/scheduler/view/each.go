@@ -6,11 +6,11 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Each calls a Hadoop-style assignment, which answers for one launcher at a time. It asks for every
-// launcher with something free or reserved, in order of id, and goes round again until a whole pass
-// gives nothing. An assignment that gives one bundle a call so spreads its work as heartbeats
-// would. assign takes what it gives with FitOn, Fit or Take, and makes its answer with Launch. It
-// is an error to give a bundle that may not be launched, or twice.
+// Each calls a Hadoop-style assignment, which assigns bundles to one launcher at a time. It calls
+// assign for every launcher with something free or reserved, in order of id, and repeats this until
+// a whole pass assigns nothing. An assignment of one bundle a call so spreads its work as
+// heartbeats would. assign takes capacity with FitOn, Fit or Take, and makes its results with
+// Launch. It is an error to return a bundle that is not launchable, or the same bundle twice.
 func (v *View) Each(assign func(*Launcher) []scheduler.Launch) ([]scheduler.Launch, error) {
 	var all []scheduler.Launch
 	given := map[scheduler.BundleID]bool{}

@@ -6,8 +6,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// event applies one event: it goes to the room that it is about. Every handler checks
-// first and changes then, so that an error leaves nothing half done.
+// event applies one event, through the part of the view that it concerns. Every handler checks
+// before it changes anything, so that an error leaves no partial change.
 func (v *View) event(e scheduler.Event) error {
 	switch e := e.(type) {
 	case scheduler.LauncherJoined:
@@ -53,7 +53,7 @@ func (v *View) event(e scheduler.Event) error {
 	case scheduler.AttemptEnded:
 		return v.attemptEnded(e, &v.launchers)
 	}
-	return nil // settings, requests, notes, admission, time: the policy's own matter
+	return nil // settings, requests, notes, admission, time: for the policy alone
 }
 
 func (v *View) launcherJoined(e scheduler.LauncherJoined) error {
@@ -64,7 +64,7 @@ func (v *View) launcherJoined(e scheduler.LauncherJoined) error {
 	return nil
 }
 
-// arrangeLaunchers takes over which launchers there are.
+// arrangeLaunchers passes the current launchers on.
 func (v *View) arrangeLaunchers() {
 	v.launchersMoved = true
 	v.launchersChanged(v.Launchers())
@@ -84,7 +84,7 @@ func (v *View) offer(o *scheduler.Offer) error {
 	l := v.Launcher(o.Launcher)
 	if l == nil {
 		if len(o.Free) == 0 && len(o.Reserved) == 0 {
-			return nil // the empty offer of a launcher that was lost
+			return nil // the empty offer of a lost launcher
 		}
 		return fmt.Errorf("launcher %d offers slots and is not there", o.Launcher)
 	}
@@ -114,7 +114,7 @@ func (v *View) outcome(e scheduler.Outcome) error {
 	return nil
 }
 
-// opened has what is free on a launcher that is closed now, or open again, counted as such.
+// opened recounts what is free on a launcher that closed or opened.
 func (v *View) opened(id scheduler.LauncherID, err error) error {
 	if err == nil {
 		v.launchersMoved = true

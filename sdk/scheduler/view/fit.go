@@ -9,11 +9,11 @@ import (
 )
 
 // Fit finds a launcher for each group of a bundle and takes what they need, or takes nothing and
-// returns false. For each group it prefers a launcher that holds input of it, then one in such a
-// rack, then one with slots reserved for the bundle or its job. Among equals it takes the launcher
-// with most free slots of the kind, then the lowest id. Groups that need most are placed first.
-// Where groups that differ do not fit that way, arrangements are searched, as many as searchMax
-// lets. Only a gang of many groups on many launchers may be missed.
+// returns false. For each group it prefers a launcher that holds input of it, then one in a rack
+// that does, then one with slots reserved for the bundle or its job. Among equals it takes the
+// launcher with most free slots of the kind, then the lowest id. Groups that need most are placed
+// first. If groups that differ do not fit that way, it searches up to searchMax arrangements. Only
+// a gang of many groups on many launchers may be missed.
 func (c *capacity) Fit(b *Bundle) ([]scheduler.LauncherID, bool) {
 	if len(b.Groups) == 1 {
 		l := c.pick(b, &b.Groups[0])
@@ -48,9 +48,9 @@ func (c *capacity) FitOn(l *Launcher, b *Bundle) ([]scheduler.LauncherID, bool) 
 	return []scheduler.LauncherID{l.ID}, true
 }
 
-// FitReserved is Fit where something is reserved for the bundle's job: on such a launcher or, for a
-// gang, wherever it fits with the reservations. So a job that waits for launchers near its input
-// still takes the slots that others had to leave for it.
+// FitReserved is Fit limited to reservations for the bundle's job: on a launcher that has one or,
+// for a gang, wherever it fits with the reservations. So a job that waits for launchers near its
+// input still takes the slots that preempted jobs left for it.
 func (c *capacity) FitReserved(b *Bundle) ([]scheduler.LauncherID, bool) {
 	launchers := c.reserved[b.Job.ID()]
 	if len(b.Groups) > 1 {
@@ -72,14 +72,14 @@ func (c *capacity) FitReserved(b *Bundle) ([]scheduler.LauncherID, bool) {
 	return nil, false
 }
 
-// FitEver says whether the bundle would fit if nothing ran on the launchers that are not closed.
-// The given ones, in order of id, count as they are.
+// FitEver reports whether the bundle would fit if nothing ran on the launchers that are not closed.
+// The launchers asTheyAre, in order of id, count with their present load.
 func (c *capacity) FitEver(b *Bundle, asTheyAre ...scheduler.LauncherID) bool {
 	_, ok := c.FitIfEmpty(b, asTheyAre...)
 	return ok
 }
 
-// FitIfEmpty is FitEver, and says on which launchers it would fit. It takes nothing.
+// FitIfEmpty is FitEver, and returns on which launchers the bundle would fit. It takes nothing.
 func (c *capacity) FitIfEmpty(b *Bundle, asTheyAre ...scheduler.LauncherID) ([]scheduler.LauncherID, bool) {
 	mark := c.Mark()
 	defer c.Undo(mark)
@@ -95,7 +95,7 @@ func (c *capacity) FitIfEmpty(b *Bundle, asTheyAre ...scheduler.LauncherID) ([]s
 	return c.Fit(b)
 }
 
-// pick chooses the launcher for a group as Fit says.
+// pick chooses the launcher for a group in Fit's order of preference.
 func (c *capacity) pick(b *Bundle, g *scheduler.Group) *Launcher {
 	return c.pickNear(b, g, scheduler.Remote)
 }
@@ -109,14 +109,14 @@ func (c *capacity) pickNear(b *Bundle, g *scheduler.Group, level scheduler.Local
 	}
 	ok := func(l *Launcher) bool {
 		if len(l.seat.reserved) == 0 && (number >= len(l.seat.free) || l.seat.free[number] < g.Slots) {
-			return false // as most that hold something
+			return false // usual for a launcher near the input
 		}
 		slots, memory := c.RoomFor(l, b, g.Kind)
 		return slots >= g.Slots && memory >= g.Memory && !b.avoids(l)
 	}
 	for _, place := range c.where.near(b, g.Places).on {
 		if len(reserved) == 0 && g.Slots > 0 && !c.where.roomy(number, place) {
-			continue // as most are, and told without a look at it
+			continue // usual, and known without access to the launcher
 		}
 		if l := c.where.list[place]; ok(l) {
 			return l
@@ -146,8 +146,8 @@ func (c *capacity) pickNear(b *Bundle, g *scheduler.Group, level scheduler.Local
 }
 
 // NearRoom returns the launchers and the racks that have a free slot of a kind and hold input of a
-// job's launchable single-group bundles. Launchers are in order of id, racks in order of name. It
-// looks at the places of the job's input or at the launchers with room, whichever are fewer.
+// job's launchable single-group bundles. Launchers are in order of id, racks in order of name. Its
+// cost depends on the places of the job's input or on the launchers with room, whichever are fewer.
 func (c *capacity) NearRoom(j *Job, kind scheduler.SlotKind) (on []*Launcher, racks []string) {
 	number, near := c.kind(kind), j.near()
 	for l := range c.nearRoom(near, number) {
@@ -188,8 +188,8 @@ func (c *capacity) nearRoom(near *launchable, kind int) iter.Seq[*Launcher] {
 	}
 }
 
-// HasNearRoom says whether NearRoom returns any launcher, and looks at few words for each
-// host of the input.
+// HasNearRoom reports whether NearRoom returns any launcher. It is cheap: a few words for each host
+// of the input.
 func (c *capacity) HasNearRoom(j *Job, kind scheduler.SlotKind) bool {
 	number, near := c.kind(kind), j.near()
 	if c.where.count(number)*manyHosts < near.hostsMost() {
@@ -201,18 +201,18 @@ func (c *capacity) HasNearRoom(j *Job, kind scheduler.SlotKind) bool {
 	return c.where.anyNear(near, number)
 }
 
-// manyHosts is how many hosts of a job's take as long to look at as one launcher with room,
-// of which the name of the host is looked up.
+// manyHosts is how many hosts of a job's input cost as much as one launcher with room, whose host
+// name must be looked up.
 const manyHosts = 32
 
-// HasNear says whether a launcher that is not closed is on a host that holds input of a
+// HasNear reports whether a launcher that is not closed is on a host that holds input of a
 // single-group bundle.
 func (c *capacity) HasNear(b *Bundle) bool {
 	return c.where.hasOpen(c.where.near(b, b.Groups[0].Places))
 }
 
-// Locality says how near a launcher is to a group's input. A group without
-// located input is remote everywhere.
+// Locality returns how near a launcher is to a group's input. A group without located input is
+// remote everywhere.
 func Locality(l *Launcher, g *scheduler.Group) scheduler.Locality {
 	near := scheduler.Remote
 	for _, p := range g.Places {
@@ -226,8 +226,7 @@ func Locality(l *Launcher, g *scheduler.Group) scheduler.Locality {
 	return near
 }
 
-// WithRoom walks, in order of id, the launchers that have a free slot of a kind,
-// as it was when the walk began.
+// WithRoom walks, in order of id, the launchers that had a free slot of a kind when the walk began.
 func (c *capacity) WithRoom(kind scheduler.SlotKind) iter.Seq[*Launcher] {
 	return func(yield func(*Launcher) bool) {
 		if c.FreeSlots(kind) != 0 {

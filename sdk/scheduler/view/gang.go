@@ -15,8 +15,8 @@ const (
 	roundSearchMax = 50_000 // of all searches between two rounds
 )
 
-// fitGang is Fit for several groups: it picks a launcher for each, then fills the launchers
-// that have least room, and then searches.
+// fitGang is Fit for several groups. It picks a launcher for each. If that fails, it tries the
+// launchers with least room, and then searches.
 func (c *capacity) fitGang(b *Bundle, pick func(*Bundle, *scheduler.Group) *Launcher) ([]scheduler.LauncherID, bool) {
 	order := hardestFirst(b.Groups)
 	if where, ok := c.tryGang(b, order, pick); ok {
@@ -28,7 +28,7 @@ func (c *capacity) fitGang(b *Bundle, pick func(*Bundle, *scheduler.Group) *Laun
 	return c.searched(b)
 }
 
-// FitAnywhere is Fit with no eye for locality.
+// FitAnywhere is Fit without regard to locality.
 func (c *capacity) FitAnywhere(b *Bundle) ([]scheduler.LauncherID, bool) {
 	return c.fitGang(b, func(b *Bundle, g *scheduler.Group) *Launcher {
 		bare := *g
@@ -63,8 +63,8 @@ func (c *capacity) tryGang(b *Bundle, order []int, pick func(*Bundle, *scheduler
 	return where, true
 }
 
-// tightest chooses the launcher on which least memory, then fewest slots, stay
-// free: the second try for a gang, with no eye for locality.
+// tightest chooses the launcher with least memory, then fewest slots, left after the group: the
+// second try for a gang, without regard to locality.
 func (c *capacity) tightest(b *Bundle, g *scheduler.Group) *Launcher {
 	var best *Launcher
 	var bestSlots int
@@ -81,8 +81,8 @@ func (c *capacity) tightest(b *Bundle, g *scheduler.Group) *Launcher {
 	return best
 }
 
-// searched searches for an arrangement, with no eye for locality. Equal groups need no search:
-// wherever one of them goes, the next has as much room.
+// searched searches for an arrangement, without regard to locality. Equal groups need no search:
+// their order does not matter.
 func (c *capacity) searched(b *Bundle) ([]scheduler.LauncherID, bool) {
 	p := puzzle{capacity: c, bundle: b}
 	p.pieces()
@@ -106,10 +106,10 @@ func (c *capacity) searched(b *Bundle) ([]scheduler.LauncherID, bool) {
 	return where, true
 }
 
-// searchAnew begins a round, which may search for as many steps as the last.
+// searchAnew resets the steps of a round's searches.
 func (c *capacity) searchAnew() { c.steps = 0 }
 
-// puzzle is a gang and the launchers that have room for some of it, for a search.
+// puzzle is a gang and the launchers with room for part of it, for a search.
 type puzzle struct {
 	*capacity
 	bundle *Bundle
@@ -120,7 +120,7 @@ type puzzle struct {
 	on     []*Launcher // by bin
 }
 
-// pieces lists what differs of what the groups need.
+// pieces lists the distinct needs of the groups.
 func (p *puzzle) pieces() {
 	for i := range p.bundle.Groups {
 		g := &p.bundle.Groups[i]
@@ -140,8 +140,8 @@ func (p *puzzle) pieces() {
 	}
 }
 
-// places lists the launchers with room for some group. Of those with the same room there are as
-// many as there are groups: no more of them can be of use.
+// places lists the launchers with room for some group. Of launchers with equal room it lists at
+// most as many as there are groups: more are useless.
 func (p *puzzle) places() {
 	same := map[string]int{}
 	room := packing.Bin{Slots: make([]int, len(p.kinds))}

@@ -21,5 +21,5 @@ func (h *slotsHeld) add(kind scheduler.SlotKind, n int) {
 	slices.SortFunc(*h, byKind)
 }
 
-// prefetch touches it.
+// prefetch touches its memory.
 func (h slotsHeld) prefetch() byte { return prefetch.At(h, 0) }

@@ -11,25 +11,25 @@ import (
 
 // Job is a live job.
 type Job struct {
-	// What launches and ends touch lies together, up to jobHot.
-	live liveList // kept by the room of attempts, as is held
+	// Launches and ends of attempts access the fields up to jobHot.
+	live liveList // kept by attempts, as is held
 	held slotsHeld
 
 	// Counts has one entry for each stage.
 	Counts []Counts
-	// Owner is the policy's: what it keeps of the job. The view never looks at it.
+	// Owner is the policy's own data on the job. The view never accesses it.
 	Owner any
-	// Info is the job as last received: updates of pool, priority and properties and
-	// grown stages are in it.
+	// Info is the job as last received, with all updates of pool, priority and properties, and with
+	// grown stages.
 	Info scheduler.Job
 
 	launchable launchable // of bundles
-	bundles    []*Bundle  // all that are known; for the room of jobs
+	bundles    []*Bundle  // all known bundles; kept by jobs
 }
 
 const jobHot = unsafe.Offsetof(Job{}.launchable) + launchableHot
 
-// Counts says where the groups of a stage are. Their sum is the number of groups.
+// Counts are the numbers of a stage's groups by state. Their sum is the number of groups.
 type Counts struct {
 	Waiting  int // not running: not ready yet, or ready
 	Running  int // of bundles that are launched
@@ -49,7 +49,7 @@ func (c *Counts) of(s BundleState) *int {
 // ID returns the job's id.
 func (j *Job) ID() scheduler.JobID { return j.Info.ID }
 
-// ReadyCount returns how many bundles may be launched, as of the last Apply.
+// ReadyCount returns how many bundles are launchable, as of the last Apply.
 func (j *Job) ReadyCount() int { return j.launchable.list.len() }
 
 // ReadySlots returns how many slots of a kind the launchable bundles need, as of
@@ -62,7 +62,7 @@ func (j *Job) ReadySlots(kind scheduler.SlotKind) int {
 }
 
 // ReadyFirst returns how many of the launchable bundles need a kind of slot for their first group,
-// as of the last Apply. Walk gives these before any is launched.
+// as of the last Apply. Walk yields these before any is launched.
 func (j *Job) ReadyFirst(kind scheduler.SlotKind) int {
 	if k := j.launchable.ofKind(kind); k != nil {
 		return k.list.len()
@@ -81,8 +81,8 @@ func (j *Job) Kinds() []scheduler.SlotKind {
 	return kinds
 }
 
-// WaitingSlots returns how many slots of a kind the groups need that neither run nor are
-// finished, ready or not.
+// WaitingSlots returns how many slots of a kind the groups need that neither run nor are finished,
+// whether they are ready or not.
 func (j *Job) WaitingSlots(kind scheduler.SlotKind) (n int) {
 	for i := range j.Info.Stages {
 		if s := &j.Info.Stages[i]; s.Kind == kind {
@@ -95,8 +95,8 @@ func (j *Job) WaitingSlots(kind scheduler.SlotKind) (n int) {
 // GangCount returns how many of the launchable bundles have several groups.
 func (j *Job) GangCount() int { return j.launchable.gangs.len() }
 
-// Located reports whether a single-group bundle of the job was ever ready with input
-// on some host. For a job without, no launcher is nearer than another.
+// Located reports whether a single-group bundle of the job was ever ready with located input. For
+// other jobs no launcher is nearer than another.
 func (j *Job) Located() bool { return j.launchable.hostsMost() > 0 }
 
 // Attempts returns the job's live attempts in order of id.
@@ -109,17 +109,17 @@ func (j *Job) Held(kind scheduler.SlotKind) int { return countOf(j.held, kind) }
 // HeldSlots returns the slots the job holds, in order of kind.
 func (j *Job) HeldSlots() []scheduler.SlotCount { return j.held }
 
-// launchables walks the launchable bundles in order of id, those that were given away too.
+// launchables walks the launchable bundles in order of id, including those given to Launch.
 func (j *Job) launchables() iter.Seq[*Bundle] { return j.launchable.all(noTurn) }
 
-// near returns where the input of the launchable bundles lies.
+// near returns the places of the launchable bundles' input.
 func (j *Job) near() *launchable { return &j.launchable }
 
-// prefetch touches what launches and ends look at.
+// prefetch touches the memory that launches and ends access.
 func (j *Job) prefetch() byte { return prefetch.First(j, jobHot) }
 
-// prefetchMore touches what that points to, for the end of an attempt; nil for a launch.
-// It returns the list of which a policy is likely to look at the first bundle.
+// prefetchMore touches the memory behind that, for the end of an attempt, or for a launch if a is
+// nil. It returns the list whose first bundle a policy is likely to access.
 func (j *Job) prefetchMore(a *Attempt) (front *list, sum byte) {
 	front, sum = j.launchable.prefetch()
 	return front, sum + prefetch.At(j.Counts, 0) + j.held.prefetch() + j.live.prefetch(a)

@@ -9,15 +9,15 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// jobs is the room of what is to be done: the live jobs and those of their bundles that
-// were ready at least once. A bundle is in bundles and in its job's list, or in neither.
+// jobs holds the live jobs and those of their bundles that were ready at least once. A bundle is in
+// bundles and in its job's list, or in neither.
 type jobs struct {
 	byID    idmap.Map[scheduler.JobID, Job]
 	list    []*Job // those of byID, in order of id
 	bundles idmap.Map[scheduler.BundleID, Bundle]
-	// turn counts Apply and Start: a bundle that was given to Launch has the mark of the
-	// turn. It is not the round's number, because a policy may start at any round and
-	// marks of an earlier life must not fit.
+	// turn counts Apply and Start: a bundle given to Launch is marked with the turn. The round's
+	// number would not do: a policy may start at any round, and marks from before a restart must
+	// not match.
 	turn uint64
 }
 
@@ -43,12 +43,12 @@ func (js *jobs) Ready() iter.Seq[*Bundle] {
 	}
 }
 
-// ReadyOf walks a job's launchable bundles in order of id. Like its siblings it
-// leaves out what was given to Launch since the last Apply.
+// ReadyOf walks a job's launchable bundles in order of id. Like Ready and the other walks it skips
+// bundles that were given to Launch since the last Apply.
 func (js *jobs) ReadyOf(j *Job) iter.Seq[*Bundle] { return j.launchable.all(js.turn) }
 
 // ReadyOfKind walks those of ReadyOf whose first group needs a kind of slot and whose id is greater
-// than after. So a policy that launches one bundle at a time goes on behind the last one it tried.
+// than after. So a policy that launches one bundle at a time continues after the last one it tried.
 func (js *jobs) ReadyOfKind(j *Job, kind scheduler.SlotKind, after scheduler.BundleID) iter.Seq[*Bundle] {
 	return js.Walk(j, kind, after).each()
 }
@@ -77,31 +77,32 @@ func (js *jobs) ReadyIn(j *Job, rack string) iter.Seq[*Bundle] {
 	return j.launchable.byRack[rack].all(js.turn)
 }
 
-// ReadyAmong walks the bundles of a list of the policy's.
+// ReadyAmong walks the launchable bundles of a policy's list.
 func (js *jobs) ReadyAmong(l *BundleList) iter.Seq[*Bundle] { return l.list.all(js.turn) }
 
-// Launch makes the decision to launch a bundle, which Ready and its siblings
-// leave out from then on until the next Apply.
+// Launch returns the decision to launch a bundle. Ready and the other walks skip the bundle from
+// then on until the next Apply.
 func (js *jobs) Launch(b *Bundle, where []scheduler.LauncherID) scheduler.Launch {
 	b.given = js.turn
 	return scheduler.Launch{Bundle: b.ID, Launchers: where}
 }
 
-// LeaveOut has Ready and its siblings leave out a bundle until the next Apply, without a decision
-// to launch it. A policy that takes slots back for a bundle does not choose it again.
+// LeaveOut makes Ready and the other walks skip a bundle until the next Apply, without a decision
+// to launch it. A policy that reclaims slots for a bundle uses it to avoid choosing the bundle
+// again.
 func (js *jobs) LeaveOut(b *Bundle) { b.given = js.turn }
 
-// LeftOut says whether a bundle was given to Launch or LeaveOut since the last Apply.
+// LeftOut reports whether a bundle was given to Launch or LeaveOut since the last Apply.
 func (js *jobs) LeftOut(b *Bundle) bool { return b.given == js.turn }
 
-// CancelLaunch takes back the decision to launch a bundle: Ready and its siblings walk it again. What
-// was taken for it stays taken.
+// CancelLaunch cancels the decision to launch a bundle: Ready and the other walks yield it again.
+// Capacity taken for it stays taken.
 func (js *jobs) CancelLaunch(b *Bundle) { b.given = 0 }
 
-// forgetJobs forgets all.
+// forgetJobs removes all jobs and bundles.
 func (js *jobs) forgetJobs() { *js = jobs{turn: js.turn + 1} }
 
-// forgetGiven has what was given to Launch walked again.
+// forgetGiven makes walks yield the bundles given to Launch again.
 func (js *jobs) forgetGiven() { js.turn++ }
 
 func (js *jobs) submitted(e scheduler.JobSubmitted) error {
@@ -109,7 +110,7 @@ func (js *jobs) submitted(e scheduler.JobSubmitted) error {
 		return fmt.Errorf("%s was submitted already", e.Job.ID)
 	}
 	j := &Job{Info: e.Job, Counts: make([]Counts, len(e.Job.Stages))}
-	j.Info.Stages = slices.Clone(e.Job.Stages) // grows; the event must not
+	j.Info.Stages = slices.Clone(e.Job.Stages) // a copy, since the job's list grows
 	for i, s := range e.Job.Stages {
 		j.Counts[i].Waiting = s.Groups
 	}

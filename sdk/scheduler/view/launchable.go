@@ -8,24 +8,24 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// launchable holds what may be launched of a job. Each bundle of it is in list, and in the list of
-// the kind that its first group needs. With several groups it is in gangs, else in the lists of the
-// hosts and racks where its input lies. A gang is placed as a whole and has no one place.
+// launchable holds a job's launchable bundles. Each bundle is in list, and in the list of the kind
+// that its first group needs. A bundle of several groups is also in gangs. A bundle of one group is
+// in the lists of the hosts and racks of its input instead: a gang has no single place.
 type launchable struct {
 	list  list
-	kinds []launchableKind // in the order the kinds were first ready
+	kinds []launchableKind // in order of first readiness
 
-	// What follows is not touched by each launch.
+	// The following fields are not accessed by each launch.
 	gangs  list
-	byHost map[string]*list // a list stays when it is empty
+	byHost map[string]*list // an empty list stays
 	byRack map[string]*list
-	near   nearJob // of byHost, until a host is added; kept by where
+	near   nearJob // places of byHost's hosts, until a host is added; kept by where
 }
 
-// launchableHot is the part of it that launches touch.
+// launchableHot is the size of the part that launches access.
 const launchableHot = unsafe.Offsetof(launchable{}.gangs)
 
-// launchableKind is what needs one kind of slot.
+// launchableKind holds the bundles and slots of one kind.
 type launchableKind struct {
 	kind  scheduler.SlotKind
 	slots int  // of all groups that need the kind
@@ -49,24 +49,24 @@ func (r *launchable) addKind(kind scheduler.SlotKind) *launchableKind {
 	return &r.kinds[len(r.kinds)-1]
 }
 
-// all walks all but what was given away in a turn.
+// all walks all bundles but those given to Launch in a turn.
 func (r *launchable) all(turn uint64) iter.Seq[*Bundle] { return r.list.all(turn) }
 
-// hostsMost is how many hosts there ever was such input on: not less than there are now.
+// hostsMost is how many hosts ever held such input: at least as many as now.
 func (r *launchable) hostsMost() int { return len(r.byHost) }
 
 func (r *launchable) nearJob() *nearJob { return &r.near }
 
-// inputOn says whether there is input of a single group on a host.
+// inputOn reports whether a host holds input of a launchable single-group bundle.
 func (r *launchable) inputOn(host string) bool {
 	x := r.byHost[host]
 	return x != nil && x.len() > 0
 }
 
-// hosts walks the hosts where that is, in no order.
+// hosts walks the hosts that hold such input, in no order.
 func (r *launchable) hosts(yield func(string) bool) { withSome(r.byHost, yield) }
 
-// racks walks the racks.
+// racks walks the racks that hold such input, in no order.
 func (r *launchable) racks(yield func(string) bool) { withSome(r.byRack, yield) }
 
 func withSome(m map[string]*list, yield func(string) bool) {
@@ -77,8 +77,7 @@ func withSome(m map[string]*list, yield func(string) bool) {
 	}
 }
 
-// add adds a bundle that is not in it. Its groups must stay as they are until it is
-// removed.
+// add adds a bundle that is not in it. The bundle's groups must not change until it is removed.
 func (r *launchable) add(b *Bundle) {
 	r.list.add(b)
 	for i := range b.Groups {
@@ -107,7 +106,7 @@ func listOf(m *map[string]*list, key string) *list {
 		if *m == nil {
 			*m = map[string]*list{}
 		}
-		var few struct { // one piece of memory: in most places lies the input of one or two
+		var few struct { // one allocation: most places hold input of one or two bundles
 			list list
 			one  [1]entry
 		}
@@ -139,8 +138,8 @@ func (r *launchable) remove(b *Bundle) {
 	}
 }
 
-// prefetch touches what a launch looks at, and returns the list from which a policy that
-// gives the job a slot is likely to take a bundle; nil when there is none.
+// prefetch touches the memory that a launch accesses. It returns the list from which a policy is
+// likely to take a bundle if it gives the job a slot; nil if there is none.
 func (r *launchable) prefetch() (front *list, sum byte) {
 	sum = r.list.prefetch()
 	if len(r.kinds) > 0 {

@@ -10,27 +10,27 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Launcher is a launcher that is there, draining or not.
+// Launcher is a launcher that is joined, draining or not.
 type Launcher struct {
 	ID scheduler.LauncherID
-	// Offer is the last one; what is taken tentatively is not off it.
+	// Offer is the last one, without tentative changes.
 	Offer scheduler.Offer
 	Slots []scheduler.SlotCount // in order of kind
 
-	// What launches and ends touch lies together, up to launcherHot.
+	// Launches and ends of attempts access the fields up to launcherHot.
 	attempts []*Attempt // live, in order of id
-	seat     seat       // kept by the room of capacity
+	seat     seat       // kept by capacity
 
 	Draining bool
-	Excluded bool // the manager avoids it for a while
+	Excluded bool // the manager excludes it for a while
 	Name     string
 	Host     string
 	Rack     string
-	Memory   int64 // bytes, in all
-	Swap     int64 // for memory of suspended attempts, bytes, in all
-	// CPULoad and MemoryLoad are how busy the machine is, 0 to 1, as
-	// scheduler.LauncherLoad told last; LoadUnknown until it does, and without
-	// AbilityLoad always.
+	Memory   int64 // bytes in total
+	Swap     int64 // bytes in total, for memory of suspended attempts
+	// CPULoad and MemoryLoad are the machine's load, 0 to 1, as last reported by
+	// scheduler.LauncherLoad. They are LoadUnknown before the first report, and always without
+	// AbilityLoad.
 	CPULoad, MemoryLoad float64
 }
 
@@ -39,16 +39,16 @@ const launcherHot = unsafe.Offsetof(Launcher{}.Name)
 // Attempts returns the live attempts on the launcher in order of id.
 func (l *Launcher) Attempts() []*Attempt { return l.attempts }
 
-// LoadKnown reports whether anything is known of the machine's load.
+// LoadKnown reports whether the machine's load is known.
 func (l *Launcher) LoadKnown() bool {
 	return l.CPULoad != scheduler.LoadUnknown || l.MemoryLoad != scheduler.LoadUnknown
 }
 
-// Total returns how many slots of a kind the launcher has, taken or not.
+// Total returns how many slots of a kind the launcher has, free or not.
 func (l *Launcher) Total(kind scheduler.SlotKind) int { return countOf(l.Slots, kind) }
 
-// Closed says whether nothing new may start on the launcher for now: it is draining, or
-// the manager avoids it.
+// Closed reports whether no new attempt may start on the launcher for now: it is draining, or the
+// manager excludes it.
 func (l *Launcher) Closed() bool { return l.Draining || l.Excluded }
 
 func countOf(counts []scheduler.SlotCount, kind scheduler.SlotKind) int {
@@ -64,10 +64,10 @@ func (l *Launcher) forgetLoad() {
 	l.CPULoad, l.MemoryLoad = scheduler.LoadUnknown, scheduler.LoadUnknown
 }
 
-// prefetch touches what launches and ends look at.
+// prefetch touches the memory that launches and ends access.
 func (l *Launcher) prefetch() byte { return prefetch.First(l, launcherHot) }
 
-// prefetchMore touches what that points to.
+// prefetchMore touches the memory behind that.
 func (l *Launcher) prefetchMore() byte {
 	if l == nil {
 		return 0
@@ -75,9 +75,8 @@ func (l *Launcher) prefetchMore() byte {
 	return prefetch.At(l.attempts, 0) + l.seat.prefetch() + prefetch.At(l.Slots, 0)
 }
 
-// launchers is the room of launchers that are there, and of those that are gone and whose
-// attempts have still to end. No launcher is in both, and none joins before all attempts
-// of its earlier life have ended.
+// launchers holds the joined launchers, and lost launchers whose attempts have still to end. No
+// launcher is in both. A launcher does not join again before all its earlier attempts have ended.
 type launchers struct {
 	byID idmap.Map[scheduler.LauncherID, Launcher]
 	list []*Launcher // those of byID, in order of id
@@ -90,7 +89,7 @@ func (ls *launchers) Launchers() []*Launcher { return ls.list }
 // Launcher returns a launcher, or nil.
 func (ls *launchers) Launcher(id scheduler.LauncherID) *Launcher { return ls.byID.Get(id) }
 
-// OpenSlots returns how many slots of each kind there are, taken or not, on launchers that are not
+// OpenSlots returns how many slots of each kind the launchers have, free or not, that are not
 // closed.
 func (ls *launchers) OpenSlots() map[scheduler.SlotKind]int {
 	slots := map[scheduler.SlotKind]int{}
@@ -104,8 +103,8 @@ func (ls *launchers) OpenSlots() map[scheduler.SlotKind]int {
 	return slots
 }
 
-// ForgetLoads makes all loads unknown, as they are in the view of a policy that starts:
-// for one that does without AbilityLoad by its new settings.
+// ForgetLoads sets all loads to unknown, as in the view of a policy that starts. It is for a policy
+// that drops AbilityLoad by its new settings.
 func (ls *launchers) ForgetLoads() {
 	for _, l := range ls.list {
 		l.forgetLoad()
@@ -135,7 +134,7 @@ func (ls *launchers) joined(e scheduler.LauncherJoined) error {
 	return nil
 }
 
-// lost returns the launcher that is not there any more.
+// lost removes a launcher and returns it.
 func (ls *launchers) lost(e scheduler.LauncherLost) (*Launcher, error) {
 	l := ls.byID.Get(e.Launcher)
 	if l == nil {
@@ -179,8 +178,7 @@ func (ls *launchers) load(e scheduler.LauncherLoad) error {
 	return nil
 }
 
-// enter puts an attempt on the launcher that it names, and returns that; nil when it is
-// not there.
+// enter adds an attempt to the launcher that it names, and returns that; nil if it is not joined.
 func (ls *launchers) enter(a *Attempt) *Launcher {
 	l := ls.byID.Get(a.Launcher)
 	if l != nil {
@@ -189,7 +187,7 @@ func (ls *launchers) enter(a *Attempt) *Launcher {
 	return l
 }
 
-// leave takes an attempt off its launcher, there or gone.
+// leave removes an attempt from its launcher, joined or lost.
 func (ls *launchers) leave(a *Attempt, l *Launcher) {
 	i := slices.Index(l.attempts, a)
 	l.attempts = slices.Delete(l.attempts, i, i+1)

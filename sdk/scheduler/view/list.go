@@ -10,14 +10,14 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// compactMin is the number of dead entries below which a list is left alone.
+// compactMin is the number of dead entries up to which a list is not compacted.
 const compactMin = 32
 
-// entriesMin is what a list has room for at first.
+// entriesMin is the initial capacity of a list.
 const entriesMin = 8
 
-// list holds launchable bundles in order of id. Removal leaves a dead entry, so that taking
-// thousands out of a long list costs no copying. The list is compacted when most of it is dead.
+// list holds launchable bundles in order of id. Removal leaves a dead entry, so that removing
+// thousands from a long list copies nothing. The list is compacted when most of it is dead.
 type list struct {
 	entries []entry
 	dead    int
@@ -31,7 +31,7 @@ type entry struct {
 
 func (l *list) len() int { return len(l.entries) - l.dead }
 
-// front returns the first bundle, nil of a list that has none, or is nil.
+// front returns the first bundle, or nil if the list is empty or nil.
 func (l *list) front() *Bundle {
 	if l == nil || l.head >= len(l.entries) {
 		return nil
@@ -39,7 +39,7 @@ func (l *list) front() *Bundle {
 	return l.entries[l.head].bundle
 }
 
-// prefetch touches where the first one stands.
+// prefetch touches the first bundle's entry.
 func (l *list) prefetch() byte { return prefetch.At(l.entries, l.head) }
 
 func (l *list) find(id scheduler.BundleID) (int, bool) {
@@ -84,31 +84,31 @@ func (l *list) remove(id scheduler.BundleID) {
 	}
 }
 
-// BundleList holds launchable bundles of the policy's choice in order of id, such as those of one
+// BundleList holds launchable bundles that the policy chooses, in order of id, such as those of one
 // stage. The policy adds and removes them. The zero value is empty.
 type BundleList struct{ list list }
 
 // Add adds a bundle that is not in the list.
 func (l *BundleList) Add(b *Bundle) { l.list.add(b) }
 
-// Remove takes out a bundle, if it is in the list.
+// Remove removes a bundle, if it is in the list.
 func (l *BundleList) Remove(b *Bundle) { l.list.remove(b.ID) }
 
-// All walks all bundles of the list, those that were given to Launch too.
+// All walks all bundles of the list, including those given to Launch.
 func (l *BundleList) All() iter.Seq[*Bundle] { return l.list.all(noTurn) }
 
-// noTurn is a turn in which nothing was given away.
+// noTurn is a turn in which no bundle was given to Launch.
 const noTurn = math.MaxUint64
 
-// Walk is a walk over launchable bundles that needs no memory of its own: for what a
-// policy does for every launch. It holds until the next Apply.
+// Walk iterates over launchable bundles without allocating, for what a policy does for every
+// launch. It is valid until the next Apply.
 type Walk struct {
 	rest []entry
 	turn uint64
 }
 
-// Next returns the next bundle that was not given to Launch since the last Apply,
-// nil after the last.
+// Next returns the next bundle that was not given to Launch since the last Apply, or nil after the
+// last.
 func (w *Walk) Next() *Bundle {
 	for i := range w.rest {
 		if b := w.rest[i].bundle; b != nil && b.given != w.turn {
@@ -120,7 +120,7 @@ func (w *Walk) Next() *Bundle {
 	return nil
 }
 
-// each is the walk as an iterator.
+// each returns the walk as an iterator.
 func (w Walk) each() iter.Seq[*Bundle] {
 	return func(yield func(*Bundle) bool) {
 		for b := w.Next(); b != nil && yield(b); b = w.Next() {
@@ -128,10 +128,10 @@ func (w Walk) each() iter.Seq[*Bundle] {
 	}
 }
 
-// all walks the bundles not given away in a turn.
+// all walks the bundles not given to Launch in a turn.
 func (l *list) all(turn uint64) iter.Seq[*Bundle] { return l.after(0, turn).each() }
 
-// after walks, behind an id, the bundles not given away in a turn.
+// after walks the bundles with ids above id that were not given to Launch in a turn.
 func (l *list) after(id scheduler.BundleID, turn uint64) Walk {
 	if l == nil {
 		return Walk{}

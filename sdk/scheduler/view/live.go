@@ -8,8 +8,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// liveList holds a job's live attempts in order of id. Each knows its place, and one that ends
-// leaves a gap. A job has thousands, and the end of one must not walk or move the others.
+// liveList holds a job's live attempts in order of id. Each attempt has its index, and leaves a gap
+// when it ends. A job has thousands, and the end of one must not walk or move the others.
 type liveList struct {
 	attempts []*Attempt // nil in a gap
 	gaps     int
@@ -17,8 +17,8 @@ type liveList struct {
 
 func (l *liveList) len() int { return len(l.attempts) - l.gaps }
 
-// prefetch touches where an attempt stands that is to end; nil: the end, where one is
-// to be added.
+// prefetch touches the entry of an attempt that will end; for nil, the end, where one will be
+// added.
 func (l *liveList) prefetch(a *Attempt) byte {
 	if a != nil {
 		return prefetch.At(l.attempts, a.place)
@@ -26,12 +26,12 @@ func (l *liveList) prefetch(a *Attempt) byte {
 	return prefetch.At(l.attempts, len(l.attempts)-1)
 }
 
-// first returns the attempt with the lowest id, which must be there.
+// first returns the attempt with the lowest id; the list must not be empty.
 func (l *liveList) first() *Attempt {
 	return l.attempts[slices.IndexFunc(l.attempts, func(a *Attempt) bool { return a != nil })]
 }
 
-// add puts an attempt where it belongs, which is nearly always the end.
+// add inserts an attempt in order, nearly always at the end.
 func (l *liveList) add(a *Attempt) {
 	n := len(l.attempts)
 	if n == 0 || l.attempts[n-1].ID < a.ID {
@@ -45,11 +45,11 @@ func (l *liveList) add(a *Attempt) {
 	l.number(i)
 }
 
-// remove takes out an attempt that is in the list.
+// remove removes an attempt that is in the list.
 func (l *liveList) remove(a *Attempt) {
 	l.attempts[a.place] = nil
 	l.gaps++
-	for n := len(l.attempts); n > 0 && l.attempts[n-1] == nil; n-- { // none at the end
+	for n := len(l.attempts); n > 0 && l.attempts[n-1] == nil; n-- { // no gaps at the end
 		l.attempts = l.attempts[:n-1]
 		l.gaps--
 	}
@@ -64,7 +64,7 @@ func (l *liveList) all() []*Attempt {
 	return l.attempts
 }
 
-// close closes the gaps.
+// close removes the gaps.
 func (l *liveList) close() {
 	if l.gaps == 0 {
 		return
@@ -74,7 +74,7 @@ func (l *liveList) close() {
 	l.number(0)
 }
 
-// number sets the places of the attempts from a place on.
+// number sets the indices of the attempts from an index on.
 func (l *liveList) number(from int) {
 	for i, a := range l.attempts[from:] {
 		a.place = from + i

@@ -2,13 +2,13 @@ package view
 
 import "github.com/hamadryad/hamadryad/sdk/scheduler"
 
-// near is where a bundle's places are: found once, as bundles that wait for their input's
-// hosts are looked at again and again.
+// near caches the launchers on the hosts of a bundle's input: waiting bundles are examined again
+// and again.
 type near struct {
-	of    *scheduler.Place // the first of the places, which are others when the bundle is told anew
+	of    *scheduler.Place // address of the first place, which changes with a new event
 	built uint64           // of where
-	on    []int32          // places in the order of launchers
-	open  uint64           // of where, when one of them was seen to be open
+	on    []int32          // indices in the order of launchers
+	open  uint64           // where.opened when one of them was last seen open
 }
 
 // near returns the launchers on the hosts of a bundle's places, in order of the places.
@@ -27,7 +27,7 @@ func (x *where) near(b *Bundle, of []scheduler.Place) *near {
 	return n
 }
 
-// hasOpen says whether one of them is not closed.
+// hasOpen reports whether one of them is not closed.
 func (x *where) hasOpen(n *near) bool {
 	if n.open == x.opened && n.open != 0 {
 		return true
@@ -41,14 +41,13 @@ func (x *where) hasOpen(n *near) bool {
 	return false
 }
 
-// nearJob is where the hosts are that hold input of a job's: found once, until there are
-// others.
+// nearJob caches the launchers on the hosts that hold a job's input, until the hosts change.
 type nearJob struct {
-	built uint64  // of where; 0: not found
-	on    []int32 // places in the order of launchers, with some that hold none any more
+	built uint64  // of where; 0: not cached
+	on    []int32 // indices in the order of launchers; some may hold no input any more
 }
 
-// anyNear says whether a launcher with a free slot of a kind is on one of a job's hosts.
+// anyNear reports whether a launcher with a free slot of a kind is on one of a job's hosts.
 func (x *where) anyNear(r *launchable, kind int) bool {
 	x.freshen()
 	n := r.nearJob()
@@ -64,7 +63,7 @@ func (x *where) anyNear(r *launchable, kind int) bool {
 			i++
 		case r.inputOn(x.list[place].Host):
 			return true
-		default: // it was launched
+		default: // its bundles were launched
 			last := len(n.on) - 1
 			n.on[i], n.on = n.on[last], n.on[:last]
 		}

@@ -8,20 +8,20 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// ahead is what the next events of a round are about: of a batch of them at most.
+// ahead holds what the next events of a round concern, at most a batch.
 type ahead struct {
-	started  [prefetch.Batch]*Attempt // that start
+	started  [prefetch.Batch]*Attempt // attempts that start
 	starting int
-	// Launches and ends, which touch much more.
+	// Attempts that are launched or end, which access much more memory.
 	attempts  [prefetch.Batch]*Attempt // nil for a launch
 	bundles   [prefetch.Batch]*Bundle
 	launchers [prefetch.Batch]*Launcher
 	n         int
 }
 
-// prefetch touches what a batch of events is about, and what a policy will look at of
-// the jobs whose slots got free. See package prefetch; the events' own handlers decide
-// what all this means.
+// prefetch touches the memory that a batch of events concerns, and the memory of jobs with freed
+// slots that a policy will access. See package prefetch. It changes nothing: the events' handlers
+// do.
 func (v *View) prefetch(events []scheduler.Event) {
 	var a ahead
 	v.find(&a, events)
@@ -53,10 +53,10 @@ func (v *View) prefetch(events []scheduler.Event) {
 	runtime.KeepAlive(sum + a.prefetchJobs())
 }
 
-// needHot is the part of a group that its bundle's launch and end look at.
+// needHot is the size of the part of a group that its bundle's launch and end access.
 const needHot = unsafe.Offsetof(scheduler.Group{}.InputBytes)
 
-// find finds what the events name.
+// find looks up what the events name.
 func (v *View) find(a *ahead, events []scheduler.Event) {
 	for i := range events {
 		switch e := events[i].(type) {
@@ -81,7 +81,7 @@ func (v *View) find(a *ahead, events []scheduler.Event) {
 	}
 }
 
-// prefetchJobs touches what the jobs point to.
+// prefetchJobs touches the memory that the jobs point to.
 func (a *ahead) prefetchJobs() (sum byte) {
 	var lists [prefetch.Batch]*list
 	for i, b := range a.bundles[:a.n] {
@@ -92,8 +92,8 @@ func (a *ahead) prefetchJobs() (sum byte) {
 	return sum + prefetchFront(lists[:a.n])
 }
 
-// prefetchFront touches the first bundle of each list: a policy that gives a job a
-// slot asks for it.
+// prefetchFront touches the first bundle of each list, which a policy accesses to give the job a
+// slot.
 func prefetchFront(lists []*list) (sum byte) {
 	var bundles [prefetch.Batch]*Bundle
 	for i, l := range lists {

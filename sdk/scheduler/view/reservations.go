@@ -6,11 +6,11 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// reservations has, for each job for which something is reserved, the launchers that keep
-// it, in order of id, each once.
+// reservations maps each job with reservations to the launchers that hold them, in order of id,
+// each once.
 type reservations map[scheduler.JobID][]*Launcher
 
-// replace puts a launcher's reservations in the place of those of its last offer.
+// replace replaces the reservations of a launcher's previous offer.
 func (rs *reservations) replace(l *Launcher, list []scheduler.Reservation) {
 	for _, r := range l.Offer.Reserved {
 		(*rs)[r.Job] = remove((*rs)[r.Job], l.ID, launcherID)
@@ -26,8 +26,8 @@ func (rs *reservations) replace(l *Launcher, list []scheduler.Reservation) {
 	}
 }
 
-// drawable tells whether a bundle of a job may draw on a reservation. With job 0 it is a
-// bundle that goes on: it may draw on what is for it alone.
+// drawable reports whether a bundle of a job may draw on a reservation. Job 0 stands for a resumed
+// bundle, which may draw only on its own reservations.
 func drawable(r *scheduler.Reservation, job scheduler.JobID, b scheduler.BundleID) bool {
 	if r.Bundle == 0 {
 		return r.Job == job
@@ -35,12 +35,12 @@ func drawable(r *scheduler.Reservation, job scheduler.JobID, b scheduler.BundleI
 	return r.Bundle == b
 }
 
-// drawn is what is left of reservations when a group of a bundle takes what it needs, and
-// what of that must come from elsewhere.
+// drawn returns what is left of reservations after a group of a bundle takes what it needs, and how
+// much must come from elsewhere.
 func drawn(list []scheduler.Reservation, job scheduler.JobID, b scheduler.BundleID, g *scheduler.Group) (kept []scheduler.Reservation, slots int, memory int64) {
 	slots, memory = g.Slots, g.Memory
 	kept = slices.Clone(list)
-	for i := range slices.Backward(kept) { // what is for any of the job's bundles comes first
+	for i := range slices.Backward(kept) { // reservations for any bundle of the job come first
 		r := &kept[i]
 		if !drawable(r, job, b) {
 			continue

@@ -6,12 +6,11 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// TakeForResume takes what a suspended attempt and all attempts launched with it need to run again,
-// on the launchers where they are. That is their slots, and as much memory as they have in swap. It
-// draws on what is reserved for their bundle first, then on what is free. It returns false, and
-// takes nothing, if there is too little. It does so too if one of them is not suspended, is
-// resuming already, or is being preempted. Call it once for each launch of a bundle: each call
-// takes.
+// TakeForResume takes what a suspended attempt and all attempts of its launch need to resume on
+// their launchers: their slots, and memory for what they have in swap. It draws on what is reserved
+// for their bundle first, then on what is free. It returns false, and takes nothing, if there is
+// too little. It also does so if one of them is not suspended, is resuming already, or is being
+// preempted. Call it once for each launch of a bundle: each call takes again.
 func (v *View) TakeForResume(a *Attempt) bool {
 	mark := v.Mark()
 	for x := range a.together {
@@ -24,16 +23,16 @@ func (v *View) TakeForResume(a *Attempt) bool {
 	return true
 }
 
-// Release frees tentatively what a live attempt holds, as if it were suspended or, with suspend
-// false, ended: its slots, and its memory. Suspended, only the memory that fits in swap becomes
-// free. A suspended attempt can only be ended, which frees its memory outside swap.
+// Release frees tentatively the slots and memory of a live attempt, as if it were suspended or,
+// with suspend false, ended. A suspended attempt frees only the memory that fits in swap. An
+// attempt that is already suspended can only be ended, which frees its memory outside swap.
 func (v *View) Release(a *Attempt, suspend bool) {
 	if l := v.Launcher(a.Launcher); l != nil {
 		v.release(l, a.Need, a.State == Suspended && !a.Resuming, suspend)
 	}
 }
 
-// CountSuspending counts an attempt that would be suspended for MaySuspend, and frees nothing of
+// CountSuspending counts an attempt as about to be suspended, for MaySuspend, and frees nothing of
 // what it holds.
 func (v *View) CountSuspending(a *Attempt) {
 	if l := v.Launcher(a.Launcher); l != nil {
@@ -41,9 +40,9 @@ func (v *View) CountSuspending(a *Attempt) {
 	}
 }
 
-// MaySuspend says whether all these attempts may be suspended within the manager's bounds. It
-// counts what is suspended on their launchers, what is being suspended, and what Release and
-// CountSuspending counted.
+// MaySuspend reports whether all these attempts may be suspended within the manager's bounds. It
+// counts the attempts on their launchers that are suspended or being suspended, and those of
+// Release and CountSuspending.
 func (v *View) MaySuspend(list []*Attempt, most scheduler.Limits) bool {
 	for _, a := range list {
 		l := v.Launcher(a.Launcher)

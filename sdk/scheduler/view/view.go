@@ -11,9 +11,9 @@ import (
 
 // View is the mirror. The zero View is empty and ready for Start or Apply.
 //
-// It joins four rooms: events reach them through it, and their exported methods are its
-// own. No room reaches into another. Bundles know their jobs, attempts know their bundles
-// and launchers, and nothing knows the other way but by lists that are kept for it.
+// It embeds four parts: events reach them through it, and their exported methods are its own. No
+// part accesses another. Bundles refer to their jobs, and attempts to their bundles and launchers.
+// The reverse references are lists that the view maintains.
 type View struct {
 	now   scheduler.Time
 	round uint64
@@ -21,14 +21,13 @@ type View struct {
 
 	launchersMoved bool // see LaunchersChanged
 
-	launchers // the launchers that are there
-	capacity  // what is free and reserved on them, and where it would fit
-	jobs      // what is to be done
-	attempts  // what is being done
+	launchers // the joined launchers
+	capacity  // their free and reserved capacity, and searches for room
+	jobs      // live jobs and their bundles
+	attempts  // live attempts
 }
 
-// Start forgets everything and takes over a snapshot. The first round brings the
-// offers.
+// Start discards everything and loads a snapshot. The first round brings the offers.
 func (v *View) Start(s scheduler.Snapshot) error {
 	v.forgetJobs()
 	*v = View{now: s.Now, begun: true, jobs: v.jobs}
@@ -41,9 +40,8 @@ func (v *View) Start(s scheduler.Snapshot) error {
 	return v.snapshotEnds(v.Jobs(), &v.launchers)
 }
 
-// Apply takes over a round and forgets what was tentative. The error of an
-// inconsistent event names it; what stood before it has been applied, and
-// nothing of it or after it.
+// Apply applies a round and discards tentative changes. The error of an inconsistent event names
+// it. The events before it have been applied, that event and later ones not.
 func (v *View) Apply(r scheduler.Round) error {
 	if !v.begun {
 		if err := v.Start(scheduler.Snapshot{}); err != nil {
@@ -81,12 +79,12 @@ func (v *View) Now() scheduler.Time { return v.now }
 // Round returns the number of the last round; 0 before the first.
 func (v *View) Round() uint64 { return v.round }
 
-// LaunchersChanged says whether a launcher came, went, closed or opened in the last Apply, so that
-// OpenSlots may have changed.
+// LaunchersChanged reports whether a launcher joined, left, closed or opened in the last Apply, so
+// that OpenSlots may have changed.
 func (v *View) LaunchersChanged() bool { return v.launchersMoved }
 
 // Sooner returns the earlier of two times for a policy's next round. at is 0 for none, and next
-// counts only if it is to come.
+// counts only if it is in the future.
 func (v *View) Sooner(at, next scheduler.Time) scheduler.Time {
 	if next > v.now && (at == 0 || next < at) {
 		return next
@@ -96,7 +94,7 @@ func (v *View) Sooner(at, next scheduler.Time) scheduler.Time {
 
 func byKind(a, b scheduler.SlotCount) int { return cmp.Compare(a.Kind, b.Kind) }
 
-// insert puts x into a slice ordered by id; the usual place is the end.
+// insert inserts x into a slice ordered by id, usually at the end.
 func insert[T any, K cmp.Ordered](s []T, x T, id func(T) K) []T {
 	i := len(s)
 	if i > 0 && id(s[i-1]) > id(x) {

@@ -6,18 +6,18 @@ import (
 	"slices"
 )
 
-// where finds launchers with room without asking each. It knows nothing of memory, nor
-// of reservations: its callers ask for these with a predicate.
+// where indexes launchers by free slots, so that searches need not visit each. It ignores memory
+// and reservations: its callers check these with a predicate.
 type where struct {
-	list  []*Launcher            // in order of id; a launcher's place is its place here
+	list  []*Launcher            // in order of id; a launcher's place is its index here
 	hosts map[string][]*Launcher // in order of id
 	racks map[string]places
 	kinds []bySlots // by the kind's number
-	// stale says that launchers came or went, and all but the list is of those before.
+	// stale means that launchers joined or left, and only list is up to date.
 	stale   bool
-	built   uint64 // how often all was made of the list
-	opened  uint64 // that, and how often a launcher was closed or opened
-	nowhere near   // of bundles without places
+	built   uint64 // number of rebuilds
+	opened  uint64 // number of rebuilds and of launchers closed or opened
+	nowhere near   // for bundles without places
 }
 
 // places is a set of launchers.
@@ -39,14 +39,14 @@ func (s places) each(yield func(place int) bool) {
 	}
 }
 
-// bySlots has, for one kind of slot, the launchers with n free slots as a set for each n. So the
+// bySlots has, for one kind of slot and each n, the set of launchers with n free slots. So the
 // launcher with most free slots, also within one rack, is found in a few words.
 type bySlots struct {
 	with  []places // with[0] is the union of the others
-	count []int    // how many each set holds
+	count []int    // size of each set
 }
 
-// move moves a launcher from the set of one number of slots to that of another.
+// move moves a launcher between the sets of two numbers of free slots.
 func (k *bySlots) move(place, from, to, launchers int) {
 	from, to = max(from, 0), max(to, 0)
 	if from > 0 {
@@ -77,13 +77,13 @@ func (k *bySlots) leave(n, place int) {
 	k.count[n]--
 }
 
-// roomy says whether a launcher has a free slot.
+// roomy reports whether a launcher has a free slot.
 func (k *bySlots) roomy(place int) bool { return len(k.with) > 0 && k.with[0].has(place) }
 
 // launchers returns all, in order of id.
 func (x *where) launchers() []*Launcher { return x.list }
 
-// arrange is called with the launchers in order of id when one came or went.
+// arrange is called with the launchers in order of id after one joined or left.
 func (x *where) arrange(list []*Launcher) { x.list, x.stale = list, true }
 
 func (x *where) addKind() { x.kinds = append(x.kinds, bySlots{}) }
@@ -95,7 +95,7 @@ func (x *where) changed(place, kind, from, to int) {
 	}
 }
 
-// freshen sees to it that all is of the launchers that there are.
+// freshen rebuilds the index if it is stale.
 func (x *where) freshen() {
 	if x.stale {
 		x.build()
@@ -140,7 +140,7 @@ func (x *where) addOn(to []int32, host string) []int32 {
 	return to
 }
 
-// open says whether a launcher is not closed.
+// open reports whether a launcher is not closed.
 func (x *where) open(place int32) bool { return !x.list[place].seat.closed }
 
 // inRack returns the roomiest launcher in a rack, as roomiest does.
@@ -158,8 +158,8 @@ func (x *where) anywhere(kind, slots int, ok func(*Launcher) bool) *Launcher {
 	return x.roomiest(nil, kind, slots, ok)
 }
 
-// roomiest returns the launcher with most free slots of a kind, at least so many, for which ok says
-// yes. Among equals it is the lowest id. A set, if given, limits the launchers.
+// roomiest returns the launcher with most free slots of a kind, at least slots, for which ok
+// returns true. Among equals it is the lowest id. If within is not nil, it limits the launchers.
 func (x *where) roomiest(within places, kind, slots int, ok func(*Launcher) bool) *Launcher {
 	k := &x.kinds[kind]
 	for n := len(k.with) - 1; n >= max(slots, 1); n-- {
@@ -196,11 +196,10 @@ func (x *where) count(kind int) int {
 	return 0
 }
 
-// roomy says whether a launcher has a free slot of a kind.
+// roomy reports whether a launcher has a free slot of a kind.
 func (x *where) roomy(kind int, place int32) bool { return x.kinds[kind].roomy(int(place)) }
 
-// with walks, in order of id, the launchers that have a free slot of a kind, as it was
-// when the walk began.
+// with walks, in order of id, the launchers that had a free slot of a kind when the walk began.
 func (x *where) with(kind int) iter.Seq[*Launcher] {
 	return func(yield func(*Launcher) bool) {
 		x.freshen()

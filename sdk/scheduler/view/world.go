@@ -8,14 +8,14 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// World is the mirrored state as plain values. The core builds one from its own state, which tests
-// compare with a view's after a round. Every list is in order of id.
+// World is the mirrored state as plain values. The core builds one from its own state; tests
+// compare it with a view's after a round. Every list is in order of id.
 type World struct {
 	Launchers []WorldLauncher
 	Jobs      []WorldJob
 }
 
-// WorldLauncher is a launcher that is there.
+// WorldLauncher is a joined launcher.
 type WorldLauncher struct {
 	ID       scheduler.LauncherID
 	Draining bool
@@ -24,7 +24,7 @@ type WorldLauncher struct {
 	Memory   int64
 	Swap     int64
 	Offer    scheduler.Offer
-	// As the policy received it; LoadUnknown when it did not.
+	// As last received by the policy; LoadUnknown before.
 	CPULoad, MemoryLoad float64
 }
 
@@ -47,10 +47,10 @@ type WorldAttempt struct {
 	Launcher    scheduler.LauncherID
 	Speculative bool
 	State       AttemptState
-	Protected   scheduler.Time // until then; 0 when it never was
+	Protected   scheduler.Time // protected until then; 0 if it never was
 }
 
-// World returns the state as values of its own, offers as they were last received.
+// World returns a copy of the state, with offers as last received.
 func (v *View) World() World {
 	var w World
 	for _, l := range v.Launchers() {
@@ -73,7 +73,7 @@ func (v *View) World() World {
 	return w
 }
 
-// Dump returns the world as text, equal for equal worlds.
+// Dump returns the world as text; equal worlds have equal text.
 func (v *View) Dump() string { return v.World().String() }
 
 // String returns the world as text, one launcher, job or attempt a line.
