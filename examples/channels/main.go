@@ -72,7 +72,7 @@ func readLines(ctx context.Context, n *job.Node) error {
 	return nil
 }
 
-// measureLines sends each line's length to the sum that has it.
+// measureLines sends each line's length to the sum of that length.
 func measureLines(ctx context.Context, n *job.Node) error {
 	emit, err := n.Emitter(ctx, "lengths")
 	if err != nil {
@@ -84,7 +84,7 @@ func measureLines(ctx context.Context, n *job.Node) error {
 	})
 }
 
-// addUp sends each length it saw with its count.
+// addUp sends each length with its count.
 func addUp(ctx context.Context, n *job.Node) error {
 	counts := map[uint64]uint64{}
 	err := n.Each(ctx, "lengths", func(length []byte) error {
@@ -107,7 +107,7 @@ func addUp(ctx context.Context, n *job.Node) error {
 	return nil
 }
 
-// write makes the program that writes all sums in order of length.
+// write returns the program that writes all sums in order of length.
 func write(folder job.Folder) job.Program {
 	return func(ctx context.Context, n *job.Node) error {
 		var all [][2]uint64

@@ -1,11 +1,11 @@
-// Equijoin joins orders with their customers, in the reduce: two inputs with a mapper
-// each, and keys that bring a customer before its orders.
+// Equijoin joins orders with their customers, in the reduce. It has two inputs with a mapper each,
+// and keys that sort a customer before its orders.
 //
 //	hamadryad local -- equijoin CUSTOMERS ORDERS OUTPUT
 //
-// A line of CUSTOMERS is "id,name", one of ORDERS is "order,customer id". A line of
-// output is an order, a tab, and its customer's name. Orders of nobody known are
-// counted (ORDERS_OF_NOBODY) and left out.
+// A line of CUSTOMERS is "id,name", one of ORDERS is "order,customer id". A line of output is an
+// order, a tab, and its customer's name. Orders of unknown customers are counted (ORDERS_OF_NOBODY)
+// and left out.
 package main
 
 import (
@@ -34,11 +34,11 @@ var joined = job.Definition{
 	},
 }
 
-// ordersOfNobody is a counter.
+// ordersOfNobody counts orders of unknown customers.
 const ordersOfNobody = "ORDERS_OF_NOBODY"
 
-// A key is the customer's id, a zero byte, and where the value is from: so the
-// customer, if there is one, is the first value of its group.
+// A key is the customer's id, a zero byte, and the value's source. So the customer, if there is
+// one, is the first value of its group.
 const (
 	isCustomer = 'c'
 	isOrder    = 'o'
@@ -50,7 +50,7 @@ func compareCustomers(a, b []byte) int { return bytes.Compare(customerOf(a), cus
 
 func byCustomer(key []byte, n int) int { return job.Partition(customerOf(key), n) }
 
-// mapLines reads lines of two fields, of which one is the customer's id.
+// mapLines reads lines of two fields; field id is the customer's id.
 func mapLines(id int, from byte) func(*mapreduce.Task, *mapreduce.Emitter) error {
 	return func(t *mapreduce.Task, emit *mapreduce.Emitter) error {
 		var key []byte

@@ -33,7 +33,7 @@ func init() {
 
 func main() { serve.Main(fair.New) }
 
-// largest launches the work with the most input first, so that no long task is left to the end.
+// largest launches the bundle with the most input first, so that no long task is left to the end.
 type largest struct{}
 
 // lookMax is how many bundles of a job are compared.
@@ -54,7 +54,7 @@ func (largest) Select(c *placement.Choice) (placement.Pick, scheduler.WaitReason
 		}
 		reason = max(reason, b.Unfit())
 		if c.Unfit == nil {
-			c.Unfit = b // slots are collected for it, if it waits for long
+			c.Unfit = b // if it waits for long, slots are collected for it
 		}
 	}
 	return placement.Pick{}, reason
@@ -67,14 +67,14 @@ func input(b *view.Bundle) (bytes int64) {
 	return bytes
 }
 
-// half leaves half of each launcher's slots to others.
+// half uses at most half of the slots of each launcher.
 type half struct{}
 
 func (half) Cap(l *view.Launcher, kind scheduler.SlotKind, _ placement.Crowd) int {
 	return (l.Total(kind) + 1) / 2
 }
 
-// interactive has jobs of that name weigh four times as much.
+// interactive gives jobs of that name four times the weight.
 type interactive struct{}
 
 func (interactive) Adjust(j *scheduler.Job, weight float64, _ scheduler.Time) (float64, scheduler.Time) {
@@ -84,7 +84,8 @@ func (interactive) Adjust(j *scheduler.Job, weight float64, _ scheduler.Time) (f
 	return weight, 0
 }
 
-// newest serves the job that came last first. Pools, which do not come, are in order of name.
+// newest serves the most recently submitted job first. Pools have no time of submission and are in
+// order of name.
 type newest struct{}
 
 func (newest) Less(a, b *pooltree.Schedulable) bool {

@@ -24,23 +24,23 @@ func init() {
 
 func main() { serve.Main(hfsp.New) }
 
-// recurring takes the tasks of a job to be as long, before its samples have run, as those of the
-// last job of that name. All else is as published.
+// recurring guesses the length of a job's tasks, before its samples have run, from the last job of
+// that name. All else is as published.
 type recurring struct {
 	*estimation.Sampling
 	known   map[name]float64 // seconds of a task
-	changed map[name]bool    // since it was saved
+	changed map[name]bool    // since the last save
 }
 
-// name is what jobs that recur have in common.
+// name identifies jobs that recur.
 type name struct{ user, job, stage string }
 
-// knownMax is how many names are known: those that were heard of first.
+// knownMax bounds the known names; the earliest are kept.
 const knownMax = 10_000
 
 func nameOf(s *estimation.Stage) name { return name{s.Job.User, s.Job.Name, s.Job.Stages[s.ID].Name} }
 
-// Came fixes the guess, which Sampling leaves alone then.
+// Came sets the guess; then Sampling leaves it alone.
 func (e *recurring) Came(s *estimation.Stage) {
 	if seconds, ok := e.known[nameOf(s)]; ok && s.Guess == nil {
 		s.Guess = &seconds
@@ -48,7 +48,7 @@ func (e *recurring) Came(s *estimation.Stage) {
 	e.Sampling.Came(s)
 }
 
-// Finished has the next job of that name known by the tasks of this one.
+// Finished records the task's length for the next job of that name.
 func (e *recurring) Finished(s *estimation.Stage, task uint64, m estimation.Measure) {
 	e.Sampling.Finished(s, task, m)
 	size, trained := e.Size(s)
@@ -60,7 +60,7 @@ func (e *recurring) Finished(s *estimation.Stage, task uint64, m estimation.Meas
 	e.changed[of] = true
 }
 
-// Save writes, before what Sampling does, how many names follow and what is known of each.
+// Save writes the number of names and what is known of each, and then Sampling's own data.
 func (e *recurring) Save(w *binenc.Writer, whole bool) {
 	names := slices.Collect(maps.Keys(e.changed))
 	if whole {

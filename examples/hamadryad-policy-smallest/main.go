@@ -20,7 +20,7 @@ func main() { serve.Main(func() scheduler.TaskScheduler { return &smallest{} }) 
 
 type smallest struct{ view.View }
 
-// Check knows no settings, so whatever is set is refused with its line.
+// Check refuses every setting with its line: this policy has none.
 func (p *smallest) Check(c scheduler.Config) error { return settings.Decode(c, &struct{}{}) }
 
 func (p *smallest) Start(c scheduler.Config, s scheduler.Snapshot, _ scheduler.Environment) (scheduler.Description, error) {

@@ -1,11 +1,10 @@
-// Mapgrep finds the lines that match a regular expression: a MapReduce job that is
-// map-only. What a map task finds is its output, and one that finds nothing writes
-// no file.
+// Mapgrep finds the lines that match a regular expression: a map-only MapReduce job. Each map task
+// writes the lines that it finds to an output file, or no file if it finds none.
 //
 //	hamadryad local -- mapgrep 'o[aA]k' INPUT... OUTPUT
 //
-// A line of output is the file, a colon, the line's offset in it, a tab, and the line.
-// The pattern is one of Go's regexp (RE2).
+// A line of output is the file, a colon, the line's offset in it, a tab, and the line. The pattern
+// is one of Go's regexp (RE2).
 package main
 
 import (
@@ -42,8 +41,8 @@ var mapgrep = job.Definition{
 	},
 }
 
-// find emits the lines that match, each with its place. A task may read parts of
-// many files: split by split, it knows which one a line is from.
+// find emits the matching lines, each with its file and offset. A task may read parts of many
+// files, so it reads split by split.
 func find(pattern *regexp.Regexp) func(*mapreduce.Task, *mapreduce.Emitter) error {
 	return func(t *mapreduce.Task, emit *mapreduce.Emitter) error {
 		var place []byte

@@ -1,9 +1,9 @@
-// Noop runs N tasks that do nothing: what is left is the engine's own cost.
+// Noop runs N tasks that do nothing, to measure the engine's own cost.
 //
 //	hamadryad local -- noop 20000
 //
-// Each task is a group of its own, with its own decision of the policy, attempt,
-// log records and report.
+// Each task is a group of its own, with its own decision of the policy, attempt, log records and
+// report.
 package main
 
 import (

@@ -13,11 +13,11 @@ import (
 
 // Counters of a step.
 const (
-	moved     = "RANKS_MOVED" // by more than the tolerance
-	stuckRank = "STUCK_RANK"  // of all pages without links, in units of 1/rankUnit
+	moved     = "RANKS_MOVED" // ranks that changed by more than the tolerance
+	stuckRank = "STUCK_RANK"  // rank of all pages without links, in units of 1/rankUnit
 )
 
-// rankUnit makes ranks whole numbers for a counter.
+// rankUnit scales ranks to integers for a counter.
 const rankUnit = 1e9
 
 func countStuck(t *mapreduce.Task, rank float64, links string) {
@@ -26,7 +26,7 @@ func countStuck(t *mapreduce.Task, rank float64, links string) {
 	}
 }
 
-// prepare gives each page the rank 1, and a line to those that are only linked to.
+// prepare gives each page the rank 1, and adds a line for pages that are only linked to.
 var prepare = mapreduce.TextJob[string, string]{
 	Name: "pagerank-prepare",
 	Map: func(_ *mapreduce.Task, _ int64, line string, emit func(page, links string)) error {
@@ -52,7 +52,7 @@ var prepare = mapreduce.TextJob[string, string]{
 	},
 }
 
-// stepDefinition is one step: each page hands its rank on along its links.
+// stepDefinition is one step: each page distributes its rank along its links.
 var stepDefinition = job.Definition{
 	Name: "pagerank-step",
 	Help: "PAGES STUCK DAMPING TOLERANCE INPUT OUTPUT  one step of pagerank",
@@ -65,7 +65,7 @@ var stepDefinition = job.Definition{
 	},
 }
 
-// What a page's values are: a share of another's rank, or its own line.
+// A page's values are shares of other pages' ranks, and its own line.
 const (
 	isShare = "+"
 	isPage  = "="

@@ -1,11 +1,11 @@
-// Pagerank ranks pages by the links between them: jobs in a loop, which ends when
-// a counter says that no rank moves any more.
+// Pagerank ranks pages by the links between them. It runs jobs in a loop, which ends when a counter
+// shows that no rank changes any more.
 //
 //	hamadryad local -- pagerank [--damping 0.85] [--tolerance 0.001] INPUT... OUTPUT
 //
 // A line of input is a page, a tab, and the pages it links to, with spaces between. A page that is
 // only linked to needs no line. A line of output is page, tab, rank, tab, links. Ranks have a mean
-// of 1; what a page without links holds is shared by all (Page and others, The PageRank Citation
+// of 1; the rank of a page without links is shared by all (Page and others, The PageRank Citation
 // Ranking, section 2).
 package main
 
@@ -22,10 +22,10 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/storage"
 )
 
-// ranking is what the loop needs.
+// ranking holds the loop's parameters.
 type ranking struct {
 	damping, tolerance float64
-	steps              int // at most
+	steps              int // upper bound
 	// run runs one of the jobs and returns its counters.
 	run func(ctx context.Context, job string, args []string) (func(counter string) int64, error)
 }
@@ -47,8 +47,8 @@ func main() {
 	}, prepare.Definition(), stepDefinition)
 }
 
-// rank runs the jobs until the ranks stand still. Each job's output is the next
-// one's input; the last gets the name that was asked for.
+// rank runs the jobs until the ranks converge. Each job's output is the next job's input; the last
+// output gets the requested name.
 func (r ranking) rank(ctx context.Context, args []string) (err error) {
 	if len(args) < 2 {
 		return errors.New("give one or more inputs and the output folder: INPUT... OUTPUT")
@@ -66,7 +66,7 @@ func (r ranking) rank(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	clean := context.WithoutCancel(ctx) // what steps leave goes after ctrl-C, too
+	clean := context.WithoutCancel(ctx) // remove the steps' outputs after ctrl-C, too
 	defer func() { err = errors.Join(err, store.Delete(clean, at)) }()
 	pages := counter(mapreduce.ReduceOutputRecords)
 	for step := 1; step <= r.steps; step++ {

@@ -1,10 +1,10 @@
-// Secondarysort finds, for each station, its hottest days: the values of a key come
-// in an order of their own.
+// Secondarysort finds, for each station, its hottest days: the values of a key arrive sorted
+// (secondary sort).
 //
 //	hamadryad local -- secondarysort [--days 3] INPUT... OUTPUT
 //
-// A line of input is "station,day,temperature". A line of output is station, tab,
-// "day temperature" for its hottest days, the hottest first, with commas between.
+// A line of input is "station,day,temperature". A line of output is station, tab, "day temperature"
+// for its hottest days, the hottest first, with commas between.
 package main
 
 import (
@@ -45,15 +45,15 @@ var hottest = job.Definition{
 	},
 }
 
-// reading is a key: sorted by station, and then the hottest first. So no Compare is
-// needed.
+// reading is a key, sorted by station, then hottest first. The tags define the order, so no Compare
+// is needed.
 type reading struct {
 	Station string
 	Degrees float64 `mapreduce:"desc"`
 }
 
-// topDays is the job: what Partition and Group look at, the station, is what Reduce
-// is called for, and the rest of the key is the order of its values.
+// topDays returns the job. Partition and Group look only at the station, so Reduce is called once
+// for each station. The rest of the key orders its values.
 func topDays(days int) mapreduce.Job[int64, string, reading, string, string, string] {
 	return mapreduce.Job[int64, string, reading, string, string, string]{
 		Map:       mapDay,
@@ -63,7 +63,7 @@ func topDays(days int) mapreduce.Job[int64, string, reading, string, string, str
 			var list []string
 			for day := range values {
 				if list = append(list, day); len(list) == days {
-					break // the rest of the values is skipped
+					break // remaining values are skipped
 				}
 			}
 			emit(key.Station, strings.Join(list, ","))

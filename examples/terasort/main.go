@@ -74,7 +74,7 @@ func writeRecords(_ *mapreduce.Task, key []byte, values *mapreduce.Values, out *
 	}
 }
 
-// records puts key and value side by side.
+// records writes each key and its value without a separator.
 func records(w io.Writer) (mapreduce.RecordWriter[[]byte, []byte], error) {
 	return &recordWriter{w: w}, nil
 }

@@ -13,17 +13,16 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/storage"
 )
 
-// contents sums up files of records: how many there are, and a sum of their
-// hashes, which does not depend on their order.
+// contents summarises files of records: their number, and the sum of their hashes, which does not
+// depend on their order.
 type contents struct {
 	records int64
 	sum     uint64
 	last    [keyBytes]byte // key of the last record
-	order   error          // the first that is out of order
+	order   error          // the first record out of order
 }
 
-// validate holds an output folder against the inputs, and returns the number of
-// its records.
+// validate compares an output folder with the inputs, and returns the number of its records.
 func validate(ctx context.Context, inputs []string, output string) (int64, error) {
 	var in, out contents
 	for _, pattern := range inputs {
@@ -45,7 +44,7 @@ func validate(ctx context.Context, inputs []string, output string) (int64, error
 	return out.records, nil
 }
 
-// read takes in the files of a pattern, in order of path.
+// read reads the files of a pattern, in order of path.
 func (c *contents) read(ctx context.Context, pattern string) error {
 	store, err := storage.For(pattern)
 	if err != nil {
@@ -73,7 +72,7 @@ func (c *contents) file(ctx context.Context, store storage.Store, path string) (
 	var record [recordBytes]byte
 	for at := int64(0); ; at += recordBytes {
 		switch _, err := io.ReadFull(r, record[:]); {
-		case err == io.EOF: // only the bare one is the end: a failure may wrap it
+		case err == io.EOF: // only a bare io.EOF is the end: a failure may wrap it
 			return nil
 		case err != nil:
 			return fmt.Errorf("offset %d: %w", at, err)

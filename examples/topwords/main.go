@@ -1,10 +1,9 @@
-// Topwords finds the words that occur most: a pipeline of three stages, as in Disco.
+// Topwords finds the most frequent words: a pipeline of three stages, as in Disco.
 //
 //	hamadryad local -- topwords 10 INPUT... OUTPUT
 //
-// The file top of the output folder has a line for each, the most frequent first: the
-// word, a tab, and how often it occurs. Of words that occur equally often the first in
-// the order of bytes counts.
+// The file top of the output folder has a line for each word, the most frequent first: the word, a
+// tab, and its count. Of equally frequent words the first in the order of bytes comes first.
 package main
 
 import (
@@ -24,7 +23,7 @@ import (
 
 func main() { app.Main(topwords) }
 
-// sums is how many tasks add up: each has the words of one label.
+// sums is the number of summing tasks: each gets the words of one label.
 const sums = 4
 
 var topwords = job.Definition{
@@ -52,7 +51,7 @@ var topwords = job.Definition{
 	},
 }
 
-// split emits each word of a task's input with the label that its hash gives it.
+// split emits each word of a task's input with a label from its hash.
 func split(ctx context.Context, t *pipeline.Task) error {
 	for line, err := range text.Lines(ctx, t.Node) {
 		if err != nil {
@@ -67,8 +66,8 @@ func split(ctx context.Context, t *pipeline.Task) error {
 	return nil
 }
 
-// sum counts the words of one label. All of a word is here, so no other word of the
-// label than the n most frequent can be among those of all.
+// sum counts the words of one label. All occurrences of a word have one label, so only the label's
+// n most frequent words can be among the overall n.
 func sum(n int) func(context.Context, *pipeline.Task) error {
 	return func(ctx context.Context, t *pipeline.Task) error {
 		counts := map[string]int{}
@@ -113,7 +112,7 @@ func top(n int, out job.Folder) func(context.Context, *pipeline.Task) error {
 	}
 }
 
-// most lists the n words with the largest counts, or all when there are fewer.
+// most returns the n words with the largest counts, or all if there are fewer.
 func most(counts map[string]int, n int) []string {
 	words := make([]string, 0, len(counts))
 	for w := range counts {

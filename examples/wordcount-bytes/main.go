@@ -3,16 +3,16 @@
 //	hamadryad local -- wordcount-bytes --top 10 --letters INPUT... OUTPUT
 //
 // A word is a run of bytes without white space of the C locale: space, tab, newline, vertical tab,
-// form feed, carriage return. Bytes, not letters: any encoding will do, and none. Over files that
-// end with a newline the counts are those of
+// form feed, carriage return. It works on bytes, so any encoding will do. Over files that end with
+// a newline the counts are those of
 //
 //	LC_ALL=C tr -s '[:space:]' '\n' | sort | uniq -c
 //
-// but for the empty word that tr makes of white space at the beginning. A file
-// that ends without a newline ends its last word.
+// except for the empty word that tr makes of white space at the beginning. A file that ends without
+// a newline ends its last word.
 //
-// The output is a folder of files part-r-NNNNN with lines "word, tab, count",
-// sorted by word in each.
+// The output is a folder of files part-r-NNNNN with lines "word, tab, count", sorted by word in
+// each.
 package main
 
 import (
@@ -92,7 +92,7 @@ func mapWords(t *mapreduce.Task, emit *mapreduce.Emitter) error {
 	return nil
 }
 
-// add adds a count to another in its place.
+// add adds a count to another in place.
 func add(acc, value []byte) []byte {
 	binary.BigEndian.PutUint64(acc, binary.BigEndian.Uint64(acc)+binary.BigEndian.Uint64(value))
 	return acc
@@ -112,13 +112,14 @@ func reduceWords(_ *mapreduce.Task, word []byte, counts *mapreduce.Values, out *
 	return nil
 }
 
-// count is a word of the output.
+// count is a word of the output with its count.
 type count struct {
 	word string
 	n    uint64
 }
 
-// rarer orders counts: the less frequent first, of equals the later in the alphabet.
+// rarer orders counts: less frequent words first, equally frequent ones in reverse alphabetical
+// order.
 func rarer(a, b count) int {
 	return cmp.Or(cmp.Compare(a.n, b.n), strings.Compare(b.word, a.word))
 }
@@ -136,13 +137,13 @@ func (r *rarest) Pop() any {
 	return last
 }
 
-// onlyLetters says whether a word is made of letters alone, of any script.
+// onlyLetters reports whether a word has only letters, of any script.
 func onlyLetters(word string) bool {
 	return !strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsLetter(r) })
 }
 
-// printTop prints the most frequent words of an output folder; with letters, only
-// of those that are made of letters alone.
+// printTop prints the most frequent words of an output folder. With letters, it prints only words
+// that have only letters.
 func printTop(ctx context.Context, w io.Writer, folder string, top int, letters bool) error {
 	store, err := storage.For(folder)
 	if err != nil {

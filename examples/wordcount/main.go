@@ -2,9 +2,9 @@
 //
 //	hamadryad local -- wordcount INPUT... OUTPUT
 //
-// A word is a run of characters other than Unicode's white space. The output is a folder
-// of files part-r-NNNNN with lines "word, tab, count", sorted by word in each.
-// wordcount-bytes is the same over byte strings, which nothing decodes: it is the fast one.
+// A word is a run of characters other than Unicode's white space. The output is a folder of files
+// part-r-NNNNN with lines "word, tab, count", sorted by word in each. wordcount-bytes is the same
+// over byte strings without decoding, and faster.
 package main
 
 import (

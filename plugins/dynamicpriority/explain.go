@@ -13,7 +13,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/gangs"
 )
 
-// explainWaits says why jobs wait, where that changed, in order of job.
+// explainWaits returns why jobs wait, if that changed, in order of job.
 func (d *assignment) explainWaits() []scheduler.Waiting {
 	var changed []scheduler.Waiting
 	say := func(j *job, reason scheduler.WaitReason, kind scheduler.SlotKind) {
@@ -35,7 +35,7 @@ func (d *assignment) explainWaits() []scheduler.Waiting {
 	return changed
 }
 
-// why says why a job waits after the round's decisions, and for which kind of slots.
+// why returns why a job waits after the round's decisions, and for which kind of slots.
 func (d *assignment) why(j *job) (scheduler.WaitReason, scheduler.SlotKind) {
 	if !d.ledger.Known() {
 		return scheduler.WaitBudget, ""
@@ -62,7 +62,8 @@ func (d *assignment) why(j *job) (scheduler.WaitReason, scheduler.SlotKind) {
 	return scheduler.WaitTurn, kind
 }
 
-// next is the kind of slots that a job waits for first, if it has bundles that are not launched.
+// next returns the kind of slots that a job waits for first, if it has bundles that are not
+// launched.
 func (d *assignment) next(j *job) (scheduler.SlotKind, bool) {
 	if j.ReadyCount() <= j.launched {
 		return "", false
@@ -78,13 +79,13 @@ func (d *assignment) next(j *job) (scheduler.SlotKind, bool) {
 	return "", false
 }
 
-// broke says whether a queue bids what it cannot pay.
+// broke reports whether a queue's bid exceeds its budget.
 func broke(q *queue) bool {
 	has := q.account.Queue
 	return has != nil && has.Budget < max(has.Spending, 1)
 }
 
-// detail says the same in numbers.
+// detail explains a wait reason in numbers.
 func (d *assignment) detail(j *job, reason scheduler.WaitReason, kind scheduler.SlotKind) string {
 	if reason == scheduler.WaitNone {
 		return ""
@@ -109,7 +110,7 @@ func (d *assignment) detail(j *job, reason scheduler.WaitReason, kind scheduler.
 	return has + "; " + d.bid(j.queue.name)
 }
 
-// bid says what a queue bids and has.
+// bid describes a queue's bid and budget.
 func (p *Policy) bid(name string) string {
 	q, a := p.ledger.Queue(name), p.ledger.Account(name)
 	switch {
@@ -125,7 +126,7 @@ func (p *Policy) bid(name string) string {
 	return fmt.Sprintf("it pays %s of a price of %s, a share of %s; its budget is %s", a.Rate, p.ledger.Price(), page.Share(a.Rate, p.ledger.Price()), q.Budget)
 }
 
-// Explain says why a job waits. It is as of the last round.
+// Explain returns why a job waits, as of the last round.
 func (p *Policy) Explain(id scheduler.JobID) (scheduler.Explanation, error) {
 	j := p.world.jobs[id]
 	if j == nil {
@@ -157,7 +158,7 @@ func (p *Policy) Explain(id scheduler.JobID) (scheduler.Explanation, error) {
 	return x, nil
 }
 
-// place is a job's place among those of its queue that wait, 0 when it does not.
+// place returns a job's position among the waiting jobs of its queue, 0 if it does not wait.
 func (p *Policy) place(j *job) int {
 	if !j.waits {
 		return 0
@@ -169,7 +170,7 @@ func (p *Policy) place(j *job) int {
 // statusPoolsMax bounds the pools that a status shows.
 const statusPoolsMax = 2000
 
-// Status shows the queues that have jobs.
+// Status returns the queues that have jobs.
 func (p *Policy) Status() (scheduler.Status, error) {
 	s := scheduler.Status{Queue: p.waits(), Facts: p.placer.Facts(&p.options.Locality)}
 	for _, a := range p.ledger.Accounts() {
@@ -192,14 +193,14 @@ func (p *Policy) Status() (scheduler.Status, error) {
 	return s, nil
 }
 
-// pools are a queue's numbers, one for each kind of slots.
+// pools returns a queue's numbers, one for each kind of slots.
 func (p *Policy) pools(a *account.Account) []scheduler.PoolStatus {
 	name := scheduler.Printable(a.Name)
 	if len(name) > scheduler.TextBytesMax {
 		return nil
 	}
 	weight, _ := strconv.ParseFloat(a.Rate.String(), 64)
-	kinds := map[scheduler.SlotKind]int{} // what waits
+	kinds := map[scheduler.SlotKind]int{} // waiting slots
 	for _, u := range a.Uses {
 		kinds[u.Kind] = 0
 	}

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// jobsMax bounds how many jobs of a queue are looked at for work near its input before
-	// the first is taken as it comes.
+	// jobsMax bounds how many jobs of a queue are searched for work near its input. Then the first
+	// job's work is launched anywhere.
 	jobsMax = 64
 )
 
@@ -29,15 +29,15 @@ type assignment struct {
 	preempts []scheduler.Preempt
 
 	leaving preemption.Slots[*queue] // of attempts that are being stopped
-	coming  preemption.Slots[*queue] // the same, by the queue that they are stopped for
+	coming  preemption.Slots[*queue] // the same, by the queue that gains them
 
-	// What is being collected for bundles: the view has it no more.
+	// Slots collected for bundles; the view does not have them any more.
 	kept      gangs.Holdback
 	keptFor   *view.Bundle
-	overdueAt scheduler.Time // when the next large bundle will have waited long; 0: none will
+	overdueAt scheduler.Time // when the next large bundle will be overdue; 0: none will
 
 	lacking       []scheduler.SlotKind // of which a queue lacks some that could be taken back
-	protectedTill scheduler.Time       // when the first may be taken of those that are protected; 0: none is
+	protectedTill scheduler.Time       // when the first protected attempt may be preempted; 0: none is protected
 }
 
 // claim is a queue below its quota of a kind.
@@ -45,7 +45,7 @@ type claim struct {
 	*queue
 	held, quota int
 	want        int // slots of its ready bundles
-	upTo        int // what it is to hold after the first turn
+	upTo        int // what it is to hold within its quota
 }
 
 // assign decides one round.
@@ -71,7 +71,7 @@ func (d *assignment) assign() {
 	}
 }
 
-// part counts what is being stopped.
+// part counts the attempts that are being stopped.
 func (d *assignment) part() {
 	for _, l := range d.memory.Leaving {
 		if h, is := d.world.held[l.Attempt]; is {
@@ -83,8 +83,8 @@ func (d *assignment) part() {
 	}
 }
 
-// holds is how many slots of a kind a queue has, with what this round gives, and without what
-// it is about to lose.
+// holds returns how many slots of a kind a queue has, including this round's launches and without
+// those that it is about to lose.
 func (d *assignment) holds(q *queue, kind scheduler.SlotKind) int {
 	held := q.account.Held(kind)
 	if len(q.given) > 0 {
@@ -98,7 +98,7 @@ func (d *assignment) holds(q *queue, kind scheduler.SlotKind) int {
 
 func (d *assignment) quota(q *queue, kind scheduler.SlotKind) int { return q.account.Quota(kind) }
 
-// below lists the queues below their quotas of a kind that have ready work of it, the one
+// below lists the queues below their quotas of a kind that have ready work of that kind, the one
 // furthest below first.
 func (d *assignment) below(kind scheduler.SlotKind) []*claim {
 	var all []*claim
@@ -129,12 +129,12 @@ func (d *assignment) below(kind scheduler.SlotKind) []*claim {
 	return all
 }
 
-// furthest orders by how much of the quota is held, then by name.
+// furthest orders claims by the held fraction of the quota, then by name.
 func furthest(a, b *claim) int {
 	return cmp.Or(cmp.Compare(a.held*b.quota, b.held*a.quota), cmp.Compare(a.name, b.name))
 }
 
-// quotas gives slots of a kind up to the quotas.
+// quotas launches work on slots of a kind up to the quotas.
 func (d *assignment) quotas(kind scheduler.SlotKind) {
 	free := d.view.FreeSlots(kind)
 	if free == 0 && !d.view.AnyReserved() {
@@ -145,7 +145,7 @@ func (d *assignment) quotas(kind scheduler.SlotKind) {
 	for _, s := range all {
 		d.fill(s.queue, kind, s.upTo)
 	}
-	for _, s := range all { // what others of them could not use, or is kept for them
+	for _, s := range all { // slots that other queues could not use, or that are reserved for it
 		if d.view.FreeSlots(kind) == 0 && !d.view.AnyReserved() {
 			return
 		}
@@ -153,8 +153,8 @@ func (d *assignment) quotas(kind scheduler.SlotKind) {
 	}
 }
 
-// share sets how many slots each queue is to hold: as if the free ones were given one by one to the
-// queue furthest below its quota.
+// share sets how many slots each queue is to hold, as if the free slots were given one by one to
+// the queue furthest below its quota.
 func (d *assignment) share(all []*claim, free int) {
 	lack := 0
 	for _, s := range all {
@@ -183,7 +183,7 @@ func furthestBelow(a, b *claim) bool {
 	return cmp.Or(cmp.Compare(a.upTo*b.quota, b.upTo*a.quota), cmp.Compare(a.name, b.name)) < 0
 }
 
-// reserved returns the slots of a kind that are kept for a queue's jobs.
+// reserved returns how many slots of a kind are reserved for a queue's jobs.
 func (d *assignment) reserved(q *queue, kind scheduler.SlotKind) (sum int) {
 	if !d.view.AnyReserved() {
 		return 0
@@ -194,8 +194,8 @@ func (d *assignment) reserved(q *queue, kind scheduler.SlotKind) (sum int) {
 	return sum
 }
 
-// leftover gives the rest of the slots to any job that can use them, in order. Queues that keep
-// their quotas for large bundles come last: with these first, for which slots are collected.
+// leftover gives the remaining slots to any job that can use them, in order. Queues that save their
+// quotas for large bundles come last; slots are collected for these bundles first.
 func (d *assignment) leftover() {
 	saving := false
 	for _, j := range d.world.waiting {
@@ -230,7 +230,7 @@ func (d *assignment) rest(j *job) {
 	}
 }
 
-// overdue walks the first bundle of each kind that a job has waited with for long.
+// overdue walks the first bundle of each kind for which a job has waited long.
 func (d *assignment) overdue(j *job) iter.Seq[*view.Bundle] {
 	return func(yield func(*view.Bundle) bool) {
 		for _, kind := range j.Kinds() {
@@ -242,13 +242,13 @@ func (d *assignment) overdue(j *job) iter.Seq[*view.Bundle] {
 	}
 }
 
-// open says whether a job could have a slot of a kind.
+// open reports whether a job could get a slot of a kind.
 func (d *assignment) open(j *job, kind scheduler.SlotKind) bool {
 	return d.view.FreeSlots(kind) > 0 || d.view.Reserved(j.ID())
 }
 
-// fill launches work of a queue until it holds so many slots of a kind. First comes work that has
-// waited long, then gangs, work near its input, and the rest.
+// fill launches work of a queue until it holds upTo slots of a kind: overdue work first, then
+// gangs, work near its input, and the rest.
 func (d *assignment) fill(q *queue, kind scheduler.SlotKind, upTo int) {
 	done := func(j *job) bool { return d.holds(q, kind) >= upTo || q.saving || !d.open(j, kind) }
 	passes := []func(*job){
@@ -257,7 +257,7 @@ func (d *assignment) fill(q *queue, kind scheduler.SlotKind, upTo int) {
 				return
 			}
 			if b := d.first(j, kind); b != nil && gangs.Overdue(&d.view, b, d.options.CollectAfter) {
-				d.try(b, d.quota(q, kind)) // slots come one by one, and what is wide would wait for ever
+				d.try(b, d.quota(q, kind)) // slots become free one by one, so wide work would starve
 			}
 		},
 		func(j *job) { d.gang(j, kind, upTo) },
@@ -276,14 +276,14 @@ func (d *assignment) fill(q *queue, kind scheduler.SlotKind, upTo int) {
 	}
 }
 
-// served says whether a job got a slot so lately that none of its bundles is overdue, which costs less
-// than a look at one.
+// served reports whether a job got a slot so recently that none of its bundles is overdue. This
+// costs less than checking a bundle.
 func (d *assignment) served(j *job) bool {
 	live := j.Attempts()
 	return len(live) > 0 && d.view.Now().Sub(live[len(live)-1].AssignedAt) < d.options.CollectAfter
 }
 
-// first is a job's first ready bundle of a kind, or nil.
+// first returns a job's first ready bundle of a kind, or nil.
 func (d *assignment) first(j *job, kind scheduler.SlotKind) *view.Bundle {
 	for b := range d.view.ReadyOfKind(j.Job, kind, 0) {
 		return b
@@ -291,7 +291,7 @@ func (d *assignment) first(j *job, kind scheduler.SlotKind) *view.Bundle {
 	return nil
 }
 
-// pass launches work of a job while its queue may have more, up to so many slots.
+// pass launches work of a job while its queue may have more, up to upTo slots.
 func (d *assignment) pass(j *job, kind scheduler.SlotKind, upTo int) *locality.Pass {
 	p := &locality.Pass{View: &d.view, Job: j.Job, Kind: kind}
 	p.Full = func() bool {
@@ -308,14 +308,14 @@ func (d *assignment) gang(j *job, kind scheduler.SlotKind, upTo int) {
 	}
 }
 
-// near gives work to launchers that hold its input, then to racks that do.
+// near launches work on launchers that hold its input, then in racks that do.
 func (d *assignment) near(j *job, kind scheduler.SlotKind, upTo int) {
 	if j.Located() && !d.options.Locality.Blind() {
 		d.pass(j, kind, upTo).Near(scheduler.RackLocal)
 	}
 }
 
-// anywhere places the rest, wherever there is room. Gangs were tried before.
+// anywhere launches the rest wherever there is room. Gangs were tried before.
 func (d *assignment) anywhere(j *job, kind scheduler.SlotKind, upTo int) {
 	single := func(yield func(*view.Bundle) bool) {
 		for b := range d.view.ReadyOfKind(j.Job, kind, 0) {
@@ -327,7 +327,7 @@ func (d *assignment) anywhere(j *job, kind scheduler.SlotKind, upTo int) {
 	d.pass(j, kind, upTo).Each(single, d.fit)
 }
 
-// fit finds a place for a bundle, or notes that there is none.
+// fit finds a place for a bundle, or records that there is none.
 func (d *assignment) fit(b *view.Bundle) ([]scheduler.LauncherID, bool) {
 	where, ok := d.options.Locality.Fit(&d.view, b)
 	if !ok {
@@ -357,9 +357,9 @@ func (d *assignment) launch(j *job, b *view.Bundle, where []scheduler.LauncherID
 	}
 }
 
-// may says whether a bundle may start while its queue has so many slots of the kind of its first
-// group. It may within the quota of each kind that it needs, or where the queue holds no slot of
-// that kind. One that has waited long and may not has its queue hold back what is smaller.
+// may reports whether a bundle may start while its queue may have upTo slots of the kind of its
+// first group. It may within the quota of each kind that it needs, or if the queue holds no slot of
+// that kind. If an overdue bundle may not, its queue holds back smaller ones.
 func (d *assignment) may(j *job, b *view.Bundle, upTo int) bool {
 	for _, n := range gangs.Needs(b) {
 		most, held := upTo, d.holds(j.queue, n.Kind)
@@ -376,7 +376,7 @@ func (d *assignment) may(j *job, b *view.Bundle, upTo int) bool {
 	return true
 }
 
-// misses notes that a bundle does not fit. When it has waited long, slots are collected for it.
+// misses records that a bundle does not fit. If it is overdue, slots are collected for it.
 func (d *assignment) misses(j *job, b *view.Bundle) {
 	if j.unfit == nil {
 		d.world.mark(j).unfit = b

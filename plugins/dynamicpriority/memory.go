@@ -14,38 +14,38 @@ import (
 )
 
 const (
-	// memoryVersion is of the checkpoint's form.
+	// memoryVersion is the version of the checkpoint's format.
 	memoryVersion = 2
 	// leavingMax bounds the leaving attempts that a checkpoint lists, oldest first.
 	leavingMax = 4096
-	// checkpointDefault is how many bytes a checkpoint may have where the manager does not say.
+	// checkpointDefault bounds a checkpoint if the manager sets no bound, in bytes.
 	checkpointDefault = 1 << 20
 )
 
 // memory is what decisions depend on besides the view, the settings and the ledger.
 type memory struct {
 	Began scheduler.Time // when the policy first started
-	// Clocks are when slots were last taken back, in order of kind.
+	// Clocks are the times at which slots were last reclaimed, in order of kind.
 	Clocks []clock `json:",omitempty"`
-	// Leaving are the attempts that are being stopped, in order: a snapshot need not have them.
+	// Leaving are the attempts being stopped, in order: a snapshot need not have them.
 	Leaving preemption.Leaving `json:",omitempty"`
 
-	size    int    // bytes of the checkpoint that the manager has; 0: it is written whole next
-	version uint64 // of the ledger, when it was written
+	size    int    // bytes of the manager's checkpoint; 0: the next is written whole
+	version uint64 // of the ledger, at the last checkpoint
 	changed bool   // something besides the ledger has changed since
 }
 
-// clock is when slots of a kind were last taken back.
+// clock is when slots of a kind were last reclaimed.
 type clock struct {
 	Kind scheduler.SlotKind
 	At   scheduler.Time
 }
 
-// wordMemory begins the line of a checkpoint that has the memory; the others are the ledger's. The
+// wordMemory begins the checkpoint's line with the memory; the other lines are the ledger's. The
 // last such line counts.
 const wordMemory = "memory "
 
-// load takes over a checkpoint. One of another version is left alone.
+// load loads a checkpoint. It ignores one of another version.
 func (m *memory) load(s scheduler.Snapshot, l *account.Ledger) error {
 	*m = memory{Began: s.Now}
 	c := s.Checkpoint
@@ -71,8 +71,8 @@ func (m *memory) load(s scheduler.Snapshot, l *account.Ledger) error {
 	return nil
 }
 
-// save returns the changes since the last checkpoint, to be appended to it; nil when there are
-// none. Where the sum would have more than so many bytes, it returns a whole one.
+// save returns the changes since the last checkpoint, to be appended to it; nil if there are none.
+// If the total would exceed most bytes, it returns a whole checkpoint.
 func (m *memory) save(l *account.Ledger, most int) (*scheduler.Checkpoint, error) {
 	if m.size > 0 && m.version == l.Version() && !m.changed {
 		return nil, nil //nolint:nilnil // there is nothing new
@@ -102,7 +102,7 @@ func (m *memory) save(l *account.Ledger, most int) (*scheduler.Checkpoint, error
 	return &scheduler.Checkpoint{Version: memoryVersion, Data: data, Append: !whole}, nil
 }
 
-// line is the memory as a checkpoint has it.
+// line encodes the memory as a line of a checkpoint.
 func (m *memory) line() ([]byte, error) {
 	kept := *m
 	kept.Leaving = kept.Leaving[:min(len(kept.Leaving), leavingMax)]
@@ -112,7 +112,7 @@ func (m *memory) line() ([]byte, error) {
 
 func clockOrder(c clock, kind scheduler.SlotKind) int { return cmp.Compare(c.Kind, kind) }
 
-// due is when slots of a kind may be taken back again.
+// due returns when slots of a kind may be reclaimed again.
 func (m *memory) due(kind scheduler.SlotKind, every time.Duration) scheduler.Time {
 	if i, found := slices.BinarySearchFunc(m.Clocks, kind, clockOrder); found {
 		return m.Clocks[i].At.Add(every)
@@ -120,7 +120,7 @@ func (m *memory) due(kind scheduler.SlotKind, every time.Duration) scheduler.Tim
 	return 0
 }
 
-// took notes that slots of a kind were taken back.
+// took records that slots of a kind were reclaimed.
 func (m *memory) took(kind scheduler.SlotKind, now scheduler.Time) {
 	i, found := slices.BinarySearchFunc(m.Clocks, kind, clockOrder)
 	if !found {
@@ -129,7 +129,7 @@ func (m *memory) took(kind scheduler.SlotKind, now scheduler.Time) {
 	m.Clocks[i].At, m.changed = now, true
 }
 
-// leave notes which attempts are being stopped now.
+// leave records which attempts are being stopped now.
 func (m *memory) leave(now preemption.Leaving) {
 	m.changed = m.changed || !slices.Equal(m.Leaving, now)
 	m.Leaving = now

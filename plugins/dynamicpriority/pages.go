@@ -22,7 +22,7 @@ type asked struct {
 	at    scheduler.Time
 }
 
-// read reads a request of a caller that the authenticator knows. A caller without a known role has
+// read reads a request of a caller whom the authenticator proved. A caller without a known role has
 // everybody's rights. A form's body counts as a query, and an empty query asks for the price.
 func read(who scheduler.Principal, query, accept string, body []byte, at scheduler.Time) asked {
 	role, err := control.ParseRole(who.Role)
@@ -38,7 +38,7 @@ func read(who scheduler.Principal, query, accept string, body []byte, at schedul
 	return asked{query: query, who: control.Principal{Name: who.Name, Role: role}, json: strings.Contains(accept, "application/json"), at: at}
 }
 
-// Page answers what changes nothing, beside the log.
+// Page answers a read-only request, which is not logged.
 func (p *Policy) Page(e scheduler.PageAsked) (scheduler.Answer, error) {
 	q := read(e.Principal, e.Query, e.Accept, e.Body, e.At)
 	r, answer := p.allowed(q)
@@ -51,7 +51,7 @@ func (p *Policy) Page(e scheduler.PageAsked) (scheduler.Answer, error) {
 	return p.page(r, q), nil
 }
 
-// answer answers a request that is logged, and makes the change that it asks for.
+// answer answers a logged request, and makes the requested change.
 func (p *Policy) answer(e scheduler.Requested) scheduler.Answer {
 	q := read(e.Principal, e.Query, e.Accept, e.Body, e.At)
 	r, answer := p.allowed(q)
@@ -60,7 +60,7 @@ func (p *Policy) answer(e scheduler.Requested) scheduler.Answer {
 		if r.Changes() {
 			a = p.make(r, q)
 		}
-		if a.Later != nil { // the log waits for it
+		if a.Later != nil { // the logged answer is needed at once
 			a = a.Later()
 		}
 		answer = &a
@@ -69,7 +69,7 @@ func (p *Policy) answer(e scheduler.Requested) scheduler.Answer {
 	return *answer
 }
 
-// make makes a change that is allowed, and shows the queue as it is then.
+// make makes a permitted change, and returns the queue after it.
 func (p *Policy) make(r control.Request, q asked) scheduler.Answer {
 	if p.store.failure != "" {
 		return page.Failure(page.Unavailable, "the store of budgets fails: nothing is changed; try again later", q.json)
@@ -84,7 +84,7 @@ func (p *Policy) make(r control.Request, q asked) scheduler.Answer {
 		err = p.ledger.AddQueue(r.Queue)
 	case control.RemoveQueue:
 		if err = p.ledger.RemoveQueue(r.Queue, int64(q.at)); errors.Is(err, account.ErrUnknown) {
-			err = nil // it is as was asked for
+			err = nil // the queue already is as requested
 		}
 	}
 	if err != nil {
@@ -96,7 +96,7 @@ func (p *Policy) make(r control.Request, q asked) scheduler.Answer {
 	return p.page(control.Request{Verb: control.Info, Queue: r.Queue}, q)
 }
 
-// allowed reads a request, or answers that it can't be read, or is not allowed.
+// allowed parses a request, or returns the answer that it is malformed or denied.
 func (p *Policy) allowed(q asked) (control.Request, *scheduler.Answer) {
 	r, err := control.Parse(q.query)
 	if err != nil {
@@ -122,7 +122,7 @@ func status(err error) int {
 	return page.BadRequest
 }
 
-// page answers a question.
+// page answers a read-only request.
 func (p *Policy) page(r control.Request, q asked) scheduler.Answer {
 	info := page.Info{Host: p.store.host()}
 	switch r.Verb { //nolint:exhaustive // the others are changes
@@ -145,8 +145,8 @@ func (p *Policy) page(r control.Request, q asked) scheduler.Answer {
 	return info.Answer(q.json)
 }
 
-// infos shows all queues. Thousands are gathered in a millisecond or two, and written in many more, which is
-// left to do beside the rounds.
+// infos lists all queues. Thousands are collected in a millisecond or two. Writing them takes much
+// longer, so it runs concurrently with the rounds.
 func (p *Policy) infos(asJSON bool) scheduler.Answer {
 	all := make([]figures, 0, len(p.ledger.Accounts()))
 	for _, a := range p.ledger.Accounts() {
@@ -165,7 +165,7 @@ func (p *Policy) infos(asJSON bool) scheduler.Answer {
 
 func milliseconds(t scheduler.Time) int64 { return int64(t) / int64(time.Millisecond) }
 
-// figures are a queue's: what it has, and what of its quota it uses now.
+// figures are a queue's budget and bid, and its present use and quota.
 type figures struct {
 	queue         account.Queue
 	rate, price   money.Amount // in force
@@ -188,7 +188,7 @@ func (p *Policy) figures(a *account.Account) figures {
 	return f
 }
 
-// shown is what people are shown of them.
+// shown formats the figures for people.
 func (f *figures) shown() page.Queue {
 	return page.Queue{
 		Name: f.queue.Name, Budget: page.Amount(f.queue.Budget), Spending: page.Amount(f.queue.Spending), Share: page.Share(f.rate, f.price),
@@ -196,7 +196,7 @@ func (f *figures) shown() page.Queue {
 	}
 }
 
-// pending is how many slots a job's work needs that is not launched.
+// pending returns how many slots a job's unlaunched work needs.
 func pending(j *job) (n int) {
 	for _, kind := range j.Kinds() {
 		n += j.WaitingSlots(kind)

@@ -32,7 +32,7 @@ func (p *Policy) Check(c scheduler.Config) error {
 	return err
 }
 
-// Start takes over settings, world and, if there is one, the checkpoint.
+// Start loads settings, the snapshot and, if there is one, the checkpoint.
 func (p *Policy) Start(c scheduler.Config, s scheduler.Snapshot, e scheduler.Environment) (scheduler.Description, error) {
 	o, err := parse(c)
 	if err != nil {
@@ -97,7 +97,7 @@ func (p *Policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 	return d, err
 }
 
-// event takes in what happened. The view has applied all of the round.
+// event handles an event. The view has already applied the whole round.
 func (p *Policy) event(e scheduler.Event, d *scheduler.Decisions) {
 	at := int64(e.When())
 	switch e := e.(type) {
@@ -138,17 +138,17 @@ func (p *Policy) event(e scheduler.Event, d *scheduler.Decisions) {
 	}
 }
 
-// meet takes a job into its queue. In a simulation its queue is opened where it has none.
+// meet adds a job to its queue. In a simulation it opens the queue if necessary.
 func (p *Policy) meet(j *view.Job) {
 	user := j.Info.User
 	if p.environment.Simulated && p.ledger.Queue(user) == nil && p.ledger.AddQueue(user) == nil {
-		_ = p.ledger.AddBudget(user, p.options.budget) // checked by parse, as is the rate
+		_ = p.ledger.AddBudget(user, p.options.budget) // parse has checked it, as the rate
 		_ = p.ledger.SetSpending(user, p.options.spending)
 	}
 	p.world.meet(j)
 }
 
-// change takes over a new version of the settings, or says what is wrong with it.
+// change applies a new version of the settings, or returns what is wrong with it.
 func (p *Policy) change(s scheduler.SettingChanged) scheduler.SettingsVerdict {
 	o, err := parse(s.Config)
 	if err == nil {
@@ -158,8 +158,8 @@ func (p *Policy) change(s scheduler.SettingChanged) scheduler.SettingsVerdict {
 	return settings.Verdict(s, err)
 }
 
-// wakeAt is when something is due although nothing happens: an interval ends, slots may be
-// taken back again, or what was protected may be taken.
+// wakeAt returns when the policy must act without an event: an interval ends, slots may be
+// reclaimed again, or an attempt's protection ends.
 func (d *assignment) wakeAt() scheduler.Time {
 	at := scheduler.Time(0)
 	if len(d.world.jobs) > 0 || d.ledger.Price() > 0 {
@@ -175,5 +175,5 @@ func (d *assignment) wakeAt() scheduler.Time {
 	return at
 }
 
-// Terminate ends the policy; it holds nothing that needs an end.
+// Terminate ends the policy; it has nothing to release.
 func (p *Policy) Terminate() {}

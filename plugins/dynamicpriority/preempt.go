@@ -20,19 +20,20 @@ const (
 // loser is a queue over its quota of a kind.
 type loser struct {
 	*queue
-	newest scheduler.Time // when the newest of its jobs that hold slots was submitted
+	newest scheduler.Time // when the newest of its jobs with slots was submitted
 	excess int            // slots over the quota, less what is taken
 	units  []*unit        // the one that ran shortest first
 }
 
-// unit is a launch that may be taken from a queue.
+// unit is a launch that may be preempted.
 type unit struct {
 	*preemption.Unit
 	from  *loser
 	taken bool
 }
 
-// preemptForQuotas takes slots of a kind from queues over their quotas, for ready work of those below.
+// preemptForQuotas reclaims slots of a kind from queues over their quotas, for ready work of queues
+// below.
 func (d *assignment) preemptForQuotas(kind scheduler.SlotKind) {
 	var needy []*claim
 	for _, s := range d.below(kind) {
@@ -61,7 +62,7 @@ func (d *assignment) preemptForQuotas(kind scheduler.SlotKind) {
 	}
 }
 
-// losers lists the queues over their quotas of a kind, the one whose newest job came last first.
+// losers lists the queues over their quotas of a kind, the one with the newest job first.
 func (d *assignment) losers(kind scheduler.SlotKind) []*loser {
 	var all []*loser
 	for _, q := range d.world.queues {
@@ -92,19 +93,19 @@ func (d *assignment) losers(kind scheduler.SlotKind) []*loser {
 	return all
 }
 
-// losesFirst orders queues by whose newest job came last.
+// losesFirst orders queues by the time of their newest job, latest first.
 func losesFirst(a, b *loser) int {
 	return cmp.Or(cmp.Compare(b.newest, a.newest), cmp.Compare(b.name, a.name))
 }
 
-// protected says whether the manager would refuse to preempt a bundle, and notes until when.
+// protected reports whether the manager would refuse to preempt a bundle, and records until when.
 func (d *assignment) protected(b *view.Bundle) bool {
 	d.protectedTill = d.view.Sooner(d.protectedTill, b.ProtectedUntil)
 	return b.ProtectedUntil > d.view.Now()
 }
 
-// takeFor names victims for a queue's ready bundles, up to its quota. It returns for how many
-// it found none, of so many at most.
+// takeFor chooses victims for a queue's ready bundles, up to its quota. It returns for how many
+// bundles it found none, at most fruitlessMost.
 func (d *assignment) takeFor(s *claim, kind scheduler.SlotKind, losers []*loser, fruitlessMost int) (fruitless int) {
 	for _, j := range s.waiting {
 		for b := range d.view.ReadyOfKind(j.Job, kind, 0) {
@@ -118,10 +119,10 @@ func (d *assignment) takeFor(s *claim, kind scheduler.SlotKind, losers []*loser,
 			victims, where := d.victims(b, losers)
 			if victims == nil {
 				fruitless++
-				break // what does not fit a first time is not tried on the rest of the job
+				break // after one failure the rest of the job is not tried
 			}
 			p := preemption.Stop(scheduler.Preempt{Mode: scheduler.PreemptKill, For: j.ID()}, victims)
-			freed := 0 // more than needed, when whole bundles lose
+			freed := 0 // more than needed, if whole launches lose
 			for _, u := range victims {
 				freed += u.Slots
 			}
@@ -136,8 +137,8 @@ func (d *assignment) takeFor(s *claim, kind scheduler.SlotKind, losers []*loser,
 	return fruitless
 }
 
-// victims picks units in turn until a bundle fits, and takes its room. It returns none, and
-// takes nothing, when it does not fit.
+// victims picks units in turn until a bundle fits, and takes its room. If it does not fit, victims
+// returns none and takes nothing.
 func (d *assignment) victims(b *view.Bundle, losers []*loser) ([]*unit, []scheduler.LauncherID) {
 	search := preemption.Search{View: &d.view, Bundle: b, Most: victimsMax}
 	return preemption.FindAmong(search, func() (*unit, bool) {
@@ -149,14 +150,14 @@ func (d *assignment) victims(b *view.Bundle, losers []*loser) ([]*unit, []schedu
 	}, func(u *unit) { u.take(-1) })
 }
 
-// take counts a unit as taken from its queue, or gives it back.
+// take counts a unit as taken from its queue, or undoes that.
 func (u *unit) take(sign int) {
 	u.taken = sign > 0
 	u.from.excess -= sign * u.Slots
 }
 
-// pick chooses the unit that is taken next, or nil. No queue is left below its quota, and a queue
-// loses only when the queues before it have nothing over theirs.
+// pick chooses the next unit to take, or nil. No queue falls below its quota. A queue loses only
+// when the queues before it have nothing over theirs.
 func pick(losers []*loser) *unit {
 	for _, l := range losers {
 		for _, u := range l.units {

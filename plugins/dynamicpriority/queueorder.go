@@ -13,9 +13,9 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// waits lists the jobs that the last round left waiting, as if slots of each kind came free one by
-// one; nil before the first round. Queues get slots up to their quotas, then jobs get the rest in
-// order. Where there is room, and what is near its input, is not looked at.
+// waits lists the jobs that the last round left waiting, as if slots of each kind became free one
+// by one; nil before the first round. Queues get slots up to their quotas, then jobs get the rest
+// in order. Room on launchers and locality are ignored.
 func (p *Policy) waits() []scheduler.Queued {
 	if p.last == nil {
 		return nil
@@ -48,7 +48,8 @@ type turn struct {
 	jobs    []*job
 }
 
-// withinQuotas plays what quotas let start: the queue furthest below its quota has the next slot.
+// withinQuotas simulates starts within quotas: the queue furthest below its quota gets the next
+// slot.
 func (d *assignment) withinQuotas(kind scheduler.SlotKind, l *queueorder.List) {
 	queue := heap.Heap[*claim]{Items: d.below(kind), Before: furthestBelow}
 	line, work := map[*claim]*turn{}, map[*job]*view.Walk{}
@@ -70,7 +71,7 @@ func (d *assignment) withinQuotas(kind scheduler.SlotKind, l *queueorder.List) {
 	}
 }
 
-// line is how a queue's jobs take turns.
+// line returns a queue with its jobs in order of their turns.
 func (d *assignment) line(s *claim, kind scheduler.SlotKind) *turn {
 	t := &turn{claim: s, jobs: s.waiting}
 	for _, j := range s.waiting {
@@ -81,8 +82,8 @@ func (d *assignment) line(s *claim, kind scheduler.SlotKind) *turn {
 	return t
 }
 
-// next is whose work the queue starts next within its quota, and how many slots that takes; nil when nothing of it may
-// start. What needs more than is left of the quota is passed over.
+// next returns the job whose work the queue starts next within its quota, and how many slots that
+// takes; nil if no work may start. Work that needs more than the rest of the quota is skipped.
 func (t *turn) next(kind scheduler.SlotKind, v *view.View, work map[*job]*view.Walk) (*job, int) {
 	for len(t.overdue)+len(t.jobs) > 0 {
 		list := &t.overdue
@@ -108,7 +109,7 @@ func (t *turn) next(kind scheduler.SlotKind, v *view.View, work map[*job]*view.W
 	return nil, 0
 }
 
-// compared says what a job's place follows from.
+// compared describes what determines a job's position.
 func (d *assignment) compared(j *job, kind scheduler.SlotKind) string {
 	if !d.ledger.Known() {
 		return "budgets are not known yet"

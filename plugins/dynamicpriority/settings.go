@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	// allocDefault is the document's.
+	// allocDefault is the document's default.
 	allocDefault = 20 * time.Second
 	allocMin     = time.Second
 	allocMax     = time.Hour
-	// simulatedBudget and simulatedSpending are of the queues of a simulation.
+	// simulatedBudget and simulatedSpending are the defaults for queues in a simulation.
 	simulatedBudget   = "1000000"
 	simulatedSpending = "1"
 )
 
-// options are the policy's settings; doc.go says what they mean.
+// options are the policy's settings; doc.go documents them.
 type options struct {
 	AllocInterval     time.Duration `yaml:"alloc-interval"`
 	KillInterval      time.Duration `yaml:"kill-interval"`
@@ -33,10 +33,10 @@ type options struct {
 
 	ShellSettings `yaml:",inline"`
 
-	budget, spending money.Amount // of a simulation
+	budget, spending money.Amount // of each queue in a simulation
 }
 
-// ShellSettings are those of the policy's shell.
+// ShellSettings are the settings of the policy's shell.
 type ShellSettings struct {
 	Skew           time.Duration `yaml:"skew"`
 	TimestampsRise bool          `yaml:"timestamps-rise"`
@@ -52,7 +52,7 @@ const (
 
 var shellDefaults = ShellSettings{Skew: 5 * time.Minute, AcceptSHA1: true, PollInterval: 5 * time.Second}
 
-// ParseShell reads the settings of the shell out of the policy's.
+// ParseShell parses the shell's settings from the policy's.
 func ParseShell(c scheduler.Config) (ShellSettings, error) {
 	o, err := parse(c)
 	return o.ShellSettings, err

@@ -10,8 +10,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// The names of the notes that the policy and the store of budgets exchange. doc.go says what
-// stands in them.
+// The names of the notes that the policy and the store of budgets exchange. doc.go documents their
+// contents.
 const (
 	NoteStore   = "dynamic-priority/store"
 	NoteFrom    = "dynamic-priority/from"
@@ -22,26 +22,25 @@ const (
 	NoteDropped = "dynamic-priority/dropped"
 )
 
-// NoteBytesMax bounds a note of the policy, and is what a store keeps to: a plug-in may post
-// notes of a mebibyte.
+// NoteBytesMax bounds a note of the policy and of a store, in bytes. A plug-in may post notes of a
+// mebibyte.
 const NoteBytesMax = 512 << 10
 
-// askedMax bounds the jobs that wait to be admitted; more are refused.
+// askedMax bounds the jobs that wait for admission; further jobs are refused.
 const askedMax = 10_000
 
-// store is what the policy knows of the store of budgets.
+// store is the policy's view of the store of budgets.
 type store struct {
 	parts   account.Parts
-	failure string // why it can't be read or written, "" when it can
-	machine string // that answers name; "" until the store has sent it
-	dropped int    // changes that were for another store, and that no note has named yet
-	// asked are the jobs that wait to be admitted until the store has sent its state, up
-	// to askedMax.
+	failure string // why it can't be read or written, "" if it can
+	machine string // host name for answers; "" until the store has sent it
+	dropped int    // entries for another store, not yet reported by a note
+	// asked are the jobs that wait for admission until the store has sent its state, up to
+	// askedMax.
 	asked []scheduler.Job
 }
 
-// noted takes in what the store says. Notes of other names are not for the policy, nor is what
-// it posted itself.
+// noted handles the store's notes. It ignores notes of other names, and the policy's own.
 func (p *Policy) noted(e scheduler.Noted) {
 	body := e.Note.Body
 	switch e.Note.Name {
@@ -71,7 +70,7 @@ func (p *Policy) noted(e scheduler.Noted) {
 	}
 }
 
-// host is the machine that answers name.
+// host returns the host name for answers.
 func (s *store) host() string { return cmp.Or(s.machine, "localhost") }
 
 // post sends new entries to the store.
@@ -106,7 +105,7 @@ func (p *Policy) admit(d *scheduler.Decisions) {
 	p.store.asked = nil
 }
 
-// refusal says why a job is not admitted, or "".
+// refusal returns why a job is not admitted, or "".
 func (p *Policy) refusal(j *scheduler.Job) string {
 	switch {
 	case p.environment.Simulated:

@@ -10,8 +10,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// world has the live jobs of each queue, and the slots that they hold. It follows the events of rounds, so
-// that what nothing happens to costs nothing.
+// world has the live jobs of each queue, and the slots that they hold. It follows the events of
+// rounds, so unchanged parts cost nothing.
 type world struct {
 	view   *view.View
 	ledger *account.Ledger
@@ -19,38 +19,38 @@ type world struct {
 	jobs   map[scheduler.JobID]*job
 	// waiting are the jobs with something to launch, in order of priority and submission.
 	waiting []*job
-	kinds   map[scheduler.SlotKind]int // of how many of them it is that a stage needs some
+	kinds   map[scheduler.SlotKind]int // how many waiting jobs have a stage that needs the kind
 	held    map[scheduler.AttemptID]holding
 	touched []*job
-	marked  []*job // of which the last assignment noted something
-	lists   uint64 // of claims, that were made
+	marked  []*job // jobs on which the last assignment recorded something
+	lists   uint64 // number of lists of claims made
 }
 
 // queue is an account with its live jobs.
 type queue struct {
 	name    string
-	account *account.Account // stays while there are jobs
+	account *account.Account // stays while the queue has jobs
 	jobs    []*job           // live, in any order
 	waiting []*job           // with something to launch, in order
 
-	given  map[scheduler.SlotKind]int // by the assignment at hand
+	given  map[scheduler.SlotKind]int // by the current assignment
 	saving bool                       // the assignment keeps its quota for a large bundle
-	seen   uint64                     // the last list of claims that it was looked at for
+	seen   uint64                     // the last list of claims that examined it
 }
 
 // job is a live job.
 type job struct {
 	*view.Job
 	queue    *queue
-	priority scheduler.Priority   // by which it is listed
-	waits    bool                 // it is listed
+	priority scheduler.Priority   // at the time it was listed
+	waits    bool                 // it is in the waiting lists
 	counted  []scheduler.SlotKind // of its stages, by which world.kinds counts it while it waits
 	touched  bool
 	reported scheduler.WaitReason // as last reported to the manager
 
-	// Of the assignment at hand.
+	// Of the current assignment.
 	unfit    *view.Bundle // the first that did not fit
-	taking   bool         // slots are being taken back for it
+	taking   bool         // slots are being reclaimed for it
 	launched int          // bundles
 }
 
@@ -76,12 +76,12 @@ func (w *world) rest() {
 	w.touched = w.touched[:0]
 }
 
-// before orders jobs: by the priority by which they are listed, then time of submission, then id.
+// before orders jobs: by the priority at which they are listed, then time of submission, then id.
 func before(a, b *job) int {
 	return cmp.Or(cmp.Compare(b.priority, a.priority), queueorder.BySubmission(a.Job, b.Job))
 }
 
-// meet takes in a job.
+// meet adds a job.
 func (w *world) meet(v *view.Job) {
 	q := w.queues[v.Info.User]
 	if q == nil {
@@ -97,11 +97,11 @@ func (w *world) meet(v *view.Job) {
 	w.touchJob(j)
 }
 
-// part forgets a job that ended.
+// part removes a job that ended.
 func (w *world) part(id scheduler.JobID) {
 	j := w.jobs[id]
 	if j == nil {
-		return // it came and went in one round
+		return // it came and ended in one round
 	}
 	w.list(j, false)
 	delete(w.jobs, id)
@@ -137,7 +137,7 @@ func (w *world) touchJob(j *job) {
 	}
 }
 
-// updateWaiting lists the touched jobs that have something to launch, or to say.
+// updateWaiting lists the touched jobs that have something to launch or to report.
 func (w *world) updateWaiting() {
 	for _, j := range w.touched {
 		w.list(j, j.ReadyCount() > 0)
@@ -160,7 +160,7 @@ func (w *world) list(j *job, waits bool) {
 	}
 }
 
-// count counts the kinds of slots of a job as they are now, if it waits.
+// count updates the counted kinds of slots of a job, if it waits.
 func (w *world) count(j *job) {
 	for _, kind := range j.counted {
 		if w.kinds[kind]--; w.kinds[kind] == 0 {
@@ -175,7 +175,7 @@ func (w *world) count(j *job) {
 	}
 }
 
-// grow takes over that a stage of a job has more groups, or takes slots of another kind.
+// grow records that a stage of a job has more groups, or takes slots of another kind.
 func (w *world) grow(id scheduler.JobID) {
 	if j := w.jobs[id]; j != nil {
 		w.count(j)
@@ -201,7 +201,7 @@ func (w *world) take(a *view.Attempt, at int64) {
 	w.ledger.Hold(j.queue.name, h.kind, h.slots, at)
 }
 
-// release ends that.
+// release stops counting an attempt's slots.
 func (w *world) release(id scheduler.AttemptID, at int64) {
 	h, is := w.held[id]
 	if !is {
@@ -212,7 +212,7 @@ func (w *world) release(id scheduler.AttemptID, at int64) {
 	w.touch(h.job.ID())
 }
 
-// again counts an attempt that goes on.
+// again counts the slots of a resumed attempt.
 func (w *world) again(id scheduler.AttemptID, at int64) {
 	if a := w.view.LiveOrEnded(id); a != nil {
 		if _, is := w.held[id]; !is {
@@ -221,28 +221,28 @@ func (w *world) again(id scheduler.AttemptID, at int64) {
 	}
 }
 
-// outcome takes in what became of a decision.
+// outcome handles the outcome of a decision.
 func (w *world) outcome(o scheduler.Outcome) {
-	for _, id := range o.Attempts { // of an accepted launch, or resumption
+	for _, id := range o.Attempts { // of an accepted launch or resumption
 		w.again(id, int64(o.At))
 	}
 	if b := w.view.Bundle(o.Launch.Bundle); b != nil && o.Kind == scheduler.DecisionLaunch {
 		w.touch(b.Job.ID())
 	}
-	for _, id := range o.Preempt.Victims { // what is taken is not wanted twice any more
+	for _, id := range o.Preempt.Victims { // a preemption ends the offer of a second attempt
 		if a := w.view.Attempt(id); a != nil {
 			w.touch(a.Job().ID())
 		}
 	}
 }
 
-// mark notes that an assignment notes something of a job, and returns it.
+// mark records that an assignment has data on a job, and returns the job.
 func (w *world) mark(j *job) *job {
 	w.marked = append(w.marked, j)
 	return j
 }
 
-// unmark forgets what the last assignment noted.
+// unmark clears the last assignment's data.
 func (w *world) unmark() {
 	for _, j := range w.marked {
 		j.unfit, j.taking, j.launched = nil, false, 0
@@ -252,7 +252,7 @@ func (w *world) unmark() {
 	w.marked = w.marked[:0]
 }
 
-// countSlots counts the slots that there are to divide: launchers that take nothing new apart.
+// countSlots counts the slots to divide, without those of closed launchers.
 func (w *world) countSlots() map[string]int {
 	all := w.view.OpenSlots()
 	for kind, n := range all {
@@ -261,6 +261,6 @@ func (w *world) countSlots() map[string]int {
 	return all
 }
 
-// slotsMax bounds the slots of a kind that are divided: products of slots, rates and times
-// have to be numbers.
+// slotsMax bounds the slots of a kind that are divided, so that products of slots, rates and times
+// do not overflow.
 const slotsMax = 1_000_000

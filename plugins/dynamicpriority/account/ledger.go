@@ -12,15 +12,15 @@ import (
 	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/share"
 )
 
-// catchUpMax bounds the intervals that are closed one by one when the time has moved far, as after
-// a suspended machine. Use before the last of them is not charged.
+// catchUpMax bounds the intervals that are closed one by one after a jump in time, as after a
+// suspended machine. Use before the last of them is not charged.
 const catchUpMax = 64
 
-// openMax bounds the entries that wait for the store, one interval's charges more at the
-// most. While there are so many nobody is charged, and changes are refused.
+// openMax bounds the entries that wait for the store, plus at most one interval's charges. At that
+// bound no queue is charged, and changes are refused.
 const openMax = QueuesMax
 
-// What is wrong with a change.
+// Errors of changes.
 var (
 	ErrUnknown = errors.New("there is no such queue")
 	ErrExists  = errors.New("the queue exists already, and stays as it is")
@@ -28,15 +28,15 @@ var (
 	ErrStore   = errors.New("the store of budgets does not answer")
 )
 
-// Ledger is all accounts. New makes one.
+// Ledger holds all accounts. New makes one.
 type Ledger struct {
 	length uint64 // of an interval, in nanoseconds
-	start  int64  // of the interval in flight; 0 before Begin
+	start  int64  // start of the current interval; 0 before Begin
 	known  bool   // the store has sent its state
 	alone  bool   // there is no store
-	told   bool   // the rates in force over this interval are known, also that there are none
+	told   bool   // the rates in force over this interval are known, even if there are none
 
-	store    string // the name of the store that the entries are for; "": not known
+	store    string // the name of the store that the entries are for; "": unknown
 	state    State
 	accounts map[string]*Account
 	list     []*Account // in order of name
@@ -45,29 +45,29 @@ type Ledger struct {
 	price    money.Amount
 
 	last   uint64  // number of the last entry
-	open   []Entry // what the store has not acknowledged
-	posted int     // how many of them were posted
+	open   []Entry // entries that the store has not acknowledged
+	posted int     // how many of open were posted
 
-	version uint64           // counts what changed of that which a checkpoint keeps
-	saved   uint64           // number of the last entry when a checkpoint was written
-	gone    []string         // accounts that the checkpoint has, and are no more
-	short   bool             // the checkpoint is without what had no room
-	noted   map[string]Queue // as the checkpoint that was loaded has them
+	version uint64           // counts changes of what a checkpoint keeps
+	saved   uint64           // number of the last entry at the last checkpoint
+	gone    []string         // accounts in the checkpoint that no longer exist
+	short   bool             // the checkpoint omits what had no room
+	noted   map[string]Queue // from the loaded checkpoint
 }
 
-// New returns a ledger without queues. Intervals are a positive number of nanoseconds long.
+// New returns a ledger without queues. length is the positive length of an interval.
 func New(length time.Duration) *Ledger {
 	return &Ledger{length: uint64(length), accounts: map[string]*Account{}, slots: map[string]int{}} //nolint:gosec // positive
 }
 
-// Alone says that there is no store: the ledger is all there is, and posts nothing.
+// Alone declares that there is no store: the ledger is the only record, and posts nothing.
 func (l *Ledger) Alone() { l.alone, l.known = true, true }
 
-// Known says whether the store has sent its state. Until then no queue is charged and there
-// are no quotas.
+// Known reports whether the store has sent its state. Until then no queue is charged and there are
+// no quotas.
 func (l *Ledger) Known() bool { return l.known }
 
-// Begin has what is used counted from now on.
+// Begin starts to count use.
 func (l *Ledger) Begin(now int64) {
 	if l.start == 0 || l.start > now {
 		l.start = l.floor(now)
@@ -81,13 +81,13 @@ func (l *Ledger) Begin(now int64) {
 
 func (l *Ledger) floor(at int64) int64 { return at - at%int64(l.length) } //nolint:gosec // a length is less than a day
 
-// Next returns when the interval in flight ends.
+// Next returns when the current interval ends.
 func (l *Ledger) Next() int64 { return l.floor(l.start) + int64(l.length) } //nolint:gosec // a length is less than a day
 
 // Length returns how long an interval is.
 func (l *Ledger) Length() time.Duration { return time.Duration(l.length) } //nolint:gosec // a length is less than a day
 
-// SetLength has intervals be so long from now on: the one in flight ends.
+// SetLength sets the length of intervals from now on, and ends the current one.
 func (l *Ledger) SetLength(length time.Duration, now int64) {
 	l.Advance(now)
 	to := uint64(length) //nolint:gosec // positive
@@ -103,8 +103,8 @@ func (l *Ledger) SetLength(length time.Duration, now int64) {
 	l.length = to
 }
 
-// Adopt takes over what the store has, and what it has not applied yet on top. When it is
-// the first time, quotas are divided at once, unless a checkpoint had them.
+// Adopt loads the store's state, and applies the unacknowledged entries on top. At the first call
+// quotas are divided at once, unless a checkpoint had them.
 func (l *Ledger) Adopt(s *State, now int64) {
 	l.state = *s
 	l.version++
@@ -137,8 +137,8 @@ func (l *Ledger) Adopt(s *State, now int64) {
 	l.divide(now)
 }
 
-// From names the store before it sends its state. Entries for another store are dropped: what
-// they change may be in the amounts of this one already. It returns how many they were.
+// From sets the store's name before the store sends its state. Entries for another store are
+// dropped: this store's amounts may already include them. It returns the number of dropped entries.
 func (l *Ledger) From(store string) (dropped int) {
 	if store == l.store {
 		return 0
@@ -152,9 +152,9 @@ func (l *Ledger) From(store string) (dropped int) {
 	return dropped
 }
 
-// lower keeps the rates of a checkpoint to what is bid and covered by now: a store may be changed
-// while nobody decides. What is as the checkpoint has it was changed before, and counts from the
-// next interval on, as ever.
+// lower limits a checkpoint's rates to present bids and budgets: a store may be changed while no
+// policy runs. A queue that equals the checkpoint's copy was changed earlier, and its change counts
+// from the next interval on, as usual.
 func (l *Ledger) lower() {
 	l.price = 0
 	for _, a := range l.list {
@@ -167,7 +167,7 @@ func (l *Ledger) lower() {
 	l.noted = nil
 }
 
-// Acknowledge says that the store has applied the entries up to a number.
+// Acknowledge records that the store has applied the entries up to a number.
 func (l *Ledger) Acknowledge(number uint64) {
 	n := 0
 	for n < len(l.open) && l.open[n].Number <= number {
@@ -176,7 +176,7 @@ func (l *Ledger) Acknowledge(number uint64) {
 	l.open, l.posted = slices.Delete(l.open, 0, n), max(l.posted-n, 0)
 }
 
-// Post returns the entries that the store has to apply, each once in the ledger's life.
+// Post returns the entries that the store must apply, each once in the ledger's lifetime.
 func (l *Ledger) Post() []Entry {
 	if !l.known {
 		return nil
@@ -186,14 +186,14 @@ func (l *Ledger) Post() []Entry {
 	return l.open[from:]
 }
 
-// Version changes with each change of what a checkpoint keeps, but for entries that the store
-// has acknowledged, which do no harm there.
+// Version changes with each change of what a checkpoint keeps. The store's acknowledgements do not
+// count: entries that a checkpoint keeps longer do no harm.
 func (l *Ledger) Version() uint64 { return l.version }
 
 // Open returns how many entries the store has not acknowledged.
 func (l *Ledger) Open() int { return len(l.open) }
 
-// full says whether too much waits for the store.
+// full reports whether too many entries wait for the store.
 func (l *Ledger) full() bool { return len(l.open) >= openMax }
 
 func (l *Ledger) enter(kind Kind, queue string, amount money.Amount, interval int64) {
@@ -206,7 +206,7 @@ func (l *Ledger) enter(kind Kind, queue string, amount money.Amount, interval in
 	}
 }
 
-// writable says why nothing can be changed now, or nil.
+// writable returns why nothing can be changed now, or nil.
 func (l *Ledger) writable() error {
 	switch {
 	case !l.known:
@@ -217,7 +217,7 @@ func (l *Ledger) writable() error {
 	return nil
 }
 
-// change checks what all changes of a queue that exists have in common.
+// change makes the checks common to all changes of an existing queue.
 func (l *Ledger) change(queue string) error {
 	if l.state.Queue(queue) == nil {
 		return ErrUnknown
@@ -225,7 +225,7 @@ func (l *Ledger) change(queue string) error {
 	return l.writable()
 }
 
-// SetSpending makes an amount the queue's bid, from the next interval on.
+// SetSpending sets the queue's bid, from the next interval on.
 func (l *Ledger) SetSpending(queue string, to money.Amount) error {
 	if err := CheckSpending(to); err != nil {
 		return fmt.Errorf("%w: %w", ErrBound, err)
@@ -237,7 +237,7 @@ func (l *Ledger) SetSpending(queue string, to money.Amount) error {
 	return nil
 }
 
-// AddBudget adds an amount to the queue's budget, or takes it off when it is negative.
+// AddBudget adds an amount, which may be negative, to the queue's budget.
 func (l *Ledger) AddBudget(queue string, amount money.Amount) error {
 	if err := l.change(queue); err != nil {
 		return err
@@ -268,8 +268,8 @@ func (l *Ledger) AddQueue(queue string) error {
 	return nil
 }
 
-// RemoveQueue closes a queue and what it has is gone. What it used of the interval in flight
-// is not charged. Its jobs go on with what others leave.
+// RemoveQueue closes a queue and discards its budget. Its use in the current interval is not
+// charged. Its jobs go on with slots that others leave.
 func (l *Ledger) RemoveQueue(queue string, now int64) error {
 	if err := l.change(queue); err != nil {
 		return err
@@ -283,19 +283,19 @@ func (l *Ledger) RemoveQueue(queue string, now int64) error {
 	return nil
 }
 
-// Account returns a queue's account, or that of a user with jobs and no queue; else nil.
+// Account returns the account of a queue, or of a user with jobs and no queue; else nil.
 func (l *Ledger) Account(name string) *Account { return l.accounts[name] }
 
-// Accounts returns all accounts in order of name. Nobody changes the list.
+// Accounts returns all accounts in order of name. The list must not be changed.
 func (l *Ledger) Accounts() []*Account { return l.list }
 
 // Price is the sum of the effective rates.
 func (l *Ledger) Price() money.Amount { return l.price }
 
-// Queue returns a queue as it is with all entries, or nil.
+// Queue returns a queue with all entries applied, or nil.
 func (l *Ledger) Queue(name string) *Queue { return l.state.Queue(name) }
 
-// account returns the account of a name, and makes it where there is none.
+// account returns the account of a name, and makes it if necessary.
 func (l *Ledger) account(name string) *Account {
 	a := l.accounts[name]
 	if a == nil {
@@ -309,7 +309,7 @@ func (l *Ledger) account(name string) *Account {
 
 func byName(a *Account, name string) int { return cmp.Compare(a.Name, name) }
 
-// tidy forgets an account without a queue, jobs and slots.
+// tidy removes an account that has no queue, jobs or slots.
 func (l *Ledger) tidy(a *Account) {
 	idle := a.Queue == nil && a.Jobs == 0 && a.Rate == 0
 	if idle && !slices.ContainsFunc(a.Uses, func(u Use) bool { return u.Held != 0 }) {
@@ -322,17 +322,17 @@ func (l *Ledger) tidy(a *Account) {
 	}
 }
 
-// JobCame and JobWent count the live jobs of a queue.
+// JobCame adds one to the live jobs of a queue.
 func (l *Ledger) JobCame(queue string) { l.account(queue).Jobs++ }
 
-// JobWent is called when a job that came has ended.
+// JobWent is called when a job counted by JobCame has ended.
 func (l *Ledger) JobWent(queue string) {
 	a := l.account(queue)
 	a.Jobs--
 	l.tidy(a)
 }
 
-// Hold says that a queue holds so many slots of a kind more from a time on, or fewer.
+// Hold adds slots of a kind, possibly negative, to what a queue holds from a time on.
 func (l *Ledger) Hold(queue, kind string, slots int, at int64) {
 	a := l.account(queue)
 	u := a.use(kind, at)
@@ -341,7 +341,7 @@ func (l *Ledger) Hold(queue, kind string, slots int, at int64) {
 	l.tidy(a)
 }
 
-// SetSlots says how many slots of each kind there are from now on.
+// SetSlots sets how many slots of each kind the cluster has from now on.
 func (l *Ledger) SetSlots(slots map[string]int, now int64) {
 	if maps.Equal(l.slots, slots) {
 		return
@@ -351,7 +351,7 @@ func (l *Ledger) SetSlots(slots map[string]int, now int64) {
 	l.divide(now)
 }
 
-// Advance closes the intervals that have ended by a time.
+// Advance closes the intervals that ended by a time.
 func (l *Ledger) Advance(to int64) {
 	if behind := l.floor(to) - int64(catchUpMax*l.length); l.start < behind { //nolint:gosec // a length is less than a day
 		l.start = behind
@@ -367,13 +367,13 @@ func (l *Ledger) Advance(to int64) {
 	}
 }
 
-// close ends the interval in flight, and begins the next.
+// close ends the current interval, and begins the next.
 func (l *Ledger) close(end int64) {
 	l.start = end
 	l.version++
 	if !l.known {
 		for _, a := range l.list {
-			a.Rate, a.most = 0, 0 // they were of an interval that is over, and what it used is not paid
+			a.Rate, a.most = 0, 0 // their interval is over, and its use is not charged
 			a.bill(end, l.length)
 		}
 		l.price, l.told = 0, false
@@ -389,7 +389,7 @@ func (l *Ledger) close(end int64) {
 	l.divide(end)
 }
 
-// assess finds the effective rates.
+// assess computes the effective rates.
 func (l *Ledger) assess() {
 	l.price = 0
 	for _, a := range l.list {
@@ -401,8 +401,8 @@ func (l *Ledger) assess() {
 	}
 }
 
-// divide divides the slots of each kind by the rates in force. What a queue can pay for goes
-// to its kinds in order.
+// divide divides the slots of each kind by the rates in force. A queue's affordable slots go to its
+// kinds in order.
 func (l *Ledger) divide(now int64) {
 	if !l.known {
 		return

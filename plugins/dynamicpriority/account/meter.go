@@ -8,8 +8,8 @@ import (
 	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/money"
 )
 
-// Account is a queue with what it uses. One without a queue belongs to a user that pays
-// nothing, or to a queue that was removed while its jobs run.
+// Account is a queue with its use. An account without a queue belongs to a user that pays nothing,
+// or to a queue that was removed while its jobs run.
 type Account struct {
 	Name  string
 	Queue *Queue // nil: there is none
@@ -20,10 +20,10 @@ type Account struct {
 
 	most      int    // slots that the budget covered at the rate when the interval began
 	remainder uint64 // used and not paid yet, below a micro-credit: in micro-credits ÷ length
-	kept      kept   // what the checkpoint has of it
+	kept      kept   // the account as the checkpoint has it
 }
 
-// Use is what an account uses of one kind of slots.
+// Use is an account's use of one kind of slots.
 type Use struct {
 	Kind  string
 	Held  int // now
@@ -32,16 +32,16 @@ type Use struct {
 
 	at    int64  // up to when time and quota are counted
 	time  uint64 // slot-time held in this interval, in slot-nanoseconds
-	quota uint64 // the same of the quota
+	quota uint64 // quota-time of this interval, in slot-nanoseconds
 }
 
-// force is what is in force of an account over an interval.
+// force is an account's rate and bound in force over an interval.
 type force struct {
 	rate money.Amount
 	most int // slots that it covers
 }
 
-// lower returns the rate in force, or what of it the queue bids and has by now.
+// lower returns the rate in force, limited to the queue's present bid and budget.
 func (a *Account) lower() force {
 	rate := min(a.Rate, a.Queue.Spending)
 	if rate == 0 || a.Queue.Budget < rate {
@@ -50,7 +50,7 @@ func (a *Account) lower() force {
 	return force{rate, min(a.most, int(a.Queue.Budget/rate))}
 }
 
-// Use returns what the account uses of a kind.
+// Use returns the account's use of a kind.
 func (a *Account) Use(kind string) Use {
 	if i, found := a.find(kind); found {
 		return a.Uses[i]
@@ -58,7 +58,8 @@ func (a *Account) Use(kind string) Use {
 	return Use{Kind: kind}
 }
 
-// find returns the place of a kind, or where it would be. There are a few kinds, and rounds ask often.
+// find returns the index of a kind, or where it would be. There are few kinds, and rounds ask
+// often.
 func (a *Account) find(kind string) (int, bool) {
 	for i := range a.Uses {
 		if a.Uses[i].Kind >= kind {
@@ -68,7 +69,7 @@ func (a *Account) find(kind string) (int, bool) {
 	return len(a.Uses), false
 }
 
-// Held is how many slots of a kind the account holds now.
+// Held returns how many slots of a kind the account holds now.
 func (a *Account) Held(kind string) int {
 	if i, found := a.find(kind); found {
 		return a.Uses[i].Held
@@ -76,7 +77,7 @@ func (a *Account) Held(kind string) int {
 	return 0
 }
 
-// Quota is how many slots of a kind the account's quota has over this interval.
+// Quota returns how many slots of a kind the account's quota has over this interval.
 func (a *Account) Quota(kind string) int {
 	if i, found := a.find(kind); found {
 		return a.Uses[i].Quota
@@ -84,7 +85,7 @@ func (a *Account) Quota(kind string) int {
 	return 0
 }
 
-// use returns the same to be changed; a new one is counted from a time on.
+// use returns the use of a kind for changes; a new one counts from a time on.
 func (a *Account) use(kind string, from int64) *Use {
 	i, found := a.find(kind)
 	if !found {
@@ -93,7 +94,7 @@ func (a *Account) use(kind string, from int64) *Use {
 	return &a.Uses[i]
 }
 
-// advance counts up to a time.
+// advance accumulates slot-time and quota-time up to a time.
 func (u *Use) advance(to int64) {
 	if to <= u.at {
 		return
@@ -104,7 +105,7 @@ func (u *Use) advance(to int64) {
 	u.at = to
 }
 
-// times and plus stay at the largest number where there is none for the result.
+// times and plus saturate at the largest number on overflow.
 func times(n int, span uint64) uint64 {
 	high, low := bits.Mul64(uint64(max(n, 0)), span) //nolint:gosec // not negative
 	if high > 0 {

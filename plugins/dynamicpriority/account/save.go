@@ -32,7 +32,7 @@ const (
 // partMax bounds the parts that entries are written in: they are read as one anyway.
 const partMax = 1 << 30
 
-// kept is what a checkpoint has of an account.
+// kept is a checkpoint's copy of an account.
 type kept struct {
 	rate      money.Amount
 	most      int
@@ -41,7 +41,7 @@ type kept struct {
 	queue     Queue // if it has one
 }
 
-// keeps returns the part of an account that a checkpoint has. The queue is in it if there is no
+// keeps returns the part of an account that a checkpoint has. It includes the queue if there is no
 // store, or if lower would change the rate in force.
 func (l *Ledger) keeps(a *Account) kept {
 	k := kept{rate: a.Rate, most: a.most, remainder: a.remainder}
@@ -51,9 +51,9 @@ func (l *Ledger) keeps(a *Account) kept {
 	return k
 }
 
-// SaveAll writes the whole ledger behind what is written, with at most so many bytes of its own, 0
-// for any. A larger one leaves out the rates in force, which a restart then finds anew. If it is
-// still larger, it leaves out the entries that the store has not acknowledged.
+// SaveAll appends the whole ledger to written, in at most so many bytes of its own; 0 is unlimited.
+// A larger one omits the rates in force, which a restart then computes. If it is still larger, it
+// omits the entries that the store has not acknowledged.
 func (l *Ledger) SaveAll(written []byte, most int) []byte {
 	before := len(written)
 	tooLarge := func() bool { return most > 0 && len(written)-before > most }
@@ -74,7 +74,8 @@ func (l *Ledger) SaveAll(written []byte, most int) []byte {
 	return written
 }
 
-// SaveChanges writes what has changed since the last SaveAll or SaveChanges, to be read behind what they wrote.
+// SaveChanges appends what has changed since the last SaveAll or SaveChanges, to be read after
+// their text.
 func (l *Ledger) SaveChanges(written []byte) []byte {
 	from := len(l.open)
 	for from > 0 && l.open[from-1].Number > l.saved {
@@ -85,7 +86,7 @@ func (l *Ledger) SaveChanges(written []byte) []byte {
 	return l.saveAccounts(written)
 }
 
-// Short says whether the last SaveAll left something out, so that SaveChanges may not follow it.
+// Short reports whether the last SaveAll omitted something, so that SaveChanges may not follow it.
 func (l *Ledger) Short() bool { return l.short }
 
 func (l *Ledger) saveHead(w []byte) []byte {
@@ -104,7 +105,7 @@ func (l *Ledger) saveEntries(w []byte, entries []Entry) []byte {
 	return w
 }
 
-// saveAccounts writes those that are not as they were written last.
+// saveAccounts writes the accounts that differ from their last saved copies.
 func (l *Ledger) saveAccounts(w []byte) []byte {
 	for _, name := range l.gone {
 		w = append(append(append(w, wordRate+" "...), name...), " 0 0 0\n"...)
@@ -132,8 +133,8 @@ func (k *kept) save(w []byte, name string) []byte {
 	return append(w, '\n')
 }
 
-// Load takes over what SaveAll and then SaveChanges wrote, one after the other, before any other call to a
-// new ledger. An error says that they did not write that; the ledger is then of no use.
+// Load reads the text of SaveAll and later SaveChanges, before any other call to a new ledger. An
+// error means that the text is not theirs; the ledger is then unusable.
 func (l *Ledger) Load(text []byte) error {
 	r := reader{Ledger: l}
 	l.noted = map[string]Queue{}
@@ -169,7 +170,7 @@ func (l *Ledger) Load(text []byte) error {
 type reader struct {
 	*Ledger
 	length  uint64          // of the interval that was saved; 0 before it is read
-	entries strings.Builder // a piece of them, that is not at its end
+	entries strings.Builder // a piece of the entries that is not complete
 }
 
 func (r *reader) line(line string) error {
@@ -246,7 +247,7 @@ func (r *reader) rate(name string, f []string) error {
 	return nil
 }
 
-// from takes over which store the entries are for: those before the line were for the one before.
+// from sets the store of the following entries; earlier ones were for the previous store.
 func (r *reader) from(store string) error {
 	if err := r.flush(); err != nil {
 		return err
@@ -255,7 +256,7 @@ func (r *reader) from(store string) error {
 	return nil
 }
 
-// flush takes over a piece of entries that is at its end.
+// flush reads a complete piece of entries.
 func (r *reader) flush() error {
 	if r.entries.Len() == 0 {
 		return nil

@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// QueuesMax bounds the queues that there are: a checkpoint has room for so many.
+	// QueuesMax bounds the number of queues: a checkpoint has room for so many.
 	QueuesMax = 10_000
-	// NameBytesMax bounds a queue's name.
+	// NameBytesMax bounds a queue's name, in bytes.
 	NameBytesMax = 64
 	// SpendingMax is the largest bid: a million credits for a slot and an interval.
 	SpendingMax = 1_000_000 * money.Credit
@@ -23,15 +23,15 @@ const (
 // Queue is one queue as the store keeps it.
 type Queue struct {
 	Name     string
-	Budget   money.Amount // what is left; negative where some was taken back
+	Budget   money.Amount // remaining; negative if an administrator took some back
 	Spending money.Amount // the bid, for a slot and an interval; 0 to SpendingMax
-	// Charged is the end of the last interval that was charged, in nanoseconds since the
-	// epoch; 0: none was. What is of that interval or of an earlier one is charged already.
+	// Charged is the end of the last charged interval, in nanoseconds since the epoch; 0: none.
+	// Charges for that interval or an earlier one are already applied.
 	Charged int64
 }
 
-// CheckName says why a queue cannot have a name, or nil. It stands in lines of text, so it
-// is without white space.
+// CheckName returns why a name is not permitted for a queue, or nil. Names are written in lines of
+// text, so they have no white space.
 func CheckName(name string) error {
 	switch {
 	case name == "":
@@ -49,7 +49,7 @@ func CheckName(name string) error {
 	return nil
 }
 
-// CheckSpending says why a bid cannot be, or nil.
+// CheckSpending returns why a bid is not permitted, or nil.
 func CheckSpending(a money.Amount) error {
 	switch {
 	case a < 0:
@@ -60,43 +60,43 @@ func CheckSpending(a money.Amount) error {
 	return nil
 }
 
-// Kind is what an entry does.
+// Kind is the kind of an entry.
 type Kind uint8
 
 // The kinds of entries.
 const (
-	Charge      Kind = iota + 1 // takes Amount off the budget for Interval
+	Charge      Kind = iota + 1 // subtracts Amount from the budget for Interval
 	AddBudget                   // adds Amount, which may be negative
-	SetSpending                 // makes Amount the bid
-	AddQueue                    // a queue without budget and bid
-	RemoveQueue                 // and what it has
+	SetSpending                 // sets the bid to Amount
+	AddQueue                    // adds a queue without budget and bid
+	RemoveQueue                 // removes a queue and its budget
 )
 
-// Entry is one change. Applying it twice changes nothing: each number is applied once, and
-// a queue is charged once for an interval, whatever the number.
+// Entry is one change. Applying it is idempotent: each number is applied once, and a queue is
+// charged once for an interval, whatever the number.
 type Entry struct {
 	Number   uint64 // from 1, one more for each
 	Kind     Kind
 	Queue    string
 	Amount   money.Amount
-	Interval int64 // the end of the interval that is charged, in nanoseconds since the epoch
+	Interval int64 // the end of the charged interval, in nanoseconds since the epoch
 }
 
-// State is all queues as of an entry. The zero State has none. Not safe for concurrent use.
+// State is all queues after an entry. The zero State has none. Not safe for concurrent use.
 type State struct {
-	Applied uint64 // the number of the last entry that was applied, 0 for none
+	Applied uint64 // the number of the last applied entry, 0 for none
 	Store   string // the name of the store it is from, which a store that is made anew does not share; "": it has none
 	byName  map[string]*Queue
 	list    []*Queue // in order of name
 }
 
-// Queue returns a queue, or nil. It changes with what is applied.
+// Queue returns a queue, or nil. Later entries change it.
 func (s *State) Queue(name string) *Queue { return s.byName[name] }
 
-// Queues returns all queues in order of name. Nobody changes the list.
+// Queues returns all queues in order of name. The list must not be changed.
 func (s *State) Queues() []*Queue { return s.list }
 
-// Put adds a queue, or replaces the one of its name.
+// Put adds a queue, or replaces the queue of the same name.
 func (s *State) Put(q Queue) {
 	if s.byName == nil {
 		s.byName = map[string]*Queue{}
@@ -117,15 +117,15 @@ func (s *State) remove(name string) {
 }
 
 func (s *State) find(name string) (int, bool) {
-	if n := len(s.list); n > 0 && s.list[n-1].Name < name { // as when a sorted list is read
+	if n := len(s.list); n > 0 && s.list[n-1].Name < name { // the case of a sorted list
 		return n, false
 	}
 	return slices.BinarySearchFunc(s.list, name, func(q *Queue, name string) int { return cmp.Compare(q.Name, name) })
 }
 
-// Apply applies the entry whose number is next, and says whether it did: not, when it was
-// applied before. What it says of a queue that is not there changes nothing. A sum that is
-// more than there can be stays at that.
+// Apply applies the entry if its number is the next, and reports whether it did: not if it was
+// applied before. A change of a missing queue has no effect. A sum that overflows stays at the
+// bound.
 func (s *State) Apply(e Entry) bool {
 	if e.Number <= s.Applied {
 		return false
@@ -134,7 +134,7 @@ func (s *State) Apply(e Entry) bool {
 	q := s.Queue(e.Queue)
 	switch {
 	case e.Kind == AddQueue:
-		if q == nil { // one that is there keeps what it has
+		if q == nil { // an existing queue keeps its budget and bid
 			s.Put(Queue{Name: e.Queue})
 		}
 	case q == nil:

@@ -9,7 +9,7 @@ import (
 	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/money"
 )
 
-// stateHeader begins a part of a state, as in "applied 17 part 1 of 2".
+// stateHeader is the first line of a part of a state, as in "applied 17 part 1 of 2".
 const stateHeader = "applied %d part %d of %d\n"
 
 // Marshal writes a state as text, in one part or more of at most so many bytes. A part has a
@@ -32,15 +32,14 @@ func (s *State) Marshal(partMax int) [][]byte {
 	return parts
 }
 
-// Parts puts a state together from what Marshal wrote. The zero Parts waits for a first
-// part.
+// Parts assembles a state from the parts of Marshal. The zero Parts expects a first part.
 type Parts struct {
 	state State
-	next  int // the part that is to come, from 1; 0: the first
+	next  int // the expected part, from 1; 0: the first
 }
 
-// Add takes the next part, and returns the state when it was the last one, else nil. A part
-// that does not follow the one before begins anew, or is an error; an error names the line.
+// Add adds the next part. It returns the state after the last part, else nil. A first part starts
+// again; any other part out of sequence is an error. An error names the line.
 func (p *Parts) Add(text []byte) (*State, error) {
 	header, rest, _ := strings.Cut(string(text), "\n")
 	var applied uint64
@@ -102,11 +101,12 @@ func parseQueue(line string) (Queue, error) {
 	return q, err
 }
 
-// words are how entries begin.
+// words are the first letters of entries.
 var words = map[Kind]string{Charge: "c", AddBudget: "b", SetSpending: "s", AddQueue: "a", RemoveQueue: "r"}
 
 // MarshalEntries writes entries as text, in parts of at most so many bytes. A part has the number
-// of its first entry, then a line for each. A line stands before charges of another interval.
+// of its first entry, then a line for each entry. An extra line precedes charges of another
+// interval.
 func MarshalEntries(entries []Entry, partMax int) [][]byte {
 	var parts [][]byte
 	var part []byte
@@ -133,8 +133,8 @@ func MarshalEntries(entries []Entry, partMax int) [][]byte {
 	return parts
 }
 
-// ParseEntries reads one part of what MarshalEntries wrote. An error names the line, and
-// then nothing of it is to be applied.
+// ParseEntries reads one part of MarshalEntries. An error names the line, and then no entry of the
+// part may be applied.
 func ParseEntries(text []byte) ([]Entry, error) {
 	var entries []Entry
 	var next uint64

@@ -21,14 +21,14 @@ import (
 // queryMax bounds a query, in bytes.
 const queryMax = 4 << 10
 
-// Role is what somebody may do.
+// Role is a caller's set of rights.
 type Role uint8
 
 // The roles.
 const (
 	Nobody Role = iota // not authenticated: may see price and time
 	User               // may see its own queue, and set its spending rate
-	Admin              // may do all, to all queues
+	Admin              // may do everything, to all queues
 )
 
 // ParseRole reads the name of a role: user, admin, or none at all.
@@ -44,13 +44,13 @@ func ParseRole(name string) (Role, error) {
 	return Nobody, fmt.Errorf("%q is no role: use user or admin", name)
 }
 
-// Principal is the caller, authenticated.
+// Principal is an authenticated caller.
 type Principal struct {
 	Name string
 	Role Role
 }
 
-// Verb is what is asked for.
+// Verb is the requested operation.
 type Verb uint8
 
 // The verbs. Those from SetSpending on change something.
@@ -65,27 +65,27 @@ const (
 	RemoveQueue
 )
 
-// verbs are the verbs' names as they stand in a query.
+// verbs are the verbs' names in a query.
 var verbs = map[string]Verb{
 	"price": Price, "time": Time, "info": Info, "infos": Infos,
 	"setSpending": SetSpending, "addBudget": AddBudget, "addQueue": AddQueue, "removeQueue": RemoveQueue,
 }
 
-// Request is a query that was read.
+// Request is a parsed query.
 type Request struct {
 	Verb   Verb
-	Queue  string       // "" is the asker's own, until For says which
+	Queue  string       // "" is the caller's own, until For sets it
 	Amount money.Amount // of SetSpending and AddBudget
 }
 
-// Changes says whether the request changes anything.
+// Changes reports whether the request changes anything.
 func (r Request) Changes() bool { return r.Verb >= SetSpending }
 
-// ErrDenied is for a caller without the right.
+// ErrDenied is the error for a caller without the right.
 var ErrDenied = errors.New("access denied")
 
-// Parse reads a query, percent-escaped as in a URL. What it says of user and timestamp is
-// part of the proof, and left out here. The error says what is wrong.
+// Parse parses a query, percent-escaped as in a URL. It ignores user and timestamp, which are part
+// of the proof. The error says what is wrong.
 func Parse(query string) (Request, error) {
 	if len(query) > queryMax {
 		return Request{}, fmt.Errorf("the query has %d bytes: at most %d are read", len(query), queryMax)
@@ -123,7 +123,7 @@ func Parse(query string) (Request, error) {
 	return r.with(value, queue, named)
 }
 
-// with takes the verb's value and the queue.
+// with sets the verb's value and the queue.
 func (r Request) with(value, queue string, named bool) (Request, error) {
 	var err error
 	switch r.Verb {
@@ -155,7 +155,7 @@ func (r Request) with(value, queue string, named bool) (Request, error) {
 	return r, nil
 }
 
-// For says which queue is meant, or that somebody may not ask that: ErrDenied.
+// For sets the queue for a caller. If the caller may not make the request, it returns ErrDenied.
 func (r Request) For(who Principal) (Request, error) {
 	switch r.Verb {
 	case Price, Time:
@@ -175,7 +175,7 @@ func (r Request) For(who Principal) (Request, error) {
 	return Request{}, ErrDenied
 }
 
-// unescape undoes the escapes of a URL's query.
+// unescape decodes the escapes of a URL's query.
 func unescape(text string) (string, error) {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {
@@ -194,7 +194,7 @@ func unescape(text string) (string, error) {
 	return b.String(), nil
 }
 
-// digit is what a hexadecimal digit stands for, or -1.
+// digit returns the value of a hexadecimal digit, or -1.
 func digit(c byte) int {
 	if 'A' <= c && c <= 'F' {
 		c += 'a' - 'A'

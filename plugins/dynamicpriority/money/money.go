@@ -1,9 +1,9 @@
-// Package money is the unit in which the policy dynamic-priority counts: whole
-// micro-credits, so that sums are exact however many intervals go by.
+// Package money is the currency of the policy dynamic-priority: whole micro-credits, so that sums
+// are exact however many intervals go by.
 //
 //	a, err := money.Parse("12.139998") // 12,139,998 micro-credits
 //
-// What cannot be written with six decimals is refused, and rounded only where that is said.
+// An amount with more than six decimals is refused; only ParseRounded rounds.
 package money
 
 import (
@@ -13,28 +13,28 @@ import (
 	"strconv"
 )
 
-// Amount is a number of micro-credits, which may be negative. An amount that Parse, Add
-// or Clip returned is between -Max and Max, so that two of them never overflow.
+// Amount is a number of micro-credits, which may be negative. Amounts from Parse, Add or Clip are
+// between -Max and Max, so that the sum of two never overflows.
 type Amount int64
 
 // Credit is the unit in which people write amounts.
 const Credit Amount = 1_000_000
 
-// Max is a trillion credits, the most that an amount may be, below zero as above it.
+// Max is a trillion credits, the largest absolute value of an amount.
 const Max = 1_000_000_000_000 * Credit
 
 // decimals are the digits behind the point.
 const decimals = 6
 
-// textMax bounds, in bytes, what is looked at as a number.
+// textMax bounds the text of a number, in bytes.
 const textMax = 64
 
-// number is a decimal as people and the usual libraries write it, of an exponent that
-// takes no memory to speak of.
+// number matches a decimal as people and common libraries write it, with an exponent small enough
+// to need little memory.
 var number = regexp.MustCompile(`^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,2})?$`)
 
-// Parse reads credits written as a decimal number, such as 100, 0.11 or 1e-05. The error
-// says what is wrong with the text, and how it is written.
+// Parse parses credits written as a decimal number, such as 100, 0.11 or 1e-05. The error says what
+// is wrong with the text, and the correct form.
 func Parse(text string) (Amount, error) {
 	r, err := parse(text)
 	if err != nil {
@@ -46,7 +46,7 @@ func Parse(text string) (Amount, error) {
 	return Amount(r.Num().Int64()), nil
 }
 
-// ParseRounded is Parse for what a program wrote that counts in binary fractions: more than six
+// ParseRounded is Parse for the output of programs that use binary fractions. More than six
 // decimals are rounded to the nearest amount, halves away from zero.
 func ParseRounded(text string) (Amount, error) {
 	r, err := parse(text)
@@ -88,7 +88,7 @@ func (a Amount) String() string {
 	var room [24]byte
 	text := strconv.AppendUint(append(room[:0], sign...), n/uint64(Credit), 10)
 	text = append(text, '.')
-	text = strconv.AppendUint(text, n%uint64(Credit)+uint64(Credit), 10) // a 1 stands before the decimals
+	text = strconv.AppendUint(text, n%uint64(Credit)+uint64(Credit), 10) // the added 1 keeps leading zeros
 	point := len(text) - decimals - 1
 	copy(text[point:], text[point+1:])
 	text = text[:len(text)-1]
@@ -98,11 +98,11 @@ func (a Amount) String() string {
 	return string(text)
 }
 
-// Clip returns the amount between -Max and Max that is nearest to it.
+// Clip returns the amount between -Max and Max that is nearest to a.
 func (a Amount) Clip() Amount { return max(-Max, min(a, Max)) }
 
-// Add returns the sum, and false where that is more than there can be. Both are between
-// -Max and Max.
+// Add returns the sum, and false if it exceeds the bounds. Both amounts must be between -Max and
+// Max.
 func (a Amount) Add(b Amount) (Amount, bool) {
 	sum := a + b
 	return sum.Clip(), sum == sum.Clip()

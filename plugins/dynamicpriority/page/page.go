@@ -28,7 +28,7 @@ const (
 	Forbidden   = 403
 	NotFound    = 404
 	Conflict    = 409
-	Refused     = 500 // the document's status for a refused caller
+	Refused     = 500 // the document's status for a denied caller
 	Unavailable = 503
 )
 
@@ -40,7 +40,7 @@ const shareUnit = 1_000_000_000
 // queryShownMax bounds how much of a query an answer repeats, in bytes.
 const queryShownMax = 1 << 10
 
-// Info is one answer. What is nil is left out.
+// Info is one answer. Nil fields are omitted.
 type Info struct {
 	Host   string  `json:"host"`
 	Start  *int64  `json:"start,omitempty"` // in milliseconds since the epoch
@@ -62,13 +62,13 @@ type Queue struct {
 // Number is a decimal, written digit by digit.
 type Number string
 
-// MarshalJSON writes the number as one of JSON.
+// MarshalJSON writes the number as a JSON number.
 func (n Number) MarshalJSON() ([]byte, error) { return []byte(n), nil }
 
-// Amount is a number of credits.
+// Amount formats a number of credits.
 func Amount(a money.Amount) Number { return Number(a.String()) }
 
-// Share is a part of a whole, which it is no more than; 0 of nothing.
+// Share formats part ÷ whole, which is at most 1; 0 if whole is 0.
 func Share(part, whole money.Amount) Number {
 	if whole == 0 {
 		return "0.0"
@@ -83,7 +83,7 @@ func Share(part, whole money.Amount) Number {
 	return Number(strconv.FormatUint((twice+1)/2/shareUnit, 10) + "." + short)
 }
 
-// Answer returns the answer with an info, as XML or as JSON.
+// Answer encodes the info as an XML or JSON answer.
 func (i Info) Answer(asJSON bool) scheduler.Answer {
 	a := scheduler.Answer{Status: OK, ContentType: "text/xml; charset=utf-8"}
 	if asJSON {
@@ -97,11 +97,11 @@ func (i Info) Answer(asJSON bool) scheduler.Answer {
 	return a
 }
 
-// queueBytes is about what a queue takes.
+// queueBytes is roughly the size of a queue's XML, in bytes.
 const queueBytes = 220
 
-// xml writes the XML by hand: rounds wait while thousands of queues are shown, and the usual
-// encoder takes four times as long.
+// xml writes the XML by hand: rounds wait while thousands of queues are shown, and encoding/xml
+// takes four times as long.
 func (i Info) xml() []byte {
 	var b bytes.Buffer
 	element := func(indent, name, text string) {
@@ -136,16 +136,16 @@ func (i Info) xml() []byte {
 	return b.Bytes()
 }
 
-// escaped is a text as it stands in XML; what no XML can hold becomes U+FFFD.
+// escaped escapes a text for XML; characters that XML can't hold become U+FFFD.
 func escaped(text string) string {
 	var b strings.Builder
-	_ = xml.EscapeText(&b, []byte(text)) // a Builder takes all
+	_ = xml.EscapeText(&b, []byte(text)) // a Builder never fails
 	return b.String()
 }
 
-// Denied answers a caller without the right, or one that is not authenticated. As XML it has the
-// query and nothing else, as in the document. As JSON it has the plain status: one for callers that
-// are known, and one for others.
+// Denied answers a caller without the right, or without authentication. As XML it has only the
+// query, as in the document. As JSON it has the plain HTTP status, which differs for authenticated
+// callers.
 func Denied(query string, asJSON, proven bool) scheduler.Answer {
 	if !asJSON {
 		shown := scheduler.Printable(query[:min(len(query), queryShownMax)])
@@ -160,7 +160,7 @@ func Denied(query string, asJSON, proven bool) scheduler.Answer {
 
 const plain = "text/plain; charset=utf-8"
 
-// Failure answers with what is wrong, in a line.
+// Failure answers with a message of one line.
 func Failure(status int, message string, asJSON bool) scheduler.Answer {
 	message = scheduler.Printable(message)
 	if asJSON {
@@ -173,7 +173,7 @@ func Failure(status int, message string, asJSON bool) scheduler.Answer {
 
 func inJSON(status int, v any) scheduler.Answer {
 	body, err := json.Marshal(v)
-	if err != nil { // of text and numbers alone it never is
+	if err != nil { // text and numbers always encode
 		return scheduler.Answer{Status: Refused, ContentType: plain, Body: []byte(err.Error() + "\n")}
 	}
 	return scheduler.Answer{Status: status, ContentType: "application/json", Body: append(body, '\n')}

@@ -13,9 +13,9 @@ import (
 
 // Payer is a queue that pays.
 type Payer struct {
-	Rate  uint64 // for a slot and an interval; nothing is divided to a payer of rate 0
+	Rate  uint64 // for a slot and an interval; a payer of rate 0 gets no slots
 	Most  int    // slots that it can pay for
-	Quota int    // what Divide gave it
+	Quota int    // result of Divide
 }
 
 // turn is a payer in its place among all.
@@ -25,12 +25,12 @@ type turn struct {
 	part  uint64 // of a slot, that rounding down took, over the sum of rates
 }
 
-// Divide gives the slots to the payers by largest remainder. Each gets its share, rounded down.
-// Those that lost most by rounding get one slot more, the earlier of equals first. Nobody gets more
-// than it can pay for; what is left of it goes to the others in the same way. So quotas add up to
-// the slots, or to all that can be paid for.
+// Divide divides the slots among the payers by largest remainder. Each gets its share, rounded
+// down. Those that lost most by rounding get one slot more, the earlier of equals first. No payer
+// gets more than it can pay for; the rest goes to the others in the same way. So quotas add up to
+// the slots, or to all slots that can be paid for.
 //
-// Slots are not negative, and the rates add up to less than 2^64.
+// Slots must not be negative, and the rates must add up to less than 2^64.
 func Divide(slots int, payers []Payer) {
 	open := make([]turn, 0, len(payers))
 	var sum uint64
@@ -47,9 +47,9 @@ func Divide(slots int, payers []Payer) {
 	}
 }
 
-// bound serves the payers whose share exceeds what they can pay for: they get just that. The payer
-// that can pay for the least of its rate comes first. Where its share is not more, no other's is,
-// as shares only grow with each payer that is served. It returns what is left to divide.
+// bound serves the payers whose share exceeds what they can pay for: they get just that. Payers are
+// in order of affordable slots for their rate, lowest first. If one's share is affordable, so are
+// all later shares, as shares only grow with each payer served. It returns what is left to divide.
 func bound(slots int, open []turn, sum uint64) ([]turn, int, uint64) {
 	over := func(t turn) bool { return compare(slots, t.Rate, t.Most, sum) > 0 }
 	if !slices.ContainsFunc(open, over) {
@@ -65,15 +65,14 @@ func bound(slots int, open []turn, sum uint64) ([]turn, int, uint64) {
 	return open[n:], slots, sum
 }
 
-// compare compares the product of the first two numbers with that of the others. The
-// first of each is not negative.
+// compare compares a·b with c·d. a and c must not be negative.
 func compare(a int, b uint64, c int, d uint64) int {
 	high, low := bits.Mul64(uint64(a), b)
 	otherHigh, otherLow := bits.Mul64(uint64(c), d)
 	return cmp.Or(cmp.Compare(high, otherHigh), cmp.Compare(low, otherLow))
 }
 
-// byRemainder divides among payers that can pay for their shares, rounded up.
+// byRemainder divides among payers that can all pay for their shares, rounded up.
 func byRemainder(slots int, open []turn, sum uint64) {
 	left := slots
 	for i := range open {
@@ -91,8 +90,8 @@ func (t turn) before(other turn) bool {
 	return t.part > other.part || t.part == other.part && t.place < other.place
 }
 
-// first returns the n payers that come before the others, in any order. It reorders all, and sorts
-// by halves only as far as it has to.
+// first returns the first n payers, in any order. It reorders all, by quickselect, only as far as
+// necessary.
 func first(all []turn, n int) []turn {
 	for low, high := 0, len(all); n > low && n < high; {
 		pivot := all[low+(high-low)/2]

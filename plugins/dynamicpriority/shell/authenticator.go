@@ -17,15 +17,15 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/signature"
 )
 
-// errDenied is for who is not let in. The log says why, the answer does not.
+// errDenied is the error for a denied caller. The log has the reason, the answer does not.
 var errDenied = errors.New("denied")
 
-// errPool is for who signed a job for the pool of another.
+// errPool is the error for a user who signed a job for another user's pool.
 var errPool = errors.New("its pool is another user's queue")
 
-// Prove implements serve.Authenticator. Price and time are for everybody; whatever else is asked, and
-// every job, is signed with the key of a user in the list, or comes from somebody whom the
-// manager has proved already, where the settings say so.
+// Prove implements serve.Authenticator. Price and time are public. Every other request, and every
+// job, must be signed with the key of a listed user. If the settings permit it, the manager's own
+// authentication of the caller is enough.
 func (s *Shell) Prove(_ context.Context, c scheduler.Credentials) (scheduler.Proof, error) {
 	if err := s.ready(); err != nil {
 		return scheduler.Proof{}, err
@@ -49,7 +49,7 @@ func (s *Shell) Prove(_ context.Context, c scheduler.Credentials) (scheduler.Pro
 	}
 	if err == nil && signed.Signature != nil {
 		if err = s.once(signed, now); err != nil {
-			who = scheduler.Principal{} // a signature that was used proves nothing
+			who = scheduler.Principal{} // a replayed signature proves nothing
 		}
 	}
 	switch {
@@ -67,10 +67,10 @@ func (s *Shell) Prove(_ context.Context, c scheduler.Credentials) (scheduler.Pro
 	return scheduler.Proof{Principal: who, Query: asked, Changes: changes}, nil
 }
 
-// errNoSignature is for what can't be read as a signature.
+// errNoSignature is the error for an unreadable signature.
 var errNoSignature = errors.New("it has no signature that can be read")
 
-// read takes apart what came. What is not signed has no signature.
+// read extracts the signed parts of the credentials. Unsigned credentials have no signature.
 func (s *Shell) read(c scheduler.Credentials) (signature.Signed, error) {
 	query, body, authorization := c.Request.Query, c.Request.Body, c.Authorization
 	if c.Purpose == scheduler.PurposeSubmit {
@@ -96,7 +96,8 @@ func (s *Shell) read(c scheduler.Credentials) (signature.Signed, error) {
 	return signed, nil
 }
 
-// signedProperties are a job's timestamp, nonce and signature, in our words or Hadoop's.
+// signedProperties returns a job's timestamp, nonce and signature, by our property names or
+// Hadoop's.
 func signedProperties(properties []scheduler.Property) (stamp, nonce, authorization string) {
 	for _, p := range properties {
 		switch p.Name {
@@ -111,7 +112,7 @@ func signedProperties(properties []scheduler.Property) (stamp, nonce, authorizat
 	return stamp, nonce, authorization
 }
 
-// prove says who it is.
+// prove authenticates the signer.
 func (s *Shell) prove(c scheduler.Credentials, signed signature.Signed, now time.Time) (scheduler.Principal, error) {
 	if signed.Signature == nil {
 		return s.unsigned(c)
@@ -121,7 +122,7 @@ func (s *Shell) prove(c scheduler.Credentials, signed signature.Signed, now time
 	if err != nil {
 		return scheduler.Principal{}, err
 	}
-	// Somebody who is not in the list takes as long as somebody who is.
+	// An unknown user must take as long as a known one.
 	right := signed.By(u.key) && known
 	early, late := signed.At.Before(now.Add(-set.Skew)), signed.At.After(now.Add(set.Skew))
 	switch {
@@ -136,7 +137,7 @@ func (s *Shell) prove(c scheduler.Credentials, signed signature.Signed, now time
 	return scheduler.Principal{Name: signed.User, Proof: signed.Hash.String(), Role: u.role}, nil
 }
 
-// unsigned says who it is that signed nothing.
+// unsigned authenticates a caller without a signature.
 func (s *Shell) unsigned(c scheduler.Credentials) (scheduler.Principal, error) {
 	if c.Principal.Proof != scheduler.Unproven && s.set().AcceptProven {
 		u, known, err := s.keys.user(c.Principal.Name)
@@ -151,11 +152,11 @@ func (s *Shell) unsigned(c scheduler.Credentials) (scheduler.Principal, error) {
 	if c.Purpose == scheduler.PurposeSubmit {
 		return scheduler.Principal{}, errDenied
 	}
-	return scheduler.Principal{Proof: scheduler.Unproven}, nil // who may ask what everybody may
+	return scheduler.Principal{Proof: scheduler.Unproven}, nil // with everybody's rights
 }
 
-// changes says whether a request changes something. What somebody may not ask is refused here,
-// before it is logged.
+// changes reports whether a request changes something. A request that the caller may not make is
+// denied here, before it is logged.
 func (s *Shell) changes(c scheduler.Credentials, query string, who scheduler.Principal) (bool, error) {
 	if len(c.Request.Body) > 0 {
 		query = strings.TrimPrefix(query+"&"+string(c.Request.Body), "&")
@@ -168,7 +169,7 @@ func (s *Shell) changes(c scheduler.Credentials, query string, who scheduler.Pri
 		if who.Role == "" {
 			return false, errDenied
 		}
-		return false, nil // the page says what is wrong
+		return false, nil // the page explains the error
 	}
 	role, _ := control.ParseRole(who.Role)
 	if _, err := r.For(control.Principal{Name: who.Name, Role: role}); err != nil {
@@ -178,13 +179,13 @@ func (s *Shell) changes(c scheduler.Credentials, query string, who scheduler.Pri
 }
 
 const (
-	// tellEvery is how often the log names somebody who is not let in. Others are counted.
+	// tellEvery is how often the log names a denied caller. Further ones are counted.
 	tellEvery = time.Second
-	// toldBytesMax bounds what is told of a name.
+	// toldBytesMax bounds a name in the log, in bytes.
 	toldBytesMax = account.NameBytesMax
 )
 
-// logDenied logs who is not let in, now and then: whoever knocks without end leaves the log to others.
+// logDenied logs denied callers at a limited rate, so that repeated attempts can't flood the log.
 func (s *Shell) logDenied(user string, purpose scheduler.Purpose, why error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -196,8 +197,8 @@ func (s *Shell) logDenied(user string, purpose scheduler.Purpose, why error) {
 	s.untold++
 }
 
-// once has a signature accepted this one time. Where the site wants the document's rule, each of a
-// user is made later than all before it, and than the start of the plug-in.
+// once accepts a signature a single time. If the site sets the document's rule, each signature of a
+// user must be later than all before it, and than the start of the plug-in.
 func (s *Shell) once(signed signature.Signed, now time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -207,8 +208,8 @@ func (s *Shell) once(signed signature.Signed, now time.Time) error {
 	return s.marks.accept(signed.Signature, mark{signed.At, signed.User}, now.Add(-2*s.settings.Skew))
 }
 
-// denied is the answer to a caller that is not let in, and names the check that failed. A caller
-// without a right signature learns no more than that: neither whether there is such a user.
+// denied answers a denied caller, and names the failed check. A caller without a valid signature
+// learns no more, not even whether the user exists.
 func (s *Shell) denied(c scheduler.Credentials, query string, who scheduler.Principal, why error) scheduler.Answer {
 	if c.Purpose == scheduler.PurposeSubmit {
 		text := "sign it with a key of the user's: HAMADRYAD_KEY names the file that has it"

@@ -16,47 +16,46 @@ import (
 )
 
 const (
-	// aclName is the name of the list of keys in the store.
+	// aclName is the name of the list of keys in the store's folder.
 	aclName = "acl"
-	// aclBytesMax bounds it.
+	// aclBytesMax bounds the list, in bytes.
 	aclBytesMax = 16 << 20
-	// tickMax is how coarse a file system's clock may be: a file that was changed a shorter while
-	// ago may have changed again and look the same.
+	// tickMax is the coarsest resolution of a file system's clock. A file changed more recently may
+	// have changed again without a visible difference.
 	tickMax = 3 * time.Second
-	// keyBytesMin is how short a key may be: a shorter one is guessed.
+	// keyBytesMin is the shortest permitted key, in bytes: a shorter one can be guessed.
 	keyBytesMin = 8
 )
 
-// user is somebody in the list.
+// user is a user in the list.
 type user struct {
 	role string
 	key  string
 }
 
-// keys is the list of who may ask, as the file has it. Safe for concurrent use.
+// keys is the list of users with their keys, as in the file. Safe for concurrent use.
 type keys struct {
 	path string
 
 	mu    sync.Mutex
-	was   os.FileInfo // of the file that was read; nil: none was
+	was   os.FileInfo // of the file last read; nil: none
 	users map[string]user
-	empty bool // nobody is in the file: users are those of the list before it
+	empty bool // the file has no users: users are those of the previous list
 }
 
-// user looks somebody up. A file that has changed is read before; an error says that it can't
-// be.
+// user looks up a user. It first reads a changed file; an error means that it can't be read.
 func (k *keys) user(name string) (user, bool, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if err := k.refresh(); err != nil {
-		k.was, k.users, k.empty = nil, nil, false // nobody is let in by what may be outdated
+		k.was, k.users, k.empty = nil, nil, false // an outdated list must admit no caller
 		return user{}, false, err
 	}
 	u, ok := k.users[name]
 	return u, ok, nil
 }
 
-// refresh reads the file if it has changed; with mu held.
+// refresh reads the file if it has changed; the caller holds mu.
 func (k *keys) refresh() error {
 	is, err := os.Stat(k.path)
 	if err != nil {
@@ -97,8 +96,8 @@ func (k *keys) refresh() error {
 	return nil
 }
 
-// parseKeys reads lines "user role key". Problems name the lines that are left out. Of somebody
-// who is there twice neither line counts.
+// parseKeys parses lines "user role key". Problems name the lines that are left out. If a user is
+// listed twice, neither line counts.
 func parseKeys(text []byte) (users map[string]user, problems []string) {
 	users = map[string]user{}
 	twice := map[string]bool{}
@@ -124,7 +123,7 @@ func parseKeys(text []byte) (users map[string]user, problems []string) {
 	return users, problems
 }
 
-// parseKey reads one line. What it says of a mistake does not repeat a key.
+// parseKey parses one line. Its errors never repeat a key.
 func parseKey(line string) (name string, u user, err error) {
 	fields := strings.Fields(line)
 	if len(fields) != 3 {

@@ -16,38 +16,38 @@ import (
 )
 
 const (
-	// seenName is the name of the signatures that were accepted, in the store.
+	// seenName is the name of the file of accepted signatures in the store's folder.
 	seenName = "seen"
-	// seenMax bounds those that are kept. More in so short a time are refused.
+	// seenMax bounds the kept signatures. Further ones in so short a time are refused.
 	seenMax = 200_000
 )
 
-// seen are the signatures that were accepted. The file has them before anybody is let in. What is
-// too old to be accepted again is forgotten, and nothing of that age is accepted any more, even
-// when the clock goes back. Not safe for concurrent use.
+// seen are the accepted signatures. Each is in the file before its caller is admitted. Signatures
+// too old to be accepted again are removed, and no signature of that age is accepted, even if the
+// clock goes back. Not safe for concurrent use.
 type seen struct {
 	path  string
 	file  *os.File
 	marks map[string]mark      // by signature
-	last  map[string]time.Time // by user: when the latest was made
-	floor time.Time            // of all that were forgotten
+	last  map[string]time.Time // by user: time of the latest signature
+	floor time.Time            // latest time of the removed signatures
 	lines int                  // in the file
 }
 
-// mark is one signature that was accepted.
+// mark is one accepted signature.
 type mark struct {
-	at   time.Time // when it was made, as it says
+	at   time.Time // its own timestamp
 	user string
 }
 
-// seenVersion is the first line of the file: what it is, and the version of its form.
+// seenVersion is the first line of the file: its type, and the version of its format.
 const seenVersion = "hamadryad-seen 1"
 
-// floorMark stands in the file in the place of a signature, which is longer.
+// floorMark replaces the signature in a line with the floor; every signature is longer.
 const floorMark = "floor"
 
-// openSeen reads the file of a store, and forgets what was made before a time. A last line that
-// is not whole is that of a request that was not let in.
+// openSeen reads the file of a store, and removes signatures made before a time. An incomplete last
+// line is from a request that was not admitted.
 func openSeen(folder string, before time.Time) (*seen, error) {
 	s := &seen{path: filepath.Join(folder, seenName), marks: map[string]mark{}, last: map[string]time.Time{}}
 	text, err := os.ReadFile(s.path)
@@ -70,7 +70,7 @@ func openSeen(folder string, before time.Time) (*seen, error) {
 	return s, s.compact(before)
 }
 
-// read takes in a line: a time, a signature and its user, or a time and floorMark.
+// read parses a line: a time, a signature and its user, or a time and floorMark.
 func (s *seen) read(line string) bool {
 	words := strings.Split(line, " ")
 	at, err := strconv.ParseInt(words[0], 10, 64)
@@ -102,7 +102,7 @@ func (m mark) line(signature string) string {
 	return fmt.Sprintf("%d %s %s\n", m.at.UnixMilli(), signature, url.QueryEscape(m.user))
 }
 
-// compact writes the file anew without what was made before a time.
+// compact rewrites the file without signatures made before a time.
 func (s *seen) compact(before time.Time) error {
 	var text strings.Builder
 	text.WriteString(seenVersion + "\n")
@@ -117,7 +117,7 @@ func (s *seen) compact(before time.Time) error {
 		text.WriteString(m.line(signature))
 	}
 	for user, at := range s.last {
-		if at.Before(before) { // the floor says it
+		if at.Before(before) { // the floor covers it
 			delete(s.last, user)
 		}
 	}
@@ -139,11 +139,11 @@ func (s *seen) compact(before time.Time) error {
 	return nil
 }
 
-// errSeen is for a signature that was accepted before, or made too early for its user.
+// errSeen is the error for a signature that was accepted before, or is too early for its user.
 var errSeen = errors.New("the signature was used before, or is older than one that was")
 
-// accept takes a user's signature that was made at a time, as it says. When it returns nil it is
-// on the disk that it was accepted. What was made before another time can be forgotten.
+// accept accepts a user's signature with its own timestamp. When it returns nil, the acceptance is
+// on disk. Signatures made before the time before may be removed.
 func (s *seen) accept(signature []byte, of mark, before time.Time) error {
 	text := base64.StdEncoding.EncodeToString(signature)
 	if _, ok := s.marks[text]; ok || !of.at.After(s.floor) {
@@ -159,7 +159,7 @@ func (s *seen) accept(signature []byte, of mark, before time.Time) error {
 	}
 	if err := s.append(of.line(text)); err != nil {
 		_ = s.file.Close()
-		s.file = nil // half a line may be there: the next begins the file anew
+		s.file = nil // half a line may remain: the next call rewrites the file
 		return fmt.Errorf("the accepted signatures: %w", err)
 	}
 	s.put(text, of)

@@ -19,14 +19,14 @@ import (
 )
 
 const (
-	// lockName is the file that the working shell has locked.
+	// lockName is the file that the working shell locks.
 	lockName = "lock"
-	// againMin and againMax are how long the shell waits after a failure, doubling.
+	// againMin and againMax bound the backoff after a failure, which doubles.
 	againMin = 200 * time.Millisecond
 	againMax = 5 * time.Second
 )
 
-// Shell is the authenticator and the keeper of budgets. Its zero value is not ready: New makes one.
+// Shell authenticates callers and keeps the budgets. Its zero value is not ready: New makes one.
 type Shell struct {
 	now  func() time.Time
 	keys *keys
@@ -35,19 +35,19 @@ type Shell struct {
 	settings dynamicpriority.ShellSettings
 	marks    *seen // nil: not ready
 	began    time.Time
-	why      error     // why it is not
-	told     time.Time // when the log named somebody who was not let in
-	untold   int       // how many it did not name since
+	why      error     // why it is not ready
+	told     time.Time // when the log last named a denied caller
+	untold   int       // how many it has not named since
 }
 
 var _ serve.Authenticator = (*Shell)(nil)
 
-// New returns one that lets nobody in before it runs.
+// New returns a shell that denies every caller until it runs.
 func New() *Shell {
 	return &Shell{now: time.Now, why: errors.New("the policy's shell is starting")}
 }
 
-// ready says why nobody can be proved, nil when somebody can.
+// ready returns why the shell can't authenticate, nil if it can.
 func (s *Shell) ready() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,7 +63,7 @@ func (s *Shell) set() dynamicpriority.ShellSettings {
 func (s *Shell) configure(c scheduler.Config) error {
 	set, err := dynamicpriority.ParseShell(c)
 	if err != nil {
-		return err // the policy has accepted it, so it does not happen
+		return err // the policy has accepted it, so this can't happen
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,8 +71,8 @@ func (s *Shell) configure(c scheduler.Config) error {
 	return nil
 }
 
-// Run implements serve.Shell. What fails is tried again: meanwhile the policy is told why, and
-// launches nothing for want of budgets.
+// Run implements serve.Shell. It retries failures. Meanwhile the policy receives the reason, and
+// without budgets it launches nothing.
 func (s *Shell) Run(ctx context.Context, of serve.Surroundings) error {
 	if err := s.configure(of.Config); err != nil {
 		return err
@@ -98,7 +98,7 @@ func (s *Shell) Run(ctx context.Context, of serve.Surroundings) error {
 	return ended(ctx, k.run(ctx))
 }
 
-// ended is nil when the shell was to end.
+// ended returns nil if the shell's context has ended, else err.
 func ended(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
@@ -106,7 +106,7 @@ func ended(ctx context.Context, err error) error {
 	return err
 }
 
-// without waits where the site grants no store.
+// without waits if the site grants no store.
 func (s *Shell) without(ctx context.Context, of serve.Surroundings) error {
 	const why = "policy.store is not set: name the folder that has the files acl and budget"
 	s.mu.Lock()
@@ -139,17 +139,17 @@ type keeper struct {
 	folder string
 
 	store  Store          // nil: not open
-	told   *account.State // what the policy was told last; nil: nothing
+	told   *account.State // the state last sent to the policy; nil: none
 	looked time.Time      // when the store was last read
-	blind  bool           // the last look failed: the policy was told so
-	begun  bool           // something was applied
+	blind  bool           // the last read failed, and the policy was informed
+	begun  bool           // an entry was applied
 	due    []account.Entry
-	pause  time.Duration // before the next try; 0: nothing fails
-	again  time.Time     // when that is
+	pause  time.Duration // before the next try; 0: no failure
+	again  time.Time     // time of the next try
 }
 
-// locked waits until no other shell works on the store: that of a policy that is replaced may
-// still write its last entries.
+// locked waits until no other shell works on the store: the shell of a replaced policy may still
+// write its last entries.
 func (k *keeper) locked(ctx context.Context) (unlock func(), err error) {
 	for waited := false; ; waited = true {
 		f, err := os.OpenFile(filepath.Join(k.folder, lockName), os.O_CREATE|os.O_RDWR, 0o600)
@@ -161,10 +161,10 @@ func (k *keeper) locked(ctx context.Context) (unlock func(), err error) {
 			_ = f.Close()
 			if !errors.Is(err, syscall.EWOULDBLOCK) {
 				err = fmt.Errorf("policy.store: lock: %w", err)
-			} else if err = nil; waited { // one that is replaced is gone by then
+			} else if err = nil; waited { // the replaced shell has ended
 				err = fmt.Errorf("another plug-in works in %s", k.folder)
 			}
-		} else { // the folder is not there, or not ours
+		} else { // the folder does not exist, or is not ours
 			err = fmt.Errorf("policy.store: %w", err)
 		}
 		if err != nil {
@@ -186,7 +186,7 @@ func (k *keeper) rest(ctx context.Context) error {
 	}
 }
 
-// fail tells why the store does not work. The next try comes after a pause.
+// fail reports to the policy why the store fails. The next try follows after a pause.
 func (k *keeper) fail(err error) {
 	slog.Error("the store of budgets fails: it is tried again", "error", err)
 	k.pause = min(max(2*k.pause, againMin), againMax)
@@ -194,7 +194,7 @@ func (k *keeper) fail(err error) {
 	_ = k.of.Post(scheduler.Note{Name: dynamicpriority.NoteFailed, Body: []byte(err.Error())})
 }
 
-// run tells the policy what there is, and applies what it decides, until ctx ends.
+// run sends the policy the state, and applies its entries, until ctx ends.
 func (k *keeper) run(ctx context.Context) error {
 	defer func() {
 		if k.store != nil {
@@ -224,7 +224,7 @@ func (k *keeper) run(ctx context.Context) error {
 	}
 }
 
-// wait is how long there is nothing to do if nobody says something.
+// wait returns how long the keeper may wait if no note arrives.
 func (k *keeper) wait() time.Duration {
 	every := k.shell.set().PollInterval
 	switch {
@@ -236,10 +236,10 @@ func (k *keeper) wait() time.Duration {
 	return every
 }
 
-// take takes a note of the policy's.
+// take handles a note of the policy.
 func (k *keeper) take(n scheduler.Note) error {
 	if n.Name != dynamicpriority.NoteEntries {
-		return nil // one of ours
+		return nil // one of our own
 	}
 	entries, err := account.ParseEntries(n.Body)
 	if err != nil {
@@ -249,9 +249,8 @@ func (k *keeper) take(n scheduler.Note) error {
 	return nil
 }
 
-// work opens the store where it is not, looks at it when it is time, and applies what is due. What
-// fails stays due, and is not tried again before a pause: notes come meanwhile, those of failures
-// among them.
+// work opens the store if necessary, reads it when that is due, and applies pending entries. Failed
+// work stays due until after a pause: meanwhile notes arrive, including those about failures.
 func (k *keeper) work(ctx context.Context) error {
 	if k.pause > 0 && time.Now().Before(k.again) {
 		return nil
@@ -269,7 +268,7 @@ func (k *keeper) work(ctx context.Context) error {
 		return nil
 	}
 	if first := k.due[0].Number; first > k.told.Applied+1 && !k.begun {
-		// A policy that starts posts all that it knows of no end of: there is no more.
+		// A starting policy posts all its unacknowledged entries: there are no others.
 		slog.Warn("the store of budgets is from before the policy's last changes: it was restored from a backup, or is another one; its amounts count as they stand",
 			"lastChange", k.told.Applied, "nextChange", first)
 	} else if first > k.told.Applied+1 {
@@ -287,8 +286,8 @@ func (k *keeper) work(ctx context.Context) error {
 	return k.of.Post(scheduler.Note{Name: dynamicpriority.NoteApplied, Body: strconv.AppendUint(nil, applied, 10)})
 }
 
-// look reads what the store has, and tells the policy where it is not what it knows, or where it
-// was told of a failure last. It says whether it could.
+// look reads the store, and sends the policy the state if that differs from what it knows, or after
+// a failure. It reports whether the read succeeded.
 func (k *keeper) look(ctx context.Context) bool {
 	was := k.blind
 	state, err := k.store.Load(ctx)
@@ -307,7 +306,7 @@ func (k *keeper) look(ctx context.Context) bool {
 	}
 	for _, part := range state.Marshal(dynamicpriority.NoteBytesMax) {
 		if k.of.Post(scheduler.Note{Name: dynamicpriority.NoteStore, Body: part}) != nil {
-			return false // it ends
+			return false // the context ended
 		}
 	}
 	k.told = state

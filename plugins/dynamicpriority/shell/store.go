@@ -13,22 +13,22 @@ import (
 	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/shell/postgres"
 )
 
-// Store keeps what queues have. One goroutine uses it.
+// Store keeps the state of queues. It is for one goroutine.
 type Store interface {
-	// Load returns what all queues have. The caller may keep it.
+	// Load returns the state of all queues. The caller may keep it.
 	Load(ctx context.Context) (*account.State, error)
-	// Apply applies entries in order, each once: all of them are durable then, or none. It returns
-	// the number of the last entry that was ever applied.
+	// Apply applies entries in order, each once. Afterwards all of them are durable, or none. It
+	// returns the number of the last entry ever applied.
 	Apply(ctx context.Context, entries []account.Entry) (applied uint64, err error)
-	// Shared says whether others may change what it has, so that it is looked at again and
-	// again.
+	// Shared reports whether other programs may change the store, so that it must be polled.
 	Shared() bool
-	// Close lets go of it.
+	// Close releases the store.
 	Close()
 }
 
 const (
-	// budgetName and databaseName are what says where the queues are, in the store's folder.
+	// budgetName and databaseName are the files in the store's folder that hold or locate the
+	// queues.
 	budgetName   = "budget"
 	databaseName = "database"
 )

@@ -228,7 +228,7 @@ func (c *jobRows) next() scheduler.Job {
 	}
 }
 
-// This list lacks no level of locality: a missing one would be lost on the wire.
+// The list above must have every level of locality: a missing one would be lost on the wire.
 var _ = [1]struct{}{}[scheduler.LocalityLevels-3]
 
 func (c *Work) add(v *scheduler.Work) {

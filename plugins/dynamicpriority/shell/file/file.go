@@ -43,33 +43,33 @@ import (
 	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/money"
 )
 
-// bytesMax bounds the file: far more than queues can be.
+// bytesMax bounds the file, in bytes: far more than all queues need.
 const bytesMax = 64 << 20
 
 const (
 	// header begins a file that the policy wrote.
 	header = "# applied "
-	// leftOut begins the remark that a line becomes which can't be read.
+	// leftOut begins the remark that replaces an unreadable line.
 	leftOut = "# left out: "
 )
 
-// Store is a file of budgets. One goroutine uses it.
+// Store is a file of budgets. It is for one goroutine.
 type Store struct {
 	path     string
 	state    *account.State
 	remarks  []string // whole lines
 	position *position
-	edited   bool                                 // it is not as it was written last
-	settled  bool                                 // the position's file is as the position
-	replace  func(path string, text []byte) error // atomicfile.Replace, but in tests
+	edited   bool                                 // the file differs from the last one written
+	settled  bool                                 // the position's file matches the position
+	replace  func(path string, text []byte) error // atomicfile.Replace, except in tests
 }
 
-// Open reads a file, which must be there, and changes nothing, so that one who looks does no harm to one
-// who writes. The log names a line that is left out. An error names the line that can't be read, and
-// then nothing of the file is used.
+// Open reads a file, which must exist. It changes nothing, so a mere reader does not harm a writer.
+// The log names lines that are left out. An error names an unreadable line, and then nothing of the
+// file is used.
 func Open(path string) (*Store, error) {
-	// The position is read first: a writer that goes on meanwhile leaves newer amounts, whose first
-	// line says so.
+	// Read the position first: a concurrent writer leaves newer amounts, whose first line shows
+	// that.
 	p, err := readPosition(path + positionSuffix)
 	if err != nil {
 		return nil, fmt.Errorf("the budgets: %w", err)
@@ -110,8 +110,8 @@ func read(path string) ([]byte, error) {
 	return text, err
 }
 
-// Begin writes down which changes are in what was read, and the name of a new store. Who applies
-// changes calls it before anybody is told what there is.
+// Begin records which changes are in the file, and the name of a new store. A shell that applies
+// changes must call it before it sends the state.
 func (s *Store) Begin() error {
 	if s.edited {
 		slog.Warn("the budgets are not as the policy wrote them last: somebody edited, copied or restored them; their amounts count as they stand, and changes that were applied before are not applied again",
@@ -166,8 +166,8 @@ func (s *Store) parse(text []byte, f *found) error {
 	return nil
 }
 
-// parseQueue reads a line. Amounts of a file that the policy has not written are rounded: those of the
-// original have twenty decimals.
+// parseQueue parses a line. Amounts of a file that the policy has not written are rounded: those of
+// the original have twenty decimals.
 func parseQueue(line string, rounded bool) (q account.Queue, err error) {
 	amount := money.Parse
 	if rounded {
@@ -198,10 +198,10 @@ func parseQueue(line string, rounded bool) (q account.Queue, err error) {
 	return q, nil
 }
 
-// Load returns what all queues have.
+// Load returns the state of all queues.
 func (s *Store) Load(context.Context) (*account.State, error) { return clone(s.state), nil }
 
-// Apply implements the store.
+// Apply implements shell.Store.
 func (s *Store) Apply(_ context.Context, entries []account.Entry) (uint64, error) {
 	next := clone(s.state)
 	changed := false
@@ -218,8 +218,8 @@ func (s *Store) Apply(_ context.Context, entries []account.Entry) (uint64, error
 	return next.Applied, nil
 }
 
-// write writes what queues have, and which changes are in it. After a failure or a crash between
-// two of the steps the first read, or the next write, finds out which were done.
+// write writes the queues, and which changes they include. After a failure or a crash between two
+// steps, the next read or write detects which steps were done.
 func (s *Store) write(next *account.State) error {
 	text := s.text(next)
 	p := *s.position
@@ -258,8 +258,8 @@ func clone(s *account.State) *account.State {
 	return c
 }
 
-// Shared says that nobody else changes the file.
+// Shared returns false: no other program changes the file.
 func (s *Store) Shared() bool { return false }
 
-// Close lets go of it.
+// Close does nothing: the store holds no open file.
 func (s *Store) Close() {}

@@ -13,38 +13,38 @@ import (
 	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/account"
 )
 
-// positionSuffix is of the file beside the budgets that has the position.
+// positionSuffix is the suffix of the position's file, beside the budgets.
 const positionSuffix = ".applied"
 
-// positionVersion is that of the position and of the lines of budgets beside it.
+// positionVersion is the version of the position and of the budgets' lines.
 const positionVersion = 1
 
-// remark is what a person reads who opens that file.
+// remark explains the file to a person who opens it.
 const remark = "Written by the policy. It says which changes are in the budgets: leave it here when you change, copy or restore them."
 
-// position says up to which change the amounts of a file of budgets have all, in a file of its own:
-// a line among the budgets is lost as soon as somebody takes it for a comment.
+// position records the last change that a file of budgets includes, in a file of its own: a line
+// among the budgets would be lost as soon as a person took it for a comment.
 //
-// A write takes three steps: the position is written with what comes next, then the budgets, then
-// the position as it is then. The hashes of the budgets' text tell after a crash which steps were done.
+// A write takes three steps: the position with the next mark, then the budgets, then the final
+// position. After a crash the hashes of the budgets' text show which steps were done.
 type position struct {
 	Remark  string `json:"remark"`
 	Version int    `json:"version"` // positionVersion
-	// Store names the store. One that is made anew has another name, and what was decided for
-	// another store is not applied to it.
+	// Store names the store. A new store has another name, and entries for another store are not
+	// applied to it.
 	Store string `json:"store"`
 	mark
-	// Next is what is being written.
+	// Next is the state being written.
 	Next *mark `json:"next,omitempty"`
 }
 
-// mark is a text of budgets, and the last change that is in it.
+// mark identifies a text of budgets, and the last change that it includes.
 type mark struct {
 	Applied uint64 `json:"applied"`
 	Budget  string `json:"budget"` // hash of the text; "": none was written
 	Queues  int    `json:"queues"`
-	// Charged is the end of the last interval that some queue was charged for. The budgets have it
-	// in each line, so that amounts which are newer than this file are told from an edit. 0: not known.
+	// Charged is the end of the last charged interval of any queue. The budgets have it in each
+	// line, which distinguishes amounts newer than this file from an edit. 0: unknown.
 	Charged int64 `json:"charged,omitempty"`
 }
 
@@ -58,7 +58,7 @@ func markOf(text []byte, of *account.State) mark {
 	return m
 }
 
-// readPosition reads a position; nil: there is none.
+// readPosition reads a position; nil if there is none.
 func readPosition(path string) (*position, error) {
 	text, err := os.ReadFile(path)
 	switch {
@@ -77,7 +77,7 @@ func readPosition(path string) (*position, error) {
 	return p, nil
 }
 
-// orNewer says that a newer program reads what is newer too.
+// orNewer adds that a newer program can read a newer version.
 func orNewer(version int) string {
 	if version > positionVersion {
 		return ", or a newer one"
@@ -85,31 +85,30 @@ func orNewer(version int) string {
 	return ""
 }
 
-// text is what the file has.
+// text encodes the position.
 func (p *position) text() []byte {
 	text, err := json.MarshalIndent(p, "", "  ")
 	if err != nil {
-		panic(err) // numbers and words: it does not fail
+		panic(err) // numbers and strings always encode
 	}
 	return append(text, '\n')
 }
 
-// newPosition is that of a store that is made anew.
+// newPosition returns the position of a new store.
 func newPosition(applied uint64) *position {
 	return &position{Remark: remark, Version: positionVersion, Store: rand.Text(), mark: mark{Applied: applied}}
 }
 
-// found is a text of budgets as it is read.
+// found is a text of budgets that was read.
 type found struct {
 	mark
 	told   uint64 // the number in its first line
 	tells  bool   // whether it has one
-	edited bool   // it is none of the texts that the position knows: it was edited, copied or restored
+	edited bool   // the position does not know the text: it was edited, copied or restored
 }
 
-// reconcile says up to which change a text has all, and makes the position say so. What
-// was applied once is never applied again: amounts that somebody wrote, copied or restored count
-// as they stand.
+// reconcile determines the last change that a text includes, and sets it in the position. A change
+// is never applied twice: amounts that a person wrote, copied or restored count as they stand.
 func (p *position) reconcile(f *found) error {
 	is := func(m *mark) bool { return m != nil && m.Budget == f.Budget }
 	switch {
@@ -126,15 +125,15 @@ func (p *position) reconcile(f *found) error {
 			"or make the first line %q with the number of the last change that is in the amounts", positionSuffix, moment(f.Charged), moment(p.Charged), header+"NUMBER")
 	default:
 		f.edited = p.Budget != ""
-		p.Applied = max(p.Applied, f.told) // a larger one is of a version that wrote no position
+		p.Applied = max(p.Applied, f.told) // a larger number is from a version without positions
 	}
 	p.Next = nil
 	p.Budget, p.Queues, p.Charged, f.Applied = f.Budget, f.Queues, f.Charged, p.Applied
 	return nil
 }
 
-// isOlder says of a text that it has charges of which the position does not know, and no number of
-// its own that says so: it was put beside an older position.
+// isOlder reports whether a text has charges that the position lacks, and no number of its own: it
+// was put beside an older position.
 func (p *position) isOlder(f *found) bool {
 	knows := p.Charged
 	if p.Next != nil {

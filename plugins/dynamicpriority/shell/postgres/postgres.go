@@ -33,9 +33,9 @@ import (
 )
 
 const (
-	// callMax bounds one look or one change, connecting included.
+	// callMax is the timeout of one read or change, including the connection.
 	callMax = 10 * time.Second
-	// lock is the number of the advisory lock of who works on the budgets.
+	// lock is the number of the advisory lock of the working shell.
 	lock = 0x68616d6164727961
 )
 
@@ -47,14 +47,14 @@ ALTER TABLE hamadryad_ledger ADD COLUMN IF NOT EXISTS store text NOT NULL DEFAUL
 INSERT INTO hamadryad_ledger (applied) VALUES (0) ON CONFLICT DO NOTHING;
 `
 
-// Store is a database of budgets. One goroutine uses it.
+// Store is a database of budgets. It is for one goroutine.
 type Store struct {
 	config *pgx.ConnConfig
 	conn   *pgx.Conn // nil: not connected
 }
 
-// Open connects to a database by its address, such as postgres://user:password@host/name. No
-// error repeats it.
+// Open connects to a database by its address, such as postgres://user:password@host/name. No error
+// repeats the address.
 func Open(ctx context.Context, address string) (*Store, error) {
 	config, err := pgx.ParseConfig(address)
 	if err != nil {
@@ -69,8 +69,7 @@ func Open(ctx context.Context, address string) (*Store, error) {
 	return s, nil
 }
 
-// connect connects, makes the tables where there are none, and takes the lock. It goes with the
-// connection.
+// connect connects, makes missing tables, and takes the lock, which ends with the connection.
 func (s *Store) connect(ctx context.Context) error {
 	if s.conn != nil && !s.conn.IsClosed() {
 		return nil
@@ -97,13 +96,13 @@ func (s *Store) connect(ctx context.Context) error {
 	return nil
 }
 
-// failed closes the connection, on which nobody knows what is under way.
+// failed closes the connection after an error, since its state is unknown.
 func (s *Store) failed(what string, err error) error {
 	s.Close()
 	return shown(what, err)
 }
 
-// shown is an error without the address, which others need not know.
+// shown removes the address from an error: others need not know it.
 func shown(what string, err error) error {
 	var pg *pgconn.PgError
 	var number syscall.Errno
@@ -120,7 +119,7 @@ func shown(what string, err error) error {
 	return fmt.Errorf("%s: the server can't be reached, or broke the connection", what)
 }
 
-// Load returns what all queues have.
+// Load returns the state of all queues.
 func (s *Store) Load(ctx context.Context) (*account.State, error) {
 	ctx, cancel := context.WithTimeout(ctx, callMax)
 	defer cancel()
@@ -142,7 +141,7 @@ func (s *Store) Load(ctx context.Context) (*account.State, error) {
 	return state, nil
 }
 
-// rowError is a row that is no queue.
+// rowError is the error for a row that is no valid queue.
 type rowError struct{ why string }
 
 func (e *rowError) Error() string { return e.why }
@@ -184,7 +183,7 @@ func load(ctx context.Context, tx pgx.Tx) (*account.State, error) {
 	return state, rows.Err()
 }
 
-// statements are what the kinds of entries do: $1 is the queue, $2 the amount, $3 the end of the
+// statements maps kinds of entries to SQL: $1 is the queue, $2 the amount, $3 the end of the
 // interval, $4 the largest amount.
 var statements = map[account.Kind]string{
 	account.Charge:      "UPDATE hamadryad_queue SET budget = GREATEST(budget - $2, -$4::bigint), charged = $3 WHERE name = $1 AND charged < $3",
@@ -223,10 +222,10 @@ func (s *Store) Apply(ctx context.Context, entries []account.Entry) (applied uin
 	return applied, nil
 }
 
-// Shared says that others may change it.
+// Shared returns true: other programs may change the database.
 func (s *Store) Shared() bool { return true }
 
-// Close lets go of the database.
+// Close closes the connection.
 func (s *Store) Close() {
 	if s.conn == nil {
 		return

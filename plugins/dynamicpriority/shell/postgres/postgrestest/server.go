@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// Server is a server of a test's own. One goroutine uses it.
+// Server is a server for one test. It is for one goroutine.
 type Server struct {
 	t       testing.TB
 	bin     string
@@ -27,21 +27,21 @@ type Server struct {
 	ended   chan error
 }
 
-// startMax bounds the wait for a server to take connections, which is asked every askAgain.
+// startMax bounds the wait until a server accepts connections, which is polled every askAgain.
 const (
 	startMax = time.Minute
 	askAgain = 20 * time.Millisecond
 )
 
-// Start makes a server's data and starts it. It ends with the test. A machine without PostgreSQL
-// fails the test.
+// Start creates a server's data and starts it. The server ends with the test. Without PostgreSQL on
+// the machine the test fails.
 func Start(t testing.TB) *Server {
 	t.Helper()
 	bin, err := programs()
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder, err := os.MkdirTemp("/tmp", "pg-") // a test's own is too long for a socket, and may lie where the server may not look
+	folder, err := os.MkdirTemp("/tmp", "pg-") // the test's own folder is too long for a socket, and the server may not access it
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func programs() (string, error) {
 	return "", errors.New("PostgreSQL's initdb and psql are not here: install postgresql (make deps)")
 }
 
-// who is whom the server runs as: it refuses to run as root.
+// who returns the credentials for the server: it refuses to run as root.
 func (s *Server) who() *syscall.Credential {
 	if os.Getuid() != 0 {
 		return nil
@@ -100,7 +100,7 @@ func (s *Server) run(name string, args ...string) *exec.Cmd {
 	return c
 }
 
-// Again starts the server on the data that it has.
+// Again restarts the server on its data.
 func (s *Server) Again() {
 	s.t.Helper()
 	folder := filepath.Dir(s.data)
@@ -129,22 +129,22 @@ func (s *Server) Again() {
 	}
 }
 
-// Kill kills the server, which has its data on the disk.
+// Kill kills the server; its data stays on disk.
 func (s *Server) Kill() {
 	if s.command == nil {
 		return
 	}
-	_ = s.command.Process.Signal(syscall.SIGQUIT) // all of its processes, at once and without a checkpoint
+	_ = s.command.Process.Signal(syscall.SIGQUIT) // ends all of its processes at once, without a checkpoint
 	<-s.ended                                     //nolint:errcheck // it was killed
 	s.command = nil
 }
 
-// Address is that of its database.
+// Address returns the address of the server's database.
 func (s *Server) Address() string {
 	return fmt.Sprintf("host=%s user=hamadryad dbname=postgres", filepath.Dir(s.data))
 }
 
-// SQL runs statements, and returns what they print.
+// SQL runs statements, and returns their output.
 func (s *Server) SQL(text string) string {
 	s.t.Helper()
 	out, err := s.run("psql", "-X", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-h", filepath.Dir(s.data), "-U", "hamadryad", "-d", "postgres", "-c", text).CombinedOutput()
