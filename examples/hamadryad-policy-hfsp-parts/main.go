@@ -48,7 +48,7 @@ func (e *recurring) Came(s *estimation.Stage) {
 	e.Sampling.Came(s)
 }
 
-// Finished records the task's length for the next job of that name.
+// Finished records the mean length of the stage's tasks for the next job of that name.
 func (e *recurring) Finished(s *estimation.Stage, task uint64, m estimation.Measure) {
 	e.Sampling.Finished(s, task, m)
 	size, trained := e.Size(s)

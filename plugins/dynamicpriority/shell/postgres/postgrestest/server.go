@@ -41,7 +41,7 @@ func Start(t testing.TB) *Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder, err := os.MkdirTemp("/tmp", "pg-") // the test's own folder is too long for a socket, and the server may not access it
+	folder, err := os.MkdirTemp("/tmp", "pg-") // the test's own is too long for a socket, and may be inaccessible to the server
 	if err != nil {
 		t.Fatal(err)
 	}
