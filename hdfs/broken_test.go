@@ -108,7 +108,7 @@ func frozenDataNode(t *testing.T, c *hdfstest.Cluster) {
 	for address := range s.health.snapshot() {
 		s.health.fail(address, time.Now().Add(-avoidFor))
 	}
-	// All replicas are equally near, and HDFS tells them in any order.
+	// All replicas are equally near, and HDFS lists them in any order.
 	proctest.Until(t, patience, "it is asked again", func() bool { return from() == first })
 }
 
@@ -233,7 +233,7 @@ func killedDataNode(t *testing.T, c *hdfstest.Cluster) {
 	if err := c.RestartDataNode(ctx, node); err != nil {
 		t.Fatal(err)
 	}
-	// It tells of its blocks a moment after it is known.
+	// It reports its blocks a moment after it has registered.
 	known(t, s, root+"/one", 1)
 	if got, err := read(s, root+"/one", 0, -1); err != nil || len(got) != 1000 {
 		t.Errorf("after its return: %d bytes, %v", len(got), err)

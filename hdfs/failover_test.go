@@ -123,7 +123,7 @@ func withoutWeb(o Options) Options {
 	return o
 }
 
-// located checks that all blocks of a file are told, each with a place.
+// located checks that all blocks of a file are returned, each with a location.
 func located(t *testing.T, when string, s *Store, url string, blocks int) {
 	t.Helper()
 	found, err := s.Locations(t.Context(), url, 0, -1)

@@ -23,7 +23,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job/jobtest"
 )
 
-// sums has fields in lower case, as a program has that nobody else uses.
+// sums has unexported fields, as a type of one program may have.
 type sums struct {
 	n    int64
 	mean float64

@@ -170,7 +170,7 @@ func writeMatrix(path string, codec compress.Codec, version, rows int, kind stri
 	return errors.Join(w.Close(), f.Close())
 }
 
-// readMatrix reads a file in several splits; its name tells what is in it.
+// readMatrix reads a file in several splits; its name describes its content.
 func readMatrix(t *testing.T, path string) {
 	parts := strings.Split(strings.TrimSuffix(filepath.Base(path), ".parquet"), "-")
 	n, err := strconv.Atoi(parts[len(parts)-2])

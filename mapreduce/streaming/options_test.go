@@ -15,7 +15,7 @@ func parse(more ...string) (*streaming.Job, error) {
 	return streaming.Parse(append([]string{"-input", "in", "-output", "out"}, more...))
 }
 
-// TestRefused: what can't be done is told with the option at fault and what to do.
+// TestRefused: the error for an unsupported option names the option and the remedy.
 func TestRefused(t *testing.T) {
 	for want, args := range map[string][]string{
 		`"-maper" is no option of streaming: -help lists them`: {"-maper", "cat"},
@@ -71,7 +71,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestSettingsWithoutMeaning: they are told in one line, and reach the commands.
+// TestSettingsWithoutMeaning: one line lists them, and commands receive them.
 func TestSettingsWithoutMeaning(t *testing.T) {
 	j, err := parse("-D", "mapreduce.map.java.opts=2048", "-Dmy.own=1", "-jobconf", "mapred.job.name=x", "-numMapTasks", "7")
 	if err != nil {

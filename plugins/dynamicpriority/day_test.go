@@ -66,7 +66,7 @@ func (o *oracle) close() {
 	o.divide(sum)
 }
 
-// divide divides by largest remainder, again and again, till nobody has more than it can pay.
+// divide divides by largest remainder, repeatedly, until no queue has more than it can pay for.
 func (o *oracle) divide(sum money.Amount) {
 	left, bound := o.slots, map[*payer]bool{}
 	for {

@@ -92,7 +92,7 @@ func TestWhatIsLeftIsFree(t *testing.T) {
 	}
 }
 
-// Until the store has told what it has nothing runs, nobody is admitted and nothing changes.
+// Until the store has sent its state nothing runs, no job is admitted and nothing changes.
 func TestNothingBeforeTheStoreHasTold(t *testing.T) {
 	s := newSite(t, "", account1("a", 1000, 1))
 	late := s.events // of the store
@@ -387,7 +387,7 @@ func TestARestartChargesOnce(t *testing.T) {
 	}
 	s.deaf = false
 	attempts := s.running
-	for a, b := range attempts { // the snapshot tells of what runs
+	for a, b := range attempts { // the snapshot lists running attempts
 		r := s.ready[b]
 		s.told = append(s.told, r, scheduler.Outcome{
 			At: s.now, Kind: scheduler.DecisionLaunch, Accepted: true, Attempts: []scheduler.AttemptID{a}, Launch: scheduler.Launch{Bundle: b, Launchers: []scheduler.LauncherID{1}},
@@ -411,7 +411,7 @@ func TestARestartChargesOnce(t *testing.T) {
 	}
 }
 
-// A move, or a new pool, does not change who pays.
+// A move, or a new pool, does not change the queue that pays.
 func TestAMovedJobPaysAsBefore(t *testing.T) {
 	s := newSite(t, "", account1("a", 1000, 1), account1("b", 1000, 1))
 	s.launcher(slots12)

@@ -13,7 +13,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// site is a small world told to a policy by hand, with a store that applies what it is told.
+// site is a small cluster simulated for a policy, with a store that applies the posted entries.
 // Decisions are accepted; victims end in the next round, and their bundles are ready again.
 type site struct {
 	t        testing.TB
@@ -60,7 +60,7 @@ func account1(name string, budget, spending money.Amount) account.Queue {
 	return account.Queue{Name: name, Budget: budget * money.Credit, Spending: spending * money.Credit}
 }
 
-// start starts a policy on the world as it is, and the store tells what it has.
+// start starts a policy on the present state, and the store sends its state.
 func (s *site) start() {
 	s.t.Helper()
 	s.p = &Policy{}
@@ -208,7 +208,7 @@ func (s *site) end(id scheduler.AttemptID, how scheduler.AttemptOutcome) {
 	s.emit(scheduler.AttemptEnded{At: s.now, Attempt: id, Outcome: how})
 }
 
-// note has the store apply what it is told, and say so.
+// note makes the store apply a note's entries, and acknowledge them.
 func (s *site) note(n scheduler.Note) {
 	s.t.Helper()
 	if n.Name != NoteEntries || s.deaf {
@@ -266,7 +266,7 @@ func made(a scheduler.Answer) scheduler.Answer {
 	return a
 }
 
-// request tells of a request in the next round.
+// request adds a request to the next round.
 func (s *site) request(who control.Principal, query string) {
 	s.emit(scheduler.Requested{At: s.now, Request: 77, Method: "GET", Path: "/", Query: query, Principal: principal(who)})
 }

@@ -9,7 +9,7 @@ import (
 
 func idle(context.Context, *Node) error { return nil }
 
-// TestWrongGraphsAreNamed: what an author can get wrong is told by stage and port.
+// TestWrongGraphsAreNamed: errors of the author name stage and port.
 func TestWrongGraphsAreNamed(t *testing.T) {
 	for want, build := range map[string]func(g *Graph){
 		`two stages are called "a"`:            func(g *Graph) { g.Stage("a", 1, idle); g.Stage("a", 1, idle) },

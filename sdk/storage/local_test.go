@@ -181,7 +181,7 @@ func TestVersionChangesWithContent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Same size and time: only the inode tells.
+	// Same size and time: only the inode differs.
 	write(t, path+".new", "two")
 	if err := os.Chtimes(path+".new", before.Changed, before.Changed); err != nil {
 		t.Fatal(err)
@@ -200,7 +200,7 @@ func TestListFoldersAndPatterns(t *testing.T) {
 		write(t, dir+"/"+name, name)
 	}
 	os.Symlink(dir+"/c.txt", dir+"/a/link")
-	os.Symlink(dir, dir+"/a/.ring") // hidden: nobody follows it
+	os.Symlink(dir, dir+"/a/.ring") // hidden, so not followed
 	for pattern, want := range map[string]string{
 		"":          "[x] a/deep/er/y a/link a/z b/1 b/2 c.txt d.txt",
 		"/b":        "b/1 b/2",

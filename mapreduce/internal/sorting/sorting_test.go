@@ -229,7 +229,7 @@ func TestMergedFoldIsBounded(t *testing.T) {
 	}
 }
 
-// TestFoldThatPanics: who recovers from it must not go on with half a table.
+// TestFoldThatPanics: a caller that recovers must not go on with half a table.
 func TestFoldThatPanics(t *testing.T) {
 	for _, key := range []string{"short", "a key that is too long for a slot"} {
 		table := NewTable(func(acc, value []byte) []byte { panic("no") })

@@ -72,7 +72,7 @@ func TestQuotasFollowBidsFromTheNextInterval(t *testing.T) {
 	budget(t, l, "a", "9967.0") // at the rate that was in force
 }
 
-// Only what is used of the quota is paid for: nothing by who is idle, or waits.
+// Only use within the quota is charged: idle and waiting queues pay nothing.
 func TestWhatIsPaidFor(t *testing.T) {
 	l := ledger(t, queue("idle", 10, 1), queue("waits", 10, 1), queue("half", 10, 1), queue("over", 100, 1))
 	for _, name := range []string{"waits", "half", "over"} {
@@ -313,7 +313,7 @@ func TestTheLastCredit(t *testing.T) {
 	budget(t, l, "b", "0.0")
 }
 
-// While too much waits for the store nobody is charged, and nothing is changed.
+// While too many entries wait for the store no queue is charged, and changes are refused.
 func TestTheStoreIsTooSlow(t *testing.T) {
 	l := ledger(t, queue("a", 100_000, 1))
 	l.JobCame("a")

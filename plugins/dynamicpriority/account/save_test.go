@@ -11,7 +11,7 @@ import (
 	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/money"
 )
 
-// inForce is what decisions depend on: who pays what, and quotas.
+// inForce is what decisions depend on: each queue's rate, and quotas.
 func inForce(l *account.Ledger) string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "price %s, until %d\n", l.Price(), l.Next())
@@ -73,7 +73,7 @@ func (k *keeper) start(t *rapid.T) {
 
 var names = []string{"a", "b", "c", "d"}
 
-// save appends to the checkpoint, and tells the store.
+// save appends to the checkpoint, and posts to the store.
 func (k *keeper) save() {
 	if k.checkpoint == nil {
 		k.checkpoint = k.SaveAll(nil, 0)
@@ -109,7 +109,7 @@ func TestARestartIsTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		k := &keeper{now: begin, jobs: map[string]int{}, alone: rapid.Bool().Draw(t, "alone")}
 		k.start(t)
-		for i, name := range names[:3] { // who bids, and has jobs
+		for i, name := range names[:3] { // queues with bids and jobs
 			amount := money.Amount(i+1) * 1_234_567
 			if !k.alone {
 				k.store.Put(account.Queue{Name: name, Budget: 100 * amount, Spending: amount})

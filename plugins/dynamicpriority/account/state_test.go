@@ -45,7 +45,7 @@ func TestTheStoreFollows(t *testing.T) {
 		var store account.State
 		l := account.New(interval)
 		jobs := map[string]int{}
-		enter := func() { // what a policy tells a ledger when it starts
+		enter := func() { // a policy's calls of a ledger when it starts
 			l.Begin(now)
 			l.SetSlots(map[string]int{"map": 30, "reduce": 7}, now)
 			for _, name := range []string{"a", "b", "c"} {
@@ -337,7 +337,7 @@ func TestACheckpointOfABound(t *testing.T) {
 	}
 }
 
-// Text that nobody wrote is refused, or read as something that is written alike.
+// Malformed text is refused, or read as a state that encodes to the same text.
 func TestAnyText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		line := rapid.OneOf(rapid.String(), rapid.StringMatching(`[abcrsi] [a-c]{0,2}( -?[0-9.]{1,5})?`), rapid.StringMatching(`[a-c]{1,2} -?[0-9]{1,3} [0-9.]{1,4} [0-9]{1,3}`))

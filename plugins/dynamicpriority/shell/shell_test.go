@@ -115,7 +115,7 @@ func pays(number uint64, amount money.Amount) account.Entry {
 	return account.Entry{Number: number, Kind: account.Charge, Queue: "ann", Amount: amount * money.Credit, Interval: int64(number)}
 }
 
-// The policy is told what there is; what it posts is applied once, and acknowledged.
+// The policy receives the state; its entries are applied once, and acknowledged.
 func TestBudgetsAreKept(t *testing.T) {
 	folder := folderWith(t, "ann 100 1\n")
 	r := run(t, folder)
@@ -163,7 +163,7 @@ func TestOneShellAfterAnother(t *testing.T) {
 	second.stop()
 }
 
-// Without what it needs it tells why, and goes on as soon as that is there.
+// Without its files the shell reports why, and continues as soon as they exist.
 func TestWhatItNeedsComesLater(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "later")
 	r := run(t, folder)
@@ -195,7 +195,7 @@ func TestWhatItNeedsComesLater(t *testing.T) {
 	r.stop()
 }
 
-// A change of somebody else's in a database is told. Both places at once are refused.
+// Another program's change in a database reaches the policy. Both places at once are refused.
 func TestTwoPlaces(t *testing.T) {
 	folder := folderWith(t, "")
 	if err := os.WriteFile(filepath.Join(folder, databaseName), []byte("postgres://secret@/x"), 0o600); err != nil {

@@ -173,7 +173,7 @@ func TestASnapshotOfALaterManagerIsRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Of each three events that are told the middle one is known.
+		// Of each three events sent the middle one is known.
 		want := scheduler.Snapshot{Now: 50, Events: append(seen(), seen()...), Since: (since + 1) / 3}
 		if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" {
 			t.Errorf("since event %d (-want +got)\n%s", since, d)
@@ -200,7 +200,7 @@ func TestConfigurationAndEnvironmentOfALaterManagerAreRead(t *testing.T) {
 	if got, err := environment.Decode(); err != nil || cmp.Diff(e, got) != "" {
 		t.Errorf("environment %+v, error %v", got, err)
 	}
-	// An earlier manager does not tell all that is asked for here: 0.
+	// An earlier manager omits some of the values: they are 0.
 	if got, err := (&Environment{Heartbeat: 3}).Decode(); err != nil || got.ProtectFor != 0 || got.Heartbeat != 3 {
 		t.Errorf("environment of an earlier manager %+v, error %v", got, err)
 	}
@@ -269,7 +269,7 @@ func TestWhatIsNotKnownIsCountedWithinBounds(t *testing.T) {
 	}
 }
 
-// An earlier manager tells neither which stages forbid suspension nor what they read.
+// An earlier manager omits which stages forbid suspension and what they read.
 func TestStagesOfAnEarlierManager(t *testing.T) {
 	stages := []scheduler.Stage{{Name: "map", Groups: 2}, {ID: 1, Name: "reduce", NoSuspend: true, After: []scheduler.StageID{0}}}
 	for name, change := range map[string]func(*Stages){
@@ -297,7 +297,7 @@ func TestStagesOfAnEarlierManager(t *testing.T) {
 	}
 }
 
-// An earlier manager tells of no swap: then there is none.
+// An earlier manager omits swap: then there is none.
 func TestSwapOfAnEarlierManager(t *testing.T) {
 	round := scheduler.Round{
 		Number: 1, Events: []scheduler.Event{scheduler.LauncherJoined{Launcher: 1, Memory: 8, Swap: 4}},

@@ -273,7 +273,7 @@ func TestBundleLeavesReadyAndComesBack(t *testing.T) {
 	}
 }
 
-// A snapshot does not tell that a launch was the second of two, when the first is gone.
+// A snapshot does not show that a launch was the second of two, if the first is gone.
 // The first start of its groups does, for all of them.
 func TestTheGroupsOfALaunchAreSpeculativeTogether(t *testing.T) {
 	var v View

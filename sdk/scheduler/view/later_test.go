@@ -6,7 +6,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// A manager of a later version may tell phases and outcomes that this one does not know.
+// A manager of a later version may send phases and outcomes that this version does not know.
 // They are 0, and the world goes on.
 func TestValuesOfALaterVersion(t *testing.T) {
 	var v View

@@ -17,7 +17,7 @@ func TestLiveList(t *testing.T) {
 		switch x := random.IntN(100); {
 		case x < 50 || len(want) == 0:
 			id := scheduler.AttemptID(1000 + step)
-			if x == 0 { // as a snapshot may tell it: out of order
+			if x == 0 { // out of order, as in a snapshot
 				id = scheduler.AttemptID(random.IntN(step + 1000))
 			}
 			if slices.ContainsFunc(want, func(a *Attempt) bool { return a.ID == id }) {

@@ -35,7 +35,7 @@ type books struct {
 	edits    money.Amount
 }
 
-// world is a folder, a policy, and somebody who edits, restores and copies.
+// world is a folder, a policy, and a person who edits, restores and copies.
 type world struct {
 	t   *testing.T
 	rng *rand.Rand
@@ -77,7 +77,7 @@ func (w *world) replace(path string, text []byte) error {
 	return nil
 }
 
-// start opens the store as a policy's restart does, and tells it what is not acknowledged.
+// start opens the store as a policy's restart does, and posts the unacknowledged entries.
 func (w *world) start() {
 	s, err := Open(w.path)
 	if err != nil && strings.Contains(err.Error(), "in the middle of a write") {
@@ -174,7 +174,7 @@ func (w *world) decide() {
 // edit is what somebody does to the budgets with an editor.
 func (w *world) edit() {
 	add := money.Amount(w.rng.IntN(3)) * byHand
-	// Of newer amounts beside an older position nothing but the first line tells.
+	// Only the first line reveals newer amounts beside an older position.
 	p, err := readPosition(w.path + positionSuffix)
 	keeps := err != nil || p != nil && w.is.changes&^bits(p.Applied) != 0 && (p.Next == nil || w.is.changes&^bits(p.Next.Applied) != 0)
 	var lines []string
