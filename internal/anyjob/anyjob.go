@@ -1,6 +1,7 @@
-// Package anyjob makes random graphs for tests of what runs them. Their stages are joined by file,
-// tcp and shm channels. Nodes read their inputs and write their outputs in any order. Each channel
-// carries more than it holds in memory, and each reader checks what comes.
+// Package anyjob makes random graphs for tests of the engines that run them. Their stages are
+// joined by file, tcp and shm channels. Nodes read their inputs and write their outputs in any
+// order. Each channel carries more than it holds in memory, and each reader checks what it
+// receives.
 //
 //	jobtest.Run(ctx, anyjob.Definition, []string{"17"}, jobtest.Options{}) // seed 17
 package anyjob
@@ -23,7 +24,8 @@ const (
 	stagesMax  = 6
 	nodesMax   = 2
 	recordSize = 9 << 10
-	// records of one channel: over a megabyte, more than a tcp or a shm channel holds.
+	// recordsMost is over a megabyte of records for one channel: more than a tcp or a shm channel
+	// holds.
 	recordsMost = 160
 )
 
@@ -60,8 +62,8 @@ func draw(seed uint64) drawn {
 	return d
 }
 
-// order has tcp channels in the place of file channels that go round, since what is joined by
-// tcp or shm starts at once and what is joined by files one after the other.
+// order replaces file channels that form a cycle by tcp channels. Nodes joined by tcp or shm start
+// together; nodes joined by files start one after the other.
 func (d *drawn) order() {
 	bundle := make([]int, len(d.nodes))
 	for i := range bundle {
@@ -91,7 +93,7 @@ func (d *drawn) order() {
 	}
 }
 
-// reaches reports whether files go from one bundle to another.
+// reaches reports whether a path of file channels leads from one bundle to another.
 func (d *drawn) reaches(bundle []int, from, to int, seen map[int]bool) bool {
 	if from == to {
 		return true

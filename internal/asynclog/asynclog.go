@@ -1,4 +1,4 @@
-// Package asynclog writes lines to who may not take them, and never waits for it.
+// Package asynclog writes lines to a destination that may block, and never waits for it.
 package asynclog
 
 import (
@@ -11,22 +11,23 @@ import (
 // linesMax is how many lines may wait.
 const linesMax = 4096
 
-// Writer is an io.Writer that writes in a goroutine of its own, in order. What finds no room is dropped, and
-// the next line tells how much. Its user calls Flush at the end. Safe for concurrent use.
+// Writer is an io.Writer that writes in its own goroutine, in order. Lines beyond its queue are
+// dropped, and the next line gives their number. The caller flushes it at the end (Flush). Safe for
+// concurrent use.
 type Writer struct {
 	to      io.Writer
 	queue   chan line
 	dropped atomic.Int64
 }
 
-// line is what is to be written, or who waits for all before it.
+// line is a text to write, or a caller of Flush that waits for all lines before it.
 type line struct {
 	text    []byte
 	missing int64 // lines that were dropped before it
 	done    chan struct{}
 }
 
-// New returns a writer to another.
+// New returns a Writer that writes to another writer.
 func New(to io.Writer) *Writer {
 	l := &Writer{to: to, queue: make(chan line, linesMax)}
 	go l.run()
@@ -53,11 +54,11 @@ func (l *Writer) run() {
 		if next.missing > 0 {
 			fmt.Fprintf(l.to, "[%d lines of the log were dropped here: nobody took them]\n", next.missing)
 		}
-		_, _ = l.to.Write(next.text) // there is nowhere to tell it
+		_, _ = l.to.Write(next.text) // there is nowhere to report the error
 	}
 }
 
-// Flush waits until what came before is written, but not for long.
+// Flush waits until all earlier lines are written, at most max.
 func (l *Writer) Flush(max time.Duration) {
 	late := time.After(max)
 	done := make(chan struct{})

@@ -12,18 +12,17 @@ import (
 	"time"
 )
 
-// temporary is how the names of files begin that are not whole yet.
+// temporary is the prefix of the names of unfinished files.
 const temporary = "new-"
 
-// Replace writes a file: whole, durable and in the old one's place if there is one, or
-// not at all. Its owner alone may read it. Several may write the same file at once: one
-// of them is the last.
+// Replace writes a whole, durable file and replaces an existing one, or changes nothing. Only its
+// owner may read it. Concurrent writers of one file are allowed: one of them wins.
 func Replace(path string, content []byte) error {
 	return ReplaceFrom(path, bytes.NewReader(content), time.Time{})
 }
 
-// ReplaceFrom is Replace with what a reader has, to its end. The file has changed last at a time, unless
-// that is zero.
+// ReplaceFrom is Replace with all that a reader returns. It sets the file's modification time,
+// unless that is zero.
 func ReplaceFrom(path string, content io.Reader, changed time.Time) error {
 	return ReplaceBy(path, func(f *os.File) error {
 		_, err := io.Copy(f, content)
@@ -34,7 +33,8 @@ func ReplaceFrom(path string, content io.Reader, changed time.Time) error {
 	})
 }
 
-// ReplaceBy is Replace with what a function writes to the file, which has its last inode already.
+// ReplaceBy is Replace with the content that a function writes to the file. The file already has
+// its final inode.
 func ReplaceBy(path string, write func(*os.File) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), temporary)
 	if err != nil {
@@ -53,11 +53,11 @@ func ReplaceBy(path string, write func(*os.File) error) error {
 	return SyncFolder(filepath.Dir(path))
 }
 
-// IsTemporary tells whether a name is that of a file that Replace has not finished. After a
-// crash nobody does.
+// IsTemporary reports whether a name is that of an unfinished file of Replace. After a crash nobody
+// finishes it.
 func IsTemporary(name string) bool { return strings.HasPrefix(name, temporary) }
 
-// SyncFolder makes durable which names a folder has.
+// SyncFolder makes the names in a folder durable.
 func SyncFolder(path string) error {
 	f, err := os.Open(path)
 	if err != nil {

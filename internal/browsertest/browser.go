@@ -4,7 +4,7 @@
 //	b.Do(chromedp.Navigate(server), chromedp.Click("#pause"))
 //	at := browsertest.Ask(b, chromedp.Location())
 //
-// What the pages complain of, and what they ask of other machines, fails the test at its end.
+// Errors that the pages log, and their requests to other machines, fail the test at its end.
 package browsertest
 
 import (
@@ -26,12 +26,12 @@ import (
 const program = "chromium-headless-shell"
 
 const (
-	// useMax bounds the use of a browser in one test, and stepMax that of one thing it does.
+	// useMax bounds the use of a browser in one test, stepMax one action.
 	useMax  = 3 * time.Minute
 	stepMax = 30 * time.Second
 )
 
-// Tab is one of a browser. Not safe for concurrent use.
+// Tab is a tab of a browser. Not safe for concurrent use.
 type Tab struct {
 	t   testing.TB
 	ctx context.Context //nolint:containedctx // of the browser
@@ -39,7 +39,7 @@ type Tab struct {
 	*complaints
 }
 
-// complaints are those of all tabs of a browser.
+// complaints are the errors of all tabs of a browser.
 type complaints struct {
 	mu  sync.Mutex
 	all []string
@@ -65,7 +65,7 @@ func Open(t testing.TB) *Tab {
 	return tab(t, ctx, heard)
 }
 
-// Another opens one more tab of the same browser.
+// Another opens a second tab in the same browser.
 func (b *Tab) Another() *Tab {
 	b.t.Helper()
 	return tab(b.t, b.ctx, b.complaints)
@@ -85,7 +85,7 @@ func tab(t testing.TB, of context.Context, heard *complaints) *Tab {
 	return b
 }
 
-// hear notes what no page of ours is to do.
+// hear records errors and requests that our pages must not cause.
 func (c *complaints) hear(e any) {
 	var says string
 	switch e := e.(type) {
@@ -105,10 +105,10 @@ func (c *complaints) hear(e any) {
 	}
 }
 
-// Context is the tab's, for what chromedp has and this has not.
+// Context is the tab's context, for actions of chromedp that this package lacks.
 func (b *Tab) Context() context.Context { return b.ctx }
 
-// Do does things one after another.
+// Do runs actions one after another.
 func (b *Tab) Do(actions ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
 	for i, a := range actions {
@@ -121,7 +121,7 @@ func (b *Tab) Do(actions ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// fail ends the test, and says what the tab shows.
+// fail ends the test and prints what the tab shows.
 func (b *Tab) fail(err error) {
 	b.t.Helper()
 	shown, lost := chromedp.Run(b.ctx, chromedp.Evaluate[string](`location.href + "\n" + document.body.innerText`))
@@ -131,7 +131,7 @@ func (b *Tab) fail(err error) {
 	b.t.Fatalf("%v; the tab shows\n%s", err, shown)
 }
 
-// Ask does something and returns what comes of it.
+// Ask runs an action and returns its result.
 func Ask[T any](b *Tab, action chromedp.Action[T]) T {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, stepMax)

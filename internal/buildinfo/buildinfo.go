@@ -1,4 +1,4 @@
-// Package buildinfo tells of which version a program is.
+// Package buildinfo returns a program's version.
 //
 //	buildinfo.Read().Version // v1.2.0
 package buildinfo
@@ -19,7 +19,7 @@ var stamp string
 // Unknown is the version of a program that was built outside of a repository, without a stamp.
 const Unknown = "unknown"
 
-// Info is what is known of a program's build. The form is that of "hamadryad version -o json".
+// Info is what is known of a program's build, in the form of "hamadryad version -o json".
 type Info struct {
 	Version   string `json:"version"`          // of the release, such as v1.2.0; else Go's of the commit; else Unknown
 	Commit    string `json:"commit,omitempty"` // of the source; "": built outside of a repository
@@ -29,7 +29,7 @@ type Info struct {
 	Platform  string `json:"platform"` // system and processor, such as linux/amd64
 }
 
-// Read tells of the program that runs.
+// Read returns the build of the running program.
 func Read() Info {
 	info := Info{Version: stamp, GoVersion: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	build, ok := debug.ReadBuildInfo()

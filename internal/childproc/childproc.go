@@ -1,8 +1,7 @@
-// Package childproc starts processes that end with this one, however it ends.
+// Package childproc starts processes that end with this process, however it ends.
 //
-// The kernel tells a process of its parent's end when the thread ends that started it,
-// and Go ends threads. So one thread starts them all, and it lives as long as this
-// process.
+// The kernel sends the parent death signal when the thread that started the child ends, and Go ends
+// threads. So one thread starts all children and lives as long as this process.
 package childproc
 
 import (
@@ -18,14 +17,14 @@ type request struct {
 	started chan<- error
 }
 
-// requests go to the thread, which begins with the first of them.
+// requests go to the thread, which starts with the first request.
 var requests = sync.OnceValue(func() chan<- request {
 	all := make(chan request)
 	go thread(all)
 	return all
 })
 
-// thread starts what is asked for. It never ends.
+// thread starts the requested processes. It never ends.
 func thread(all <-chan request) {
 	runtime.LockOSThread()
 	for r := range all {
@@ -33,9 +32,9 @@ func thread(all <-chan request) {
 	}
 }
 
-// Start is cmd.Start, and asks the kernel to kill the process when this one has ended.
-// What the process itself started is not killed with it. Any goroutine may call it, and
-// may end before the process does.
+// Start is cmd.Start, and asks the kernel to kill the child when this process has ended. The
+// child's own children are not killed with it. Any goroutine may call Start, and may end before the
+// child does.
 func Start(cmd *exec.Cmd) error {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}

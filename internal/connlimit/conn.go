@@ -21,15 +21,15 @@ type Conn struct {
 	over  chan struct{} // closed by Close
 
 	// The table's mutex guards these.
-	place    *list.Element // among those that wait; nil: it does not
-	holder   string        // to whom it counts as open; "": to nobody
+	place    *list.Element // among the waiting connections; nil: it does not wait
+	holder   string        // the principal or address that it counts for as open; "": none
 	requests int           // under way
 	active   bool          // HTTP: a request has begun to arrive, or its answer is being sent
 	worked   bool          // HTTP: the request arrived, and was handed on
 	closed   bool
 }
 
-// Of finds the table's connection below others, such as one of TLS; nil: there is none.
+// Of finds the table's connection below wrappers such as a TLS connection; nil: there is none.
 func Of(c net.Conn) *Conn {
 	for c != nil {
 		if found, ok := c.(*Conn); ok {
@@ -62,7 +62,8 @@ func (c *Conn) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// takeTurn has a connection that begins to speak wait for its address's turn. Silent ones take none.
+// takeTurn makes a connection that begins to send wait for its address's turn. A silent connection
+// uses no turn.
 func (c *Conn) takeTurn() error {
 	wait := c.table.turn(c.from, time.Now())
 	if wait <= 0 {
@@ -86,8 +87,8 @@ func (c *Conn) takeTurn() error {
 // ReadFrom implements io.ReaderFrom: files are sent by the kernel.
 func (c *Conn) ReadFrom(r io.Reader) (int64, error) { return io.Copy(c.Conn, r) }
 
-// Await waits until n bytes have come, which Read gives afterwards. It is called before the first
-// Read, by the goroutine that reads.
+// Await waits until n bytes have arrived; Read returns them afterwards. The reading goroutine calls
+// it before its first Read.
 func (c *Conn) Await(n int) error {
 	c.first = bufio.NewReaderSize(c.Conn, n)
 	if _, err := c.first.Peek(n); err != nil {
@@ -113,8 +114,8 @@ func (c *Conn) Close() error {
 	return c.Conn.Close()
 }
 
-// Prove counts a connection as open from now on: as its principal's, or as its address's where
-// principal is "". An error says that there are too many; then the caller closes it.
+// Prove counts a connection as open from now on: for its principal, or for its address where
+// principal is "". An error means that there are too many; the caller then closes the connection.
 func (t *Table) Prove(conn net.Conn, principal string) error {
 	c := Of(conn)
 	if c == nil || c.table != t {
@@ -138,7 +139,7 @@ func (t *Table) Prove(conn net.Conn, principal string) error {
 	return nil
 }
 
-// Known counts a connection as open, where whoever calls bounds those itself.
+// Known counts a connection as open for a caller that bounds such connections itself.
 func (t *Table) Known(conn net.Conn) {
 	if c := Of(conn); c != nil {
 		t.mu.Lock()

@@ -8,16 +8,17 @@
 //
 // # Invariants
 //
-// A new connection is never refused for connections of others. At an address's bound of waiting
-// connections, the one of that address that waited longest is closed. At the bound of all
-// addresses, it is one of the address that has most. A connection waits until its principal is
-// proved, and over HTTP also between two requests. Active requests are never closed.
+// A new connection is never refused because of other addresses' connections. At an address's bound
+// of waiting connections, that address's longest-waiting connection is closed. At the bound of all
+// addresses, a connection of the address with most connections is closed. A connection waits until
+// its principal is proved, and over HTTP also between two requests. Active requests are never
+// closed.
 //
-// Handshakes in a second are bounded for each address. A connection that says nothing takes none of
-// them, and one beyond the bound waits for its turn.
+// Handshakes in a second are bounded for each address. A silent connection uses none of them. A
+// connection beyond the bound waits for its turn.
 //
-// A principal at its bound of connections or requests is refused further ones. So is an address,
-// for connections that prove nothing. Requests for health have a pool of their own.
+// A principal at its bound of connections or requests is refused more. So is an address, for
+// connections without a proved principal. Health requests have their own pool.
 //
 // An idle connection to the manager is closed. docs/ACCESS.md has the settings.
 package connlimit

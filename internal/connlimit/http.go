@@ -8,8 +8,8 @@ import (
 
 type connKey struct{}
 
-// Attach has the table follow the connections of an HTTP server, which is to serve a listener of
-// the table (Listen) and to have Requests around its handler.
+// Attach makes the table follow the connections of an HTTP server. The server must serve a listener
+// of the table (Listen) and have Requests around its handler.
 func (t *Table) Attach(s *http.Server) {
 	s.ConnContext = func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, Of(c)) }
 	s.ConnState = func(c net.Conn, state http.ConnState) {
@@ -22,8 +22,8 @@ func (t *Table) Attach(s *http.Server) {
 	}
 }
 
-// change changes what a connection does, and has it wait or not as that says. A request that has not
-// arrived wholly is not under way: whoever sends a byte now and then waits.
+// change changes a connection's state, and lets it wait or not by that state. A request that has
+// not arrived wholly is not active: a client that sends a byte now and then waits.
 func (t *Table) change(c *Conn, do func()) {
 	t.mu.Lock()
 	do()
@@ -39,15 +39,15 @@ func (t *Table) change(c *Conn, do func()) {
 	t.cut(evicted)
 }
 
-// Asker says of requests who makes them, and what they are for.
+// Asker returns a request's principal and purpose.
 type Asker struct {
-	Principal func(*http.Request) string                               // "": nobody proved; the request is its address's
-	Health    func(*http.Request) bool                                 // whether it asks for health alone; nil: none does
-	Refuse    func(w http.ResponseWriter, r *http.Request, why string) // answers what is refused with 503; nil: in plain text
+	Principal func(*http.Request) string                               // "": no principal; the request counts for its address
+	Health    func(*http.Request) bool                                 // reports a health request; nil: none is
+	Refuse    func(w http.ResponseWriter, r *http.Request, why string) // answers refused requests with 503; nil: in plain text
 }
 
-// Requests bounds the requests under way by principal or address. Those for health are bounded by
-// themselves, so that they are answered whatever else goes on.
+// Requests bounds the active requests by principal or address. Health requests have their own
+// bound, so they are answered under any load.
 func (t *Table) Requests(next http.Handler, ask Asker) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c, _ := r.Context().Value(connKey{}).(*Conn)
@@ -70,13 +70,13 @@ func (t *Table) Requests(next http.Handler, ask Asker) http.Handler {
 	})
 }
 
-// refusal has whoever asked come back later, on another connection.
+// refusal asks the client to retry later, on another connection.
 func refusal(w http.ResponseWriter) {
 	w.Header().Set("Retry-After", "5")
 	w.Header().Set("Connection", "close")
 }
 
-// beginRequest counts a request until done is called, which is to be called after an error as well.
+// beginRequest counts a request until done is called. The caller calls done after an error too.
 func (t *Table) beginRequest(c *Conn, principal string, health bool) (done func(), err error) {
 	holder := ""
 	t.change(c, func() {

@@ -14,16 +14,17 @@ import (
 
 // Limits of a Table. The zero value of a number means its default.
 type Limits struct {
-	Waiting   int // connections of all addresses that wait; WaitingDefault
-	Open      int // connections that are proved, or requests under way; OpenDefault
-	Address   int // of one address: as many wait, and as many are open without a principal; AddressDefault
+	Waiting   int // waiting connections of all addresses; WaitingDefault
+	Open      int // connections with a principal, or active requests; OpenDefault
+	Address   int // of one address: so many may wait, and so many be open without a principal; AddressDefault
 	Network   int // likewise, of loopback as a whole and of each address in Networks; NetworkDefault
 	Principal int // open connections, or requests, of one principal; PrincipalDefault
-	// Handshakes bounds the connections of one address that begin to speak in a second, after those
-	// of handshakeBurst at once; HandshakesDefault. Loopback, and each address in Networks, may four
-	// times as many. Those beyond wait for their turn: a handshake of TLS costs a processor's time.
+	// Handshakes bounds the connections of one address that begin to send in a second, after a
+	// burst of handshakeBurst; HandshakesDefault. Loopback, and each address in Networks, may do
+	// four times as many. Connections beyond the bound wait for their turn: a TLS handshake costs
+	// processor time.
 	Handshakes int
-	// Networks are those in which one address stands for many machines, such as behind NAT.
+	// Networks are networks in which one address stands for many machines, such as behind NAT.
 	Networks []netip.Prefix
 }
 
@@ -34,12 +35,13 @@ const (
 	AddressDefault   = 256
 	NetworkDefault   = 1024
 	PrincipalDefault = 512
-	// HandshakesDefault is less than half of what one processor does of TLS.
+	// HandshakesDefault is less than half of the TLS handshakes that one processor can do.
 	HandshakesDefault = 500
 )
 
 const (
-	// handshakeBurst is how much an address may have at once, as the time in which its rate allows that.
+	// handshakeBurst is an address's burst, as the time in which its rate allows so many
+	// handshakes.
 	handshakeBurst = 2 * time.Second
 	// turnMax is how long a connection waits for its turn before it is closed.
 	turnMax = 30 * time.Second
@@ -47,7 +49,7 @@ const (
 	networkRate = 4
 )
 
-// healthMax bounds the requests for health that are answered at once. They count to no other bound.
+// healthMax bounds the concurrent health requests. They count toward no other bound.
 const healthMax = 64
 
 func orDefault(n, or int) int {
@@ -57,7 +59,7 @@ func orDefault(n, or int) int {
 	return n
 }
 
-// filled is l with its defaults.
+// filled returns l with defaults for its zero values.
 func (l Limits) filled() Limits {
 	l.Waiting, l.Open = orDefault(l.Waiting, WaitingDefault), orDefault(l.Open, OpenDefault)
 	l.Address, l.Network = orDefault(l.Address, AddressDefault), orDefault(l.Network, NetworkDefault)
@@ -72,7 +74,7 @@ type Table struct {
 
 	mu      sync.Mutex
 	sources map[netip.Addr]*source
-	turns   map[netip.Addr]time.Time // when the handshakes of an address are all due that were let in
+	turns   map[netip.Addr]time.Time // when all admitted handshakes of an address are due
 	holders map[string]int           // open connections and requests, by principal or address
 	waiting int
 	open    int
@@ -80,10 +82,10 @@ type Table struct {
 	counts  Counts
 }
 
-// source is an address with connections that wait; the oldest is the first.
+// source is an address with waiting connections, the oldest first.
 type source struct{ waiting list.List }
 
-// Counts is how full a table is, and what it did since it began.
+// Counts is how full a table is, and its counters since it began.
 type Counts struct {
 	Waiting, WaitingMax int // connections
 	Open, OpenMax       int // connections or requests
@@ -91,12 +93,12 @@ type Counts struct {
 	Refused             uint64
 }
 
-// New makes a table. The log should write repeated lines once, as one of package logsample does.
+// New makes a table. The log should sample repeated lines, as a log of package logsample does.
 func New(l Limits, log *slog.Logger) *Table {
 	return &Table{limits: l.filled(), log: log, sources: map[netip.Addr]*source{}, turns: map[netip.Addr]time.Time{}, holders: map[string]int{}}
 }
 
-// Counts tells how full it is.
+// Counts returns the table's counts.
 func (t *Table) Counts() Counts {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -105,13 +107,14 @@ func (t *Table) Counts() Counts {
 	return c
 }
 
-// Figures are Counts one by one, for who shows them and does not know this package.
+// Figures returns Counts as separate values, for packages that show them and do not import this
+// one.
 func (t *Table) Figures() (waiting, waitingMax, open, openMax int, closed, refused uint64) {
 	c := t.Counts()
 	return c.Waiting, c.WaitingMax, c.Open, c.OpenMax, c.Closed, c.Refused
 }
 
-// Listen has the table bound the connections of a listener.
+// Listen makes the table bound the connections of a listener.
 func (t *Table) Listen(l net.Listener) net.Listener { return listener{l, t} }
 
 type listener struct {
@@ -133,11 +136,11 @@ func (l listener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// loopback stands for all addresses of loopback: whoever has one has all of them.
+// loopback stands for all loopback addresses: a client with one has all of them.
 var loopback = netip.MustParseAddr("127.0.0.1")
 
-// addressOf is the address by which a connection is counted. Whoever has one address of IPv6 mostly
-// has its network of 64 bits. Connections of Unix sockets count as loopback.
+// addressOf is the address for which a connection counts. Of IPv6 it is the network of 64 bits,
+// which a client with one address mostly owns. Connections of Unix sockets count as loopback.
 func addressOf(a net.Addr) netip.Addr {
 	tcp, ok := a.(*net.TCPAddr)
 	if !ok {
@@ -163,17 +166,18 @@ func (t *Table) bound(from netip.Addr) int {
 	return t.limits.Address
 }
 
-// trusted says whether many machines or programs may connect from one address: loopback, or one in Networks.
+// trusted reports whether one address may stand for many machines or programs: loopback, or an
+// address in Networks.
 func (t *Table) trusted(from netip.Addr) bool {
 	return from == loopback || slices.ContainsFunc(t.limits.Networks, func(n netip.Prefix) bool {
 		return n.Contains(from) || n.Bits() > 64 && from.Is6() && n.Masked().Addr() == from
 	})
 }
 
-// turnsMax bounds the addresses whose handshakes are remembered before those are dropped that are due.
+// turnsMax bounds the addresses whose handshakes are remembered before the due ones are dropped.
 const turnsMax = 4096
 
-// turn counts a handshake of an address, and says how long it has to wait.
+// turn counts a handshake of an address, and returns how long it has to wait.
 func (t *Table) turn(from netip.Addr, now time.Time) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -189,13 +193,14 @@ func (t *Table) turn(from netip.Addr, now time.Time) time.Duration {
 		maps.DeleteFunc(t.turns, func(_ netip.Addr, due time.Time) bool { return !due.After(now) })
 	}
 	wait := due.Sub(now) - handshakeBurst
-	if wait <= turnMax { // else it is closed, and takes no turn
+	if wait <= turnMax { // else the connection is closed, and uses no turn
 		t.turns[from] = due.Add(time.Second / time.Duration(rate))
 	}
 	return wait
 }
 
-// wait has a connection wait, and returns the one that has to go for it. The caller holds mu.
+// wait makes a connection wait, and returns the connection to close in its favour. The caller holds
+// mu.
 func (t *Table) wait(c *Conn) (evicted *Conn) {
 	s := t.sources[c.from]
 	if s == nil {
@@ -217,8 +222,8 @@ func (t *Table) wait(c *Conn) (evicted *Conn) {
 	return evicted
 }
 
-// oldest is the connection of a source to close: the first that never said anything, else the first.
-// The newest had no time yet to say anything.
+// oldest is the connection of a source to close: the first that never sent anything, else the
+// first. The newest is spared, as it had no time yet to send.
 func (s *source) oldest() *Conn {
 	for e := s.waiting.Front(); e != s.waiting.Back(); e = e.Next() {
 		if c := e.Value.(*Conn); !c.heard.Load() {
@@ -228,7 +233,7 @@ func (s *source) oldest() *Conn {
 	return s.waiting.Front().Value.(*Conn)
 }
 
-// fullest is the source with most connections that wait. It is asked for when the table is full.
+// fullest is the source with most waiting connections. It is needed only when the table is full.
 func (t *Table) fullest() (most *source) {
 	for _, s := range t.sources {
 		if most == nil || s.waiting.Len() > most.waiting.Len() {
@@ -238,7 +243,7 @@ func (t *Table) fullest() (most *source) {
 	return most
 }
 
-// leave has a connection wait no longer. The caller holds mu.
+// leave takes a connection from the waiting ones. The caller holds mu.
 func (t *Table) leave(c *Conn) {
 	if c.place == nil {
 		return
@@ -252,7 +257,7 @@ func (t *Table) leave(c *Conn) {
 	}
 }
 
-// cut closes a connection that has to go. Nothing stays of it in the kernel.
+// cut closes an evicted connection, and leaves nothing of it in the kernel.
 func (t *Table) cut(c *Conn) {
 	if c == nil {
 		return
@@ -264,14 +269,14 @@ func (t *Table) cut(c *Conn) {
 	_ = c.Close()
 }
 
-// acquireSlot counts one more open connection or request, and says to whom it counts. Without a principal
-// that is the address. The caller holds mu.
+// acquireSlot counts one more open connection or request, and returns its holder: the principal, or
+// the address without one. The caller holds mu.
 func (t *Table) acquireSlot(principal string, from netip.Addr) (holder string, err error) {
 	holder, most := principal, t.limits.Principal
 	if principal == "" {
 		holder, most = "address "+from.String(), t.bound(from)
 	}
-	most = min(most, max(1, t.limits.Open-t.limits.Open/4)) // nobody has all
+	most = min(most, max(1, t.limits.Open-t.limits.Open/4)) // no principal gets all
 	switch {
 	case t.holders[holder] >= most:
 		err = fmt.Errorf("%s has %d connections and requests under way already, which is its limit: close some, or try again later", holder, most)
@@ -286,7 +291,7 @@ func (t *Table) acquireSlot(principal string, from netip.Addr) (holder string, e
 	return "", err
 }
 
-// give gives back what take took. The caller holds mu.
+// give releases a slot of acquireSlot. The caller holds mu.
 func (t *Table) give(holder string) {
 	t.open--
 	if t.holders[holder]--; t.holders[holder] <= 0 {

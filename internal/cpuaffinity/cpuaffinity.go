@@ -1,10 +1,10 @@
-// Package cpuaffinity keeps a process, and those that it starts, on one processor:
+// Package cpuaffinity keeps a process, and its children, on one processor:
 //
 //	defer cpuaffinity.KeepToOne()()
 //
-// It is for two processes in lockstep, such as a simulated cluster and its policy, of which only
-// one works at a time. On two processors each turn wakes a sleeping one, which takes several times
-// as long as the turn. That is worst in virtual machines.
+// It is for two processes in lockstep, such as a simulated cluster and its policy: only one works
+// at a time. On two processors each turn wakes a sleeping processor, which takes several times as
+// long as the turn. That is worst in virtual machines.
 package cpuaffinity
 
 import (
@@ -17,11 +17,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// KeepToOne keeps all threads of this process, and the processes that it starts from now on,
-// to the processor that it is on. What it returns frees this process again, and not the
-// others. It does nothing where the environment says GOMAXPROCS: then somebody chose. Where
-// the system does not let it, it does nothing either, since nothing but time depends on it.
-// Not for concurrent use.
+// KeepToOne keeps all threads of this process, and its future children, on the current processor.
+// The returned function frees this process again, but not the children. It does nothing where the
+// environment sets GOMAXPROCS: then somebody chose. It also does nothing where the system refuses,
+// as only time depends on it. Not for concurrent use.
 func KeepToOne() (free func()) {
 	var before, one unix.CPUSet
 	if os.Getenv("GOMAXPROCS") != "" || unix.SchedGetaffinity(0, &before) != nil || before.Count() < 2 {
@@ -36,7 +35,7 @@ func KeepToOne() (free func()) {
 	}
 }
 
-// current is the processor that this thread is on, or another that it may use.
+// current is the processor that this thread runs on, or another allowed one.
 func current(allowed *unix.CPUSet) int {
 	var cpu uint32
 	if _, _, e := unix.RawSyscall(unix.SYS_GETCPU, uintptr(unsafe.Pointer(&cpu)), 0, 0); e == 0 && allowed.IsSet(int(cpu)) {
@@ -49,14 +48,14 @@ func current(allowed *unix.CPUSet) int {
 	return n
 }
 
-// setAll sets where all threads of this process run. A thread that comes has what the one
-// has that begins it; two looks find those that came between.
+// setAll sets the affinity of all threads of this process. New threads inherit affinity; list twice
+// to catch threads created meanwhile.
 func setAll(set *unix.CPUSet) {
 	for range 2 {
 		tasks, _ := filepath.Glob("/proc/self/task/*")
 		for _, t := range tasks {
 			if id, err := strconv.Atoi(filepath.Base(t)); err == nil {
-				_ = unix.SchedSetaffinity(id, set) // one that has ended needs none
+				_ = unix.SchedSetaffinity(id, set) // a thread that has ended needs none
 			}
 		}
 	}

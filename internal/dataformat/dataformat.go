@@ -2,7 +2,7 @@
 // formats. An older program then refuses the folder before it changes anything.
 //
 //	if err := dataformat.Check(folder, "manager", versions); err != nil { … }
-//	… // read what is there, and refuse what is too old
+//	… // read the folder, and refuse formats that are too old
 //	if err := dataformat.Mark(folder, "manager", versions); err != nil { … }
 //
 // Older versions are not refused here: the reader of a format knows which versions it can read.
@@ -42,7 +42,7 @@ const (
 	bytesMax = 64 << 10
 )
 
-// Versions are those of a folder's formats, by what has one: core, event log.
+// Versions are the versions of a folder's formats by name: core, event log.
 type Versions map[string]int
 
 // mark is the file.
@@ -52,11 +52,11 @@ type mark struct {
 	Versions Versions `json:"versions"`
 }
 
-// NewerError is data that a newer program wrote.
+// NewerError is returned for data that a newer program wrote.
 type NewerError struct {
 	Folder, Data string
-	Program      string // that wrote it last
-	What         string // has another version
+	Program      string // the program that wrote it last
+	What         string // the format with another version
 	Has, Reads   int    // Reads is 0 where this program has no such format
 }
 
@@ -70,9 +70,8 @@ func (e *NewerError) Error() string {
 		e.Data, e.Folder, e.What, e.Has, reads, e.Program)
 }
 
-// Check refuses a folder that a newer program wrote, with a *NewerError, and one that is
-// another kind of data. A folder without a mark is older than marks, or is new. It changes
-// nothing.
+// Check refuses a folder that a newer program wrote, with a *NewerError, and a folder with another
+// kind of data. A folder without a mark is older than marks, or is new. Check changes nothing.
 func Check(folder, data string, reads Versions) error {
 	m, err := read(folder)
 	if err != nil || m == nil {
@@ -89,8 +88,8 @@ func Check(folder, data string, reads Versions) error {
 	return nil
 }
 
-// Mark says that this program writes a folder from now on. It changes nothing where that is
-// said already.
+// Mark records that this program writes a folder from now on. It changes nothing where the mark
+// says so already.
 func Mark(folder, data string, versions Versions) error {
 	next := mark{data, buildinfo.Read().Version, versions}
 	m, err := read(folder)

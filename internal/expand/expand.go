@@ -7,8 +7,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// Expand expands a graph. Kind, slots and memory of stages that say nothing are
-// "default", 1 and memoryDefault bytes.
+// Expand expands a graph. The defaults of a stage's kind, slots and memory are "default", 1 and
+// memoryDefault bytes.
 func Expand(g Graph, memoryDefault int64, l Limits) (*Expanded, error) {
 	p, err := Join(g)
 	if err != nil {
@@ -29,8 +29,8 @@ func Expand(g Graph, memoryDefault int64, l Limits) (*Expanded, error) {
 	return p, nil
 }
 
-// Join checks a graph's connections and lists their edges: all that who runs a
-// few of its nodes has to know. The result has no groups and no bundles.
+// Join checks a graph's connections and lists their edges: enough for a process that runs a few of
+// its nodes. The result has no groups and no bundles.
 func Join(g Graph) (*Expanded, error) {
 	p := &Expanded{Graph: g, offset: make([]int32, len(g.Stages)+1), edges: make([]edgeLists, len(g.Connections))}
 	for i := range g.Stages {
@@ -89,9 +89,8 @@ func adjacent(n int, edges EdgeList, ends func(int) (int, int)) adjacency {
 	return a
 }
 
-// eachJoin calls join for pairs of nodes, and for a hub per all-to-all
-// connection, so that what a connection joins is joined in n+m steps. Hubs are
-// numbered from the number of nodes up.
+// eachJoin calls join for pairs of nodes, and for a hub per all-to-all connection, so joining its
+// nodes takes n+m steps. Hubs are numbered from the number of nodes up.
 func (p *Expanded) eachJoin(c int, join func(from, to int32)) {
 	m := &p.Graph.Connections[c]
 	from, to := p.offset[m.From], p.offset[m.To]

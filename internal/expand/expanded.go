@@ -23,8 +23,8 @@ type Group struct {
 	Kind   string
 	Slots  int
 	Memory int64 // bytes
-	// Inputs counts the pairs of a node and a file connection it reads from:
-	// what the group waits for.
+	// Inputs counts the pairs of a node and a file connection it reads from: the inputs that the
+	// group waits for.
 	Inputs int
 }
 
@@ -138,7 +138,7 @@ func Each(r Range, list []int32, f func(i int)) {
 // edgeLists are a connection's listed edges from both ends.
 type edgeLists struct{ out, into adjacency }
 
-// adjacency lists for each node those at the other end, ascending.
+// adjacency lists each node's neighbours, ascending.
 type adjacency struct {
 	start []int32
 	ends  []int32

@@ -7,8 +7,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Graph is what is to be expanded: as much of a job's graph as matters for that,
-// wherever it comes from. Connections name stages that there are.
+// Graph is the part of a job's graph that expansion needs, from any source. Its connections name
+// existing stages.
 type Graph struct {
 	Stages      []Stage
 	Connections []Connection
@@ -33,28 +33,28 @@ func (s *Stage) kind() scheduler.SlotKind {
 	return s.Kind
 }
 
-// Connection joins two stages, which it names by their places.
+// Connection joins two stages, named by their indexes.
 type Connection struct {
 	From, To         int
 	FromPort, ToPort string
 	Pattern          job.Pattern
 	Kind             job.ChannelKind
-	Edges            EdgeList // of pattern job.Edges, whose nodes there are
+	Edges            EdgeList // of pattern job.Edges; its nodes exist
 }
 
-// EdgeList is a list of edges, in the form in which there is one.
+// EdgeList is a list of edges in any representation.
 type EdgeList interface {
 	Len() int
 	At(i int) (from, to int) // indexes of nodes
 }
 
-// Limits bound what is joined; 0 is no bound.
+// Limits bound what is joined; 0 means no bound.
 type Limits struct {
 	GroupNodes   int // nodes of one group
 	BundleGroups int // groups of one bundle
 }
 
-// Of takes a graph as its author made it.
+// Of converts a job's graph.
 func Of(g *job.Graph) Graph {
 	var all Graph
 	for _, s := range g.Stages() {

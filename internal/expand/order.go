@@ -8,7 +8,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// digraph finds cycles by taking away what nothing points to.
+// digraph finds cycles by removing nodes without predecessors.
 type digraph struct {
 	start, ends, in []int32
 }
@@ -56,8 +56,8 @@ func (d *digraph) cycle() []int32 {
 	return d.follow(int32(first))
 }
 
-// follow walks backwards among what is left, where each member has a
-// predecessor, until it comes round.
+// follow walks backwards among the remaining members, each of which has a predecessor, until it
+// meets a member again.
 func (d *digraph) follow(x int32) []int32 {
 	before := make([]int32, len(d.in))
 	for i := range before {
@@ -177,7 +177,7 @@ func (p *Expanded) checkInside(c int) error {
 	return err
 }
 
-// countInputs counts what the readers' groups wait for.
+// countInputs counts the inputs that the readers' groups wait for.
 func (p *Expanded) countInputs(c int) {
 	to := p.offset[p.Graph.Connections[c].To]
 	_, readers := p.Sizes(c)

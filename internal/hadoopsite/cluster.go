@@ -10,14 +10,14 @@ import (
 // namePort is the port that Hadoop uses where none is configured.
 const namePort = "8020"
 
-// Cluster is a cluster's NameNodes: one, or those that stand in for each other.
+// Cluster is a cluster's NameNodes: one, or several that replace each other on failure.
 type Cluster struct {
 	Name      string   // the host and port, or the name service, of its URLs
 	Addresses []string // of the NameNodes: host and port
 }
 
-// Cluster resolves what stands between hdfs:// and the path: a host with or
-// without port, a name service, or nothing for that of fs.defaultFS.
+// Cluster resolves the authority of an hdfs:// URL: a host with or without port, a name service, or
+// nothing for the authority of fs.defaultFS.
 func (s Site) Cluster(authority string) (Cluster, error) {
 	byDefault := authority == ""
 	if byDefault {
@@ -86,7 +86,7 @@ func (s Site) service(name string) (Cluster, error) {
 
 func anyHost(host string) bool { return host == "0.0.0.0" || host == "::" || host == "" }
 
-// hostPort takes an address apart that may have no port.
+// hostPort splits an address that may lack a port.
 func hostPort(address, port string) (string, string, error) {
 	host, p, err := net.SplitHostPort(address)
 	if err == nil {

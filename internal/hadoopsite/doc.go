@@ -1,7 +1,7 @@
-// Package hadoopsite reads Hadoop's configuration: core-site.xml and hdfs-site.xml of a
-// folder, with ${variables}, and what they say of a cluster's NameNodes.
+// Package hadoopsite reads Hadoop's configuration: core-site.xml and hdfs-site.xml of a folder,
+// with ${variables}, and the NameNodes that they name.
 //
 //	s, err := hadoopsite.Load("/etc/hadoop/conf")
-//	name, err := s.Cluster("")       // that of fs.defaultFS
+//	name, err := s.Cluster("")       // the cluster of fs.defaultFS
 //	name.Addresses                   // the NameNodes
 package hadoopsite

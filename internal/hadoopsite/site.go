@@ -15,8 +15,7 @@ import (
 // Files are read in this order; a later one wins.
 var files = []string{"core-site.xml", "hdfs-site.xml"}
 
-// Site is a configuration: values by name, as they are written. For concurrent use
-// once it is filled.
+// Site is a configuration: raw values by name. Safe for concurrent use once it is filled.
 type Site map[string]string
 
 // Folder finds the configuration's folder as Hadoop's scripts do: HADOOP_CONF_DIR,
@@ -42,8 +41,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// Load reads a folder. One without either file is an error, as it is most likely
-// the wrong one.
+// Load reads a folder. A folder without either file is an error: it is most likely the wrong one.
 func Load(folder string) (Site, error) {
 	s := Site{}
 	found := false
@@ -97,10 +95,9 @@ func parse(text []byte) (Site, error) {
 // Configuration.
 const expansionsMax = 20
 
-// Get returns a value with its ${variables} filled in, or "". As in Hadoop's
-// Configuration, a variable is another property, env.NAME is an environment
-// variable (env.NAME:-default where it is not set), user.name and user.home are
-// the system's, and what is not known stays as it is written.
+// Get returns a value with its ${variables} filled in, or "". As in Hadoop's Configuration, a
+// variable is another property, env.NAME is an environment variable (env.NAME:-default where it is
+// not set), user.name and user.home are the system's. Unknown variables stay as written.
 func (s Site) Get(name string) string {
 	value := s[name]
 	for range expansionsMax {

@@ -1,5 +1,5 @@
-// Package hdfstest gives tests a real HDFS: NameNode and DataNodes as processes of
-// this machine, with host names and racks of their own (package mini).
+// Package hdfstest gives tests a real HDFS: NameNode and DataNodes as processes of this machine,
+// with host names and racks of their own (package mini).
 //
 //	func TestMain(m *testing.M) { os.Exit(hdfstest.Run(m)) }
 //
@@ -8,7 +8,7 @@
 //		c.Put(t, "words.txt", "/in/words.txt")
 //	}
 //
-// A test that kills or stops parts of it takes one of its own with Start.
+// A test that kills or stops daemons starts its own cluster (Start).
 package hdfstest
 
 import (
@@ -76,13 +76,13 @@ func Start(t testing.TB, o Options) *Cluster {
 // shared is the cluster of the package under test, once a test has asked for it.
 var shared struct {
 	sync.Mutex
-	running bool // Run is at work and will stop it
+	running bool // Run has begun, and will stop the cluster
 	cluster *Cluster
 	err     error
 }
 
-// Run runs the tests and stops the shared cluster, if there is one. It returns what
-// TestMain exits with.
+// Run runs the tests and stops the shared cluster, if there is one. It returns the exit code for
+// TestMain.
 func Run(m interface{ Run() int }) int {
 	shared.Lock()
 	shared.running = true
@@ -102,8 +102,8 @@ func Run(m interface{ Run() int }) int {
 	return code
 }
 
-// Shared returns the cluster that all tests of the package share: four DataNodes,
-// two replicas, blocks of 1 MiB. Leave it as whole as it was.
+// Shared returns the cluster that all tests of the package share: four DataNodes, two replicas,
+// blocks of 1 MiB. Tests leave all its daemons running.
 func Shared(t testing.TB) *Cluster {
 	t.Helper()
 	shared.Lock()

@@ -21,9 +21,9 @@ const (
 	kdcEvery   = 50 * time.Millisecond
 )
 
-// KDC is a real Kerberos server of MIT's, of one test.
+// KDC is a real MIT Kerberos server for one test.
 type KDC struct {
-	// Conf is the client's configuration: what KRB5_CONFIG names.
+	// Conf is the path of the client's configuration, the value of KRB5_CONFIG.
 	Conf   string
 	folder string
 }
@@ -61,7 +61,7 @@ func StartKDC(t testing.TB, address string) *KDC {
   kdc = FILE:%[3]s/log
 `, Realm, at, folder))
 	k.run(t, "kdb5_util", "create", "-s", "-r", Realm, "-P", "of this test")
-	// It ends when its input does, and so with this process, whatever ends that.
+	// The server ends with its input, and so with this process, however this process ends.
 	server := k.command(context.Background(), "sh", "-c", `"$0" -n & read -r _; kill $!; wait`, program("krb5kdc"))
 	stop, err := server.StdinPipe()
 	if err != nil {
@@ -78,7 +78,7 @@ func StartKDC(t testing.TB, address string) *KDC {
 	return k
 }
 
-// wait returns when the server takes connections.
+// wait returns when the server accepts connections.
 func (k *KDC) wait(t testing.TB, at string) {
 	t.Helper()
 	timeout := time.After(kdcTimeout)
@@ -114,8 +114,8 @@ func (k *KDC) Keytab(t testing.TB, name string, principals ...string) string {
 	return path
 }
 
-// Tickets logs in with a keytab, as kinit does with further arguments, and returns the
-// ticket cache, which is its own.
+// Tickets logs in with a keytab, as kinit does with further arguments, and returns the path of a
+// new ticket cache.
 func (k *KDC) Tickets(t testing.TB, keytab, principal string, args ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "tickets")
@@ -130,7 +130,7 @@ func (k *KDC) put(t testing.TB, name, text string) {
 	}
 }
 
-// program finds one of Kerberos's programs; most lie where only root's PATH looks.
+// program finds one of Kerberos's programs; most lie only in root's PATH.
 func program(name string) string {
 	if path, err := exec.LookPath(name); err == nil {
 		return path

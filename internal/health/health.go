@@ -1,10 +1,9 @@
-// Package health answers those who watch processes, such as Kubernetes: whether a process
-// lives, and whether it can do its work.
+// Package health serves liveness and readiness probes, such as those of Kubernetes.
 //
 //	mux.Handle("GET /readyz", health.Page("readyz", health.Check{Name: "manager", Wrong: connected}))
 //
-// A page answers 200 and "ok", or 503 and what is wrong, a line each. With ?verbose each check
-// has a line, in the form that those of Kubernetes have.
+// A page answers 200 and "ok", or 503 and one line for each problem. With ?verbose each check has a
+// line, in Kubernetes' form.
 package health
 
 import (
@@ -14,16 +13,16 @@ import (
 	"strings"
 )
 
-// Check is one thing that may be wrong.
+// Check is one condition to check.
 type Check struct {
 	Name  string
-	Wrong func(context.Context) error // nil: nothing is; called for each request, on its goroutine
-	// Note is what ?verbose says of it besides, although nothing is wrong; nil or "": nothing. It is
-	// called as Wrong is.
+	Wrong func(context.Context) error // nil: healthy; called for each request, on its goroutine
+	// Note is a remark that ?verbose adds to a healthy check; nil or "": none. It is called as
+	// Wrong is.
 	Note func(context.Context) string
 }
 
-// note is what is said of it behind "ok".
+// note is the remark behind "ok".
 func (c Check) note(ctx context.Context) string {
 	if c.Note == nil {
 		return ""
@@ -36,7 +35,7 @@ func (c Check) note(ctx context.Context) string {
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// Page is the page of a name, such as "readyz". Without checks it says that the process answers.
+// Page is the page of a name, such as "readyz". Without checks it answers "ok".
 func Page(name string, checks ...Check) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var brief, verbose strings.Builder

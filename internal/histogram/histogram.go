@@ -50,10 +50,10 @@ func Low(bucket int) time.Duration {
 	return time.Duration(x)
 }
 
-// Add counts a duration. One below a nanosecond counts as that.
+// Add counts a duration. Shorter ones count as a nanosecond.
 func (h *Histogram) Add(d time.Duration) { h.Put(bucketOf(d), 1) }
 
-// Put counts so many durations of a bucket. One that there is not counts as the last.
+// Put adds n durations to a bucket. A bucket beyond the last counts as the last.
 func (h *Histogram) Put(bucket int, n uint32) {
 	bucket = min(bucket, Buckets-1)
 	h.cover(bucket)
@@ -61,7 +61,7 @@ func (h *Histogram) Put(bucket int, n uint32) {
 	h.total += int(n)
 }
 
-// cover makes room for a bucket, with its octave.
+// cover allocates a bucket with its octave.
 func (h *Histogram) cover(bucket int) {
 	octave := bucket - bucket%perOctave
 	switch {
@@ -78,8 +78,8 @@ func (h *Histogram) cover(bucket int) {
 // Len returns how many durations were counted.
 func (h *Histogram) Len() int { return h.total }
 
-// Quantile returns the duration that so many percent of all are below, to a sixteenth; 0 when
-// there is none.
+// Quantile returns the duration below which percent of all lie, to a sixteenth; 0 for an empty
+// histogram.
 func (h *Histogram) Quantile(percent int) time.Duration {
 	left := min(h.total*percent/100, h.total-1)
 	for i, n := range h.counts {
@@ -91,7 +91,7 @@ func (h *Histogram) Quantile(percent int) time.Duration {
 	return 0
 }
 
-// All walks the buckets that are not empty, in order, with how many durations are in each.
+// All walks the buckets that are not empty, in order, with their numbers of durations.
 func (h *Histogram) All() iter.Seq2[int, uint32] {
 	return func(yield func(int, uint32) bool) {
 		for i, n := range h.counts {

@@ -1,5 +1,5 @@
-// Package idmap maps ids that are given out in ascending order to values. The manager numbers jobs,
-// bundles, attempts and launchers in this way.
+// Package idmap maps ascending ids to values. The manager numbers jobs, bundles, attempts and
+// launchers in this way.
 //
 // Neighbouring ids share a page. So a lookup of a recent id touches memory that is in the
 // processor's cache, where a built-in map scatters it. A policy or a manager with a hundred
@@ -40,7 +40,7 @@ func (m *Map[K, T]) Get(id K) *T {
 	return p.values[id%(1<<pageBits)]
 }
 
-// Set gives an id a value, in place of the one it had; nil takes it away.
+// Set sets an id's value, in place of an earlier one; nil deletes it.
 func (m *Map[K, T]) Set(id K, value *T) {
 	number := uint64(id) >> pageBits
 	p := m.pages[number]
@@ -69,11 +69,11 @@ func (m *Map[K, T]) Set(id K, value *T) {
 	}
 }
 
-// Delete takes an id's value away.
+// Delete deletes an id's value.
 func (m *Map[K, T]) Delete(id K) { m.Set(id, nil) }
 
-// All walks ids and values in order of id. Values may be set and taken away
-// meanwhile: what is taken away is not walked any more, what is set may be.
+// All walks ids and values in order of id. Values may be set and deleted meanwhile: deleted values
+// are not walked any more, new ones may be.
 func (m *Map[K, T]) All() iter.Seq2[K, *T] {
 	return func(yield func(K, *T) bool) {
 		numbers := make([]uint64, 0, len(m.pages))

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Index is a Map that walks its values in order of id without looking for them, where
-// few come and go. The zero Index is empty and ready for use.
+// Index is a Map that walks its values in order of id without lookups. It suits sets with few
+// changes. The zero Index is empty and ready for use.
 type Index[K ~uint64, T any] struct {
 	byID Map[K, T]
 	ids  []K
@@ -21,7 +21,7 @@ func (x *Index[K, T]) Get(id K) *T { return x.byID.Get(id) }
 // IDs returns the ids, ascending: not to be changed, and good until the next change.
 func (x *Index[K, T]) IDs() []K { return x.ids }
 
-// Add gives an id a value that is not nil, in place of the one it had.
+// Add sets an id's value, which is not nil, in place of an earlier one.
 func (x *Index[K, T]) Add(id K, v *T) {
 	if i, found := slices.BinarySearch(x.ids, id); !found {
 		x.ids = slices.Insert(x.ids, i, id)
@@ -29,7 +29,7 @@ func (x *Index[K, T]) Add(id K, v *T) {
 	x.byID.Set(id, v)
 }
 
-// Remove takes an id's value away.
+// Remove deletes an id's value.
 func (x *Index[K, T]) Remove(id K) {
 	if i, found := slices.BinarySearch(x.ids, id); found {
 		x.ids = slices.Delete(x.ids, i, i+1)
@@ -37,8 +37,8 @@ func (x *Index[K, T]) Remove(id K) {
 	}
 }
 
-// All walks the values in order of id. It may be removed from meanwhile; what is
-// added meanwhile is not walked.
+// All walks the values in order of id. Values may be removed meanwhile; values added meanwhile are
+// not walked.
 func (x *Index[K, T]) All() iter.Seq[*T] {
 	return func(yield func(*T) bool) {
 		for _, id := range slices.Clone(x.ids) {
@@ -49,7 +49,7 @@ func (x *Index[K, T]) All() iter.Seq[*T] {
 	}
 }
 
-// Clone returns an index of the same ids, with what copied makes of the values.
+// Clone returns an index with the same ids, whose values copied returns.
 func (x *Index[K, T]) Clone(copied func(*T) *T) Index[K, T] {
 	y := Index[K, T]{ids: slices.Clone(x.ids)}
 	for _, id := range y.ids {

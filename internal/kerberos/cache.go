@@ -57,8 +57,8 @@ func Load(path string) (TGT, error) {
 	return Parse(b)
 }
 
-// Parse reads the content of a ticket cache and returns the ticket-granting ticket of its
-// client, of several the one that is good for longest. It takes no more from it.
+// Parse reads the content of a ticket cache and returns its client's ticket-granting ticket: of
+// several, the one that expires last. It returns nothing else from the cache.
 func Parse(b []byte) (TGT, error) {
 	r := &reader{rest: b}
 	if r.u8() != cacheMagic || r.u8() != cacheVersion {
@@ -120,7 +120,7 @@ func putPrincipal(b []byte, p Principal) []byte {
 	return b
 }
 
-// seconds is a time as the format has it: good until the year 2106.
+// seconds is a time in the format's seconds, which end in the year 2106.
 func seconds(at time.Time) uint32 {
 	if at.IsZero() {
 		return 0
@@ -128,7 +128,7 @@ func seconds(at time.Time) uint32 {
 	return uint32(at.Unix()) //nolint:gosec // as said
 }
 
-// reader takes a cache apart. After the first mistake it is bad, and gives nothing.
+// reader parses a cache. After the first error it returns nothing.
 type reader struct {
 	rest []byte
 	bad  bool
@@ -180,8 +180,8 @@ func (r *reader) principal() (p Principal) {
 	return p
 }
 
-// credential is the next one; false for what is no ticket-granting ticket of the client's own
-// realm.
+// credential reads the next credential. It returns false unless it is a ticket-granting ticket of
+// the client's own realm.
 func (r *reader) credential() (t TGT, ok bool) {
 	t.Client = r.principal()
 	server := r.principal()

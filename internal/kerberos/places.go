@@ -28,8 +28,8 @@ func Config() (*config.Config, error) {
 	return conf, nil
 }
 
-// CachePath is where this process's ticket cache lies, whether it is there or not. A cache
-// that is no file is an error.
+// CachePath returns the path of this process's ticket cache, which need not exist. A cache that is
+// no file is an error.
 func CachePath() (string, error) {
 	path := os.Getenv(CacheVariable)
 	if path == "" {

@@ -1,5 +1,5 @@
-// Package kerberos reads, writes and renews ticket-granting tickets, and finds the
-// configuration and the ticket cache of a process, as MIT's tools do.
+// Package kerberos reads, writes and renews ticket-granting tickets, and finds the configuration
+// and the ticket cache of a process, as MIT's tools do.
 //
 //	path, err := kerberos.CachePath()
 //	t, err := kerberos.Load(path)      // what kinit left there
@@ -7,8 +7,8 @@
 //	t, err = t.Renew(conf)             // asks the KDC
 //	os.WriteFile(path, t.Bytes(), 0o600)
 //
-// What is parsed may come from strangers: it is bounded, and never trusted. Only the KDC's
-// answer to Renew proves that a ticket is genuine, and whose it is.
+// The input may come from strangers: it is bounded, and never trusted. Only the KDC's answer to
+// Renew proves that a ticket is genuine, and its client.
 package kerberos
 
 import (
@@ -25,13 +25,13 @@ import (
 	"github.com/jcmturner/gokrb5/v8/types"
 )
 
-// TGT is a ticket-granting ticket with its session key: who has it is its client. Its zero
-// value is none.
+// TGT is a ticket-granting ticket with its session key: a process with both acts as its client. The
+// zero value is no ticket.
 type TGT struct {
 	Client    Principal
-	Start     time.Time // from when it is good
-	End       time.Time // from when it is not any more
-	RenewTill time.Time // until when the KDC renews it; zero: never
+	Start     time.Time // valid from
+	End       time.Time // valid until
+	RenewTill time.Time // the KDC renews it until then; zero: never
 	auth      time.Time
 	flags     uint32
 	key       types.EncryptionKey
@@ -45,7 +45,7 @@ type Principal struct {
 	kind  int32
 }
 
-// String is the principal as kinit takes it.
+// String is the principal in kinit's form.
 func (p Principal) String() string {
 	return types.PrincipalName{NameString: p.Parts}.PrincipalNameString() + "@" + p.Realm
 }
@@ -62,16 +62,16 @@ const (
 	renewable   = 1 << (31 - 8)
 )
 
-// Renewable tells whether a KDC may give another one that is good for longer.
+// Renewable reports whether a KDC may renew the ticket for longer.
 func (t TGT) Renewable() bool { return t.flags&renewable != 0 && t.RenewTill.After(t.End) }
 
-// Format tells whose ticket it is and nothing of its key, by whatever verb it is printed.
+// Format prints the ticket's client and nothing of its key, with any verb.
 func (t TGT) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, "ticket of "+t.Client.String()) }
 
-// Renew asks the realm's KDC for another one in its place (RFC 4120, section 3.3), which
-// is good for as long again where it is renewable, and else as long as the old one. The
-// KDC gives it to nobody but the client of a genuine ticket, so Client is proved after it.
-// It waits for the network, at most some ten seconds for each KDC that does not answer.
+// Renew asks the realm's KDC for a new ticket in its place (RFC 4120, section 3.3). The new one has
+// the same lifetime again where the old one is renewable, else the same end. The KDC gives it only
+// to the client of a genuine ticket, so Renew proves Client. It waits for the network, at most some
+// ten seconds for each KDC that does not answer.
 func (t TGT) Renew(conf *config.Config) (TGT, error) {
 	c, err := t.Login(conf)
 	if err != nil {
@@ -110,7 +110,7 @@ func (t TGT) Renew(conf *config.Config) (TGT, error) {
 	return fresh, nil
 }
 
-// Login makes a client of the KDC that has this ticket, and does not renew it. It asks for no
+// Login returns a client of the KDC with this ticket, without renewing it. The client asks for no
 // more than the ticket allows.
 func (t TGT) Login(conf *config.Config) (*client.Client, error) {
 	set := *conf

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// Exported returns the exported names of a package, one a line, in order: constants, functions, types
-// with their fields and methods, variables. A line begins with the path of the package and has the
-// signature, so a line that changed is a change for those who import the package. Names that stand in
-// generated files of protocol buffers are left out: their contract is the .proto file.
+// Exported returns the exported names of a package, one a line, in order: constants, functions,
+// types with their fields and methods, variables. A line begins with the path of the package and
+// has the signature, so a changed line is a change for importers of the package. Names in generated
+// files of protocol buffers are left out: their contract is the .proto file.
 func Exported(pkg *types.Package, path string, fset *token.FileSet) []string {
 	l := listing{pkg: pkg, path: path, fset: fset}
 	for _, name := range pkg.Scope().Names() {
@@ -39,8 +39,8 @@ func (l *listing) add(format string, args ...any) {
 	l.lines = append(l.lines, l.path+", "+fmt.Sprintf(format, args...))
 }
 
-// typed writes a type as it stands in the source, with package names before names of other packages.
-// Of a package of the engine it writes the path, which TestExportedNames refuses.
+// typed returns a type as written in the source, with package names before other packages' names. A
+// type of the engine gets its path, which TestExportedNames refuses.
 func (l *listing) typed(t types.Type) string {
 	return types.TypeString(t, l.qualified)
 }
@@ -98,8 +98,8 @@ func (l *listing) typeName(o *types.TypeName) {
 	l.methods(named)
 }
 
-// interfaceType has a line for each method. Only its own package implements an interface with an
-// unexported method, so a method more breaks nobody there.
+// interfaceType adds a line for each method. Only its own package implements an interface with an
+// unexported method, so a further method there breaks nobody.
 func (l *listing) interfaceType(name string, u *types.Interface) {
 	l.add("type %s interface", name)
 	for m := range u.Methods() {
@@ -111,7 +111,7 @@ func (l *listing) interfaceType(name string, u *types.Interface) {
 	}
 }
 
-// methods lists those of the type and of its pointer, with those of embedded types.
+// methods lists the methods of the type and of its pointer, with those of embedded types.
 func (l *listing) methods(named *types.Named) {
 	values := types.NewMethodSet(named)
 	for s := range types.NewMethodSet(types.NewPointer(named)).Methods() {

@@ -4,7 +4,8 @@
 //
 //	go test ./internal/lint
 //
-// A rule that the compiler can hold has no test here: what only one tree may use lies in its internal folder.
+// A rule that the compiler enforces has no test here: a package for one tree only is in that tree's
+// internal folder.
 package lint
 
 import (
@@ -13,7 +14,7 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of what people read.
+// Bounds of texts for people.
 const (
 	LineMax     = 120 // characters of a line of Markdown
 	SentenceMax = 25  // words of a sentence
@@ -38,7 +39,7 @@ func proseOf(text string) (lines []string) {
 	return lines
 }
 
-// onlyLink is a line that one link or picture fills.
+// onlyLink matches a line that consists of one link or picture.
 var onlyLink = regexp.MustCompile(`^\s*[-*]?\s*!?\[[^]]*\]\([^)]*\)\S*$`)
 
 // LongLines returns the lines of a Markdown text that have more than LineMax characters. Code, tables and

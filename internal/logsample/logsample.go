@@ -1,5 +1,4 @@
-// Package logsample has a log count lines that repeat, where strangers can cause any number of
-// them.
+// Package logsample makes a log count repeated lines, where strangers can cause any number of them.
 package logsample
 
 import (
@@ -11,24 +10,24 @@ import (
 )
 
 const (
-	// First is how many lines with the same message are written within a Window. Those beyond are
-	// counted, and the number is written when the window ends.
+	// First is how many lines with the same message are written within a Window. Further ones are
+	// counted, and their number is written when the window ends.
 	First = 10
 	// Window is how long repeated lines are counted before their number is written.
 	Window = time.Minute
-	// messagesMax bounds the messages that are counted apart; they are constants of the program.
+	// messagesMax bounds the distinct messages; they are constants of the program.
 	messagesMax = 1000
 )
 
-// New is a log that writes to another one, but of the lines with one message and level only the
-// first in each window, and how many more there were.
+// New returns a log that writes to another one. Of the lines with one message and level it writes
+// the first in each window, and the number of further ones.
 func New(log *slog.Logger) *slog.Logger { return newLogger(log, Window) }
 
 func newLogger(log *slog.Logger, window time.Duration) *slog.Logger {
 	return slog.New(handler{log.Handler(), &counts{window: window, of: map[string]*count{}}})
 }
 
-// counts is shared by all handlers made of one.
+// counts is shared by all handlers derived from one.
 type counts struct {
 	window time.Duration
 	mu     sync.Mutex
@@ -60,7 +59,7 @@ func (h handler) WithGroup(name string) slog.Handler {
 	return handler{h.Handler.WithGroup(name), h.counts}
 }
 
-// writes counts a line and says whether it is to be written.
+// writes counts a line and reports whether to write it.
 func (c *counts) writes(to slog.Handler, r slog.Record) bool {
 	key := r.Level.String() + " " + r.Message
 	c.mu.Lock()
@@ -81,7 +80,7 @@ func (c *counts) writes(to slog.Handler, r slog.Record) bool {
 	return false
 }
 
-// end ends a window, and has the log tell of the lines that it did not write.
+// end ends a window, and logs the number of lines that were not written.
 func (c *counts) end(to slog.Handler, level slog.Level, message, key string) {
 	c.mu.Lock()
 	n := c.of[key].unwritten

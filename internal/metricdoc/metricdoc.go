@@ -1,9 +1,9 @@
-// Package metricdoc holds the tables of docs/operations/METRICS.md against what a process
-// exports. It is for tests.
+// Package metricdoc compares the tables of docs/operations/METRICS.md with the metrics that a
+// process exports. It is for tests.
 //
 //	metricdoc.Check(t, "../../docs/operations/METRICS.md", "The manager", page)
 //
-// With -document the table is written anew.
+// With -document it rewrites the table.
 package metricdoc
 
 import (
@@ -22,12 +22,11 @@ var rewrite = flag.Bool("document", false, "write the tables of docs/operations/
 // row is a line of a table.
 type row struct{ kind, labels, help string }
 
-// library are those of a page that the Go client adds, and that people watch. The others of
-// it are left out of the tables.
+// library are the Go client's own metrics that people watch. The tables omit its others.
 var library = map[string]bool{"process_cpu_seconds_total": true, "process_resident_memory_bytes": true}
 
-// Check fails where the table below a heading and a page of metrics differ. A metric that
-// is on the page sometimes is only held against the table where it is there.
+// Check fails where the table below a heading and a page of metrics differ. The metrics in
+// sometimes may be missing on the page.
 func Check(t testing.TB, document, heading, page string, sometimes ...string) {
 	t.Helper()
 	shown := read(page)
@@ -70,7 +69,7 @@ var (
 
 const head = "| metric | type | labels | what it is |\n|---|---|---|---|\n"
 
-// cut finds the table below a heading. Where there is none it is to come after the document.
+// cut finds the table below a heading. A missing table goes to the document's end.
 func cut(text, heading string) (before, table, after string) {
 	_, rest, found := strings.Cut(text, "\n## "+heading+"\n")
 	if !found {
@@ -113,7 +112,7 @@ func write(all map[string]row) string {
 	return b.String()
 }
 
-// read lists what a page has.
+// read lists the metrics of a page.
 func read(page string) map[string]row {
 	all := map[string]row{}
 	name := ""
@@ -141,7 +140,7 @@ func read(page string) map[string]row {
 	return all
 }
 
-// labels are those of a sample, but the bound of a bucket.
+// labels are a sample's label names, without a bucket's bound.
 func labels(sample string) string {
 	var names []string
 	for _, m := range label.FindAllStringSubmatch(sample, -1) {

@@ -62,8 +62,8 @@ func (c *Cluster) Replicas(ctx context.Context, path string) ([]Replica, error) 
 	return all, nil
 }
 
-// Writing lists the replicas that are being written, in order of their DataNodes. One that a
-// pipeline gave up stays on the list for a while.
+// Writing lists the replicas that are being written, in order of their DataNodes. A replica that a
+// pipeline abandoned stays on the list for a while.
 func (c *Cluster) Writing() ([]Replica, error) {
 	var all []Replica
 	for node := range c.data {

@@ -15,8 +15,7 @@ import (
 const (
 	// readyTimeout bounds the start of a cluster and the return of a daemon.
 	readyTimeout = 5 * time.Minute
-	// dataNodesMax keeps a slip of the finger from filling the machine: each takes
-	// about 200 MB of memory.
+	// dataNodesMax guards against a typing error: each DataNode takes about 200 MB of memory.
 	dataNodesMax = 16
 	// rackSize is the number of neighbouring nodes that share a rack.
 	rackSize = 2
@@ -28,19 +27,18 @@ type Options struct {
 	DataNodes   int   // 4 when 0; at most 16
 	Replication int   // of new files; 2 when 0
 	BlockSize   int64 // bytes, of new files; 128 MiB when 0; a multiple of 512
-	// Pair starts two NameNodes, of which one stands by, as the name service "pair".
+	// Pair starts two NameNodes, one of them standby, as the name service "pair".
 	Pair bool
-	// Properties are added to hdfs-site.xml, of clients and of daemons, and win over
-	// what is there.
+	// Properties are added to hdfs-site.xml, of clients and of daemons, and override existing ones.
 	Properties map[string]string
 	// Address is the loopback address of the NameNode: any, when "".
 	Address string
 	// Java are further flags of Java, of the daemons and of Hadoop's tools.
 	Java []string
-	// Ask is how the NameNode's web server is asked for its state: plainly, when nil.
+	// Ask sends a request to the NameNode's web server; nil: plain HTTP.
 	Ask func(*http.Request) (*http.Response, error)
-	// Folder keeps all data and logs, and is used again by a later start with it; a
-	// temporary one, removed by Stop, when "".
+	// Folder keeps all data and logs, and a later start with it uses them again. "": a temporary
+	// folder, which Stop removes.
 	Folder string
 }
 
@@ -58,7 +56,7 @@ func (o *Options) check() error {
 		o.Ask = webClient.Do
 	}
 	if o.Address == "" {
-		// A loopback address of its own lets each cluster use the usual ports.
+		// A separate loopback address lets each cluster use the usual ports.
 		o.Address = fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(254), rand.IntN(256), 1+rand.IntN(254))
 	}
 	switch {
@@ -72,15 +70,15 @@ func (o *Options) check() error {
 	return nil
 }
 
-// Cluster is a running HDFS. Its methods may be called by one goroutine at a time,
-// but those that only read (addresses, Command, Run, Replicas, Logs) by any.
+// Cluster is a running HDFS. Read-only methods (addresses, Command, Run, Replicas, Logs) are safe
+// for concurrent use, the others are not.
 type Cluster struct {
 	kit     *Kit
 	options Options
 	folder  string
 	address string    // of the NameNode, on loopback
 	names   []*daemon // NameNodes: one, or two
-	active  int       // number of the NameNode that serves
+	active  int       // number of the active NameNode
 	data    []*daemon
 	cleanup func()
 	stopped bool
@@ -92,8 +90,8 @@ func Host(node int) string { return fmt.Sprintf("node%d.test", node) }
 // Rack is the rack of a DataNode.
 func Rack(node int) string { return fmt.Sprintf("/rack%d", node/rackSize) }
 
-// Start starts a NameNode and DataNodes and returns when all of them serve: after
-// some 5 seconds on an idle machine. An error has the end of the log at fault.
+// Start starts a NameNode and DataNodes and returns when all of them serve: after some 5 seconds on
+// an idle machine. An error contains the end of the failed daemon's log.
 func Start(ctx context.Context, kit *Kit, o Options) (*Cluster, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -145,8 +143,7 @@ func (c *Cluster) startAll(ctx context.Context) error {
 	return c.waitReady(ctx, make([]string, len(c.data)))
 }
 
-// Stop ends all daemons at once and removes a temporary folder. The second time it
-// does nothing.
+// Stop ends all daemons at once and removes a temporary folder. A second call does nothing.
 func (c *Cluster) Stop() error {
 	if c.stopped {
 		return nil
@@ -160,14 +157,14 @@ func (c *Cluster) Stop() error {
 	return errors.Join(errs...)
 }
 
-// name is the NameNode that serves.
+// name is the active NameNode.
 func (c *Cluster) name() *daemon { return c.names[c.active] }
 
 // daemons are all of them.
 func (c *Cluster) daemons() []*daemon { return slices.Concat(c.names, c.data) }
 
-// NameNode is the URL of the file system, such as hdfs://127.3.2.1:9000, or that of
-// the name service where there are two NameNodes.
+// NameNode is the URL of the file system, such as hdfs://127.3.2.1:9000, or of the name service
+// where there are two NameNodes.
 func (c *Cluster) NameNode() string {
 	if c.options.Pair {
 		return "hdfs://" + pairService
@@ -181,20 +178,20 @@ func (c *Cluster) rpc(name int) string { return fmt.Sprintf("%s:%d", c.address, 
 // http is the host and port of a NameNode's web server.
 func (c *Cluster) http(name int) string { return fmt.Sprintf("%s:%d", c.address, httpPort+name) }
 
-// WebHDFS is the host and port of WebHDFS, at the NameNode that serves.
+// WebHDFS is the host and port of WebHDFS, at the active NameNode.
 func (c *Cluster) WebHDFS() string { return c.http(c.active) }
 
-// ConfDir is the folder with core-site.xml and hdfs-site.xml for clients: what
-// HADOOP_CONF_DIR names.
+// ConfDir is the folder with core-site.xml and hdfs-site.xml for clients: the value of
+// HADOOP_CONF_DIR.
 func (c *Cluster) ConfDir() string { return filepath.Join(c.folder, "conf") }
 
 func (c *Cluster) daemonConf() string { return filepath.Join(c.folder, "daemons") }
 
-// temporary is what the daemons use in place of the system's temporary folder:
-// one that is killed leaves files there.
+// temporary is the daemons' temporary folder in place of the system's: a killed daemon leaves files
+// there.
 func (c *Cluster) temporary() string { return filepath.Join(c.folder, "tmp") }
 
-// DataNodes is the number of DataNodes, dead ones too.
+// DataNodes is the number of DataNodes, including dead ones.
 func (c *Cluster) DataNodes() int { return len(c.data) }
 
 // Folder holds data and logs.

@@ -10,7 +10,7 @@ import (
 	"slices"
 )
 
-// logging keeps standard output for what the tools print.
+// logging reserves standard output for the tools' results.
 const logging = `log4j.rootLogger=WARN,stderr
 log4j.appender.stderr=org.apache.log4j.ConsoleAppender
 log4j.appender.stderr.target=System.err
@@ -24,8 +24,8 @@ const (
 	httpPort = 9870
 )
 
-// writeConf writes the folder that clients use and the one of the daemons, which
-// says more.
+// writeConf writes the configuration folders of the clients and of the daemons; the daemons' has
+// more properties.
 func (c *Cluster) writeConf() error {
 	core := map[string]string{"fs.defaultFS": c.NameNode(), "hadoop.tmp.dir": c.temporary()}
 	site := map[string]string{
@@ -43,7 +43,7 @@ func (c *Cluster) writeConf() error {
 	}
 	maps.Copy(core, map[string]string{
 		"net.topology.node.switch.mapping.impl": "Hdfs$Racks",
-		// The DataNodes start beside the NameNode and find it a moment later.
+		// The DataNodes start at the same time as the NameNode and find it a moment later.
 		"ipc.client.connect.retry.interval": "100",
 		"ipc.client.connect.max.retries":    "100",
 	})
@@ -99,7 +99,7 @@ func sheet(properties map[string]string) []byte {
 	b.WriteString("<configuration>\n")
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
 		b.WriteString("  <property><name>")
-		_ = xml.EscapeText(&b, []byte(name)) // a Buffer takes all
+		_ = xml.EscapeText(&b, []byte(name)) // a Buffer never fails
 		b.WriteString("</name><value>")
 		_ = xml.EscapeText(&b, []byte(properties[name]))
 		b.WriteString("</value></property>\n")

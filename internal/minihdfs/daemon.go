@@ -19,20 +19,20 @@ import (
 const (
 	nameNodeHeap = "-Xmx512m"
 	dataNodeHeap = "-Xmx384m"
-	// stopTimeout is how long a daemon has to end by itself before it is killed.
+	// stopTimeout is how long a daemon may take to end by itself before it is killed.
 	stopTimeout = 20 * time.Second
 	// tailBytes of a log or an answer are shown when something fails: enough for a
 	// few of Java's long traces.
 	tailBytes = 16 << 10
 )
 
-// daemon is a NameNode or a DataNode that can be started many times.
+// daemon is a NameNode or a DataNode that can be started repeatedly.
 type daemon struct {
 	name    string
 	command func() *exec.Cmd
 	logPath string
 
-	// Of the running process; cmd is nil when there is none.
+	// Of the running process; cmd is nil without one.
 	cmd   *exec.Cmd
 	stdin io.Closer
 	ended chan struct{}
@@ -58,7 +58,7 @@ func (d *daemon) start() error {
 	defer log.Close()
 	cmd := d.command()
 	cmd.Dir, cmd.Stdout, cmd.Stderr = filepath.Dir(d.logPath), log, log
-	// A group of its own: ctrl-C at the terminal is for the process that started it.
+	// Its own process group: ctrl-C at the terminal is for the process that started it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -95,7 +95,7 @@ func (d *daemon) signal(s syscall.Signal) error {
 	return d.cmd.Process.Signal(s)
 }
 
-// kill ends the process the hard way and waits until it is gone. No process is no error.
+// kill kills the process and waits until it is gone. No process is no error.
 func (d *daemon) kill() error {
 	if d.cmd == nil {
 		return nil
@@ -121,7 +121,7 @@ func (d *daemon) stop() error {
 	return d.kill()
 }
 
-// logTail is the end of its log.
+// logTail is the end of the daemon's log.
 func (d *daemon) logTail() string {
 	log, err := os.ReadFile(d.logPath)
 	if err != nil {
@@ -130,7 +130,7 @@ func (d *daemon) logTail() string {
 	return string(log[max(0, len(log)-tailBytes):])
 }
 
-// Logs is the end of each daemon's log, for people who look for what went wrong.
+// Logs is the end of each daemon's log, for people who debug a failure.
 func (c *Cluster) Logs() string {
 	var all strings.Builder
 	for _, d := range c.daemons() {

@@ -14,8 +14,8 @@ const (
 	lockName     = "lock"
 )
 
-// temporaryFolder makes a folder that is this process's as long as the lock in it is
-// held, and removes those whose processes have died.
+// temporaryFolder makes a folder that belongs to this process while it holds the lock in it. It
+// removes the folders of processes that have died.
 func temporaryFolder() (folder string, unlock func(), err error) {
 	sweep()
 	if folder, err = os.MkdirTemp("", folderPrefix); err != nil {
@@ -28,14 +28,14 @@ func temporaryFolder() (folder string, unlock func(), err error) {
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		return "", nil, errors.Join(err, f.Close(), os.RemoveAll(folder))
 	}
-	// Only a lock file with content has been locked: a sweep leaves the others alone.
+	// Only a lock file with content has been locked: sweep skips the others.
 	if _, err := fmt.Fprintln(f, os.Getpid()); err != nil {
 		return "", nil, errors.Join(err, f.Close(), os.RemoveAll(folder))
 	}
 	return folder, func() { f.Close() }, nil
 }
 
-// sweep is best effort: what can't be removed now is tried by the next start.
+// sweep is best effort: the next start retries what can't be removed now.
 func sweep() {
 	locks, _ := filepath.Glob(filepath.Join(os.TempDir(), folderPrefix+"*", lockName))
 	for _, path := range locks {

@@ -7,21 +7,21 @@ import (
 	"syscall"
 )
 
-// KillDataNode ends a DataNode as kill -9 does. The NameNode takes it for dead
-// after some 12 seconds; until then it still gives out its blocks' places.
+// KillDataNode ends a DataNode as kill -9 does. The NameNode considers it dead after some 12
+// seconds; until then it still returns its blocks' locations.
 func (c *Cluster) KillDataNode(node int) error { return c.data[node].kill() }
 
 // StopDataNode ends a DataNode in order.
 func (c *Cluster) StopDataNode(node int) error { return c.data[node].stop() }
 
-// PauseDataNode freezes a DataNode: its connections stay open and say nothing.
+// PauseDataNode freezes a DataNode: its connections stay open and silent.
 func (c *Cluster) PauseDataNode(node int) error { return c.data[node].signal(syscall.SIGSTOP) }
 
 // ResumeDataNode thaws a paused one.
 func (c *Cluster) ResumeDataNode(node int) error { return c.data[node].signal(syscall.SIGCONT) }
 
-// RestartDataNode starts a DataNode, after ending it if it still runs, and returns
-// when the NameNode knows it. It keeps its blocks and gets another port.
+// RestartDataNode starts a DataNode, after ending a running one, and returns when it is registered
+// with the NameNode. It keeps its blocks and gets another port.
 func (c *Cluster) RestartDataNode(ctx context.Context, node int) error {
 	ports, err := c.ports(ctx)
 	if err != nil {
@@ -44,11 +44,11 @@ func (c *Cluster) KillNameNode() error { return c.name().kill() }
 // PauseNameNode freezes the NameNode.
 func (c *Cluster) PauseNameNode() error { return c.name().signal(syscall.SIGSTOP) }
 
-// ResumeNameNode thaws it.
+// ResumeNameNode thaws the paused NameNode.
 func (c *Cluster) ResumeNameNode() error { return c.name().signal(syscall.SIGCONT) }
 
-// StartNameNode starts the NameNode again, at its old address, and returns when it
-// has left safe mode and knows all DataNodes that run.
+// StartNameNode starts the NameNode again, at its old address, and returns when it has left safe
+// mode and all running DataNodes are registered.
 func (c *Cluster) StartNameNode(ctx context.Context) error {
 	if err := c.name().start(); err != nil {
 		return err
@@ -56,7 +56,7 @@ func (c *Cluster) StartNameNode(ctx context.Context) error {
 	return c.waitReady(ctx, make([]string, len(c.data)))
 }
 
-// RestartNameNode ends the NameNode in order and starts it again.
+// RestartNameNode stops the NameNode gracefully and starts it again.
 func (c *Cluster) RestartNameNode(ctx context.Context) error {
 	if err := c.name().stop(); err != nil {
 		return err
@@ -64,7 +64,7 @@ func (c *Cluster) RestartNameNode(ctx context.Context) error {
 	return c.StartNameNode(ctx)
 }
 
-// Mend starts what does not run, wakes what is paused, and returns when all serve.
+// Mend starts stopped daemons, resumes paused ones, and returns when all serve.
 func (c *Cluster) Mend(ctx context.Context) error {
 	before := make([]string, len(c.data))
 	if c.name().running() {
@@ -77,7 +77,7 @@ func (c *Cluster) Mend(ctx context.Context) error {
 		}
 		for i, d := range c.data {
 			if !d.running() {
-				before[i] = ports[Host(i)] // the NameNode may still take it for alive there
+				before[i] = ports[Host(i)] // the NameNode may still consider it alive there
 			}
 		}
 	}
@@ -105,7 +105,7 @@ func (c *Cluster) SafeMode(ctx context.Context, on bool) error {
 	return err
 }
 
-// WaitDead returns when the NameNode takes a DataNode for dead.
+// WaitDead returns when the NameNode considers a DataNode dead.
 func (c *Cluster) WaitDead(ctx context.Context, node int) error {
 	return c.wait(ctx, fmt.Sprintf("%s is not dead", Host(node)), func(s state) bool {
 		_, dead := s.dead[Host(node)]

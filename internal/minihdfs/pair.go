@@ -17,10 +17,10 @@ const (
 	pairSize = 2
 )
 
-// nameID is what Hadoop's configuration calls one of two NameNodes.
+// nameID is the id of one of two NameNodes in Hadoop's configuration.
 func nameID(name int) string { return fmt.Sprintf("name%d", name) }
 
-// pair are two NameNodes that are not yet started.
+// pair returns two NameNodes that are not yet started.
 func (c *Cluster) pair() []*daemon {
 	var names []*daemon
 	for i := range pairSize {
@@ -30,7 +30,7 @@ func (c *Cluster) pair() []*daemon {
 	return names
 }
 
-// pairSite is what clients and daemons know of two NameNodes.
+// pairSite is the clients' and daemons' configuration of two NameNodes.
 func (c *Cluster) pairSite() map[string]string {
 	site := map[string]string{
 		"dfs.nameservices":                                  pairService,
@@ -45,14 +45,13 @@ func (c *Cluster) pairSite() map[string]string {
 	return site
 }
 
-// pairDaemonSite is what else the daemons know: the NameNodes share a folder of edits.
+// pairDaemonSite is the daemons' further configuration: the NameNodes share a folder of edits.
 func (c *Cluster) pairDaemonSite() map[string]string {
 	return map[string]string{
 		"dfs.ha.namenode.id":            "${hamadryad.name}", // their addresses do not tell them apart
 		"dfs.namenode.name.dir":         "file://" + filepath.Join(c.folder, "${hamadryad.name}"),
 		"dfs.namenode.shared.edits.dir": "file://" + filepath.Join(c.folder, "edits"),
-		// Seconds after which the one that stands by knows what was changed: it can't
-		// leave safe mode before.
+		// Seconds after which the standby sees changes: it can't leave safe mode before.
 		"dfs.ha.log-roll.period":   "1",
 		"dfs.ha.tail-edits.period": "1",
 	}
@@ -69,8 +68,7 @@ func (c *Cluster) startPair(ctx context.Context) error {
 	return c.StartStandby(ctx)
 }
 
-// activate makes a NameNode the one that serves, whatever the other one says, and
-// waits until it does.
+// activate makes a NameNode active, whatever the other one's state, and waits until it is.
 func (c *Cluster) activate(ctx context.Context, name int) error {
 	if err := c.dropTorn(); err != nil {
 		return err
@@ -82,10 +80,10 @@ func (c *Cluster) activate(ctx context.Context, name int) error {
 	return c.waitReady(ctx, make([]string, len(c.data)))
 }
 
-// dropTorn removes segments of edits that a NameNode was killed over before they had
-// a header: it fills the file with 0xff first. Such a segment holds no edits, but HDFS
-// takes it for damage, moves it aside and ends the NameNode that was to serve; an
-// operator would start that one once more.
+// dropTorn removes segments of edits that end before their header, because a NameNode was killed:
+// it fills the file with 0xff first. Such a segment holds no edits. HDFS takes it for damage, moves
+// it aside and ends the NameNode that was to become active; an operator would start that one once
+// more.
 func (c *Cluster) dropTorn() error {
 	segments, err := filepath.Glob(filepath.Join(c.folder, "*", "current", "edits_inprogress_*"))
 	if err != nil {
@@ -103,7 +101,7 @@ func (c *Cluster) dropTorn() error {
 	return nil
 }
 
-// isTorn tells whether a segment has the filling where its header begins.
+// isTorn reports whether a segment has the filling where its header begins.
 func isTorn(path string) (bool, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -118,24 +116,24 @@ func isTorn(path string) (bool, error) {
 	return n > 0 && bytes.Count(header[:n], []byte{0xff}) == n, err
 }
 
-// FailOver makes the NameNode that stands by the one that serves. Kill the other one
-// before, or pause it and kill it afterwards: two must not serve.
+// FailOver makes the standby active. Kill the active one before, or pause it and kill it
+// afterwards: two must not be active.
 func (c *Cluster) FailOver(ctx context.Context) error {
 	return c.activate(ctx, pairSize-1-c.active)
 }
 
-// KillStandby ends the NameNode that does not serve as kill -9 does.
+// KillStandby ends the standby NameNode as kill -9 does.
 func (c *Cluster) KillStandby() error { return c.names[pairSize-1-c.active].kill() }
 
-// StartStandby starts the NameNode that does not serve, and returns when it answers
-// clients, which it sends away, and knows all DataNodes that run.
+// StartStandby starts the standby NameNode. It returns when the standby answers clients, which it
+// redirects, and all running DataNodes are registered.
 func (c *Cluster) StartStandby(ctx context.Context) error {
 	other := pairSize - 1 - c.active
 	if err := c.names[other].start(); err != nil {
 		return err
 	}
 	serves := c.active
-	c.active = other // whom waiting asks
+	c.active = other // waiting polls this one
 	defer func() { c.active = serves }()
 	return c.waitReady(ctx, make([]string, len(c.data)))
 }

@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// stateEvery is how often a wait looks at the NameNode, stateTimeout bounds one
-	// look, answerMax its answer in bytes.
+	// stateEvery is how often a wait polls the NameNode, stateTimeout bounds one poll, answerMax
+	// its answer in bytes.
 	stateEvery   = 100 * time.Millisecond
 	stateTimeout = 30 * time.Second
 	answerMax    = 16 << 20
 )
 
-// state is what the NameNode says of itself.
+// state is the NameNode's report of itself.
 type state struct {
 	safe string              // why it is in safe mode; "" when it is not
 	live map[string]liveNode // by host
@@ -32,7 +32,7 @@ type liveNode struct {
 	Capacity int64  `json:"capacity"`
 }
 
-// state asks the NameNode's page for programs.
+// state reads the NameNode's JMX page.
 func (c *Cluster) state(ctx context.Context) (state, error) {
 	body, err := c.get(ctx, "/jmx?qry=Hadoop:service=NameNode,name=NameNodeInfo")
 	if err != nil {
@@ -67,7 +67,7 @@ func hostOf(name string) string {
 	return host
 }
 
-// get asks the NameNode's web server.
+// get sends a GET to the NameNode's web server.
 func (c *Cluster) get(ctx context.Context, pathAndQuery string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, stateTimeout)
 	defer cancel()
@@ -87,7 +87,7 @@ func (c *Cluster) get(ctx context.Context, pathAndQuery string) ([]byte, error) 
 	return body, err
 }
 
-// webClient keeps no connection: the NameNode may be another one at the next call.
+// webClient keeps no connection: the next call may go to another NameNode.
 var webClient = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 
 // ports returns the address of each live DataNode, by host.
@@ -103,8 +103,8 @@ func (c *Cluster) ports(ctx context.Context) (map[string]string, error) {
 	return ports, nil
 }
 
-// waitReady waits until the NameNode is out of safe mode and every DataNode that
-// runs is known under another address than before.
+// waitReady waits until the NameNode is out of safe mode and every running DataNode is registered
+// under another address than before.
 func (c *Cluster) waitReady(ctx context.Context, before []string) error {
 	return c.wait(ctx, "HDFS is not ready", func(s state) bool {
 		for i, d := range c.data {
@@ -139,7 +139,7 @@ func (c *Cluster) wait(ctx context.Context, what string, done func(state) bool) 
 	}
 }
 
-// serving says whether clients reach the NameNode.
+// serving checks that clients reach the NameNode.
 func (c *Cluster) serving(ctx context.Context) error {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", c.rpc(c.active))
 	if err != nil {

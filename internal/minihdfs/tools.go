@@ -14,7 +14,7 @@ import (
 
 const toolHeap = "-Xmx512m"
 
-// tools are Hadoop's commands, by what follows hdfs on its command line.
+// tools are Hadoop's commands, by the word after hdfs on its command line.
 var tools = map[string]string{
 	"dfs":      "org.apache.hadoop.fs.FsShell",
 	"dfsadmin": "org.apache.hadoop.hdfs.tools.DFSAdmin",
@@ -62,7 +62,7 @@ func (c *Cluster) writeScript() error {
 	return os.WriteFile(c.Script(), []byte(b.String()), 0o755) //nolint:gosec // a command must be executable
 }
 
-// Run runs a tool and returns what it prints. An error has what it complains of.
+// Run runs a tool and returns its output. An error contains its error output.
 func (c *Cluster) Run(ctx context.Context, tool string, args ...string) (string, error) {
 	cmd := c.Command(ctx, tool, args...)
 	var out, complaints bytes.Buffer

@@ -21,15 +21,15 @@ import (
 const (
 	// webTimeout bounds one call that moves a file.
 	webTimeout = time.Minute
-	// A DataNode holds a connection to the NameNode's last life, and finds it broken
-	// at the next call: that one is made again, webTries times in all.
+	// A DataNode holds a connection to the NameNode's previous process, and finds it broken at the
+	// next call: that call is retried, webTries times in all.
 	webTries = 10
 	webPause = 100 * time.Millisecond
 )
 
-// WriteFile writes a file, and makes the folders above it, through WebHDFS: Hadoop's
-// own code without the start of a Java program. It replaces a file that is there.
-// replicas 0 means the cluster's default.
+// WriteFile writes a file, and makes the folders above it, through WebHDFS: Hadoop's own code
+// without the start of a Java program. It replaces an existing file. replicas 0 means the cluster's
+// default.
 func (c *Cluster) WriteFile(ctx context.Context, name string, data []byte, replicas int) error {
 	query := url.Values{"overwrite": {"true"}}
 	if replicas > 0 {
@@ -44,8 +44,7 @@ func (c *Cluster) ReadFile(ctx context.Context, name string) ([]byte, error) {
 	return c.moveFile(ctx, http.MethodGet, "OPEN", name, nil, nil)
 }
 
-// Remove removes a file or a folder with all that is in it. What is not there is no
-// error.
+// Remove removes a file or a folder with its content. A missing one is no error.
 func (c *Cluster) Remove(ctx context.Context, name string) error {
 	_, err := c.webHDFS(ctx, http.MethodDelete, "DELETE", name, url.Values{"recursive": {"true"}})
 	return err
@@ -87,7 +86,7 @@ func (c *Cluster) Tree(ctx context.Context, folder string) ([]string, error) {
 	return all, nil
 }
 
-// moveFile moves a file, and tries again where a DataNode has lost its NameNode.
+// moveFile moves a file, and retries where a DataNode has lost its NameNode.
 func (c *Cluster) moveFile(ctx context.Context, method, op, name string, query url.Values, data []byte) ([]byte, error) {
 	for try := 1; ; try++ {
 		body, err := c.moveOnce(ctx, method, op, name, query, data)
@@ -102,7 +101,7 @@ func (c *Cluster) moveFile(ctx context.Context, method, op, name string, query u
 	}
 }
 
-// moveOnce asks the NameNode which DataNode to turn to, and turns to it.
+// moveOnce asks the NameNode for a DataNode, and sends the request to it.
 func (c *Cluster) moveOnce(ctx context.Context, method, op, name string, query url.Values, data []byte) ([]byte, error) {
 	if query == nil {
 		query = url.Values{}

@@ -1,6 +1,6 @@
-// Package network gives tests machines of their own, as far as the network goes: network namespaces
-// that a switch joins. Their addresses are unused elsewhere. Links are cut without notice to either
-// end, as a broken switch or a firewall cuts them.
+// Package network gives tests separate machines as far as the network goes: network namespaces that
+// a switch joins. Their addresses are unused elsewhere. Links are cut without notice to either end,
+// as a broken switch or a firewall cuts them.
 //
 //	net, err := network.New("manager", "launcher0")
 //	defer net.Close()
@@ -94,8 +94,8 @@ func (n *Network) Address(machine string) string {
 	return fmt.Sprintf("10.9.8.%d", 1+slices.Index(n.machines, machine))
 }
 
-// Inside runs do on a machine: the processes that it starts, and the sockets that
-// it makes on its own goroutine, are there.
+// Inside runs do on a machine: the processes that it starts, and the sockets that its goroutine
+// makes, are there.
 func (n *Network) Inside(machine string, do func() error) error {
 	runtime.LockOSThread()
 	own, err := unix.Open("/proc/thread-self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
@@ -122,17 +122,17 @@ func (n *Network) Inside(machine string, do func() error) error {
 // nowhere is a hardware address that no machine has.
 const nowhere = "02:00:00:00:00:99"
 
-// Cut lets nothing through between a machine and all others.
+// Cut drops all traffic between a machine and all others.
 func (n *Network) Cut(machine string) error {
 	return errors.Join(n.Deafen(machine), n.Mute(machine, n.machines...))
 }
 
-// Deafen lets nothing through to a machine; what it sends arrives.
+// Deafen drops all traffic to a machine; what it sends arrives.
 func (n *Network) Deafen(machine string) error {
 	return n.setPort(machine, "flood off mcast_flood off bcast_flood off learning off fdb_flush")
 }
 
-// Mute lets nothing through from a machine to others; what they send arrives.
+// Mute drops the traffic from a machine to others; what they send arrives.
 func (n *Network) Mute(machine string, to ...string) error {
 	return n.neighbours(machine, to, func(address string) string {
 		return fmt.Sprintf("neighbour replace %s lladdr %s dev eth0 nud permanent\n", address, nowhere)
@@ -147,7 +147,7 @@ func (n *Network) Mend(machine string) error {
 	}))
 }
 
-// Slow lets little through from a machine, and late; Hasten undoes it.
+// Slow delays and throttles the traffic from a machine; Hasten undoes it.
 func (n *Network) Slow(machine string) error {
 	return run("tc", "-n", n.namespace(machine), "qdisc", "replace", "dev", "eth0", "root", "tbf", "rate", "2mbit", "burst", "16kb", "latency", "200ms")
 }

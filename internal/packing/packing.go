@@ -1,6 +1,6 @@
-// Package packing says whether groups fit on launchers together, and where. A group takes
-// slots of one kind and memory of one launcher. To say it exactly may take long, so that a
-// search has a bound; when it ends before it knows, it says that.
+// Package packing decides whether groups fit on launchers together, and where. A group takes slots
+// of one kind and memory of one launcher. An exact answer may take long, so a search has a bound. A
+// search that ends at its bound says so.
 //
 // It is pure: the same question has the same answer, after the same number of steps.
 package packing
@@ -10,7 +10,7 @@ import (
 	"slices"
 )
 
-// Item is groups that need the same.
+// Item is a number of groups with the same needs.
 type Item struct {
 	Kind   int // of slots, from 0
 	Slots  int
@@ -24,16 +24,16 @@ type Bin struct {
 	Memory int64
 }
 
-// Answer is what a search found.
+// Answer is the result of a search.
 type Answer struct {
 	Fits bool
-	Sure bool // false: the search ended at its bound, and does not know
-	// On has, for each item, on how many groups of it which bin takes; nil unless all fit.
+	Sure bool // false: the search ended at its bound, without an answer
+	// On has, for each item, how many of its groups each bin takes; nil unless all fit.
 	On    [][]int
 	Steps int
 }
 
-// Search looks for an arrangement, for so many steps at most.
+// Search looks for an arrangement, in at most most steps.
 func Search(items []Item, bins []Bin, most int) Answer {
 	s := search{items: items, bins: bins, most: most, failed: map[string]bool{}}
 	s.order()
@@ -59,7 +59,7 @@ func Search(items []Item, bins []Bin, most int) Answer {
 type search struct {
 	items []Item
 	bins  []Bin
-	hard  []int // items, those that need most first
+	hard  []int // items, the largest first
 	sized []int // bins, equal ones together
 	most  int
 	steps int
@@ -88,7 +88,7 @@ func compare(a, b *Bin) int {
 	return cmp.Or(cmp.Compare(a.Memory, b.Memory), slices.Compare(a.Slots, b.Slots))
 }
 
-// greedy puts each item, those that need most first, on the smallest bins that have room.
+// greedy puts each item, the largest first, on the smallest bins with room.
 func (s *search) greedy() [][]int {
 	left := make([]Bin, len(s.bins))
 	for i, b := range s.bins {
@@ -129,8 +129,8 @@ func (b *Bin) takeItem(x *Item, n int) {
 	b.Memory -= int64(n) * x.Memory
 }
 
-// tooMuch says whether there is more to be placed than all bins together have: slots of a
-// kind, memory, or places for groups that need the same.
+// tooMuch reports whether the items need more than all bins together have: slots of a kind, memory,
+// or places for groups with the same needs.
 func (s *search) tooMuch() bool {
 	var slots []int
 	var memory int64
@@ -158,7 +158,7 @@ func (s *search) tooMuch() bool {
 	return memory > 0 || slices.ContainsFunc(slots, func(n int) bool { return n > 0 })
 }
 
-// fill places what is left of each item on the bins from a place in their order on.
+// fill places the rest of each item on the bins from index place on.
 func (s *search) fill(place int, left []int) bool {
 	if !slices.ContainsFunc(left, func(n int) bool { return n > 0 }) {
 		return true
@@ -181,15 +181,15 @@ func (s *search) fill(place int, left []int) bool {
 	return false
 }
 
-// choose tries how many groups of an item, and of those after it, a bin takes, most first, and
-// then the other bins. Taking fewer than fit helps only if those after it take the room.
+// choose tries numbers of groups that a bin takes of an item and of later items, most first, and
+// then goes on to the other bins. Taking fewer than fit helps only if later items use the room.
 func (s *search) choose(place, item int, b Bin, left, took []int) bool {
 	if s.steps++; s.steps >= s.most {
 		return false
 	}
 	if item == len(s.hard) {
 		if s.takesMore(b, left, took) {
-			return false // with more taken, what is left is easier to place
+			return false // with more groups taken, the rest is easier to place
 		}
 		after := slices.Clone(left)
 		for i, n := range took {
@@ -214,7 +214,7 @@ func (s *search) choose(place, item int, b Bin, left, took []int) bool {
 	return false
 }
 
-// takesMore says whether a bin has room for another group that is left.
+// takesMore reports whether a bin has room for another remaining group.
 func (s *search) takesMore(b Bin, left, took []int) bool {
 	for i := range s.items {
 		if took[i] < left[i] && b.holds(&s.items[i]) > 0 {
@@ -237,7 +237,7 @@ func (s *search) arranged() [][]int {
 	return on
 }
 
-// stateKey names what is left to be placed on which bins.
+// stateKey encodes the groups left for the bins from place on.
 func stateKey(place int, left []int) string {
 	key := make([]byte, 0, 4*(len(left)+1))
 	for _, n := range append([]int{place}, left...) {

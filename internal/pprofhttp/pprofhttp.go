@@ -5,13 +5,13 @@
 //
 // # Invariants
 //
-// Answered are requests that come over loopback, name loopback as their host, carry no header of a
+// It answers requests that come over loopback, name loopback as their host, carry no header of a
 // proxy, and are not from another site's page. So neither a proxy on the machine nor a browser with
 // a foreign host name gets through. The page's owner refuses others. The command line is not shown,
 // because it may contain a token.
 //
 // Where users have roles, the manager's profiles are for administrators. A launcher knows no roles,
-// so one with certificates shows its profiles to the manager's certificate only.
+// so a launcher with certificates shows its profiles only to the manager's certificate.
 package pprofhttp
 
 import (
@@ -27,10 +27,10 @@ import (
 // root is where the pages lie.
 const root = "/debug/pprof/"
 
-// secondsMax bounds for how long a profile is taken: only one is at a time.
+// secondsMax bounds the duration of a profile: only one runs at a time.
 const secondsMax = 300
 
-// Handler serves what lies below /debug/pprof/.
+// Handler serves the pages below /debug/pprof/.
 func Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
@@ -60,7 +60,7 @@ func Handler() http.Handler {
 	})
 }
 
-// foreign says why a request is not from somebody on this machine; "": it is.
+// foreign returns why a request is not from a user of this machine; "": it is.
 func foreign(r *http.Request) string {
 	if from, err := netip.ParseAddrPort(r.RemoteAddr); err != nil || !from.Addr().Unmap().IsLoopback() {
 		return "the request came from " + r.RemoteAddr
@@ -81,7 +81,7 @@ func foreign(r *http.Request) string {
 	}
 }
 
-// isLoopback says whether a Host is this machine to itself.
+// isLoopback reports whether a Host header names this machine's loopback.
 func isLoopback(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// File is a local file that travelled with the job.
+// File is a local file that was shipped with the job.
 type File struct {
-	Path       string // as the stage lists it
+	Path       string // as listed in the stage
 	Executable bool
 	Data       []byte
 }
@@ -30,9 +30,8 @@ func Place(folder string, files []File) error {
 	return nil
 }
 
-// place writes a file while this process starts no other: one that was forked
-// meanwhile would hold the file open for writing until it runs its own program, and
-// the system refuses to execute such a file.
+// place writes a file while this process forks no other. A child that was forked meanwhile would
+// hold the file open for writing until it runs exec, and the system refuses to execute such a file.
 func place(path string, data []byte, mode os.FileMode) error {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()

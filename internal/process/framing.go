@@ -17,7 +17,7 @@ import (
 // pipeBuffer is the size of the buffers towards and from a command.
 const pipeBuffer = 64 << 10
 
-// Program is the program of a stage that is an external command.
+// Program is the program of a stage with an external command.
 func Program(c *job.Command) job.Program {
 	return func(ctx context.Context, n *job.Node) error {
 		p := job.Pipes{In: func(w io.Writer) error { return writeInput(ctx, n, c.Framing, w) }}
@@ -28,8 +28,7 @@ func Program(c *job.Command) job.Program {
 	}
 }
 
-// writeInput writes what a node reads, its task and then its port "in", in a
-// command's framing.
+// writeInput writes a node's input, its task and then its port "in", in a command's framing.
 func writeInput(ctx context.Context, n *job.Node, f job.Framing, to io.Writer) error {
 	w := bufio.NewWriterSize(to, pipeBuffer)
 	for _, s := range n.Task() {
@@ -77,8 +76,8 @@ func writeRecord(w *bufio.Writer, r []byte, f job.Framing, number int64) error {
 	return err
 }
 
-// writeSplit passes on a split of a stored file: its lines, or all of a file in
-// the command's own framing.
+// writeSplit passes on a split of a stored file: its lines, or the whole file in the command's own
+// framing.
 func writeSplit(ctx context.Context, n *job.Node, s job.Split, f job.Framing, w *bufio.Writer) error {
 	if f == job.Lines {
 		return writeLines(ctx, n, s, w)
@@ -95,8 +94,8 @@ func writeSplit(ctx context.Context, n *job.Node, s job.Split, f job.Framing, w 
 	return err
 }
 
-// writeLines passes on the lines that begin within the split, the last one whole;
-// the line that the split begins in the middle of belongs to the one before.
+// writeLines passes on the lines that begin within the split, the last one whole. A line that began
+// before the split belongs to the previous split.
 func writeLines(ctx context.Context, n *job.Node, s job.Split, w *bufio.Writer) error {
 	at, end := s.Offset, s.Offset+s.Length
 	if at > 0 {
@@ -133,8 +132,8 @@ func ignoreEOF(err error) error {
 	return err
 }
 
-// copyLine copies one line with its end, which a file's last line is given where
-// it has none. A nil w skips it. It returns io.EOF when there is none.
+// copyLine copies one line with its end, and adds a missing end to a file's last line. A nil w
+// skips the line. It returns io.EOF when there is none.
 func copyLine(w *bufio.Writer, in *bufio.Reader) (int64, error) {
 	size := int64(0)
 	for {
@@ -149,7 +148,7 @@ func copyLine(w *bufio.Writer, in *bufio.Reader) (int64, error) {
 		case err == nil:
 			return size, nil
 		case errors.Is(err, bufio.ErrBufferFull):
-		case err == io.EOF && size > 0: // only the bare one is the end: a failure may wrap it
+		case err == io.EOF && size > 0: // only a bare io.EOF is the end: a failure may wrap it
 			if w != nil {
 				return size, w.WriteByte('\n')
 			}
@@ -191,7 +190,7 @@ func readOutput(ctx context.Context, out job.Output, spec *job.Command, from io.
 	}
 }
 
-// byFirstField is the partition of a record by what stands before its first tab.
+// byFirstField is the partition of a record by its text before the first tab.
 func byFirstField(record []byte, partitions int) int {
 	key, _, _ := bytes.Cut(record, []byte{'\t'})
 	return int(xxh3.Hash(key) % uint64(partitions))
@@ -208,7 +207,7 @@ func nextLine(r *bufio.Reader, buf []byte) ([]byte, error) {
 		case errors.Is(err, bufio.ErrBufferFull) && len(buf) <= job.RecordBytesMax:
 		case errors.Is(err, bufio.ErrBufferFull):
 			return nil, job.Permanent(fmt.Errorf("a line is longer than %d bytes: is that text? use job.Prefixed for other data", job.RecordBytesMax))
-		case err == io.EOF && len(buf) > 0: // only the bare one is the end: a failure may wrap it
+		case err == io.EOF && len(buf) > 0: // only a bare io.EOF is the end: a failure may wrap it
 			return buf, nil
 		default:
 			return nil, err
@@ -216,8 +215,8 @@ func nextLine(r *bufio.Reader, buf []byte) ([]byte, error) {
 	}
 }
 
-// nextPrefixed appends the next record that stands behind its length to buf. It
-// takes no more memory than arrives.
+// nextPrefixed appends the next length-prefixed record to buf. It takes no more memory than
+// arrives.
 func nextPrefixed(r *bufio.Reader, buf []byte) ([]byte, error) {
 	var head [4]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {

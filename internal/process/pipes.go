@@ -18,13 +18,12 @@ const (
 	// stderrTail is how much of the end of a command's standard error goes into the
 	// error when it fails, in bytes.
 	stderrTail = 2 << 10
-	// stderrLineMax is how much of a line of standard error is looked at as one, in
-	// bytes.
+	// stderrLineMax is how much of a line of standard error is handled as one line, in bytes.
 	stderrLineMax = 64 << 10
 )
 
-// Panic is a panic of a program's end of a pipe, which Run passes on from the
-// goroutine that had it to its caller's.
+// Panic is a panic of a program's end of a pipe. Run passes it on from the goroutine that panicked
+// to its caller's.
 type Panic struct {
 	Value any
 	Stack []byte
@@ -35,8 +34,8 @@ func (p *Panic) String() string { return fmt.Sprint(p.Value) }
 // errGoexit is the error of a function of Pipes that ended its goroutine.
 var errGoexit = errors.New("a function of its Pipes called runtime.Goexit (as the Fatal and FailNow of a test do), so it did not return: return an error")
 
-// catch notes that a function of the program panicked, or ended the goroutine that defers
-// this, and ends the command. Inside says that the function was called and did not return.
+// catch notes that a function of the program panicked, or ended the goroutine that defers catch,
+// and ends the command. inside says that the function was called and did not return.
 func (c *running) catch(inside *bool) {
 	v := recover()
 	switch {
@@ -49,7 +48,7 @@ func (c *running) catch(inside *bool) {
 	}
 }
 
-// feed writes the command's input. A command that stops reading has had enough.
+// feed writes the command's input. A command that stops reading needs no more.
 func (c *running) feed(ctx context.Context, in func(io.Writer) error) error {
 	defer c.stdin.Close()
 	defer c.moves.feeds.end()
@@ -68,13 +67,13 @@ func (c *running) feed(ctx context.Context, in func(io.Writer) error) error {
 		return nil
 	}
 	if err != nil {
-		c.kill() // it would take what it has for all of its input
+		c.kill() // it would take a part for all of its input
 	}
 	return err
 }
 
-// collect reads the command's output. When that fails the command is killed: it
-// would wait for its reader.
+// collect reads the command's output. When that fails the command is killed, as it would wait for
+// its reader.
 func (c *running) collect(out func(io.Reader) error) error {
 	defer c.stdout.Close()
 	defer c.moves.reads.end()
@@ -82,7 +81,7 @@ func (c *running) collect(out func(io.Reader) error) error {
 	defer c.catch(&inside)
 	r := &watchedReader{from: c.stdout, moves: &c.moves}
 	if out == nil {
-		_, _ = io.Copy(c.site.Log, r) // a log that is cut short is no failure
+		_, _ = io.Copy(c.site.Log, r) // a truncated log is no failure
 		return nil
 	}
 	inside = true
@@ -112,7 +111,7 @@ func (c *running) hear(line func([]byte) bool) {
 			logged := line == nil || !line(bytes.TrimSuffix(part, []byte{'\n'}))
 			inside = false
 			if logged {
-				_, _ = log.Write(part) // a log that is cut short is no failure
+				_, _ = log.Write(part) // a truncated log is no failure
 			}
 		}
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
@@ -157,7 +156,7 @@ func (r *watchedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// lockedWriter is a log that both output and standard error go to.
+// lockedWriter is a log for both output and standard error.
 type lockedWriter struct {
 	mu sync.Mutex
 	to io.Writer

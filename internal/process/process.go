@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	// leftoverWait is how long a command's pipes may stay open once it ended: by
-	// processes that it left behind, which are then killed.
+	// leftoverWait is how long a command's pipes may stay open after its end: children that it left
+	// behind hold them, which are then killed.
 	leftoverWait = 500 * time.Millisecond
 	// commandVariable marks a command's processes in their environment.
 	commandVariable = "HAMADRYAD_COMMAND"
@@ -32,7 +32,7 @@ const (
 type Site struct {
 	Info     job.Info
 	Stopping <-chan struct{} // closed when the attempt is asked to end; may be nil
-	Log      io.Writer       // takes standard error, and output that nobody reads; one write at a time
+	Log      io.Writer       // receives standard error, and output that nobody reads; one write at a time
 }
 
 // GraceOf is the time between SIGTERM and SIGKILL for a command.
@@ -79,7 +79,7 @@ func Run(ctx context.Context, site Site, spec *job.Command, p job.Pipes) error {
 
 	waitErr := c.cmd.Wait()
 	close(c.exited)
-	stopFeeding() // what it did not read, it did not want
+	stopFeeding() // unread input was not wanted
 	c.endLeftovers(&pipes)
 	if p := c.paniced.Load(); p != nil {
 		panic(p)
@@ -90,8 +90,7 @@ func Run(ctx context.Context, site Site, spec *job.Command, p job.Pipes) error {
 // started numbers the commands of this process, for their marks.
 var started atomic.Uint64
 
-// start starts the process with its pipes, in a group of its own. It dies with
-// this process.
+// start starts the process with its pipes, in its own process group. It dies with this process.
 func start(site Site, spec *job.Command) (*running, error) {
 	if len(spec.Args) == 0 {
 		return nil, errors.New("a job.Command without Args: name the program to run")
@@ -154,7 +153,7 @@ func (c *running) endOn(ctx context.Context) {
 	case <-ctx.Done():
 	case <-c.site.Stopping:
 	}
-	_ = unix.Kill(-c.cmd.Process.Pid, unix.SIGTERM) // one that ended meanwhile needs none
+	_ = unix.Kill(-c.cmd.Process.Pid, unix.SIGTERM) // an ended one needs none
 	grace := time.NewTimer(GraceOf(c.spec))
 	defer grace.Stop()
 	select {
@@ -164,20 +163,20 @@ func (c *running) endOn(ctx context.Context) {
 	}
 }
 
-// kill ends the command and all that it started.
+// kill kills the command and all its descendants.
 func (c *running) kill() {
 	_ = unix.Kill(-c.cmd.Process.Pid, unix.SIGKILL) // likewise
 	_ = proctree.KillMarked(c.mark)
 }
 
-// endLeftovers waits for the pipes to end, and kills what holds them open.
+// endLeftovers waits for the pipes to end, and kills processes that hold them open.
 func (c *running) endLeftovers(pipes *sync.WaitGroup) {
 	done := make(chan struct{})
 	go func() {
 		pipes.Wait()
 		close(done)
 	}()
-	_ = unix.Kill(-c.cmd.Process.Pid, unix.SIGKILL) // its process group, should anything be left in it
+	_ = unix.Kill(-c.cmd.Process.Pid, unix.SIGKILL) // its process group, if any process is left in it
 	late := time.NewTimer(leftoverWait)
 	defer late.Stop()
 	select {
@@ -191,7 +190,7 @@ func (c *running) endLeftovers(pipes *sync.WaitGroup) {
 	<-done
 }
 
-// verdict makes one error of how the command ended.
+// verdict combines the errors of the command's end.
 func (c *running) verdict(wait, feed, read error) error {
 	name := c.spec.Args[0]
 	switch {

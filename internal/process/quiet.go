@@ -7,9 +7,9 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// quietLooks is how often, within the time a command may be quiet, it is looked
-// at. Looks are counted and not time, so a worker that was frozen for long does not
-// find its command guilty when it goes on.
+// quietLooks is how often a command is checked within the time that it may be quiet. Checks are
+// counted instead of time, so a worker that was frozen for long does not blame its command when it
+// resumes.
 const quietLooks = 20
 
 func quietOf(c *job.Command) time.Duration {
@@ -19,23 +19,23 @@ func quietOf(c *job.Command) time.Duration {
 	return c.Quiet
 }
 
-// activity tells whether a command does anything, and whether it could.
+// activity records whether a command does anything, and whether it could.
 type activity struct {
-	moved atomic.Bool // since the last look
+	moved atomic.Bool // since the last check
 	feeds side
 	reads side
 }
 
 func (a *activity) note() { a.moved.Store(true) }
 
-// quiet reports that the command did nothing since the last look although nothing
-// but itself held it up.
+// quiet reports that the command did nothing since the last check although it waited for nothing
+// else.
 func (a *activity) quiet() bool {
 	return !a.moved.Swap(false) && a.feeds.idle() && a.reads.idle()
 }
 
-// side is one of our ends of the pipes: at work in the program's code, in which
-// case the command may be waiting for that; or waiting for the command; or over.
+// side is the state of one of our ends of the pipes. It is in the program's code, where the command
+// may be waiting for it; or it waits for the command; or it has ended.
 type side struct{ state atomic.Int32 }
 
 const (

@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	// shellNotFound is what a shell ends with that did not find a program or its interpreter.
+	// shellNotFound is the exit code of a shell that did not find a program or its interpreter.
 	shellNotFound = 127
 	// firstLineMax bounds what the kernel reads of a script's first line, in bytes.
 	firstLineMax = 256
 )
 
-// scriptHint explains the end of a shell that found no program, "" where it can't.
+// scriptHint explains why a shell found no program, "" where it can't.
 func (c *running) scriptHint(wait error) string {
 	var ended *exec.ExitError
 	if !errors.As(wait, &ended) || ended.ExitCode() != shellNotFound {
@@ -26,9 +26,9 @@ func (c *running) scriptHint(wait error) string {
 	return badScripts(c.cmd.Dir, c.spec.Args)
 }
 
-// badScripts looks among a command's words for a script in a folder that can't start: the first
-// line ends with a carriage return, or names an interpreter that this machine lacks. The kernel
-// and shells say only that the script itself was not found.
+// badScripts looks among a command's words for a script in a folder that can't start. Its first
+// line ends with a carriage return, or names an interpreter that this machine lacks. The kernel and
+// shells report only that the script was not found.
 func badScripts(folder string, args []string) string {
 	for _, word := range strings.Fields(strings.Join(args, " ")) {
 		word = strings.Trim(word, `"'`)
@@ -47,8 +47,8 @@ func badScripts(folder string, args []string) string {
 	return ""
 }
 
-// shebang reads which interpreter a script's first line names, "" where it is no script, and
-// whether that line ends with a carriage return.
+// shebang returns the interpreter in a script's first line, "" for no script, and whether that line
+// ends with a carriage return.
 func shebang(path string) (interpreter string, crlf bool) {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return "", false

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Get asks for a page, and returns its status and all of its text, also while the test cleans up. No answer ends
-// the test. It must be called by the test's own goroutine, as Answer must.
+// Get requests a page, and returns its status and its whole text, even while the test cleans up. No
+// answer ends the test. The test's own goroutine must call it, as for Answer.
 func Get(t testing.TB, url string) (status int, text string) {
 	t.Helper()
 	q, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), http.MethodGet, url, nil)
@@ -19,7 +19,8 @@ func Get(t testing.TB, url string) (status int, text string) {
 	return status, text
 }
 
-// Answer sends a request, and returns the answer's status, its head and all of its text. No answer ends the test.
+// Answer sends a request, and returns the answer's status, its header and its whole text. No answer
+// ends the test.
 func Answer(t testing.TB, q *http.Request) (status int, head http.Header, text string) {
 	t.Helper()
 	answer, err := http.DefaultClient.Do(q)

@@ -1,5 +1,5 @@
-// Package proctest is for tests of what runs by itself, processes above all: it keeps
-// what they say, and waits for what they do.
+// Package proctest is for tests of processes and servers: it keeps their output, and waits for
+// their effects.
 package proctest
 
 import (
@@ -30,13 +30,12 @@ func (o *Output) String() string {
 	return o.text.String()
 }
 
-// lookEvery is the time between two looks of Until: short beside what a process
-// takes to start.
+// lookEvery is the time between two checks of Until: short in comparison with a process's start.
 const lookEvery = 5 * time.Millisecond
 
-// Until waits until a condition holds, and ends the test if it does not within the
-// limit. It is for what can't be waited for otherwise, such as a process's files, and
-// must be called by the test's own goroutine.
+// Until waits until a condition holds, and ends the test if it does not within the limit. It is for
+// conditions without another signal, such as a process's files. The test's own goroutine must call
+// it.
 func Until(t testing.TB, limit time.Duration, what string, holds func() bool) {
 	t.Helper()
 	late := time.NewTimer(limit)

@@ -1,8 +1,8 @@
-// Package secretfile reads files that hold secrets: keys, tokens and tickets. What others may
-// reach they may know, so it is refused.
+// Package secretfile reads files that hold secrets: keys, tokens and tickets. It refuses files that
+// other users may read, as they may know the secret.
 //
-// Errors say what is wrong and what to do, and never what a file holds. The caller names the
-// file, and says what else to do when the secret is out.
+// Errors say what is wrong and what to do, and never contain the content. The caller names the
+// file, and says what else to do when the secret leaked.
 package secretfile
 
 import (
@@ -14,24 +14,24 @@ import (
 	"syscall"
 )
 
-// Owner is whose a file may be.
+// Owner is the required owner of a file.
 type Owner int
 
 // Owners of files.
 const (
-	Anybody    Owner = iota // its mode keeps all others out
+	Anybody    Owner = iota // any owner; its mode keeps all others out
 	SelfOrRoot              // this process's user, or root
-	Self                    // this process's user: it writes the file itself
+	Self                    // this process's user, which writes the file
 )
 
-// Options say what Read takes.
+// Options are what Read accepts.
 type Options struct {
 	BytesMax int64 // of the file
 	Owner    Owner
-	NoLinks  bool // the file itself is to be there, not a link to it
+	NoLinks  bool // the file itself, not a link to it
 }
 
-// ReadFile returns what a file holds. It never waits for who would write into a pipe.
+// ReadFile returns a file's content. It never waits for the writer of a pipe.
 func ReadFile(path string, o Options) ([]byte, error) {
 	how := os.O_RDONLY | syscall.O_NONBLOCK
 	if o.NoLinks {
@@ -42,7 +42,7 @@ func ReadFile(path string, o Options) ([]byte, error) {
 		return nil, errors.New("it is a link: put the file itself there")
 	}
 	if err != nil {
-		return nil, errors.Unwrap(err) // without the file's name, which the caller says
+		return nil, errors.Unwrap(err) // without the file's name, which the caller adds
 	}
 	defer f.Close()
 	info, err := f.Stat()
@@ -62,7 +62,7 @@ func ReadFile(path string, o Options) ([]byte, error) {
 	return text, err
 }
 
-// Check says why a file or a folder is not its owner's alone; nil: it is.
+// Check returns why others than the owner may reach a file or folder; nil: none may.
 func Check(info fs.FileInfo, owner Owner) error {
 	uid, self := info.Sys().(*syscall.Stat_t).Uid, uint32(os.Geteuid()) //nolint:gosec // a user's id is not negative
 	if owner != Anybody && uid != self && (owner != SelfOrRoot || uid != 0) {

@@ -1,5 +1,5 @@
-// Package smalldisk is for tests of what happens when a disk is full: it makes disks of a few
-// megabytes, and fills them. It needs the right to mount, as root has it.
+// Package smalldisk is for tests with a full disk: it makes disks of a few megabytes, and fills
+// them. It needs the right to mount, such as root's.
 //
 //	release, err := smalldisk.Mount(folder, "2m")
 //	defer release()
@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Mount puts a folder, which it makes, on a disk of a size such as 64m. Release takes the disk away, with
-// all on it.
+// Mount makes a folder and mounts a disk on it, of a size such as 64m. release unmounts the disk
+// and discards its content.
 func Mount(folder, size string) (release func(), err error) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return nil, err
@@ -29,8 +29,8 @@ func Mount(folder, size string) (release func(), err error) {
 	return func() { _ = unix.Unmount(folder, unix.MNT_DETACH) }, nil
 }
 
-// Fill takes all that is left of the disk under a folder, again when it is called again. The disk has room
-// when the file that it returns is removed.
+// Fill fills the rest of the disk under a folder, and may be called repeatedly. Removing the file
+// that it returns makes room again.
 func Fill(folder string) (ballast string, err error) {
 	ballast = filepath.Join(folder, "ballast")
 	f, err := os.OpenFile(ballast, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)

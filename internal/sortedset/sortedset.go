@@ -1,4 +1,4 @@
-// Package sortedset keeps small sets as sorted lists, which walk in one order always.
+// Package sortedset keeps small sets as sorted lists, which iterate in a fixed order.
 package sortedset
 
 import (
@@ -14,7 +14,7 @@ func Add[K cmp.Ordered](s []K, k K) []K {
 	return s
 }
 
-// Has says whether a key is in a set.
+// Has reports whether a key is in a set.
 func Has[K cmp.Ordered](s []K, k K) bool {
 	_, found := slices.BinarySearch(s, k)
 	return found

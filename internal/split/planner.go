@@ -13,9 +13,9 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/storage"
 )
 
-// Planner returns a job.Planner that lists real files through their stores. The
-// context bounds all it does. tell gets a line for people where files were passed
-// over; it may be nil. For one goroutine.
+// Planner returns a job.Planner that lists real files through their stores. The context bounds all
+// it does. report gets a line for people where files were skipped; it may be nil. For one
+// goroutine.
 func Planner(ctx context.Context, report func(string)) job.Planner { return planner{ctx, report} }
 
 type planner struct {
@@ -43,7 +43,7 @@ func (p planner) Plan(in job.Files) ([]job.Task, error) {
 		whole = func(path string) bool { return in.Whole || text.IsCompressed(path) }
 	}
 	var files []File
-	seen := map[string]bool{} // by path: is it read?
+	seen := map[string]bool{} // by path: whether a task reads it
 	others, again := 0, map[string]bool{}
 	for _, pattern := range in.Patterns {
 		store, infos, err := list(p.ctx, pattern)
@@ -81,9 +81,8 @@ func (p planner) Plan(in job.Files) ([]job.Task, error) {
 	return Tasks(files, in.SplitBytes, in.Whole), nil
 }
 
-// list lists what a pattern matches, with paths that mean the same everywhere. A
-// relative pattern is made so only behind its listing: the folder that it begins in
-// may hold characters that a pattern would give a meaning to.
+// list lists a pattern's matches, with absolute paths. A relative pattern is made absolute only
+// after its listing: the working folder's name may contain characters with a meaning in patterns.
 func list(ctx context.Context, pattern string) (storage.Store, []storage.Info, error) {
 	store, err := storage.For(pattern)
 	if err != nil {
@@ -104,7 +103,7 @@ func list(ctx context.Context, pattern string) (storage.Store, []storage.Info, e
 	return store, infos, nil
 }
 
-// passed tells of files that no task reads, and of those that are read more than once.
+// passed reports files that no task reads, and files that are read more than once.
 func (p planner) passed(files []File, others int, again map[string]bool, in job.Files) {
 	if p.report == nil {
 		return
@@ -141,10 +140,10 @@ func endsIn(path string, suffixes []string) bool {
 	return slices.ContainsFunc(suffixes, func(suffix string) bool { return strings.HasSuffix(path, suffix) })
 }
 
-// askersMax bounds the questions that are under way at a store at once.
+// askersMax bounds the concurrent requests to a store.
 const askersMax = 16
 
-// locate asks where the files lie, several at a time: a store may be far away.
+// locate asks for the files' locations, several at a time: a store may be far away.
 func locate(ctx context.Context, store storage.Store, files []File) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

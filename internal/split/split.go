@@ -1,6 +1,5 @@
-// Package split plans how stored files are read by tasks: large files are cut,
-// small ones that lie in the same place are packed together. Tasks is the pure
-// rule; Planner applies it to real files.
+// Package split plans how stored files are read by tasks: large files are cut, small files on the
+// same hosts are packed together. Tasks is the pure rule; Planner applies it to real files.
 package split
 
 import (
@@ -11,7 +10,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/storage"
 )
 
-// File is a file to be read, and where its bytes lie.
+// File is a file to be read, with the locations of its bytes.
 type File struct {
 	storage.Info
 	Blocks []storage.Block
@@ -19,20 +18,20 @@ type File struct {
 }
 
 const (
-	// slack lets the last part of a file be a tenth larger than the others, rather
-	// than a part of a few bytes that costs a task of its own.
+	// slack lets the last part of a file be a tenth larger than the others, to avoid a task for a
+	// few bytes.
 	slack = 1.1
-	// openBytes is what opening a file costs, in bytes that could be read in the
-	// time. Without it ten thousand tiny files would be one task.
+	// openBytes is the cost of opening a file, in bytes that could be read in the time. Without it
+	// ten thousand tiny files would be one task.
 	openBytes = 64 << 10
 	// filesMax bounds the files of one task.
 	filesMax = 4096
 )
 
-// Tasks plans the tasks that read files, each of about splitBytes bytes. Whole
-// files (all, if whole) are never cut. Empty files are left out unless whole; where nothing is
-// left there is one task without splits, so that a job over empty input still
-// runs and writes its empty output. The order of the result is that of the files.
+// Tasks plans the tasks that read files, each of about splitBytes bytes. Whole files (all, if
+// whole) are never cut. Empty files are left out unless whole. Where no file is left there is one
+// task without splits, so a job with empty input still runs and writes its empty output. The order
+// of the result is that of the files.
 func Tasks(files []File, splitBytes int64, whole bool) []job.Task {
 	if splitBytes <= 0 {
 		splitBytes = job.SplitBytesDefault
@@ -76,7 +75,7 @@ func (p *packer) cut(f File) {
 	}
 }
 
-// pack puts a small file with others of its place.
+// pack puts a small file with others on the same host.
 func (p *packer) pack(s job.Split) {
 	place := ""
 	if len(s.Places) > 0 {
@@ -105,7 +104,7 @@ func (b *bin) put(s job.Split) {
 	b.weight += s.Length + openBytes
 }
 
-// tasks merges what stayed less than half full, across places, and returns all.
+// tasks merges the bins that stayed less than half full, across hosts, and returns all.
 func (p *packer) tasks() []job.Task {
 	var small []*bin
 	for _, b := range p.open {

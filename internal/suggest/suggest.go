@@ -1,4 +1,4 @@
-// Package suggest finds what somebody may have meant who wrote a name wrong.
+// Package suggest finds the name that the writer of a wrong name may have meant.
 package suggest
 
 import (
@@ -7,8 +7,8 @@ import (
 	"github.com/agnivade/levenshtein"
 )
 
-// Nearest is the one of the known words that is nearest to a word, without regard to case;
-// the first of several. Empty: none is near, so to name one would mislead.
+// Nearest is the known word nearest to a word, without regard to case; the first of several. Empty:
+// none is near enough to suggest.
 func Nearest(word string, known []string) string {
 	best, distance := "", len(word)/2+1
 	for _, k := range known {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Axis is what stands along a side.
+// Axis is an axis of a drawing: its title, range and ticks.
 type Axis struct {
 	Title    string
 	From, To float64
@@ -20,7 +20,7 @@ type Tick struct {
 	Label string
 }
 
-// Part is where a value stands, from 0 to 1.
+// Part is the position of a value, from 0 to 1.
 func (a *Axis) Part(v float64) float64 {
 	from, to := a.From, a.To
 	if a.Log {
@@ -32,10 +32,10 @@ func (a *Axis) Part(v float64) float64 {
 	return min(max((v-from)/(to-from), 0), 1)
 }
 
-// Linear is an axis from 0 with at most so many ticks above it.
+// Linear is an axis from 0 with at most most ticks above it.
 func Linear(title string, to float64, most int) Axis { return scaled(title, to, 1, most) }
 
-// scaled is one whose labels count units.
+// scaled is an axis whose labels count units.
 func scaled(title string, to, unit float64, most int) Axis {
 	if !(to > 0) {
 		to = unit
@@ -48,7 +48,7 @@ func scaled(title string, to, unit float64, most int) Axis {
 	return a
 }
 
-// step is 1, 2 or 5 times some power of ten, of which at most so many make up the whole.
+// step is 1, 2 or 5 times a power of ten, so that at most most steps make up the whole.
 func step(whole float64, most int) float64 {
 	power := math.Pow(10, math.Floor(math.Log10(whole/float64(most))))
 	for _, n := range []float64{1, 2, 5, 10} {

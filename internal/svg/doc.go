@@ -1,2 +1,2 @@
-// Package svg is what drawings share: axes with round ticks, and text that is nothing but text.
+// Package svg is shared by drawings: axes with round ticks, and escaped text.
 package svg

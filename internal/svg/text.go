@@ -6,8 +6,8 @@ import (
 	"unicode"
 )
 
-// Text is a line of text as it stands in a document, in an element or an attribute: escaped,
-// with a sign for each character that cannot be seen and each byte that is no UTF-8.
+// Text is a line of text for a document's element or attribute: escaped, with a substitute for each
+// invisible character and each invalid UTF-8 byte.
 func Text(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
@@ -16,11 +16,11 @@ func Text(s string) string {
 		return unicode.ReplacementChar
 	}, s)
 	var b strings.Builder
-	_ = xml.EscapeText(&b, []byte(s)) // a builder takes everything
+	_ = xml.EscapeText(&b, []byte(s)) // a builder never fails
 	return b.String()
 }
 
-// Cut shortens a text to so many characters.
+// Cut shortens a text to most characters.
 func Cut(s string, most int) string {
 	if r := []rune(s); len(r) > most {
 		return string(r[:most-1]) + "…"

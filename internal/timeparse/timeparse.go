@@ -6,12 +6,11 @@ import (
 	"time"
 )
 
-// forms are those in which somebody may write a moment; the first is what a browser's field gives.
-// Without a zone it is UTC.
+// forms are the accepted formats of a time; the first is that of a browser's field. Without a zone
+// it is UTC.
 var forms = []string{"2006-01-02T15:04", "2006-01-02T15:04:05", time.RFC3339Nano, time.DateOnly, time.DateTime, "2006-01-02 15:04"}
 
-// Parse reads a moment, such as 2026-03-01T10:00, or how long ago it was, such as 90m. Without a
-// zone it is UTC.
+// Parse reads a time, such as 2026-03-01T10:00, or an age, such as 90m. Without a zone it is UTC.
 func Parse(text string, now time.Time) (time.Time, error) {
 	for _, form := range forms {
 		if at, err := time.Parse(form, text); err == nil {

@@ -8,7 +8,7 @@ import "slices"
 // Item is a value that is due at a time.
 type Item[T any] struct {
 	At  int64
-	Seq uint64 // what was put in first has the smaller one
+	Seq uint64 // the earlier Put has the smaller one
 	T   T
 }
 
@@ -17,24 +17,24 @@ func (x *Item[T]) before(y *Item[T]) bool { return x.At < y.At || x.At == y.At &
 
 // Queue holds items. The zero value is empty. Not safe for concurrent use.
 type Queue[T any] struct {
-	heap []Item[T] // each is not before its parent; the children of i begin at ways*i+1
+	heap []Item[T] // no item is before its parent; the children of i begin at ways*i+1
 	last uint64    // seq given last
 }
 
-// ways is how many children an item has: four lie in one or two lines of the cache, and
-// make half as many levels as two.
+// ways is the number of children of an item: four lie in one or two cache lines, and need half as
+// many levels as two.
 const ways = 4
 
 // Len is how many items there are.
 func (q *Queue[T]) Len() int { return len(q.heap) }
 
-// Last is the number that was given last.
+// Last is the last sequence number.
 func (q *Queue[T]) Last() uint64 { return q.last }
 
-// First returns the item that is next, of some that are there.
+// First returns the next item; the queue must not be empty.
 func (q *Queue[T]) First() *Item[T] { return &q.heap[0] }
 
-// Put puts in a value that is due at a time.
+// Put adds a value that is due at a time.
 func (q *Queue[T]) Put(at int64, value T) {
 	q.last++
 	x := Item[T]{at, q.last, value}
@@ -51,12 +51,12 @@ func (q *Queue[T]) Put(at int64, value T) {
 	q.heap[i] = x
 }
 
-// Take takes the first item out, of some that are there.
+// Take removes and returns the first item; the queue must not be empty.
 func (q *Queue[T]) Take() Item[T] {
 	first := q.heap[0]
 	n := len(q.heap) - 1
 	x := q.heap[n]
-	q.heap[n] = Item[T]{} // nothing is to hold what was taken
+	q.heap[n] = Item[T]{} // releases the taken value
 	q.heap = q.heap[:n]
 	if n > 0 {
 		q.sink(x)
@@ -64,7 +64,7 @@ func (q *Queue[T]) Take() Item[T] {
 	return first
 }
 
-// sink puts an item in the first place, or where it belongs below it.
+// sink puts an item in the first place, or further down where it belongs.
 func (q *Queue[T]) sink(x Item[T]) {
 	h := q.heap
 	i := 0
@@ -100,8 +100,8 @@ func (q *Queue[T]) Sorted() []Item[T] {
 	return list
 }
 
-// Clone returns a copy that stays while this one changes.
+// Clone returns an independent copy.
 func (q *Queue[T]) Clone() Queue[T] { return Queue[T]{slices.Clone(q.heap), q.last} }
 
-// Restore makes a queue of what Sorted listed, and of what Last said.
+// Restore makes a queue of Sorted's list and Last's number.
 func Restore[T any](list []Item[T], last uint64) Queue[T] { return Queue[T]{list, last} }

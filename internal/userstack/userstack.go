@@ -1,4 +1,4 @@
-// Package userstack shortens the stack of a panic to what its reader wrote.
+// Package userstack shortens the stack of a panic to the user's own frames.
 //
 //	defer func() {
 //		if p := recover(); p != nil {
@@ -9,8 +9,8 @@ package userstack
 
 import "strings"
 
-// ours are the packages whose frames are left out, by how their functions begin. Test programs of
-// packages (package x_test) stand in for a user's.
+// ours are the prefixes of the functions whose frames are left out. Test programs of packages
+// (package x_test) stand in for a user's.
 var ours = []string{
 	"github.com/hamadryad/hamadryad/engine/",
 	"github.com/hamadryad/hamadryad/sdk/",

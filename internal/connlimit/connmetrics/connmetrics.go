@@ -1,5 +1,5 @@
-// Package connmetrics shows the tables of package connlimit as metrics. It is a package of
-// its own, because applications link connlimit into their workers, and need no Prometheus client.
+// Package connmetrics shows the tables of package connlimit as metrics. It is separate, because
+// applications link connlimit into their workers and need no Prometheus client.
 package connmetrics
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Figures tell how full a table is, and what it did since it began: connlimit.Table.Figures.
+// Figures returns how full a table is, and its counters since it began: connlimit.Table.Figures.
 type Figures func() (waiting, waitingMax, open, openMax int, closed, refused uint64)
 
 // NewCollector shows tables, by the names of their ports, as metrics that begin with a prefix.

@@ -1,6 +1,6 @@
 // Fetch makes the kit of the small HDFS (package minihdfs) in the user's cache folder, where tests
-// find it. It makes the kits of the folders that are its arguments, too (package kit). `make test`
-// runs it first. A folder has a pom.xml, or a requirements.txt for Python.
+// find it. It also makes the kits of the folders in its arguments (package kit). `make test` runs
+// it first. A folder has a pom.xml, or a requirements.txt for Python.
 package main
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/hamadryad/hamadryad/internal/minihdfs/kit"
 )
 
-// timeout bounds all of it, with the tries that Prepare makes.
+// timeout bounds the whole run, with Prepare's retries.
 const timeout = 10 * time.Minute
 
 func main() {
@@ -35,7 +35,7 @@ func main() {
 	}
 }
 
-// prepare makes what a folder describes.
+// prepare makes the kit of a folder.
 func prepare(ctx context.Context, folder string) (err error) {
 	name, source := filepath.Base(folder), os.DirFS(folder)
 	if _, is := os.Stat(filepath.Join(folder, "requirements.txt")); is == nil {

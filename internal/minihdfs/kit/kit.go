@@ -19,32 +19,30 @@ import (
 
 const (
 	pom = "pom.xml"
-	// copyPlugin is what Maven copies the jars with.
+	// copyPlugin is Maven's plug-in that copies the jars.
 	copyPlugin = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
-	// fetchTries and fetchPause bound how often Maven is asked for the jars.
+	// fetchTries and fetchPause bound the tries to fetch the jars with Maven.
 	fetchTries = 3
 	fetchPause = 5 * time.Second
-	// lockEvery is how often one that waits for another process's fetch looks again.
+	// lockEvery is how often a process that waits for another's fetch checks the lock.
 	lockEvery = 100 * time.Millisecond
 	// tailBytes of a program's output are shown when it fails.
 	tailBytes = 4 << 10
 
-	// Install says what a machine without Java or Maven lacks.
+	// Install names the remedy on a machine without Java or Maven.
 	Install = "install a JDK from 11 to 21 and Maven (Debian: apt-get install default-jdk-headless maven)"
 )
 
-// Kit is what Java programs run from: jars, and classes of our own. Its methods are
-// for any goroutine.
+// Kit is jars and classes of our own for Java programs. Safe for concurrent use.
 type Kit struct {
 	folder string
 	java   string
 }
 
-// Prepare returns the kit of that name, and makes it first when it is not yet in the
-// user's cache folder just as source has it: a pom.xml, whose dependencies are fetched
-// from the network, and .java files, which are compiled. Processes that prepare the
-// same at a time wait for the first. Progress goes to log. An error says what to
-// install, where that is the remedy.
+// Prepare returns the kit of that name. It makes the kit first when the user's cache folder lacks
+// one of the same source. The source is a pom.xml, whose dependencies are fetched from the network,
+// and .java files, which are compiled. Concurrent processes that prepare the same kit wait for the
+// first. Progress goes to log. An error names what to install, where that is the remedy.
 func Prepare(ctx context.Context, name string, source fs.FS, log io.Writer) (*Kit, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -92,7 +90,7 @@ func read(source fs.FS) (map[string][]byte, string, error) {
 	return files, fmt.Sprintf("%x", sum.Sum(nil)[:6]), nil
 }
 
-// make fills a folder beside the kit's and renames it when it is whole.
+// make fills a folder beside the kit's and renames it when it is complete.
 func (k *Kit) make(ctx context.Context, files map[string][]byte, log io.Writer) error {
 	fresh := k.folder + ".new"
 	if err := os.RemoveAll(fresh); err != nil {
@@ -122,7 +120,7 @@ func (k *Kit) make(ctx context.Context, files map[string][]byte, log io.Writer) 
 	return os.Rename(fresh, k.folder)
 }
 
-// fetch asks Maven for the jars, and again when the network hiccups.
+// fetch fetches the jars with Maven, and retries when the network fails.
 func fetch(ctx context.Context, folder string, log io.Writer) error {
 	for try := 1; ; try++ {
 		err := run(ctx, folder, "mvn", "--batch-mode", "--quiet", copyPlugin, "-DincludeScope=runtime", "-DoutputDirectory=jars")
@@ -141,7 +139,7 @@ func fetch(ctx context.Context, folder string, log io.Writer) error {
 	}
 }
 
-// run runs a tool in a folder; its error has the end of the output.
+// run runs a tool in a folder; its error contains the end of the output.
 func run(ctx context.Context, folder, name string, args ...string) error {
 	path, err := tool(name)
 	if err != nil {
@@ -156,7 +154,7 @@ func run(ctx context.Context, folder, name string, args ...string) error {
 	return nil
 }
 
-// tool finds a program, those of Java in JAVA_HOME first.
+// tool finds a program; Java's programs first in JAVA_HOME.
 func tool(name string) (string, error) {
 	if home := os.Getenv("JAVA_HOME"); home != "" {
 		if path, err := exec.LookPath(filepath.Join(home, "bin", name)); err == nil {
@@ -192,8 +190,8 @@ func lock(ctx context.Context, path string) (unlock func(), err error) {
 	}
 }
 
-// Command is a Java program of the kit, not yet started: flags of Java, the class,
-// its arguments. A folder ahead comes before the kit's in the class path.
+// Command is a Java program of the kit, not yet started: flags of Java, the class, its arguments.
+// The folder ahead precedes the kit's in the class path.
 func (k *Kit) Command(ctx context.Context, ahead string, args ...string) *exec.Cmd {
 	path := filepath.Join(k.folder, "classes") + ":" + filepath.Join(k.folder, "jars", "*")
 	if ahead != "" {

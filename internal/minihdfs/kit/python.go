@@ -14,15 +14,14 @@ import (
 const (
 	// requirements names the file that pins packages of Python.
 	requirements = "requirements.txt"
-	// InstallPython says what a machine without Python, or without its venv, lacks.
+	// InstallPython names the remedy on a machine without Python, or without its venv.
 	InstallPython = "install Python 3.10 or later with its modules venv and pip (Debian: apt-get install python3 python3-venv)"
 )
 
-// Python returns the Python of an environment that has the packages which source's
-// requirements.txt pins. It makes the environment first when it is not yet in the
-// user's cache folder: the packages are fetched from the network with pip. Processes
-// that want the same at a time wait for the first. Progress goes to log. An error
-// says what is missing.
+// Python returns the Python of an environment with the packages that source's requirements.txt
+// pins. It makes the environment first when the user's cache folder lacks it: pip fetches the
+// packages from the network. Concurrent processes that want the same environment wait for the
+// first. Progress goes to log. An error names what is missing.
 func Python(ctx context.Context, name string, source fs.FS, log io.Writer) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -55,7 +54,7 @@ func Python(ctx context.Context, name string, source fs.FS, log io.Writer) (stri
 	return python, environment(ctx, system, folder, pins, log)
 }
 
-// environment makes an environment beside its folder and renames it when it is whole.
+// environment makes an environment beside its folder and renames it when it is complete.
 func environment(ctx context.Context, system, folder string, pins []byte, log io.Writer) error {
 	fresh := folder + ".new"
 	if err := os.RemoveAll(fresh); err != nil {

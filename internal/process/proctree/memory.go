@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Trees returns the members of each root's tree, as Members does without a mark, in
-// one look at /proc.
+// Trees returns the members of each root's tree, as Members does without a mark, in one pass over
+// /proc.
 func Trees(roots []int) map[int][]int {
 	all := list()
 	trees := make(map[int][]int, len(roots))
@@ -17,21 +17,21 @@ func Trees(roots []int) map[int][]int {
 	return trees
 }
 
-// Memory is what processes hold of their own, in bytes: anonymous and shared memory,
-// with what of it is swapped out. Pages of files, which the system takes back when
-// it needs them, do not count. What processes share counts for each: the sum is
-// never too small. Processes that have ended count nothing.
+// Memory is the processes' private memory, in bytes: anonymous and shared memory, including swapped
+// pages. Pages of files, which the system reclaims when it needs them, do not count. Memory that
+// processes share counts for each: the sum is never too small. Processes that have ended count
+// nothing.
 func Memory(pids ...int) int64 {
 	return sum(pids, "status", "RssAnon:", "RssShmem:", "VmSwap:")
 }
 
-// MemoryShared is Memory with what processes share divided among them, as after a
-// fork. It costs a walk over all pages; 0 where the system does not tell.
+// MemoryShared is Memory with shared memory divided among the processes that share it, as after a
+// fork. It costs a walk over all pages. It is 0 where the system does not report it.
 func MemoryShared(pids ...int) int64 {
 	return sum(pids, "smaps_rollup", "Pss_Anon:", "Pss_Shmem:", "SwapPss:")
 }
 
-// sum adds up lines of a file of each process that give kilobytes.
+// sum adds up lines in kilobytes of a file of each process.
 func sum(pids []int, file string, names ...string) int64 {
 	total := int64(0)
 	for _, pid := range pids {

@@ -1,6 +1,6 @@
-// Package proctree finds, freezes and ends whole trees of processes, also those
-// members that left their process group or whose parents are gone. It reads
-// /proc; a tree is told by parent links and by a mark in the environment.
+// Package proctree finds, freezes and ends whole trees of processes, including members that left
+// their process group or lost their parents. It reads /proc, and finds a tree by parent links and
+// by a mark in the environment.
 package proctree
 
 import (
@@ -15,31 +15,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// roundsMax bounds how often a signal looks for processes that were started
-// while it went round. A tree that forks faster than that is not caught in one call.
+// roundsMax bounds a signal's rounds in search of processes that were started meanwhile. A tree
+// that forks faster than that is not caught in one call.
 const roundsMax = 50
 
 // Mark is a NAME=value in the environment that all members of a tree inherit. The
 // empty Mark is no mark.
 type Mark string
 
-// process is what one entry of /proc says.
+// process is one entry of /proc.
 type process struct {
 	pid, parent, session int
 	state                byte
 }
 
-// A stop signal is acted on a moment after it was sent. Stop looks every stopLook
-// whether all stand still, for at most stopMax: a process in the middle of a slow
-// disk's answer stops after it.
+// A process stops a moment after its stop signal. Stop polls every stopLook until all are stopped,
+// for at most stopMax: a process that waits for a slow disk stops after the disk's answer.
 const (
 	stopLook = time.Millisecond
 	stopMax  = 2 * time.Second
 )
 
-// Stop freezes the tree of root, root first, so that it starts nothing more. It
-// returns when all stand still; those that do not after stopMax will as soon as the
-// system call they are in ends.
+// Stop freezes the tree of root, root first, so that it starts nothing more. It returns when all
+// are stopped. Processes that are not after stopMax stop when their current system call ends.
 func Stop(root int, mark Mark) error {
 	if err := spread(root, mark, unix.SIGSTOP); err != nil {
 		return err
@@ -53,8 +51,8 @@ func Stop(root int, mark Mark) error {
 	return nil
 }
 
-// A process that was killed needs a processor once more before it has ended, which a busy machine
-// gives it late. KillMarked looks every killLook, for at most killMax.
+// A killed process needs a processor once more before it has ended, which a busy machine gives it
+// late. KillMarked polls every killLook, for at most killMax.
 const (
 	killLook = time.Millisecond
 	killMax  = 5 * time.Second
@@ -77,17 +75,16 @@ func Continue(root int, mark Mark) error {
 	return signal(members, unix.SIGCONT)
 }
 
-// Kill ends the tree. It is frozen first, so that nothing escapes by a fork.
-// Members with the mark are found also when root has ended already.
+// Kill kills the tree. It freezes the tree first, so that no fork escapes. It finds members with
+// the mark even when root has ended already.
 func Kill(root int, mark Mark) error {
-	// Freezing fails for what ended meanwhile, and what is left is killed anyway.
+	// Freezing fails for ended processes; the rest is killed anyway.
 	frozen := spread(root, mark, unix.SIGSTOP)
 	return errors.Join(frozen, signal(Members(root, mark), unix.SIGKILL))
 }
 
-// KillMarked ends every process that carries the mark, but this one, and returns when all have
-// ended; those that have not after killMax will as soon as the system lets them. Nobody carries the
-// empty mark.
+// KillMarked kills every other process with the mark, and returns when all have ended. Those that
+// have not after killMax end as soon as the system lets them. No process carries the empty mark.
 func KillMarked(mark Mark) error {
 	if mark == "" {
 		return nil
@@ -104,7 +101,7 @@ func KillMarked(mark Mark) error {
 	return nil
 }
 
-// spread signals all members until a round finds no new one.
+// spread signals all members until a round finds no new ones.
 func spread(root int, mark Mark, s unix.Signal) error {
 	seen := map[int]bool{}
 	for range roundsMax {
@@ -125,7 +122,7 @@ func spread(root int, mark Mark, s unix.Signal) error {
 	return nil
 }
 
-// signal sends s to each. One that ended meanwhile is no error.
+// signal sends s to each process. An ended one is no error.
 func signal(pids []int, s unix.Signal) error {
 	var errs []error
 	for _, pid := range pids {
@@ -136,9 +133,9 @@ func signal(pids []int, s unix.Signal) error {
 	return errors.Join(errs...)
 }
 
-// Members lists root, all that descends from it or is in its session, and all
-// that carries the mark; root first, then in order of process id. Never the calling process,
-// nor what has ended and only waits for its parent. Root 0 is no root.
+// Members lists root, its descendants, the processes in its session, and those with the mark: root
+// first, then in order of process id. It never lists the calling process or zombies. Root 0 is no
+// root.
 func Members(root int, mark Mark) []int { return members(list(), root, mark) }
 
 func members(all []process, root int, mark Mark) []int {
@@ -164,7 +161,7 @@ func members(all []process, root int, mark Mark) []int {
 	return ordered(all, in, root)
 }
 
-// Descendants lists what descends from this process, in order of process id.
+// Descendants lists the descendants of this process, in order of process id.
 func Descendants() []int {
 	all := list()
 	in := map[int]bool{os.Getpid(): true}
@@ -234,7 +231,7 @@ func parse(pid int, stat string) (process, bool) {
 	return process{pid, parent, session, fields[0][0]}, err1 == nil && err2 == nil
 }
 
-// carries reports whether a process started with the mark in its environment.
+// carries reports whether a process was started with the mark in its environment.
 func carries(pid int, mark Mark) bool {
 	env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
 	if err != nil {

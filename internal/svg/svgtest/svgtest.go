@@ -1,4 +1,4 @@
-// Package svgtest reads drawings, for tests of what draws them.
+// Package svgtest parses drawings, for tests of the code that draws them.
 package svgtest
 
 import (
@@ -12,16 +12,17 @@ import (
 	"testing"
 )
 
-// Element is one of a drawing.
+// Element is an element of a drawing.
 type Element struct {
 	Name    string
-	Text    string // in it, and not in others inside
-	Title   string // its title's
+	Text    string // its own text, without that of elements inside
+	Title   string // of its title element
 	Attr    map[string]string
 	Parents []*Element // from the outermost on
 }
 
-// Parse lists the elements of a drawing in their order. It must be well-formed, and have elements and text only.
+// Parse lists the elements of a drawing in their order. The drawing must be well-formed, with
+// elements and text only.
 func Parse(t testing.TB, drawn []byte) (list []*Element) {
 	t.Helper()
 	d := xml.NewDecoder(bytes.NewReader(drawn))
@@ -56,7 +57,7 @@ func Parse(t testing.TB, drawn []byte) (list []*Element) {
 	}
 }
 
-// At is where an element stands, with what its parents move it by.
+// At is the position of an element, with its parents' translations.
 func (e *Element) At(t testing.TB) (x, y int) {
 	t.Helper()
 	for _, p := range append(slices.Clone(e.Parents), e) {
@@ -71,7 +72,7 @@ func (e *Element) At(t testing.TB) (x, y int) {
 	return x + e.Integer(t, "x"), y + e.Integer(t, "y")
 }
 
-// Integer is an attribute's value, 0 without it.
+// Integer is an attribute's value, or 0 when it is missing.
 func (e *Element) Integer(t testing.TB, attribute string) int {
 	t.Helper()
 	if e.Attr[attribute] == "" {
