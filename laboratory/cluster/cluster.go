@@ -14,57 +14,56 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Cluster is a simulated cluster. The zero value is none: begin with Default, or with
-// Parse.
+// Cluster is a simulated cluster. Its zero value is invalid: begin with Default, or with Parse.
 type Cluster struct {
-	// Groups are launchers that are alike; at least one.
+	// Groups are groups of equal launchers; at least one.
 	Groups []Group `yaml:"launchers"`
-	// Failures are of launchers by name, beside those that groups draw.
+	// Failures are failures of launchers by name, in addition to those that groups draw.
 	Failures []Failure `yaml:"failures"`
-	// Replicas is how many hosts have a copy of each task's stored input where the
-	// workload does not say, default 3; 0 is none: such input is as near from everywhere.
+	// Replicas is the number of hosts with a copy of each task's stored input where the workload
+	// does not name them, default 3. With 0, input is equally near everywhere.
 	Replicas int `yaml:"replicas"`
-	// Seed draws all that is left to chance, default 1.
+	// Seed is the seed of all random values, default 1.
 	Seed uint64 `yaml:"seed"`
-	// Model is how long things take.
+	// Model is the duration of operations.
 	Model Model `yaml:"model"`
 }
 
-// Group is a number of launchers that are alike.
+// Group is a number of equal launchers.
 type Group struct {
 	// Count is how many there are, at least 1.
 	Count int `yaml:"count"`
-	// Name is what their names begin with, before a number from 1; default "node". A name
-	// is its host, too. Two groups have two.
+	// Name is the prefix of their names, before a number from 1; default "node". A launcher's name
+	// is its host, too. No two groups share a name.
 	Name string `yaml:"name"`
-	// Slots are those of each launcher by kind, one at least.
+	// Slots are the slots of each launcher by kind, at least one.
 	Slots map[string]int `yaml:"slots"`
-	// Racks is over how many racks they are spread evenly, in turn; default 1. Rack is what
-	// the racks' names begin with, default "rack"; groups that say the same share them.
+	// Racks is the number of racks over which launchers are spread evenly, in turn; default 1. Rack
+	// is the prefix of the racks' names, default "rack"; groups with the same prefix share them.
 	Racks int    `yaml:"racks"`
 	Rack  string `yaml:"rack"`
-	// Memory is what attempts may hold together on each, and Swap what suspended ones may
-	// hold beside, in bytes; default 1 TiB and none.
+	// Memory bounds the memory of all attempts on each launcher together, and Swap the memory of
+	// suspended ones in addition, in bytes; default 1 TiB and none.
 	Memory Size `yaml:"memory"`
 	Swap   Size `yaml:"swap"`
-	// Speed is how many times faster than a usual one each is, default 1.
+	// Speed is each launcher's speed relative to a usual one, default 1.
 	Speed float64 `yaml:"speed"`
 	// CanSuspend is whether attempts can be suspended there, default true.
 	CanSuspend *bool `yaml:"canSuspend"`
-	// FailEvery is after how long each fails in the mean, by an exponential distribution;
-	// default 0, never. BackAfter is how long it stays away then, default 10 minutes.
+	// FailEvery is the mean time to each launcher's failure, by an exponential distribution;
+	// default 0, never. BackAfter is how long it then stays away, default 10 minutes.
 	FailEvery time.Duration `yaml:"failEvery"`
 	BackAfter time.Duration `yaml:"backAfter"`
 
-	// What follows no file says: it is of launchers that were seen. Exact says that the only
-	// launcher of the group has Name and Rack as they are, without numbers, and is on Host.
+	// The following fields are in no file: they describe recorded launchers. Exact says that the
+	// only launcher of the group has Name and Rack as they are, without numbers, and is on Host.
 	Exact bool   `yaml:"-"`
 	Host  string `yaml:"-"`
 	// JoinsAt is when each joins; 0 is before the workload begins.
 	JoinsAt time.Duration `yaml:"-"`
 }
 
-// Failure is one of a launcher.
+// Failure is a launcher's failure.
 type Failure struct {
 	Launcher string `yaml:"launcher"`
 	// At counts from the beginning of the workload; Back is for how long the launcher is
@@ -91,9 +90,9 @@ const (
 	LaunchersMax = 1_000_000
 	SlotsMax     = 100_000 // of a kind, on a launcher
 	ReplicasMax  = workload.PlacesMax
-	// TimeMax is the longest of all times that are said of a cluster.
+	// TimeMax is the longest duration in a cluster's description.
 	TimeMax = 365 * 24 * time.Hour
-	// FailuresMax bounds those of a run.
+	// FailuresMax bounds the failures of a run.
 	FailuresMax = 10_000_000
 )
 
@@ -105,8 +104,7 @@ const (
 	defaultBackAfter = 10 * time.Minute
 )
 
-// Default is a cluster of so many launchers with some slots, in one rack, with the default
-// model.
+// Default is a cluster of launchers with the given slots, in one rack, with the default model.
 func Default(launchers int, slots map[string]int) *Cluster {
 	c := Blank()
 	c.Groups = []Group{{Count: launchers, Slots: slots}}
@@ -114,7 +112,7 @@ func Default(launchers int, slots map[string]int) *Cluster {
 	return &c
 }
 
-// setDefaults fills in what was left out.
+// setDefaults fills in the fields that were left out.
 func (g *Group) setDefaults() {
 	if g.Name == "" {
 		g.Name = defaultName
@@ -140,9 +138,9 @@ func (g *Group) setDefaults() {
 	}
 }
 
-// OnHosts has one launcher on each of some hosts in their racks, in the place of those of the
-// only group, which says what each has. The error tells of several groups, and of failures that
-// name launchers which are no more.
+// OnHosts replaces the launchers of the only group by one launcher on each of the hosts, in their
+// racks, with the group's other properties. It returns an error for several groups, and for
+// failures that name launchers which are gone.
 func (c *Cluster) OnHosts(hosts []workload.Place) error {
 	if len(c.Groups) != 1 || len(c.Failures) > 0 {
 		return fmt.Errorf("hosts take the place of one group of launchers without failures by name: there are %d groups and %d failures", len(c.Groups), len(c.Failures))
@@ -166,7 +164,7 @@ func (c *Cluster) Launchers() int {
 	return n
 }
 
-// Slots are those of all launchers, by kind.
+// Slots are the slots of all launchers, by kind.
 func (c *Cluster) Slots() map[scheduler.SlotKind]int {
 	sum := map[scheduler.SlotKind]int{}
 	for i := range c.Groups {
@@ -177,7 +175,7 @@ func (c *Cluster) Slots() map[scheduler.SlotKind]int {
 	return sum
 }
 
-// name is that of a group's launcher, by its number from 0.
+// name is the name of a group's launcher, by its number from 0.
 func (g *Group) name(i int) string {
 	if g.Exact {
 		return g.Name
@@ -211,7 +209,7 @@ func (c *Cluster) Joins() []time.Duration {
 	return all
 }
 
-// Machines are the launchers, those of each group in order of their numbers.
+// Machines are the launchers, group by group in order of their numbers.
 func (c *Cluster) Machines() []simcluster.Machine {
 	all := make([]simcluster.Machine, 0, c.Launchers())
 	m := &c.Model
@@ -233,7 +231,7 @@ func (c *Cluster) Machines() []simcluster.Machine {
 				Latency: m.Latency, Heartbeat: m.Heartbeat, Start: m.Start, Stop: m.Stop, ProgressEvery: m.ProgressEvery,
 				Suspend: simcluster.Cost(m.Suspend), Resume: simcluster.Cost(m.Resume), Slow: 1 / g.Speed, Locality: m.factors(),
 			}
-			if m.Heartbeat > 0 { // not all beat at once
+			if m.Heartbeat > 0 { // spread heartbeats over the period
 				one.FirstBeat = time.Duration(workload.NewRand(c.Seed, beats, uint64(len(all))).Below(int(m.Heartbeat)))
 			}
 			all = append(all, one)
@@ -242,7 +240,7 @@ func (c *Cluster) Machines() []simcluster.Machine {
 	return all
 }
 
-// What streams of chance are for.
+// Purposes of random streams.
 const (
 	beats uint64 = iota + 1
 	failing
@@ -250,15 +248,15 @@ const (
 	running
 )
 
-// Outage is a time in which a launcher is away; Launcher is its place in Machines. To is 0
-// when it does not come back.
+// Outage is a time in which a launcher is away; Launcher is its index in Machines. To is 0 when it
+// does not come back.
 type Outage struct {
 	Launcher int
 	From, To time.Duration
 }
 
-// Outages are those that begin before a time, in order of their beginnings. One that begins
-// while the launcher is away is left out. More than FailuresMax are an error.
+// Outages are the outages that begin before a time, in order of their beginnings. An outage that
+// begins while the launcher is away is left out. More than FailuresMax are an error.
 func (c *Cluster) Outages(until time.Duration) ([]Outage, error) {
 	var all []Outage
 	places := map[string]int{}
@@ -295,12 +293,12 @@ func (c *Cluster) Outages(until time.Duration) ([]Outage, error) {
 	return apart(all), nil
 }
 
-// next is when a launcher fails that is there from a time on.
+// next is the time of the next failure of a launcher that is up from a time on.
 func (g *Group) next(r *workload.Rand, from time.Duration) time.Duration {
 	return from + time.Duration(min(float64(g.FailEvery)*r.Exponential(), float64(100*TimeMax)))
 }
 
-// apart leaves out what begins while the launcher is away.
+// apart leaves out outages that begin while the launcher is away.
 func apart(all []Outage) []Outage {
 	away := map[int]Outage{}
 	return slices.DeleteFunc(all, func(o Outage) bool {

@@ -2,10 +2,10 @@ package cluster
 
 import "github.com/hamadryad/hamadryad/laboratory/workload"
 
-// Copies returns where the copies of tasks' stored input are that the workload does not
-// place: Replicas of them, as HDFS puts them. The first is on any host, the second in
-// another rack, the third in the rack of the second, and further ones are anywhere. It
-// depends on the seed and the task alone. nil: there are no copies.
+// Copies returns the hosts of the copies of stored input that the workload does not place: Replicas
+// of them, as HDFS places them. The first is on any host, the second in another rack, the third in
+// the rack of the second, and further ones are anywhere. The result depends on the seed and the
+// task alone. nil: there are no copies.
 func (c *Cluster) Copies() func(job, stage, task int) []workload.Place {
 	if c.Replicas == 0 {
 		return nil
@@ -58,10 +58,10 @@ func another(r *workload.Rand, hosts []workload.Place, racks map[string][]int, c
 	return draw(r, len(hosts), func(i int) int { return i }, free)
 }
 
-// triesMax bounds how often a host is drawn anew; then the next one that is right is taken.
+// triesMax bounds the random tries for a host; then the next suitable one is taken.
 const triesMax = 32
 
-// draw draws one of n that is right; there is one.
+// draw draws a suitable one of n; at least one is suitable.
 func draw(r *workload.Rand, n int, of func(int) int, right func(int) bool) int {
 	at := 0
 	for range triesMax {

@@ -10,44 +10,44 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Model is how long things take. The same holds for all policies.
+// Model is the duration of operations, the same for all policies.
 type Model struct {
-	// Locality is how much longer work takes when the stored input is not on the machine.
+	// Locality is how many times longer work takes when the stored input is not on the machine.
 	Locality Locality `yaml:"locality"`
-	// Stragglers are attempts that take much longer than they should.
+	// Stragglers are attempts that take much longer than usual.
 	Stragglers Stragglers `yaml:"stragglers"`
 	// Start is from a launch until the program runs, default 1 s; Stop until a stopped
 	// attempt is gone, default 100 ms.
 	Start time.Duration `yaml:"start"`
 	Stop  time.Duration `yaml:"stop"`
-	// Latency is that of a message between manager and launcher, default 1 ms.
+	// Latency is the latency of a message between manager and launcher, default 1 ms.
 	Latency time.Duration `yaml:"latency"`
-	// Heartbeat is with what period launchers report; 0 is at once, the default.
+	// Heartbeat is the period of the launchers' reports; 0, the default, reports at once.
 	Heartbeat time.Duration `yaml:"heartbeat"`
-	// ProgressEvery is how often attempts tell how far they are, default 3 s; 0 is never.
+	// ProgressEvery is the period of attempts' progress reports, default 3 s; 0 is never.
 	ProgressEvery time.Duration `yaml:"progressEvery"`
-	// Suspend is until a suspended attempt has left its slots, and Resume until it goes on.
-	// Memory is written and read back at the speed of a disk: figure 8 of the HFSP paper
-	// has 40 s for both together and 2 GiB, and about a straight line up to 5 GiB, which
-	// are the defaults. Beyond, the model goes on straight.
+	// Suspend is the time until a suspended attempt has left its slots, and Resume the time until
+	// it runs again. Memory is written and read back at the speed of a disk: figure 8 of the HFSP
+	// paper has 40 s for both together and 2 GiB, and about a straight line up to 5 GiB, which are
+	// the defaults. Beyond, the model stays linear.
 	Suspend Cost `yaml:"suspend"`
 	Resume  Cost `yaml:"resume"`
 	// Speculation is whether stragglers get a second attempt; default not.
 	Speculation bool `yaml:"speculation"`
-	// SlowStart is the share of a stage's writers after whose end its readers may start,
-	// where the workload does not say: above 0 and at most 1, which is all of them and the
-	// default.
+	// SlowStart is the share of a stage's writers that must have ended before its readers may
+	// start, where the workload does not set it. It is above 0 and at most 1, the default: all of
+	// them.
 	SlowStart float64 `yaml:"slowStart"`
 }
 
-// Locality is how many times longer work takes than next to its input, at least 1;
+// Locality is how many times longer work takes than on the machine with its input, at least 1;
 // defaults 1 and 1.
 type Locality struct {
 	Rack   float64 `yaml:"rack"`
 	Remote float64 `yaml:"remote"`
 }
 
-// Stragglers says that a share of attempts takes Factor times as long; defaults 0 and 1.
+// Stragglers makes a share of attempts take Factor times as long; defaults 0 and 1.
 type Stragglers struct {
 	Share  float64 `yaml:"share"`
 	Factor float64 `yaml:"factor"`
@@ -68,13 +68,12 @@ func DefaultModel() Model {
 	}
 }
 
-// Key says whose an attempt is: places in the workload, and how many attempts at the task
-// there were before, which were told apart.
+// Key identifies an attempt: indexes in the workload, and the number of earlier attempts at the
+// task.
 type Key struct{ Job, Stage, Task, Try int }
 
-// Work is how long an attempt at a task works next to its input on a machine of usual
-// speed: as long as the workload says, or, where lots say so, as a straggler. It depends on
-// seed and key alone.
+// Work is how long an attempt at a task works on the machine with its input, at usual speed: as
+// long as the workload says, or longer as a straggler. It depends on seed and key alone.
 func (c *Cluster) Work(t *workload.Task, k Key) time.Duration {
 	s := c.Model.Stragglers
 	if s.Share == 0 || workload.NewRand(c.Seed, running, uint64(k.Job), uint64(k.Stage), uint64(k.Task), uint64(k.Try)).Unit() >= s.Share {
@@ -83,8 +82,8 @@ func (c *Cluster) Work(t *workload.Task, k Key) time.Duration {
 	return longer(t.Work, s.Factor)
 }
 
-// Takes is how long an attempt takes in all from its launch on, when its input is whole, at
-// a place: on a machine of a speed, and so near to its stored input. Machines take as long.
+// Takes is an attempt's whole time from its launch on, when its input is complete, on a machine of
+// the given speed and distance from its stored input. Machines take as long.
 func (c *Cluster) Takes(t *workload.Task, k Key, near scheduler.Locality, speed float64) time.Duration {
 	f := c.Model.factors()[near]
 	if t.Input == 0 {
@@ -93,8 +92,7 @@ func (c *Cluster) Takes(t *workload.Task, k Key, near scheduler.Locality, speed 
 	return longer(c.Model.Start, 1/speed) + longer(longer(c.Work(t, k), f), 1/speed)
 }
 
-// SwapTime is how long suspending and resuming an attempt takes together that holds so many
-// bytes of memory.
+// SwapTime is the time to suspend and resume an attempt with so many bytes of memory.
 func (m *Model) SwapTime(bytes int64) time.Duration {
 	return simcluster.Cost(m.Suspend).Of(bytes) + simcluster.Cost(m.Resume).Of(bytes)
 }
@@ -103,7 +101,7 @@ func (m *Model) factors() [scheduler.LocalityLevels]float64 {
 	return [scheduler.LocalityLevels]float64{scheduler.NodeLocal: 1, scheduler.RackLocal: m.Locality.Rack, scheduler.Remote: m.Locality.Remote}
 }
 
-// longer is a time, so many times.
+// longer multiplies a time.
 func longer(d time.Duration, times float64) time.Duration {
 	if times == 1 {
 		return d

@@ -9,8 +9,8 @@ import (
 	"github.com/hamadryad/hamadryad/laboratory/internal/document"
 )
 
-// Parse reads a cluster from YAML; file is what errors name. The error is a
-// scheduler.Problems that names all that is wrong by file and line.
+// Parse reads a cluster from YAML; errors name file. The error is a scheduler.Problems with all
+// problems by file and line.
 func Parse(file string, text []byte) (*Cluster, error) {
 	c := Blank()
 	d, err := document.Decode(file, text, &c)
@@ -23,11 +23,11 @@ func Parse(file string, text []byte) (*Cluster, error) {
 	return &c, nil
 }
 
-// Blank has the defaults of what is not said of groups. A document is decoded into it.
+// Blank has the defaults of all fields but Groups. A document is decoded into it.
 func Blank() Cluster { return Cluster{Replicas: 3, Seed: 1, Model: DefaultModel()} }
 
-// Complete gives the groups of a decoded cluster their defaults, and returns what is wrong. The
-// cluster stands in the document below some keys; Parse reads one that is the whole document.
+// Complete gives the groups of a decoded cluster their defaults, and returns the problems. below
+// are the keys of the cluster in its document; Parse reads a cluster that is the whole document.
 func (c *Cluster) Complete(d *document.Document, below ...any) []document.Problem {
 	var wrong []document.Problem
 	for i := range c.Groups {
@@ -45,7 +45,7 @@ func (c *Cluster) Complete(d *document.Document, below ...any) []document.Proble
 	return document.Below(append(wrong, c.check()...), below...)
 }
 
-// Check tells what makes no sense of a cluster that was made otherwise than by Parse.
+// Check returns the problems of a cluster that Parse did not make.
 func (c *Cluster) Check() error { return document.Error(c.check()) }
 
 func (c *Cluster) check() []document.Problem {

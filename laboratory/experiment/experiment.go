@@ -11,19 +11,19 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Experiment is one file. Parse makes it.
+// Experiment is a file's content. Parse makes it.
 type Experiment struct {
-	// Title says in a line what is played.
+	// Title describes the experiment in a line.
 	Title string `yaml:"title"`
-	// Source is where it was published.
+	// Source is the publication.
 	Source Source `yaml:"source"`
-	// Workload is what is played where a policy does not say otherwise.
+	// Workload is played where a policy does not name another.
 	Workload *Workload `yaml:"workload"`
 	// Cluster is as in a file of `hamadryad simulate --cluster`.
 	Cluster cluster.Cluster `yaml:"cluster"`
 	// Policies are played one by one; at least one, and PoliciesMax at most.
 	Policies []Policy `yaml:"policies"`
-	// Figures are computed in this order: one may be made of those before it.
+	// Figures are computed in this order: a figure may use earlier ones.
 	Figures []Figure `yaml:"figures"`
 	// Claims are the rows of the table; at least one.
 	Claims []Claim `yaml:"claims"`
@@ -40,18 +40,19 @@ type Source struct {
 
 // Workload is jobs from a file, made by a specification, or written down: one of File, Generate and Jobs.
 type Workload struct {
-	// File is of any form that `hamadryad workload` reads. Its path counts from the experiment's folder.
+	// File is a file in any format that `hamadryad workload` reads. Its path is relative to the
+	// experiment's folder.
 	File string `yaml:"file"`
 	// Generate is as in a file of `hamadryad workload generate --spec`.
 	Generate *synthetic.Spec `yaml:"generate"`
-	// Jobs are in the order in which they come.
+	// Jobs are in order of submission.
 	Jobs []Job `yaml:"jobs"`
-	// First leaves only so many jobs, and Stages so many stages of each; 0 is all.
+	// First keeps only the first jobs, and Stages the first stages of each; 0 keeps all.
 	First  int `yaml:"first"`
 	Stages int `yaml:"stages"`
 }
 
-// Job is one that is written down.
+// Job is a job in the experiment's file.
 type Job struct {
 	ID     string        `yaml:"id"`
 	Class  string        `yaml:"class"`
@@ -61,51 +62,54 @@ type Job struct {
 	Stages []Stage       `yaml:"stages"` // each reads what the one before wrote
 }
 
-// Stage is one of a job that is written down.
+// Stage is a stage of such a job.
 type Stage struct {
 	Name string `yaml:"name"`
-	// Kind is that of the slots; default "default".
+	// Kind is the kind of slots; default "default".
 	Kind scheduler.SlotKind `yaml:"kind"`
-	// Tasks is how many there are, default 1, and Work how long each takes.
+	// Tasks is the number of tasks, default 1, and Work the time of each.
 	Tasks int           `yaml:"tasks"`
 	Work  time.Duration `yaml:"work"`
-	// Spread is the share by which a task takes longer or shorter at most, drawn by the workload's seed.
+	// Spread is the largest share by which a task takes longer or shorter, drawn by the workload's
+	// seed.
 	Spread float64 `yaml:"spread"`
-	// Memory is what each task needs; Input is what each reads that is stored.
+	// Memory is the memory of each task; Input is the size of each task's stored input.
 	Memory cluster.Size `yaml:"memory"`
 	Input  cluster.Size `yaml:"input"`
-	// InputOn says how many tasks have their input on each launcher, in order of launchers; together they are all tasks.
-	// The workload's seed draws which task is where.
+	// InputOn is the number of tasks with their input on each launcher, in order of launchers;
+	// their sum is Tasks. The workload's seed draws each task's launcher.
 	InputOn []int `yaml:"inputOn"`
-	// SlowStart is the share of the tasks of the stage before after whose end these may start; 0: as the cluster says.
+	// SlowStart is the share of the previous stage's tasks that must have ended before these may
+	// start; 0: the cluster's.
 	SlowStart float64 `yaml:"slowStart"`
 }
 
-// Policy is a policy's program with settings, and how often it is played.
+// Policy is a policy's program with settings, and its repetitions.
 type Policy struct {
-	// Name is what figures call it, default Policy, which is the program's.
+	// Name is the policy's name in figures; default Policy, the program's name.
 	Name   string `yaml:"name"`
 	Policy string `yaml:"policy"`
 	// Settings are the policy's.
 	Settings yaml.Node `yaml:"settings"`
-	// Workload takes the place of the experiment's.
+	// Workload replaces the experiment's workload.
 	Workload *Workload `yaml:"workload"`
 	Sweep    *Sweep    `yaml:"sweep"`
 	Seeds    *Seeds    `yaml:"seeds"`
 }
 
-// Sweep plays a policy once for each of some values. Its figures are lists then.
+// Sweep plays a policy once for each of several values. Its figures are then lists.
 type Sweep struct {
-	// Set is what the values are of: launchers (of the cluster's first group), slowStart (of the cluster's model), or
-	// settings.KEY, a setting of the policy.
+	// Set is the swept value: launchers (of the cluster's first group), slowStart (of the cluster's
+	// model), or settings.KEY, a setting of the policy.
 	Set    string    `yaml:"set"`
 	Values []float64 `yaml:"values"`
 }
 
-// Seeds plays a policy with each of the seeds from 1 to Count. Its figures are means over them.
+// Seeds plays a policy with each of the seeds from 1 to Count. Its figures are means over the
+// seeds.
 type Seeds struct {
 	Count int `yaml:"count"`
-	// Of is what is seeded: cluster, workload, or settings.KEY, a setting of the policy.
+	// Of is what the seed sets: cluster, workload, or settings.KEY, a setting of the policy.
 	Of []string `yaml:"of"`
 }
 
@@ -117,11 +121,12 @@ const (
 	ClaimsMax   = 1_000
 )
 
-// Figure is something that is computed: of the runs of a policy (Of), or of figures before it (Ratio and others).
+// Figure is a computed value: of the runs of a policy (Of), or of earlier figures (Ratio and
+// others).
 type Figure struct {
 	Name string `yaml:"name"`
-	// Of is one of the kinds below, computed of the runs of Policy, which is a policy's Name. Class, Jobs and Stage limit
-	// it to some jobs and to one stage of each; left out, all count.
+	// Of is one of the kinds below, computed from the runs of Policy, a policy's Name. Class, Jobs
+	// and Stage limit it to some jobs and to one stage of each; left out, all count.
 	//
 	//	time            from From to To of each job, of which Take is taken
 	//	makespan        from the first submission to the last end
@@ -141,14 +146,14 @@ type Figure struct {
 	Class  string   `yaml:"class"`
 	Jobs   []string `yaml:"jobs"`
 	Stage  string   `yaml:"stage"`
-	// From and To are beginning, submitted, ended, STAGE.began or STAGE.ended; defaults are submitted and ended. A job
-	// that has no such stage does not count.
+	// From and To are beginning, submitted, ended, STAGE.began or STAGE.ended; defaults are
+	// submitted and ended. A job without the stage does not count.
 	From string `yaml:"from"`
 	To   string `yaml:"to"`
 	// Take is mean (the default), median, min, max, a percentile such as p80 (by the nearest rank), or each, which gives a
 	// list of all jobs' times.
 	Take string `yaml:"take"`
-	// Over is what is taken of several seeds: mean (the default), min or max.
+	// Over combines several seeds: mean (the default), min or max.
 	Over string `yaml:"over"`
 	// By is a time since the beginning, or the name of an earlier figure of kind time.
 	By    string             `yaml:"by"`
@@ -156,46 +161,46 @@ type Figure struct {
 	Kind  scheduler.SlotKind `yaml:"kind"`  // default "default"
 	For   time.Duration      `yaml:"for"`
 
-	// A figure is made of two earlier ones, a and b, in one of four ways: a/b, a-b, a in percent of b, and by how many
-	// percent a is more than b.
+	// Ratio and the others compute a figure from two earlier ones, a and b: a/b, a-b, a in percent
+	// of b, and by how many percent a is more than b.
 	Ratio      []string `yaml:"ratio"`
 	Difference []string `yaml:"difference"`
 	Percent    []string `yaml:"percent"`
 	Increase   []string `yaml:"increase"`
 
-	// Unit is s (the default), min or h for times, and any word for others. Divide divides what is shown; 0 does not.
-	// Checks compare what is shown.
+	// Unit is s (the default), min or h for times, and any word for others. Divide divides the
+	// shown value; 0 does not. Checks compare the shown value.
 	Unit   string  `yaml:"unit"`
 	Divide float64 `yaml:"divide"`
 	// Decimals is how many are shown, default 1.
 	Decimals *int `yaml:"decimals"`
 }
 
-// Claim is a row of the table: what was published, and what comes out.
+// Claim is a row of the table: the published result, and the computed one.
 type Claim struct {
 	Claim string `yaml:"claim"`
-	// Published is what was, in words; empty where nothing was.
+	// Published is the published result in words; empty where there is none.
 	Published string `yaml:"published"`
 	// Figures are shown.
 	Figures []string `yaml:"figures"`
-	// Holds are the checks by which the claim holds. Expected are checks that must be met here in any case.
+	// Holds are the checks by which the claim holds. Expected are checks that must always be met.
 	Holds    []Check `yaml:"holds"`
 	Expected []Check `yaml:"expected"`
-	// Verdict is holds or differs, and Why is the reason, which one that differs needs. The verdict must be the one that
-	// comes out. Both are empty where nothing was published.
+	// Verdict is holds or differs. Why is the reason, required when it differs. The verdict must be
+	// the computed one. Both are empty without a published result.
 	Verdict string `yaml:"verdict"`
 	Why     string `yaml:"why"`
-	// Here is what was measured when the verdict was written down, as it is shown.
+	// Here is the result measured when the verdict was written, in its shown form.
 	Here string `yaml:"here"`
 }
 
-// Verdicts on what was published.
+// Verdicts on published results.
 const (
 	Holds   = "holds"
 	Differs = "differs"
 )
 
-// Check is a relation that each value of a figure has to a number, or to the one of a list at its place.
+// Check compares each value of a figure with a number, or with the value at its index of a list.
 type Check struct {
 	Figure  string  `yaml:"figure"`
 	Near    Numbers `yaml:"near"` // give or take Within
@@ -204,8 +209,8 @@ type Check struct {
 	AtLeast Numbers `yaml:"atLeast"`
 	Below   Numbers `yaml:"below"`
 	AtMost  Numbers `yaml:"atMost"`
-	// Order asks for values in the order of those of Near. Falls asks that no value is more than the one before it, where
-	// both are read to a hundredth.
+	// Order requires the same order as in Near. Falls requires that no value exceeds the previous
+	// one, both rounded to a hundredth.
 	Order bool `yaml:"order"`
 	Falls bool `yaml:"falls"`
 }

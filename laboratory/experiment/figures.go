@@ -19,7 +19,7 @@ import (
 // computed are the values of figures by name: times are seconds, whatever they are shown in.
 type computed map[string][]float64
 
-// measure computes a figure of one run. Jobs are places in the workload, at least one.
+// measure computes a figure of one run. Jobs are indexes in the workload, at least one.
 type measure func(r *run, f *Figure, jobs []int, before computed) []float64
 
 // measures are the set of Figure.Of.
@@ -46,7 +46,7 @@ func kinds() []string { return slices.Sorted(maps.Keys(measures)) }
 
 func one(value float64) []float64 { return []float64{value} }
 
-// made is a way in which a figure is made of others.
+// made is a way to compute a figure from others.
 type made struct {
 	key string
 	of  []string
@@ -109,7 +109,7 @@ func (f *Figure) of(r *run, jobs []int, before computed) ([]float64, error) {
 	return list, nil
 }
 
-// combine makes a figure of two. One that has a single value has it beside each of the other's.
+// combine computes a figure from two. A single value is combined with each of the other's values.
 func combine(m made, before computed) ([]float64, error) {
 	a, b := Numbers(before[m.of[0]]), Numbers(before[m.of[1]])
 	if len(a) != len(b) && len(a) != 1 && len(b) != 1 {
@@ -122,7 +122,7 @@ func combine(m made, before computed) ([]float64, error) {
 	return values, nil
 }
 
-// over is what is taken of the lists of several seeds, value by value.
+// over combines the lists of several seeds, value by value.
 func over(what string, seeds [][]float64) []float64 {
 	values := slices.Clone(seeds[0])
 	for _, s := range seeds[1:] {
@@ -145,7 +145,7 @@ func over(what string, seeds [][]float64) []float64 {
 	return values
 }
 
-// selected are the jobs that the figure is of.
+// selected are the indexes of the figure's jobs.
 func (f *Figure) selected(w *workload.Workload) (jobs []int, err error) {
 	for i := range w.Jobs {
 		j := &w.Jobs[i]
@@ -165,7 +165,7 @@ const (
 	defaultTo   = "ended"
 )
 
-// times takes times of jobs; it is empty when no job has them.
+// times returns times of jobs; it is empty when no job has them.
 func times(r *run, f *Figure, jobs []int, _ computed) []float64 {
 	var list []time.Duration
 	for _, i := range jobs {
@@ -185,7 +185,7 @@ func times(r *run, f *Figure, jobs []int, _ computed) []float64 {
 	return one(taken(f.Take, list).Seconds())
 }
 
-// moment is when something happened to a job; false: it has no such stage.
+// moment is when an event of a job happened; false: the job lacks the stage.
 func (r *run) moment(job int, what string) (time.Duration, bool) {
 	j := &r.result.Jobs[job]
 	switch what {
@@ -207,7 +207,7 @@ func (r *run) moment(job int, what string) (time.Duration, bool) {
 	return j.Stages[i].Ended, true
 }
 
-// taken is one of several times; there is at least one.
+// taken reduces several times to one; there is at least one.
 func taken(what string, list []time.Duration) time.Duration {
 	list = slices.Sorted(slices.Values(list))
 	n := len(list)
@@ -240,12 +240,12 @@ func ended(r *run, f *Figure, jobs []int, before computed) []float64 {
 	return one(float64(n))
 }
 
-// by is the time of By: a figure's, or the one that is written.
+// by is the time of By: a figure's, or a literal one.
 func (f *Figure) by(before computed) time.Duration {
 	if v := before[f.By]; len(v) > 0 {
 		return time.Duration(math.Round(v[0] * float64(time.Second)))
 	}
-	d, _ := time.ParseDuration(f.By) // it was checked
+	d, _ := time.ParseDuration(f.By) // Parse checked it
 	return d
 }
 
@@ -258,7 +258,7 @@ func sum(of func(*simulation.Stage) float64) measure {
 	}
 }
 
-// stages visits the stages that a figure is of.
+// stages visits the stages that a figure covers.
 func (r *run) stages(f *Figure, jobs []int, visit func(job int, s *simulation.Stage)) {
 	for _, i := range jobs {
 		for k := range r.result.Jobs[i].Stages {
@@ -290,7 +290,7 @@ func local(r *run, f *Figure, jobs []int, _ computed) []float64 {
 	return one(100 * float64(near) / float64(max(all, 1)))
 }
 
-// line is which slots of a kind jobs held over time.
+// line is the number of slots of a kind that jobs held over time.
 func (r *run) line(kind scheduler.SlotKind, jobs []string) timeline.Line {
 	var list []timeline.Span
 	kept, _ := r.recorder.Spans()
@@ -302,7 +302,7 @@ func (r *run) line(kind scheduler.SlotKind, jobs []string) timeline.Line {
 	return timeline.New(jobs, list)
 }
 
-// held is NaN where that never was.
+// held is NaN where that never happened.
 func held(r *run, f *Figure, _ []int, before computed) []float64 {
 	at, ok := r.line(f.Kind, f.Jobs).First(f.by(before), f.Slots, f.For)
 	if !ok {

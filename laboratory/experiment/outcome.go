@@ -14,7 +14,8 @@ import (
 	"github.com/hamadryad/hamadryad/laboratory/report/drawing"
 )
 
-// Outcome is what came out of an experiment. As JSON the names of its fields do not change; fields may be added.
+// Outcome is the result of an experiment. The names of its JSON fields do not change; fields may be
+// added.
 type Outcome struct {
 	Experiment string `json:"experiment"` // its Name
 	Title      string `json:"title"`
@@ -24,7 +25,7 @@ type Outcome struct {
 	Curves []report.Drawing `json:"-"`
 }
 
-// Row is what came out for a claim.
+// Row is the result for a claim.
 type Row struct {
 	Claim     string  `json:"claim"`
 	Published string  `json:"published"`
@@ -32,21 +33,22 @@ type Row struct {
 	// Measured is how the figures are shown, and Here how they were when the verdict was written down.
 	Measured string `json:"measured"`
 	Here     string `json:"here"`
-	// Verdict is what comes out, empty where nothing was published; Why is the file's reason for it.
+	// Verdict is the computed verdict, empty without a published result; Why is the file's reason
+	// for it.
 	Verdict string `json:"verdict"`
 	Why     string `json:"why"`
-	// Problem is why the row fails; empty: it does not.
+	// Problem is why the row fails; empty: it passes.
 	Problem string `json:"problem"`
 }
 
-// Value is a figure in the unit in which it is shown: a number, or one for each value of a sweep, or for each job.
+// Value is a figure in its shown unit: a number, or one for each value of a sweep, or for each job.
 type Value struct {
 	Name    string   `json:"name"`
 	Unit    string   `json:"unit"`
 	Numbers []Number `json:"values"`
 }
 
-// Number is one that may be none (NaN), which JSON has as null.
+// Number is a number or NaN, which JSON writes as null.
 type Number float64
 
 // MarshalJSON writes the number.
@@ -85,7 +87,7 @@ func (e *Experiment) outcome(runs []*run, keep bool) (*Outcome, error) {
 	return o, nil
 }
 
-// row shows the claim's figures, and finds the verdict and what is wrong.
+// row shows the claim's figures, and computes the verdict and the problem.
 func (c *Claim) row(values computed, figures map[string]*Figure) (Row, error) {
 	r := Row{Claim: c.Claim, Published: c.Published, Here: c.Here, Why: c.Why}
 	var texts []string
@@ -118,7 +120,7 @@ func (c *Claim) row(values computed, figures map[string]*Figure) (Row, error) {
 	return r, err
 }
 
-// curves draw the times of each sweep over its values, beside those of policies that are played without one.
+// curves draws the times of each sweep over its values, with those of policies without a sweep.
 func (e *Experiment) curves(raw computed) (list []report.Drawing) {
 	var sets []string
 	for i := range e.Policies {
@@ -130,7 +132,7 @@ func (e *Experiment) curves(raw computed) (list []report.Drawing) {
 	return list
 }
 
-// curve draws those of one setting; what has no sweep is a level.
+// curve draws the times for one setting; a policy without a sweep is a horizontal line.
 func (e *Experiment) curve(sweep *Sweep, raw computed) *drawing.Lines {
 	lines := &drawing.Lines{Title: e.Title, X: strings.TrimPrefix(sweep.Set, setSetting), Y: "time (s)"}
 	for _, f := range e.Figures {
@@ -154,7 +156,7 @@ func (e *Experiment) curve(sweep *Sweep, raw computed) *drawing.Lines {
 	return lines
 }
 
-// all says whether all checks are met.
+// all reports whether all checks are met.
 func all(checks []Check, values computed) (bool, error) {
 	met := true
 	for i := range checks {
@@ -167,7 +169,7 @@ func all(checks []Check, values computed) (bool, error) {
 	return met, nil
 }
 
-// met says whether values are as the check has it. A value that is none meets nothing.
+// met reports whether the values meet the check. NaN meets nothing.
 func (c *Check) met(values []float64) (bool, error) {
 	for _, n := range []Numbers{c.Near, c.Above, c.AtLeast, c.Below, c.AtMost} {
 		if len(n) > 1 && len(n) != len(values) {
@@ -188,7 +190,7 @@ func (c *Check) met(values []float64) (bool, error) {
 	return met, nil
 }
 
-// inUnit has values in the unit in which they are shown.
+// inUnit converts values to their shown unit.
 func (f *Figure) inUnit(list []float64) []float64 {
 	by := 1.0
 	switch f.Unit {
@@ -207,7 +209,7 @@ func (f *Figure) inUnit(list []float64) []float64 {
 	return values
 }
 
-// unit is the one that is shown.
+// unit is the shown unit.
 func (f *Figure) unit() string {
 	switch {
 	case f.Unit != "":
@@ -242,7 +244,7 @@ func (f *Figure) text(values []float64) string {
 	return strings.TrimSpace(strings.Join(parts, ", ") + " " + f.unit())
 }
 
-// Failed names the claims that did not come out as the file says.
+// Failed names the claims whose result differs from the file.
 func (o *Outcome) Failed() (claims []string) {
 	for _, r := range o.Rows {
 		if r.Problem != "" {

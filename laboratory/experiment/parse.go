@@ -16,8 +16,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/settings"
 )
 
-// Parse reads an experiment. file is its path: errors name it, and paths in the text count from its folder. The
-// error is a scheduler.Problems that names all that is wrong by line.
+// Parse reads an experiment. file is its path: errors name it, and paths in the text are relative
+// to its folder. The error is a scheduler.Problems with all problems by line.
 func Parse(file string, text []byte) (*Experiment, error) {
 	e := &Experiment{Cluster: cluster.Blank(), file: file}
 	d, err := document.Decode(file, text, e)
@@ -32,12 +32,12 @@ func Parse(file string, text []byte) (*Experiment, error) {
 	return e, nil
 }
 
-// Name is that of the file, without its folder and ending.
+// Name is the file's name, without folder and extension.
 func (e *Experiment) Name() string {
 	return strings.TrimSuffix(filepath.Base(e.file), filepath.Ext(e.file))
 }
 
-// checks gathers what is wrong.
+// checks collects problems.
 type checks struct{ problems []document.Problem }
 
 func (c *checks) that(ok bool, message string, path ...any) {
@@ -46,7 +46,7 @@ func (c *checks) that(ok bool, message string, path ...any) {
 	}
 }
 
-// known refuses a word that is none of a list.
+// known refuses a word that is not in a list.
 func (c *checks) known(word string, list []string, path ...any) {
 	c.that(slices.Contains(list, word), settings.Unknown(word, list)+settings.Hint(word, list), path...)
 }
@@ -150,7 +150,7 @@ func (c *checks) policy(e *Experiment, p *Policy, names []string, i int) {
 	}
 }
 
-// set refuses what is none of a list, nor a policy's setting.
+// set refuses a name that is neither in a list nor a policy's setting.
 func (c *checks) set(what string, list []string, path ...any) {
 	if setting, is := strings.CutPrefix(what, setSetting); is {
 		c.that(setting != "" && !strings.Contains(setting, "."), "it is one of the policy's settings, at the top", path...)
@@ -202,7 +202,7 @@ func (c *checks) figure(f *Figure, policies, before []string, i int) {
 	c.that(f.Of != "idle" || len(f.Jobs) == 1, "it is of one job", at("jobs")...)
 }
 
-// percentile reads one such as p95; 0: it is none.
+// percentile parses a percentile such as p95; 0: it is none.
 func percentile(text string) int {
 	n, err := strconv.Atoi(strings.TrimPrefix(text, "p"))
 	if err != nil || !strings.HasPrefix(text, "p") || n < 1 || n > 100 {

@@ -24,7 +24,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// What sweeps and seeds set.
+// Targets of sweeps and seeds.
 const (
 	setLaunchers = "launchers"
 	setSlowStart = "slowStart"
@@ -33,21 +33,22 @@ const (
 	seedWorkload = "workload"
 )
 
-// Options say how an experiment is played.
+// Options control how an experiment is played.
 type Options struct {
 	// Launch starts the program of a policy, by its name.
 	Launch func(ctx context.Context, program string) (policy.Host, error)
-	// Progress is where it is told how far long experiments are; nil: nowhere.
+	// Progress receives the progress of long experiments; nil: none is shown.
 	Progress io.Writer
-	// Keep keeps the runs, and of the first seed of each what its charts over time are made of.
+	// Keep keeps the runs, and the data of charts over time of each policy's first seed.
 	Keep bool
 }
 
-// PoolsOfWorkload are settings that have the policy fair make the pools that jobs name: a workload's pools are
-// no mistakes of somebody who submits. A policy whose settings say nothing of placement gets them.
+// PoolsOfWorkload are settings that make the policy fair create the pools that jobs name: a
+// workload's pools are not a submitter's mistakes. They apply to a policy whose settings have no
+// placement.
 const PoolsOfWorkload = "placement: {undeclared: create}\n"
 
-// run is one play, of the policy at a place in the experiment's list.
+// run is one play of a policy, which is an index in the experiment's list.
 type run struct {
 	policy   int
 	name     string // of the policy, with the value of its sweep
@@ -61,8 +62,9 @@ type run struct {
 	result   *simulation.Result
 }
 
-// Run plays the experiment, as many runs at a time as there are processors, and computes its figures. The
-// error names the policy that could not be played, or the figure that cannot be computed.
+// Run plays the experiment, with as many concurrent runs as there are processors, and computes its
+// figures. The error names the policy that could not be played, or the figure that cannot be
+// computed.
 func (e *Experiment) Run(ctx context.Context, o Options) (*Outcome, error) {
 	runs, err := e.plan(o.Keep)
 	if err != nil {
@@ -110,7 +112,7 @@ func (e *Experiment) plan(keep bool) (all []*run, err error) {
 	return all, nil
 }
 
-// set gives a run what its value and its seed say.
+// set applies a run's sweep value and seed.
 func (r *run) set(e *Experiment, p *Policy, made *workloads) error {
 	r.name = p.Name
 	r.on.Groups = slices.Clone(e.Cluster.Groups)
@@ -148,11 +150,11 @@ func (r *run) set(e *Experiment, p *Policy, made *workloads) error {
 	return err
 }
 
-// setting is one that a sweep or a seed changes; key begins with setSetting.
+// setting is a setting that a sweep or a seed changes; key begins with setSetting.
 type setting struct{ key, value string }
 
-// config is the policy's settings, in which some are changed. Its lines are those of the file where the settings stand
-// one on a line there.
+// config is the policy's settings with some changed. Its line numbers are the file's, where the
+// settings are on one line each there.
 func (p *Policy) config(file string, changed []setting) (scheduler.Config, error) {
 	node := p.Settings
 	node.Content = slices.Clone(node.Content)
@@ -187,7 +189,7 @@ var undeclared = func() (n yaml.Node) {
 	return n
 }()
 
-// keyAt is the place of a key among keys and values; -1: it is not there.
+// keyAt is the index of a key among keys and values; -1: it is missing.
 func keyAt(content []*yaml.Node, key string) int {
 	for i := 0; i+1 < len(content); i += 2 {
 		if content[i].Value == key {
@@ -205,7 +207,7 @@ func (e *Experiment) play(ctx context.Context, o Options, runs []*run) error {
 	playing.SetLimit(runtime.GOMAXPROCS(0))
 	for _, r := range runs {
 		playing.Go(func() error {
-			if within.Err() != nil { // one has failed, or nobody waits
+			if within.Err() != nil { // another run has failed, or the caller cancelled
 				return context.Cause(within)
 			}
 			if err := r.play(within, o, e.Policies[r.policy].Policy, show); err != nil {
@@ -267,10 +269,10 @@ func (m *workloads) of(w *Workload, seed uint64, on *cluster.Cluster) (*workload
 	return made, nil
 }
 
-// shown shows people who wait how far several runs are. It is safe for concurrent use.
+// shown shows the progress of several runs. It is safe for concurrent use.
 type shown struct {
 	mu        sync.Mutex
-	steps     *progress.Steps // nil: nobody looks
+	steps     *progress.Steps // nil: no progress is shown
 	done, all int             // jobs
 }
 
@@ -302,7 +304,7 @@ func (s *shown) close() {
 	}
 }
 
-// watcher has it shown when a job ends.
+// watcher shows progress when a job ends.
 type watcher struct {
 	simulation.Watcher
 	name  string

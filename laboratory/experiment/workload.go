@@ -12,13 +12,13 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// What streams of chance are for.
+// Purposes of random streams.
 const (
-	placing  uint64 = 1 // which tasks' input lies where
-	spreadBy uint64 = 5 // how much longer or shorter tasks take
+	placing  uint64 = 1 // hosts of the tasks' input
+	spreadBy uint64 = 5 // spread of the tasks' times
 )
 
-// drawn says whether a seed changes the workload.
+// drawn reports whether a seed changes the workload.
 func (w *Workload) drawn() bool { return len(w.Jobs) > 0 || w.Generate != nil }
 
 // make makes the workload for a seed, on a cluster. folder is where paths count from.
@@ -97,7 +97,7 @@ func (j *Job) make(seed uint64, spread *workload.Rand, on *cluster.Cluster) (wor
 	return made, nil
 }
 
-// places are the hosts of tasks' input, in an order that is drawn.
+// places are the hosts of the tasks' input, in random order.
 func (s *Stage) places(seed uint64, on *cluster.Cluster) (hosts []string, err error) {
 	if len(s.InputOn) == 0 {
 		return nil, nil

@@ -1,5 +1,5 @@
-// Package queueing serves jobs on a single server that divides at will, by the exact disciplines that policies
-// for clusters are measured against.
+// Package queueing serves jobs on a single, freely divisible server, by the exact disciplines that
+// cluster policies are compared with.
 //
 //	visits := queueing.Visits(trace, 50, 0.9)
 //	ends := queueing.Serve(queueing.FSP, visits)

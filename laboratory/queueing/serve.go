@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Discipline says whom the server serves.
+// Discipline selects the jobs that the server serves.
 type Discipline uint8
 
 // The disciplines.
@@ -15,26 +15,27 @@ const (
 	FIFO Discipline = iota
 	// PS is processor sharing: all jobs share the server by their weights.
 	PS
-	// SRPT serves the job with the shortest remaining processing time, as far as estimates say.
+	// SRPT serves the job with the shortest remaining processing time, by its estimate.
 	SRPT
-	// FSP is the fair sojourn protocol (HFSP's document, section 2.1): the job that processor sharing of the
-	// estimates would end first. A job that it would have ended by now is late, and goes before all others.
+	// FSP is the fair sojourn protocol (HFSP's document, section 2.1). It serves the job that
+	// processor sharing of the estimates would end first. A job that processor sharing would have
+	// ended by now is late, and precedes all others.
 	FSP
 	// FSPSharing is FSP under which late jobs share the server by their weights.
 	FSPSharing
 )
 
-// Visit is a job that comes to the server. Times and sizes are in one unit.
+// Visit is a job that arrives at the server. Times and sizes are in one unit.
 type Visit struct {
 	At, Size float64
-	// Estimate is what the discipline takes the size for.
+	// Estimate is the size that the discipline assumes.
 	Estimate float64
 	// Weight is above 0.
 	Weight float64
 }
 
-// Serve returns when each job ends. Visits are in the order in which they come, which is that of jobs
-// between which a discipline does not choose.
+// Serve returns the end of each job. Visits are in order of arrival, which breaks the discipline's
+// ties.
 func Serve(d Discipline, visits []Visit) []float64 {
 	s := server{discipline: d, ends: make([]float64, len(visits))}
 	for come := 0; come < len(visits) || len(s.here) > 0; {
@@ -62,14 +63,14 @@ func MeanSojourn(visits []Visit, ends []float64) float64 {
 	return sum / float64(len(ends))
 }
 
-// job is one that came.
+// job is a job that has arrived.
 type job struct {
 	Visit
 	nth     int
 	left    float64 // of its size
 	told    float64 // of its estimate
 	virtual float64 // of its estimate, under processor sharing
-	late    int     // in which order processor sharing ended it, from 1; 0: it has not
+	late    int     // rank in which processor sharing ended it, from 1; 0: not yet
 	rate    float64 // of the server, now
 }
 
@@ -126,10 +127,10 @@ func (s *server) serve(next float64) {
 	})
 }
 
-// rounding is the part of a job that is none.
+// rounding is the share of a job that counts as nothing.
 const rounding = 1e-12
 
-// divide gives the server to those whom the discipline has first.
+// divide divides the server among the discipline's first jobs.
 func (s *server) divide() {
 	if len(s.here) == 0 {
 		return
@@ -154,14 +155,14 @@ func (s *server) divide() {
 	}
 }
 
-// compare orders jobs by whom the discipline has first.
+// compare orders jobs by the discipline.
 func (s *server) compare(a, b *job) int {
 	switch s.discipline {
 	case SRPT:
 		return cmp.Or(cmp.Compare(a.told, b.told), cmp.Compare(a.nth, b.nth))
 	case FSP, FSPSharing:
 		if a.late > 0 || b.late > 0 {
-			return cmp.Compare(uint(a.late-1), uint(b.late-1)) // who is not late comes last
+			return cmp.Compare(uint(a.late-1), uint(b.late-1)) // jobs that are not late come last
 		}
 		return cmp.Or(cmp.Compare(a.virtual/a.Weight, b.virtual/b.Weight), cmp.Compare(a.nth, b.nth))
 	}

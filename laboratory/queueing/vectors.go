@@ -10,12 +10,13 @@ import (
 //go:embed vectors/single-server.json
 var singleServer []byte
 
-// disciplines are those of the vectors, by name.
+// disciplines are the vectors' disciplines, by name.
 var disciplines = map[string]Discipline{
 	"FIFO": FIFO, "PS": PS, "GPS": PS, "SRPT": SRPT, "FSP": FSP, "FSP_plus_PS": FSPSharing, "PSBS": FSPSharing,
 }
 
-// Vector is a case of a single server, of those that the authors of HFSP test their simulator with, or had it compute.
+// Vector is a test case of a single server. The authors of HFSP test their simulator with it, or
+// computed it with their simulator.
 type Vector struct {
 	ID, Policy string
 	Jobs       []struct {
@@ -24,7 +25,7 @@ type Vector struct {
 	}
 	EstimatesInArrivalOrder []float64
 	Weights, Completions    map[string]float64
-	MeanSojourn             float64 // 0: it is not said
+	MeanSojourn             float64 // 0: unknown
 }
 
 // Vectors returns all cases.
@@ -37,7 +38,7 @@ func Vectors() ([]Vector, error) {
 // exact is how far an end may be off, in the vector's unit: they are written with six digits.
 const exact = 1e-6
 
-// Check serves the vector's jobs. The error says what does not end as it should.
+// Check serves the vector's jobs. The error names the jobs with wrong ends.
 func (v *Vector) Check() error {
 	d, known := disciplines[v.Policy]
 	if !known {

@@ -2,13 +2,13 @@ package queueing
 
 import "github.com/hamadryad/hamadryad/laboratory/workload"
 
-// shuffled is how many times longer than on a disk a byte takes that is shuffled: it goes over the disk,
-// and over a network of a quarter of its speed.
+// shuffled is the cost of a shuffled byte relative to a byte on disk: it goes over the disk, and
+// over a network of a quarter of its speed.
 const shuffled = 5
 
-// Visits are the first jobs of a workload as visits of a server that knows their sizes, in seconds. A job's size
-// is the bytes that it reads and writes, and those that it shuffles by what these take longer. Sizes are
-// scaled so that the load, which is all work by the time until the last job comes, is as wanted.
+// Visits are the first jobs of a workload as visits of a server that knows their sizes, in seconds.
+// A job's size is the bytes that it reads and writes, plus its shuffled bytes, weighted by their
+// cost. Sizes are scaled to the wanted load: all work over the time until the last job arrives.
 func Visits(w *workload.Workload, jobs int, load float64) []Visit {
 	list := make([]Visit, min(jobs, len(w.Jobs)))
 	all := 0.0
@@ -28,7 +28,7 @@ func bytes(j *workload.Job) (n int64) {
 	for s := range j.Stages {
 		for _, t := range j.Stages[s].Tasks {
 			n += t.Input + shuffled*t.Shuffle
-			if s == len(j.Stages)-1 { // a map's output is what is shuffled
+			if s == len(j.Stages)-1 { // a map's output is shuffled
 				n += t.Output
 			}
 		}

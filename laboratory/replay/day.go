@@ -17,38 +17,38 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Day is what happened in a log, so that it can be played again under another policy.
+// Day is a log's content in a form that can be played under another policy.
 type Day struct {
 	Extent Extent
-	// Workload are the jobs, which come when they came, and Submissions their graphs.
+	// Workload are the jobs with their recorded arrival times, and Submissions their graphs.
 	Workload    *workload.Workload
 	Submissions []simulation.Submission
-	// Sojourns are what jobs took in the log; 0 of those that did not succeed in it.
+	// Sojourns are the jobs' recorded sojourn times; 0 for jobs that did not succeed.
 	Sojourns []time.Duration
-	// Cluster has the launchers that there were, by their names, and times as measured.
+	// Cluster has the recorded launchers, by their names, and measured times.
 	Cluster *cluster.Cluster
-	// Think is how long a policy's answers took, in the median, until they were decided upon.
-	// Thoughts are those that took longer, in order: the machine may have been busy.
+	// Think is the median time from a policy's request to the decision on its answer. Thoughts are
+	// the longer ones, in order: the machine may have been busy.
 	Think    time.Duration
 	Thoughts []Thought
-	// Policy is the life that decided most of the rounds, with the settings in force last.
+	// Policy is the policy process that decided most of the rounds, with its last settings.
 	Policy Started
-	// Tasks is the number of all tasks; Imputed of them never finished in the log, and are
-	// drawn from those of their stage that did.
+	// Tasks is the number of all tasks. Imputed of them never finished in the log; their times are
+	// drawn from finished tasks of their stage.
 	Tasks, Imputed int
-	// Remarks say what of the log is not played as it was.
+	// Remarks list what the replay does differently from the log.
 	Remarks []string
 
 	core core.Settings
 }
 
-// Thought is a round, from when it was asked until its answer was decided upon. Times count
-// from the beginning of the workload.
+// Thought is a round, from its request until the decision on its answer. Times count from the
+// beginning of the workload.
 type Thought struct{ From, To time.Duration }
 
-// ThinkAt is how long a policy's answer takes to a round at a time: Think, or until a round
-// of the log was answered that was under way then. So a machine that was too busy to answer
-// then does not answer in the replay either.
+// ThinkAt is the time to a policy's answer in a round at a time: Think, or until the end of a
+// logged round that was under way then. So a machine that was too busy to answer then does not
+// answer in the replay either.
 func (d *Day) ThinkAt(at time.Duration) time.Duration {
 	i, _ := slices.BinarySearchFunc(d.Thoughts, at, func(t Thought, at time.Duration) int { return cmp.Compare(t.From, at+1) })
 	if i > 0 {
@@ -57,9 +57,9 @@ func (d *Day) ThinkAt(at time.Duration) time.Duration {
 	return d.Think
 }
 
-// Extract makes a day of a log. A task takes as long as its attempt that finished held its
-// slot, once its program ran and its last writer had ended, and as if its
-// input had been on its machine. Times that no attempt shows are drawn by the seed.
+// Extract makes a day of a log. A task's time is how long its successful attempt held its slot,
+// once its program ran and its last writer had ended, converted to input on its own machine. Times
+// that no attempt shows are drawn by the seed.
 func Extract(ctx context.Context, r *Recording, seed uint64, told Progress) (*Day, error) {
 	g := newGatherer(r)
 	extent, err := r.play(ctx, g, told)
@@ -133,8 +133,8 @@ func (d *Day) jobs(g *gatherer, seed uint64) error {
 	return nil
 }
 
-// stagesOf are the stages of a graph, with tasks that have no work yet. A stage is said to come
-// after those before it alone, which is for what reports compute of it.
+// stagesOf are the stages of a graph, with tasks that have no work yet. A stage follows only
+// earlier ones; reports use only that.
 func stagesOf(g *wire.Graph) []workload.Stage {
 	list := make([]workload.Stage, len(g.GetStages()))
 	for i, s := range g.GetStages() {
@@ -152,7 +152,8 @@ func stagesOf(g *wire.Graph) []workload.Stage {
 	return list
 }
 
-// submission is a job's, with its graph in it, and hosts under the names of their launchers'.
+// submission is a job's submission with its graph inline, and its hosts under the names of their
+// launchers'.
 func (g *gatherer) submission(j *seenJob, names map[string]string) (*wire.JobSpec, error) {
 	if hash := j.spec.GetGraphBlob(); hash != "" {
 		loaded, err := g.r.kept.Load(hash)
@@ -177,7 +178,7 @@ func (g *gatherer) submission(j *seenJob, names map[string]string) (*wire.JobSpe
 func (d *Day) launchers(g *gatherer, seed uint64, life *seenLife) {
 	c := &cluster.Cluster{Seed: seed, Model: cluster.DefaultModel()}
 	m := &c.Model
-	m.Start, m.Latency, m.Stop = 0, 0, median(g.ends) // each task has a start of its own
+	m.Start, m.Latency, m.Stop = 0, 0, median(g.ends) // each task has its own start
 	m.Suspend, m.Resume = cluster.Cost{Fixed: median(g.suspends)}, cluster.Cost{}
 	m.Speculation = d.core.Speculation
 	m.Locality = newTimes(g, seed).locality()
@@ -196,7 +197,7 @@ func (d *Day) launchers(g *gatherer, seed uint64, life *seenLife) {
 	d.Cluster = c
 }
 
-// lastEnd is when the last job ended; 0: one did not.
+// lastEnd is the end of the last job; 0: a job did not end.
 func lastEnd(jobs []*seenJob) (last scheduler.Time) {
 	for _, j := range jobs {
 		if j.ended == 0 {
@@ -207,8 +208,8 @@ func lastEnd(jobs []*seenJob) (last scheduler.Time) {
 	return last
 }
 
-// group is a launcher as the laboratory has it, between the first submission and the last end;
-// false: it was not there then.
+// group is a launcher in the laboratory's form, between the first submission and the last end;
+// false: it was not up then.
 func (l *seenLauncher) group(beginning, end scheduler.Time) (cluster.Group, []cluster.Failure, bool) {
 	spans := slices.DeleteFunc(slices.Clone(l.spans), func(s span) bool { return s.to != 0 && s.to <= beginning || s.from >= end })
 	if len(spans) == 0 {
@@ -237,8 +238,8 @@ func (l *seenLauncher) group(beginning, end scheduler.Time) (cluster.Group, []cl
 	return g, failures, true
 }
 
-// Settings brings the settings that were in force for the core into those of a simulation,
-// which has bounds of its own for what it keeps.
+// Settings copies the core's recorded settings into a simulation's, which keeps its own bounds on
+// retention.
 func (d *Day) Settings(set *core.Settings) {
 	own := *set
 	*set = d.core
@@ -248,7 +249,7 @@ func (d *Day) Settings(set *core.Settings) {
 	set.Kinds = nil
 }
 
-// remark says what is not played as it was.
+// remark adds the differences from the log to Remarks.
 func (d *Day) remark(g *gatherer, life *seenLife) {
 	add := func(n int, what string) {
 		if n > 0 {

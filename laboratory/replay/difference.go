@@ -9,7 +9,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// differences says in words in what two answers differ: of each kind of decision the first.
+// differences describes the differences of two answers: the first of each kind of decision.
 func differences(recorded, answered *scheduler.Decisions) (words []string) {
 	words = append(words, differ("refusals", recorded.Refuse, answered.Refuse, func(r scheduler.Refuse) string { return fmt.Sprintf("refuse %v: %s", r.Job, r.Reason) })...)
 	words = append(words, differ("admissions", recorded.Admit, answered.Admit, func(a scheduler.Admit) string { return fmt.Sprintf("admit %v", a.Job) })...)
@@ -37,7 +37,7 @@ func differences(recorded, answered *scheduler.Decisions) (words []string) {
 	return words
 }
 
-// differ says where two lists of decisions part; none: nowhere.
+// differ describes where two lists of decisions diverge; none: nowhere.
 func differ[D any](what string, recorded, answered []D, say func(D) string) []string {
 	for i := range max(len(recorded), len(answered)) {
 		then, now := "nothing", "nothing"
@@ -106,7 +106,7 @@ func kept(k *scheduler.Checkpoint) string {
 	return fmt.Sprintf("%d bytes, version %d", len(k.Data), k.Version)
 }
 
-// apart says where two checkpoints part that are there.
+// apart describes where two existing checkpoints diverge.
 func apart(a, b *scheduler.Checkpoint) string {
 	if a == nil || b == nil || bytes.Equal(a.Data, b.Data) {
 		return ""
@@ -118,7 +118,7 @@ func apart(a, b *scheduler.Checkpoint) string {
 	return fmt.Sprintf("; byte %d is the first that differs", at)
 }
 
-// sum tells apart what has the same length.
+// sum distinguishes data of equal length.
 func sum(b []byte) string {
 	const shown = 60
 	if len(b) == 0 {
@@ -127,10 +127,10 @@ func sum(b []byte) string {
 	return ": " + string(b[:min(len(b), shown)])
 }
 
-// wordsMax bounds what is shown of one decision.
+// wordsMax bounds the shown text of one decision.
 const wordsMax = 300
 
-// printable is a policy's own text in one line of bounded length.
+// printable is a policy's text in one line of bounded length.
 func printable(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r == '\uFFFD' {

@@ -1,25 +1,25 @@
-// Package replay reads what a manager wrote into its event log: the days that a site had.
+// Package replay reads the event log of a manager: a site's recorded days.
 //
 //	r, err := replay.Open("data/manager")
 //	v, err := replay.Verify(ctx, r, replay.VerifyOptions{Host: host})
 //
 //	d, err := replay.Extract(ctx, r, seed, nil)
 //
-// Verify gives each round that was recorded to a policy again, and holds what it answers
-// against what was answered then. Extract makes a workload and a cluster of what happened, so
-// that laboratory/simulation can play the day under another policy.
+// Verify sends each recorded round to a policy again, and compares its answers with the recorded
+// ones. Extract converts the log to a workload and a cluster, so that laboratory/simulation can
+// play the day under another policy.
 //
-// The batches of the log go through the manager's own core again, which makes the rounds and
-// snapshots as they were. A file opens with a checkpoint of the core, so a log whose first files
-// are gone is read from there on. What can't be restored is counted and reported.
+// The batches of the log go through the manager's own core again, which reproduces the rounds and
+// snapshots. A file opens with a checkpoint of the core, so a log whose first files are gone is
+// read from there on. Records that can't be restored are counted and reported.
 //
-// A Recording changes nothing, and may be of a manager that runs. It is for one goroutine.
+// A Recording changes nothing, and may read the log of a running manager. It is for one goroutine.
 //
 // # What the log has
 //
 // The log says which settings were in force. It has the core's at each start of the manager and at
-// each change. It has a policy's at each of its starts, and at each change that it is asked about.
-// Verify gives each life of a policy what it was given then, and compares each answer. The
+// each change. It has a policy's at each of its starts, and at each change that it is asked to
+// accept. Verify sends each policy process the recorded input, and compares each answer. The
 // environment says that it is a replay (scheduler.Environment.Replayed). The policy decides as
 // usual, its shell does not run, and it writes nothing beside its decisions. When a log's first
 // files are gone, the core continues from a checkpoint, and a policy from its next start. Rounds
@@ -34,10 +34,10 @@
 // That cost is the median over stages that read near and far. A task that never finished draws the
 // time of one of its stage that did.
 //
-// A policy's answer takes the median of what it took. When a round was still unanswered at that
-// time in the log, it takes as long as it did then, as on a busy machine. So under its own policy
-// each job takes about as long as it took. What is left are ties: two slots that come free at
-// nearly the same moment may go the other way round.
+// A policy's answer takes the median recorded time. When a round was still unanswered at that time
+// in the log, it takes as long as it did then, as on a busy machine. So under its own policy each
+// job takes about as long as it took. Ties remain: two slots that become free at nearly the same
+// moment may be assigned the other way round.
 //
 // Failures of programs, changes of a job's pool or priority, and drains are not played. Each is
 // counted and reported.

@@ -12,7 +12,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// gatherer notes what happened to jobs, attempts, launchers and the policy.
+// gatherer records the events of jobs, attempts, launchers and the policy.
 type gatherer struct {
 	r         *Recording
 	core      *core.Core
@@ -33,7 +33,7 @@ type gatherer struct {
 	unknown   map[uint64]bool           // jobs whose submission is not in the log
 
 	rounds                         []Thought
-	starts, thinks, ends, suspends []time.Duration // what things took
+	starts, thinks, ends, suspends []time.Duration // measured durations
 	failed, updates, drains        int
 }
 
@@ -44,9 +44,9 @@ type seenJob struct {
 	submitted scheduler.Time
 	ended     scheduler.Time // 0: not in the log
 	succeeded bool
-	stageEnds map[uint32]scheduler.Time // of the last task that finished
-	groups    map[wireNode]*seenAttempt // the attempts that finished first, by the first node
-	last      *seenAttempt              // that published
+	stageEnds map[uint32]scheduler.Time // end of the last finished task
+	groups    map[wireNode]*seenAttempt // the first attempts to finish, by the first node
+	last      *seenAttempt              // the attempt that published
 }
 
 type wireNode struct{ stage, index uint32 }
@@ -57,23 +57,23 @@ type seenAttempt struct {
 	first     wireNode
 	last      bool // of the job's last group
 	begun     scheduler.Time
-	suspended scheduler.Time // since then; 0: it is not
+	suspended scheduler.Time // since then; 0: not suspended
 	rested    time.Duration
 	started   bool
-	start     time.Duration // from its launch until it was said that its program runs
+	start     time.Duration // from its launch until the report that its program runs
 	over      bool
 	hold      time.Duration // how long it held its slots
-	waited    time.Duration // of it, from its launch to when its last writer ended
-	level     int           // how near it read most; -1: nothing
+	waited    time.Duration // the part from its launch to the end of its last writer
+	level     int           // the locality level of most of its input; -1: no input
 }
 
-// seenLauncher is a launcher by its name, with the times in which it was there.
+// seenLauncher is a launcher by its name, with the times in which it was up.
 type seenLauncher struct {
 	join  *wire.Join
 	spans []span
 }
 
-// span is from a join to a loss; to is 0 while it is there.
+// span is from a join to a loss; to is 0 while the launcher is up.
 type span struct {
 	incarnation uint64
 	from, to    scheduler.Time
@@ -183,7 +183,7 @@ func (g *gatherer) answered(m *wire.PolicyAnswer) {
 	}
 }
 
-// replied takes a job that was let in. A job that the submitter sends again has its first time.
+// replied records an admitted job. A job that the submitter sends again keeps its first time.
 func (g *gatherer) replied(r core.Reply) {
 	j := g.submits[r.Client]
 	if j == nil || r.Job != scheduler.JobID(j.id) {
@@ -206,7 +206,7 @@ func (g *gatherer) ended(id uint64) {
 	}
 }
 
-// command takes in what a launcher is told of attempts. It may be told twice.
+// command records the manager's commands on attempts. A command may be sent twice.
 func (g *gatherer) command(c *wire.Command) {
 	switch d := c.GetDo().(type) {
 	case *wire.Command_Start:
@@ -225,7 +225,7 @@ func (g *gatherer) command(c *wire.Command) {
 func (g *gatherer) launched(m *wire.StartAttempt) {
 	j := g.byID[m.GetJob()]
 	if j == nil {
-		// It may be one that is let in by this very step, or was there before the log begins.
+		// The job may be admitted by this very step, or be older than the log.
 		for _, waits := range g.submits {
 			if waits.id == m.GetJob() {
 				j = waits
@@ -246,7 +246,7 @@ func (g *gatherer) launched(m *wire.StartAttempt) {
 	g.attempts[m.GetAttempt()] = a
 }
 
-// report takes in what is said of attempts.
+// report records launchers' reports on attempts.
 func (g *gatherer) report(r *wire.Report) {
 	switch w := r.GetWhat().(type) {
 	case *wire.Report_Started:
@@ -291,7 +291,7 @@ func (g *gatherer) attemptEnded(m *wire.AttemptEnded) {
 		a.job.last = a
 		return
 	case a.job.groups[a.first] != nil:
-		return // another attempt was the first
+		return // another attempt finished first
 	}
 	most := int64(0)
 	for level, n := range m.GetWork().GetRead() {
@@ -304,7 +304,7 @@ func (g *gatherer) attemptEnded(m *wire.AttemptEnded) {
 	a.job.stageEnds[a.first.stage] = g.now
 }
 
-// waited is from an attempt's launch to the end of the last task that it reads from, where it
+// waited is the time from an attempt's launch to the end of the last task that it reads from, if it
 // was launched before that.
 func (j *seenJob) waited(a *seenAttempt) time.Duration {
 	longest := time.Duration(0)
@@ -316,7 +316,7 @@ func (j *seenJob) waited(a *seenAttempt) time.Duration {
 	return longest
 }
 
-// welcomed takes it that a launcher is there.
+// welcomed records that a launcher has joined.
 func (g *gatherer) welcomed(w core.Welcome) {
 	join := g.joining[w.Name]
 	if w.Refused != "" || join == nil {
@@ -333,7 +333,7 @@ func (g *gatherer) welcomed(w core.Welcome) {
 	g.byNumber[uint64(w.Launcher)] = l
 	if n := len(l.spans); n > 0 && l.spans[n-1].to == 0 {
 		if l.spans[n-1].incarnation == join.GetIncarnation() {
-			return // it was away for a moment only
+			return // it only reconnected
 		}
 		l.spans[n-1].to = g.now
 	}
@@ -350,7 +350,7 @@ func (g *gatherer) lost(launcher uint64) {
 	}
 }
 
-// decided is the life of a policy that decided most of the rounds, and not the fallback.
+// decided is the policy process that decided most of the rounds, other than the fallback.
 func (g *gatherer) decided() *seenLife {
 	var most *seenLife
 	for _, l := range g.order {

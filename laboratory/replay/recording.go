@@ -16,19 +16,19 @@ import (
 
 // Recording is an event log.
 type Recording struct {
-	// Path is what it was opened by.
+	// Path is the path given to Open.
 	Path string
-	// Left are the files that can't be decided again, each with the reason. They are the oldest.
+	// Left are the files that can't be replayed, each with the reason. They are the oldest.
 	Left []string
 
-	files []string // that can, oldest first
+	files []string // replayable, oldest first
 	bytes []int64  // of each
 	kept  *recovery.GraphStore
 }
 
-// Open finds the log of a manager: by its data folder, by the data folder of a local cluster,
-// by the folder log itself or by one of its files. The error names what is not there, is
-// damaged, or was written by a newer program. Of the files, headers alone are read.
+// Open finds the log of a manager: by its data folder, by the data folder of a local cluster, by
+// the folder log itself or by one of its files. The error names files that are missing, damaged, or
+// written by a newer program. Open reads only the files' headers.
 func Open(path string) (*Recording, error) {
 	r := &Recording{Path: path}
 	files, err := find(path)
@@ -47,7 +47,7 @@ func Open(path string) (*Recording, error) {
 	return r, nil
 }
 
-// find lists the files of a log, one at least.
+// find lists the files of a log, at least one.
 func find(path string) ([]string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -69,7 +69,7 @@ func find(path string) ([]string, error) {
 	return nil, fmt.Errorf("%s: there is no event log in it: name a manager's data folder, its folder log, or a file of that", path)
 }
 
-// add takes a file on, unless another version of the core wrote it.
+// add adds a file, unless another version of the core wrote it.
 func (r *Recording) add(file string) error {
 	h, err := eventlog.ReadHeader(file)
 	if err != nil {
@@ -91,34 +91,34 @@ func (r *Recording) add(file string) error {
 	return nil
 }
 
-// Extent is what was read of a log.
+// Extent is the part of a log that was read.
 type Extent struct {
 	Files, Records int
-	// First is the number of the first record that was read; 1 is the log's beginning.
+	// First is the number of the first record read; 1 is the log's beginning.
 	First uint64
 	// From and To are the times of the first and the last record.
 	From, To scheduler.Time
-	// Torn are bytes at the end that a manager was writing, or that a crash cut off.
+	// Torn is the number of bytes at the end that a manager was writing, or that a crash cut off.
 	Torn int64
-	// Gaps is how often records between two files are missing.
+	// Gaps is the number of gaps: records missing between two files.
 	Gaps int
 }
 
-// listener is told what a log holds, in order.
+// listener receives a log's content, in order.
 type listener interface {
-	// restored tells of the core at the beginning, and again where records are missing:
-	// what was told before does not go on.
+	// restored passes the core at the beginning, and again after missing records: earlier state
+	// does not continue.
 	restored(c *core.Core)
-	// before tells of a batch that the core takes next, and after of what was to be done
-	// then. Neither batch nor actions change later.
+	// before passes the core's next batch, and after its resulting actions. Neither batch nor
+	// actions change later.
 	before(b *wire.Batch) error
 	after(b *wire.Batch, actions []core.Action) error
 }
 
-// Progress is told how many of all bytes of a log are done.
+// Progress receives the number of bytes done, of all bytes of a log.
 type Progress func(done, all int64)
 
-// play decides all batches again.
+// play replays all batches.
 func (r *Recording) play(ctx context.Context, l listener, told Progress) (*Extent, error) {
 	p := player{r: r, l: l, extent: &Extent{}, told: told}
 	for _, n := range r.bytes {
@@ -144,11 +144,10 @@ type player struct {
 	told      Progress
 	done, all int64
 	replay    *recovery.Replay // nil: nothing was read
-	next      uint64           // number of the record that follows
+	next      uint64           // number of the next record
 }
 
-// file goes through a file of the log. It may begin with copies of the last records of the
-// file before it.
+// file replays a file of the log. It may begin with copies of the previous file's last records.
 func (p *player) file(ctx context.Context, file string) error {
 	s, err := eventlog.ReadSegment(file)
 	if err != nil {
@@ -187,7 +186,7 @@ func (p *player) file(ctx context.Context, file string) error {
 	return nil
 }
 
-// record takes the next one.
+// record replays the next record.
 func (p *player) record(number uint64, record []byte) error {
 	b, err := p.replay.DecodeBatch(number, record)
 	if err != nil {

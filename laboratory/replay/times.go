@@ -11,18 +11,18 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// imputing is what a stream of chance is for.
+// imputing is the purpose of a random stream.
 const imputing uint64 = 0x696d70757465
 
-// spent is what an attempt took: until its program ran, and then, as if its input had been on
+// spent is an attempt's time: until its program ran, and then its work as if its input had been on
 // its machine.
 type spent struct{ start, work time.Duration }
 
-// times are how long tasks take, as attempts show it.
+// times are the durations of tasks, as measured on attempts.
 type times struct {
 	seed    uint64
 	factors [scheduler.LocalityLevels]float64
-	like    map[string][]spent // what finished, by the names of job and stage
+	like    map[string][]spent // finished attempts, by the names of job and stage
 	all     []spent
 	own     map[*seenJob]map[uint32][]spent
 }
@@ -41,7 +41,7 @@ func newTimes(g *gatherer, seed uint64) *times {
 	return t
 }
 
-// likeness is what stages have in common that are likely to do the same.
+// likeness is a key shared by stages that are likely to do the same work.
 func (j *seenJob) likeness(stage uint32) string {
 	name := ""
 	if list := j.spec.GetGraph().GetStages(); int(stage) < len(list) {
@@ -50,7 +50,7 @@ func (j *seenJob) likeness(stage uint32) string {
 	return j.spec.GetName() + "\x00" + name
 }
 
-// spent is what an attempt took.
+// spent is an attempt's time.
 func (t *times) spent(a *seenAttempt) spent {
 	d := a.worked()
 	if a.level > 0 {
@@ -62,8 +62,8 @@ func (t *times) spent(a *seenAttempt) spent {
 // worked is how long an attempt held its slots once it was started and had its input.
 func (a *seenAttempt) worked() time.Duration { return max(a.hold-max(a.start, a.waited), 0) }
 
-// of is what a group takes, and whether an attempt shows it. Otherwise it is drawn from the
-// groups of its stage that finished, or of such stages of other jobs, or of all.
+// of is a group's time, and whether an attempt shows it. Otherwise it is drawn from the finished
+// groups of its stage, or of such stages of other jobs, or of all.
 func (t *times) of(place int, j *seenJob, n wireNode) (s spent, seen bool, err error) {
 	if a := j.groups[n]; a != nil {
 		return t.spent(a), true, nil
@@ -77,7 +77,7 @@ func (t *times) of(place int, j *seenJob, n wireNode) (s spent, seen bool, err e
 	return spent{}, false, errors.New("no attempt finished in it, so nobody knows how long anything takes")
 }
 
-// finish is how long a job's last group took, from its launch on.
+// finish is the time of a job's last group, from its launch on.
 func (j *seenJob) finish() time.Duration {
 	if j.last == nil {
 		return 0
@@ -91,11 +91,11 @@ func (t *times) locality() cluster.Locality {
 	return cluster.Locality{Rack: rack, Remote: max(t.factors[scheduler.Remote], rack)}
 }
 
-// nearMin is how many attempts of a level a stage needs to say anything of it.
+// nearMin is the least number of a stage's attempts of a level that counts as evidence.
 const nearMin = 3
 
-// factorsOf are how many times longer attempts take by the level at which they read: in the
-// median over stages that have enough of both, at least 1; 1 where none has.
+// factorsOf are how many times longer attempts take by the level at which they read: the median
+// over stages with enough attempts of both levels, at least 1. It is 1 without such a stage.
 func factorsOf(jobs []*seenJob) (factors [scheduler.LocalityLevels]float64) {
 	var ratios [scheduler.LocalityLevels][]float64
 	for _, j := range jobs {
@@ -130,10 +130,10 @@ func factorsOf(jobs []*seenJob) (factors [scheduler.LocalityLevels]float64) {
 	return factors
 }
 
-// factorMax bounds what is taken for an effect of distance.
+// factorMax bounds the assumed effect of distance.
 const factorMax = 100
 
-// median is the middle one of some times, the lower of two; 0: there are none.
+// median is the median of some times, the lower of two; 0: there are none.
 func median(list []time.Duration) time.Duration {
 	if len(list) == 0 {
 		return 0

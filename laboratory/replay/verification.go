@@ -10,36 +10,35 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Verification is what came of holding a policy against a log.
+// Verification is the result of comparing a policy with a log.
 type Verification struct {
 	Extent Extent
-	// Left are files that were left out, with the reason.
+	// Left are the files that were left out, with the reason.
 	Left []string `json:",omitempty"`
-	// Managers is how many lives of the manager began, and Lives are those of the policy that
-	// began, in order.
+	// Managers is the number of starts of the manager, and Lives are the starts of the policy, in
+	// order.
 	Managers int
 	Lives    []*Life
-	// Unknown counts rounds of a policy whose start is not in the log any more: what it had in
-	// mind then nobody knows.
+	// Unknown counts rounds of a policy whose start is no longer in the log: its state is unknown.
 	Unknown int
-	// Differences are the first ones.
+	// Differences are the first differences.
 	Differences []Difference `json:",omitempty"`
 }
 
-// Life is one of a policy.
+// Life is one generation of the policy.
 type Life struct {
 	Generation uint64
 	Policy     string // name in the configuration
-	// Said is what it called itself then, and Asked what the one calls itself that was asked
-	// in its place; "": none was.
+	// Said is the recorded name and version of the policy, and Asked that of the policy asked in
+	// its place; "": none was.
 	Said, Asked string
-	// SettingsKnown says whether the log tells with which settings it was started.
+	// SettingsKnown reports whether the log has the settings of its start.
 	SettingsKnown bool
 	Fallback      bool
-	// Rounds were compared; of them Different came out otherwise.
+	// Rounds is the number of compared rounds; Different of them had another answer.
 	Rounds, Different int
-	// Unanswered are rounds that the policy failed, or never answered. NotAsked could not be
-	// asked, because of Broke: why who was asked did not go on.
+	// Unanswered are rounds that the policy failed, or never answered. NotAsked are rounds after
+	// the asked policy failed; Broke is the reason.
 	Unanswered, NotAsked int
 	Broke                string `json:",omitempty"`
 }
@@ -53,7 +52,7 @@ type Difference struct {
 	Words      []string
 }
 
-// Sum is what all lives come to.
+// Sum is the sum over all generations.
 func (v *Verification) Sum() (sum Life) {
 	for _, l := range v.Lives {
 		sum.Rounds += l.Rounds
@@ -64,7 +63,7 @@ func (v *Verification) Sum() (sum Life) {
 	return sum
 }
 
-// Same says whether no answer was another, and nothing failed that did not fail then.
+// Same reports whether no answer differed, and no policy failed that did not fail then.
 func (v *Verification) Same() bool {
 	for _, l := range v.Lives {
 		if l.Different > 0 || l.Broke != "" {
@@ -74,14 +73,14 @@ func (v *Verification) Same() bool {
 	return true
 }
 
-// JSON writes all of it.
+// JSON writes all fields.
 func (v *Verification) JSON(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	return e.Encode(v)
 }
 
-// Text writes it for people.
+// Text writes a report for people.
 func (v *Verification) Text(w io.Writer) error {
 	var b strings.Builder
 	sum, x := v.Sum(), &v.Extent

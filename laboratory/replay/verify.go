@@ -15,35 +15,35 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
 )
 
-// DefaultDifferences is how many differences are told in words.
+// DefaultDifferences is how many differences are described in words.
 const DefaultDifferences = 10
 
-// Started is a life of a policy, as the log tells of it.
+// Started is a start of a policy, as recorded in the log.
 type Started struct {
 	Generation uint64
 	Policy     string // name in the configuration
 	Fallback   bool   // it was the fallback for one that failed, in the manager's own process
-	// Settings are those that it was started with, where Known says that the log tells which.
+	// Settings are its settings at the start, where Known says that the log has them.
 	Settings scheduler.Config
 	Known    bool
 }
 
-// VerifyOptions say against what a log is held. Host is needed.
+// VerifyOptions control Verify. Host is required.
 type VerifyOptions struct {
-	// Host makes the policy that is asked in the place of a life, and its settings. Verify
-	// ends it. An error ends Verify.
+	// Host starts the policy that is asked in the place of a recorded generation, and returns its
+	// settings. Verify closes it. An error ends Verify.
 	Host func(ctx context.Context, of Started) (policy.Host, scheduler.Config, error)
-	// Differences is how many of them are told in words, default DefaultDifferences;
+	// Differences is how many differences are described in words, default DefaultDifferences;
 	// negative is none.
 	Differences int
-	// Progress is told how far it is; may be nil.
+	// Progress receives the progress; may be nil.
 	Progress Progress
 }
 
-// Verify gives the rounds of a log to policies, and holds their answers against those that the
-// log has. Each life of a policy gets what it was given then: settings, snapshot, and all that
-// happened, in the same rounds. The environment says that it is replayed. The error tells of a
-// log that can't be read, or is the context's; a policy that fails is a difference.
+// Verify sends the rounds of a log to policies, and compares their answers with the log's. Each
+// generation of the policy gets its recorded input: settings, snapshot, and all events, in the same
+// rounds. The environment says that it is replayed. The error is of an unreadable log, or the
+// context's; a failing policy is a difference.
 func Verify(ctx context.Context, r *Recording, o VerifyOptions) (*Verification, error) {
 	if o.Differences == 0 {
 		o.Differences = DefaultDifferences
@@ -68,7 +68,7 @@ type verifier struct {
 	asked   *core.AskPolicy // without an answer; nil: none
 }
 
-// life is a generation of the policy, and who is asked in its place.
+// life is a generation of the policy, with the policy asked in its place.
 type life struct {
 	started Started
 	begins  *core.StartPolicy // until it has started
@@ -127,7 +127,7 @@ func (v *verifier) after(_ *wire.Batch, actions []core.Action) error {
 	return nil
 }
 
-// announced takes it that a generation is to start.
+// announced records that a generation is to start.
 func (v *verifier) announced(m *wire.PolicyStart) error {
 	config, known, err := m.Settings()
 	if err != nil {
@@ -138,7 +138,7 @@ func (v *verifier) announced(m *wire.PolicyStart) error {
 	return nil
 }
 
-// start starts who is asked in the place of a generation that had started by then.
+// start starts the policy asked in the place of a generation that has now started.
 func (v *verifier) start(l *life, m *wire.PolicyStarted) error {
 	begins := l.begins
 	l.begins = nil
@@ -160,7 +160,7 @@ func (v *verifier) start(l *life, m *wire.PolicyStarted) error {
 	return nil
 }
 
-// answered holds what is answered now against what was answered then.
+// answered compares the new answer with the recorded one.
 func (v *verifier) answered(m *wire.PolicyAnswer) {
 	if v.asked == nil || v.asked.Generation != m.GetGeneration() || v.asked.Round.Number != m.GetRound() {
 		return // the core drops it
@@ -201,7 +201,7 @@ func (v *verifier) answered(m *wire.PolicyAnswer) {
 	}
 }
 
-// broke takes it that who is asked can't be asked any more.
+// broke records that the asked policy can't be asked any more.
 func (v *verifier) broke(l *life, why string) {
 	if l.host != nil {
 		l.host.Close()
@@ -223,7 +223,7 @@ func (v *verifier) unanswered() {
 	v.asked = nil
 }
 
-// failed takes it that a generation is gone.
+// failed records that a generation is gone.
 func (v *verifier) failed(generation uint64) {
 	if v.asked != nil && v.asked.Generation == generation {
 		v.unanswered()

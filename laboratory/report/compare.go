@@ -10,12 +10,12 @@ import (
 type Comparison struct {
 	// Policies are in the order of their first runs.
 	Policies []Policy
-	// Differences are those of each policy from each before it, over the seeds that both
-	// were played with.
+	// Differences compare each policy with each earlier one, over the seeds that both were played
+	// with.
 	Differences []Difference
 }
 
-// Policy is what a policy came to.
+// Policy is the result of a policy.
 type Policy struct {
 	Name string
 	Runs []*Run // in order of their seeds
@@ -29,8 +29,8 @@ type Estimate struct {
 	statistics.Estimate
 }
 
-// Difference is how much more a policy came to than another, run for run with the same
-// seed: what chance does to both alike does not blur it.
+// Difference is how much a policy's measure exceeds another's, run for run with the same seed. So
+// chance that affects both equally cancels out.
 type Difference struct {
 	Policy, Less string
 	Seeds        int
@@ -78,7 +78,7 @@ func Compare(runs []*Run) *Comparison {
 	return c
 }
 
-// run is that with a seed; nil: there is none.
+// run is the run with a seed; nil: there is none.
 func (p *Policy) run(seed uint64) *Run {
 	for _, r := range p.Runs {
 		if r.Seed == seed {
@@ -111,7 +111,7 @@ func difference(p, less *Policy) Difference {
 	return d
 }
 
-// samples are values by measure, in the order of their first ones.
+// samples are values by measure, in order of first appearance.
 type samples struct {
 	order  []Measure
 	values map[Measure][]float64
@@ -135,7 +135,7 @@ func (s *samples) estimates() []Estimate {
 	return list
 }
 
-// estimate finds that of a measure; nil: there is none.
+// estimate finds the estimate of a measure; nil: there is none.
 func estimate(list []Estimate, m Measure) *Estimate {
 	i := slices.IndexFunc(list, func(e Estimate) bool { return e.Measure == m })
 	if i < 0 {

@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// column is one of the table of jobs.
+// column is a column of the table of jobs.
 type column struct {
 	name  string
 	value func(*Job) string
 }
 
-// recorded are columns of a run that replays a recording.
+// recorded are the further columns of a run that replays a recording.
 var recorded = []column{
 	{"recorded_sojourn_s", func(j *Job) string {
 		if j.Recorded <= 0 {
@@ -32,7 +32,7 @@ var recorded = []column{
 	}},
 }
 
-// columns are those of the table of jobs.
+// columns are the columns of the table of jobs.
 var columns = []column{
 	{"job_id", func(j *Job) string { return j.ID }},
 	{"name", func(j *Job) string { return j.Name }},
@@ -68,10 +68,10 @@ var columns = []column{
 	{"finished_remote_attempts", func(j *Job) string { return strconv.Itoa(j.Near[2]) }},
 }
 
-// CSV writes a row for each job, by RFC 4180 with a header. Times are exact, in seconds
-// from the beginning of the workload. What does not exist is empty: the start of a job of
-// which no attempt started, the slowdown of one without work. Two more
-// columns say what jobs took in the recording that is replayed, if one is.
+// CSV writes a row for each job, by RFC 4180 with a header. Times are exact, in seconds from the
+// beginning of the workload. Missing values are empty: the start of a job without a started
+// attempt, the slowdown of a job without work. Two more columns have the jobs' times in a replayed
+// recording.
 func (r *Run) CSV(w io.Writer) error {
 	out := csv.NewWriter(w)
 	out.UseCRLF = true
@@ -108,5 +108,5 @@ func seconds(d time.Duration) string {
 	return strings.TrimSuffix(sign+strconv.FormatUint(n/1e9, 10)+"."+strings.TrimRight(s, "0"), ".")
 }
 
-// number is one that came from a division, with the digits that are the same on any machine.
+// number writes a quotient with the digits that are the same on any machine.
 func number(x float64) string { return strconv.FormatFloat(x, 'g', 9, 64) }

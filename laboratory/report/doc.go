@@ -1,6 +1,6 @@
 // Package report shows the results of workloads that were played: a table of all jobs, summaries,
-// and drawings. It compares several policies side by side, and says how far their differences can
-// be trusted.
+// and drawings. It compares several policies side by side, and gives confidence intervals of their
+// differences.
 //
 //	recorder := report.NewRecorder(w, c)
 //	result, err := simulation.Play(ctx, simulation.Options{Workload: w, Cluster: c, Watch: recorder, …})
@@ -8,10 +8,10 @@
 //	err = run.CSV(jobs)
 //	err = report.Compare([]*report.Run{run, other}).HTML(page)
 //
-// The package reads no clock and opens no file. The same results give the same bytes, on
-// any machine: numbers that come from divisions are written with nine digits. Names are
-// anybody's words, and none of them is taken for markup.
+// The package reads no clock and opens no file. The same results give the same bytes, on any
+// machine: numbers that come from divisions are written with nine digits. Names may come from
+// strangers, and are escaped.
 //
-// A recorder is used by one goroutine, as a simulation tells it. A Run and a Comparison may
-// be read by several at once.
+// The simulation's goroutine alone calls a Recorder. A Run and a Comparison may be read
+// concurrently.
 package report

@@ -10,30 +10,30 @@ import (
 	"github.com/hamadryad/hamadryad/laboratory/report/drawing"
 )
 
-// Bounds of drawings. What is beyond them is said in the drawing.
+// Bounds of drawings. A drawing mentions what it leaves out.
 const (
-	// StepsDrawn is how many steps a stack has; more are made means of.
+	// StepsDrawn bounds the steps of a stack; more are averaged.
 	StepsDrawn = 600
-	// PartiesDrawn is how many parties a stack or Gantt chart tells apart: those that held
-	// most. The others are one.
+	// PartiesDrawn bounds the parties shown in a stack or Gantt chart: those that held most. The
+	// others are shown as one.
 	PartiesDrawn = 7
-	// LanesDrawn and BarsDrawn are how many a Gantt chart has.
+	// LanesDrawn and BarsDrawn bound the lanes and bars of a Gantt chart.
 	LanesDrawn = 60
 	BarsDrawn  = 3000
-	// PoliciesDrawn is of how many policies what they did over time is drawn.
+	// PoliciesDrawn bounds the policies with charts over time.
 	PoliciesDrawn = 8
 )
 
-// Drawing is a picture. Name is what its file is called, without .svg.
+// Drawing is a picture. Name is its file name, without .svg.
 type Drawing struct {
 	Name string
 	SVG  []byte
 }
 
-// Drawings are those of the comparison: the distributions of sojourn times, of all jobs and
-// by class, over all seeds, and of slowdowns; and of each policy's first seed who held the
-// slots over time, by pool and by job, and which attempts ran where. Jobs that did not
-// succeed are not in the distributions.
+// Drawings are the comparison's drawings. They show the distributions of sojourn times, of all jobs
+// and by class, over all seeds, and of slowdowns. For each policy's first seed they show the slots
+// held over time, by pool and by job, and the attempts on launchers. Jobs that did not succeed are
+// not in the distributions.
 func (c *Comparison) Drawings() []Drawing {
 	var list pictures
 	sojourn := func(j *Job) float64 { return j.Sojourn().Seconds() }
@@ -52,7 +52,7 @@ func (c *Comparison) Drawings() []Drawing {
 	return list
 }
 
-// classes are those of all runs.
+// classes are the classes of all runs.
 func (c *Comparison) classes() (names []string) {
 	for _, p := range c.Policies {
 		for _, r := range p.Runs {
@@ -66,8 +66,7 @@ func (c *Comparison) classes() (names []string) {
 	return names[:min(len(names), ClassesMax)]
 }
 
-// distributions draws a sample for each policy, of the jobs of a class that succeeded; nil:
-// of all.
+// distributions draws a sample for each policy, of the succeeded jobs of a class; nil: of all.
 func (c *Comparison) distributions(title, x string, class *string, of func(*Job) float64) []byte {
 	d := drawing.Distributions{Title: title, X: x}
 	for _, p := range c.Policies {
@@ -84,7 +83,7 @@ func (c *Comparison) distributions(title, x string, class *string, of func(*Job)
 	return d.SVG()
 }
 
-// pictures are drawings with names that files can have.
+// pictures are drawings with valid file names.
 type pictures []Drawing
 
 func (p *pictures) add(name string, svg []byte) {
@@ -108,8 +107,8 @@ func (p *pictures) add(name string, svg []byte) {
 // fileMax is how long the names are.
 const fileMax = 80
 
-// stacks draws who held slots: by pool where there are several, and by job where these are
-// told apart or nothing else is.
+// stacks draws the holders of slots: by pool where there are several, and by job where jobs are
+// distinguished or there is nothing else.
 func (p *pictures) stacks(r *Run) {
 	for _, kind := range r.recorder.Kinds() {
 		pools, jobs := r.recorder.Pools(kind), r.recorder.Jobs(kind)
@@ -145,8 +144,8 @@ func stack(title string, s *Series, most int) []byte {
 	return d.SVG()
 }
 
-// largest keeps the parties that held most, in their order, and makes the others one. of
-// says which each one is.
+// largest keeps the parties that held most, in their order, and merges the others. of maps each
+// party to its new index.
 func largest(parties []string, held []float64) (names []string, of []int) {
 	order := make([]int, len(parties))
 	for i := range order {
@@ -171,7 +170,7 @@ func largest(parties []string, held []float64) (names []string, of []int) {
 	return append(names, "all others"), of
 }
 
-// gantt draws on which launcher attempts held slots, job by job.
+// gantt draws the launchers on which attempts held slots, job by job.
 func (r *Run) gantt() []byte {
 	spans, left := r.recorder.Spans()
 	names, held := make([]string, len(r.Jobs)), make([]float64, len(r.Jobs))
@@ -195,7 +194,7 @@ func (r *Run) gantt() []byte {
 		}
 		taken, with := lanes.launcher(spans[:n])
 		if len(lanes.names) > 0 && (len(taken) < n || len(g.Bars)+n > BarsDrawn) {
-			break // launchers are drawn whole, but for one that is too large alone
+			break // launchers are drawn whole, except a single launcher that is too large
 		}
 		lanes = with
 		taken = taken[:min(len(taken), BarsDrawn)]
@@ -221,8 +220,8 @@ func (r *Run) bar(s *Span, lane, party int) drawing.Bar {
 	}
 }
 
-// lanes gives spans of one launcher and kind that overlap lanes of their own. Spans come
-// launcher by launcher and kind by kind, in order of their beginnings.
+// lanes gives overlapping spans of one launcher and kind separate lanes. Spans come launcher by
+// launcher and kind by kind, in order of their beginnings.
 type lanes struct {
 	names []string
 	kind  string
@@ -230,8 +229,8 @@ type lanes struct {
 	free  []time.Duration
 }
 
-// launcher finds the lanes of a launcher's spans, up to the first for which there is no
-// room, and what lanes there are then. l stays as it is.
+// launcher finds the lanes of a launcher's spans, up to the first span without room, and the lanes
+// after them. It does not change l.
 func (l lanes) launcher(spans []Span) (taken []int, with lanes) {
 	l.names, l.free = slices.Clone(l.names), slices.Clone(l.free)
 	for i := range spans {
@@ -244,7 +243,7 @@ func (l lanes) launcher(spans []Span) (taken []int, with lanes) {
 	return taken, l
 }
 
-// take finds a span's lane; false: there is no room for one more.
+// take finds a span's lane; false: there is no room for a further lane.
 func (l *lanes) take(s *Span) (int, bool) {
 	if n := len(l.names); n == 0 || l.names[n-1] != s.Launcher || l.kind != s.Kind {
 		l.first, l.kind = n, s.Kind

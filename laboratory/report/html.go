@@ -5,8 +5,8 @@ import (
 	"io"
 )
 
-// page is a whole document: no script, and nothing from elsewhere; its policy says so to
-// the browser. It is XML, too.
+// page is a whole document without scripts or external resources; its policy says so to the
+// browser. It is XML, too.
 var page = template.Must(template.New("report").Parse(`<!DOCTYPE html>
 <html lang="en" xmlns="http://www.w3.org/1999/xhtml">
 <head>
@@ -67,7 +67,7 @@ type (
 	}
 )
 
-// HTML writes one page with all tables and drawings, which needs nothing beside it.
+// HTML writes one page with all tables and drawings, which needs no other files.
 func (c *Comparison) HTML(w io.Writer) error {
 	p := htmlPage{Title: "Policies side by side", About: printable(c.about())}
 	for _, t := range c.tables() {

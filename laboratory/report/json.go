@@ -49,14 +49,14 @@ type (
 		jsonName
 		Seeds int         `json:"seeds"`
 		Mean  json.Number `json:"mean"`
-		// Half is half the width of the confidence interval; null of one seed.
+		// Half is half the width of the confidence interval; null for one seed.
 		Half *json.Number `json:"half"`
 	}
 )
 
-// JSON writes the comparison for programs: each policy's measures as means with half the
-// width of their confidence intervals, each run's, the jobs that failed, and the
-// differences between policies.
+// JSON writes the comparison for programs. It has each policy's measures as means with half the
+// width of their confidence intervals, and each run's measures. It also has the failed jobs, and
+// the differences between policies.
 func (c *Comparison) JSON(w io.Writer) error {
 	out := jsonComparison{Confidence: "0.95", Policies: []jsonPolicy{}, Differences: []jsonDifference{}}
 	for i := range c.Policies {

@@ -5,12 +5,12 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Measure is something that a run is judged by.
+// Measure is a measure of a run.
 type Measure struct {
-	// Name is what it is, such as "sojourn mean", and Unit what it is counted in; shares
-	// are numbers from 0 to 1 whose unit is Share, and "" is a number.
+	// Name is its name, such as "sojourn mean", and Unit its unit. Shares are numbers from 0 to 1
+	// with the unit Share; "" is a plain number.
 	Name, Unit string
-	// Part is of what: "all jobs", "cluster", or "class " and its name.
+	// Part is its scope: "all jobs", "cluster", or "class " and a name.
 	Part string
 }
 
@@ -40,7 +40,7 @@ type measured struct {
 	value float64
 }
 
-// measures are all that a summary is judged by, in the order in which they are shown.
+// measures are all measures of a summary, in the order in which they are shown.
 func (s *Summary) measures() []measured {
 	list := append(s.All.measures(allJobs), s.measuresOff()...)
 	for i := range s.Classes {
@@ -95,7 +95,7 @@ func (c *Class) measures(part string) []measured {
 	return list
 }
 
-// headlines are the measures by which policies are compared in short.
+// headlines are the measures of a short comparison of policies.
 var headlines = []Measure{
 	{"sojourn mean", Seconds, allJobs},
 	{"sojourn median", Seconds, allJobs},

@@ -8,8 +8,8 @@ import (
 	"github.com/hamadryad/hamadryad/laboratory/report/statistics"
 )
 
-// HoldAgainst sets beside each job what it took in the recording that the run replays; 0 is
-// not known, and so is what a job took here that did not succeed.
+// HoldAgainst sets each job's time in the replayed recording. 0 is unknown, and so is the time here
+// of a job that did not succeed.
 func (r *Run) HoldAgainst(sojourns []time.Duration) {
 	var off, recorded []float64
 	for i := range r.Jobs {
@@ -22,8 +22,7 @@ func (r *Run) HoldAgainst(sojourns []time.Duration) {
 	r.Summary.Off, r.Summary.Recorded = statistics.Describe(off), statistics.Describe(recorded)
 }
 
-// Off is by what part of the recorded sojourn time the job took more or less; false: that is
-// not known.
+// Off is the share by which the job's sojourn time differs from the recorded one; false: unknown.
 func (j *Job) Off() (float64, bool) {
 	if j.Recorded <= 0 || !j.Succeeded() {
 		return 0, false
@@ -31,7 +30,7 @@ func (j *Job) Off() (float64, bool) {
 	return (j.Sojourn() - j.Recorded).Abs().Seconds() / j.Recorded.Seconds(), true
 }
 
-// measuresOff are those of a run that replays a recording.
+// measuresOff are the measures of a run that replays a recording.
 func (s *Summary) measuresOff() []measured {
 	if s.Off.Count == 0 {
 		return nil
@@ -44,7 +43,7 @@ func (s *Summary) measuresOff() []measured {
 	}
 }
 
-// RecordedText writes a line for people on how far a run is from what was recorded.
+// RecordedText writes a line for people on a run's difference from the recording.
 func (r *Run) RecordedText(w io.Writer) error {
 	if r.Summary.Off.Count == 0 {
 		_, err := fmt.Fprintf(w, "%s, seed %d: no job can be held against what was recorded\n", printable(r.Policy), r.Seed)

@@ -16,14 +16,14 @@ import (
 
 // Bounds of a recorder.
 const (
-	// PartiesMax is how many jobs, and how many pools, are told apart: those with most
-	// work. All others are one party more.
+	// PartiesMax bounds the distinguished jobs and pools: those with most work. All others are one
+	// further party.
 	PartiesMax = 64
-	// SpansMax is how many spans of attempts are kept: those that began first.
+	// SpansMax bounds the kept spans of attempts: those that began first.
 	SpansMax = 100_000
 )
 
-// End is how a span of an attempt came to its end.
+// End is the reason for which a span of an attempt ended.
 type End uint8
 
 // The ends of spans.
@@ -31,13 +31,13 @@ const (
 	Finished End = iota
 	Suspended
 	Stopped // by the policy
-	Lost    // it failed, or went with its launcher or a peer
+	Lost    // it failed, or was lost with its launcher or a peer
 )
 
 // String returns the end's name.
 func (e End) String() string { return [...]string{"finished", "suspended", "stopped", "lost"}[e] }
 
-// Span is a time in which an attempt held its slots. One that was suspended has several.
+// Span is a time in which an attempt held its slots. A suspended attempt has several.
 type Span struct {
 	Job, Stage, Task int // by their places in the workload
 	Attempt          scheduler.AttemptID
@@ -48,8 +48,8 @@ type Span struct {
 	End              End
 }
 
-// Recorder keeps what a simulation tells, in bounded memory: who held how many slots over
-// time, and where attempts ran.
+// Recorder records a simulation in bounded memory: the slots that parties held over time, and the
+// launchers of attempts.
 type Recorder struct {
 	workload *workload.Workload
 	kinds    []scheduler.SlotKind
@@ -59,12 +59,12 @@ type Recorder struct {
 	pools    map[scheduler.SlotKind]*Series
 	spans    []Span
 	open     map[scheduler.AttemptID]*Span
-	left     int // spans that are not kept
+	left     int // spans that were dropped
 }
 
 var _ simulation.Watcher = (*Recorder)(nil)
 
-// NewRecorder makes one for one run of a workload on a cluster.
+// NewRecorder makes a Recorder for one run of a workload on a cluster.
 func NewRecorder(w *workload.Workload, c *cluster.Cluster) *Recorder {
 	r := &Recorder{workload: w, open: map[scheduler.AttemptID]*Span{}, jobs: map[scheduler.SlotKind]*Series{}, pools: map[scheduler.SlotKind]*Series{}}
 	names, pools := make([]string, len(w.Jobs)), make([]string, len(w.Jobs))
@@ -121,13 +121,13 @@ func parties(w *workload.Workload, names []string, what string) (list []string, 
 	return list, of
 }
 
-// Came is told by the simulation.
+// Came implements simulation.Watcher.
 func (r *Recorder) Came(time.Duration, int) {}
 
-// Ended is told by the simulation.
+// Ended implements simulation.Watcher.
 func (r *Recorder) Ended(time.Duration, int) {}
 
-// Holds is told by the simulation.
+// Holds implements simulation.Watcher.
 func (r *Recorder) Holds(at time.Duration, job int, a *simcluster.Attempt, holds bool) {
 	slots := max(int(a.Start.Slots), 1)
 	by := slots
@@ -155,7 +155,7 @@ func (r *Recorder) Holds(at time.Duration, job int, a *simcluster.Attempt, holds
 	r.open[id] = &Span{Job: job, Stage: int(n.Stage), Task: int(n.Index), Attempt: id, Launcher: a.On.Name, Kind: a.Start.Kind, Slots: slots, From: at}
 }
 
-// endOf is how an attempt comes to hold its slots no more.
+// endOf is the reason for which an attempt releases its slots.
 func endOf(a *simcluster.Attempt) End {
 	switch e := a.Ended(); {
 	case e == nil && a.Suspended():
@@ -170,18 +170,18 @@ func endOf(a *simcluster.Attempt) End {
 	return Lost
 }
 
-// Kinds are those of the cluster's slots, sorted.
+// Kinds are the kinds of the cluster's slots, sorted.
 func (r *Recorder) Kinds() []scheduler.SlotKind { return r.kinds }
 
-// Jobs are the slots of a kind that each job held over time, and Pools those of each pool;
-// nil: the cluster has no such slot. A job without a pool counts for its user's.
+// Jobs are the slots of a kind that each job held over time; nil: the cluster has no such slot.
 func (r *Recorder) Jobs(kind scheduler.SlotKind) *Series { return r.jobs[kind] }
 
-// Pools says it by pool.
+// Pools are the slots of a kind that each pool held over time; nil: the cluster has no such slot. A
+// job without a pool counts for its user's.
 func (r *Recorder) Pools(kind scheduler.SlotKind) *Series { return r.pools[kind] }
 
-// Spans are those that ended, in order of their beginnings, and how many were left out
-// because there were more than SpansMax.
+// Spans are the ended spans, in order of their beginnings, and the number of spans beyond SpansMax
+// that were dropped.
 func (r *Recorder) Spans() (kept []Span, left int) {
 	kept = slices.Clone(r.spans)
 	slices.SortFunc(kept, func(a, b Span) int { return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.Attempt, b.Attempt)) })

@@ -12,47 +12,45 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Run is what became of one workload under one policy, with one seed.
+// Run is the result of one workload under one policy, with one seed.
 type Run struct {
 	Policy string
 	Seed   uint64
 	// Jobs are in the order of the workload's.
 	Jobs     []Job
 	Summary  Summary
-	Workload string // its name; "" is not known
+	Workload string // its name; "": unknown
 	recorder *Recorder
 }
 
-// Job is what became of a job. Times count from the beginning of the workload.
+// Job is the result of a job. Times count from the beginning of the workload.
 type Job struct {
 	ID, Name, Class, User, Pool string
 	Submitted, Ended            time.Duration
-	// Recorded is what the job took in the recording that is replayed; 0: nothing is known.
+	// Recorded is the job's time in the replayed recording; 0: unknown.
 	Recorded time.Duration
-	// Started is when the first of its attempts did; negative: none did.
+	// Started is the start of its first attempt; negative: none started.
 	Started time.Duration
-	// Slowdown is the sojourn time over the least time that the job takes alone on the
-	// whole cluster (leastTime); 0: that time is 0 or there is none, and so is the slowdown.
+	// Slowdown is the sojourn time over the job's least time alone on the whole cluster
+	// (leastTime); 0: that time is 0 or unknown, and so is the slowdown.
 	Slowdown                                            float64
 	State                                               string
 	Failure                                             string
 	Tasks, Attempts, Preempted, Killed, Suspended, Lost int
-	// Busy is the slot time of all attempts; of it Wasted went to attempts that did not
-	// finish.
+	// Busy is the slot time of all attempts; Wasted is the part of unfinished ones.
 	Busy, Wasted time.Duration
-	// Near counts finished attempts that have stored input by the level at which it was.
+	// Near counts finished attempts with stored input by its locality level.
 	Near [scheduler.LocalityLevels]int
 }
 
 // Sojourn is the time from the job's submission to its end.
 func (j *Job) Sojourn() time.Duration { return j.Ended - j.Submitted }
 
-// Succeeded says whether the job did.
+// Succeeded reports whether the job succeeded.
 func (j *Job) Succeeded() bool { return j.State == stateName(wire.JobState_JOB_STATE_SUCCEEDED) }
 
-// NewRun makes the report of one run. The result is that of the workload on the cluster;
-// recorder watched it, and may be nil: then there are no drawings over time. None of them
-// is changed later.
+// NewRun makes the report of one run. The result is that of the workload on the cluster. recorder
+// watched it, and may be nil: then there are no drawings over time. NewRun changes none of them.
 func NewRun(policy string, seed uint64, w *workload.Workload, c *cluster.Cluster, result *simulation.Result, recorder *Recorder) *Run {
 	r := &Run{Policy: policy, Seed: seed, Workload: w.Name, recorder: recorder, Jobs: make([]Job, len(w.Jobs))}
 	slots := c.Slots()
@@ -90,11 +88,10 @@ func newJob(w *workload.Job, r *simulation.Job, slots map[scheduler.SlotKind]int
 	return j
 }
 
-// leastTime is the least time, in seconds, that a job could take alone on all slots of a
-// cluster of usual speed: a stage takes as long as its longest task, and at least its work
-// over the slots of its kind; stages that follow each other add up, along the longest path.
-// Slow-start does not help: a task works when its input is whole. It is infinite when there
-// is no slot of some kind.
+// leastTime is the least time, in seconds, of a job alone on all slots of a cluster of usual speed.
+// A stage takes as long as its longest task, and at least its work over the slots of its kind.
+// Consecutive stages add up, along the longest path. Slow-start does not help: a task works when
+// its input is complete. It is infinite when there is no slot of some kind.
 func leastTime(j *workload.Job, slots map[scheduler.SlotKind]int) float64 {
 	ends, least := make([]float64, len(j.Stages)), 0.0
 	for i := range j.Stages {

@@ -10,13 +10,12 @@ import (
 const (
 	// ChangesMax is how many changes a series keeps exactly: 16 MiB.
 	ChangesMax = 1 << 20
-	// BinsMax is how many intervals it keeps beyond that.
+	// BinsMax bounds the intervals that are kept beyond that.
 	BinsMax = 4096
 )
 
-// Series is how many slots each of some parties holds over time. It is exact up to
-// ChangesMax changes. Beyond, it is the mean of each of at most BinsMax intervals of one
-// length.
+// Series is the number of slots that each of some parties holds over time. It is exact up to
+// ChangesMax changes. Beyond, it has the means of at most BinsMax equal intervals.
 type Series struct {
 	Parties []string
 	changes []change // exact, ascending in time
@@ -27,7 +26,7 @@ type Series struct {
 	width   time.Duration
 }
 
-// change is one of a party's level.
+// change is a change of a party's level.
 type change struct {
 	at        time.Duration
 	party, by int32
@@ -43,7 +42,7 @@ func newSeries(parties []string, most int) *Series {
 	return &Series{Parties: parties, most: most, level: make([]int, len(parties))}
 }
 
-// add takes in that a party holds so many more, or fewer. Times do not go back.
+// add changes a party's slots by a number. Times do not decrease.
 func (s *Series) add(at time.Duration, party, by int) {
 	if s.bins == nil {
 		s.changes = append(s.changes, change{at, int32(party), int32(by)})
@@ -58,10 +57,10 @@ func (s *Series) add(at time.Duration, party, by int) {
 	s.level[party] += by
 }
 
-// Exact says whether the series has every change.
+// Exact reports whether the series has every change.
 func (s *Series) Exact() bool { return s.bins == nil }
 
-// coarsen turns what is exact into means.
+// coarsen replaces exact changes by means.
 func (s *Series) coarsen() {
 	s.width = max(s.moved/(BinsMax/2), 1)
 	s.bins = [][]float64{}
@@ -75,8 +74,8 @@ func (s *Series) coarsen() {
 	}
 }
 
-// fill adds what is held now to all bins up to a time, and doubles their width when they
-// are too many.
+// fill adds the current level to all bins up to a time, and doubles the bins' width when there are
+// too many.
 func (s *Series) fill(until time.Duration) {
 	for s.moved < until {
 		i := int(s.moved / s.width)
@@ -110,7 +109,7 @@ func (s *Series) halve() {
 	s.bins, s.width = half, 2*s.width
 }
 
-// each walks over what is held, step by step. The step's slots are the same slice each time.
+// each visits the steps in order. It reuses the slice of a step's slots.
 func (s *Series) each(do func(Step)) {
 	level := make([]float64, len(s.Parties))
 	for i := range s.bins {
@@ -129,9 +128,8 @@ func (s *Series) each(do func(Step)) {
 	}
 }
 
-// Steps are what is held over time, from the first change to the last, each step until the
-// next. They are all there are when these are at most so many, and else means of so many
-// intervals of one length.
+// Steps are the steps from the first change to the last, without gaps. They are exact if there are
+// at most most, else means of that many equal intervals.
 func (s *Series) Steps(most int) []Step {
 	n, from, to := 0, time.Duration(0), time.Duration(0)
 	s.each(func(step Step) {
@@ -164,8 +162,8 @@ func (s *Series) Steps(most int) []Step {
 	return out
 }
 
-// take takes in what part of another step belongs to this mean, from a time on, and says
-// until when.
+// take adds the part of another step that belongs to this mean, from a time on, and returns that
+// part's end.
 func (s *Step) take(other Step, at time.Duration) time.Duration {
 	end := min(s.To, other.To)
 	share := float64(end-at) / float64(s.To-s.At)

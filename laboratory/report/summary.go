@@ -9,44 +9,42 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// ClassesMax is how many classes of jobs are told apart: those that come first.
+// ClassesMax bounds the distinguished classes of jobs: those that come first.
 const ClassesMax = 16
 
 // Summary sums a run up.
 type Summary struct {
-	// All describes the jobs that succeeded, and Classes those of each class, in the order
-	// of their first jobs, ClassesMax at most; it is empty where no job has a class.
+	// All describes the succeeded jobs, and Classes those of each class, in the order of their
+	// first jobs, ClassesMax at most. Classes is empty where no job has a class.
 	All     Class
 	Classes []Class
 	// Makespan is the time from the first submission to the last end.
 	Makespan time.Duration
-	// Utilization is the share of all slot time of the makespan that attempts held, by
-	// kind of slot, sorted by kind.
+	// Utilization is the share of the makespan's slot time that attempts held, by kind of slot,
+	// sorted by kind.
 	Utilization []Utilization
-	// Fairness is Jain's index over the slowdowns of the jobs that succeeded: 1 when all
-	// were slowed down alike.
+	// Fairness is Jain's index over the slowdowns of the succeeded jobs: 1 when all are equal.
 	Fairness float64
-	// Near counts finished attempts that have stored input by the level at which it was.
+	// Near counts finished attempts with stored input by its locality level.
 	Near                                         [scheduler.LocalityLevels]int
 	Attempts, Preempted, Killed, Suspended, Lost int
-	// Busy and Wasted are seconds of slot time, of all attempts and of those that did not
-	// finish.
+	// Busy and Wasted are seconds of slot time, of all attempts and of unfinished ones.
 	Busy, Wasted float64
-	// Recorded describes what jobs took in the recording that is replayed, in seconds, and Off
-	// by what part of that they took more or less here; both are empty without one.
+	// Recorded describes the jobs' times in the replayed recording, in seconds, and Off the share
+	// by which they differ here. Both are empty without a recording.
 	Recorded, Off statistics.Description
 	// Failed are the jobs that did not succeed.
 	Failed []*Job
 }
 
-// Class is what became of the jobs of a class. Jobs without a slowdown are not in Slowdown.
+// Class is the result of the jobs of a class. Jobs without a slowdown are not in Slowdown.
 type Class struct {
-	Name string // "" is that of jobs that have none
+	Name string // "" is that of jobs without a class
 	// Sojourn is in seconds.
 	Sojourn, Slowdown statistics.Description
 }
 
-// Utilization is that of a kind of slot.
+// Utilization is the utilization of a kind of slot.
 type Utilization struct {
 	Kind  scheduler.SlotKind
 	Slots int
@@ -96,7 +94,7 @@ func summarize(jobs []Job, result *simulation.Result) Summary {
 	return s
 }
 
-// classes describes the jobs that succeeded, all and by class.
+// classes describes the succeeded jobs, all and by class.
 func (s *Summary) classes(jobs []Job) {
 	var names []string
 	for i := range jobs {
@@ -124,8 +122,8 @@ func describe(jobs []Job, class *string) Class {
 	return c
 }
 
-// times are the sojourn times in seconds, and the slowdowns, of the jobs of a class that
-// succeeded; nil: of all.
+// times are the sojourn times in seconds, and the slowdowns, of the succeeded jobs of a class; nil:
+// of all.
 func times(jobs []Job, class *string) (sojourns, slowdowns []float64) {
 	for i := range jobs {
 		j := &jobs[i]

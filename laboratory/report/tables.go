@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// failedShown is how many jobs that failed are named for people; JSON has all.
+// failedShown bounds the failed jobs that are named for people; JSON has all.
 const failedShown = 20
 
 // seedsShown is up to how many seeds are named.
 const seedsShown = 20
 
-// table is one that people read.
+// table is a table for people.
 type table struct {
 	Title string
 	Head  []string
@@ -22,7 +22,7 @@ type table struct {
 	Note  string
 }
 
-// tables are those of a comparison.
+// tables are the tables of a comparison.
 func (c *Comparison) tables() []table {
 	var list []table
 	for _, part := range c.parts() {
@@ -37,7 +37,7 @@ func (c *Comparison) tables() []table {
 	return list
 }
 
-// parts are those of all measures, those of the cluster last.
+// parts are the parts of all measures, the cluster's last.
 func (c *Comparison) parts() []string {
 	var list []string
 	for _, p := range c.Policies {
@@ -110,7 +110,7 @@ func (c *Comparison) failed() table {
 	return t
 }
 
-// about says of what the comparison is.
+// about describes the comparison.
 func (c *Comparison) about() string {
 	var names, seeds []string
 	jobs := map[int]bool{}
@@ -172,7 +172,7 @@ func shown(e *Estimate) string {
 	return short(mean, mean) + " ± " + short(half, mean)
 }
 
-// short writes a number with as many places as another has that shows about four digits.
+// short writes a number with as many decimals as like needs for about four digits.
 func short(x, like float64) string {
 	places := 0
 	if like != math.Trunc(like) || x != math.Trunc(x) {

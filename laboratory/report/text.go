@@ -25,7 +25,7 @@ func (c *Comparison) Text(w io.Writer) error {
 	return err
 }
 
-// text writes the table's rows. Numbers stand to the right.
+// text writes the table's rows. Numbers are aligned to the right.
 func (t *table) text(b *bytes.Buffer) {
 	widths := make([]int, len(t.Head))
 	rows := append([][]string{t.Head}, t.Rows...)
@@ -51,7 +51,7 @@ func (t *table) text(b *bytes.Buffer) {
 	}
 }
 
-// numbers says whether all of a column are.
+// numbers reports whether all of a column are numbers.
 func (t *table) numbers(column int) bool {
 	for _, row := range t.Rows {
 		if cell := row[column]; cell != "–" && strings.Trim(cell, "0123456789.−± ") != "" {
@@ -61,7 +61,7 @@ func (t *table) numbers(column int) bool {
 	return true
 }
 
-// printable shows what would move a terminal's cursor or turn its writing round.
+// printable replaces characters that would move a terminal's cursor or reverse the text.
 func printable(s string) string {
 	ok := func(r rune) bool { return unicode.IsPrint(r) && r != utf8.RuneError }
 	if !strings.ContainsFunc(s, func(r rune) bool { return !ok(r) }) {

@@ -8,7 +8,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// holds takes it that an attempt holds its slots from now on, or does not any more.
+// holds records that an attempt holds its slots from now on, or no longer.
 func (p *player) holds(a *simcluster.Attempt, holds bool) {
 	r := p.jobs[a.Start.Job]
 	if r == nil || a.Start.Finish != nil {
@@ -43,7 +43,7 @@ func (p *player) holds(a *simcluster.Attempt, holds bool) {
 	}
 }
 
-// count takes in how an attempt ends. It holds its slots until just after that.
+// count records an attempt's end. It holds its slots until just after that.
 func (p *player) count(a *simcluster.Attempt, e *wire.AttemptEnded) {
 	r := p.jobs[a.Start.Job]
 	if r == nil || a.Start.Finish != nil {
@@ -77,13 +77,13 @@ func (p *player) count(a *simcluster.Attempt, e *wire.AttemptEnded) {
 	out.Wasted += busy * time.Duration(slots)
 }
 
-// isOver says whether the core has given a job up, or ended it.
+// isOver reports whether the core has given a job up, or ended it.
 func (p *player) isOver(job uint64) bool {
 	s, ok := p.Core.JobStatus(scheduler.JobID(job), false)
 	return !ok || s.Failure != nil || s.Summary.State != wire.JobState_JOB_STATE_RUNNING
 }
 
-// lose counts an attempt that went with its launcher.
+// lose counts an attempt that was lost with its launcher.
 func (p *player) lose(a *simcluster.Attempt) {
 	if a.Ended() == nil {
 		p.count(a, &wire.AttemptEnded{End: wire.End_END_FAILED})

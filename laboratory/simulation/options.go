@@ -15,67 +15,66 @@ import (
 
 // Defaults of Options.
 const (
-	// DefaultTick is the period in which what happens is told to the manager.
+	// DefaultTick is the period in which the manager receives events.
 	DefaultTick = 100 * time.Millisecond
-	// DefaultThink is how long a policy's answer takes.
+	// DefaultThink is the time to a policy's answer.
 	DefaultThink = 2 * time.Millisecond
-	// DefaultStall is how long nothing may run while jobs wait.
+	// DefaultStall is how long jobs may wait while nothing runs.
 	DefaultStall = 24 * time.Hour
 )
 
-// Options say what is played. Workload, Cluster and Host are needed.
+// Options describe a run. Workload, Cluster and Host are required.
 type Options struct {
 	Workload *workload.Workload
-	// Submissions are of the workload's jobs, in their order, where more is known of them than
-	// the workload says; nil: nothing is.
+	// Submissions are further data of the workload's jobs, in their order, such as from a
+	// recording; nil: none.
 	Submissions []Submission
-	// Cluster has passed its Check.
+	// Cluster must have passed its Check.
 	Cluster *cluster.Cluster
-	// Host is the policy. Play ends it.
+	// Host is the policy. Play closes it.
 	Host policy.Host
 	// Config is the policy's.
 	Config scheduler.Config
-	// Settings change the core's; may be nil. Some follow from the workload and the cluster:
-	// Simulated, Speculation, Seed, Heartbeat, and bounds that must hold both.
+	// Settings change the core's settings; may be nil. Some follow from the workload and the
+	// cluster: Simulated, Speculation, Seed, Heartbeat, and bounds that must hold both.
 	Settings func(*core.Settings)
 
-	// Tick is the period in which what happens is told to the manager, default DefaultTick;
-	// Think is how long each of the policy's answers takes, default DefaultThink; negative
-	// is none of it.
+	// Tick is the period in which the manager receives events, default DefaultTick. Think is the
+	// time to each answer of the policy, default DefaultThink. Negative means none.
 	Tick, Think time.Duration
-	// ThinkAt is how long the answer takes to a round at a time of the workload, where that is
-	// known; nil: as Think says.
+	// ThinkAt is the time to the policy's answer in a round at a time of the workload, where it is
+	// known; nil: Think.
 	ThinkAt func(at time.Duration) time.Duration
-	// Stall ends a run in which jobs wait, nothing runs, and nothing began or ended for so
-	// long; default DefaultStall.
+	// Stall ends a run in which jobs wait, nothing runs, and nothing began or ended for so long;
+	// default DefaultStall.
 	Stall time.Duration
-	// Watch is told what happens; may be nil.
+	// Watch receives the run's events; may be nil.
 	Watch Watcher
-	// Record is told of each batch before the core takes it, and of the core as it is then; may
-	// be nil. Name is the policy's for it.
+	// Record receives each batch before the core takes it, with the core's state then; may be nil.
+	// Name is the policy's name in the record.
 	Record func(c *core.Core, b *wire.Batch) error
 	Name   string
 }
 
 // Submission is what is known of a job beyond a workload's model.
 type Submission struct {
-	// Spec is what is submitted, with its graph: its stages have as many nodes as the
-	// workload's have tasks. The work of a group is that of its first node's task.
+	// Spec is the submission, with its graph: its stages have as many nodes as the workload's have
+	// tasks. A group's work is that of its first node's task.
 	Spec *wire.JobSpec
-	// Starts is from the launch of a task until its program runs, beside what the cluster's
-	// model says, by stage and task.
+	// Starts are the times from a task's launch until its program runs, in addition to the
+	// cluster's model, by stage and task.
 	Starts [][]time.Duration
-	// Finish is how long the job's last group takes, which publishes its output.
+	// Finish is the time of the job's last group, which publishes its output.
 	Finish time.Duration
 }
 
-// Watcher is told what happens while a workload is played, in order. Jobs have their place in the workload.
+// Watcher receives a run's events, in order. Jobs are indexes in the workload.
 type Watcher interface {
-	// Came tells that a job was submitted.
+	// Came reports a job's submission.
 	Came(at time.Duration, job int)
-	// Holds tells that an attempt holds its slots from now on, or does not any more.
+	// Holds reports that an attempt holds its slots from now on, or no longer.
 	Holds(at time.Duration, job int, a *simcluster.Attempt, holds bool)
-	// Ended tells of a job's end.
+	// Ended reports a job's end.
 	Ended(at time.Duration, job int)
 }
 
@@ -93,7 +92,7 @@ func (o *Options) setDefaults() error {
 	return nil
 }
 
-// orDefault is d, or a default for 0; what is negative is 0.
+// orDefault is d, or a default for 0; a negative one is 0.
 func orDefault(d, otherwise time.Duration) time.Duration {
 	if d == 0 {
 		return otherwise

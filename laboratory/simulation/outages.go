@@ -15,7 +15,7 @@ const (
 	outagesFor = 7 * 24 * time.Hour
 )
 
-// planOutages has launchers fail and come back when the cluster says.
+// planOutages schedules the launchers' failures and returns of the cluster.
 func (p *player) planOutages() {
 	jobs := p.options.Workload.Jobs
 	list, err := p.options.Cluster.Outages(jobs[len(jobs)-1].Submit + outagesFor)
@@ -27,7 +27,7 @@ func (p *player) planOutages() {
 	p.nextOutage()
 }
 
-// nextOutage waits for the next of them: all at once would be very many.
+// nextOutage schedules the next outage only: all at once would be very many.
 func (p *player) nextOutage() {
 	if len(p.outages) == 0 {
 		return
@@ -40,7 +40,7 @@ func (p *player) nextOutage() {
 	})
 }
 
-// fails ends a launcher's life: what it ran and stored is gone.
+// fails ends a launcher's process: its attempts and stored outputs are gone.
 func (p *player) fails(o cluster.Outage) {
 	l := p.launchers[o.Launcher]
 	lost := &wire.LauncherLost{Launcher: uint64(l.ID), Incarnation: l.Incarnation, Reason: "it failed"}

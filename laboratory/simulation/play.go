@@ -21,15 +21,15 @@ const (
 	// beginning is the manager's time when the workload begins. Launchers join before it.
 	beginning = scheduler.Time(1_000_000_000_000)
 	joining   = time.Second
-	// thinkMax is how long a policy may really think. Its answer takes as long as
-	// Options.Think says all the same.
+	// thinkMax bounds the real time to a policy's answer. The simulated time is Options.Think all
+	// the same.
 	thinkMax = time.Minute
 	// cancelEvery is after how many events the context is looked at.
 	cancelEvery = 1024
 )
 
-// Stalled is the error of a run in which jobs wait and nothing happens. Waiting says of
-// some of them what for.
+// Stalled is the error of a run in which jobs wait and nothing happens. Waiting explains some of
+// them.
 type Stalled struct {
 	After   time.Duration
 	Jobs    int
@@ -49,31 +49,30 @@ type player struct {
 	launchers []*simcluster.Launcher
 	clients   loop.Clients
 	jobs      map[uint64]*running
-	copies    func(job, stage, task int) []workload.Place // nil: input has no places
-	places    map[string]*wire.Place                      // told last, by host
-	outages   []cluster.Outage                            // to come
+	copies    func(job, stage, task int) []workload.Place // nil: input has no locations
+	places    map[string]*wire.Place                      // last sent, by host
+	outages   []cluster.Outage                            // pending
 	next      int                                         // job to be submitted
 	over      int
-	held      int            // attempts that hold slots
+	held      int            // attempts with slots
 	moved     scheduler.Time // when something happened last
 	result    Result
 	err       error
 }
 
-// running is a job that was submitted.
+// running is a submitted job.
 type running struct {
 	simcluster.Job
 	place     int        // in the workload
-	tries     [][]uint32 // attempts that were begun, by stage and task
-	done      [][]bool   // tasks of which an attempt finished
+	tries     [][]uint32 // numbers of attempts begun, by stage and task
+	done      [][]bool   // tasks with a finished attempt
 	suspended map[uint64]bool
-	since     map[uint64]scheduler.Time // attempts that hold slots
+	since     map[uint64]scheduler.Time // attempts with slots
 	busy      map[uint64]time.Duration
 }
 
-// Play plays a workload under a policy, and ends the policy. The error tells of options
-// that make no sense, of a policy that broke the contract, is *Stalled where work can never
-// be done, or the context's.
+// Play plays a workload under a policy, and closes the policy. The error is of invalid options, of
+// a policy that broke the contract, *Stalled where work can never be done, or the context's.
 func Play(ctx context.Context, o Options) (*Result, error) {
 	defer o.Host.Close()
 	if err := o.setDefaults(); err != nil {
@@ -94,7 +93,7 @@ func Play(ctx context.Context, o Options) (*Result, error) {
 	if p.err != nil {
 		return nil, p.err
 	}
-	result := p.result // a pointer into the player would keep the core and all that was played
+	result := p.result // a pointer into the player would keep the core and the whole run
 	return &result, nil
 }
 
@@ -148,7 +147,7 @@ func (p *player) fail(err error) {
 	}
 }
 
-// untilTick is how long it is to the next tick.
+// untilTick is the time to the next tick.
 func (p *player) untilTick() time.Duration {
 	if p.options.Tick == 0 {
 		return 0
@@ -156,7 +155,7 @@ func (p *player) untilTick() time.Duration {
 	return (p.options.Tick - p.Now().Sub(beginning)%p.options.Tick) % p.options.Tick
 }
 
-// begin starts manager and policy and has the launchers join.
+// begin starts manager and policy and lets the launchers join.
 func (p *player) begin() {
 	p.Push(wire.NewInput(&wire.ManagerStart{Term: 1}))
 	p.policy.Begin()
@@ -184,7 +183,7 @@ func (p *player) begin() {
 	p.At(beginning, p.come)
 }
 
-// come submits the jobs whose time it is, and waits for the next.
+// come submits the jobs that are due, and waits for the next.
 func (p *player) come() {
 	jobs := p.options.Workload.Jobs
 	for p.next < len(jobs) && beginning.Add(jobs[p.next].Submit) <= p.Now() {
@@ -210,7 +209,7 @@ func (p *player) act(ctx context.Context, a core.Action) error {
 	return nil
 }
 
-// submit has a job come.
+// submit submits a job.
 func (p *player) submit(i int) {
 	j := &p.options.Workload.Jobs[i]
 	spec, finish := p.submission(i, j)
@@ -251,7 +250,7 @@ func (p *player) job(id uint64) *simcluster.Job {
 	return nil
 }
 
-// work is how long an attempt works, by its task.
+// work is an attempt's work, by its task.
 func (p *player) work(r *running, j *workload.Job, a *simcluster.Attempt) time.Duration {
 	n := a.Start.Nodes[0]
 	try := &r.tries[n.Stage][n.Index]
@@ -260,7 +259,7 @@ func (p *player) work(r *running, j *workload.Job, a *simcluster.Attempt) time.D
 	return p.options.Cluster.Work(&j.Stages[n.Stage].Tasks[n.Index], k)
 }
 
-// takes is how long a step of an attempt takes, with what is known of its task's start.
+// takes is the time of a step of an attempt, with what is known of its task's start.
 func (p *player) takes(a *simcluster.Attempt, s simcluster.Step, usual time.Duration) time.Duration {
 	if s != simcluster.Starting || a.Start.Finish != nil {
 		return usual
@@ -274,7 +273,7 @@ func (p *player) takes(a *simcluster.Attempt, s simcluster.Step, usual time.Dura
 	return usual
 }
 
-// ended takes it that a job has.
+// ended records a job's end.
 func (p *player) ended(id scheduler.JobID, s *wire.JobStatus) error {
 	r := p.jobs[uint64(id)]
 	delete(p.jobs, uint64(id))
@@ -292,12 +291,12 @@ func (p *player) ended(id scheduler.JobID, s *wire.JobStatus) error {
 	return nil
 }
 
-// stands says whether jobs wait, nothing runs, and nothing has changed for too long.
+// stands reports whether jobs wait, nothing runs, and nothing has changed for too long.
 func (p *player) stands() bool {
 	return p.held == 0 && len(p.jobs) > 0 && p.Now().Sub(p.moved) > p.options.Stall
 }
 
-// stalled tells what jobs wait for that never end.
+// stalled explains what the waiting jobs lack.
 func (p *player) stalled() error {
 	s := &Stalled{After: p.since(p.Now()), Jobs: len(p.options.Workload.Jobs) - p.over}
 	const shown = 5

@@ -8,20 +8,20 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Result is what became of a workload. Times count from the beginning of the workload.
+// Result is the result of a workload. Times count from the beginning of the workload.
 type Result struct {
 	Jobs []Job // in the order of the workload's
 	// Ended is when the last job did.
 	Ended time.Duration
-	// Slots are those of the cluster, by kind.
+	// Slots are the cluster's slots, by kind.
 	Slots map[scheduler.SlotKind]int
-	// Core is what the manager's core counted.
+	// Core is the statistics of the manager's core.
 	Core core.Stats
-	// Steps are those of the core, and Rounds the policy's.
+	// Steps are the core's steps, and Rounds the policy's rounds.
 	Steps, Rounds uint64
 }
 
-// Job is what became of a job.
+// Job is the result of a job.
 type Job struct {
 	Submitted, Ended time.Duration
 	State            wire.JobState
@@ -29,19 +29,19 @@ type Job struct {
 	Stages           []Stage
 }
 
-// Stage is what became of a stage's attempts.
+// Stage is the result of a stage's attempts.
 type Stage struct {
 	Kind scheduler.SlotKind
-	// Began is when the first attempt did, and Ended when the last one finished.
+	// Began is the start of the first attempt, and Ended the end of the last finished one.
 	Began, Ended time.Duration
 	Attempts     int
-	Preempted    int // attempts that were taken off for others
-	Killed       int // attempts that were not needed any more: another one at the task had finished, or the job was over
-	Suspended    int // attempts that were suspended, once or more often
-	Lost         int // attempts that failed, or went with a launcher or a peer
-	// Busy is the slot time of all attempts while they held their slots; of it Wasted went to attempts that did not finish.
+	Preempted    int // attempts that were preempted
+	Killed       int // attempts no longer needed: another at the task had finished, or the job had ended
+	Suspended    int // attempts that were suspended at least once
+	Lost         int // attempts that failed, or were lost with a launcher or a peer
+	// Busy is the time in which attempts held slots; Wasted is the part of unfinished attempts.
 	Busy, Wasted time.Duration
-	// Near counts finished attempts that have stored input by the level at which it was.
+	// Near counts finished attempts with stored input by its locality level.
 	Near [scheduler.LocalityLevels]int
 }
 

@@ -8,10 +8,10 @@ import (
 	"github.com/hamadryad/hamadryad/laboratory/workload"
 )
 
-// nobody is whose a job is where the workload does not say.
+// nobody is the user of a job without one in the workload.
 const nobody = "nobody"
 
-// submission is a job's, and how long its last group takes.
+// submission is a job's submission, and the time of its last group.
 func (p *player) submission(i int, j *workload.Job) (*wire.JobSpec, time.Duration) {
 	if given := p.options.Submissions; given != nil {
 		return given[i].Spec, given[i].Finish
@@ -19,7 +19,7 @@ func (p *player) submission(i int, j *workload.Job) (*wire.JobSpec, time.Duratio
 	return p.spec(i, j), 0
 }
 
-// spec is what a job's submission is by the workload's model.
+// spec is a job's submission by the workload's model.
 func (p *player) spec(i int, j *workload.Job) *wire.JobSpec {
 	user := cmp.Or(j.User, j.Pool, nobody)
 	m := &wire.JobSpec{
@@ -42,7 +42,7 @@ func (p *player) stage(job, stage int, s *workload.Stage) *wire.Stage {
 		if in == nil && m.Inputs == nil {
 			continue
 		}
-		if m.Inputs == nil { // those before have none
+		if m.Inputs == nil { // earlier tasks have none
 			for range i {
 				m.Inputs = append(m.Inputs, &wire.NodeInput{})
 			}
@@ -52,8 +52,8 @@ func (p *player) stage(job, stage int, s *workload.Stage) *wire.Stage {
 	return m
 }
 
-// input is a task's stored input; nil: it has none. A source that says where a task's input
-// lies may not know how much it is: a byte stands for it.
+// input is a task's stored input; nil: it has none. A source may name the input's hosts without its
+// size: a byte stands for it.
 func (p *player) input(job, stage, task int, t *workload.Task) *wire.NodeInput {
 	size := t.Input
 	switch {
@@ -73,8 +73,8 @@ func (p *player) input(job, stage, task int, t *workload.Task) *wire.NodeInput {
 	return m
 }
 
-// place is where a copy lies. Copies on one host that are as large are told by one message,
-// which nobody changes: there are a few for each of millions of tasks.
+// place is the place of a copy. Copies of one size on one host share a message, which nobody
+// changes: there are a few for each of millions of tasks.
 func (p *player) place(at workload.Place, size int64) *wire.Place {
 	m := p.places[at.Host]
 	if m == nil || m.Rack != at.Rack || m.Bytes != size {
@@ -84,7 +84,7 @@ func (p *player) place(at workload.Place, size int64) *wire.Place {
 	return m
 }
 
-// connection is that of a stage to one that it reads from.
+// connection is the connection from a stage to its reader.
 func (p *player) connection(from, to int, s *workload.Stage) *wire.Connection {
 	slow := cmp.Or(s.SlowStart, p.options.Cluster.Model.SlowStart)
 	if slow >= 1 { // all of them

@@ -1,5 +1,5 @@
-// Package traces has the workloads of published experiments, as they are read by package
-// workload. README.md says where each is from.
+// Package traces has the workloads of published experiments, for package workload. README.md names
+// their sources.
 package traces
 
 import (
@@ -19,11 +19,11 @@ const (
 	FB2010 = "fb2010-93.jsonl.gz"
 )
 
-// Read reads one of them.
+// Read reads one of these traces.
 func Read(name string) (*workload.Workload, error) { return read(name, workload.Options{}) }
 
-// SWIM reads the first of SWIM's samples of Facebook's cluster of 2009, a day with 5,894 jobs. s says what tasks its bytes
-// become.
+// SWIM reads the first of SWIM's samples of Facebook's cluster of 2009, a day with 5,894 jobs. s
+// converts its bytes to tasks.
 func SWIM(s workload.SWIM) (*workload.Workload, error) {
 	return read("FB-2009_samples_24_times_1hr_0.tsv.gz", workload.Options{SWIM: &s})
 }

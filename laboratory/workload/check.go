@@ -9,13 +9,13 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of a workload. What is beyond them is refused, never cut.
+// Bounds of a workload. Beyond them it is refused, never cut.
 const (
-	// JobsMax, StagesMax of one job, and TasksMax of all jobs are numbers.
+	// JobsMax, StagesMax of one job, and TasksMax of all jobs bound numbers.
 	JobsMax   = 10_000_000
 	StagesMax = 1_000
 	TasksMax  = 20_000_000
-	// PlacesMax is the number of copies of one task's input.
+	// PlacesMax bounds the copies of one task's input.
 	PlacesMax = 64
 	// NameBytesMax bounds each id, name, class, user, pool, kind and host.
 	NameBytesMax = 1024
@@ -30,8 +30,8 @@ const (
 	PriorityMax = 1_000_000
 )
 
-// checker holds jobs against the bounds, one after the other. Its errors name the job
-// and not the place that it was read from.
+// checker checks jobs against the bounds, one after the other. Its errors name the job, but not its
+// position in the source.
 type checker struct {
 	unordered              bool // times of submission are looked at later
 	jobs, tasks            int
@@ -40,8 +40,8 @@ type checker struct {
 	input, shuffle, output int64
 }
 
-// Check tells the first thing that makes a workload none: a job without work, a time or
-// size that is negative or beyond the bounds, an id that comes twice, jobs out of order.
+// Check returns the first problem of a workload: a job without work, a time or size that is
+// negative or beyond the bounds, a duplicate id, jobs out of order.
 func (w *Workload) Check() error {
 	c := checker{}
 	if err := checkName("the workload", "name", w.Name); err != nil {
@@ -63,7 +63,7 @@ func (w *Workload) Check() error {
 
 var errEmpty = errors.New("there is no job in it")
 
-// orderError tells of a job that stands behind one that is submitted later.
+// orderError is returned for a job that stands behind a job with a later submission.
 type orderError struct {
 	id, before            string
 	submit, beforesSubmit time.Duration

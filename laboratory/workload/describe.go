@@ -9,7 +9,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Summary is what a workload comes to. Its JSON has times in seconds.
+// Summary sums up a workload. Its JSON has times in seconds.
 type Summary struct {
 	Name    string  `json:"name"`
 	Jobs    int     `json:"jobs"`
@@ -19,13 +19,13 @@ type Summary struct {
 	Users   int     `json:"users"`
 	Pools   int     `json:"pools"`
 	Span    float64 `json:"span"` // from the first submission to the last
-	// Bytes: Input is read from storage, Shuffle goes from stage to stage, Output is what
-	// stages write that no other reads.
+	// Input is read from storage, Shuffle goes from stage to stage, and Output is written by stages
+	// without readers, all in bytes.
 	Input   int64 `json:"input"`
 	Shuffle int64 `json:"shuffle"`
 	Output  int64 `json:"output"`
-	// Gaps are the times between a submission and the next, JobTasks and JobWork what a job
-	// has of tasks and of work.
+	// Gaps are the times between consecutive submissions, JobTasks and JobWork the tasks and the
+	// work of a job.
 	Gaps     Spread  `json:"gaps"`
 	JobTasks Spread  `json:"jobTasks"`
 	JobWork  Spread  `json:"jobWork"`
@@ -33,7 +33,7 @@ type Summary struct {
 	Classes  []Group `json:"classes"` // by name; "" is none
 }
 
-// Kind is what needs slots of one kind.
+// Kind is the demand for slots of one kind.
 type Kind struct {
 	Name  scheduler.SlotKind `json:"name"`
 	Tasks int                `json:"tasks"`
@@ -49,8 +49,8 @@ type Group struct {
 	Work  float64 `json:"work"` // slot-seconds
 }
 
-// Spread is how numbers spread. A percentile is the smallest number that as many are not
-// above.
+// Spread is the distribution of numbers. A percentile is the smallest number that so many percent
+// do not exceed.
 type Spread struct {
 	Mean float64 `json:"mean"`
 	Min  float64 `json:"min"`
@@ -60,8 +60,8 @@ type Spread struct {
 	Max  float64 `json:"max"`
 }
 
-// Load is the part of the time that so many slots are in use, if all jobs came within the
-// span and no slot stood still for another reason; 0 where there is no slot or no span.
+// Load is the share of the time in which the slots are used, if all jobs come within the span and
+// no slot idles for another reason; 0 without slots or span.
 func (k Kind) Load(slots int, span float64) float64 {
 	if slots == 0 || span == 0 {
 		return 0
@@ -147,7 +147,7 @@ func spread(list []float64) Spread {
 	return Spread{Mean: total(list) / float64(len(list)), Min: list[0], P50: at(0.5), P90: at(0.9), P99: at(0.99), Max: list[len(list)-1]}
 }
 
-// Seconds makes a time of seconds, for people; what is longer than a time can be is that.
+// Seconds converts seconds to a time for people; too many become the longest time.
 func Seconds(s float64) time.Duration {
 	return time.Duration(min(s*1e9, math.MaxInt64/2)).Round(time.Millisecond)
 }

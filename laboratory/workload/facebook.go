@@ -16,7 +16,7 @@ type facebookHeader struct {
 	name                 string
 	jobs, maps, reduces  int64
 	spreadMap, spreadRed float64
-	number               uint64 // of the workload, which its tasks' times are drawn by
+	number               uint64 // of the workload; seeds its tasks' times
 }
 
 // facebookJob is a job's line.
@@ -26,10 +26,10 @@ type facebookJob struct {
 	mapMs, redMs                                                                  []int64 // of each task, where the file has them
 }
 
-// readFacebook reads the workloads of the HFSP paper's experiments, which were made again
-// from SWIM's traces: jobs with counts, mean times and sums of times. The time of each
-// task is drawn by the rule of the file (facebookTime), and its sum is held against the
-// file's; a file that has the times themselves is held against the rule.
+// readFacebook reads the workloads of the HFSP paper's experiments, which were regenerated from
+// SWIM's traces: jobs with counts, mean times and sums of times. The time of each task is drawn by
+// the file's rule (facebookTime), and the sum is checked against the file's. Times in the file are
+// checked against the rule.
 func readFacebook(in *bufio.Reader, c *collector) error {
 	var h *facebookHeader
 	maps, reduces := int64(0), int64(0)
@@ -136,7 +136,7 @@ func readFacebookJob(t *tokens) (f facebookJob, err error) {
 		case "red_ms":
 			return t.wholes(&f.redMs, TasksMax)
 		case "swim_row", "submit_trace_ms", "reduces_swim":
-			return t.skip() // where it comes from
+			return t.skip() // its source
 		}
 		return errUnknown
 	})
@@ -218,14 +218,14 @@ func facebookKey(workload uint64, job int64, kind uint64) uint64 {
 	return h
 }
 
-// facebookTime is the time of a task in milliseconds: even in mean ± spread × mean. Each
-// product is rounded before it is added, as in the program that made the files.
+// facebookTime is the time of a task in milliseconds, uniform in mean ± spread × mean. Each product
+// is rounded before it is added, as in the program that made the files.
 func facebookTime(key uint64, mean int64, spread float64, task int) int64 {
 	u := unit(splitmix(key ^ uint64(task)))
 	return max(1, int64(math.RoundToEven(float64(mean)*float64(float64(1-spread)+float64(float64(2*spread)*u)))))
 }
 
-// mapReduce makes the stages of a job that has maps, reduces or both.
+// mapReduce makes the stages of a job with maps, reduces or both.
 func mapReduce(maps, reduces []Task) (stages []Stage) {
 	if len(maps) > 0 {
 		stages = append(stages, Stage{Name: "map", Kind: MapKind, Tasks: maps})

@@ -10,22 +10,21 @@ import (
 	"strconv"
 )
 
-// tokens reads JSON front to back and holds no more than a value of it. Keys are told
-// apart by case, none may come twice, and numbers are whole unless they are asked for as
-// fractions.
+// tokens reads JSON as a stream and holds no more than one value. Keys are case-sensitive,
+// duplicates are refused, and numbers are whole unless read as fractions.
 type tokens struct {
 	dec   *json.Decoder
 	in    *counter
 	depth int
 }
 
-// counter counts the lines of what a decoder reads, and stops what is too long.
+// counter counts the lines that a decoder reads, and refuses values that are too long.
 type counter struct {
 	r     io.Reader
 	dec   *json.Decoder
 	read  int64
-	ends  []int64 // where lines end that the decoder has not come to
-	line  int     // that it is on
+	ends  []int64 // ends of lines that the decoder has not reached
+	line  int     // current line
 	bound int64
 }
 
@@ -47,7 +46,7 @@ func (c *counter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// pass counts the lines that lie behind the decoder.
+// pass counts the lines that the decoder has passed.
 func (c *counter) pass() {
 	at := c.dec.InputOffset()
 	i := 0
@@ -58,7 +57,7 @@ func (c *counter) pass() {
 	c.ends = slices.Delete(c.ends, 0, i)
 }
 
-// newTokens reads from r, whose first line has a number.
+// newTokens reads from r, whose first line has the given number.
 func newTokens(r io.Reader, line int) *tokens {
 	in := &counter{r: r, line: line, bound: ValueBytesMax}
 	in.dec = json.NewDecoder(in)
@@ -66,7 +65,7 @@ func newTokens(r io.Reader, line int) *tokens {
 	return &tokens{dec: in.dec, in: in}
 }
 
-// line is that of the last token.
+// line is the line of the last token.
 func (t *tokens) line() int {
 	t.in.pass()
 	return t.in.line
@@ -102,8 +101,8 @@ func shown(k json.Token) string {
 	return fmt.Sprintf("%.64v", k)
 }
 
-// object reads an object and calls field for each key, which reads its value. It returns
-// io.EOF when there is nothing more at all.
+// object reads an object and calls field for each key, which reads its value. It returns io.EOF at
+// the end of the input.
 func (t *tokens) object(field func(key string) error) error {
 	k, err := t.token()
 	if err != nil {
@@ -121,7 +120,7 @@ func (t *tokens) object(field func(key string) error) error {
 		if k == json.Delim('}') {
 			return nil
 		}
-		key, _ := k.(string) // the decoder accepts nothing else
+		key, _ := k.(string) // the decoder accepts no other type
 		if slices.Contains(seen, key) {
 			return fmt.Errorf("the field %.64q stands there twice", key)
 		}
@@ -132,7 +131,7 @@ func (t *tokens) object(field func(key string) error) error {
 	}
 }
 
-// noEnd tells an end inside of an object from one between two.
+// noEnd distinguishes an end inside an object from an end between two.
 func noEnd(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -140,8 +139,7 @@ func noEnd(err error) error {
 	return err
 }
 
-// list reads a list and calls item for each of its values, which reads it. null is an
-// empty list.
+// list reads a list and calls item for each value, which reads it. null is an empty list.
 func (t *tokens) list(item func() error) error {
 	k, err := t.token()
 	if err != nil || k == nil {
@@ -238,7 +236,7 @@ func (t *tokens) wholes(to *[]int64, most int) error {
 	})
 }
 
-// end tells of what comes after the value that a line has.
+// end refuses text after the value on a line.
 func (t *tokens) end() error {
 	k, err := t.dec.Token()
 	if errors.Is(err, io.EOF) {

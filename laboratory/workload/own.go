@@ -13,16 +13,14 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// The form of our own is lines of JSON: a header, which says how much there is, then each
-// job. A stage's tasks are columns: lists as long as there are tasks, or none where all
-// values are zero.
+// Our own format is lines of JSON: a header with the counts, then each job. A stage's tasks are
+// columns: lists as long as the number of tasks, or missing where all values are zero.
 const (
 	ownForm    = "hamadryad-workload"
 	ownVersion = 1
 )
 
-// Write writes a workload that passes Check in the form that Read calls Own. Read gives
-// the same workload back.
+// Write writes a workload that passes Check in the format Own. Read returns the same workload.
 func (w *Workload) Write(to io.Writer) error {
 	if err := w.Check(); err != nil {
 		return err
@@ -106,7 +104,7 @@ func (o *ownWriter) stage(s *Stage) {
 	o.b = append(o.b, '}')
 }
 
-// columns are what is said of tasks in numbers.
+// columns are the numeric properties of tasks.
 var columns = []struct {
 	name string
 	of   func(*Task) *int64
@@ -176,7 +174,7 @@ func (o *ownWriter) name(key, name string) {
 }
 
 func (o *ownWriter) text(s string) {
-	quoted, _ := json.Marshal(s) // a string always has a form
+	quoted, _ := json.Marshal(s) // a string always encodes
 	o.b = append(o.b, quoted...)
 }
 
@@ -231,7 +229,7 @@ func ownHeader(t *tokens, c *collector, jobs, tasks, imputed *int64) error {
 			return t.whole(imputed)
 		}
 		if version > ownVersion {
-			return t.skip() // the message below says more
+			return t.skip() // the message below is better
 		}
 		return errUnknown
 	})

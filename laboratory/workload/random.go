@@ -2,8 +2,8 @@ package workload
 
 import "math"
 
-// splitmix is the generator of Steele, Lea and Flood: a number that looks drawn by lot,
-// and depends on its key alone.
+// splitmix is the generator of Steele, Lea and Flood: a pseudo-random number that depends on its
+// key alone.
 func splitmix(key uint64) uint64 {
 	z := key + 0x9E3779B97F4A7C15
 	z = (z ^ z>>30) * 0xBF58476D1CE4E5B9
@@ -11,17 +11,17 @@ func splitmix(key uint64) uint64 {
 	return z ^ z>>31
 }
 
-// unit makes of a number one from 0 to below 1.
+// unit converts a number to one from 0 to below 1.
 func unit(h uint64) float64 { return float64(h>>11) / (1 << 53) }
 
-// Rand is a stream of numbers that depends on its seed alone. It and what is made of its
-// numbers is the same on all machines: products are rounded before they are added, unless
-// they are exact, as with powers of two, and logarithms and powers are our own, because
-// those of package math differ by machine.
+// Rand is a stream of numbers that depends on its seed alone. Its numbers, and values computed from
+// them here, are the same on all machines. Products are rounded before they are added, unless they
+// are exact, as with powers of two. Logarithms and powers are our own, because those of package
+// math differ by machine.
 type Rand struct{ state uint64 }
 
-// NewRand begins the stream of some keys, as a seed and what it is for. Streams of
-// different keys have nothing to do with each other.
+// NewRand begins the stream of some keys, such as a seed and a purpose. Streams of different keys
+// are independent.
 func NewRand(keys ...uint64) *Rand {
 	h := uint64(0x6861_6d61_6472_7961)
 	for _, k := range keys {
@@ -40,10 +40,10 @@ func (r *Rand) Uint64() uint64 {
 // Unit draws evenly from 0 to below 1.
 func (r *Rand) Unit() float64 { return unit(r.Uint64()) }
 
-// Below draws evenly from 0 to below n, which is at least 1.
+// Below draws uniformly from 0 to below n, which is at least 1.
 func (r *Rand) Below(n int) int {
 	bound := uint64(n)
-	for { // what is left over would favour small numbers
+	for { // the remainder would favour small numbers
 		if v := r.Uint64(); v < math.MaxUint64-math.MaxUint64%bound {
 			return int(v % bound)
 		}
@@ -64,7 +64,7 @@ func (r *Rand) Normal() float64 {
 	}
 }
 
-// LogNormal draws with median 1; sigma is the deviation of its logarithm.
+// LogNormal draws with median 1; sigma is the deviation of the logarithm.
 func (r *Rand) LogNormal(sigma float64) float64 { return power(sigma * r.Normal()) }
 
 // The logarithm of 2 in two parts: products of the first with small whole numbers are exact.
@@ -73,7 +73,7 @@ const (
 	ln2Low  = 1.90821492927058770002e-10
 )
 
-// logarithm is the natural one of a positive number.
+// logarithm is the natural logarithm of a positive number.
 func logarithm(x float64) float64 {
 	m, e := math.Frexp(x)
 	if m < math.Sqrt2/2 {
@@ -88,7 +88,7 @@ func logarithm(x float64) float64 {
 	return float64(k*ln2High) + (float64(2*t*sum) + float64(k*ln2Low))
 }
 
-// power is e to the x, for x from -700 to 700; beyond it is what it is there.
+// power is e to the x, with x limited to -700 to 700.
 func power(x float64) float64 {
 	x = min(max(x, -700), 700)
 	k := math.Floor(float64(x/(ln2High+ln2Low)) + 0.5)
@@ -100,8 +100,8 @@ func power(x float64) float64 {
 	return math.Ldexp(sum, int(k))
 }
 
-// ParetoBelow draws from low to high, both above 0, so that a value x is as often exceeded
-// as x to the -exponent, which is above 0: the steady form of Zipf's law.
+// ParetoBelow draws from low to high, both above 0. A value x is exceeded in proportion to x to the
+// -exponent, which is above 0: the continuous form of Zipf's law.
 func (r *Rand) ParetoBelow(low, high, exponent float64) float64 {
 	if high <= low {
 		return low

@@ -9,27 +9,26 @@ import (
 	"time"
 )
 
-// Options say how a workload is read.
+// Options control how a workload is read.
 type Options struct {
-	// File is what errors name; "" is "workload".
+	// File is the name in errors; "" is "workload".
 	File string
-	// Format is the form of the text; "" recognises it by its content.
+	// Format is the format of the text; "" recognises it by its content.
 	Format Format
-	// Sort accepts jobs that are not in order of submission, and orders them; those of one
-	// instant stay in the order of the text.
+	// Sort accepts jobs out of order of submission, and sorts them, stably.
 	Sort bool
-	// SWIM is how bytes become tasks when the text has none; nil is DefaultSWIM.
+	// SWIM converts bytes to tasks when the text has no tasks; nil is DefaultSWIM.
 	SWIM *SWIM
-	// WholeReduces has reduces of a job history take all the time that they were seen to
-	// run. Else what they waited for and fetched of maps' outputs is left out, as in Mumak,
-	// because the laboratory has them wait anew.
+	// WholeReduces gives reduces of a job history their whole recorded time. Otherwise their wait
+	// for maps and the fetch of maps' outputs are subtracted, as in Mumak, because the laboratory
+	// simulates the wait.
 	WholeReduces bool
 }
 
 // Format names a form of text.
 type Format string
 
-// The forms that Read knows.
+// The formats that Read knows.
 const (
 	Own      Format = "hamadryad" // what Write writes
 	Facebook Format = "facebook"  // lines of JSON, fb2009-100 and fb2010-93
@@ -41,9 +40,9 @@ const (
 // Formats lists them.
 func Formats() []Format { return []Format{Own, Facebook, Swim, Rumen, Sls} }
 
-// Read reads a workload to its end, compressed with gzip, zstd or not at all. Its memory
-// is bounded by the bounds of a workload, LineBytesMax and ValueBytesMax. The error names
-// file and line; there is then no workload.
+// Read reads a workload to its end, compressed with gzip, zstd or not at all. Its memory is bounded
+// by the bounds of a workload, LineBytesMax and ValueBytesMax. The error names file and line; no
+// workload is returned with it.
 func Read(r io.Reader, o Options) (*Workload, error) {
 	if o.File == "" {
 		o.File = "workload"
@@ -82,7 +81,7 @@ func Read(r io.Reader, o Options) (*Workload, error) {
 	return c.finish()
 }
 
-// lineError is an error with its place.
+// lineError is an error with its file and line.
 type lineError struct {
 	file string
 	line int
@@ -92,7 +91,7 @@ type lineError struct {
 func (e *lineError) Error() string { return fmt.Sprintf("%s:%d: %v", e.file, e.line, e.err) }
 func (e *lineError) Unwrap() error { return e.err }
 
-// at gives an error its place, unless it has one.
+// at adds a file and line to an error, unless it has them.
 func at(file string, line int, err error) error {
 	var placed *lineError
 	if err == nil || errors.As(err, &placed) {
@@ -101,15 +100,15 @@ func at(file string, line int, err error) error {
 	return &lineError{file, line, err}
 }
 
-// collector takes jobs as they are read.
+// collector collects jobs as they are read.
 type collector struct {
 	options  Options
 	workload Workload
 	checker  checker
 	lines    []int // where each job begins
 	last     int   // line of the text
-	// absolute says that times of submission count from elsewhere: that of the first job,
-	// base, is where the workload begins.
+	// absolute says that times of submission count from another origin: the workload begins at
+	// base, the first job's.
 	absolute bool
 	base     time.Duration
 }
@@ -117,7 +116,7 @@ type collector struct {
 // at gives an error a line of the text.
 func (c *collector) at(line int, err error) error { return at(c.options.File, line, err) }
 
-// add takes the next job, which begins on a line.
+// add adds the next job, which begins on a line.
 func (c *collector) add(line int, j Job) error {
 	if c.absolute && !c.options.Sort {
 		if len(c.lines) == 0 {
@@ -134,7 +133,7 @@ func (c *collector) add(line int, j Job) error {
 	return nil
 }
 
-// explain says what helps against jobs out of order.
+// explain adds the remedy for jobs out of order.
 func explain(err error) error {
 	var order *orderError
 	if errors.As(err, &order) {
@@ -143,7 +142,7 @@ func explain(err error) error {
 	return err
 }
 
-// finish returns the workload when all of it was read.
+// finish returns the workload after all of it was read.
 func (c *collector) finish() (*Workload, error) {
 	w := &c.workload
 	if len(w.Jobs) == 0 {
@@ -205,7 +204,7 @@ func (c *collector) room(tasks int64) error {
 	return nil
 }
 
-// milliseconds turns a number of them into a time that is at most max.
+// milliseconds converts a number of milliseconds to a time of at most most.
 func milliseconds(n int64, most time.Duration) (time.Duration, error) {
 	if n < 0 {
 		return 0, fmt.Errorf("%d ms: times are not negative", n)
@@ -216,11 +215,11 @@ func milliseconds(n int64, most time.Duration) (time.Duration, error) {
 	return time.Duration(n) * time.Millisecond, nil
 }
 
-// instantMax is the latest time that sources which count from 1970 may name.
+// instantMax is the latest time in sources with Unix times.
 const instantMax = time.Duration(math.MaxInt64 / int64(time.Millisecond) * int64(time.Millisecond))
 
-// share is the part of a sum that belongs to one of n: the first get what is left over,
-// one each.
+// share is the i-th of n parts of a sum: the first parts get one more each until the remainder is
+// used up.
 func share(sum int64, n, i int) int64 {
 	part, rest := sum/int64(n), sum%int64(n)
 	if int64(i) < rest {

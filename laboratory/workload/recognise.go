@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// marks are fields of the first object of a text by which its form is known.
+// marks are fields of a text's first object that identify its format.
 var marks = map[string]Format{
 	"form":          Own,
 	"duration_rule": Facebook, "task_spread": Facebook,
@@ -17,7 +17,7 @@ var marks = map[string]Format{
 	"am.type": Sls, "job.tasks": Sls, "job.start.ms": Sls, "job.id": Sls,
 }
 
-// recognise tells the form of a text by how it begins.
+// recognise returns the format of a text by its beginning.
 func recognise(text *bufio.Reader) (Format, error) {
 	head, err := text.Peek(headBytes)
 	if err != nil && !errors.Is(err, io.EOF) {

@@ -11,14 +11,15 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// readRumen reads histories of jobs, one object after the other, as Rumen's TraceBuilder
-// writes them and Mumak, Gridmix and the SLS read them.
+// readRumen reads histories of jobs, one object after the other, as Rumen's TraceBuilder writes
+// them and Mumak, Gridmix and the SLS read them.
 //
-// A task works as long as its attempt that succeeded did. One of which none did works as
-// long as another of its stage, each in turn, or, where none succeeded at all, as long as
-// its own longest attempt; all these are imputed. So is what a job's totals count beyond
-// its lists, unless nothing of the stage ever ran: then it is left out. Tasks that set a job up and clean after it are left out: the laboratory has
-// its own. Jobs that failed or were killed take part as if they had succeeded.
+// A task's work is the time of its successful attempt. A task without one takes the time of another
+// task of its stage, in turn. Where none succeeded at all, it takes the time of its own longest
+// attempt. All these are imputed. So are tasks that a job's totals count beyond its lists, unless
+// no task of the stage ever ran: then they are left out. Tasks that set a job up and clean after it
+// are left out: the laboratory has its own. Jobs that failed or were killed take part as if they
+// had succeeded.
 func readRumen(in *bufio.Reader, c *collector) error {
 	c.absolute = true
 	t := newTokens(in, 1)
@@ -49,7 +50,7 @@ func readRumen(in *bufio.Reader, c *collector) error {
 	}
 }
 
-// rumenJob is a job as far as it was read.
+// rumenJob is a job in the course of reading.
 type rumenJob struct {
 	*collector
 	t                               *tokens
@@ -59,15 +60,15 @@ type rumenJob struct {
 	imputed                         int
 }
 
-// rumenStage are the tasks of a kind. work says how long each ran that succeeded, or -1,
-// and tried how long its longest attempt ran, or -1.
+// rumenStage are the tasks of a kind. work is the time of each task's successful attempt, or -1;
+// tried is the time of its longest attempt, or -1.
 type rumenStage struct {
 	total       int64
 	tasks       []Task
 	work, tried []time.Duration
 }
 
-// rumenNoted are fields that say nothing of what is to be done.
+// rumenNoted are fields that do not describe work.
 var rumenNoted = map[string]bool{
 	"computonsPerMapInputByte": true, "computonsPerMapOutputByte": true, "computonsPerReduceInputByte": true, "computonsPerReduceOutputByte": true,
 	"launchTime": true, "finishTime": true, "heapMegabytes": true, "outcome": true, "jobtype": true, "directDependantJobs": true, "otherTasks": true,
@@ -169,7 +170,7 @@ func (j *rumenJob) task(s *rumenStage, reduce bool) error {
 	return nil
 }
 
-// places reads where a task's input is: a host below its rack.
+// places reads the hosts of a task's input, with their racks.
 func (j *rumenJob) places(to *Task) error {
 	return j.t.list(func() error {
 		var layers []string
@@ -203,10 +204,10 @@ func (j *rumenJob) places(to *Task) error {
 	})
 }
 
-// unescape takes the backslashes out that older traces have before dots.
+// unescape removes the backslashes before dots of older traces.
 func unescape(name string) string { return strings.ReplaceAll(name, `\.`, ".") }
 
-// rumenAttempt is what counts of an attempt; -1 is not known.
+// rumenAttempt is the used part of an attempt; -1 is unknown.
 type rumenAttempt struct {
 	result                                     string
 	start, finish, shuffled                    int64
@@ -236,11 +237,11 @@ func (j *rumenJob) attempt() (rumenAttempt, error) {
 	return a, err
 }
 
-// succeeded says whether the attempt's work counts.
+// succeeded reports whether the attempt's work counts.
 func (a *rumenAttempt) succeeded() bool { return a.result == "SUCCESS" || a.result == "SUCCEEDED" }
 
-// ran is how long an attempt ran, or how long since its input was whole. What a history
-// has of one that did not succeed may be anything: -1 is not known.
+// ran is an attempt's time, or its time since its input was complete. A history may have any time
+// for an unsuccessful attempt: -1 is unknown.
 func (a *rumenAttempt) ran(withInput bool) (time.Duration, error) {
 	if a.start < 0 || a.finish < a.start {
 		if a.succeeded() {
@@ -272,7 +273,7 @@ func (a *rumenAttempt) bytes(reduce bool) (in, shuffle, out int64) {
 	return max(a.read, 0), 0, max(a.mapOut, 0)
 }
 
-// job makes the job of what was read.
+// job makes a job of the read data.
 func (j *rumenJob) job() (job Job, err error) {
 	job = Job{ID: j.id, Name: j.name, User: j.user, Pool: j.queue}
 	if j.submit < 0 {
@@ -342,7 +343,7 @@ func (j *rumenJob) fill(s *rumenStage) error {
 	return nil
 }
 
-// atLeast are the times that are known.
+// atLeast are the known times.
 func atLeast(times []time.Duration) (known []time.Duration) {
 	for _, d := range times {
 		if d >= 0 {

@@ -12,10 +12,10 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// readSLS reads the input of YARN's Scheduler Load Simulator, one object for each job.
-// Containers of a type are a stage: maps, reduces after them, and others beside them on
-// slots of the default kind. The host of a container is where its input lies, since the
-// simulator asks for it there. What priority a container has within its job is left out.
+// readSLS reads the input of YARN's Scheduler Load Simulator, one object for each job. Containers
+// of a type are a stage: maps, reduces after them, and others in parallel on slots of the default
+// kind. A container's host is the host of its input, since the simulator requests it there. A
+// container's priority within its job is left out.
 func readSLS(in *bufio.Reader, c *collector) error {
 	t := newTokens(in, 1)
 	for n := 1; ; n++ {
@@ -40,7 +40,7 @@ func readSLS(in *bufio.Reader, c *collector) error {
 	}
 }
 
-// slsJob is a job as far as it was read.
+// slsJob is a job in the course of reading.
 type slsJob struct {
 	*collector
 	t               *tokens
@@ -72,7 +72,7 @@ func (j *slsJob) field(key string) error {
 	return errUnknown
 }
 
-// container reads a container, or several that are alike.
+// container reads a container, or several equal ones.
 func (j *slsJob) container() error {
 	t, host, kind := j.t, "", "map"
 	start, end, takes, count, memory := int64(-1), int64(-1), int64(-1), int64(1), int64(0)
@@ -151,7 +151,7 @@ func (j *slsJob) keep(kind string, task Task, count, memoryMB int64) error {
 	return nil
 }
 
-// add makes the job of what was read, as often as it says; n is its place in the file.
+// add makes a job of the read data, as often as its count says; n is its position in the file.
 func (j *slsJob) add(line, n int) error {
 	submit, err := milliseconds(j.start, SubmitMax)
 	if err != nil {
@@ -193,5 +193,5 @@ func (j *slsJob) add(line, n int) error {
 	return nil
 }
 
-// rank has maps come first and reduces next.
+// rank puts maps first and reduces next.
 func rank(kind string) int { return (slices.Index([]string{"reduce", "map"}, kind) + 1) * -1 }

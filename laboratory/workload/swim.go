@@ -11,31 +11,31 @@ import (
 	"time"
 )
 
-// SWIM is how the bytes of a trace of SWIM become tasks, and how long these take. The
-// traces have neither numbers of tasks nor times.
+// SWIM converts the bytes of a trace of SWIM to tasks and their times. The traces have neither
+// numbers of tasks nor times.
 //
-// A job has one map for each block of its scaled input, and at least one. Of what it
-// shuffles and writes together, each reduce gets about ReduceBytes; a job that shuffles
-// has at least one, and one that does not has none. Bytes are spread evenly.
+// A job has one map for each block of its scaled input, and at least one. Of its shuffled and
+// written bytes together, each reduce gets about ReduceBytes. A job that shuffles has at least one
+// reduce; other jobs have none. Bytes are spread evenly.
 type SWIM struct {
-	// Machines and Of scale bytes: those of the simulated cluster, of those of the traced
-	// one. SWIM's own scripts do the same.
+	// Machines and Of scale bytes by the sizes of the simulated and the traced cluster. SWIM's own
+	// scripts do the same.
 	Machines, Of int64
 	// Block is the size of a block of the input in bytes.
 	Block int64
-	// ReduceBytes is what each reduce gets.
+	// ReduceBytes is the bytes of each reduce.
 	ReduceBytes int64
 	// ReducesMax is the most reduces of a job; 0 is no bound.
 	ReducesMax int64
-	// MapFixed is what each map takes, and MapBlock what it takes longer for a full block.
+	// MapFixed is the fixed time of each map, and MapBlock the further time for a full block.
 	MapFixed, MapBlock time.Duration
-	// ReduceFixed is what each reduce takes, and ReduceBytesPerSecond how many bytes it
-	// goes through then. ReduceMax is the longest; 0 is no bound.
+	// ReduceFixed is the fixed time of each reduce, and ReduceBytesPerSecond its speed after that.
+	// ReduceMax is the longest time; 0 is no bound.
 	ReduceFixed          time.Duration
 	ReduceBytesPerSecond int64
 	ReduceMax            time.Duration
-	// Spread is the part of its time by which a task may be faster or slower, from 0 to
-	// 1, evenly; Seed draws it.
+	// Spread is the share by which a task may be faster or slower, from 0 to 1, uniformly; Seed
+	// draws it.
 	Spread float64
 	Seed   uint64
 }
@@ -51,7 +51,7 @@ func DefaultSWIM() SWIM {
 	}
 }
 
-// Check tells what is wrong with the parameters.
+// Check returns the parameters' problem.
 func (s SWIM) Check() error {
 	switch {
 	case s.Machines < 1 || s.Of < 1:
@@ -184,7 +184,7 @@ func (s SWIM) job(r swimRow, n uint64, c *collector) (j Job, err error) {
 	return j, nil
 }
 
-// time is that of a task, with its spread.
+// time is a task's time, with its spread.
 func (s SWIM) time(fixed time.Duration, more int64, most time.Duration, job, kind uint64, i int) (time.Duration, error) {
 	if more < 0 || more > int64(WorkMax) {
 		return 0, fmt.Errorf("task %d takes longer than %v", i, WorkMax)
@@ -199,8 +199,7 @@ func (s SWIM) time(fixed time.Duration, more int64, most time.Duration, job, kin
 
 func (s SWIM) scale(bytes int64) int64 { return mulDiv(bytes, s.Machines, s.Of) }
 
-// mulDiv is a × b / c, rounded down, of numbers that are not negative; -1 is more than a
-// number holds.
+// mulDiv is a × b / c, rounded down, of numbers that are not negative; -1: it overflows.
 func mulDiv(a, b, c int64) int64 {
 	high, low := bits.Mul64(uint64(a), uint64(b))
 	if high >= uint64(c) {

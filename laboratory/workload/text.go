@@ -11,22 +11,21 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Bounds of what is held of a text at once.
+// Bounds of the text held in memory at once.
 const (
-	// LineBytesMax is of a line of a form that goes by lines.
+	// LineBytesMax bounds a line of a line-based format.
 	LineBytesMax = 64 << 20
-	// ValueBytesMax is of one value of JSON that is no list and no object, with the white
-	// space before it.
+	// ValueBytesMax bounds one scalar value of JSON, with the white space before it.
 	ValueBytesMax = 1 << 20
-	// DepthMax is how many objects and lists of JSON may stand in each other.
+	// DepthMax bounds the nesting of objects and lists of JSON.
 	DepthMax = 32
-	// windowMax is the memory that compressed text may ask for.
+	// windowMax bounds the memory that compressed text may require.
 	windowMax = 128 << 20
 	// headBytes are looked at to recognise a format.
 	headBytes = 64 << 10
 )
 
-// expand returns the text of what may be compressed.
+// expand returns the text of a possibly compressed input.
 func expand(r io.Reader) (*bufio.Reader, error) {
 	in := bufio.NewReaderSize(r, headBytes)
 	head, err := in.Peek(4)
@@ -50,7 +49,7 @@ func expand(r io.Reader) (*bufio.Reader, error) {
 	return in, nil
 }
 
-// cut says of compressed text that ends too early what it is.
+// cut explains that compressed text ends too early.
 func cut(err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("the text ends too early: the file was cut (%w)", err)
@@ -61,12 +60,12 @@ func cut(err error) error {
 // lines reads a text line by line.
 type lines struct {
 	in   *bufio.Reader
-	text []byte // of the line, without its end; it is the reader's
+	text []byte // of the line, without its end; owned by the reader
 	n    int    // counts from 1
 }
 
-// next goes to the next line; it returns io.EOF when there is none. Each line has an end:
-// the last, too, or it may have been cut.
+// next goes to the next line; it returns io.EOF when there is none. Each line must have an end,
+// even the last, or it may have been cut.
 func (l *lines) next() error {
 	l.text = l.text[:0]
 	for {

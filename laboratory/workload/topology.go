@@ -9,11 +9,11 @@ import (
 // HostsMax is the number of hosts of a topology.
 const HostsMax = 1_000_000
 
-// ReadTopology reads the hosts of a cluster and their racks, in the order of the text: the
-// tree that Rumen makes of job histories, in which a rack is what hosts stand below, or the
-// racks of YARN's Scheduler Load Simulator (nodes.json). The text may be compressed with
-// gzip or zstd. Its memory is bounded by HostsMax, DepthMax and ValueBytesMax. The error
-// names file and line; there are then no hosts.
+// ReadTopology reads the hosts of a cluster and their racks, in the order of the text. The text is
+// the tree that Rumen makes of job histories, in which a rack is the parent of hosts, or the racks
+// of YARN's Scheduler Load Simulator (nodes.json). The text may be compressed with gzip or zstd.
+// Its memory is bounded by HostsMax, DepthMax and ValueBytesMax. The error names file and line; no
+// hosts are returned with it.
 func ReadTopology(r io.Reader, file string) ([]Place, error) {
 	if file == "" {
 		file = "topology"
@@ -39,18 +39,18 @@ func ReadTopology(r io.Reader, file string) ([]Place, error) {
 	}
 }
 
-// topology is what was read of one.
+// topology is a topology in the course of reading.
 type topology struct {
 	t     *tokens
 	hosts []Place
 	seen  map[string]bool
 }
 
-// node reads a host, or a group of nodes and all that stands below it. Groups name the hosts
-// that stand right below them when they have been read, since their own name may come last. An
-// empty object is neither: Hadoop's own nodes.json ends with one.
+// node reads a host, or a group of nodes with all its descendants. Groups set the rack of the hosts
+// directly below them at their end, since their own name may come last. An empty object is neither:
+// Hadoop's own nodes.json ends with one.
 func (t *topology) node() (leaf bool, name string, err error) {
-	var below []int // hosts right below it
+	var below []int // hosts directly below it
 	empty, group := true, false
 	err = t.t.object(func(key string) error {
 		empty = false
@@ -84,7 +84,7 @@ func (t *topology) node() (leaf bool, name string, err error) {
 	return !empty && !group, name, err
 }
 
-// host takes the next one, whose rack is told later.
+// host adds a host, whose rack is set later.
 func (t *topology) host(name string) error {
 	switch err := checkName("a host", "name", name); {
 	case err != nil:

@@ -6,45 +6,44 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Workload is the jobs that come to a cluster. One that a reader or the generator made
-// has passed Check.
+// Workload is the jobs that come to a cluster. A workload of a reader or the generator has passed
+// Check.
 type Workload struct {
 	Name string // "": unknown
-	// Jobs are in order of their submission; those of one instant in the order of their
-	// source.
+	// Jobs are in order of submission; jobs of one instant in the order of their source.
 	Jobs []Job
-	// Imputed is how many tasks' work the source does not say: it comes from a rule, or
-	// from other tasks.
+	// Imputed is the number of tasks whose work is not in the source: it comes from a rule, or from
+	// other tasks.
 	Imputed int
 }
 
 // Job is one submission.
 type Job struct {
-	// ID is the job's name in its source, and no other job's of the workload.
+	// ID is the job's name in its source, unique in the workload.
 	ID string
-	// Name is what the job is, as people call it, and Class is what results are told
-	// apart by ("small", "medium"). Both may be "".
+	// Name is the job's name for people, and Class groups results ("small", "medium"). Both may be
+	// "".
 	Name, Class string
-	// User and Pool are "" where the source does not say.
+	// User and Pool are "" where the source has none.
 	User, Pool string
 	Priority   scheduler.Priority
 	// Submit counts from the beginning of the workload.
 	Submit time.Duration
-	// Stages are in an order in which they can run; there is at least one.
+	// Stages are in topological order; at least one.
 	Stages []Stage
 }
 
-// Stage is all tasks of a job that do the same.
+// Stage is a job's tasks that do the same.
 type Stage struct {
 	Name string // "map", "reduce"; no other stage's of the job
 	Kind scheduler.SlotKind
-	// After are the stages that write what this one reads, by their place in Stages, in
-	// ascending order; each is before this one. Each task reads from all tasks of each.
+	// After are the stages that this one reads from, by their indexes in Stages, ascending; each is
+	// smaller than this stage's. Each task reads from all tasks of each.
 	After []int
-	// SlowStart is the share of the tasks of After after whose end this stage's may start,
-	// above 0 and at most 1, which is all of them; 0 is not said, and the model's holds.
+	// SlowStart is the share of the tasks of After that must have ended before this stage's may
+	// start. It is above 0 and at most 1, all of them; 0 is unset, and the model's applies.
 	SlowStart float64
-	// Memory is what each task needs, in bytes; 0 is not said.
+	// Memory is each task's memory, in bytes; 0: unset.
 	Memory int64
 	// Tasks are at least one.
 	Tasks []Task
@@ -52,19 +51,17 @@ type Stage struct {
 
 // Task is the smallest piece of work.
 type Task struct {
-	// Work is how long the task runs, once it is started and has its input whole, on a
-	// machine of usual speed that has the stored input on its own disk.
+	// Work is how long the task runs, once it is started and its input is complete, on a machine of
+	// usual speed with the stored input on its own disk.
 	Work time.Duration
-	// Bytes: Input is stored input, Shuffle comes from the stages before, and Output is
-	// what the task writes, for the stages after it or as the job's result. 0 is none, or
-	// not said.
+	// Input is stored input, Shuffle comes from earlier stages, and Output is written for later
+	// stages or as the job's result, all in bytes. 0 is none, or unknown.
 	Input, Shuffle, Output int64
-	// Places are where the stored input is; empty where the source does not say.
+	// Places are the hosts of the stored input; empty where the source has none.
 	Places []Place
 }
 
-// Place is a machine that holds a copy of a task's input, by name. Rack is "" where the
-// source does not say.
+// Place is a host with a copy of a task's input, by name. Rack is "" where the source has none.
 type Place struct{ Host, Rack string }
 
 // Kinds of slots of MapReduce's stages.
@@ -92,8 +89,7 @@ func (j *Job) Stage(name string) *Stage {
 	return nil
 }
 
-// Work is what all tasks of the stage take together, one after the other. A stage that
-// passed Check does not overflow.
+// Work is the sum of all tasks' work. It does not overflow for a stage that passed Check.
 func (s *Stage) Work() time.Duration {
 	sum := time.Duration(0)
 	for i := range s.Tasks {

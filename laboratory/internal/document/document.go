@@ -1,5 +1,5 @@
-// Package document reads a YAML file into a struct, strictly. It names what makes no sense by file
-// and line, also when that is found out later.
+// Package document reads a YAML file into a struct, strictly. It reports problems by file and line,
+// also those that are found later.
 //
 //	d, err := document.Decode("cluster.yaml", text, &c)
 //	...
@@ -20,14 +20,13 @@ import (
 // BytesMax bounds the text of a document.
 const BytesMax = 4 << 20
 
-// Problem is what makes no sense of a value, by the keys and places in lists that lead to
-// it.
+// Problem is a problem of a value, with the keys and list indexes that lead to it.
 type Problem struct {
 	Path    []any
 	Message string
 }
 
-// Below puts keys before those of problems, for a value that stands below them.
+// Below prefixes the problems' paths with keys, for a value below them.
 func Below(list []Problem, keys ...any) []Problem {
 	for i := range list {
 		list[i].Path = append(slices.Clone(keys), list[i].Path...)
@@ -35,15 +34,15 @@ func Below(list []Problem, keys ...any) []Problem {
 	return list
 }
 
-// Document is a text that was decoded.
+// Document is a decoded text.
 type Document struct {
 	file string
 	root yaml.Node
 }
 
-// Decode reads a text into a pointer to a struct with yaml tags, which holds the defaults.
-// The error is a scheduler.Problems: unknown keys, values of another type, keys that come
-// twice, a second document.
+// Decode reads a text into a pointer to a struct with yaml tags, which holds the defaults. The
+// error is a scheduler.Problems: unknown keys, values of another type, duplicate keys, a second
+// document.
 func Decode(file string, text []byte, into any) (*Document, error) {
 	d := &Document{file: file}
 	if len(text) > BytesMax {
@@ -62,13 +61,13 @@ func (d *Document) problem(line int, format string, args ...any) error {
 	return scheduler.Problems{{File: d.file, Line: line, Message: fmt.Sprintf(format, args...)}}
 }
 
-// Has says whether the text has a value where keys lead.
+// Has reports whether the text has a value at a path.
 func (d *Document) Has(path ...any) bool {
 	_, all := find(&d.root, path)
 	return all
 }
 
-// Error makes of problems a scheduler.Problems with their lines; nil where there are none.
+// Error converts problems to a scheduler.Problems with their lines; nil where there are none.
 func (d *Document) Error(list []Problem) error {
 	var all scheduler.Problems
 	for _, p := range list {
@@ -78,8 +77,7 @@ func (d *Document) Error(list []Problem) error {
 	return orNil(all)
 }
 
-// Error makes of problems a scheduler.Problems without places, for values that come from no
-// text.
+// Error converts problems to a scheduler.Problems without positions, for values without a text.
 func Error(list []Problem) error {
 	var all scheduler.Problems
 	for _, p := range list {
@@ -111,7 +109,7 @@ func shown(path []any) string {
 	return b.String()
 }
 
-// find goes where keys lead, as far as they are there.
+// find follows a path as far as it exists.
 func find(root *yaml.Node, path []any) (n *yaml.Node, all bool) {
 	if len(root.Content) == 0 {
 		return root, false

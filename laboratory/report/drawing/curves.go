@@ -10,16 +10,16 @@ import (
 // PointsMax is how many steps of a curve are drawn.
 const PointsMax = 400
 
-// Distributions are samples, each drawn as the share of it that is at most so large.
+// Distributions are samples, each drawn as its cumulative distribution.
 type Distributions struct {
 	Title string
-	// X is what is measured, with its unit.
+	// X is the measure, with its unit.
 	X string
-	// Samples are at most LegendMax; those beyond are left out, and the legend says so.
+	// Samples are at most LegendMax; further ones are left out, and the legend says so.
 	Samples []Sample
 }
 
-// Sample has a name.
+// Sample is a named sample.
 type Sample struct {
 	Name   string
 	Values []float64

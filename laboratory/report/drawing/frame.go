@@ -10,28 +10,28 @@ import (
 // Measures of all drawings, in pixels.
 const (
 	width  = 960
-	left   = 120 // of what is drawn
-	right  = 720 // the legend stands behind it
+	left   = 120 // of the plot
+	right  = 720 // the legend is to the right of it
 	top    = 56
-	usual  = 300 // height of what is drawn
+	usual  = 300 // usual height of the plot
 	below  = 56  // for the axis
 	wordsX = right + 42
 )
 
-// Bounds of what is written.
+// Bounds of texts.
 const (
-	// LegendMax is how many names a legend has; those beyond are counted.
+	// LegendMax bounds the names in a legend; further ones are counted.
 	LegendMax = 16
-	// How many characters are written of a title, a name in the legend, and that of a lane.
+	// Lengths to which a title, a name in the legend, and a lane's name are cut, in characters.
 	titleMax = 100
 	nameMax  = 26
 	laneMax  = 11
 )
 
-// colours is how many there are; then they come again, dashed in curves.
+// colours is the number of colours; they then repeat, dashed in curves.
 const colours = 8
 
-// style has every colour twice, for light and for dark ground.
+// style has every colour twice, for light and for dark backgrounds.
 const style = `<style>
 .d-back{fill:#ffffff}.d-ink{fill:#1c1c1c}.d-axis{stroke:#1c1c1c;fill:none}.d-grid{stroke:#dddddd;fill:none}.d-line{fill:none;stroke-width:2}.d-pale{opacity:.4}
 .d-f0{fill:#4477aa}.d-f1{fill:#ee6677}.d-f2{fill:#228833}.d-f3{fill:#aa7700}.d-f4{fill:#0088aa}.d-f5{fill:#aa3377}.d-f6{fill:#777777}.d-f7{fill:#222266}
@@ -44,11 +44,11 @@ const style = `<style>
 </style>
 `
 
-// frame is a drawing that is being made.
+// frame is a drawing in progress.
 type frame struct {
 	bytes.Buffer
 	x, y   svg.Axis
-	height int // of what is drawn
+	height int // of the plot
 }
 
 func newFrame(title string, x, y svg.Axis, height int) *frame {
@@ -86,7 +86,7 @@ func (f *frame) axes() {
 	fmt.Fprintf(f, `<text class="d-ink" transform="translate(22 %d) rotate(-90)" text-anchor="middle">%s</text>`+"\n", top+f.height/2, svg.Text(f.y.Title))
 }
 
-// legend names what has the colours, in the order from above.
+// legend lists names with their colours, from top to bottom.
 func (f *frame) legend(names []string, colour func(int) string) {
 	for i, n := range names {
 		y := float64(top + 20*i)

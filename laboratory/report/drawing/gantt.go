@@ -8,12 +8,12 @@ import (
 	"github.com/hamadryad/hamadryad/internal/svg"
 )
 
-// Gantt says who was where and when.
+// Gantt is a chart of parties on lanes over time.
 type Gantt struct {
 	Title string
-	// Y is what the lanes are, default launchers.
+	// Y is the name of the lanes, default launchers.
 	Y string
-	// Lanes are from above. Neighbours of the same name are labelled once.
+	// Lanes are from top to bottom. Neighbours of the same name have one label.
 	Lanes []string
 	// Parties have the colours.
 	Parties []string
@@ -22,7 +22,7 @@ type Gantt struct {
 	Note []string
 }
 
-// Bar is a party's stay on a lane. A pale one did not finish there.
+// Bar is a party's time on a lane. A pale bar did not finish there.
 type Bar struct {
 	Lane, Party int
 	From, To    time.Duration

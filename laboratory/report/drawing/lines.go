@@ -8,15 +8,15 @@ import (
 	"github.com/hamadryad/hamadryad/internal/svg"
 )
 
-// Lines are measures that depend on something, each point joined to the next.
+// Lines are measures as functions of a value, each point joined to the next.
 type Lines struct {
 	Title string
-	// X is what they depend on, and Y what is measured, with their units. Both axes begin at 0.
+	// X is the value, and Y the measure, with their units. Both axes begin at 0.
 	X, Y string
-	// Log has both axes logarithmic, between the least and the largest above 0: what grows as
-	// a power of the other is straight.
+	// Log makes both axes logarithmic, between the least and the largest value above 0: power laws
+	// are straight lines.
 	Log bool
-	// Lines are at most LegendMax; those beyond are left out, and the legend says so.
+	// Lines are at most LegendMax; further ones are left out, and the legend says so.
 	Lines []Points
 }
 
@@ -26,7 +26,7 @@ type Points struct {
 	At   []Point
 }
 
-// Point is one; what is below 0 is drawn as 0.
+// Point is a point; negative values are drawn as 0.
 type Point struct{ X, Y float64 }
 
 // SVG draws them.
@@ -51,7 +51,7 @@ func (l *Lines) SVG() []byte {
 func (p Point) x() float64 { return p.X }
 func (p Point) y() float64 { return p.Y }
 
-// most is the largest of all points one way; 0 when none is above that.
+// most is the largest coordinate of all points; 0 when none is above that.
 func (l *Lines) most(way func(Point) float64) (most float64) {
 	for _, line := range l.Lines {
 		for _, p := range line.At {

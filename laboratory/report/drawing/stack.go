@@ -8,15 +8,15 @@ import (
 	"github.com/hamadryad/hamadryad/internal/svg"
 )
 
-// Stack is what several parties hold over time, on top of each other.
+// Stack is what several parties hold over time, stacked.
 type Stack struct {
 	Title string
-	// Y is what is held, with its unit, and Most how much there is.
+	// Y is the held quantity, with its unit, and Most the total.
 	Y    string
 	Most float64
 	// Parties are from below.
 	Parties []string
-	// Steps are in order, each until the next; those between two that do not meet are 0.
+	// Steps are in order; gaps between them are 0.
 	Steps []Step
 	Marks []Mark
 }
@@ -67,7 +67,7 @@ func (f *frame) layer(steps []Step, base []float64, party int) {
 			i++
 			continue
 		}
-		k := i // steps that meet are one shape: above it to the right, below it back
+		k := i // adjoining steps are one shape: its top to the right, its bottom back
 		fmt.Fprintf(f, "M%.1f %.1f", f.px(steps[i].At.Seconds()), f.py(base[i]))
 		for ; k < len(steps) && steps[k].Held[party] != 0 && (k == i || steps[k].At == steps[k-1].To); k++ {
 			fmt.Fprintf(f, "V%.1fH%.1f", f.py(base[k]+steps[k].Held[party]), f.px(steps[k].To.Seconds()))

@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// Description says where a sample lies. All but Count are 0 for an empty sample.
+// Description describes a sample. All fields but Count are 0 for an empty sample.
 type Description struct {
 	Count                            int
 	Mean, Median, P75, P95, P99, Max float64
 }
 
-// Describe describes a sample, which it leaves as it is.
+// Describe describes a sample, without changing it.
 func Describe(sample []float64) Description {
 	sorted := slices.Sorted(slices.Values(sample))
 	d := Description{Count: len(sorted), Mean: Mean(sorted)}
@@ -23,7 +23,7 @@ func Describe(sample []float64) Description {
 	return d
 }
 
-// Mean is the arithmetic mean; 0 of none.
+// Mean is the arithmetic mean; 0 for an empty sample.
 func Mean(sample []float64) float64 {
 	if len(sample) == 0 {
 		return 0
@@ -35,8 +35,8 @@ func Mean(sample []float64) float64 {
 	return sum / float64(len(sample))
 }
 
-// Quantile is that of a sorted sample that is not empty, between its neighbours in
-// proportion, as R (type 7) and NumPy have it by default. q is from 0 to 1.
+// Quantile is the q-quantile of a sorted sample that is not empty, interpolated linearly, as R
+// (type 7) and NumPy do by default. q is from 0 to 1.
 func Quantile(sorted []float64, q float64) float64 {
 	at := q * float64(len(sorted)-1)
 	i := int(math.Floor(at))
@@ -47,9 +47,9 @@ func Quantile(sorted []float64, q float64) float64 {
 	return sorted[i] + part
 }
 
-// Jain is Jain's index of fairness: the square of the sum over the number times the sum of
-// squares. It is 1 when all of the sample are alike, and 1/n when one of n has all. Of
-// none, and where all are 0, it is 1.
+// Jain is Jain's index of fairness: the square of the sum over the number times the sum of squares.
+// It is 1 when all values are equal, and 1/n when one of n has all. It is 1 for an empty sample,
+// and where all values are 0.
 func Jain(sample []float64) float64 {
 	sum, squares := 0.0, 0.0
 	for _, x := range sample {
@@ -62,8 +62,8 @@ func Jain(sample []float64) float64 {
 	return sum * sum / (float64(len(sample)) * squares)
 }
 
-// Deviation is the standard deviation of a population as its sample of two or more
-// estimates it; 0 of fewer.
+// Deviation is the standard deviation of a population, estimated from a sample of two or more; else
+// 0.
 func Deviation(sample []float64) float64 {
 	if len(sample) < 2 {
 		return 0

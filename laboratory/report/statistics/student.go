@@ -2,15 +2,15 @@ package statistics
 
 import "math"
 
-// Estimate is a mean with its confidence interval of 95 %: the mean of all that the sample
-// was drawn from lies within Half of Mean in 95 of 100 cases, if it is about normal. Half
-// is 0 for a sample of one, which says nothing of that.
+// Estimate is a mean with its confidence interval of 95 %. The population's mean lies within Half
+// of Mean in 95 of 100 cases, if the population is about normal. Half is 0 for a sample of one,
+// which has no interval.
 type Estimate struct {
 	Count      int
 	Mean, Half float64
 }
 
-// Confidence is that of the intervals.
+// Confidence is the level of the intervals.
 const Confidence = 0.95
 
 // Of makes an estimate by Student's t distribution.
@@ -22,10 +22,10 @@ func Of(sample []float64) Estimate {
 	return e
 }
 
-// Student is the t within which, on both sides of 0, a share of Student's distribution
-// lies, above 0 and below 1. degrees of freedom are at least 1.
+// Student is the t such that a share of Student's distribution, above 0 and below 1, lies within -t
+// and t. degrees of freedom are at least 1.
 func Student(degrees int, share float64) float64 {
-	// The share grows with the angle: halve where it can be.
+	// The share grows with the angle: bisect.
 	low, high := 0.0, math.Pi/2
 	for range 100 {
 		middle := (low + high) / 2
@@ -38,9 +38,9 @@ func Student(degrees int, share float64) float64 {
 	return math.Tan((low+high)/2) * math.Sqrt(float64(degrees))
 }
 
-// within is the share of the distribution between -t and t, by the angle whose tangent is t
-// over the root of the degrees of freedom. For whole degrees it is a finite sum:
-// Abramowitz and Stegun, 26.7.3 and 26.7.4.
+// within is the share of the distribution between -t and t. angle is the angle whose tangent is t
+// over the root of the degrees of freedom. For whole degrees it is a finite sum: Abramowitz and
+// Stegun, 26.7.3 and 26.7.4.
 func within(degrees int, angle float64) float64 {
 	sin, cos := math.Sincos(angle)
 	odd := degrees % 2

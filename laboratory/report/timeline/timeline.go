@@ -1,5 +1,5 @@
-// Package timeline says how many slots each party holds over time, from the starts and ends of its
-// attempts. It prints a table and draws a stacked chart.
+// Package timeline computes the slots that each party holds over time, from the starts and ends of
+// its attempts. It prints a table and draws a stacked chart.
 package timeline
 
 import (
@@ -32,8 +32,8 @@ type Line struct {
 	spans   []Span
 }
 
-// New makes a time line. Spans of others than the parties are left out; the
-// parties' order is that of the stack, from below.
+// New makes a time line. Spans of other parties are left out; the parties' order is that of the
+// stack, from below.
 func New(parties []string, spans []Span) Line {
 	l := Line{Parties: parties}
 	type change struct {
@@ -50,7 +50,7 @@ func New(parties []string, spans []Span) Line {
 		l.spans = append(l.spans, s)
 		changes = append(changes, change{s.Start, p, s.Slots}, change{s.End, p, -s.Slots})
 	}
-	// Ends stand before beginnings of the same moment: a slot changes hands.
+	// Ends precede beginnings of the same moment: a slot changes hands.
 	slices.SortStableFunc(changes, func(a, b change) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.by, b.by)) })
 	counts := make([]int, len(parties))
 	for i, c := range changes {
@@ -76,7 +76,7 @@ func (l Line) At(t time.Duration) []int {
 	return l.Steps[i-1].Counts
 }
 
-// End is when the last party lets go of its last slot.
+// End is the time when the last party releases its last slot.
 func (l Line) End() time.Duration {
 	if len(l.Steps) == 0 {
 		return 0
@@ -95,8 +95,8 @@ func (l Line) Mean(from, to time.Duration) []float64 {
 	return mean
 }
 
-// First returns the first moment, from one on, from which the parties hold just
-// these counts for at least so long; false when there is none.
+// First returns the first moment, from t on, from which the parties hold exactly these counts for
+// at least atLeast; false when there is none.
 func (l Line) First(from time.Duration, counts []int, atLeast time.Duration) (time.Duration, bool) {
 	for i, s := range l.Steps {
 		next := l.End()
@@ -111,8 +111,8 @@ func (l Line) First(from time.Duration, counts []int, atLeast time.Duration) (ti
 	return 0, false
 }
 
-// Table writes what the parties hold at equal intervals. Rows that say the same as
-// the one before are left out.
+// Table writes what the parties hold at equal intervals. Rows equal to the previous one are left
+// out.
 func (l Line) Table(w io.Writer, every time.Duration) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(t, "time\t%s\tall\t\n", strings.Join(l.Parties, "\t"))

@@ -1,10 +1,9 @@
-// Package synthetic makes workloads by lot: when jobs come, of what classes, how large, and
-// how evenly their work lies on their tasks.
+// Package synthetic makes random workloads: the jobs' arrivals, classes and sizes, and the
+// distribution of their work over tasks.
 //
 //	s, err := synthetic.Parse("spec.yaml", text)
 //	w, err := s.Generate()
 //
-// One specification with one seed is one workload, to the last byte, on any machine. What
-// is drawn of a job, but for when it comes, depends on its number alone: more jobs leave
-// those before as they were.
+// One specification with one seed is one workload, to the last byte, on any machine. A job's random
+// values, except its arrival, depend on its number alone: more jobs do not change earlier ones.
 package synthetic

@@ -13,15 +13,15 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// What streams of chance are for.
+// Purposes of random streams.
 const (
 	arriving uint64 = iota + 1
 	being
 	working
 )
 
-// Generate makes the workload. The error tells of a specification that makes no sense, or
-// of a workload beyond the bounds.
+// Generate makes the workload. The error is of an invalid specification, or of a workload beyond
+// the bounds.
 func (s *Spec) Generate() (*workload.Workload, error) {
 	if err := document.Error(s.check()); err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func (s *Spec) Generate() (*workload.Workload, error) {
 	return w, w.Check()
 }
 
-// arrivals are the times at which jobs come, in order.
+// arrivals are the jobs' arrival times, in order.
 func (s *Spec) arrivals() []time.Duration {
 	r := workload.NewRand(s.Seed, arriving)
 	at, all := 0.0, make([]time.Duration, 0, s.Jobs)
@@ -106,7 +106,7 @@ func (s *Spec) stages(j *workload.Job, c *Class, maps, reduces int, r, each *wor
 	return nil
 }
 
-// seconds is a time; one beyond the bounds of a task is left so, for Check to tell of.
+// seconds converts seconds to a time; it keeps times beyond a task's bounds, for Check to report.
 func seconds(s float64) time.Duration {
 	return time.Duration(min(float64(s*1e9), float64(2*workload.WorkMax)))
 }
@@ -128,7 +128,7 @@ func (l Lot) draw(r *workload.Rand) float64 {
 	return 0
 }
 
-// parts are what n tasks have in proportion to the mean, which is 1 of all of them.
+// parts are the shares of n tasks, relative to the mean of 1.
 func (k Skew) parts(n int, r *workload.Rand) []float64 {
 	parts := make([]float64, n)
 	sum := 0.0
@@ -155,7 +155,7 @@ func (k Skew) parts(n int, r *workload.Rand) []float64 {
 	return parts
 }
 
-// odds are sums of the chances of each and those before it.
+// odds are cumulative chances.
 type odds []float64
 
 func (o odds) draw(r *workload.Rand) int {

@@ -8,14 +8,14 @@ import (
 	"github.com/hamadryad/hamadryad/laboratory/workload"
 )
 
-// Spec says what is made. Begin with Default, or with Parse, which fills in the defaults.
+// Spec specifies a workload. Begin with Default, or with Parse, which fills in the defaults.
 type Spec struct {
 	Name string `yaml:"name"` // of the workload, default "synthetic"
 	Jobs int    `yaml:"jobs"` // default 100
 	Seed uint64 `yaml:"seed"` // default 1
-	// Arrivals are when jobs come.
+	// Arrivals are the jobs' arrivals.
 	Arrivals Arrivals `yaml:"arrivals"`
-	// Users and Pools are whose jobs are, and in which pools.
+	// Users and Pools are the jobs' users and pools.
 	Users People `yaml:"users"`
 	Pools People `yaml:"pools"`
 	// Block is how many bytes of stored input each map reads, default 128 MiB.
@@ -24,21 +24,21 @@ type Spec struct {
 	Classes []Class `yaml:"classes"`
 }
 
-// Arrivals are when jobs come.
+// Arrivals is a process of arrivals.
 type Arrivals struct {
-	// Kind is poisson (the default), even, or bursty: bursts come by a Poisson process, and
-	// the jobs of one close together.
+	// Kind is poisson (the default), even, or bursty: bursts come by a Poisson process, and a
+	// burst's jobs close together.
 	Kind string `yaml:"kind"`
 	// Gap is the mean time between two jobs, default 13 s.
 	Gap time.Duration `yaml:"gap"`
-	// Burst is how many jobs a burst has in the mean, default 10, and Within the mean time
-	// between two of them, default 1 s.
+	// Burst is the mean number of jobs in a burst, default 10, and Within the mean time between two
+	// of them, default 1 s.
 	Burst  int           `yaml:"burst"`
 	Within time.Duration `yaml:"within"`
 }
 
-// People are users or pools, named by number. Of Count, the k-th has jobs in proportion to
-// k to the -Skew (Zipf's law); with Skew 0 all have as many.
+// People are users or pools, named by number. Of Count, the k-th has jobs in proportion to k to the
+// -Skew (Zipf's law); with Skew 0 all have equally many.
 type People struct {
 	Count int     `yaml:"count"` // default 1
 	Skew  float64 `yaml:"skew"`  // default 0
@@ -49,29 +49,29 @@ type Class struct {
 	Name string `yaml:"name"`
 	// Share is how often a job is of this class, in proportion to the others.
 	Share float64 `yaml:"share"`
-	// Priority is that of its jobs.
+	// Priority is its jobs' priority.
 	Priority int32 `yaml:"priority"`
-	// Maps and Reduces are numbers of tasks; there is at least one map.
+	// Maps and Reduces are numbers of tasks; at least one map.
 	Maps    Lot `yaml:"maps"`
 	Reduces Lot `yaml:"reduces"`
-	// MapSeconds and ReduceSeconds are how long the tasks of a job take in the mean.
+	// MapSeconds and ReduceSeconds are the mean times of a job's tasks.
 	MapSeconds    Lot `yaml:"mapSeconds"`
 	ReduceSeconds Lot `yaml:"reduceSeconds"`
-	// MapSkew and ReduceSkew are how unevenly a job's work and bytes lie on its tasks.
+	// MapSkew and ReduceSkew are how unevenly a job's work and bytes are spread over its tasks.
 	MapSkew    Skew `yaml:"mapSkew"`
 	ReduceSkew Skew `yaml:"reduceSkew"`
 	// Shuffle and Output are how many bytes are shuffled and written for a byte of input.
 	Shuffle float64 `yaml:"shuffle"`
 	Output  float64 `yaml:"output"`
-	// Memory is what each task needs in bytes; 0 is not said.
+	// Memory is each task's memory in bytes; 0: unset.
 	Memory int64 `yaml:"memory"`
 }
 
 // Lot is how a number is drawn; the zero value is always 0.
 type Lot struct {
-	// Kind is fixed (Value), even (from Min to Max), lognormal (with Median, and Sigma as
-	// the deviation of its logarithm, cut to Min and Max), or zipf (from Min to Max, and x
-	// as often exceeded as x to the -Exponent).
+	// Kind is fixed (Value), even (from Min to Max), lognormal (with Median, and Sigma as the
+	// deviation of its logarithm, cut to Min and Max), or zipf (from Min to Max, x being exceeded
+	// in proportion to x to the -Exponent).
 	Kind     string  `yaml:"kind"`
 	Value    float64 `yaml:"value"`
 	Min      float64 `yaml:"min"`
@@ -83,8 +83,8 @@ type Lot struct {
 
 // Skew is how unevenly something lies on tasks; the zero value is evenly.
 type Skew struct {
-	// Kind is none, lognormal (Sigma), or zipf: the k-th largest of the tasks has a part in
-	// proportion to k to the -Exponent.
+	// Kind is none, lognormal (Sigma), or zipf: the share of the k-th largest task is in proportion
+	// to k to the -Exponent.
 	Kind     string  `yaml:"kind"`
 	Sigma    float64 `yaml:"sigma"`
 	Exponent float64 `yaml:"exponent"`
@@ -121,7 +121,7 @@ func Default() Spec {
 	return s
 }
 
-// setDefaults fills in what was left out.
+// setDefaults fills in the fields that were left out.
 func (s *Spec) setDefaults() {
 	fill(&s.Name, "synthetic")
 	fill(&s.Jobs, 100)
@@ -142,8 +142,8 @@ func fill[T comparable](to *T, value T) {
 	}
 }
 
-// Parse reads a specification from YAML; file is what errors name. The error is a
-// scheduler.Problems that names all that is wrong by file and line.
+// Parse reads a specification from YAML; errors name file. The error is a scheduler.Problems with
+// all problems by file and line.
 func Parse(file string, text []byte) (*Spec, error) {
 	s := &Spec{}
 	d, err := document.Decode(file, text, s)
@@ -156,14 +156,14 @@ func Parse(file string, text []byte) (*Spec, error) {
 	return s, nil
 }
 
-// Complete fills in the defaults of a decoded specification, and returns what is wrong. The
-// specification stands in its document below some keys.
+// Complete fills in the defaults of a decoded specification, and returns the problems. below are
+// the specification's keys in its document.
 func (s *Spec) Complete(below ...any) []document.Problem {
 	s.setDefaults()
 	return document.Below(s.check(), below...)
 }
 
-// checks gathers what is wrong.
+// checks collects problems.
 type checks []document.Problem
 
 func (c *checks) that(ok bool, message string, path ...any) {
