@@ -17,7 +17,7 @@ func Check(ctx context.Context, d Driver, o Options) Report {
 	all := games(k.options)
 	for i, g := range all {
 		if ctx.Err() != nil || len(k.report.Problems) > 0 {
-			break // one broken game says enough, and the rest would say it again
+			break // one broken game is enough; the rest would repeat it
 		}
 		if o.Progress != nil {
 			o.Progress(g.name, i, len(all))
@@ -74,7 +74,7 @@ func (k *kit) game(g game) {
 	}
 }
 
-// settings checks what needs no game.
+// settings checks the settings without a game.
 func (k *kit) settings() {
 	if err := k.driver.Check(k.ctx, k.options.Config); err != nil {
 		k.report.problem("settings", "Check refuses the valid settings: %v", err)

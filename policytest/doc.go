@@ -1,19 +1,19 @@
-// Package policytest is the conformance kit that every policy runs, in process and
-// as a plug-in. It plays on the manager's own core with simulated launchers, in virtual time.
+// Package policytest is the conformance kit that every policy runs, in process and as a plug-in. It
+// plays on the manager's own core with simulated launchers, in virtual time.
 //
 //	func TestConformance(t *testing.T) {
 //		policytest.Run(t, fifo.New, policytest.Options{})
 //	}
 //
-// The kit plays games with a policy: the stories in testdata/stories, and random
-// games from seeds. It demands:
+// The kit plays games with a policy: the stories in testdata/stories, and random games from seeds.
+// It demands:
 //
 //   - Answers come without error, in time and within the limits.
-//   - Decisions are such that the policy could know to be right. It launches nothing that is
-//     not ready, twice, half, or beyond the offer, unless the world moved while it thought.
+//   - The policy makes no decision that it could know to be wrong. It launches nothing that is
+//     not ready, twice, half, or beyond the offer, unless the cluster changed while it thought.
 //   - An offer of a second attempt is taken while it stands, or not at all. It ends when the first attempt
-//     is taken off, goes on or has ended.
-//   - Every job ends once no more come, unless it was refused.
+//     is preempted, is resumed or has ended.
+//   - Every job ends once no more are submitted, unless it was refused.
 //   - The same rounds bring the same decisions, also after restarts at random rounds. A restart is from a
 //     snapshot, and from a checkpoint with that ability. Reasons for waiting are compared by what is in
 //     force, not by when they were sent.
@@ -26,24 +26,23 @@
 //     which leaves the old one in force.
 //   - Settings that change while a game goes on are answered. A policy that starts has those in force.
 //   - Every admission and page is answered, and refusals have a reason.
-//   - Nothing is shown that can't be. No number is negative, not finite, or larger than anything there is.
+//   - Nothing impossible is shown. No number is negative, not finite, or larger than anything there is.
 //     No text steers a terminal, and a page that is said to be JSON is.
 //   - The policy ends when it is told to terminate.
 //   - No slot idles while ready work fits it (see Free slots).
 //
-// Report.Warnings tells of what breaks none of these and may be a mistake, such as a
-// reservation that is never used.
+// Report.Warnings lists likely mistakes that break none of these, such as a reservation that is
+// never used.
 //
-// Jobs of random games have users, pools, priorities and properties of all kinds, and
-// such as the settings mention, or Options.Properties.
+// Jobs of random games have users, pools, priorities and properties of all kinds, including those
+// in the settings, or Options.Properties.
 //
 // # Free slots
 //
 // No slot may idle for longer than a heartbeat of virtual time while ready work fits it. After each
-// answer the kit compares the free slots with the ready bundles of one group. A bundle of
-// several groups that fits whole, on what is free or reserved for it, must be launched within a heartbeat,
-// too. So slots that were taken back for it are not kept in vain. The
-// kit counts no slot
+// answer the kit compares the free slots with the ready bundles of one group. A bundle of several
+// groups that fits whole, on what is free or reserved for it, must be launched within a heartbeat,
+// too. So slots that were preempted for it are not kept in vain. The kit counts no slot
 //
 //   - that a ready bundle could use which needs more than is free, or an attempt that is
 //     suspended there;
@@ -51,15 +50,15 @@
 //     WaitLocality, WaitBudget, WaitPreempting, or WaitHeld for all others (Decisions.Waiting).
 //     WaitPreempting is no reason for what fits whole, and WaitLocality counts for
 //     Options.LocalityMax (30 s) since the job last launched something;
-//   - of a launcher whose machine is told to be busy, with AbilityLoad;
-//   - that idled while the policy thought and the world moved.
+//   - of a launcher whose machine is reported busy, with AbilityLoad;
+//   - that idled while the policy thought and the cluster changed.
 //
-// The kit believes reasons. So a policy that holds slots back on purpose passes if it says so.
-// One that does not is told which slot idled, and for which work.
+// The kit believes reasons. So a policy that holds slots back on purpose passes if it says so. For
+// another policy the kit reports the idle slot, and the work that fits it.
 //
-// What a policy is for is not the kit's to know. Play puts one on the core for tests of what it
-// decides.
+// The kit does not know a policy's purpose. Play runs a policy on the core for tests of its
+// decisions.
 //
-// Check is the same without package testing, for commands. Compare plays one game
-// through two drivers, such as a value and its plug-in, and demands the same decisions.
+// Check is the same without package testing, for commands. Compare plays one game through two
+// drivers, such as a value and its plug-in, and demands the same decisions.
 package policytest

@@ -19,16 +19,16 @@ type Driver interface {
 	AssignTasks(context.Context, scheduler.Round) (scheduler.Decisions, error)
 	Explain(context.Context, scheduler.JobID) (scheduler.Explanation, error)
 	Status(context.Context) (scheduler.Status, error)
-	// Page is asked of a policy with AbilityPageHandler alone.
+	// Page is called only for a policy with AbilityPageHandler.
 	Page(context.Context, scheduler.PageAsked) (scheduler.Answer, error)
 	Terminate(context.Context) error
-	// Restart throws the policy away as a crash would, without Terminate, and
-	// puts a new one in its place that is not started.
+	// Restart discards the policy as a crash would, without Terminate, and replaces it by a new one
+	// that is not started.
 	Restart(context.Context) error
 }
 
-// InProcess drives a policy value. A panic of the policy comes back as an error;
-// a call that outlives its context is left behind with its value.
+// InProcess drives a policy value. A panic of the policy is returned as an error; a call that
+// outlives its context is abandoned with its value.
 func InProcess(fresh func() scheduler.TaskScheduler) Driver {
 	return &inProcess{fresh: fresh, policy: fresh()}
 }
@@ -90,11 +90,10 @@ func (d *inProcess) Restart(context.Context) error {
 	return nil
 }
 
-// errLate is what a call ends with that outlives its context.
+// errLate is the error of a call that outlives its context.
 var errLate = errors.New("no answer in time")
 
-// within makes a call on a goroutine of its own, the only way to outlive one
-// that never returns.
+// within makes a call on its own goroutine, the only way to outlive a call that never returns.
 func within[T any](ctx context.Context, call func() (T, error)) (T, error) {
 	type result struct {
 		value T

@@ -12,11 +12,11 @@ import (
 const (
 	// specialKind is a second kind of slot, so that gangs mix kinds.
 	specialKind scheduler.SlotKind = "special"
-	// rareKind is one that comes and goes with launchers; stages prefer it and can do without.
+	// rareKind is a kind that comes and goes with launchers; stages prefer it and can do without.
 	rareKind scheduler.SlotKind = "rare"
 )
 
-// game is a world to be planned: what happens to it, whatever the policy does.
+// game plans a cluster's events, which do not depend on the policy.
 type game struct {
 	name string
 	seed uint64
@@ -36,11 +36,11 @@ func games(o Options) []game {
 	return all
 }
 
-// Game is one of the kit's games, for tests that play them otherwise.
+// Game is one of the kit's games, for tests that play them in other ways.
 type Game struct {
 	Name string
 	Seed uint64
-	Plan func(*cluster.Cluster) // what happens, whatever the policy does
+	Plan func(*cluster.Cluster) // plans the events, which do not depend on the policy
 }
 
 // Games lists the kit's games.
@@ -55,19 +55,18 @@ func Games(o Options) []Game {
 
 const (
 	gib = int64(1) << 30
-	// Two launchers never go, and each alone can hold any bundle there is, so
-	// that every job can end.
+	// Two launchers are never lost, and each alone can hold any bundle, so that every job can end.
 	steady       = 2
 	launchersMax = 7
-	span         = 40 * time.Second // in which all that is planned happens
+	span         = 40 * time.Second // all planned events are within it
 )
 
 // planner draws a random game.
 type planner struct {
 	*cluster.Cluster
 	rng  *rand.Rand
-	of   *rand.Rand // for what depends on the policy: what else happens in a game does not
-	has  *rand.Rand // for what launchers have beside slots and memory
+	of   *rand.Rand // for values that depend on the policy; other events of a game do not
+	has  *rand.Rand // for launchers' properties other than slots and memory
 	o    Options
 	seed uint64
 	// special is the second kind of slot in the game.
@@ -100,7 +99,7 @@ func (p *planner) at(do func()) { p.After(p.when(), do) }
 
 func (p *planner) when() time.Duration { return time.Duration(p.rng.Int64N(int64(span))) }
 
-// swap gives a launcher some, or none, or more than all will need.
+// swap gives a launcher some swap, or none, or more than needed.
 func (p *planner) swap(id scheduler.LauncherID) {
 	p.Swap(id, []int64{0, p.has.Int64N(4 * gib), 1 << 40}[p.has.IntN(3)])
 }
@@ -149,8 +148,8 @@ func (p *planner) job() cluster.Spec {
 	return s
 }
 
-// bulk is a job that nobody hurries for and that holds much for long, so that there is
-// something to take back for those that come.
+// bulk is a low-priority job that holds many slots for long, so that there are victims for later
+// jobs.
 func (p *planner) bulk() {
 	s := cluster.Spec{Name: "bulk", User: "user-0", Pool: "pool-0", Priority: scheduler.VeryLow, Layers: []cluster.Layer{{
 		Bundles: 12 + p.of.IntN(12), Run: span/4 + time.Duration(p.of.Int64N(int64(span))),
@@ -174,7 +173,7 @@ func (p *planner) group() cluster.GroupSpec {
 	return g
 }
 
-// trouble plans what happens to work and settings.
+// trouble plans disturbances of work and settings.
 func (p *planner) trouble() {
 	for range 4 {
 		n := p.rng.IntN(8)
@@ -214,8 +213,7 @@ func (p *planner) trouble() {
 	}
 }
 
-// loads has machines busy with other work, for a while, and now and then says that
-// nobody knows.
+// loads makes machines busy with other work for a while, and now and then makes their load unknown.
 func (p *planner) loads() {
 	for id := scheduler.LauncherID(1); id <= launchersMax; id++ {
 		for range 3 {

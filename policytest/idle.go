@@ -15,8 +15,8 @@ import (
 type idleSlots struct {
 	localityMax time.Duration                      // Options.LocalityMax
 	since       map[place]idle                     // as of the last answer
-	locality    map[scheduler.JobID]scheduler.Time // since when jobs wait for it beside slots that fit them
-	found       string                             // the first that idled for too long, and why that is wrong
+	locality    map[scheduler.JobID]scheduler.Time // since when jobs wait for locality although other slots fit them
+	found       string                             // the first that idled for too long, and the rule that it breaks
 }
 
 // place is where slots of a kind idle; or it is a gang that fits whole.
@@ -26,26 +26,26 @@ type place struct {
 	gang     scheduler.BundleID
 }
 
-// idle is since when they do, and for which work.
+// idle is the time since which slots idle, and the work that fits them.
 type idle struct {
 	since scheduler.Time
 	last  cluster.IdleSlot
-	said  scheduler.WaitReason // by the policy, of that job
+	said  scheduler.WaitReason // the policy's reason for that job
 }
 
-// excuses are reasons that tell of a free slot: a maximum, a limit, a budget, a delay for
-// locality, a preemption for the job, or what the policy holds back on purpose. The kit
-// believes them, and that of locality for Options.LocalityMax. The other reasons
-// explain no free slot: they say that none is free, that it is another job's turn, or that the work does not fit.
+// excuses are reasons that explain a free slot: a maximum, a limit, a budget, a delay for locality,
+// a preemption for the job, or slots held back on purpose. The kit believes them; locality for
+// Options.LocalityMax only. The other reasons explain no free slot: they say that none is free,
+// that it is another job's turn, or that the work does not fit.
 var excuses = []scheduler.WaitReason{
 	scheduler.WaitAtLimit, scheduler.WaitLocality, scheduler.WaitBudget, scheduler.WaitPreempting, scheduler.WaitHeld,
 }
 
-// excusesOfGangs are those of a gang that fits whole. What it has with what is reserved for it
-// is enough, so there is nothing more to preempt for it.
+// excusesOfGangs are the reasons for a gang that fits whole. Free and reserved slots suffice for
+// it, so there is nothing more to preempt for it.
 var excusesOfGangs = []scheduler.WaitReason{scheduler.WaitAtLimit, scheduler.WaitLocality, scheduler.WaitBudget, scheduler.WaitHeld}
 
-// check notes what idled for longer than a heartbeat when a round begins.
+// check records slots that have idled for longer than a heartbeat when a round begins.
 func (x *idleSlots) check(r scheduler.Round) {
 	if x.found != "" {
 		return
@@ -76,7 +76,7 @@ func (x *idleSlots) check(r scheduler.Round) {
 	}
 }
 
-// watch looks at the world after an answer.
+// watch looks for idle slots after an answer.
 func (x *idleSlots) watch(c *cluster.Cluster, launches []scheduler.Launch, waiting map[scheduler.JobID]scheduler.WaitReason) {
 	now, local := map[place]idle{}, map[scheduler.JobID]scheduler.Time{}
 	quiet := func(id scheduler.LauncherID) bool {
@@ -103,11 +103,11 @@ func (x *idleSlots) watch(c *cluster.Cluster, launches []scheduler.Launch, waiti
 	for _, g := range gangs {
 		note(place{gang: g.Bundle}, g, excusesOfGangs)
 	}
-	for _, l := range launches { // who launches something waits anew
+	for _, l := range launches { // the job's wait begins anew with a launch
 		delete(local, c.JobOf(l.Bundle))
 	}
 	x.since, x.locality = now, local
 }
 
-// forget begins anew: what idled while the policy thought is not its doing.
+// forget resets the times: slots that idled while the policy thought are not its fault.
 func (x *idleSlots) forget() { x.since, x.locality = nil, nil }

@@ -11,43 +11,41 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Options say how to test a policy. The zero value is usual.
+// Options control the test of a policy. The zero value has the usual settings.
 type Options struct {
 	// Config is valid settings to run with; empty means the defaults.
 	Config scheduler.Config
 	// Bad are settings to be refused with a line; default: an unknown key.
 	Bad []scheduler.Config
-	// Seeds is how many random games to play, from seed First on; default 10, negative
-	// for none.
+	// Seeds is the number of random games, from seed First on; default 10, negative for none.
 	Seeds int
 	First uint64
-	// Restarts is how often, at most, a policy is restarted in one game, with the
-	// settings in force, from a snapshot, and a checkpoint with the ability; default 50,
-	// negative for never. A plug-in's restart is a new process.
+	// Restarts bounds the restarts of a policy in one game; default 50, negative for never. A
+	// restart has the settings in force, a snapshot, and a checkpoint with the ability. A plug-in's
+	// restart is a new process.
 	Restarts int
-	// Properties mean something to the policy, such as {preempt, false}: jobs of random
-	// games have some of them, besides what means nothing. Names that its settings mention
-	// are drawn too, for properties, pools and users.
+	// Properties are properties with a meaning for the policy, such as {preempt, false}: jobs of
+	// random games have some of them, besides meaningless ones. Names in its settings are drawn
+	// too, for properties, pools and users.
 	Properties []scheduler.Property
-	// Queries mean something to the policy's pages, such as price: a policy that has pages is
-	// asked for some of them, besides what means nothing, by principals of all kinds. Answers to
-	// requests in the log have to be the same after a restart too.
+	// Queries have a meaning for the policy's pages, such as price. The kit sends some of them to a
+	// policy with pages, besides meaningless ones, from principals of all kinds. Answers to logged
+	// requests must be the same after a restart too.
 	Queries []string
-	// Kinds are the kinds of slots that the site has, besides the kit's own.
+	// Kinds are the site's kinds of slots, besides the kit's own.
 	Kinds []scheduler.SlotKind
-	// AnswerWithin is real time for one call; default 10 s.
+	// AnswerWithin bounds the real time of one call; default 10 s.
 	AnswerWithin time.Duration
-	// LocalityMax is how long, in virtual time, a job may wait for slots near its input beside free
-	// slots that fit it, before something of it is launched: all delays of the policy's
-	// settings together; default 30 s.
+	// LocalityMax is how long, in virtual time, a job may wait for slots near its input while other
+	// free slots fit it: all delays of the policy's settings together; default 30 s.
 	LocalityMax time.Duration
 	// NoStories leaves the scripted games out.
 	NoStories bool
-	// Progress is told of each game before it is played, with how many of all are
-	// done, by the goroutine that plays; default: nobody is told. Compare tells nobody.
+	// Progress is called before each game, with the number of games done and of all, on the
+	// goroutine that plays; default: not called. Compare does not call it.
 	Progress func(game string, done, all int)
 
-	valid []scheduler.Config // what the settings are changed to while a game goes on
+	valid []scheduler.Config // settings that a running game changes to
 	words []string           // names in them
 }
 
@@ -71,7 +69,7 @@ func (o Options) filled() Options {
 	return o
 }
 
-// limits are the manager's defaults, but for what may be suspended.
+// limits are the manager's defaults, except the bounds of suspension.
 func limits() scheduler.Limits {
 	return scheduler.Limits{
 		AnswerBytes: 4 << 20, CheckpointBytes: 1 << 20, Decisions: 1_000_000,
@@ -88,7 +86,7 @@ func (o Options) environment(seed uint64) scheduler.Environment {
 	}
 }
 
-// others are the site's kinds that the kit does not have.
+// others are the site's kinds that the kit lacks.
 func (o Options) others() (kinds []scheduler.SlotKind) {
 	for _, k := range o.Kinds {
 		if k != scheduler.DefaultKind && k != rareKind && k != specialKind {
@@ -98,16 +96,16 @@ func (o Options) others() (kinds []scheduler.SlotKind) {
 	return kinds
 }
 
-// Report is what the kit found.
+// Report is the kit's findings.
 type Report struct {
 	Policy scheduler.Description
 	Games  int
-	Pages  int           // that were asked for beside the log
+	Pages  int           // unlogged page requests
 	Tally  cluster.Tally // of all games, first plays only
-	// Problems name game, round and what was wrong; empty when the policy passes.
+	// Problems name the game, the round and the fault; empty when the policy passes.
 	Problems []string
-	// Warnings are what no rule forbids, and its author may want to know, of a policy
-	// that passes: what it declares and never did, or did in vain.
+	// Warnings are likely mistakes that no rule forbids, of a policy that passes: declared
+	// abilities that it never used, or used in vain.
 	Warnings []string
 }
 

@@ -9,12 +9,12 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// pagesOnce is how many pages are asked for at once, beside Explain and Status.
+// pagesOnce is the number of pages requested at once, besides Explain and Status.
 const pagesOnce = 3
 
-// An authenticator is in a plug-in's shell, which the kit does not start. What it says of who asks, the
-// policy gets all the same: names that were proved and some that were not, roles that authenticators give and
-// one that none gives.
+// An authenticator runs in a plug-in's shell, which the kit does not start. The policy gets its
+// possible results all the same: proved and unproved names, roles that authenticators give, and an
+// unknown role.
 var askers = []scheduler.Principal{
 	{Name: "reader", Proof: scheduler.Unproven},
 	{Proof: scheduler.Unproven},
@@ -25,7 +25,7 @@ var askers = []scheduler.Principal{
 	{Name: "<b>&\"' \u00e9", Proof: "kit", Role: "user"},
 }
 
-// queries are such as anybody may send; the manager has seen that they are UTF-8.
+// queries are such as any client may send; the manager has checked that they are UTF-8.
 var queries = []string{
 	"", "x=1&x=2", "=", "&&&", "%", "%zz", "%00", "%ff%fe", "a=%0a%0d", "<script>", "q=" + strings.Repeat("9", 400),
 	strings.Repeat("a=1&", 10_000),
@@ -37,7 +37,7 @@ var (
 	methods   = []string{"GET", "GET", "HEAD", "POST"}
 )
 
-// asked draws a request, of the policy's own queries now and then.
+// asked draws a request, now and then with the policy's own queries.
 func (o Options) asked(rng *rand.Rand, now scheduler.Time) scheduler.PageAsked {
 	q := scheduler.PageAsked{
 		At: now, Principal: pick(rng, askers), Method: pick(rng, methods), Path: pick(rng, pagePaths), Query: pick(rng, queries), Accept: pick(rng, accepts),
@@ -59,7 +59,7 @@ func (o Options) asked(rng *rand.Rand, now scheduler.Time) scheduler.PageAsked {
 
 func pick[T any](rng *rand.Rand, of []T) T { return of[rng.IntN(len(of))] }
 
-// requests plans what is asked of the policy in its log.
+// requests plans the logged requests to the policy.
 func (p *planner) requests() {
 	rng := rand.New(rand.NewPCG(p.seed, 6)) //nolint:gosec // seeded on purpose
 	for range 8 {
@@ -70,8 +70,8 @@ func (p *planner) requests() {
 	}
 }
 
-// pages asks for pages beside the log: none changes anything, as playing the game again without them
-// tells, and none tells another story when it is asked for twice.
+// pages requests unlogged pages. They must change nothing, which a second play of the game without
+// them checks, and must be the same when requested twice.
 func (p *player) pages() {
 	if !p.c.Has(scheduler.AbilityPageHandler) {
 		return

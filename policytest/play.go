@@ -13,17 +13,17 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Bounds of one game. Games are small: a policy that needs more goes nowhere.
+// Bounds of one game. Games are small: a policy that needs more makes no progress.
 const (
 	roundsMax = 50_000
 	idleMax   = 2_000          // rounds in which nothing was launched and nothing ended
 	gameMax   = 24 * time.Hour // of virtual time
-	raceOneIn = 8              // rounds in which the world moves while the policy thinks
-	askOneIn  = 5              // rounds after which Explain and Status are asked
-	saveOneIn = 6              // rounds after which the policy may be restarted
+	raceOneIn = 8              // one in so many rounds has events while the policy thinks
+	askOneIn  = 5              // Explain and Status are called after one in so many rounds
+	saveOneIn = 6              // the policy may be restarted after one in so many rounds
 )
 
-// record is one play: what the policy was told and what it said.
+// record is one play: the policy's input and its answers.
 type record struct {
 	start  scheduler.Snapshot
 	seed   uint64
@@ -33,10 +33,9 @@ type record struct {
 type turn struct {
 	round     scheduler.Round
 	decisions string // in canonical form
-	waiting   string // the reasons that stand after it
-	// restart, when not nil, is the world after this round, for a policy that
-	// starts before the next, with the settings in force; inForce and offers are what
-	// that is told besides.
+	waiting   string // the reasons in force after it
+	// restart, when not nil, is the snapshot after this round, for a policy that starts before the
+	// next, with the settings in force; inForce and offers are its further input.
 	restart *scheduler.Snapshot
 	config  scheduler.Config
 	inForce []scheduler.Event
@@ -59,7 +58,7 @@ func (k *kit) play(g game) record {
 	asks := rand.New(rand.NewPCG(g.seed, 13)) //nolint:gosec // seeded on purpose
 	p := player{kit: k, game: g, c: c, rng: rng, asks: asks, rec: &rec, waiting: map[scheduler.JobID]scheduler.WaitReason{}, told: map[scheduler.JobID]bool{}, slots: idleSlots{localityMax: k.options.LocalityMax}}
 	k.habits.idleSince = 0
-	p.pages() // before it knows of anything
+	p.pages() // before it knows any job
 	for c.Step() && p.turn() {
 	}
 	k.report.Games++
@@ -107,13 +106,13 @@ type player struct {
 	asks       *rand.Rand // for pages
 	rec        *record
 	waiting    map[scheduler.JobID]scheduler.WaitReason
-	told       map[scheduler.JobID]bool // jobs a round has told of
+	told       map[scheduler.JobID]bool // jobs that a round has mentioned
 	done, idle int
 	checkpoint *scheduler.Checkpoint
 	slots      idleSlots
 }
 
-// turn plays one round and returns whether the game goes on.
+// turn plays one round and reports whether the game continues.
 func (p *player) turn() bool {
 	c := p.c
 	r := c.Round()
@@ -161,8 +160,8 @@ func (p *player) turn() bool {
 	return p.goesOn(r.Number)
 }
 
-// asks says whether a round asks what is answered once: a policy that starts
-// after it is not asked again in a game, so it is not started there.
+// asks reports whether a round has a request that is answered once. A policy that starts after it
+// does not get the request again in a game, so no policy is started there.
 func asks(events []scheduler.Event) bool {
 	return slices.ContainsFunc(events, func(e scheduler.Event) bool {
 		switch e.(type) {
@@ -196,7 +195,7 @@ func (p *player) goesOn(round uint64) bool {
 	return false
 }
 
-// ask calls what must change nothing.
+// ask makes the calls that must change nothing.
 func (p *player) ask() {
 	p.pages()
 	for _, j := range p.c.Live() {
@@ -291,8 +290,8 @@ func (k *kit) replay(rec record, name string, restarts bool) {
 	}
 }
 
-// restarts picks at most n of the rounds before which a policy can be started,
-// spread over the game.
+// restarts picks at most n of the rounds before which a policy can be started, spread over the
+// game.
 func (rec record) restarts(n int) map[int]bool {
 	var can []int
 	for i := 1; i < len(rec.rounds); i++ {
@@ -307,7 +306,7 @@ func (rec record) restarts(n int) map[int]bool {
 	return at
 }
 
-// merged is all offers that stand after a round.
+// merged is all offers in force after a round.
 func merged(before []scheduler.Offer, r scheduler.Round) []scheduler.Offer {
 	all := map[scheduler.LauncherID]scheduler.Offer{}
 	for _, o := range before {
@@ -324,7 +323,7 @@ func merged(before []scheduler.Offer, r scheduler.Round) []scheduler.Offer {
 	return slices.SortedFunc(maps.Values(all), func(a, b scheduler.Offer) int { return cmp.Compare(a.Launcher, b.Launcher) })
 }
 
-// merge keeps the reasons that stand.
+// merge updates the reasons in force.
 func merge(waiting map[scheduler.JobID]scheduler.WaitReason, events []scheduler.Event, said []scheduler.Waiting) {
 	for _, e := range events {
 		if f, ok := e.(scheduler.JobFinished); ok {
@@ -347,8 +346,8 @@ func reasons(waiting map[scheduler.JobID]scheduler.WaitReason) string {
 	return s.String()
 }
 
-// canonical is an answer as text, without what may differ after a restart: when
-// reasons are sent, and when a checkpoint is.
+// canonical is an answer as text, without the parts that may differ after a restart: the times at
+// which reasons and checkpoints are sent.
 func canonical(d scheduler.Decisions) string {
 	d.Waiting, d.Checkpoint = nil, nil
 	var s strings.Builder

@@ -8,8 +8,9 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Playing is a policy on the manager's core with simulated launchers, in virtual time, for tests of what it decides. The
-// conformance kit says whether a policy keeps the rules; who should run first, only its author knows.
+// Playing is a policy on the manager's core with simulated launchers, in virtual time, for tests of
+// its decisions. The conformance kit checks the rules; the right order of jobs is known only to the
+// policy's author.
 //
 //	p := policytest.Play(t, "preempt: true", func() *policy { return &policy{} })
 //	p.Launchers(2, 4)
@@ -18,21 +19,22 @@ import (
 //	p.Until(time.Hour)
 //	if p.Sojourn[2] > 5*time.Second { ... }
 //
-// An error of the policy and a decision that breaks the rules end the test. It belongs to
-// the test's goroutine.
+// An error of the policy and a decision that breaks the rules end the test. It belongs to the
+// test's goroutine.
 type Playing[P scheduler.TaskScheduler] struct {
 	Cluster *cluster.Cluster
-	// Policy is the one that plays; Restart puts another in its place.
+	// Policy is the policy that plays; Restart replaces it.
 	Policy P
-	// Environment is what the next start tells; at first it is the kit's.
+	// Environment is passed at the next start; at first it is the kit's.
 	Environment scheduler.Environment
 	Begin       scheduler.Time
-	// Events and Decisions are what rounds told and what they were answered, all since the beginning.
+	// Events and Decisions are the rounds' events and the answers, all since the beginning.
 	Events    []scheduler.Event
 	Decisions []scheduler.Decisions
-	// Sojourn is how long jobs took from their submission to their end. Jobs are numbered from 1 as they come.
+	// Sojourn is the jobs' time from submission to end. Jobs are numbered from 1 in order of
+	// arrival.
 	Sojourn map[scheduler.JobID]time.Duration
-	// Look, when not nil, is called after each answer, before it is carried out.
+	// Look, when not nil, is called after each answer, before it is applied.
 	Look func(scheduler.Decisions)
 
 	t     testing.TB
@@ -40,7 +42,7 @@ type Playing[P scheduler.TaskScheduler] struct {
 	came  map[scheduler.JobID]scheduler.Time
 }
 
-// Environment is what the kit tells a policy that starts.
+// Environment is the kit's environment for a policy that starts.
 func Environment() scheduler.Environment { return Options{}.environment(1) }
 
 // Play starts a policy with settings on a cluster of no launchers.
@@ -59,13 +61,13 @@ func Play[P scheduler.TaskScheduler](t testing.TB, settings string, fresh func()
 	return p
 }
 
-// Restart has a new policy take over from a snapshot, with the checkpoint of those before.
+// Restart makes a new policy take over from a snapshot, with its predecessors' checkpoint.
 func (p *Playing[P]) Restart(settings string) {
 	p.t.Helper()
 	p.takeOver(settings, true)
 }
 
-// Replace has a new policy take over from a snapshot alone, as from another policy.
+// Replace makes a new policy take over from a snapshot alone, as from another policy.
 func (p *Playing[P]) Replace(settings string) {
 	p.t.Helper()
 	p.takeOver(settings, false)
@@ -85,7 +87,7 @@ func (p *Playing[P]) start(settings string, s scheduler.Snapshot) (scheduler.Des
 	return p.Policy.Start(scheduler.Config{Text: []byte(settings)}, s, p.Environment)
 }
 
-// Checkpoint is what the policy has given as one, with all that was appended; nil for none.
+// Checkpoint is the policy's checkpoint, with all appended parts; nil for none.
 func (p *Playing[P]) Checkpoint() (all *scheduler.Checkpoint) {
 	for _, d := range p.Decisions {
 		if d.Checkpoint != nil {
@@ -96,20 +98,20 @@ func (p *Playing[P]) Checkpoint() (all *scheduler.Checkpoint) {
 	return all
 }
 
-// Launchers joins launchers 1 to n, with so many slots of the default kind and plenty of memory.
+// Launchers joins launchers 1 to n, with the given slots of the default kind and plenty of memory.
 func (p *Playing[P]) Launchers(n, slots int) {
 	for id := scheduler.LauncherID(1); int(id) <= n; id++ {
 		p.Cluster.Join(id, cluster.Rack(id), 1<<40, scheduler.SlotCount{Kind: scheduler.DefaultKind, Count: slots})
 	}
 }
 
-// At submits a job at a time from the beginning, which has not passed.
+// At submits a job at a time from the beginning, which must not be past.
 func (p *Playing[P]) At(d time.Duration, job cluster.Spec) {
 	p.Cluster.After(p.Begin.Add(d).Sub(p.Cluster.Now()), func() { p.Cluster.Submit(job) })
 }
 
-// Until plays rounds up to a time from the beginning, or to the end of all. A round at that time
-// has been played.
+// Until plays rounds up to a time from the beginning, or to the end of all events. It includes a
+// round at that time.
 func (p *Playing[P]) Until(d time.Duration) {
 	p.t.Helper()
 	passed := false

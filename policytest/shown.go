@@ -11,15 +11,14 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// The manager escapes or leaves out what would do harm where it is shown, on terminals,
-// pages and dashboards. The kit tells the policy's author of it, and of numbers that can
-// be shown and can't be right.
+// The manager escapes or leaves out texts that would do harm on terminals, pages and dashboards.
+// The kit reports them to the policy's author, and numbers that can't be right.
 
 // countMax is more than there are slots or jobs anywhere. A number above it is an
 // overflow, or "no limit" written as a number.
 const countMax = 1_000_000_000_000
 
-// checkStatus says what of a status nobody should be shown.
+// checkStatus returns the first value of a status that must not be shown.
 func checkStatus(s scheduler.Status) error {
 	if err := s.Check(); err != nil {
 		return err
@@ -82,7 +81,7 @@ func checkPool(p scheduler.PoolStatus) error {
 	return nil
 }
 
-// checkCount takes numbers that can be counted, or shared out: none is below 0.
+// checkCount accepts numbers that are counts or shares: none is below 0.
 func checkCount(field string, x float64) error {
 	switch {
 	case math.IsNaN(x), math.IsInf(x, 0):
@@ -95,7 +94,7 @@ func checkCount(field string, x float64) error {
 	return nil
 }
 
-// checkExplanation says what of an explanation nobody should be shown.
+// checkExplanation returns the first value of an explanation that must not be shown.
 func checkExplanation(x scheduler.Explanation) error {
 	if err := x.Check(); err != nil {
 		return err
@@ -132,10 +131,10 @@ func checkFacts(facts []scheduler.Property) error {
 	return nil
 }
 
-// noNumber is how Go writes what is no number.
+// noNumber matches NaN and infinities as Go writes them.
 var noNumber = regexp.MustCompile(`(^|[^\pL\pN])(NaN|[+-]Inf)($|[^\pL\pN])`)
 
-// checkText takes one line that a terminal shows as it is.
+// checkText accepts one line that a terminal shows unchanged.
 func checkText(field, text string) error {
 	switch {
 	case len(text) > scheduler.TextBytesMax:
@@ -148,7 +147,7 @@ func checkText(field, text string) error {
 	return nil
 }
 
-// checkShown holds what an answer has for people against the same rules.
+// checkShown applies the same rules to an answer's texts for people.
 func checkShown(d scheduler.Decisions) error {
 	for _, x := range d.Refuse {
 		if err := checkText("Reason", x.Reason); err != nil {
@@ -179,7 +178,7 @@ func checkShown(d scheduler.Decisions) error {
 	return nil
 }
 
-// checkPage takes a page whose head is right, and what says it is JSON only if it is.
+// checkPage accepts a page with a valid head, and a body of valid JSON where it is declared JSON.
 func checkPage(a scheduler.Answer) error {
 	if a.Later != nil {
 		return errors.New("it is left to Later, which is for a page beside the log: give it at once")
@@ -197,7 +196,7 @@ func checkPage(a scheduler.Answer) error {
 	return nil
 }
 
-// checkDescription takes names that fit into a line.
+// checkDescription accepts names that fit on a line.
 func checkDescription(d scheduler.Description) error {
 	if err := checkText("Name", d.Name); err != nil {
 		return err

@@ -176,7 +176,7 @@ func parseJoin(args []string) (func(*cluster.Cluster, Options), error) {
 	}, nil
 }
 
-// parseLoad reads parts from 0 to 1; what is not said is unknown.
+// parseLoad reads shares from 0 to 1; a missing one is unknown.
 func parseLoad(id scheduler.LauncherID, args []string) (func(*cluster.Cluster, Options), error) {
 	load := map[string]float64{"cpu": scheduler.LoadUnknown, "memory": scheduler.LoadUnknown}
 	for _, a := range args {

@@ -12,16 +12,16 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Bounds of what is drawn from a policy's settings.
+// Bounds of values drawn from a policy's settings.
 const (
-	changesMax  = 3   // of the settings in one game
+	changesMax  = 3   // changes of the settings in one game
 	variantsMax = 30  // of them in all
 	wordsMax    = 200 // names
-	wordMax     = 64  // bytes of one
+	wordMax     = 64  // bytes of a word
 )
 
-// changes are the settings that a running policy may be told: those it began with, none,
-// and each with one of their keys left out, as far as Check accepts them.
+// changes are the possible settings for a running policy: its first settings, none, and each with
+// one of their keys left out, if Check accepts them.
 func (k *kit) changes() []scheduler.Config {
 	c := k.options.Config
 	var valid []scheduler.Config
@@ -33,7 +33,8 @@ func (k *kit) changes() []scheduler.Config {
 	return valid
 }
 
-// variants leaves out all, nothing, and each of the keys at the top. It keeps the lines.
+// variants returns the settings, without any, and without each of the top-level keys. It keeps line
+// numbers.
 func variants(c scheduler.Config) []scheduler.Config {
 	all := []scheduler.Config{c}
 	if len(c.Text) == 0 {
@@ -79,14 +80,13 @@ func words(c scheduler.Config) (list []string) {
 	return list
 }
 
-// oddValues are values of properties that a policy may take for something else.
+// oddValues are values of properties that a policy may misinterpret.
 var oddValues = []string{
 	"", "0", "1", "-1", "nan", "inf", "1e308", "9223372036854775808", "true", "false", "yes", "a=b", "a.b/../c", "${user.name}",
 	"käse 🧀", "user-1", "pool-1", "10s", strings.Repeat("x", 1000),
 }
 
-// named gives a job properties, and now and then a pool and a user that the settings
-// mention.
+// named gives a job properties, and now and then a pool and a user from the settings.
 func (p *planner) named(s *cluster.Spec) {
 	known := p.o.words
 	one := func() string { return known[p.of.IntN(len(known))] }

@@ -9,26 +9,26 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// habits are what a policy does that no rule forbids, over all games.
+// habits are a policy's permitted actions worth a warning, over all games.
 type habits struct {
-	wakes     int           // rounds at a time that it had asked for, with nothing else to tell
-	forWork   int           // of those, rounds in which it decided or said something
-	late      int           // wishes to be woken at a time that had passed
-	pages     int           // answers that were no refusal
-	idle      time.Duration // the longest that nothing ran, work fitted, and it gave no reason
+	wakes     int           // rounds that it had asked for, with no other event
+	forWork   int           // of those, rounds in which it decided or reported something
+	late      int           // requested wake-ups in the past
+	pages     int           // answers other than refusals
+	idle      time.Duration // the longest time in which nothing ran, work fitted, and it gave no reason
 	idleSince scheduler.Time
 }
 
-// Bounds of what is warned of.
+// Bounds from which it warns.
 const (
-	wakesMin   = 20          // wakes for nothing
+	wakesMin   = 20          // useless wake-ups
 	refusedMin = 10          // preemptions refused
 	offersMin  = 3           // second attempts not started
 	idleWarn   = time.Minute // the default of a site's policyStallAfter
 	progressOf = 100 * time.Millisecond
 )
 
-// watch takes a round of a game, the answer, and the world after it.
+// watch handles a round of a game, the answer, and the cluster after it.
 func (h *habits) watch(c *cluster.Cluster, r scheduler.Round, d scheduler.Decisions, waiting map[scheduler.JobID]scheduler.WaitReason) {
 	if len(r.Events) == 1 && woken(r.Events[0]) {
 		h.wakes++
@@ -61,7 +61,7 @@ func woken(e scheduler.Event) bool {
 	return is
 }
 
-// warnings are what its author may want to know of a policy that keeps the rules.
+// warnings are likely mistakes of a policy that keeps the rules.
 func (h *habits) warnings(d scheduler.Description, t cluster.Tally) (list []string) {
 	warn := func(is bool, format string, args ...any) {
 		if is {

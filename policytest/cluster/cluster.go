@@ -15,14 +15,14 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// The site's rules that a policy is told, in virtual time.
+// The site's rules for the policy, in virtual time.
 const (
 	ReserveMax = 30 * time.Second // how long a reservation lasts, after a soft kill's grace
-	ProtectFor = 20 * time.Second // a victim is not taken again that soon
+	ProtectFor = 20 * time.Second // a victim is not preempted again within this time
 	SuspendMax = 60 * time.Second // then a suspended attempt is killed and queued
 )
 
-// What may be suspended on one launcher: so many attempts, and so much of its memory and swap.
+// Bounds of suspension on one launcher: attempts, and shares of its memory and swap.
 const (
 	SuspendedMax     = 4
 	SuspendedPercent = 75
@@ -32,17 +32,17 @@ const (
 	submitter                = 1                          // of jobs, as a client
 	epoch     scheduler.Time = 1_000_000_000_000          // where virtual time begins
 	never                    = 1 << 60                    // of durations: later than any game
-	timeMax                  = epoch + 10*365*24*3600*1e9 // nothing is waited for that comes later
-	thinkMax                 = 2 * time.Second            // what may pass while the policy thinks
+	timeMax                  = epoch + 10*365*24*3600*1e9 // the cluster waits for no later event
+	thinkMax                 = 2 * time.Second            // events within this time may happen while the policy thinks
 )
 
-// Cluster is a core with its launchers, jobs and policy. It belongs to one goroutine.
+// Cluster is a core with its launchers, jobs and policy. For one goroutine.
 type Cluster struct {
-	// Config is the settings in force: set what the policy was started with.
+	// Config is the settings in force: set the settings that the policy was started with.
 	Config scheduler.Config
-	// Tally counts what happened, for reports.
+	// Tally counts events, for reports.
 	Tally Tally
-	// Faults lists, in order, what the policy did that no race excuses, or left undone.
+	// Faults lists, in order, the policy's mistakes and omissions that no race excuses.
 	Faults []string
 
 	loop     loop.Loop
@@ -55,18 +55,18 @@ type Cluster struct {
 	jobs      map[scheduler.JobID]*job
 	lastJob   scheduler.JobID
 	lengths   map[uint64]*length           // of attempts
-	failed    map[uint64]bool              // bundles of which an attempt failed, as it was to
+	failed    map[uint64]bool              // bundles with a deliberately failed attempt
 	stuck     map[scheduler.AttemptID]bool // attempts that can't be resumed
 
 	policy       string // its name in the core's configuration
 	generation   uint64
 	abilities    scheduler.Ability
 	starting     *wire.Input                                       // its start, until the first step; nil: it has started
-	asked        *scheduler.Round                                  // is to be answered, and nobody took it yet
-	mirror       view.View                                         // what the policy was told, and what it decided since
+	asked        *scheduler.Round                                  // the round to answer, not yet taken; nil: none
+	mirror       view.View                                         // the policy's knowledge, with its decisions since
 	launched     bool                                              // it launched something since
-	progress     map[scheduler.AttemptID]scheduler.AttemptProgress // as it was told last
-	checkpointAt scheduler.Time                                    // of the round for which the last was given
+	progress     map[scheduler.AttemptID]scheduler.AttemptProgress // as last sent
+	checkpointAt scheduler.Time                                    // of the round of the last checkpoint
 	steps        int                                               // of the core
 	exchange     exchange
 	kept         map[keptFor]*kept // reservations
@@ -87,7 +87,7 @@ func New(seed uint64) *Cluster {
 	return c
 }
 
-// settings are the site's rules, without what happens by itself after a time or by measurements.
+// settings are the site's rules, without automatic effects of time or measurements.
 func settings() core.Settings {
 	s := core.DefaultSettings()
 	s.ReserveMax, s.ProtectFor, s.SuspendMax = ReserveMax, ProtectFor, SuspendMax
@@ -105,8 +105,8 @@ func (c *Cluster) Now() scheduler.Time { return c.loop.Now() }
 // After does something at a time from now.
 func (c *Cluster) After(d time.Duration, do func()) { c.loop.After(d, do) }
 
-// Snapshot tells the cluster to a policy that starts, as of the last round, with the checkpoint that
-// the policy has given. Progress is that which was told last: the core tells that of the last report.
+// Snapshot returns the snapshot for a policy that starts, as of the last round, with the policy's
+// checkpoint. Progress is the last sent one: the core would use the last reported one.
 func (c *Cluster) Snapshot() scheduler.Snapshot {
 	s := c.loop.Core.Snapshot(c.policy)
 	for i, e := range s.Events {
@@ -123,29 +123,29 @@ func (c *Cluster) Snapshot() scheduler.Snapshot {
 	return s
 }
 
-// SnapshotAsOf gives a snapshot a checkpoint taken after all of it.
+// SnapshotAsOf sets a snapshot's checkpoint, taken after all of it.
 func SnapshotAsOf(s scheduler.Snapshot, checkpoint *scheduler.Checkpoint) scheduler.Snapshot {
 	s.Checkpoint, s.Since = checkpoint, len(s.Events)
 	return s
 }
 
-// Started says that a policy has started, and what it is. What happens until the first Step is in its
-// first round.
+// Started records the start of a policy, with its description. Events until the first Step are in
+// its first round.
 func (c *Cluster) Started(about scheduler.Description) {
 	c.begin()
 	c.abilities = about.Abilities
 	c.starting = wire.NewPolicyStarted(c.generation, about)
 }
 
-// begin has the core start a generation.
+// begin starts a generation in the core.
 func (c *Cluster) begin() {
 	c.generation++
 	c.input(wire.NewInput(&wire.PolicyStart{Generation: c.generation, Policy: c.policy}))
 }
 
-// TakeOver has another policy take over, as after a crash of the one before, and plays on when
-// start has started it. With its checkpoints or, as from a policy of another name, without. It
-// returns what the one before was not told any more.
+// TakeOver makes another policy take over, as after a crash of the previous one, and continues when
+// start has started it. The new one gets the checkpoints or, like a policy of another name, none.
+// TakeOver returns the events that the previous one did not get.
 func (c *Cluster) TakeOver(checkpoint bool, start func(scheduler.Snapshot) (scheduler.Description, error)) (untold []scheduler.Event, err error) {
 	for c.asked != nil {
 		r := c.Round()
@@ -166,11 +166,10 @@ func (c *Cluster) TakeOver(checkpoint bool, start func(scheduler.Snapshot) (sche
 	return untold, nil
 }
 
-// Has says whether the policy has an ability.
+// Has reports whether the policy has an ability.
 func (c *Cluster) Has(a scheduler.Ability) bool { return c.abilities.Has(a) }
 
-// Step moves time on until there is something to tell, and returns false when nothing will ever
-// happen again.
+// Step advances time until there is a round, and returns false when nothing will ever happen again.
 func (c *Cluster) Step() bool {
 	if c.starting != nil {
 		c.loop.Pass(c.Now())
@@ -186,7 +185,7 @@ func (c *Cluster) Step() bool {
 	return true
 }
 
-// Round takes the next round, after Step.
+// Round returns the next round, after Step.
 func (c *Cluster) Round() scheduler.Round {
 	r := *c.asked
 	c.asked = nil
@@ -214,7 +213,7 @@ func (c *Cluster) Race() {
 	c.exchange.racy = c.steps != before
 }
 
-// Apply takes the answer to a round. The next round tells what became of each decision.
+// Apply applies the answer to a round. The next round has the outcome of each decision.
 func (c *Cluster) Apply(round uint64, d scheduler.Decisions) {
 	if !c.exchange.awaits(round) {
 		c.fault("an answer to round %d was dropped", round)
@@ -233,7 +232,7 @@ func (c *Cluster) Apply(round uint64, d scheduler.Decisions) {
 	c.input(wire.NewInput(&wire.PolicyAnswer{Generation: c.generation, Round: round, Decisions: data}))
 }
 
-// assume takes it that all launches and resumptions are accepted, until the next round tells.
+// assume assumes that all launches and resumptions are accepted, until the next round.
 func (c *Cluster) assume(d scheduler.Decisions) {
 	v := &c.mirror
 	for _, x := range d.Resume {
@@ -256,7 +255,7 @@ func (c *Cluster) assume(d scheduler.Decisions) {
 	}
 }
 
-// input gives something to the core at once.
+// input passes an input to the core at once.
 func (c *Cluster) input(in *wire.Input) { c.loop.Step([]*wire.Input{in}) }
 
 func (c *Cluster) decide(b *wire.Batch) []core.Action {

@@ -1,5 +1,5 @@
-// Package cluster has a policy play on the manager's core, with simulated launchers, in virtual
-// time. It is for the conformance kit (package policytest), and for tests of what a policy decides.
+// Package cluster runs a policy on the manager's core, with simulated launchers, in virtual time.
+// It is for the conformance kit (package policytest), and for tests of a policy's decisions.
 //
 //	c := cluster.New(seed)
 //	about, err := policy.Start(config, c.Snapshot(), environment)
@@ -10,10 +10,10 @@
 //		c.Apply(r.Number, decide(r))
 //	}
 //
-// The core is the manager's own, so a policy meets here what it meets there. Time stands still
-// while it thinks, unless Race has the world move on. The same seed and decisions make the same
-// history. What the policy does that no race excuses is in Cluster.Faults.
+// The core is the manager's own, so a policy meets the same behaviour as there. Time stands still
+// while it thinks, unless Race lets events happen meanwhile. The same seed and decisions make the
+// same history. The policy's mistakes that no race excuses are in Cluster.Faults.
 //
-// It has one policy, no users to prove, and no manager that restarts. Second attempts and the
-// exclusion of a launcher come when they are asked for, and not by measurements.
+// It has one policy, no authentication, and no manager restarts. Second attempts and the exclusion
+// of a launcher come on request, not by measurements.
 package cluster

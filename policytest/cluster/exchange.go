@@ -15,44 +15,44 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// Bounds of what is held against a policy.
+// Bounds beyond which a policy fails.
 const (
-	faultsMax    = 20               // that are listed; one is enough to fail
+	faultsMax    = 20               // listed faults; one is enough to fail
 	answerMax    = 10 * time.Second // for an admission, a request, or settings
-	vainMax      = 200              // preemptions in a row that are refused
-	preemptedMax = 25               // how often one bundle may lose its slots in one game
+	vainMax      = 200              // consecutive refused preemptions
+	preemptedMax = 25               // losses of slots by one bundle in one game
 )
 
-// exchange is what passes between the cluster and the policy beside decisions that have outcomes,
-// and what is counted of these.
+// exchange is the traffic between the cluster and the policy apart from decisions with outcomes,
+// with counts of these.
 type exchange struct {
 	number    uint64 // of the last round
-	answered  bool   // it was
+	answered  bool   // it was answered
 	refuses   bool   // the answer refuses jobs
-	racy      bool   // the world moved while the policy thought about it
-	wasRacy   bool   // the same of the round before, whose outcomes the last one tells
+	racy      bool   // events happened while the policy thought about it
+	wasRacy   bool   // the same of the previous round, whose outcomes are in the last one
 	asked     map[scheduler.JobID]scheduler.AdmissionAsked
 	requested map[uint64]scheduler.Requested
 	versions  uint64     // of the settings
-	settings  []*setting // of these: that wait for their verdict
+	settings  []*setting // those without a verdict yet
 	vain      int        // preemptions refused in a row
 	preempted map[scheduler.BundleID]int
 }
 
-// setting is a version the policy has yet to judge.
+// setting is a version that the policy has yet to judge.
 type setting struct {
 	version uint64
 	config  scheduler.Config
 	want    Verdict
-	change  bool // other than what was in force
+	change  bool // it differs from the settings in force
 }
 
-// Verdict is what is expected of a policy that is told of settings.
+// Verdict is the expected verdict of a policy on settings.
 type Verdict uint8
 
 // The verdicts.
 const (
-	MayJudge   Verdict = iota // it may accept them or not, and has to say
+	MayJudge   Verdict = iota // it may accept them or not, and must answer
 	MustAccept                // they are right
 	MustReject                // they are wrong
 )
@@ -64,22 +64,22 @@ func newExchange() exchange {
 // round begins a round. Until the world moves, there is no race.
 func (x *exchange) round(number uint64) { x.number, x.answered, x.racy = number, false, false }
 
-// awaits says whether a round is the one that waits for an answer.
+// awaits reports whether a round is the one that awaits an answer.
 func (x *exchange) awaits(round uint64) bool { return round == x.number && !x.answered }
 
-// fault notes what no race excuses.
+// fault records a mistake that no race excuses.
 func (c *Cluster) fault(format string, args ...any) {
 	if len(c.Faults) < faultsMax {
 		c.Faults = append(c.Faults, fmt.Sprintf("round %d: ", c.exchange.number)+fmt.Sprintf(format, args...))
 	}
 }
 
-// Request asks for one of the policy's pages, when it serves any.
+// Request requests one of the policy's pages, when it serves any.
 func (c *Cluster) Request(method, path string, body []byte) {
 	c.Ask(scheduler.Requested{Principal: scheduler.Principal{Name: "reader", Proof: scheduler.Unproven}, Method: method, Path: path, Body: body})
 }
 
-// Ask has a request answered, when the policy answers any. Its number and time are the cluster's.
+// Ask sends a request to the policy, when it answers any. Its number and time are the cluster's.
 func (c *Cluster) Ask(r scheduler.Requested) {
 	if c.Has(scheduler.AbilityLoggedRequests) {
 		c.loop.Push(wire.NewInput(&wire.PolicyRequest{
@@ -94,7 +94,7 @@ func (c *Cluster) Note(n scheduler.Note) {
 	c.loop.Push(wire.NewInput(&wire.Note{Name: n.Name, Body: n.Body}))
 }
 
-// Settings announces a version of the settings, and says what the policy is to make of it.
+// Settings announces a version of the settings, with the verdict expected of the policy.
 func (c *Cluster) Settings(config scheduler.Config, want Verdict) {
 	x := &c.exchange
 	x.versions++
@@ -139,8 +139,8 @@ func (c *Cluster) requestAsked(e scheduler.Requested) {
 	})
 }
 
-// InForce returns what a policy that starts now is told first: loads, as they were last told, and
-// what another was asked and has not answered.
+// InForce returns the first events of a policy that starts now: the last sent loads, and requests
+// that the previous policy has not answered.
 func (c *Cluster) InForce() (all []scheduler.Event) {
 	if c.Has(scheduler.AbilityLoad) {
 		for _, l := range c.mirror.Launchers() {
@@ -158,7 +158,7 @@ func (c *Cluster) InForce() (all []scheduler.Event) {
 	return all
 }
 
-// answered takes what an answer says that has no outcome, or says without need.
+// answered checks the parts of an answer without outcomes, and unneeded ones.
 func (c *Cluster) answered(d scheduler.Decisions) {
 	x := &c.exchange
 	x.answered, x.wasRacy, x.refuses = true, x.racy, len(d.Refuse) > 0
@@ -200,7 +200,7 @@ func (c *Cluster) answered(d scheduler.Decisions) {
 	}
 }
 
-// judged takes a verdict, and says whether the settings are in force now.
+// judged handles a verdict, and reports whether the settings are in force now.
 func (c *Cluster) judged(s scheduler.SettingsVerdict) bool {
 	x := &c.exchange
 	i := slices.IndexFunc(x.settings, func(v *setting) bool { return v.version == s.Version })
@@ -224,8 +224,8 @@ func (c *Cluster) judged(s scheduler.SettingsVerdict) bool {
 	return true
 }
 
-// outcome holds a refusal against the policy that no race excuses. Protection and the arithmetic
-// of a preemption are the manager's, and may be tried.
+// outcome counts a refusal that no race excuses as a fault. Protection and the arithmetic of a
+// preemption are the manager's, and may be tried.
 func (c *Cluster) outcome(o scheduler.Outcome) {
 	x := &c.exchange
 	switch {
@@ -243,8 +243,8 @@ func (c *Cluster) outcome(o scheduler.Outcome) {
 	}
 }
 
-// isStopped says whether a preemption was refused of what the manager stops already because another
-// attempt of its bundle has finished: policies are not told that it does.
+// isStopped reports whether the refused preemption's victims are already being stopped, because
+// another attempt of their bundle has finished: policies do not learn of that.
 func (c *Cluster) isStopped(o scheduler.Outcome) bool {
 	return o.Kind == scheduler.DecisionPreempt && o.Reason == scheduler.NotRunning &&
 		slices.ContainsFunc(o.Preempt.Victims, func(id scheduler.AttemptID) bool {
@@ -253,8 +253,7 @@ func (c *Cluster) isStopped(o scheduler.Outcome) bool {
 		})
 }
 
-// decided tells what a refused launch or preemption was; other decisions are told
-// by their number.
+// decided describes a refused launch or preemption; other decisions are described by their number.
 func decided(o scheduler.Outcome) string {
 	switch o.Kind {
 	case scheduler.DecisionLaunch:

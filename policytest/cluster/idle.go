@@ -9,7 +9,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// IdleSlot is a free slot, and a job with ready work that it fits.
+// IdleSlot is a free slot, and a job with ready work that fits it.
 type IdleSlot struct {
 	Launcher scheduler.LauncherID
 	Kind     scheduler.SlotKind
@@ -17,7 +17,7 @@ type IdleSlot struct {
 	Bundle   scheduler.BundleID
 }
 
-// Idle returns the jobs that have work which fits, while nothing at all runs.
+// Idle returns the jobs with work that fits, while nothing at all runs.
 func (c *Cluster) Idle() (ids []scheduler.JobID) {
 	if c.launched || slices.ContainsFunc(c.mirror.Launchers(), func(l *view.Launcher) bool { return len(l.Attempts()) > 0 }) {
 		return nil
@@ -32,7 +32,7 @@ func (c *Cluster) Idle() (ids []scheduler.JobID) {
 
 func always(*view.Launcher, map[scheduler.SlotKind]int, *int64) bool { return true }
 
-// ready lists the bundles that are ready, and that the policy did not launch.
+// ready lists the ready bundles that the policy did not launch.
 func (c *Cluster) ready() iter.Seq[*view.Bundle] {
 	return func(yield func(*view.Bundle) bool) {
 		for b := range c.mirror.Ready() {
@@ -43,11 +43,11 @@ func (c *Cluster) ready() iter.Seq[*view.Bundle] {
 	}
 }
 
-// IdleWork lists the slots that are free for all and that ready work fits, on launchers that are
-// quiet, as the policy was told, less what it launched since. It leaves out as much as bundles could
-// use there that need more than is free now, and attempts that are suspended there. Slots are those for
-// bundles of one group; a job is named once for each launcher and kind. Gangs are bundles of several
-// groups that fit whole on what is free for all and what is reserved for them.
+// IdleWork lists the unreserved free slots that ready work fits, on quiet launchers, as the policy
+// was told, less its launches since. It leaves out slots that larger bundles or attempts suspended
+// there could use; larger means that they need more than is free now. Slots are those for bundles
+// of one group; a job is named once for each launcher and kind. Gangs are bundles of several groups
+// that fit whole on unreserved slots and those reserved for them.
 func (c *Cluster) IdleWork(quiet func(scheduler.LauncherID) bool) (slots, gangs []IdleSlot) {
 	small, large := c.bySize(quiet)
 	for _, b := range small {
@@ -67,8 +67,8 @@ func (c *Cluster) IdleWork(quiet func(scheduler.LauncherID) bool) (slots, gangs 
 	return slots, gangs
 }
 
-// bySize lists the ready bundles that fit beside all that needs more than is free now, and the
-// others that would if nothing ran: slots may be collected for these.
+// bySize splits the ready bundles. small fit in addition to all bundles that need more than is free
+// now. large would fit if nothing ran: slots may be collected for these.
 func (c *Cluster) bySize(quiet func(scheduler.LauncherID) bool) (small, large []*view.Bundle) {
 	for b := range c.ready() {
 		switch {
@@ -78,7 +78,7 @@ func (c *Cluster) bySize(quiet func(scheduler.LauncherID) bool) (small, large []
 			large = append(large, b)
 		}
 	}
-	for n := -1; n < len(large); { // what is collected for one keeps others from what they would take
+	for n := -1; n < len(large); { // slots collected for one bundle are denied to others
 		n = len(large)
 		small = slices.DeleteFunc(small, func(b *view.Bundle) bool {
 			fits := c.fitsWhole(b, c.without(large, quiet))
@@ -91,7 +91,7 @@ func (c *Cluster) bySize(quiet func(scheduler.LauncherID) bool) (small, large []
 	return small, large
 }
 
-// fitsEmpty says whether a launcher could hold a bundle of one group if nothing ran.
+// fitsEmpty reports whether a launcher could hold a bundle of one group if nothing ran.
 func (c *Cluster) fitsEmpty(b *view.Bundle) bool {
 	g := &b.Groups[0]
 	return slices.ContainsFunc(c.mirror.Launchers(), func(l *view.Launcher) bool {
@@ -99,7 +99,7 @@ func (c *Cluster) fitsEmpty(b *view.Bundle) bool {
 	})
 }
 
-// without leaves out what others could use, and launchers that are not quiet.
+// without leaves out what large bundles could use, and launchers that are not quiet.
 func (c *Cluster) without(large []*view.Bundle, quiet func(scheduler.LauncherID) bool) func(*view.Launcher, map[scheduler.SlotKind]int, *int64) bool {
 	return func(l *view.Launcher, slots map[scheduler.SlotKind]int, memory *int64) bool {
 		c.leaveOut(l, large, func(g *scheduler.Group) {
@@ -110,11 +110,12 @@ func (c *Cluster) without(large []*view.Bundle, quiet func(scheduler.LauncherID)
 	}
 }
 
-// arrangementsMax bounds the search for places of a gang, in steps; beyond it, it does not fit.
+// arrangementsMax bounds the search for places of a gang, in steps; beyond it, the gang counts as
+// not fitting.
 const arrangementsMax = 20_000
 
-// fitsWhole says whether a bundle fits on what is free and reserved for it. Less changes what a
-// launcher has, or leaves it out.
+// fitsWhole reports whether a bundle fits on free slots and those reserved for it. less reduces a
+// launcher's resources, or leaves the launcher out.
 func (c *Cluster) fitsWhole(b *view.Bundle, less func(*view.Launcher, map[scheduler.SlotKind]int, *int64) bool) bool {
 	var kinds []scheduler.SlotKind
 	var items []packing.Item
@@ -148,8 +149,8 @@ func (c *Cluster) fitsWhole(b *view.Bundle, less func(*view.Launcher, map[schedu
 	return packing.Search(items, bins, arrangementsMax).Fits
 }
 
-// leaveOut names what attempts that are suspended on a launcher, and bundles that need more than is
-// free, could use there.
+// leaveOut counts what attempts suspended on a launcher, and bundles that need more than is free,
+// could use there.
 func (c *Cluster) leaveOut(l *view.Launcher, large []*view.Bundle, count func(*scheduler.Group)) {
 	for _, a := range l.Attempts() {
 		if a.State == view.Suspended && !a.Resuming {

@@ -13,8 +13,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Spec is a job to submit: layers of bundles, each layer after all of the
-// bundles of the layers it names.
+// Spec is a job to submit: layers of bundles. Each layer follows all bundles of the layers that it
+// names.
 type Spec struct {
 	Name, User, Pool string
 	Priority         scheduler.Priority
@@ -27,12 +27,12 @@ type Layer struct {
 	Bundles   int
 	Groups    []GroupSpec            // of each bundle; each is a stage
 	After     []int                  // earlier layers
-	Run       time.Duration          // of an attempt, from half of it to one and a half
-	Shuffles  bool                   // half of that time its attempts read, and are told to shuffle
+	Run       time.Duration          // of an attempt, varied from half of it to one and a half
+	Shuffles  bool                   // its attempts read for half of that time, and report the shuffle phase
 	Hosts     []scheduler.LauncherID // where input lies: bundle i at Hosts[i mod len]
 	FailOnce  bool                   // the first attempt of each bundle fails
 	NoSuspend bool                   // its stages forbid suspension
-	Prefers   scheduler.SlotKind     // that its groups take instead while a launcher has some; "": none
+	Prefers   scheduler.SlotKind     // the kind that its groups take instead while a launcher has some; "": none
 }
 
 // GroupSpec is one group of a bundle.
@@ -42,20 +42,20 @@ type GroupSpec struct {
 	Memory int64 // bytes
 }
 
-// job is one that was submitted.
+// job is a submitted job.
 type job struct {
 	spec        Spec
 	layers      []*Layer // by stage
 	onLaunchers *simcluster.Job
 }
 
-// length is how long an attempt takes.
+// length is the duration of an attempt.
 type length struct {
 	read, work time.Duration
 	fails      bool // at its end
 }
 
-// Submit brings a job in: asked for first when the policy admits.
+// Submit submits a job: the policy is asked first when it admits jobs.
 func (c *Cluster) Submit(s Spec) scheduler.JobID {
 	c.Tally.Submitted++
 	c.lastJob++
@@ -81,7 +81,7 @@ func (c *Cluster) Submit(s Spec) scheduler.JobID {
 	return c.lastJob
 }
 
-// Live returns the jobs that the policy was told of and that have not ended, in order of id.
+// Live returns the live jobs that the policy knows, in order of id.
 func (c *Cluster) Live() (ids []scheduler.JobID) {
 	for _, j := range c.mirror.Jobs() {
 		ids = append(ids, j.ID())
@@ -89,7 +89,7 @@ func (c *Cluster) Live() (ids []scheduler.JobID) {
 	return ids
 }
 
-// JobOf is the job of a bundle that the policy was told of; 0: it was not.
+// JobOf is the job of a bundle that the policy knows; 0: it does not.
 func (c *Cluster) JobOf(id scheduler.BundleID) scheduler.JobID {
 	if b := c.mirror.Bundle(id); b != nil {
 		return b.Job.ID()
@@ -119,8 +119,8 @@ func (c *Cluster) simulated(id uint64) *simcluster.Job {
 	return nil
 }
 
-// length draws how long an attempt takes, once. Groups of a bundle take about equally long, and
-// no two just as long.
+// length draws the duration of an attempt, once. Groups of a bundle have similar durations, and no
+// two the same.
 func (c *Cluster) length(a *simcluster.Attempt) *length {
 	x := c.lengths[a.Start.Attempt]
 	if x == nil {
@@ -177,7 +177,7 @@ func graphOf(s Spec) *wire.Graph {
 	return g
 }
 
-// inputs are what each of a stage's groups reads that lies on hosts.
+// inputs are the located inputs of each of a stage's groups.
 func (l *Layer) inputs() (list []*wire.NodeInput) {
 	const bytes = 1 << 20
 	if len(l.Hosts) == 0 {
@@ -190,11 +190,11 @@ func (l *Layer) inputs() (list []*wire.NodeInput) {
 	return list
 }
 
-// Straggle lets the nth running bundle of one group be offered a second attempt.
+// Straggle offers the nth running bundle of one group for a second attempt.
 func (c *Cluster) Straggle(n int) { c.offerSecond(n, false) }
 
-// Overdue lets the nth suspended bundle of one group be offered a second attempt, as where the site
-// wants that for what was suspended for long.
+// Overdue offers the nth suspended bundle of one group for a second attempt, as on a site that does
+// so after a long suspension.
 func (c *Cluster) Overdue(n int) {
 	if c.offerSecond(n, true) {
 		c.Tally.Overdue++
@@ -202,7 +202,7 @@ func (c *Cluster) Overdue(n int) {
 }
 
 func (c *Cluster) offerSecond(n int, suspended bool) bool {
-	c.input(wire.Tick()) // it is offered as of the last step
+	c.input(wire.Tick()) // offered as of the last step
 	all := c.attempts(suspended)
 	for i := range all {
 		if c.loop.Core.OfferSpeculation(all[(n+i)%len(all)].bundle) {
@@ -213,7 +213,7 @@ func (c *Cluster) offerSecond(n int, suspended bool) bool {
 	return false
 }
 
-// Stick has the nth of the suspended attempts fail to go on: it is lost when it is resumed.
+// Stick makes the nth suspended attempt fail to resume: it is lost when it is resumed.
 func (c *Cluster) Stick(n int) {
 	if all := c.attempts(true); len(all) > 0 {
 		c.stuck[all[n%len(all)].attempt] = true
@@ -225,7 +225,7 @@ type place struct {
 	bundle  scheduler.BundleID
 }
 
-// attempts lists the attempts that run, or those that are suspended, in order of id.
+// attempts lists the running or the suspended attempts, in order of id.
 func (c *Cluster) attempts(suspended bool) (list []place) {
 	for _, id := range slices.Sorted(maps.Keys(c.launchers)) {
 		l := c.launchers[id]

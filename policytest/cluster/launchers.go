@@ -11,7 +11,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// delay is what a start, a stop, a suspension and a resumption take.
+// delay is the time of a start, a stop, a suspension and a resumption.
 const delay = 20 * time.Millisecond
 
 // Host returns the host name of a launcher.
@@ -20,8 +20,8 @@ func Host(id scheduler.LauncherID) string { return fmt.Sprint("host-", id) }
 // Rack returns the rack of a launcher: pairs share one.
 func Rack(id scheduler.LauncherID) string { return fmt.Sprint("rack-", (id+1)/2) }
 
-// Join adds a launcher that is not there. One that was lost has its id again. Memory is in bytes;
-// see Swap.
+// Join adds a launcher that is not up. A lost one rejoins with its id. Memory is in bytes; see
+// Swap.
 func (c *Cluster) Join(id scheduler.LauncherID, rack string, memory int64, slots ...scheduler.SlotCount) {
 	for c.given+1 < id { // the core gives ids in order
 		c.given++
@@ -62,7 +62,7 @@ func (c *Cluster) machine(id scheduler.LauncherID) *simcluster.Launcher {
 	return l
 }
 
-// up returns a launcher that is there, or nil.
+// up returns a launcher that is up, or nil.
 func (c *Cluster) up(id scheduler.LauncherID) *simcluster.Launcher {
 	if l := c.launchers[id]; l != nil && !l.Down {
 		return l
@@ -70,11 +70,10 @@ func (c *Cluster) up(id scheduler.LauncherID) *simcluster.Launcher {
 	return nil
 }
 
-// Swap says how much swap a launcher has, in bytes, when it joins the next time and later;
-// without, none.
+// Swap sets a launcher's swap, in bytes, from its next join on; the default is none.
 func (c *Cluster) Swap(id scheduler.LauncherID, bytes int64) { c.swap[id] = bytes }
 
-// Lose takes a launcher away with all it runs and stores.
+// Lose removes a launcher with its attempts and stored outputs.
 func (c *Cluster) Lose(id scheduler.LauncherID) {
 	if l := c.up(id); l != nil {
 		c.loop.Push(wire.NewInput(&wire.LauncherLost{Launcher: uint64(id), Incarnation: l.Incarnation, Reason: "went away"}))
@@ -90,9 +89,9 @@ func (c *Cluster) Drain(id scheduler.LauncherID, draining bool) {
 	}
 }
 
-// SetExcluded has the manager exclude a launcher that is there, or not any more.
+// SetExcluded makes the manager exclude a launcher that is up, or readmit it.
 func (c *Cluster) SetExcluded(id scheduler.LauncherID, excluded bool) {
-	c.loop.Push(wire.Tick()) // behind what was said before
+	c.loop.Push(wire.Tick()) // after earlier inputs
 	c.After(0, func() {
 		if c.up(id) != nil {
 			c.loop.Core.SetExcluded(id, excluded)
@@ -101,7 +100,7 @@ func (c *Cluster) SetExcluded(id scheduler.LauncherID, excluded bool) {
 	})
 }
 
-// Load says how busy a launcher's machine is from now on, 0 to 1 or LoadUnknown.
+// Load sets the load of a launcher's machine from now on, 0 to 1 or LoadUnknown.
 func (c *Cluster) Load(id scheduler.LauncherID, cpu, memory float64) {
 	l := c.up(id)
 	if l == nil {
@@ -117,13 +116,13 @@ func (c *Cluster) Load(id scheduler.LauncherID, cpu, memory float64) {
 	c.loop.Push(wire.NewReport(uint64(id), &wire.Report{Incarnation: l.Incarnation, What: &wire.Report_Load{Load: m}}))
 }
 
-// LoadReported says whether the policy was told that a launcher's machine is busy at all.
+// LoadReported reports whether the policy knows any load of a launcher's machine.
 func (c *Cluster) LoadReported(id scheduler.LauncherID) bool {
 	l := c.mirror.Launcher(id)
 	return l != nil && (l.CPULoad > 0 || l.MemoryLoad > 0)
 }
 
-// Offers returns all offers as they were last told: what a first round after a restart lists.
+// Offers returns all offers as last sent: the first round after a restart lists them.
 func (c *Cluster) Offers() (all []scheduler.Offer) {
 	for _, l := range c.mirror.Launchers() {
 		if l.Offer.Launcher != 0 {
@@ -133,7 +132,7 @@ func (c *Cluster) Offers() (all []scheduler.Offer) {
 	return all
 }
 
-// takes is how long a step takes.
+// takes is the time of a step.
 func (c *Cluster) takes(a *simcluster.Attempt, s simcluster.Step, usual time.Duration) time.Duration {
 	if s != simcluster.Reading {
 		return usual
@@ -147,7 +146,7 @@ func (c *Cluster) takes(a *simcluster.Attempt, s simcluster.Step, usual time.Dur
 	return x.read
 }
 
-// ends is how an attempt ends whose work is done.
+// ends is the end of an attempt whose work is done.
 func (c *Cluster) ends(a *simcluster.Attempt) *wire.AttemptEnded {
 	if c.length(a).fails {
 		c.failed[a.Start.Bundle] = true
@@ -156,7 +155,7 @@ func (c *Cluster) ends(a *simcluster.Attempt) *wire.AttemptEnded {
 	return a.End()
 }
 
-// balks says why a suspended attempt can't go on.
+// balks returns why a suspended attempt can't be resumed.
 func (c *Cluster) balks(a *simcluster.Attempt) string {
 	id := scheduler.AttemptID(a.Start.Attempt)
 	if !c.stuck[id] {

@@ -11,21 +11,21 @@ import (
 // BusyOver is the CPU load over which a launch counts in Tally.Busy.
 const BusyOver = 0.8
 
-// Tally counts what happened, as far as rounds told of it.
+// Tally counts events, as reported in rounds.
 type Tally struct {
 	Rounds, Launches, Preemptions, Victims, Suspensions, Resumptions         int
 	Admitted, RefusedJobs, Answers, Notes, Checkpoints, Races, StaleRefusals int
 	Submitted, Ended, Failed, Lost, Finished                                 int // jobs; attempts that failed; bundles that had to run again; attempts that finished
-	KindsChanged                                                             int // stages that take slots of another kind
+	KindsChanged                                                             int // stages whose slot kind was changed
 	Local, Located                                                           int // groups launched node-local, of those with located input
-	Loads, Busy                                                              int // loads told; groups launched where the CPU was told to be busier than BusyOver
-	Asked                                                                    int // jobs that the policy was asked to admit
+	Loads, Busy                                                              int // reported loads; groups launched where the reported CPU load exceeded BusyOver
+	Asked                                                                    int // admission requests to the policy
 	Protected, NothingGained, PreemptionsRefused                             int // preemptions refused: for these reasons, and in all
-	Reservations, Drawn, Lapsed                                              int // that kept anything; that a launch drew on; that ended and none had
-	Changes, Changed                                                         int // other settings that the policy might refuse; those of them that it accepted
-	SpeculationOffered, Seconds                                              int // offers to launch a straggler, or what was suspended for long, a second time; those that were taken
-	Overdue, Raced                                                           int // of both, those of what was suspended
-	ForSuspended, Stuck                                                      int // preemptions for a suspended bundle; suspended ones that could not go on
+	Reservations, Drawn, Lapsed                                              int // that kept anything; that a launch used; that ended unused
+	Changes, Changed                                                         int // other settings that the policy might refuse; those that it accepted
+	SpeculationOffered, Seconds                                              int // offers to launch a straggler, or a long suspended bundle, a second time; those that were taken
+	Overdue, Raced                                                           int // of both, those of suspended bundles
+	ForSuspended, Stuck                                                      int // preemptions for a suspended bundle; suspended attempts that could not be resumed
 }
 
 // Add adds another's counts.
@@ -36,7 +36,7 @@ func (t *Tally) Add(o Tally) {
 	}
 }
 
-// watch counts what a round tells, before the mirror has it.
+// watch counts a round's events, before they are applied to the mirror.
 func (c *Cluster) watch(events []scheduler.Event) {
 	t := &c.Tally
 	for _, e := range events {
@@ -119,7 +119,7 @@ func (c *Cluster) tallyPreemption(p scheduler.Preempt) {
 	if b := c.mirror.Bundle(p.Bundle); b != nil && b.State == view.Launched {
 		c.Tally.ForSuspended++
 	}
-	var bundles []*view.Bundle // what is launched together leaves together
+	var bundles []*view.Bundle // bundles that are launched together end their wait together
 	for _, id := range p.Victims {
 		a := c.mirror.Attempt(id)
 		if a == nil || slices.Contains(bundles, a.Bundle) {
@@ -157,7 +157,7 @@ func (c *Cluster) tallyLaunch(x scheduler.Launch) {
 	}
 }
 
-// keptFor is for whom slots are kept: a bundle or, with bundle 0, any of a job's.
+// keptFor is the owner of reserved slots: a bundle or, with bundle 0, any of a job's.
 type keptFor struct {
 	job    scheduler.JobID
 	bundle scheduler.BundleID
@@ -169,7 +169,7 @@ type kept struct {
 	drawn bool
 }
 
-// drawn notes that a bundle starts or goes on at a launcher on which something may be kept for it.
+// drawn records that a bundle starts or resumes on a launcher with a possible reservation for it.
 func (c *Cluster) drawn(job scheduler.JobID, bundle scheduler.BundleID, at scheduler.LauncherID) {
 	for _, who := range []keptFor{{job, bundle}, {job, 0}} {
 		if k := c.kept[who]; k != nil && !k.drawn && slices.Contains(k.on, at) {
@@ -179,7 +179,7 @@ func (c *Cluster) drawn(job scheduler.JobID, bundle scheduler.BundleID, at sched
 	}
 }
 
-// watchReserved counts the reservations that came and went, after the mirror has a round.
+// watchReserved counts new and ended reservations, after the mirror has a round.
 func (c *Cluster) watchReserved() {
 	for _, k := range c.kept {
 		k.on = k.on[:0]

@@ -1,5 +1,5 @@
-// Package faultypolicies holds bad policies as Go values. The kit's tests prove that it
-// catches each; the manager's tests, that it survives each.
+// Package faultypolicies holds bad policies as Go values. The kit's tests prove that it catches
+// each; the manager's tests prove that it survives each.
 package faultypolicies
 
 import (
@@ -18,13 +18,13 @@ import (
 // FaultyPolicy is one bad policy.
 type FaultyPolicy struct {
 	Name string
-	// New returns a policy. Policies of one FaultyPolicy share what makes them differ
-	// from each other, where that is what is wrong with them.
+	// New returns a policy. Policies of one FaultyPolicy share the state that makes them differ
+	// from each other, where that is the fault.
 	New func() scheduler.TaskScheduler
-	// Caught is part of what the conformance kit says of it.
+	// Caught is part of the conformance kit's finding.
 	Caught string
-	// Ends says whether jobs still end under a manager that refuses what is wrong
-	// and keeps the policy; others need the manager to replace it.
+	// Ends reports whether jobs still end under a manager that refuses wrong decisions and keeps
+	// the policy; otherwise the manager has to replace it.
 	Ends bool
 }
 
@@ -63,13 +63,13 @@ func All() []FaultyPolicy {
 	}
 }
 
-// creature is a good policy whose answers are spoilt.
+// creature is a good policy with falsified answers.
 type creature struct {
 	scheduler.TaskScheduler
 	spoil func(scheduler.Round, *scheduler.Decisions)
 }
 
-// tamed spoils the answers of a good policy that launches what fits.
+// tamed falsifies the answers of a good policy that launches all that fits.
 func tamed(spoil func(scheduler.Round, *scheduler.Decisions)) scheduler.TaskScheduler {
 	return creature{policies.Remember(), func(r scheduler.Round, d *scheduler.Decisions) {
 		d.Checkpoint = nil
@@ -93,7 +93,7 @@ func LaunchesNothing() scheduler.TaskScheduler {
 	return tamed(func(_ scheduler.Round, d *scheduler.Decisions) { d.Launch = nil })
 }
 
-// LaunchesLate launches when it was woken alone, up to two seconds after something could start.
+// LaunchesLate launches only at its wake-ups, up to two seconds late.
 func LaunchesLate() scheduler.TaskScheduler {
 	return creature{policies.Delay(), func(r scheduler.Round, d *scheduler.Decisions) {
 		woken := slices.ContainsFunc(r.Events, func(e scheduler.Event) bool { _, is := e.(scheduler.TimePassed); return is })
@@ -104,8 +104,7 @@ func LaunchesLate() scheduler.TaskScheduler {
 	}}
 }
 
-// GangsLate launches what needs several slots at once in every fifth second alone, and says
-// meanwhile that it takes slots back for it.
+// GangsLate launches gangs only in every fifth second, and meanwhile claims to preempt for them.
 func GangsLate() scheduler.TaskScheduler {
 	return creature{policies.Delay(), func(r scheduler.Round, d *scheduler.Decisions) {
 		const late = scheduler.Time(5e9)
@@ -119,8 +118,7 @@ func GangsLate() scheduler.TaskScheduler {
 	}}
 }
 
-// WaitsForLocality launches in every second minute alone, and says that jobs wait for slots near
-// their input.
+// WaitsForLocality launches only in every second minute, and claims that jobs wait for locality.
 func WaitsForLocality() scheduler.TaskScheduler {
 	return creature{policies.Delay(), func(r scheduler.Round, d *scheduler.Decisions) {
 		const long = scheduler.Time(60e9)
@@ -136,7 +134,7 @@ func WaitsForLocality() scheduler.TaskScheduler {
 	}}
 }
 
-// WastesReservations takes slots back for gangs, and launches nothing on them.
+// WastesReservations preempts for gangs, and launches nothing on the slots.
 func WastesReservations() scheduler.TaskScheduler {
 	return odd("", policies.Gang, 0, func(v *view.View, _ scheduler.Round, d *scheduler.Decisions) {
 		d.Launch = slices.DeleteFunc(d.Launch, func(l scheduler.Launch) bool { return v.Reserved(v.Bundle(l.Bundle).Job.ID()) })
@@ -157,7 +155,7 @@ func HalfABundle() scheduler.TaskScheduler {
 	})
 }
 
-// UnknownIDs also launches, preempts, resumes and admits what never was.
+// UnknownIDs also launches, preempts, resumes and admits unknown ids.
 func UnknownIDs() scheduler.TaskScheduler {
 	const never = 1 << 50
 	return tamed(func(_ scheduler.Round, d *scheduler.Decisions) {
@@ -168,8 +166,8 @@ func UnknownIDs() scheduler.TaskScheduler {
 	})
 }
 
-// BeyondTheOffer starts each bundle that becomes ready on the first launcher it
-// hears of, whether there is room or not.
+// BeyondTheOffer starts each bundle that becomes ready on the first launcher it knows, with or
+// without room.
 func BeyondTheOffer() scheduler.TaskScheduler {
 	var first scheduler.LauncherID
 	return tamed(func(r scheduler.Round, d *scheduler.Decisions) {
@@ -185,7 +183,7 @@ func BeyondTheOffer() scheduler.TaskScheduler {
 	})
 }
 
-// PreemptsForEver takes back whatever starts, for the latest job there is.
+// PreemptsForEver preempts whatever starts, for the latest job.
 func PreemptsForEver() scheduler.TaskScheduler {
 	var last scheduler.JobID
 	running := map[scheduler.AttemptID]bool{}
@@ -211,13 +209,13 @@ func PreemptsForEver() scheduler.TaskScheduler {
 	})
 }
 
-// OldRound answers each round with what it should have said to the one before.
+// OldRound answers each round with the answer to the previous one.
 func OldRound() scheduler.TaskScheduler {
 	var before scheduler.Decisions
 	return tamed(func(_ scheduler.Round, d *scheduler.Decisions) { *d, before = before, *d })
 }
 
-// CrashesAt panics at the nth round it is given.
+// CrashesAt panics at its nth round.
 func CrashesAt(n int) scheduler.TaskScheduler {
 	rounds := 0
 	return tamed(func(scheduler.Round, *scheduler.Decisions) {
@@ -227,7 +225,7 @@ func CrashesAt(n int) scheduler.TaskScheduler {
 	})
 }
 
-// HangsAt never answers the nth round it is given, until it is terminated.
+// HangsAt never answers its nth round, until it is terminated.
 func HangsAt(n int) scheduler.TaskScheduler {
 	rounds, end := 0, make(chan struct{})
 	return hanging{tamed(func(scheduler.Round, *scheduler.Decisions) {
@@ -242,10 +240,10 @@ type hanging struct {
 	end chan struct{}
 }
 
-// Terminate also lets the call go that hangs.
+// Terminate also ends the hanging call.
 func (h hanging) Terminate() { close(h.end) }
 
-// HugeAnswer says why a job waits in five million words.
+// HugeAnswer gives a reason of five million words for a job's wait.
 func HugeAnswer() scheduler.TaskScheduler {
 	const size = 5 << 20
 	return tamed(func(r scheduler.Round, d *scheduler.Decisions) {
@@ -257,8 +255,7 @@ func HugeAnswer() scheduler.TaskScheduler {
 	})
 }
 
-// moody policies decide otherwise the second time: each holds back the launches
-// of another round.
+// moody policies decide differently the second time: each holds back the launches of another round.
 func moody() func() scheduler.TaskScheduler {
 	var born atomic.Uint64
 	return func() scheduler.TaskScheduler {
@@ -282,7 +279,7 @@ func Forgetful() scheduler.TaskScheduler {
 	})
 }
 
-// Nosy decides by how often somebody looked at its status.
+// Nosy decides by the number of calls of its Status.
 func Nosy() scheduler.TaskScheduler {
 	n := &nosy{}
 	n.TaskScheduler = tamed(func(r scheduler.Round, d *scheduler.Decisions) {
@@ -305,7 +302,7 @@ func (n *nosy) Status() (scheduler.Status, error) {
 	return n.TaskScheduler.Status()
 }
 
-// LaxSettings takes any settings.
+// LaxSettings accepts any settings.
 func LaxSettings() scheduler.TaskScheduler { return lax{policies.Remember()} }
 
 type lax struct{ scheduler.TaskScheduler }
@@ -318,7 +315,7 @@ func (l lax) Start(_ scheduler.Config, s scheduler.Snapshot, e scheduler.Environ
 	return l.TaskScheduler.Start(scheduler.Config{}, s, e)
 }
 
-// WakesForEver wants to be woken at once, always.
+// WakesForEver always asks to be woken at once.
 func WakesForEver() scheduler.TaskScheduler {
 	return tamed(func(r scheduler.Round, d *scheduler.Decisions) { d.WakeAt = r.Now + 1 })
 }
@@ -333,12 +330,12 @@ func (mute) Explain(scheduler.JobID) (scheduler.Explanation, error) {
 	return scheduler.Explanation{}, scheduler.ErrUnknownJob
 }
 
-// DividesByZero shows a share of nothing, in a pool whose name rings the bell.
+// DividesByZero shows a share of nothing, in a pool with a bell character in its name.
 func DividesByZero() scheduler.TaskScheduler { return dizzy{policies.Remember()} }
 
 type dizzy struct{ scheduler.TaskScheduler }
 
-// Status shows what is no number.
+// Status shows NaN.
 func (dizzy) Status() (scheduler.Status, error) {
 	return scheduler.Status{Pools: []scheduler.PoolStatus{{Name: "a\x07", FairShare: math.NaN()}}}, nil
 }

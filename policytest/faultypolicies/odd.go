@@ -12,8 +12,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// Odd are policies that keep all rules, and waste what they have. The kit passes them
-// with a warning, of which Caught is part.
+// Odd are policies that keep all rules, and waste resources. The kit passes them with a warning, of
+// which Caught is part.
 func Odd() []FaultyPolicy {
 	plain := func(*view.View, scheduler.Round, *scheduler.Decisions) {}
 	return []FaultyPolicy{
@@ -57,13 +57,12 @@ func Odd() []FaultyPolicy {
 		}),
 		odd("never started a second attempt", policies.Load, 0, func(v *view.View, _ scheduler.Round, d *scheduler.Decisions) {
 			d.Launch = slices.DeleteFunc(d.Launch, func(l scheduler.Launch) bool { return v.Bundle(l.Bundle).SpeculationOffered })
-			hold(v, d) // what it took for them and does not launch
+			hold(v, d) // the slots that it preempted for gangs and does not use
 		}),
 	}
 }
 
-// hold has all jobs wait for slots that are held back: without a reason the kit does not pass that
-// they idle.
+// hold reports all jobs as waiting for held slots: without a reason the kit fails idle slots.
 func hold(v *view.View, d *scheduler.Decisions) {
 	d.Waiting = nil
 	for _, j := range v.Jobs() {
@@ -71,11 +70,10 @@ func hold(v *view.View, d *scheduler.Decisions) {
 	}
 }
 
-// KeepsItsSettings accepts new settings and goes on with those it has; what is started in
-// its place has others.
+// KeepsItsSettings accepts new settings and continues with the old ones; its successor uses others.
 func KeepsItsSettings() scheduler.TaskScheduler { return &deaf{TaskScheduler: policies.Delay()} }
 
-// RefusesChanges takes the settings that it is started with, and no others.
+// RefusesChanges accepts only the settings that it is started with.
 func RefusesChanges() scheduler.TaskScheduler {
 	return &deaf{TaskScheduler: policies.Delay(), stubborn: true}
 }
@@ -111,7 +109,7 @@ func (p *deaf) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 	return d, err
 }
 
-// TrustsProperties shows a property of jobs that is named wait as a share.
+// TrustsProperties shows the jobs' property named wait as a share.
 func TrustsProperties() scheduler.TaskScheduler {
 	s := odd("", policies.Delay, 0, func(*view.View, scheduler.Round, *scheduler.Decisions) {}).New().(*seer)
 	return trusting{s}
@@ -119,7 +117,7 @@ func TrustsProperties() scheduler.TaskScheduler {
 
 type trusting struct{ *seer }
 
-// Status believes what it is told.
+// Status shows the property unchecked.
 func (p trusting) Status() (scheduler.Status, error) {
 	pool := scheduler.PoolStatus{Name: "all"}
 	for _, j := range p.view.Jobs() {
@@ -136,7 +134,7 @@ func woken(r scheduler.Round) bool {
 	return slices.ContainsFunc(r.Events, func(e scheduler.Event) bool { _, is := e.(scheduler.TimePassed); return is })
 }
 
-// seer is a good policy whose answers are spoilt by who sees the world too.
+// seer is a good policy whose answers are falsified by code that sees the cluster too.
 type seer struct {
 	scheduler.TaskScheduler
 	view  view.View
@@ -150,7 +148,7 @@ func odd(caught string, good func() scheduler.TaskScheduler, also scheduler.Abil
 	}, caught, true}
 }
 
-// Start is the good policy's, with one ability more.
+// Start is the good policy's, with one more ability.
 func (s *seer) Start(c scheduler.Config, w scheduler.Snapshot, e scheduler.Environment) (scheduler.Description, error) {
 	d, err := s.TaskScheduler.Start(c, w, e)
 	d.Abilities |= s.also

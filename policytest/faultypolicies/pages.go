@@ -9,7 +9,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// PageHandlers are policies that decide well, and whose pages beside the log are wrong.
+// PageHandlers are policies that decide well, but whose unlogged pages are wrong.
 func PageHandlers() []FaultyPolicy {
 	page := func(caught string, answer func(*pager, scheduler.PageAsked) (scheduler.Answer, error)) FaultyPolicy {
 		return FaultyPolicy{caught, func() scheduler.TaskScheduler {
@@ -55,7 +55,7 @@ type pager struct {
 	rounds       []scheduler.Round
 }
 
-// AssignTasks is the good policy's, unless a page was asked for since.
+// AssignTasks is the good policy's, unless a page was requested since.
 func (p *pager) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 	p.rounds = append(p.rounds, r)
 	d, err := p.TaskScheduler.AssignTasks(r)

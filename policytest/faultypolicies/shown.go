@@ -8,8 +8,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Misshown are policies that decide well and show nonsense: a field of a status, of an
-// explanation, of an answer. A manager shows what it can of that, and is not harmed.
+// Misshown are policies that decide well and show nonsense: in a field of a status, of an
+// explanation, or of an answer. A manager shows what it can of that, and is not harmed.
 func Misshown() []FaultyPolicy {
 	pool := func(caught string, spoil func(*scheduler.PoolStatus)) FaultyPolicy {
 		return shows(`Status can't be shown: pool 0 ("a"): `+caught, func(s *scheduler.Status) { spoil(&s.Pools[0]) })
@@ -78,14 +78,14 @@ func Misshown() []FaultyPolicy {
 	}
 }
 
-// shower shows other than it should.
+// shower shows wrong values.
 type shower struct {
 	scheduler.TaskScheduler
 	status  func(*scheduler.Status)
 	explain func(*scheduler.Explanation)
 }
 
-// shows spoils a status of one pool and one fact.
+// shows falsifies a status of one pool and one fact.
 func shows(caught string, spoil func(*scheduler.Status)) FaultyPolicy {
 	return FaultyPolicy{caught, func() scheduler.TaskScheduler {
 		return shower{policies.Remember(), spoil, func(*scheduler.Explanation) {}}

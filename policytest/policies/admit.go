@@ -6,10 +6,10 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// jobsPerUser is how many live jobs Admit lets a user have.
+// jobsPerUser is the number of live jobs that Admit allows a user.
 const jobsPerUser = 2
 
-// Admit lets a user have two live jobs at a time and refuses more.
+// Admit allows a user two live jobs at a time and refuses more.
 func Admit() scheduler.TaskScheduler {
 	p := &base{about: scheduler.Description{Name: "admit", Version: "1", Abilities: scheduler.AbilityAdmission}}
 	judge := func(j scheduler.Job, admitted map[string]int, d *scheduler.Decisions) {
@@ -28,7 +28,7 @@ func Admit() scheduler.TaskScheduler {
 		admitted[j.User]++
 		d.Admit = append(d.Admit, scheduler.Admit{Job: j.ID})
 	}
-	var left []scheduler.Job // asked in the snapshot and not answered
+	var left []scheduler.Job // requests in the snapshot without an answer
 	p.loaded = func(s scheduler.Snapshot) error {
 		left = nil
 		for _, e := range s.Events {

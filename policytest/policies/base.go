@@ -1,9 +1,9 @@
-// Package policies holds one small real policy for each optional part of the
-// contract, so that the whole contract runs. They are also what an author can
-// start from: each is a page long and passes the conformance kit.
+// Package policies holds one small real policy for each optional part of the contract, so that the
+// whole contract runs. They are also templates for authors: each is a page long and passes the
+// conformance kit.
 //
-// None keeps a memory that a restart would lose, unless it has checkpoints: what
-// they decide follows from the view and the round.
+// None keeps state that a restart would lose, unless it has checkpoints: decisions follow from the
+// view and the round.
 package policies
 
 import (
@@ -16,13 +16,13 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// base is what the policies share: a view, settings, Explain and Status. What a
-// policy does of its own is in decide.
+// base is shared by the policies: a view, settings, Explain and Status. A policy's own part is
+// decide.
 type base struct {
 	limits scheduler.Limits
 	view.View
 	about  scheduler.Description
-	wait   time.Duration // the one setting there is, for those that wait
+	wait   time.Duration // the only setting, for the policies that wait
 	decide func(scheduler.Round, *scheduler.Decisions)
 	loaded func(scheduler.Snapshot) error // after the view has started; may be nil
 }
@@ -32,7 +32,7 @@ type options struct {
 	Wait time.Duration `yaml:"wait"`
 }
 
-// waitDefault is how long the policies that wait do so.
+// waitDefault is the default wait of the policies that wait.
 const waitDefault = 2 * time.Second
 
 func parse(c scheduler.Config) (options, error) {
@@ -52,7 +52,7 @@ func (p *base) Check(c scheduler.Config) error {
 	return err
 }
 
-// Start takes over settings and world.
+// Start takes over settings and snapshot.
 func (p *base) Start(c scheduler.Config, s scheduler.Snapshot, e scheduler.Environment) (scheduler.Description, error) {
 	o, err := parse(c)
 	if err != nil {
@@ -70,7 +70,7 @@ func (p *base) Start(c scheduler.Config, s scheduler.Snapshot, e scheduler.Envir
 	return p.about, nil
 }
 
-// AssignTasks takes the round into the view, judges settings, and decides.
+// AssignTasks applies the round to the view, judges settings, and decides.
 func (p *base) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 	var d scheduler.Decisions
 	if err := p.Apply(r); err != nil {
@@ -93,7 +93,7 @@ func (p *base) change(s scheduler.SettingChanged) scheduler.SettingsVerdict {
 	return settings.Verdict(s, err)
 }
 
-// Explain says how much of a job is ready and live.
+// Explain counts a job's ready bundles and live attempts.
 func (p *base) Explain(id scheduler.JobID) (scheduler.Explanation, error) {
 	j := p.Job(id)
 	if j == nil {
@@ -114,8 +114,7 @@ func (p *base) Status() (scheduler.Status, error) {
 // Terminate ends the policy; it holds nothing.
 func (p *base) Terminate() {}
 
-// fill launches all that fits of the jobs in their order, and returns the first
-// bundle that does not, or nil.
+// fill launches all that fits, job by job, and returns the first bundle that does not fit, or nil.
 func (p *base) fill(jobs []*view.Job, d *scheduler.Decisions) (unfit *view.Bundle) {
 	for _, j := range jobs {
 		for b := range p.ReadyOf(j) {
@@ -136,8 +135,8 @@ func (p *base) byPriority() []*view.Job {
 	return jobs
 }
 
-// tick is how often a policy that takes slots back looks for victims. It looks
-// at wake-ups only, because each refusal is an event and makes another round.
+// tick is the period in which a preempting policy looks for victims. It does so at wake-ups only,
+// because each refusal is an event and makes another round.
 const tick = time.Second
 
 // nextTick is the first whole tick after now.
@@ -149,7 +148,7 @@ func woken(r scheduler.Round) bool {
 	return slices.ContainsFunc(r.Events, func(e scheduler.Event) bool { _, ok := e.(scheduler.TimePassed); return ok })
 }
 
-// expecting says whether slots are on their way to a job, or reserved for it.
+// expecting reports whether slots are being preempted for a job, or reserved for it.
 func (p *base) expecting(job scheduler.JobID) bool {
 	if p.Reserved(job) {
 		return true
@@ -164,8 +163,8 @@ func (p *base) expecting(job scheduler.JobID) bool {
 	return false
 }
 
-// victimsFor adds victims, in their order, until the bundle fits, and returns
-// them with its placement. It takes nothing for good.
+// victimsFor adds victims, in their order, until the bundle fits, and returns them with its
+// placement. It leaves the view unchanged.
 func (p *base) victimsFor(b *view.Bundle, candidates []*view.Attempt, suspend bool) ([]scheduler.AttemptID, []scheduler.LauncherID) {
 	mark := p.Mark()
 	defer p.Undo(mark)
@@ -187,8 +186,7 @@ func (p *base) victimsFor(b *view.Bundle, candidates []*view.Attempt, suspend bo
 	return nil, nil
 }
 
-// takeable are the running single-group attempts of the jobs that may be taken now,
-// youngest first.
+// takeable are the jobs' running single-group attempts that may be preempted now, youngest first.
 func (p *base) takeable(jobs []*view.Job) []*view.Attempt {
 	var all []*view.Attempt
 	for _, j := range jobs {

@@ -8,11 +8,11 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// Delay lets a bundle wait (setting wait; default 2 s) for a launcher that holds
-// its input before it takes any. It says so: slots may be free meanwhile.
+// Delay lets a bundle wait (setting wait; default 2 s) for a launcher with its input before it
+// takes any other. It reports the reason, as slots may be free meanwhile.
 func Delay() scheduler.TaskScheduler {
 	p := &base{about: scheduler.Description{Name: "delay", Version: "1"}}
-	told := map[scheduler.JobID]bool{} // jobs of which it was said last that they wait for locality
+	told := map[scheduler.JobID]bool{} // jobs whose last sent reason is locality
 	p.loaded = func(scheduler.Snapshot) error { clear(told); return nil }
 	p.decide = func(_ scheduler.Round, d *scheduler.Decisions) {
 		waits := map[scheduler.JobID]bool{}
@@ -41,7 +41,7 @@ func Delay() scheduler.TaskScheduler {
 	return p
 }
 
-// reportLocality says which jobs wait for locality, and which do not any more.
+// reportLocality reports which jobs wait for locality, and which no longer do.
 func (p *base) reportLocality(told, waits map[scheduler.JobID]bool, d *scheduler.Decisions) {
 	for id := range told { // in any order
 		if p.Job(id) == nil {
@@ -62,7 +62,7 @@ func (p *base) reportLocality(told, waits map[scheduler.JobID]bool, d *scheduler
 	}
 }
 
-// hasHome says whether a launcher that is not draining holds input of the bundle.
+// hasHome reports whether a launcher that is not draining holds input of the bundle.
 func (p *base) hasHome(b *view.Bundle) bool {
 	return len(b.Groups) == 1 && slices.ContainsFunc(p.Launchers(), func(l *view.Launcher) bool {
 		return !l.Closed() && view.Locality(l, &b.Groups[0]) == scheduler.NodeLocal

@@ -7,11 +7,11 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// Gang kills single-group work of jobs that come later in line for a gang that
-// has waited too long (setting wait; default 2 s) for all its slots at once.
+// Gang kills single-group work of jobs later in line for a gang that has waited too long (setting
+// wait; default 2 s) for all its slots at once.
 func Gang() scheduler.TaskScheduler {
 	p := &base{about: scheduler.Description{Name: "gang", Version: "1"}}
-	var told scheduler.JobID // the job whose reason for waiting was sent last
+	var told scheduler.JobID // the job with the last sent reason
 	p.loaded = func(scheduler.Snapshot) error { told = 0; return nil }
 	p.decide = func(r scheduler.Round, d *scheduler.Decisions) {
 		jobs := p.byPriority()
@@ -34,7 +34,7 @@ func Gang() scheduler.TaskScheduler {
 	return p
 }
 
-// waitingGang finds the first gang that was not launched, and its job's place.
+// waitingGang finds the first gang that was not launched, and its job's index.
 func (p *base) waitingGang(jobs []*view.Job) (*view.Bundle, int) {
 	for i, j := range jobs {
 		for b := range p.GangsOf(j) {
@@ -46,7 +46,7 @@ func (p *base) waitingGang(jobs []*view.Job) (*view.Bundle, int) {
 	return nil, 0
 }
 
-// reportWaiting says which job waits with a gang, when that is another than before.
+// reportWaiting reports the job that waits with a gang, when it has changed.
 func (p *base) reportWaiting(told scheduler.JobID, gang *view.Bundle, d *scheduler.Decisions) scheduler.JobID {
 	var job scheduler.JobID
 	if gang != nil {

@@ -6,14 +6,14 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// loadMax is how busy a machine may be, its CPU or its memory, to be given work.
+// loadMax is the highest CPU or memory load of a machine that gets work.
 const loadMax = 0.8
 
-// Load gives nothing to launchers whose machines are busy, whoever keeps them so. A
-// load that is not known is no reason to pass a launcher by.
+// Load launches nothing on busy machines, whatever makes them busy. An unknown load is no reason to
+// skip a launcher.
 func Load() scheduler.TaskScheduler {
 	p := &base{about: scheduler.Description{Name: "load", Version: "1", Abilities: scheduler.AbilityLoad}}
-	told := map[scheduler.JobID]scheduler.WaitReason{} // what was said last of live jobs
+	told := map[scheduler.JobID]scheduler.WaitReason{} // the last reasons of live jobs
 	p.loaded = func(scheduler.Snapshot) error { clear(told); return nil }
 	p.decide = func(r scheduler.Round, d *scheduler.Decisions) {
 		busy := 0

@@ -17,9 +17,8 @@ const favourNote = "favour"
 // favoursMax bounds the list of favoured jobs; the oldest is forgotten.
 const favoursMax = 8
 
-// Pages serves two pages: GET / lists the jobs, POST /favour/job-12 puts a job
-// first. The favour takes effect as a note, so that a replay of the log shows it
-// too, and is kept in a checkpoint.
+// Pages serves two pages: GET / lists the jobs, POST /favour/job-12 puts a job first. The favour
+// takes effect as a note, so a replay of the log includes it, and a checkpoint keeps it.
 func Pages() scheduler.TaskScheduler {
 	p := &pages{base: base{about: scheduler.Description{
 		Name: "pages", Version: "1", Abilities: scheduler.AbilityLoggedRequests | scheduler.AbilityCheckpoint,
@@ -83,7 +82,7 @@ func (p *pages) favour(n scheduler.Note, d *scheduler.Decisions) {
 	}
 	id, err := scheduler.ParseJobID(string(n.Body))
 	if err != nil {
-		return // not one that answer posted
+		return // not posted by answer
 	}
 	p.favoured = append(slices.DeleteFunc(p.favoured, func(x scheduler.JobID) bool { return x == id }), id)
 	p.favoured = p.favoured[max(0, len(p.favoured)-favoursMax):]

@@ -13,9 +13,9 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// Remember puts the jobs of the user who has used least first, counting also
-// what ended jobs used. No snapshot tells that, so it is kept in a checkpoint: what users
-// had used, and then, appended to it, what each used since.
+// Remember puts the jobs of the user with the least use first, counting ended jobs too. A snapshot
+// lacks ended jobs' use, so a checkpoint keeps it: each user's use, and then, appended to it, the
+// use since.
 func Remember() scheduler.TaskScheduler {
 	p := &remember{base: base{about: scheduler.Description{Name: "remember", Version: "1", Abilities: scheduler.AbilityCheckpoint}}}
 	p.decide, p.loaded = p.round, p.load
@@ -46,7 +46,7 @@ func (p *remember) load(s scheduler.Snapshot) error {
 		}
 		since, p.size = s.Since, len(s.Checkpoint.Data)
 	}
-	// What ended before the checkpoint is in it already.
+	// Attempts that ended before the checkpoint are in it already.
 	counted := 0
 	for _, e := range s.Events[:since] {
 		if _, ok := e.(scheduler.AttemptEnded); ok {
@@ -57,7 +57,7 @@ func (p *remember) load(s scheduler.Snapshot) error {
 	return nil
 }
 
-// count adds what ended attempts used, and returns it.
+// count adds the use of ended attempts, and returns it.
 func (p *remember) count(ended []view.Ended) map[string]time.Duration {
 	part := map[string]time.Duration{}
 	for _, e := range ended {
@@ -69,10 +69,10 @@ func (p *remember) count(ended []view.Ended) map[string]time.Duration {
 	return part
 }
 
-// rememberMost is how many bytes a checkpoint may get before it is written anew.
+// rememberMost is the size in bytes from which a checkpoint is rewritten.
 const rememberMost = 512
 
-// save appends what was used since, or writes all anew.
+// save appends the use since the last checkpoint, or rewrites it.
 func (p *remember) save(part map[string]time.Duration) *scheduler.Checkpoint {
 	data, err := json.Marshal(part)
 	if err == nil && p.size > 0 && p.size+len(data) <= rememberMost {

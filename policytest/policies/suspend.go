@@ -7,10 +7,9 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// Suspend runs the most urgent work and stops less urgent work for it, which it
-// resumes where it was stopped once slots are free. What was stopped has to wait for its
-// own launcher, so less urgent work there is stopped for it in turn. An attempt is stopped
-// once at most.
+// Suspend runs the most urgent work and suspends less urgent work for it. It resumes an attempt on
+// its launcher once slots are free, and suspends less urgent work there for it in turn. An attempt
+// is suspended at most once.
 func Suspend() scheduler.TaskScheduler {
 	p := &base{about: scheduler.Description{Name: "suspend", Version: "1", Abilities: scheduler.AbilityResume}}
 	p.decide = func(r scheduler.Round, d *scheduler.Decisions) {
@@ -43,8 +42,7 @@ func Suspend() scheduler.TaskScheduler {
 	return p
 }
 
-// fresh are the takeable attempts of jobs that are less urgent than one, which were never
-// stopped before, and may be.
+// fresh are the takeable attempts of less urgent jobs that were never suspended before, and may be.
 func (p *base) fresh(jobs []*view.Job, than *view.Job) []*view.Attempt {
 	less := slices.DeleteFunc(slices.Clone(jobs), func(j *view.Job) bool { return j.Info.Priority >= than.Info.Priority })
 	return slices.DeleteFunc(p.takeable(less), func(a *view.Attempt) bool {
@@ -52,9 +50,8 @@ func (p *base) fresh(jobs []*view.Job, than *view.Job) []*view.Attempt {
 	})
 }
 
-// resume lets suspended attempts go on where their slots are kept for them or free, with
-// what the launches of the round have left. It returns the first, of jobs in their order,
-// that can't.
+// resume resumes suspended attempts where slots are reserved for them or free, after the round's
+// launches. It returns the first, of jobs in their order, that can't be resumed.
 func (p *base) resume(jobs []*view.Job, d *scheduler.Decisions) (rests *view.Attempt) {
 	for _, j := range jobs {
 		for _, a := range j.Attempts() {
@@ -70,8 +67,8 @@ func (p *base) resume(jobs []*view.Job, d *scheduler.Decisions) (rests *view.Att
 	return rests
 }
 
-// victimsToGoOn adds victims on a suspended attempt's launcher, in their order, until it
-// could be resumed. It takes nothing for good.
+// victimsToGoOn adds victims on a suspended attempt's launcher, in their order, until it could be
+// resumed. It leaves the view unchanged.
 func (p *base) victimsToGoOn(rests *view.Attempt, candidates []*view.Attempt) []scheduler.AttemptID {
 	mark := p.Mark()
 	defer p.Undo(mark)
