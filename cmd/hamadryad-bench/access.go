@@ -20,8 +20,8 @@ const againstOpen = "auth.mode: off"
 // the median is the run's value.
 const submissionsCount = 200
 
-// accessCosts holds a cluster with certificates, roles, lists and audit against one where
-// everybody may do everything. Both stand all the time, and work in turn.
+// accessCosts compares a cluster with certificates, roles, lists and audit with a cluster without
+// access control. Both run all the time, and work in turn.
 func accessCosts(ctx context.Context, b *bench) error {
 	for _, part := range []struct {
 		name string
@@ -61,7 +61,7 @@ func (p *pair) stop() {
 	p.closed.stop()
 }
 
-// each does the same on both, the one that begins being another in each run.
+// each does the same on both, alternating the first one from run to run.
 func (p *pair) each(run int, do func(s *site) error) error {
 	both := []*site{p.open, p.closed}
 	for i := range both {
@@ -87,7 +87,7 @@ func accessNoop(ctx context.Context, b *bench, p *pair) error {
 	return b.out.add("access-noop-tasks", "tasks/s", rates[p.closed], rates[p.open], againstOpen)
 }
 
-// accessSubmission measures Client.Submit over a connection that stands.
+// accessSubmission measures Client.Submit over an established connection.
 func accessSubmission(ctx context.Context, b *bench, p *pair) error {
 	submission, err := smallest(filepath.Join(b.bin, "noop"))
 	if err != nil {
@@ -125,8 +125,8 @@ func smallest(program string) (client.Submission, error) {
 	return client.Submission{Plan: encoded, Program: program, Spec: &wire.JobSpec{Name: name, Graph: graph, Fingerprint: plan.Fingerprint(graph)}}, err
 }
 
-// submit hands jobs in, each when the one before has ended, and says how many milliseconds
-// each submission took.
+// submit submits jobs, each after the end of the previous one, and returns the milliseconds of each
+// submission.
 func (s *site) submit(ctx context.Context, one client.Submission) (times []float64, err error) {
 	c, err := client.Dial(s.address, client.Options{Auth: s.user})
 	if err != nil {
@@ -190,7 +190,7 @@ func accessSort(ctx context.Context, b *bench, p *pair) error {
 	})
 }
 
-// inTurn adds a row of how many seconds something takes that makes an output folder.
+// inTurn adds a row with the seconds of an action that makes an output folder.
 func (b *bench) inTurn(p *pair, name string, do func(s *site, out string) (time.Duration, error)) error {
 	times := map[*site][]float64{}
 	for run := range b.runs {

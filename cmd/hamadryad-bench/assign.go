@@ -21,25 +21,24 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// An assignment is the way from the end of an attempt to an accepted launch in
-// its slot: the end goes to the core, the core asks the policy, the policy
-// answers, the core checks the answer and starts the attempt, and every batch of
-// the core goes to the event log with a real sync. A start command leaves when its
-// record is on the disk, so an attempt ends only after that. The launchers and
-// their connections are left out, and so is the gap between rounds.
+// An assignment is the way from the end of an attempt to an accepted launch in its slot: the end
+// goes to the core, the core asks the policy, the policy answers, the core checks the answer and
+// starts the attempt, and every batch of the core goes to the event log with a real sync. A start
+// command leaves when its record is on the disk, so an attempt ends only after that. Launchers,
+// connections and the gap between rounds are left out.
 
 const (
-	assignPending   = 10_000 // groups that wait at least, all the time
+	assignPending   = 10_000 // the least number of waiting groups, all the time
 	assignSlots     = 4      // of each launcher
 	assignmentsGoal = 50_000 // a second
-	assignGoalFrom  = 100    // ends a round from which the goal holds
+	assignGoalFrom  = 100    // the ends in a round from which the goal holds
 )
 
-// assignWarm are the rounds before anything is measured, so that both processes have
-// had the memory that they work with: what is measured is the steady state.
+// assignWarm are the rounds before the measurement, so that both processes have all their memory:
+// the steady state is measured.
 var assignWarm = struct{ ends, rounds int }{1000, 40}
 
-// assignEnds are the ends in one round, and how many rounds are measured.
+// assignEnds are numbers of ends in one round, and of measured rounds.
 var assignEnds = []struct{ ends, rounds int }{{1, 400}, {10, 300}, {100, 200}, {1000, 20}}
 
 // inside makes the policies that can be measured in process.
@@ -83,9 +82,9 @@ func policyNames() []string {
 	return names
 }
 
-// assignRun is what one run of one shape gave: by index of assignEnds the speed,
-// and the slowest hundredth of single rounds, in ms: until the launch was
-// accepted, and until its command may leave.
+// assignRun is the result of one run of one shape, by index of assignEnds. It has the speed, and
+// the 99th percentile of single rounds, in ms: until the launch was accepted, and until its command
+// may leave.
 type assignRun struct {
 	paces              []pace
 	accepted, mayLeave float64
@@ -150,7 +149,7 @@ func pick[T any](runs []T, get func(T) float64) []float64 {
 	return values
 }
 
-// assignRun fills a cluster and measures it with each number of ends a round.
+// assignRun fills a cluster and measures it with each number of ends per round.
 func (b *bench) assignRun(ctx context.Context, name string, s assignShape, plugin bool) (assignRun, error) {
 	var run assignRun
 	a, err := b.newAssigner(ctx, name, plugin, surroundings(name, plugin))
@@ -165,7 +164,7 @@ func (b *bench) assignRun(ctx context.Context, name string, s assignShape, plugi
 	if err := a.fill(s, todo); err != nil {
 		return run, err
 	}
-	runtime.GC() // what filling the cluster left behind is memory to work with
+	runtime.GC() // garbage of filling the cluster is memory to work with
 	if _, err := a.pace(assignWarm.ends, assignWarm.rounds); err != nil {
 		return run, fmt.Errorf("warming up: %w", err)
 	}
@@ -193,8 +192,7 @@ func (b *bench) newAssigner(ctx context.Context, name string, plugin bool, aroun
 	return newAssigner(ctx, h, b.data, around)
 }
 
-// fill joins launchers, submits the jobs, which have so many groups together, and
-// lets the policy fill all slots.
+// fill joins launchers, submits the jobs, with groups in all, and lets the policy fill all slots.
 func (a *assigner) fill(s assignShape, groups int) error {
 	if err := a.join(s.launchers, assignSlots); err != nil {
 		return err
@@ -244,8 +242,8 @@ func (a *assigner) cpu() time.Duration {
 	return time.Duration(unix.TimevalToNsec(u.Utime)+unix.TimevalToNsec(u.Stime)) + processTime(a.host.PID())
 }
 
-// slowest measures rounds of one end each: from the end to the accepted launch,
-// and to its record on the disk. It returns the 99th of a hundred, in ms.
+// slowest measures rounds of one end each: from the end to the accepted launch, and to its record
+// on the disk. It returns the 99th percentile, in ms.
 func (a *assigner) slowest(rounds int) (accepted, durable float64, err error) {
 	var first, second []float64
 	for range rounds {
@@ -280,8 +278,8 @@ func percentile(values []float64, p int) float64 {
 	return s[(len(s)-1)*p/100]
 }
 
-// idleRow shows that jobs of which nothing is to be launched cost a round nothing:
-// ten times as many, and the time of a round.
+// idleRow shows that jobs without launchable work cost a round nothing: it compares rounds with ten
+// times as many such jobs.
 func (b *bench) idleRow(ctx context.Context, name string) error {
 	row := fmt.Sprintf("assign-%s-idle", name)
 	if !wanted(row, b.names) {
@@ -302,8 +300,8 @@ func (b *bench) idleRow(ctx context.Context, name string) error {
 	return b.out.add(row, "ms/round", many, few, "a tenth of the idle jobs; at most 1.2")
 }
 
-// idleRun returns the time of a round with ten ends, in ms, beside idle jobs: one
-// long attempt of each runs, and nothing waits.
+// idleRun returns the time of a round with ten ends, in ms, with further idle jobs: one long
+// attempt of each runs, and nothing waits.
 func (b *bench) idleRun(ctx context.Context, name string, idle int) (float64, error) {
 	const launchers, pools, busy, ends, rounds = 5000, 100, 100, 10, 300
 	a, err := b.newAssigner(ctx, name, true, surroundings(name, true))

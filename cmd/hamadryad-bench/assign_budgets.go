@@ -14,18 +14,18 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// The policy dynamic-priority has queues of users pay. Its plug-in has their budgets in a file, and is told what
-// is durable, as a manager does; in process, where it has no shell, it simulates them.
+// The policy dynamic-priority charges users' queues. Its plug-in keeps their budgets in a file, and
+// learns what is durable, as under a manager. In process, where it has no shell, it simulates them.
 
 const (
 	dynamicPriority = "dynamic-priority"
-	// budgetPools are the pools that have a budget: as many as any shape has.
+	// budgetPools is the number of pools with a budget: as many as any shape has.
 	budgetPools = 100
-	// budgetInterval has accounts close all the time, much more often than on a site.
+	// budgetInterval closes accounts all the time, much more often than on a site.
 	budgetInterval = "alloc-interval: 1s\n"
 )
 
-// around is what a policy needs besides rounds.
+// around is a policy's needs besides rounds.
 type around struct {
 	config    scheduler.Config
 	pays      bool // each pool is a user with a budget
@@ -44,8 +44,8 @@ func surroundings(name string, plugin bool) around {
 	return around{config: scheduler.Config{Text: []byte(budgetInterval)}, pays: true, simulated: !plugin}
 }
 
-// environment completes what the core tells a policy that starts. A store is made in a folder, with a budget
-// for each pool that ends never.
+// environment completes the core's environment for a policy that starts. It makes a store in a
+// folder, with a budget for each pool that never ends.
 func (a around) environment(e scheduler.Environment, folder string) (scheduler.Environment, error) {
 	e.Simulated = a.simulated
 	if !a.pays || a.simulated {
@@ -59,18 +59,19 @@ func (a around) environment(e scheduler.Environment, folder string) (scheduler.E
 	return e, errors.Join(os.Mkdir(e.Store, 0o700), os.WriteFile(filepath.Join(e.Store, "budget"), budgets.Bytes(), 0o600))
 }
 
-// shelf carries notes between a policy's shell and the core, and tells the shell what is on the disk.
+// shelf carries notes between a policy's shell and the core, and notifies the shell of durable
+// records.
 type shelf struct {
 	host    policy.Host
 	posted  chan *wire.Input // by the shell
-	rounds  chan noted       // with notes, that are to be durable
+	rounds  chan noted       // with notes that have to become durable
 	durable func(record uint64) error
 }
 
-// noted is a round that has notes, and the record of it.
+// noted is a round with notes, and its record's number.
 type noted struct{ round, record uint64 }
 
-// newShelf serves a host until it is closed. Its notes are taken from then on.
+// newShelf serves a host until it is closed. It takes the host's notes from then on.
 func newShelf(ctx context.Context, host policy.Host, durable func(record uint64) error) *shelf {
 	s := &shelf{host: host, posted: make(chan *wire.Input, 64), rounds: make(chan noted, 1), durable: durable}
 	go func() {
@@ -91,12 +92,12 @@ func newShelf(ctx context.Context, host policy.Host, durable func(record uint64)
 	return s
 }
 
-// asked notes a round that is told to the policy, of which the record comes next.
+// asked records a round sent to the policy, with the number of its next record.
 func (s *shelf) asked(r core.AskPolicy, record uint64) {
 	for _, e := range r.Round.Events {
 		if _, is := e.(scheduler.Noted); is {
 			select {
-			case <-s.rounds: // the next says it, too
+			case <-s.rounds: // the next covers it, too
 			default:
 			}
 			s.rounds <- noted{r.Round.Number, record}
@@ -105,7 +106,7 @@ func (s *shelf) asked(r core.AskPolicy, record uint64) {
 	}
 }
 
-// take returns the notes that were posted since; it waits for one where told to.
+// take returns the notes posted since; with wait, it waits for one.
 func (s *shelf) take(wait bool) (inputs []*wire.Input) {
 	if wait {
 		inputs = append(inputs, <-s.posted)
@@ -120,5 +121,5 @@ func (s *shelf) take(wait bool) (inputs []*wire.Input) {
 	}
 }
 
-// close ends it, after the host.
+// close closes it, after the host.
 func (s *shelf) close() { close(s.rounds) }

@@ -22,9 +22,9 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// assigner is a manager without launchers and sockets: the core, its event log on
-// the disk, and a policy. It is driven as the manager drives them: the policy is
-// asked at once, a launch counts when its record is durable.
+// assigner is a manager without launchers and sockets: the core, its event log on the disk, and a
+// policy. It works as in the manager: the policy is asked at once, a launch counts when its record
+// is durable.
 type assigner struct {
 	ctx    context.Context
 	core   *core.Core
@@ -34,12 +34,12 @@ type assigner struct {
 	window *readside.Server // nil where nothing is shown
 	log    *eventlog.Log
 	folder string
-	heap   func() // ends that it is as a manager's
+	heap   func() // restores the garbage collector from a manager's settings
 	start  time.Time
 
-	rounds chan core.AskPolicy // to the goroutine that carries them to the policy
-	answer chan answer         // of the policy to the round it thinks about
-	waits  bool                // it thinks about one
+	rounds chan core.AskPolicy // to the goroutine that sends them to the policy
+	answer chan answer         // of the policy to its current round
+	waits  bool                // it is thinking about a round
 	fresh  []running           // launched, their start not reported yet
 	live   []running           // started, the longest running first
 	starts []startReport       // made beforehand
@@ -51,23 +51,23 @@ type assigner struct {
 	failed  error
 }
 
-// running is an attempt, and the record of the log that its start command needs
-// on the disk before it leaves.
+// running is an attempt, with the log record that must be on the disk before its start command
+// leaves.
 type running struct {
 	attempt  uint64
 	launcher uint64
 	record   uint64
 }
 
-// newAssigner starts a policy on an empty cluster. The log goes into a folder of
-// its own below the one given.
+// newAssigner starts a policy on an empty cluster. The log goes into a new folder below the given
+// one.
 func newAssigner(ctx context.Context, host policy.Host, folder string, around around) (*assigner, error) {
 	folder, err := os.MkdirTemp(folder, "assign-log")
 	if err != nil {
 		return nil, err
 	}
 	set := core.DefaultSettings()
-	set.RoundGap = 1 // a round starts as soon as there is something to tell
+	set.RoundGap = 1 // a round starts as soon as there is an event
 	set.JobsMax = 100_000
 	a := &assigner{
 		ctx: ctx, core: core.New(set), host: host, around: around, folder: folder, start: time.Now(), heap: manager.CollectSeldom(),
@@ -97,7 +97,7 @@ func newAssigner(ctx context.Context, host policy.Host, folder string, around ar
 		err = a.step(wire.NewInput(&wire.PolicyStart{Generation: 1}))
 	}
 	if err == nil && a.shelf != nil {
-		err = a.step(a.shelf.take(true)...) // the store has told what it has
+		err = a.step(a.shelf.take(true)...) // the store has reported its content
 	}
 	if err == nil {
 		err = a.settle()
@@ -149,7 +149,7 @@ func (a *assigner) awaitDurable(record uint64) error {
 	return a.failed
 }
 
-// step feeds one batch to the core, and goes on while that has left work to later steps.
+// step feeds one batch to the core, and continues while that has left work to later steps.
 func (a *assigner) step(inputs ...*wire.Input) error {
 	for {
 		if err := a.once(inputs...); err != nil {
@@ -217,15 +217,15 @@ func (a *assigner) act(action core.Action, record uint64) error {
 	return nil
 }
 
-// answer is what the policy said to a round.
+// answer is the policy's answer to a round.
 type answer struct {
 	policy.Answer
 	to  core.AskPolicy
 	err error
 }
 
-// carry takes rounds to the policy and its answers back, as the manager does, until
-// there are no more.
+// carry sends rounds to the policy and returns its answers, as the manager does, until there are no
+// more.
 func (a *assigner) carry() {
 	for r := range a.rounds {
 		said, err := a.host.AssignTasks(a.ctx, r.Round)
@@ -233,7 +233,7 @@ func (a *assigner) carry() {
 	}
 }
 
-// ask hands a round to the policy, between the two parts of a step, as the manager does.
+// ask passes a round to the policy, between the two parts of a step, as the manager does.
 func (a *assigner) ask(r core.AskPolicy) {
 	a.waits = true
 	if a.shelf != nil {
@@ -243,7 +243,7 @@ func (a *assigner) ask(r core.AskPolicy) {
 	runtime.Gosched()
 }
 
-// decided waits for the policy's answer, if it thinks, and feeds it to the core.
+// decided waits for the policy's answer, if one is due, and feeds it to the core.
 func (a *assigner) decided() error {
 	if !a.waits {
 		return nil
@@ -261,7 +261,7 @@ func (a *assigner) decided() error {
 	return a.step(wire.NewInput(m))
 }
 
-// started reports the start of all that was launched.
+// started reports the start of all launched attempts.
 func (a *assigner) started(inputs []*wire.Input) []*wire.Input {
 	reports := take(&a.starts, len(a.fresh))
 	for i, r := range a.fresh {
@@ -274,8 +274,7 @@ func (a *assigner) started(inputs []*wire.Input) []*wire.Input {
 	return inputs
 }
 
-// ended reports the end of the longest running attempts, whose start commands must
-// have left.
+// ended reports the end of the longest running attempts, whose start commands must have left.
 func (a *assigner) ended(inputs []*wire.Input, n int) ([]*wire.Input, error) {
 	if n > len(a.live) {
 		return nil, fmt.Errorf("%d attempts run and %d are to end", len(a.live), n)
@@ -293,7 +292,7 @@ func (a *assigner) ended(inputs []*wire.Input, n int) ([]*wire.Input, error) {
 	return inputs, a.awaitDurable(last)
 }
 
-// A report of a launcher, in one piece of memory.
+// A report of a launcher, in one allocation.
 type (
 	startReport struct {
 		envelope
@@ -307,7 +306,7 @@ type (
 	}
 )
 
-// envelope is what is round a report.
+// envelope is the messages around a report.
 type envelope struct {
 	input    wire.Input
 	is       wire.Input_Report
@@ -322,16 +321,16 @@ func (e *envelope) from(r running) *wire.Input {
 	return &e.input
 }
 
-// prepare makes the reports of so many assignments beforehand: that is the work of
-// launchers' connections, and no part of what is measured.
+// prepare makes the reports of so many assignments in advance: that is the work of launchers'
+// connections, and not measured.
 func (a *assigner) prepare(n int) {
 	a.starts, a.ends = make([]startReport, n), make([]endReport, n)
-	for i := range n { // so that it is there, and not only claimed
+	for i := range n { // touches the memory, so that it is resident
 		a.starts[i].report.Incarnation, a.ends[i].report.Incarnation = 1, 1
 	}
 }
 
-// take hands out elements that were made beforehand, or makes them.
+// take hands out prepared elements, or makes them.
 func take[T any](from *[]T, n int) []T {
 	if n > len(*from) {
 		return make([]T, n)
@@ -341,7 +340,7 @@ func take[T any](from *[]T, n int) []T {
 	return taken
 }
 
-// settle goes on until the policy has nothing more to launch.
+// settle continues until the policy has nothing more to launch.
 func (a *assigner) settle() error {
 	for {
 		if err := a.decided(); err != nil {
@@ -358,8 +357,8 @@ func (a *assigner) settle() error {
 	}
 }
 
-// turn is one round of the steady state. While the policy thinks about the last
-// ends, the manager takes in the next: it does not wait for the policy either.
+// turn is one round of the steady state. While the policy thinks about the last ends, the manager
+// receives the next: it does not wait for the policy either.
 func (a *assigner) turn(ends int) error {
 	inputs, err := a.ended(a.started(nil), ends)
 	if err != nil {
@@ -383,7 +382,7 @@ func (a *assigner) join(launchers, slots int) error {
 	return a.step(inputs...)
 }
 
-// submit takes in a job of so many single-slot groups.
+// submit submits a job of so many single-slot groups.
 func (a *assigner) submit(pool string, groups int) error {
 	id := uint64(0)
 	batch := &wire.Batch{At: int64(time.Since(a.start)) + 1, Inputs: []*wire.Input{wire.NewInput(&wire.Prepare{Client: 1})}}

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// channelSizes are the record sizes, and how many records of each a run sends: so
-// many that the start of the job is a small part of the time.
+// channelSizes are the record sizes, and the records of a run with each: so many that the start of
+// the job is a small part of the time.
 var channelSizes = []struct {
 	name           string
 	bytes, records int
@@ -22,10 +22,10 @@ var channelSizes = []struct {
 	{"10kb", 10_000, 200_000},
 }
 
-// channels measures a million records from one node to another, by kind of
-// channel and size of record, on a running cluster. The time of the same job
-// without records is taken off. The baseline is a hand-written loop that sends
-// the same records, each with its length before it, through a pipe.
+// channels measures a million records from one node to another, by kind of channel and size of
+// record, on a running cluster. The time of the same job without records is subtracted. The
+// baseline is a hand-written loop that sends the same records, each with its length before it,
+// through a pipe.
 func channels(ctx context.Context, b *bench) error {
 	c, err := startCluster(ctx, b, 1, 2)
 	if err != nil {
@@ -69,8 +69,7 @@ func (b *bench) channelOnce(ctx context.Context, c cluster, kind string, bytes, 
 	return (full - empty).Seconds() * 1000, err
 }
 
-// pipeRecords sends records through a pipe of the system, from one goroutine to
-// another.
+// pipeRecords sends records through a pipe of the system, from one goroutine to another.
 func pipeRecords(size, records int) (time.Duration, error) {
 	r, w, err := os.Pipe()
 	if err != nil {

@@ -23,12 +23,12 @@ func startCluster(ctx context.Context, b *bench, launchers, slots int) (cluster,
 	return cluster{c}, err
 }
 
-// run runs a program against the cluster and returns how long it took.
+// run runs a program against the cluster and returns its duration.
 func (c cluster) run(ctx context.Context, b *bench, program string, args ...string) (time.Duration, error) {
 	return timed(ctx, []string{client.AddressVariable + "=" + c.Address}, filepath.Join(b.bin, program), args...)
 }
 
-// timed runs a program to its end, with further variables, and returns how long it took.
+// timed runs a program to its end, with further variables, and returns its duration.
 func timed(ctx context.Context, environ []string, program string, args ...string) (time.Duration, error) {
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Env = append(os.Environ(), environ...)

@@ -10,20 +10,20 @@ import (
 	"strings"
 )
 
-// The inputs are decimal sizes, as the programs that make them count.
+// The inputs have decimal sizes, as in the programs that make them.
 const (
 	mb = 1_000_000
 	gb = 1_000_000_000
 )
 
 const (
-	vocabulary    = 1_000_000 // different words of the text; a small text has fewer
-	textSlackMax  = 64        // bytes a text may be over its size: its last word
+	vocabulary    = 1_000_000 // distinct words of the text; a small text has fewer
+	textSlackMax  = 64        // bytes by which a text may exceed its size: its last word
 	teraRecord    = 100       // bytes
 	baselineFiles = "cmd/hamadryad-bench/baselines"
 )
 
-// baseline returns the path of a hand-written program, which it builds.
+// baseline builds a hand-written program and returns its path.
 func (b *bench) baseline(ctx context.Context, name string) (string, error) {
 	folder, err := filepath.Abs(filepath.Join(b.bin, "..", filepath.Base(baselineFiles)))
 	if err != nil {
@@ -36,8 +36,7 @@ func (b *bench) baseline(ctx context.Context, name string) (string, error) {
 	return filepath.Join(folder, name), nil
 }
 
-// text returns a file of words of about that many bytes, and makes it the first
-// time.
+// text returns a file of words of about that many bytes, and makes it the first time.
 func (b *bench) text(ctx context.Context, size int64) (string, error) {
 	path := filepath.Join(b.data, "text-"+sizeName(size)+".txt")
 	right := func(n int64) bool { return n >= size && n < size+textSlackMax }
@@ -52,8 +51,8 @@ func (b *bench) records(ctx context.Context, size int64) (string, error) {
 	return path, b.made(ctx, path, right, "terasort", "gen", fmt.Sprint(size/teraRecord), path+".part")
 }
 
-// made sees to it that a file of the right size is there and in the page cache.
-// The program that makes it writes path.part, which gets its name when it is whole.
+// made ensures that a file of the right size exists and is in the page cache. The program that
+// makes it writes path.part, which is renamed when it is complete.
 func (b *bench) made(ctx context.Context, path string, right func(int64) bool, program string, args ...string) error {
 	if info, err := os.Stat(path); err == nil && right(info.Size()) {
 		return warm(path)

@@ -26,13 +26,13 @@ const (
 	hdfsStreams = 4        // of the rows with several
 )
 
-// hdfsBench is a small HDFS and what is measured on it.
+// hdfsBench is a small HDFS for measurements.
 type hdfsBench struct {
 	*bench
 	small *minihdfs.Cluster
 }
 
-// onHdfs runs benchmarks on an HDFS of their own with one replica of each block.
+// onHdfs runs benchmarks on a separate HDFS with one replica of each block.
 func onHdfs(run func(context.Context, *hdfsBench) error) func(context.Context, *bench) error {
 	return func(ctx context.Context, b *bench) error {
 		kit, err := minihdfs.Prepare(ctx, os.Stderr)
@@ -51,8 +51,8 @@ func onHdfs(run func(context.Context, *hdfsBench) error) func(context.Context, *
 		if err != nil {
 			return err
 		}
-		// The programs find it by the variable; this process names it, because its store
-		// reads the configuration once and each family has an HDFS of its own.
+		// The programs find it by the variable. This process names it, because its store reads the
+		// configuration once and each family has its own HDFS.
 		if err := os.Setenv("HADOOP_CONF_DIR", small.ConfDir()); err != nil {
 			return errors.Join(err, small.Stop())
 		}
@@ -60,8 +60,8 @@ func onHdfs(run func(context.Context, *hdfsBench) error) func(context.Context, *
 	}
 }
 
-// hdfsReads and hdfsWrites hold one stream and four, in this process, against as many
-// runs of Hadoop's own client on the same files. Its times hold the start of Java.
+// hdfsReads and hdfsWrites compare one stream and four, in this process, with as many runs of
+// Hadoop's own client on the same files. The client's times include the start of Java.
 func hdfsReads(ctx context.Context, h *hdfsBench) error {
 	return h.rates(ctx, "hdfs-read-", h.read, h.cat, "hdfs dfs -cat")
 }
@@ -70,7 +70,7 @@ func hdfsWrites(ctx context.Context, h *hdfsBench) error {
 	return h.rates(ctx, "hdfs-write-", h.write, h.put, "hdfs dfs -put")
 }
 
-// stream moves one of the files: its local copy is in, i its number.
+// stream moves one of the files: in is its local copy, i its number.
 type stream func(ctx context.Context, in string, i int) error
 
 func (h *hdfsBench) rates(ctx context.Context, row string, ours, theirs stream, against string) error {
@@ -103,7 +103,7 @@ func (h *hdfsBench) rates(ctx context.Context, row string, ours, theirs stream, 
 	return nil
 }
 
-// rate is what n streams move together, MB/s.
+// rate is the throughput of n streams together, MB/s.
 func (h *hdfsBench) rate(ctx context.Context, n int, in string, move stream) (float64, error) {
 	start := time.Now()
 	if err := inParallel(n, func(i int) error { return move(ctx, in, i) }); err != nil {
@@ -208,8 +208,8 @@ func hdfsWordCount(ctx context.Context, h *hdfsBench) error {
 
 var localityLine = regexp.MustCompile(`attempts that read files: (\d+) node-local .*, (\d+) rack-local .*, (\d+) remote`)
 
-// countOnce counts words once, compares the output, and returns the shares of maps
-// by locality in percent.
+// countOnce counts words once, compares the output, and returns the percentages of maps by
+// locality.
 func (h *hdfsBench) countOnce(ctx context.Context, in string) (u usage, near [3]float64, err error) {
 	var hosts []string
 	for i := range h.small.DataNodes() {

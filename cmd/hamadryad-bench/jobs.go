@@ -8,16 +8,15 @@ import (
 	"strings"
 )
 
-// Stated figures that rows are held against.
+// Stated figures that rows are compared with.
 const (
 	noopTasksCount  = 20_000
 	noopTasksStated = 2_000 // tasks a second
 	smallJobStated  = 150   // milliseconds
 )
 
-// noopTasks measures tasks that do nothing, on 8 slots of 4 launchers: each is a
-// group with its own decision, attempt, log records and report. The submitting
-// program's whole time counts.
+// noopTasks measures tasks that do nothing, on 8 slots of 4 launchers: each is a group with its own
+// decision, attempt, log records and report. The submitting program's whole time counts.
 func noopTasks(ctx context.Context, b *bench) error {
 	c, err := startCluster(ctx, b, 4, 2)
 	if err != nil {

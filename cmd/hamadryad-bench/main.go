@@ -1,14 +1,14 @@
-// Command hamadryad-bench runs the project's benchmarks on real processes and
-// prints medians of interleaved runs. Each row goes to build/bench.jsonl too.
+// Command hamadryad-bench runs the project's benchmarks on real processes and prints medians of
+// interleaved runs. Each row goes to build/bench.jsonl too.
 //
 //	make bench                      # all rows
 //	build/bin/hamadryad-bench noop  # rows whose name starts with noop
 //
 // Every row has a baseline and the ratio of the measured value to it. Where the baseline is a
-// program or another way to do the same, both run in turn in the same call. Where it is a figure
-// that the project promises, the row says "stated". It needs the programs of `make build` beside
-// it, runs in the project's folder, and builds the hand-written programs of baselines/ itself.
-// Outputs are compared in every run, and inputs are in the page cache for both sides.
+// program or another method, both run in turn in the same call. Where it is a figure that the
+// project promises, the row says "stated". It needs the programs of `make build` beside it, runs in
+// the project's folder, and builds the hand-written programs of baselines/ itself. Outputs are
+// compared in every run, and inputs are in the page cache for both sides.
 package main
 
 import (
@@ -25,8 +25,8 @@ import (
 
 // benchmark is one family of rows.
 type benchmark struct {
-	name  string // its rows begin with it
-	about string // for --help: what it measures, and the disk its inputs take
+	name  string // prefix of its rows' names
+	about string // for --help: what it measures, and the disk space of its inputs
 	run   func(context.Context, *bench) error
 }
 
@@ -52,14 +52,14 @@ var benchmarks = []benchmark{
 	{"scaling-5gb", "the same with 5 GB (5 GB)", scaling(5 * gb)},
 }
 
-// bench is what the benchmarks share.
+// bench is shared by the benchmarks.
 type bench struct {
 	bin  string // folder of the programs
 	data string // folder of the inputs, kept for the next time
 	runs int    // of each side; the median is kept
-	// policies are the names of those whose assignments are measured.
+	// policies are the names of the policies to measure.
 	policies string
-	names    []string // of the rows that are asked for; none: all
+	names    []string // requested rows; none: all
 	out      *report
 }
 
@@ -89,7 +89,7 @@ func run(ctx context.Context, b *bench, file string) error {
 		return err
 	}
 	b.bin, b.out = filepath.Dir(self), out
-	var errs []error // a family that fails does not keep the others from running
+	var errs []error // a family that fails does not prevent the others
 	for _, m := range benchmarks {
 		if !wanted(m.name, b.names) {
 			continue
@@ -120,7 +120,7 @@ are made once and stay on the disk, 13 GB for all (in brackets below).
 	flag.PrintDefaults()
 }
 
-// wanted reports whether a benchmark was asked for by the start of its name.
+// wanted reports whether a benchmark was requested by a prefix of its name.
 func wanted(name string, names []string) bool {
 	for _, n := range names {
 		if strings.HasPrefix(name, n) || strings.HasPrefix(n, name) {

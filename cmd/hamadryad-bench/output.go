@@ -20,8 +20,8 @@ func parts(folder string) ([]string, error) {
 	return files, err
 }
 
-// sameLines reports whether the parts of a job, in any order of lines, are those
-// of a sorted file. Both are held in memory.
+// sameLines reports whether the parts of a job have the lines of a sorted file, in any order. Both
+// are held in memory.
 func sameLines(folder, sorted string) error {
 	files, err := parts(folder)
 	if err != nil {

@@ -13,13 +13,12 @@ import (
 	"time"
 )
 
-// usage is what a run took.
+// usage is the resources used by a run.
 type usage struct {
 	took time.Duration
-	cpu  time.Duration // of all its processes: what others do on the machine changes it less
-	// memory is the peak of the sum over all processes of the tree, bytes, each
-	// counted with its own peak: never too low but for what comes and goes within
-	// sampleEvery. 0 when it was not watched.
+	cpu  time.Duration // of all its processes: other programs affect it less
+	// memory is the sum of the peaks of all processes of the tree, bytes. It is never too low,
+	// except for processes that start and end within sampleEvery. 0 when it was not watched.
 	memory int64
 }
 
@@ -47,15 +46,14 @@ func column(runs []usage, get func(usage) float64) []float64 {
 	return values
 }
 
-// sampleEvery is the time between two looks at the memory of a process tree. A
-// look costs about a millisecond.
+// sampleEvery is the sampling period of a process tree's memory. A sample costs about a
+// millisecond.
 const sampleEvery = 100 * time.Millisecond
 
-// stopMax bounds the end of a program that was asked to stop.
+// stopMax bounds a program's graceful stop.
 const stopMax = 20 * time.Second
 
-// program runs a program to its end. With watch, the memory of all its processes
-// is measured too.
+// program runs a program to its end. With watch, it measures the memory of all its processes too.
 func program(ctx context.Context, watch bool, path string, args ...string) (usage, error) {
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Env = append(os.Environ(), "LC_ALL=C")
@@ -103,7 +101,7 @@ func watchMemory(pid int, ended <-chan struct{}) (peak int64) {
 	}
 }
 
-// descendants are a process and all below it.
+// descendants are a process and all its descendants.
 func descendants(pid int) []int {
 	pids := []int{pid}
 	for i := 0; i < len(pids); i++ {
@@ -120,7 +118,7 @@ func descendants(pid int) []int {
 	return pids
 }
 
-// highWater is the most memory a process has had, bytes; 0 when it is gone.
+// highWater is a process's peak memory, bytes; 0 when it is gone.
 func highWater(pid int) int64 {
 	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	_, rest, found := strings.Cut(string(status), "VmHWM:")
@@ -138,7 +136,7 @@ func highWater(pid int) int64 {
 // clockTicks is the unit of times in /proc, on all of Linux's machines.
 const clockTicks = time.Second / 100
 
-// processTime is the processor time of a process that runs; 0 for none.
+// processTime is the processor time of a running process; 0 for none.
 func processTime(pid int) time.Duration {
 	if pid == 0 {
 		return 0
@@ -154,8 +152,7 @@ func processTime(pid int) time.Duration {
 	return time.Duration(user+system) * clockTicks
 }
 
-// local runs a program on a cluster of its own, which is started and ended within
-// the time that counts.
+// local runs a program on a separate cluster, whose start and end are part of the measured time.
 func (b *bench) local(ctx context.Context, watch bool, flags []string, name string, args ...string) (usage, error) {
 	command := append([]string{"local"}, flags...)
 	command = append(command, "--", filepath.Join(b.bin, name))

@@ -38,8 +38,7 @@ func newReport(path string) (*report, error) {
 
 func (r *report) close() error { return r.file.Close() }
 
-// add takes the measured values and those of the baseline, which may be one
-// stated figure.
+// add adds the measured values and those of the baseline, which may be one stated figure.
 func (r *report) add(name, unit string, values, baseline []float64, against string) error {
 	w := row{
 		Name: name, Unit: unit, Value: median(values), Baseline: median(baseline), Against: against,

@@ -14,8 +14,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// rounds measures one round of a world of pending groups and launchers, through
-// the plug-in process and in the same process, in turn.
+// rounds measures one round with pending groups and launchers, through the plug-in process and in
+// process, in turn.
 func rounds(ctx context.Context, b *bench) error {
 	for _, size := range []struct{ groups, launchers int }{{10_000, 1_000}, {100_000, 12_500}} {
 		var plugin, inside []float64
@@ -55,8 +55,8 @@ func onePluginRound(ctx context.Context, b *bench, groups, launchers int) (float
 	return oneRound(ctx, h, groups, launchers)
 }
 
-// oneRound starts a policy with launchers of four slots each and returns how long
-// the round with all pending groups takes, in milliseconds.
+// oneRound starts a policy with launchers of four slots each and returns the time of the round with
+// all pending groups, in milliseconds.
 func oneRound(ctx context.Context, h policy.Host, groups, launchers int) (float64, error) {
 	defer h.Close()
 	env := scheduler.Environment{Heartbeat: time.Second, Kinds: []string{scheduler.DefaultKind}, Limits: scheduler.Limits{AnswerBytes: 64 << 20}}

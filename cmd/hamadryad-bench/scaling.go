@@ -7,7 +7,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core"
 )
 
-// scalingRunsMax keeps the runs of large inputs, which take minutes, to few.
+// scalingRunsMax limits the runs of large inputs, which take minutes.
 func scalingRunsMax(size int64) int {
 	if size >= gb {
 		return 1
@@ -18,9 +18,8 @@ func scalingRunsMax(size int64) int {
 // scalingClusters are the clusters of the table.
 var scalingClusters = []struct{ launchers, slots int }{{1, 1}, {1, 2}, {1, 4}, {4, 1}}
 
-// scaling counts the words of a text on four clusters. Time is held against the
-// hand-written program, and peak memory against what the tasks that run at once
-// may use: it must not grow with the text.
+// scaling counts the words of a text on four clusters. It compares time with the hand-written
+// program, and peak memory with what the concurrent tasks may use: it must not grow with the text.
 func scaling(size int64) func(context.Context, *bench) error {
 	return func(ctx context.Context, b *bench) error {
 		in, err := b.text(ctx, size)

@@ -15,11 +15,11 @@ import (
 	"github.com/hamadryad/hamadryad/engine/client"
 )
 
-// site is a manager and launchers, each a process of its own.
+// site is a manager and launchers, each in its own process.
 type site struct {
 	address string
 	http    string      // the address of the manager's pages
-	user    certs.Files // of who submits; none: everybody may
+	user    certs.Files // of the submitter; none: everybody may submit
 	folder  string
 	stops   []func()
 }
@@ -27,7 +27,7 @@ type site struct {
 // launchersOfSite have two slots each.
 const launchersOfSite = 2
 
-// startSite starts one. What was started before an error is stopped by the caller.
+// startSite starts a site. After an error the caller stops the processes started before.
 func startSite(ctx context.Context, b *bench, closed bool) (*site, error) {
 	folder, err := os.MkdirTemp("", "hamadryad-access")
 	if err != nil {
@@ -94,7 +94,7 @@ func (s *site) begin(ctx context.Context, program string, args ...string) error 
 	}
 	s.stops = append(s.stops, func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
-		_ = cmd.Wait() // it was told to end: how it did is of no interest
+		_ = cmd.Wait() // it was asked to end: its exit status does not matter
 	})
 	return nil
 }
@@ -115,7 +115,7 @@ func (s *site) stop() {
 	}
 }
 
-// program runs a program to its end as who may submit.
+// program runs a program to its end as a user who may submit.
 func (s *site) program(ctx context.Context, b *bench, name string, args ...string) (time.Duration, error) {
 	environ := []string{client.AddressVariable + "=" + s.address}
 	if s.user.Certificate != "" {

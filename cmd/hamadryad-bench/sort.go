@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 )
 
-// sortMemoryStated is what all processes of a sort may use together, MiB.
+// sortMemoryStated is the memory of all processes of a sort together, MiB.
 const sortMemoryStated = 1536
 
 // sorts holds a total-order sort of 100-byte records, start of the cluster
@@ -33,8 +33,8 @@ func sorts(size int64) func(context.Context, *bench) error {
 	}
 }
 
-// sortOnce sorts a file both ways and compares. The keys of the records are so
-// many that no two are equal: whole lines are in the order of their keys.
+// sortOnce sorts a file both ways and compares. No two records have equal keys: whole lines are in
+// the order of their keys.
 func (b *bench) sortOnce(ctx context.Context, in string) (ours, theirs usage, err error) {
 	dir, done, err := b.folder()
 	if err != nil {

@@ -18,13 +18,12 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
 )
 
-// While the core steps, launchers, clients and the policy wait for it. So each step is
-// to be short, however large the cluster and its jobs are. These rows run two jobs of a
-// million tasks on twenty thousand launchers through a core, which tells what changed. They give the longest step of each kind and the 99th of a hundred, in processor
-// time of the core's thread. What an
-// input leaves to later steps counts for its kind. Log, policy and connections are left
-// out. The last two rows tell what another process pays for a checkpoint, so that the core
-// need not.
+// While the core steps, launchers, clients and the policy wait for it. So each step must be short,
+// however large the cluster and its jobs are. These rows run two jobs of a million tasks on twenty
+// thousand launchers through a core that emits change rows. They give the longest step of each kind
+// and the 99th percentile, in processor time of the core's thread. Work that an input leaves to
+// later steps counts for its kind. Log, policy and connections are left out. The last two rows are
+// the cost of a checkpoint in another process, which spares the core.
 
 const (
 	stepsTasks     = 1_000_000
@@ -32,18 +31,18 @@ const (
 	stepsLaunchers = 20_000
 	stepsSlots     = 4
 	stepsGoal      = 10     // ms
-	stepsReports   = 2048   // reports in one step: what the manager takes in at once
+	stepsReports   = 2048   // reports in one step: the most that the manager receives at once
 	stepsLaunches  = 10_000 // launches in one answer of the policy
 )
 
-// stepKinds are the kinds of steps, and of what else holds the core up.
+// stepKinds are the kinds of steps, and of other work that delays the core.
 var stepKinds = []string{
 	"join", "first-round", "submit", "launch", "started", "tick", "ended", "readers", "readers-launch", "over", "kill",
 	"snapshot", "rotate",
 }
 
 func steps(ctx context.Context, b *bench) error {
-	runtime.LockOSThread() // whose time is measured
+	runtime.LockOSThread() // the measured thread
 	defer runtime.UnlockOSThread()
 	longest, late := map[string][]float64{}, map[string][]float64{}
 	var logs []*stepLog
@@ -73,15 +72,15 @@ func steps(ctx context.Context, b *bench) error {
 	return addCheckpoints(b.out, logs)
 }
 
-// stepper is a core of which each step is timed.
+// stepper is a core with timed steps.
 type stepper struct {
 	core   *core.Core
-	heap   func() // ends that it is as a manager's
+	heap   func() // restores the garbage collector from a manager's settings
 	at     time.Duration
 	took   map[string][]float64 // ms, by kind
 	kind   string               // of the steps at hand
-	launch string               // the kind of those that launch
-	job    uint64               // the last that was prepared
+	launch string               // the kind of launching steps
+	job    uint64               // the last prepared job
 	round  *core.AskPolicy      // not answered yet
 	ready  []scheduler.BundleID // of the last job
 	slots  []uint64             // the launcher of each free slot
@@ -100,7 +99,7 @@ func newStepper() *stepper {
 	return &stepper{core: c, took: map[string][]float64{}, where: map[uint64]uint64{}, launch: "launch", heap: manager.CollectSeldom(), log: &stepLog{}}
 }
 
-// play is what is measured.
+// play is the measured work.
 func (s *stepper) play(ctx context.Context) error {
 	s.kind = "join"
 	s.step(wire.NewInput(&wire.ManagerStart{Term: 1}))
@@ -152,8 +151,8 @@ func stepInputs(n int) []*wire.NodeInput {
 func stepHost(i int) string { return fmt.Sprintf("host-%05d", i) }
 func stepRack(i int) string { return fmt.Sprintf("rack-%03d", i/40) }
 
-// time notes how long the core is held up by f: the processor time of its thread, which
-// is the same beside other programs.
+// time measures how long f delays the core: the processor time of its thread, which other programs
+// do not affect.
 func (s *stepper) time(kind string, f func()) time.Duration {
 	start := threadTime()
 	f()
@@ -170,7 +169,7 @@ func threadTime() time.Duration {
 	return time.Duration(t.Nano())
 }
 
-// step feeds inputs to the core, and goes on while it has left work to later steps.
+// step feeds inputs to the core, and continues while it has left work to later steps.
 func (s *stepper) step(inputs ...*wire.Input) {
 	for {
 		s.at += 2 * time.Millisecond
@@ -231,7 +230,7 @@ func (s *stepper) join() {
 	}
 }
 
-// policy has a generation of a policy take over.
+// policy makes a generation of a policy take over.
 func (s *stepper) policy(generation uint64) {
 	s.kind = "snapshot"
 	s.step(wire.NewInput(&wire.PolicyStart{Generation: generation}))
@@ -250,7 +249,7 @@ func (s *stepper) submit(g *wire.Graph) {
 	s.step(wire.NewInput(&wire.Submit{Client: 2, Job: s.job, Spec: spec}))
 }
 
-// run has so many attempts of the job end, and fills their slots.
+// run ends so many attempts of the job, and fills their slots.
 func (s *stepper) run(todo int) {
 	for todo > 0 && s.err == nil {
 		s.fill()
@@ -264,7 +263,7 @@ func (s *stepper) run(todo int) {
 	}
 }
 
-// fill launches what is ready in the slots that are free, and has it start.
+// fill launches ready work in the free slots, and reports its start.
 func (s *stepper) fill() {
 	for len(s.slots) > 0 && s.err == nil {
 		if len(s.ready) == 0 {
@@ -335,7 +334,7 @@ func (s *stepper) end(n int) {
 	s.live = s.live[n:]
 }
 
-// stored says whether the attempts of the last job store output: those of the first do.
+// stored reports whether the last job's attempts store output: the first job's do.
 func (s *stepper) stored() bool { return s.job == 1 }
 
 var stepPartitions = slices.Repeat([]int64{1}, stepsReaders)
@@ -345,7 +344,7 @@ func (s *stepper) report(m *wire.StartAttempt, r *wire.Report) *wire.Input {
 	return wire.NewReport(s.where[m.Attempt], r)
 }
 
-// looks are what is asked of the core between two steps.
+// looks are the queries to the core between two steps.
 func (s *stepper) looks() {
 	for range 5 {
 		s.time("rotate", func() {

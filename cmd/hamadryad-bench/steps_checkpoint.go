@@ -24,15 +24,15 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// stepLog is the event log of the first half of the first job, of which another process
-// then makes a checkpoint, as a manager has it do.
+// stepLog is the event log of the first half of the first job, of which another process then makes
+// a checkpoint, as for a manager.
 type stepLog struct {
 	folder  string
 	program string // hamadryad
 	log     *eventlog.Log
-	steps   time.Duration // processor time of the core for what is logged
+	steps   time.Duration // processor time of the core for the logged steps
 	took    usage         // to make the checkpoint
-	heap    uint64        // what was live in this process
+	heap    uint64        // live heap of this process
 }
 
 // begin opens the log with the core's checkpoint.
@@ -55,7 +55,7 @@ func (l *stepLog) append(b *wire.Batch) error {
 	return err
 }
 
-// end has the checkpoint made and held against the core's.
+// end makes the checkpoint and compares it with the core's.
 func (l *stepLog) end(ctx context.Context, c *core.Core) error {
 	want, got := sha256.New(), sha256.New()
 	if err := c.WriteCheckpoint(want); err != nil {
@@ -100,7 +100,7 @@ func (l *stepLog) remake(ctx context.Context, past eventlog.Past, to io.Writer) 
 	return nil
 }
 
-// addCheckpoints adds what it takes to make a checkpoint from the log.
+// addCheckpoints adds the cost of a checkpoint made from the log.
 func addCheckpoints(out *report, logs []*stepLog) error {
 	var cpu, steps, memory, heap []float64
 	for _, l := range logs {

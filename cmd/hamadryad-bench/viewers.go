@@ -15,20 +15,20 @@ import (
 )
 
 const (
-	// viewersCount is how many look at the pages, each with a browser of their own.
+	// viewersCount is the number of viewers of the pages, each with a separate browser.
 	viewersCount = 50
-	// viewersPause is how long the pages' script waits from one refresh to the next.
+	// viewersPause is how long the pages' script waits between two refreshes.
 	viewersPause = time.Second
-	// viewersTime is how long assignments are measured with viewers, and as long without: each viewer has
-	// taken his page twice by then.
+	// viewersTime is how long assignments are measured with viewers, and as long without: each
+	// viewer has loaded the page twice by then.
 	viewersTime = 20 * time.Second
 )
 
-// viewed are the pages that viewers look at, one after the other; %s is the newest job.
+// viewed are the viewers' pages, one after the other; %s is the newest job.
 var viewed = []string{"", "jobs", "jobs/%s", "jobs/%s", "launchers"}
 
-// viewersCost holds work while people look at the pages against the same while nobody does. What the
-// viewers' own side takes on this machine is part of the cost.
+// viewersCost compares work with viewers of the pages with the same work without. The viewers' own
+// processor time on this machine is part of the cost.
 func viewersCost(ctx context.Context, b *bench) error {
 	return errors.Join(b.viewedTasks(ctx), b.viewedAssignments(ctx))
 }
@@ -61,8 +61,8 @@ func (b *bench) viewedTasks(ctx context.Context) error {
 	})
 }
 
-// viewedAssignments measures assignments through the plug-in, as the rows assign-... do, while the facts
-// of each go to history and to what the pages show.
+// viewedAssignments measures assignments through the plug-in, as the rows assign-... do, while the
+// change rows go to history and to the pages.
 func (b *bench) viewedAssignments(ctx context.Context) error {
 	s := assignShape{launchers: 500, pools: 100, jobs: 1000}
 	for _, name := range strings.Split(b.policies, ",") {
@@ -77,9 +77,9 @@ func (b *bench) viewedAssignments(ctx context.Context) error {
 	return nil
 }
 
-// viewedRun measures assignments in the steady state of one cluster, in which all viewers have a page
-// already, or nobody looks: in an order, and again the other way round, so that what makes a cluster slower with
-// time is in both sides.
+// viewedRun measures assignments in the steady state of one cluster, where all viewers have a page
+// already, or there are none. It measures both in an order and then in the reverse order, so that a
+// cluster's slowdown over time affects both.
 func (b *bench) viewedRun(ctx context.Context, name string, s assignShape, order [2]bool) (both sides, err error) {
 	around := surroundings(name, true)
 	around.shown = true
@@ -92,7 +92,7 @@ func (b *bench) viewedRun(ctx context.Context, name string, s assignShape, order
 	if err := a.fill(s, s.launchers*assignSlots+assignPending+ends*rounds); err != nil {
 		return both, err
 	}
-	work := func() (pace, error) { // with new jobs for what it ends, one after the other in all pools
+	work := func() (pace, error) { // with new jobs in place of ended ones, in all pools in turn
 		for range rounds {
 			if err := a.submit(poolName(both.jobs%s.pools), ends); err != nil {
 				return pace{}, err
@@ -131,7 +131,7 @@ func (b *bench) viewedRun(ctx context.Context, name string, s assignShape, order
 	return both, nil
 }
 
-// joinedPace is that of several stretches with as many assignments each.
+// joinedPace is the pace of several stretches with equally many assignments.
 func joinedPace(of []pace) (all pace) {
 	for _, p := range of {
 		all.perSecond += 1 / p.perSecond
@@ -141,11 +141,11 @@ func joinedPace(of []pace) (all pace) {
 	return all
 }
 
-// sides are a run with viewers and one without, and what the viewers took.
+// sides are a run with viewers and one without, and the viewers' use.
 type sides struct {
 	with, without pace
 	seen
-	jobs int // that were submitted meanwhile
+	jobs int // submitted meanwhile
 }
 
 func (s *sides) take(look bool, p pace, took seen) {
@@ -156,8 +156,8 @@ func (s *sides) take(look bool, p pace, took seen) {
 	}
 }
 
-// viewed measures both sides in turn, and says what the viewers took, and what the ratios were of the two
-// sides of each run: where a machine is now fast and now slow, these tell more than the medians of the sides.
+// viewed measures both sides in turn. It reports the viewers' use, and the ratios of the two sides
+// of each run: where a machine's speed varies, they say more than the sides' medians.
 func (b *bench) viewed(row, unit string, measure func(order [2]bool) (sides, error)) error {
 	var all []sides
 	for run := range b.runs {
@@ -184,19 +184,19 @@ func (b *bench) viewed(row, unit string, measure func(order [2]bool) (sides, err
 	return err
 }
 
-// seen is what viewers took.
+// seen is the viewers' use.
 type seen struct{ pages, bytes int64 }
 
-// crowd is who looks.
+// crowd is the viewers.
 type crowd struct {
 	site         string
 	pages, bytes atomic.Int64
-	failed       sync.Map // what went wrong, by its text
+	failed       sync.Map // errors, by their text
 }
 
 func (c *crowd) count() seen { return seen{c.pages.Load(), c.bytes.Load()} }
 
-// wrong is what went wrong, if anything did.
+// wrong is the viewers' errors, if any.
 func (c *crowd) wrong() (err error) {
 	c.failed.Range(func(text, _ any) bool {
 		err = fmt.Errorf("a viewer: %v", text)
@@ -205,7 +205,7 @@ func (c *crowd) wrong() (err error) {
 	return err
 }
 
-// look has all look until the function that it returns is called.
+// look starts all viewers, until the function that it returns is called.
 func (c *crowd) look(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup
@@ -222,7 +222,7 @@ func (c *crowd) look(ctx context.Context) (stop func()) {
 	}
 }
 
-// viewer is what a browser does that has a page open: it hears what changed, and takes the page again.
+// viewer acts as a browser with an open page: it receives change events, and reloads the page.
 func (c *crowd) viewer(ctx context.Context, page string) error {
 	browser := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 2}}
 	defer browser.CloseIdleConnections()

@@ -7,11 +7,11 @@ import (
 	"path/filepath"
 )
 
-// wordCountBytes is the text of the word count that other systems were measured with.
+// wordCountBytes is the size of the text of the word count that other systems were measured with.
 const wordCountBytes = 500 * mb
 
-// wordCount500 holds a word count, start of the cluster included, against the
-// hand-written program on as many cores as this machine has.
+// wordCount500 compares a word count, start of the cluster included, with the hand-written program
+// on as many cores as this machine has.
 func wordCount500(ctx context.Context, b *bench) error {
 	in, err := b.text(ctx, wordCountBytes)
 	if err != nil {
@@ -42,10 +42,10 @@ func (b *bench) handCount(ctx context.Context, in string) (usage, error) {
 	return program(ctx, false, path, "cost", in, in+".counts")
 }
 
-// countWords counts words on a cluster of its own. The tokens of the example are
-// those of the hand-written program in a text that has letters, spaces and
-// newlines only, as ours has: elsewhere that program takes every byte up to the
-// space for white space, and the example the six that C does.
+// countWords counts words on a separate cluster. The tokens of the example are those of the
+// hand-written program in a text that has letters, spaces and newlines only, as ours has: elsewhere
+// that program takes every byte up to the space for white space, and the example the six that C
+// does.
 func (b *bench) countWords(ctx context.Context, watch bool, in string, launchers, slots int) (usage, error) {
 	out, done, err := b.folder()
 	if err != nil {

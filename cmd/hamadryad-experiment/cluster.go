@@ -18,7 +18,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// site is what an experiment wants of its cluster.
+// site is an experiment's requirements on its cluster.
 type site struct {
 	launchers, slots int
 	policy           string   // name
@@ -29,13 +29,13 @@ type site struct {
 	memory           string   // of each launcher; "": 4GiB
 }
 
-// cluster is a running `hamadryad local` with a folder of its own.
+// cluster is a running `hamadryad local` with its own folder.
 type cluster struct {
 	*localcluster.Cluster
 	lab    *lab
 	site   site
 	client *client.Client
-	cancel context.CancelFunc // ends the programs that were submitted
+	cancel context.CancelFunc // ends the submitted programs
 	ctx    context.Context
 	ended  sync.WaitGroup // of those programs
 }
@@ -43,7 +43,7 @@ type cluster struct {
 const (
 	// runningMax bounds the wait for work to run.
 	runningMax = time.Minute
-	// stopMax bounds the end of a program that was asked to stop.
+	// stopMax bounds a program's graceful stop.
 	stopMax = 20 * time.Second
 )
 
@@ -92,7 +92,7 @@ func indent(text, by string) string {
 	return b.String()
 }
 
-// stop ends the programs, the cluster and all that it kept.
+// stop ends the programs and the cluster, and removes their files.
 func (c *cluster) stop() {
 	c.cancel()
 	c.ended.Wait()
@@ -113,8 +113,8 @@ type wordCount struct {
 // wordsPerMap divides a map's time: it sleeps for each word.
 const wordsPerMap = 128
 
-// words writes a text of so many words, one a line, all lines of equal length, for
-// a pool's job, and returns its path.
+// words writes a text of n words, one a line, all lines of equal length, for a pool's job, and
+// returns its path.
 func (c *cluster) words(pool string, n, lineBytes int) (string, error) {
 	var b bytes.Buffer
 	for i := range n {
@@ -124,12 +124,13 @@ func (c *cluster) words(pool string, n, lineBytes int) (string, error) {
 	return path, os.WriteFile(path, b.Bytes(), 0o644)
 }
 
-// submitOn starts a word count over a text that is there, and returns how to wait for its end.
+// submitOn starts a word count over an existing text, and returns a function that waits for its
+// end.
 func (c *cluster) submitOn(w wordCount, input, output string, split int) (wait func() (*wire.JobStatus, error), err error) {
 	return c.run(w.pool, "words", (w.perMap / wordsPerMap).String(), fmt.Sprint(w.reduces), fmt.Sprint(split), input, output)
 }
 
-// submitReduces starts a job of one short map and reduces that sleep so long each.
+// submitReduces starts a job of one short map and reduces that sleep for each.
 func (c *cluster) submitReduces(pool string, reduces int, each time.Duration) (wait func() (*wire.JobStatus, error), err error) {
 	input, err := c.words(pool, reduces*wordsPerMap, 8)
 	if err != nil {
@@ -138,7 +139,7 @@ func (c *cluster) submitReduces(pool string, reduces int, each time.Duration) (w
 	return c.run(pool, "reduces", (each / wordsPerMap).String(), fmt.Sprint(reduces), input, filepath.Join(c.Folder, "out-"+pool))
 }
 
-// run starts a job of a pool, and returns how to wait for its end.
+// run starts a job of a pool, and returns a function that waits for its end.
 func (c *cluster) run(pool string, args ...string) (wait func() (*wire.JobStatus, error), err error) {
 	cmd := exec.CommandContext(c.ctx, filepath.Join(c.lab.bin, "hamadryad-experiment-words"),
 		append([]string{"--manager", c.client.Address(), "--pool", pool, "--quiet", "--no-speculation"}, args...)...)
@@ -178,7 +179,7 @@ func (c *cluster) statusOf(ctx context.Context, pool string) (*wire.JobStatus, e
 	return c.client.Status(ctx, newest, true)
 }
 
-// awaitRunning waits until so many groups of a pool's job run.
+// awaitRunning waits until n groups of a pool's job run.
 func (c *cluster) awaitRunning(ctx context.Context, pool string, n uint32) error {
 	ctx, cancel := context.WithTimeout(ctx, runningMax)
 	defer cancel()
@@ -206,7 +207,7 @@ func (c *cluster) awaitRunning(ctx context.Context, pool string, n uint32) error
 	}
 }
 
-// notRunning says what runs instead of what should.
+// notRunning describes what runs instead.
 func notRunning(pool string, n uint32, jobs []*wire.JobSummary) error {
 	var b strings.Builder
 	for _, j := range jobs {
@@ -215,7 +216,7 @@ func notRunning(pool string, n uint32, jobs []*wire.JobSummary) error {
 	return fmt.Errorf("pool %s did not get %d slots; the pools have%s", pool, n, b.String())
 }
 
-// awaitAll waits for jobs; it waits for all of them also when one fails.
+// awaitAll waits for all jobs, even when one fails.
 func awaitAll(waits []func() (*wire.JobStatus, error)) ([]*wire.JobStatus, error) {
 	var jobs []*wire.JobStatus
 	var first error

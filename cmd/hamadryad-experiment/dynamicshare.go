@@ -23,12 +23,12 @@ import (
 const (
 	budgets       = "a 100 0.11\nb 100 12.139998\n"
 	documentShare = 0.008979593
-	storeMax      = 30 * time.Second // bounds the wait for the plug-in to tell what its store has
+	storeMax      = 30 * time.Second // bounds the wait for the plug-in's report of its store
 	allocInterval = 20 * time.Second // the policy's default
 )
 
-// dynamicShare has the plug-in of dynamic-priority divide an interval between two queues, whose budgets are in a file, and
-// asks its page for what the lower bid gets.
+// dynamicShare makes the plug-in of dynamic-priority divide an interval between two queues, whose
+// budgets are in a file. It reads the lower bid's share from the plug-in's page.
 func dynamicShare(ctx context.Context, l *lab) error {
 	store, err := os.MkdirTemp("", "hamadryad-experiment")
 	if err != nil {
@@ -67,7 +67,7 @@ func dynamicShare(ctx context.Context, l *lab) error {
 	return c.err()
 }
 
-// storeTold is what the plug-in's store tells the policy, as events of a round.
+// storeTold is the plug-in's report of its store, as events of a round.
 func storeTold(ctx context.Context, host policy.Host, at scheduler.Time) (events []scheduler.Event, err error) {
 	ctx, cancel := context.WithTimeout(ctx, storeMax)
 	defer cancel()
@@ -89,7 +89,7 @@ func storeTold(ctx context.Context, host policy.Host, at scheduler.Time) (events
 	}
 }
 
-// twoBidders are a launcher, and a job of each queue's user that has work.
+// twoBidders are a launcher, and a job with work of each queue's user.
 func twoBidders(at scheduler.Time) []scheduler.Event {
 	slots := []scheduler.SlotCount{{Kind: scheduler.DefaultKind, Count: 6}}
 	events := []scheduler.Event{scheduler.LauncherJoined{At: at, Launcher: 1, Host: "h1", Rack: "r1", Memory: 1 << 40, Slots: slots}}
@@ -102,7 +102,7 @@ func twoBidders(at scheduler.Time) []scheduler.Event {
 	return events
 }
 
-// queuePages is what the policy's pages say of the queue a, and of all bids together.
+// queuePages is the policy's pages on the queue a, and on all bids together.
 func queuePages(ctx context.Context, host policy.Host, at scheduler.Time) (share, price float64, err error) {
 	var queues struct {
 		Queues []struct{ Share float64 }

@@ -11,8 +11,8 @@ import (
 	"github.com/hamadryad/hamadryad/laboratory/report/timeline"
 )
 
-// j1 has taken all slots when j2 to j5 come, which need five of them. laboratory/experiments/hfsp-preemption.yaml
-// plays the same in virtual time.
+// j1 has taken all slots when j2 to j5 arrive, which need five of them.
+// laboratory/experiments/hfsp-preemption.yaml plays the same in virtual time.
 const (
 	figure7Launchers = 4
 	figure7Slots     = 2                 // of each launcher
@@ -20,13 +20,13 @@ const (
 	figure7Small     = 400 * time.Second // a reduce of the others: j2 has two, and j3 to j5 have one
 
 	figure7Scale = 100                    // of the published run
-	figure7Later = 100 * time.Millisecond // the others come: 10 s
-	figure7Near  = 0.10                   // how near the mean sojourn time is to what follows by hand
-	figure7Look  = 20 * time.Millisecond  // between looks at who holds slots, for the drawing
+	figure7Later = 100 * time.Millisecond // the others arrive: 10 s
+	figure7Near  = 0.10                   // allowed deviation of the mean sojourn time from the computed one
+	figure7Look  = 20 * time.Millisecond  // sampling period of the slots' holders, for the drawing
 )
 
-// figure7Mode is how j1 gives way: settings are those of hfsp. mean is the mean sojourn time that follows by hand, and
-// killed is how many attempts are killed then.
+// figure7Mode is a way in which j1 yields: settings are those of hfsp. mean is the mean sojourn
+// time computed by hand, and killed is the expected number of killed attempts.
 type figure7Mode struct {
 	name, settings string
 	mean           time.Duration
@@ -39,7 +39,8 @@ var figure7Modes = []figure7Mode{
 	{"eager", "preempt-reduces: suspend\n", 520 * time.Second, 0, false},
 	// The others begin at 640 s, when j1's first tasks end.
 	{"wait", "preempt-reduces: wait\n", 912 * time.Second, 0, true},
-	// Five begin anew at 550 s, and the last three at 640 s. Samples would not be killed: three, so that five are none.
+	// Five restart at 550 s, and the last three at 640 s. Samples would not be killed: three, so
+	// that none of the five is one.
 	{"kill", "preempt-reduces: kill\nsamples: 3\n", 520 * time.Second, 5, false},
 }
 
@@ -60,7 +61,7 @@ func figure7OnProcesses(ctx context.Context, l *lab) error {
 	return errs
 }
 
-// figure7OnProcessesIn plays it in one way of giving way.
+// figure7OnProcessesIn plays it in one mode.
 func figure7OnProcessesIn(ctx context.Context, l *lab, m figure7Mode) error {
 	large, small := l.figure7Times()
 	jobs, line, err := l.figure7Processes(ctx, m.settings, large, small)
@@ -85,9 +86,9 @@ func figure7OnProcessesIn(ctx context.Context, l *lab, m figure7Mode) error {
 	return c.err()
 }
 
-// figure7ByHand is the mean sojourn time that follows from the schedule of a mode, given how long
-// maps and reduces took in this run. Processes start and sleepers wake later on a busy machine,
-// so the times that the tasks ask for do not do.
+// figure7ByHand is the mean sojourn time computed from the schedule of a mode, with the times of
+// maps and reduces in this run. Processes start and sleepers wake later on a busy machine, so the
+// requested times would not do.
 func figure7ByHand(m figure7Mode, jobs []*wire.JobStatus) time.Duration {
 	first, others := jobs[0], jobs[1:]
 	large, small := reduceTook(first), reduceTook(others...)
@@ -108,7 +109,7 @@ func figure7ByHand(m figure7Mode, jobs []*wire.JobStatus) time.Duration {
 	return sum / time.Duration(len(jobs))
 }
 
-// reduceTook is how long a finished reduce of some jobs ran in the median, without the time it was suspended.
+// reduceTook is the median time of the finished reduces of some jobs, without suspensions.
 func reduceTook(jobs ...*wire.JobStatus) time.Duration {
 	var all []time.Duration
 	for _, j := range jobs {
@@ -119,13 +120,13 @@ func reduceTook(jobs ...*wire.JobStatus) time.Duration {
 		}
 	}
 	if len(all) == 0 {
-		return 0 // nothing was reduced, which is no figure 7 at all
+		return 0 // no reduce ran, which is no figure 7 at all
 	}
 	slices.Sort(all)
 	return all[len(all)/2]
 }
 
-// mapTook is how long after its submission a job's map had ended.
+// mapTook is the time from a job's submission to the end of its map.
 func mapTook(j *wire.JobStatus) time.Duration {
 	for _, a := range j.Attempts {
 		if a.Stage == mapStage && a.State == "finished" {
@@ -135,7 +136,7 @@ func mapTook(j *wire.JobStatus) time.Duration {
 	return 0
 }
 
-// figure7Times are how long a task of the large job works, and one of the small ones.
+// figure7Times are the work of a task of the large job, and of one of the small ones.
 func (l *lab) figure7Times() (large, small time.Duration) {
 	return l.scaled(figure7Large / figure7Scale), l.scaled(figure7Small / figure7Scale)
 }
@@ -174,7 +175,7 @@ func (l *lab) figure7Processes(ctx context.Context, settings string, large, smal
 	return jobs, timeline.New(figure7Jobs[:], <-looked), err
 }
 
-// look notes who holds slots, until ctx ends. What is suspended holds none.
+// look records the holders of slots, until ctx ends. A suspended attempt holds none.
 func (c *cluster) look(ctx context.Context) []timeline.Span {
 	var h holdings
 	var slots [len(figure7Jobs)]int
@@ -208,11 +209,11 @@ func (c *cluster) look(ctx context.Context) []timeline.Span {
 
 // holdings are the slots that each of figure7Jobs holds over time.
 type holdings struct {
-	began [len(figure7Jobs)][]time.Duration // those that are held, the newest last
+	began [len(figure7Jobs)][]time.Duration // those still held, the newest last
 	spans []timeline.Span
 }
 
-// take takes in how many slots each holds from a time on.
+// take records the slots that each job holds from a time on.
 func (h *holdings) take(at time.Duration, slots []int) {
 	for i, n := range slots {
 		for len(h.began[i]) < n {

@@ -12,27 +12,27 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// The published run: a launcher of one slot and 8 GB; a reduce of 6 GB gives way to another of 0.5
-// to 6 GB, and goes on. Ours has a third of that, which a cgroup sees to. Where the footprints fit
-// beside it, nothing is swapped.
+// The published run: a launcher of one slot and 8 GB; a reduce of 6 GB is suspended for another of
+// 0.5 to 6 GB, and resumed. Ours has a third of that memory, limited by a cgroup. Where the
+// footprints fit beside it, nothing is swapped.
 const (
-	figure8First = 2048 // MiB of the reduce that gives way
+	figure8First = 2048 // MiB of the suspended reduce
 	figure8Slack = 256  // MiB for the cluster's own processes
 	figure8Swap  = 3072 // MiB of swap
 	figure8Works = 20 * time.Second
-	// figure8Raw is by how many times longer it takes at most to swap, where that is roughly what
-	// the disk takes to write and read as much in order.
+	// figure8Raw bounds the time of swapping relative to the disk's time to write and read as much
+	// sequentially.
 	figure8Raw = 2.0
 )
 
-// figure8Settings let the second job go first, which is more urgent.
+// figure8Settings put the second job first, which is more urgent.
 const figure8Settings = "preempt-reduces: suspend\nsuspended-memory: 1\ntraining-part: 0\npriority-weight: 32\nlocality: {mode: nearest}\n"
 
 // figure8Footprints are those of the other reduce, in MiB.
 var figure8Footprints = [...]int{1024, 2048}
 
-// figure8 measures what it takes that the memory of a suspended reduce is swapped out, and in again
-// when it goes on.
+// figure8 measures the cost of swapping a suspended reduce's memory out, and in again when it is
+// resumed.
 func figure8(ctx context.Context, l *lab) error {
 	fmt.Fprintf(l.log, "one launcher of one slot; a reduce of %d MiB gives way to one of %v MiB and goes on; both and the cluster have %d MiB\n\n",
 		figure8First, figure8Footprints, figure8First+figure8Slack)
@@ -77,7 +77,7 @@ func (l *lab) figure8Rows(ctx context.Context, swap *swapping.Swap, c *claims) e
 	return nil
 }
 
-// figure8Run runs both jobs, and returns how long the first one took.
+// figure8Run runs both jobs, and returns the first one's time.
 func (l *lab) figure8Run(ctx context.Context, footprint int) (time.Duration, error) {
 	c, err := l.start(ctx, site{
 		launchers: 1, slots: 1, policy: "hfsp", settings: figure8Settings, memory: "16GiB",
@@ -112,8 +112,7 @@ func (l *lab) figure8Run(ctx context.Context, footprint int) (time.Duration, err
 	return took(jobs[0]), nil
 }
 
-// submitHolding starts a job whose reduce fills so many MiB of memory, works so long, and reads
-// them.
+// submitHolding starts a job whose reduce fills mib MiB of memory, works, and reads the memory.
 func (c *cluster) submitHolding(pool string, priority, mib int, works time.Duration) (wait func() (*wire.JobStatus, error), err error) {
 	input := filepath.Join(c.Folder, "in-"+pool)
 	if err := os.WriteFile(input, []byte("one line\n"), 0o600); err != nil {
@@ -122,7 +121,7 @@ func (c *cluster) submitHolding(pool string, priority, mib int, works time.Durat
 	return c.run(pool, "--priority", fmt.Sprint(priority), "holding", fmt.Sprint(mib), works.String(), c.mark(pool), input, filepath.Join(c.Folder, "out-"+pool))
 }
 
-// mark is the file that a pool's reduce makes when it has filled its memory.
+// mark is the file that a pool's reduce creates when it has filled its memory.
 func (c *cluster) mark(pool string) string { return filepath.Join(c.Folder, "filled-"+pool) }
 
 // awaitFile waits until a file is there.

@@ -1,12 +1,12 @@
-// Command hamadryad-experiment repeats published experiments on real processes
-// and holds the results against what was published. Those in virtual time are files
-// that `hamadryad simulate --expect` plays (laboratory/experiments).
+// Command hamadryad-experiment repeats published experiments on real processes and compares the
+// results with the published ones. Those in virtual time are files that `hamadryad simulate
+// --expect` plays (laboratory/experiments).
 //
 //	build/bin/hamadryad-experiment                    # all of them
 //	build/bin/hamadryad-experiment --out build/experiments table1
 //	build/bin/hamadryad-experiment --scale            # how fast workloads are played, and in how much memory
 //
-// Each starts clusters of its own on this machine, with durations scaled down as it says. It prints
+// Each starts separate clusters on this machine, with durations scaled down as it prints. It prints
 // a time line as a table, draws it into the folder --out, and fails where a claim does not hold. It
 // needs the programs of `make build` beside it.
 package main
@@ -28,7 +28,7 @@ import (
 	"github.com/hamadryad/hamadryad/laboratory/traces"
 )
 
-// onProcesses is an experiment that was published, as it is repeated on processes.
+// onProcesses is a published experiment, repeated on processes.
 type onProcesses struct {
 	name  string
 	about string
@@ -42,14 +42,14 @@ var experiments = []onProcesses{
 	{"dynamic-share", "Dynamic priority: what a bid gets of all", dynamicShare},
 }
 
-// lab is what the experiments share.
+// lab is shared by the experiments.
 type lab struct {
 	bin string    // folder of the programs
 	out string    // folder of the charts
 	log io.Writer // for people
 	// pace stretches durations: 1 is the scale that each experiment states.
 	pace float64
-	runs int // of table 1, of which the mean is taken
+	runs int // of table 1, which shows their mean
 }
 
 func main() {
@@ -108,7 +108,7 @@ func run(ctx context.Context, l lab, names []string) error {
 			return fmt.Errorf("there is no experiment %q: --help lists them", n)
 		}
 	}
-	var errs []error // one that fails does not keep the others from running
+	var errs []error // a failed one does not prevent the others
 	for _, e := range experiments {
 		if len(names) > 0 && !slices.Contains(names, e.name) {
 			continue

@@ -17,17 +17,17 @@ const (
 	reduceStage = "reduce"
 )
 
-// since is a time of the manager's clock as one since a job's submission.
+// since converts a time of the manager's clock to one since a job's submission.
 func since(first *wire.JobStatus, at int64) time.Duration {
 	return time.Duration(at - first.Summary.Submitted)
 }
 
-// took is how long a job took from its submission to its end.
+// took is the time from a job's submission to its end.
 func took(j *wire.JobStatus) time.Duration {
 	return time.Duration(j.Summary.Ended - j.Summary.Submitted)
 }
 
-// preempted counts the attempts of a job that were taken back for others.
+// preempted counts a job's preempted attempts.
 func preempted(j *wire.JobStatus) int {
 	n := 0
 	for _, a := range j.Attempts {
@@ -58,13 +58,13 @@ func (l *lab) show(line timeline.Line, name, title string, slots int, every time
 	return nil
 }
 
-// claims are what an experiment has to show.
+// claims are an experiment's claims.
 type claims struct {
 	lab  *lab
 	errs []error
 }
 
-// that notes whether a claim holds, and prints it.
+// that records whether a claim holds, and prints it.
 func (c *claims) that(holds bool, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if holds {
@@ -75,7 +75,7 @@ func (c *claims) that(holds bool, format string, args ...any) {
 	c.errs = append(c.errs, errors.New("this claim does not hold: "+text))
 }
 
-// noteVerdict notes the verdict on something that was published and need not come out here.
+// noteVerdict records the verdict on a published result that need not hold here.
 func (c *claims) noteVerdict(holds bool, format string, args ...any) {
 	verdict := "holds:        "
 	if !holds {

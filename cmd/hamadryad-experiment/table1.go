@@ -22,11 +22,11 @@ const (
 	table1Nodes   = 4
 	table1Slots   = 2
 	table1Map     = 400 * time.Millisecond
-	// Without locality a map is local by chance, one in as many as there are nodes.
-	// The mean of the executions may be off that by this many standard deviations.
+	// Without locality a map is local by chance, with the probability of one in as many as there
+	// are nodes. The mean of the executions may deviate from that by this many standard deviations.
 	table1Deviations = 4
-	// table1Missed is how many fewer than the optimum may be local: that is known
-	// only when all is over, and the last few maps depend on who is done first.
+	// table1Missed is the allowed number of local maps below the optimum: it is known only at the
+	// end, and the last few maps depend on which task ends first.
 	table1Missed = 2
 )
 
@@ -38,10 +38,10 @@ func table1Settings(mode string) string {
 	return fmt.Sprintf("locality: {mode: %s}\npreemption: {mode: \"off\"}\n", mode) + experiment.PoolsOfWorkload
 }
 
-// table1Row is what one execution gave.
+// table1Row is the result of one execution.
 type table1Row struct {
-	local   int // maps that ran where their block lies
-	optimum int // the most that could, with as many maps on each launcher
+	local   int // maps that ran on the host of their block
+	optimum int // the most that were possible, with as many maps on each launcher
 	took    time.Duration
 }
 
@@ -88,8 +88,8 @@ func (l *lab) table1Claims(without, with []table1Row) error {
 	return c.err()
 }
 
-// table1Chance is the mean number of local maps of some executions that look at no
-// place (a binomial distribution), and how far from it is still chance.
+// table1Chance is the expected mean number of local maps of executions without regard to locality
+// (a binomial distribution), and the deviation that may still be chance.
 func table1Chance(executions int) (expected, off float64) {
 	const p = 1.0 / table1Nodes
 	return table1Blocks * p, table1Deviations * math.Sqrt(table1Blocks*p*(1-p)/float64(executions))
@@ -103,14 +103,14 @@ func table1Mean(rows []table1Row) (local float64, took time.Duration) {
 	return local, took
 }
 
-// table1Rows runs the job some times under the fair policy with a mode of locality, which has a name.
+// table1Rows runs the job several times under the fair policy with a named mode of locality.
 func (l *lab) table1Rows(ctx context.Context, store *minihdfs.Cluster, name, mode string) ([]table1Row, error) {
 	s := site{
 		launchers: table1Nodes, slots: table1Slots, policy: "fair", settings: table1Settings(mode),
 		environ: []string{"HADOOP_CONF_DIR=" + store.ConfDir()},
 	}
 	for i := range table1Nodes {
-		s.hosts = append(s.hosts, minihdfs.Host(i)) // of no rack, as the published network has none
+		s.hosts = append(s.hosts, minihdfs.Host(i)) // without racks, as the published network has none
 	}
 	c, err := l.start(ctx, s)
 	if err != nil {
@@ -171,9 +171,9 @@ func table1Places(ctx context.Context, store *minihdfs.Cluster, path string) ([]
 	return nodes, nil
 }
 
-// table1Count counts the local maps of a job, by what lies on the DataNodes' disks.
-// Map i reads block i. A launcher that ran n maps and holds m blocks can have run
-// min(n, m) local ones; the sum is the optimum.
+// table1Count counts the local maps of a job, by the blocks on the DataNodes' disks. Map i reads
+// block i. A launcher that ran n maps and holds m blocks can have run min(n, m) local ones; the sum
+// is the optimum.
 func table1Count(j *wire.JobStatus, blocks []int) (table1Row, error) {
 	var ran, holds [table1Nodes]int
 	for _, node := range blocks {

@@ -1,7 +1,7 @@
-// Command hamadryad-isolate is the step between a launcher that runs as root and each of its
-// workers. Workers run as the users who submitted the jobs (launcher.isolation.user). The launcher
-// runs it; it lies beside the program hamadryad. It is a program of its own because each start of a
-// worker waits for it, and because it runs as root: it is small.
+// Command hamadryad-isolate starts the workers of a launcher that runs as root. Workers run as the
+// users who submitted the jobs (launcher.isolation.user). The launcher runs it; it lies beside the
+// program hamadryad. It is a separate, small program because each start of a worker waits for it,
+// and because it runs as root.
 package main
 
 import (

@@ -27,8 +27,8 @@ func main() {
 	app.Main(streaming.Definition())
 }
 
-// prepare looks at the command line that a person gave, and turns it into one that
-// package app takes: the engine's flags, then the job's arguments.
+// prepare converts the command line to one of package app: the engine's flags, then the job's
+// arguments.
 func prepare() {
 	var flags []string
 	args := os.Args[1:]
@@ -54,9 +54,8 @@ func prepare() {
 	os.Args = slices.Concat(os.Args[:1], j.EngineFlags(), flags, []string{"--"}, args)
 }
 
-// hadoopDefaults are the settings that Hadoop's streaming would find in its
-// configuration: where paths without a scheme lie, and for whom. They come first, so
-// that the command line wins.
+// hadoopDefaults are the settings that Hadoop's streaming would find in its configuration: the file
+// system of paths without a scheme, and the user. They come first, so that the command line wins.
 func hadoopDefaults() []string {
 	folder := hadoopsite.Folder(os.Getenv)
 	if folder == "" {

@@ -53,7 +53,7 @@ given.`,
 	return cmd
 }
 
-// accessIn shows what a file would let somebody do.
+// accessIn shows a user's rights under a file.
 func (c *cli) accessIn(file, user string, groups []string) error {
 	s, err := site.Load(config.Sources{File: file, Environ: os.Environ(), CoreKeys: site.CoreKeys()})
 	if err != nil {

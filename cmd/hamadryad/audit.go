@@ -61,7 +61,7 @@ It takes one of the roles viewer, operator, administrator.`,
 	return cmd
 }
 
-// momentOf is a flag's moment as the manager takes it, "" when none was given.
+// momentOf converts a flag's time to the manager's form, "" when none was given.
 func momentOf(flag, text string) (string, error) {
 	if text == "" {
 		return "", nil
@@ -73,7 +73,7 @@ func momentOf(flag, text string) (string, error) {
 	return at.UTC().Format(time.RFC3339Nano), nil
 }
 
-// showAudit prints lines as they come, and what a person should know of the rest.
+// showAudit prints lines as they arrive, and then a note on the lines left out.
 func (c *cli) showAudit(cmd *cobra.Command, cl *client.Client, q *wire.AuditRequest, limit int) error {
 	first, skipped, where := true, uint32(0), ""
 	more, err := cl.Audit(cmd.Context(), q, limit, func(r *wire.AuditReply) error {

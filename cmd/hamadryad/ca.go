@@ -15,7 +15,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/client"
 )
 
-// caFolder is where the CA lies when nothing else is said.
+// caFolder is the CA's default folder.
 const caFolder = "hamadryad-ca"
 
 func (c *cli) caCommand() *cobra.Command {
@@ -103,8 +103,8 @@ that one, unless --host gives others.`,
 	return cmd
 }
 
-// issue writes a certificate into a folder; of a manager for hosts, or those of the certificate that
-// it takes the place of.
+// issue writes a certificate into a folder: of a manager for hosts, or for the hosts of the
+// certificate that it replaces.
 func (c *cli) issue(ca *certs.Authority, id auth.Identity, to string, hosts []string, life time.Duration) error {
 	if len(hosts) == 0 {
 		hosts = certs.HostsOf(filepath.Join(to, id.Name+".pem"), id)

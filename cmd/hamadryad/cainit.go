@@ -20,19 +20,19 @@ import (
 )
 
 const (
-	// managerName is that of a manager in its certificate: a cluster has one.
+	// managerName is the manager's name in its certificate: a cluster has one.
 	managerName = "m1"
-	// joinPort is where a manager that "ca init" sets up lets launchers join.
+	// joinPort is the port of launchers' joins on a manager that "ca init" sets up.
 	joinPort = "7072"
 	// managerFile is its configuration, beside the CA.
 	managerFile = "manager.yaml"
 )
 
-// founding is what "ca init" is asked for.
+// founding is the arguments of "ca init".
 type founding struct {
 	cluster, folder string
 	manager         string   // host:port; "": the CA alone
-	hosts           []string // at which the manager is reached, besides
+	hosts           []string // further hosts of the manager
 	admin           string
 	launchers       []string
 }
@@ -69,7 +69,7 @@ its pages.`,
 	return cmd
 }
 
-// systemUser is the name of who runs this, "" when the system has none.
+// systemUser is the name of this process's user, "" when the system has none.
 func systemUser() string {
 	u, err := user.Current()
 	if err != nil {
@@ -94,8 +94,8 @@ func (c *cli) foundCA(f founding) error {
 	return nil
 }
 
-// foundCluster makes all that a manager here and launchers elsewhere begin with. What is
-// wrong with what was asked for is said before anything is made.
+// foundCluster makes the files with which a manager here and launchers elsewhere begin. It checks
+// all arguments before it makes anything.
 func (c *cli) foundCluster(f founding) error {
 	who, err := f.identities()
 	if err != nil {
@@ -143,7 +143,7 @@ func (c *cli) foundCluster(f founding) error {
 	return nil
 }
 
-// identities are those of the manager and the administrator; launchers' names are looked at.
+// identities are those of the manager and the administrator; launchers' names are checked.
 func (f founding) identities() (all []auth.Identity, err error) {
 	for _, who := range []struct {
 		kind auth.Kind
@@ -180,7 +180,7 @@ func (f founding) reached() ([]string, error) {
 	return append([]string{host}, f.hosts...), nil
 }
 
-// configuration is the manager's, and the name of its file. Paths are whole: the manager is
+// configuration is the manager's, with the name of its file. Paths are absolute: the manager may be
 // started anywhere.
 func (f founding) configuration() (file string, text []byte, err error) {
 	host, _, err := net.SplitHostPort(f.manager)

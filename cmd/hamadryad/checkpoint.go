@@ -7,12 +7,12 @@ import (
 	"github.com/hamadryad/hamadryad/engine/progress"
 )
 
-// remaker is how a manager runs checkpointCommand: by the program that it is itself, also
-// when the file of that name was replaced since.
+// remaker is a manager's command line for checkpointCommand: its own program, even when the file of
+// that name was replaced since.
 var remaker = []string{"/proc/self/exe", "checkpoint"}
 
-// checkpointCommand is for managers alone: it makes a checkpoint from the event log, in a
-// process of its own, so that the manager goes on meanwhile.
+// checkpointCommand is for managers alone: it makes a checkpoint from the event log, in a separate
+// process, so that the manager continues meanwhile.
 func (c *cli) checkpointCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "checkpoint", Short: "Make a checkpoint for a manager", Hidden: true,

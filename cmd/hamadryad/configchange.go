@@ -42,7 +42,7 @@ where nothing differs, 1 where something does, and 5 where there are mistakes.`,
 				}
 				for _, p := range d.Problems {
 					if p.File != "" && text != nil {
-						p.File = args[0] // the manager calls it by its own file's name
+						p.File = args[0] // the manager uses its own file's name
 					}
 				}
 				if err := c.show.SettingsDiff(d); err != nil {
@@ -52,7 +52,7 @@ where nothing differs, 1 where something does, and 5 where there are mistakes.`,
 				case len(d.Problems) > 0:
 					return errMistakes
 				case len(d.Lines) > 0:
-					return &client.ExitError{Code: client.ExitFailed} // what differs was shown
+					return &client.ExitError{Code: client.ExitFailed} // the differences were shown
 				}
 				return nil
 			})
@@ -60,7 +60,8 @@ where nothing differs, 1 where something does, and 5 where there are mistakes.`,
 	}, show.ThingFormats)
 }
 
-// textOrVersion is what an argument names: a number is a version, unless there is such a file.
+// textOrVersion is the argument's text or version: a number is a version, unless there is such a
+// file.
 func textOrVersion(arg string) (text []byte, version uint64, err error) {
 	if text, err = os.ReadFile(arg); err == nil {
 		return text, 0, nil
@@ -130,8 +131,8 @@ would. It is checked like any other, and becomes a version of its own.
 	return cmd
 }
 
-// applyConfig applies a text, or a version, in the place of what the file has now. What is wrong with
-// the text is told with the name that it was given by.
+// applyConfig replaces the file's content by a text or a version. Mistakes in the text are reported
+// under the given name.
 func (c *cli) applyConfig(ctx context.Context, name string, text []byte, version uint64, comment string) error {
 	return c.withClient(func(cl *client.Client) error {
 		now, err := cl.Settings(ctx)
@@ -144,7 +145,7 @@ func (c *cli) applyConfig(ctx context.Context, name string, text []byte, version
 		}
 		fmt.Fprintf(c.show.Out, "%s is in force as version %d; %s has it\n", name, v.Number, now.File)
 		if now, err = cl.Settings(ctx); err != nil {
-			return nil // it was applied: what else there is to say of it can be asked for again
+			return nil // it was applied: everything else can be queried again
 		}
 		c.show.Later(now.Settings)
 		c.show.Overridden(now.Settings)
@@ -152,8 +153,7 @@ func (c *cli) applyConfig(ctx context.Context, name string, text []byte, version
 	})
 }
 
-// inFile puts the name of the file that a person gave in the place of the manager's own, where a
-// refusal names lines.
+// inFile replaces the manager's file name by the user's, where a refusal names lines.
 func inFile(err error, managers, given string) error {
 	var refused *client.Error
 	if managers == "" || !errors.As(err, &refused) {

@@ -12,7 +12,7 @@ import (
 	"github.com/hamadryad/hamadryad/internal/atomicfile"
 )
 
-// contextHelp is what all commands about contexts say.
+// contextHelp is the help of all commands about contexts.
 const contextHelp = `A context is a cluster and who you are there. They stand in hamadryad/config.yaml below
 $XDG_CONFIG_HOME, or ~/.config. The current one says for every command, and for programs that
 submit jobs, where the manager is and what to show it. $HAMADRYAD_MANAGER, --manager with
@@ -89,10 +89,10 @@ first one becomes the current one.
 	}
 }
 
-// given tells whether a flag of all commands was given.
+// given reports whether a global flag was given.
 func (c *cli) given(flag string) bool { return c.flags.Changed(flag) }
 
-// contexts are the user's, and the file that has them.
+// contexts are the user's, and the path of their file.
 func contexts() (*client.Contexts, string, error) {
 	file, err := client.ContextsFile()
 	if err != nil {
@@ -111,7 +111,7 @@ func contextNames(_ *cobra.Command, args []string, _ string) ([]string, cobra.Sh
 	return all.Names(), cobra.ShellCompDirectiveNoFileComp
 }
 
-// changeContexts changes the user's file, whole or not at all, and says what is so then.
+// changeContexts changes the user's file atomically, and prints the new state.
 func (c *cli) changeContexts(change func(*client.Contexts) error, done string) error {
 	all, file, err := contexts()
 	if err != nil {
@@ -134,8 +134,8 @@ func (c *cli) changeContexts(change func(*client.Contexts) error, done string) e
 	return err
 }
 
-// target completes, of a context that a flag names, where the manager is and what to show it.
-// Other flags count before it.
+// target fills in the manager's address and the credentials of a context that a flag names. Other
+// flags take precedence.
 func (c *cli) target(o *client.Options) (address string, err error) {
 	if c.context == "" {
 		return c.manager, nil
@@ -155,7 +155,7 @@ func (c *cli) target(o *client.Options) (address string, err error) {
 	return address, nil
 }
 
-// environment is what a program needs to reach the manager that this command would.
+// environment is the variables that lead a program to the same manager as this command.
 func (c *cli) environment() ([]string, error) {
 	o := client.Options{Auth: c.auth, Bearer: c.bearer, Service: c.service}
 	address, err := c.target(&o)

@@ -16,7 +16,7 @@ import (
 	"github.com/hamadryad/hamadryad/internal/asynclog"
 )
 
-// configured is a command that reads the configuration. Flags stand for keys.
+// configured is a command that reads the configuration. Flags set keys.
 type configured struct {
 	file string
 	keys map[string]string // by flag
@@ -38,7 +38,7 @@ func (f *configured) flag(cmd *cobra.Command, name, key, usage string) {
 	}
 }
 
-// Flags of all commands for what a process proves itself with.
+// Global flags for a process's credentials.
 const (
 	certificateFlag = "certificate"
 	keyFlag         = "key"
@@ -52,7 +52,7 @@ func (f *configured) authFlags(cmd *cobra.Command) {
 	f.keys[certificateFlag], f.keys[keyFlag], f.keys[caFlag] = "auth.certificate", "auth.key", "auth.ca"
 }
 
-// sources are what the configuration is made from, flags included.
+// sources are the sources of the configuration, flags included.
 func (f *configured) sources(cmd *cobra.Command) config.Sources {
 	s := config.Sources{File: f.file, Environ: os.Environ(), Flags: map[string]string{}, CoreKeys: site.CoreKeys()}
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
@@ -63,13 +63,13 @@ func (f *configured) sources(cmd *cobra.Command) config.Sources {
 	return s
 }
 
-// standardError takes the log of managers and launchers. What is behind stderr may be
-// a full pipe or a disk that answers nothing: heartbeats must not wait for it.
+// standardError receives the log of managers and launchers. stderr may be a full pipe or a disk
+// that does not respond: heartbeats must not wait for it.
 var standardError = asynclog.New(os.Stderr)
 
-// outliveLogReader keeps this process alive when the reader of its log ends, as a log program
-// does that is restarted. Go ends a process whose stdout or stderr has no reader, unless it
-// asked for the signal. An ignored signal would be inherited by workers; this is not.
+// outliveLogReader keeps this process alive when the reader of its log ends, such as a restarted
+// log program. Go ends a process whose stdout or stderr has no reader, unless it handles the
+// signal. An ignored signal would be inherited by workers; a handled one is not.
 func outliveLogReader() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
 // logger writes as the section log says, to stderr, and never waits for it. From then on the
@@ -86,8 +86,8 @@ func logger(l config.Log) *slog.Logger {
 	return slog.New(slog.NewTextHandler(standardError, o))
 }
 
-// asText has each field of a log in JSON be a text. So a field has one type, whatever the places that
-// log it have: what stores logs by type refuses a line whose "error" or "job" is another one.
+// asText makes each field of a log in JSON a text. So a field has one type everywhere: log stores
+// with typed fields refuse a line whose "error" or "job" has another type.
 func asText(groups []string, a slog.Attr) slog.Attr {
 	switch v := a.Value.Resolve(); {
 	case v.Kind() == slog.KindString, v.Kind() == slog.KindGroup, a.Key == slog.TimeKey && len(groups) == 0:

@@ -51,7 +51,7 @@ func (c *cli) attach(ctx context.Context, cl *client.Client, id uint64) error {
 	return c.ended(s)
 }
 
-// ended prints how a job ended. The error is an exit code where it did not succeed.
+// ended prints a job's end. The error is an exit code where it did not succeed.
 func (c *cli) ended(s *wire.JobStatus) error {
 	if s.Summary.State == wire.JobState_JOB_STATE_SUCCEEDED {
 		c.show.Result(s)
@@ -113,12 +113,12 @@ func (c *cli) wait(ctx context.Context, cl *client.Client, ids []uint64) error {
 	return failed
 }
 
-// timeOut is the error of a wait whose time is over. Its arguments are those of fmt.Errorf.
+// timeOut is the error of a wait beyond its time limit. Its arguments are those of fmt.Errorf.
 func timeOut(format string, args ...any) error {
 	return &client.ExitError{Code: client.ExitTimeout, Err: fmt.Errorf(format, args...)}
 }
 
-// waitError says that the time is over, where that is why.
+// waitError reports a timeout, where that is the reason.
 func waitError(ctx context.Context, err error) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return context.Cause(ctx)

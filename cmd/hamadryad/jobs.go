@@ -59,7 +59,7 @@ the job: it submits itself, follows the job and prints its results.`,
 	return cmd
 }
 
-// jobFilter says which jobs a list has.
+// jobFilter selects the jobs of a list.
 type jobFilter struct {
 	all              bool
 	states           []string
@@ -106,7 +106,7 @@ like 90m.`,
 	return c.watchFlag(c.outputFlags(cmd, show.ListFormats))
 }
 
-// jobStates are the states of jobs in the order in which a job has them.
+// jobStates are the states of jobs in the order of a job's life.
 var jobStates = []wire.JobState{
 	wire.JobState_JOB_STATE_ASKED, wire.JobState_JOB_STATE_RUNNING, wire.JobState_JOB_STATE_FINISHING, wire.JobState_JOB_STATE_KILLING,
 	wire.JobState_JOB_STATE_SUCCEEDED, wire.JobState_JOB_STATE_FAILED, wire.JobState_JOB_STATE_KILLED,
@@ -119,7 +119,8 @@ func stateNames() (names []string) {
 	return names
 }
 
-// judge reads the filter and says which jobs fit it. A state of jobs that ended asks for these, too.
+// judge parses the filter and returns its predicate. A state of ended jobs includes them in the
+// list.
 func (f *jobFilter) judge() (fits func(*wire.JobSummary) bool, err error) {
 	for _, s := range f.states {
 		i := slices.Index(stateNames(), s)
@@ -142,7 +143,7 @@ func (f *jobFilter) judge() (fits func(*wire.JobSummary) bool, err error) {
 	}, nil
 }
 
-// empty says that no job fits.
+// empty is the message that no job fits.
 func (f *jobFilter) empty() string {
 	switch {
 	case len(f.states) > 0 || f.user+f.pool+f.name+f.since != "":
@@ -201,7 +202,7 @@ func (c *cli) killCommand() *cobra.Command {
 	return cmd
 }
 
-// kill ends one job, and prints which.
+// kill ends one job, and prints its name.
 func (c *cli) kill(ctx context.Context, cl *client.Client, arg, reason string) error {
 	id, err := jobArg(arg)
 	if err != nil {
@@ -211,7 +212,7 @@ func (c *cli) kill(ctx context.Context, cl *client.Client, arg, reason string) e
 		return err
 	}
 	killed := &wire.JobSummary{Job: id}
-	if s, err := cl.Status(ctx, id, false); err == nil { // who may kill it may not look at it, perhaps
+	if s, err := cl.Status(ctx, id, false); err == nil { // a caller who may kill it may lack the right to see it
 		killed = s.GetSummary()
 	}
 	c.show.Killed(killed)
@@ -237,7 +238,7 @@ func (c *cli) moveCommand() *cobra.Command {
 	return cmd
 }
 
-// oneJobToMove says what to write to those who put the pool behind the job.
+// oneJobToMove explains the syntax to users who put the pool after the job.
 func oneJobToMove(_ *cobra.Command, args []string) error {
 	switch len(args) {
 	case 1:

@@ -47,7 +47,8 @@ attempts that live there, and those that ended there last.`,
 	return c.watchFlag(c.outputFlags(cmd, show.ListFormats))
 }
 
-// named finds launchers by their names. Of several of one name the last counts, as for the manager.
+// named finds launchers by their names. Of several with one name the last counts, as in the
+// manager.
 func named(all []*wire.LauncherStatus, names []string) (list []*wire.LauncherStatus, err error) {
 	for _, name := range names {
 		var found *wire.LauncherStatus
@@ -64,7 +65,7 @@ func named(all []*wire.LauncherStatus, names []string) (list []*wire.LauncherSta
 	return list, nil
 }
 
-// drainWait says how long a drain is waited for.
+// drainWait controls the wait for a drain.
 type drainWait struct {
 	wait     bool
 	deadline time.Duration // 0: without end
@@ -148,7 +149,7 @@ func (c *cli) undrainCommand() *cobra.Command {
 	}
 }
 
-// drainAll drains launchers, or ends that. One that is wrong keeps no other from it.
+// drainAll drains launchers, or ends their drain. An error with one does not prevent the others.
 func drainAll(ctx context.Context, cl *client.Client, launchers []string, drain bool) error {
 	var errs []error
 	for _, name := range launchers {

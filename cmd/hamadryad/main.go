@@ -1,5 +1,5 @@
-// Command hamadryad is the cluster and the way to talk to it. It runs a manager, a launcher, or a
-// whole cluster on one machine. Its other commands submit, show and steer jobs. "hamadryad --help"
+// Command hamadryad runs a cluster and talks to it. It runs a manager, a launcher, or a whole
+// cluster on one machine. Its other commands submit, show and control jobs. "hamadryad --help"
 // shows them all with examples.
 package main
 

@@ -19,7 +19,7 @@ import (
 	"github.com/hamadryad/hamadryad/plugins/fifo"
 )
 
-// serveCommand has the daemons of a cluster below it.
+// serveCommand is the parent of the daemons' commands.
 func (c *cli) serveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "serve", Short: "Run a daemon of the cluster: a manager, or a launcher",
@@ -123,7 +123,7 @@ func runManager(ctx context.Context, s config.Sources, part *local.Part) error {
 	}
 	cfg.Watchdog = systemd.serve
 	err = manager.Run(ctx, cfg)
-	if errors.Is(err, manager.ErrServesElsewhere) { // systemd does not start it again
+	if errors.Is(err, manager.ErrServesElsewhere) { // systemd does not restart it
 		return &client.ExitError{Code: client.ExitRefused, Err: err}
 	}
 	return err

@@ -14,7 +14,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/progress"
 )
 
-// outputFlags adds -o with the formats that a command takes, and --no-headers.
+// outputFlags adds -o with a command's formats, and --no-headers.
 func (c *cli) outputFlags(cmd *cobra.Command, formats []string) *cobra.Command {
 	cmd.Flags().StringVarP(&c.show.Format, "output", "o", show.Table, show.FormatUsage(formats))
 	cmd.Flags().BoolVar(&c.show.NoHeaders, "no-headers", false, "leave out the heads of tables")
@@ -23,17 +23,17 @@ func (c *cli) outputFlags(cmd *cobra.Command, formats []string) *cobra.Command {
 	return cmd
 }
 
-// watchEvery is how often --watch looks.
+// watchEvery is the polling period of --watch.
 const watchEvery = time.Second
 
-// watchFlag adds --watch to a command that shows what changes.
+// watchFlag adds --watch to a command whose output changes.
 func (c *cli) watchFlag(cmd *cobra.Command) *cobra.Command {
 	cmd.Flags().BoolVarP(&c.watch, "watch", "w", false, "go on, and show it again when it has changed, until ctrl-C")
 	return cmd
 }
 
-// look asks the manager for something and shows it; with --watch again and again, each time that
-// it has changed. Ask returns what to show, print shows it, and over says that it changes no more.
+// look queries the manager and shows the answer; with --watch repeatedly, after each change. ask
+// returns the answer, print shows it, and over reports that it changes no more.
 func look[T any](ctx context.Context, c *cli, ask func(context.Context, *client.Client) (T, error), print func(T) error, over func(T) bool) error {
 	return c.withClient(func(cl *client.Client) error {
 		if !c.watch {
@@ -71,7 +71,7 @@ func look[T any](ctx context.Context, c *cli, ask func(context.Context, *client.
 	})
 }
 
-// watchEnd is the error of a watch that ends: its interruption is what ends it, and nothing to tell of.
+// watchEnd is the error of a watch at its end: an interruption is its normal end, and no error.
 func watchEnd(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return &client.ExitError{Code: client.ExitInterrupted}
@@ -79,10 +79,10 @@ func watchEnd(ctx context.Context, err error) error {
 	return err
 }
 
-// clearScreen moves a terminal's cursor to the first line, and erases what is behind it.
+// clearScreen moves a terminal's cursor to the first line, and erases the rest.
 const clearScreen = "\x1b[H\x1b[J"
 
-// showAgain prints what changed: on a terminal in the place of what was there, elsewhere behind it.
+// showAgain prints a change: on a terminal in place of the previous output, elsewhere after it.
 func (c *cli) showAgain(first bool, print func() error) error {
 	out := c.show.Out
 	var page bytes.Buffer

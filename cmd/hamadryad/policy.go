@@ -60,7 +60,7 @@ again.`,
 	}
 }
 
-// policyCheck is what a check is asked to do.
+// policyCheck is the options of a check.
 type policyCheck struct {
 	options    policytest.Options
 	config     string // site's configuration; "" for the policy's defaults
@@ -140,7 +140,7 @@ func (p *policyCheck) settle(args []string) (path string, err error) {
 	return site.FindPolicy(from.Policy)
 }
 
-// orNone writes a count for the kit, to which 0 means its default.
+// orNone converts a count for the kit, to which 0 means its default.
 func orNone(n int) int {
 	if n == 0 {
 		return -1
@@ -177,7 +177,7 @@ func (c *cli) checkPolicyAt(ctx context.Context, p policyCheck, args []string) e
 	return nil
 }
 
-// checkStartTimeout bounds a start of the plug-in that is checked. It is longer than a
-// manager's: the check starts it many times, on a machine that may be busy, and nobody
-// waits for its decisions meanwhile.
+// checkStartTimeout bounds a start of the checked plug-in. It is longer than a manager's: the check
+// starts the plug-in many times, on a machine that may be busy, and nobody waits for its decisions
+// meanwhile.
 const checkStartTimeout = time.Minute

@@ -15,7 +15,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// queueCommand is for the policy dynamic-priority: what queues bid, have and use.
+// queueCommand is for the policy dynamic-priority: the queues' bids, budgets and use.
 func (c *cli) queueCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "queue", Short: "See and change what queues bid and have (policy dynamic-priority)",
@@ -65,8 +65,8 @@ names the file that has it. The price can be asked without one.`,
 	return cmd
 }
 
-// queueAsk is a command that asks one thing, a change where it needs words. It takes one word more
-// than needed where its use says so.
+// queueAsk is a command for one query, which is a change where it needs words. It accepts one word
+// more than needed where its use line says so.
 func (c *cli) queueAsk(needed int, use, short string, query func(args []string) string) *cobra.Command {
 	most := needed
 	if strings.Contains(use, "[") {
@@ -78,7 +78,7 @@ func (c *cli) queueAsk(needed int, use, short string, query func(args []string) 
 	}, show.ThingFormats)
 }
 
-// askQueue asks the policy and shows what it answers.
+// askQueue sends a query to the policy and shows the answer.
 func (c *cli) askQueue(cmd *cobra.Command, query string, changes bool) error {
 	return c.withClient(func(cl *client.Client) error {
 		answer, err := cl.PolicyPage(cmd.Context(), query, "application/json", changes)
@@ -108,7 +108,7 @@ func (c *cli) askQueue(cmd *cobra.Command, query string, changes bool) error {
 	})
 }
 
-// refused is a refusal by the policy, in its words.
+// refused is a refusal by the policy, with its reason.
 func refused(code codes.Code, why string) error {
 	return &client.Error{Code: code, Message: scheduler.Printable(why)}
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/hamadryad/hamadryad/engine/launcher/reaper"
 )
 
-// reaperCommand is how a launcher runs reapCommand: by the program that it is itself, also
-// when the file of that name was replaced since.
+// reaperCommand is a launcher's command line for reapCommand: its own program, even when the file
+// of that name was replaced since.
 var reaperCommand = []string{"/proc/self/exe", "reap"}
 
-// reapCommand is for launchers alone: when one was killed, it ends what the launcher has
-// left that stands still.
+// reapCommand is for launchers alone: after a launcher was killed, it ends the suspended processes
+// that the launcher has left.
 func (c *cli) reapCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "reap", Short: "End what a launcher leaves behind", Hidden: true, DisableFlagParsing: true,
@@ -22,7 +22,8 @@ func (c *cli) reapCommand() *cobra.Command {
 	}
 }
 
-// stepCommand is how a launcher starts workers as others: by a program beside this one.
+// stepCommand is a launcher's command line to start workers as other users: a program beside this
+// one.
 func stepCommand() ([]string, error) {
 	own, err := os.Executable()
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/storage"
 )
 
-// cli is what the commands share.
+// cli is shared by the commands.
 type cli struct {
 	manager  string
 	context  string         // a name; "": the current one
@@ -52,7 +52,7 @@ func execute(ctx context.Context, args []string) int {
 	return client.ExitCodeOf(err)
 }
 
-// say tells of the error that a command ended with, unless the command has told all.
+// say prints a command's error, unless the command has printed it.
 func (c *cli) say(err error) {
 	var exit *client.ExitError
 	switch {

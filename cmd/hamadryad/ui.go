@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	// reachMax bounds the look whether the pages answer from here.
+	// reachMax bounds the check whether the pages answer from here.
 	reachMax = 3 * time.Second
-	// openMax is how long what opens a browser may take.
+	// openMax bounds the command that opens a browser.
 	openMax = 10 * time.Second
 )
 
@@ -77,8 +77,8 @@ take, and import it and the cluster's CA into the browser:
 	return cmd
 }
 
-// pagesAt is the address of the pages for who reaches the manager at an address, and what he has to
-// do besides. Without an address there are no pages, and the advice says what to do.
+// pagesAt is the address of the pages for a client that reaches the manager at an address, with
+// advice on further steps. Without an address there are no pages, and the advice is the remedy.
 func pagesAt(manager string, told *wire.PagesReply) (at, advice string) {
 	host, port, err := net.SplitHostPort(told.GetAddress())
 	if err != nil {
@@ -104,7 +104,7 @@ func pagesAt(manager string, told *wire.PagesReply) (at, advice string) {
 	return fmt.Sprintf("%s://%s/", scheme, net.JoinHostPort(host, port)), advice
 }
 
-// reachable tells whether something takes connections at a page's address.
+// reachable reports whether a page's address accepts connections.
 func reachable(ctx context.Context, at string) bool {
 	_, rest, _ := strings.Cut(at, "://")
 	ctx, cancel := context.WithTimeout(ctx, reachMax)
@@ -113,11 +113,11 @@ func reachable(ctx context.Context, at string) bool {
 	if err != nil {
 		return false
 	}
-	_ = conn.Close() // nothing was said
+	_ = conn.Close() // nothing was sent
 	return true
 }
 
-// openBrowser has the system open an address.
+// openBrowser opens an address by the system's command.
 func openBrowser(ctx context.Context, at string) error {
 	command := []string{"xdg-open", at}
 	switch runtime.GOOS {

@@ -11,24 +11,24 @@ import (
 	"github.com/hamadryad/hamadryad/engine/local"
 )
 
-// watchdogParts is how often within WatchdogSec systemd hears that the process lives. A check that waits
-// for its own bound may fail once in between.
+// watchdogParts is the number of keep-alives to systemd within WatchdogSec. A check that waits for
+// its own bound may fail once in between.
 const watchdogParts = 3
 
-// stopMax is how long the process may take to stop before systemd's watchdog ends it: what it checks while
-// it serves is not there any more then.
+// stopMax is how long the process may take to stop before systemd's watchdog ends it: its checks
+// need parts that are gone by then.
 const stopMax = 3 * time.Minute
 
-// unit tells systemd how a manager or launcher is, where systemd runs it as a unit of Type=notify.
-// Elsewhere nobody is told anything. Safe for concurrent use.
+// unit notifies systemd of a manager's or launcher's state, where systemd runs it as a unit of
+// Type=notify. Elsewhere it does nothing. Safe for concurrent use.
 type unit struct {
 	log      *slog.Logger
 	silent   bool          // this process is no unit
 	watchdog time.Duration // WatchdogSec of the unit; 0: it has none
 }
 
-// openUnit finds out whether this process is a unit. A part of a local cluster is none: the variables of
-// systemd that it sees are those of the process that started the cluster.
+// openUnit finds out whether this process is a unit. A part of a local cluster is none: its systemd
+// variables are those of the process that started the cluster.
 func openUnit(part *local.Part, log *slog.Logger) (*unit, error) {
 	if part.ReadyFD > 0 {
 		return &unit{log: log, silent: true}, nil
@@ -40,7 +40,7 @@ func openUnit(part *local.Part, log *slog.Logger) (*unit, error) {
 	return &unit{log: log, watchdog: every}, nil
 }
 
-// notify sends lines of sd_notify(3). That nobody takes them is no reason to end.
+// notify sends lines of sd_notify(3). A missing receiver is no reason to end.
 func (u *unit) notify(lines string) {
 	if u.silent {
 		return
@@ -53,9 +53,10 @@ func (u *unit) notify(lines string) {
 // status sets the line that "systemctl status" shows.
 func (u *unit) status(text string) { u.notify("STATUS=" + text) }
 
-// serve tells systemd that the process is ready, and then for as long as it lives that it does; it returns
-// when ctx ends, which tells systemd that the process stops. lives says what is wrong; nil: nothing is.
-// While something is wrong systemd hears nothing, and starts the process again after WatchdogSec.
+// serve notifies systemd that the process is ready, and then periodically that it is alive. It
+// returns when ctx ends, and notifies systemd that the process stops. lives returns the problem;
+// nil: there is none. During a problem it sends no keep-alive, and systemd restarts the process
+// after WatchdogSec.
 func (u *unit) serve(ctx context.Context, lives func(context.Context) error) {
 	u.notify(daemon.SdNotifyReady)
 	if u.watchdog == 0 {

@@ -13,8 +13,8 @@ import (
 	"github.com/hamadryad/hamadryad/internal/suggest"
 )
 
-// Whoever calls a command wrongly is told what is missing or too much, and how the command is called. It is
-// done here for all commands, in place of what the library says.
+// A wrong call of a command prints the missing or superfluous argument, and the usage. This is done
+// here for all commands, in place of the library's messages.
 
 // usageError is a mistake in how a command was called.
 type usageError struct {
@@ -27,7 +27,7 @@ func newUsageError(cmd *cobra.Command, why error) *usageError {
 	return &usageError{cmd, &client.ExitError{Code: client.ExitUsage, Err: why}}
 }
 
-// Error is the mistake, with the line that says how the command is called.
+// Error is the mistake, with the usage line.
 func (u *usageError) Error() string {
 	line := u.cmd.UseLine()
 	if !u.cmd.Runnable() {
@@ -41,7 +41,7 @@ func (u *usageError) Unwrap() error { return u.why }
 // ofLibrary are errors about arguments in the words of the library.
 var ofLibrary = regexp.MustCompile(`^(accepts|requires|unknown command)\b`)
 
-// plain has a command and those below it tell mistakes in arguments in plain words.
+// plain makes a command and its subcommands report mistakes in arguments in plain words.
 func plain(cmd *cobra.Command) {
 	for _, below := range cmd.Commands() {
 		plain(below)
@@ -62,7 +62,7 @@ func plain(cmd *cobra.Command) {
 	}
 }
 
-// inArguments says which argument of a command is missing, or too much.
+// inArguments returns a command's missing or superfluous argument.
 func inArguments(cmd *cobra.Command, args []string) error {
 	takes := arguments(cmd.Use)
 	if len(args) < len(takes) && !strings.HasPrefix(takes[len(args)], "[") {
@@ -78,7 +78,7 @@ func inArguments(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("%q is too much: the command takes %s alone", extra, strings.Join(takes, " "))
 }
 
-// arguments are those that a command takes besides flags, as it writes them: FILE, [FILE], JOB...
+// arguments are a command's arguments besides flags, as in its usage line: FILE, [FILE], JOB...
 func arguments(use string) (names []string) {
 	first, _, _ := strings.Cut(use, "\n")
 	words := strings.Fields(first)[1:]
@@ -107,20 +107,20 @@ func unknownBelow(cmd *cobra.Command, name string) error {
 	return fmt.Errorf("%q has no command %q%s", cmd.CommandPath(), name, hint)
 }
 
-// noCommand says that words name a command which only has commands below it, and then none of those: the library
-// would show its help, as if all were well.
+// noCommand returns an error for words that name a command with subcommands, followed by an unknown
+// one: the library would show its help without an error.
 func noCommand(root *cobra.Command, words []string) error {
 	cmd, rest, err := root.Find(words)
 	if err != nil || cmd == root || cmd.Runnable() || !cmd.HasAvailableSubCommands() {
-		return nil // the library tells of it
+		return nil // the library reports it
 	}
-	if cmd.ParseFlags(rest) != nil || cmd.Flags().NArg() == 0 { // it tells of flags, too, and of help
+	if cmd.ParseFlags(rest) != nil || cmd.Flags().NArg() == 0 { // it also reports errors in flags, and help
 		return nil
 	}
 	return newUsageError(cmd, unknownBelow(cmd, cmd.Flags().Arg(0)))
 }
 
-// inFlags says what is wrong with a command's flags.
+// inFlags describes a mistake in a command's flags.
 func inFlags(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	var empty *pflag.ValueRequiredError
@@ -141,7 +141,7 @@ func inFlags(cmd *cobra.Command, err error) error {
 	return newUsageError(cmd, err)
 }
 
-// renamed are commands and flags that have another name now.
+// renamed maps old commands and flags to their new names.
 var renamed = map[string]string{
 	"launcher":     "hamadryad serve launcher",
 	"manager":      "hamadryad serve manager",
@@ -169,7 +169,7 @@ var kinds = map[string]string{
 	"float64": "a number", "duration": "a time with its unit, such as 500ms, 30s or 5m",
 }
 
-// taken is what a flag takes.
+// taken is the kind of a flag's value.
 func taken(f *pflag.Flag) string {
 	if kind := kinds[f.Value.Type()]; kind != "" {
 		return kind
@@ -180,12 +180,12 @@ func taken(f *pflag.Flag) string {
 	return "text"
 }
 
-// Errors of the library that are of no type: a command that is not there, flags that have to be.
+// Errors of the library without a type: an unknown command, missing required flags.
 var unknownCommand = regexp.MustCompile(`^unknown command "([^"]*)"`)
 
 var missingFlags = regexp.MustCompile(`^required flag\(s\) (.+) not set$`)
 
-// called puts an error of a command in plain words where it is the library's, about how it was called.
+// called rewrites the library's errors about a command's call in plain words.
 func called(cmd *cobra.Command, err error) error {
 	if m := missingFlags.FindStringSubmatch(err.Error()); m != nil {
 		return newUsageError(cmd, fmt.Errorf("--%s is missing", strings.ReplaceAll(strings.ReplaceAll(m[1], `", "`, " and --"), `"`, "")))

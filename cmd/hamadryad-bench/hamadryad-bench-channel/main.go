@@ -1,10 +1,10 @@
-// Command hamadryad-bench-channel is a job of hamadryad-bench: one node sends
-// records of one size to another through one channel.
+// Command hamadryad-bench-channel is a job of hamadryad-bench: one node sends records of one size
+// to another through one channel.
 //
 //	hamadryad local --slots 2 -- hamadryad-bench-channel tcp 100 1000000
 //
-// The records are pieces of a text of random hexadecimal digits, which the
-// channels' fast codecs make hardly smaller.
+// The records are pieces of a text of random hexadecimal digits, which the channels' fast codecs
+// hardly compress.
 package main
 
 import (
@@ -49,7 +49,7 @@ func build(g *job.Graph, args []string) error {
 	return nil
 }
 
-// digits is what records are cut from: more than the window of any codec.
+// digits is the source of the records: larger than the window of any codec.
 var digits = func() (text [1 << 20]byte) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for i := range text {

@@ -1,6 +1,5 @@
 // Command hamadryad-experiment-words is the word count of the experiments. Each word that a map
-// counts takes a while, as in the original ones. So a task takes as long on any machine as the
-// experiment wants.
+// counts takes a while, as in the original ones. So a task's time is the same on any machine.
 //
 //	hamadryad-experiment-words --pool a words PAUSE REDUCES SPLIT INPUT OUTPUT
 //	hamadryad-experiment-words --pool a reduces PAUSE REDUCES INPUT OUTPUT
@@ -38,7 +37,7 @@ func main() {
 	)
 }
 
-// buildReduces is one map, and reduces that take long.
+// buildReduces is one map, and long reduces.
 func buildReduces(g *job.Graph, args []string) error {
 	if len(args) != 4 {
 		return fmt.Errorf("want PAUSE REDUCES INPUT OUTPUT, got %q", args)
@@ -70,7 +69,7 @@ func buildReduces(g *job.Graph, args []string) error {
 	}.Add(g, args[3], mapreduce.Source{Patterns: []string{args[2]}})
 }
 
-// part is what a reduce of holding sleeps at a time.
+// part is the length of one sleep in a reduce of holding.
 const part = 50 * time.Millisecond
 
 // buildHolding is one map, and a reduce that holds memory.

@@ -1,5 +1,5 @@
-// Package complete completes the words of the command line: names of jobs, launchers and
-// pools, which it asks the manager for, and of policies. A TAB never shows an error.
+// Package complete completes the words of the command line: names of jobs, launchers and pools,
+// from the manager, and of policies. A TAB never shows an error.
 package complete
 
 import (
@@ -29,8 +29,8 @@ type Names struct {
 	With func(do func(*client.Client) error) error // runs do with a connection
 }
 
-// complete asks the manager for the names that a word may become. Without an answer
-// there are none: a TAB is no place for an error.
+// complete gets the possible names from the manager. Without an answer there are none: a TAB is no
+// place for an error.
 func (c Names) complete(ctx context.Context, list func(context.Context, *client.Client) ([]string, error)) ([]string, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(ctx, completeTimeout)
 	defer cancel()
@@ -45,8 +45,7 @@ func (c Names) complete(ctx context.Context, list func(context.Context, *client.
 	return found, cobra.ShellCompDirectiveNoFileComp
 }
 
-// Jobs completes jobs in the states that want says yes to, each not yet among
-// the arguments.
+// Jobs completes jobs in the states that want accepts, without those among the arguments.
 func (c Names) Jobs(all bool, want func(wire.JobState) bool) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		return c.complete(cmd.Context(), func(ctx context.Context, cl *client.Client) ([]string, error) {
@@ -97,7 +96,7 @@ func (c Names) Pools(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.
 	return c.complete(cmd.Context(), PoolNames)
 }
 
-// PoolNames are the pools that the policy shows; none where it tells of none.
+// PoolNames are the policy's pools; none where it reports none.
 func PoolNames(ctx context.Context, cl *client.Client) ([]string, error) {
 	r, err := cl.Policy(ctx, true)
 	if err != nil || len(r.Status) == 0 {
@@ -115,7 +114,7 @@ func PoolNames(ctx context.Context, cl *client.Client) ([]string, error) {
 	return list, err
 }
 
-// Policies names the plug-ins that lie beside this program.
+// Policies names the plug-ins beside this program.
 func Policies(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	self, err := os.Executable()
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 // hdfsTimeout bounds the start of the small HDFS, with the fetch of its jars.
 const hdfsTimeout = 12 * time.Minute
 
-// StartHDFS starts a small HDFS whose data lies with the cluster's.
+// StartHDFS starts a small HDFS with its data in the cluster's folder.
 func StartHDFS(ctx context.Context, data string) (*minihdfs.Cluster, error) {
 	ctx, cancel := context.WithTimeout(ctx, hdfsTimeout)
 	defer cancel()
@@ -37,7 +37,7 @@ func StartHDFS(ctx context.Context, data string) (*minihdfs.Cluster, error) {
 	return small, nil
 }
 
-// HadoopEnvironment lets clients find the small HDFS, and people its commands.
+// HadoopEnvironment lets clients find the small HDFS, and users its commands.
 func HadoopEnvironment(small *minihdfs.Cluster) []string {
 	return []string{
 		"HADOOP_CONF_DIR=" + small.ConfDir(),

@@ -7,7 +7,7 @@ import (
 	"github.com/hamadryad/hamadryad/internal/minihdfs"
 )
 
-// place is where a launcher says that it runs.
+// place is a launcher's host and rack.
 type place struct{ host, rack string }
 
 // hdfsNodes is the number of DataNodes of --hdfs.
@@ -36,7 +36,7 @@ func (o *Options) PlaceLaunchers() error {
 	return nil
 }
 
-// placeOf is the place of launcher i; more launchers than hosts begin again at the first.
+// placeOf is the place of launcher i; with more launchers than hosts it begins again at the first.
 func (o *Options) placeOf(i int) place {
 	if len(o.places) == 0 {
 		return place{}

@@ -1,5 +1,5 @@
-// Package parts says what "hamadryad local" runs: how many launchers, on which hosts, with
-// which command lines, and the small HDFS beside them. Package local keeps them running.
+// Package parts has the parts of "hamadryad local": the number of launchers, their hosts and
+// command lines, and the small HDFS beside them. Package local keeps them running.
 package parts
 
 import (
@@ -30,7 +30,7 @@ type Options struct {
 // launchersMax keeps a slip of the finger from filling the machine with processes.
 const launchersMax = 256
 
-// Prepare makes the data folder and fills in what was left out.
+// Prepare makes the data folder and fills in missing options.
 func (o *Options) Prepare() (cleanup func(), err error) {
 	cleanup = func() {}
 	if o.Data == "" {

@@ -7,7 +7,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// Access shows what somebody may do.
+// Access shows a user's rights.
 func (c *Printer) Access(r *wire.AccessReply) error {
 	if c.structured() {
 		return c.message(r)
@@ -39,7 +39,7 @@ func (c *Printer) Access(r *wire.AccessReply) error {
 	return nil
 }
 
-// whereTo says where a job goes that names no pool.
+// whereTo describes the pool of a job that names none.
 func whereTo(pool string) string {
 	if pool == "" {
 		return "no pool, as the lists of / let them"

@@ -56,7 +56,7 @@ func (c *Printer) auditLines(lines []*wire.AuditLine) error {
 	return nil
 }
 
-// second is a time of the audit, to the second, as --since and --until take it.
+// second is a time of the audit, to the second, in the form of --since and --until.
 func second(text string) string {
 	at, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
@@ -65,7 +65,7 @@ func second(text string) string {
 	return at.UTC().Format(time.RFC3339)
 }
 
-// cameOf is what a request changed, or why it did not.
+// cameOf is a request's change, or the reason why it had none.
 func cameOf(l *wire.AuditLine) string {
 	var parts []string
 	switch {

@@ -4,7 +4,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/client"
 )
 
-// context is one for programs.
+// context is a context for programs.
 type context struct {
 	Name    string `json:"name"`
 	Current bool   `json:"current"`

@@ -10,7 +10,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Result shows what a job that succeeded counted and wrote.
+// Result shows a succeeded job's counters and outputs.
 func (c *Printer) Result(s *wire.JobStatus) { progress.Succeeded(c.Out, s, took(s.Summary)) }
 
 // Success says in a line that a job succeeded.
@@ -18,7 +18,7 @@ func (c *Printer) Success(s *wire.JobStatus) {
 	fmt.Fprintf(c.Out, "%v %s succeeded in %s\n", scheduler.JobID(s.Summary.Job), s.Summary.Name, span(took(s.Summary)))
 }
 
-// End tells of a job that did not succeed.
+// End reports a job that did not succeed.
 func (c *Printer) End(s *wire.JobStatus) {
 	text := fmt.Sprintf("%v %s %s after %s", scheduler.JobID(s.Summary.Job), s.Summary.Name, client.StateName(s.Summary.State), span(took(s.Summary)))
 	if why := s.Failure.Text(); why != "" {
@@ -27,5 +27,5 @@ func (c *Printer) End(s *wire.JobStatus) {
 	fmt.Fprintln(c.Errors, scheduler.PrintableText(text))
 }
 
-// took is how long a job that ended took.
+// took is an ended job's time.
 func took(j *wire.JobSummary) time.Duration { return time.Duration(j.Ended - j.Submitted) }

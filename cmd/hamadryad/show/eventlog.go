@@ -88,11 +88,11 @@ func printBatch(out *json.Encoder, number uint64, record []byte) error {
 	return out.Encode(line)
 }
 
-// goName is the name of a Go field that stands as a name in JSON, and what is before it. In a JSON
-// string each quotation mark has a backslash before it, so none is found there.
+// goName matches the name of a Go field as a JSON name, with the preceding character. In a JSON
+// string each quotation mark has a backslash before it, so none matches there.
 var goName = regexp.MustCompile(`([{,])"([A-Z]+)(\w*)":`)
 
-// camelJSON writes a value whose types name no fields for JSON, in camelCase.
+// camelJSON writes a value whose types have no JSON names, in camelCase.
 func camelJSON(v any) (json.RawMessage, error) {
 	b, err := json.Marshal(v)
 	return goName.ReplaceAllFunc(b, func(name []byte) []byte {

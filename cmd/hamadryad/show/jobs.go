@@ -10,7 +10,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Jobs lists jobs. Where there are none, empty says which were looked for.
+// Jobs lists jobs. If there are none it prints empty, which describes the filter.
 func (c *Printer) Jobs(jobs []*wire.JobSummary, empty string) error {
 	if c.structured() {
 		return c.value(eachOf(jobs, restapi.JobSummaryOf))

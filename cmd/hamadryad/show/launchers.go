@@ -44,7 +44,7 @@ func (c *Printer) Launchers(list []*wire.LauncherStatus) error {
 	return nil
 }
 
-// LauncherDetails tells all that is known of launchers, one after the other.
+// LauncherDetails prints all details of launchers, one after the other.
 func (c *Printer) LauncherDetails(list []*wire.LauncherStatus) error {
 	if c.structured() {
 		return c.value(eachOf(list, restapi.LauncherDetailsOf))
@@ -65,7 +65,7 @@ func (c *Printer) LauncherDetails(list []*wire.LauncherStatus) error {
 	return nil
 }
 
-// attemptsThere lists a launcher's attempts: those that live, then those that ended last.
+// attemptsThere lists a launcher's attempts: the live ones, then those that ended last.
 func (c *Printer) attemptsThere(l *wire.LauncherStatus) error {
 	if len(l.Attempts)+len(l.Ended) > 0 {
 		fmt.Fprintln(c.Out)
@@ -87,7 +87,7 @@ func (c *Printer) attemptsThere(l *wire.LauncherStatus) error {
 	return nil
 }
 
-// launcher tells of one launcher, a line for each thing.
+// launcher prints the details of one launcher, one a line.
 func (c *Printer) launcher(l *wire.LauncherStatus) {
 	d := restapi.LauncherDetailsOf(l)
 	fmt.Fprintf(c.Out, "%s: %s, on %s\n", progress.OneLine(l.Name), l.State, progress.OneLine(l.Host))

@@ -1,8 +1,8 @@
-// Package show prints what the commands have to show: tables and lines for people, JSON and YAML for
+// Package show prints the commands' results: tables and lines for people, JSON and YAML for
 // programs. Texts from outside are made printable, and stand on one line of a table.
 //
 // JSON has the form of the manager's REST interface. Names are in camelCase, times in RFC 3339, ids
-// as people see them, and states in lower case. YAML is the same in other clothes.
+// as people see them, and states in lower case. YAML has the same content.
 package show
 
 import (
@@ -34,16 +34,16 @@ const (
 	YAML  = "yaml"
 )
 
-// Formats of commands that list things, and of those that show one.
+// Formats of commands with lists, and of commands with one thing.
 var (
 	ListFormats  = []string{Table, Wide, Name, JSON, YAML}
 	ThingFormats = []string{Table, JSON, YAML}
 )
 
-// FormatUsage is the help of a flag that takes one of some formats.
+// FormatUsage is the help of a flag for one of some formats.
 func FormatUsage(formats []string) string { return "`FORMAT` of the output: " + choice(formats) }
 
-// CheckFormat says that a format is none of those that a command has.
+// CheckFormat returns an error for a format that a command lacks.
 func CheckFormat(format string, formats []string) error {
 	if slices.Contains(formats, format) {
 		return nil
@@ -56,7 +56,8 @@ func choice(formats []string) string {
 	return strings.Join(formats[:last], ", ") + " or " + formats[last]
 }
 
-// Write writes what a command made in one of ThingFormats: as text, or as JSON, from which YAML is made.
+// Write writes a command's result in one of ThingFormats: as text, or as JSON, from which YAML is
+// made.
 func Write(out io.Writer, format string, text, asJSON func(io.Writer) error) error {
 	if format == Table {
 		return text(out)
@@ -76,15 +77,15 @@ func Write(out io.Writer, format string, text, asJSON func(io.Writer) error) err
 	return err
 }
 
-// Printer shows things to people, or to programs. It is not safe for concurrent use.
+// Printer prints results for people, or for programs. It is not safe for concurrent use.
 type Printer struct {
-	Out       io.Writer // tables and lines go through progress.Safe, whatever it is
+	Out       io.Writer // tables and lines always go through progress.Safe
 	Errors    io.Writer
 	Format    string // one of the formats; "": Table
 	NoHeaders bool   // tables have no line of heads
 }
 
-// structured says whether programs get the whole value, as JSON or YAML.
+// structured reports whether the output is a whole value for programs, as JSON or YAML.
 func (c *Printer) structured() bool { return c.Format == JSON || c.Format == YAML }
 
 // value writes a value as JSON or YAML.
@@ -114,7 +115,7 @@ func yamlOf(text []byte) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// plain takes JSON's brackets and quotation marks away; the encoder sets those that YAML needs.
+// plain removes JSON's style from a node; the encoder adds the quotation marks that YAML needs.
 func plain(n *yaml.Node) {
 	n.Style = 0
 	if len(n.Content) == 0 && n.Kind != yaml.ScalarNode {
@@ -137,7 +138,7 @@ func marshalJSON(m proto.Message, defaults bool) (json.RawMessage, error) {
 	return compact.Bytes(), err
 }
 
-// message writes a message that the REST interface does not have.
+// message writes a message that the REST interface lacks.
 func (c *Printer) message(m proto.Message) error {
 	b, err := marshalJSON(m, true)
 	if err != nil {
@@ -146,7 +147,7 @@ func (c *Printer) message(m proto.Message) error {
 	return c.value(b)
 }
 
-// eachOf is what a list has for programs; it is never null in JSON.
+// eachOf converts a list for programs; it is never null in JSON.
 func eachOf[M, T any](list []M, of func(M) T) []T {
 	all := make([]T, 0, len(list))
 	for _, m := range list {
@@ -155,17 +156,17 @@ func eachOf[M, T any](list []M, of func(M) T) []T {
 	return all
 }
 
-// table prints columns in line, or the names that its first column has.
+// table prints aligned columns, or only the names in its first column.
 type table struct {
 	w      *tabwriter.Writer
-	hidden []int // columns that are not shown
+	hidden []int // hidden columns
 	names  bool
 }
 
-// wide marks the head of a column that only the format Wide shows.
+// wide marks the head of a column of the format Wide only.
 const wide = "+"
 
-// table begins one with its heads.
+// table begins a table with its heads.
 func (c *Printer) table(heads ...string) *table {
 	t := &table{w: tabwriter.NewWriter(c.Out, 0, 4, 2, ' ', 0), names: c.Format == Name}
 	for i, head := range heads {
@@ -181,7 +182,7 @@ func (c *Printer) table(heads ...string) *table {
 	return t
 }
 
-// row prints cells; what a cell says over several lines goes on one.
+// row prints cells; a cell of several lines becomes one line.
 func (t *table) row(cells ...string) {
 	if t.names {
 		cells = cells[:1]
@@ -197,7 +198,7 @@ func (t *table) row(cells ...string) {
 
 func (t *table) end() error { return t.w.Flush() }
 
-// none says that a list has nothing, to people who see no entries.
+// none prints that a list is empty, to people.
 func (c *Printer) none(text string) error {
 	_, err := fmt.Fprintln(c.Errors, "hamadryad:", text)
 	return err
@@ -207,7 +208,7 @@ func count[N ~uint32 | ~uint64 | ~int | ~int32 | ~int64](n N) string {
 	return strconv.FormatInt(int64(n), 10)
 }
 
-// limit is a bound; 0: there is none.
+// limit prints a bound; 0: there is none.
 func limit(n int) string {
 	if n == 0 {
 		return "-"
@@ -249,7 +250,7 @@ func slotsText(slots []*wire.Slots) string {
 	return strings.Join(parts, ",")
 }
 
-// partText shows a part of a whole in percent, - when it is not known.
+// partText prints a share in percent, - when it is unknown.
 func partText(p *float64) string {
 	if p == nil {
 		return "-"

@@ -13,7 +13,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
 )
 
-// policyView is the policy for programs. What the REST interface tells of it has the names of there
+// policyView is the policy for programs. Values of the REST interface have its names
 // (restapi.Policy).
 type policyView struct {
 	Name             string                  `json:"name"` // "builtin" for the FIFO that took over
@@ -43,20 +43,20 @@ type programView struct {
 	PID    int64  `json:"pid"`
 }
 
-// settingsView is what the policy was given.
+// settingsView is the policy's settings.
 type settingsView struct {
 	From  string   `json:"from"` // FILE:LINE, or default
 	Text  string   `json:"text"` // YAML
 	Files []string `json:"files"`
 }
 
-// queuedView is a job that waits, in the policy's order.
+// queuedView is a waiting job, in the policy's order.
 type queuedView struct {
 	Job  string `json:"job"`
 	Turn string `json:"turn,omitempty"`
 }
 
-// viewOf is a policy for programs, with what it tells of itself.
+// viewOf is a policy for programs, with its own status.
 func viewOf(r *wire.PolicyReply, told *scheduler.Status) *policyView {
 	p := restapi.PolicyOf(r)
 	v := &policyView{
@@ -80,7 +80,7 @@ func viewOf(r *wire.PolicyReply, told *scheduler.Status) *policyView {
 	return v
 }
 
-// toldOf is what the policy tells of itself; empty where it tells nothing.
+// toldOf is the policy's status; empty where it has none.
 func toldOf(r *wire.PolicyReply) (*scheduler.Status, error) {
 	if len(r.Status) == 0 {
 		return &scheduler.Status{}, nil
@@ -113,7 +113,7 @@ func Generation(g uint64) string {
 	return fmt.Sprintf("%d.%d", term, n)
 }
 
-// Policy shows the policy that decides, and its pools; as names the pools alone.
+// Policy shows the deciding policy, and its pools; as names the pools alone.
 func (c *Printer) Policy(r *wire.PolicyReply) error {
 	told, err := toldOf(r)
 	if err != nil {
@@ -136,7 +136,7 @@ func (c *Printer) Policy(r *wire.PolicyReply) error {
 	return t.end()
 }
 
-// printPolicy tells how the policy is, what is wrong with it, and of its program, settings and rounds.
+// printPolicy prints the policy's state and problems, and its program, settings and rounds.
 func (c *Printer) printPolicy(r *wire.PolicyReply, told *scheduler.Status) {
 	fmt.Fprintf(c.Out, "%s %s: %s, generation %s, %d restarts, %d rounds, %d decisions refused\n",
 		r.Name, r.Version, r.State, Generation(r.Generation), r.Restarts, r.Rounds, r.Refusals)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Queues is what the policy dynamic-priority answers: the price, or what queues have.
+// Queues is an answer of the policy dynamic-priority: the price, or the queues.
 type Queues struct {
 	Price  *json.Number `json:"price"`
 	Queues []Queue      `json:"queues"`
@@ -22,7 +22,7 @@ type Queue struct {
 	Pending  int         `json:"pending"`  // slots that it could use now
 }
 
-// Queues shows what the policy answers. Where it has no queues, empty says so; "" says nothing.
+// Queues shows the policy's answer. Where it has no queues, it prints empty, unless that is "".
 func (c *Printer) Queues(q *Queues, empty string) error {
 	switch {
 	case c.structured() && q.Price != nil:

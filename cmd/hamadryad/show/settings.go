@@ -10,7 +10,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// Settings lists settings; those that nobody set only with all.
+// Settings lists settings; with all, the defaults too.
 func (c *Printer) Settings(r *wire.SettingsReply, all bool) error {
 	if !all && !c.structured() {
 		r.Settings = slices.DeleteFunc(r.Settings, func(s *wire.Setting) bool { return s.From == "default" && s.NextFrom == "" })
@@ -36,7 +36,7 @@ func (c *Printer) Settings(r *wire.SettingsReply, all bool) error {
 	return t.end()
 }
 
-// Later names the settings that have another value when the manager is started again.
+// Later names the settings with another value after a restart of the manager.
 func (c *Printer) Later(all []*wire.Setting) {
 	var keys []string
 	for _, s := range all {
@@ -49,7 +49,7 @@ func (c *Printer) Later(all []*wire.Setting) {
 	}
 }
 
-// Overridden names the settings that a file has for nothing.
+// Overridden names the file's settings that something else overrides.
 func (c *Printer) Overridden(all []*wire.Setting) {
 	for _, s := range all {
 		if s.Over != "" {
@@ -58,7 +58,7 @@ func (c *Printer) Overridden(all []*wire.Setting) {
 	}
 }
 
-// setter is what sets a value outside the file.
+// setter is the override's source.
 func setter(from string) string {
 	if from == "flag" {
 		return "a flag"
@@ -69,7 +69,7 @@ func setter(from string) string {
 // oneLine makes a value of several lines one cell.
 func oneLine(value string) string { return printable(strings.ReplaceAll(value, "\n", " | ")) }
 
-// SettingsDiff prints what is wrong with a text, or what it would change.
+// SettingsDiff prints a text's mistakes, or its changes.
 func (c *Printer) SettingsDiff(d *wire.SettingsDiff) error {
 	if c.structured() {
 		return c.value(restapi.SettingsDiffOf(d))
@@ -84,7 +84,7 @@ func (c *Printer) SettingsDiff(d *wire.SettingsDiff) error {
 	switch {
 	case len(d.Problems) > 0 && len(d.Lines) == 0:
 		return nil
-	case len(d.Problems) > 0: // the policy's alone: what would change is known all the same
+	case len(d.Problems) > 0: // only the policy's: the changes are known all the same
 		fmt.Fprintln(c.Out)
 	case len(d.Lines) == 0:
 		fmt.Fprintln(c.Out, "the file has this text already")
@@ -124,7 +124,7 @@ func (c *Printer) SettingsDiff(d *wire.SettingsDiff) error {
 	return nil
 }
 
-// versionOf is a version for programs, with its text where that was asked for.
+// versionOf is a version for programs, with its text where that was requested.
 func versionOf(v *wire.SettingsVersion) restapi.SettingsVersion {
 	x := restapi.SettingsVersionOf(v)
 	if v.Text != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// jobView is a job for programs, with its attempts where they were asked for.
+// jobView is a job for programs, with its attempts where they were requested.
 type jobView struct {
 	restapi.Job
 	Attempts []restapi.Attempt `json:"attempts,omitzero"`
@@ -66,7 +66,7 @@ func (c *Printer) printIdle(s *wire.JobStatus) {
 	}
 }
 
-// withoutProgress says for how long an attempt made no progress, and what its nodes wait for.
+// withoutProgress describes the time since an attempt's last progress, and what its nodes wait for.
 func withoutProgress(a *wire.AttemptStatus) string {
 	text := "no progress for " + span(time.Duration(a.IdleNs))
 	if a.Blocked != "" {
@@ -75,8 +75,8 @@ func withoutProgress(a *wire.AttemptStatus) string {
 	return text
 }
 
-// printOutputs names the output folders: where they are, where they will be, and
-// nothing when they will never be.
+// printOutputs names the output folders: the present and the future ones, but none that will never
+// exist.
 func (c *Printer) printOutputs(s *wire.JobStatus) {
 	word := "output"
 	switch {
@@ -91,7 +91,7 @@ func (c *Printer) printOutputs(s *wire.JobStatus) {
 	}
 }
 
-// Killed says which job a kill ends.
+// Killed names the job that a kill ends.
 func (c *Printer) Killed(j *wire.JobSummary) {
 	fmt.Fprintf(c.Out, "killed %v", scheduler.JobID(j.GetJob()))
 	if j.GetName() != "" {
@@ -110,7 +110,7 @@ func (c *Printer) printStages(s *wire.JobStatus) error {
 	var last *wire.StageStatus
 	for _, st := range s.Stages {
 		switch {
-		case st.Nodes == 0: // what the manager adds to every job
+		case st.Nodes == 0: // the stage that the manager adds to every job
 			last = st
 		case ended:
 			t.row(st.Name, count(st.Nodes), count(st.Finished), count(st.Nodes-min(st.Finished, st.Nodes)), count(st.Failures))
@@ -165,7 +165,7 @@ func (c *Printer) printAttempts(attempts []*wire.AttemptStatus) error {
 	return t.end()
 }
 
-// rested is for how long an attempt was suspended, in all and since it is.
+// rested is the time for which an attempt was suspended, in all and since the last suspension.
 func rested(a *wire.AttemptStatus) string {
 	text := "-"
 	if a.SuspendedNs > 0 {

@@ -6,7 +6,7 @@ import (
 	"github.com/hamadryad/hamadryad/internal/buildinfo"
 )
 
-// Version shows of which version a program is.
+// Version shows a program's version.
 func (c *Printer) Version(i buildinfo.Info) error {
 	if c.structured() {
 		return c.value(i)
@@ -15,7 +15,7 @@ func (c *Printer) Version(i buildinfo.Info) error {
 	return err
 }
 
-// VersionText is the line that says of which version this program is.
+// VersionText is the line with this program's version.
 func VersionText(i buildinfo.Info) string {
 	text := "hamadryad " + i.Version
 	if i.Commit != "" {

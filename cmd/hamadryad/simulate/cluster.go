@@ -31,7 +31,7 @@ func (c *command) settleCluster() (*cluster.Cluster, error) {
 	return on, on.Check()
 }
 
-// readCluster reads that of --cluster, or makes one of --launchers with --slots.
+// readCluster reads the file of --cluster, or makes a cluster of --launchers with --slots.
 func (c *command) readCluster() (*cluster.Cluster, error) {
 	if c.cluster != "" {
 		text, err := os.ReadFile(c.cluster)

@@ -22,7 +22,8 @@ import (
 	"github.com/hamadryad/hamadryad/laboratory/report"
 )
 
-// runExpect plays published experiments. One that cannot be played does not keep the others from it.
+// runExpect plays published experiments. An experiment that cannot be played does not prevent the
+// others.
 func (c *command) runExpect(cmd *cobra.Command, files []string) error {
 	var other []string
 	cmd.Flags().Visit(func(f *pflag.Flag) {
@@ -64,7 +65,7 @@ func (c *command) runExpect(cmd *cobra.Command, files []string) error {
 	return nil
 }
 
-// readExperiments reads all files before anything is played. The error tells of all that are wrong.
+// readExperiments reads all files before anything is played. The error lists all mistakes.
 func readExperiments(files []string) (list []*experiment.Experiment, err error) {
 	var errs []error
 	for _, file := range files {
@@ -80,7 +81,7 @@ func readExperiments(files []string) (list []*experiment.Experiment, err error) 
 	return list, errors.Join(errs...)
 }
 
-// expect plays one, prints its table and writes its results.
+// expect plays an experiment, prints its table and writes its results.
 func (c *command) expect(ctx context.Context, e *experiment.Experiment) (*experiment.Outcome, error) {
 	o, err := e.Run(ctx, experiment.Options{Launch: c.launchNamed, Progress: c.errors, Keep: c.results != ""})
 	if err != nil {
@@ -97,7 +98,7 @@ func (c *command) expect(ctx context.Context, e *experiment.Experiment) (*experi
 	return o, err
 }
 
-// launchNamed starts the program of a policy that is beside this one.
+// launchNamed starts the program of a policy beside this one.
 func (c *command) launchNamed(ctx context.Context, name string) (policy.Host, error) {
 	path, err := site.FindPolicy(config.Policy{Name: name})
 	if err != nil {

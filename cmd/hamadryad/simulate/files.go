@@ -54,7 +54,7 @@ func fileName(name string) string {
 	}, name)
 }
 
-// failed names jobs that did not succeed; nil: all did.
+// failed names the jobs that did not succeed; nil: all did.
 func failed(runs []*report.Run) error {
 	const shown = 5
 	var list []string

@@ -56,7 +56,7 @@ func (c *command) runVerify(cmd *cobra.Command) error {
 	return nil
 }
 
-// orNegative writes none for the laboratory, to which 0 means its default.
+// orNegative converts 0 for the laboratory, to which 0 means its default.
 func orNegative(n int) int {
 	if n == 0 {
 		return -1
@@ -64,7 +64,7 @@ func orNegative(n int) int {
 	return n
 }
 
-// oneContender is the policy that --policy names; nil: it is not given, and the log's holds.
+// oneContender is the policy of --policy; nil: the flag is missing, and the log's policy is used.
 func (c *command) oneContender(cmd *cobra.Command) (*contender, error) {
 	if !cmd.Flags().Changed("policy") {
 		return nil, nil
@@ -79,8 +79,8 @@ func (c *command) oneContender(cmd *cobra.Command) (*contender, error) {
 	return &list[0], nil
 }
 
-// inPlaceOf makes the policy that is asked in the place of a life of the log's. In the place
-// of the one that stood in for a policy that failed it is the same.
+// inPlaceOf starts the policy that is asked in the place of a generation of the log. In place of a
+// fallback it is the fallback.
 func (c *command) inPlaceOf(ctx context.Context, given *contender, of replay.Started) (policy.Host, scheduler.Config, error) {
 	if of.Fallback {
 		return policy.InProcess(fifo.New()), scheduler.Config{}, nil
@@ -96,8 +96,8 @@ func (c *command) inPlaceOf(ctx context.Context, given *contender, of replay.Sta
 	return host, given.settings(of.Policy, of.Settings), err
 }
 
-// settings are those that a program gets in the place of a policy of a name with settings in
-// a log: its own file's, those of the log for a program of that name, or its defaults.
+// settings are a program's settings in place of a logged policy: its own file's, the log's for a
+// program of the same name, or its defaults.
 func (p *contender) settings(name string, inLog scheduler.Config) scheduler.Config {
 	if p.configured || p.program != name {
 		return p.config
@@ -151,14 +151,14 @@ func (c *command) runReplay(cmd *cobra.Command) error {
 	return shown
 }
 
-// extract makes a day of a log, and shows how far it is.
+// extract makes a day of a log, and shows progress.
 func (c *command) extract(ctx context.Context, r *replay.Recording, seed uint64) (*replay.Day, error) {
 	steps := progress.NewSteps(c.errors, "log")
 	defer steps.Close()
 	return replay.Extract(ctx, r, seed, func(done, all int64) { steps.Step("bytes of the log", int(done), int(all)) })
 }
 
-// optionsOf are a day's, with what flags say of time.
+// optionsOf are a day's options, with the flags on time.
 func (c *command) optionsOf(cmd *cobra.Command, day *replay.Day) simulation.Options {
 	o := simulation.Options{Workload: day.Workload, Submissions: day.Submissions, Cluster: day.Cluster, Settings: day.Settings, Tick: orNone(0), ThinkAt: day.ThinkAt}
 	if cmd.Flags().Changed("tick") {
@@ -171,7 +171,7 @@ func (c *command) optionsOf(cmd *cobra.Command, day *replay.Day) simulation.Opti
 	return o
 }
 
-// replayUnder are the policies that a log is played under.
+// replayUnder are the policies that play a log.
 func (c *command) replayUnder(cmd *cobra.Command, inLog replay.Started) ([]contender, error) {
 	texts := c.policies
 	if !cmd.Flags().Changed("policy") {
@@ -187,7 +187,7 @@ func (c *command) replayUnder(cmd *cobra.Command, inLog replay.Started) ([]conte
 	return list, err
 }
 
-// tellReplay says how near a replay is to its log, and what of that is not in it.
+// tellReplay prints how near a replay is to its log, and its differences.
 func tellReplay(w io.Writer, day *replay.Day, runs []*report.Run) error {
 	var b strings.Builder
 	b.WriteString("\nreplay\n")

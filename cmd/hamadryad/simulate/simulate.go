@@ -33,14 +33,14 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// gcPercent lets the heap grow to several times what lives before memory is collected: a
-// simulation makes much that is short-lived, and little stays.
+// gcPercent lets the heap grow to several times its live size before garbage is collected: a
+// simulation makes much short-lived garbage.
 const gcPercent = 400
 
 // seedsMax bounds the runs under one policy.
 const seedsMax = 1000
 
-// command is the command line of `hamadryad simulate`, and where it prints.
+// command is the command line of `hamadryad simulate`, with its output streams.
 type command struct {
 	printed, errors io.Writer
 
@@ -63,7 +63,7 @@ type command struct {
 	expects     bool
 }
 
-// Command returns the command. What came out is printed to out, and how far it is to errs.
+// Command returns the command. It prints results to out, and progress to errs.
 func Command(out, errs io.Writer) *cobra.Command {
 	c := &command{printed: out, errors: errs}
 	cmd := &cobra.Command{
@@ -163,7 +163,7 @@ Runs share all processors.`,
 	return cmd
 }
 
-// args holds what stands behind the flags against them: a log is in the place of a workload.
+// args checks the arguments against the flags: a log replaces a workload.
 func (c *command) args(cmd *cobra.Command, args []string) error {
 	switch log := c.verify + c.replay; {
 	case c.expects && log != "":
@@ -182,7 +182,7 @@ func (c *command) args(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// contender is a policy that a workload is played under.
+// contender is a policy that plays a workload.
 type contender struct {
 	name, path string
 	program    string // its name without the prefix of policies' programs
@@ -243,7 +243,7 @@ func (c *command) playAll(list []contender, first uint64, one func(contender, ui
 	return runs, nil
 }
 
-// one plays the workload once, and shows how far it is.
+// one plays the workload once, and shows progress.
 func (c *command) one(ctx context.Context, p contender, w *workload.Workload, on *cluster.Cluster) (*report.Run, error) {
 	return c.play(ctx, p, simulation.Options{Workload: w, Cluster: on, Tick: orNone(c.tick), Think: orNone(c.think)})
 }
@@ -274,7 +274,7 @@ func (c *command) launch(ctx context.Context, path string) (policy.Host, error) 
 	})
 }
 
-// orNone writes a time for the laboratory, to which 0 means its default.
+// orNone converts a time for the laboratory, to which 0 means its default.
 func orNone(d time.Duration) time.Duration {
 	if d == 0 {
 		return -1
@@ -296,7 +296,7 @@ func (w *watched) Ended(at time.Duration, job int) {
 	w.steps.Step("simulated time "+at.Round(time.Second).String(), w.done, w.all)
 }
 
-// findContenders finds the policies that are named, each of which has a name of its own.
+// findContenders finds the named policies, which must have different names.
 func findContenders(texts []string) ([]contender, error) {
 	var list []contender
 	for _, text := range texts {
@@ -312,7 +312,7 @@ func findContenders(texts []string) ([]contender, error) {
 	return list, nil
 }
 
-// findContender finds the program and the settings that a --policy means.
+// findContender finds the program and the settings of a --policy.
 func findContender(text string) (contender, error) {
 	name, what, named := strings.Cut(text, "=")
 	if !named {
@@ -353,7 +353,7 @@ func findContender(text string) (contender, error) {
 	return p, nil
 }
 
-// show prints and writes what came out. The error names the jobs that failed.
+// show prints and writes the results. The error names the jobs that failed.
 func (c *command) show(runs []*report.Run) error {
 	all := report.Compare(runs)
 	if err := show.Write(c.printed, c.format, all.Text, all.JSON); err != nil {

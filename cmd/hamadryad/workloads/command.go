@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Command is "workload", with what is below it.
+// Command is "workload", with its subcommands.
 func Command(out io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "workload", Short: "Describe, convert and make workloads: recorded days and such as are drawn",

@@ -34,7 +34,7 @@ name ends in .gz or .zst, and must not be there yet.`,
 	return cmd
 }
 
-// write writes a workload to a file that is not there yet, or, for -, to out.
+// write writes a workload to a new file, or, for -, to out.
 func write(out io.Writer, path string, w *workload.Workload) (err error) {
 	if path == "-" {
 		return w.Write(out)

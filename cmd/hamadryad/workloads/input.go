@@ -1,5 +1,5 @@
-// Package workloads has the commands that describe, convert and make workloads, and the
-// flags by which commands read one.
+// Package workloads has the commands that describe, convert and make workloads, and the flags by
+// which commands read one.
 package workloads
 
 import (
@@ -27,7 +27,7 @@ type Input struct {
 	swim   workload.SWIM
 }
 
-// Add adds the flags of a workload that is read.
+// Add adds the flags for reading a workload.
 func (in *Input) Add(f *pflag.FlagSet) {
 	in.swim = workload.DefaultSWIM()
 	s := &in.swim
@@ -73,7 +73,7 @@ func (in *Input) Read(path string) (*workload.Workload, error) {
 	return workload.Read(from, in.o)
 }
 
-// settle takes the flags over.
+// settle applies the flags.
 func (in *Input) settle() error {
 	in.o.Format, in.o.SWIM = workload.Format(in.format), &in.swim
 	machines, of, ok := strings.Cut(in.scale, "/")

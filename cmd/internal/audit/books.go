@@ -11,22 +11,22 @@ import (
 	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/money"
 )
 
-// Books are what a log says of charges.
+// Books are a log's record of charges.
 type Books struct {
-	Managers int           // lives of the manager
+	Managers int           // starts of the manager
 	Lives    int           // of the policy
-	Charged  int           // intervals of a queue that were charged
-	Exact    int           // of them those that were held against their exact amount
-	LostMax  time.Duration // the longest that a life used and did not charge when it ended
-	Wrong    []string      // what must not be
+	Charged  int           // charged intervals of a queue
+	Exact    int           // those that were compared with their exact amount
+	LostMax  time.Duration // the longest time that a policy process left uncharged at its end
+	Wrong    []string      // violations
 
 	length  int64
 	entries map[uint64]account.Entry
 	charged map[interval]uint64       // numbers of the charges
-	bids    map[string][]money.Amount // all that a queue ever bid
+	bids    map[string][]money.Amount // all bids of a queue so far
 }
 
-// interval is one of a queue, by its end.
+// interval is an interval of a queue, by its end.
 type interval struct {
 	queue string
 	end   int64
@@ -40,7 +40,7 @@ func (b *Books) wrong(format string, args ...any) {
 	b.Wrong = append(b.Wrong, fmt.Sprintf(format, args...))
 }
 
-// enter takes an entry that was posted, and says whether it is new.
+// enter records a posted entry, and reports whether it is new.
 func (b *Books) enter(e account.Entry) bool {
 	if was, ok := b.entries[e.Number]; ok {
 		if was != e {
@@ -78,7 +78,7 @@ func (b *Books) highest(queue string) (most money.Amount) {
 	return most
 }
 
-// Sum is what entries of a kind amount to, of one queue or, for "", of all.
+// Sum is the amount of all entries of a kind, of one queue or, for "", of all.
 func (b *Books) Sum(kind account.Kind, queue string) (sum money.Amount) {
 	for _, e := range b.entries {
 		if e.Kind == kind && (queue == "" || e.Queue == queue) {
@@ -88,7 +88,7 @@ func (b *Books) Sum(kind account.Kind, queue string) (sum money.Amount) {
 	return sum
 }
 
-// Last is the number of the last entry that was posted.
+// Last is the number of the last posted entry.
 func (b *Books) Last() (last uint64) {
 	for n := range b.entries {
 		last = max(last, n)
@@ -96,9 +96,9 @@ func (b *Books) Last() (last uint64) {
 	return last
 }
 
-// Holds says where what a store has is not what was put into it by others, and by requests, less
-// what was charged, up to the entry that it applied last; "" when it is. Queues are neither added
-// nor removed meanwhile.
+// Holds returns where a store differs from its deposits, by others and by requests, less the
+// charges, up to its last applied entry; "" when it does not. Queues are neither added nor removed
+// meanwhile.
 func (b *Books) Holds(put map[string]money.Amount, has *account.State) string {
 	var wrong []string
 	want := maps.Clone(put)

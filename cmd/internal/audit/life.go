@@ -14,26 +14,26 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// life is one of the policy, from its start to its end. Slots are of one kind.
+// life is a generation of the policy, from its start to its end. Slots are of one kind.
 type life struct {
 	generation uint64
 	length     int64
 	view       view.View
 	asked      uint64 // number of the last round
-	since      int64  // when that was asked and is not answered; 0: it is
+	since      int64  // time of the unanswered request; 0: none
 
 	at      int64 // up to when use is counted
 	start   int64 // of the interval in flight
-	charged int64 // up to when it has charged; 0: the store is not known
+	charged int64 // end of the last charged interval; 0: the store is unknown
 	parts   account.Parts
-	state   *account.State // what queues have and bid; nil: not known
+	state   *account.State // the queues' budgets and bids; nil: unknown
 	held    map[scheduler.AttemptID]holding
-	jobs    map[scheduler.JobID]string // live, and whose
+	jobs    map[scheduler.JobID]string // live jobs, with their users
 	users   map[string]*use
 	slots   int
-	steady  bool // of the interval in flight the rates and slots are known for all of it
+	steady  bool // rates and slots are known for the whole current interval
 
-	closed []bill // in the round that it is to answer
+	closed []bill // in the round that it has to answer
 }
 
 type holding struct {
@@ -41,7 +41,7 @@ type holding struct {
 	slots int
 }
 
-// use is what a user uses in an interval.
+// use is a user's use in an interval.
 type use struct {
 	held  int
 	jobs  int
@@ -50,11 +50,11 @@ type use struct {
 	quota int
 }
 
-// bill is what a queue is to pay for an interval.
+// bill is a queue's due charge for an interval.
 type bill struct {
 	interval
-	most  *big.Rat // it pays no more
-	exact *big.Rat // it pays this, but for the part of a micro-credit; nil: that is not known
+	most  *big.Rat // upper bound of the charge
+	exact *big.Rat // the exact charge, up to part of a micro-credit; nil: unknown
 }
 
 func newLife(generation uint64, s scheduler.Snapshot, length int64) (*life, error) {
@@ -79,7 +79,7 @@ func newLife(generation uint64, s scheduler.Snapshot, length int64) (*life, erro
 
 func floor(at, length int64) int64 { return at - at%length }
 
-// count counts the slots that there are to divide.
+// count counts the slots to divide.
 func (l *life) count() (n int) {
 	for _, m := range l.view.Launchers() {
 		for _, s := range m.Slots {
@@ -121,7 +121,7 @@ func (l *life) release(id scheduler.AttemptID) {
 	}
 }
 
-// attempt finds one that is live, or ended in this round.
+// attempt finds a live attempt, or one that ended in this round.
 func (l *life) attempt(id scheduler.AttemptID) *view.Attempt {
 	if a := l.view.Attempt(id); a != nil {
 		return a
@@ -133,7 +133,7 @@ func (l *life) attempt(id scheduler.AttemptID) *view.Attempt {
 	return nil
 }
 
-// told takes in what the policy is told.
+// told records the policy's events.
 func (l *life) told(b *Books, r scheduler.Round) error {
 	if err := l.view.Apply(r); err != nil {
 		return err
@@ -188,7 +188,7 @@ func (l *life) event(b *Books, e scheduler.Event) error {
 	return nil
 }
 
-// adopt takes over what the store has, with what was posted and is not applied yet.
+// adopt takes over the store's content, with posted entries that are not applied yet.
 func (l *life) adopt(b *Books, e scheduler.Noted) error {
 	s, err := l.parts.Add(e.Note.Body)
 	if err != nil || s == nil {
@@ -207,8 +207,8 @@ func (l *life) adopt(b *Books, e scheduler.Noted) error {
 	return nil
 }
 
-// advance counts what is used up to a time, and closes the intervals that have ended. Changes
-// says that bids may have changed on the way.
+// advance counts the use up to a time, and closes the ended intervals. changes says that bids may
+// have changed meanwhile.
 func (l *life) advance(b *Books, to int64, changes bool) {
 	for end := l.start + l.length; end <= to; end += l.length {
 		l.uses(end)
@@ -217,7 +217,7 @@ func (l *life) advance(b *Books, to int64, changes bool) {
 	l.uses(to)
 }
 
-// uses counts what is held up to a time.
+// uses counts the held slots up to a time.
 func (l *life) uses(to int64) {
 	if to > l.at {
 		for _, u := range l.users {
@@ -246,8 +246,8 @@ func times(rate money.Amount, used *big.Rat) *big.Rat {
 	return new(big.Rat).Mul(new(big.Rat).SetInt64(int64(rate)), used)
 }
 
-// assess finds the rates and quotas of the next interval, if they can be known: budgets that are
-// nearly spent may not cover them, and bids may change in this very round.
+// assess computes the rates and quotas of the next interval, if they can be known: nearly spent
+// budgets may not cover them, and bids may change in this very round.
 func (l *life) assess(changes bool) {
 	l.steady = l.state != nil && !changes
 	if l.state == nil {
@@ -273,7 +273,7 @@ func (l *life) assess(changes bool) {
 	}
 }
 
-// decided holds what the policy posts against what it has to be.
+// decided compares the policy's notes with the due ones.
 func (l *life) decided(b *Books, notes []scheduler.Note) error {
 	for _, n := range notes {
 		if n.Name != dynamicpriority.NoteEntries {
@@ -307,10 +307,10 @@ func (l *life) decided(b *Books, notes []scheduler.Note) error {
 	return nil
 }
 
-// one is a micro-credit: of what is used its parts are carried to the next interval.
+// one is a micro-credit: parts of it are carried to the next interval.
 var one = big.NewRat(1, 1)
 
-// paid holds a charge against what was used.
+// paid compares a charge with the use.
 func (l *life) paid(b *Books, e account.Entry) {
 	i := slices.IndexFunc(l.closed, func(d bill) bool { return d.interval == interval{e.Queue, e.Interval} })
 	if i < 0 {
@@ -333,11 +333,11 @@ func (l *life) paid(b *Books, e account.Entry) {
 // micro is an amount of micro-credits for people.
 func micro(r *big.Rat) string { return r.FloatString(1) + " micro-credits" }
 
-// ends ends the life. What it used since it last charged is lost. While it owes no answer that is of
-// the interval in flight: it was asked at the end of each.
+// ends ends the generation. Its use since its last charge is lost. Unless it owes an answer, that
+// use is of the current interval: it was asked at the end of each.
 func (l *life) ends(b *Books, at int64) {
 	if l.charged == 0 || len(l.jobs) == 0 {
-		return // nobody pays before the store is known, nor without jobs: then it is not asked at all
+		return // nobody pays before the store is known, nor without jobs: then the policy is not asked at all
 	}
 	b.LostMax = max(b.LostMax, time.Duration(at-l.charged))
 	if l.since > 0 {

@@ -16,12 +16,12 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
 )
 
-// policy is the name of the one that is audited.
+// policy is the name of the audited policy.
 const policy = "dynamic-priority"
 
 // Read audits the event log of a manager's data folder, which has all files since the first.
-// Intervals are of a length that does not change. Kills are when the manager was killed, in order: a
-// log ends with its last record. An error says that the log can't be read.
+// Intervals have a fixed length. kills are the times at which the manager was killed, in order: a
+// log ends with its last record. An error means that the log can't be read.
 func Read(data string, length time.Duration, kills ...time.Time) (*Books, error) {
 	a := &auditor{Books: newBooks(length), kills: kills}
 	files, err := eventlog.Files(filepath.Join(data, "log"))
@@ -45,7 +45,7 @@ func Read(data string, length time.Duration, kills ...time.Time) (*Books, error)
 			return nil, fmt.Errorf("%s: %w", s.Path, err)
 		}
 		records := s.Records
-		if i+1 < len(all) { // a file may begin with copies of the last ones of the file before it
+		if i+1 < len(all) { // a file may begin with copies of the previous file's last records
 			records = records[:min(uint64(len(records)), all[i+1].First-s.First)]
 		}
 		for _, record := range records {
@@ -64,13 +64,13 @@ func Read(data string, length time.Duration, kills ...time.Time) (*Books, error)
 type auditor struct {
 	*Books
 	core   *core.Core
-	kills  []time.Time // that are still to come
+	kills  []time.Time // still to come
 	at     int64       // time of the last record
-	coming *life       // of a policy that starts; nil: none does, or not the one that is audited
-	life   *life       // of the policy while it decides
+	coming *life       // of a starting policy; nil: none, or not the audited one
+	life   *life       // of the deciding policy
 }
 
-// record takes the next record of the log.
+// record handles the next record of the log.
 func (a *auditor) record(record []byte) error {
 	batch := &wire.Batch{}
 	if err := proto.Unmarshal(record, batch); err != nil {
@@ -113,7 +113,7 @@ func (a *auditor) record(record []byte) error {
 	return nil
 }
 
-// dies ends the life of a policy that decides no more.
+// dies ends the generation of a policy that decides no more.
 func (a *auditor) dies(at int64) {
 	if a.life != nil {
 		a.life.ends(a.Books, at)
@@ -121,7 +121,7 @@ func (a *auditor) dies(at int64) {
 	}
 }
 
-// starts has a life begin, which decides from its first round on.
+// starts begins a generation, which decides from its first round on.
 func (a *auditor) starts(batch *wire.Batch, s core.StartPolicy) (err error) {
 	a.coming = nil
 	for _, in := range batch.GetInputs() {
@@ -132,7 +132,7 @@ func (a *auditor) starts(batch *wire.Batch, s core.StartPolicy) (err error) {
 	return err
 }
 
-// asked takes in what the policy is told.
+// asked records the policy's round.
 func (a *auditor) asked(ask core.AskPolicy) error {
 	if a.coming != nil && a.coming.generation == ask.Generation {
 		a.dies(a.at)
@@ -145,7 +145,7 @@ func (a *auditor) asked(ask core.AskPolicy) error {
 	return a.life.told(a.Books, *ask.Round)
 }
 
-// answers says whether an answer is the one that is awaited.
+// answers reports whether an answer is the awaited one.
 func (l *life) answers(m *wire.PolicyAnswer) bool {
 	return m.GetGeneration() == l.generation && m.GetRound() == l.asked
 }

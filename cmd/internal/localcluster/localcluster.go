@@ -19,35 +19,34 @@ import (
 )
 
 const (
-	// readyMax bounds the start of a cluster. `hamadryad local` has a bound of its own
-	// and says what is amiss; this one is behind it.
+	// readyMax bounds the start of a cluster. `hamadryad local` has its own bound and reports the
+	// problem; this one is a backup.
 	readyMax = 90 * time.Second
-	// stopMax bounds the end of a cluster that was asked to stop; then it is killed.
+	// stopMax bounds a cluster's graceful stop; then it is killed.
 	stopMax = 20 * time.Second
 )
 
-// Options say what the cluster is like.
+// Options describe the cluster.
 type Options struct {
 	Launchers int
 	Slots     int       // of each launcher
 	Config    string    // text of its configuration file; "": the defaults
 	Flags     []string  // further ones of `hamadryad local`
-	Environ   []string  // variables for all its processes, besides those of this one
-	Log       io.Writer // what it says besides its address; nil: thrown away
+	Environ   []string  // variables for all its processes, besides this process's
+	Log       io.Writer // its output besides its address; nil: thrown away
 }
 
 // Cluster is a running cluster. Stop ends it.
 type Cluster struct {
 	Address string // of its manager
-	Folder  string // with its data; the caller may add files, and all goes with the cluster
+	Folder  string // with its data; the caller may add files, and Stop removes all
 
 	cmd    *exec.Cmd
 	cancel context.CancelFunc
 }
 
-// Start starts a cluster by the binary of hamadryad and waits until its policy
-// decides. The cluster ends with ctx, too. After an error nothing of it is left, and
-// Log has what it said.
+// Start starts a cluster by the binary of hamadryad and waits until its policy decides. The cluster
+// ends with ctx, too. After an error nothing of it is left, and Log has its output.
 func Start(ctx context.Context, binary string, o Options) (*Cluster, error) {
 	folder, err := os.MkdirTemp("", "hamadryad-cluster")
 	if err != nil {
@@ -102,9 +101,8 @@ func (c *Cluster) launch(ctx context.Context, binary string, o Options) error {
 	}
 }
 
-// announced finds the manager's address in what `hamadryad local` prints, sends it,
-// and reads on, so that the cluster never waits for its reader. It closes found at
-// the output's end.
+// announced finds the manager's address in the output of `hamadryad local`, sends it, and reads on,
+// so that the cluster never waits for its reader. It closes found at the output's end.
 func announced(out io.Reader, found chan<- string) {
 	defer close(found)
 	lines := bufio.NewScanner(out)
@@ -117,12 +115,11 @@ func announced(out io.Reader, found chan<- string) {
 	_, _ = io.Copy(io.Discard, out)
 }
 
-// Stop ends the cluster, within stopMax, and removes its folder. It may be called
-// again.
+// Stop ends the cluster, within stopMax, and removes its folder. It may be called repeatedly.
 func (c *Cluster) Stop() {
 	c.cancel()
 	if c.cmd != nil {
-		_ = c.cmd.Wait() // it was told to end: how it did is of no interest
+		_ = c.cmd.Wait() // it was asked to end: its exit status does not matter
 	}
 	_ = os.RemoveAll(c.Folder)
 }

@@ -1,5 +1,5 @@
-// Package processes starts, finds and breaks processes, for the tests that do so to a
-// running cluster. It reads /proc, so it is for Linux.
+// Package processes starts, finds and breaks processes, for tests of a running cluster. It reads
+// /proc, so it is for Linux.
 package processes
 
 import (
@@ -17,18 +17,18 @@ import (
 	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
-// Process is a program that was started. Its methods may be called by any goroutine.
+// Process is a started program. Its methods are safe for concurrent use.
 type Process struct {
 	Name string
 	Cmd  *exec.Cmd
-	Log  *proctest.Output // all that it printed
+	Log  *proctest.Output // its whole output
 	Done chan struct{}    // closed when it has ended and was waited for
 }
 
-// outputDelay bounds the wait for what the descendants of an ended process print.
+// outputDelay bounds the wait for the output of an ended process's descendants.
 const outputDelay = time.Second
 
-// Start starts a command and keeps what it prints.
+// Start starts a command and keeps its output.
 func Start(name string, cmd *exec.Cmd) (*Process, error) {
 	p := &Process{Name: name, Cmd: cmd, Log: &proctest.Output{}, Done: make(chan struct{})}
 	cmd.Stdout, cmd.Stderr = p.Log, p.Log
@@ -36,14 +36,14 @@ func Start(name string, cmd *exec.Cmd) (*Process, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
-	go func() { _ = cmd.Wait(); close(p.Done) }() // how it ended is in cmd.ProcessState
+	go func() { _ = cmd.Wait(); close(p.Done) }() // its exit status is in cmd.ProcessState
 	return p, nil
 }
 
 // Pid is its process id.
 func (p *Process) Pid() int { return p.Cmd.Process.Pid }
 
-// Ended tells whether it has ended.
+// Ended reports whether it has ended.
 func (p *Process) Ended() bool {
 	select {
 	case <-p.Done:
@@ -53,7 +53,7 @@ func (p *Process) Ended() bool {
 	}
 }
 
-// Signal sends it a signal; one that has ended takes none, and that is no error.
+// Signal sends it a signal; if it has ended, that is no error.
 func (p *Process) Signal(s syscall.Signal) error {
 	if err := p.Cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("%v to %s: %w", s, p.Name, err)
@@ -61,7 +61,7 @@ func (p *Process) Signal(s syscall.Signal) error {
 	return nil
 }
 
-// Stop sends a signal that is to end it, and waits for its end within a limit.
+// Stop sends a signal that ends it, and waits for its end within a limit.
 func (p *Process) Stop(s syscall.Signal, limit time.Duration) error {
 	if err := p.Signal(s); err != nil {
 		return err
@@ -74,7 +74,7 @@ func (p *Process) Stop(s syscall.Signal, limit time.Duration) error {
 	}
 }
 
-// List lists the processes that match and have not ended, in order.
+// List lists the live processes that match, in order.
 func List(match func(pid int) bool) []int {
 	entries, _ := os.ReadDir("/proc")
 	var pids []int
@@ -87,8 +87,7 @@ func List(match func(pid int) bool) []int {
 	return pids
 }
 
-// Mentioning lists the processes, but this one, that carry a text in their command
-// line or environment.
+// Mentioning lists the other processes with a text in their command line or environment.
 func Mentioning(text string) []int {
 	return List(func(pid int) bool {
 		for _, file := range []string{"cmdline", "environ"} {
@@ -101,7 +100,7 @@ func Mentioning(text string) []int {
 	})
 }
 
-// Below lists the processes that descend from one.
+// Below lists the descendants of a process.
 func Below(root int) []int {
 	return List(func(pid int) bool {
 		for p := Parent(pid); p > 1; p = Parent(p) {
@@ -113,7 +112,7 @@ func Below(root int) []int {
 	})
 }
 
-// Dead tells whether a process is gone, or waits only for its parent to notice.
+// Dead reports whether a process is gone, or is a zombie.
 func Dead(pid int) bool {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err != nil || bytes.Contains(b, []byte(") Z "))
@@ -130,7 +129,7 @@ func Parent(pid int) int {
 	return ppid
 }
 
-// Describe tells what processes are, one or two lines each.
+// Describe describes processes, one or two lines each.
 func Describe(pids []int) string {
 	var s strings.Builder
 	for _, pid := range pids {

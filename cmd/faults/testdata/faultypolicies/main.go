@@ -1,5 +1,5 @@
-// Faultypolicies is a plug-in with the faulty policy that its own file name names, with - for
-// spaces: a test links the binary under the names it wants.
+// Faultypolicies is a plug-in with the faulty policy named by its own file name, with - for spaces:
+// a test links the binary under the names it wants.
 package main
 
 import (

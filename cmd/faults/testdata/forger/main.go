@@ -1,4 +1,4 @@
-// Forger offers jobs whose programs speak to their launcher as its workers do: of others'
+// Forger offers jobs whose programs send forged worker messages to their launcher: about other
 // attempts, or far too much.
 package main
 
@@ -17,10 +17,10 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// attemptsMax is up to which number others' attempts are named.
+// attemptsMax bounds the numbers of other attempts in forgeries.
 const attemptsMax = 100
 
-// forgeries are what is sent, by name. The number is of an attempt that is not the sender's.
+// forgeries are the messages, by name. other is an attempt that is not the sender's.
 var forgeries = map[string]func(own, other uint64) *wire.Report{
 	"ends": func(_, other uint64) *wire.Report {
 		return &wire.Report{What: &wire.Report_Ended{Ended: &wire.AttemptEnded{Attempt: other, End: wire.End_END_FINISHED}}}
@@ -56,9 +56,9 @@ func main() {
 	app.Main(defs...)
 }
 
-// send sends without end, until the launcher takes no more.
+// send sends without end, until the launcher accepts no more.
 func send(ctx context.Context, n *job.Node, make func(own, other uint64) *wire.Report) error {
-	fd, err := unix.Dup(ipc.WorkerFD) // the worker's own is waited for by its runtime
+	fd, err := unix.Dup(ipc.WorkerFD) // the worker's runtime waits for its own
 	if err != nil {
 		return err
 	}

@@ -1,11 +1,11 @@
-// Gated is the fault tests' application: a word count in two stages whose nodes
-// stop at gates, so that a test can break things at a known moment. A node that
-// reaches a gate leaves a file REACHED.<gate>.<index>.a<attempt> in the gates'
-// folder and goes on when a file OPEN.<gate> is there.
+// Gated is the fault tests' application: a word count in two stages whose nodes stop at gates, so
+// that a test can break things at a known moment. A node that reaches a gate creates a file
+// REACHED.<gate>.<index>.a<attempt> in the gates' folder and continues when a file OPEN.<gate>
+// exists.
 //
-// Gates: reading (after a map's first word was read), map (before it writes),
-// maphalf (after half of its words), read (before a reduce reads), reduce (after its
-// first batch), part (before it makes its part file), partway (after half of it).
+// Gates: reading (after a map's first word was read), map (before it writes), maphalf (after half
+// of its words), read (before a reduce reads), reduce (after its first batch), part (before it
+// makes its part file), partway (after half of it).
 package main
 
 import (
@@ -64,8 +64,8 @@ type wordCount struct {
 	out   job.Folder
 }
 
-// gate says that it was reached and waits until it is open; a gate whose folder
-// holds no SHUT.<name> is open from the start.
+// gate reports that it was reached and waits until it is open; a gate whose folder holds no
+// SHUT.<name> is open from the start.
 func (w *wordCount) gate(ctx context.Context, n *job.Node, name string) error {
 	info := n.Info()
 	reached := filepath.Join(w.gates, fmt.Sprintf("REACHED.%s.%d.a%d", name, info.Index, info.Attempt))

@@ -22,7 +22,7 @@ func main() {
 	)
 }
 
-// memoryOf is what tasks may use, in bytes.
+// memoryOf is the memory of a task, in bytes.
 func memoryOf(args []string) (int64, error) {
 	if len(args) != 3 {
 		return 0, errors.New("give MEMORY INPUT OUTPUT")
@@ -88,7 +88,7 @@ func values(g *job.Graph, args []string) error {
 	return j.Add(g, args[2], mapreduce.Source{Patterns: args[1:2]})
 }
 
-// many emits values that begin with their number, so that no two are the same.
+// many emits values that begin with their number, so that all differ.
 func many(emit *mapreduce.Emitter, line string) error {
 	var key string
 	var count, size int

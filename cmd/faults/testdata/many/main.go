@@ -1,4 +1,4 @@
-// Many offers jobs of very many nodes that do next to nothing.
+// Many offers jobs of very many nodes that do almost nothing.
 package main
 
 import (
@@ -51,7 +51,7 @@ func sums(g *job.Graph, args []string) error {
 	return nil
 }
 
-// writeIndexes sends its index to every reader.
+// writeIndexes sends its own index to every reader.
 func writeIndexes(ctx context.Context, n *job.Node) error {
 	out, err := n.Output("indexes")
 	if err != nil {
@@ -65,7 +65,7 @@ func writeIndexes(ctx context.Context, n *job.Node) error {
 	return nil
 }
 
-// addUp writes how many records came, and their sum.
+// addUp writes the number of records, and their sum.
 func addUp(f job.Folder) job.Program {
 	return func(ctx context.Context, n *job.Node) error {
 		var count, sum uint64

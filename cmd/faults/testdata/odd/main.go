@@ -1,5 +1,4 @@
-// Odd offers MapReduce jobs for odd input, and for what jobs can do beside mapping
-// and reducing.
+// Odd offers MapReduce jobs for odd input, and for features besides mapping and reducing.
 package main
 
 import (
@@ -79,8 +78,8 @@ func lines(g *job.Graph, args []string) error {
 	return add(j, g, args)
 }
 
-// gate says in the file args[2].reached that a task began, and waits for the file
-// args[2], if that is given.
+// gate reports in the file args[2].reached that a task began, and waits for the file args[2], if
+// that is given.
 func gate(args []string) func(*mapreduce.Task) error {
 	return func(t *mapreduce.Task) error {
 		if len(args) < 3 {
@@ -117,7 +116,7 @@ func reads(input mapreduce.Format[string, int64]) func(g *job.Graph, args []stri
 	}
 }
 
-// number gives each a key and a number that is text.
+// number converts each record to a key and a number in decimal text.
 func number(each func(string, int64) error) func(key, value []byte) error {
 	return func(key, value []byte) error {
 		n, err := strconv.ParseInt(string(value), 10, 64)
@@ -155,8 +154,8 @@ func ofTrees(input mapreduce.Format[int64, Tree]) mapreduce.Format[string, int64
 	}
 }
 
-// hooks names numbers, in order, by the shared files args[2] that Setup reads;
-// names odd ones in a file beside, and how many each task saw in another.
+// hooks names numbers, in order, by the shared files args[2] that Setup reads. It writes the names
+// of odd ones to a file beside, and the number that each task saw to another.
 func hooks(g *job.Graph, args []string) error {
 	return add(mapreduce.Job[int64, string, int64, string, int64, string]{
 		Settings: mapreduce.Settings{
@@ -259,7 +258,7 @@ func skips(reducers int) func(g *job.Graph, args []string) error {
 	}
 }
 
-// opensBadly has an output that can't be opened once its file was made.
+// opensBadly has an output whose open fails once its file was made.
 func opensBadly(reducers int) func(g *job.Graph, args []string) error {
 	return func(g *job.Graph, args []string) error {
 		j := counted()

@@ -1,6 +1,6 @@
-// Command lottery is a policy as somebody outside the project would write it: with
-// settings of its own, a shell and children, and, when its settings say so, with every
-// mistake that such a program can make.
+// Command lottery is a policy as an author outside the project would write it: with its own
+// settings, a shell and child processes. Its settings can demand every mistake that such a program
+// can make.
 package main
 
 import (
@@ -108,7 +108,7 @@ func (p *lottery) AssignTasks(r scheduler.Round) (d scheduler.Decisions, err err
 	return d, nil
 }
 
-// begin does what a mistake does once.
+// begin does the one-time part of a mistake.
 func (p *lottery) begin() {
 	if p.options.Mistake != "children" {
 		return

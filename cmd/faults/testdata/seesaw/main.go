@@ -1,7 +1,7 @@
-// Command seesaw is a policy that has whatever executes after a shuffle stand still and go
-// on, again and again: it suspends the attempt for a task of the job "noop", which takes its
-// slot, and resumes it when that has ended. It tells how often it did, and the medians of the
-// times from its decisions to what came of them.
+// Command seesaw is a policy that suspends and resumes attempts that execute after a shuffle, again
+// and again. It suspends the attempt for a task of the job "noop", which takes its slot, and
+// resumes it when that task has ended. It reports the number of cycles, and the medians of the
+// times from its decisions to their effects.
 package main
 
 import (
@@ -23,7 +23,7 @@ type options struct {
 	Jobs   int `yaml:"jobs"`   // how many come; then "noop" may end
 }
 
-// again is how soon it looks again where nothing happens that it could wait for.
+// again is its polling period where it can wait for no event.
 const again = 10 * time.Millisecond
 
 type seesaw struct {
@@ -33,22 +33,22 @@ type seesaw struct {
 	victim  scheduler.AttemptID // 0: none, or it has ended
 	at      step
 	asked   scheduler.Time
-	since   scheduler.Time // that the victim stands still
+	since   scheduler.Time // since when the victim is suspended
 	cycles  map[scheduler.JobID]int
 	stops   []time.Duration
 	resumes []time.Duration
 }
 
-// step is how far it is with its victim.
+// step is the phase of its cycle with the victim.
 type step int
 
 const (
 	runs    step = iota
-	stops        // it was asked to
-	stands       // another may run
+	stops        // suspension requested
+	stands       // suspended: another may run
 	waits        // for the other
 	rises        // the other has ended
-	resumes      // it was asked to
+	resumes      // resumption requested
 )
 
 func read(c scheduler.Config) (o options, err error) {
@@ -99,7 +99,7 @@ func (p *seesaw) hear(e scheduler.Event) {
 	case scheduler.AttemptEnded:
 		switch {
 		case e.Attempt == p.victim && p.at == stops:
-			p.at, p.victim = stands, 0 // its slot is kept for the other all the same
+			p.at, p.victim = stands, 0 // its slot is reserved for the other all the same
 		case e.Attempt == p.victim, p.at == waits && p.victim == 0:
 			p.at, p.victim = runs, 0
 		case p.at == waits:
@@ -147,7 +147,7 @@ func (p *seesaw) decide(d *scheduler.Decisions) {
 	}
 }
 
-// rest is how long the victim is to stand still: the last time a while, for people to see it.
+// rest is the duration of the victim's suspension: longer the last time, for people to see it.
 func (p *seesaw) rest() time.Duration {
 	for _, j := range p.Jobs() {
 		if p.cycles[j.ID()] == p.options.Cycles-1 && slices.ContainsFunc(j.Attempts(), func(a *view.Attempt) bool { return a.ID == p.victim }) {
@@ -157,7 +157,7 @@ func (p *seesaw) rest() time.Duration {
 	return 0
 }
 
-// launch starts what is ready of a job and fits, at most so much of it.
+// launch launches at most most of a job's ready bundles that fit.
 func (p *seesaw) launch(j *view.Job, d *scheduler.Decisions, most int) bool {
 	before := len(d.Launch)
 	for b := range p.ReadyOf(j) {
@@ -171,7 +171,7 @@ func (p *seesaw) launch(j *view.Job, d *scheduler.Decisions, most int) bool {
 	return len(d.Launch) > before
 }
 
-// suspend has something that executes after its shuffle stand still for another job.
+// suspend suspends an attempt that executes after its shuffle, for another job.
 func (p *seesaw) suspend(other *view.Job, d *scheduler.Decisions) {
 	for _, j := range p.Jobs() {
 		if j == other || p.cycles[j.ID()] == p.options.Cycles {

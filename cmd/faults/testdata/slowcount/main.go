@@ -1,5 +1,5 @@
-// Command slowcount counts words, with a millisecond for each: its reduce lasts long enough
-// to be stopped many times.
+// Command slowcount counts words, a millisecond for each: its reduce lasts long enough to be
+// suspended many times.
 package main
 
 import (

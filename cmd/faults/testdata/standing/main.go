@@ -68,7 +68,7 @@ func main() {
 	app.Main(defs...)
 }
 
-// orders are what terminals obey, or what reverses the text that follows.
+// orders are terminal control sequences, and characters that reverse the following text.
 const orders = "\x1b]0;owned\x07\x1b[31mred\u009b2J\u202eend"
 
 // unread is a graph whose first node is blocked writing to its second.
@@ -115,13 +115,13 @@ var (
 	words list
 )
 
-// list gathers what a flag is given.
+// list collects the values of a flag.
 type list []string
 
 func (l *list) String() string     { return fmt.Sprint(len(*l)) }
 func (l *list) Set(s string) error { *l = append(*l, s); return nil }
 
-// told has nodes count what they find: flags, arguments, and variables, in a command as well.
+// told makes nodes count what they find: flags, arguments, and variables, in a command as well.
 func told(g *job.Graph, args []string) error {
 	g.Stage("x", *nodes, func(ctx context.Context, n *job.Node) error {
 		for _, word := range words {

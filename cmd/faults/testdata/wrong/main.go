@@ -1,4 +1,4 @@
-// Wrong offers jobs that are wrong in one way each.
+// Wrong offers jobs with one mistake each.
 package main
 
 import (
@@ -88,7 +88,7 @@ func unknownKind(g *job.Graph, _ []string) error {
 	return nil
 }
 
-// otherGraph builds as many nodes as its process's number says.
+// otherGraph builds a number of nodes that depends on its process's id.
 func otherGraph(g *job.Graph, _ []string) error {
 	g.Stage("only", os.Getpid()%1000+1, nothing)
 	return nil
@@ -122,7 +122,7 @@ func fails(g *job.Graph, args []string) error {
 	return nil
 }
 
-// reads reads its input once the gate file args[1] is there.
+// reads reads its input once the gate file args[1] exists.
 func reads(g *job.Graph, args []string) error {
 	tasks, err := g.Files(job.Files{Patterns: args[:1]})
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/hamadryad/hamadryad/laboratory/workload"
 )
 
-// What a cluster of the curve has to do, for each of its launchers and pools. On 50,000
-// launchers these are 1,000,000 tasks and 1,000 pools.
+// The load of a cluster of the curve, for each of its launchers and pools. On 50,000 launchers
+// these are 1,000,000 tasks and 1,000 pools.
 const (
 	tasksEach    = 20  // by launcher
 	poolsOf      = 50  // launchers
@@ -22,9 +22,9 @@ const (
 	inputEach    = 128 << 20
 )
 
-// made is the workload of a cluster of the curve: all pools' jobs come within a minute, with
-// tasks of 10 to 50 seconds, each with a block of stored input, and in all as many as keep
-// the slots busy for some five rounds of tasks.
+// made is the workload of a cluster of the curve. All pools' jobs arrive within a minute, with
+// tasks of 10 to 50 seconds, each with a block of stored input. There are enough tasks for some
+// five rounds on all slots.
 func made(launchers int) *workload.Workload {
 	pools := max(launchers/poolsOf, 1)
 	w := &workload.Workload{Name: fmt.Sprintf("%d pools", pools)}
@@ -50,7 +50,7 @@ func made(launchers int) *workload.Workload {
 	return w
 }
 
-// draw draws what one launcher, task, decision or second came to, by the cluster's size.
+// draw draws the cost of one launcher, task, decision or second, by the cluster's size.
 func (l *Lab) draw(all []measured) error {
 	var decision, rounds, launcher, task []drawing.Point
 	for _, m := range all {

@@ -33,11 +33,11 @@ import (
 // inProcess are the policies that need no program.
 var inProcess = map[string]func() scheduler.TaskScheduler{"fifo": fifo.New, "fair": fair.New, "hfsp": hfsp.New}
 
-// gcPercent is as of `hamadryad simulate`, unless GOGC says otherwise.
+// gcPercent is that of `hamadryad simulate`, unless GOGC is set.
 const gcPercent = 400
 
-// heapMost is the bytes below which garbage collection tries to keep all memory, unless
-// GOMEMLIMIT says otherwise, so that the largest cluster stays below largestMemory.
+// heapMost is the target in bytes below which garbage collection keeps all memory, unless
+// GOMEMLIMIT is set, so that the largest cluster stays below largestMemory.
 const heapMost = 7 << 30
 
 // play plays the run in this process.
@@ -133,21 +133,21 @@ func (r *run) prepare() (*workload.Workload, *cluster.Cluster, error) {
 	return w, on, err
 }
 
-// swimMachines is the size of the cluster that FB-2010 was traced on, as SWIM's repository
-// says; a trace is scaled from it to the launchers as SWIM's own scripts do.
+// swimMachines is the size of the cluster that FB-2010 was traced on, by SWIM's repository. A trace
+// is scaled from it to the launchers as SWIM's own scripts do.
 const swimMachines = 3000
 
-// look looks at memory while a workload is played.
+// look samples memory while a workload is played.
 type look struct {
-	jobs       int  // that are to come
+	jobs       int  // expected
 	plugin     int  // process of the policy; 0: there is none
-	sizes      bool // say what launchers and tasks take; it collects garbage twice
+	sizes      bool // measure launchers' and tasks' memory; it collects garbage twice
 	seen       int  // jobs
 	ended      int
-	heap       int64         // bytes that lived at the last look
+	heap       int64         // live bytes at the last sample
 	joined     int64         // bytes of launchers
 	came       int64         // bytes of tasks
-	cost       time.Duration // what that took
+	cost       time.Duration // its own cost
 	pluginPeak int64
 }
 
@@ -157,7 +157,7 @@ func (l *look) begin() {
 	}
 }
 
-// more is how much more lives than at the last look.
+// more is the growth of live memory since the last sample.
 func (l *look) more() int64 {
 	began := time.Now()
 	before := l.heap
@@ -166,7 +166,7 @@ func (l *look) more() int64 {
 	return l.heap - before
 }
 
-// Came implements simulation.Watcher. All launchers have joined when the first job comes.
+// Came implements simulation.Watcher. All launchers have joined when the first job arrives.
 func (l *look) Came(time.Duration, int) {
 	l.seen++
 	if l.sizes && l.seen == 1 {
@@ -187,7 +187,7 @@ func (l *look) Ended(time.Duration, int) {
 	}
 }
 
-// live is how many bytes live.
+// live is the number of live bytes.
 func live() int64 {
 	runtime.GC()
 	var s runtime.MemStats
@@ -195,8 +195,8 @@ func live() int64 {
 	return int64(s.HeapAlloc)
 }
 
-// peak is the most memory that a process held by now; 0 where the system does not say.
-// What getrusage says has the parent's in it.
+// peak is a process's peak memory so far; 0 where the system does not report it. getrusage would
+// include the parent's.
 func peak(process string) int64 {
 	b, err := os.ReadFile("/proc/" + process + "/status")
 	if err != nil {
@@ -211,8 +211,7 @@ func peak(process string) int64 {
 	return 0
 }
 
-// processorTime is how long this process, and those that it started and that ended, used
-// processors.
+// processorTime is the processor time of this process and of its ended children.
 func processorTime() time.Duration {
 	sum := time.Duration(0)
 	for _, who := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {

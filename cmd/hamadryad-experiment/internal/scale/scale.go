@@ -2,9 +2,9 @@
 // of published experiments, in process and through the plug-in, and a whole day. Its clusters have
 // from a hundred launchers to many thousands.
 //
-// Each run is a process of its own (Child), so that the memory of one is not counted for
-// another. What is played is what `hamadryad simulate` plays, on the manager's own core:
-// what speeds the one speeds the other. Virtual results do not depend on how fast it goes.
+// Each run is a separate process (Child), so that the memory of one is not counted for another. It
+// plays as `hamadryad simulate` does, on the manager's own core: an optimisation of one speeds up
+// the other. Virtual results do not depend on the speed.
 package scale
 
 import (
@@ -20,25 +20,25 @@ import (
 	"time"
 )
 
-// Lab is where it is measured.
+// Lab is the environment of the measurements.
 type Lab struct {
 	Bin string    // folder of the policies' programs
 	Out string    // folder of the drawings
 	Log io.Writer // for people
-	// Self is the program that Child is called in: this one, in most cases.
+	// Self is the program that calls Child: this one, in most cases.
 	Self string
-	// Day is the file of the day's trace, of SWIM; "" leaves the day out, and says so.
+	// Day is the file of SWIM's trace of a day; "" leaves the day out, and reports that.
 	Day string
-	// Sizes are numbers of launchers that the curve is made of.
+	// Sizes are the curve's numbers of launchers.
 	Sizes []int
 	// FB2010 is the first row's trace; the tests play a smaller one.
 	FB2010 string
-	// Profile is a folder for a profile of the processor in each run; "" is none.
+	// Profile is a folder for each run's CPU profile; "" is none.
 	Profile string
 }
 
-// The largest cluster of the curve, what it is to take at most, and what in process is to
-// take on FB2010; through the plug-in it is to be twice that at most.
+// The largest cluster of the curve, its limits, and the limit of FB2010 in process; through the
+// plug-in the limit is twice that.
 const (
 	largest       = 50_000
 	largestTime   = 10 * time.Minute
@@ -59,14 +59,14 @@ var experiments = []struct {
 	{"scale-curve", "from 100 to 50,000 launchers under fair, with 20 tasks each, in pools of 50 launchers each", (*Lab).curve},
 }
 
-// bounded is a run with what it is to take at most; 0 is not said.
+// bounded is a run with its limits; 0 is none.
 type bounded struct {
 	run
 	time   time.Duration
 	memory int64
 }
 
-// Names lists what can be measured, and what each is about.
+// Names lists the measurements, with their descriptions.
 func Names() (names, about []string) {
 	for _, e := range experiments {
 		names, about = append(names, e.name), append(about, e.about)
@@ -74,8 +74,8 @@ func Names() (names, about []string) {
 	return names, about
 }
 
-// Run measures what is named, or all, and prints one table. The error names the runs that
-// took more than they are to.
+// Run takes the named measurements, or all, and prints one table. The error names the runs beyond
+// their limits.
 func (l *Lab) Run(ctx context.Context, names []string) error {
 	known, _ := Names()
 	for _, n := range names {
@@ -93,7 +93,7 @@ func (l *Lab) Run(ctx context.Context, names []string) error {
 		for _, b := range e.runs(l) {
 			m, err := l.measure(ctx, b.run)
 			if err != nil {
-				return errors.Join(err, t.print(l.Log)) // what there is
+				return errors.Join(err, t.print(l.Log)) // the rows so far
 			}
 			t.add(b, m)
 			done = append(done, m)
@@ -116,8 +116,8 @@ func (l *Lab) fb2010() (list []bounded) {
 	return list
 }
 
-// hfspLaunchers is the size of the cluster that FB2010 was published with. The day is played
-// on as many, with its bytes scaled to them.
+// hfspLaunchers is the size of the cluster in FB2010's publication. The day is played on as many,
+// with its bytes scaled to them.
 const hfspLaunchers = 100
 
 func (l *Lab) day() []bounded {
@@ -143,7 +143,7 @@ func (l *Lab) plugin(policy string) string {
 	return filepath.Join(l.Bin, "hamadryad-policy-"+policy)
 }
 
-// table is what is printed.
+// table is the printed table.
 type table struct {
 	rows   []string
 	failed []string
@@ -199,7 +199,7 @@ func mib(bytes int64) string {
 	return fmt.Sprintf("%d MiB", bytes>>20)
 }
 
-// bytesEach is what one of many takes; "-" where that was not measured.
+// bytesEach is the bytes of one of many; "-" where that was not measured.
 func bytesEach(bytes int64) string {
 	if bytes == 0 {
 		return "-"

@@ -1,6 +1,6 @@
-// Package swapping has this process and its children run in too little memory. So the memory of
-// suspended processes is swapped out, to a file of the package's own. It needs root, and Linux with
-// the memory controller of cgroups, of version 1 or 2.
+// Package swapping runs this process and its children in too little memory. So the memory of
+// suspended processes is swapped out, to the package's own file. It needs root, and Linux with the
+// memory controller of cgroups, of version 1 or 2.
 package swapping
 
 import (
@@ -17,17 +17,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Swap is a swap file that is in use, and a cgroup. Close takes both away.
+// Swap is a swap file in use, and a cgroup. Close removes both.
 type Swap struct {
 	file   string
 	group  string // folder of the cgroup
-	before string // folder of the one in which this process was
-	limit  string // name of the file that bounds memory
-	none   string // what stands in it where there is no bound
+	before string // folder of this process's previous cgroup
+	limit  string // name of the file with the memory limit
+	none   string // its content without a limit
 	used   bool   // the file is in use
 }
 
-// New makes a swap file of so many bytes in a folder, and puts it to use. An error says what the
+// New makes a swap file of so many bytes in a folder, and activates it. An error names what the
 // machine lacks.
 func New(folder string, bytes int64) (s *Swap, err error) {
 	s = &Swap{file: filepath.Join(folder, "figure8-swap")}
@@ -55,7 +55,7 @@ func allocate(path string, bytes int64) error {
 	return errors.Join(unix.Fallocate(int(f.Fd()), 0, 0, bytes), f.Close())
 }
 
-// makeGroup makes a cgroup beside the one of this process.
+// makeGroup makes a cgroup beside this process's.
 func (s *Swap) makeGroup() error {
 	own, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -87,13 +87,12 @@ func (s *Swap) makeGroup() error {
 	return errors.New("there is no cgroup of which the memory could be bounded: run it as root, with the memory controller")
 }
 
-// Enter has this process, and those that it starts from now on, run in so many bytes of memory.
+// Enter limits this process, and its future children, to so many bytes of memory.
 func (s *Swap) Enter(bytes int64) error {
 	return errors.Join(write(filepath.Join(s.group, s.limit), strconv.FormatInt(bytes, 10)), enter(s.group))
 }
 
-// Leave takes this process back to where it was, and lifts the bound: what was swapped out has room
-// again.
+// Leave moves this process back to its cgroup, and lifts the limit: swapped memory has room again.
 func (s *Swap) Leave() error {
 	return errors.Join(enter(s.before), write(filepath.Join(s.group, s.limit), s.none))
 }
@@ -104,7 +103,7 @@ func enter(group string) error {
 
 func write(path, text string) error { return os.WriteFile(path, []byte(text), 0o600) }
 
-// Close takes swap file and cgroup away, when all processes that were started in it have ended.
+// Close removes swap file and cgroup, after the end of all processes that were started in it.
 func (s *Swap) Close() error {
 	errs := []error{s.Leave()}
 	if s.used {
@@ -121,7 +120,7 @@ func (s *Swap) Close() error {
 // pageBytes is the size of a page of memory.
 var pageBytes = int64(os.Getpagesize())
 
-// Out is how many bytes the machine has swapped out since it was started.
+// Out is the number of bytes that the machine has swapped out since its start.
 func Out() int64 {
 	f, err := os.Open("/proc/vmstat")
 	if err != nil {
@@ -137,7 +136,7 @@ func Out() int64 {
 	return 0
 }
 
-// Raw is how long the disk takes to write so many bytes to a file, and then to read them.
+// Raw is the disk's time to write so many bytes to a file, and then to read them.
 func Raw(path string, bytes int64) (time.Duration, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -156,7 +155,7 @@ func Raw(path string, bytes int64) (time.Duration, error) {
 	if err := f.Sync(); err != nil {
 		return 0, err
 	}
-	// What was written is forgotten, so that it is read from the disk.
+	// The written pages are dropped, so that the disk is read.
 	if err := unix.Fadvise(int(f.Fd()), 0, bytes, unix.FADV_DONTNEED); err != nil {
 		return 0, err
 	}

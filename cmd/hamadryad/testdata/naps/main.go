@@ -1,5 +1,4 @@
-// Naps runs tasks that take as long as they are told: what takes longer than that is the
-// engine's own.
+// Naps runs tasks that sleep for a given time: any further time is the engine's.
 package main
 
 import (
@@ -41,7 +40,7 @@ func build(g *job.Graph, args []string) error {
 	return nil
 }
 
-// nap does nothing for a while.
+// nap sleeps for a while.
 func nap(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):

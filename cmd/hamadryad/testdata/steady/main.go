@@ -1,6 +1,5 @@
-// Steady runs N tasks that do nothing, of which the later half waits for a file
-// GATE: what a test does to the cluster before it makes that file is done in
-// mid-job, on a fast machine and on a slow one.
+// Steady runs N tasks that do nothing. The later half waits for a file GATE: a test's actions
+// before it makes that file happen in mid-job, on any machine.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Load is the application of the window's tests: two stages whose tasks take as long as they are
-// told, or until they are let go.
+// Load is the application of the window's tests: two stages whose tasks sleep for a given time, or
+// until they are released.
 package main
 
 import (

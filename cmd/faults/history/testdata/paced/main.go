@@ -1,5 +1,5 @@
-// Paced offers the jobs of the histories. Each takes a pause for every record of its
-// input, so that faults meet it at work, and what it writes is known to the last byte.
+// Paced offers the jobs of the histories. Each pauses for every record of its input, so that faults
+// meet it at work. Its output is known to the last byte.
 package main
 
 import (
@@ -81,8 +81,8 @@ func words(g *job.Graph, pace time.Duration, args []string) error {
 	}.Add(g, args[1], mapreduce.Source{Patterns: args[:1]})
 }
 
-// order writes each line with how often it is there, all parts together in order.
-// The sample, which is taken as the graph is made, keeps no pace.
+// order writes each line with its count, all parts together in order. The sample, which is taken
+// while the graph is built, has no pauses.
 func order(g *job.Graph, pace time.Duration, args []string) error {
 	return mapreduce.TextJob[string, int64]{
 		Settings: mapreduce.Settings{SplitBytes: splitBytes, Reducers: 3, TotalOrder: true},
@@ -249,7 +249,7 @@ func tasks(say string) func(g *job.Graph, pace time.Duration, args []string) err
 	}
 }
 
-// broken fails at the line that says so.
+// broken fails at the line that demands it.
 func broken(g *job.Graph, pace time.Duration, args []string) error {
 	return mapreduce.TextJob[string, int64]{
 		Settings: mapreduce.Settings{SplitBytes: splitBytes, Reducers: 1},
