@@ -6,8 +6,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// Check looks for what must never be: it recounts all that the core counts as it
-// goes. It costs as much as there is state, and is for tests and simulations.
+// Check checks the invariants: it recounts everything that the core counts incrementally. Its cost
+// is proportional to the state; it is for tests and simulations.
 func (c *Core) Check() error {
 	if err := c.state.Cluster.Check(); err != nil {
 		return err
@@ -15,8 +15,8 @@ func (c *Core) Check() error {
 	return c.state.Resources.Check(c.state.Step.Now, c.state.Cluster.Holdings)
 }
 
-// World is the state as a policy should see it once it got all events. A test compares it with the
-// policy's view. Offers are those that were sent last.
+// World is the state that a policy should have after all events. A test compares it with the
+// policy's view. Offers are the last sent ones.
 func (c *Core) World() view.World {
 	var w view.World
 	for _, id := range c.state.Cluster.Launchers.IDs() {
@@ -35,7 +35,7 @@ func (c *Core) World() view.World {
 	return w
 }
 
-// worldOf is a job as a policy should see it.
+// worldOf is the state of a job that a policy should have.
 func worldOf(j *state.Job) view.WorldJob {
 	w := view.WorldJob{ID: j.ID, Pool: j.Submission.Pool(), Priority: j.Submission.Priority(), Stages: make([]view.Counts, len(j.Plan.Graph.Stages))}
 	for i := range j.Plan.Bundles {

@@ -10,8 +10,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/internal/state"
 )
 
-// Checkpoint returns all of the state as bytes: equal states give equal bytes.
-// It is called between steps. For a large state see Freeze and WriteCheckpoint.
+// Checkpoint returns the whole state as bytes: equal states give equal bytes. Call it between
+// steps. For a large state see Freeze and WriteCheckpoint.
 func (c *Core) Checkpoint() []byte {
 	var b bytes.Buffer
 	if err := c.WriteCheckpoint(&b); err != nil {
@@ -20,28 +20,27 @@ func (c *Core) Checkpoint() []byte {
 	return b.Bytes()
 }
 
-// WriteCheckpoint writes what Checkpoint returns, in bounded parts. Errors are those of
-// the writer. No step may be taken meanwhile.
+// WriteCheckpoint writes Checkpoint's bytes, in bounded parts. Errors are the writer's. No step may
+// run meanwhile.
 func (c *Core) WriteCheckpoint(to io.Writer) error {
 	w := checkpoint.NewWriter(to)
 	codeCore(w, c)
 	lost, wrong := w.Close()
 	if wrong != nil {
-		// What is in the state was checked when it came in.
+		// The state's values were checked as inputs.
 		panic("core: the state can't be written: " + wrong.Error())
 	}
 	return lost
 }
 
-// Restore returns the core whose checkpoint it was, from a state without graphs that are
-// blobs.
+// Restore returns the core of a checkpoint, for a state without graphs in blobs.
 func Restore(checkpoint []byte) (*Core, error) { return RestoreParts([][]byte{checkpoint}, nil) }
 
-// CheckpointFormat is the number of the form in which checkpoints are written.
+// CheckpointFormat is the number of the format in which checkpoints are written.
 func CheckpointFormat() int { return checkpoint.Newest() }
 
-// CheckFormat returns an error for a checkpoint of a form that this program does not read.
-// The parts are of the checkpoint, one after the other; only its first bytes are looked at.
+// CheckFormat returns an error for a checkpoint in a format that this program does not read. The
+// parts are those of the checkpoint, in order; only its first bytes are read.
 func CheckFormat(parts [][]byte) error {
 	if err := checkpoint.CheckFormat(parts); err != nil {
 		return otherFormat(err)
@@ -53,8 +52,8 @@ func otherFormat(err error) error {
 	return fmt.Errorf("the checkpoint of the core is of another format: %w", err)
 }
 
-// RestoreParts returns the core whose checkpoint the parts are, one after the other.
-// Graphs are taken from graphs, as after GraphsFrom.
+// RestoreParts returns the core of a checkpoint in parts, in order. Graphs come from graphs, as
+// after GraphsFrom.
 func RestoreParts(parts [][]byte, graphs state.Graphs) (*Core, error) {
 	r, err := checkpoint.NewReader(parts)
 	switch {
@@ -72,7 +71,7 @@ func RestoreParts(parts [][]byte, graphs state.Graphs) (*Core, error) {
 	if r.Err != nil {
 		return nil, fmt.Errorf("the checkpoint of the core is damaged: %w", r.Err)
 	}
-	c.state.Cluster.Changes.DrainJobs() // that jobs are back is no change of them
+	c.state.Cluster.Changes.DrainJobs() // restored jobs are no changes
 	return c, nil
 }
 
@@ -105,7 +104,7 @@ func codeCore(w *checkpoint.Codec, c *Core) {
 	codeLoads(w, c)
 	c.state.Cluster.CodeIdentities(w)
 	codeLosses(w, c)
-	if !w.Reading || w.Left() > 0 { // what came later still
+	if !w.Reading || w.Left() > 0 { // later additions
 		c.state.Cluster.ReservedIDs.CodeOwners(w)
 	}
 	if !w.Reading || w.Left() > 0 {
@@ -113,14 +112,14 @@ func codeCore(w *checkpoint.Codec, c *Core) {
 	}
 }
 
-// codeLoads codes what came later: older checkpoints end before it.
+// codeLoads codes later additions: older checkpoints end before them.
 func codeLoads(w *checkpoint.Codec, c *Core) {
 	if !w.Reading || w.Left() > 0 {
 		c.state.Resources.Launchers.CodeLoads(w)
 	}
 }
 
-// codeLosses codes what came later too.
+// codeLosses codes further later additions.
 func codeLosses(w *checkpoint.Codec, c *Core) {
 	if w.Reading && w.Left() == 0 {
 		return

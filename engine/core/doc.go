@@ -15,9 +15,9 @@
 // # What the caller does
 //
 // It steps the core with each batch, and with a tick at NextWake. It carries out actions that leave
-// the process only when the batch is durable. The policy may be asked at once, between the two
-// parts of a step. It does not change what it passed in: the core keeps messages of a batch. All
-// methods are for one goroutine.
+// the process only when the batch is durable. It may ask the policy at once, between the two parts
+// of a step. It does not change a batch afterwards: the core keeps its messages. All methods are
+// for one goroutine.
 //
 // # Invariants
 //
@@ -35,8 +35,8 @@
 //
 // # Speculation
 //
-// Only bundles of one group get a second attempt. To double a gang costs its whole width for one
-// straggler, and its members wait for each other anyway.
+// Only bundles of one group get a second attempt. A second attempt at a gang costs its whole width
+// for one straggler, and its members wait for each other anyway.
 //
 // # Two parts of a step
 //
@@ -47,7 +47,7 @@
 //
 // # Short steps
 //
-// Nothing else is decided while the core steps. So a step stays short, however large a job or an
+// No other input is processed during a step. So a step stays short, however large a job or an
 // answer is.
 //
 //   - A submission's check and its expansion into groups and bundles are made before the step, on
@@ -72,11 +72,11 @@
 //
 // # Bounds
 //
-// Bounds have names and defaults in Settings. What a group reads, and the files to publish, are
-// sent in commands of at most Settings.CommandBytes. Texts for people are cut at
-// Settings.ReasonBytes. A graph of more than a mebibyte is sent as a blob, and submissions, log and
-// checkpoint name its hash. The core asks for it by the hash (GraphsFrom). Equal hashes mean equal
-// graphs, so the graph is no input. A replay that lacks one ends, and decides nothing else instead.
+// Bounds have names and defaults in Settings. A group's sources, and the files to publish, are sent
+// in commands of at most Settings.CommandBytes. Texts for people are cut at Settings.ReasonBytes. A
+// graph of more than a mebibyte is sent as a blob, and submissions, log and checkpoint name its
+// hash. The core asks for it by the hash (GraphsFrom). Equal hashes mean equal graphs, so the graph
+// is no input. A replay that lacks one ends, and decides nothing else instead.
 //
 // Data tokens come from a function that the caller sets (TokensFrom). Neither the key nor tokens
 // are in the log, in a checkpoint, or known to a plug-in.

@@ -5,21 +5,20 @@ import (
 	"time"
 )
 
-// Frozen is the state of a core at one moment. It stays while the core goes on.
+// Frozen is a copy of a core's state at one moment, unaffected by later steps.
 type Frozen struct{ core *Core }
 
-// Freeze returns the state between two steps, to be written by another goroutine. It
-// takes far less time than writing: arrays are copied as they are, and only what lives
-// (launchers, running attempts, reservations) is gone through one by one. What is shared with
-// the core nobody changes: specifications, plans, messages, events and commits. Where that
-// is too long still (FreezeTime), a core that replays the log beside this one writes the
-// same checkpoint.
+// Freeze returns the state between two steps, for another goroutine to write. It takes far less
+// time than writing: it copies arrays whole, and only live objects (launchers, running attempts,
+// reservations) one by one. It shares immutable data with the core: specifications, plans,
+// messages, events and commits. If even that takes too long (FreezeTime), another core that replays
+// the log writes the same checkpoint.
 func (c *Core) Freeze() *Frozen {
 	return &Frozen{newCore(c.state.Freeze())}
 }
 
-// What it takes to freeze one of each, as measured with memory that is touched for the
-// first time, which is most of it. A bundle has a stored output.
+// The time to freeze one of each, measured with memory that is touched for the first time, which is
+// most of the time. A bundle has a stored output.
 const (
 	freezeJob         = time.Microsecond
 	freezeBundle      = 250 * time.Nanosecond
@@ -29,8 +28,8 @@ const (
 	freezeSmall       = 10 * time.Nanosecond // a timer, or an event for the policy
 )
 
-// FreezeTime estimates how long Freeze takes now: within half and twice of it on the
-// machine where it was measured. It goes through the jobs, and nothing that a job has many of.
+// FreezeTime estimates how long Freeze takes now: within half and twice of it on the machine where
+// it was measured. It walks the jobs, but not their bundles or attempts.
 func (c *Core) FreezeTime() time.Duration {
 	small := c.state.Step.Timers() + c.state.Policy.Events()
 	took := time.Duration(c.state.Cluster.Launchers.Len())*freezeLauncher + time.Duration(c.state.Cluster.Attempts.Len())*freezeAttempt +
@@ -41,5 +40,5 @@ func (c *Core) FreezeTime() time.Duration {
 	return took
 }
 
-// Write writes the checkpoint, which is that of the moment of Freeze.
+// Write writes the checkpoint of the moment of Freeze.
 func (f *Frozen) Write(to io.Writer) error { return f.core.WriteCheckpoint(to) }

@@ -13,16 +13,16 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Codec writes state to bytes or reads it back. The first thing wrong stops it. Not safe
-// for concurrent use.
+// Codec writes state to bytes or reads it back. The first error stops it. Not safe for concurrent
+// use.
 type Codec struct {
 	Reading bool  // else it writes
-	Format  int   // the number of what it reads, from 1: what came with a later one is not in it; when writing, the last
+	Format  int   // the number of the format that it reads, from 1: later additions are missing in it; when writing, the newest
 	Err     error // the first thing wrong
 
-	buf  []byte    // what was not flushed yet, or the next of what is left to read
+	buf  []byte    // unflushed bytes, or the next bytes to read
 	to   io.Writer // when writing
-	sum  uint32    // of what was flushed
+	sum  uint32    // of the flushed bytes
 	lost error     // of to
 
 	rest [][]byte // to be read after buf
@@ -32,13 +32,13 @@ type Codec struct {
 // Checksum is the table of the checksums: Castagnoli.
 var Checksum = crc32.MakeTable(crc32.Castagnoli)
 
-// ErrChecksum and a FormatError are what is wrong with bytes that NewReader refuses.
+// ErrChecksum and FormatError are NewReader's errors for refused bytes.
 var ErrChecksum = errors.New("its checksum is wrong")
 
-// FormatError says that bytes are of a format that is not read.
+// FormatError is returned for an unsupported format.
 type FormatError struct {
 	Number int // of the format; 0: they are no state of a core
-	Newest int // that is read
+	Newest int // supported
 }
 
 func (e *FormatError) Error() string {
@@ -52,7 +52,7 @@ func (e *FormatError) Error() string {
 	return fmt.Sprintf("it has format %d, and this program reads formats 1 to %d: start the version of Hamadryad that wrote it, or a newer one", e.Number, e.Newest)
 }
 
-// formatError is that of bytes which begin so.
+// formatError is the error for bytes with such a beginning.
 func formatError(head []byte) error {
 	e := &FormatError{Newest: len(formats)}
 	if n, err := fmt.Sscanf(string(head), "hamadryad core checkpoint %d\n", &e.Number); n != 1 || err != nil {
@@ -61,8 +61,8 @@ func formatError(head []byte) error {
 	return e
 }
 
-// formats are what bytes begin with, all of one length: the last those that are written. Versions 1
-// to 3 of the core wrote the first.
+// formats are the headers of the formats, all of one length; the last is written. Versions 1 to 3
+// of the core wrote the first.
 var formats = []string{
 	"hamadryad core checkpoint 1\n",
 	"hamadryad core checkpoint 2\n",
@@ -72,11 +72,11 @@ var formats = []string{
 	"hamadryad core checkpoint 6\n",
 }
 
-// ambiguous is the number of a format that was written in two forms before a release, one with the kinds of slots that
-// stages take and one without. It is not read.
+// ambiguous is the number of a format that was written in two forms before a release, one with the
+// stages' slot kinds and one without. It is refused.
 const ambiguous = 5
 
-// formatOf is the number of the format that bytes begin with; 0: of none that is read.
+// formatOf is the number of the format of a header; 0: an unsupported one.
 func formatOf(head []byte) int {
 	n := 1 + slices.Index(formats, string(head))
 	if n == ambiguous {
@@ -88,13 +88,13 @@ func formatOf(head []byte) int {
 // LengthMin is how many bytes there are at least, of no state at all.
 const LengthMin = int64(len("hamadryad core checkpoint 1\n") + crc32.Size)
 
-// NewWriter returns a codec that writes, in bounded parts, the format first.
+// NewWriter returns a codec that writes in bounded parts, beginning with the format's header.
 func NewWriter(to io.Writer) *Codec {
 	return &Codec{buf: []byte(formats[len(formats)-1]), to: to, Format: len(formats)}
 }
 
-// Close writes what is left and the checksum. lost is an error of the writer that all
-// went to, wrong one of the state.
+// Close writes the remaining bytes and the checksum. lost is an error of the writer, wrong an error
+// in the state.
 func (c *Codec) Close() (lost, wrong error) {
 	c.flush()
 	if c.Err != nil && c.lost == nil {
@@ -106,11 +106,10 @@ func (c *Codec) Close() (lost, wrong error) {
 	return c.lost, nil
 }
 
-// Newest is the number of the format that is written.
+// Newest is the number of the written format.
 func Newest() int { return len(formats) }
 
-// CheckFormat returns a FormatError for bytes, in parts, that begin with no format that is
-// read.
+// CheckFormat returns a FormatError for bytes, in parts, without the header of a supported format.
 func CheckFormat(parts [][]byte) error {
 	head := make([]byte, 0, len(formats[0]))
 	for _, p := range parts {
@@ -122,8 +121,8 @@ func CheckFormat(parts [][]byte) error {
 	return nil
 }
 
-// NewReader returns a codec that reads bytes in parts, one after the other, that begin
-// with a format. The errors are a FormatError and ErrChecksum.
+// NewReader returns a codec that reads bytes in parts, in order, which begin with a format's
+// header. The errors are a FormatError and ErrChecksum.
 func NewReader(parts [][]byte) (*Codec, error) {
 	r := &Codec{rest: parts, Reading: true}
 	for _, p := range parts {
@@ -139,7 +138,7 @@ func NewReader(parts [][]byte) (*Codec, error) {
 		return nil, ErrChecksum
 	}
 	r.skip(length)
-	r.left -= crc32.Size // what is read ends before it
+	r.left -= crc32.Size // the content ends before the checksum
 	return r, nil
 }
 
@@ -159,7 +158,7 @@ func checksumHolds(parts [][]byte, n int) bool {
 	return binary.LittleEndian.Uint32(want) == sum
 }
 
-// flushBytes is how much is gathered before it is written.
+// flushBytes is the size of a buffer before it is written.
 const flushBytes = 256 << 10
 
 var errCut = errors.New("it ends too early")
@@ -172,7 +171,7 @@ func (c *Codec) Fail(err error) {
 	c.buf, c.rest, c.left = nil, nil, 0
 }
 
-// flush hands on what is gathered.
+// flush writes the buffer.
 func (c *Codec) flush() {
 	if c.Err != nil {
 		return
@@ -185,7 +184,7 @@ func (c *Codec) flush() {
 	c.buf = c.buf[:0]
 }
 
-// fill brings the next n bytes into buf, or all that are left.
+// fill reads the next n bytes into buf, or all that are left.
 func (c *Codec) fill(n int) {
 	for len(c.buf) < n && len(c.rest) > 0 {
 		if len(c.buf) == 0 {
@@ -262,12 +261,12 @@ func Blob(c *Codec, p *[]byte) {
 	c.skip(n)
 }
 
-// List codes a slice by what codes its elements.
+// List codes a slice with the function that codes its elements.
 func List[T any](c *Codec, p *[]T, each func(*Codec, *T)) {
 	n := len(*p)
 	Num(c, &n)
 	if c.Reading {
-		if n < 0 || n > c.left { // an element takes a byte at least
+		if n < 0 || n > c.left { // an element takes at least a byte
 			c.Fail(errCut)
 			return
 		}
@@ -290,7 +289,7 @@ func List[T any](c *Codec, p *[]T, each func(*Codec, *T)) {
 // Nums codes a slice of numbers.
 func Nums[T Integer](c *Codec, p *[]T) { List(c, p, Num[T]) }
 
-// Opt codes what may be absent.
+// Opt codes an optional value.
 func Opt[T any](c *Codec, p **T, each func(*Codec, *T)) {
 	there := *p != nil
 	Flag(c, &there)

@@ -1,5 +1,5 @@
-// Package coretest is a core whose subjects a test can reach. A test calls the entry point of one,
-// and looks at what follows in the others.
+// Package coretest is a core whose parts a test can reach. A test calls an entry point of one part,
+// and checks the effects in the others.
 package coretest
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// T is what a Core fails: a test, or a draw of a random one.
+// T is a test, or a draw of a random one.
 type T interface {
 	Helper()
 	Error(args ...any)
@@ -46,16 +46,15 @@ func New(t T) *Core {
 	return h
 }
 
-// Later begins the next step, a while after the one at hand. What was to be done is
-// forgotten.
+// Later begins the next step, d after the current one. The current step's actions are dropped.
 func (h *Core) Later(d time.Duration) {
 	h.Step.End()
 	h.Step.Begin(h.Step.Now.Add(d))
 	h.Dispatch.Feeds.Begin(h.Step.Now, h.Step.Set.CommandBytes)
 }
 
-// Due takes the timers that are due, and says whether one of a kind, about somebody, is among
-// them. It does not handle them, as package core does.
+// Due takes the due timers, and reports whether one of a kind, for an id, is among them. Unlike
+// package core, it does not handle them.
 func (h *Core) Due(kind step.TimerKind, id uint64) (found bool) {
 	for h.Step.TimerDue() {
 		k, about := h.Step.TakeTimer()
@@ -64,7 +63,7 @@ func (h *Core) Due(kind step.TimerKind, id uint64) (found bool) {
 	return found
 }
 
-// Checked fails the test when something is so that must never be.
+// Checked fails the test when an invariant is broken.
 func (h *Core) Checked() {
 	h.t.Helper()
 	if err := h.Cluster.Check(); err != nil {
@@ -75,10 +74,10 @@ func (h *Core) Checked() {
 	}
 }
 
-// StartPolicy has a policy with some abilities take over.
+// StartPolicy makes a policy with some abilities take over.
 func (h *Core) StartPolicy(a scheduler.Ability) { h.startPolicy("test", a) }
 
-// StartFallback has a policy without abilities take over, in the place of one that failed.
+// StartFallback makes a policy without abilities take over, in the place of a failed one.
 func (h *Core) StartFallback() { h.startPolicy("", 0) }
 
 func (h *Core) startPolicy(name string, a scheduler.Ability) {
@@ -88,7 +87,7 @@ func (h *Core) startPolicy(name string, a scheduler.Ability) {
 	h.Rounds.Started(&wire.PolicyStarted{Generation: h.generation, Name: "test", Abilities: uint32(a)})
 }
 
-// NotifiedEvents has a round leave, answers it with nothing, and returns its events; nil when none
+// NotifiedEvents sends a round, answers it without decisions, and returns its events; nil when none
 // is due.
 func (h *Core) NotifiedEvents() []scheduler.Event {
 	h.Later(h.Step.Set.RoundGap)
@@ -100,8 +99,8 @@ func (h *Core) NotifiedEvents() []scheduler.Event {
 	return ask.Round.Events
 }
 
-// Joining is what a launcher says that joins with slots of the default kind and much memory,
-// has nothing and can suspend.
+// Joining is the join of a launcher with slots of the default kind and much memory. It has no
+// attempts, and can suspend.
 func Joining(name string, slots uint32) *wire.Join {
 	return &wire.Join{
 		Name: name, Incarnation: 1, Host: name, Memory: 1 << 40, CanSuspend: true, DataAddress: name + ":1",
@@ -109,13 +108,13 @@ func Joining(name string, slots uint32) *wire.Join {
 	}
 }
 
-// Launcher has such a launcher join.
+// Launcher joins such a launcher.
 func (h *Core) Launcher(name string, slots uint32) *state.Launcher {
 	h.Membership.Join(Joining(name, slots))
 	return h.Cluster.LauncherNamed(name)
 }
 
-// Job announces and submits a job; it is in when it needs nobody's word.
+// Job reserves an id and submits a job; the job is admitted unless the policy has to admit it.
 func (h *Core) Job(spec *wire.JobSpec) *state.Job {
 	h.t.Helper()
 	h.Admission.ReserveID(&wire.Prepare{Client: 1})
@@ -166,7 +165,7 @@ func inRow(stages uint32, kind wire.ChannelKind) *wire.Graph {
 	return g
 }
 
-// PhasesOf says where the bundles of a job stand, in order, with the one that publishes.
+// PhasesOf lists the phases of a job's bundles, in order, with the publishing one.
 func PhasesOf(j *state.Job) string {
 	var list []string
 	for i := range j.Bundles {
@@ -176,13 +175,13 @@ func PhasesOf(j *state.Job) string {
 	return strings.Join(list, " ")
 }
 
-// Stored is what the node of an index stored for a connection.
+// Stored is the output that a node stored for a connection.
 func Stored(connection, from uint32) *wire.StoredOutput {
 	return &wire.StoredOutput{Connection: connection, From: from, Bytes: 1}
 }
 
-// RunBundle launches the i-th bundle of a job, a group on each launcher, tells the policy as if it
-// had decided that, and has its attempts report that they started.
+// RunBundle launches the i-th bundle of a job, a group on each launcher. It notifies the policy as
+// if the policy had decided that, and makes the attempts report their start.
 func (h *Core) RunBundle(j *state.Job, i int, on ...*state.Launcher) *state.BundleAttempt {
 	h.t.Helper()
 	d := scheduler.Launch{Bundle: j.Bundles[i].ID()}
@@ -212,19 +211,19 @@ func (h *Core) RunBundle(j *state.Job, i int, on ...*state.Launcher) *state.Bund
 	return r
 }
 
-// Finish has an attempt report its end, with what it stored.
+// Finish makes an attempt report its end, with its stored outputs.
 func (h *Core) Finish(a *state.Attempt, stored ...*wire.StoredOutput) {
 	h.Attempts.EndedReport(a.Launcher, &wire.AttemptEnded{Attempt: uint64(a.ID), End: wire.End_END_FINISHED, Stored: stored})
 }
 
-// Fail has it report that its program failed.
+// Fail makes an attempt report that its program failed.
 func (h *Core) Fail(a *state.Attempt, message string) {
 	h.Attempts.EndedReport(a.Launcher, &wire.AttemptEnded{
 		Attempt: uint64(a.ID), End: wire.End_END_FAILED, Failure: &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_PROGRAM, Message: message},
 	})
 }
 
-// Commands are those of the step at hand to a launcher, in order.
+// Commands are the current step's commands to a launcher, in order.
 func (h *Core) Commands(l *state.Launcher) (list []*wire.Command) {
 	for _, t := range h.Step.Effects() {
 		if a, later := t.Deferred.(*state.Attempt); later && a.Launcher == l {

@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	// sourceBytes is about what a source takes in a message beside its texts.
+	// sourceBytes is the approximate size of a source in a message without its texts.
 	sourceBytes = 48
-	// feedsAtOnce is how many commands' worth of sources one step feeds to readers; the
-	// others come in the next, so that many readers don't make a long step.
+	// feedsAtOnce bounds the sources that one step feeds to readers, in commands' worth. The others
+	// come in the next step, so that many readers don't make a long step.
 	feedsAtOnce = 4
 )
 
-// Source describes where a writer's output is that is there.
+// Source describes the location of a stored output.
 type Source func(Key) *wire.Source
 
-// Feed collects the sources that a step gives to readers.
+// Feed collects a step's sources for readers.
 type Feed struct {
 	now     scheduler.Time
 	command int // bytes of sources that one command holds
@@ -34,12 +34,12 @@ type update struct {
 	message *wire.SourcesUpdate
 }
 
-// Begin begins a step. Nothing is left of the one before.
+// Begin begins a step and clears the previous one's sources.
 func (f *Feed) Begin(now scheduler.Time, commandBytes int) {
 	f.now, f.command, f.bytes = now, commandBytes, 0
 }
 
-// End yields what each reader was given in the step, in order of attempt, and forgets it.
+// End yields the sources of each reader in the step, in order of attempt, and clears them.
 func (f *Feed) End() iter.Seq2[scheduler.AttemptID, *wire.SourcesUpdate] {
 	return func(yield func(scheduler.AttemptID, *wire.SourcesUpdate) bool) {
 		ids := slices.AppendSeq(make([]scheduler.AttemptID, 0, len(f.updates)), maps.Keys(f.updates))
@@ -55,24 +55,24 @@ func (f *Feed) End() iter.Seq2[scheduler.AttemptID, *wire.SourcesUpdate] {
 	}
 }
 
-// Drop forgets what an attempt was given in the step.
+// Drop clears an attempt's sources in the step.
 func (f *Feed) Drop(id scheduler.AttemptID) { delete(f.updates, id) }
 
-// Supply gives a source that came, or came back, to all readers that miss it.
+// Supply gives a new or restored source to all readers that miss it.
 func (f *Feed) Supply(in *Inputs, k Key, source Source) {
 	for _, r := range in.waiting[k.Conn] {
 		f.SupplyTo(in, r, k, source)
 	}
 }
 
-// SupplyTo gives a source to a reader, if that misses it and can take it.
+// SupplyTo gives a source to a reader, if the reader misses it and is ready for it.
 func (f *Feed) SupplyTo(in *Inputs, r *Reader, k Key, source Source) {
 	if r.IsMissing(k) && r.ready() && in.There(k) {
 		f.give(r, k, source(k))
 	}
 }
 
-// give puts a source that a reader misses into its update of this step.
+// give moves a missing source into the reader's update of this step.
 func (f *Feed) give(r *Reader, k Key, s *wire.Source) {
 	r.missingOf(k.Conn)[k.From/64] &^= 1 << (k.From % 64)
 	r.misses--
@@ -98,8 +98,8 @@ func sizeOf(s *wire.Source) int {
 	return sourceBytes + len(s.Address) + len(s.Host) + len(s.Rack) + len(s.LauncherName)
 }
 
-// Fill gives a reader what is there of what it misses, as much as it takes at once. It is
-// false when the step has given so much that this has to wait for the next.
+// Fill gives a reader the available ones of its missing sources, at most an update's worth. It
+// returns false when the step's share is used up, so that the reader has to wait for the next step.
 func (f *Feed) Fill(in *Inputs, r *Reader, source Source) bool {
 	if r.misses == 0 || !r.ready() {
 		return true
@@ -126,7 +126,8 @@ func (f *Feed) Fill(in *Inputs, r *Reader, source Source) bool {
 	return true
 }
 
-// Taken notes that a reader confirmed an update. It returns false if it was not asked to.
+// Taken records that a reader confirmed an update. It returns false if no such confirmation was
+// due.
 func (r *Reader) Taken(update uint64) bool {
 	if r.awaits == 0 || uint64(r.awaits) != update {
 		return false
@@ -135,8 +136,8 @@ func (r *Reader) Taken(update uint64) bool {
 	return true
 }
 
-// MissUnconfirmed has a reader miss what was on its way to a launcher whose stream broke. It says
-// whether there was something.
+// MissUnconfirmed marks the unconfirmed sources of a reader as missing again, after its launcher's
+// stream broke. It reports whether there were any.
 func (in *Inputs) MissUnconfirmed(r *Reader) bool {
 	some := len(r.given) > 0
 	for _, k := range r.given {
@@ -149,27 +150,27 @@ func (in *Inputs) MissUnconfirmed(r *Reader) bool {
 // Listed is the sources that an attempt starts with.
 type Listed struct {
 	Sources []*wire.Source
-	Looked  int  // at so many writers
+	Looked  int  // the number of writers examined
 	Missed  bool // it misses sources of a connection of which it missed none before
 }
 
-// listing makes the list of the sources that an attempt starts with.
+// listing builds the list of the sources that an attempt starts with.
 type listing struct {
 	Listed
 	in     *Inputs
 	r      *Reader
 	id     scheduler.AttemptID
 	source Source
-	left   int // bytes that the command still holds
+	left   int // bytes left in the command
 
 	conn   int32
-	missed []uint64           // what the attempt misses of conn; nil: nothing
-	listed map[int32][]uint64 // by connection what is in the list; nil for a group of one node, which meets no writer twice
+	missed []uint64           // the attempt's missing sources of conn; nil: none
+	listed map[int32][]uint64 // listed writers by connection; nil for a group of one node, which meets no writer twice
 }
 
-// List lists the sources that an attempt starts with, whose group has some nodes. Its
-// reader misses those that are not there, and what is more than one command of so many
-// bytes holds: of a million writers that is most, so they are noted sixty-four at a time.
+// List lists the sources with which an attempt at a group of nodes starts. Its reader misses the
+// outputs that are not stored yet, and those beyond one command of so many bytes. With a million
+// writers most are missed, so they are recorded sixty-four at a time.
 func (in *Inputs) List(r *Reader, id scheduler.AttemptID, nodes []int32, commandBytes int, source Source) Listed {
 	l := listing{in: in, r: r, id: id, source: source, left: commandBytes}
 	if len(nodes) > 1 {
@@ -193,7 +194,7 @@ func (in *Inputs) List(r *Reader, id scheduler.AttemptID, nodes []int32, command
 	return l.Listed
 }
 
-// word lists, or notes as missed, those of 64 writers that are wanted.
+// word lists, or records as missed, the wanted ones of 64 writers.
 func (l *listing) word(w int, wanted uint64) {
 	if l.missed != nil {
 		wanted &^= l.missed[w]
@@ -224,7 +225,7 @@ func (l *listing) word(w int, wanted uint64) {
 	}
 }
 
-// miss notes writers as missed that were not.
+// miss records further writers as missed.
 func (l *listing) miss(w int, which uint64) {
 	if l.missed == nil {
 		l.missed = l.in.missingFor(l.r, l.id, l.conn)

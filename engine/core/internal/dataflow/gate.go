@@ -9,19 +9,19 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Gate keeps a bundle from starting while inputs of it are not open.
+// Gate keeps a bundle from starting until its inputs are open.
 type Gate struct {
-	late  bool // it opens when all inputs are complete, whatever slow-start says
+	late  bool // it opens when all inputs are complete, regardless of slow-start
 	unmet int  // inputs that are not open
 }
 
-// Open says whether all inputs are.
+// Open reports whether all inputs are open.
 func (g *Gate) Open() bool { return g.unmet == 0 }
 
 // Unmet returns how many inputs are not open.
 func (g *Gate) Unmet() int { return g.unmet }
 
-// Recount counts a gate's inputs that are not open, of a bundle of some nodes.
+// Recount recounts the unopened inputs of a bundle's gate, from the bundle's nodes.
 func (in *Inputs) Recount(g *Gate, nodes iter.Seq[int32]) {
 	g.unmet = 0
 	for x := range nodes {
@@ -35,8 +35,8 @@ func (in *Inputs) Recount(g *Gate, nodes iter.Seq[int32]) {
 	}
 }
 
-// SetLate has a bundle start only when all its inputs are complete, whatever the
-// connections' slow-start says.
+// SetLate makes a bundle start only when all its inputs are complete, regardless of the
+// connections' slow-start.
 func (in *Inputs) SetLate(g *Gate, nodes iter.Seq[int32]) {
 	g.late = true
 	in.Recount(g, nodes)
@@ -54,10 +54,10 @@ func (in *Inputs) CheckGate(g *Gate, nodes iter.Seq[int32]) error {
 // CodeLate codes whether a gate opens late.
 func (g *Gate) CodeLate(w *checkpoint.Codec) { checkpoint.Flag(w, &g.late) }
 
-// CodeUnmet codes its count.
+// CodeUnmet codes the count of unopened inputs.
 func (g *Gate) CodeUnmet(w *checkpoint.Codec) { checkpoint.Num(w, &g.unmet) }
 
-// opensAt returns how many of a reader's writers open its input.
+// opensAt returns how many writers must have stored before a reader's input opens.
 func (in *Inputs) opensAt(c, fanIn int, late bool) int {
 	share := in.plan.Connection(c).SlowStart
 	if share == 0 || late || fanIn == 0 {
@@ -70,7 +70,7 @@ func (in *Inputs) opensAt(c, fanIn int, late bool) int {
 	return min(max(n, 1), fanIn)
 }
 
-// GateChange is one writer more, or one less, for a reader.
+// GateChange is one more writer, or one less, for a reader.
 type GateChange struct {
 	conn, reader, fanIn, old, now int
 }
@@ -80,7 +80,7 @@ func (f *FileGraph) Bundle(x GateChange) int {
 	return f.plan.BundleOf(f.plan.Number(graph.Node{Stage: int(f.plan.Connection(x.conn).ToStage), Index: x.reader}))
 }
 
-// ApplyGateChange opens or closes an input of a reader's bundle, and says whether it did.
+// ApplyGateChange opens or closes an input of a reader's bundle, and reports whether it did.
 func (in *Inputs) ApplyGateChange(g *Gate, x GateChange) bool {
 	mark := in.opensAt(x.conn, x.fanIn, g.late)
 	switch {
@@ -94,10 +94,10 @@ func (in *Inputs) ApplyGateChange(g *Gate, x GateChange) bool {
 	return true
 }
 
-// PutOutput notes that a writer's output is there, on a launcher, in the place of an earlier
-// one on another if before is not 0. It yields the readers that are to cross, and counts
-// as it does: it is to be walked at once, and whole. Readers of an all-to-all connection
-// are updated one after the other: see UpdateNextReader.
+// PutOutput records a writer's stored output on a launcher; it replaces an earlier one on the
+// launcher before if that is not 0. It yields the readers' gate changes, and counts as it goes:
+// iterate at once, and to the end. Readers of an all-to-all connection are updated one after the
+// other: see UpdateNextReader.
 func (in *Inputs) PutOutput(k Key, size int64, perReader []int64, where, before scheduler.LauncherID) iter.Seq[GateChange] {
 	in.dropSourceMessage(k)
 	if in.conns[k.Conn].Put(int(k.From), size, perReader, where, before) {
@@ -106,7 +106,7 @@ func (in *Inputs) PutOutput(k Key, size int64, perReader []int64, where, before 
 	return none
 }
 
-// Lose notes that a writer's output, which was on a launcher, is gone. It yields as Put.
+// Lose records the loss of a writer's output on a launcher. It yields as PutOutput.
 func (in *Inputs) Lose(k Key, where scheduler.LauncherID) iter.Seq[GateChange] {
 	in.dropSourceMessage(k)
 	in.conns[k.Conn].Lose(int(k.From), where)
@@ -115,7 +115,7 @@ func (in *Inputs) Lose(k Key, where scheduler.LauncherID) iter.Seq[GateChange] {
 
 func none(func(GateChange) bool) {}
 
-// count adds a writer, or takes one away.
+// count adds or removes a writer.
 func (in *Inputs) count(k Key, delta int) iter.Seq[GateChange] {
 	conn, n := int(k.Conn), &in.conns[k.Conn]
 	if !n.All() {
@@ -133,7 +133,7 @@ func (in *Inputs) count(k Key, delta int) iter.Seq[GateChange] {
 		return none // no input opens or closes at this count
 	}
 	return func(yield func(GateChange) bool) {
-		for n.Updating() { // of a crossing before this one
+		for n.Updating() { // of an earlier change
 			if x, yes := in.UpdateNextReader(k.Conn); yes {
 				yield(x)
 			}
@@ -143,25 +143,26 @@ func (in *Inputs) count(k Key, delta int) iter.Seq[GateChange] {
 	}
 }
 
-// NoReaderUpdated says whether readers of a connection are to be updated, and none was yet.
+// NoReaderUpdated reports whether an update of a connection's readers has begun, and has updated
+// none yet.
 func (in *Inputs) NoReaderUpdated(conn int32) bool {
 	return in.conns[conn].Updating() && in.conns[conn].Updated() == 0
 }
 
-// Updating says whether readers of some connection are being updated.
+// Updating reports whether readers of any connection are being updated.
 func (in *Inputs) Updating() bool { return in.updating > 0 }
 
-// UpdatingReadersOf says whether readers of a connection are being updated.
+// UpdatingReadersOf reports whether readers of a connection are being updated.
 func (in *Inputs) UpdatingReadersOf(conn int32) bool { return in.conns[conn].Updating() }
 
-// AllReadersUpdated says whether all readers of a connection were updated. The next call of
+// AllReadersUpdated reports whether all readers of a connection were updated. The next call of
 // UpdateNextReader then ends the update.
 func (in *Inputs) AllReadersUpdated(conn int32) bool {
 	return in.conns[conn].Updated() == in.conns[conn].Readers()
 }
 
-// UpdateNextReader updates the next reader of a connection. It returns false when all were updated,
-// which ends the update.
+// UpdateNextReader updates the next reader of a connection. It returns false and ends the update
+// when all were updated.
 func (in *Inputs) UpdateNextReader(conn int32) (GateChange, bool) {
 	n := &in.conns[conn]
 	reader, old, now, yes := n.UpdateNext()

@@ -1,27 +1,28 @@
-// Package dataflow is what the groups of a job read: stored files and, over file channels, what
-// writers of the job stored. It says when a bundle may start, which sources each reader was given
-// and misses, how much a group reads, and where that lies. It knows neither jobs nor attempts.
+// Package dataflow tracks the inputs of a job's groups: stored files and, over file channels, the
+// outputs of the job's writers. It decides when a bundle may start. It tracks each reader's given
+// and missing sources, and the size and places of a group's input. It knows neither jobs nor
+// attempts.
 //
 // # Gates
 //
 // An input of a bundle is a pair of one of its nodes and a file connection into that node's stage.
-// It is open when enough of its writers have stored their output: all of them, or the share that
-// the connection's slow-start says. All readers of an all-to-all connection have the same writers
-// and share one count. When the count reaches the number that opens, readers are updated one after
-// the other, in as many steps as the caller likes.
+// It is open when enough of its writers have stored their output: all of them, or the connection's
+// slow-start share. All readers of an all-to-all connection have the same writers and share one
+// count. When the count reaches the opening number, readers are updated one after the other, in as
+// many steps as the caller likes.
 //
 // # Sources
 //
 // A reader may have a million writers. It starts with as many sources as one command holds, and
-// misses the others. Of those it is given what is there, a command's worth at a time, each of which
-// it confirms before more follow. Only what is not confirmed is remembered, for a launcher that
-// joins again.
+// misses the others. It is given the available ones of these, a command's worth at a time, and
+// confirms each command before the next. Only unconfirmed sources are remembered, for a launcher
+// that joins again.
 //
 // # Invariants
 //
-// A gate counts the inputs of its bundle that are not open, as far as they were updated. A reader
-// is listed as waiting for a connection exactly while it ever missed a source of it. It misses as
-// many sources as it has bits set. See Check.
+// A gate counts the unopened inputs of its bundle, as far as they were updated. A reader is listed
+// as waiting for a connection once it has missed a source of it. It misses as many sources as it
+// has bits set. See Check.
 //
 // # Locality
 //
@@ -63,11 +64,10 @@ import (
 	"github.com/hamadryad/hamadryad/internal/sortedset"
 )
 
-// Key names one writer's output: that of a node of the stage from which a file
-// connection comes.
+// Key names one writer's output by a file connection and the writing node's index in its stage.
 type Key struct{ Conn, From int32 }
 
-// FileGraph is which nodes of a plan read what which others store. It does not change.
+// FileGraph maps a plan's nodes to the outputs that they read and store. It is immutable.
 type FileGraph struct {
 	plan     *graph.Expanded
 	into     [][]int32 // by stage: file connections into it
@@ -79,13 +79,13 @@ type FileGraph struct {
 type Inputs struct {
 	Files          FileGraph
 	plan           *graph.Expanded
-	conns          []Connection     // of which those that are no file connections are empty
+	conns          []Connection     // empty for other than file connections
 	waiting        [][]*Reader      // by connection: readers that miss a source, in order of attempt
-	updating       int              // connections of which readers are being updated
-	sourceMessages [][]*wire.Source // by connection and writer: the message that readers of an output got; nil: none did, or it was lost or made again since
+	updating       int              // connections whose readers are being updated
+	sourceMessages [][]*wire.Source // by connection and writer: the message sent to an output's readers; nil: none was sent, or the output was lost or made again since
 }
 
-// New returns the inputs of a plan, of which nothing was written.
+// New returns the inputs of a plan, without any output.
 func New(p *graph.Expanded) Inputs {
 	stages, conns := len(p.Graph.Stages), len(p.Graph.Connections)
 	in := Inputs{
@@ -106,16 +106,16 @@ func New(p *graph.Expanded) Inputs {
 	return in
 }
 
-// HasConnections says whether there are file connections.
+// HasConnections reports whether there are file connections.
 func (f *FileGraph) HasConnections() bool { return f.hasFiles }
 
 // OutOf lists the file connections out of a stage.
 func (f *FileGraph) OutOf(stage int) []int32 { return f.outOf[stage] }
 
-// There says whether a writer's output is there.
+// There reports whether a writer's output is stored.
 func (in *Inputs) There(k Key) bool { return in.conns[k.Conn].There(int(k.From)) }
 
-// SourceMessage is the message that says where an output is; nil: no reader got one yet. All readers
+// SourceMessage is the message with an output's location; nil: no reader got one yet. All readers
 // of the output share it, and it is never changed.
 func (in *Inputs) SourceMessage(k Key) *wire.Source {
 	if said := in.sourceMessages[k.Conn]; said != nil {
@@ -124,7 +124,7 @@ func (in *Inputs) SourceMessage(k Key) *wire.Source {
 	return nil
 }
 
-// SetSourceMessage notes that message.
+// SetSourceMessage sets that message.
 func (in *Inputs) SetSourceMessage(k Key, s *wire.Source) {
 	said := &in.sourceMessages[k.Conn]
 	if *said == nil {
@@ -133,14 +133,14 @@ func (in *Inputs) SetSourceMessage(k Key, s *wire.Source) {
 	(*said)[k.From] = s
 }
 
-// dropSourceMessage forgets it: the output is elsewhere, or lost.
+// dropSourceMessage drops it: the output has moved, or is lost.
 func (in *Inputs) dropSourceMessage(k Key) {
 	if said := in.sourceMessages[k.Conn]; said != nil {
 		said[k.From] = nil
 	}
 }
 
-// All says whether a connection joins all to all.
+// All reports whether a connection joins all to all.
 func (in *Inputs) All(conn int32) bool { return in.conns[conn].All() }
 
 // Writer returns the node that writes an output.
@@ -178,7 +178,7 @@ func (f *FileGraph) Each(nodes []int32, each func(k Key)) {
 	}
 }
 
-// Reads says whether a group of some nodes reads an output.
+// Reads reports whether a group of nodes reads an output.
 func (f *FileGraph) Reads(nodes []int32, k Key) bool {
 	for _, x := range nodes {
 		n := f.plan.Node(x)
@@ -193,7 +193,7 @@ func (f *FileGraph) Reads(nodes []int32, k Key) bool {
 	return false
 }
 
-// Misses says whether some reader waits for what one of some nodes writes.
+// Misses reports whether a reader waits for an output of one of the nodes.
 func (in *Inputs) Misses(readers []*Reader, nodes iter.Seq[int32]) bool {
 	for x := range nodes {
 		n := in.plan.Node(x)
@@ -207,8 +207,8 @@ func (in *Inputs) Misses(readers []*Reader, nodes iter.Seq[int32]) bool {
 	return false
 }
 
-// BlockedUpstream marks the bundles, by index, that readers wait for: those that write what
-// they miss, and what those need in turn before they can start. waits returns the nodes
+// BlockedUpstream marks the bundles, by index, that readers wait for: the writers of missing
+// outputs, and the bundles that these need in turn before they can start. waits returns the nodes
 // of a bundle that waits for its inputs, and nil for another.
 func (in *Inputs) BlockedUpstream(readers []*Reader, waits func(bundle int) iter.Seq[int32]) []bool {
 	marked := make([]bool, len(in.plan.Bundles))
@@ -241,8 +241,8 @@ func (in *Inputs) BlockedUpstream(readers []*Reader, waits func(bundle int) iter
 	return marked
 }
 
-// eachNeeded calls f for every input of some nodes, leaving out all-to-all connections
-// that were done and noting those that now are.
+// eachNeeded calls f for every input of the nodes. It skips all-to-all connections in done, and
+// adds those that it visits.
 func (in *Inputs) eachNeeded(nodes iter.Seq[int32], done []bool, f func(Key)) {
 	for x := range nodes {
 		n := in.plan.Node(x)
@@ -257,7 +257,7 @@ func (in *Inputs) eachNeeded(nodes iter.Seq[int32], done []bool, f func(Key)) {
 	}
 }
 
-// Check recounts what is there. made is called for each output that is.
+// Check recounts the outputs. made is called for each stored output.
 func (in *Inputs) Check(made func(Key) error) error {
 	for i := range in.conns {
 		n := &in.conns[i]
@@ -279,8 +279,8 @@ func (in *Inputs) Check(made func(Key) error) error {
 	return in.checkWaiting()
 }
 
-// Clone returns a copy that stays while the inputs change. It lists no waiting
-// readers: these are cloned with their attempts.
+// Clone returns an independent copy. It lists no waiting readers: these are cloned with their
+// attempts.
 func (in *Inputs) Clone() Inputs {
 	f := *in
 	f.conns, f.waiting, f.sourceMessages = make([]Connection, len(in.conns)), nil, nil
@@ -290,7 +290,7 @@ func (in *Inputs) Clone() Inputs {
 	return f
 }
 
-// Code codes what the plan does not say. Readers are coded with their attempts.
+// Code codes the state that the plan lacks. Readers are coded with their attempts.
 func (in *Inputs) Code(w *checkpoint.Codec) {
 	for i := range in.conns {
 		in.conns[i].Code(w)

@@ -9,26 +9,26 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Connection is a file connection: what its writers stored, how much of it each reader gets, where
-// it lies, and how many writers each reader knows of. An output is there or not, and counts once
-// for each of its readers.
+// Connection is a file connection: its writers' outputs, each reader's share of them, their places,
+// and the number of writers that each reader knows. An output is stored or not, and counts once for
+// each of its readers.
 //
-// All readers of an all-to-all connection have the same writers, so they share one count. It costs
-// readers nothing until it reaches the number that opens or closes their input. Then they are
-// updated one after the other, and a reader knows the count before until its turn comes.
+// All readers of an all-to-all connection have the same writers, so they share one count. Readers
+// cost nothing until the count reaches the number that opens or closes their input. Then they are
+// updated one after the other; until its turn, a reader knows the previous count.
 //
 // The zero value is a connection of another kind, without writers. Not safe for concurrent use.
 type Connection struct {
-	bytes []int64 // of each writer's output, -1 while there is none
+	bytes []int64 // of each writer's output, -1 without one
 	all   bool    // it joins all to all
-	done  int     // writers that are there, of an all-to-all
-	have  []int32 // likewise for each reader, of another
+	done  int     // stored outputs, of an all-to-all connection
+	have  []int32 // stored outputs for each reader, of another
 
 	perReader []int64         // sizes of each reader's partition, of an all-to-all
 	where     []launcherBytes // of an all-to-all, in order of launcher
 	largest   largestPlaces   // of where
 
-	updating        bool // readers are being updated: those below updated know of done, the others of before
+	updating        bool // readers are being updated: those below updated know done, the others before
 	updated, before int
 }
 
@@ -37,7 +37,7 @@ type launcherBytes struct {
 	bytes    int64
 }
 
-// NewConnection returns a connection of which no output is there.
+// NewConnection returns a connection without stored outputs.
 func NewConnection(writers, readers int, all bool) Connection {
 	n := Connection{bytes: make([]int64, writers), all: all}
 	for i := range n.bytes {
@@ -57,22 +57,22 @@ func (n *Connection) All() bool { return n.all }
 // Writers is how many there are.
 func (n *Connection) Writers() int { return len(n.bytes) }
 
-// Readers is how many an all-to-all connection has.
+// Readers is the number of readers of an all-to-all connection.
 func (n *Connection) Readers() int { return len(n.perReader) }
 
-// There says whether a writer's output is there.
+// There reports whether a writer's output is stored.
 func (n *Connection) There(from int) bool { return n.bytes[from] >= 0 }
 
-// Size is that of a writer's output, bytes; -1 while there is none.
+// Size is the size of a writer's output, bytes; -1 without one.
 func (n *Connection) Size(from int) int64 { return n.bytes[from] }
 
-// Complete says whether all outputs of an all-to-all connection are there.
+// Complete reports whether all outputs of an all-to-all connection are stored.
 func (n *Connection) Complete() bool { return n.all && n.done == len(n.bytes) }
 
 // Done is how many writers of an all-to-all connection are there.
 func (n *Connection) Done() int { return n.done }
 
-// KnownWriters is how many of a reader's writers are there, as far as it was updated.
+// KnownWriters is the number of a reader's stored writers that it was updated on.
 func (n *Connection) KnownWriters(reader int) int {
 	switch {
 	case !n.all:
@@ -83,9 +83,9 @@ func (n *Connection) KnownWriters(reader int) int {
 	return n.done
 }
 
-// Put notes that a writer's output is there: its size, that of each reader's partition,
-// and the launcher that has it; old is the one that had an earlier one. It is false when
-// one was there before: then no reader counts another.
+// Put records a writer's stored output: its size, the sizes of the readers' partitions, and its
+// launcher; old is the launcher of an earlier one. It returns false for a replacement, which
+// changes no reader's count.
 func (n *Connection) Put(from int, size int64, perReader []int64, where, old scheduler.LauncherID) bool {
 	there := n.There(from)
 	if there {
@@ -101,7 +101,7 @@ func (n *Connection) Put(from int, size int64, perReader []int64, where, old sch
 	return !there
 }
 
-// Lose takes a writer's output, which a launcher had, off the sums.
+// Lose subtracts a writer's output on a launcher from the sums.
 func (n *Connection) Lose(from int, where scheduler.LauncherID) {
 	size := n.bytes[from]
 	n.bytes[from] = -1
@@ -110,14 +110,14 @@ func (n *Connection) Lose(from int, where scheduler.LauncherID) {
 	}
 	total := n.total()
 	n.add(where, -size)
-	// The sizes of its partitions were not kept: take an even share off.
+	// The sizes of its partitions were not kept: subtract an even share.
 	for i := range n.perReader {
 		n.perReader[i] -= share(n.perReader[i], size, total)
 	}
 }
 
-// Count adds a writer to what a reader of a connection that is not all-to-all has, or
-// takes one away. It returns how many it had and has.
+// Count adds or removes a writer for a reader of a connection that is not all-to-all. It returns
+// the old and the new count.
 func (n *Connection) Count(reader, delta int) (old, now int) {
 	old = int(n.have[reader])
 	n.have[reader] += int32(delta)
@@ -133,14 +133,14 @@ func (n *Connection) CountAll(delta int, update bool) {
 	n.done += delta
 }
 
-// Updating says whether readers are being updated.
+// Updating reports whether readers are being updated.
 func (n *Connection) Updating() bool { return n.updating }
 
 // Updated is how many readers were updated, while an update is under way.
 func (n *Connection) Updated() int { return n.updated }
 
-// UpdateNext updates the next reader. It returns which, and how many writers it knew of and knows
-// of. It returns false, and the update is over, when all were updated.
+// UpdateNext updates the next reader. It returns the reader, and its old and new number of writers.
+// It returns false and ends the update when all were updated.
 func (n *Connection) UpdateNext() (reader, old, now int, yes bool) {
 	if n.updated == len(n.perReader) {
 		n.updating = false
@@ -150,8 +150,7 @@ func (n *Connection) UpdateNext() (reader, old, now int, yes bool) {
 	return n.updated - 1, n.before, n.done, true
 }
 
-// Input is what a reader of an all-to-all connection gets of the outputs that are there,
-// bytes.
+// Input is the size of a reader's input over an all-to-all connection, from stored outputs, bytes.
 func (n *Connection) Input(reader int) int64 { return n.perReader[reader] }
 
 func (n *Connection) add(where scheduler.LauncherID, size int64) {
@@ -181,7 +180,7 @@ func share(x, part, whole int64) int64 {
 	return int64(q)
 }
 
-// Code codes what the plan does not say.
+// Code codes the state that the plan lacks.
 func (n *Connection) Code(w *checkpoint.Codec) {
 	checkpoint.Nums(w, &n.bytes)
 	checkpoint.Num(w, &n.done)
@@ -198,7 +197,7 @@ func (n *Connection) Code(w *checkpoint.Codec) {
 	})
 }
 
-// Clone returns a copy that stays while this one changes.
+// Clone returns an independent copy.
 func (n *Connection) Clone() Connection {
 	f := *n
 	f.bytes, f.have, f.perReader, f.where = slices.Clone(n.bytes), slices.Clone(n.have), slices.Clone(n.perReader), slices.Clone(n.where)

@@ -5,8 +5,7 @@ import (
 	"slices"
 )
 
-// Check recounts the outputs that are there. readers calls each for all readers of a
-// writer.
+// Check recounts the stored outputs. readers calls each for all readers of a writer.
 func (n *Connection) Check(readers func(from int, each func(reader int))) error {
 	there := 0
 	have := make([]int32, len(n.have))

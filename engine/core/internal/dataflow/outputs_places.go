@@ -7,20 +7,20 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// largestPlaces are the places that hold most of what the writers of an all-to-all connection
-// wrote. Its readers share them: there may be as many launchers as readers.
+// largestPlaces are the places with most output bytes of an all-to-all connection. Its readers
+// share them: there may be as many launchers as readers.
 type largestPlaces struct {
-	places []scheduler.Place // of most bytes first; their bytes are those of all readers
+	places []scheduler.Place // in descending order of bytes, which are those of all readers
 	total  int64             // bytes of all writers
-	since  uint64            // moves when it was found, and one; 0: it is to be found
+	since  uint64            // moves at its computation, plus one; 0: to be computed
 }
 
 // Where returns the host and the rack of a launcher; false when it is not up.
 type Where func(scheduler.LauncherID) (host, rack string, up bool)
 
-// EachPlace calls f for the places that hold most of what a reader of an all-to-all
-// connection gets, with how much. moves is how often a launcher came or went: what was
-// found before is found again when it changed.
+// EachPlace calls f for the places with most of a reader's input over an all-to-all connection,
+// with the bytes there. moves counts joins and losses of launchers: a change of it invalidates the
+// cached places.
 func (n *Connection) EachPlace(reader int, moves uint64, where Where, f func(host, rack string, bytes int64)) {
 	n.find(moves, where)
 	for _, p := range n.largest.places {
@@ -43,7 +43,7 @@ func (n *Connection) find(moves uint64, where Where) {
 	n.largest.places = LargestPlaces(sums)
 }
 
-// LargestPlaces returns the places that hold most, at most scheduler.PlacesMax, in order of bytes,
+// LargestPlaces returns the places with most bytes, at most scheduler.PlacesMax, in order of bytes,
 // then host.
 func LargestPlaces(sums map[string]scheduler.Place) []scheduler.Place {
 	if len(sums) == 0 {

@@ -7,12 +7,11 @@ import (
 
 // Cluster knows where launchers are.
 type Cluster interface {
-	// HostOf returns the host that goes by a name or address; an unknown name stands for
-	// itself.
+	// HostOf returns the host with a name or address; an unknown name stands for itself.
 	HostOf(name string) string
 	// WhereIs returns the host and the rack of a launcher; false when it is not up.
 	WhereIs(scheduler.LauncherID) (host, rack string, up bool)
-	// Moves returns how often a launcher came or went.
+	// Moves counts joins and losses of launchers.
 	Moves() uint64
 }
 
@@ -21,8 +20,8 @@ type Makers interface {
 	Made(Key) (host, rack string, keeps bool)
 }
 
-// Size sums what a group of some nodes reads, from storage and from file channels, in
-// bytes, and finds the places that hold most of it.
+// Size returns the size of a group's input, from storage and from file channels, in bytes, and the
+// places that hold most of it.
 func (in *Inputs) Size(nodes []int32, cluster Cluster, made Makers) (int64, []scheduler.Place) {
 	if !in.Files.readsAny(nodes) {
 		return 0, nil // as most groups of a large plain job
@@ -51,7 +50,7 @@ func (in *Inputs) Size(nodes []int32, cluster Cluster, made Makers) (int64, []sc
 	return total, LargestPlaces(sums)
 }
 
-// readsAny says whether some node reads anything.
+// readsAny reports whether any of the nodes reads anything.
 func (f *FileGraph) readsAny(nodes []int32) bool {
 	for _, x := range nodes {
 		stage := f.plan.Node(x).Stage
@@ -62,9 +61,9 @@ func (f *FileGraph) readsAny(nodes []int32) bool {
 	return false
 }
 
-// sizeFrom sums what a reader gets over one file connection. An early reader's
-// input has no places: where the rest of it will lie is not known, and to go where
-// a part is would put it before the very writers that it waits for.
+// sizeFrom sums what a reader gets over one file connection. An early reader's input has no places:
+// those of the rest are unknown, and preferring a part's launcher would start the reader before the
+// very writers that it waits for.
 func (in *Inputs) sizeFrom(conn int32, reader int, cluster Cluster, made Makers, add func(host, rack string, bytes int64)) (total int64) {
 	n := &in.conns[conn]
 	if n.KnownWriters(reader) < in.plan.FanIn(int(conn), reader) {
@@ -83,8 +82,8 @@ func (in *Inputs) sizeFrom(conn int32, reader int, cluster Cluster, made Makers,
 		// The sizes of partitions were not kept: take an even share.
 		part := n.Size(writer) / int64(max(in.plan.Partitions(int(conn), writer), 1))
 		total += part
-		// What is kept on the job's storage lies near its writer too: HDFS puts the
-		// first copy on the writer's own machine.
+		// Output on the job's storage is near its writer too: HDFS puts the first copy on the
+		// writer's own machine.
 		if host, rack, keeps := made.Made(Key{conn, int32(writer)}); keeps || kept {
 			add(host, rack, part)
 		}

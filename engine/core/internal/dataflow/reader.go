@@ -10,19 +10,18 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Reader is what an attempt was given of what its group reads. The zero value was given
-// nothing and misses nothing.
+// Reader is an attempt's given and missing sources. The zero value has none of either.
 type Reader struct {
-	id         scheduler.AttemptID // once it misses something
+	id         scheduler.AttemptID // set once it misses a source
 	takes      bool                // it has started and is not being stopped
 	missing    []missing           // sources it was not given
 	misses     int                 // how many
-	given      []Key               // by updates that it has not confirmed
+	given      []Key               // in unconfirmed updates
 	givenBytes int                 // of those
-	awaits     scheduler.Time      // the update that it is to confirm before it gets another; 0: none
+	awaits     scheduler.Time      // the update to be confirmed before the next one; 0: none
 }
 
-// missing are the writers of a connection whose output a reader was not given.
+// missing are a connection's writers whose output a reader was not given.
 type missing struct {
 	conn int32
 	bits []uint64
@@ -31,15 +30,14 @@ type missing struct {
 // Misses returns how many sources a reader was not given.
 func (r *Reader) Misses() int { return r.misses }
 
-// Start has a reader take sources: it has started, so a start command that is sent
-// again does not list fewer.
+// Start lets a reader receive sources: its attempt has started, so a repeated start command does
+// not list fewer.
 func (r *Reader) Start() { r.takes = true }
 
-// Stop has it take none: it is being stopped.
+// Stop lets it receive none: its attempt is being stopped.
 func (r *Reader) Stop() { r.takes = false }
 
-// ready says whether it can be given sources: nothing is on its way that it has to
-// confirm.
+// ready reports whether it can receive sources: no update is unconfirmed.
 func (r *Reader) ready() bool { return r.takes && r.awaits == 0 }
 
 func (r *Reader) missingOf(conn int32) []uint64 {
@@ -51,14 +49,13 @@ func (r *Reader) missingOf(conn int32) []uint64 {
 	return nil
 }
 
-// IsMissing says whether a reader misses a source.
+// IsMissing reports whether a reader misses a source.
 func (r *Reader) IsMissing(k Key) bool {
 	m := r.missingOf(k.Conn)
 	return m != nil && m[k.From/64]>>(k.From%64)&1 == 1
 }
 
-// Miss notes that a reader, which is of an attempt, has to be given a source when it is
-// there.
+// Miss records that an attempt's reader has to be given a source once it is stored.
 func (in *Inputs) Miss(r *Reader, id scheduler.AttemptID, k Key) {
 	m := in.missingFor(r, id, k.Conn)
 	if m[k.From/64]>>(k.From%64)&1 == 0 {
@@ -67,7 +64,7 @@ func (in *Inputs) Miss(r *Reader, id scheduler.AttemptID, k Key) {
 	}
 }
 
-// missingFor returns what a reader misses of a connection, to be added to.
+// missingFor returns a reader's missing sources of a connection, for additions.
 func (in *Inputs) missingFor(r *Reader, id scheduler.AttemptID, conn int32) []uint64 {
 	if m := r.missingOf(conn); m != nil {
 		return m
@@ -81,7 +78,7 @@ func (in *Inputs) missingFor(r *Reader, id scheduler.AttemptID, conn int32) []ui
 	return m
 }
 
-// End takes the reader of an attempt that ended off the lists of readers that miss sources.
+// End removes an ended attempt's reader from the lists of readers that miss sources.
 func (in *Inputs) End(r *Reader) {
 	for _, m := range r.missing {
 		waiting := &in.waiting[m.conn]
@@ -90,7 +87,7 @@ func (in *Inputs) End(r *Reader) {
 	*r = Reader{}
 }
 
-// Waits says whether something that a reader misses is not there.
+// Waits reports whether an output that a reader misses is not stored.
 func (in *Inputs) Waits(r *Reader) bool {
 	for _, m := range r.missing {
 		n := &in.conns[m.conn]
@@ -108,7 +105,7 @@ func (in *Inputs) Waits(r *Reader) bool {
 	return false
 }
 
-// missedBy joins what readers miss, so that a connection is looked through once.
+// missedBy joins the readers' missing sources, so that each connection is searched once.
 func missedBy(readers []*Reader) (list []missing) {
 	for _, r := range readers {
 		for _, m := range r.missing {
@@ -125,7 +122,7 @@ func missedBy(readers []*Reader) (list []missing) {
 	return list
 }
 
-// Clone returns a copy that stays while the reader changes.
+// Clone returns an independent copy.
 func (r *Reader) Clone() Reader {
 	f := *r
 	f.given, f.missing = slices.Clone(r.given), slices.Clone(r.missing)
@@ -135,7 +132,7 @@ func (r *Reader) Clone() Reader {
 	return f
 }
 
-// Code codes what a reader was given and misses.
+// Code codes a reader's given and missing sources.
 func (r *Reader) Code(w *checkpoint.Codec) {
 	checkpoint.List(w, &r.missing, func(w *checkpoint.Codec, m *missing) { checkpoint.Num(w, &m.conn); checkpoint.Nums(w, &m.bits) })
 	checkpoint.Num(w, &r.misses)
@@ -146,8 +143,8 @@ func (r *Reader) Code(w *checkpoint.Codec) {
 	}
 }
 
-// Adopt lists the reader of an attempt, which was read, as missing what it misses.
-// Readers are adopted in order of attempt.
+// Adopt lists a decoded reader of an attempt with its missing sources. Readers are adopted in order
+// of attempt.
 func (in *Inputs) Adopt(r *Reader, id scheduler.AttemptID) error {
 	r.id = id
 	for _, m := range r.missing {
@@ -159,7 +156,7 @@ func (in *Inputs) Adopt(r *Reader, id scheduler.AttemptID) error {
 	return nil
 }
 
-// checkWaiting recounts what readers miss.
+// checkWaiting recounts the readers' missing sources.
 func (in *Inputs) checkWaiting() error {
 	for conn, waiting := range in.waiting {
 		for i, r := range waiting {

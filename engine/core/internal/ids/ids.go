@@ -2,9 +2,10 @@
 //
 // A log may come back without its last records: from a disk that did not keep what it confirmed, or
 // from an old copy. Its counters would then give ids a second time, to other jobs and attempts than
-// those that launchers, clients and storage know. So each life begins its ids where the age of the
-// manager's data says, above all that earlier lives can have given. Between the last id in the log
-// and that beginning is a gap. An id in a gap comes from a record that the log lost.
+// those that launchers, clients and storage know. So each life of the manager derives its first ids
+// from the age of the manager's data, above all ids that earlier lives can have given. Between the
+// last id in the log and that beginning is a gap. An id in a gap comes from a record that the log
+// lost.
 //
 // People read the numbers of jobs. The shell keeps the last number beside the log, and jobs
 // continue there. There is no gap after a clean stop, and a small one after a crash.
@@ -32,16 +33,16 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// IDs are the last ids given. Nothing that outlives the manager's process
-// knows requests and reservations: their ids may come again.
+// IDs are the last ids given. Only the manager's process knows requests and reservations, so their
+// ids may repeat after a restart.
 type IDs struct {
 	job, bundle, attempt, launcher, request, reservation uint64
 
-	base     uint64         // the jobs of this data are above it
+	base     uint64         // this data's jobs are above it
 	began    scheduler.Time // when this life of the manager did
-	firstJob uint64         // the last id before those that it gives
+	firstJob uint64         // the last id before its own
 	gaps     []gap          // of the newest lives, the oldest first
-	lost     bool           // this life noticed that the log lost records
+	lost     bool           // this life found that the log lost records
 }
 
 // NextJob gives a job its id.
@@ -119,14 +120,15 @@ func Term(last uint64, age time.Duration) uint64 {
 // clockError is by how much a clock may be ahead before an id that follows from it is taken for none.
 const clockError = 366 * 24 * time.Hour
 
-// SeenMax bounds the term, job and attempt of which anybody can have heard by a time: those of data
-// that began in 1970, with a clock that is ahead by clockError. A larger one would leave too few.
+// SeenMax bounds the term, job and attempt that a launcher or client can know by a time: those of
+// data that began in 1970, with a clock that is ahead by clockError. A larger one would leave too
+// few.
 func SeenMax(now time.Time) (term, job, attempt uint64) {
 	age := time.Duration(max(now.UnixNano(), 0)) + clockError
 	return Term(0, age), perAge(age, slowIDs) + jobsAtOnce, perAge(age, fastIDs)
 }
 
-// gap is a range of ids that a life skipped at its start: those above, up to.
+// gap is a range of ids that a life skipped at its start, without the lower bound.
 type gap struct {
 	jobs, attempts [2]uint64
 }
@@ -136,18 +138,19 @@ func within(ids [2]uint64, id uint64) bool { return id > ids[0] && id <= ids[1] 
 // Began is when this life of the manager did.
 func (x *IDs) Began() scheduler.Time { return x.began }
 
-// Start is what a life of the manager knows when it begins.
+// Start is the knowledge of a manager's life at its beginning.
 type Start struct {
 	Now scheduler.Time
 	Age time.Duration // of the data; 0: it is new
-	// Above is the largest number of a job that is known of data that was before this; 0: none is.
+	// Above is the largest job number known from data before this data; 0: none is.
 	Above uint64
-	// Known says that no job above Given was given by a life before. Else the age says how far.
+	// Known says that no earlier life gave a job above Given. Otherwise the bound follows from the
+	// age.
 	Known bool
 	Given uint64
 }
 
-// BeginLife opens a life of the manager: its ids are above all that lives before may have given.
+// BeginLife opens a life of the manager: its ids are above all that earlier lives may have given.
 func (x *IDs) BeginLife(s Start) {
 	x.began, x.base, x.lost = s.Now, max(x.base, s.Above), false
 	if s.Age > 0 || s.Above > 0 {
@@ -156,14 +159,14 @@ func (x *IDs) BeginLife(s Start) {
 	x.firstJob = x.job
 }
 
-// AboveUnknown is a number above that of each job which any data can have given by a time of which
-// nothing is known but that its clock was right: as if its first life had begun in 1970.
+// AboveUnknown is a number above every job that unknown data can have given by a time, if its clock
+// was right: as if its first life had begun in 1970.
 func AboveUnknown(now scheduler.Time) uint64 {
 	return perAge(time.Duration(max(now, 0)), slowIDs)
 }
 
-// LastJobByAge is the last job that lives before may have given, as far as the age of their data tells;
-// jobs up to above are known of data before that.
+// LastJobByAge is the last job that earlier lives may have given, by the age of their data; jobs up
+// to above are known from earlier data.
 func LastJobByAge(above uint64, age time.Duration) uint64 { return above + perAge(age, slowIDs) }
 
 func (x *IDs) skip(s Start) {
@@ -184,12 +187,12 @@ func (x *IDs) skip(s Start) {
 	x.gaps = append(x.gaps, gap{jobs: [2]uint64{known.job, x.job}, attempts: [2]uint64{known.attempt, x.attempt}})
 }
 
-// TooManyJobs says whether this life has announced as many jobs as it may by a time.
+// TooManyJobs reports whether this life has announced as many jobs as it may by a time.
 func (x *IDs) TooManyJobs(now scheduler.Time) bool {
 	return x.job-x.firstJob >= jobsAtOnce+perAge(now.Sub(x.began), JobsPerSecond)
 }
 
-// LostJob says whether a life may have given a job's id in a record that the log lost.
+// LostJob reports whether a life may have given a job's id in a record that the log lost.
 func (x *IDs) LostJob(id uint64) bool {
 	return slices.ContainsFunc(x.gaps, func(g gap) bool { return within(g.jobs, id) })
 }
@@ -199,8 +202,8 @@ func (x *IDs) LostAttempt(id uint64) bool {
 	return slices.ContainsFunc(x.gaps, func(g gap) bool { return within(g.attempts, id) })
 }
 
-// SeenJob goes on above a job's id that somebody has. It is true for one that this log
-// never gave: a clock that went back, together with a log that did, may have ids repeat.
+// SeenJob continues above a job's id that a launcher or client has. It returns true for an id that
+// this log never gave: if the clock and the log both went back, ids may repeat.
 func (x *IDs) SeenJob(id uint64) (lost bool) {
 	lost = id > x.job || x.LostJob(id)
 	if lost {
@@ -218,7 +221,8 @@ func (x *IDs) SeenAttempt(id uint64) (lost bool) {
 	return lost
 }
 
-// NoticeLoss notes that the log lost records, and says whether this life notices it for the first time.
+// NoticeLoss records that the log lost records, and reports whether this is the first time in this
+// life.
 func (x *IDs) NoticeLoss() (first bool) {
 	first = !x.lost
 	x.lost = true
@@ -232,7 +236,7 @@ func (x *IDs) CodeLast(w *checkpoint.Codec) {
 	}
 }
 
-// CodeLife codes the rest, which older checkpoints lack.
+// CodeLife codes fields that older checkpoints lack.
 func (x *IDs) CodeLife(w *checkpoint.Codec) {
 	checkpoint.Num(w, &x.began)
 	checkpoint.Num(w, &x.firstJob)
@@ -244,10 +248,10 @@ func (x *IDs) CodeLife(w *checkpoint.Codec) {
 	checkpoint.Flag(w, &x.lost)
 }
 
-// CodeBase codes what came later still.
+// CodeBase codes a later addition.
 func (x *IDs) CodeBase(w *checkpoint.Codec) { checkpoint.Num(w, &x.base) }
 
-// Clone returns a copy that stays while these change.
+// Clone returns an independent copy.
 func (x *IDs) Clone() IDs {
 	y := *x
 	y.gaps = slices.Clone(x.gaps)

@@ -13,7 +13,7 @@ type T interface {
 	Fatal(args ...any)
 }
 
-// Bytes returns what a state is written as.
+// Bytes returns a state's coded bytes.
 func Bytes(t T, code func(*checkpoint.Codec)) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -25,7 +25,7 @@ func Bytes(t T, code func(*checkpoint.Codec)) []byte {
 	return b.Bytes()
 }
 
-// Read reads a state back, all of it.
+// Read reads a state back, to the last byte.
 func Read(t T, data []byte, code func(*checkpoint.Codec)) {
 	t.Helper()
 	r, err := checkpoint.NewReader([][]byte{data})
