@@ -20,8 +20,8 @@ func accessJob(j *state.Job) access.Job {
 	return access.Job{Name: j.ID.String(), Owner: j.Spec.GetPrincipal().GetName(), Pool: j.Submission.Pool()}
 }
 
-// mayTake decides whether a caller may submit under a job's number: only the user may that reserved
-// it, or submitted under it before.
+// mayTake decides whether a caller may submit under a job's number: only the user that reserved it,
+// or submitted under it before, may.
 func (ad *Admission) mayTake(id scheduler.JobID, p *wire.Principal) error {
 	if ad.step.Set.Access == nil {
 		return nil
@@ -49,8 +49,8 @@ func (ad *Admission) maySubmit(spec *wire.JobSpec) error {
 	return rules.Submit(callerOf(spec.GetPrincipal()), spec.GetPool())
 }
 
-// mayLand decides whether a job may come to the pool that the policy puts it into; "": the pool that
-// it names.
+// mayLand decides whether a job may enter the pool that the policy chose; "": the pool that it
+// names.
 func (ad *Admission) mayLand(j *state.Job, pool string) error {
 	rules := ad.step.Set.Access
 	if rules == nil || pool == "" {
@@ -80,8 +80,8 @@ func (ad *Admission) mayKill(id scheduler.JobID, p *wire.Principal) error {
 	return rules.Change(callerOf(p), "kill", j)
 }
 
-// job is what the rules need to know of a job that lives, is announced, or ended a while ago. A caller
-// that may not change it does not learn its state. False: there is none, or its owner is unknown.
+// job is the rules' data of a job that is live, announced, or ended a while ago. A caller that may
+// not change it does not learn its state. False: there is none, or its owner is unknown.
 func (ad *Admission) job(id scheduler.JobID) (access.Job, bool) {
 	if live := ad.state.Jobs.Get(id); live != nil {
 		return accessJob(live), true

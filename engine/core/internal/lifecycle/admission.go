@@ -11,7 +11,7 @@ import (
 )
 
 // Admission reserves ids for jobs, checks submissions, asks a policy that admits jobs, and admits
-// or refuses them. It also notes which jobs no cluster of this size could run.
+// or refuses them. It also records the jobs that no cluster of this size could run.
 type Admission struct {
 	base
 	jobs *Jobs
@@ -19,8 +19,8 @@ type Admission struct {
 	drafts map[*wire.JobSpec]*Draft // of the step at hand, see Expect
 }
 
-// askAdmission asks the policy whether a job may come in, if the policy admits jobs. While the first
-// policy is starting it is not known whether it does, so the job waits for it.
+// askAdmission asks the policy to admit a job, if the policy admits jobs. While the first policy is
+// starting its abilities are unknown, so the job waits for it.
 func (ad *Admission) askAdmission(j *state.Job) {
 	j.Enter(state.JobPendingAdmission)
 	ad.jobs.ChooseKinds(j)
@@ -38,13 +38,14 @@ func (ad *Admission) askAdmission(j *state.Job) {
 	ad.step.SetTimer(ad.step.Set.AdmissionMax, step.TimerAdmission, uint64(j.ID))
 }
 
-// admissionDown says whether no job is admitted, because the policy that has to admit them is down.
+// admissionDown reports whether no job is admitted, because the policy that has to admit them is
+// down.
 func (ad *Admission) admissionDown() bool {
 	return ad.policy.Down() && ad.policy.Last.Admits() && !ad.step.Set.AdmitWithoutPolicy
 }
 
-// AskAll asks a policy that has just taken over about the jobs that wait. A
-// fallback leaves them to the policy that has to admit them.
+// AskAll asks a policy that has just taken over about the waiting jobs. A fallback leaves them to
+// the policy that has to admit them.
 func (ad *Admission) AskAll() {
 	for _, j := range slices.Collect(ad.state.Jobs.All()) { // some may be turned away
 		if j.Phase() != state.JobPendingAdmission {
@@ -76,7 +77,7 @@ func (ad *Admission) AdmissionExpired(id scheduler.JobID) {
 	ad.turnAway(j, fmt.Sprintf("the policy did not admit it within %v: try again later", ad.step.Set.AdmissionMax))
 }
 
-// turnAway refuses a submission of which nothing exists yet.
+// turnAway refuses a submission before anything of the job exists.
 func (ad *Admission) turnAway(j *state.Job, reason string) {
 	ad.turnAwayFor(j, step.Invalid(fmt.Sprintf("%s was refused: %s", j.ID, reason)))
 }
@@ -88,8 +89,8 @@ func (ad *Admission) turnAwayFor(j *state.Job, why *wire.Failure) {
 	ad.state.RemoveJob(j)
 }
 
-// Admit carries out the policy's decision that a job may come in. If it names a pool, the access rules
-// of that pool count too: the job's own names and properties may have led there.
+// Admit carries out the policy's decision to admit a job. If it names a pool, the access rules of
+// that pool count too: the job's own names and properties may have led there.
 func (ad *Admission) Admit(d scheduler.Admit) (scheduler.RefusalReason, string) {
 	j := ad.state.Jobs.Get(d.Job)
 	switch {
@@ -106,7 +107,7 @@ func (ad *Admission) Admit(d scheduler.Admit) (scheduler.RefusalReason, string) 
 	return scheduler.NotRefused, ""
 }
 
-// Refuse carries out the policy's decision that it may not.
+// Refuse carries out the policy's decision to refuse a job.
 func (ad *Admission) Refuse(d scheduler.Refuse) (scheduler.RefusalReason, string) {
 	j := ad.state.Jobs.Get(d.Job)
 	switch {

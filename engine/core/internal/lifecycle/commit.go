@@ -50,12 +50,12 @@ func (js *Jobs) CommitBundleAttempt(r *state.BundleAttempt) {
 	js.checkDone(j)
 }
 
-// writes says whether a bundle wrote files of the job's outputs.
+// writes reports whether a bundle wrote files of the job's outputs.
 func writes(commits []*state.Commit) bool {
 	return slices.ContainsFunc(commits, func(k *state.Commit) bool { return len(k.Report.GetFiles()) > 0 })
 }
 
-// keepOutputs makes what a group wrote into file channels known to its readers.
+// keepOutputs makes a group's outputs to file channels known to their readers.
 func (js *Jobs) keepOutputs(b *state.Bundle, i int, k, before *state.Commit) {
 	j := b.Job
 	var sizes map[dataflow.Key]*wire.StoredOutput
@@ -77,8 +77,8 @@ func (js *Jobs) keepOutputs(b *state.Bundle, i int, k, before *state.Commit) {
 	js.countReads(b, i, k.Work)
 }
 
-// countReads sums what was read by locality. An attempt whose nodes read stored
-// files, not only channels, counts for the level that gave it most.
+// countReads sums the bytes read by locality. An attempt that reads stored files, not only
+// channels, counts for the level that gave it most.
 func (js *Jobs) countReads(b *state.Bundle, i int, w scheduler.Work) {
 	j := b.Job
 	most := 0
@@ -101,7 +101,7 @@ func (js *Jobs) countReads(b *state.Bundle, i int, w scheduler.Work) {
 	}
 }
 
-// BundleAttemptEnded ends a bundle attempt that did not commit, when nothing of it lives.
+// BundleAttemptEnded ends a bundle attempt that did not commit, when none of its attempts is live.
 func (js *Jobs) BundleAttemptEnded(r *state.BundleAttempt) {
 	b := r.Bundle
 	j := b.Job
@@ -114,7 +114,7 @@ func (js *Jobs) BundleAttemptEnded(r *state.BundleAttempt) {
 			js.dispatch.DropOutput(k, j)
 		}
 	}
-	wasRunning := b.Phase() == state.BundleRunning // else another attempt of it finished
+	wasRunning := b.Phase() == state.BundleRunning // else another attempt at the bundle finished
 	if wasRunning && len(b.Attempts()) == 0 {
 		b.Enter(state.BundleWaiting)
 	}
@@ -131,11 +131,11 @@ func (js *Jobs) BundleAttemptEnded(r *state.BundleAttempt) {
 	}
 }
 
-// hopeless are failures that trying again can't help.
+// hopeless are failures that a retry can't help.
 var hopeless = []wire.ErrorKind{wire.ErrorKind_ERROR_KIND_INVALID, wire.ErrorKind_ERROR_KIND_OUTPUT, wire.ErrorKind_ERROR_KIND_DENIED}
 
-// countFailure counts why a bundle attempt ended, and fails the job when it was once too often. It
-// says whether it did.
+// countFailure counts the reason for a bundle attempt's end, and fails the job at the limit. It
+// reports whether it did.
 func (js *Jobs) countFailure(b *state.Bundle, r *state.BundleAttempt) bool {
 	f := r.Failure()
 	switch {

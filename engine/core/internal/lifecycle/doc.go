@@ -13,18 +13,18 @@
 //
 // # Invariants
 //
-// Of a submission that is refused nothing exists. One that is sent again gets the same answer.
+// A refused submission leaves no state. A repeated submission gets the same answer.
 //
-// A bundle commits once, by the first of its attempts whose end is accepted, unless it is
-// reopened. Of several attempts at a bundle at most one has the commit grant. A bundle attempt
-// that loses a member is stopped whole.
+// A bundle commits once, by the first of its attempts whose end is accepted, unless it is reopened.
+// Of several attempts at a bundle at most one has the commit grant. A bundle attempt that loses a
+// member is stopped whole.
 //
-// A bundle of a running job that has its id and waits for no input is ready, runs or is finished.
+// A bundle of a running job with an id and without missing inputs is ready, running or finished.
 // The policy knows each ready bundle and the launchers that it excludes.
 //
 // An attempt holds slots from its launch until its end was reported or its launcher was lost,
-// except while it is suspended. A job that ends starts nothing but its last group, and nothing of
-// it runs when it is over.
+// except while it is suspended. A job that ends starts only its last group, and none of its
+// attempts runs when it is over.
 //
 // # Jobs that are announced
 //
@@ -34,24 +34,25 @@
 // manager that restarted since does not know of it.
 //
 // A job's number belongs to the user to whom it was announced: no other user can submit under it.
-// The pool is judged at submission, and again when the policy admits the job into another pool
+// The pool is checked at submission, and again when the policy admits the job into another pool
 // (Admit.Pool). Only a policy that may put jobs elsewhere asks for admission, since no job starts
-// while such a policy is down. A move is decided by the pool that it names. A policy that would put the
-// job elsewhere leaves it where it is.
+// while such a policy is down. A move is checked against the pool that it names. A policy that
+// would put the job elsewhere leaves it in its pool.
 //
-// CheckSubmission decides what depends on the submission and the settings alone: access, proof, names
-// and outputs. The manager's edge calls it too, before it stores a large job's graph, to fail early.
+// CheckSubmission decides what depends on the submission and the settings alone: access, proof,
+// names and outputs. The manager's edge calls it too, before it stores a large job's graph, to fail
+// early.
 //
-// If the last policy that was no fallback had an authenticator, the core refuses a job without a proof.
-// It does so also while the fallback decides. Jobs that wait for the policy's answer keep waiting.
-// core.admitWithoutPolicy opens admission, and never the authenticator.
+// If the last policy that was no fallback had an authenticator, the core refuses a job without a
+// proof. It does so also while the fallback decides. Jobs that wait for the policy's answer keep
+// waiting. core.admitWithoutPolicy opens admission, and never the authenticator.
 //
 // # The last group
 //
 // When all bundles have committed, a last group publishes the outputs. After a failure or a kill it
 // cleans instead. The core starts it without the policy. It takes no slot, and none of the memory
 // that launchers have for tasks. core.finishersMax (4) bounds how many run on one launcher. A
-// killed job is "killing" until that group has ended.
+// killed job has the state "killing" until that group has ended.
 //
 // The publisher asks for an explicit grant, which is logged. The log may have lost a grant. So when
 // a job outlived a life of the manager, the cleaning group first looks whether the outputs are
@@ -77,13 +78,13 @@
 // refused are held at fault. Other errors are tried again publishTries times, and blame no
 // launcher.
 //
-// A full store is no fault of a launcher or a job. A bundle that met one waits, and status says so. One bundle is
-// tried after storeFullRetryAfter, and the time doubles up to storeFullRetryMax. When it could
-// write, others follow. A job that waited storeFullMax (30 minutes) in all since the store last
-// took files fails with that name.
+// A full store is no fault of a launcher or a job. A bundle that met one waits, and status shows
+// that. One bundle is tried after storeFullRetryAfter, and the time doubles up to
+// storeFullRetryMax. When it could write, others follow. A job that waited storeFullMax (30
+// minutes) in all since the store last took files fails with that name.
 //
-// When publishing failed for good, the parts stay. The last group writes a list of the parts that count
-// beside them, or into its log when the store takes no file. The job's failure names the
+// When publishing failed for good, the parts stay. The last group writes a list of the parts that
+// count beside them, or into its log when the store takes no file. The job's failure names the
 // folder, from which "hamadryad publish" makes the output once the cause is removed. The submitting
 // program leaves alone what the job's status lists as kept.
 //
@@ -93,11 +94,11 @@
 // (job.Permanent). Lost attempts are tried again and not counted against the program.
 //
 // A launcher on which several jobs fail is excluded for a while (excludeJobs, excludeFor), and the
-// policy gets an event. Jobs of one user that run one program (by its hash) have one vote together, since
-// that program may be broken. A job that succeeds elsewhere has a vote of its own. At most 100
-// votes against a launcher are kept. "hamadryad launchers" shows for which jobs, and until when;
-// "hamadryad undrain" readmits it. When a bundle's program fails by itself on two launchers, its
-// job is at fault, and that job's votes against launchers are withdrawn.
+// policy gets an event. Jobs of one user that run one program (by its hash) have one vote together,
+// since that program may be broken. A job that succeeds elsewhere has a vote of its own. At most
+// 100 votes against a launcher are kept. "hamadryad launchers" shows for which jobs, and until
+// when; "hamadryad undrain" readmits it. When a bundle's program fails by itself on two launchers,
+// its job is at fault, and that job's votes against launchers are withdrawn.
 //
 // A job with a bundle that no set of launchers could ever hold fails after unplaceableAfter. The
 // message says what the bundle needs and what there is. Status says at once that a bundle does not

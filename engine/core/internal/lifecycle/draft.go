@@ -13,14 +13,13 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Draft is what a submission and the settings alone decide of a job: whether it is let
-// in, its groups and bundles, and what those wait for. It takes seconds for a million
-// tasks, so it can be made beside the core, by any goroutine, and given to Expect. A
-// core that was given none makes the same one in its step, as one that replays a log
-// does.
+// Draft is the part of a job that depends on the submission and the settings alone: whether it is
+// accepted, its groups and bundles, and their inputs. It takes seconds for a million tasks, so any
+// goroutine may make it outside the core, and pass it to Expect. A core without a draft makes the
+// same one in its step, as in a replay of the log.
 type Draft struct {
 	of  *wire.JobSpec
-	set step.Settings // that it was made with
+	set step.Settings // settings that it was made with
 	job *state.Job    // without ids and times; nil when err is not
 	err error
 }
@@ -38,7 +37,7 @@ func draft(s *step.Settings, spec *wire.JobSpec, graphs state.Graphs) (*state.Jo
 		return nil, err
 	}
 	spec = owned(spec)
-	spec.MemoryDefault = s.MemoryDefault // as it is at submission, whatever the setting becomes
+	spec.MemoryDefault = s.MemoryDefault // fixed at submission, whatever the setting becomes
 	if err := state.FillGraph(spec, graphs); err != nil {
 		return nil, err
 	}
@@ -52,8 +51,8 @@ func draft(s *step.Settings, spec *wire.JobSpec, graphs state.Graphs) (*state.Jo
 	return state.NewJob(spec, plan), nil
 }
 
-// owned is the core's own of a submission, down to its stages, in which FillGraph writes. What
-// they hold, which is the places of thousands of files, nobody changes: it is the message's.
+// owned copies a submission down to its stages, in which FillGraph writes. Deeper data, such as the
+// places of thousands of files, stays the message's, and nobody changes it.
 func owned(spec *wire.JobSpec) *wire.JobSpec {
 	spec = shallow(spec)
 	if spec.Graph == nil {
@@ -69,7 +68,7 @@ func owned(spec *wire.JobSpec) *wire.JobSpec {
 	return spec
 }
 
-// shallow copies a message, and nothing that it points to.
+// shallow copies a message, but nothing that it points to.
 func shallow[M proto.Message](m M) M {
 	from, to := m.ProtoReflect(), m.ProtoReflect().New()
 	from.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
@@ -80,14 +79,14 @@ func shallow[M proto.Message](m M) M {
 	return to.Interface().(M)
 }
 
-// AwaitsSubmission says whether a job was announced and not submitted yet.
+// AwaitsSubmission reports whether a job's id is reserved and not submitted yet.
 func (ad *Admission) AwaitsSubmission(id scheduler.JobID) bool {
 	return ad.state.ReservedIDs.Has(id)
 }
 
-// Expect has the next step take drafts for the submissions that it brings. It reports
-// whether it takes this one: not one of other settings than those in force. The core
-// becomes its owner.
+// Expect passes a draft to the next step, for a submission in its batch. It reports whether it
+// accepts the draft: not one made with other settings than those in force. The core becomes its
+// owner.
 func (ad *Admission) Expect(d *Draft) bool {
 	if d == nil || d.set.MemoryDefault != ad.step.Set.MemoryDefault || d.set.Graph != ad.step.Set.Graph || !slices.Equal(d.set.Kinds, ad.step.Set.Kinds) {
 		return false
@@ -99,5 +98,5 @@ func (ad *Admission) Expect(d *Draft) bool {
 	return true
 }
 
-// DropExpected drops the drafts that no submission of the step took.
+// DropExpected drops the drafts that no submission of the step used.
 func (ad *Admission) DropExpected() { ad.drafts = nil }

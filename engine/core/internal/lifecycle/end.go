@@ -16,7 +16,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// EndedReport takes in the end of an attempt and lets the launcher forget it.
+// EndedReport handles the report of an attempt's end and lets the launcher forget it.
 func (as *Attempts) EndedReport(l *state.Launcher, m *wire.AttemptEnded) {
 	id := scheduler.AttemptID(m.GetAttempt())
 	a := as.state.Attempt(l, m.GetAttempt())
@@ -24,7 +24,7 @@ func (as *Attempts) EndedReport(l *state.Launcher, m *wire.AttemptEnded) {
 		as.endedAlready(l, m)
 		return
 	}
-	if a.Stop() == nil && a.BundleAttempt.Bundle.Job.Phase() == state.JobEnding { // stopAll had not come to it
+	if a.Stop() == nil && a.BundleAttempt.Bundle.Job.Phase() == state.JobEnding { // stopAll had not reached it
 		as.dispatch.StopForEnd(a.BundleAttempt)
 	}
 	if m.GetEnd() == wire.End_END_FINISHED {
@@ -42,14 +42,14 @@ func (as *Attempts) EndedReport(l *state.Launcher, m *wire.AttemptEnded) {
 	case m.GetEnd() == wire.End_END_FAILED:
 		as.failed(a, m)
 	default:
-		// Stopped though nobody asked: the launcher had its own reason.
+		// Stopped without a command: the launcher had its own reason.
 		as.Lose(a, "its launcher stopped it")
 	}
 	as.dispatch.Forget(l, id)
 }
 
-// endedAlready is the end of an attempt that is not live: reported twice, or
-// given up before.
+// endedAlready handles the end of an attempt that is not live: it was reported before, or the
+// attempt was given up.
 func (as *Attempts) endedAlready(l *state.Launcher, m *wire.AttemptEnded) {
 	as.step.Stats.StaleReports++
 	id := scheduler.AttemptID(m.GetAttempt())
@@ -59,8 +59,8 @@ func (as *Attempts) endedAlready(l *state.Launcher, m *wire.AttemptEnded) {
 	as.dispatch.Forget(l, id)
 }
 
-// refuseCommit logs that a commit is refused, and has what was stored deleted. What belongs to a job
-// that is over is deleted with the job.
+// refuseCommit logs a refused commit, and deletes the attempt's stored outputs. Those of an ended
+// job are deleted with the job.
 func (as *Attempts) refuseCommit(l *state.Launcher, m *wire.AttemptEnded, why string) {
 	as.step.Stats.LateCommits++
 	as.step.LogReported(step.Warn, "a late commit was refused: "+why, "launcher", l.Name, "attempt", fmt.Sprint(m.GetAttempt()))
@@ -69,7 +69,7 @@ func (as *Attempts) refuseCommit(l *state.Launcher, m *wire.AttemptEnded, why st
 	}
 }
 
-// finished accepts an attempt's end. Its bundle commits when all have.
+// finished accepts an attempt's end. Its bundle commits when all its attempts have ended.
 func (as *Attempts) finished(a *state.Attempt, m *wire.AttemptEnded) {
 	as.EnsureStarted(a)
 	if a.Phase() == phase.Assigned { // a gang's member whose start was never reported
@@ -94,7 +94,7 @@ func (as *Attempts) finished(a *state.Attempt, m *wire.AttemptEnded) {
 	for _, k := range r.Commits() {
 		if k == nil {
 			as.noteSuspended(r)
-			return // some attempt of it lives: one that loses a member is stopped
+			return // some attempt of it is live: a bundle attempt that loses a member is stopped
 		}
 	}
 	as.jobs.CommitBundleAttempt(r)
@@ -103,18 +103,18 @@ func (as *Attempts) finished(a *state.Attempt, m *wire.AttemptEnded) {
 // blameless are failures that are no launcher's fault.
 var blameless = []wire.ErrorKind{wire.ErrorKind_ERROR_KIND_OUTPUT, wire.ErrorKind_ERROR_KIND_FULL, wire.ErrorKind_ERROR_KIND_DENIED}
 
-// ofMounts are reasons of a store of outputs that may be a launcher's bad mount.
+// ofMounts are reasons of an output store that a launcher's bad mount may cause.
 var ofMounts = []wire.Refusal{wire.Refusal_REFUSAL_MISSING, wire.Refusal_REFUSAL_READ_ONLY, wire.Refusal_REFUSAL_DENIED}
 
-// failed takes in an attempt's failure and stops the rest of its bundle.
+// failed handles an attempt's failure and stops the rest of its bundle.
 func (as *Attempts) failed(a *state.Attempt, m *wire.AttemptEnded) {
 	f := m.GetFailure()
 	if f == nil {
 		f = &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_INTERNAL, Message: "it failed without saying why"}
 	}
 	r := a.BundleAttempt
-	// Once a last group runs, what fails is the outputs' store, and no launcher's fault. Nor
-	// is it that a launcher runs nothing as the job's user.
+	// Once a last group runs, its failures are the output store's, and no launcher's fault. Neither
+	// is a launcher's inability to run processes as the job's user.
 	theirs := r.Bundle.Last() && a.Phase() != phase.Assigned || slices.Contains(blameless, f.Kind)
 	switch {
 	case a.Stop() != nil:
@@ -146,7 +146,7 @@ func (as *Attempts) failed(a *state.Attempt, m *wire.AttemptEnded) {
 	as.jobs.BundleAttemptEnded(r)
 }
 
-// Lose ends an attempt whose launcher or worker went away.
+// Lose ends an attempt whose launcher or worker was lost.
 func (as *Attempts) Lose(a *state.Attempt, reason string) {
 	r := a.BundleAttempt
 	outcome := scheduler.Lost
@@ -162,14 +162,14 @@ func (as *Attempts) Lose(a *state.Attempt, reason string) {
 	as.jobs.BundleAttemptEnded(r)
 }
 
-// GiveUp is Lose for an attempt of which its launcher confirms nothing, and which may go on
-// there. Its bundle avoids that launcher.
+// GiveUp is Lose for an attempt whose launcher confirms no command, and which may still run there.
+// Its bundle excludes that launcher.
 func (as *Attempts) GiveUp(a *state.Attempt, reason string) {
 	as.bundles.RecordFailure(a.BundleAttempt.Bundle, a.Launcher, false)
 	as.Lose(a, reason)
 }
 
-// EndAttempt takes an attempt out of the state: it holds nothing any more.
+// EndAttempt removes an attempt from the state and releases its resources.
 func (as *Attempts) EndAttempt(a *state.Attempt, outcome scheduler.AttemptOutcome, w *wire.Work, reason string) {
 	b := a.BundleAttempt.Bundle
 	j := b.Job
@@ -199,8 +199,8 @@ func (as *Attempts) EndAttempt(a *state.Attempt, outcome scheduler.AttemptOutcom
 	as.state.Changes.MarkJob(j)
 }
 
-// rejectForeign returns a good end as it came, or, when it names what is not the attempt's, a failure in its
-// place. What the launcher stored for it is deleted.
+// rejectForeign returns a successful end unchanged. If it names outputs of other groups it returns
+// a failure in its place, and deletes the attempt's stored outputs.
 func (as *Attempts) rejectForeign(a *state.Attempt, m *wire.AttemptEnded) *wire.AttemptEnded {
 	err := checkOwn(a, m)
 	if err == nil {
@@ -213,8 +213,8 @@ func (as *Attempts) rejectForeign(a *state.Attempt, m *wire.AttemptEnded) *wire.
 	}}
 }
 
-// checkOwn refuses the good end of an attempt that names what another group stored or wrote. Launchers
-// hold their workers to the same rule, so an end that breaks it is its launcher's doing.
+// checkOwn refuses an attempt's successful end that names outputs of another group. Launchers apply
+// the same rule to their workers, so a violation is the launcher's fault.
 func checkOwn(a *state.Attempt, m *wire.AttemptEnded) error {
 	for _, s := range m.GetStored() {
 		if err := checkStored(a, s); err != nil {
@@ -236,7 +236,7 @@ func checkOwn(a *state.Attempt, m *wire.AttemptEnded) error {
 	return nil
 }
 
-// checkStored refuses what no node of the attempt's group writes.
+// checkStored refuses an output that no node of the attempt's group writes.
 func checkStored(a *state.Attempt, s *wire.StoredOutput) error {
 	all := a.BundleAttempt.Bundle.Job.Plan.Graph.Connections
 	if int64(s.GetConnection()) >= int64(len(all)) {

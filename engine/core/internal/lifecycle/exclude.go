@@ -9,10 +9,10 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// RecordFailure notes a failure of a bundle on a launcher. The bundle excludes the launcher from
-// now on, its job after several failures, the site after several jobs. ByProgram says that the
-// program failed by itself. When one bundle does so on several launchers the fault is the job's,
-// and none of the launchers is excluded for it.
+// RecordFailure records a failure of a bundle on a launcher. The bundle excludes the launcher from
+// now on, its job after several failures, the site after several jobs. byProgram says that the
+// program failed by itself. When one bundle's program does so on several launchers the fault is the
+// job's, and none of the launchers is excluded for it.
 func (bs *Bundles) RecordFailure(b *state.Bundle, l *state.Launcher, byProgram bool) {
 	j := b.Job
 	if byProgram && j.Exclusions.FailedByProgram(&b.Exclusions, l.ID) {
@@ -33,9 +33,9 @@ func (bs *Bundles) RecordFailure(b *state.Bundle, l *state.Launcher, byProgram b
 // Refusal is why a store of outputs refuses.
 type Refusal = state.StoreRefusal
 
-// RefusedStore notes that the store of a job's outputs refused on a launcher, and says whether
-// another launcher is to try: not when another has seen the same, or there is none. The whole job
-// excludes this launcher. Mount says that the reason may be a bad mount.
+// RefusedStore records that the job's output store refused a launcher, and reports whether another
+// launcher has to try: not when another has met the same error, or there is none. The whole job
+// excludes this launcher. mount says that the reason may be a bad mount.
 func (bs *Bundles) RefusedStore(b *state.Bundle, l *state.Launcher, why Refusal, mount bool) bool {
 	j := b.Job
 	if j.Exclusions.Refused(l.ID, why, mount) {
@@ -57,7 +57,7 @@ func (bs *Bundles) RefusedStore(b *state.Bundle, l *state.Launcher, why Refusal,
 	return true
 }
 
-// StoreTook notes that a bundle committed on a launcher, and whether it wrote files of the job's
+// StoreTook records that a bundle committed on a launcher, and whether it wrote files of the job's
 // outputs. Launchers on which the store had refused the same bundle get a vote against them.
 func (bs *Bundles) StoreTook(b *state.Bundle, on scheduler.LauncherID, files bool) {
 	for _, bad := range b.Job.Exclusions.Took(on, files) {
@@ -67,7 +67,7 @@ func (bs *Bundles) StoreTook(b *state.Bundle, on scheduler.LauncherID, files boo
 	}
 }
 
-// limits are those of what the site excludes.
+// limits are the limits of the site's exclusions.
 func (bs *Bundles) limits() resources.ExclusionLimits {
 	return resources.ExclusionLimits{Jobs: bs.step.Set.ExcludeJobs, SharePercent: bs.step.Set.ExcludeSharePercent}
 }
@@ -89,7 +89,8 @@ func (bs *Bundles) voteAgainst(j *state.Job, l *state.Launcher) {
 	}
 }
 
-// Succeeded notes that a job succeeded: what failed of it on some launchers ran on others.
+// Succeeded records a job's success: its attempts that failed on some launchers succeeded on
+// others.
 func (bs *Bundles) Succeeded(j *state.Job) {
 	if !j.Exclusions.Some() {
 		return
@@ -106,7 +107,7 @@ func (bs *Bundles) noteExcluded(l *state.Launcher) {
 	bs.step.SetTimer(bs.step.Set.ExcludeFor, step.TimerReadmit, uint64(l.ID))
 }
 
-// reannounce offers a ready bundle to the policy anew, because the launchers that it excludes have
+// reannounce offers a ready bundle to the policy again, because the launchers that it excludes have
 // changed.
 func (bs *Bundles) reannounce(b *state.Bundle) {
 	bs.relax(b)
@@ -120,28 +121,28 @@ func (bs *Bundles) announce(b *state.Bundle) {
 	bs.events.Notify(b, bs.events.ReadyEvent(b))
 }
 
-// relax has a bundle exclude fewer launchers when it fits on no others.
+// relax makes a bundle exclude fewer launchers when it fits on no others.
 func (bs *Bundles) relax(b *state.Bundle) {
 	if !state.RelaxExclusions(&b.Job.Exclusions, &b.Exclusions, func() bool { return bs.fitsUnexcluded(b) }) {
 		return
 	}
 	for other := range b.Job.Ready.All() {
 		if other != b {
-			bs.announce(other) // the policy knows what the job excluded before
+			bs.announce(other) // the policy knows the job's earlier exclusions
 		}
 	}
 }
 
-// fitsUnexcluded says whether a bundle would fit on the launchers that it does not exclude, were
-// they empty. A gang may need a launcher on which it failed.
+// fitsUnexcluded reports whether a bundle would fit on the launchers that it does not exclude, if
+// they were empty. A gang may need a launcher on which it failed.
 func (bs *Bundles) fitsUnexcluded(b *state.Bundle) bool {
 	return bs.resources.Launchers.FitsEmpty(b, func(l *resources.Launcher) bool {
 		return l.Usable() && !b.Job.Exclusions.Excludes(l.ID) && !b.Exclusions.Excludes(l.ID)
 	})
 }
 
-// RelaxExclusions looks, after launchers came or went, for ready bundles that now exclude all
-// launchers that could hold them.
+// RelaxExclusions looks, after launchers joined or were lost, for ready bundles that now exclude
+// all launchers that could hold them.
 func (bs *Bundles) RelaxExclusions() {
 	for j := range bs.state.Jobs.All() {
 		if !j.Exclusions.Some() {

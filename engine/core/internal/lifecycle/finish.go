@@ -12,9 +12,9 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// checkDone ends a job whose groups have all finished: at once, or by its last
-// group that publishes. An attempt that lost against another of its bundle is waited for, so
-// that nothing of a job runs when it has ended.
+// checkDone ends a job whose groups have all finished: at once, or by its last group that
+// publishes. It waits for attempts that lost against another attempt at their bundle, so that none
+// of the job's attempts runs when it has ended.
 func (js *Jobs) checkDone(j *state.Job) {
 	if j.Phase() != state.JobRunning || j.Unfinished() > 0 || len(j.Attempts()) > 0 || !j.Slices.AllOpen() {
 		return
@@ -24,12 +24,12 @@ func (js *Jobs) checkDone(j *state.Job) {
 		return
 	}
 	j.Enter(state.JobPublishing)
-	js.state.RequeueJob(j) // readers may still wait for an update that they need no more
+	js.state.RequeueJob(j) // readers may still wait for an update that they no longer need
 	js.bundles.MakeReady(j.LastBundle())
 }
 
-// EndJob begins the end of a job that failed or was killed: its attempts are
-// stopped, then its traces are cleaned away.
+// EndJob begins the end of a job that failed or was killed: its attempts are stopped, then its
+// temporary files are deleted.
 func (js *Jobs) EndJob(j *state.Job, outcome scheduler.JobOutcome, f *wire.Failure) {
 	if j.Ends() {
 		return
@@ -40,7 +40,7 @@ func (js *Jobs) EndJob(j *state.Job, outcome scheduler.JobOutcome, f *wire.Failu
 	js.stopAll(j)
 }
 
-// checkQuiet goes on with the end of a job of which nothing runs any more.
+// checkQuiet continues the end of a job without running attempts.
 func (js *Jobs) checkQuiet(j *state.Job) {
 	if j.Phase() != state.JobEnding || len(j.Attempts()) > 0 || !j.Slices.AllClosed() {
 		return
@@ -55,9 +55,8 @@ func (js *Jobs) checkQuiet(j *state.Job) {
 	js.bundles.MakeReady(j.LastBundle())
 }
 
-// lastFinished ends a job whose last group has published, kept or cleaned. What a
-// publisher was granted may have been done before it was stopped: then the job has
-// its output, whatever ended it.
+// lastFinished ends a job whose last group has published, kept or cleaned. A publisher with a grant
+// may have published before it was stopped: then the job has its output, whatever ended it.
 func (js *Jobs) lastFinished(j *state.Job, m *wire.AttemptEnded) {
 	published := uniq(m.GetPublished(), len(j.Spec.Outputs))
 	if j.Phase() == state.JobPublishing || len(published) > 0 && len(published) == len(j.Spec.Outputs) {
@@ -80,15 +79,15 @@ func (js *Jobs) lastFinished(j *state.Job, m *wire.AttemptEnded) {
 	js.jobOver(j, j.End.Outcome())
 }
 
-// uniq returns numbers below a bound in order, each once.
+// uniq returns the numbers below a bound in order, without duplicates.
 func uniq(list []uint32, bound int) []uint32 {
 	list = slices.DeleteFunc(slices.Clone(list), func(i uint32) bool { return int(i) >= bound })
 	slices.Sort(list)
 	return slices.Compact(list)
 }
 
-// keepParts says where the parts of a job are that could not be published, and how
-// a person publishes them.
+// keepParts reports where the parts of a job are that could not be published, and the command that
+// publishes them.
 func (js *Jobs) keepParts(j *state.Job, published []uint32) {
 	if !j.OutputCommit.Keeps() {
 		return
@@ -107,21 +106,21 @@ func (js *Jobs) keepParts(j *state.Job, published []uint32) {
 		strings.Join(kept, " and "), strings.Join(kept, " ")))
 }
 
-// cantPublish ends a job whose publishing failed for good. Its parts are ready, so
-// they stay; what else it left is cleaned away.
+// cantPublish ends a job whose publishing failed for good. Its parts are ready, so they stay; its
+// other files are deleted.
 func (js *Jobs) cantPublish(j *state.Job, f *wire.Failure, message string) {
 	j.OutputCommit.KeepParts()
 	js.EndJob(j, scheduler.JobFailed, &wire.Failure{Kind: f.GetKind(), Message: message})
 }
 
-// lastAttemptEnded does what follows on a last group that did not come to its end.
+// lastAttemptEnded handles the end of a last group that did not finish.
 func (js *Jobs) lastAttemptEnded(b *state.Bundle, r *state.BundleAttempt) {
 	j := b.Job
 	end := state.FailedCommit{Failure: r.Failure(), Lost: r.Lost(), Elsewhere: r.Elsewhere()}
 	switch {
 	case r.Failure() != nil && r.Failure().Kind != wire.ErrorKind_ERROR_KIND_RESOURCE && r.Failure().Kind != wire.ErrorKind_ERROR_KIND_FULL:
 		b.Tries.CountFailure()
-	case end.Counts(): // a launcher without room for it says nothing of the job
+	case end.Counts(): // a launcher without room for it is no evidence about the job
 		b.Tries.CountLoss()
 	}
 	end.Failures, end.Losses = b.Tries.Failures(), b.Tries.Losses()
@@ -151,14 +150,14 @@ func (js *Jobs) commitLimits(j *state.Job) state.CommitLimits {
 	}
 }
 
-// RetryPublish tries to publish a job once more, when it has waited for that.
+// RetryPublish tries to publish a job once more, after the retry delay.
 func (js *Jobs) RetryPublish(id scheduler.JobID) {
 	if j := js.state.Jobs.Get(id); j != nil && j.Phase() == state.JobPublishing && j.LastBundle().Phase() == state.BundleWaiting && j.OutputCommit.Due(js.step.Now) {
 		js.bundles.MakeReady(j.LastBundle())
 	}
 }
 
-// CleanTooLong ends a job whose cleaning found no launcher for too long.
+// CleanTooLong ends a job whose cleaning group found no launcher for too long.
 func (js *Jobs) CleanTooLong(id scheduler.JobID) {
 	j := js.state.Jobs.Get(id)
 	switch {
@@ -179,7 +178,7 @@ func (js *Jobs) leaveTemporary(j *state.Job, why string) {
 	js.jobOver(j, j.End.Outcome())
 }
 
-// jobOver takes a job out of the state; what is kept is its summary.
+// jobOver removes a job from the state; its summary is kept.
 func (js *Jobs) jobOver(j *state.Job, outcome scheduler.JobOutcome) {
 	j.BeginRemoval(outcome)
 	if outcome == scheduler.JobSucceeded {

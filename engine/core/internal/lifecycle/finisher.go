@@ -5,9 +5,9 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// A job's last group publishes its outputs, or cleans away what it leaves. It starts by
-// itself and needs neither slots nor memory of what launchers have for tasks, so it never
-// waits behind those. Settings.FinishersMax bounds how many run on a launcher at once.
+// A job's last group publishes its outputs, or deletes its temporary files. The core starts it
+// without the policy. It needs neither slots nor launchers' memory for tasks, so it never waits
+// behind those. Settings.FinishersMax bounds how many run on a launcher at once.
 
 // Finishers starts the last groups of jobs.
 type Finishers struct {
@@ -15,15 +15,15 @@ type Finishers struct {
 	attempts *Attempts
 }
 
-// StartAll starts the last groups that are ready, as far as launchers have room.
+// StartAll starts the ready last groups, as far as launchers have room.
 func (fs *Finishers) StartAll() {
 	for i := 0; i < len(fs.state.Finishing()); {
 		b := fs.state.Jobs.Get(fs.state.Finishing()[i]).LastBundle()
 		if l := fs.launcherFor(b); l != nil {
-			fs.Start(b, l) // and it is listed no more
+			fs.Start(b, l) // and it leaves the list
 			continue
 		}
-		if fs.launcherFor(nil) == nil { // nor would another job find one
+		if fs.launcherFor(nil) == nil { // no other job would find one either
 			return
 		}
 		i++
@@ -35,12 +35,13 @@ func (fs *Finishers) Start(b *state.Bundle, l *state.Launcher) {
 	fs.attempts.startBundleAttempt(b, []*state.Launcher{l}, false)
 }
 
-// ranOnLooks is how many launchers on which a job ran are looked at before all others.
+// ranOnLooks bounds the launchers on which a job ran that are tried before all others.
 const ranOnLooks = 16
 
-// launcherFor returns the launcher that runs the fewest last groups and may run a job's last bundle;
-// nil: none may. A launcher where the job ran has its program, and so comes first. One that the site
-// excludes is taken if there is no other. For bundle nil it returns a launcher with room for any.
+// launcherFor returns the launcher with the fewest last groups that may run a job's last bundle;
+// nil: none may. A launcher where the job ran has its program, and so is preferred. A launcher that
+// the site excludes is used if there is no other. For bundle nil it returns a launcher with room
+// for any.
 func (fs *Finishers) launcherFor(b *state.Bundle) (best *state.Launcher) {
 	if b != nil {
 		ran := b.Job.RanOn.IDs()
@@ -59,7 +60,7 @@ func (fs *Finishers) launcherFor(b *state.Bundle) (best *state.Launcher) {
 	return best
 }
 
-// better returns which of two launchers is to run a last group: the first, unless the second may run
+// better returns the better of two launchers for a last group: the first, unless the second may run
 // it and runs fewer.
 func (fs *Finishers) better(best, l *state.Launcher, b *state.Bundle, excluded bool) *state.Launcher {
 	switch {

@@ -12,5 +12,5 @@ type Jobs struct {
 	bundles *Bundles
 }
 
-// ChooseKinds chooses the kinds of slots of a job that no policy knows of yet.
+// ChooseKinds chooses the slot kinds of a job that no policy knows yet.
 func (js *Jobs) ChooseKinds(j *state.Job) { js.bundles.ChooseFirst(j) }

@@ -5,18 +5,19 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 )
 
-// A stage that prefers a kind of slots takes that kind while some launcher that is up has enough for a
-// group, and else its own kind. The kind is chosen when the job comes. It is chosen anew when launchers
-// came or went, and when a bundle gets ready, as long as nothing of the stage runs.
+// A stage that prefers a kind of slots takes that kind while a launcher that is up has enough for a
+// group, and else its own kind. The kind is chosen at submission. It is chosen again when launchers
+// join or are lost, and when a bundle becomes ready, as long as no attempt of the stage runs.
 
-// ChooseKinds looks, after launchers came or went, which stages are to take slots of other kinds.
+// ChooseKinds finds, after launchers joined or were lost, the stages that have to take slots of
+// other kinds.
 func (bs *Bundles) ChooseKinds() {
 	for j := range bs.state.Jobs.All() {
 		bs.chooseKinds(j)
 	}
 }
 
-// ChooseFirst chooses the kinds of slots of a job that no policy knows of yet.
+// ChooseFirst chooses the slot kinds of a job that no policy knows yet.
 func (bs *Bundles) ChooseFirst(j *state.Job) {
 	if kinds := bs.othersOf(j); len(kinds) > 0 {
 		j.TakeKinds(kinds)
@@ -24,7 +25,7 @@ func (bs *Bundles) ChooseFirst(j *state.Job) {
 	}
 }
 
-// chooseKinds has those stages of a running job take slots of other kinds of which nothing runs.
+// chooseKinds switches stages of a running job without running attempts to other slot kinds.
 func (bs *Bundles) chooseKinds(j *state.Job) {
 	if !j.HasPreferredKinds() || j.Phase() != state.JobRunning {
 		return
@@ -69,7 +70,7 @@ func (bs *Bundles) chooseKinds(j *state.Job) {
 	bs.state.Changes.MarkJob(j)
 }
 
-// othersOf returns, by stage, the kinds of slots that stages of a job are to take instead of theirs.
+// othersOf returns, by stage, the slot kinds that replace the current kinds of a job's stages.
 func (bs *Bundles) othersOf(j *state.Job) map[int]string {
 	kinds := map[int]string{}
 	for stage := range j.Plan.Graph.Stages {
@@ -89,7 +90,7 @@ func (bs *Bundles) othersOf(j *state.Job) map[int]string {
 	return kinds
 }
 
-// most is resources.Most, remembered until launchers come or go.
+// most is resources.Most, cached until launchers join or are lost.
 func (bs *Bundles) most(kind string) int {
 	if moves := bs.resources.Launchers.Moves(); bs.kinds == nil || bs.kindsAt != moves {
 		bs.kinds, bs.kindsAt = map[string]int{}, moves
@@ -102,7 +103,7 @@ func (bs *Bundles) most(kind string) int {
 	return n
 }
 
-// logKinds logs what slots the stages of a job take that may take several kinds.
+// logKinds logs the slot kinds of the job's stages with several possible kinds.
 func (bs *Bundles) logKinds(j *state.Job) {
 	for stage := range j.Plan.Graph.Stages {
 		if s := &j.Stages[stage]; s.Preferred() != "" {

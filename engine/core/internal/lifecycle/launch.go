@@ -44,7 +44,7 @@ func (as *Attempts) Launch(d scheduler.Launch) ([]scheduler.AttemptID, scheduler
 	return as.startBundleAttempt(b, where, speculative), scheduler.NotRefused, ""
 }
 
-// startBundleAttempt makes the attempts of a bundle whose capacity is taken.
+// startBundleAttempt makes the attempts of a bundle whose resources are allocated.
 func (as *Attempts) startBundleAttempt(b *state.Bundle, where []*state.Launcher, speculative bool) []scheduler.AttemptID {
 	r, ids := as.state.StartBundleAttempt(b, where, speculative, as.ids)
 	if speculative {

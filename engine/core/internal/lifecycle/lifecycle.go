@@ -9,7 +9,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 )
 
-// Lifecycle is the transitions of all that lives. Not safe for concurrent use, like its parts.
+// Lifecycle is the transitions of jobs, bundles and attempts. Not safe for concurrent use, like its
+// parts.
 type Lifecycle struct {
 	Bundles     *Bundles
 	Jobs        *Jobs
@@ -19,7 +20,7 @@ type Lifecycle struct {
 	Finishers   *Finishers
 }
 
-// base is what each part works on.
+// base is the state shared by the parts.
 type base struct {
 	step      *step.Step
 	ids       *ids.IDs
@@ -31,7 +32,7 @@ type base struct {
 	status    *outbound.StatusReader
 }
 
-// New returns the transitions of a state. What follows from them leaves by out.
+// New returns the transitions of a state. Their events and commands leave by out.
 func New(s *state.Store, out *outbound.Outbound) *Lifecycle {
 	b := base{&s.Step, &s.IDs, s.Resources, &s.Policy, s.Cluster, out.Events, out.Dispatch, out.Status}
 	l := &Lifecycle{Bundles: &Bundles{base: b}}

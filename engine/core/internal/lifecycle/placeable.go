@@ -8,8 +8,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// CheckPlaceable looks, after launchers came or went, which jobs can't be placed.
-// Jobs share shapes, so that each is held against the cluster once.
+// CheckPlaceable finds, after launchers joined or were lost, the jobs that can't be placed. Jobs
+// share shapes, so each shape is checked against the cluster once.
 func (ad *Admission) CheckPlaceable() {
 	fits := map[string]bool{}
 	for j := range ad.state.Jobs.All() {
@@ -39,7 +39,7 @@ func (ad *Admission) checkPlaceableOf(j *state.Job, fits map[string]bool) {
 	}
 }
 
-// UnplaceableTooLong ends a job that the cluster has been too small for, for too long.
+// UnplaceableTooLong ends a job for which the cluster has been too small for too long.
 func (ad *Admission) UnplaceableTooLong(id scheduler.JobID) {
 	j := ad.state.Jobs.Get(id)
 	if j == nil || j.Waits.Unplaceable() == 0 || j.Phase() != state.JobRunning || ad.step.Now.Sub(j.Waits.Unplaceable()) < ad.step.Set.UnplaceableAfter {
@@ -48,8 +48,8 @@ func (ad *Admission) UnplaceableTooLong(id scheduler.JobID) {
 	ad.jobs.EndJob(j, scheduler.JobFailed, step.Invalid(j.Waits.WhyNot()+state.UnplaceableRemedy+", then submit again"))
 }
 
-// tooLarge says why the whole cluster, were it empty, could not hold a bundle;
-// "" when it could, or when that is not sure.
+// tooLarge returns why the whole cluster, if it were empty, could not hold a bundle; "" when it
+// could, or when that is not sure.
 func (ad *Admission) tooLarge(b *state.Bundle) string {
 	short, looks := ad.resources.Launchers.FitsCluster(b)
 	ad.step.AddCost(looks / launcherLooksPerWork)
@@ -59,5 +59,5 @@ func (ad *Admission) tooLarge(b *state.Bundle) string {
 	return fmt.Sprintf("stage %q: %s", b.Job.Stages[b.StageOf(0)].Name(), short)
 }
 
-// launcherLooksPerWork is how many looks at launchers count for one in Settings.StepWork.
+// launcherLooksPerWork is the number of examined launchers that count for one in Settings.StepWork.
 const launcherLooksPerWork = 10

@@ -9,8 +9,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// StoredOutput notes that a writer's output is there, in the place of an earlier
-// one if old is not nil, and opens what opens by it.
+// StoredOutput records a writer's stored output, in the place of an earlier one if old is not nil,
+// and opens the inputs that it completes.
 func (bs *Bundles) StoredOutput(j *state.Job, k dataflow.Key, size int64, perReader []int64, where scheduler.LauncherID, old *state.Commit) {
 	before := scheduler.LauncherID(0)
 	if old != nil {
@@ -50,7 +50,7 @@ func (bs *Bundles) updateReaders(j *state.Job, conn int32) {
 	}
 }
 
-// ContinueReaders goes on with all connections of which readers are being updated.
+// ContinueReaders continues all connections whose readers are being updated.
 func (bs *Bundles) ContinueReaders(j *state.Job) {
 	for conn := 0; j.Inputs.Updating() && conn < j.Inputs.Connections() && !bs.step.BudgetSpent(); conn++ {
 		if j.Inputs.UpdatingReadersOf(int32(conn)) {
@@ -62,8 +62,8 @@ func (bs *Bundles) ContinueReaders(j *state.Job) {
 // Recheck moves a bundle between waiting and ready.
 func (bs *Bundles) Recheck(b *state.Bundle) {
 	switch {
-	case b.Job.Phase() != state.JobRunning || !b.Job.Slices.IsOpen(b): // open comes to it
-	case b.WaitsForStoreRoom(): // it is tried when the store of the outputs may have some
+	case b.Job.Phase() != state.JobRunning || !b.Job.Slices.IsOpen(b): // open reaches it later
+	case b.WaitsForStoreRoom(): // it is retried when the output store may have room
 	case b.Phase() == state.BundleWaiting && b.Gate.Open() && len(b.Attempts()) == 0: // an attempt of an earlier life is waited for
 		bs.MakeReady(b)
 	case b.Phase() == state.BundleReady && !b.Gate.Open():
@@ -71,7 +71,7 @@ func (bs *Bundles) Recheck(b *state.Bundle) {
 	}
 }
 
-// MakeReady offers a bundle to the policy. A job's last one the core starts by itself.
+// MakeReady offers a bundle to the policy. The core starts a job's last bundle without the policy.
 func (bs *Bundles) MakeReady(b *state.Bundle) {
 	if !b.Last() {
 		bs.chooseKinds(b.Job)

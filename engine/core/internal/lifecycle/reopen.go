@@ -9,7 +9,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// failLost fails a job whose work is lost over and over.
+// failLost fails a job whose work is lost repeatedly.
 func (js *Jobs) failLost(b *state.Bundle, why string) {
 	js.EndJob(b.Job, scheduler.JobFailed, &wire.Failure{
 		Kind:    wire.ErrorKind_ERROR_KIND_LOST,
@@ -17,8 +17,8 @@ func (js *Jobs) failLost(b *state.Bundle, why string) {
 	})
 }
 
-// OutputsLost notes that what a group stored is gone; with all also what it
-// keeps on the job's own storage.
+// OutputsLost records the loss of a group's stored outputs; with all also of those on the job's own
+// storage.
 func (js *Jobs) OutputsLost(b *state.Bundle, i int, all bool) {
 	j := b.Job
 	k := b.LoseOutput(i)
@@ -33,8 +33,8 @@ func (js *Jobs) OutputsLost(b *state.Bundle, i int, all bool) {
 	}
 }
 
-// Reopen turns a finished bundle whose output is needed to unfinished, and
-// with it those whose lost output it needs in turn.
+// Reopen makes a finished bundle with a needed output unfinished, and with it the bundles whose
+// lost output it needs in turn.
 func (js *Jobs) Reopen(b *state.Bundle) {
 	for work := []*state.Bundle{b}; len(work) > 0; {
 		b, work = work[len(work)-1], work[:len(work)-1]

@@ -11,7 +11,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Started notes that an attempt runs. Its data is reached at an address; "" where that does not matter.
+// Started records that an attempt runs. address serves its data; "" where it serves none.
 func (as *Attempts) Started(a *state.Attempt, address string) {
 	if a.Phase() != phase.Assigned {
 		if a.BundleAttempt.PeersSent() {
@@ -34,7 +34,7 @@ func (as *Attempts) Started(a *state.Attempt, address string) {
 	as.state.Changes.MarkAttempt(a)
 }
 
-// Executing notes that an attempt has read what it had to and executes.
+// Executing records that an attempt has read its input and executes.
 func (as *Attempts) Executing(a *state.Attempt, yes bool) {
 	as.EnsureStarted(a)
 	if !yes || !a.Execute(as.step.Now) {
@@ -44,15 +44,15 @@ func (as *Attempts) Executing(a *state.Attempt, yes bool) {
 	as.events.Notify(a.BundleAttempt.Bundle, scheduler.AttemptPhase{At: as.step.Now, Attempt: a.ID, Phase: scheduler.PhaseExecute})
 }
 
-// EnsureStarted makes up for a lost report of the start: a launcher that reports anything else of an
-// attempt has started it. Where the address matters, the command is sent again instead.
+// EnsureStarted makes up for a lost report of the start: a launcher that reports anything else of
+// an attempt has started it. Where the address matters, the command is sent again instead.
 func (as *Attempts) EnsureStarted(a *state.Attempt) {
 	if a.Phase() == phase.Assigned && !a.BundleAttempt.Bundle.HasTCP() {
 		as.Started(a, "")
 	}
 }
 
-// Progress notes how far an attempt is, and notifies a policy that wants progress.
+// Progress records an attempt's progress, and notifies a policy that wants progress.
 func (as *Attempts) Progress(a *state.Attempt, m *wire.AttemptProgress) {
 	as.EnsureStarted(a)
 	a.ReportProgress(m.GetProgress(), m.GetWork())
@@ -104,9 +104,9 @@ func (as *Attempts) grant(a *state.Attempt) {
 	}
 }
 
-// RefusedCommand ends an attempt that a launcher can't start, and forgets the wish to
-// suspend one that it can't suspend. One that is not suspended or resumed as it has to be is
-// stopped as lost: its bundle is queued again, and its launcher is not at fault.
+// RefusedCommand ends an attempt that a launcher can't start, and drops the request to suspend an
+// attempt that it can't suspend. An attempt that is not suspended or resumed as required is stopped
+// as lost: its bundle is queued again, and its launcher is not at fault.
 func (as *Attempts) RefusedCommand(a *state.Attempt, f *wire.Failure) {
 	switch {
 	case a.Phase() == phase.Assigned:
@@ -117,7 +117,7 @@ func (as *Attempts) RefusedCommand(a *state.Attempt, f *wire.Failure) {
 		as.resources.Reservations.VictimDone(&a.Allocation)
 		as.noteSuspended(a.BundleAttempt)
 		as.step.LogReported(step.Warn, "an attempt could not be suspended", "attempt", fmt.Sprint(a.ID), "launcher", a.Launcher.Name, "reason", f.GetMessage())
-	case a.Unacked.Waits() && a.Stop() == nil: // it is to be resumed, or it runs and is to be suspended
+	case a.Unacked.Waits() && a.Stop() == nil: // it has to be resumed, or it runs and has to be suspended
 		as.loseRefused(a, f)
 	default:
 		as.step.LogReported(step.Warn, "a launcher refused a command", "attempt", fmt.Sprint(a.ID), "launcher", a.Launcher.Name, "reason", f.GetMessage())

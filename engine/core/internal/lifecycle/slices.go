@@ -5,7 +5,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 )
 
-// Continue goes on with what earlier steps left of a job.
+// Continue continues a job's work left by earlier steps.
 func (js *Jobs) Continue(j *state.Job) {
 	switch j.Phase() {
 	case state.JobRunning:
@@ -20,8 +20,8 @@ func (js *Jobs) Continue(j *state.Job) {
 	}
 }
 
-// Open gives the bundles of a job that starts their ids, and offers those that wait for nothing. A
-// bundle that it has not reached neither starts nor becomes ready.
+// Open gives the bundles of a starting job their ids, and offers those without inputs. A bundle
+// that it has not reached neither starts nor becomes ready.
 func (js *Jobs) Open(j *state.Job) {
 	for !j.Slices.AllOpen() && !js.policy.Backlogged(js.step.Set.RoundEvents) && js.step.ConsumeBudget(step.WorkOpen) {
 		js.bundles.Recheck(js.state.OpenNext(j))
@@ -32,8 +32,8 @@ func (js *Jobs) Open(j *state.Job) {
 	}
 }
 
-// stopAll withdraws the ready bundles of a job that ends and stops its attempts. Then the end goes
-// on, when nothing of the job runs any more.
+// stopAll withdraws the ready bundles of an ending job and stops its attempts. The end continues
+// when none of the job's attempts runs any more.
 func (js *Jobs) stopAll(j *state.Job) {
 	for !j.Slices.AllClosed() && js.step.ConsumeBudget(step.WorkClose) {
 		b := j.CloseNext()
@@ -51,8 +51,8 @@ func (js *Jobs) stopAll(j *state.Job) {
 	js.checkQuiet(j)
 }
 
-// remove takes what is left of a job that is over out of the state, and has launchers drop what
-// they have of it.
+// remove removes the rest of an ended job from the state, and makes launchers drop their data of
+// it.
 func (js *Jobs) remove(j *state.Job) {
 	for !j.Slices.AllClosed() && js.step.ConsumeBudget(step.WorkClose) {
 		js.state.RemoveNext(j)

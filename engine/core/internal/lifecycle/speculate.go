@@ -35,8 +35,8 @@ func (sp *Speculation) Speculate() {
 	}
 }
 
-// speculateOn looks at all live attempts of a job, in any order, and sorts those that
-// straggle. There may be very many, so of most it looks at nothing else.
+// speculateOn examines all live attempts of a job, in any order, and sorts the stragglers. There
+// may be very many, so it reads only the start time of most.
 func (sp *Speculation) speculateOn(j *state.Job) {
 	var candidates []*state.Attempt
 	marks := make([]time.Duration, len(j.Stages)) // computed once
@@ -61,15 +61,15 @@ func (sp *Speculation) speculateOn(j *state.Job) {
 	}
 }
 
-// suspendedLong says whether an attempt waits to be resumed for so long that a second one is to
-// race it.
+// suspendedLong reports whether an attempt has waited so long for its resumption that a second
+// attempt has to race it.
 func (sp *Speculation) suspendedLong(a *state.Attempt) bool {
 	after := sp.step.Set.SpeculationSuspended
 	return after > 0 && a.WaitsForResume() && sp.step.Now.Sub(a.Since()) >= after
 }
 
-// stragglerMark is the running time above which an attempt of a stage straggles: far
-// longer than others of the stage ran. Of a stage of which too few have finished none does.
+// stragglerMark is the running time above which an attempt of a stage straggles: far longer than
+// others of the stage ran. A stage with too few finished attempts has no stragglers.
 func (sp *Speculation) stragglerMark(j *state.Job, stage int32, marks []time.Duration) time.Duration {
 	if marks[stage] == 0 {
 		marks[stage] = step.DurationMax

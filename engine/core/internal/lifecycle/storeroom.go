@@ -11,12 +11,12 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// triedAtOnce is how many bundles that wait for room are tried when the store has taken files
-// again. Each of them that writes lets as many others follow.
+// triedAtOnce is the number of bundles waiting for room that are tried when the store has accepted
+// files again. Each of them that writes lets as many others follow.
 const triedAtOnce = 16
 
-// waitForRoom has a bundle wait that met a full store of outputs. It fails the job, and says
-// so, when that was waited for as long as may be.
+// waitForRoom makes a bundle wait that met a full output store. It fails the job, and reports that,
+// when the job has waited for the limit.
 func (js *Jobs) waitForRoom(b *state.Bundle, f *wire.Failure) (failed bool) {
 	j, s := b.Job, &js.step.Set
 	wait, more := j.StoreRoom.Full(js.step.Now, b.Index, f.Message, state.StoreRoomLimits{After: s.StoreFullRetryAfter, AfterMax: s.StoreFullRetryMax, Max: s.StoreFullMax})
@@ -35,15 +35,15 @@ func (js *Jobs) waitForRoom(b *state.Bundle, f *wire.Failure) (failed bool) {
 	return false
 }
 
-// RetryStoreRoom tries one of the bundles that wait for room in the store of the outputs.
+// RetryStoreRoom tries one of the bundles that wait for room in the output store.
 func (js *Jobs) RetryStoreRoom(id scheduler.JobID) {
 	if j := js.state.Jobs.Get(id); j != nil && j.Phase() == state.JobRunning && j.StoreRoom.Due(js.step.Now) {
 		js.tryNext(j, 1)
 	}
 }
 
-// tryWaiting tries others of them when a bundle has committed. One that wrote files shows that
-// there is room.
+// tryWaiting tries other waiting bundles when a bundle has committed. A bundle that wrote files
+// shows that there is room.
 func (js *Jobs) tryWaiting(j *state.Job, wrote bool) {
 	most := 1
 	if wrote {
@@ -55,7 +55,7 @@ func (js *Jobs) tryWaiting(j *state.Job, wrote bool) {
 	}
 }
 
-// tryNext makes bundles ready that wait for room, at most so many of those that can run.
+// tryNext makes waiting bundles ready, at most most of those that can run.
 func (js *Jobs) tryNext(j *state.Job, most int) {
 	for most > 0 && j.StoreRoom.Waiting() > 0 {
 		b := &j.Bundles[j.StoreRoom.Next()]

@@ -15,7 +15,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// ReserveID hands out a job id. Nothing else of the job exists yet.
+// ReserveID reserves a job id. No other state of the job exists yet.
 func (ad *Admission) ReserveID(m *wire.Prepare) {
 	ad.ExpireReservedIDs()
 	if ad.state.ReservedIDs.Len() >= ad.step.Set.PreparedMax {
@@ -26,7 +26,7 @@ func (ad *Admission) ReserveID(m *wire.Prepare) {
 		return
 	}
 	owner := m.GetPrincipal().GetName()
-	if n := ad.state.ReservedIDs.OwnedBy(owner); n >= ad.step.Set.PreparedUserMax { // one user is not to take all
+	if n := ad.state.ReservedIDs.OwnedBy(owner); n >= ad.step.Set.PreparedUserMax { // one user must not take all
 		ad.step.Reply(m.GetClient(), 0, &wire.Failure{
 			Kind:    wire.ErrorKind_ERROR_KIND_RESOURCE,
 			Message: fmt.Sprintf("%d jobs were announced by user %q and not submitted, which is the limit: submit them, or try again later", n, owner),
@@ -46,12 +46,12 @@ func (ad *Admission) ReserveID(m *wire.Prepare) {
 	ad.step.Reply(m.GetClient(), id, nil)
 }
 
-// ExpireReservedIDs forgets jobs that were announced and not submitted in time.
+// ExpireReservedIDs forgets reserved ids that were not submitted in time.
 func (ad *Admission) ExpireReservedIDs() {
 	ad.state.ReservedIDs.Expire(ad.step.Now, ad.step.Set.PreparedFor)
 }
 
-// Submit takes a job in, or refuses it with the reason.
+// Submit accepts a job, or refuses it with the reason.
 func (ad *Admission) Submit(m *wire.Submit) {
 	id := scheduler.JobID(m.GetJob())
 	if err := ad.mayTake(id, m.GetSpec().GetPrincipal()); err != nil {
@@ -90,9 +90,9 @@ func (ad *Admission) Submit(m *wire.Submit) {
 	ad.askAdmission(j)
 }
 
-// CheckSubmission says why a submission that was announced is refused, as far as who submits it, what
-// it says and the settings decide; nil: it is not, as far as they do. Submit decides the same, and
-// whatever else it depends on. Whoever prepares a submission calls this first, to fail early.
+// CheckSubmission returns why a submission under a reserved id is refused, as far as the caller,
+// the submission and the settings decide it; nil: they allow it. Submit checks the same, and all
+// other conditions. A component that prepares a submission calls this first, to fail early.
 func (ad *Admission) CheckSubmission(id scheduler.JobID, spec *wire.JobSpec) *wire.Failure {
 	if err := cmp.Or(ad.mayTake(id, spec.GetPrincipal()), ad.maySubmit(spec)); err != nil {
 		return step.Denied(err)
@@ -108,9 +108,9 @@ func unsound(id scheduler.JobID, spec *wire.JobSpec, err error) *wire.Failure {
 	return step.Invalid(fmt.Sprintf("%s %q: %v", id, spec.GetName(), err))
 }
 
-// proved says why a submission of a principal is not looked at, nil when it is. The manager's
-// shell asks the policy's authenticator before the core knows of a job; this is for those that came
-// when there was no authenticator yet.
+// proved returns why a principal's submission is not examined, nil when it is. The manager's shell
+// asks the policy's authenticator before the core knows of a job; this is for jobs from before
+// there was an authenticator.
 func (ad *Admission) proved(p *wire.Principal) error {
 	if ad.policy.Last.Authenticates() && (p.GetProof() == "" || p.GetProof() == scheduler.Unproven) {
 		return errors.New("the site's policy lets nobody submit without a proof of who it is: try again")
@@ -118,7 +118,7 @@ func (ad *Admission) proved(p *wire.Principal) error {
 	return nil
 }
 
-// submittedBefore answers a client that lost the answer and asks again.
+// submittedBefore answers a client that lost the answer and submits again.
 func (ad *Admission) submittedBefore(id scheduler.JobID, client uint64) bool {
 	if j := ad.state.Jobs.Get(id); j != nil {
 		if j.Phase() != state.JobPendingAdmission {
@@ -135,7 +135,7 @@ func (ad *Admission) submittedBefore(id scheduler.JobID, client uint64) bool {
 	return e != nil
 }
 
-// newJob checks a submission and makes the job of it, in no phase yet.
+// newJob checks a submission and makes its job, in no phase yet.
 func (ad *Admission) newJob(id scheduler.JobID, spec *wire.JobSpec) (*state.Job, error) {
 	d := ad.drafts[spec]
 	if d == nil {
@@ -190,8 +190,8 @@ const (
 	ownersMax  = 16
 )
 
-// checkKinds refuses slot kinds that the site does not declare. A stage that prefers one that the site has
-// takes that.
+// checkKinds refuses slot kinds that the site does not declare. For a stage that prefers a declared
+// kind, that kind suffices.
 func checkKinds(s *step.Settings, g *wire.Graph) error {
 	for _, m := range g.Stages {
 		if kind := graph.KindOf(m); !s.TakesKind(kind) && (m.PreferKind == "" || !s.TakesKind(m.PreferKind)) {
@@ -247,7 +247,7 @@ func (ad *Admission) UpdateJob(m *wire.UpdateJob) {
 	ad.step.ReplyChanged(m.GetClient(), j.ID, before, placeOf(j))
 }
 
-// placeOf is what UpdateJob changes of a job.
+// placeOf is the part of a job that UpdateJob changes.
 func placeOf(j *state.Job) string {
 	return fmt.Sprintf("pool %q, priority %s", j.Submission.Pool(), j.Submission.Priority())
 }
@@ -262,7 +262,7 @@ func (ad *Admission) noJob(id scheduler.JobID) *wire.Failure {
 	return step.Invalid(fmt.Sprintf("there is no %s", id))
 }
 
-// endedJob is the summary of a job that ended and is not forgotten yet; nil: there is none.
+// endedJob is the summary of an ended job that is not forgotten yet; nil: there is none.
 func (ad *Admission) endedJob(id scheduler.JobID) *wire.JobSummary {
 	if e := ad.state.Ended.Get(id); e != nil {
 		return e.Status.Summary
@@ -301,9 +301,9 @@ func (ad *Admission) KillJob(m *wire.KillJob) {
 	ad.step.ReplyChanged(m.GetClient(), id, before, "killed")
 }
 
-// Lost says why a job that is not known may have been known to an earlier life of
-// the manager; nil when none can have given its id. One that was announced in an earlier
-// life, and that somebody takes for submitted, was.
+// Lost returns why an earlier life of the manager may have known an unknown job; nil when none can
+// have given its id. An id that was reserved in an earlier life, and that a client considers
+// submitted, counts as lost.
 func (ad *Admission) Lost(id scheduler.JobID) *wire.Failure {
 	announced := ad.state.ReservedIDs.ReservedBefore(id, ad.ids.Began())
 	if ad.state.Jobs.Get(id) != nil || !announced && !ad.ids.LostJob(uint64(id)) {
@@ -319,14 +319,14 @@ func lostJob(id scheduler.JobID) *wire.Failure {
 			"what ran of it was ended, so submit it again", id)}
 }
 
-// Losses are the numbers of jobs that earlier lives may have given and whose records the log lost. They stay while a
-// life goes on. Safe for concurrent use.
+// Losses are the job numbers that earlier lives may have given and whose records the log lost. They
+// do not change during a life. Safe for concurrent use.
 type Losses struct{ of ids.IDs }
 
-// Losses returns them, when this life has begun.
+// Losses returns them, once this life has begun.
 func (ad *Admission) Losses() *Losses { return &Losses{ad.ids.Clone()} }
 
-// Of is Lost for a job that is not announced.
+// Of is Lost for a job without a reserved id.
 func (l *Losses) Of(id scheduler.JobID) *wire.Failure {
 	if !l.of.LostJob(uint64(id)) {
 		return nil

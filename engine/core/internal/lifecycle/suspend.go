@@ -9,7 +9,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// SuspendBundleAttempt asks for all attempts of a bundle attempt to be suspended.
+// SuspendBundleAttempt requests the suspension of all attempts of a bundle attempt.
 func (as *Attempts) SuspendBundleAttempt(r *state.BundleAttempt) {
 	for _, a := range r.Attempts {
 		if a.AskSuspend() {
@@ -39,7 +39,7 @@ func (as *Attempts) SuspendedNow(a *state.Attempt) {
 	as.noteSuspended(a.BundleAttempt)
 }
 
-// confirmPhase takes a report of the phase that an attempt has in the state already as the
+// confirmPhase treats a report of the phase that an attempt already has in the state as the
 // confirmation of the last command. An inventory may have reported another phase before, where the
 // log lost records.
 func (as *Attempts) confirmPhase(a *state.Attempt, p phase.Phase) {
@@ -49,15 +49,15 @@ func (as *Attempts) confirmPhase(a *state.Attempt, p phase.Phase) {
 }
 
 // resumeUnasked resumes an attempt that its launcher has suspended and that counts as running: the
-// log lost its start and all that followed.
+// log lost the records since its start.
 func (as *Attempts) resumeUnasked(a *state.Attempt) {
 	if a.Phase() == phase.Running && !a.Suspending() && a.Stop() == nil {
 		as.dispatch.SendResume(a)
 	}
 }
 
-// noteSuspended lists a bundle attempt as suspended when as much of it is as will be. Some
-// attempts of a gang may have ended first, or can't be suspended.
+// noteSuspended lists a bundle attempt as suspended once all its attempts that can be suspended
+// are. Some attempts of a gang may have ended first, or can't be suspended.
 func (as *Attempts) noteSuspended(r *state.BundleAttempt) {
 	if r.Suspended() == 0 && r.WaitsForResume() {
 		as.state.Suspended.Add(r, as.step.Now)
@@ -65,9 +65,9 @@ func (as *Attempts) noteSuspended(r *state.BundleAttempt) {
 	}
 }
 
-// dropSuspended takes a bundle attempt off the list of those that wait to be resumed, if it is on
-// it. What is reserved for its bundle to resume is free for all when nothing of the bundle waits
-// any more.
+// dropSuspended removes a bundle attempt from the list of those waiting for resumption, if it is on
+// it. What is reserved for its bundle to resume is released when no attempt of the bundle waits any
+// more.
 func (as *Attempts) dropSuspended(r *state.BundleAttempt) {
 	if r.Suspended() == 0 {
 		return
@@ -95,7 +95,7 @@ func (as *Attempts) Resume(d scheduler.Resume) ([]scheduler.AttemptID, scheduler
 	return ids, scheduler.NotRefused, ""
 }
 
-// resumeBundleAttempt takes the slots of its suspended attempts and resumes them. If anything is
+// resumeBundleAttempt allocates slots for its suspended attempts and resumes them. If anything is
 // missing it takes nothing and returns what.
 func (as *Attempts) resumeBundleAttempt(r *state.BundleAttempt) (ids []scheduler.AttemptID, why string) {
 	list, held := r.Waiting()
@@ -113,7 +113,7 @@ func (as *Attempts) resumeBundleAttempt(r *state.BundleAttempt) (ids []scheduler
 	return ids, ""
 }
 
-// ResumedNow has an attempt run again, as its launcher reports.
+// ResumedNow records that an attempt runs again, as its launcher reports.
 func (as *Attempts) ResumedNow(a *state.Attempt) {
 	since := a.Since()
 	if !a.Resume(as.step.Now) {
@@ -132,8 +132,8 @@ func (as *Attempts) ResumedNow(a *state.Attempt) {
 	as.state.Changes.MarkAttempt(a)
 }
 
-// ResumeSuspended resumes for a policy that does not resume by itself: whole bundle attempts, the
-// first suspended first, as slots get free.
+// ResumeSuspended resumes on behalf of a policy that does not resume: whole bundle attempts, in
+// order of suspension, as slots become free.
 func (as *Attempts) ResumeSuspended() {
 	for r := range as.state.Suspended.All() {
 		// Earlier managers had policies suspend a job's last group, too.
@@ -143,8 +143,8 @@ func (as *Attempts) ResumeSuspended() {
 	}
 }
 
-// SuspendedTooLong kills what could not be resumed for Settings.SuspendMax, so that it is queued
-// again.
+// SuspendedTooLong kills an attempt that could not be resumed within Settings.SuspendMax, so that
+// it is queued again.
 func (as *Attempts) SuspendedTooLong(id uint64) {
 	if as.policy.Last.Resumes() {
 		return

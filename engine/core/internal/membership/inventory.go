@@ -11,16 +11,16 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// inventory is what a launcher has.
+// inventory is a launcher's inventory.
 type inventory struct {
 	attempts []*wire.AttemptInventory
 	stored   []*wire.Stored
-	jobs     []uint64            // of which it has anything
-	seen     scheduler.AttemptID // the last attempt that it was sent a start of; 0: not known
+	jobs     []uint64            // jobs of which it holds anything
+	seen     scheduler.AttemptID // the last attempt whose start it received; 0: unknown
 }
 
-// takeInventory compares what a launcher has with what it should have: it adopts
-// what runs, ends what is not known, and sends again what may have been lost.
+// takeInventory compares a launcher's inventory with the state: it adopts running attempts, ends
+// unknown ones, and resends commands that may have been lost.
 func (ms *Membership) takeInventory(l *state.Launcher, m inventory) {
 	has := map[scheduler.AttemptID]wire.AttemptInventory_State{}
 	for _, x := range m.attempts {
@@ -31,13 +31,13 @@ func (ms *Membership) takeInventory(l *state.Launcher, m inventory) {
 		}
 	}
 	for _, a := range l.Attempts().Sorted() {
-		if a.Phase() == phase.Ended || !l.Up { // it may have gone with one before it
+		if a.Phase() == phase.Ended || !l.Up { // it may have ended with an earlier one
 			continue
 		}
 		state, there := has[a.ID]
 		if !there && a.Stop() == nil && a.ID <= m.seen {
-			// Its start came there, and perhaps its end: that is in a record that was lost.
-			// No attempt is started twice.
+			// Its start arrived there, and perhaps its end did too, in a record that was lost. No
+			// attempt is started twice.
 			ms.attempts.Lose(a, "its launcher does not have it any more")
 			continue
 		}
@@ -47,7 +47,7 @@ func (ms *Membership) takeInventory(l *state.Launcher, m inventory) {
 	ms.reconcileJobs(l, m.jobs)
 }
 
-// endUnknown ends an attempt that is not the launcher's to run.
+// endUnknown ends an attempt that the launcher should not run.
 func (ms *Membership) endUnknown(l *state.Launcher, id scheduler.AttemptID, state wire.AttemptInventory_State) {
 	if state == wire.AttemptInventory_STATE_ENDED {
 		ms.dispatch.Forget(l, id)
@@ -57,11 +57,11 @@ func (ms *Membership) endUnknown(l *state.Launcher, id scheduler.AttemptID, stat
 	ms.dispatch.Command(l, &wire.Command{Do: &wire.Command_Stop{Stop: &wire.StopAttempt{Attempt: uint64(id), Reason: "the manager does not know it"}}})
 }
 
-// reconcile brings an attempt and what its launcher has of it together.
+// reconcile reconciles an attempt with its launcher's inventory.
 func (ms *Membership) reconcile(a *state.Attempt, state wire.AttemptInventory_State, there bool) {
 	switch {
 	case state == wire.AttemptInventory_STATE_ENDED:
-		return // its report comes
+		return // its report follows
 	case !there && a.Stop() != nil:
 		ms.attempts.EndAttempt(a, a.Stop().Outcome, a.Work(), a.Stop().Reason)
 		ms.jobs.BundleAttemptEnded(a.BundleAttempt)
@@ -70,7 +70,7 @@ func (ms *Membership) reconcile(a *state.Attempt, state wire.AttemptInventory_St
 		ms.attempts.Lose(a, "its launcher does not have it any more")
 		return
 	case !there || a.Phase() == phase.Assigned:
-		ms.dispatch.SendStart(a) // a launcher that runs it already says so again
+		ms.dispatch.SendStart(a) // a launcher that already runs it reports that again
 	}
 	switch {
 	case a.Stop() != nil:
@@ -92,7 +92,7 @@ func (ms *Membership) reconcile(a *state.Attempt, state wire.AttemptInventory_St
 	ms.dispatch.RedeliverSources(a)
 }
 
-// reconcileStored deletes what is not needed and finds what is gone.
+// reconcileStored deletes outputs that are not needed and finds those that are gone.
 func (ms *Membership) reconcileStored(l *state.Launcher, stored []*wire.Stored) {
 	has := map[scheduler.AttemptID]bool{}
 	for _, s := range stored {
@@ -109,9 +109,9 @@ func (ms *Membership) reconcileStored(l *state.Launcher, stored []*wire.Stored) 
 	ms.loseOutputs(l, l.Outputs.TakeMissing(has))
 }
 
-// reconcileJobs has a launcher drop the unknown jobs that it has something of. Drops that were sent
-// on a stream that broke are sent again. Live jobs that it has something of count as having run
-// there, so it is sent their end: the log may have lost that they did.
+// reconcileJobs makes a launcher drop the unknown jobs that it holds anything of. Drops that were
+// sent on a broken stream are sent again. Live jobs in its inventory count as having run there, so
+// it receives their end: the log may have lost their attempts there.
 func (ms *Membership) reconcileJobs(l *state.Launcher, has []uint64) {
 	if !l.Up {
 		return
@@ -126,8 +126,8 @@ func (ms *Membership) reconcileJobs(l *state.Launcher, has []uint64) {
 	}
 }
 
-// Resend sends again what a launcher has not confirmed for too long, and gives up attempts
-// of which it never does.
+// Resend resends commands that a launcher has not confirmed for too long, and gives up attempts of
+// which it never confirms any.
 func (ms *Membership) Resend(id scheduler.LauncherID) {
 	l := ms.state.Launchers.Get(id)
 	if l == nil || !l.Outstanding.Due(ms.step) || !l.Up {
@@ -161,8 +161,8 @@ func (ms *Membership) Resend(id scheduler.LauncherID) {
 // ReasonGivenUp is the reason of the last command about an attempt that was given up.
 const ReasonGivenUp = "it was given up: its launcher had not confirmed what was asked of it"
 
-// giveUp counts an attempt as lost of which its launcher confirms nothing. A process that can't
-// be ended costs its attempt alone: the launcher keeps all others. It is sent one more stop for
+// giveUp counts an attempt as lost whose launcher confirms no command. A process that can't be
+// ended costs its attempt alone: the launcher keeps all others. The launcher gets one more stop for
 // this one, and later reports of it are stale.
 func (ms *Membership) giveUp(a *state.Attempt) {
 	l := a.Launcher

@@ -14,7 +14,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Join takes a launcher in, anew or again.
+// Join handles a launcher's first or repeated join.
 func (ms *Membership) Join(m *wire.Join) {
 	l := ms.state.LauncherNamed(m.GetName())
 	if why, afresh := ms.joinRefused(l, m); why != "" {
@@ -31,10 +31,11 @@ func (ms *Membership) Join(m *wire.Join) {
 	}
 	var kept map[scheduler.AttemptID]*state.Output
 	if l != nil && l.Up {
-		// A new life before the old one was missed: what it stored may be there still.
+		// A new incarnation joined before the old one was missed: its stored outputs may still
+		// exist.
 		kept = l.Outputs.TakeAll()
 		ms.loseLauncher(l, rejoinReason(m), false)
-		l = ms.state.LauncherNamed(m.Name) // its name may have been one too many to remember
+		l = ms.state.LauncherNamed(m.Name) // its name may have exceeded the bound of remembered names
 	}
 	if l == nil {
 		l, kept = ms.state.AddLauncher(ms.ids.NextLauncher(), m.Name), nil
@@ -45,8 +46,8 @@ func (ms *Membership) Join(m *wire.Join) {
 	ms.takeInventory(l, has)
 }
 
-// assigned lists the live attempts on a launcher, by what the core knows: what the launcher says of
-// itself gives it no right to a job.
+// assigned lists the live attempts on a launcher from the core's state: a launcher's own claims
+// give it no right to a job.
 func assigned(l *state.Launcher) []step.Assigned {
 	list := make([]step.Assigned, 0, len(l.Attempts()))
 	for _, a := range l.Attempts().Sorted() {
@@ -56,10 +57,10 @@ func assigned(l *state.Launcher) []step.Assigned {
 	return list
 }
 
-// joinRefused says why a launcher may not join, and whether it may as a new
-// incarnation. A name belongs to the data folder of the launcher that is up under it.
-// When that is lost another may take it; incarnations are compared within one
-// folder only, so none is used up for good.
+// joinRefused returns why a launcher may not join, and whether it may as a new incarnation. A name
+// belongs to the data folder of the launcher that is up under it. When that launcher is lost
+// another folder may take the name; incarnations are compared within one folder only, so none is
+// used up for good.
 func (ms *Membership) joinRefused(l *state.Launcher, m *wire.Join) (why string, afresh bool) {
 	own := l != nil && (l.Identity() == "" || l.Identity() == m.GetIdentity())
 	switch {
@@ -101,10 +102,10 @@ func (ms *Membership) LauncherLost(m *wire.LauncherLost) {
 	ms.loseLauncher(l, m.GetReason(), m.GetLeft())
 }
 
-// afterBytesMax bounds what a launcher says of its earlier incarnation's end.
+// afterBytesMax bounds a launcher's text on its earlier incarnation's end.
 const afterBytesMax = 512
 
-// rejoinReason says why a launcher that is up joins as another incarnation.
+// rejoinReason is the reason why a launcher that is up joins as another incarnation.
 func rejoinReason(m *wire.Join) string {
 	if after := m.GetAfter(); after != "" {
 		return strings.ToValidUTF8(after[:min(len(after), afterBytesMax)], "")
@@ -112,8 +113,8 @@ func rejoinReason(m *wire.Join) string {
 	return "its process was started again"
 }
 
-// loseLauncher gives a launcher up: its attempts are lost, and what it stored. One that left was
-// stopped by a person, and counts for no alert.
+// loseLauncher gives a launcher up: its attempts and stored outputs are lost. A launcher that left
+// was stopped by a person, and counts for no alert.
 func (ms *Membership) loseLauncher(l *state.Launcher, reason string, left bool) {
 	ms.policy.NotifyLauncher(l.ID, scheduler.LauncherLost{At: ms.step.Now, Launcher: l.ID, Reason: reason})
 	ms.resources.Lose(&l.Launcher)
@@ -125,7 +126,7 @@ func (ms *Membership) loseLauncher(l *state.Launcher, reason string, left bool) 
 		ms.step.Stats.LaunchersLost++
 	}
 	for _, a := range l.Attempts().Sorted() {
-		if a.Phase() != phase.Ended { // it may have gone with one before it
+		if a.Phase() != phase.Ended { // it may have ended with an earlier one
 			ms.attempts.Lose(a, fmt.Sprintf("launcher %s was lost: %s", l.Name, reason))
 		}
 	}
@@ -133,7 +134,7 @@ func (ms *Membership) loseLauncher(l *state.Launcher, reason string, left bool) 
 	ms.forgetLaunchers()
 }
 
-// loseOutputs has what was stored on a launcher made again where it is needed.
+// loseOutputs makes the outputs stored on a launcher again where they are needed.
 func (ms *Membership) loseOutputs(l *state.Launcher, outputs map[scheduler.AttemptID]*state.Output) {
 	ids := slices.Sorted(maps.Keys(outputs))
 	var again []*state.Output
@@ -169,7 +170,7 @@ func (ms *Membership) storeLost(l *state.Launcher, id scheduler.AttemptID) {
 	}
 }
 
-// adoptOutputs keeps what a launcher's new life still has of the old one.
+// adoptOutputs keeps the old incarnation's outputs that a launcher's new incarnation still has.
 func (ms *Membership) adoptOutputs(l *state.Launcher, old map[scheduler.AttemptID]*state.Output, stored []*wire.Stored) {
 	for _, s := range stored {
 		id := scheduler.AttemptID(s.GetAttempt())
@@ -181,8 +182,8 @@ func (ms *Membership) adoptOutputs(l *state.Launcher, old map[scheduler.AttemptI
 	ms.loseOutputs(l, old)
 }
 
-// stillKept says whether anybody counts on a stored output: losing the attempts
-// of its launcher may have ended its job, of which bundles leave in slices, or its gang.
+// stillKept reports whether a stored output is still needed: the loss of its launcher's attempts
+// may have ended its job, whose bundles are removed in slices, or its gang.
 func (ms *Membership) stillKept(o *state.Output, id scheduler.AttemptID) bool {
 	b := o.Bundle
 	if ms.state.Bundles.Get(b.ID()) != b {
@@ -192,7 +193,7 @@ func (ms *Membership) stillKept(o *state.Output, id scheduler.AttemptID) bool {
 		slices.ContainsFunc(b.Attempts(), func(r *state.BundleAttempt) bool { return r.ID == o.BundleAttempt && r.Commits()[o.Group] != nil })
 }
 
-// forgetLaunchers drops the names of launchers that were lost longest ago.
+// forgetLaunchers drops the names of the launchers that were lost longest ago.
 func (ms *Membership) forgetLaunchers() {
 	for lost := ms.state.Launchers.Len() - ms.resources.Launchers.Up(); lost > ms.step.Set.LaunchersKept; lost-- {
 		for l := range ms.state.Launchers.All() {
@@ -204,7 +205,7 @@ func (ms *Membership) forgetLaunchers() {
 	}
 }
 
-// Drain starts or ends a drain: what runs there goes on, nothing new starts.
+// Drain starts or ends a drain: running work continues, nothing new starts.
 func (ms *Membership) Drain(m *wire.DrainLauncher) {
 	l := ms.state.LauncherNamed(m.GetName())
 	if l == nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// lookForLoss compares what a launcher saw with what the log holds. A clock that went
-// back, together with a log that did, may have ids repeat all the same: then they go
-// on above what the launcher saw.
+// lookForLoss compares the ids that a launcher saw with those in the log. If the clock and the log
+// both went back, ids may repeat all the same: then they continue above those that the launcher
+// saw.
 func (ms *Membership) lookForLoss(l *state.Launcher, m *wire.Join) {
 	if m.GetTerm() > ms.step.Term {
 		ms.step.BeginTerm(m.GetTerm() + 1)
@@ -27,7 +27,7 @@ func (ms *Membership) lookForLoss(l *state.Launcher, m *wire.Join) {
 	}
 }
 
-// noticeLoss says, once in a life, that the log lost records.
+// noticeLoss reports, once in a life, that the log lost records.
 func (ms *Membership) noticeLoss(l *state.Launcher, how string) {
 	if !ms.ids.NoticeLoss() {
 		return

@@ -9,8 +9,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Report takes in what a launcher says. Reports come late, twice, and from
-// launchers that were given up: what does not fit the state changes nothing.
+// Report handles a launcher's report. Reports may come late, twice, and from launchers that were
+// given up: a report that does not fit the state changes nothing.
 func (ms *Membership) Report(m *wire.LauncherReport) {
 	l := ms.state.Launchers.Get(scheduler.LauncherID(m.GetLauncher()))
 	r := m.GetReport()
@@ -55,7 +55,7 @@ func (ms *Membership) Report(m *wire.LauncherReport) {
 	}
 }
 
-// staleReport counts the report of a launcher that was given up, and logs it if it is a late commit.
+// staleReport counts the report of a launcher that was given up, and logs a late commit.
 func (ms *Membership) staleReport(l *state.Launcher, m *wire.LauncherReport) {
 	ms.step.Stats.StaleReports++
 	e := m.GetReport().GetEnded()
@@ -70,7 +70,7 @@ func (ms *Membership) staleReport(l *state.Launcher, m *wire.LauncherReport) {
 	ms.step.LogReported(step.Warn, "a late commit was refused: its launcher had been given up", "launcher", name, "attempt", fmt.Sprint(e.GetAttempt()))
 }
 
-// attemptReport finds the live attempt a report is about.
+// attemptReport finds the live attempt of a report.
 func (ms *Membership) attemptReport(l *state.Launcher, id uint64, f func(*state.Attempt)) {
 	if a := ms.state.Attempt(l, id); a != nil {
 		f(a)

@@ -10,7 +10,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// EnableChanges has Changes return rows from now on. Nothing is decided by it.
+// EnableChanges makes Changes return rows from now on. No decision depends on it.
 func (rd *StatusReader) EnableChanges() { rd.state.Changes.Enable() }
 
 // Changes returns the rows of all that changed in the step at hand, at its end; false before
@@ -46,7 +46,7 @@ func (rd *StatusReader) changesWith(rows changes.ChangeSet) step.Changes {
 	return f
 }
 
-// jobRow is the row of a job. What it points to does not change any more.
+// jobRow is the row of a job. The data that it points to is immutable.
 func (rd *StatusReader) jobRow(j *state.Job) changes.Job {
 	s := j.Summary()
 	row := changes.Job{
@@ -59,7 +59,7 @@ func (rd *StatusReader) jobRow(j *state.Job) changes.Job {
 	return row
 }
 
-// waits is what a job waits for.
+// waits is the reasons why a job waits.
 func (rd *StatusReader) waits(j *state.Job) changes.Waits {
 	w := changes.Waits{Policy: j.Waits.Policy()}
 	switch j.Phase() {
@@ -87,8 +87,8 @@ func (rd *StatusReader) waits(j *state.Job) changes.Waits {
 	return w
 }
 
-// needs are the slots that a bundle takes at once, in order of kind, and its memory.
-// A job's last bundle needs none.
+// needs are the slots that a bundle needs at once, in order of kind, and its memory. A job's last
+// bundle needs none.
 func needs(b *state.Bundle) (list []scheduler.SlotCount, memory int64) {
 	if b.Last() {
 		return nil, 0
@@ -105,8 +105,8 @@ func needs(b *state.Bundle) (list []scheduler.SlotCount, memory int64) {
 	return list, memory
 }
 
-// groupNeeds are the needs of the groups of a bundle, equal ones counted together, in the order of its
-// groups; nil for a bundle of one group, for which needs says all.
+// groupNeeds are the needs of the groups of a bundle, equal ones counted together, in the order of
+// its groups; nil for a bundle of one group, for which needs suffices.
 func groupNeeds(b *state.Bundle) (list []changes.GroupNeed) {
 	if b.Last() || b.Width() == 1 {
 		return nil

@@ -12,5 +12,5 @@ type Dispatcher struct {
 	step  *step.Step
 	state *state.Cluster
 
-	Feeds dataflow.Feed // what the step at hand gives to readers
+	Feeds dataflow.Feed // the current step's sources for readers
 }

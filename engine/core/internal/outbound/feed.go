@@ -6,7 +6,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// Feed gives an attempt what is there of what it misses, as much as it takes at once.
+// Feed gives an attempt the available ones of its missing sources, at most an update's worth.
 func (dp *Dispatcher) Feed(a *state.Attempt) {
 	if a.Reads.Misses() == 0 {
 		return
@@ -16,14 +16,14 @@ func (dp *Dispatcher) Feed(a *state.Attempt) {
 	}
 }
 
-// SourcesTaken notes that a worker confirmed an update, and gives it the next.
+// SourcesTaken records that a worker confirmed an update, and sends the next.
 func (dp *Dispatcher) SourcesTaken(a *state.Attempt, update uint64) {
 	if a.Reads.Taken(update) {
 		dp.Feed(a)
 	}
 }
 
-// RedeliverSources begins anew with what was on its way to a launcher whose stream broke.
+// RedeliverSources restarts the delivery of unconfirmed sources to a launcher whose stream broke.
 func (dp *Dispatcher) RedeliverSources(a *state.Attempt) {
 	if a.BundleAttempt.Bundle.Job.Inputs.MissUnconfirmed(&a.Reads) {
 		dp.state.Changes.MarkAttempt(a)
@@ -32,14 +32,14 @@ func (dp *Dispatcher) RedeliverSources(a *state.Attempt) {
 	dp.Feed(a)
 }
 
-// FlushSources sends each reader what a step gave it, in one message.
+// FlushSources sends each reader its sources of a step, in one message.
 func (dp *Dispatcher) FlushSources() {
 	for id, m := range dp.Feeds.End() {
 		a := dp.state.Attempts.Get(id)
 		if a == nil {
 			continue
 		}
-		dp.state.Changes.MarkAttempt(a) // it may miss nothing any more
+		dp.state.Changes.MarkAttempt(a) // it may miss no sources any more
 		if a.Launcher.Up {
 			dp.Command(a.Launcher, &wire.Command{Do: &wire.Command_Sources{Sources: m}})
 		}
@@ -61,6 +61,5 @@ func (dp *Dispatcher) sourcesOf(a *state.Attempt) []*wire.Source {
 	return l.Sources
 }
 
-// looksAtOnce is how many looks whether an output is there count for one in
-// Settings.StepWork.
+// looksAtOnce is the number of checks for a stored output that count for one in Settings.StepWork.
 const looksAtOnce = 256

@@ -29,7 +29,7 @@ func (rd *StatusReader) statusOf(j *state.Job) *wire.JobStatus {
 	return s
 }
 
-// waitingOf says why a job waits: the manager's reasons, then the policy's.
+// waitingOf returns why a job waits: the manager's reasons, then the policy's.
 func (rd *StatusReader) waitingOf(j *state.Job) []string {
 	var list []string
 	switch j.Phase() {
@@ -72,8 +72,7 @@ func (rd *StatusReader) waitingOf(j *state.Job) []string {
 	return list
 }
 
-// waitsFor says why a job's longest ready bundle does not run; "" when nothing is
-// ready.
+// waitsFor returns why a job's longest ready bundle does not run; "" when none is ready.
 func (rd *StatusReader) waitsFor(j *state.Job) string {
 	b := j.Ready.Longest()
 	if b == nil {
@@ -108,8 +107,8 @@ func (rd *StatusReader) waitsFor(j *state.Job) string {
 	return fmt.Sprintf("%d ready: %s of %s needs %s", j.Ready.Len(), noun, j.Describe(b, 0), strings.Join(parts, " and "))
 }
 
-// attemptStatus is what is shown of a job's attempts: of those that ended and are remembered, in the
-// order of their ends, then of those that live, in order of id.
+// attemptStatus is the shown status of a job's attempts: first the ended and remembered ones, in
+// the order of their ends, then the live ones, in order of id.
 func attemptStatus(j *state.Job) []*wire.AttemptStatus {
 	var list []*wire.AttemptStatus
 	for _, p := range j.Stats.EndedAttempts() {
@@ -134,13 +133,13 @@ func attemptStatus(j *state.Job) []*wire.AttemptStatus {
 	return list
 }
 
-// Remember keeps what status shows of a job that ended. Refused says why its submission was
-// refused; nil: it was not.
+// Remember keeps the status of an ended job. refused is why its submission was refused; nil: it was
+// not.
 func (rd *StatusReader) Remember(j *state.Job, refused *wire.Failure) {
 	s := rd.statusOf(j)
-	s.Attempts = attemptStatus(j) // nothing lives any more
+	s.Attempts = attemptStatus(j) // none is live any more
 	s.Waiting = nil
-	for _, stage := range s.Stages { // what did not finish waits for nothing any more
+	for _, stage := range s.Stages { // unfinished stages wait for nothing any more
 		stage.Waiting, stage.Ready, stage.Running, stage.Suspended = 0, 0, 0, 0
 	}
 	s.Summary.State = stateOf(j.End.Outcome())
@@ -154,7 +153,7 @@ func (rd *StatusReader) Remember(j *state.Job, refused *wire.Failure) {
 	rd.state.Changes.AddEndedJob(e)
 }
 
-// endedAttemptsKept is how many attempts are kept of a job that ended.
+// endedAttemptsKept bounds the attempts kept of an ended job.
 const endedAttemptsKept = 100
 
 func stateOf(o scheduler.JobOutcome) wire.JobState {

@@ -14,7 +14,7 @@ func (ev *PolicyEvents) LoadReport(l *state.Launcher, m *wire.MachineLoad) {
 	}
 }
 
-// NotifyLoads sends the known loads to a policy that begins to want them. One that wanted them
+// NotifyLoads sends the known loads to a policy that begins to want them. A policy that wanted them
 // before, and then did not, may have to learn that a load is no longer known.
 func (ev *PolicyEvents) NotifyLoads(again bool) {
 	if !ev.policy.Has(scheduler.AbilityLoad) {

@@ -1,5 +1,5 @@
-// Package outbound is what leaves the core: events for the policy, commands for launchers, and
-// what is shown of jobs and launchers. It decides nothing.
+// Package outbound has the core's outputs: events for the policy, commands for launchers, and the
+// status of jobs and launchers. It decides nothing.
 //
 //	out := outbound.New(store)
 //	out.Events.Notify(bundle, event)
@@ -7,26 +7,26 @@
 //
 // # Invariants
 //
-// An event is true when it is sent. A policy that starts learns of each launcher, job and bundle
-// by the snapshot or by events, and never by both.
+// An event is true when it is sent. A policy that starts learns of each launcher, job and bundle by
+// the snapshot or by events, and never by both.
 //
-// A launcher that is not up is sent nothing. What a launcher has to confirm is watched from the
-// moment it is sent (state.Outstanding). A reader is given each of its sources once in a life of
-// its launcher's stream.
+// A launcher that is not up is sent nothing. A command that a launcher has to confirm is tracked
+// from the moment it is sent (state.Outstanding). A reader is given each of its sources once in a
+// life of its launcher's stream.
 package outbound
 
 import (
 	"github.com/hamadryad/hamadryad/engine/core/internal/state"
 )
 
-// Outbound is all that leaves the core. Not safe for concurrent use, like its parts.
+// Outbound is the outputs of the core. Not safe for concurrent use, like its parts.
 type Outbound struct {
 	Events   *PolicyEvents
 	Dispatch *Dispatcher
 	Status   *StatusReader
 }
 
-// New returns what leaves the core of a state.
+// New returns the outputs of a state.
 func New(s *state.Store) *Outbound {
 	return &Outbound{
 		Events:   &PolicyEvents{step: &s.Step, policy: &s.Policy, state: s.Cluster},

@@ -9,16 +9,16 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// PolicyEvents notifies the policy of what happens to jobs, bundles, attempts and launchers: event by
-// event or, for a policy that starts, by a snapshot of all there is.
+// PolicyEvents notifies the policy of changes to jobs, bundles, attempts and launchers: event by
+// event or, for a starting policy, by a snapshot of the whole state.
 type PolicyEvents struct {
 	step   *step.Step
 	policy *policystate.Session
 	state  *state.Cluster
 }
 
-// Notify sends an event about a bundle to the policy, and to one that starts unless its snapshot
-// will show it. Policies know nothing of a job's last bundle.
+// Notify sends an event about a bundle to the policy, and to a starting one unless its snapshot
+// will include it. Policies do not see a job's last bundle.
 func (ev *PolicyEvents) Notify(b *state.Bundle, e scheduler.Event) {
 	if !b.Last() {
 		ev.policy.NotifyBundle(b.Job.ID, b.Index, e)
@@ -30,8 +30,8 @@ func (ev *PolicyEvents) ReadyEvent(b *state.Bundle) scheduler.BundleReady {
 	return scheduler.BundleReady{At: b.Since(), Job: b.Job.ID, Bundle: b.ID(), Groups: ev.GroupsFor(b, true), Avoid: excludedFor(b)}
 }
 
-// GroupsFor returns what the policy learns of a bundle's groups. Places of their input are left
-// out where they no longer matter.
+// GroupsFor returns the policy's data on a bundle's groups. Places of their input are left out
+// where they no longer matter.
 func (ev *PolicyEvents) GroupsFor(b *state.Bundle, places bool) []scheduler.Group {
 	groups := make([]scheduler.Group, b.Width())
 	for i := range groups {
@@ -75,8 +75,8 @@ func (ev *PolicyEvents) NotifyExclusion(l *state.Launcher) {
 	ev.policy.NotifyLauncher(l.ID, scheduler.LauncherExcluded{At: ev.step.Now, Launcher: l.ID, Excluded: l.Excluded})
 }
 
-// WorkOf returns what the policy learns of an attempt's work. The running time is the core's own,
-// since the policy saw the same.
+// WorkOf returns the policy's data on an attempt's work. The running time is the core's own, since
+// the policy saw the same.
 func (ev *PolicyEvents) WorkOf(a *state.Attempt, m *wire.Work) scheduler.Work {
 	w := scheduler.Work{Running: a.Running(ev.step.Now), ToRead: max(m.GetToRead(), 0), Written: max(m.GetWritten(), 0)}
 	for i, n := range m.GetRead() {

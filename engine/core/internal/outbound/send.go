@@ -7,8 +7,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// SendFiles answers a worker that asks for further files. It keeps asking until an
-// answer comes, so none is remembered.
+// SendFiles answers a worker that asks for further files. It keeps asking until an answer comes, so
+// no request is remembered.
 func (dp *Dispatcher) SendFiles(a *state.Attempt, from uint64) {
 	if !a.BundleAttempt.Bundle.Last() || a.Stop() != nil {
 		return
@@ -18,7 +18,7 @@ func (dp *Dispatcher) SendFiles(a *state.Attempt, from uint64) {
 	}}})
 }
 
-// ResendCommand repeats what an attempt was asked last and has not confirmed.
+// ResendCommand repeats an attempt's last unconfirmed command.
 func (dp *Dispatcher) ResendCommand(a *state.Attempt) {
 	switch {
 	case a.Stop() != nil:
@@ -45,7 +45,7 @@ func (dp *Dispatcher) Command(l *state.Launcher, m *wire.Command) {
 
 // Forget allows a launcher to drop what it remembers of an attempt's end.
 func (dp *Dispatcher) Forget(l *state.Launcher, id scheduler.AttemptID) {
-	var whole struct { // one piece of memory
+	var whole struct { // one allocation
 		command wire.Command
 		do      wire.Command_Forget
 	}
@@ -53,14 +53,14 @@ func (dp *Dispatcher) Forget(l *state.Launcher, id scheduler.AttemptID) {
 	dp.Command(l, &whole.command)
 }
 
-// DropJob has a launcher delete what it has of a job that is over, or not known.
+// DropJob makes a launcher delete its data of a job that has ended, or is unknown.
 func (dp *Dispatcher) DropJob(l *state.Launcher, id scheduler.JobID) {
 	if l.Up {
 		l.Outstanding.Drop(dp.step, l.Destination(), id)
 	}
 }
 
-// unconfirmed has a command sent again until its launcher confirms it.
+// unconfirmed tracks a command, which is sent again until its launcher confirms it.
 func (dp *Dispatcher) unconfirmed(a *state.Attempt) {
 	a.Launcher.Outstanding.Sent(dp.step, a.Launcher.ID, &a.Unacked)
 }

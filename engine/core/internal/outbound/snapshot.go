@@ -23,9 +23,9 @@ func (ev *PolicyEvents) environment() scheduler.Environment {
 	return e
 }
 
-// BuildSnapshot goes on with the snapshot for the generation that is being started, and starts
-// that when it is made. What failed or was lost on the way is left out. Progress,
-// where a policy asked for it, is that of the moment at which an attempt is added.
+// BuildSnapshot continues the snapshot for the starting generation, and starts the generation when
+// it is complete. Attempts that failed or were lost before are left out. Progress, where a policy
+// asked for it, is that of the moment at which an attempt is added.
 func (ev *PolicyEvents) BuildSnapshot() {
 	g := ev.policy.Building()
 	if g == nil || !ev.addAll(g) {
@@ -44,12 +44,12 @@ func (ev *PolicyEvents) SnapshotNow(policy string) scheduler.Snapshot {
 	return ev.policy.SnapshotOf(g, policy, ev.step.Now).Snapshot()
 }
 
-// addAll tells of all there is; false when some is left.
+// addAll adds the whole state; false when some is left.
 func (ev *PolicyEvents) addAll(g *policystate.SnapshotBuilder) bool {
 	return ev.addLaunchers(g) && ev.addJobs(g)
 }
 
-// addLaunchers tells of launchers; false when some are left.
+// addLaunchers adds launchers; false when some are left.
 func (ev *PolicyEvents) addLaunchers(g *policystate.SnapshotBuilder) bool {
 	ids := ev.state.Launchers.IDs()
 	for i, more := g.NextLauncher(ids); more && i < len(ids); i++ {
@@ -117,7 +117,7 @@ func (ev *PolicyEvents) addBundle(g *policystate.SnapshotBuilder, b *state.Bundl
 	for _, r := range b.Attempts() {
 		runs = append(runs, pastAttempt{r, r.Launched(), r.Commits()})
 	}
-	// A bundle that was reopened waits for the end of an earlier attempt.
+	// A reopened bundle waits for the end of an earlier attempt.
 	again := b.Phase() == state.BundleWaiting && len(b.Attempts()) > 0
 	if b.Phase() == state.BundleFinished || again {
 		runs = append(runs, pastAttempt{nil, b.LastCommits()[0].Launched, b.LastCommits()})
@@ -129,12 +129,12 @@ func (ev *PolicyEvents) addBundle(g *policystate.SnapshotBuilder, b *state.Bundl
 				At: p.launched, Job: b.Job.ID, Bundle: b.ID(), Groups: ev.GroupsFor(b, b.Phase() != state.BundleFinished), Avoid: excludedFor(b),
 			})
 		} else {
-			// It was offered in a step before the one that launched it.
+			// It was offered in an earlier step than its launch.
 			g.Add(scheduler.SpeculationOffered{At: p.launched - 1, Job: b.Job.ID, Bundle: b.ID(), Groups: ev.GroupsFor(b, false)})
 		}
 		addLaunch(g, b, p)
 	}
-	for _, p := range runs { // a step launches before it takes ends: events of one time keep that order
+	for _, p := range runs { // a step launches before it handles ends: events of one time keep that order
 		addBundleAttempt(g, b, p)
 	}
 	if again {
@@ -167,8 +167,8 @@ func (ev *PolicyEvents) offerThatStands(b *state.Bundle) scheduler.SpeculationOf
 	return e
 }
 
-// addProgress adds the progress that an earlier policy was notified of. A policy that chooses by it
-// would take all attempts for equal until the next reports.
+// addProgress adds the progress that an earlier policy received. A policy that chooses by progress
+// would consider all attempts equal until the next reports.
 func (ev *PolicyEvents) addProgress(g *policystate.SnapshotBuilder, b *state.Bundle) {
 	for _, r := range b.Attempts() {
 		for _, a := range r.Attempts {
@@ -194,7 +194,7 @@ func addLaunch(g *policystate.SnapshotBuilder, b *state.Bundle, p pastAttempt) {
 	g.Add(o)
 }
 
-// addBundleAttempt adds what became of it.
+// addBundleAttempt adds a bundle attempt's outcome.
 func addBundleAttempt(g *policystate.SnapshotBuilder, b *state.Bundle, p pastAttempt) {
 	for i, k := range p.commits {
 		if k != nil {
@@ -216,9 +216,9 @@ func addCommit(g *policystate.SnapshotBuilder, b *state.Bundle, i int, k *state.
 	g.Add(scheduler.AttemptEnded{At: k.Ended, Attempt: k.Attempt, Outcome: scheduler.Finished, Work: k.Work})
 }
 
-// addSuspensions tells that an attempt was suspended and resumed before it came to the state that it
-// is in. How often is not kept, so it is told once: then the running time is right, and since when it
-// runs.
+// addSuspensions adds an attempt's suspension and resumption before its current state. Their number
+// is not kept, so they are added once: the running time and the start of the current run are then
+// right.
 func addSuspensions(g *policystate.SnapshotBuilder, a *state.Attempt) {
 	suspended := a.Since().Sub(a.Started()) - a.Ran()
 	if suspended <= 0 {

@@ -7,14 +7,14 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// Miss notes that an attempt has to be given a source when it is there.
+// Miss records that an attempt needs a source once it is stored.
 func (dp *Dispatcher) Miss(a *state.Attempt, k dataflow.Key) {
 	a.BundleAttempt.Bundle.Job.Inputs.Miss(&a.Reads, a.ID, k)
 	dp.state.Changes.MarkAttempt(a)
 	dp.WatchWaiting(a.BundleAttempt.Bundle.Job)
 }
 
-// Supply gives a source that came back, or came at last, to the readers that miss it.
+// Supply gives a new or restored source to the readers that miss it.
 func (dp *Dispatcher) Supply(j *state.Job, k dataflow.Key) {
 	source := dp.state.Source(j)
 	if b, _ := j.GroupOf(j.Inputs.Files.Writer(k)); b.Tries.Losses() > 0 {
@@ -23,8 +23,8 @@ func (dp *Dispatcher) Supply(j *state.Job, k dataflow.Key) {
 	dp.Feeds.Supply(&j.Inputs, k, source)
 }
 
-// resupply tells readers of a source that was made again where it is now, before
-// they find out that the old one is gone. Those that read it already don't look.
+// resupply sends readers the new location of a source that was made again, before they find out
+// that the old one is gone. Readers that have read it already ignore that.
 func (dp *Dispatcher) resupply(j *state.Job, k dataflow.Key) {
 	for _, a := range j.Attempts().Sorted() {
 		if !a.Reads.IsMissing(k) && a.Stop() == nil && j.Inputs.Files.Reads(a.BundleAttempt.Bundle.Nodes(a.Group), k) {
@@ -34,13 +34,13 @@ func (dp *Dispatcher) resupply(j *state.Job, k dataflow.Key) {
 	}
 }
 
-// StopWaiting ends the reading of an attempt that ended.
+// StopWaiting removes an ended attempt from the waiting readers.
 func (dp *Dispatcher) StopWaiting(a *state.Attempt) {
 	a.BundleAttempt.Bundle.Job.Inputs.End(&a.Reads)
 	dp.Feeds.Drop(a.ID)
 }
 
-// DropOutput has a launcher delete what an attempt stored.
+// DropOutput makes a launcher delete an attempt's stored output.
 func (dp *Dispatcher) DropOutput(k *state.Commit, j *state.Job) {
 	l := dp.state.Launchers.Get(k.Launcher)
 	if !k.Stored || k.Lost || l == nil || !l.Up || l.Outputs.Get(k.Attempt) == nil {
@@ -50,14 +50,13 @@ func (dp *Dispatcher) DropOutput(k *state.Commit, j *state.Job) {
 	dp.Command(l, &wire.Command{Do: &wire.Command_DropOutput{DropOutput: &wire.Stored{Job: uint64(j.ID), Attempt: uint64(k.Attempt)}}})
 }
 
-// WatchWaiting sets the timer that looks for work that readers of a job wait for.
+// WatchWaiting sets the timer that looks for work that a job's readers wait for.
 func (dp *Dispatcher) WatchWaiting(j *state.Job) {
 	if j.Waits.WatchReaders() {
-		// A launch since then puts it off.
+		// A launch since then postpones it.
 		dp.step.SetTimer(max(dp.step.Set.ReclaimAfter-dp.step.Now.Sub(j.LastLaunch()), dp.step.Set.ReclaimAfter/reclaimLooks), step.TimerReclaim, uint64(j.ID))
 	}
 }
 
-// reclaimLooks bounds how often a job's waiting readers are looked at: so many
-// times in reclaimAfter.
+// reclaimLooks is how often a job's waiting readers are checked within reclaimAfter.
 const reclaimLooks = 4

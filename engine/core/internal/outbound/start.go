@@ -18,8 +18,8 @@ func (dp *Dispatcher) SendStart(a *state.Attempt) {
 	dp.Command(a.Launcher, dp.StartCommand(a))
 }
 
-// SendStartDeferred is SendStart for a bundle whose start is final: the command is written when the step's
-// round is on its way to the policy, which need not wait for it.
+// SendStartDeferred is SendStart for a bundle whose start is final. The command is written after
+// the step's round was sent to the policy, which need not wait for it.
 func (dp *Dispatcher) SendStartDeferred(a *state.Attempt) {
 	dp.unconfirmed(a)
 	dp.step.EmitDeferred(step.Effect{Deferred: a, Incarnation: a.Launcher.Incarnation()})
@@ -28,11 +28,11 @@ func (dp *Dispatcher) SendStartDeferred(a *state.Attempt) {
 // StartCommand is the command to run an attempt.
 func (dp *Dispatcher) StartCommand(a *state.Attempt) *wire.Command {
 	b, j := a.BundleAttempt.Bundle, a.BundleAttempt.Bundle.Job
-	var whole struct { // one piece of memory for all of the message
+	var whole struct { // one allocation for the whole message
 		command wire.Command
 		do      wire.Command_Start
 		start   wire.StartAttempt
-		ref     wire.NodeRef // of a group of one node, as most are
+		ref     wire.NodeRef // for a group of one node, which most are
 		refs    [1]*wire.NodeRef
 	}
 	m := &whole.start
@@ -63,7 +63,7 @@ func (dp *Dispatcher) StartCommand(a *state.Attempt) *wire.Command {
 	return &whole.command
 }
 
-// lastSlots is the share of a launcher's processors that a group has that publishes or cleans.
+// lastSlots is the share of a launcher's processors for a publishing or cleaning group.
 const lastSlots = 1
 
 // mark identifies a job among those of all clusters. A publisher recognises its earlier output by
@@ -73,12 +73,12 @@ func (dp *Dispatcher) mark(id scheduler.JobID) string {
 	return hex.EncodeToString(sum[:markBytes])
 }
 
-// markBytes is how much of a hash is a mark: 128 bits don't come twice.
+// markBytes is the length of a mark: 128 bits of a hash do not collide.
 const markBytes = 16
 
-// SendPeers sends all attempts of a bundle attempt where the others listen, once all do.
+// SendPeers sends all attempts of a bundle attempt the others' addresses, once all are known.
 func (dp *Dispatcher) SendPeers(r *state.BundleAttempt) {
-	if !r.Bundle.HasTCP() || r.Stopped() != 0 { // one that is being stopped may have no address, and needs none
+	if !r.Bundle.HasTCP() || r.Stopped() != 0 { // a bundle attempt that is being stopped may lack addresses, and needs none
 		return
 	}
 	for _, a := range r.Attempts {
@@ -92,7 +92,7 @@ func (dp *Dispatcher) SendPeers(r *state.BundleAttempt) {
 	}
 }
 
-// SendPeersTo sends an attempt where the others of its bundle listen.
+// SendPeersTo sends an attempt the addresses of the others of its bundle.
 func (dp *Dispatcher) SendPeersTo(a *state.Attempt) {
 	if a.Phase() == phase.Ended {
 		return

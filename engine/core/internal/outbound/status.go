@@ -11,9 +11,9 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// StatusReader returns the rows that changed in a step, and keeps the summaries of jobs that
-// ended. The manager answers requests beside the core, from these rows. The answers that are read
-// from the state itself are for simulations and tests, which compare the two.
+// StatusReader returns the rows that changed in a step, and keeps the summaries of ended jobs. The
+// manager answers requests outside the core, from these rows. The answers from the state itself are
+// for simulations and tests, which compare the two.
 type StatusReader struct {
 	step      *step.Step
 	resources *resources.Resources
@@ -21,8 +21,8 @@ type StatusReader struct {
 	state     *state.Cluster
 }
 
-// Jobs lists the live jobs in order of id, and with all those that ended and are
-// still remembered, the oldest first, before them.
+// Jobs lists the live jobs in order of id. With all, the ended ones that are still remembered
+// precede them, the oldest first.
 func (rd *StatusReader) Jobs(all bool) []*wire.JobSummary {
 	var list []*wire.JobSummary
 	if all {
@@ -36,9 +36,9 @@ func (rd *StatusReader) Jobs(all bool) []*wire.JobSummary {
 	return list
 }
 
-// JobStatus returns what is known of a job, with its attempts when they are
-// asked for: at most Settings.AttemptsKept that ended, and all that live. It is
-// false for a job that is not known. What it returns must not be changed.
+// JobStatus returns a job's status, with its attempts when requested: at most Settings.AttemptsKept
+// ended ones, and all live ones. It returns false for an unknown job. The caller must not change
+// the result.
 func (rd *StatusReader) JobStatus(id scheduler.JobID, attempts bool) (*wire.JobStatus, bool) {
 	if j := rd.state.Jobs.Get(id); j != nil {
 		s := rd.statusOf(j)
@@ -55,7 +55,7 @@ func (rd *StatusReader) JobStatus(id scheduler.JobID, attempts bool) (*wire.JobS
 	return nil, false
 }
 
-// JobOfAttempt returns the job that shows an attempt; false when none does.
+// JobOfAttempt returns the job whose status shows an attempt; false when none does.
 func (rd *StatusReader) JobOfAttempt(id scheduler.AttemptID) (scheduler.JobID, bool) {
 	if a := rd.state.Attempts.Get(id); a != nil {
 		return a.BundleAttempt.Bundle.Job.ID, true
@@ -73,8 +73,7 @@ func (rd *StatusReader) JobOfAttempt(id scheduler.AttemptID) (scheduler.JobID, b
 	return 0, false
 }
 
-// Launchers lists the launchers, those that were lost and are remembered too, in
-// order of id.
+// Launchers lists the launchers, including lost ones that are remembered, in order of id.
 func (rd *StatusReader) Launchers() []*wire.LauncherStatus {
 	var list []*wire.LauncherStatus
 	for _, id := range rd.state.Launchers.IDs() {
@@ -98,7 +97,7 @@ func wireSlots(counts resources.Slots) []*wire.Slots {
 	return list
 }
 
-// LauncherInfo is what the shell needs to know of a launcher.
+// LauncherInfo is the shell's data on a launcher.
 type LauncherInfo struct {
 	Launcher    scheduler.LauncherID
 	Name        string
@@ -109,7 +108,7 @@ type LauncherInfo struct {
 	HTTPAddress string
 }
 
-// Launcher returns a launcher by name; false when it is not known.
+// Launcher returns a launcher by name; false when it is unknown.
 func (rd *StatusReader) Launcher(name string) (LauncherInfo, bool) {
 	l := rd.state.LauncherNamed(name)
 	if l == nil {

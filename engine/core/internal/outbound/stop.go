@@ -9,7 +9,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// StopBundleAttempt stops all of a bundle attempt, for one reason.
+// StopBundleAttempt stops all attempts of a bundle attempt, for one reason.
 func (dp *Dispatcher) StopBundleAttempt(r *state.BundleAttempt, outcome scheduler.AttemptOutcome, reason string, grace time.Duration, forJob scheduler.JobID) {
 	r.Stop(outcome)
 	for _, a := range r.Attempts {
@@ -19,8 +19,7 @@ func (dp *Dispatcher) StopBundleAttempt(r *state.BundleAttempt, outcome schedule
 	}
 }
 
-// stopAttempt sends the command to stop, unless it went out already and this one
-// is not harder.
+// stopAttempt sends the command to stop, unless an equal or harder one was sent already.
 func (dp *Dispatcher) stopAttempt(a *state.Attempt, s phase.Stop) {
 	if a.AskStop(s) {
 		dp.state.Changes.MarkAttempt(a)
