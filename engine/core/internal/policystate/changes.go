@@ -15,14 +15,14 @@ import (
 // change is a version of the policy's settings without a verdict.
 type change struct {
 	version uint64
-	sentAt  scheduler.Time // of the round that sent it to the policy; 0: none did
+	sentAt  scheduler.Time // of the round that sent it to the policy; 0: not sent
 }
 
-// Changes are the versions of the policy's settings without a verdict, in order. The zero
-// value has none. Not safe for concurrent use.
+// Changes are the versions of the policy's settings without a verdict, in order. The zero value is
+// empty. Not safe for concurrent use.
 type Changes struct{ list []change }
 
-// late says whether the policy should have answered it.
+// late reports whether the policy should have answered it.
 func (c change) late(s *step.Step) bool {
 	return c.sentAt != 0 && s.Now >= c.sentAt.Add(s.Set.SettingsTimeout)
 }
@@ -50,7 +50,7 @@ func (x *Session) ChangeSettings(s *step.Step, m *wire.SettingsChange) {
 	x.Notify(scheduler.SettingChanged{At: s.Now, Version: m.GetVersion(), Config: config})
 }
 
-// dropLate ends the wait for verdicts that are late: a newer version counts.
+// dropLate ends the wait for late verdicts: a newer version counts.
 func (v *Changes) dropLate(s *step.Step) {
 	v.list = slices.DeleteFunc(v.list, func(c change) bool {
 		if c.late(s) {
@@ -60,7 +60,7 @@ func (v *Changes) dropLate(s *step.Step) {
 	})
 }
 
-// markSent notes that a round sends the policy all versions there are.
+// markSent records that a round sends the policy all versions.
 func (v *Changes) markSent(now scheduler.Time) {
 	for i := range v.list {
 		if c := &v.list[i]; c.sentAt == 0 {
@@ -69,8 +69,8 @@ func (v *Changes) markSent(now scheduler.Time) {
 	}
 }
 
-// Verdict takes what a policy says of a version of its settings, which may change what it
-// can do. It says whether that changed. One that comes late counts.
+// Verdict handles a policy's verdict on a version of its settings, which may change its abilities.
+// It reports whether they changed. A late verdict counts.
 func (x *Session) Verdict(s *step.Step, v scheduler.SettingsVerdict) (changed bool) {
 	at := x.Changes.awaited(v.Version)
 	if at < 0 {
@@ -92,8 +92,8 @@ func (v *Changes) awaited(version uint64) int {
 	return slices.IndexFunc(v.list, func(c change) bool { return c.version == version })
 }
 
-// Expire says that a verdict has not come in time, or goes on waiting when it is
-// not late yet: the round may have left a while after the version came.
+// Expire reports that a verdict has not come in time. It continues to wait when the verdict is not
+// late yet: the round may have left a while after the version came.
 func (v *Changes) Expire(s *step.Step, version uint64) {
 	at := v.awaited(version)
 	if at < 0 {
@@ -109,8 +109,8 @@ func (v *Changes) Expire(s *step.Step, version uint64) {
 	}
 }
 
-// Fail ends all versions that have no verdict, when the policy has failed: it may
-// have been one that it was sent.
+// Fail ends all versions without a verdict, when the policy has failed: one of them may be the
+// cause.
 func (v *Changes) Fail(s *step.Step, why string) {
 	for _, c := range v.list {
 		word := step.VerdictTimedOut
@@ -122,7 +122,7 @@ func (v *Changes) Fail(s *step.Step, why string) {
 	v.list = nil
 }
 
-// Pass ends them when another policy has taken over, which may be asked.
+// Pass ends them when another policy has taken over, which may be asked instead.
 func (v *Changes) Pass(s *step.Step) {
 	for _, c := range v.list {
 		noVerdict(s, c.version, step.VerdictNotAsked, "another policy took over before it answered")

@@ -9,7 +9,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
 )
 
-// Code codes all of the state but what was gathered of a snapshot.
+// Code codes the whole state except a snapshot in progress.
 func (x *Session) Code(w *checkpoint.Codec) {
 	checkpoint.Opt(w, &x.current, codeGeneration)
 	checkpoint.Opt(w, &x.next, codeGeneration)
@@ -106,7 +106,7 @@ func codeEvents(w *checkpoint.Codec, p *[]scheduler.Event) {
 	}
 }
 
-// Clone returns a copy that stays while this one changes: what is coded of it.
+// Clone returns an independent copy of the coded state.
 func (x *Session) Clone() Session {
 	y := *x
 	y.current, y.next = x.current.clone(), x.next.clone()
@@ -114,7 +114,7 @@ func (x *Session) Clone() Session {
 		d := *x.pending
 		y.pending = &d
 	}
-	y.checkpoints.byPolicy = maps.Clone(x.checkpoints.byPolicy) // each is replaced as a whole, and what it has only appended to
+	y.checkpoints.byPolicy = maps.Clone(x.checkpoints.byPolicy) // each value is replaced as a whole, and its data only appended to
 	y.Requests.list, y.Changes.list = slices.Clone(x.Requests.list), slices.Clone(x.Changes.list)
 	return y
 }

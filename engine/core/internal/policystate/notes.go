@@ -5,10 +5,10 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Note sends a note to the policy that decides, or to a generation of a number that was started
-// and may not have taken over yet: a shell begins with its policy, and what it posts is for no
-// other. Without such a one, or when Settings.NotesMax wait for it, it goes nowhere, and that is
-// said.
+// Note sends a note to the deciding policy, or to a numbered generation that was started and may
+// not have taken over yet: a shell begins with its policy, and its notes are for no other. Without
+// such a generation, or when Settings.NotesMax notes wait for it, the note is dropped and that is
+// logged.
 func (x *Session) Note(s *step.Step, generation uint64, n scheduler.Note) {
 	g := x.current
 	if generation != 0 {
@@ -22,7 +22,7 @@ func (x *Session) Note(s *step.Step, generation uint64, n scheduler.Note) {
 	g.notify(scheduler.Noted{At: s.Now, Note: n})
 }
 
-// numbered is the generation of a number, nil when it has ended.
+// numbered is the generation with a number, nil when it has ended.
 func (x *Session) numbered(number uint64) *Generation {
 	for _, g := range []*Generation{x.current, x.next} {
 		if g != nil && g.Number == number {

@@ -9,17 +9,17 @@ import (
 )
 
 // SnapshotBuilder is a snapshot that is built in slices. It describes the cluster by the events
-// that led to it, with their original times: launchers, live jobs, ready bundles, what runs, and
-// what finished and how long it took.
+// that led to it, with their original times: launchers, live jobs, ready bundles, running attempts,
+// and finished attempts with their times.
 //
-// What happens meanwhile to a part that was added already follows as an event. What happens to the
-// rest is seen when that is added. Sorted by time, both together are the snapshot of the moment at
-// which the last part was added.
+// Later changes to an added part follow as events. Changes to the other parts are included when
+// those are added. Sorted by time, both together are the snapshot of the moment at which the last
+// part was added.
 type SnapshotBuilder struct {
-	launcher scheduler.LauncherID // it and all before it were added
-	job      scheduler.JobID      // it and all before it were added; of its bundles those below bundle
+	launcher scheduler.LauncherID // it and all earlier ones were added
+	job      scheduler.JobID      // it and all earlier ones were added; of its bundles those below bundle
 	bundle   int
-	pages    [][]scheduler.Event // what was added; not in checkpoints, as a new life of the manager starts its policy anew
+	pages    [][]scheduler.Event // the added events; not in checkpoints, as a new life of the manager restarts its policy
 }
 
 // NextLauncher returns the position in an ascending list of the next launcher to be added; false if
@@ -32,36 +32,36 @@ func (g *SnapshotBuilder) NextLauncher(ids []scheduler.LauncherID) (int, bool) {
 	return i, i < len(ids)
 }
 
-// BeginLauncher notes that events of a launcher are added now.
+// BeginLauncher records that a launcher's events are added now.
 func (g *SnapshotBuilder) BeginLauncher(id scheduler.LauncherID) { g.launcher = id }
 
-// LaunchersAdded notes that all launchers were added.
+// LaunchersAdded records that all launchers were added.
 func (g *SnapshotBuilder) LaunchersAdded() { g.launcher = allLaunchers }
 
 // Job returns the job whose bundles are being added; 0: none is yet.
 func (g *SnapshotBuilder) Job() scheduler.JobID { return g.job }
 
-// BeginJob notes that a job is added now, from its first bundle on.
+// BeginJob records that a job is added now, from its first bundle on.
 func (g *SnapshotBuilder) BeginJob(id scheduler.JobID) { g.job, g.bundle = id, 0 }
 
-// SkipBundles leaves out the job's bundles. Later events tell what becomes of them.
+// SkipBundles leaves out the job's bundles. Later events report their changes.
 func (g *SnapshotBuilder) SkipBundles() { g.bundle = math.MaxInt }
 
-// Bundle returns the index of the job's bundle that is added next.
+// Bundle returns the index of the job's next bundle to add.
 func (g *SnapshotBuilder) Bundle() int { return g.bundle }
 
-// BundleAdded notes that this bundle was added.
+// BundleAdded records that this bundle was added.
 func (g *SnapshotBuilder) BundleAdded() { g.bundle++ }
 
 const (
-	// snapshotPage is how many events a page holds: a list that grows would be copied
-	// as a whole.
+	// snapshotPage is the number of events in a page: a single growing list would be copied as a
+	// whole.
 	snapshotPage = 4096
 	// allLaunchers is SnapshotBuilder.launcher when all were added.
 	allLaunchers = scheduler.LauncherID(math.MaxUint64)
 )
 
-// Whether a launcher, a job or a bundle was added. A snapshot that is built, nil, has all.
+// These report whether a launcher, a job or a bundle was added. A complete snapshot, nil, has all.
 func (g *SnapshotBuilder) hasLauncher(id scheduler.LauncherID) bool {
 	return g == nil || id <= g.launcher
 }
@@ -82,7 +82,7 @@ func (g *SnapshotBuilder) Add(e scheduler.Event) {
 	g.pages[last] = append(g.pages[last], e)
 }
 
-// Building is the snapshot that is being built; nil: none is.
+// Building is the snapshot in progress; nil: none is.
 func (x *Session) Building() *SnapshotBuilder {
 	if x.next == nil {
 		return nil
@@ -90,11 +90,11 @@ func (x *Session) Building() *SnapshotBuilder {
 	return x.next.building
 }
 
-// SnapshotParts is what a snapshot is made of.
+// SnapshotParts is the input of a snapshot.
 type SnapshotParts struct {
 	now        scheduler.Time
 	pages      [][]scheduler.Event
-	checkpoint *Checkpoint // nil: it left none
+	checkpoint *Checkpoint // nil: the policy left none
 }
 
 // FinishSnapshot ends the building when all parts were added.
@@ -106,17 +106,17 @@ func (x *Session) FinishSnapshot(now scheduler.Time) SnapshotParts {
 	return g
 }
 
-// SnapshotOf is what was built, with the checkpoint of a policy.
+// SnapshotOf is the collected events, with a policy's checkpoint.
 func (x *Session) SnapshotOf(g *SnapshotBuilder, policy string, now scheduler.Time) SnapshotParts {
 	return SnapshotParts{now, g.pages, x.checkpoints.Of(policy)}
 }
 
-// Snapshot puts what was gathered in order. With a million tasks that takes a second, and
-// is done beside the core. Each call makes it anew.
+// Snapshot sorts the collected events. With a million tasks that takes a second, outside the core.
+// Each call makes a new snapshot.
 func (g SnapshotParts) Snapshot() scheduler.Snapshot {
 	events := slices.Concat(g.pages...)
-	// The events of one launcher, job or bundle are in order of time already; a
-	// stable sort keeps what has one time in the order it has to have.
+	// The events of one launcher, job or bundle are in order of time already; a stable sort keeps
+	// the order of events of one time.
 	slices.SortStableFunc(events, func(x, y scheduler.Event) int { return cmp.Compare(x.When(), y.When()) })
 	s := scheduler.Snapshot{Now: g.now, Events: events}
 	if k := g.checkpoint; k != nil {
@@ -126,7 +126,7 @@ func (g SnapshotParts) Snapshot() scheduler.Snapshot {
 	return s
 }
 
-// Notify sends an event to the policy that decides, if there is one.
+// Notify sends an event to the deciding policy, if there is one.
 func (x *Session) Notify(e scheduler.Event) { x.current.notify(e) }
 
 func (g *Generation) notify(e scheduler.Event) {
@@ -135,8 +135,8 @@ func (g *Generation) notify(e scheduler.Event) {
 	}
 }
 
-// NotifyLauncher sends an event about a launcher to the policy, and to one that starts, unless the
-// snapshot for that will show it.
+// NotifyLauncher sends an event about a launcher to the policy, and to a starting one, unless its
+// snapshot will include it.
 func (x *Session) NotifyLauncher(id scheduler.LauncherID, e scheduler.Event) {
 	x.Notify(e)
 	if n := x.next; n != nil && n.building.hasLauncher(id) {
@@ -160,16 +160,16 @@ func (x *Session) NotifyBundle(job scheduler.JobID, index int, e scheduler.Event
 	}
 }
 
-// NotifyNext sends an event to a generation that starts, if one does, alone.
+// NotifyNext sends an event only to a starting generation, if there is one.
 func (x *Session) NotifyNext(e scheduler.Event) { x.next.notify(e) }
 
-// NextKnows says whether a generation starts that knows a bundle. What happens to other bundles it
-// sees in its snapshot.
+// NextKnows reports whether a starting generation knows a bundle. Changes to other bundles are in
+// its snapshot.
 func (x *Session) NextKnows(job scheduler.JobID, index int) bool {
 	return x.next != nil && x.next.building.hasBundle(job, index)
 }
 
-// Backlogged says whether the policy thinks and as many events as a bound wait for it.
+// Backlogged reports whether the policy is thinking and at least bound events wait for it.
 func (x *Session) Backlogged(bound int) bool { return x.inFlight && len(x.current.events) >= bound }
 
 // Events returns how many events wait to be sent, for both generations.

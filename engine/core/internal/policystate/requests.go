@@ -9,19 +9,19 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// request is one for a policy's own page, under way.
+// request is a pending request for a policy's own page.
 type request struct {
 	id     uint64
-	client uint64 // that waits for the answer
+	client uint64 // the client that waits for the answer
 	event  scheduler.Requested
 }
 
-// Requests are those that the policy has not answered, in order. The zero value has none.
+// Requests are the requests that the policy has not answered, in order. The zero value is empty.
 // Not safe for concurrent use.
 type Requests struct{ list []request }
 
-// Request asks the policy for a page of its own, under the id that next gives, or refuses the
-// request. Without an answer it fails after Settings.RequestTimeout.
+// Request asks the policy for one of its own pages, under an id from next, or refuses the request.
+// Without an answer it fails after Settings.RequestTimeout.
 func (x *Session) Request(s *step.Step, next func() uint64, m *wire.PolicyRequest) {
 	g := x.current
 	switch {
@@ -52,7 +52,7 @@ func (g *Generation) noPages() *wire.Failure {
 	return step.Invalid(fmt.Sprintf("policy %s has no pages", g.Name))
 }
 
-// PassRequests sends the requests that the last policy did not answer to the one that took over.
+// PassRequests sends the previous policy's unanswered requests to its successor.
 func (x *Session) PassRequests(s *step.Step) {
 	for _, r := range slices.Clone(x.Requests.list) {
 		if x.Has(scheduler.AbilityLoggedRequests) {

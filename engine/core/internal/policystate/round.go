@@ -8,27 +8,27 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
 )
 
-// usualMax bounds the room that is made beforehand for as many events as the last time.
+// usualMax bounds the space reserved for as many events as the last time.
 const usualMax = 1 << 12
 
 // PendingAnswer is an answer of the policy that is being applied.
 type PendingAnswer struct {
-	data      []byte // as it came
+	data      []byte // as received
 	decisions scheduler.Decisions
 	applied   [scheduler.DecisionLaunch]int // decisions of each kind, in the order of the contract
 }
 
-// Decisions returns what the answer decides. The caller must not change it.
+// Decisions returns the answer's decisions. The caller must not change them.
 func (d *PendingAnswer) Decisions() *scheduler.Decisions { return &d.decisions }
 
 // Applied returns how many decisions of a kind were applied.
 func (d *PendingAnswer) Applied(kind scheduler.DecisionKind) int { return d.applied[kind-1] }
 
-// CountApplied counts one more.
+// CountApplied counts one more applied decision.
 func (d *PendingAnswer) CountApplied(kind scheduler.DecisionKind) { d.applied[kind-1]++ }
 
-// Due says whether a round may start now: a policy decides that is not thinking, and
-// enough time has passed since the last. A policy that wanted to be woken by now gets TimePassed.
+// Due reports whether a round may start now: the deciding policy is not thinking, and enough time
+// has passed since the last round. A policy that asked to be woken by now gets TimePassed.
 func (x *Session) Due(now scheduler.Time, gap time.Duration) bool {
 	g := x.current
 	if g == nil || x.inFlight || now < x.lastRound.Add(gap) {
@@ -41,10 +41,10 @@ func (x *Session) Due(now scheduler.Time, gap time.Duration) bool {
 	return true
 }
 
-// Wanted says whether there is something to send the policy beside offers.
+// Wanted reports whether there are events or a first set of offers for the policy.
 func (g *Generation) Wanted() bool { return len(g.events) > 0 || g.fresh }
 
-// Fresh says whether the policy was sent no offers yet, and is to get all.
+// Fresh reports whether the policy was sent no offers yet, and has to get all.
 func (g *Generation) Fresh() bool { return g.fresh }
 
 // Ask makes the round, which is then in flight.
@@ -61,21 +61,21 @@ func (x *Session) Ask(now scheduler.Time, offers []scheduler.Offer) *scheduler.R
 	return r
 }
 
-// Asked is the number of the round in flight, or of the last.
+// Asked is the number of the round in flight, or of the last one.
 func (x *Session) Asked() uint64 { return x.asked }
 
-// Refused notes that the next outcome is a refusal.
+// Refused records that the next outcome is a refusal.
 func (g *Generation) Refused() { g.refused++ }
 
-// onlyRefusals says whether a round would carry nothing but refusals, beside offers.
+// onlyRefusals reports whether a round would carry only refusals, besides offers.
 func (g *Generation) onlyRefusals() bool {
 	return !g.fresh && g.refused > 0 && g.refused == len(g.events)
 }
 
-// Futile says whether a round would carry nothing but refusals, beside offers, and is too soon for
-// that. A policy that decides the same again would be asked as often as it can answer, for nothing.
-// So the gap doubles with each such round, up to a bound. The first such round comes at once, and so
-// does one with any other event.
+// Futile reports whether a round would carry only refusals, besides offers, and is too soon for
+// that. A policy that repeats its decisions would be asked as often as it can answer, without
+// effect. So the gap doubles with each such round, up to a bound. The first such round comes at
+// once, and so does one with any other event.
 func (x *Session) Futile(now scheduler.Time, gap, gapMax time.Duration) bool {
 	return x.current.onlyRefusals() && now < x.lastRound.Add(x.current.futileBackoff(gap, gapMax))
 }
@@ -87,9 +87,9 @@ func (g *Generation) futileBackoff(gap, gapMax time.Duration) time.Duration {
 	return gap
 }
 
-// Wake returns when a round is to be looked at if nothing happens before, because time
-// passed or offers changed; false when it need not be. The gap is that between two rounds,
-// and gapMax what it grows to while rounds carry refusals alone.
+// Wake returns the time of the next check for a round without further input, because time passed or
+// offers changed; false when there is none. gap is that between two rounds, and gapMax its bound
+// while rounds carry only refusals.
 func (x *Session) Wake(gap, gapMax time.Duration, offers bool) (at scheduler.Time, yes bool) {
 	g := x.current
 	if g == nil || x.inFlight {
@@ -111,10 +111,10 @@ func (x *Session) Wake(gap, gapMax time.Duration, offers bool) (at scheduler.Tim
 	return 0, false
 }
 
-// WakeAt has the policy woken at a time; 0: not.
+// WakeAt sets the time at which to wake the policy; 0: never.
 func (g *Generation) WakeAt(at scheduler.Time) { g.wakeAt = at }
 
-// Answers says whether an answer is that to the round in flight. Another is counted.
+// Answers reports whether an answer is for the round in flight. Others are counted.
 func (x *Session) Answers(generation, round uint64) bool {
 	if x.current == nil || !x.inFlight || x.pending != nil || x.current.Number != generation || x.asked != round {
 		x.dropped++
@@ -123,7 +123,7 @@ func (x *Session) Answers(generation, round uint64) bool {
 	return true
 }
 
-// BeginAnswer has an answer be applied: its bytes, and what they say.
+// BeginAnswer begins to apply an answer: its bytes, and its decisions.
 func (x *Session) BeginAnswer(data []byte, d scheduler.Decisions) {
 	x.pending = &PendingAnswer{data: data, decisions: d}
 }
@@ -134,7 +134,7 @@ func (x *Session) PendingAnswer() *PendingAnswer { return x.pending }
 // AnswerApplied ends the round in flight: its answer was applied.
 func (x *Session) AnswerApplied() { x.pending, x.inFlight = nil, false }
 
-// code codes an answer that is being applied, by what came.
+// code codes an answer that is being applied, by its received bytes.
 func (d *PendingAnswer) code(w *checkpoint.Codec) {
 	checkpoint.Blob(w, &d.data)
 	for i := range d.applied {

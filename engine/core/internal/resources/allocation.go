@@ -7,12 +7,13 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Allocation is what one attempt holds on its launcher: its memory while it lives, in swap
-// while it is suspended as far as there is room, and its slots, but while it is suspended.
+// Allocation is the resources of one attempt on its launcher. It has memory while the attempt is
+// live, in swap while it is suspended as far as there is room. It has slots except while the
+// attempt is suspended.
 type Allocation struct {
 	Request
 	HasSlots    bool
-	Reservation uint64 // that keeps what it gives back; 0: none
+	Reservation uint64 // the reservation that gets what it releases; 0: none
 }
 
 // Allocate takes what a bundle requests, group by group, first from what is reserved for it and
@@ -34,7 +35,7 @@ func (c *Resources) Allocate(b Bundle, where []*Launcher) string {
 			s, m := min(d.Slots, p.slots.Of(d.Kind)), min(d.Memory, p.memory)
 			p.draw(d.Kind, s, m)
 			d.Slots, d.Memory = d.Slots-s, d.Memory-m
-			kind := d.Kind // a closure that has d would have it made anew for each start
+			kind := d.Kind // a closure over d would allocate d again for each start
 			undo = append(undo, func() { p.draw(kind, -s, -m) })
 		}
 		l.free.Add(d.Kind, -d.Slots)
@@ -48,8 +49,8 @@ func (c *Resources) Allocate(b Bundle, where []*Launcher) string {
 	return ""
 }
 
-// ReleaseSlots gives back an allocation's slots, of an attempt that is suspended, and of its memory
-// what goes to swap: to the reservation that it names, or to all.
+// ReleaseSlots releases an allocation's slots when its attempt is suspended, and the part of its
+// memory that goes to swap. They go to the reservation that it names, or become free.
 func (c *Resources) ReleaseSlots(l *Launcher, h *Allocation) {
 	if !h.HasSlots {
 		return
@@ -85,15 +86,15 @@ func (c *Resources) giveBack(l *Launcher, h *Allocation, slots int, memory int64
 	l.freeMemory += memory
 }
 
-// AllocationOn is an allocation and where it is.
+// AllocationOn is an allocation and its launcher.
 type AllocationOn struct {
 	On *Launcher
 	*Allocation
 }
 
-// TakeForResume takes slots again for a bundle's allocations that gave them back, and their memory
-// out of swap, first from what is reserved for that bundle alone and then from what is free. If
-// anything is missing it takes nothing and returns what; "" otherwise.
+// TakeForResume allocates slots again for a bundle's allocations without slots, and moves their
+// memory out of swap, first from what is reserved for that bundle alone and then from what is free.
+// If anything is missing it takes nothing and returns what; "" otherwise.
 func (c *Resources) TakeForResume(b scheduler.BundleID, list []AllocationOn) string {
 	var undo []func()
 	for _, h := range list {
@@ -126,7 +127,7 @@ func (c *Resources) TakeForResume(b scheduler.BundleID, list []AllocationOn) str
 	return ""
 }
 
-// lacksForResume says what a suspended attempt lacks to be resumed.
+// lacksForResume returns what a suspended attempt lacks for its resumption.
 func lacksForResume(b scheduler.BundleID, d Request, l *Launcher, slots int, memory int64) string {
 	if d.Memory == 0 {
 		return fmt.Sprintf("an attempt of %v needs %d %s slots to go on, and launcher %d (%s) has %d for it", b, d.Slots, d.Kind, l.ID, l.Name, slots)
@@ -135,15 +136,15 @@ func lacksForResume(b scheduler.BundleID, d Request, l *Launcher, slots int, mem
 		b, d.Slots, d.Kind, Size(d.Memory), l.ID, l.Name, slots, Size(memory))
 }
 
-// Adopt counts an allocation that was read from a checkpoint.
+// Adopt counts an allocation read from a checkpoint.
 func (l *Launcher) Adopt(h *Allocation) {
 	if !h.HasSlots {
 		l.moveToSwap(h, +1)
 	}
 }
 
-// moveToSwap counts allocations that gave back their slots. It returns how much memory goes to swap
-// with it, or comes back when it is negative.
+// moveToSwap counts allocations without slots. It returns how much memory moves to swap, or back
+// when it is negative.
 func (l *Launcher) moveToSwap(h *Allocation, n int) (swapped int64) {
 	before := l.inSwap(l.suspendedMemory)
 	l.suspended += n
@@ -151,7 +152,8 @@ func (l *Launcher) moveToSwap(h *Allocation, n int) (swapped int64) {
 	return l.inSwap(l.suspendedMemory) - before
 }
 
-// neededToResume is how many bytes a suspended allocation has in swap, and needs in memory to be resumed.
+// neededToResume is the bytes of a suspended allocation in swap, which it needs in memory to be
+// resumed.
 func (l *Launcher) neededToResume(held, memory int64) int64 {
 	return l.inSwap(held) - l.inSwap(held-memory)
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Check recounts all that is counted: what is free, held and reserved against what there
-// is, and victims against the allocations. Allocations are those of the attempts on a launcher.
+// Check recounts everything: free, allocated and reserved resources against the totals, and victims
+// against the allocations. holdings are the allocations of the attempts on a launcher.
 func (c *Resources) Check(now scheduler.Time, holdings func(scheduler.LauncherID) iter.Seq[*Allocation]) error {
 	victims := map[uint64]int{}
 	up := 0
@@ -36,7 +36,7 @@ func (c *Resources) Check(now scheduler.Time, holdings func(scheduler.LauncherID
 	return nil
 }
 
-// Jobs lists for which jobs something is reserved, in order of reservation.
+// Jobs lists the jobs with reservations, in order of reservation.
 func (rs *Reservations) Jobs() iter.Seq[scheduler.JobID] {
 	return func(yield func(scheduler.JobID) bool) {
 		for r := range rs.index.All() {

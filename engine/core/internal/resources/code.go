@@ -8,14 +8,14 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// CodeName codes where a launcher is, and its name.
+// CodeName codes a launcher's place and name.
 func (l *Launcher) CodeName(w *checkpoint.Codec) {
 	checkpoint.Str(w, &l.Name)
 	checkpoint.Str(w, &l.Host)
 	checkpoint.Str(w, &l.Rack)
 }
 
-// CodeHas codes what it has.
+// CodeHas codes a launcher's resources.
 func (l *Launcher) CodeHas(w *checkpoint.Codec) {
 	for _, b := range []*bool{&l.Up, &l.CanSuspend, &l.Draining, &l.Excluded, &l.offerChanged} {
 		checkpoint.Flag(w, b)
@@ -72,7 +72,7 @@ func codeSlots(w *checkpoint.Codec, s *Slots) {
 	})
 }
 
-// Adopt has a launcher known that was read.
+// Adopt adds a decoded launcher.
 func (ls *Launchers) Adopt(l *Launcher) {
 	ls.Add(l)
 	if l.Up {
@@ -120,10 +120,10 @@ func (rs *Reservations) codePart(w *checkpoint.Codec, p *part) {
 	p.on.parts = append(p.on.parts, p)
 }
 
-// CodeChanged codes which launchers' offers may have changed.
+// CodeChanged codes the launchers whose offers may have changed.
 func (of *Offers) CodeChanged(w *checkpoint.Codec) { checkpoint.Nums(w, &of.changed) }
 
-// CodeFreedAndTopology codes what TakeCapacityFreed and TakeTopologyChanged are to say.
+// CodeFreedAndTopology codes the next results of TakeCapacityFreed and TakeTopologyChanged.
 func (of *Offers) CodeFreedAndTopology(w *checkpoint.Codec) {
 	checkpoint.Flag(w, &of.capacityFreed)
 	checkpoint.Flag(w, &of.topologyChanged)

@@ -7,10 +7,10 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// ExclusionLimits say when the site excludes a launcher.
+// ExclusionLimits are the conditions of a launcher's exclusion by the site.
 type ExclusionLimits struct {
-	Jobs         int // that have a vote against it
-	SharePercent int // of the launchers that are up which are avoided at most
+	Jobs         int // with a vote against it
+	SharePercent int // the largest share of the launchers that are up that may be excluded
 }
 
 // Exclusions counts the votes against launchers, and excludes those that have enough.
@@ -36,8 +36,8 @@ func (v Vote) alike(w Vote) bool { return v.User == w.User && v.Program == w.Pro
 // another goes, else the oldest.
 const votesMax = 100
 
-// VoteAgainst notes that a job excludes a launcher, and says whether the site excludes it from now
-// on, until a time. It does when there are enough votes, unless too many launchers are excluded
+// VoteAgainst records that a job excludes a launcher, and reports whether the site excludes it from
+// now on, until a time. It does when there are enough votes, unless too many launchers are excluded
 // already: then the fault is with the work or the site.
 func (xs *Exclusions) VoteAgainst(l *Launcher, by Vote, until scheduler.Time, s ExclusionLimits) bool {
 	if i, found := slices.BinarySearchFunc(l.excludedBy, by.Job, voteOrder); !found {
@@ -48,8 +48,8 @@ func (xs *Exclusions) VoteAgainst(l *Launcher, by Vote, until scheduler.Time, s 
 	return xs.exclude(l, until, s)
 }
 
-// ConfirmVotes notes that a job succeeded elsewhere than on the launchers that it excludes. It
-// lists the launchers that the site excludes because of that, in order of id.
+// ConfirmVotes records that a job succeeded elsewhere than on the launchers that it excludes. It
+// lists the launchers that the site therefore excludes, in order of id.
 func (xs *Exclusions) ConfirmVotes(job scheduler.JobID, until scheduler.Time, s ExclusionLimits) (excluded []*Launcher) {
 	for _, id := range xs.launchers.index.IDs() {
 		l := xs.launchers.index.Get(id)
@@ -112,8 +112,8 @@ func (l *Launcher) boundVotes() {
 	l.excludedBy = slices.Delete(slices.Clone(l.excludedBy), goes, goes+1)
 }
 
-// Exclusion returns for which jobs the site excludes a launcher, in a list of the caller's own,
-// and until when; 0: it does not.
+// Exclusion returns the jobs for which the site excludes a launcher, in a list of the caller's own,
+// and the end of the exclusion; 0: it is not excluded.
 func (l *Launcher) Exclusion() ([]scheduler.JobID, scheduler.Time) {
 	if !l.Up || !l.Excluded {
 		return nil, 0
@@ -125,8 +125,8 @@ func (l *Launcher) Exclusion() ([]scheduler.JobID, scheduler.Time) {
 	return jobs, l.excludedUntil
 }
 
-// WithdrawVotes withdraws a job's votes, and lists the launchers that are no longer excluded
-// because of that, in order of id.
+// WithdrawVotes withdraws a job's votes, and lists the launchers that are therefore no longer
+// excluded, in order of id.
 func (xs *Exclusions) WithdrawVotes(job scheduler.JobID, s ExclusionLimits) (readmitted []*Launcher) {
 	for _, id := range xs.launchers.index.IDs() {
 		l := xs.launchers.index.Get(id)
@@ -142,13 +142,13 @@ func (xs *Exclusions) WithdrawVotes(job scheduler.JobID, s ExclusionLimits) (rea
 	return readmitted
 }
 
-// Readmit ends the exclusion of a launcher at once, and says whether it was excluded.
+// Readmit ends the exclusion of a launcher at once, and reports whether it was excluded.
 func (xs *Exclusions) Readmit(l *Launcher) bool {
 	return xs.ReadmitDue(l.ID, l.excludedUntil)
 }
 
-// ReadmitDue ends the exclusion of a launcher when it is time, and says whether it did. A launcher
-// that joined anew and was excluded again stays excluded for longer.
+// ReadmitDue ends the exclusion of a launcher when it is due, and reports whether it did. A
+// launcher that joined again and was excluded again stays excluded for longer.
 func (xs *Exclusions) ReadmitDue(id scheduler.LauncherID, now scheduler.Time) bool {
 	l := xs.launchers.index.Get(id)
 	if l == nil || !l.Up || !l.Excluded || now < l.excludedUntil {

@@ -7,10 +7,10 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Freed is what victims would free, by launcher.
+// Freed is the resources that victims would free, by launcher.
 type Freed map[scheduler.LauncherID]*room
 
-// Add counts an allocation in, of an attempt that is suspended or stopped.
+// Add adds the allocation of a suspended or stopped attempt.
 func (f Freed) Add(l *Launcher, h *Allocation, suspend bool) {
 	x := f[l.ID]
 	if x == nil {
@@ -29,14 +29,14 @@ func (f Freed) Add(l *Launcher, h *Allocation, suspend bool) {
 	}
 }
 
-// room is what a launcher would have for a bundle.
+// room is the resources of a launcher for a bundle.
 type room struct {
 	slots     Slots
 	memory    int64
-	suspended int64 // memory of what would be suspended; in Freed, how much more
+	suspended int64 // memory of the suspended attempts; in Freed, the increase
 }
 
-// add counts in what was freed.
+// add adds freed resources.
 func (r *room) add(l *Launcher, f *room) {
 	if f == nil {
 		return
@@ -55,15 +55,14 @@ func (r *room) take(d Request) bool {
 	return true
 }
 
-// has says whether a launcher has so much free.
+// has reports whether a launcher has a request's resources free.
 func (l *Launcher) has(d Request) bool {
 	return l.free.Of(d.Kind) >= d.Slots && l.freeMemory >= d.Memory
 }
 
-// Fits says whether a bundle would have room in what is free, reserved for it and freed:
-// on the launchers named, or on any, tried widest group first, of those that are usable.
-// The greedy search may miss a fit of a gang of unequal groups; naming launchers never
-// does.
+// Fits reports whether a bundle would have room in free, reserved and freed resources, on the
+// launchers named, or on any usable one, tried widest group first. The greedy search may miss a fit
+// of a gang of unequal groups; naming launchers never does.
 func (ls *Launchers) Fits(b Bundle, where []*Launcher, freed Freed, usable func(*Launcher) bool) bool {
 	rooms := map[scheduler.LauncherID]*room{}
 	roomOf := func(l *Launcher) *room {
@@ -82,7 +81,7 @@ func (ls *Launchers) Fits(b Bundle, where []*Launcher, freed Freed, usable func(
 	if where == nil {
 		return ls.place(b, func(l *Launcher, d Request) bool {
 			if rooms[l.ID] == nil && freed[l.ID] == nil && len(l.parts) == 0 && !l.has(d) {
-				return false // most are full: nothing is set up for them
+				return false // most are full: this saves the setup
 			}
 			return usable(l) && roomOf(l).take(d)
 		})
@@ -95,8 +94,8 @@ func (ls *Launchers) Fits(b Bundle, where []*Launcher, freed Freed, usable func(
 	return true
 }
 
-// FitsForResume says whether a bundle's allocations that gave back their slots would find them,
-// and memory for what they have in swap, in what is free, reserved for that bundle alone and freed.
+// FitsForResume reports whether a bundle's allocations without slots would get slots, and memory
+// for their swapped part, from what is free, reserved for that bundle alone and freed.
 func (ls *Launchers) FitsForResume(b scheduler.BundleID, list []AllocationOn, freed Freed) bool {
 	rooms := map[scheduler.LauncherID]*room{}
 	for _, h := range list {
@@ -118,8 +117,7 @@ func (ls *Launchers) FitsForResume(b scheduler.BundleID, list []AllocationOn, fr
 	return true
 }
 
-// FitsEmpty says whether a bundle would have room on the usable launchers, were they
-// empty.
+// FitsEmpty reports whether a bundle would have room on the usable launchers, if they were empty.
 func (ls *Launchers) FitsEmpty(b Bundle, usable func(*Launcher) bool) bool {
 	rooms := map[scheduler.LauncherID]*room{}
 	return ls.place(b, func(l *Launcher, d Request) bool {
@@ -133,8 +131,8 @@ func (ls *Launchers) FitsEmpty(b Bundle, usable func(*Launcher) bool) bool {
 	})
 }
 
-// place tries a launcher for each group of a bundle, the widest group first. take gives a launcher's
-// room away.
+// place tries a launcher for each group of a bundle, the widest group first. take takes a
+// launcher's room.
 func (ls *Launchers) place(b Bundle, take func(*Launcher, Request) bool) bool {
 	order := make([]int, b.Width())
 	for i := range order {

@@ -2,13 +2,12 @@ package resources
 
 import "github.com/hamadryad/hamadryad/sdk/scheduler"
 
-// Load is how busy a launcher's machine is, by its last report. The shell passes on only changes that
-// are worth a place in the log, and only while the policy wants them. The last report is kept for the
-// next policy that wants it.
+// Load is the load of a launcher's machine, by its last report. The shell passes on only
+// significant changes, and only while the policy wants them. The last report is kept for the next
+// policy that wants it.
 type Load struct{ cpu, memory loadPart }
 
-// NewLoad takes parts of a whole, from 0 to 1. What is nil, or another number, is
-// unknown.
+// NewLoad takes shares from 0 to 1. nil, or another number, is unknown.
 func NewLoad(cpu, memory *float64) Load { return Load{newLoadPart(cpu), newLoadPart(memory)} }
 
 // CPU returns a part of a whole, or scheduler.LoadUnknown.
@@ -17,7 +16,7 @@ func (l Load) CPU() float64 { return l.cpu.part() }
 // Memory returns a part of a whole, or scheduler.LoadUnknown.
 func (l Load) Memory() float64 { return l.memory.part() }
 
-// loadPart is a part of a whole in thousandths, and one more: 0 is unknown.
+// loadPart is a share in thousandths, plus one: 0 is unknown.
 type loadPart uint16
 
 func newLoadPart(p *float64) loadPart {
@@ -37,7 +36,7 @@ func (p loadPart) part() float64 {
 // Load returns how busy a launcher's machine is.
 func (l *Launcher) Load() Load { return l.load }
 
-// SetLoad notes how busy it is, and says whether that changed.
+// SetLoad sets the load, and reports whether it changed.
 func (l *Launcher) SetLoad(x Load) bool {
 	changed := x != l.load
 	l.load = x

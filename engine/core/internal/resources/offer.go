@@ -7,15 +7,15 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Offers says what the policy is to be offered: which launchers' offers may have changed since they
-// were sent, and whether capacity or the set of launchers did.
+// Offers tracks changes for the policy: the launchers whose offers may have changed since they were
+// sent, and whether capacity or the set of launchers did.
 type Offers struct {
 	launchers       *Launchers
-	changed         []scheduler.LauncherID // whose offer is looked at in the next round
+	changed         []scheduler.LauncherID // their offers are checked in the next round
 	capacityFreed   bool
 	topologyChanged bool
 	changesEnabled  bool                   // dirty is kept
-	dirty           []scheduler.LauncherID // that changed since DrainDirty
+	dirty           []scheduler.LauncherID // changed since DrainDirty
 }
 
 // TakeCapacityFreed returns whether capacity was freed since the last call.
@@ -25,19 +25,19 @@ func (of *Offers) TakeCapacityFreed() bool {
 	return was
 }
 
-// TakeTopologyChanged returns whether launchers came, went, or became usable or unusable since the
-// last call.
+// TakeTopologyChanged reports whether launchers joined, were lost, or became usable or unusable
+// since the last call.
 func (of *Offers) TakeTopologyChanged() bool {
 	was := of.topologyChanged
 	of.topologyChanged = false
 	return was
 }
 
-// MarkCapacityFreed has the next TakeCapacityFreed return true: a new policy may do more with the
-// capacity there is.
+// MarkCapacityFreed makes the next TakeCapacityFreed return true: a new policy may use the existing
+// capacity better.
 func (of *Offers) MarkCapacityFreed() { of.capacityFreed = true }
 
-// MarkChanged has a launcher's offer looked at when the next round is made.
+// MarkChanged makes the next round check a launcher's offer.
 func (of *Offers) MarkChanged(l *Launcher) {
 	of.MarkDirty(l)
 	if !l.offerChanged && l.Up {
@@ -46,10 +46,10 @@ func (of *Offers) MarkChanged(l *Launcher) {
 	}
 }
 
-// EnableChanges has DrainDirty list launchers from now on. No decision depends on it.
+// EnableChanges makes DrainDirty list launchers from now on. No decision depends on it.
 func (of *Offers) EnableChanges() { of.changesEnabled = true }
 
-// MarkDirty has DrainDirty list a launcher.
+// MarkDirty makes DrainDirty list a launcher.
 func (of *Offers) MarkDirty(l *Launcher) {
 	if of.changesEnabled && !l.dirty {
 		l.dirty = true
@@ -70,7 +70,7 @@ func (of *Offers) DrainDirty() []scheduler.LauncherID {
 	return list
 }
 
-// AnyChanged says whether some offer may have changed.
+// AnyChanged reports whether some offer may have changed.
 func (of *Offers) AnyChanged() bool { return len(of.changed) > 0 }
 
 // Send lists the offers that changed since they were sent last, or all of them, and counts them
@@ -81,10 +81,10 @@ func (of *Offers) Send(all bool) []scheduler.Offer {
 		ids = of.launchers.index.IDs()
 	} else {
 		slices.Sort(ids)
-		ids = slices.Compact(ids) // a launcher that left and came is there twice
+		ids = slices.Compact(ids) // a launcher that left and rejoined is listed twice
 	}
 	list := make([]scheduler.Offer, 0, len(ids))
-	var free []scheduler.SlotCount // room for some of their counts
+	var free []scheduler.SlotCount // shared memory for several lists of counts
 	for _, id := range ids {
 		l := of.launchers.index.Get(id)
 		if l == nil || !l.Up {
@@ -105,24 +105,24 @@ func (of *Offers) Send(all bool) []scheduler.Offer {
 	return list
 }
 
-// offersTogether is how many counts of offers share a piece of memory, which stays
-// while one of them holds.
+// offersTogether is the number of offers whose counts share an allocation, which lives as long as
+// one of them.
 const offersTogether = 64
 
-// Offer returns what a launcher has to give now.
+// Offer returns a launcher's current offer.
 func (l *Launcher) Offer() scheduler.Offer {
 	o, _ := l.offer(nil)
 	return o
 }
 
-// offer is Offer. It appends to free what is its Free.
+// offer is Offer. It appends its Free to free.
 func (l *Launcher) offer(free []scheduler.SlotCount) (scheduler.Offer, []scheduler.SlotCount) {
 	o := scheduler.Offer{Launcher: l.ID, Suspended: l.suspended, Held: l.suspendedMemory, Swap: l.FreeSwap()}
 	switch {
 	case l.Usable():
 		o.Free, free = l.offered(free)
 		o.Memory = l.freeMemory
-	case l.suspended > 0: // it may go on
+	case l.suspended > 0: // it may be resumed
 		o.ForResume, free = l.offered(free)
 		o.ForResumeMemory = l.freeMemory
 	}
@@ -138,8 +138,7 @@ func (l *Launcher) offer(free []scheduler.SlotCount) (scheduler.Offer, []schedul
 	return o, free
 }
 
-// offered lists the free slots of kinds that have some, in a piece of free, to which it is
-// appended.
+// offered appends the kinds with free slots to free, and returns that part and the longer list.
 func (l *Launcher) offered(free []scheduler.SlotCount) (list, grown []scheduler.SlotCount) {
 	start := len(free)
 	for _, f := range l.free {

@@ -8,8 +8,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Reservation keeps what a preemption or a reclaim frees for its beneficiary: for one bundle where
-// one is named, which starts or resumes, else for any bundle of the job that starts. It ends when
+// Reservation keeps the resources that a preemption or a reclaim frees for its beneficiary. That is
+// the named bundle, which starts or resumes, else any bundle of the job that starts. It ends when
 // that bundle has started or may no longer start, when the job has no ready bundle left, when it
 // expires, or when the policy changes. What is left is then free for all.
 type Reservation struct {
@@ -17,8 +17,8 @@ type Reservation struct {
 	Job     scheduler.JobID
 	Bundle  scheduler.BundleID // 0: any of the job's
 	Expires scheduler.Time
-	victims int     // still to free what they hold
-	parts   []*part // one a launcher, in the order in which they came
+	victims int     // that have not freed their resources yet
+	parts   []*part // one for each launcher, in order of arrival
 }
 
 // Reservations are all reservations, by id.
@@ -28,7 +28,7 @@ type Reservations struct {
 	offers    *Offers
 }
 
-// part is what a reservation keeps on one launcher.
+// part is a reservation's resources on one launcher.
 type part struct {
 	on     *Launcher
 	of     *Reservation
@@ -36,9 +36,9 @@ type part struct {
 	memory int64
 }
 
-// draw takes out of a part. Negative amounts are put back.
+// draw takes resources out of a part. Negative amounts are put back.
 func (p *part) draw(kind string, slots int, memory int64) {
-	if slots != 0 { // else it has none of the kind, maybe
+	if slots != 0 { // else the part may lack the kind
 		p.slots.Add(kind, -slots)
 	}
 	p.memory -= memory
@@ -48,7 +48,7 @@ func (p *part) empty() bool {
 	return p.memory <= 0 && !slices.ContainsFunc(p.slots, func(s scheduler.SlotCount) bool { return s.Count > 0 })
 }
 
-// parts are those that a bundle may use.
+// parts are the parts that a bundle may use.
 type parts []*part
 
 func (d parts) slots(kind string) (n int) {
@@ -65,7 +65,7 @@ func (d parts) memory() (n int64) {
 	return n
 }
 
-// reservedFor lists what is kept on a launcher for a bundle: first what is kept for it alone.
+// reservedFor lists the resources reserved on a launcher for a bundle: first those for it alone.
 func (l *Launcher) reservedFor(b Bundle) parts {
 	if len(l.parts) == 0 {
 		return nil
@@ -84,7 +84,7 @@ func (l *Launcher) reservedFor(b Bundle) parts {
 	return append(own, any...)
 }
 
-// reservedForAlone lists what is kept on a launcher for a bundle and no other.
+// reservedForAlone lists the resources reserved on a launcher for a bundle and no other.
 func (l *Launcher) reservedForAlone(b scheduler.BundleID) (own parts) {
 	for _, p := range l.parts {
 		if p.of.Bundle == b {
@@ -100,20 +100,20 @@ func (l *Launcher) ReservedAlone(b scheduler.BundleID, kind string) int {
 	return l.reservedForAlone(b).slots(kind)
 }
 
-// Reserve makes a reservation that keeps nothing yet. Its ID is above all before.
+// Reserve makes an empty reservation. Its ID exceeds all earlier ones.
 func (rs *Reservations) Reserve(r Reservation) *Reservation {
 	rs.index.Add(r.ID, &r)
 	return &r
 }
 
-// AddVictim has a reservation keep what an allocation gives back.
+// AddVictim makes a reservation receive what an allocation releases.
 func (rs *Reservations) AddVictim(r *Reservation, h *Allocation) {
-	rs.VictimDone(h) // of one that it was to be suspended for
+	rs.VictimDone(h) // of a reservation that it was being suspended for
 	h.Reservation = r.ID
 	r.victims++
 }
 
-// VictimDone notes that a victim freed what it held, or never will.
+// VictimDone records that a victim freed its resources, or never will.
 func (rs *Reservations) VictimDone(h *Allocation) {
 	r := rs.index.Get(h.Reservation)
 	h.Reservation = 0
@@ -124,7 +124,7 @@ func (rs *Reservations) VictimDone(h *Allocation) {
 	rs.ReleaseIfEmpty(r)
 }
 
-// partFor returns the part that takes what an allocation gives back, or nil.
+// partFor returns the part that receives what an allocation releases, or nil.
 func (rs *Reservations) partFor(l *Launcher, h *Allocation) *part {
 	if h.Reservation == 0 {
 		return nil
@@ -145,14 +145,14 @@ func (rs *Reservations) partFor(l *Launcher, h *Allocation) *part {
 	return p
 }
 
-// ReleaseIfEmpty ends a reservation that keeps nothing and will not.
+// ReleaseIfEmpty ends a reservation that has nothing and expects nothing.
 func (rs *Reservations) ReleaseIfEmpty(r *Reservation) {
 	if r.victims == 0 && !slices.ContainsFunc(r.parts, func(p *part) bool { return !p.empty() }) {
 		rs.release(r)
 	}
 }
 
-// release makes what a reservation keeps free for all.
+// release makes a reservation's resources free for all.
 func (rs *Reservations) release(r *Reservation) {
 	for _, p := range r.parts {
 		rs.releasePart(p)
@@ -171,7 +171,7 @@ func (rs *Reservations) releasePart(p *part) {
 	rs.offers.MarkChanged(l)
 }
 
-// Expire ends a reservation whose time has come, and says whether there was one.
+// Expire ends a reservation that is due, and reports whether there was one.
 func (rs *Reservations) Expire(id uint64, now scheduler.Time) bool {
 	r := rs.index.Get(id)
 	if r == nil || now < r.Expires {
@@ -198,8 +198,8 @@ func (rs *Reservations) ReleaseFor(b Bundle, ready int) {
 	}
 }
 
-// ReleaseForBundle ends the reservations for one bundle that goes on where it was suspended,
-// or can't any more.
+// ReleaseForBundle ends the reservations for one bundle that is resumed where it was suspended, or
+// can't be any more.
 func (rs *Reservations) ReleaseForBundle(b scheduler.BundleID) {
 	for r := range rs.index.All() {
 		if r.Bundle == b {
@@ -224,7 +224,7 @@ func (rs *Reservations) ReleaseAll() {
 	}
 }
 
-// releaseOn ends what is kept on a launcher that drains, is excluded or is lost.
+// releaseOn ends the reservations on a launcher that drains, is excluded or is lost.
 func (rs *Reservations) releaseOn(l *Launcher) {
 	for _, p := range slices.Clone(l.parts) {
 		r := p.of
@@ -234,7 +234,7 @@ func (rs *Reservations) releaseOn(l *Launcher) {
 	}
 }
 
-// BeingFreed says whether victims are about to free something for a bundle.
+// BeingFreed reports whether victims are about to free resources for a bundle.
 func (rs *Reservations) BeingFreed(b scheduler.BundleID) bool {
 	for r := range rs.index.All() {
 		if r.Bundle == b && r.victims > 0 {

@@ -7,8 +7,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Resources are those of all launchers, and what is allocated of them. Not safe for concurrent use,
-// like its parts.
+// Resources are the resources of all launchers, with their allocations. Not safe for concurrent
+// use, like its parts.
 type Resources struct {
 	Launchers    Launchers
 	Offers       Offers
@@ -25,14 +25,14 @@ func New() *Resources {
 	return c
 }
 
-// Launchers are those that are up, and those that were lost and are remembered.
+// Launchers are the launchers that are up, and lost ones that are remembered.
 type Launchers struct {
 	index idmap.Index[scheduler.LauncherID, Launcher]
 	up    int // of them
 	moves uint64
 }
 
-// Add adds a launcher that is not up. It must stay where it is in memory.
+// Add adds a launcher that is not up. Its address in memory must not change.
 func (ls *Launchers) Add(l *Launcher) { ls.index.Add(l.ID, l) }
 
 // Forget removes a launcher that is not up.
@@ -41,11 +41,10 @@ func (ls *Launchers) Forget(l *Launcher) { ls.index.Remove(l.ID) }
 // Up returns how many launchers are up.
 func (ls *Launchers) Up() int { return ls.up }
 
-// Moves returns how often a launcher came or went. A place that was found before may be stale
-// after a move.
+// Moves counts joins and losses of launchers. A place computed before a move may be stale.
 func (ls *Launchers) Moves() uint64 { return ls.moves }
 
-// Joining is what a launcher says of itself when it joins. Memory and swap are in bytes.
+// Joining is a launcher's description of itself at its join. Memory and swap are in bytes.
 type Joining struct {
 	Host, Rack   string
 	CanSuspend   bool
@@ -79,7 +78,7 @@ func (c *Resources) Lose(l *Launcher) {
 	c.Offers.topologyChanged = true
 }
 
-// Drain starts or ends a drain: what runs there goes on, nothing new starts.
+// Drain starts or ends a drain: running work continues, nothing new starts.
 func (c *Resources) Drain(l *Launcher, drain bool) {
 	l.Draining = drain
 	c.Offers.MarkDirty(l)
@@ -91,7 +90,8 @@ func (c *Resources) Drain(l *Launcher, drain bool) {
 	c.Offers.topologyChanged = true
 }
 
-// Closed returns how many launchers are up and take no new work: they drain, or are excluded.
+// Closed returns the number of launchers that are up and take no new work: they drain, or are
+// excluded.
 func (ls *Launchers) Closed() (n int) {
 	for _, id := range ls.index.IDs() {
 		if l := ls.index.Get(id); l.Up && !l.Usable() {
@@ -101,8 +101,7 @@ func (ls *Launchers) Closed() (n int) {
 	return n
 }
 
-// Count returns how many slots of a kind are free on launchers that may be used, and how
-// many there are in all.
+// Count returns the free slots of a kind on usable launchers, and the total.
 func (ls *Launchers) Count(kind string) (free, total int) {
 	for _, id := range ls.index.IDs() {
 		if l := ls.index.Get(id); l.Up {
@@ -115,7 +114,7 @@ func (ls *Launchers) Count(kind string) (free, total int) {
 	return free, total
 }
 
-// Most returns the largest number of slots of a kind that one launcher has, of those that are up.
+// Most returns the largest number of slots of a kind on one launcher that is up.
 func (ls *Launchers) Most(kind string) (n int) {
 	for _, id := range ls.index.IDs() {
 		if l := ls.index.Get(id); l.Up {
@@ -125,8 +124,7 @@ func (ls *Launchers) Most(kind string) (n int) {
 	return n
 }
 
-// Clone returns a copy that stays as it is while the resources change. Its launchers are those
-// that of returns.
+// Clone returns an independent copy. of returns its launchers.
 func (c *Resources) Clone(of func(scheduler.LauncherID) *Launcher) *Resources {
 	f := New()
 	f.Launchers = c.Launchers

@@ -38,14 +38,14 @@ func (s *Slots) addAll(more Slots) {
 	}
 }
 
-// Request is what a group takes. Memory is in bytes.
+// Request is the resources of a group. Memory is in bytes.
 type Request struct {
 	Kind   string
 	Slots  int
 	Memory int64
 }
 
-// Bundle is what requests resources: groups that start together, each on a launcher.
+// Bundle is a requester of resources: groups that start together, each on a launcher.
 type Bundle interface {
 	ID() scheduler.BundleID
 	JobID() scheduler.JobID
@@ -53,8 +53,8 @@ type Bundle interface {
 	Request(i int) Request // of the i-th group
 }
 
-// Size writes an amount of memory for people. One that its short form does not
-// give exactly shows its bytes too: two amounts never look alike that are not.
+// Size formats an amount of memory for people. If its short form is not exact it shows the bytes
+// too: different amounts never look alike.
 func Size(n int64) string {
 	text := humanize.IBytes(uint64(max(n, 0)))
 	if exact, err := humanize.ParseBytes(text); err == nil && exact == uint64(n) {

@@ -11,13 +11,13 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// TooLarge says of a bundle that the whole cluster, were it empty, can't hold it.
+// TooLarge is the reason why the whole cluster, if it were empty, can't hold a bundle.
 type TooLarge struct {
-	Needs     []Need   // one, when it is what is short; else all that the bundle needs at once
-	Launchers int      // that are up
+	Needs     []Need   // the one that is short; else all needs of the bundle at once
+	Launchers int      // launchers that are up
 	Total     Slots    // of the kinds that it needs
 	Memory    int64    // of all launchers
-	Others    []string // kinds of slots that launchers have and that it does not need, in order; at most othersMax
+	Others    []string // slot kinds of launchers that it does not need, in order; at most othersMax
 }
 
 // othersMax bounds the kinds of slots that TooLarge names.
@@ -27,10 +27,10 @@ const othersMax = 8
 type Need struct {
 	Request
 	Groups int
-	Fit    int // for how many there is room, if there is nothing else
+	Fit    int // for how many there is room, if there is no other need
 }
 
-// String says what is needed and what there is.
+// String describes the needs and the resources.
 func (t *TooLarge) String() string {
 	var parts, have []string
 	for i := range t.Needs {
@@ -51,16 +51,16 @@ func (t *TooLarge) String() string {
 		strings.Join(parts, " and "), t.Launchers, strings.Join(have, ", "), Size(t.Memory))
 }
 
-// searchMax bounds the steps of the search for places of a bundle with groups of different requests.
-// Beyond it, it is not sure that the bundle does not fit, and it waits.
+// searchMax bounds the steps of the search for places of a bundle with different requests. Beyond
+// it, a misfit is not proved, and the bundle waits.
 const searchMax = 20_000
 
-// FitsCluster says whether all launchers that are up, were they empty, could hold a bundle, or
-// that is not sure; else what is short. Looks is how many launchers it may have looked at: it
-// ends at the first that are enough, and charges the same wherever these stand.
+// FitsCluster returns nil if all launchers that are up, if they were empty, could hold a bundle, or
+// if that is not sure; else what is short. looks is how many launchers it may have examined: it
+// ends at the first that suffice, and charges the same wherever these stand.
 //
-// Equal groups are counted. Groups of several demands are placed together, which is searched
-// for exactly up to a bound.
+// Equal groups are counted. Groups with different requests are placed together, by an exact search
+// up to a bound.
 func (ls *Launchers) FitsCluster(b Bundle) (short *TooLarge, looks int) {
 	needs := needsOf(b)
 	for i := range needs {
@@ -86,7 +86,7 @@ func (ls *Launchers) FitsCluster(b Bundle) (short *TooLarge, looks int) {
 	return ls.tooLarge(needs), looks
 }
 
-// needsOf lists what differs of what a bundle's groups need, and how many need it.
+// needsOf lists the different needs of a bundle's groups, with the number of groups.
 func needsOf(b Bundle) (needs []Need) {
 	for i := range b.Width() {
 		d := b.Request(i)
@@ -114,8 +114,8 @@ func (ls *Launchers) countFits(n *Need) int {
 	return n.Fit
 }
 
-// fitTogether places groups on the first launchers that have room, those that need most
-// first: as it is enough for most bundles.
+// fitTogether places groups on the first launchers with room, the largest first: that suffices for
+// most bundles.
 func (ls *Launchers) fitTogether(needs []Need) bool {
 	order := slices.Clone(needs)
 	slices.SortStableFunc(order, func(x, y Need) int {
@@ -145,7 +145,7 @@ func (ls *Launchers) fitTogether(needs []Need) bool {
 	return true
 }
 
-// packed are needs and the launchers that are up, for a search.
+// packed converts needs and the launchers that are up for a search.
 func (ls *Launchers) packed(needs []Need) (items []packing.Item, bins []packing.Bin) {
 	var kinds []string
 	for i := range needs {
@@ -190,7 +190,7 @@ func (ls *Launchers) tooLarge(needs []Need) *TooLarge {
 	return t
 }
 
-// addOthers notes the kinds of a launcher's slots that are not needed.
+// addOthers records a launcher's slot kinds that are not needed.
 func (t *TooLarge) addOthers(slots Slots) {
 	for _, s := range slots {
 		needed := slices.ContainsFunc(t.Needs, func(n Need) bool { return n.Kind == s.Kind })
@@ -204,7 +204,7 @@ func (t *TooLarge) addOthers(slots Slots) {
 // SlotsMax bounds the slots of one kind of a launcher.
 const SlotsMax = 1 << 20
 
-// holdsOf says how many groups of a demand the launcher could hold, were it empty.
+// holdsOf is the number of groups with a request that the launcher could hold, if it were empty.
 func (l *Launcher) holdsOf(d Request) int {
 	n := l.slots.Of(d.Kind) / d.Slots
 	if d.Memory > 0 {

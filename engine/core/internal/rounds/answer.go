@@ -57,7 +57,7 @@ func (rs *Rounds) decode(m *wire.PolicyAnswer) (scheduler.Decisions, error) {
 	return d, nil
 }
 
-// ApplyAnswer applies the answer at hand, or as much of it as the step may do.
+// ApplyAnswer applies the current answer, or as much of it as the step's budget allows.
 func (rs *Rounds) ApplyAnswer() {
 	d := rs.policy.PendingAnswer()
 	if !rs.apply(d) {
@@ -68,9 +68,9 @@ func (rs *Rounds) ApplyAnswer() {
 	rs.cutOver()
 }
 
-// apply applies decisions in the order of the contract, and returns false if some are left. Starting
-// or stopping an attempt sends the policy no event by itself, so an outcome comes before all that
-// follows from it.
+// apply applies decisions in the order of the contract, and returns false if some are left.
+// Starting or stopping an attempt sends the policy no event by itself, so an outcome precedes its
+// consequences.
 func (rs *Rounds) apply(d *policystate.PendingAnswer) bool {
 	list := d.Decisions()
 	return applyEach(rs, d, scheduler.DecisionRefuse, list.Refuse, rs.applyRefuse) &&
@@ -80,7 +80,7 @@ func (rs *Rounds) apply(d *policystate.PendingAnswer) bool {
 		applyEach(rs, d, scheduler.DecisionLaunch, list.Launch, rs.applyLaunch)
 }
 
-// applyEach applies the decisions of a kind that are left, as many as the step may do.
+// applyEach applies the remaining decisions of a kind, as many as the step's budget allows.
 func applyEach[D any](rs *Rounds, d *policystate.PendingAnswer, kind scheduler.DecisionKind, list []D, apply func(list []D, i int)) bool {
 	for i := d.Applied(kind); i < len(list); i++ {
 		if !rs.step.ConsumeBudget(step.WorkDecide) {
@@ -138,7 +138,7 @@ func (rs *Rounds) applyLaunch(list []scheduler.Launch, i int) {
 	}
 }
 
-// outcome is what became of the i-th decision of a kind, counted and recorded.
+// outcome is the outcome of the i-th decision of a kind, counted and recorded.
 func (rs *Rounds) outcome(kind scheduler.DecisionKind, i int, reason scheduler.RefusalReason, detail string) scheduler.Outcome {
 	round := rs.policy.Asked()
 	rs.step.Stats.Decision(kind, reason)
@@ -151,7 +151,7 @@ func (rs *Rounds) outcome(kind scheduler.DecisionKind, i int, reason scheduler.R
 	return scheduler.Outcome{At: rs.step.Now, Round: round, Kind: kind, Index: i, Accepted: reason == scheduler.NotRefused, Reason: reason, Detail: detail}
 }
 
-// recordDecision records what became of the i-th decision of its kind, for the change feed.
+// recordDecision records the outcome of the i-th decision of its kind, for the change feed.
 func (rs *Rounds) recordDecision(d changes.Decision, i int) {
 	list := rs.policy.PendingAnswer().Decisions()
 	if g := rs.policy.Current(); g != nil {
@@ -185,7 +185,7 @@ func (rs *Rounds) recordDecision(d changes.Decision, i int) {
 	rs.state.Changes.AddDecision(d)
 }
 
-// jobAndLauncherOf returns an attempt's job and launcher; 0 when it is not there.
+// jobAndLauncherOf returns an attempt's job and launcher; 0 for an unknown attempt.
 func (rs *Rounds) jobAndLauncherOf(id scheduler.AttemptID) (scheduler.JobID, scheduler.LauncherID) {
 	a := rs.state.Attempts.Get(id)
 	if a == nil {
@@ -194,8 +194,8 @@ func (rs *Rounds) jobAndLauncherOf(id scheduler.AttemptID) (scheduler.JobID, sch
 	return a.BundleAttempt.Bundle.Job.ID, a.Launcher.ID
 }
 
-// knownToNext returns those of some attempts that a generation that is being started knows:
-// what happens to the others it sees when its snapshot comes to them.
+// knownToNext returns the attempts in a list that a starting generation knows: changes to the
+// others are in its snapshot.
 func (rs *Rounds) knownToNext(list []scheduler.AttemptID) []scheduler.AttemptID {
 	if rs.policy.Building() == nil {
 		return list
@@ -229,11 +229,11 @@ func (rs *Rounds) applyRest(d *scheduler.Decisions) {
 	}
 }
 
-// expectedAnswer is what was read in an answer already.
+// expectedAnswer is an answer decoded in advance.
 type expectedAnswer struct {
 	of        *wire.PolicyAnswer
 	decisions scheduler.Decisions
 }
 
-// DropExpected drops what was expected and did not come in the step.
+// DropExpected drops an expected answer that did not come in the step.
 func (rs *Rounds) DropExpected() { rs.answer = expectedAnswer{} }

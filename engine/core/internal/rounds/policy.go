@@ -10,14 +10,15 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Start has a snapshot made for a new generation, beside what runs: see PolicyEvents.BuildSnapshot.
+// Start begins a snapshot for a new generation, while the current one decides: see
+// PolicyEvents.BuildSnapshot.
 func (rs *Rounds) Start(m *wire.PolicyStart) {
 	if given := rs.policy.BeginGeneration(m.GetGeneration(), m.GetPolicy(), m.GetFallback()); given != 0 {
 		rs.step.Emit(step.PolicyGone{Generation: given})
 	}
 }
 
-// Started has a generation take over between two rounds.
+// Started makes a generation take over between two rounds.
 func (rs *Rounds) Started(m *wire.PolicyStarted) {
 	if !rs.policy.Started(m.GetGeneration(), m.GetName(), m.GetVersion(), scheduler.Ability(m.GetAbilities()), time.Duration(m.GetProgressEveryNs())) {
 		rs.step.Emit(step.PolicyGone{Generation: m.GetGeneration()})
@@ -26,7 +27,7 @@ func (rs *Rounds) Started(m *wire.PolicyStarted) {
 	rs.cutOver()
 }
 
-// cutOver hands the deciding to the generation that waits for it.
+// cutOver makes the waiting generation the deciding one.
 func (rs *Rounds) cutOver() {
 	old, yes := rs.policy.CutOver()
 	if !yes {
@@ -62,7 +63,7 @@ func (rs *Rounds) settingsVerdict(v scheduler.SettingsVerdict) {
 	}
 }
 
-// limitSuspensions bounds how long attempts stay suspended that the policy before was to resume.
+// limitSuspensions bounds the suspension of attempts that the previous policy had to resume.
 func (rs *Rounds) limitSuspensions() {
 	for r := range rs.state.Suspended.All() {
 		if !rs.policy.Last.Resumes() {
@@ -98,21 +99,21 @@ func (rs *Rounds) DropPolicies() {
 	rs.resources.Reservations.ReleaseAll()
 }
 
-// PolicyState is what status shows of the policy's rounds.
+// PolicyState is the status of the policy's rounds.
 type PolicyState struct {
 	Generation uint64 // 0: none runs
 	Starting   uint64 // 0: none is being started
 	Policy     string // name in the configuration
-	Name       string // as it says itself
+	Name       string // as it reports itself
 	Version    string
 	Abilities  scheduler.Ability
 	// ProgressEvery is how often it wants progress; 0 when it wants none.
 	ProgressEvery time.Duration
 	Rounds        uint64
-	Dropped       uint64 // answers of another round or generation
+	Dropped       uint64 // answers to another round or generation
 	Refusals      uint64 // decisions refused
 	Restarts      int    // how often one failed
-	Problem       string // the last; "" when one took over since
+	Problem       string // the last; "" after a later policy took over
 	InFlight      bool
 }
 

@@ -13,8 +13,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Preempt takes one set of victims off their slots for a beneficiary, or refuses
-// the set whole.
+// Preempt preempts one set of victims for a beneficiary, or refuses the whole set.
 func (pr *Preemption) Preempt(d scheduler.Preempt) (scheduler.RefusalReason, string) {
 	runs, reason, why := pr.victims(d)
 	if reason != scheduler.NotRefused {
@@ -40,22 +39,21 @@ func (pr *Preemption) Preempt(d scheduler.Preempt) (scheduler.RefusalReason, str
 	for _, r := range runs {
 		pr.preemptBundleAttempt(r, k, d.Mode == scheduler.PreemptSuspend, grace)
 		if r.Suspended() != 0 && r.Bundle.SuspendedAttempt() == nil {
-			pr.resources.Reservations.ReleaseForBundle(r.Bundle.ID()) // it does not go on
+			pr.resources.Reservations.ReleaseForBundle(r.Bundle.ID()) // it is not resumed
 		}
 	}
 	pr.resources.Reservations.ReleaseIfEmpty(k)
 	return scheduler.NotRefused, ""
 }
 
-// reserve makes a reservation that lasts for reserveMax after the grace that its victims
-// have.
+// reserve makes a reservation that lasts for reserveMax after its victims' grace.
 func (pr *Preemption) reserve(j scheduler.JobID, b scheduler.BundleID, grace time.Duration) *resources.Reservation {
 	id, lasts := pr.ids.NextReservation(), grace+pr.step.Set.ReserveMax
 	pr.step.SetTimer(lasts, step.TimerReservation, id)
 	return pr.resources.Reservations.Reserve(resources.Reservation{ID: id, Job: j, Bundle: b, Expires: pr.step.Now.Add(lasts)})
 }
 
-// ReservationExpired gives back what was reserved for too long.
+// ReservationExpired releases resources that were reserved for too long.
 func (pr *Preemption) ReservationExpired(id uint64) {
 	if pr.resources.Reservations.Expire(id, pr.step.Now) {
 		pr.step.Stats.ReservationsExpired++
@@ -80,8 +78,8 @@ func (pr *Preemption) preemptBundleAttempt(r *state.BundleAttempt, k *resources.
 	pr.dispatch.StopBundleAttempt(r, scheduler.Preempted, fmt.Sprintf("preempted for %s", k.Job), grace, k.Job)
 }
 
-// victims finds the bundle attempts of a preemption's victims: a victim means
-// all of its bundle.
+// victims finds the bundle attempts of a preemption's victims: a victim stands for its whole
+// bundle.
 func (pr *Preemption) victims(d scheduler.Preempt) ([]*state.BundleAttempt, scheduler.RefusalReason, string) {
 	if len(d.Victims) == 0 {
 		return nil, scheduler.WrongShape, "no victim was named"
@@ -126,8 +124,8 @@ func (pr *Preemption) mayPreempt(r *state.BundleAttempt, suspend bool) (schedule
 	return scheduler.NotRefused, ""
 }
 
-// tooMany says on which launcher more would be suspended with some runs than may be; "" when
-// it is on none.
+// tooMany names a launcher on which these suspensions would exceed the bounds; "" when there is
+// none.
 func (pr *Preemption) tooMany(runs []*state.BundleAttempt) string {
 	var on []*state.Launcher
 	victims := map[*state.Launcher][]*state.Attempt{}
