@@ -202,7 +202,7 @@ func (pr *Preemption) wouldFit(d scheduler.Preempt, j *state.Job, runs []*state.
 	return scheduler.NotRefused, ""
 }
 
-// wouldResume checks that a suspended bundle could be resumed, which it is where it is.
+// wouldResume checks that a suspended bundle could be resumed on its launchers.
 func (pr *Preemption) wouldResume(d scheduler.Preempt, r *state.BundleAttempt, runs []*state.BundleAttempt, freed resources.Freed) (scheduler.RefusalReason, string) {
 	id := r.Bundle.ID()
 	if d.Placement != nil {
@@ -214,7 +214,7 @@ func (pr *Preemption) wouldResume(d scheduler.Preempt, r *state.BundleAttempt, r
 	return scheduler.NotRefused, ""
 }
 
-// freedBy sums what runs would free, by launcher.
+// freedBy sums what stopping or suspending bundle attempts would free, by launcher.
 func freedBy(runs []*state.BundleAttempt, suspend bool) resources.Freed {
 	freed := resources.Freed{}
 	for _, r := range runs {

@@ -10,7 +10,7 @@ import (
 )
 
 // Preemption takes slots from attempts for others: from victims that the policy names, and from
-// early readers that hold the slots of the work they wait for.
+// early readers that hold the slots of work that they wait for.
 type Preemption struct {
 	step      *step.Step
 	ids       *ids.IDs

@@ -11,11 +11,10 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// ReclaimEarlyReaders frees slots for a bundle that early readers of its job wait for and that
-// found none. It stops the youngest of the waiting readers until the bundle fits, and reserves for
-// it what they free. A stopped reader starts again when all of its inputs are complete, so it
-// can't take the slots of the next such bundle. A job that launched something a short while ago is
-// left alone until the next look.
+// ReclaimEarlyReaders frees slots for a bundle without slots that early readers of its job wait
+// for. It stops the youngest of the waiting readers until the bundle fits, and reserves their slots
+// for it. A stopped reader starts again when all of its inputs are complete, so it can't take the
+// slots of the next such bundle. A job with a recent launch is skipped until the next check.
 func (pr *Preemption) ReclaimEarlyReaders(id scheduler.JobID) {
 	j := pr.state.Jobs.Get(id)
 	if j == nil {
@@ -27,7 +26,7 @@ func (pr *Preemption) ReclaimEarlyReaders(id scheduler.JobID) {
 	}
 	pr.dispatch.WatchWaiting(j)
 	if pr.step.Now.Sub(j.LastLaunch()) < pr.step.Set.ReclaimAfter {
-		return // nothing of it has waited for long enough
+		return // none of its bundles has waited long enough
 	}
 	runs := youngestWaiting(j)
 	held := state.BlockedUpstream{Job: j, Readers: runs}
@@ -37,8 +36,8 @@ func (pr *Preemption) ReclaimEarlyReaders(id scheduler.JobID) {
 	pr.reclaimForSuspended(runs, &held)
 }
 
-// reclaimForReady looks for the first ready bundle that the readers wait for and that could run
-// without some of them, and stops these. True ends the look.
+// reclaimForReady finds the first ready bundle that the readers wait for and that could run without
+// some of them, and stops these. True ends the check.
 func (pr *Preemption) reclaimForReady(runs []*state.BundleAttempt, held *state.BlockedUpstream, helps *reclaimHelps) bool {
 	j, tried := held.Job, 0
 	for b := range j.Ready.All() {
@@ -74,14 +73,14 @@ func (pr *Preemption) reclaimForReady(runs []*state.BundleAttempt, held *state.B
 	return false
 }
 
-// passedOver is how many times reclaimAfter a bundle that readers wait for may stay unlaunched:
-// while it had room at each look, or would not have it with all readers gone. Then the youngest
+// passedOver is how many times reclaimAfter a bundle that readers wait for may stay unlaunched,
+// while it has room at each check, or would lack it even without all readers. Then the youngest
 // reader is stopped all the same. A policy may be collecting the very slots for another job, or
 // readers of two jobs may block each other.
 const passedOver = 6
 
-// reclaimFor stops as many of the waiting readers, the youngest first, as make room. It is false
-// when all of them do not.
+// reclaimFor stops as many of the waiting readers, the youngest first, as make room. It returns
+// false when even all of them do not.
 func (pr *Preemption) reclaimFor(b *state.Bundle, runs []*state.BundleAttempt) bool {
 	if !pr.bundles.Fits(b, nil, freedBy(runs, false)) {
 		return false
@@ -95,16 +94,16 @@ func (pr *Preemption) reclaimFor(b *state.Bundle, runs []*state.BundleAttempt) b
 	return false
 }
 
-// reclaimHelps knows for which bundles stopping readers could help.
+// reclaimHelps computes the bundles for which stopping readers could help.
 type reclaimHelps struct {
 	pr    *Preemption
 	runs  []*state.BundleAttempt // the readers
 	kinds map[string]bool
 }
 
-// any says whether a walk over the ready bundles could find one. It could not when no reader waits
-// for any of them and stopping readers could help all of them, as when all writers run and only
-// readers are ready. A job is in that state for most of its time, and may have thousands of
+// any reports whether a walk over the ready bundles could find one. It could not when no reader
+// waits for any of them and stopping readers could help all of them, as when all writers run and
+// only readers are ready. A job is in that state for most of its time, and may have thousands of
 // readers.
 func (h *reclaimHelps) any(j *state.Job) bool {
 	before := (&state.BlockedUpstream{Job: j, Readers: h.runs}).Stages()
@@ -116,7 +115,7 @@ func (h *reclaimHelps) any(j *state.Job) bool {
 	return false
 }
 
-// bundle says whether stopping readers could help a bundle: by one of the kinds of slots that it
+// bundle reports whether stopping readers could help a bundle: by one of the slot kinds that it
 // needs.
 func (h *reclaimHelps) bundle(b *state.Bundle) bool {
 	for i := range b.Width() {
@@ -127,11 +126,11 @@ func (h *reclaimHelps) bundle(b *state.Bundle) bool {
 	return false
 }
 
-// kind says whether stopping readers could help work that needs a kind of slots. It could not when
-// readers hold none of the kind and work that makes progress holds all: such slots get free by
-// themselves, and the policy decides who is next. When some slots are free, memory may be missing,
-// or the policy waits for what readers hold. When only readers hold slots of the kind, they may
-// block each other.
+// kind reports whether stopping readers could help work that needs a kind of slots. It could not
+// when readers hold none of the kind and work that makes progress holds all: such slots become free
+// without it, and the policy assigns them. When some slots are free, memory may be missing, or the
+// policy waits for what readers hold. When only readers hold slots of the kind, they may block each
+// other.
 func (h *reclaimHelps) kind(kind string) bool {
 	answer, known := h.kinds[kind]
 	if !known {
@@ -147,8 +146,8 @@ func (h *reclaimHelps) kind(kind string) bool {
 	return answer
 }
 
-// heldByProgress says whether slots of a kind are held by work that does not wait for another
-// attempt's output.
+// heldByProgress reports whether work that waits for no other attempt's output holds slots of a
+// kind.
 func (pr *Preemption) heldByProgress(kind string) bool {
 	for _, id := range pr.state.Launchers.IDs() {
 		for _, a := range pr.state.Launchers.Get(id).Attempts() {
@@ -160,14 +159,14 @@ func (pr *Preemption) heldByProgress(kind string) bool {
 	return false
 }
 
-// waitsForWriters says whether an attempt waits for sources that are not written yet.
+// waitsForWriters reports whether an attempt waits for sources that are not written yet.
 func waitsForWriters(a *state.Attempt) bool {
 	return a.Reads.Misses() > 0 && a.BundleAttempt.Bundle.Job.Inputs.Waits(&a.Reads)
 }
 
 // reclaimForSuspended stops waiting readers that hold the slots which suspended work of their job
-// needs, where they wait for that work. Nothing is reserved for it: the next resumption finds
-// the room.
+// needs, if they wait for that work. Nothing is reserved for it: the next resumption finds the
+// room.
 func (pr *Preemption) reclaimForSuspended(runs []*state.BundleAttempt, held *state.BlockedUpstream) {
 	j := held.Job
 	for s := range pr.state.Suspended.All() {
@@ -186,8 +185,8 @@ func (pr *Preemption) reclaimForSuspended(runs []*state.BundleAttempt, held *sta
 	}
 }
 
-// inTheWay lists the bundle attempts, in their order, whose end gives a suspended one the slots
-// that it lacks. It lists none when nothing is lacking, or when all of them do not give enough.
+// inTheWay lists the bundle attempts, in their order, whose end frees the slots that a suspended
+// one lacks. It lists none when nothing is lacking, or when even all of them do not free enough.
 func inTheWay(s *state.BundleAttempt, runs []*state.BundleAttempt) (victims []*state.BundleAttempt) {
 	type place struct {
 		launcher *state.Launcher
@@ -236,10 +235,10 @@ func youngestWaiting(j *state.Job) []*state.BundleAttempt {
 	return runs
 }
 
-// anyWaits says whether there are any.
+// anyWaits reports whether there are any.
 func anyWaits(j *state.Job) bool { return slices.ContainsFunc(j.Attempts().Sorted(), waits) }
 
-// waits says whether an attempt waits for sources to be written, and may be stopped.
+// waits reports whether an attempt waits for sources to be written, and may be stopped.
 func waits(a *state.Attempt) bool {
 	return a.BundleAttempt.Stopped() == 0 && !a.BundleAttempt.Granted() && waitsForWriters(a)
 }

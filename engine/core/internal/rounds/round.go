@@ -4,8 +4,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 )
 
-// StartRound returns a round for the policy, if there is one that is not thinking, enough
-// time has passed, and there is something to send; else nil.
+// StartRound returns a round for the policy, if there is one that is not thinking, enough time has
+// passed, and there are events or offers to send; else nil.
 func (rs *Rounds) StartRound() *step.AskPolicy {
 	p := rs.policy
 	if !p.Due(rs.step.Now, rs.step.Set.RoundGap) || !p.Current().Wanted() && !rs.resources.Offers.AnyChanged() {
@@ -13,7 +13,7 @@ func (rs *Rounds) StartRound() *step.AskPolicy {
 	}
 	offers := rs.resources.Offers.Send(p.Current().Fresh())
 	if len(offers) == 0 && (!p.Current().Wanted() || p.Futile(rs.step.Now, rs.step.Set.RoundGap, rs.step.Set.RefusedGapMax)) {
-		return nil // what changed came back to what it was
+		return nil // the changes cancelled out
 	}
 	rs.step.Stats.Rounds++
 	return &step.AskPolicy{Generation: p.Current().Number, Round: p.Ask(rs.step.Now, offers)}

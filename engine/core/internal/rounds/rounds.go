@@ -1,20 +1,20 @@
-// Package rounds asks the policy, round after round, and carries out what it decides, or refuses
-// that. One policy takes over from another by it, and one that breaks the contract or stalls is
-// ended. It preempts attempts for others: victims that the policy names, and early readers that
-// hold the slots of the very work they wait for.
+// Package rounds asks the policy, round after round, and carries out or refuses its decisions. It
+// hands over from one policy to another, and ends a policy that breaks the contract or stalls. It
+// preempts attempts for others: victims that the policy names, and early readers that hold the
+// slots of the very work that they wait for.
 //
 // # Invariants
 //
 // Each decision has one outcome. An answer to another round, or of another generation, changes
-// nothing. What victims free is reserved for the beneficiary, for a bounded time, and nobody is
-// preempted when the beneficiary would not fit even so.
+// nothing. Slots that victims free are reserved for the beneficiary, for a bounded time. Nothing is
+// preempted if the beneficiary would not fit even so.
 //
 // # A policy that stalls
 //
 // A policy can answer every round and still starve every job. It counts as broken when, for
 // policyStallAfter (one minute), nothing runs, ready work fits, and the policy gave no reason to
 // wait. Then the built-in FIFO takes over. A policy that holds work back on purpose gives its
-// reason, and is left alone.
+// reason, and stays.
 //
 // # Refusals
 //

@@ -9,10 +9,9 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// A policy stalls when nothing at all runs, work is ready that the cluster could
-// hold, and it neither launches any of it nor says why. It may be alive, answer
-// every round and still never start anything. So it counts as broken: else a bad policy would hang
-// every job.
+// A policy stalls when nothing at all runs, work is ready that the cluster could hold, and the
+// policy neither launches any of it nor gives a reason. It may be alive, answer every round and
+// still never start anything. So it counts as broken: otherwise a bad policy would hang every job.
 
 // stalled returns a job that waits for no reason; nil when there is none.
 func (rs *Rounds) stalled() *state.Job {
@@ -27,8 +26,8 @@ func (rs *Rounds) stalled() *state.Job {
 	return nil
 }
 
-// someFits says whether one of a job's longest ready bundles has room now. What
-// is drained, or kept for others, is not the policy's to give.
+// someFits reports whether one of a job's longest ready bundles has room now. Draining launchers,
+// and slots reserved for others, are not available to the policy.
 func (rs *Rounds) someFits(j *state.Job) bool {
 	tried := 0
 	for b := range j.Ready.All() {

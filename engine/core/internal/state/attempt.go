@@ -18,10 +18,10 @@ type Attempt struct {
 	BundleAttempt *BundleAttempt
 	Group         int
 	Launcher      *Launcher
-	Stage         int32 // that its group counts for
+	Stage         int32 // the stage that its group counts for
 	Index         int32 // of its group's first node
 	resources.Allocation
-	places [attemptSets]int32 // in its job's and its launcher's set
+	places [attemptSets]int32 // its indexes in its job's and its launcher's set
 	phase.Machine
 	address string // of its data; "" before it runs
 	Unacked Unacked
@@ -35,10 +35,10 @@ type Attempt struct {
 }
 
 // attemptSet is the live attempts of a job or of a launcher, in no order. Each attempt knows its
-// place in both sets, so that it is removed without a search.
+// index in both sets, so it is removed without a search.
 type attemptSet []*Attempt
 
-// Which set a place is of.
+// The set of an index.
 const (
 	inJob = iota
 	inLauncher
@@ -67,7 +67,7 @@ func (s attemptSet) Sorted() []*Attempt {
 	return list
 }
 
-// CountSuspended counts an attempt that was suspended (+1), or that no longer is (-1).
+// CountSuspended counts a newly suspended attempt (+1), or one that no longer is (-1).
 func (a *Attempt) CountSuspended(by int) {
 	a.Launcher.suspended += by
 	a.BundleAttempt.Bundle.Job.suspended += by
@@ -98,7 +98,7 @@ func (a *Attempt) countSuspended() {
 	}
 }
 
-// uncountSuspended takes that back.
+// uncountSuspended undoes countSuspended.
 func (a *Attempt) uncountSuspended() {
 	if a.countedSuspended {
 		a.countedSuspended = false
@@ -106,8 +106,8 @@ func (a *Attempt) uncountSuspended() {
 	}
 }
 
-// MayFinish says whether the good end of an attempt counts. It does for a preempted attempt that
-// finished before it was stopped. It does not for one that is stopped for another reason.
+// MayFinish reports whether an attempt's successful end counts. It does for a preempted attempt
+// that finished before it was stopped. It does not for an attempt stopped for another reason.
 func (a *Attempt) MayFinish() bool {
 	b := a.BundleAttempt.Bundle
 	if b.Phase() != BundleRunning || b.Job.Ends() && !b.Last() {
@@ -116,7 +116,7 @@ func (a *Attempt) MayFinish() bool {
 	return a.BundleAttempt.Stopped() == 0 && a.Stop() == nil || a.BundleAttempt.Stopped() == scheduler.Preempted && len(a.BundleAttempt.Attempts) == 1
 }
 
-// Locate notes an attempt's place in the plan: its stage and the index of its first node.
+// Locate sets an attempt's place in the plan: its stage and the index of its first node.
 func (a *Attempt) Locate() {
 	b := a.BundleAttempt.Bundle
 	a.Stage = int32(b.StageOf(a.Group))
@@ -128,7 +128,7 @@ func (a *Attempt) Locate() {
 	}
 }
 
-// HasNode says whether a node is of the attempt's group. The group that publishes has none.
+// HasNode reports whether a node belongs to the attempt's group. The publishing group has no nodes.
 func (a *Attempt) HasNode(stage, index uint32) bool {
 	b := a.BundleAttempt.Bundle
 	stages := b.Job.Plan.Graph.Stages
@@ -139,21 +139,21 @@ func (a *Attempt) HasNode(stage, index uint32) bool {
 	return of == b && group == a.Group
 }
 
-// MaySpeculate says whether a second attempt beside this one would help: it is alone, does not
-// end, and waits for nothing.
+// MaySpeculate reports whether a second attempt beside this one would help: it is the only one,
+// does not end, and waits for nothing.
 func (a *Attempt) MaySpeculate() bool {
 	r, b := a.BundleAttempt, a.BundleAttempt.Bundle
 	return len(b.Attempts()) == 1 && len(r.Attempts) == 1 && !r.speculative && b.SpeculationOffered() == 0 &&
 		!r.Granted() && r.Stopped() == 0 && !a.Suspending() && a.Reads.Misses() == 0
 }
 
-// StartAt has it run. Others reach its data at an address; "" where that does not matter.
+// StartAt records its start. address serves its data; "" where it serves none.
 func (a *Attempt) StartAt(address string, now scheduler.Time) {
 	a.Start(now)
 	a.address = address
 }
 
-// ReportProgress notes how far it is, from 0 to 1, in thousandths. Anything else counts as 0.
+// ReportProgress records its progress, from 0 to 1, in thousandths. Other values count as 0.
 func (a *Attempt) ReportProgress(progress float64, w *wire.Work) {
 	a.progress, a.work = 0, w
 	if progress >= 0 && progress <= 1 { // not-a-number is neither
@@ -161,17 +161,17 @@ func (a *Attempt) ReportProgress(progress float64, w *wire.Work) {
 	}
 }
 
-// NotifyProgress notes that the policy is notified of its progress now.
+// NotifyProgress records that the policy is notified of its progress now.
 func (a *Attempt) NotifyProgress(now scheduler.Time) { a.progressNotified = now }
 
-// Address returns where its data is reached; "" before it runs.
+// Address returns the address of its data; "" before it runs.
 func (a *Attempt) Address() string { return a.address }
 
-// Progress returns how far it is, from 0 to 1, in thousandths.
+// Progress returns its progress, from 0 to 1, in thousandths.
 func (a *Attempt) Progress() float64 { return a.progress }
 
-// ProgressNotified returns when the policy was notified of that last; 0: never.
+// ProgressNotified returns when the policy was last notified of its progress; 0: never.
 func (a *Attempt) ProgressNotified() scheduler.Time { return a.progressNotified }
 
-// Work returns the work that it reported last; nil: none.
+// Work returns its last reported work; nil: none.
 func (a *Attempt) Work() *wire.Work { return a.work }

@@ -7,9 +7,9 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// BlockedUpstream is the bundles that some attempts of a job wait for: the writers of what they miss,
-// and what these need in turn before they can start. It is computed as far as it is asked, and valid
-// as long as nothing changes.
+// BlockedUpstream is the bundles that some attempts of a job wait for: the writers of their missing
+// sources, and the bundles that these need in turn before they can start. It is computed lazily,
+// and valid while nothing changes.
 type BlockedUpstream struct {
 	Job     *Job
 	Readers []*BundleAttempt
@@ -18,7 +18,7 @@ type BlockedUpstream struct {
 	marked  []bool // by index of the bundle; nil: not needed yet
 }
 
-// Has says whether a bundle that is ready or suspended is one of them.
+// Has reports whether a ready or suspended bundle is one of them.
 func (h *BlockedUpstream) Has(b *Bundle) bool {
 	if h.readers == nil {
 		for _, r := range h.Readers {
@@ -27,7 +27,7 @@ func (h *BlockedUpstream) Has(b *Bundle) bool {
 			}
 		}
 	}
-	if h.Job.Inputs.Misses(h.readers, b.AllNodes()) { // the usual case; marking all looks at each writer
+	if h.Job.Inputs.Misses(h.readers, b.AllNodes()) { // the usual case; marking all examines each writer
 		return true
 	}
 	if h.marked == nil {
@@ -42,8 +42,8 @@ func (h *BlockedUpstream) Has(b *Bundle) bool {
 }
 
 // Stages marks the stages whose bundles may be among those that the readers wait for. These stages
-// store what a marked stage reads, or are joined with one in bundles. It marks at least these, and
-// does not look at bundles.
+// store the inputs of a marked stage, or are joined with one in bundles. It may mark too many, as
+// it does not examine bundles.
 func (h *BlockedUpstream) Stages() []bool {
 	j := h.Job
 	stages := make([]bool, len(j.Plan.Graph.Stages))

@@ -12,7 +12,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Where a bundle stands.
+// Phases of a bundle.
 const (
 	BundleWaiting  = stats.Waiting
 	BundleReady    = stats.Ready
@@ -30,32 +30,32 @@ type Bundle struct {
 	singleNode         bool          // it is one group of one node
 	Stage              int32         // of its first group
 	First              int32         // index of that group's first node in the stage
-	Gate               dataflow.Gate // late once it was reclaimed
+	Gate               dataflow.Gate // late after a reclaim
 	since              scheduler.Time
 	next, prev         int32 // in the job's ready list
 	attempts           []*BundleAttempt
 	oneAttempt         [1]*BundleAttempt // room for the usual number of them
-	lastCommits        []*Commit         // by group: the last that committed; nil before
+	lastCommits        []*Commit         // by group: the last commit; nil before the first
 	Tries              Tries
 	Exclusions         BundleExclusions
-	speculationOffered scheduler.Time // since when it is a speculative launch is offered; 0: none is
+	speculationOffered scheduler.Time // since when a speculative launch of it is offered; 0: none is
 	Protection         Protection
-	waitsForStoreRoom  bool // the store of the outputs was full for it: Job.StoreRoom lists it
+	waitsForStoreRoom  bool // it met a full output store: Job.StoreRoom lists it
 }
 
-// Tries counts what failed of a bundle. The zero value counts nothing.
+// Tries counts a bundle's failures and losses. The zero value has none.
 type Tries struct {
-	failures int // attempts that failed
-	losses   int // attempts, or outputs, that were lost
+	failures int // failed attempts
+	losses   int // lost attempts or outputs
 }
 
-// CountFailure counts an attempt that failed, and returns how many did.
+// CountFailure counts a failed attempt, and returns the number so far.
 func (t *Tries) CountFailure() int {
 	t.failures++
 	return t.failures
 }
 
-// CountLoss counts an attempt or an output that was lost, and returns how many were.
+// CountLoss counts a lost attempt or output, and returns the number so far.
 func (t *Tries) CountLoss() int {
 	t.losses++
 	return t.losses
@@ -67,20 +67,20 @@ func (t *Tries) Failures() int { return t.failures }
 // Losses returns how many attempts, or outputs, were lost.
 func (t *Tries) Losses() int { return t.losses }
 
-// Protection keeps a bundle that was preempted from the next preemption for a while. The zero value
-// is that of a bundle that never was.
+// Protection keeps a preempted bundle from the next preemption for a while. The zero value is that
+// of a bundle that was never preempted.
 type Protection struct {
 	preempted bool
 	until     scheduler.Time
 }
 
-// Preempted says whether the bundle was preempted: each of its starts is protected for a while.
+// Preempted reports whether the bundle was preempted: each of its starts is protected for a while.
 func (p *Protection) Preempted() bool { return p.preempted }
 
 // Begin protects it until a time.
 func (p *Protection) Begin(until scheduler.Time) { p.until = until }
 
-// Until returns until when it may not be preempted; 0: it was never protected.
+// Until returns the end of its protection; 0: it was never protected.
 func (p *Protection) Until() scheduler.Time { return p.until }
 
 // Commit is the accepted end of a group's attempt.
@@ -91,7 +91,7 @@ type Commit struct {
 	Launcher      scheduler.LauncherID
 	Host          string
 	Rack          string
-	Stored        bool // keeps files in its launcher's store
+	Stored        bool // its launcher's store has its files
 	Lost          bool // and they are gone
 	Spec          bool
 	Launched      scheduler.Time
@@ -108,7 +108,7 @@ func (b *Bundle) ID() scheduler.BundleID { return b.id }
 // JobID is resources.Bundle's.
 func (b *Bundle) JobID() scheduler.JobID { return b.Job.ID }
 
-// Width is how many groups the bundle has.
+// Width is the number of groups of the bundle.
 func (b *Bundle) Width() int {
 	if b.singleNode || b.Last() {
 		return 1
@@ -116,13 +116,13 @@ func (b *Bundle) Width() int {
 	return len(b.Groups())
 }
 
-// Request returns what the i-th group takes.
+// Request returns the needs of the i-th group.
 func (b *Bundle) Request(i int) resources.Request {
 	switch {
 	case b.singleNode:
 		return b.Job.Stages[b.Stage].singleNode
 	case b.Last():
-		return resources.Request{Kind: b.Job.lastKind()} // it never waits for what tasks hold
+		return resources.Request{Kind: b.Job.lastKind()} // it never waits for slots of tasks
 	}
 	g := &b.Job.Plan.Groups[b.Groups()[i]]
 	return resources.Request{Kind: b.Job.Stages[g.Stage].kind, Slots: g.Slots, Memory: g.Memory}
@@ -139,7 +139,7 @@ func (b *Bundle) StageOf(i int) int {
 	return b.Job.Plan.Groups[b.Groups()[i]].Stage
 }
 
-// Last says whether it is the bundle that publishes or cleans.
+// Last reports whether it is the bundle that publishes or cleans.
 func (b *Bundle) Last() bool { return !b.singleNode && b.Index == len(b.Job.Plan.Bundles) }
 
 // Groups returns the numbers of a bundle's groups in the plan; nil for the last
@@ -172,7 +172,7 @@ func (b *Bundle) AllNodes() iter.Seq[int32] {
 	}
 }
 
-// NodesWithFiles are the nodes of a bundle's i-th group, in a job that has file channels.
+// NodesWithFiles are the nodes of a bundle's i-th group, in a job with file channels.
 func (b *Bundle) NodesWithFiles(i int) []int32 {
 	if !b.Job.Inputs.Files.HasConnections() {
 		return nil
@@ -180,7 +180,8 @@ func (b *Bundle) NodesWithFiles(i int) []int32 {
 	return b.Nodes(i)
 }
 
-// SetSpeculationOffered has a bundle wanted twice since a time, or, at 0, not any more.
+// SetSpeculationOffered offers a bundle for a second attempt since a time, or, at 0, withdraws the
+// offer.
 func (b *Bundle) SetSpeculationOffered(since scheduler.Time) {
 	if b.SpeculationOffered() != 0 {
 		b.Job.speculativeCount--
@@ -190,7 +191,7 @@ func (b *Bundle) SetSpeculationOffered(since scheduler.Time) {
 	}
 }
 
-// HasAttempt says whether an attempt is among its live ones.
+// HasAttempt reports whether an attempt is among its live ones.
 func (b *Bundle) HasAttempt(r *BundleAttempt) bool {
 	for _, x := range b.Attempts() {
 		if x == r {
@@ -200,7 +201,8 @@ func (b *Bundle) HasAttempt(r *BundleAttempt) bool {
 	return false
 }
 
-// SuspendedAttempt is the attempt of it that waits to be resumed, and may be; nil: none does.
+// SuspendedAttempt is its attempt that waits for resumption, and may be resumed; nil: there is
+// none.
 func (b *Bundle) SuspendedAttempt() *BundleAttempt {
 	for _, r := range b.Attempts() {
 		if r.Suspended() != 0 && r.Stopped() == 0 {
@@ -210,15 +212,15 @@ func (b *Bundle) SuspendedAttempt() *BundleAttempt {
 	return nil
 }
 
-// DropAttempt takes an attempt off its list.
+// DropAttempt removes an attempt from its list.
 func (b *Bundle) DropAttempt(r *BundleAttempt) {
 	i := slices.Index(b.Attempts(), r)
 	if i < 0 {
 		return
 	}
-	rest := append(b.Attempts()[:i:i], b.Attempts()[i+1:]...) // a walk over the attempts that is under way keeps the old list
+	rest := append(b.Attempts()[:i:i], b.Attempts()[i+1:]...) // an iteration over the attempts keeps the old list
 	if b.oneAttempt[0] == r {
-		b.oneAttempt[0] = nil // nothing is to hold what ended
+		b.oneAttempt[0] = nil // releases the ended attempt
 	}
 	if len(rest) == 0 {
 		rest = b.oneAttempt[:0]
@@ -235,7 +237,7 @@ func (j *Job) Describe(b *Bundle, i int) string {
 	return fmt.Sprintf("stage %q node %d", j.Stages[n.Stage].Name(), n.Index)
 }
 
-// Unavailable says why a bundle may not run on a launcher; "" when it may.
+// Unavailable returns why a bundle may not run on a launcher; "" when it may.
 func (b *Bundle) Unavailable(l *resources.Launcher) string {
 	switch {
 	case !l.Up:
@@ -259,17 +261,17 @@ func (b *Bundle) Unavailable(l *resources.Launcher) string {
 	return ""
 }
 
-// StartIsFinal says whether nothing that may still happen in the step can change what the
-// start commands of a bundle say: it is one group and reads no file channel.
+// StartIsFinal reports whether a bundle's start commands can't change any more within the step: it
+// is one group and reads no file channel.
 func (b *Bundle) StartIsFinal() bool {
 	return b.singleNode && !b.hasTCP && !b.Job.Inputs.Files.HasConnections()
 }
 
-// Phase is where it stands.
+// Phase is its phase.
 func (b *Bundle) Phase() stats.Phase { return b.phase }
 
-// Attempts are its attempts, the first first. The caller must not change the list; it stays as
-// it is when one is dropped.
+// Attempts are its attempts, the oldest first. The caller must not change the list; dropping an
+// attempt does not change it either.
 func (b *Bundle) Attempts() []*BundleAttempt { return b.attempts }
 
 func (b *Bundle) addAttempt(r *BundleAttempt) {
@@ -277,10 +279,10 @@ func (b *Bundle) addAttempt(r *BundleAttempt) {
 	b.Job.lastLaunch = r.launched
 }
 
-// SpeculationOffered is since when it is a speculative launch is offered; 0: none is.
+// SpeculationOffered is since when a speculative launch of it is offered; 0: none is.
 func (b *Bundle) SpeculationOffered() scheduler.Time { return b.speculationOffered }
 
-// EnterAt moves it to a phase, and notes since when it is there.
+// EnterAt moves it to a phase, and records the time.
 func (b *Bundle) EnterAt(p stats.Phase, now scheduler.Time) {
 	if p == BundleReady && b.Last() {
 		b.Job.lastMore = b.Job.MemoryForFiles()
@@ -289,10 +291,10 @@ func (b *Bundle) EnterAt(p stats.Phase, now scheduler.Time) {
 	b.since = now
 }
 
-// OfferAgain notes that the policy is offered it anew, in the same phase.
+// OfferAgain records that it is offered to the policy again, in the same phase.
 func (b *Bundle) OfferAgain(now scheduler.Time) { b.since = now }
 
-// Commit finishes it with the accepted ends of its groups, and returns the commits before; nil:
+// Commit finishes it with the accepted ends of its groups, and returns the previous commits; nil:
 // there were none.
 func (b *Bundle) Commit(commits []*Commit, now scheduler.Time) (before []*Commit) {
 	b.EnterAt(BundleFinished, now)
@@ -301,8 +303,9 @@ func (b *Bundle) Commit(commits []*Commit, now scheduler.Time) (before []*Commit
 	return before
 }
 
-// TrimReport forgets what is not needed any more of the i-th group's report: nobody changes a
-// message, and a frozen state may have the commit of a gang from an earlier step.
+// TrimReport drops the parts of the i-th group's report that are no longer needed. It copies the
+// commit: messages are immutable, and a frozen state may have the commit of a gang from an earlier
+// step.
 func (b *Bundle) TrimReport(i int) {
 	k := b.lastCommits[i]
 	if len(b.lastCommits) > 1 {
@@ -327,7 +330,7 @@ func (b *Bundle) Reopen(now scheduler.Time) {
 	b.Job.countDone(b, -1)
 }
 
-// LoseOutput notes that what its i-th group stored is gone, and returns the commit of that.
+// LoseOutput records the loss of its i-th group's stored output, and returns that commit.
 func (b *Bundle) LoseOutput(i int) *Commit {
 	k := *b.lastCommits[i]
 	k.Lost = true
@@ -336,30 +339,30 @@ func (b *Bundle) LoseOutput(i int) *Commit {
 	return &k
 }
 
-// MarkPreempted notes that it is preempted: from its next start it is protected for a while.
+// MarkPreempted records a preemption: from its next start it is protected for a while.
 func (b *Bundle) MarkPreempted() {
 	b.Protection.preempted = true
 	b.SetSpeculationOffered(0)
 }
 
-// WaitForStoreRoom has it wait until the store of the outputs may have room.
+// WaitForStoreRoom makes it wait until the output store may have room.
 func (b *Bundle) WaitForStoreRoom() { b.waitsForStoreRoom = true }
 
 // TryStoreRoom ends that wait.
 func (b *Bundle) TryStoreRoom() { b.waitsForStoreRoom = false }
 
-// Since returns since when it is in its phase, or is offered as it is.
+// Since returns the time of its phase, or of its last offer.
 func (b *Bundle) Since() scheduler.Time { return b.since }
 
-// WaitsForStoreRoom returns whether the store of the outputs was full for it, and it is not tried again yet.
+// WaitsForStoreRoom reports whether it met a full output store, and is not tried again yet.
 func (b *Bundle) WaitsForStoreRoom() bool { return b.waitsForStoreRoom }
 
 // LastCommits returns the last accepted ends of its groups, by group; nil before the first. The caller must not
 // change the list.
 func (b *Bundle) LastCommits() []*Commit { return b.lastCommits }
 
-// HasTCP returns whether groups of it are joined by tcp channels.
+// HasTCP reports whether tcp channels join its groups.
 func (b *Bundle) HasTCP() bool { return b.hasTCP }
 
-// SingleNode returns whether it is one group of one node.
+// SingleNode reports whether it is one group of one node.
 func (b *Bundle) SingleNode() bool { return b.singleNode }

@@ -8,27 +8,27 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// BundleAttempt is one try at running a bundle: the attempts of all its groups together.
+// BundleAttempt is one attempt at a bundle: the attempts of all its groups together.
 type BundleAttempt struct {
-	ID          uint64 // of its first attempt
+	ID          uint64 // that of its first attempt
 	Bundle      *Bundle
 	Attempts    []*Attempt // by group
-	commits     []*Commit  // by group, of those that finished
-	token       []byte     // of its data connections, by an earlier manager; nil: as Cluster.Token says
+	commits     []*Commit  // by group, of the finished ones
+	token       []byte     // of its data connections, from an earlier manager; nil: Cluster.Token has it
 	speculative bool
-	peersSent   bool // its attempts were sent where the others listen
+	peersSent   bool // its attempts were sent each other's addresses
 	launched    scheduler.Time
-	ready       scheduler.Time // since when its bundle was ready; only shown
+	ready       scheduler.Time // since when its bundle was ready; for status only
 
 	live       int                      // attempts
 	granted    bool                     // it has the commit grant
-	stopped    scheduler.AttemptOutcome // why all of it is being stopped; 0: it is not
+	stopped    scheduler.AttemptOutcome // why all its attempts are being stopped; 0: they are not
 	failure    *wire.Failure            // why it failed
-	elsewhere  bool                     // its failure may be its launcher's: another is to try
+	elsewhere  bool                     // its failure may be its launcher's: retry on another
 	lost       string                   // why it was lost
-	toSuspend  scheduler.Time           // when it was last preempted to be suspended; 0: never
+	toSuspend  scheduler.Time           // when its last suspension was requested; 0: never
 	suspendFor scheduler.JobID          // the beneficiary
-	suspended  scheduler.Time           // since when its last attempt was; 0: it is not
+	suspended  scheduler.Time           // since when its last attempt was suspended; 0: it is not
 	suspension uint64                   // its number in Cluster.Suspended; not in checkpoints, which have the order
 }
 
@@ -36,29 +36,30 @@ type BundleAttempt struct {
 // must not change the list.
 func (r *BundleAttempt) Commits() []*Commit { return r.commits }
 
-// Token returns the token of its data connections that an earlier manager made; nil: Cluster.Token
-// says which it is.
+// Token returns the token of its data connections if an earlier manager made it; nil: Cluster.Token
+// has it.
 func (r *BundleAttempt) Token() []byte { return r.token }
 
-// Speculative says whether it is the second attempt of a bundle that runs.
+// Speculative reports whether it is the second attempt at a running bundle.
 func (r *BundleAttempt) Speculative() bool { return r.speculative }
 
 // Launched returns when it was launched.
 func (r *BundleAttempt) Launched() scheduler.Time { return r.launched }
 
-// Live is how many of its attempts live.
+// Live is the number of its live attempts.
 func (r *BundleAttempt) Live() int { return r.live }
 
-// Granted says whether it has the commit grant.
+// Granted reports whether it has the commit grant.
 func (r *BundleAttempt) Granted() bool { return r.granted }
 
 // Grant gives it the commit grant.
 func (r *BundleAttempt) Grant() { r.granted = true }
 
-// Stopped is why all of it is being stopped; 0: it is not.
+// Stopped is why all its attempts are being stopped; 0: they are not.
 func (r *BundleAttempt) Stopped() scheduler.AttemptOutcome { return r.stopped }
 
-// Stop notes why all of it is being stopped. The first reason stands, but for one to kill.
+// Stop records why all its attempts are being stopped. The first reason is kept, unless a later one
+// is a kill.
 func (r *BundleAttempt) Stop(outcome scheduler.AttemptOutcome) {
 	if r.stopped == 0 || outcome == scheduler.Killed {
 		r.stopped = outcome
@@ -68,14 +69,13 @@ func (r *BundleAttempt) Stop(outcome scheduler.AttemptOutcome) {
 // Failure is why it failed; nil: it did not.
 func (r *BundleAttempt) Failure() *wire.Failure { return r.failure }
 
-// TryElsewhere notes that the failure may be that of its launcher.
+// TryElsewhere records that the failure may be its launcher's.
 func (r *BundleAttempt) TryElsewhere() { r.elsewhere = true }
 
-// Elsewhere says whether it may.
+// Elsewhere reports whether the failure may be its launcher's.
 func (r *BundleAttempt) Elsewhere() bool { return r.elsewhere }
 
-// Fail notes why it failed: the first reason, but a lack of room is no reason where there
-// is another.
+// Fail records why it failed: the first reason, but another reason replaces a lack of room.
 func (r *BundleAttempt) Fail(f *wire.Failure) {
 	if r.failure == nil || r.failure.Kind == wire.ErrorKind_ERROR_KIND_RESOURCE {
 		r.failure = f
@@ -85,7 +85,7 @@ func (r *BundleAttempt) Fail(f *wire.Failure) {
 // Lost is why it was lost; "": it was not.
 func (r *BundleAttempt) Lost() string { return r.lost }
 
-// Lose notes why it was lost. The first reason stands.
+// Lose records why it was lost. The first reason is kept.
 func (r *BundleAttempt) Lose(why string) {
 	if r.lost == "" {
 		r.lost = why
@@ -100,25 +100,25 @@ func (r *BundleAttempt) Reason() string {
 	return r.lost
 }
 
-// SuspendRequested is when it was last preempted to be suspended, and for which job; 0: never.
+// SuspendRequested is when its last suspension was requested, and for which job; 0: never.
 func (r *BundleAttempt) SuspendRequested() (scheduler.Time, scheduler.JobID) {
 	return r.toSuspend, r.suspendFor
 }
 
-// NoteSuspendRequested notes that it is preempted to be suspended.
+// NoteSuspendRequested records that it is preempted by suspension.
 func (r *BundleAttempt) NoteSuspendRequested(now scheduler.Time, beneficiary scheduler.JobID) {
 	r.toSuspend, r.suspendFor = now, beneficiary
 }
 
-// Suspended is since when it waits to be resumed; 0: it does not.
+// Suspended is since when it waits for resumption; 0: it does not.
 func (r *BundleAttempt) Suspended() scheduler.Time { return r.suspended }
 
-// WaitsForResume says whether it waits to be resumed.
+// WaitsForResume reports whether it waits for resumption.
 func (r *BundleAttempt) WaitsForResume() bool {
 	rests := false
 	for _, a := range r.Attempts {
 		if a.Phase() == phase.Ended {
-			continue // it may have come to its end while it was to be suspended
+			continue // it may have ended before its suspension
 		}
 		if a.Suspending() || a.Stop() != nil {
 			return false
@@ -128,7 +128,7 @@ func (r *BundleAttempt) WaitsForResume() bool {
 	return rests
 }
 
-// Waiting lists its attempts that wait to be resumed, and what they hold.
+// Waiting lists its attempts that wait for resumption, and their allocations.
 func (r *BundleAttempt) Waiting() (list []*Attempt, held []resources.AllocationOn) {
 	for _, a := range r.Attempts {
 		if a.WaitsForResume() {
@@ -140,8 +140,8 @@ func (r *BundleAttempt) Waiting() (list []*Attempt, held []resources.AllocationO
 }
 
 // StartBundleAttempt starts a bundle on launchers, one for each of its groups, and returns the
-// attempt with the ids of the groups' attempts. A speculative attempt is the second one of a bundle
-// that runs, and that was offered for it.
+// attempt with the ids of the groups' attempts. A speculative attempt is the second one at a
+// running bundle, after an offer.
 func (st *Cluster) StartBundleAttempt(b *Bundle, where []*Launcher, speculative bool, ids *ids.IDs) (*BundleAttempt, []scheduler.AttemptID) {
 	r, list := newBundleAttempt(b, where)
 	r.speculative, r.launched = speculative, st.step.Now
@@ -165,7 +165,7 @@ func (st *Cluster) StartBundleAttempt(b *Bundle, where []*Launcher, speculative 
 	return r, list
 }
 
-// CommitGroup notes the accepted end of the i-th group, and what it stored on its launcher.
+// CommitGroup records the accepted end of the i-th group, and its stored outputs on its launcher.
 func (r *BundleAttempt) CommitGroup(a *Attempt, k *Commit) {
 	r.commits[a.Group] = k
 	if k.Stored {
@@ -173,9 +173,9 @@ func (r *BundleAttempt) CommitGroup(a *Attempt, k *Commit) {
 	}
 }
 
-// newBundleAttempt makes a bundle attempt and the attempts of its groups, which have no ids
-// yet, and room for those. What starts together is one piece of memory: most
-// bundles are one group, and thousands start in a second.
+// newBundleAttempt makes a bundle attempt and the attempts of its groups, which have no ids yet,
+// and a list for the ids. All of it is one allocation: most bundles are one group, and thousands
+// start in a second.
 func newBundleAttempt(b *Bundle, where []*Launcher) (*BundleAttempt, []scheduler.AttemptID) {
 	if len(where) == 1 {
 		var one struct {
@@ -197,8 +197,8 @@ func newBundleAttempt(b *Bundle, where []*Launcher) (*BundleAttempt, []scheduler
 	return r, make([]scheduler.AttemptID, n)
 }
 
-// MarkPeersSent notes that its attempts were sent where the others listen.
+// MarkPeersSent records that its attempts were sent each other's addresses.
 func (r *BundleAttempt) MarkPeersSent() { r.peersSent = true }
 
-// PeersSent returns whether its attempts were sent where the others listen.
+// PeersSent reports whether its attempts were sent each other's addresses.
 func (r *BundleAttempt) PeersSent() bool { return r.peersSent }

@@ -9,14 +9,14 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// ChangeFeed collects what changed in a step, for those who show it: jobs always, rows of all else
-// once Enable was called. Nothing is decided by it, and no checkpoint has it.
+// ChangeFeed collects a step's changes for readers: of jobs always, rows of all other objects once
+// Enable was called. No decision depends on it, and no checkpoint has it.
 type ChangeFeed struct {
 	cluster *Cluster
 	on      bool
-	jobs    []*Job // in the order in which they changed first
+	jobs    []*Job // in the order of their first change
 
-	attempts  []*Attempt // that live
+	attempts  []*Attempt // live ones
 	ended     []changes.Attempt
 	forgotten []scheduler.LauncherID
 	decided   []changes.Decision
@@ -24,22 +24,22 @@ type ChangeFeed struct {
 	usual     int // rows of attempts in the last step, up to usualMax: the next step will have about as many
 }
 
-// decidedMax bounds the decisions of one step that are reported one by one. All are counted.
+// decidedMax bounds the decisions of one step that are reported individually. All are counted.
 const decidedMax = 1000
 
-// usualMax bounds the rows of attempts for which room is made before it is known how many a step has.
+// usualMax bounds the space reserved for rows of attempts.
 const usualMax = 256
 
-// Enable has rows be collected from now on.
+// Enable makes it collect rows from now on.
 func (f *ChangeFeed) Enable() {
 	f.on = true
 	f.cluster.resources.Offers.EnableChanges()
 }
 
-// Enabled says whether rows are collected.
+// Enabled reports whether rows are collected.
 func (f *ChangeFeed) Enabled() bool { return f.on }
 
-// MarkJob has the change of a job reported at the end of the step.
+// MarkJob reports the change of a job at the end of the step.
 func (f *ChangeFeed) MarkJob(j *Job) {
 	if !j.dirty {
 		j.dirty = true
@@ -47,7 +47,7 @@ func (f *ChangeFeed) MarkJob(j *Job) {
 	}
 }
 
-// MarkAttempt has an attempt reported, with its job and launcher.
+// MarkAttempt reports an attempt, with its job and launcher.
 func (f *ChangeFeed) MarkAttempt(a *Attempt) {
 	f.MarkJob(a.BundleAttempt.Bundle.Job)
 	if !f.on {
@@ -60,7 +60,7 @@ func (f *ChangeFeed) MarkAttempt(a *Attempt) {
 	}
 }
 
-// markStageDirty has a stage reported.
+// markStageDirty reports a stage.
 func (j *Job) markStageDirty(number int) {
 	if s := &j.Stages[number]; !s.dirty {
 		s.dirty = true
@@ -88,28 +88,28 @@ func (f *ChangeFeed) AddForgotten(id scheduler.LauncherID) {
 	}
 }
 
-// RecordsDecisions says whether one more decision of this step is reported.
+// RecordsDecisions reports whether one more decision of this step is recorded.
 func (f *ChangeFeed) RecordsDecisions() bool { return f.on && len(f.decided) < decidedMax }
 
-// AddDecision reports what became of a decision.
+// AddDecision reports the outcome of a decision.
 func (f *ChangeFeed) AddDecision(d changes.Decision) { f.decided = append(f.decided, d) }
 
-// AddEndedJob reports that a job is over.
+// AddEndedJob reports that a job has ended.
 func (f *ChangeFeed) AddEndedJob(e *EndedJob) {
 	if f.on {
 		f.endedJobs = append(f.endedJobs, e)
 	}
 }
 
-// Jobs lists the jobs that changed in this step and live, in order of id.
+// Jobs lists the live jobs that changed in this step, in order of id.
 func (f *ChangeFeed) Jobs() []*Job {
 	list := slices.DeleteFunc(slices.Clone(f.jobs), func(j *Job) bool { return f.cluster.Jobs.Get(j.ID) != j })
 	slices.SortFunc(list, func(a, b *Job) int { return cmp.Compare(a.ID, b.ID) })
 	return list
 }
 
-// DrainJobs lists the jobs that changed since the last call, and those of them that are
-// over, both in order of id.
+// DrainJobs lists the jobs that changed since the last call, and the ended ones among them, both in
+// order of id.
 func (f *ChangeFeed) DrainJobs() (ids, ended []scheduler.JobID) {
 	if len(f.jobs) == 0 {
 		return nil, nil
@@ -128,7 +128,7 @@ func (f *ChangeFeed) DrainJobs() (ids, ended []scheduler.JobID) {
 	return ids, ended
 }
 
-// Drain returns the rows of what changed. Rows of jobs are made elsewhere: changed lists them.
+// Drain returns the rows of the changes. changed are the jobs whose rows the caller makes.
 func (f *ChangeFeed) Drain(changed []*Job) changes.ChangeSet {
 	rows := changes.ChangeSet{Decided: f.decided, Attempts: slices.Grow(f.ended, len(f.attempts))}
 	for _, j := range changed {
@@ -146,7 +146,7 @@ func (f *ChangeFeed) Drain(changed []*Job) changes.ChangeSet {
 		j.dirtyStages = j.dirtyStages[:0]
 	}
 	for _, a := range f.attempts {
-		if a.dirty = false; a.Phase() != phase.Ended { // its last row is there already
+		if a.dirty = false; a.Phase() != phase.Ended { // its last row was added already
 			rows.Attempts = append(rows.Attempts, a.Row())
 		}
 	}
@@ -170,7 +170,7 @@ func (f *ChangeFeed) Drain(changed []*Job) changes.ChangeSet {
 	return rows
 }
 
-// AllRows returns the rows of all there is, but those of jobs.
+// AllRows returns the rows of the whole state, except jobs.
 func (f *ChangeFeed) AllRows() changes.ChangeSet {
 	var rows changes.ChangeSet
 	for j := range f.cluster.Jobs.All() {
@@ -191,7 +191,7 @@ func (f *ChangeFeed) AllRows() changes.ChangeSet {
 	return rows
 }
 
-// pastRows are the rows of attempts that ended and are remembered, in the order of their ends.
+// pastRows are the rows of ended attempts that are remembered, in the order of their ends.
 func pastRows(j *Job) []changes.Attempt {
 	var rows []changes.Attempt
 	for _, p := range j.Stats.EndedAttempts() {

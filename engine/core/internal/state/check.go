@@ -13,7 +13,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Check looks for what must never be: it recounts all that is counted.
+// Check checks the invariants: it recounts all counts.
 func (st *Cluster) Check() error {
 	for _, id := range st.Launchers.IDs() {
 		if err := st.checkLauncher(st.Launchers.Get(id)); err != nil {
@@ -55,7 +55,7 @@ func (st *Cluster) Holdings(id scheduler.LauncherID) iter.Seq[*resources.Allocat
 	}
 }
 
-// checkLauncher holds what a launcher runs against what is known of it.
+// checkLauncher compares a launcher's attempts with its counts.
 func (st *Cluster) checkLauncher(l *Launcher) error {
 	if !l.Up && len(l.attempts)+l.Outputs.Len() > 0 {
 		return fmt.Errorf("it is lost and has %d attempts and %d outputs", len(l.attempts), l.Outputs.Len())
@@ -97,7 +97,7 @@ func (st *Cluster) checkLauncher(l *Launcher) error {
 	return nil
 }
 
-// checkJob holds what is counted of a job against what it has.
+// checkJob compares a job's counts with its objects.
 func (st *Cluster) checkJob(j *Job) error {
 	if j.Phase() == JobPendingAdmission {
 		return nil
@@ -178,7 +178,7 @@ func (st *Cluster) checkBundle(b *Bundle) error {
 	return nil
 }
 
-// checkInputs compares the outputs that are there with the commits that made them.
+// checkInputs compares the stored outputs with the commits that made them.
 func (st *Cluster) checkInputs(j *Job) error {
 	return j.Inputs.Check(func(out dataflow.Key) error {
 		k := j.commitOf(j.Inputs.Files.Writer(out))

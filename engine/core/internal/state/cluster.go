@@ -20,7 +20,7 @@ type Cluster struct {
 	resources *resources.Resources
 
 	Jobs        idmap.Index[scheduler.JobID, Job] // live: pending admission, or admitted
-	pendingWork []scheduler.JobID                 // of them, those that a later step has to go on with, ascending
+	pendingWork []scheduler.JobID                 // live jobs with work left to a later step, ascending
 	// finishing are the jobs whose last bundle is ready, ascending; not in checkpoints.
 	finishing   []scheduler.JobID
 	ReservedIDs ReservedIDs
