@@ -19,29 +19,28 @@ type Destination struct {
 	Name        string
 }
 
-// SendCommand has a command be sent.
+// SendCommand sends a command.
 func SendCommand(s *step.Step, to Destination, m *wire.Command) {
 	m.Term, m.Incarnation = s.Term, to.Incarnation
 	s.Stats.Commands++
 	s.Emit(step.ToLauncher{Launcher: to.Launcher, Command: m})
 }
 
-// Unacked is the command about one attempt that waits for its confirmation. It is sent again until
-// it is confirmed or its owner gives the attempt up. The zero value waits for none.
+// Unacked is an unconfirmed command about one attempt. It is sent again until it is confirmed or
+// its owner gives the attempt up. The zero value has none.
 type Unacked struct {
-	sentAt scheduler.Time // 0: nothing waits
-	tries  int            // to send it again
+	sentAt scheduler.Time // 0: no command is unconfirmed
+	tries  int            // resends
 }
 
-// Confirmed notes that the launcher did what was asked last.
+// Confirmed records that the launcher carried out the last command.
 func (p *Unacked) Confirmed() { p.sentAt, p.tries = 0, 0 }
 
-// Waits says whether a confirmation is waited for.
+// Waits reports whether a command is unconfirmed.
 func (p *Unacked) Waits() bool { return p.sentAt != 0 }
 
-// Late says whether a confirmation is waited for too long, with a grace that the command
-// itself gives. Then the command is to be sent again, or, once that was done
-// Settings.CommandTries times, the attempt to be given up.
+// Late reports whether a confirmation is overdue, with the command's own grace. Then the command is
+// sent again. After Settings.CommandTries resends it is hopeless, and the attempt is given up.
 func (p *Unacked) Late(s *step.Step, grace time.Duration) (late, hopeless bool) {
 	if !p.Waits() || s.Now.Sub(p.sentAt) < resendAfter(s, p.tries)+grace {
 		return false, false
@@ -50,7 +49,7 @@ func (p *Unacked) Late(s *step.Step, grace time.Duration) (late, hopeless bool) 
 	return true, p.tries > s.Set.CommandTries
 }
 
-// resendAfter is how long a command that was sent again so often is waited for.
+// resendAfter is the time to wait for a confirmation after so many resends.
 func resendAfter(s *step.Step, tries int) time.Duration {
 	d := s.Set.CommandTimeout << min(tries, 20)
 	if d <= 0 || d > s.Set.CommandTimeoutMax {
@@ -65,35 +64,35 @@ func (p *Unacked) Code(w *checkpoint.Codec) {
 	checkpoint.Num(w, &p.tries)
 }
 
-// Outstanding is what one launcher has not confirmed. While a command waits for its confirmation,
-// or a job is to be dropped there, a timer is set for the launcher. Jobs to drop are in order,
-// each once, up to a bound. The zero value waits for nothing.
+// Outstanding is the unconfirmed commands of one launcher. While a command or a job's drop is
+// unconfirmed, a timer is set for the launcher. Jobs to drop are in order, without duplicates, up
+// to a bound. The zero value has none.
 type Outstanding struct {
 	dueAt scheduler.Time // when its timer is due; 0: not set
 	drops []drop         // in order of job
 }
 
-// drop is a job whose workers and files a launcher is to remove, and has not confirmed.
+// drop is a job whose workers and files a launcher has to remove, without a confirmation so far.
 type drop struct {
 	job    scheduler.JobID
 	sentAt scheduler.Time
-	tries  int // to send the command again
+	tries  int // resends
 }
 
 // dropsMax bounds the jobs that one launcher has not dropped yet.
 const dropsMax = 10_000
 
-// Close forgets what waits for a confirmation: the launcher is lost, or joins anew. A timer that
-// is set finds nothing.
+// Close forgets unconfirmed drops: the launcher is lost, or joins again. A timer that is set finds
+// nothing.
 func (n *Outstanding) Close() { n.drops = nil }
 
-// Sent has a command about an attempt be sent again until it is confirmed.
+// Sent records that a command about an attempt was sent, and sends it again until it is confirmed.
 func (n *Outstanding) Sent(s *step.Step, to scheduler.LauncherID, p *Unacked) {
 	p.sentAt = s.Now
 	n.Watch(s, to)
 }
 
-// Watch sets the timer of a launcher that has not confirmed something.
+// Watch sets the timer of a launcher with unconfirmed commands.
 func (n *Outstanding) Watch(s *step.Step, to scheduler.LauncherID) {
 	if n.dueAt == 0 {
 		n.dueAt = s.Now.Add(s.Set.CommandTimeout)
@@ -101,7 +100,7 @@ func (n *Outstanding) Watch(s *step.Step, to scheduler.LauncherID) {
 	}
 }
 
-// Due says whether that timer is due, and counts it as no longer set.
+// Due reports whether that timer is due, and then counts it as not set.
 func (n *Outstanding) Due(s *step.Step) bool {
 	if n.dueAt == 0 || s.Now < n.dueAt {
 		return false
@@ -114,10 +113,10 @@ func (n *Outstanding) find(id scheduler.JobID) (int, bool) {
 	return slices.BinarySearchFunc(n.drops, id, func(d drop, id scheduler.JobID) int { return cmp.Compare(d.job, id) })
 }
 
-// Drops says whether the launcher has not dropped some job yet.
+// Drops reports whether the launcher has jobs to drop.
 func (n *Outstanding) Drops() bool { return len(n.drops) > 0 }
 
-// Drop has the launcher delete what it has of a job that is over, or not known.
+// Drop makes the launcher delete its data of a job that has ended, or is unknown.
 func (n *Outstanding) Drop(s *step.Step, to Destination, id scheduler.JobID) {
 	i, found := n.find(id)
 	if found {
@@ -137,14 +136,14 @@ func (d *drop) send(s *step.Step, to Destination) {
 	SendCommand(s, to, &wire.Command{Do: &wire.Command_DropJob{DropJob: uint64(d.job)}})
 }
 
-// Dropped notes that the launcher reported that nothing of a job is left there.
+// Dropped records the launcher's report that it holds nothing of a job any more.
 func (n *Outstanding) Dropped(id scheduler.JobID) {
 	if i, found := n.find(id); found {
 		n.drops = slices.Delete(n.drops, i, i+1)
 	}
 }
 
-// ResendDrops sends again what may have been lost with a stream that broke.
+// ResendDrops resends the drops that a broken stream may have lost.
 func (n *Outstanding) ResendDrops(s *step.Step, to Destination) {
 	for i := range n.drops {
 		if d := &n.drops[i]; d.sentAt != s.Now {
@@ -153,8 +152,8 @@ func (n *Outstanding) ResendDrops(s *step.Step, to Destination) {
 	}
 }
 
-// ResendLateDrops sends again what was not confirmed for too long. A launcher that can't
-// delete files is no lost one: it goes on trying, and is asked now and then.
+// ResendLateDrops resends overdue drops. A launcher that can't delete files is not lost: it
+// retries, and gets the command again now and then.
 func (n *Outstanding) ResendLateDrops(s *step.Step, to Destination) {
 	for i := range n.drops {
 		if d := &n.drops[i]; s.Now.Sub(d.sentAt) >= resendAfter(s, d.tries) {
@@ -165,10 +164,10 @@ func (n *Outstanding) ResendLateDrops(s *step.Step, to Destination) {
 	}
 }
 
-// Clone returns a copy that stays while this one changes.
+// Clone returns an independent copy.
 func (n *Outstanding) Clone() Outstanding { return Outstanding{n.dueAt, slices.Clone(n.drops)} }
 
-// CodeDue codes when its timer is due.
+// CodeDue codes the time of its timer.
 func (n *Outstanding) CodeDue(w *checkpoint.Codec) { checkpoint.Num(w, &n.dueAt) }
 
 // CodeDrops codes the jobs to drop.
@@ -180,7 +179,7 @@ func (n *Outstanding) CodeDrops(w *checkpoint.Codec) {
 	})
 }
 
-// Check looks for what must never be: that something is waited for without a timer.
+// Check checks that nothing is unconfirmed without a timer.
 func (n *Outstanding) Check(waits bool) error {
 	switch {
 	case (waits || n.Drops()) && n.dueAt == 0:

@@ -1,6 +1,6 @@
 // Package state holds jobs, bundles, attempts and launchers, with indexes of what is ready,
-// suspended or finishing. Its methods keep indexes and counts right. What happens is decided above
-// it, in lifecycle, rounds and membership.
+// suspended or finishing. Its methods keep indexes and counts correct. Decisions are made above it,
+// in lifecycle, rounds and membership.
 //
 //	store := state.NewStore(settings)
 //	job := store.Cluster.Jobs.Get(id)
