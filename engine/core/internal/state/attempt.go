@@ -29,7 +29,7 @@ type Attempt struct {
 	Reads            dataflow.Reader
 	progress         float64
 	work             *wire.Work
-	progressNotified scheduler.Time // of its progress
+	progressNotified scheduler.Time // when the policy last got its progress
 	dirty            bool           // in ChangeFeed.attempts
 	countedSuspended bool           // its nodes count as suspended
 }
@@ -83,8 +83,8 @@ func (a *Attempt) CountSuspended(by int) {
 	}
 }
 
-// countSuspended counts the nodes of a suspended attempt as suspended, unless another attempt's at
-// the same group already are, or the bundle does not run.
+// countSuspended counts the nodes of a suspended attempt as suspended. It counts nothing if the
+// bundle does not run, or another attempt at the same group is already counted.
 func (a *Attempt) countSuspended() {
 	b := a.BundleAttempt.Bundle
 	for _, r := range b.Attempts() {
@@ -156,7 +156,7 @@ func (a *Attempt) StartAt(address string, now scheduler.Time) {
 // ReportProgress records its progress, from 0 to 1, in thousandths. Other values count as 0.
 func (a *Attempt) ReportProgress(progress float64, w *wire.Work) {
 	a.progress, a.work = 0, w
-	if progress >= 0 && progress <= 1 { // not-a-number is neither
+	if progress >= 0 && progress <= 1 { // false for NaN
 		a.progress = float64(int64(progress*1000)) / 1000
 	}
 }

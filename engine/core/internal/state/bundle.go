@@ -77,7 +77,7 @@ type Protection struct {
 // Preempted reports whether the bundle was preempted: each of its starts is protected for a while.
 func (p *Protection) Preempted() bool { return p.preempted }
 
-// Begin protects it until a time.
+// Begin protects the bundle until a time.
 func (p *Protection) Begin(until scheduler.Time) { p.until = until }
 
 // Until returns the end of its protection; 0: it was never protected.
@@ -96,7 +96,7 @@ type Commit struct {
 	Spec          bool
 	Launched      scheduler.Time
 	Started       scheduler.Time
-	Phased        scheduler.Time // when it began to execute; 0: not reported
+	Phased        scheduler.Time // when the attempt began to execute; 0: not reported
 	Ended         scheduler.Time
 	Work          scheduler.Work
 	Report        *wire.AttemptEnded // work, files and counters
@@ -228,7 +228,7 @@ func (b *Bundle) DropAttempt(r *BundleAttempt) {
 	b.attempts = rest
 }
 
-// Describe names a group for people: its first node.
+// Describe names a group for people, by its first node.
 func (j *Job) Describe(b *Bundle, i int) string {
 	if b.Last() {
 		return "the group that publishes"
@@ -322,7 +322,7 @@ func (b *Bundle) TrimReport(i int) {
 
 var emptyReport wire.AttemptEnded
 
-// Reopen counts a finished bundle as unfinished: its output was lost.
+// Reopen counts a finished bundle as unfinished, because its output was lost.
 func (b *Bundle) Reopen(now scheduler.Time) {
 	b.EnterAt(BundleWaiting, now)
 	b.Tries.CountLoss()
@@ -334,7 +334,7 @@ func (b *Bundle) Reopen(now scheduler.Time) {
 func (b *Bundle) LoseOutput(i int) *Commit {
 	k := *b.lastCommits[i]
 	k.Lost = true
-	b.lastCommits = slices.Clone(b.lastCommits) // a frozen state has the old ones
+	b.lastCommits = slices.Clone(b.lastCommits) // a frozen state shares the old list
 	b.lastCommits[i] = &k
 	return &k
 }
@@ -348,7 +348,7 @@ func (b *Bundle) MarkPreempted() {
 // WaitForStoreRoom makes it wait until the output store may have room.
 func (b *Bundle) WaitForStoreRoom() { b.waitsForStoreRoom = true }
 
-// TryStoreRoom ends that wait.
+// TryStoreRoom ends the bundle's wait for room in the output store.
 func (b *Bundle) TryStoreRoom() { b.waitsForStoreRoom = false }
 
 // Since returns the time of its phase, or of its last offer.
@@ -357,8 +357,8 @@ func (b *Bundle) Since() scheduler.Time { return b.since }
 // WaitsForStoreRoom reports whether it met a full output store, and is not tried again yet.
 func (b *Bundle) WaitsForStoreRoom() bool { return b.waitsForStoreRoom }
 
-// LastCommits returns the last accepted ends of its groups, by group; nil before the first. The caller must not
-// change the list.
+// LastCommits returns the last accepted ends of the bundle's groups, by group; nil before the
+// first. The caller must not change the list.
 func (b *Bundle) LastCommits() []*Commit { return b.lastCommits }
 
 // HasTCP reports whether tcp channels join its groups.

@@ -32,8 +32,8 @@ type BundleAttempt struct {
 	suspension uint64                   // its number in Cluster.Suspended; not in checkpoints, which have the order
 }
 
-// Commits returns the accepted ends of its groups, by group; nil where a group has none. The caller
-// must not change the list.
+// Commits returns the accepted ends of the groups, by group; nil for a group without one. The
+// caller must not change the list.
 func (r *BundleAttempt) Commits() []*Commit { return r.commits }
 
 // Token returns the token of its data connections if an earlier manager made it; nil: Cluster.Token
@@ -52,7 +52,7 @@ func (r *BundleAttempt) Live() int { return r.live }
 // Granted reports whether it has the commit grant.
 func (r *BundleAttempt) Granted() bool { return r.granted }
 
-// Grant gives it the commit grant.
+// Grant gives the bundle attempt the commit grant.
 func (r *BundleAttempt) Grant() { r.granted = true }
 
 // Stopped is why all its attempts are being stopped; 0: they are not.
@@ -66,7 +66,7 @@ func (r *BundleAttempt) Stop(outcome scheduler.AttemptOutcome) {
 	}
 }
 
-// Failure is why it failed; nil: it did not.
+// Failure returns why the bundle attempt failed; nil: it did not.
 func (r *BundleAttempt) Failure() *wire.Failure { return r.failure }
 
 // TryElsewhere records that the failure may be its launcher's.
@@ -82,7 +82,7 @@ func (r *BundleAttempt) Fail(f *wire.Failure) {
 	}
 }
 
-// Lost is why it was lost; "": it was not.
+// Lost returns why the bundle attempt was lost; "": it was not.
 func (r *BundleAttempt) Lost() string { return r.lost }
 
 // Lose records why it was lost. The first reason is kept.
@@ -92,7 +92,7 @@ func (r *BundleAttempt) Lose(why string) {
 	}
 }
 
-// Reason is why it failed, or was lost.
+// Reason returns why the bundle attempt failed or was lost.
 func (r *BundleAttempt) Reason() string {
 	if r.failure != nil {
 		return r.failure.Message

@@ -21,7 +21,7 @@ type ChangeFeed struct {
 	forgotten []scheduler.LauncherID
 	decided   []changes.Decision
 	endedJobs []*EndedJob
-	usual     int // rows of attempts in the last step, up to usualMax: the next step will have about as many
+	usual     int // attempt rows in the last step, at most usualMax: capacity for the next step
 }
 
 // decidedMax bounds the decisions of one step that are reported individually. All are counted.
@@ -203,7 +203,8 @@ func pastRows(j *Job) []changes.Attempt {
 	return rows
 }
 
-// StageNames are those of its plan, and of the stage that publishes. The list does not change.
+// StageNames lists the names of the plan's stages, and of the stage that publishes. The list
+// does not change.
 func (j *Job) StageNames() []string {
 	if j.stageNames == nil {
 		j.stageNames = make([]string, len(j.Stages))
@@ -220,7 +221,7 @@ func (j *Job) stageRow(number int) changes.Stage {
 	return row
 }
 
-// Row is the row of an attempt.
+// Row returns the row of an attempt.
 func (a *Attempt) Row() changes.Attempt {
 	b := a.BundleAttempt.Bundle
 	row := changes.Attempt{
@@ -254,7 +255,7 @@ func (a *Attempt) factState() changes.State {
 	return changes.Assigned
 }
 
-// Row is the row of a launcher.
+// Row returns the row of a launcher.
 func (l *Launcher) Row() changes.Launcher {
 	row := changes.Launcher{
 		ID: l.ID, Name: l.Name, Host: l.Host, Rack: l.Rack, State: l.State(), Slots: slices.Clone(l.Slots()), Free: l.Startable(),

@@ -13,7 +13,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Cluster is all jobs, bundles, attempts and launchers there are, and the indexes over them. Not safe
+// Cluster holds all jobs, bundles, attempts and launchers, and the indexes over them. Not safe
 // for concurrent use.
 type Cluster struct {
 	step      *step.Step
@@ -30,16 +30,16 @@ type Cluster struct {
 
 	Launchers       idmap.Index[scheduler.LauncherID, Launcher] // up and lost
 	launchersByName map[string]*Launcher
-	aliases         map[string]string // hosts by their further names; nil: made when it is next used
+	aliases         map[string]string // hosts by their other names; nil: made on next use
 
 	Suspended SuspendedQueue
 	Changes   ChangeFeed
 	Tokens    Tokens
-	graphs    Graphs // of submissions that name them by their hash; nil: none are kept
+	graphs    Graphs // looks up graphs that submissions name by hash; nil: none
 }
 
-// Store is all of the core's state, by subject: what a checkpoint holds. All that acts on the
-// state works on one Store. Not safe for concurrent use.
+// Store is all of the core's state, by subject, as a checkpoint holds it. All parts of the core
+// work on one Store. Not safe for concurrent use.
 type Store struct {
 	Step      step.Step
 	IDs       ids.IDs
@@ -55,8 +55,8 @@ func NewStore(set step.Settings) *Store {
 	return s
 }
 
-// Freeze returns a copy that stays as it is while the state changes: all that a checkpoint
-// holds of it.
+// Freeze returns a copy of everything that a checkpoint holds. The copy stays the same while the
+// state changes.
 func (s *Store) Freeze() *Store {
 	f := NewStore(s.Step.Set)
 	f.Step, f.IDs, f.Policy = s.Step.Clone(), s.IDs.Clone(), s.Policy.Clone()
@@ -65,20 +65,20 @@ func (s *Store) Freeze() *Store {
 	return f
 }
 
-// New returns a cluster without launchers and jobs, whose steps and resources are kept elsewhere.
+// New returns a cluster without launchers and jobs, on the given step and resources.
 func New(s *step.Step, c *resources.Resources) *Cluster {
 	st := &Cluster{step: s, resources: c, launchersByName: map[string]*Launcher{}, Tokens: Tokens{step: s}}
 	st.Changes.cluster = st
 	return st
 }
 
-// Graphs returns where the graphs are that submissions name by their hash; nil: there are none.
+// Graphs returns the lookup for graphs that submissions name by hash; nil: none.
 func (st *Cluster) Graphs() Graphs { return st.graphs }
 
-// GraphsFrom says where the graphs are that submissions name by their hash. Before that there are none.
+// GraphsFrom sets the lookup for graphs that submissions name by hash. By default there is none.
 func (st *Cluster) GraphsFrom(f Graphs) { st.graphs = f }
 
-// Attempt returns the live attempt of an id on a launcher, or nil.
+// Attempt returns the live attempt with an id on a launcher, or nil.
 func (st *Cluster) Attempt(l *Launcher, id uint64) *Attempt {
 	if a := st.Attempts.Get(scheduler.AttemptID(id)); a != nil && a.Launcher == l {
 		return a
@@ -103,7 +103,7 @@ func (st *Cluster) AddAttempt(a *Attempt) {
 	}
 }
 
-// RemoveAttempt removes an attempt from them.
+// RemoveAttempt removes an attempt from the indexes and counts.
 func (st *Cluster) RemoveAttempt(a *Attempt) {
 	st.Attempts.Delete(a.ID)
 	a.BundleAttempt.Bundle.Job.attempts.remove(a, inJob)
@@ -127,7 +127,7 @@ func (st *Cluster) NoteJob(j *Job, text string) {
 	st.Changes.MarkJob(j)
 }
 
-// RequeueJob lists a job as one with pending work for later steps, or no longer.
+// RequeueJob adds a job to the jobs with pending work, or removes it, as its state requires.
 func (st *Cluster) RequeueJob(j *Job) {
 	if j.hasPendingWork() {
 		st.pendingWork = sortedset.Add(st.pendingWork, j.ID)
@@ -136,7 +136,7 @@ func (st *Cluster) RequeueJob(j *Job) {
 	}
 }
 
-// RequeueFinishing lists a job as one whose last bundle is ready, or no longer.
+// RequeueFinishing adds a job to the jobs whose last bundle is ready, or removes it.
 func (st *Cluster) RequeueFinishing(j *Job) {
 	if b := j.LastBundle(); b != nil && b.Phase() == BundleReady {
 		st.finishing = sortedset.Add(st.finishing, j.ID)
@@ -145,13 +145,13 @@ func (st *Cluster) RequeueFinishing(j *Job) {
 	}
 }
 
-// AssignID gives a bundle its id, by which it is found from now on.
+// AssignID gives a bundle its id; from now on it can be found by id.
 func (st *Cluster) AssignID(b *Bundle) {
 	b.id = b.Job.first + scheduler.BundleID(b.Index)
 	st.Bundles.Set(b.id, b)
 }
 
-// OpenNext gives the next bundle of a job its id, and returns it. There has to be one.
+// OpenNext gives the next bundle of a job its id, and returns it. A next bundle must exist.
 func (st *Cluster) OpenNext(j *Job) *Bundle {
 	b := &j.Bundles[j.Slices.opened]
 	j.Slices.opened++
@@ -159,8 +159,8 @@ func (st *Cluster) OpenNext(j *Job) *Bundle {
 	return b
 }
 
-// RemoveNext removes the next bundle of a job that is over, and what launchers stored of it. There
-// has to be one.
+// RemoveNext removes the next bundle of an ended job, and its outputs on launchers. A next
+// bundle must exist.
 func (st *Cluster) RemoveNext(j *Job) {
 	b := &j.Bundles[j.Slices.closed]
 	j.Slices.closed++
@@ -172,7 +172,7 @@ func (st *Cluster) RemoveNext(j *Job) {
 	}
 }
 
-// RemoveJob removes a job that is over, or was refused.
+// RemoveJob removes a job that has ended, or was refused.
 func (st *Cluster) RemoveJob(j *Job) {
 	if i, found := slices.BinarySearch(st.pendingWork, j.ID); found {
 		st.pendingWork = slices.Delete(st.pendingWork, i, i+1)
@@ -181,7 +181,7 @@ func (st *Cluster) RemoveJob(j *Job) {
 	st.Changes.MarkJob(j)
 }
 
-// PendingWork returns the jobs that a later step has to go on with, ascending. The caller must not
+// PendingWork returns the jobs that a later step must continue, ascending. The caller must not
 // change the list.
 func (st *Cluster) PendingWork() []scheduler.JobID { return st.pendingWork }
 

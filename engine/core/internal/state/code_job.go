@@ -14,7 +14,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// noLimits expands a graph that was let in before, whatever the limits are now.
+// noLimits lets a graph that was already accepted expand, whatever the limits are now.
 var noLimits = graph.Limits{
 	Stages: math.MaxInt, Nodes: math.MaxInt, Connections: math.MaxInt, Edges: math.MaxInt, GroupNodes: math.MaxInt,
 	BundleGroups: math.MaxInt, Slots: math.MaxInt, Memory: math.MaxInt64, NameBytes: math.MaxInt, Places: math.MaxInt,
@@ -31,7 +31,7 @@ func (st *Cluster) CodeReservedAndEnded(w *checkpoint.Codec) {
 	})
 }
 
-// CodeJobs codes all jobs with their bundles and attempts. Launchers are known by now.
+// CodeJobs codes all jobs with their bundles and attempts. Launchers must be coded before.
 func (st *Cluster) CodeJobs(w *checkpoint.Codec) {
 	ids := slices.Clone(st.Jobs.IDs())
 	checkpoint.Nums(w, &ids)
@@ -112,7 +112,7 @@ func codeKinds(w *checkpoint.Codec, j *Job) {
 	}
 }
 
-// codeSpec codes what was submitted. Of a graph that is a blob it has the hash.
+// codeSpec codes the submitted job. For a graph stored as a blob it codes only the hash.
 func codeSpec(w *checkpoint.Codec, st *Cluster, j *Job) {
 	if !w.Reading && j.Spec.GetGraphBlob() != "" {
 		without := &wire.JobSpec{}
@@ -149,7 +149,7 @@ func codeJobFields(w *checkpoint.Codec, j *Job) {
 		checkpoint.Num(w, &j.Slices.opened)
 		checkpoint.Num(w, &j.Slices.closed)
 		j.OutputCommit.CodeKept(w)
-	case w.Reading: // nothing was left to later steps
+	case w.Reading: // no work was left to later steps
 		j.Slices.opened, j.Slices.closed = j.Slices.bundles, j.Slices.all
 	}
 	checkpoint.Num(w, &j.lastLaunch)
@@ -279,7 +279,7 @@ func codeReadyOrder(w *checkpoint.Codec, j *Job) {
 	}
 }
 
-// codeRelink links the live attempts that were read with their jobs, launchers and inputs.
+// codeRelink links the live attempts just read to their jobs, launchers and inputs.
 func codeRelink(w *checkpoint.Codec, st *Cluster, j *Job) {
 	j.recount()
 	j.lastMore = j.MemoryForFiles()

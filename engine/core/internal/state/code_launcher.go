@@ -9,7 +9,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// CodeNames codes further names of hosts. Older checkpoints end before them.
+// CodeNames codes the hosts' other names. Older checkpoints end before them.
 func (st *Cluster) CodeNames(w *checkpoint.Codec) {
 	if w.Reading && w.Left() == 0 {
 		return
@@ -19,7 +19,7 @@ func (st *Cluster) CodeNames(w *checkpoint.Codec) {
 	}
 }
 
-// CodeIdentities codes identities of data folders. Older checkpoints end before them.
+// CodeIdentities codes the identities of data folders. Older checkpoints end before them.
 func (st *Cluster) CodeIdentities(w *checkpoint.Codec) {
 	if w.Reading && w.Left() == 0 {
 		return
@@ -29,7 +29,7 @@ func (st *Cluster) CodeIdentities(w *checkpoint.Codec) {
 	}
 }
 
-// CodeLaunchers codes all launchers, but for what they keep.
+// CodeLaunchers codes all launchers without their stored outputs.
 func (st *Cluster) CodeLaunchers(w *checkpoint.Codec) {
 	ids := slices.Clone(st.Launchers.IDs())
 	checkpoint.Nums(w, &ids)
@@ -57,7 +57,7 @@ func codeLauncher(w *checkpoint.Codec, l *Launcher) {
 	l.CodeOffer(w)
 }
 
-// CodeOutputs codes what launchers keep. Jobs are known by now.
+// CodeOutputs codes the outputs stored on launchers. Jobs must be coded before.
 func (st *Cluster) CodeOutputs(w *checkpoint.Codec) {
 	for _, lid := range st.Launchers.IDs() {
 		l := st.Launchers.Get(lid)
@@ -88,8 +88,8 @@ func (st *Cluster) CodeOutputs(w *checkpoint.Codec) {
 	}
 }
 
-// codeLauncherRef codes a launcher by its id. One that was forgotten is read as an
-// empty one of that id, which nothing else refers to.
+// codeLauncherRef codes a launcher by its id. A forgotten launcher is read as an empty one with
+// that id, which nothing else refers to.
 func codeLauncherRef(w *checkpoint.Codec, st *Cluster, l *Launcher) *Launcher {
 	var id scheduler.LauncherID
 	if l != nil {
@@ -105,7 +105,7 @@ func codeLauncherRef(w *checkpoint.Codec, st *Cluster, l *Launcher) *Launcher {
 	return l
 }
 
-// CodeSuspended codes the order of what waits to be resumed. Jobs are known by now.
+// CodeSuspended codes the order of the suspended queue. Jobs must be coded before.
 func (st *Cluster) CodeSuspended(w *checkpoint.Codec) {
 	var ids []uint64
 	for r := range st.Suspended.All() {

@@ -7,8 +7,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/internal/state/stats"
 )
 
-// Enter moves a bundle to a phase: what is ready is in its job's list of that, and each
-// stage counts its nodes by phase.
+// Enter moves a bundle to a phase. It updates the job's ready list and the stages' counts of
+// nodes by phase.
 func (b *Bundle) Enter(p stats.Phase) {
 	old := b.phase
 	b.phase = p
@@ -28,7 +28,7 @@ func (b *Bundle) Enter(p stats.Phase) {
 	}
 }
 
-// count moves its nodes in the counts of their stages.
+// count moves the bundle's nodes between phases in the counts of their stages.
 func (b *Bundle) count(old, p stats.Phase) {
 	move := func(stage int) {
 		b.Job.Stages[stage].Move(old, p)
@@ -48,9 +48,9 @@ func (b *Bundle) count(old, p stats.Phase) {
 	}
 }
 
-// countDone counts a bundle's groups and nodes as finished, or not any more.
+// countDone counts a bundle's groups and nodes as finished (+1), or as unfinished again (-1).
 func (j *Job) countDone(b *Bundle, by int) {
-	if b.singleNode { // without a look at the plan: it is far away, and this is each end
+	if b.singleNode { // fast path for the most frequent case: the plan is not in the cache
 		s := &j.Stages[b.Stage]
 		s.FinishGroups(by)
 		s.FinishNodes(by)
@@ -66,7 +66,7 @@ func (j *Job) countDone(b *Bundle, by int) {
 	}
 }
 
-// recount counts all of a job that was read back. Its attempts do not live yet.
+// recount rebuilds the counts of a job that was read back. Its attempts are not yet live.
 func (j *Job) recount() {
 	for i := range j.Bundles {
 		b := &j.Bundles[i]
@@ -83,7 +83,7 @@ func (j *Job) recount() {
 	}
 }
 
-// addSuspended adds to the nodes that are suspended of a bundle's i-th group.
+// addSuspended adds to the stage's count of suspended nodes for a bundle's i-th group.
 func (b *Bundle) addSuspended(i int, by uint32) {
 	j := b.Job
 	add := func(stage int) {
@@ -98,8 +98,7 @@ func (b *Bundle) addSuspended(i int, by uint32) {
 	}
 }
 
-// checkSuspended holds the nodes that are suspended against a count of the attempts that make
-// them so.
+// checkSuspended compares the counts of suspended nodes with a count of the suspended attempts.
 func (j *Job) checkSuspended() error {
 	rest := make([]uint32, len(j.Stages))
 	for _, a := range j.attempts { // sums: in any order
@@ -125,7 +124,7 @@ func (j *Job) checkSuspended() error {
 	return nil
 }
 
-// checkCounts holds what is counted against a count of everything.
+// checkCounts compares the job's counts with a full recount.
 func (j *Job) checkCounts() error {
 	doubled, resting := 0, 0
 	for _, a := range j.attempts {

@@ -58,7 +58,7 @@ func resendAfter(s *step.Step, tries int) time.Duration {
 	return d
 }
 
-// Code codes it.
+// Code codes the outstanding command.
 func (p *Unacked) Code(w *checkpoint.Codec) {
 	checkpoint.Num(w, &p.sentAt)
 	checkpoint.Num(w, &p.tries)

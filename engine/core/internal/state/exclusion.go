@@ -10,33 +10,32 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// JobExclusions are the launchers that a whole job excludes, because a number of its attempts
-// failed there. The zero value excludes none. A list is never changed, only replaced, so that a
-// copy stays as it is. Which launchers the site excludes is kept in resources.
+// JobExclusions are the launchers that a whole job excludes, because too many of its attempts
+// failed there. The zero value excludes none. Its lists are replaced, never changed in place, so
+// copies stay valid. Package resources keeps the launchers that the site excludes.
 type JobExclusions struct {
 	launchers []scheduler.LauncherID // ascending
 	failures  []failures             // in order of launcher
-	some      bool                   // some bundle of it may avoid a launcher
-	own       bool                   // a bundle of it failed by its own program on several launchers
-	refused   []refusal              // of the store of its outputs, in the order in which they came
-	took      bool                   // the store took files of it from some launcher
+	some      bool                   // some bundle of the job may exclude a launcher
+	own       bool                   // a bundle's program failed by itself on several launchers
+	refused   []refusal              // by the output store, in order of arrival
+	took      bool                   // the output store accepted files from some launcher
 }
 
-// StoreRefusal is a reason why a store refuses, by a number that is the same on all launchers.
+// StoreRefusal is a reason why a store refuses. Its number is the same on all launchers.
 type StoreRefusal int32
 
-// refusal is why the store of a job's outputs refused on a launcher.
+// refusal is a launcher on which the job's output store refused, and why.
 type refusal struct {
 	launcher scheduler.LauncherID
 	why      StoreRefusal
 }
 
-// refusedMax bounds the launchers on which the store of a job's outputs may refuse before that
-// is the job's own fault.
+// refusedMax is the number of refusing launchers from which the job itself is at fault.
 const refusedMax = 8
 
-// FailedByProgram notes that a program of a bundle failed by itself on a launcher, and says
-// whether the failure is the job's own from now on: the bundle failed on another, too.
+// FailedByProgram records that a bundle's program failed by itself on a launcher. It says
+// whether the job is at fault from now on, because the bundle also failed on another launcher.
 func (j *JobExclusions) FailedByProgram(b *BundleExclusions, on scheduler.LauncherID) bool {
 	if j.own || !slices.ContainsFunc(b.launchers, func(id scheduler.LauncherID) bool { return id != on }) {
 		return false
@@ -45,13 +44,13 @@ func (j *JobExclusions) FailedByProgram(b *BundleExclusions, on scheduler.Launch
 	return true
 }
 
-// Own says whether what fails of the job is its own fault, and no launcher's.
+// Own says whether failures are the job's own fault, and no launcher's.
 func (j *JobExclusions) Own() bool { return j.own }
 
-// Refused notes that the store of the job's outputs refused on a launcher, and why. It says
-// whether that is the job's own fault: when it refused for the same reason on another, or on as
-// many as may be. Where the store took files from a launcher, and the reason may be a bad mount,
-// those that it refuses have one.
+// Refused records that the job's output store refused on a launcher, and why. It returns true if
+// the job is at fault: another launcher met the same refusal, or too many launchers did. If the
+// store accepted files from some launcher and a bad mount may be the reason, the refused
+// launchers are at fault instead.
 func (j *JobExclusions) Refused(on scheduler.LauncherID, why StoreRefusal, mount bool) (own bool) {
 	own = (!j.took || !mount) && slices.ContainsFunc(j.refused, func(r refusal) bool { return r.launcher != on && r.why == why })
 	if slices.ContainsFunc(j.refused, func(r refusal) bool { return r.launcher == on }) {
@@ -64,8 +63,8 @@ func (j *JobExclusions) Refused(on scheduler.LauncherID, why StoreRefusal, mount
 	return own
 }
 
-// Took notes that a bundle of the job committed on a launcher, and whether the store of the
-// outputs took files of it. It lists the other launchers, on which the store refused.
+// Took records a commit of the job on a launcher, and whether the output store accepted its
+// files. It returns the other launchers, on which the store had refused.
 func (j *JobExclusions) Took(on scheduler.LauncherID, files bool) (bad []scheduler.LauncherID) {
 	j.took = j.took || files
 	for _, r := range j.refused {
@@ -76,21 +75,21 @@ func (j *JobExclusions) Took(on scheduler.LauncherID, files bool) (bad []schedul
 	return bad
 }
 
-// failures counts those of a job on a launcher.
+// failures counts a job's failures on a launcher.
 type failures struct {
 	launcher scheduler.LauncherID
 	count    int
 }
 
-// BundleExclusions are the launchers that one bundle excludes beside those of its job: where it
-// failed last, up to a bound. The zero value excludes none.
+// BundleExclusions are the launchers that one bundle excludes beside its job's exclusions: the
+// latest on which it failed, up to a bound. The zero value excludes none.
 type BundleExclusions struct {
 	launchers []scheduler.LauncherID // the latest last
 }
 
-// Failed notes that an attempt of a bundle failed on a launcher. The bundle avoids it from
-// now on, among at most max; the job does when it was the limit-th of its failures
-// there, and then the result is true.
+// Failed records that a bundle's attempt failed on a launcher. The bundle then excludes it,
+// among at most max launchers. At the limit-th failure there the whole job excludes it, and the
+// result is true.
 func (j *JobExclusions) Failed(b *BundleExclusions, on scheduler.LauncherID, max, limit int) bool {
 	j.some = true
 	b.add(on, max)
@@ -117,23 +116,23 @@ func (b *BundleExclusions) add(on scheduler.LauncherID, max int) {
 	b.launchers = append(slices.Clone(b.launchers[from:]), on)
 }
 
-// Some says whether some bundle of the job may avoid a launcher.
+// Some says whether some bundle of the job may exclude a launcher.
 func (j *JobExclusions) Some() bool { return j.some }
 
-// Excludes says whether the whole job avoids a launcher.
+// Excludes says whether the whole job excludes a launcher.
 func (j *JobExclusions) Excludes(id scheduler.LauncherID) bool { return sortedset.Has(j.launchers, id) }
 
-// Excludes says whether the bundle avoids a launcher by itself.
+// Excludes says whether the bundle itself excludes a launcher.
 func (b *BundleExclusions) Excludes(id scheduler.LauncherID) bool {
 	return slices.Contains(b.launchers, id)
 }
 
-// AnyExcluded says whether a bundle of a job avoids any launcher.
+// AnyExcluded says whether a bundle or its job excludes any launcher.
 func AnyExcluded(j *JobExclusions, b *BundleExclusions) bool {
 	return len(b.launchers) > 0 || len(j.launchers) > 0
 }
 
-// Excluded is all that a bundle of a job avoids, ascending; nil: nothing.
+// Excluded lists the launchers that a bundle and its job exclude, ascending; nil: none.
 func Excluded(j *JobExclusions, b *BundleExclusions) []scheduler.LauncherID {
 	if !AnyExcluded(j, b) {
 		return nil
@@ -145,9 +144,9 @@ func Excluded(j *JobExclusions, b *BundleExclusions) []scheduler.LauncherID {
 	return list
 }
 
-// RelaxExclusions forgets what a bundle avoids while fits says that nothing else is left: a launcher
-// where it failed is better than none. Where it failed last it avoids as long as it can.
-// The result says whether the job forgot, too, what all its bundles avoid.
+// RelaxExclusions drops exclusions while fits returns false: a launcher with a failure is better
+// than none. The bundle's latest failed launcher is dropped last. The result says whether the
+// job's own exclusions were dropped, too.
 func RelaxExclusions(j *JobExclusions, b *BundleExclusions, fits func() bool) bool {
 	if len(b.launchers) > 0 && !fits() {
 		b.launchers = b.launchers[len(b.launchers)-1:]
@@ -162,7 +161,7 @@ func RelaxExclusions(j *JobExclusions, b *BundleExclusions, fits func() bool) bo
 	return false
 }
 
-// Check looks for what must never be.
+// Check verifies the invariants.
 func (j *JobExclusions) Check() error {
 	for i, id := range j.launchers {
 		if i > 0 && j.launchers[i-1] >= id {
@@ -175,10 +174,10 @@ func (j *JobExclusions) Check() error {
 	return nil
 }
 
-// CodeSome codes a part that lies apart in a checkpoint.
+// CodeSome codes the flag some, which lies apart in a checkpoint.
 func (j *JobExclusions) CodeSome(w *checkpoint.Codec) { checkpoint.Flag(w, &j.some) }
 
-// Code codes the rest.
+// Code codes everything except the flag some.
 func (j *JobExclusions) Code(w *checkpoint.Codec) {
 	checkpoint.List(w, &j.failures, func(w *checkpoint.Codec, f *failures) { checkpoint.Num(w, &f.launcher); checkpoint.Num(w, &f.count) })
 	checkpoint.Nums(w, &j.launchers)
@@ -188,7 +187,7 @@ func (j *JobExclusions) Code(w *checkpoint.Codec) {
 	}
 }
 
-// codeRefused codes what the store refused. The fourth format had the launchers alone.
+// codeRefused codes the store's refusals. The fourth format had only the launchers.
 func (j *JobExclusions) codeRefused(w *checkpoint.Codec) {
 	if w.Format > 4 {
 		checkpoint.List(w, &j.refused, func(w *checkpoint.Codec, r *refusal) { checkpoint.Num(w, &r.launcher); checkpoint.Num(w, &r.why) })
@@ -202,5 +201,5 @@ func (j *JobExclusions) codeRefused(w *checkpoint.Codec) {
 	}
 }
 
-// Code codes all of it.
+// Code codes the bundle's exclusions.
 func (b *BundleExclusions) Code(w *checkpoint.Codec) { checkpoint.Nums(w, &b.launchers) }

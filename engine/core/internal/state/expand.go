@@ -14,13 +14,13 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// HasPreferredKinds says whether some stage may take other slots than its own.
+// HasPreferredKinds says whether some stage prefers slots of another kind than its own.
 func (j *Job) HasPreferredKinds() bool { return j.prefers }
 
-// TakeKinds has the groups of stages of the graph take slots of other kinds. Nothing of these stages
+// TakeKinds makes groups of the given stages take slots of other kinds. Nothing of these stages
 // runs, or is ready.
 func (j *Job) TakeKinds(kinds map[int]string) {
-	for stage, kind := range kinds { // in any order: each stands alone
+	for stage, kind := range kinds { // any order: stages are independent
 		s := &j.Stages[stage]
 		s.kind = kind
 		if s.singleNode != (resources.Request{}) {
@@ -34,7 +34,7 @@ func (j *Job) TakeKinds(kinds map[int]string) {
 func (j *Job) findShapes() {
 	j.Shapes = nil
 	seen := map[string]bool{}
-	for i := range j.Plan.Bundles { // the last bundle needs no room
+	for i := range j.Plan.Bundles { // without the last bundle, which takes no slot
 		if key := j.Bundles[i].shapeKey(); !seen[key] {
 			seen[key] = true
 			j.Shapes = append(j.Shapes, shape{i, key})
@@ -51,8 +51,8 @@ func (b *Bundle) shapeKey() string {
 	return s.String()
 }
 
-// keepsChannels says whether some channel files lie on the job's storage, where the last group has to
-// remove them.
+// keepsChannels says whether the job's storage holds channel files, which the last group must
+// remove.
 func keepsChannels(g *wire.Graph) bool {
 	return slices.ContainsFunc(g.Connections, func(c *wire.Connection) bool { return c.Store != "" })
 }
@@ -101,11 +101,11 @@ func (j *Job) expand() {
 	j.findShapes()
 }
 
-// joinStages finds which stages must not be suspended, and which stages store what others read. A
-// group is suspended with all of its nodes, and may count for any stage that its nodes are joined with.
-// So stages that shm channels join share both.
+// joinStages finds the stages that must not be suspended, and the stages that store what others
+// read. A group is suspended as a whole, and may count for any stage joined with it. So stages
+// that shm channels join share both.
 func joinStages(g *wire.Graph, stages []stage) {
-	together := make([]int, len(g.Stages)) // the first stage that one is joined with by shm
+	together := make([]int, len(g.Stages)) // the first stage of each set that shm joins
 	for i := range together {
 		together[i] = i
 	}
@@ -145,7 +145,7 @@ func joinStages(g *wire.Graph, stages []stage) {
 	}
 }
 
-// shape keeps with the bundle what each start and end needs of the plan.
+// shape copies into the bundle what each start and end needs of the plan.
 func (b *Bundle) shape() {
 	b.attempts = b.oneAttempt[:0]
 	if b.Last() {
@@ -157,8 +157,8 @@ func (b *Bundle) shape() {
 	if b.Width() > 1 || len(b.Nodes(0)) > 1 {
 		return
 	}
-	// All of a stage take the same: kept there, it is not asked of the plan, most of
-	// which is out of the processor's reach when it is.
+	// All of a stage request the same. It is kept in the stage, because reading the plan misses
+	// the processor's cache.
 	need, s := b.Request(0), &b.Job.Stages[b.Stage]
 	if s.singleNode == (resources.Request{}) {
 		s.singleNode = need

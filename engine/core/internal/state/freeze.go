@@ -54,7 +54,7 @@ func (a *Attempt) frozen() *Attempt {
 	return &f
 }
 
-// Freeze makes it the state that another is in, of which it stays the copy.
+// Freeze turns this cluster into a copy of another.
 func (st *Cluster) Freeze(of *Cluster) {
 	st.ReservedIDs.list, st.Ended.list = slices.Clone(of.ReservedIDs.list), slices.Clone(of.Ended.list)
 	st.Suspended.freeze(&of.Suspended)

@@ -12,11 +12,11 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Hosts knows where launchers are.
+// Hosts looks up where launchers are.
 type Hosts struct{ *Cluster }
 
-// HostOf returns the host that goes by a name or address; an unknown name stands for itself. Where two
-// launchers gave the same name, that of the first holds.
+// HostOf returns the host with a name or address; an unknown name stands for itself. If two
+// launchers gave the same name, the first launcher's counts.
 func (c Hosts) HostOf(name string) string {
 	if c.aliases == nil {
 		c.aliases = map[string]string{}
@@ -28,7 +28,7 @@ func (c Hosts) HostOf(name string) string {
 				}
 			}
 		}
-		for _, id := range c.Launchers.IDs() { // a host's own name is nobody else's
+		for _, id := range c.Launchers.IDs() { // a host's own name takes precedence
 			delete(c.aliases, c.Launchers.Get(id).Host)
 		}
 	}
@@ -46,10 +46,10 @@ func (c Hosts) WhereIs(id scheduler.LauncherID) (host, rack string, up bool) {
 	return "", "", false
 }
 
-// Moves returns how often a launcher came or went.
+// Moves returns how often launchers came or went.
 func (c Hosts) Moves() uint64 { return c.resources.Launchers.Moves() }
 
-// Made returns where an output was made, and whether its launcher keeps it.
+// Made returns where an output was made, and whether its launcher still has it.
 func (j *Job) Made(k dataflow.Key) (host, rack string, keeps bool) {
 	if m := j.commitOf(j.Inputs.Files.Writer(k)); m != nil {
 		return m.Host, m.Rack, m.Stored
@@ -57,7 +57,7 @@ func (j *Job) Made(k dataflow.Key) (host, rack string, keeps bool) {
 	return "", "", false
 }
 
-// Source describes where an output of a job is that is there.
+// Source describes where an available output of a job is.
 func (st *Cluster) Source(j *Job) dataflow.Source {
 	return func(k dataflow.Key) *wire.Source {
 		if s := j.Inputs.SourceMessage(k); s != nil && s.Address == st.dataAddress(scheduler.LauncherID(s.Launcher)) {
@@ -69,7 +69,7 @@ func (st *Cluster) Source(j *Job) dataflow.Source {
 	}
 }
 
-// sourceOf makes the message of where an output is.
+// sourceOf makes the message that describes where an output is.
 func (st *Cluster) sourceOf(j *Job, k dataflow.Key) *wire.Source {
 	m := j.commitOf(j.Inputs.Files.Writer(k))
 	return &wire.Source{
@@ -84,7 +84,7 @@ type Tokens struct {
 	from func(run uint64) []byte // nil: there are none
 }
 
-// From says how a secret follows from the number of a bundle attempt. Before that there are none.
+// From sets how a token follows from a bundle attempt's number. By default there are no tokens.
 func (t *Tokens) From(f func(run uint64) []byte) { t.from = f }
 
 // Of returns the secret of a bundle attempt's data connections. Its attempts know it, and all
@@ -101,7 +101,7 @@ func (t *Tokens) Of(r *BundleAttempt) []byte {
 // earlierTokenBytes is the length of an earlier manager's token.
 const earlierTokenBytes = 16
 
-// OfNumber returns that secret of a bundle attempt's number, or the one that an earlier manager made.
+// OfNumber returns the token for a bundle attempt's number, or the one from an earlier manager.
 func (t *Tokens) OfNumber(run uint64, earlier []byte) []byte {
 	if earlier != nil || t.from == nil {
 		return earlier
@@ -109,7 +109,7 @@ func (t *Tokens) OfNumber(run uint64, earlier []byte) []byte {
 	return t.from(run)
 }
 
-// nameOf is a launcher's name, which stays its own as long as its id is known.
+// nameOf returns a launcher's name, valid while its id is known.
 func (st *Cluster) nameOf(id scheduler.LauncherID) string {
 	if l := st.Launchers.Get(id); l != nil {
 		return l.Name
@@ -117,7 +117,7 @@ func (st *Cluster) nameOf(id scheduler.LauncherID) string {
 	return ""
 }
 
-// dataAddress is where what a launcher stored can be read; "" while it is not up.
+// dataAddress returns where others read a launcher's stored outputs; "" while it is not up.
 func (st *Cluster) dataAddress(id scheduler.LauncherID) string {
 	if l := st.Launchers.Get(id); l != nil && l.Up {
 		return l.dataAddress

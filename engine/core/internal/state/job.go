@@ -16,8 +16,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// FailStage counts a failure for the stage that it names, if the attempt's group has a node of it, else
-// for the stage that the group counts for.
+// FailStage counts a failure for the stage it names, if the attempt's group has a node of that
+// stage. Otherwise it counts for the group's stage.
 func (j *Job) FailStage(f *wire.Failure, a *Attempt) {
 	failed := int(a.Stage)
 	for _, n := range a.BundleAttempt.Bundle.Nodes(a.Group) {
@@ -30,7 +30,7 @@ func (j *Job) FailStage(f *wire.Failure, a *Attempt) {
 	j.markStageDirty(failed)
 }
 
-// jobPhase is where a live job stands.
+// jobPhase is the phase of a live job.
 type jobPhase uint8
 
 const (
@@ -39,12 +39,12 @@ const (
 	JobPublishing                           // all groups finished; the last one publishes
 	JobEnding                               // failed or killed: its attempts are being stopped
 	JobCleaning                             // failed or killed: the last group cleans
-	JobRemoving                             // over: what is left of it is taken out of the state
+	JobRemoving                             // over: the rest of it is being removed from the state
 )
 
 // Job is a live job.
 type Job struct {
-	// What every launch and end touches lies together, up to jobHot.
+	// Fields up to jobHot are used by every launch and end, so they lie together.
 	ID               scheduler.JobID
 	Spec             *wire.JobSpec
 	Plan             *graph.Expanded
@@ -55,18 +55,18 @@ type Job struct {
 	Bundles          []Bundle // in the plan's order, then the last one of a job with outputs
 	Stages           []stage
 	unfinished       int        // bundles, without the last
-	attempts         attemptSet // live
-	suspended        int        // of them: suspended
-	speculativeCount int        // of them: speculative; and bundles with an open offer
+	attempts         attemptSet // live attempts
+	suspended        int        // live attempts that are suspended
+	speculativeCount int        // speculative attempts, and bundles with an open offer
 	Ready            ReadyList
 	Slices           Slices
 	Exclusions       JobExclusions
-	lastLaunch       scheduler.Time // of a bundle of it
-	RanOn            LauncherSet    // launchers that are sent its end
+	lastLaunch       scheduler.Time // of one of its bundles
+	RanOn            LauncherSet    // launchers to notify of its end
 
 	Stats       stats.Job
 	dirtyStages []int32  // stages whose rows changed
-	stageNames  []string // nil: nobody asked
+	stageNames  []string // nil: not yet computed
 
 	Submission Submission
 	Inputs     dataflow.Inputs    // of its groups
@@ -81,42 +81,43 @@ type Job struct {
 	StoreRoom    StoreRoom // in the store of its outputs
 	filesAt      filesPlace
 
-	lastMore int64 // bytes that its last group takes beside lastMemory, since that was made ready
+	lastMore int64 // bytes for its last group beside lastMemory, set when it became ready
 }
 
 const jobHot = unsafe.Offsetof(Job{}.Submission)
 
-// NewJob returns a job of a specification and its plan, in no phase yet and without an id.
+// NewJob returns a job with a specification and its plan, in no phase yet and without an id.
 func NewJob(spec *wire.JobSpec, plan *graph.Expanded) *Job {
 	j := &Job{Spec: spec, Plan: plan, Submission: Submission{pool: spec.Pool, priority: scheduler.Priority(spec.Priority)}}
 	j.expand()
 	return j
 }
 
-// Submit gives it its id, and the first of the ids that its bundles get as they are opened.
+// Submit sets the job's id, and the id of its first bundle. Bundles get their ids when they are
+// opened.
 func (j *Job) Submit(id scheduler.JobID, first scheduler.BundleID, now scheduler.Time) {
 	j.ID, j.first, j.Submission.submitted = id, first, now
 }
 
-// shape is what a bundle takes. A job has few distinct ones, however many
-// bundles: those are what is held against the cluster when it changes.
+// shape is a bundle's resource demand. A job has few distinct shapes, so a changed cluster is
+// checked against shapes, not bundles.
 type shape struct {
-	Bundle int // one that has it
+	Bundle int // a bundle of this shape
 	Key    string
 }
 
-// stage is what a job knows of a stage.
+// stage is a job's record of a stage.
 type stage struct {
 	stats.Stage
-	singleNode resources.Request // of its groups of one node that are bundles by themselves
+	singleNode resources.Request // of its bundles of one group of one node
 
 	kind      string              // of slots that its groups take
-	own       string              // kind of slots that they take without a preference
+	own       string              // kind of slots without a preference
 	preferred string              // kind of slots that they take where the cluster has them; "": own
-	suspended uint32              // of its nodes that run
+	suspended uint32              // running nodes that are suspended
 	dirty     bool                // in Job.dirtyStages
-	noSuspend bool                // its groups, or some of them, must not be suspended
-	after     []scheduler.StageID // whose groups store what its own read, ascending
+	noSuspend bool                // some of its groups must not be suspended
+	after     []scheduler.StageID // stages whose stored outputs it reads, ascending
 }
 
 // NoSuspend says whether groups that count for the stage must not be suspended.
@@ -125,13 +126,14 @@ func (s *stage) NoSuspend() bool { return s.noSuspend }
 // Kind is the kind of slots that the stage's groups take.
 func (s *stage) Kind() string { return s.kind }
 
-// OwnKind is the kind of slots that they take where there are none that they prefer.
+// OwnKind returns the kind of slots that the stage's groups take if their preferred kind is
+// missing.
 func (s *stage) OwnKind() string { return s.own }
 
-// Preferred is the kind of slots that they take instead where the cluster has them; "": none.
+// Preferred returns the kind of slots that the groups take if the cluster has them; "": none.
 func (s *stage) Preferred() string { return s.preferred }
 
-// Status is what status shows of the stage.
+// Status returns the stage's status message.
 func (s *stage) Status() *wire.StageStatus {
 	m := s.Stage.Status()
 	m.Running -= s.suspended
@@ -139,7 +141,7 @@ func (s *stage) Status() *wire.StageStatus {
 	return m
 }
 
-// Row is the stage's row, but for whose it is.
+// Row returns the stage's row, without the job.
 func (s *stage) Row() changes.Stage {
 	row := s.Stage.Row()
 	row.Running -= s.suspended
@@ -150,13 +152,13 @@ func (s *stage) Row() changes.Stage {
 // lastStage is the name of the stage that publishes a job's outputs.
 const lastStage = "publish"
 
-// Phase is where it stands; 0 in none yet.
+// Phase returns the job's phase; 0: none yet.
 func (j *Job) Phase() jobPhase { return j.phase }
 
-// Enter moves it to a phase.
+// Enter moves the job to a phase.
 func (j *Job) Enter(p jobPhase) { j.phase = p }
 
-// Ends says whether nothing of the job is to start any more, but its last bundle.
+// Ends says whether nothing of the job may start any more except its last bundle.
 func (j *Job) Ends() bool {
 	return j.Phase() == JobEnding || j.Phase() == JobCleaning || j.Phase() == JobRemoving
 }
@@ -169,8 +171,8 @@ func (j *Job) LastBundle() *Bundle {
 	return nil
 }
 
-// lastKind is the slot kind of the group that publishes: the default one if the
-// job uses it, else that of its first stage, which the cluster must have anyway.
+// lastKind is the slot kind of the publishing group: the default kind if the job uses it, else
+// its first stage's kind, which the cluster must have anyway.
 func (j *Job) lastKind() string {
 	for _, s := range j.Plan.Graph.Stages {
 		if graph.KindOf(s) == scheduler.DefaultKind {
@@ -180,24 +182,24 @@ func (j *Job) lastKind() string {
 	return j.Stages[0].kind
 }
 
-// What the group that publishes or cleans takes, bytes: it only renames and deletes, but
-// holds the list of the files.
+// Memory of the group that publishes or cleans, bytes. It only renames and deletes, but holds
+// the list of files.
 const (
 	lastMemory     = 64 << 20
 	lastFileMemory = 512 // for each file to publish or keep
 )
 
-// LastMemory is what its last group may use, in bytes. It is not counted against what the
-// launcher has: Settings.FinishersMax bounds how many such groups run there.
+// LastMemory returns the memory limit of the job's last group, in bytes. It is not counted
+// against the launcher's memory: Settings.FinishersMax bounds how many such groups run there.
 func (j *Job) LastMemory() int64 { return lastMemory + j.lastMore }
 
-// MemoryForFiles is what the last group takes for the list of files: no more than some
-// group of the job took, so that there is a launcher for it.
+// MemoryForFiles returns the last group's memory for the list of files. It is bounded by the
+// job's largest group, so that some launcher has room.
 func (j *Job) MemoryForFiles() int64 {
 	return max(min(int64(j.FilesTotal())*lastFileMemory, j.largest-lastMemory), 0)
 }
 
-// AttemptsMax is how often a bundle of it may fail.
+// AttemptsMax returns how often a bundle of the job may fail.
 func (j *Job) AttemptsMax(s *step.Settings) int {
 	if j.Spec.AttemptsMax > 0 {
 		return int(min(j.Spec.AttemptsMax, attemptsMaxMax))
@@ -205,10 +207,10 @@ func (j *Job) AttemptsMax(s *step.Settings) int {
 	return s.AttemptsMax
 }
 
-// attemptsMaxMax bounds what a job may ask for.
+// attemptsMaxMax bounds the attempts that a job may request.
 const attemptsMaxMax = 100
 
-// GroupOf returns the bundle of a node and the place of its group in it.
+// GroupOf returns the bundle of a node and the index of its group in the bundle.
 func (j *Job) GroupOf(n graph.Node) (*Bundle, int) {
 	g := j.Plan.GroupOf(j.Plan.Number(n))
 	b := &j.Bundles[j.Plan.Groups[g].Bundle]
@@ -216,7 +218,7 @@ func (j *Job) GroupOf(n graph.Node) (*Bundle, int) {
 	return b, i
 }
 
-// commitOf returns the last accepted end of the group of a node, or nil.
+// commitOf returns the last accepted end of a node's group, or nil.
 func (j *Job) commitOf(n graph.Node) *Commit {
 	b, i := j.GroupOf(n)
 	if b.lastCommits == nil {
@@ -225,7 +227,7 @@ func (j *Job) commitOf(n graph.Node) *Commit {
 	return b.lastCommits[i]
 }
 
-// ForPolicy is what the policy learns of a job.
+// ForPolicy returns the job as the policy sees it.
 func (j *Job) ForPolicy() scheduler.Job {
 	p := scheduler.Job{
 		ID: j.ID, Name: j.Spec.Name, User: j.Spec.GetPrincipal().GetName(), Pool: j.Submission.pool, Priority: j.Submission.priority,
@@ -233,7 +235,7 @@ func (j *Job) ForPolicy() scheduler.Job {
 	}
 	for i := range j.Stages {
 		if i == len(j.Plan.Graph.Stages) {
-			break // no policy decides on the group that publishes or cleans
+			break // no policy decides about the last group
 		}
 		m := j.Plan.Graph.Stages[i]
 		p.Stages = append(p.Stages, scheduler.Stage{
@@ -244,7 +246,7 @@ func (j *Job) ForPolicy() scheduler.Job {
 	return p
 }
 
-// Properties are those that it was submitted with, in order of name.
+// Properties lists the properties that the job was submitted with, in order of name.
 func (j *Job) Properties() []scheduler.Property {
 	var list []scheduler.Property
 	for _, p := range j.Spec.Properties {
@@ -253,7 +255,7 @@ func (j *Job) Properties() []scheduler.Property {
 	return list
 }
 
-// Refs names nodes, by their numbers in the plan, to a launcher.
+// Refs returns the references by which a launcher knows nodes, given their numbers in the plan.
 func (j *Job) Refs(nodes []int32) []*wire.NodeRef {
 	refs := make([]*wire.NodeRef, len(nodes))
 	for i, x := range nodes {
@@ -290,7 +292,7 @@ func (j *Job) readersOpen(k dataflow.Key) bool {
 	return open
 }
 
-// JobEnd is how a job ends. The zero value is that of a job that goes on.
+// JobEnd is how a job ends. The zero value means that the job goes on.
 type JobEnd struct {
 	outcome scheduler.JobOutcome
 	failure *wire.Failure // nil: it succeeded, or goes on
@@ -299,26 +301,26 @@ type JobEnd struct {
 // Outcome returns how the job ends; 0: it goes on.
 func (e *JobEnd) Outcome() scheduler.JobOutcome { return e.outcome }
 
-// Failure returns why the job fails, or was killed; nil: it does not, and was not. Nobody may change it.
+// Failure returns why the job failed or was killed; nil: neither. Callers must not change it.
 func (e *JobEnd) Failure() *wire.Failure { return e.failure }
 
-// AddToMessage appends to what the failure says.
+// AddToMessage appends text to the failure's message.
 func (e *JobEnd) AddToMessage(text string) {
 	e.failure = proto.CloneOf(e.failure)
 	e.failure.Message += text
 }
 
-// Refuse notes why its submission is refused.
+// Refuse records why the job's submission is refused.
 func (j *Job) Refuse(why *wire.Failure) { j.End = JobEnd{scheduler.JobFailed, why} }
 
-// BeginEnd has it end: nothing of it starts any more but its last bundle.
+// BeginEnd starts the job's end: nothing starts any more except its last bundle.
 func (j *Job) BeginEnd(outcome scheduler.JobOutcome, f *wire.Failure) {
 	j.Enter(JobEnding)
 	j.End, j.Slices.closed = JobEnd{outcome, f}, 0
 }
 
-// BeginRemoval has it leave the state: it is over. A job that succeeded has no failure, whatever
-// had begun to end it.
+// BeginRemoval starts the removal of an ended job from the state. A job that succeeded has no
+// failure, even if an end had begun.
 func (j *Job) BeginRemoval(outcome scheduler.JobOutcome) {
 	j.Enter(JobRemoving)
 	j.End.outcome, j.Slices.closed = outcome, 0
@@ -333,16 +335,17 @@ func (j *Job) Attempts() attemptSet { return j.attempts }
 // FirstBundle returns the id of its first bundle. The others follow it, in the plan's order.
 func (j *Job) FirstBundle() scheduler.BundleID { return j.first }
 
-// Slices is how far the start of a job, its end and its removal have come: each takes as many steps
-// as it needs, a slice of the bundles in each.
+// Slices is the progress of a job's start, end and removal. Each takes several steps and handles
+// a slice of the bundles in each.
 type Slices struct {
 	bundles int // in the plan, without the last one
-	all     int // with it
-	opened  int // have ids, without the last one
-	closed  int // were stopped, or then removed, of a job that ends
+	all     int // bundles with the last one
+	opened  int // bundles with ids, without the last one
+	closed  int // bundles stopped, and later removed, of an ending job
 }
 
-// Opened returns how many bundles have ids, without the last, which gets its id with the admission.
+// Opened returns how many bundles have ids. The last bundle is not counted: it gets its id at
+// admission.
 func (s *Slices) Opened() int { return s.opened }
 
 // IsOpen says whether a bundle has its id.
@@ -351,11 +354,11 @@ func (s *Slices) IsOpen(b *Bundle) bool { return b.Index < s.opened }
 // AllOpen says whether all bundles have their ids.
 func (s *Slices) AllOpen() bool { return s.opened == s.bundles }
 
-// AllClosed says whether the end, or then the removal, of the job has come to all bundles.
+// AllClosed says whether the job's end, or later its removal, has handled all bundles.
 func (s *Slices) AllClosed() bool { return s.closed == s.all }
 
-// nextToClose returns the index of the next bundle to be stopped; false: none is left. Bundles that
-// were never opened neither are ready nor run, and are left out.
+// nextToClose returns the index of the next bundle to stop; false: none is left. It skips
+// bundles that were never opened, since they are neither ready nor running.
 func (s *Slices) nextToClose() (int, bool) {
 	if s.closed == s.opened {
 		s.closed = max(s.closed, s.bundles)
@@ -367,7 +370,7 @@ func (s *Slices) nextToClose() (int, bool) {
 	return s.closed - 1, true
 }
 
-// CloseNext returns the next bundle to be stopped of a job that ends; nil: none is left.
+// CloseNext returns the next bundle to stop of an ending job; nil: none is left.
 func (j *Job) CloseNext() *Bundle {
 	i, some := j.Slices.nextToClose()
 	if !some {
@@ -376,7 +379,7 @@ func (j *Job) CloseNext() *Bundle {
 	return &j.Bundles[i]
 }
 
-// hasPendingWork says whether a later step has to go on with a job.
+// hasPendingWork says whether a later step must continue with the job.
 func (j *Job) hasPendingWork() bool {
 	switch j.Phase() {
 	case JobRunning:
@@ -387,7 +390,7 @@ func (j *Job) hasPendingWork() bool {
 	return j.Phase() == JobRemoving
 }
 
-// knows says whether a bundle has its id and was not removed yet.
+// knows says whether a bundle has its id and is not yet removed.
 func (j *Job) knows(b *Bundle) bool {
 	switch {
 	case j.Phase() == JobPendingAdmission, j.Phase() == JobRemoving && b.Index < j.Slices.closed:
@@ -396,7 +399,7 @@ func (j *Job) knows(b *Bundle) bool {
 	return b.Last() || j.Slices.IsOpen(b)
 }
 
-// FinishBundle counts a bundle that committed as finished.
+// FinishBundle counts a committed bundle as finished.
 func (j *Job) FinishBundle(b *Bundle) {
 	j.unfinished--
 	j.countDone(b, +1)
@@ -405,8 +408,8 @@ func (j *Job) FinishBundle(b *Bundle) {
 // Unfinished returns how many of its bundles are unfinished, without the last.
 func (j *Job) Unfinished() int { return j.unfinished }
 
-// LastLaunch returns when a bundle of it was launched last.
+// LastLaunch returns when a bundle of the job was last launched.
 func (j *Job) LastLaunch() scheduler.Time { return j.lastLaunch }
 
-// SpeculativeCount returns how many speculative attempts live, or are offered.
+// SpeculativeCount returns how many speculative attempts are live or offered.
 func (j *Job) SpeculativeCount() int { return j.speculativeCount }

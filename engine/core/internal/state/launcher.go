@@ -11,18 +11,18 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Launcher is a launcher that joined. It is up, or it was lost and keeps its id for its name.
+// Launcher is a launcher that joined. It is up, or it was lost and its name still has its id.
 type Launcher struct {
-	// What every launch and end touches lies together, up to launcherHot.
+	// Fields up to launcherHot are used by every launch and end, so they lie together.
 	incarnation uint64
 	attempts    attemptSet // live
-	suspended   int        // of them
-	finishers   int        // of them: groups that publish or clean
+	suspended   int        // suspended attempts
+	finishers   int        // attempts that publish or clean
 	Outstanding Outstanding
 	resources.Launcher
 
 	identity    string   // of the data folder that the name is bound to while it is up; "": any
-	names       []string // further names of the host
+	names       []string // other names of the host
 	dataAddress string
 	httpAddress string
 	Outputs     StoredOutputs
@@ -39,7 +39,7 @@ func (st *Cluster) AddLauncher(id scheduler.LauncherID, name string) *Launcher {
 	return l
 }
 
-// LauncherNamed returns the launcher of a name; nil: none is known.
+// LauncherNamed returns the launcher with a name; nil: unknown.
 func (st *Cluster) LauncherNamed(name string) *Launcher { return st.launchersByName[name] }
 
 // ForgetLauncher removes a launcher that is not up, with its name.
@@ -50,7 +50,7 @@ func (st *Cluster) ForgetLauncher(l *Launcher) {
 	delete(st.launchersByName, l.Name)
 }
 
-// BringUp has a launcher join as a new incarnation, with nothing on it.
+// BringUp records that a launcher joined as a new incarnation, which runs and stores nothing.
 func (st *Cluster) BringUp(l *Launcher, m *wire.Join) {
 	l.incarnation = m.Incarnation
 	l.Reconnect(m)
@@ -64,24 +64,25 @@ func (st *Cluster) BringUp(l *Launcher, m *wire.Join) {
 	st.resources.Join(&l.Launcher, st.step.Now, j)
 }
 
-// Reconnect takes over where a launcher is reached that joins again in the same incarnation.
+// Reconnect updates the addresses of a launcher that joins again in the same incarnation.
 func (l *Launcher) Reconnect(m *wire.Join) {
 	l.identity, l.dataAddress, l.httpAddress = m.Identity, m.DataAddress, m.HttpAddress
 }
 
-// TakeDown forgets what a lost launcher ran and has not confirmed. It returns what was stored there.
+// TakeDown forgets a lost launcher's attempts and outstanding commands. It returns the
+// launcher's stored outputs.
 func (l *Launcher) TakeDown() map[scheduler.AttemptID]*Output {
 	l.attempts = nil
 	l.Outstanding.Close()
 	return l.Outputs.TakeAll()
 }
 
-// Destination is where commands to a launcher go.
+// Destination returns where to send commands for the launcher.
 func (l *Launcher) Destination() Destination {
 	return Destination{Launcher: l.ID, Incarnation: l.incarnation, Name: l.Name}
 }
 
-// Stopping counts the slots of attempts on it that are being stopped.
+// Stopping counts the slots of the launcher's attempts that are being stopped.
 func (l *Launcher) Stopping(kind string) (n int) {
 	for _, a := range l.attempts {
 		if a.Stop() != nil && a.HasSlots && a.Kind == kind {
@@ -91,7 +92,7 @@ func (l *Launcher) Stopping(kind string) (n int) {
 	return n
 }
 
-// Finishers returns how many groups that publish or clean run there.
+// Finishers returns how many groups that publish or clean run on the launcher.
 func (l *Launcher) Finishers() int { return l.finishers }
 
 // Attempts returns the live attempts on it, in no order. The caller must not change the list.
@@ -100,19 +101,20 @@ func (l *Launcher) Attempts() attemptSet { return l.attempts }
 // Suspended returns how many of its attempts are suspended.
 func (l *Launcher) Suspended() int { return l.suspended }
 
-// Incarnation returns the number of its present life, or of its last one.
+// Incarnation returns the number of the launcher's current or last incarnation.
 func (l *Launcher) Incarnation() uint64 { return l.incarnation }
 
-// Identity returns that of the data folder that its name belongs to while it is up; "": any.
+// Identity returns the identity of the data folder that owns the launcher's name while it is up;
+// "": any.
 func (l *Launcher) Identity() string { return l.identity }
 
-// DataAddress returns where others read what it stores.
+// DataAddress returns where others read the launcher's stored outputs.
 func (l *Launcher) DataAddress() string { return l.dataAddress }
 
-// HTTPAddress returns where its pages are; "": it has none.
+// HTTPAddress returns the address of the launcher's web pages; "": it has none.
 func (l *Launcher) HTTPAddress() string { return l.httpAddress }
 
-// Output is what an attempt stored on a launcher.
+// Output is an attempt's stored output on a launcher.
 type Output struct {
 	Job           *Job
 	Bundle        *Bundle
@@ -120,18 +122,18 @@ type Output struct {
 	BundleAttempt uint64
 }
 
-// StoredOutputs is what attempts stored on a launcher, by attempt. The zero value is empty.
+// StoredOutputs are the outputs stored on a launcher, by attempt. The zero value is empty.
 type StoredOutputs struct {
 	byAttempt map[scheduler.AttemptID]*Output
 }
 
-// Get returns what an attempt stored; nil: nothing.
+// Get returns the output of an attempt; nil: none.
 func (o *StoredOutputs) Get(id scheduler.AttemptID) *Output { return o.byAttempt[id] }
 
-// Len returns of how many attempts there is something.
+// Len returns how many attempts have a stored output.
 func (o *StoredOutputs) Len() int { return len(o.byAttempt) }
 
-// Store adds what an attempt stored.
+// Store adds the output of an attempt.
 func (o *StoredOutputs) Store(id scheduler.AttemptID, out *Output) {
 	if o.byAttempt == nil {
 		o.byAttempt = map[scheduler.AttemptID]*Output{}
@@ -139,20 +141,21 @@ func (o *StoredOutputs) Store(id scheduler.AttemptID, out *Output) {
 	o.byAttempt[id] = out
 }
 
-// Drop removes what an attempt stored.
+// Drop removes the output of an attempt.
 func (o *StoredOutputs) Drop(id scheduler.AttemptID) { delete(o.byAttempt, id) }
 
-// TakeAll removes and returns all of it.
+// TakeAll removes and returns all outputs.
 func (o *StoredOutputs) TakeAll() map[scheduler.AttemptID]*Output {
 	all := o.byAttempt
 	o.byAttempt = nil
 	return all
 }
 
-// TakeMissing removes and returns what is not among the attempts of which a launcher has something.
+// TakeMissing removes and returns the outputs that the launcher no longer has. The argument
+// lists the attempts whose outputs it has.
 func (o *StoredOutputs) TakeMissing(has map[scheduler.AttemptID]bool) map[scheduler.AttemptID]*Output {
 	gone := map[scheduler.AttemptID]*Output{}
-	for id, out := range o.byAttempt { // in any order: each stands alone
+	for id, out := range o.byAttempt { // any order: outputs are independent
 		if !has[id] {
 			gone[id] = out
 			delete(o.byAttempt, id)
@@ -161,7 +164,7 @@ func (o *StoredOutputs) TakeMissing(has map[scheduler.AttemptID]bool) map[schedu
 	return gone
 }
 
-// IDs yields the attempts of which there is something, ascending.
+// IDs yields the attempts with a stored output, ascending.
 func (o *StoredOutputs) IDs() iter.Seq[scheduler.AttemptID] {
 	return slices.Values(slices.Sorted(maps.Keys(o.byAttempt)))
 }

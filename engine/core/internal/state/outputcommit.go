@@ -10,42 +10,43 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// OutputCommit is how far a job's last group has come: the group that publishes the outputs, or
-// cleans up after a job that failed or was killed. It decides what follows when that group fails.
-// The zero value is that of a job whose last group has not started.
+// OutputCommit is the progress of a job's last group, which publishes the outputs or cleans up
+// after a failure or a kill. It decides what follows a failure of that group. The zero value
+// means that the last group has not started.
 //
 // All work of a job is done when it publishes, so publishing is retried for long, with growing
-// waits. Once it was granted, outputs may exist under their names, and nothing that follows may
-// assume that they don't. Parts that can't be published stay, for a person to publish them.
+// waits. Once publishing was granted, outputs may exist under their final names. Nothing that
+// follows may assume otherwise. Parts that can't be published stay, for a person to publish
+// them.
 type OutputCommit struct {
-	granted  bool // outputs may be there
-	keep     bool // it failed for good: its parts stay
+	granted  bool // outputs may have been published
+	keep     bool // publishing failed for good: its parts stay
 	survived bool // the manager restarted, and its log may have lost the grant
-	tries    int  // that failed
+	tries    int  // failed tries
 	till     scheduler.Time
-	why      string   // it waits until then
-	kept     []string // folders with parts that stay, of a job that is over
+	why      string   // reason of the wait
+	kept     []string // folders with the remaining parts of an ended job
 }
 
-// CommitLimits are the settings that it obeys.
+// CommitLimits are the settings for retries of the last group.
 type CommitLimits struct {
 	Publish, Clean  int           // tries
-	Failures        int           // of the group, before it was granted
-	Losses          int           // likewise; one more ends it
+	Failures        int           // of the group, before the grant
+	Losses          int           // likewise; one more ends the tries
 	After, AfterMax time.Duration // until the next try, doubling to AfterMax
 }
 
-// FailedCommit is how a try ended that did not come to its end.
+// FailedCommit describes a try that did not succeed.
 type FailedCommit struct {
 	Failure  *wire.Failure // nil: it did not fail
 	Lost     string        // why it was lost; "": it was not
-	Failures int           // of the group so far, with this one
+	Failures int           // of the group so far, including this one
 	Losses   int           // likewise
-	// Elsewhere says that the failure may be that of its launcher, and another is to try.
+	// Elsewhere says that the launcher may be at fault: retry on another.
 	Elsewhere bool
 }
 
-// Counts says whether the try counts: it was not merely taken back.
+// Counts says whether the try counts as failed or lost. A withdrawn try does not.
 func (e *FailedCommit) Counts() bool { return e.Failure != nil || e.Lost != "" }
 
 func (e *FailedCommit) why() string {
@@ -55,28 +56,28 @@ func (e *FailedCommit) why() string {
 	return e.Lost
 }
 
-// CommitAction is what is to be done.
+// CommitAction is the next action after a failed try.
 type CommitAction uint8
 
 const (
-	RetryCommit      CommitAction = iota // the same once more, at once
-	RetryCommitLater                     // the same, after Verdict.Wait
-	FailJob                              // the job failed, and nothing of it is worth keeping
-	FailKeepingParts                     // the job failed, and its parts stay
-	LeaveTemporary                       // the job is over, and its temporary folders are left behind
+	RetryCommit      CommitAction = iota // retry at once
+	RetryCommitLater                     // retry after Verdict.Wait
+	FailJob                              // fail the job and keep nothing of it
+	FailKeepingParts                     // fail the job and keep its parts
+	LeaveTemporary                       // end the job and leave its temporary folders
 )
 
-// CommitVerdict is what follows on a try.
+// CommitVerdict is the decision after a failed try.
 type CommitVerdict struct {
 	Action CommitAction
 	Why    string        // of Keep and LeaveTraces
 	Wait   time.Duration // of Later
 }
 
-// Clean has it clean from now on.
+// Clean switches to cleaning, with a new count of tries.
 func (p *OutputCommit) Clean() { p.tries = 0 }
 
-// Next says what follows on a try, while the group cleans or publishes.
+// Next decides what follows a failed try, while the group cleans or publishes.
 func (p *OutputCommit) Next(now scheduler.Time, cleaning bool, e FailedCommit, l CommitLimits) CommitVerdict {
 	if e.Counts() {
 		p.tries++
@@ -90,7 +91,7 @@ func (p *OutputCommit) Next(now scheduler.Time, cleaning bool, e FailedCommit, l
 		return CommitVerdict{Action: LeaveTemporary, Why: fmt.Sprintf("cleaning failed %d times: %s", p.tries, e.why())}
 	case cleaning:
 		return CommitVerdict{Action: RetryCommit}
-	case kind == wire.ErrorKind_ERROR_KIND_INVALID && !p.granted: // the parts do not fit together
+	case kind == wire.ErrorKind_ERROR_KIND_INVALID && !p.granted: // the parts are inconsistent
 		return CommitVerdict{Action: FailJob}
 	case kind == wire.ErrorKind_ERROR_KIND_OUTPUT, kind == wire.ErrorKind_ERROR_KIND_INVALID, kind == wire.ErrorKind_ERROR_KIND_DENIED:
 		return CommitVerdict{Action: FailKeepingParts, Why: e.why()}
@@ -102,7 +103,7 @@ func (p *OutputCommit) Next(now scheduler.Time, cleaning bool, e FailedCommit, l
 	return CommitVerdict{Action: RetryCommit}
 }
 
-// wait has it wait, ever longer.
+// wait starts the wait before the next try; waits grow with each.
 func (p *OutputCommit) wait(now scheduler.Time, why string, l CommitLimits) time.Duration {
 	wait := l.After << min(p.tries-1, 30)
 	if wait <= 0 || wait > l.AfterMax {
@@ -113,28 +114,28 @@ func (p *OutputCommit) wait(now scheduler.Time, why string, l CommitLimits) time
 	return wait
 }
 
-// Due says whether it waits for nothing more.
+// Due says whether the wait is over.
 func (p *OutputCommit) Due(now scheduler.Time) bool { return now >= p.till }
 
-// RetryReason is why it waits, or waited last; "" when it never did.
+// RetryReason returns the reason of the current or last wait; "": it never waited.
 func (p *OutputCommit) RetryReason() string { return p.why }
 
-// Grant notes that publishing was granted.
+// Grant records that publishing was granted.
 func (p *OutputCommit) Grant() { p.granted = true }
 
-// SurviveRestart notes that the manager was restarted.
+// SurviveRestart records that the manager restarted.
 func (p *OutputCommit) SurviveRestart() { p.survived = true }
 
-// MayBeThere says whether outputs may be there already.
+// MayBeThere says whether outputs may already be published.
 func (p *OutputCommit) MayBeThere() bool { return p.granted || p.survived }
 
-// KeepParts has the job's parts stay.
+// KeepParts makes the job's parts stay.
 func (p *OutputCommit) KeepParts() { p.keep = true }
 
-// Keeps says whether they do.
+// Keeps says whether the job's parts stay.
 func (p *OutputCommit) Keeps() bool { return p.keep }
 
-// KeepIn notes a folder in which parts stay.
+// KeepIn records a folder in which parts stay.
 func (p *OutputCommit) KeepIn(folder string) { p.kept = append(slices.Clone(p.kept), folder) }
 
 // Kept lists the folders in which parts stay. The caller must not change it.
@@ -158,18 +159,18 @@ func (p *OutputCommit) CodeKept(w *checkpoint.Codec) {
 	checkpoint.List(w, &p.kept, checkpoint.Str[string])
 }
 
-// CodeSurvived codes whether it outlived a life of the manager.
+// CodeSurvived codes whether the manager restarted meanwhile.
 func (p *OutputCommit) CodeSurvived(w *checkpoint.Codec) { checkpoint.Flag(w, &p.survived) }
 
-// filesPlace is the place of a file among a job's bundles. It is kept because the next file that is
-// asked for mostly follows it.
+// filesPlace is a cached position in the list of a job's files. The next file requested mostly
+// follows it.
 type filesPlace struct {
 	number               uint64 // of the file, counted from 0
 	bundle, group, index int
 }
 
-// FilesFrom lists the files that a job's accepted attempts wrote into its outputs, from a number on and
-// as many as one command holds. It lists none unless they are to be published or kept.
+// FilesFrom lists the output files of a job's accepted attempts, starting at a number, as many
+// as one command holds. It is empty unless the files are to be published or kept.
 func (st *Cluster) FilesFrom(j *Job, from uint64) []*wire.CommittedFile {
 	if j.Phase() != JobPublishing && !j.OutputCommit.Keeps() {
 		return nil
@@ -202,7 +203,7 @@ func (st *Cluster) FilesFrom(j *Job, from uint64) []*wire.CommittedFile {
 	return list
 }
 
-// FilesTotal is how many files FilesFrom lists in all.
+// FilesTotal returns how many files FilesFrom lists in all.
 func (j *Job) FilesTotal() uint64 {
 	if j.Phase() != JobPublishing && !j.OutputCommit.Keeps() {
 		return 0
@@ -210,5 +211,5 @@ func (j *Job) FilesTotal() uint64 {
 	return uint64(j.Stats.Files())
 }
 
-// fileBytes is about what a file to publish takes in a message beside its texts.
+// fileBytes is about the size of a file's entry in a message, without its texts.
 const fileBytes = 32

@@ -9,8 +9,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// PrefetchReports touches what a batch of inputs is about, as far as they report
-// attempts that start or end. See package prefetch.
+// PrefetchReports touches the memory of attempts that a batch of inputs reports as started or
+// ended. See package prefetch.
 func (st *Cluster) PrefetchReports(inputs []*wire.Input) {
 	var ending, starting [prefetch.Batch]*Attempt
 	ends, starts := 0, 0
@@ -71,7 +71,7 @@ func prefetchEnds(attempts []*Attempt) (sum byte) {
 	return sum
 }
 
-// PrefetchLaunches touches what a batch of launches is about.
+// PrefetchLaunches touches the memory that a batch of launches uses.
 func (st *Cluster) PrefetchLaunches(launches []scheduler.Launch) {
 	var bundles [prefetch.Batch]*Bundle
 	var launchers [prefetch.Batch]*Launcher
@@ -107,7 +107,7 @@ func (st *Cluster) PrefetchLaunches(launches []scheduler.Launch) {
 	runtime.KeepAlive(sum)
 }
 
-// PrefetchSpecs touches what start commands are made of.
+// PrefetchSpecs touches the memory that start commands are built from.
 func PrefetchSpecs(list []step.Effect) {
 	var sum byte
 	for _, t := range list {
@@ -118,7 +118,7 @@ func PrefetchSpecs(list []step.Effect) {
 	runtime.KeepAlive(sum)
 }
 
-// PrefetchAttempts touches attempts.
+// PrefetchAttempts touches the memory of attempts.
 func PrefetchAttempts(attempts []*Attempt) {
 	var sum byte
 	for _, a := range attempts {

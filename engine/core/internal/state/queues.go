@@ -40,7 +40,8 @@ func (l *ReadyList) remove(b *Bundle) {
 	l.count--
 }
 
-// All yields the ready bundles, the longest ready first. The bundle at hand may be removed meanwhile.
+// All yields the ready bundles, the longest ready first. The caller may remove the current
+// bundle.
 func (l *ReadyList) All() iter.Seq[*Bundle] {
 	return func(yield func(*Bundle) bool) {
 		for at := l.first; at != 0; {
@@ -56,7 +57,7 @@ func (l *ReadyList) All() iter.Seq[*Bundle] {
 // Len returns how many bundles are ready.
 func (l *ReadyList) Len() int { return l.count }
 
-// Longest returns the bundle that is ready longest; nil: none is.
+// Longest returns the bundle that has been ready longest; nil: none is ready.
 func (l *ReadyList) Longest() *Bundle {
 	if l.first == 0 {
 		return nil
@@ -64,17 +65,18 @@ func (l *ReadyList) Longest() *Bundle {
 	return &l.bundles[l.first-1]
 }
 
-// SuspendedQueue is the bundle attempts that wait to be resumed, in the order in which they were
-// suspended. The zero value is empty.
+// SuspendedQueue holds the bundle attempts that wait to be resumed, in the order of their
+// suspension. The zero value is empty.
 type SuspendedQueue struct {
 	index idmap.Index[uint64, BundleAttempt] // by BundleAttempt.suspension
-	last  uint64                             // the number that was given last
+	last  uint64                             // the last number assigned
 }
 
-// All yields the bundle attempts, the first suspended first. Some may be removed meanwhile.
+// All yields the bundle attempts, the first suspended first. The caller may remove some
+// meanwhile.
 func (q *SuspendedQueue) All() iter.Seq[*BundleAttempt] { return q.index.All() }
 
-// Len returns how many wait.
+// Len returns how many bundle attempts wait.
 func (q *SuspendedQueue) Len() int { return q.index.Len() }
 
 // Add adds a bundle attempt that was suspended.
@@ -97,7 +99,7 @@ func (q *SuspendedQueue) Remove(r *BundleAttempt) {
 	}
 }
 
-// freeze has it be the copy of another queue. Of its attempts only the ids are written.
+// freeze turns this queue into a copy of another. A checkpoint holds only the attempts' ids.
 func (q *SuspendedQueue) freeze(of *SuspendedQueue) {
 	q.index = of.index.Clone(func(r *BundleAttempt) *BundleAttempt { return r })
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// State is its state, in a word.
+// State returns the attempt's state, as one word.
 func (a *Attempt) State() string {
 	switch {
 	case a.Stop() != nil:
@@ -21,7 +21,7 @@ func (a *Attempt) State() string {
 	return "assigned"
 }
 
-// Summary is its line in a list of jobs.
+// Summary returns the job's line in a list of jobs.
 func (j *Job) Summary() *wire.JobSummary {
 	s := &wire.JobSummary{
 		Job: uint64(j.ID), Name: j.Spec.Name, User: j.Spec.GetPrincipal().GetName(), Pool: j.Submission.pool, Priority: int32(j.Submission.priority),
@@ -45,7 +45,7 @@ func (j *Job) Summary() *wire.JobSummary {
 	return s
 }
 
-// State is its state, in a word.
+// State returns the launcher's state, as one word.
 func (l *Launcher) State() string {
 	switch {
 	case !l.Up:

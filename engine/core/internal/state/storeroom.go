@@ -8,25 +8,25 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// StoreRoom is what a job waits for whose store of outputs was full when a group wrote there. What
-// met it waits, and one after the other is tried, ever later, up to a bound of time. The
-// zero value is that of a job that met no full store. Not safe for concurrent use.
+// StoreRoom tracks a job's wait for room in a full output store. Bundles that met the full store
+// wait. They are retried one at a time, with growing delays, up to a total time. The zero value
+// means that the job met no full store. Not safe for concurrent use.
 type StoreRoom struct {
-	waited  time.Duration // in all since the store took files last
+	waited  time.Duration // total since the store last accepted files
 	tries   int           // that met a full store since then
 	till    scheduler.Time
-	why     string // it was full
-	waiting []int  // bundles by their index, the first first: only appended to, and taken from its front
+	why     string // the store's message
+	waiting []int  // bundles by index, the longest wait first: a FIFO queue
 }
 
-// StoreRoomLimits are the settings that it obeys.
+// StoreRoomLimits are the settings for retries at a full store.
 type StoreRoomLimits struct {
 	After, AfterMax time.Duration // until the next try, doubling to AfterMax
-	Max             time.Duration // in all
+	Max             time.Duration // total
 }
 
-// Full notes that a bundle met a full store, and has it wait. A wait above 0 begins now; at 0
-// one goes on. When it was waited as long as may be, more is false.
+// Full records that a bundle met a full store, and makes it wait. A wait above 0 begins now; at
+// 0 a wait is already running. When the total wait is used up, more is false.
 func (r *StoreRoom) Full(now scheduler.Time, bundle int, why string, l StoreRoomLimits) (wait time.Duration, more bool) {
 	begins := r.Due(now)
 	if begins && r.waited >= l.Max {
@@ -48,22 +48,22 @@ func (r *StoreRoom) Full(now scheduler.Time, bundle int, why string, l StoreRoom
 	return wait, true
 }
 
-// Took notes that the store took files.
+// Took records that the store accepted files.
 func (r *StoreRoom) Took() { r.waited, r.tries, r.till = 0, 0, 0 }
 
-// Due says whether it waits for time no more.
+// Due says whether the delay before the next try is over.
 func (r *StoreRoom) Due(now scheduler.Time) bool { return now >= r.till }
 
-// Waiting is how many bundles wait.
+// Waiting returns how many bundles wait.
 func (r *StoreRoom) Waiting() int { return len(r.waiting) }
 
-// Next takes out the one that waits longest. There has to be one.
+// Next removes and returns the bundle that waits longest. At least one must wait.
 func (r *StoreRoom) Next() (bundle int) {
 	bundle, r.waiting = r.waiting[0], r.waiting[1:]
 	return bundle
 }
 
-// Why is why bundles wait; "": none does.
+// Why returns why bundles wait; "": none waits.
 func (r *StoreRoom) Why() string {
 	if len(r.waiting) == 0 {
 		return ""
@@ -71,14 +71,14 @@ func (r *StoreRoom) Why() string {
 	return fmt.Sprintf("%d bundles wait: %s", len(r.waiting), r.why)
 }
 
-// Listed calls each for the bundles that wait.
+// Listed calls each for every waiting bundle.
 func (r *StoreRoom) Listed(each func(bundle int)) {
 	for _, b := range r.waiting {
 		each(b)
 	}
 }
 
-// Code codes it all, from the fifth format on.
+// Code codes the whole state, from the fifth format on.
 func (r *StoreRoom) Code(w *checkpoint.Codec) {
 	if w.Format < 5 {
 		return

@@ -11,9 +11,9 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Submission is how a job came: into which pool, with which priority, and when.
+// Submission is how a job was submitted: into which pool, with which priority, and when.
 type Submission struct {
-	client    uint64 // that waits for the admission; 0: none does
+	client    uint64 // waits for the admission; 0: none
 	pool      string
 	priority  scheduler.Priority
 	submitted scheduler.Time
@@ -35,19 +35,20 @@ func (s *Submission) Submitted() scheduler.Time { return s.submitted }
 // Admitted returns when the job was admitted; 0: it was not yet.
 func (s *Submission) Admitted() scheduler.Time { return s.admitted }
 
-// MoveTo has the job name another pool.
+// MoveTo changes the pool that the job names.
 func (s *Submission) MoveTo(pool string) { s.pool = pool }
 
-// Reprioritize gives the job another priority.
+// Reprioritize changes the job's priority.
 func (s *Submission) Reprioritize(p scheduler.Priority) { s.priority = p }
 
-// Await has a client wait for the admission. It returns the client that waited before; 0: none.
+// Await makes a client wait for the admission. It returns the client that waited before; 0:
+// none.
 func (s *Submission) Await(client uint64) (before uint64) {
 	before, s.client = s.client, client
 	return before
 }
 
-// Admit notes the admission, and returns the client that waits for it; 0: none.
+// Admit records the admission, and returns the client that waits for it; 0: none.
 func (s *Submission) Admit(now scheduler.Time) (client uint64) {
 	s.admitted = now
 	return s.Await(0)
@@ -61,7 +62,8 @@ func (s *Submission) code(w *checkpoint.Codec) {
 	checkpoint.Num(w, &s.admitted)
 }
 
-// ReservedIDs are the job ids that were given and not submitted yet, in order. The zero value is empty.
+// ReservedIDs are the job ids that were reserved and not submitted yet, in order. The zero value
+// is empty.
 type ReservedIDs struct{ list []reservedID }
 
 type reservedID struct {
@@ -70,10 +72,10 @@ type reservedID struct {
 	owner string // to whom; "": nobody in particular, or of an older checkpoint
 }
 
-// Len returns how many there are.
+// Len returns how many ids are reserved.
 func (r *ReservedIDs) Len() int { return len(r.list) }
 
-// Bounds returns the smallest and the largest; 0: there are none.
+// Bounds returns the smallest and the largest reserved id; 0: none.
 func (r *ReservedIDs) Bounds() (first, last scheduler.JobID) {
 	if len(r.list) == 0 {
 		return 0, 0
@@ -81,7 +83,7 @@ func (r *ReservedIDs) Bounds() (first, last scheduler.JobID) {
 	return r.list[0].id, r.list[len(r.list)-1].id
 }
 
-// Reserve adds an id above all others, for a user.
+// Reserve reserves an id above all others, for a user.
 func (r *ReservedIDs) Reserve(id scheduler.JobID, owner string, now scheduler.Time) {
 	r.list = append(r.list, reservedID{id, now, owner})
 }
@@ -96,13 +98,13 @@ func (r *ReservedIDs) Has(id scheduler.JobID) bool {
 	return found
 }
 
-// ReservedBefore says whether an id is reserved since before a time.
+// ReservedBefore says whether an id was reserved before a time.
 func (r *ReservedIDs) ReservedBefore(id scheduler.JobID, t scheduler.Time) bool {
 	at, found := r.find(id)
 	return found && r.list[at].at < t
 }
 
-// Owner returns for whom an id is reserved; "": it is not, or that is not known.
+// Owner returns the user an id is reserved for; "": not reserved, or unknown.
 func (r *ReservedIDs) Owner(id scheduler.JobID) string {
 	if at, found := r.find(id); found {
 		return r.list[at].owner
@@ -129,7 +131,7 @@ func (r *ReservedIDs) Remove(id scheduler.JobID) bool {
 	return found
 }
 
-// Expire ends the reservations that lasted for so long.
+// Expire ends the reservations older than a duration.
 func (r *ReservedIDs) Expire(now scheduler.Time, lasts time.Duration) {
 	n := 0
 	for n < len(r.list) && now.Sub(r.list[n].at) >= lasts {
@@ -142,23 +144,23 @@ func (r *ReservedIDs) code(w *checkpoint.Codec) {
 	checkpoint.List(w, &r.list, func(w *checkpoint.Codec, x *reservedID) { checkpoint.Num(w, &x.id); checkpoint.Num(w, &x.at) })
 }
 
-// CodeOwners codes for whom ids are reserved, which older checkpoints lack.
+// CodeOwners codes the owners of reserved ids, which older checkpoints lack.
 func (r *ReservedIDs) CodeOwners(w *checkpoint.Codec) {
 	for i := range r.list {
 		checkpoint.Str(w, &r.list[i].owner)
 	}
 }
 
-// EndedJob is what is kept of a job that ended.
+// EndedJob is what the core keeps of a job that ended.
 type EndedJob struct {
 	Status  *wire.JobStatus
 	Refused *wire.Failure // why its submission was refused; nil: it was not
 }
 
-// EndedJobs is the jobs that ended last, the oldest end first. The zero value is empty.
+// EndedJobs are the jobs that ended last, the oldest end first. The zero value is empty.
 type EndedJobs struct{ list []*EndedJob }
 
-// Add adds a job, and forgets the oldest beyond so many.
+// Add adds a job, and drops the oldest beyond a bound.
 func (e *EndedJobs) Add(j *EndedJob, most int) {
 	if len(e.list) >= most {
 		e.list = e.list[len(e.list)-most+1:]
@@ -169,7 +171,7 @@ func (e *EndedJobs) Add(j *EndedJob, most int) {
 // All returns the jobs, the oldest end first. The caller must not change the list.
 func (e *EndedJobs) All() []*EndedJob { return e.list }
 
-// Get returns a job; nil: there is none of that id.
+// Get returns the job with an id; nil: none.
 func (e *EndedJobs) Get(id scheduler.JobID) *EndedJob {
 	for _, e := range e.list {
 		if e.Status.Summary.Job == uint64(id) {
@@ -179,7 +181,7 @@ func (e *EndedJobs) Get(id scheduler.JobID) *EndedJob {
 	return nil
 }
 
-// StatusWith is its status, without its attempts unless they are asked for.
+// StatusWith returns the job's status, with its attempts only on request.
 func (e *EndedJob) StatusWith(attempts bool) *wire.JobStatus {
 	if attempts {
 		return e.Status
@@ -191,12 +193,12 @@ func (e *EndedJob) StatusWith(attempts bool) *wire.JobStatus {
 	}
 }
 
-// Graphs returns the graph of a blob's hash. Equal hashes give equal graphs, which makes
-// it no input; the core keeps what it is given and may change it.
+// Graphs returns the graph for a blob's hash. Equal hashes give equal graphs, so a graph is not
+// an input of the core. The core owns the returned graph and may change it.
 type Graphs func(hash string) (*wire.Graph, error)
 
-// FillGraph fetches the graph that a submission names, and gives its stages the memory
-// that they leave to the site.
+// FillGraph fetches the graph that a submission names. Stages that specify no memory get the
+// site's default.
 func FillGraph(spec *wire.JobSpec, graphs Graphs) error {
 	if spec.GraphBlob != "" {
 		if spec.Graph != nil {

@@ -13,7 +13,7 @@ import (
 // early readers need, and the policy. The zero value waits for nothing.
 type Waits struct {
 	watchingReaders bool              // the timer for early readers is set
-	roomSince       scheduler.Time    // since when work that they need had room at each look; 0: at the last look it had none
+	roomSince       scheduler.Time    // since when each check found room; 0: the last found none
 	unplaceable     scheduler.Time    // since when no launchers could hold some bundle; 0: they can hold each
 	whyNot          string            // the message for it
 	policy          scheduler.Waiting // the policy's reason
@@ -50,7 +50,7 @@ func (w *Waits) WatchReaders() bool {
 	return began
 }
 
-// WatchDone notes that this timer was due.
+// WatchDone records that the timer for early readers was due.
 func (w *Waits) WatchDone() { w.watchingReaders = false }
 
 // NoteRoom notes whether work that early readers need has room now.
@@ -63,7 +63,7 @@ func (w *Waits) NoteRoom(room bool, now scheduler.Time) {
 	}
 }
 
-// HadRoomFor returns for how long that work has had room at each look.
+// HadRoomFor returns how long every check has found room for the work that early readers need.
 func (w *Waits) HadRoomFor(now scheduler.Time) time.Duration {
 	if w.roomSince == 0 {
 		return 0
@@ -74,7 +74,7 @@ func (w *Waits) HadRoomFor(now scheduler.Time) time.Duration {
 // Policy returns the policy's reason to let the job wait.
 func (w *Waits) Policy() scheduler.Waiting { return w.policy }
 
-// NotePolicy notes that reason. It returns false if it was the same before.
+// NotePolicy records the policy's reason. It returns false if the reason is unchanged.
 func (w *Waits) NotePolicy(reason scheduler.Waiting) (changed bool) {
 	changed = w.policy != reason
 	w.policy = reason
@@ -90,7 +90,8 @@ func (w *Waits) codePlaceable(c *checkpoint.Codec) {
 	checkpoint.Str(c, &w.policy.Detail)
 }
 
-// Notes is what a job's status says of it, the newest last, up to a bound. The zero value is empty.
+// Notes are the notes in a job's status, the newest last, up to a bound. The zero value is
+// empty.
 type Notes struct {
 	list    []string
 	shared  bool // others have the list: it is copied before it changes
@@ -135,7 +136,7 @@ func (s *LauncherSet) IDs() []scheduler.LauncherID { return s.ids }
 // Add adds a launcher.
 func (s *LauncherSet) Add(id scheduler.LauncherID) { s.ids = sortedset.Add(s.ids, id) }
 
-// RemoveFirst removes and returns the launcher of the smallest id. There has to be one.
+// RemoveFirst removes and returns the launcher with the smallest id. The set must not be empty.
 func (s *LauncherSet) RemoveFirst() (id scheduler.LauncherID) {
 	id, s.ids = s.ids[0], s.ids[1:]
 	return id

@@ -17,11 +17,11 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Phase is where an attempt stands.
+// Phase is the phase of an attempt.
 type Phase uint8
 
 const (
-	Assigned Phase = iota // its launcher was sent its start
+	Assigned Phase = iota // the start command was sent to its launcher
 	Running
 	Suspended
 	Ended
@@ -32,16 +32,17 @@ type Stop struct {
 	Outcome scheduler.AttemptOutcome
 	Grace   time.Duration // before it is killed; 0: at once
 	Reason  string
-	ForJob  scheduler.JobID // 0: for none
+	ForJob  scheduler.JobID // the beneficiary; 0: none
 	At      scheduler.Time
 }
 
-// Machine is that of one attempt. The zero value is assigned. Not safe for concurrent use.
+// Machine is the state machine of one attempt. The zero value is assigned. Not safe for
+// concurrent use.
 type Machine struct {
 	phase   Phase
 	started scheduler.Time
-	since   scheduler.Time // running, suspended or ended
-	ran     time.Duration  // up to since
+	since   scheduler.Time // start of the running or suspended phase, or the end
+	ran     time.Duration  // running time up to since
 	execute scheduler.Time // when it began to execute; 0: not reported
 	outcome scheduler.AttemptOutcome
 
@@ -50,19 +51,19 @@ type Machine struct {
 	resuming   bool
 }
 
-// Phase is where it stands.
+// Phase returns the attempt's phase.
 func (c *Machine) Phase() Phase { return c.phase }
 
-// Started is when it began to run; 0 before.
+// Started returns when the attempt began to run; 0 before.
 func (c *Machine) Started() scheduler.Time { return c.started }
 
-// Since is since when it runs, is suspended or has ended.
+// Since returns when the attempt last began to run, was suspended or ended.
 func (c *Machine) Since() scheduler.Time { return c.since }
 
-// Ran is how long it had run when it came to its phase.
+// Ran returns the running time up to the start of the current phase.
 func (c *Machine) Ran() time.Duration { return c.ran }
 
-// SuspendedTime is how long it had been suspended when it came to its phase.
+// SuspendedTime returns the suspended time up to the start of the current phase.
 func (c *Machine) SuspendedTime() time.Duration {
 	if c.started == 0 {
 		return 0
@@ -70,25 +71,25 @@ func (c *Machine) SuspendedTime() time.Duration {
 	return c.since.Sub(c.started) - c.ran
 }
 
-// Executing is since when it executes, having read its input; 0: not reported.
+// Executing returns since when the attempt executes, after reading its input; 0: not reported.
 func (c *Machine) Executing() scheduler.Time { return c.execute }
 
-// Outcome is how it ended.
+// Outcome returns how the attempt ended.
 func (c *Machine) Outcome() scheduler.AttemptOutcome { return c.outcome }
 
-// Stop is why it is being stopped; nil: it is not. The caller must not change it.
+// Stop returns why the attempt is being stopped; nil: it is not. The caller must not change it.
 func (c *Machine) Stop() *Stop { return c.stop }
 
-// Suspending says whether it was asked to suspend and has not yet.
+// Suspending says whether a request to suspend is open.
 func (c *Machine) Suspending() bool { return c.suspending }
 
-// Resuming says whether it was asked to resume and has not yet.
+// Resuming says whether a request to resume is open.
 func (c *Machine) Resuming() bool { return c.resuming }
 
-// WaitsForResume says whether it is suspended, and nobody asked it to go on.
+// WaitsForResume says whether the attempt is suspended and no request to resume is open.
 func (c *Machine) WaitsForResume() bool { return c.phase == Suspended && !c.resuming }
 
-// Running is how long it has run.
+// Running returns the attempt's total running time.
 func (c *Machine) Running(now scheduler.Time) time.Duration {
 	if c.phase == Running {
 		return c.ran + now.Sub(c.since)
@@ -96,10 +97,10 @@ func (c *Machine) Running(now scheduler.Time) time.Duration {
 	return c.ran
 }
 
-// Start has it run.
+// Start marks the attempt as running.
 func (c *Machine) Start(now scheduler.Time) { c.phase, c.started, c.since = Running, now, now }
 
-// Execute notes that it executes; false when that was known.
+// Execute records that the attempt executes; false if that was known.
 func (c *Machine) Execute(now scheduler.Time) bool {
 	if c.execute != 0 {
 		return false
@@ -108,8 +109,8 @@ func (c *Machine) Execute(now scheduler.Time) bool {
 	return true
 }
 
-// AskSuspend asks it to suspend; false when it does not run, or was asked that or to stop
-// already.
+// AskSuspend opens a request to suspend. It returns false if the attempt does not run, or a
+// request to suspend or stop is open.
 func (c *Machine) AskSuspend() bool {
 	if c.phase != Running || c.suspending || c.stop != nil {
 		return false
@@ -118,10 +119,10 @@ func (c *Machine) AskSuspend() bool {
 	return true
 }
 
-// CannotSuspend forgets that it was asked to.
+// CannotSuspend withdraws the request to suspend.
 func (c *Machine) CannotSuspend() { c.suspending = false }
 
-// Suspend has it be suspended; false when it was not asked to.
+// Suspend marks the attempt as suspended; false if no request to suspend is open.
 func (c *Machine) Suspend(now scheduler.Time) bool {
 	if c.phase != Running || !c.suspending {
 		return false
@@ -131,10 +132,10 @@ func (c *Machine) Suspend(now scheduler.Time) bool {
 	return true
 }
 
-// AskResume asks it to resume. It is suspended.
+// AskResume opens a request to resume. The attempt must be suspended.
 func (c *Machine) AskResume() { c.resuming = true }
 
-// Resume has it run again; false when it was not asked to.
+// Resume marks the attempt as running again; false if no request to resume is open.
 func (c *Machine) Resume(now scheduler.Time) bool {
 	if c.phase != Suspended || !c.resuming {
 		return false
@@ -143,8 +144,8 @@ func (c *Machine) Resume(now scheduler.Time) bool {
 	return true
 }
 
-// AskStop asks it to stop, whatever else it was asked; false when it was asked already,
-// and not more softly. The first reason stands.
+// AskStop opens a request to stop, which overrides any other. It returns false if a stop is open
+// already and this one is not harder. The first reason stays.
 func (c *Machine) AskStop(s Stop) bool {
 	switch {
 	case c.stop == nil:
@@ -160,13 +161,13 @@ func (c *Machine) AskStop(s Stop) bool {
 	return true
 }
 
-// End ends it.
+// End marks the attempt as ended.
 func (c *Machine) End(now scheduler.Time, outcome scheduler.AttemptOutcome) {
 	c.ran, c.since, c.outcome = c.Running(now), now, outcome
 	c.phase, c.suspending, c.resuming = Ended, false, false
 }
 
-// Check looks for what must never be.
+// Check verifies the invariants.
 func (c *Machine) Check() error {
 	switch {
 	case c.suspending && c.phase != Running, c.resuming && c.phase != Suspended:
@@ -183,13 +184,13 @@ func (c *Machine) Check() error {
 // checkpoint.
 func (c *Machine) CodePhase(w *checkpoint.Codec) { checkpoint.Num(w, &c.phase) }
 
-// CodeAsked codes what it was asked, but for to stop.
+// CodeAsked codes the open requests, except a stop.
 func (c *Machine) CodeAsked(w *checkpoint.Codec) {
 	checkpoint.Flag(w, &c.suspending)
 	checkpoint.Flag(w, &c.resuming)
 }
 
-// CodeTimes codes its times, and how it ended.
+// CodeTimes codes the attempt's times and its outcome.
 func (c *Machine) CodeTimes(w *checkpoint.Codec) {
 	checkpoint.Num(w, &c.started)
 	checkpoint.Num(w, &c.since)
@@ -198,7 +199,7 @@ func (c *Machine) CodeTimes(w *checkpoint.Codec) {
 	checkpoint.Num(w, &c.outcome)
 }
 
-// CodeStop codes why it is being stopped.
+// CodeStop codes why the attempt is being stopped.
 func (c *Machine) CodeStop(w *checkpoint.Codec) {
 	checkpoint.Opt(w, &c.stop, func(w *checkpoint.Codec, s *Stop) {
 		checkpoint.Num(w, &s.Outcome)

@@ -20,16 +20,16 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Job is the stats of a job beside that of its stages. The zero value has counted nothing.
+// Job is a job's statistics, without those of its stages. The zero value has counted nothing.
 type Job struct {
 	groups         int // finished
 	files          int // that accepted attempts wrote into the job's outputs
 	read           [scheduler.LocalityLevels]int64
-	local          [scheduler.LocalityLevels]uint32 // finished attempts that read stored files, by the level that gave most
-	sharedCounters []*wire.Counter                  // sums as they were shared last; nil: they changed since
+	local          [scheduler.LocalityLevels]uint32 // finished attempts that read files, by main level
+	sharedCounters []*wire.Counter                  // last shared sums; nil: they changed since
 	sums           []sum                            // of the accepted attempts' counters, in order of name
-	ended          []EndedAttempt                   // the last to end, as a ring
-	oldest         int                              // of past
+	ended          []EndedAttempt                   // the last ended attempts, as a ring
+	oldest         int                              // index in ended
 }
 
 // sum is one counter over the accepted attempts that counted it.
@@ -39,16 +39,16 @@ type sum struct {
 	attempts int
 }
 
-// wide is a number of 128 bits: no number of attempts takes a sum of int64 out of it, so an
-// attempt can be taken off again whatever the sum was.
+// wide is a 128-bit integer. Sums of int64 never overflow it, so an attempt can always be
+// subtracted again.
 type wide struct {
 	high int64
 	low  uint64
 }
 
-// add returns the number with by times value added; by is 1 or -1.
+// add returns the number plus by times value; by is 1 or -1.
 func (w wide) add(value int64, by int) wide {
-	high, low := uint64(value>>63), uint64(value) // the sign goes on to the left
+	high, low := uint64(value>>63), uint64(value) // sign extension
 	var carry uint64
 	if by > 0 {
 		low, carry = bits.Add64(w.low, low, 0)
@@ -60,7 +60,7 @@ func (w wide) add(value int64, by int) wide {
 	return wide{int64(high), low}
 }
 
-// int64 is the number, or the end of the range that it lies beyond.
+// int64 returns the number, clamped to the range of int64.
 func (w wide) int64() int64 {
 	switch n := int64(w.low); {
 	case w.high == n>>63:
@@ -71,7 +71,7 @@ func (w wide) int64() int64 {
 	return math.MaxInt64
 }
 
-// EndedAttempt is what status shows of an attempt that ended.
+// EndedAttempt is what a status shows of an ended attempt.
 type EndedAttempt struct {
 	ID          scheduler.AttemptID
 	Stage       int32
@@ -80,22 +80,22 @@ type EndedAttempt struct {
 	Outcome     scheduler.AttemptOutcome
 	Started     scheduler.Time
 	Ended       scheduler.Time
-	Suspended   time.Duration // in all
+	Suspended   time.Duration // in total
 	Speculative bool
 	Reason      string
 }
 
-// Finished adds groups that finished, or takes off those that are to run again.
+// Finished adds finished groups, or subtracts groups that are to run again.
 func (j *Job) Finished(groups int) { j.groups += groups }
 
-// Groups returns how many finished.
+// Groups returns how many groups finished.
 func (j *Job) Groups() int { return j.groups }
 
 // Files returns how many files accepted attempts wrote into the job's outputs.
 func (j *Job) Files() int { return j.files }
 
-// Accept adds the counters and files of an accepted attempt, or, with -1, takes off those
-// of one that another was accepted in place of.
+// Accept adds (1) the counters and files of an accepted attempt, or subtracts (-1) those of an
+// attempt that another replaced.
 func (j *Job) Accept(m *wire.AttemptEnded, by int) {
 	j.files += by * len(m.GetFiles())
 	j.sharedCounters = nil
@@ -112,8 +112,8 @@ func (j *Job) Accept(m *wire.AttemptEnded, by int) {
 	}
 }
 
-// Counters lists the sums, in order of name. A sum that an int64 can't hold is the largest
-// or the smallest int64, which is shown as "or more" or "or less".
+// Counters lists the sums, in order of name. A sum beyond the range of int64 is clamped, and is
+// shown as "or more" or "or less".
 func (j *Job) Counters() []*wire.Counter {
 	list := make([]*wire.Counter, len(j.sums))
 	for i, s := range j.sums {
@@ -122,7 +122,7 @@ func (j *Job) Counters() []*wire.Counter {
 	return list
 }
 
-// SharedCounters is Counters, of which the list is not to be changed.
+// SharedCounters is Counters with a shared list, which the caller must not change.
 func (j *Job) SharedCounters() []*wire.Counter {
 	if j.sharedCounters == nil {
 		j.sharedCounters = j.Counters()
@@ -137,7 +137,7 @@ func (j *Job) Read(w scheduler.Work) {
 	}
 }
 
-// Local counts an attempt that read stored files, for the level that gave most.
+// Local counts an attempt that read stored files, at the level that supplied most.
 func (j *Job) Local(level int) { j.local[level]++ }
 
 // Reads returns the bytes read and the attempts counted, by locality.
@@ -145,12 +145,12 @@ func (j *Job) Reads() (read []int64, local []uint32) {
 	return slices.Clone(j.read[:]), slices.Clone(j.local[:])
 }
 
-// ReadsByLevel is Reads, as values.
+// ReadsByLevel is Reads with arrays in place of slices.
 func (j *Job) ReadsByLevel() (read [scheduler.LocalityLevels]int64, local [scheduler.LocalityLevels]uint32) {
 	return j.read, j.local
 }
 
-// KeepEndedAttempt keeps what is shown of an attempt that ended, the newest up to a bound.
+// KeepEndedAttempt keeps an ended attempt for views; only the newest are kept, up to a bound.
 func (j *Job) KeepEndedAttempt(p EndedAttempt, most int) {
 	if len(j.ended) < most {
 		j.ended = append(j.ended, p)
@@ -160,7 +160,7 @@ func (j *Job) KeepEndedAttempt(p EndedAttempt, most int) {
 	j.oldest++
 }
 
-// Oldest returns the place that the next attempt may be kept in; nil: a new one.
+// Oldest returns the entry that the next ended attempt overwrites; nil: it takes a new one.
 func (j *Job) Oldest() *EndedAttempt {
 	if len(j.ended) == 0 {
 		return nil
@@ -168,7 +168,7 @@ func (j *Job) Oldest() *EndedAttempt {
 	return &j.ended[j.oldest%len(j.ended)]
 }
 
-// EndedAttempts lists the attempts that are kept, the first that ended first.
+// EndedAttempts lists the kept attempts, the earliest end first.
 func (j *Job) EndedAttempts() []EndedAttempt {
 	list := make([]EndedAttempt, len(j.ended))
 	for i := range j.ended {

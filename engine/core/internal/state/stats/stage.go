@@ -10,7 +10,7 @@ import (
 	"github.com/hamadryad/hamadryad/internal/histogram"
 )
 
-// Phase is where a bundle, and each of its nodes, stands.
+// Phase is the phase of a bundle and of each of its nodes.
 type Phase uint8
 
 // The phases.
@@ -27,8 +27,8 @@ func (p Phase) String() string {
 	return [...]string{"waiting for its inputs", "ready", "running", "finished"}[p]
 }
 
-// Stage is the stats of a stage. The last one of a job with outputs is the one that
-// publishes, and has no node of the graph.
+// Stage is the statistics of a stage. The last stage of a job with outputs is the one that
+// publishes; it has no node of the graph.
 type Stage struct {
 	name     string
 	groups   int
@@ -41,17 +41,17 @@ type Stage struct {
 	byPhase  [phases]int32
 }
 
-// NewStage returns the stats of a stage of which all nodes wait.
+// NewStage returns the statistics of a stage whose nodes all wait.
 func NewStage(name string, nodes int) Stage {
 	return Stage{name: name, nodes: nodes, open: nodes, byPhase: [phases]int32{Waiting: int32(nodes)}}
 }
 
-// NewLast returns that of the stage that publishes, which is one group.
+// NewLast returns the statistics of the stage that publishes, which is one group.
 func NewLast(name string) Stage {
 	return Stage{name: name, groups: 1, byPhase: [phases]int32{Waiting: 1}}
 }
 
-// AddGroup adds a group of so many slots that counts for the stage.
+// AddGroup adds a group with a number of slots to the stage.
 func (s *Stage) AddGroup(slots int) {
 	s.groups++
 	s.slots = max(s.slots, slots)
@@ -60,19 +60,19 @@ func (s *Stage) AddGroup(slots int) {
 // Name returns the stage's name.
 func (s *Stage) Name() string { return s.name }
 
-// Groups returns how many groups count for it.
+// Groups returns how many groups count for the stage.
 func (s *Stage) Groups() int { return s.groups }
 
 // Slots returns how many slots its largest group takes.
 func (s *Stage) Slots() int { return s.slots }
 
-// Open says whether the bundle of some node is unfinished.
+// Open says whether some node's bundle is unfinished.
 func (s *Stage) Open() bool { return s.open > 0 }
 
-// Ready says whether some node is.
+// Ready says whether some node is ready.
 func (s *Stage) Ready() bool { return s.byPhase[Ready] > 0 }
 
-// Runs says whether bundles of it run.
+// Runs says whether some node is running.
 func (s *Stage) Runs() bool { return s.byPhase[Running] > 0 }
 
 // Move moves a node from one phase to another.
@@ -81,20 +81,20 @@ func (s *Stage) Move(from, to Phase) {
 	s.byPhase[to]++
 }
 
-// FinishGroups adds groups that finished, or takes off those that are to run again.
+// FinishGroups adds finished groups, or subtracts groups that are to run again.
 func (s *Stage) FinishGroups(n int) { s.done += n }
 
-// FinishNodes does the same for nodes.
+// FinishNodes adds finished nodes, or subtracts nodes that are to run again.
 func (s *Stage) FinishNodes(n int) { s.open -= n }
 
 // Fail counts a failure.
 func (s *Stage) Fail() { s.failures++ }
 
-// Ran counts how long a group of it ran that finished.
+// Ran adds the running time of a finished group.
 func (s *Stage) Ran(d time.Duration) { s.times.Add(d) }
 
-// Median returns the median of how long its groups ran, to a sixteenth, once so many
-// percent of them have finished; false before.
+// Median returns the median running time of the stage's groups, to a sixteenth. It returns false
+// until the given percentage of groups has finished.
 func (s *Stage) Median(percent int) (time.Duration, bool) {
 	if s.done == 0 || s.done*100 < s.groups*percent {
 		return 0, false
@@ -102,7 +102,7 @@ func (s *Stage) Median(percent int) (time.Duration, bool) {
 	return s.times.Quantile(50), true
 }
 
-// Status is what is shown of it.
+// Status returns the stage's status message.
 func (s *Stage) Status() *wire.StageStatus {
 	return &wire.StageStatus{
 		Name: s.name, Nodes: uint32(s.nodes), Failures: uint32(s.failures), Waiting: uint32(s.byPhase[Waiting]),
@@ -118,12 +118,12 @@ func (s *Stage) Row() changes.Stage {
 	}
 }
 
-// Fresh returns the stats of the same stage of which nothing was counted.
+// Fresh returns the statistics of the same stage with nothing counted.
 func (s *Stage) Fresh() Stage {
 	return Stage{name: s.name, groups: s.groups, nodes: s.nodes, slots: s.slots}
 }
 
-// Count counts a node in a phase, for stats that was Fresh.
+// Count counts a node in a phase, for statistics that Fresh returned.
 func (s *Stage) Count(p Phase) {
 	s.byPhase[p]++
 	if p != Finished {
@@ -131,9 +131,9 @@ func (s *Stage) Count(p Phase) {
 	}
 }
 
-// Check holds stats against one that was counted anew.
+// Check compares the statistics with a recount.
 func (s *Stage) Check(fresh *Stage) error {
-	last := s.nodes == 0 // its group is done when the job is, and then its outputs are there
+	last := s.nodes == 0 // its group is done when the job is, and its outputs exist by then
 	if s.byPhase != fresh.byPhase || !last && (s.open != fresh.open || s.done != fresh.done) {
 		return fmt.Errorf("stage %q: nodes by phase %v, %d of them open, %d groups done; counted as %v, %d and %d",
 			s.name, fresh.byPhase, fresh.open, fresh.done, s.byPhase, s.open, s.done)
@@ -148,7 +148,7 @@ func (s *Stage) Clone() Stage {
 	return f
 }
 
-// Code codes all but the nodes by phase. The bundles' phases give those again.
+// Code codes everything except the nodes by phase, which follow from the bundles' phases.
 func (s *Stage) Code(w *checkpoint.Codec) {
 	checkpoint.Num(w, &s.open)
 	checkpoint.Num(w, &s.done)
