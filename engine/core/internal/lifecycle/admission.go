@@ -16,7 +16,7 @@ type Admission struct {
 	base
 	jobs *Jobs
 
-	drafts map[*wire.JobSpec]*Draft // of the step at hand, see Expect
+	drafts map[*wire.JobSpec]*Draft // of the current step, see Expect
 }
 
 // askAdmission asks the policy to admit a job, if the policy admits jobs. While the first policy is
@@ -47,7 +47,7 @@ func (ad *Admission) admissionDown() bool {
 // AskAll asks a policy that has just taken over about the waiting jobs. A fallback leaves them to
 // the policy that has to admit them.
 func (ad *Admission) AskAll() {
-	for _, j := range slices.Collect(ad.state.Jobs.All()) { // some may be turned away
+	for _, j := range slices.Collect(ad.state.Jobs.All()) { // copied: some may be refused and removed
 		if j.Phase() != state.JobPendingAdmission {
 			continue
 		}
@@ -63,8 +63,8 @@ func (ad *Admission) AskAll() {
 	}
 }
 
-// AdmissionExpired refuses a job that the policy did not admit in time. It admits the job if the policy
-// is down and does not have to admit jobs, or if its admission is advice.
+// AdmissionExpired refuses a job that the policy did not admit in time. It admits the job
+// instead if admission is only advice, or if the policy is down and need not admit jobs.
 func (ad *Admission) AdmissionExpired(id scheduler.JobID) {
 	j := ad.state.Jobs.Get(id)
 	if j == nil || j.Phase() != state.JobPendingAdmission {

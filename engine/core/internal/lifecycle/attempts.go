@@ -13,6 +13,6 @@ type Attempts struct {
 	jobs        *Jobs
 	speculation *Speculation
 
-	where   []*state.Launcher     // of the launch at hand
-	targets []*resources.Launcher // the same
+	where   []*state.Launcher     // of the current launch
+	targets []*resources.Launcher // the same launchers
 }

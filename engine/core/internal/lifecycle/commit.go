@@ -12,7 +12,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// CommitBundleAttempt finishes a bundle by one of its attempts.
+// CommitBundleAttempt finishes a bundle with one of its attempts.
 func (js *Jobs) CommitBundleAttempt(r *state.BundleAttempt) {
 	b := r.Bundle
 	j := b.Job
@@ -33,7 +33,7 @@ func (js *Jobs) CommitBundleAttempt(r *state.BundleAttempt) {
 		var before *state.Commit
 		if old != nil {
 			before = old[i]
-			// Its file stays until the job ends, for readers that have begun.
+			// The file stays until the job ends, for readers that have begun.
 			if l := js.state.Launchers.Get(before.Launcher); l != nil {
 				l.Outputs.Drop(before.Attempt)
 			}

@@ -72,7 +72,7 @@ func (as *Attempts) refuseCommit(l *state.Launcher, m *wire.AttemptEnded, why st
 // finished accepts an attempt's end. Its bundle commits when all its attempts have ended.
 func (as *Attempts) finished(a *state.Attempt, m *wire.AttemptEnded) {
 	as.EnsureStarted(a)
-	if a.Phase() == phase.Assigned { // a gang's member whose start was never reported
+	if a.Phase() == phase.Assigned { // a gang member whose start was never reported
 		as.Started(a, "")
 	}
 	r, b := a.BundleAttempt, a.BundleAttempt.Bundle
@@ -100,7 +100,7 @@ func (as *Attempts) finished(a *state.Attempt, m *wire.AttemptEnded) {
 	as.jobs.CommitBundleAttempt(r)
 }
 
-// blameless are failures that are no launcher's fault.
+// blameless are the kinds of failures that are no launcher's fault.
 var blameless = []wire.ErrorKind{wire.ErrorKind_ERROR_KIND_OUTPUT, wire.ErrorKind_ERROR_KIND_FULL, wire.ErrorKind_ERROR_KIND_DENIED}
 
 // ofMounts are reasons of an output store that a launcher's bad mount may cause.
@@ -126,7 +126,7 @@ func (as *Attempts) failed(a *state.Attempt, m *wire.AttemptEnded) {
 		as.EndAttempt(a, scheduler.Lost, m.GetWork(), f.Message)
 		as.dispatch.StopBundleAttempt(r, scheduler.Lost, "another group of its bundle was lost", 0, 0)
 	default:
-		if f.Kind == wire.ErrorKind_ERROR_KIND_OUTPUT { // the launcher names the mount that may be bad
+		if f.Kind == wire.ErrorKind_ERROR_KIND_OUTPUT { // name the launcher whose mount may be bad
 			f = proto.CloneOf(f)
 			f.Message += " (on launcher " + a.Launcher.Name + ")"
 		}
@@ -229,7 +229,7 @@ func checkOwn(a *state.Attempt, m *wire.AttemptEnded) error {
 			return fmt.Errorf("it names an output file of node %d of stage %d, which is not of the attempt's group", f.GetIndex(), f.GetStage())
 		case !strings.HasPrefix(f.GetTemporary(), own):
 			return fmt.Errorf("it names the output file %.100q, and the attempt's begin with %q", f.GetTemporary(), own)
-		case outputs > 0 && int64(f.GetOutput()) >= outputs: // a job without outputs publishes nothing
+		case outputs > 0 && int64(f.GetOutput()) >= outputs: // without outputs nothing is published
 			return fmt.Errorf("it names a file of output %d, which the job does not have", f.GetOutput())
 		}
 	}

@@ -80,8 +80,8 @@ func (bs *Bundles) withdrawVotes(j *state.Job) {
 	}
 }
 
-// voteAgainst adds a vote of a job against a launcher. The site excludes the launcher when there
-// are enough.
+// voteAgainst adds a job's vote against a launcher. With enough votes the site excludes the
+// launcher.
 func (bs *Bundles) voteAgainst(j *state.Job, l *state.Launcher) {
 	by := resources.Vote{Job: j.ID, User: j.Spec.GetPrincipal().GetName(), Program: j.Spec.GetProgram()}
 	if bs.resources.Exclusions.VoteAgainst(&l.Launcher, by, bs.step.Now.Add(bs.step.Set.ExcludeFor), bs.limits()) {

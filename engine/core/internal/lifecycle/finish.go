@@ -189,7 +189,7 @@ func (js *Jobs) jobOver(j *state.Job, outcome scheduler.JobOutcome) {
 	js.remove(j)
 }
 
-// removed ends the last of a job.
+// removed completes the removal of a job.
 func (js *Jobs) removed(j *state.Job) {
 	js.policy.NotifyJob(j.ID, scheduler.JobFinished{At: js.step.Now, Job: j.ID, Outcome: j.End.Outcome()})
 	js.step.Stats.Jobs[j.End.Outcome()]++

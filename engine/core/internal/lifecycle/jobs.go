@@ -4,9 +4,9 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/internal/state"
 )
 
-// Jobs takes a job from its start to its end: its bundles get their ids, commit, and reopen when
-// their output is lost. When all are finished the last group publishes. A job that failed or was
-// killed is stopped and cleaned up.
+// Jobs takes a job from its start to its end. Bundles get their ids, commit, and reopen when
+// their output is lost. When all are finished the last group publishes. A failed or killed job
+// is stopped and cleaned up.
 type Jobs struct {
 	base
 	bundles *Bundles

@@ -22,7 +22,7 @@ func (ad *Admission) CheckPlaceable() {
 func (ad *Admission) checkPlaceableOf(j *state.Job, fits map[string]bool) {
 	why := ""
 	for _, s := range j.Shapes {
-		if ad.resources.Launchers.Up() == 0 || fits[s.Key] { // an empty cluster is not too small yet
+		if ad.resources.Launchers.Up() == 0 || fits[s.Key] { // an empty cluster does not count as too small
 			continue
 		}
 		if why = ad.tooLarge(&j.Bundles[s.Bundle]); why != "" {

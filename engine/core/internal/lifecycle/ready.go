@@ -19,7 +19,8 @@ func (bs *Bundles) StoredOutput(j *state.Job, k dataflow.Key, size int64, perRea
 	bs.ApplyGateChanges(j, k.Conn, j.Inputs.PutOutput(k, size, perReader, where, before))
 }
 
-// ApplyGateChanges opens and closes inputs. Readers of an all-to-all connection are updated in slices.
+// ApplyGateChanges opens and closes inputs. Readers of an all-to-all connection are updated in
+// slices.
 func (bs *Bundles) ApplyGateChanges(j *state.Job, conn int32, list iter.Seq[dataflow.GateChange]) {
 	for x := range list {
 		bs.applyGateChange(j, x)
@@ -35,8 +36,8 @@ func (bs *Bundles) applyGateChange(j *state.Job, x dataflow.GateChange) {
 	}
 }
 
-// updateReaders opens or closes the inputs of an all-to-all connection's readers, as many
-// as the step may do.
+// updateReaders opens or closes the inputs of an all-to-all connection's readers, within the
+// step's budget.
 func (bs *Bundles) updateReaders(j *state.Job, conn int32) {
 	for j.Inputs.AllReadersUpdated(conn) || bs.step.ConsumeBudget(step.WorkOpen) {
 		x, yes := j.Inputs.UpdateNextReader(conn)
@@ -85,7 +86,7 @@ func (bs *Bundles) MakeReady(b *state.Bundle) {
 	bs.state.Changes.MarkJob(b.Job)
 }
 
-// Withdraw takes a bundle back from the policy.
+// Withdraw withdraws a bundle from the policy.
 func (bs *Bundles) Withdraw(b *state.Bundle) {
 	b.Enter(state.BundleWaiting)
 	bs.state.RequeueFinishing(b.Job)

@@ -58,7 +58,7 @@ func (js *Jobs) Reopen(b *state.Bundle) {
 func (js *Jobs) reopenBundle(b *state.Bundle) {
 	j := b.Job
 	b.Reopen(js.step.Now)
-	js.state.Changes.MarkJob(j) // it may have to wait for others before it is ready
+	js.state.Changes.MarkJob(j) // it may wait for others before it is ready
 	js.step.Stats.Rerun++
 	js.events.Notify(b, scheduler.BundleReopened{At: js.step.Now, Job: j.ID, Bundle: b.ID()})
 	if b.Tries.Losses() > js.step.Set.LostMax {

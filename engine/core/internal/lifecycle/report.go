@@ -15,7 +15,7 @@ import (
 func (as *Attempts) Started(a *state.Attempt, address string) {
 	if a.Phase() != phase.Assigned {
 		if a.BundleAttempt.PeersSent() {
-			as.dispatch.SendPeersTo(a) // its start was sent again, so it may have missed them
+			as.dispatch.SendPeersTo(a) // a resent start may mean that it missed the peers
 		}
 		return
 	}
@@ -124,7 +124,7 @@ func (as *Attempts) RefusedCommand(a *state.Attempt, f *wire.Failure) {
 	}
 }
 
-// loseRefused gives up an attempt that its launcher can't resume, or can't suspend.
+// loseRefused gives up an attempt that its launcher can't resume or suspend.
 func (as *Attempts) loseRefused(a *state.Attempt, f *wire.Failure) {
 	do := "resumed"
 	if a.WaitsForResume() {
@@ -150,7 +150,7 @@ func (as *Attempts) InputLost(a *state.Attempt, m *wire.InputLost) {
 	b, i := j.GroupOf(j.Inputs.Files.Writer(k))
 	there := j.Inputs.There(k)
 	if there && uint64(b.LastCommits()[i].Attempt) != m.Producer && m.Producer != 0 {
-		as.dispatch.Feeds.SupplyTo(&j.Inputs, &a.Reads, k, as.state.Source(j)) // made again in the meantime
+		as.dispatch.Feeds.SupplyTo(&j.Inputs, &a.Reads, k, as.state.Source(j)) // made again meanwhile
 		return
 	}
 	if there {

@@ -10,7 +10,7 @@ func (js *Jobs) Continue(j *state.Job) {
 	switch j.Phase() {
 	case state.JobRunning:
 		js.Open(j)
-		if j.Phase() == state.JobRunning { // else it is over
+		if j.Phase() == state.JobRunning { // otherwise it is over
 			js.bundles.ContinueReaders(j)
 		}
 	case state.JobEnding:

@@ -11,17 +11,17 @@ import (
 	"github.com/hamadryad/hamadryad/internal/prefetch"
 )
 
-// Speculation offers bundles that straggle for a second attempt.
+// Speculation offers straggling bundles for speculative attempts.
 type Speculation struct{ base }
 
-// watchStragglers sets the timer that looks for stragglers while anything runs.
+// watchStragglers sets the timer that checks for stragglers while anything runs.
 func (sp *Speculation) watchStragglers() {
 	if sp.step.Set.Speculation {
 		sp.step.Watch(step.TimerSpeculate, sp.step.Set.SpeculationEvery, 0)
 	}
 }
 
-// Speculate offers second attempts for stragglers.
+// Speculate offers speculative attempts for stragglers.
 func (sp *Speculation) Speculate() {
 	sp.step.WatchDue(step.TimerSpeculate)
 	if sp.state.Attempts.Len() == 0 {
@@ -49,7 +49,7 @@ func (sp *Speculation) speculateOn(j *state.Job) {
 		}
 	}
 	allowed := max(len(j.Attempts())*sp.step.Set.SpeculationSharePercent/100, 1)
-	// Those that run longest first.
+	// The longest running first.
 	slices.SortFunc(candidates, func(x, y *state.Attempt) int {
 		return cmp.Or(cmp.Compare(x.Started(), y.Started()), cmp.Compare(x.ID, y.ID))
 	})
@@ -80,7 +80,7 @@ func (sp *Speculation) stragglerMark(j *state.Job, stage int32, marks []time.Dur
 	return marks[stage]
 }
 
-// OfferSpeculation offers a running bundle for a second attempt.
+// OfferSpeculation offers a running bundle for a speculative attempt.
 func (sp *Speculation) OfferSpeculation(b *state.Bundle) {
 	b.SetSpeculationOffered(sp.step.Now)
 	sp.events.Notify(b, sp.events.SpeculationEvent(b))

@@ -103,7 +103,7 @@ func (ad *Admission) CheckSubmission(id scheduler.JobID, spec *wire.JobSpec) *wi
 	return nil
 }
 
-// unsound is the failure of a submission that can't be carried out.
+// unsound returns the failure of a submission that can't be carried out.
 func unsound(id scheduler.JobID, spec *wire.JobSpec, err error) *wire.Failure {
 	return step.Invalid(fmt.Sprintf("%s %q: %v", id, spec.GetName(), err))
 }
@@ -183,8 +183,8 @@ func checkSpec(s *step.Settings, spec *wire.JobSpec) error {
 	return nil
 }
 
-// outputsMax bounds the folders that one job publishes, ownersMax their owners: a user has one name
-// in each store.
+// outputsMax bounds the folders that one job publishes. ownersMax bounds their owners: a user
+// has one name in each store.
 const (
 	outputsMax = 1000
 	ownersMax  = 16
@@ -201,7 +201,7 @@ func checkKinds(s *step.Settings, g *wire.Graph) error {
 	return nil
 }
 
-// admit admits a job: from now on the policy knows it.
+// admit admits a job, and makes it known to the policy.
 func (ad *Admission) admit(j *state.Job) {
 	j.Enter(state.JobRunning)
 	if b := j.LastBundle(); b != nil {
@@ -270,7 +270,7 @@ func (ad *Admission) endedJob(id scheduler.JobID) *wire.JobSummary {
 	return nil
 }
 
-// KillJob ends a job for a person.
+// KillJob ends a job at a person's request.
 func (ad *Admission) KillJob(m *wire.KillJob) {
 	id := scheduler.JobID(m.GetJob())
 	if err := ad.mayKill(id, m.GetPrincipal()); err != nil {

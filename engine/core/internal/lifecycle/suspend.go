@@ -78,8 +78,8 @@ func (as *Attempts) dropSuspended(r *state.BundleAttempt) {
 	}
 }
 
-// Resume resumes a suspended attempt with the rest of its bundle attempt, and returns the attempts
-// that are resumed.
+// Resume resumes a suspended attempt with the rest of its bundle attempt, and returns the
+// resumed attempts.
 func (as *Attempts) Resume(d scheduler.Resume) ([]scheduler.AttemptID, scheduler.RefusalReason, string) {
 	a := as.state.Attempts.Get(d.Attempt)
 	switch {
@@ -136,7 +136,7 @@ func (as *Attempts) ResumedNow(a *state.Attempt) {
 // order of suspension, as slots become free.
 func (as *Attempts) ResumeSuspended() {
 	for r := range as.state.Suspended.All() {
-		// Earlier managers had policies suspend a job's last group, too.
+		// Earlier managers let policies suspend a job's last group, too.
 		if r.Stopped() == 0 && (!as.policy.Last.Resumes() || r.Bundle.Last()) {
 			as.resumeBundleAttempt(r)
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
 )
 
-// Answer applies a policy's decisions, each of which gets its outcome.
+// Answer applies a policy's decisions; each gets an outcome.
 func (rs *Rounds) Answer(m *wire.PolicyAnswer) {
 	if !rs.policy.Answers(m.GetGeneration(), m.GetRound()) {
 		return
@@ -27,8 +27,8 @@ func (rs *Rounds) Answer(m *wire.PolicyAnswer) {
 	rs.ApplyAnswer()
 }
 
-// Expect gives the next step the decisions of an answer that was decoded before it. The core becomes
-// their owner.
+// Expect passes the decoded decisions of an answer to the next step. The core becomes their
+// owner.
 func (rs *Rounds) Expect(of *wire.PolicyAnswer, d scheduler.Decisions) {
 	rs.answer = expectedAnswer{of, d}
 }

@@ -72,7 +72,8 @@ func (rs *Rounds) limitSuspensions() {
 	}
 }
 
-// Failed handles the end of a generation. Attempts go on; rounds wait for the next generation.
+// Failed handles the end of a generation. Attempts continue; rounds wait for the next
+// generation.
 func (rs *Rounds) Failed(number uint64, reason string) {
 	g := rs.policy.Current()
 	switch rs.policy.Fail(number, reason) {
@@ -86,14 +87,14 @@ func (rs *Rounds) Failed(number uint64, reason string) {
 	}
 }
 
-// breach ends a generation that broke the contract. The shell starts another.
+// breach ends a generation that violated the contract. The shell starts another.
 func (rs *Rounds) breach(reason string) {
 	number := rs.policy.Current().Number
 	rs.step.Emit(step.PolicyGone{Generation: number, Breach: reason})
 	rs.Failed(number, reason)
 }
 
-// DropPolicies forgets the generations of the manager's last life.
+// DropPolicies forgets the generations from before the manager's restart.
 func (rs *Rounds) DropPolicies() {
 	rs.policy.Forget()
 	rs.resources.Reservations.ReleaseAll()
@@ -101,13 +102,13 @@ func (rs *Rounds) DropPolicies() {
 
 // PolicyState is the status of the policy's rounds.
 type PolicyState struct {
-	Generation uint64 // 0: none runs
+	Generation uint64 // 0: none is running
 	Starting   uint64 // 0: none is being started
 	Policy     string // name in the configuration
 	Name       string // as it reports itself
 	Version    string
 	Abilities  scheduler.Ability
-	// ProgressEvery is how often it wants progress; 0 when it wants none.
+	// ProgressEvery is how often the policy wants progress; 0: never.
 	ProgressEvery time.Duration
 	Rounds        uint64
 	Dropped       uint64 // answers to another round or generation

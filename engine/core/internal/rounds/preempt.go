@@ -159,8 +159,8 @@ func (pr *Preemption) tooMany(runs []*state.BundleAttempt) string {
 	return ""
 }
 
-// wouldFit checks that what is free, reserved for the beneficiary and freed fits it: the
-// bundle that was named, ready or suspended, or one of the job's ready ones.
+// wouldFit checks that free, reserved and freed resources together fit the beneficiary. That is
+// the named bundle, ready or suspended, or one of the job's ready bundles.
 func (pr *Preemption) wouldFit(d scheduler.Preempt, j *state.Job, runs []*state.BundleAttempt) (scheduler.RefusalReason, string) {
 	freed := freedBy(runs, d.Mode == scheduler.PreemptSuspend)
 	if d.Bundle == 0 {

@@ -222,7 +222,7 @@ func inTheWay(s *state.BundleAttempt, runs []*state.BundleAttempt) (victims []*s
 	return victims
 }
 
-// youngestWaiting lists the bundle attempts of a job that wait for sources to be written, the last
+// youngestWaiting lists a job's bundle attempts that wait for unwritten sources, the last
 // started first.
 func youngestWaiting(j *state.Job) []*state.BundleAttempt {
 	var runs []*state.BundleAttempt

@@ -33,7 +33,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 )
 
-// Rounds is the talk with the policy. Not safe for concurrent use.
+// Rounds is the exchange with the policy. Not safe for concurrent use.
 type Rounds struct {
 	step      *step.Step
 	ids       *ids.IDs
@@ -49,7 +49,7 @@ type Rounds struct {
 	answer     expectedAnswer // see Expect
 }
 
-// New returns the rounds of a core: a state, its transitions, and what leaves.
+// New returns the rounds of a core, on its state, transitions and outbound messages.
 func New(s *state.Store, out *outbound.Outbound, l *lifecycle.Lifecycle) *Rounds {
 	return &Rounds{
 		step: &s.Step, ids: &s.IDs, resources: s.Resources, policy: &s.Policy, state: s.Cluster, events: out.Events,

@@ -13,7 +13,7 @@ import (
 // policy neither launches any of it nor gives a reason. It may be alive, answer every round and
 // still never start anything. So it counts as broken: otherwise a bad policy would hang every job.
 
-// stalled returns a job that waits for no reason; nil when there is none.
+// stalled returns a job that waits for no reason; nil: none.
 func (rs *Rounds) stalled() *state.Job {
 	if rs.policy.Current() == nil || rs.state.Attempts.Len() > 0 {
 		return nil
