@@ -147,7 +147,7 @@ func (in *Inputs) MissUnconfirmed(r *Reader) bool {
 	return some
 }
 
-// Listed is the sources that an attempt starts with.
+// Listed is the list of sources that an attempt starts with.
 type Listed struct {
 	Sources []*wire.Source
 	Looked  int  // the number of writers examined

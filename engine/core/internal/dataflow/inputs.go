@@ -155,7 +155,7 @@ func (f *FileGraph) EachReader(k Key, each func(graph.Node)) {
 	graph.Each(r, list, func(reader int) { each(graph.Node{Stage: to, Index: reader}) })
 }
 
-// Each calls each once for every writer's output that a group of some nodes reads.
+// Each calls each once for every output that a group of nodes reads.
 func (f *FileGraph) Each(nodes []int32, each func(k Key)) {
 	var seen map[Key]bool
 	if len(nodes) > 1 {

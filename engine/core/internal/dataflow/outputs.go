@@ -51,10 +51,10 @@ func NewConnection(writers, readers int, all bool) Connection {
 	return n
 }
 
-// All says whether it joins all to all.
+// All says whether the connection is all-to-all.
 func (n *Connection) All() bool { return n.all }
 
-// Writers is how many there are.
+// Writers returns the number of writers.
 func (n *Connection) Writers() int { return len(n.bytes) }
 
 // Readers is the number of readers of an all-to-all connection.
@@ -69,7 +69,7 @@ func (n *Connection) Size(from int) int64 { return n.bytes[from] }
 // Complete reports whether all outputs of an all-to-all connection are stored.
 func (n *Connection) Complete() bool { return n.all && n.done == len(n.bytes) }
 
-// Done is how many writers of an all-to-all connection are there.
+// Done returns how many writers of an all-to-all connection are available.
 func (n *Connection) Done() int { return n.done }
 
 // KnownWriters is the number of a reader's stored writers that it was updated on.
@@ -124,8 +124,8 @@ func (n *Connection) Count(reader, delta int) (old, now int) {
 	return old, old + delta
 }
 
-// CountAll does that for all readers of an all-to-all connection. With update set they do not know
-// it yet: UpdateNext updates one after the other. No update may be under way.
+// CountAll adds or removes a writer for all readers of an all-to-all connection. With update set
+// they don't know it yet: UpdateNext updates one after the other. No update may be under way.
 func (n *Connection) CountAll(delta int, update bool) {
 	if update {
 		n.updating, n.updated, n.before = true, 0, n.done
@@ -136,7 +136,7 @@ func (n *Connection) CountAll(delta int, update bool) {
 // Updating reports whether readers are being updated.
 func (n *Connection) Updating() bool { return n.updating }
 
-// Updated is how many readers were updated, while an update is under way.
+// Updated returns how many readers the current update has reached.
 func (n *Connection) Updated() int { return n.updated }
 
 // UpdateNext updates the next reader. It returns the reader, and its old and new number of writers.

@@ -28,7 +28,7 @@ func (n *Connection) EachPlace(reader int, moves uint64, where Where, f func(hos
 	}
 }
 
-// find finds the places, unless they are known.
+// find computes the places, unless they are cached.
 func (n *Connection) find(moves uint64, where Where) {
 	if n.largest.since == moves+1 {
 		return
@@ -50,7 +50,7 @@ func LargestPlaces(sums map[string]scheduler.Place) []scheduler.Place {
 		return nil
 	}
 	list := make([]scheduler.Place, 0, min(len(sums), scheduler.PlacesMax)+1)
-	for _, p := range sums { // most of thousands are less than all that are kept
+	for _, p := range sums { // most of thousands are smaller than all that are kept
 		if len(list) == scheduler.PlacesMax && moreBytes(list[len(list)-1], p) < 0 {
 			continue
 		}

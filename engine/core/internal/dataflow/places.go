@@ -5,7 +5,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Cluster knows where launchers are.
+// Cluster looks up where launchers are.
 type Cluster interface {
 	// HostOf returns the host with a name or address; an unknown name stands for itself.
 	HostOf(name string) string
@@ -15,7 +15,7 @@ type Cluster interface {
 	Moves() uint64
 }
 
-// Makers know where an output was made, and whether its launcher keeps it.
+// Makers look up where an output was made, and whether its launcher still has it.
 type Makers interface {
 	Made(Key) (host, rack string, keeps bool)
 }
@@ -24,7 +24,7 @@ type Makers interface {
 // places that hold most of it.
 func (in *Inputs) Size(nodes []int32, cluster Cluster, made Makers) (int64, []scheduler.Place) {
 	if !in.Files.readsAny(nodes) {
-		return 0, nil // as most groups of a large plain job
+		return 0, nil // the usual case for groups of a large job
 	}
 	var total int64
 	sums := map[string]scheduler.Place{}
@@ -79,7 +79,7 @@ func (in *Inputs) sizeFrom(conn int32, reader int, cluster Cluster, made Makers,
 		if !n.There(writer) {
 			return
 		}
-		// The sizes of partitions were not kept: take an even share.
+		// The sizes of partitions were not kept: use an even share.
 		part := n.Size(writer) / int64(max(in.plan.Partitions(int(conn), writer), 1))
 		total += part
 		// Output on the job's storage is near its writer too: HDFS puts the first copy on the

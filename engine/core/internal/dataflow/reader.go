@@ -27,7 +27,7 @@ type missing struct {
 	bits []uint64
 }
 
-// Misses returns how many sources a reader was not given.
+// Misses returns how many sources a reader does not have.
 func (r *Reader) Misses() int { return r.misses }
 
 // Start lets a reader receive sources: its attempt has started, so a repeated start command does

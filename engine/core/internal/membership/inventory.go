@@ -142,7 +142,7 @@ func (ms *Membership) Resend(id scheduler.LauncherID) {
 		waits = true
 		grace := time.Duration(0)
 		if a.Stop() != nil {
-			grace = a.Stop().Grace // of a soft kill
+			grace = a.Stop().Grace // of a kill with grace
 		}
 		late, hopeless := a.Unacked.Late(ms.step, grace)
 		switch {
@@ -158,7 +158,7 @@ func (ms *Membership) Resend(id scheduler.LauncherID) {
 	}
 }
 
-// ReasonGivenUp is the reason of the last command about an attempt that was given up.
+// ReasonGivenUp is the reason in the last command about an attempt that was given up.
 const ReasonGivenUp = "it was given up: its launcher had not confirmed what was asked of it"
 
 // giveUp counts an attempt as lost whose launcher confirms no command. A process that can't be

@@ -93,7 +93,7 @@ func (ms *Membership) comeUp(l *state.Launcher, m *wire.Join) {
 	}
 }
 
-// LauncherLost handles the shell's report that a launcher is gone.
+// LauncherLost handles the shell's report that a launcher is lost.
 func (ms *Membership) LauncherLost(m *wire.LauncherLost) {
 	l := ms.state.Launchers.Get(scheduler.LauncherID(m.GetLauncher()))
 	if l == nil || !l.Up || l.Incarnation() != m.GetIncarnation() {
@@ -149,7 +149,7 @@ func (ms *Membership) loseOutputs(l *state.Launcher, outputs map[scheduler.Attem
 			continue
 		}
 		for _, r := range slices.Clone(o.Bundle.Attempts()) {
-			if r.ID == o.BundleAttempt && r.Commits()[o.Group] != nil { // of a gang that has not committed yet
+			if r.ID == o.BundleAttempt && r.Commits()[o.Group] != nil { // a gang that has not committed yet
 				r.Lose("launcher " + l.Name + " was lost with what a finished group had stored")
 				ms.dispatch.StopBundleAttempt(r, scheduler.Lost, r.Lost(), 0, 0)
 			}

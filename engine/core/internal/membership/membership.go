@@ -48,7 +48,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 )
 
-// Membership keeps the launchers of the cluster. Not safe for concurrent use.
+// Membership manages the launchers of the cluster. Not safe for concurrent use.
 type Membership struct {
 	step      *step.Step
 	ids       *ids.IDs
@@ -61,7 +61,7 @@ type Membership struct {
 	attempts  *lifecycle.Attempts
 }
 
-// New returns the membership of a core: a state, its transitions, and what leaves.
+// New returns the membership of a core, on its state, transitions and outbound messages.
 func New(s *state.Store, out *outbound.Outbound, l *lifecycle.Lifecycle) *Membership {
 	return &Membership{
 		step: &s.Step, ids: &s.IDs, resources: s.Resources, policy: &s.Policy, state: s.Cluster, events: out.Events, dispatch: out.Dispatch,

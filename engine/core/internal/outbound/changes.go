@@ -13,7 +13,7 @@ import (
 // EnableChanges makes Changes return rows from now on. No decision depends on it.
 func (rd *StatusReader) EnableChanges() { rd.state.Changes.Enable() }
 
-// Changes returns the rows of all that changed in the step at hand, at its end; false before
+// Changes returns, at the end of a step, the rows of all that changed in it; false before
 // EnableChanges.
 func (rd *StatusReader) Changes() (step.Changes, bool) {
 	if !rd.state.Changes.Enabled() {
@@ -28,7 +28,7 @@ func (rd *StatusReader) Changes() (step.Changes, bool) {
 	return f, true
 }
 
-// AllChanges returns the rows of all there is, between two steps.
+// AllChanges returns all rows, between two steps.
 func (rd *StatusReader) AllChanges() step.Changes {
 	f := rd.changesWith(rd.state.Changes.AllRows())
 	for j := range rd.state.Jobs.All() {

@@ -6,8 +6,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 )
 
-// Dispatcher sends commands to launchers: start, stop, suspend or resume an attempt, read from
-// there, forget an end, delete an output.
+// Dispatcher sends commands to launchers: start, stop, suspend or resume an attempt, give it
+// sources, forget an end, delete an output.
 type Dispatcher struct {
 	step  *step.Step
 	state *state.Cluster

@@ -7,7 +7,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// LoadReport takes the load of a launcher's machine.
+// LoadReport records the load of a launcher's machine.
 func (ev *PolicyEvents) LoadReport(l *state.Launcher, m *wire.MachineLoad) {
 	if l.SetLoad(resources.NewLoad(m.Cpu, m.Memory)) && ev.policy.Has(scheduler.AbilityLoad) {
 		ev.policy.Notify(l.LoadEvent(ev.step.Now))

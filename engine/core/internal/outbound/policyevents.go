@@ -25,7 +25,7 @@ func (ev *PolicyEvents) Notify(b *state.Bundle, e scheduler.Event) {
 	}
 }
 
-// ReadyEvent says that a bundle is ready.
+// ReadyEvent returns the event that a bundle is ready.
 func (ev *PolicyEvents) ReadyEvent(b *state.Bundle) scheduler.BundleReady {
 	return scheduler.BundleReady{At: b.Since(), Job: b.Job.ID, Bundle: b.ID(), Groups: ev.GroupsFor(b, true), Avoid: excludedFor(b)}
 }
@@ -44,12 +44,12 @@ func (ev *PolicyEvents) GroupsFor(b *state.Bundle, places bool) []scheduler.Grou
 	return groups
 }
 
-// NotifyKind notifies that a stage takes slots of another kind.
+// NotifyKind notifies the policy that a stage takes slots of another kind.
 func (ev *PolicyEvents) NotifyKind(j *state.Job, stage int, kind scheduler.SlotKind) {
 	ev.policy.NotifyJob(j.ID, scheduler.StageGrown{At: ev.step.Now, Job: j.ID, Stage: scheduler.StageID(stage), Groups: j.Stages[stage].Groups(), Kind: kind})
 }
 
-// Protect protects a bundle from preemption for Settings.ProtectFor, and notifies of it.
+// Protect protects a bundle from preemption for Settings.ProtectFor, and notifies the policy.
 func (ev *PolicyEvents) Protect(b *state.Bundle) {
 	b.Protection.Begin(ev.step.Now.Add(ev.step.Set.ProtectFor))
 	ev.Notify(b, ev.protectedEvent(b))
@@ -59,7 +59,7 @@ func (ev *PolicyEvents) protectedEvent(b *state.Bundle) scheduler.BundleProtecte
 	return scheduler.BundleProtected{At: ev.step.Now, Job: b.Job.ID, Bundle: b.ID(), Until: b.Protection.Until()}
 }
 
-// SpeculationEvent offers a running bundle for a second attempt.
+// SpeculationEvent returns the offer of a running bundle for a speculative attempt.
 func (ev *PolicyEvents) SpeculationEvent(b *state.Bundle) scheduler.SpeculationOffered {
 	avoid := excludedFor(b)
 	for _, r := range b.Attempts() {
@@ -70,7 +70,7 @@ func (ev *PolicyEvents) SpeculationEvent(b *state.Bundle) scheduler.SpeculationO
 	return scheduler.SpeculationOffered{At: b.SpeculationOffered(), Job: b.Job.ID, Bundle: b.ID(), Groups: ev.GroupsFor(b, true), Avoid: avoid}
 }
 
-// NotifyExclusion notifies whether the site excludes a launcher.
+// NotifyExclusion notifies the policy whether the site excludes a launcher.
 func (ev *PolicyEvents) NotifyExclusion(l *state.Launcher) {
 	ev.policy.NotifyLauncher(l.ID, scheduler.LauncherExcluded{At: ev.step.Now, Launcher: l.ID, Excluded: l.Excluded})
 }

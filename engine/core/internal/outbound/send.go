@@ -43,7 +43,7 @@ func (dp *Dispatcher) Command(l *state.Launcher, m *wire.Command) {
 	}
 }
 
-// Forget allows a launcher to drop what it remembers of an attempt's end.
+// Forget allows a launcher to drop its record of an attempt's end.
 func (dp *Dispatcher) Forget(l *state.Launcher, id scheduler.AttemptID) {
 	var whole struct { // one allocation
 		command wire.Command

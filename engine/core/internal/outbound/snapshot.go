@@ -34,8 +34,8 @@ func (ev *PolicyEvents) BuildSnapshot() {
 	ev.step.Emit(step.StartPolicy{Generation: ev.policy.Starting(), Environment: ev.environment(), SnapshotMaker: ev.policy.FinishSnapshot(ev.step.Now)})
 }
 
-// SnapshotNow makes the snapshot for a policy of a name that would start now, in one piece. It is
-// for simulations: with many jobs it takes long.
+// SnapshotNow makes the snapshot for a policy that would start now, in one piece. It is for
+// simulations: with many jobs it is slow.
 func (ev *PolicyEvents) SnapshotNow(policy string) scheduler.Snapshot {
 	g := &policystate.SnapshotBuilder{}
 	for !ev.addAll(g) {
@@ -71,7 +71,7 @@ func (ev *PolicyEvents) addLaunchers(g *policystate.SnapshotBuilder) bool {
 	return true
 }
 
-// addJobs adds jobs; false when some are left.
+// addJobs adds jobs; false if some are left.
 func (ev *PolicyEvents) addJobs(g *policystate.SnapshotBuilder) bool {
 	for {
 		if j := ev.state.Jobs.Get(g.Job()); j != nil && j.Phase() != state.JobPendingAdmission && !ev.addBundles(g, j) {
@@ -93,7 +93,7 @@ func (ev *PolicyEvents) addJobs(g *policystate.SnapshotBuilder) bool {
 	}
 }
 
-// addBundles adds a job's bundles; false when some are left.
+// addBundles adds a job's bundles; false if some are left.
 func (ev *PolicyEvents) addBundles(g *policystate.SnapshotBuilder, j *state.Job) bool {
 	for ; g.Bundle() < len(j.Plan.Bundles); g.BundleAdded() {
 		b := &j.Bundles[g.Bundle()]
@@ -152,9 +152,9 @@ func (ev *PolicyEvents) addBundle(g *policystate.SnapshotBuilder, b *state.Bundl
 	ev.addProgress(g, b)
 }
 
-// offerThatStands is the offer of a second attempt, dated after the stop of the first one. The stop of
-// an attempt that was suspended for SuspendMax leaves the offer in force. A snapshot has that stop as a
-// preemption, which would end an earlier offer.
+// offerThatStands returns the open offer of a speculative attempt, dated after the stop of the
+// first attempt. Stopping an attempt that was suspended for SuspendMax leaves the offer in
+// force. A snapshot shows that stop as a preemption, which would end an earlier offer.
 func (ev *PolicyEvents) offerThatStands(b *state.Bundle) scheduler.SpeculationOffered {
 	e := ev.SpeculationEvent(b)
 	for _, r := range b.Attempts() {

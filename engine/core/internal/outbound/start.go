@@ -25,7 +25,7 @@ func (dp *Dispatcher) SendStartDeferred(a *state.Attempt) {
 	dp.step.EmitDeferred(step.Effect{Deferred: a, Incarnation: a.Launcher.Incarnation()})
 }
 
-// StartCommand is the command to run an attempt.
+// StartCommand returns the command to run an attempt.
 func (dp *Dispatcher) StartCommand(a *state.Attempt) *wire.Command {
 	b, j := a.BundleAttempt.Bundle, a.BundleAttempt.Bundle.Job
 	var whole struct { // one allocation for the whole message
@@ -57,7 +57,7 @@ func (dp *Dispatcher) StartCommand(a *state.Attempt) *wire.Command {
 			m.Nodes = j.Refs(b.Nodes(a.Group))
 		}
 		m.WaitForPeers = b.HasTCP()
-		m.Sources = dp.sourcesOf(a) // each time: outputs are lost while the command is
+		m.Sources = dp.sourcesOf(a) // on each resend: outputs may have been lost since
 		m.SourcesComplete = a.Reads.Misses() == 0
 	}
 	return &whole.command

@@ -27,8 +27,8 @@ func (c change) late(s *step.Step) bool {
 	return c.sentAt != 0 && s.Now >= c.sentAt.Add(s.Set.SettingsTimeout)
 }
 
-// ChangeSettings sends the policy a version of its settings, or reports that no policy decides. A
-// verdict is awaited for Settings.SettingsTimeout after the round that sent it.
+// ChangeSettings sends the policy a version of its settings, or reports that no policy is
+// running. A verdict is due Settings.SettingsTimeout after the round that sent it.
 func (x *Session) ChangeSettings(s *step.Step, m *wire.SettingsChange) {
 	if x.current == nil {
 		noVerdict(s, m.GetVersion(), step.VerdictNotAsked, "no policy is running")
