@@ -6,16 +6,17 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// What is here is for tests and simulations that have something happen which the core finds out by
-// measurements. It is in no log: a core that is restored did not see it.
+// These functions are for tests and simulations. They cause events that the core otherwise
+// detects by measurement. The log does not record them, so a restored core has not seen them.
 
-// Snapshot returns what a policy of a name in the configuration would be told if it started now.
+// Snapshot returns the snapshot for a policy, by its name in the configuration, that would start
+// now.
 func (c *Core) Snapshot(policy string) scheduler.Snapshot {
 	return c.outbound.Events.SnapshotNow(policy)
 }
 
-// SetExcluded has the site exclude a launcher that is up, or not any more, as if several jobs had. The
-// next step tells the policy.
+// SetExcluded makes the site exclude a launcher that is up, or readmit it, as if several jobs
+// excluded it. The next step notifies the policy.
 func (c *Core) SetExcluded(id scheduler.LauncherID, excluded bool) {
 	l := c.state.Cluster.Launchers.Get(id)
 	if l == nil || !l.Up {
@@ -32,8 +33,9 @@ func (c *Core) SetExcluded(id scheduler.LauncherID, excluded bool) {
 	}
 }
 
-// OfferSpeculation offers a running bundle for a second attempt, as if it straggled, or a suspended
-// one, as if it were that for long. It says whether that may be. The next step tells the policy.
+// OfferSpeculation offers a running bundle for a speculative attempt, as if it straggled, or a
+// suspended one, as if it had been suspended for long. It says whether that is allowed. The next
+// step notifies the policy.
 func (c *Core) OfferSpeculation(id scheduler.BundleID) bool {
 	b := c.state.Cluster.Bundles.Get(id)
 	if b == nil || len(b.Attempts()) == 0 {

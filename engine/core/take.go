@@ -32,7 +32,8 @@ func (c *Core) Decide(b *wire.Batch) *AskPolicy {
 	return c.rounds.StartRound()
 }
 
-// Effects is the second part of a step: what the caller is to do beside the round, in order.
+// Effects is the second part of a step. It returns the caller's actions beside the round, in
+// order.
 func (c *Core) Effects() []Action {
 	changed, wanted := c.Changes()
 	c.emitChangedJobs()
@@ -61,8 +62,8 @@ func (c *Core) Step(b *wire.Batch) []Action {
 	return append([]Action{*ask}, actions...)
 }
 
-// action is what is to be done: as it was said, or to start an attempt, of which the
-// command is written now.
+// action returns an effect's action. For a deferred start of an attempt it builds the command
+// now.
 func (c *Core) action(t *step.Effect) Action {
 	a, later := t.Deferred.(*state.Attempt)
 	if !later {
@@ -74,7 +75,7 @@ func (c *Core) action(t *step.Effect) Action {
 	return ToLauncher{Launcher: a.Launcher.ID, Command: m}
 }
 
-// endStep does what is done once a step, after all that happened and before the round.
+// endStep does the work of every step that comes after all inputs and before the round.
 func (c *Core) endStep() {
 	if c.state.Resources.Offers.TakeTopologyChanged() {
 		c.lifecycle.Bundles.ChooseKinds()
@@ -128,8 +129,8 @@ func (c *Core) input(in *wire.Input) {
 	}
 }
 
-// managerStart opens a life of the manager: the policy's processes of the last
-// one are gone, and clients have to ask again.
+// managerStart handles a restart of the manager: the policy's processes are gone, and clients
+// must repeat their requests.
 func (c *Core) managerStart(m *wire.ManagerStart) {
 	c.state.Step.BeginTerm(m.GetTerm())
 	c.state.IDs.BeginLife(ids.Start{
@@ -142,7 +143,7 @@ func (c *Core) managerStart(m *wire.ManagerStart) {
 	}
 }
 
-// site takes over the site's settings. Settings that can't work change nothing.
+// site applies the site's settings. Settings that can't work change nothing.
 func (c *Core) site(m *wire.SiteSettings) {
 	s, err := ParseSettings(m.GetJson())
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// expire does what is due.
+// expire handles the due timers.
 func (c *Core) expire() {
 	for c.state.Step.TimerDue() && c.state.Step.ConsumeBudget(step.WorkTimer) {
 		kind, id := c.state.Step.TakeTimer()
@@ -50,12 +50,11 @@ func (c *Core) expire() {
 	}
 }
 
-// Overdue says whether a step left timers to the next that were due in it. NextWake is
-// then at once.
+// Overdue says whether a step left due timers to the next step. NextWake then returns now.
 func (c *Core) Overdue() bool { return c.state.Step.TimerDue() }
 
-// NextWake returns when Step is to be called with a tick if nothing happens
-// before, which is at once when a step left work, and false when time alone changes nothing.
+// NextWake returns when to call Step with a tick if nothing happens before. That is now if a
+// step left work; false if time alone changes nothing.
 func (c *Core) NextWake() (scheduler.Time, bool) {
 	if len(c.state.Cluster.PendingWork()) > 0 && !c.waitsForRound() || c.state.Policy.PendingAnswer() != nil || c.state.Policy.Building() != nil {
 		return c.state.Step.Now, true

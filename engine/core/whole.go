@@ -9,18 +9,18 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/internal/checkpoint"
 )
 
-// Whole passes on a checkpoint that another process writes, and says whether all of it
-// came. Its zero value with To is ready.
+// Whole forwards a checkpoint that another process writes, and checks that it is complete. Its
+// zero value with To is ready.
 type Whole struct {
 	To     io.Writer
 	Failed error // of To
 
-	sum  uint32 // of all but what is held back
+	sum  uint32 // of all bytes except last
 	last []byte // the last bytes, which may be the checksum
 	n    int64
 }
 
-// Write passes on.
+// Write forwards bytes.
 func (w *Whole) Write(b []byte) (int, error) {
 	w.n += int64(len(b))
 	if len(b) >= crc32.Size {
@@ -40,7 +40,7 @@ func (w *Whole) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// End returns an error unless what was written is one checkpoint.
+// End returns an error unless exactly one checkpoint was written.
 func (w *Whole) End() error {
 	if w.n < checkpoint.LengthMin || binary.LittleEndian.Uint32(w.last) != w.sum {
 		return errors.New("what was written is no whole checkpoint of the core")

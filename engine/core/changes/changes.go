@@ -49,7 +49,7 @@ type Job struct {
 	Running          int // live attempts that are not suspended
 	Files            int // that accepted attempts wrote into its outputs
 
-	Failure      *wire.Failure   // why it ends; nil: it does not, or was killed
+	Failure      *wire.Failure   // why it ends; nil: it goes on, or was killed
 	Counters     []*wire.Counter // of accepted attempts, in order of name
 	Read         [scheduler.LocalityLevels]int64
 	Local        [scheduler.LocalityLevels]uint32
@@ -96,7 +96,7 @@ type State uint8
 
 // The states.
 const (
-	Assigned State = iota + 1 // its launcher was sent its start
+	Assigned State = iota + 1 // the start command was sent to its launcher
 	Running
 	Starved // running, and waiting for inputs
 	Suspended
@@ -141,7 +141,7 @@ type Launcher struct {
 	ExcludedUntil      scheduler.Time        // 0: not excluded
 	ExcludedFor        []scheduler.JobID     // the jobs that exclude it
 	HTTPAddress        string
-	Gone               bool // it is forgotten
+	Gone               bool // forgotten
 }
 
 // Decision is the outcome of one of the policy's decisions.

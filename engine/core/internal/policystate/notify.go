@@ -22,8 +22,8 @@ type SnapshotBuilder struct {
 	pages    [][]scheduler.Event // the added events; not in checkpoints, as a new life of the manager restarts its policy
 }
 
-// NextLauncher returns the position in an ascending list of the next launcher to be added; false if
-// all were added.
+// NextLauncher returns the index of the next launcher to add in an ascending list; false if all
+// were added.
 func (g *SnapshotBuilder) NextLauncher(ids []scheduler.LauncherID) (int, bool) {
 	if g.launcher == allLaunchers {
 		return 0, false
@@ -38,7 +38,7 @@ func (g *SnapshotBuilder) BeginLauncher(id scheduler.LauncherID) { g.launcher = 
 // LaunchersAdded records that all launchers were added.
 func (g *SnapshotBuilder) LaunchersAdded() { g.launcher = allLaunchers }
 
-// Job returns the job whose bundles are being added; 0: none is yet.
+// Job returns the job whose bundles are being added; 0: none yet.
 func (g *SnapshotBuilder) Job() scheduler.JobID { return g.job }
 
 // BeginJob records that a job is added now, from its first bundle on.
@@ -57,7 +57,7 @@ const (
 	// snapshotPage is the number of events in a page: a single growing list would be copied as a
 	// whole.
 	snapshotPage = 4096
-	// allLaunchers is SnapshotBuilder.launcher when all were added.
+	// allLaunchers is the value of SnapshotBuilder.launcher when all launchers were added.
 	allLaunchers = scheduler.LauncherID(math.MaxUint64)
 )
 
@@ -72,7 +72,7 @@ func (g *SnapshotBuilder) hasBundle(job scheduler.JobID, index int) bool {
 	return g == nil || job < g.job || job == g.job && index < g.bundle
 }
 
-// Add adds an event of the part at hand.
+// Add adds an event of the current part.
 func (g *SnapshotBuilder) Add(e scheduler.Event) {
 	last := len(g.pages) - 1
 	if last < 0 || len(g.pages[last]) == snapshotPage {
@@ -152,7 +152,7 @@ func (x *Session) NotifyJob(id scheduler.JobID, e scheduler.Event) {
 	}
 }
 
-// NotifyBundle is NotifyLauncher for an event about a bundle: the one of an index of a job.
+// NotifyBundle is NotifyLauncher for an event about a bundle, given by its index in the job.
 func (x *Session) NotifyBundle(job scheduler.JobID, index int, e scheduler.Event) {
 	x.Notify(e)
 	if x.NextKnows(job, index) {

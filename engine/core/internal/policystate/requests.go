@@ -64,19 +64,19 @@ func (x *Session) PassRequests(s *step.Step) {
 	}
 }
 
-// Answer passes a policy's answer on to the client that waits for it.
+// Answer passes a policy's answer on to the waiting client.
 func (q *Requests) Answer(s *step.Step, a *scheduler.Answer) {
 	q.end(s, a.Request, step.Reply{Answer: a})
 }
 
-// Expire gives up a request that was not answered.
+// Expire fails a request that was not answered in time.
 func (q *Requests) Expire(s *step.Step, id uint64) {
 	q.end(s, id, step.Reply{Failure: &wire.Failure{
 		Kind: wire.ErrorKind_ERROR_KIND_LOST, Message: fmt.Sprintf("the policy did not answer within %v: try again later", s.Set.RequestTimeout),
 	}})
 }
 
-// end ends a request, unless it was answered or given up before.
+// end ends a request, unless it was answered or has expired before.
 func (q *Requests) end(s *step.Step, id uint64, r step.Reply) {
 	at := slices.IndexFunc(q.list, func(r request) bool { return r.id == id })
 	if at < 0 {

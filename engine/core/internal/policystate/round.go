@@ -128,10 +128,10 @@ func (x *Session) BeginAnswer(data []byte, d scheduler.Decisions) {
 	x.pending = &PendingAnswer{data: data, decisions: d}
 }
 
-// PendingAnswer is the answer that is being applied; nil: none is.
+// PendingAnswer returns the answer that is being applied; nil: none.
 func (x *Session) PendingAnswer() *PendingAnswer { return x.pending }
 
-// AnswerApplied ends the round in flight: its answer was applied.
+// AnswerApplied ends the round in flight, because its answer was applied.
 func (x *Session) AnswerApplied() { x.pending, x.inFlight = nil, false }
 
 // code codes an answer that is being applied, by its received bytes.

@@ -69,7 +69,7 @@ const progressEveryMin = 100 * time.Millisecond
 // Current is the deciding generation; nil: none is.
 func (x *Session) Current() *Generation { return x.current }
 
-// Starting is the number of the generation that is being started; 0: none is.
+// Starting returns the number of the starting generation; 0: none.
 func (x *Session) Starting() uint64 {
 	if x.next == nil {
 		return 0

@@ -59,7 +59,7 @@ func (c *Resources) ReleaseSlots(l *Launcher, h *Allocation) {
 	c.giveBack(l, h, h.Slots, l.moveToSwap(h, +1))
 }
 
-// ReleaseAllOf gives back all of an allocation.
+// ReleaseAllOf releases the whole allocation.
 func (c *Resources) ReleaseAllOf(l *Launcher, h *Allocation) {
 	slots, memory := 0, h.Memory
 	if h.HasSlots {

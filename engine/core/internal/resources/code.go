@@ -41,7 +41,7 @@ func (l *Launcher) CodeHas(w *checkpoint.Codec) {
 	}
 }
 
-// CodeOffer codes the offer that the policy was sent last.
+// CodeOffer codes the last offer sent to the policy.
 func (l *Launcher) CodeOffer(w *checkpoint.Codec) {
 	o := &l.lastOffer
 	checkpoint.Num(w, &o.Launcher)
@@ -80,7 +80,7 @@ func (ls *Launchers) Adopt(l *Launcher) {
 	}
 }
 
-// Code codes the reservations. The launchers are known by now.
+// Code codes the reservations. Launchers must be coded before.
 func (rs *Reservations) Code(w *checkpoint.Codec) {
 	ids := slices.Clone(rs.index.IDs())
 	checkpoint.Nums(w, &ids)
@@ -129,7 +129,7 @@ func (of *Offers) CodeFreedAndTopology(w *checkpoint.Codec) {
 	checkpoint.Flag(w, &of.topologyChanged)
 }
 
-// CodeLoads codes how busy machines are.
+// CodeLoads codes the load of machines.
 func (ls *Launchers) CodeLoads(w *checkpoint.Codec) {
 	for _, id := range ls.index.IDs() {
 		l := ls.index.Get(id)

@@ -13,7 +13,7 @@ type ExclusionLimits struct {
 	SharePercent int // the largest share of the launchers that are up that may be excluded
 }
 
-// Exclusions counts the votes against launchers, and excludes those that have enough.
+// Exclusions counts the votes against launchers, and excludes those with enough votes.
 type Exclusions struct {
 	launchers    *Launchers
 	offers       *Offers

@@ -29,7 +29,7 @@ type Launcher struct {
 
 	CanSuspend    bool
 	Joined        scheduler.Time
-	slots         Slots // in all
+	slots         Slots // total
 	memory        int64
 	excludedBy    []Vote // of jobs that exclude it, in order of job
 	excludedUntil scheduler.Time
@@ -78,7 +78,7 @@ func (l *Launcher) LastOffer() scheduler.Offer { return l.lastOffer }
 // Usable reports whether work may start there.
 func (l *Launcher) Usable() bool { return l.Up && !l.Draining && !l.Excluded }
 
-// JoinedEvent is the event that a launcher joined.
+// JoinedEvent returns the event that the launcher joined.
 func (l *Launcher) JoinedEvent() scheduler.LauncherJoined {
 	return scheduler.LauncherJoined{At: l.Joined, Launcher: l.ID, Name: l.Name, Host: l.Host, Rack: l.Rack, Slots: slices.Clone(l.slots), Memory: l.memory, Swap: l.swap}
 }

@@ -10,17 +10,17 @@ type Load struct{ cpu, memory loadPart }
 // NewLoad takes shares from 0 to 1. nil, or another number, is unknown.
 func NewLoad(cpu, memory *float64) Load { return Load{newLoadPart(cpu), newLoadPart(memory)} }
 
-// CPU returns a part of a whole, or scheduler.LoadUnknown.
+// CPU returns the load as a fraction, or scheduler.LoadUnknown.
 func (l Load) CPU() float64 { return l.cpu.part() }
 
-// Memory returns a part of a whole, or scheduler.LoadUnknown.
+// Memory returns the used memory as a fraction, or scheduler.LoadUnknown.
 func (l Load) Memory() float64 { return l.memory.part() }
 
 // loadPart is a share in thousandths, plus one: 0 is unknown.
 type loadPart uint16
 
 func newLoadPart(p *float64) loadPart {
-	if p == nil || !(*p >= 0 && *p <= 1) { // not-a-number is neither
+	if p == nil || !(*p >= 0 && *p <= 1) { // also false for NaN
 		return 0
 	}
 	return loadPart(*p*1000+0.5) + 1
@@ -33,7 +33,7 @@ func (p loadPart) part() float64 {
 	return float64(p-1) / 1000
 }
 
-// Load returns how busy a launcher's machine is.
+// Load returns the load of a launcher's machine.
 func (l *Launcher) Load() Load { return l.load }
 
 // SetLoad sets the load, and reports whether it changed.
@@ -43,7 +43,7 @@ func (l *Launcher) SetLoad(x Load) bool {
 	return changed
 }
 
-// LoadEvent is the event that the load changed.
+// LoadEvent returns the event that the load changed.
 func (l *Launcher) LoadEvent(at scheduler.Time) scheduler.LauncherLoad {
 	return scheduler.LauncherLoad{At: at, Launcher: l.ID, CPU: l.load.CPU(), Memory: l.load.Memory()}
 }

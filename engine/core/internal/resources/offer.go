@@ -58,7 +58,7 @@ func (of *Offers) MarkDirty(l *Launcher) {
 }
 
 // DrainDirty lists the launchers that changed in any way since the last call, in no order. The
-// list is valid until the next MarkDirty. Some launchers may be forgotten by then.
+// list is valid until the next MarkDirty. Some of these launchers may already be forgotten.
 func (of *Offers) DrainDirty() []scheduler.LauncherID {
 	list := of.dirty
 	for _, id := range list {
@@ -73,7 +73,7 @@ func (of *Offers) DrainDirty() []scheduler.LauncherID {
 // AnyChanged reports whether some offer may have changed.
 func (of *Offers) AnyChanged() bool { return len(of.changed) > 0 }
 
-// Send lists the offers that changed since they were sent last, or all of them, and counts them
+// Send lists the offers that changed since they were last sent, or all of them, and marks them
 // as sent.
 func (of *Offers) Send(all bool) []scheduler.Offer {
 	ids := of.changed

@@ -94,8 +94,7 @@ func (l *Launcher) reservedForAlone(b scheduler.BundleID) (own parts) {
 	return own
 }
 
-// ReservedAlone returns how many slots of a kind are kept on a launcher for a bundle and
-// no other.
+// ReservedAlone returns how many slots of a kind a launcher has reserved for a bundle alone.
 func (l *Launcher) ReservedAlone(b scheduler.BundleID, kind string) int {
 	return l.reservedForAlone(b).slots(kind)
 }
@@ -244,5 +243,5 @@ func (rs *Reservations) BeingFreed(b scheduler.BundleID) bool {
 	return false
 }
 
-// Len returns how many there are.
+// Len returns the number of reservations.
 func (rs *Reservations) Len() int { return rs.index.Len() }

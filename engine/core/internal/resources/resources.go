@@ -28,7 +28,7 @@ func New() *Resources {
 // Launchers are the launchers that are up, and lost ones that are remembered.
 type Launchers struct {
 	index idmap.Index[scheduler.LauncherID, Launcher]
-	up    int // of them
+	up    int // number of launchers that are up
 	moves uint64
 }
 

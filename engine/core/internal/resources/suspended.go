@@ -23,7 +23,7 @@ type TooLarge struct {
 // othersMax bounds the kinds of slots that TooLarge names.
 const othersMax = 8
 
-// Need is equal groups of a bundle.
+// Need is a number of equal groups of a bundle.
 type Need struct {
 	Request
 	Groups int
@@ -100,7 +100,7 @@ func needsOf(b Bundle) (needs []Need) {
 	return needs
 }
 
-// countFits counts for how many equal groups there is room, up to as many as there are.
+// countFits counts how many equal groups fit, up to their number.
 func (ls *Launchers) countFits(n *Need) int {
 	n.Fit = 0
 	for _, id := range ls.index.IDs() {

@@ -8,8 +8,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Action is something the shell is to do. The concrete types of this file are
-// all there are. Actions of a step are in order.
+// Action is something the shell must do. This file has all concrete types. The actions of a step
+// are ordered.
 type Action interface{ isAction() }
 
 // ToLauncher sends a command to a launcher that is up. Commands to one launcher
@@ -27,10 +27,10 @@ type Welcome struct {
 	Launcher    scheduler.LauncherID // 0 when refused
 	Refused     string               // why it may not join; "" when it may
 	Afresh      bool                 // refused: it may as a new incarnation
-	Assigned    []Assigned           // attempts that the core counts as live there, in order of id
+	Assigned    []Assigned           // live attempts on it according to the core, in order of id
 }
 
-// Assigned is a live attempt on a launcher, its job, and the hashes of what that needs.
+// Assigned is a live attempt on a launcher, its job, and the hashes of the blobs it needs.
 type Assigned struct {
 	Attempt       scheduler.AttemptID
 	Job           scheduler.JobID
@@ -52,9 +52,9 @@ type StartPolicy struct {
 	SnapshotMaker // which makes the snapshot, beside the core
 }
 
-// SnapshotMaker is what a snapshot is made of.
+// SnapshotMaker holds the parts of a snapshot.
 type SnapshotMaker interface {
-	// Snapshot makes it, on any goroutine.
+	// Snapshot makes the snapshot, on any goroutine.
 	Snapshot() scheduler.Snapshot
 }
 
@@ -77,33 +77,33 @@ type Reply struct {
 	Before, After string
 }
 
-// SettingsVerdict says what became of a version of the policy's settings.
+// SettingsVerdict is the result for a version of the policy's settings.
 type SettingsVerdict struct {
-	Generation    uint64 // that took it over; 0: none did
+	Generation    uint64 // that accepted it; 0: none
 	Version       uint64
 	Source        VerdictSource
-	Problems      scheduler.Problems // why it was not taken over; none when it was
+	Problems      scheduler.Problems // why it was rejected; none if it was accepted
 	Abilities     scheduler.Ability  // from now on; 0: as before
 	ProgressEvery time.Duration      // of Abilities
 }
 
-// VerdictSource is how a verdict came about.
+// VerdictSource is how a verdict was reached.
 type VerdictSource uint8
 
 // The sources.
 const (
-	// VerdictAnswered: the policy took it over or, for Problems, rejects it.
+	// VerdictAnswered: the policy accepted the settings or, for Problems, rejected them.
 	VerdictAnswered VerdictSource = iota
-	// VerdictTimedOut: the policy was sent it, and failed before it answered, or has not
-	// answered in time. In the second case a verdict may follow.
+	// VerdictTimedOut: the policy got the settings, and then failed or did not answer in time.
+	// In the second case a verdict may follow.
 	VerdictTimedOut
-	// VerdictNotAsked: no policy was sent it, or another took over before it answered. So there is no
-	// verdict yet, and the next policy may be asked.
+	// VerdictNotAsked: no policy got the settings, or another took over before the answer. There
+	// is no verdict yet, and the next policy may be asked.
 	VerdictNotAsked
 )
 
-// JobsChanged lists the jobs whose status changed: the last action of a step in which some did. Jobs are in order of id, each there once; Ended are those of them
-// that are over.
+// JobsChanged lists the jobs whose status changed. It is the last action of a step with such
+// changes. Jobs are distinct, in order of id; Ended are those that are over.
 type JobsChanged struct{ Jobs, Ended []scheduler.JobID }
 
 // Changes are the rows of all that changed in a step, and what was counted: the first action of
@@ -118,15 +118,15 @@ type Changes struct {
 	changes.ChangeSet
 }
 
-// LogLine is what an administrator should read.
+// LogLine is a log line for the administrator.
 type LogLine struct {
 	Level   Level
 	Message string
 	Attrs   []Attr
-	Often   bool // a launcher can cause any number of such lines: those that repeat are to be counted
+	Often   bool // a launcher can cause any number of such lines: count repeated ones
 }
 
-// Level is how loud a log line is.
+// Level is the severity of a log line.
 type Level uint8
 
 // The levels.

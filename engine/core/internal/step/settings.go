@@ -52,14 +52,14 @@ type Settings struct {
 	RoundEvents int `json:"roundEvents"`
 	// RoundGap is the least time between the starts of two rounds; default 0.5 ms.
 	RoundGap time.Duration `json:"roundGap"`
-	// RefusedGapMax bounds what roundGap grows to while rounds have nothing to tell but
-	// that decisions were refused: it doubles with each of them; default 1 s.
+	// RefusedGapMax bounds the gap between rounds that carry only refusals: it doubles with each
+	// such round; default 1 s.
 	RefusedGapMax time.Duration `json:"refusedGapMax"`
-	// Heartbeat is the period of launchers' heartbeats, told to policies; default 1 s.
+	// Heartbeat is the period of launchers' heartbeats, which policies learn; default 1 s.
 	Heartbeat time.Duration `json:"heartbeat"`
-	// Seed is for policies that draw lots; default 1.
+	// Seed is for policies that use random numbers; default 1.
 	Seed uint64 `json:"seed"`
-	// Simulated tells policies that nothing real may be charged; default false.
+	// Simulated informs policies that nothing real may be charged; default false.
 	Simulated bool `json:"simulated,omitempty"`
 	// PolicyLimits bound a policy's answers.
 	PolicyLimits scheduler.Limits `json:"policyLimits"`
@@ -71,7 +71,7 @@ type Settings struct {
 	CommandTimeoutMax time.Duration `json:"commandTimeoutMax"`
 	CommandTries      int           `json:"commandTries"`
 
-	// Speculation gives stragglers a second attempt; default true.
+	// Speculation offers speculative attempts for stragglers; default true.
 	Speculation bool `json:"speculation"`
 	// SpeculationMin is the least time an attempt ran before it may be called a
 	// straggler; default 15 s. It must also have run SpeculationPercent of the
@@ -80,19 +80,19 @@ type Settings struct {
 	SpeculationMin          time.Duration `json:"speculationMin"`
 	SpeculationPercent      int           `json:"speculationPercent"`
 	SpeculationAfterPercent int           `json:"speculationAfterPercent"`
-	// SpeculationSharePercent bounds the second attempts of a job, offered and
-	// running, against its running attempts; default 10, and always one at least.
+	// SpeculationSharePercent bounds a job's speculative attempts, offered and running, as a
+	// share of its running attempts; default 10, but always at least one.
 	SpeculationSharePercent int `json:"speculationSharePercent"`
-	// SpeculationSuspended is how long an attempt has been suspended when a second one is
-	// offered, to race it elsewhere; default 0: none is.
+	// SpeculationSuspended is how long an attempt must be suspended before a speculative one is
+	// offered; default 0: never.
 	SpeculationSuspended time.Duration `json:"speculationSuspended"`
-	// SpeculationEvery is how often stragglers are looked for; default 1 s.
+	// SpeculationEvery is the interval between checks for stragglers; default 1 s.
 	SpeculationEvery time.Duration `json:"speculationEvery"`
 
 	// ReserveMax is how long freed slots are kept for a beneficiary; default 1 minute.
 	ReserveMax time.Duration `json:"reserveMax"`
-	// ProtectFor is how long a bundle that was preempted may not be again, from
-	// its next start; default 30 s.
+	// ProtectFor is how long a preempted bundle is protected from preemption, from its next
+	// start; default 30 s.
 	ProtectFor time.Duration `json:"protectFor"`
 	// SuspendMax is how long a bundle may be suspended under a policy that does
 	// not resume itself; then it is killed and queued again; default 10 minutes.
@@ -106,10 +106,10 @@ type Settings struct {
 	// find no slot before readers are stopped for it; default 5 s.
 	ReclaimAfter time.Duration `json:"reclaimAfter"`
 
-	// AdmissionMax bounds the wait for a policy's word on a submission; default 10 s.
+	// AdmissionMax is the timeout for a policy's decision on a submission; default 10 s.
 	AdmissionMax time.Duration `json:"admissionMax"`
-	// AdmitWithoutPolicy lets submissions in while a policy that admits is down;
-	// default false: they are refused.
+	// AdmitWithoutPolicy admits submissions while a policy that must admit jobs is down; default
+	// false: they are refused.
 	AdmitWithoutPolicy bool `json:"admitWithoutPolicy,omitempty"`
 	// UnplaceableAfter is how long a job waits whose bundle no set of the known
 	// launchers could ever hold, before it fails; default 1 minute.
@@ -124,8 +124,8 @@ type Settings struct {
 	ExcludeJobs         int           `json:"excludeJobs"`
 	ExcludeFor          time.Duration `json:"excludeFor"`
 	ExcludeSharePercent int           `json:"excludeSharePercent"`
-	// AvoidMax is how many launchers one bundle avoids at most because it failed
-	// there; default 8. The oldest is forgotten.
+	// AvoidMax bounds the launchers that one bundle excludes because it failed there; default 8.
+	// The oldest is dropped.
 	AvoidMax int `json:"avoidMax"`
 
 	// PublishTries and CleanTries bound how often a job's last group is tried;
@@ -151,8 +151,8 @@ type Settings struct {
 	// Version is the number of the configuration that these settings are of; default 0: it has
 	// none. Nothing is decided by it: it is shown with jobs.
 	Version uint64 `json:"version,omitempty"`
-	// Access are the site's rules of who may do what; default nil: everybody may do
-	// everything. They are never changed.
+	// Access are the site's access rules; default nil: everybody may do everything. They are
+	// never changed.
 	Access *access.Rules `json:"access,omitempty"`
 
 	// JobsMax bounds jobs that live, default 10,000; JobsKept summaries of those
@@ -186,14 +186,15 @@ type Settings struct {
 	// all runs, without a waiting reason, before it counts as broken; default 1
 	// minute; 0 is for ever.
 	PolicyStallAfter time.Duration `json:"policyStallAfter"`
-	// NotesMax bounds notes that wait for a round; default 10,000.
+	// NotesMax bounds the notes that wait for a round; default 10,000.
 	NotesMax int `json:"notesMax"`
 }
 
-// Cluster is what no other cluster has: the identity.
+// Cluster returns the unique identity of the cluster.
 func (s *Settings) Cluster() string { return cmp.Or(s.Identity, s.TokenSeed) }
 
-// TakesKind says whether the site has slots of a kind, as far as it declares kinds.
+// TakesKind says whether the site may have slots of a kind: it declares the kind, or declares
+// none.
 func (s *Settings) TakesKind(kind string) bool {
 	return len(s.Kinds) == 0 || slices.Contains(s.Kinds, kind)
 }
@@ -222,7 +223,7 @@ func DefaultSettings() Settings {
 	}
 }
 
-// Limits are the bounds that a policy gets.
+// Limits returns the bounds that a policy gets.
 func (s *Settings) Limits() scheduler.Limits {
 	l := s.PolicyLimits
 	l.SuspendedMax, l.SuspendedPercent = s.SuspendedMax, s.SuspendedPercent

@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// Shorten cuts a reason at Settings.ReasonBytes, and says so: thousands of them are kept,
-// sent to the policy and shown.
+// Shorten cuts a reason at Settings.ReasonBytes, and marks the cut. Thousands of reasons are
+// kept, sent to the policy and shown.
 func (s *Step) Shorten(reason string) string {
 	most := s.Set.ReasonBytes
 	if len(reason) <= most {
@@ -19,5 +19,6 @@ func (s *Step) Shorten(reason string) string {
 	return reason[:end] + fmt.Sprintf("... (%d bytes more)", len(reason)-end)
 }
 
-// shortenedSuffix is for the words that say what was cut, so that what was cut once stays.
+// shortenedSuffix is the length reserved for the mark of a cut, so that a cut reason is not cut
+// again.
 const shortenedSuffix = 40
