@@ -12,7 +12,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares/pooltree"
 )
 
-// explainWaits reports why jobs wait, where that changed. It looks at jobs that were touched,
+// explainWaits reports why jobs wait, if the reason changed. It checks jobs that were touched,
 // passed over now or before, or expect slots.
 func (p *Policy) explainWaits(d *scheduler.Decisions) {
 	tell := func(j *shares.Job) {
@@ -36,8 +36,8 @@ func (p *Policy) explainWaits(d *scheduler.Decisions) {
 	})
 }
 
-// why says why a job waits. It follows from the present round alone, so that a
-// policy that was restarted says the same.
+// why says why a job waits. It depends only on the present round, so that a restarted policy
+// gives the same reason.
 func (p *Policy) why(j *shares.Job) scheduler.WaitReason {
 	waits := false
 	for _, k := range p.shares.World.Order {
@@ -96,8 +96,8 @@ func (p *Policy) detail(j *shares.Job, why scheduler.WaitReason) string {
 	return string(s)
 }
 
-// appendPool names the pool that a job is in. It says why that is not the one that it was moved to,
-// and whether the pool may be a mistake.
+// appendPool names a job's pool. It says why that differs from the pool it was moved to, and
+// whether the pool may be a mistake.
 func (p *Policy) appendPool(s []byte, j *shares.Job) []byte {
 	s = append(append(s, "pool "...), j.Pool.Spec.Path...)
 	switch {
@@ -152,7 +152,8 @@ func (p *Policy) Explain(id scheduler.JobID) (scheduler.Explanation, error) {
 	return x, nil
 }
 
-// exhausted says why slots that a job's pool, or one that it is in, may take back are not.
+// exhausted says why slots are not taken back that a job's pool, or a pool above it, may take
+// back.
 func (p *Policy) exhausted(j *shares.Job, k pooltree.Kind) string {
 	for x := j.Pool; x != nil; x = p.shares.Pools[x.Spec.Parent] {
 		if why := p.preemption.Exhausted(x, k); why != "" {
@@ -162,7 +163,7 @@ func (p *Policy) exhausted(j *shares.Job, k pooltree.Kind) string {
 	return ""
 }
 
-// fairShares computes fair shares as they are now, beside those that updates work with.
+// fairShares computes the current fair shares, apart from those that updates use.
 func (p *Policy) fairShares() func(*pooltree.Node, pooltree.Kind) float64 {
 	saved := map[*pooltree.Schedulable]float64{}
 	now := map[*pooltree.Schedulable]float64{}
@@ -179,14 +180,15 @@ func (p *Policy) fairShares() func(*pooltree.Node, pooltree.Kind) float64 {
 	return func(n *pooltree.Node, k pooltree.Kind) float64 { return now[n.Of(k)] }
 }
 
-// queue lists the jobs that wait in the order in which they would be served.
+// queue lists the waiting jobs in the order in which they would be served.
 func (p *Policy) queue(fairShares func(*pooltree.Node, pooltree.Kind) float64) []scheduler.Queued {
 	var l queueorder.List
 	p.placement.Turns(&l, func(j *shares.Job, k pooltree.Kind) string { return p.compared(j, k, fairShares(j.Pool.Node, k)) })
 	return l.Queue()
 }
 
-// compared says what a job's place follows from: what its pool and the job hold, against what they are compared by.
+// compared explains a job's place: what its pool and the job hold, and the values they are
+// compared by.
 func (p *Policy) compared(j *shares.Job, k pooltree.Kind, share float64) string {
 	path, pool, kind := j.Pool.Spec.Path, j.Pool.Node.Of(k), p.shares.World.Kinds[k]
 	if !j.Runnable {

@@ -15,24 +15,24 @@ import (
 )
 
 const (
-	// memoryVersion is of the checkpoint's form.
+	// memoryVersion is the version of the checkpoint's format.
 	memoryVersion = 1
-	// eagerMax is up to how many entries a memory is saved in the round in which it changed. A
-	// larger one is saved with the next update, so that a round does not cost time in proportion to
-	// all jobs. A policy that crashes then forgets at most an update interval of the waits for
-	// locality.
+	// eagerMax is the number of entries up to which a memory is saved in the round of the
+	// change. A larger one is saved with the next update, so that a round's cost does not grow
+	// with all jobs. A policy that crashes then forgets the waits for locality of at most one
+	// update interval.
 	eagerMax = 256
-	// waitsMax is how many jobs' waits for locality are saved.
+	// waitsMax bounds the jobs whose waits for locality are saved.
 	waitsMax = 4096
-	// undeclaredMax is up to how many jobs that were moved to pools that are not declared
-	// are saved. With more of them, all are taken to these pools by a restart.
+	// undeclaredMax bounds the saved jobs that were moved to undeclared pools. With more, a
+	// restart moves all of them to these pools.
 	undeclaredMax = 1024
-	// owedMax is how many deficits of one pool are saved.
+	// owedMax bounds the saved deficits of one pool.
 	owedMax = 4096
 )
 
-// memory is the content of a checkpoint: all that decisions depend on besides the view and the
-// settings.
+// memory is the content of a checkpoint: everything beside the view and the settings on which
+// decisions depend.
 type memory struct {
 	Advanced  scheduler.Time // of package preemption, and all of which nothing is said
 	NoSuspend bool
@@ -47,7 +47,7 @@ type memory struct {
 	Orders     pooltree.Memory                   // of the tree
 }
 
-// remembered is the part of a memory that is restored after pools and jobs were built anew.
+// remembered is the part of a memory that is restored after pools and jobs were rebuilt.
 type remembered struct {
 	orders  pooltree.Memory
 	starved []preemption.Starved
@@ -61,8 +61,8 @@ func newMemory(now scheduler.Time) memory {
 	}
 }
 
-// recall hands out what a checkpoint holds. One of another version, or one that cannot
-// be read, is left alone: a policy that has forgotten is better than none.
+// recall restores a checkpoint. One of another version, or an unreadable one, is ignored: a
+// policy without memory is better than none.
 func (p *Policy) recall(now scheduler.Time, c *scheduler.Checkpoint) remembered {
 	m := newMemory(now)
 	if c != nil && c.Version == memoryVersion {
@@ -79,7 +79,7 @@ func (p *Policy) recall(now scheduler.Time, c *scheduler.Checkpoint) remembered 
 	return remembered{m.orders(&p.shares.World), m.Starved, m.Waits}
 }
 
-// sound says whether all numbers of kinds stand for one.
+// sound says whether every number of a kind is valid.
 func (m *memory) sound() bool {
 	known := func(k pooltree.Kind) bool { return k >= 0 && int(k) < len(m.Kinds) }
 	for _, c := range m.Orders.Cursors {
@@ -95,7 +95,7 @@ func (m *memory) sound() bool {
 	return m.Spared != nil && m.Leaving != nil && m.Undeclared != nil
 }
 
-// orders returns what the pool tree's orders remember, in the numbers of the world.
+// orders returns the memory of the pool tree's orders, with the world's numbers of kinds.
 func (m *memory) orders(w *shares.World) pooltree.Memory {
 	o := m.Orders
 	number := func(k pooltree.Kind) pooltree.Kind { return w.Kind(m.Kinds[k]) }
@@ -140,7 +140,7 @@ func (p *Policy) encode() []byte {
 	undeclared := p.shares.Undeclared
 	for id := range undeclared {
 		if p.view.Job(id) == nil {
-			delete(undeclared, id) // it ended while no policy ran
+			delete(undeclared, id) // the job ended while no policy ran
 		}
 	}
 	if len(undeclared) <= undeclaredMax {
@@ -160,7 +160,7 @@ func (p *Policy) encode() []byte {
 	return data
 }
 
-// renumber gives kinds numbers that do not depend on when they were first heard of.
+// renumber renumbers kinds, so that numbers do not depend on the order of discovery.
 func (m *memory) renumber(w *shares.World) {
 	number := make([]pooltree.Kind, len(w.Kinds))
 	for i, k := range w.Order {

@@ -13,9 +13,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// Policy is the fair policy. The zero value is ready for Check and Start. It keeps the
-// order of a round; what is decided in it is decided by three others, each with a state
-// of its own.
+// Policy is the fair policy. The zero value is ready for Check and Start. It runs the order of a
+// round. Three parts with a state of their own make the decisions.
 type Policy struct {
 	config *allocation.Config
 	env    scheduler.Environment
@@ -25,8 +24,8 @@ type Policy struct {
 	placement  placement.State
 	preemption preemption.State
 
-	saved []byte // the memory as it was saved last
-	text  []byte // of the last detail, to be written over
+	saved []byte // the last saved memory
+	text  []byte // buffer for details, reused
 
 	opener OpenTrace // nil: no trace can be granted
 	trace  *tracer
@@ -37,7 +36,7 @@ var _ scheduler.TaskScheduler = (*Policy)(nil)
 // New returns a fair policy that can be granted no trace.
 func New() scheduler.TaskScheduler { return &Policy{} }
 
-// Traced makes fair policies whose traces are opened by a plug-in's shell.
+// Traced makes fair policies whose traces the plug-in's shell opens.
 func Traced(open OpenTrace) func() scheduler.TaskScheduler {
 	return func() scheduler.TaskScheduler { return &Policy{opener: open} }
 }
@@ -74,7 +73,7 @@ func (p *Policy) Start(c scheduler.Config, s scheduler.Snapshot, e scheduler.Env
 	p.placement.Start(&p.shares, p.preemption.Urgent)
 	p.preemption.Start(&p.shares, e.Limits)
 	p.configure(&config, p.recall(s.Now, s.Checkpoint))
-	for _, e := range s.Events[s.Since:] { // what the checkpoint has not seen
+	for _, e := range s.Events[s.Since:] { // events after the checkpoint
 		if e, is := e.(scheduler.AttemptSuspended); is {
 			p.preemption.Suspended(e.Attempt)
 		}
@@ -101,8 +100,8 @@ func abilities(c *allocation.Config) scheduler.Ability {
 	return able
 }
 
-// configure takes over settings, and builds all that follows from them, the view and
-// what is remembered.
+// configure applies settings, and rebuilds everything that depends on them, the view and the
+// memory.
 func (p *Policy) configure(c *allocation.Config, m remembered) {
 	p.config = c
 	p.shares.Rebuild(c)
@@ -113,8 +112,8 @@ func (p *Policy) configure(c *allocation.Config, m remembered) {
 	p.preemption.Restore(m.starved)
 }
 
-// AssignTasks decides one round: it takes in what happened, computes shares when
-// an update is due, fills slots and takes some back.
+// AssignTasks decides one round: it processes the events, computes shares when an update is due,
+// fills slots and preempts.
 func (p *Policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 	var d scheduler.Decisions
 	before := p.view.Now()
@@ -140,9 +139,8 @@ func (p *Policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 	return d, nil
 }
 
-// crossed says whether a multiple of an interval lies between two times. What is
-// periodic is done in the first round after each multiple, so that a policy that
-// was restarted does it in the same rounds.
+// crossed says whether a multiple of an interval lies between two times. Periodic work is done
+// in the first round after each multiple, so that a restarted policy does it in the same rounds.
 func crossed(before, now scheduler.Time, every time.Duration) bool {
 	return now/scheduler.Time(every) > before/scheduler.Time(every)
 }
@@ -221,8 +219,8 @@ func (p *Policy) outcome(e scheduler.Outcome) {
 	}
 }
 
-// admit refuses jobs whose pool is not declared, when that is what the site wants. Of others it
-// says where they go.
+// admit refuses jobs whose pool is not declared, if the site wants that. For other jobs it
+// returns their pool.
 func (p *Policy) admit(j scheduler.Job, d *scheduler.Decisions) {
 	to := p.config.Place(&j, true)
 	if to.Refused != "" {
@@ -232,7 +230,7 @@ func (p *Policy) admit(j scheduler.Job, d *scheduler.Decisions) {
 	d.Admit = append(d.Admit, scheduler.Admit{Job: j.ID, Pool: to.Pool.Path})
 }
 
-// change takes over a new version of the settings, or says what is wrong with it.
+// change applies a new version of the settings, or returns its problems.
 func (p *Policy) change(s scheduler.SettingChanged) scheduler.SettingsVerdict {
 	config, err := parse(s.Config)
 	if err == nil {
@@ -249,7 +247,7 @@ func (p *Policy) change(s scheduler.SettingChanged) scheduler.SettingsVerdict {
 	return v
 }
 
-// preempt takes slots back, or only says whose, in a dry run.
+// preempt takes slots back, or in a dry run only names the victims.
 func (p *Policy) preempt(d *scheduler.Decisions) {
 	for _, s := range p.preemption.Preempt() {
 		p.trace.preempt(p, &s)
@@ -266,8 +264,8 @@ func (p *Policy) preempt(d *scheduler.Decisions) {
 	}
 }
 
-// wake asks for a round when something is due by itself. A job may take slots further away, or a
-// pool has been starved for too long.
+// wake requests a round for the time of the next event without a cause: a job may go further
+// from its input, or a pool has been starved for too long.
 func (p *Policy) wake(d *scheduler.Decisions) {
 	d.WakeAt = p.placement.NextWake()
 	if !p.preemption.May() {

@@ -48,20 +48,19 @@ type record struct {
 	DryRun    bool                   `json:"dryRun,omitempty"`
 }
 
-// Trace takes the lines of a trace. The plug-in's shell brings it (package tracefile):
-// a policy touches no file while it decides.
+// Trace takes the lines of a trace. The plug-in's shell provides it (package tracefile): a
+// policy does no file I/O while it decides.
 type Trace interface {
-	// Bound sets how many bytes a file takes before it is put aside.
+	// Bound sets the size in bytes at which a file is rotated.
 	Bound(bytes int)
-	// Write hands over whole lines, which belong to the trace from then on. The error
-	// is of lines that were handed over before; after one nothing is written.
+	// Write passes whole lines, which the trace then owns. The error is about earlier lines;
+	// after an error nothing is written.
 	Write(lines []byte) error
 	// Close ends the trace with what was handed over.
 	Close()
 }
 
-// OpenTrace opens the file that a site granted for a trace. A file takes bytesMax bytes
-// before it is put aside.
+// OpenTrace opens the trace file that a site granted. The file is rotated at bytesMax bytes.
 type OpenTrace func(path string, bytesMax int) (Trace, error)
 
 // tracer makes records for the trace that the site granted. A nil tracer makes none:
@@ -110,7 +109,7 @@ func (t *tracer) write(r *record) {
 	t.lines.Write(append(line, '\n'))
 }
 
-// flush hands over what a round left.
+// flush passes on the lines of a round.
 func (t *tracer) flush() {
 	if t.err = t.to.Write(bytes.Clone(t.lines.Bytes())); t.err == nil {
 		t.lines.Reset()
@@ -149,7 +148,7 @@ func (t *tracer) placed(p *Policy, all []placement.Placed) {
 	}
 }
 
-// update writes what preemption is decided by.
+// update writes the values on which preemption decides.
 func (t *tracer) update(p *Policy) {
 	if !t.on() || p.config.Preemption == allocation.PreemptOff {
 		return

@@ -14,12 +14,12 @@ import (
 type assignment struct {
 	*Policy
 	launches []scheduler.Launch
-	levels   []int // how many levels of locality are open to each of them
+	levels   []int // how many levels of locality are open to each launch
 	resumes  []scheduler.Resume
 	preempts []scheduler.Preempt
 	wakeAt   scheduler.Time
 
-	// What is being collected for bundles: the view has it no more.
+	// The slots being collected for bundles, which the view no longer has.
 	kept    gangs.Holdback
 	keptFor scheduler.JobID
 
@@ -32,13 +32,14 @@ type assignment struct {
 	fruitless int // searches for victims that found none
 }
 
-// entitlement says up to how many slots a stage may have what is free, and take it from others.
+// entitlement is the number of slots up to which a stage may take free slots, and preempt
+// others.
 type entitlement struct {
 	stage *stage
 	upTo  int
 }
 
-// coming is what a preemption brings a job of a kind.
+// coming is what a preemption frees for a job, of one kind.
 type coming struct {
 	job  scheduler.JobID
 	kind scheduler.SlotKind
@@ -135,7 +136,7 @@ func (d *assignment) entitle(k *kind) {
 	d.entitled[k] = list
 }
 
-// begin clears what a stage has of earlier rounds.
+// begin clears a stage's data of earlier rounds.
 func (d *assignment) begin(s *stage) {
 	if s.round != d.view.Round() {
 		s.round = d.view.Round()
@@ -145,7 +146,7 @@ func (d *assignment) begin(s *stage) {
 	}
 }
 
-// trainingSlots is how many slots samples always get, at least one.
+// trainingSlots returns how many slots samples always get, at least one.
 func (d *assignment) trainingSlots(k *kind) int {
 	if d.options.TrainingPart == 0 || k.slots == 0 {
 		return 0
@@ -177,7 +178,7 @@ func (d *assignment) wakeLate(k *kind) {
 	}
 }
 
-// wake asks for a round at a time.
+// wake requests a round at a time.
 func (d *assignment) wake(at scheduler.Time) {
 	d.wakeAt = d.view.Sooner(d.wakeAt, at)
 }

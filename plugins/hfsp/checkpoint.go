@@ -14,20 +14,20 @@ import (
 )
 
 const (
-	// checkpointVersion is of the checkpoint's form.
+	// checkpointVersion is the version of the checkpoint's format.
 	checkpointVersion = 3
-	// checkpointDefault is how many bytes a checkpoint may have where the manager does not say.
+	// checkpointDefault is the size limit of a checkpoint, in bytes, if the manager gives none.
 	checkpointDefault = 1 << 20
-	// eagerMax is up to how many stages may have changed for the checkpoint to be written in the
-	// same round. With more, it is written once in saveEvery, so that frequent changes are not
-	// written each time. A policy that crashes then forgets that much of its samples and of virtual
-	// time.
+	// eagerMax is the number of changed stages up to which the checkpoint is written in the same
+	// round. With more, it is written once per saveEvery, so that frequent changes are not
+	// written each time. A policy that crashes then forgets its samples and virtual time of that
+	// interval.
 	eagerMax  = 128
 	saveEvery = time.Second
 )
 
-// A checkpoint is a sequence of records, each of which begins with one of these. It takes the place of those before
-// it that are of the same thing; of a virtual cluster it is the next piece.
+// A checkpoint is a sequence of records; each begins with one of these types. A record replaces
+// the earlier records of the same thing; for a virtual cluster it is the next piece.
 const (
 	recordEstimator = iota + 1 // its name, before all that it learnt
 	recordLearnt
@@ -36,7 +36,7 @@ const (
 	recordStage
 )
 
-// saver knows what the checkpoint has that the manager keeps.
+// saver tracks the content of the checkpoint that the manager keeps.
 type saver struct {
 	size    int            // bytes; 0: it is written whole next
 	at      scheduler.Time // when it was written last
@@ -45,7 +45,7 @@ type saver struct {
 	without int            // live stages that had no room
 }
 
-// look has a stage compared with the checkpoint.
+// look marks a stage to be compared with the checkpoint.
 func (s *saver) look(x *stage) {
 	if !x.pending {
 		x.pending = true
@@ -53,8 +53,8 @@ func (s *saver) look(x *stage) {
 	}
 }
 
-// remember returns what changed since the last checkpoint, to be appended to it, or a whole one where that
-// would be too large.
+// remember returns the changes since the last checkpoint, to be appended to it, or a whole
+// checkpoint if that would grow too large.
 func (p *Policy) remember() *scheduler.Checkpoint {
 	s := &p.saver
 	now := p.view.Now()
@@ -74,13 +74,13 @@ func (p *Policy) remember() *scheduler.Checkpoint {
 		p.saveAll(&w, limit)
 	}
 	if s.at = now; len(w.Data) == 0 || len(w.Data) > limit {
-		return nil // a policy that forgets is better than none
+		return nil // a policy without memory is better than none
 	}
 	s.size += len(w.Data)
 	return &scheduler.Checkpoint{Version: checkpointVersion, Data: w.Data, Append: !whole}
 }
 
-// saveChanges writes what differs from the checkpoint.
+// saveChanges writes the differences from the checkpoint.
 func (p *Policy) saveChanges(w *binenc.Writer) {
 	p.saveLearnt(w, false)
 	p.saveMemory(w)
@@ -128,7 +128,7 @@ func (p *Policy) saveAll(w *binenc.Writer, limit int) {
 	}
 }
 
-// saveLearnt writes what the estimator learnt over all stages.
+// saveLearnt writes what the estimator learnt from all stages.
 func (p *Policy) saveLearnt(w *binenc.Writer, whole bool) {
 	e, ok := p.estimator.(estimation.Keeper)
 	if !ok {
@@ -148,7 +148,7 @@ func (p *Policy) saveMemory(w *binenc.Writer) {
 	p.saver.memory = keep(w, before, p.saver.memory)
 }
 
-// keep leaves a record in what is written only if it is not as it was before, and returns it.
+// keep returns a written record, or removes it again if it is unchanged.
 func keep(w *binenc.Writer, from int, was []byte) []byte {
 	now := w.Data[from:]
 	if bytes.Equal(now, was) {
@@ -167,7 +167,7 @@ func (k *kind) save(w *binenc.Writer, whole bool, most int) {
 	}
 }
 
-// save writes what is known of a stage that came, if that is not what the checkpoint has.
+// save writes a stage's data, if the checkpoint does not have it already.
 func (s *stage) save(w *binenc.Writer, by estimation.Estimator) {
 	if !s.Came {
 		return
@@ -190,8 +190,8 @@ func (s *stage) save(w *binenc.Writer, by estimation.Estimator) {
 	s.saved = keep(w, before, s.saved)
 }
 
-// load reads what save wrote of them, but for what the estimator learnt if that was another one's;
-// by is nil then. The stage's kind, tasks and slots are known.
+// load reads what save wrote. If by is nil it skips what the estimator learnt, because another
+// estimator wrote it. The stage's kind, tasks and slots are known.
 func (x *learnt) load(r *binenc.Reader, by estimation.Keeper) error {
 	x.over, x.skip = r.Bool(), scheduler.Time(r.Int())
 	x.wait.Level = scheduler.Locality(r.Count(int(scheduler.Remote))) //nolint:gosec // it is bounded
@@ -207,9 +207,9 @@ func (x *learnt) load(r *binenc.Reader, by estimation.Keeper) error {
 	return tasks.Err()
 }
 
-// recall takes over a checkpoint, and returns the events that it does not know of. One of another
-// version, or one that cannot be read, is ignored, and a note says so. A policy that has forgotten
-// is better than none.
+// recall restores a checkpoint, and returns the events after it. A checkpoint of another
+// version, or an unreadable one, is ignored with a note. A policy without memory is better than
+// none.
 func (p *Policy) recall(s scheduler.Snapshot) []scheduler.Event {
 	if s.Checkpoint == nil {
 		return s.Events
@@ -234,7 +234,7 @@ func (p *Policy) recall(s scheduler.Snapshot) []scheduler.Event {
 	return s.Events[min(s.Since, len(s.Events)):]
 }
 
-// recalled is what a checkpoint has.
+// recalled is the content of a checkpoint.
 type recalled struct {
 	estimator estimation.Estimator // the one of the settings, with what it learnt
 	memory    memory
@@ -242,7 +242,7 @@ type recalled struct {
 	clusters  map[scheduler.SlotKind]*virtual.Cluster
 }
 
-// read reads a checkpoint. What another estimator than that of the settings learnt is left out.
+// read reads a checkpoint. It skips what an estimator other than the configured one learnt.
 func read(c *scheduler.Checkpoint, o options) (*recalled, error) {
 	if c.Version != checkpointVersion {
 		return nil, fmt.Errorf("it is of version %d, and this policy knows %d", c.Version, checkpointVersion)
@@ -302,7 +302,7 @@ func (p *Policy) stage(id virtual.ID) *stage {
 	return nil
 }
 
-// restore takes over a virtual cluster that was saved. Stages that ended since are in it no more.
+// restore restores a saved virtual cluster, without the stages that have ended since.
 func (k *kind) restore(c *virtual.Cluster, now scheduler.Time, find func(virtual.ID) *stage) {
 	k.cluster = c
 	c.Advance(now)

@@ -30,7 +30,7 @@ const (
 	UndeclaredOwn = "own"
 )
 
-// Names of the parts that the policy itself has, and that settings choose by name.
+// Names of the policy's built-in parts, by which settings choose them.
 const (
 	SelectorDefault = "default"
 	AdjusterNone    = "none"
@@ -38,25 +38,25 @@ const (
 	LoadSlots       = "slots"
 	LoadLevelSlots  = "level-slots"
 	LoadMemory      = "memory"
-	LoadOfMachines  = "load" // looks at how busy machines are
+	LoadOfMachines  = "load" // by the load of machines
 )
 
-// Parts are the names that the settings may give to parts of the policy: those of the registries
-// of packages placing and sharing.
+// Parts are the names that the settings may give to parts of the policy: the names registered in
+// packages placing and sharing.
 type Parts struct{ Selectors, LoadManagers, Adjusters []string }
 
-// What the settings may name, in the order in which a problem lists it.
+// The values that settings accept, in the order in which a problem lists them.
 var (
 	localityCaps = []string{scheduler.NodeLocal.String(), scheduler.RackLocal.String(), scheduler.Remote.String()}
 	localities   = []scheduler.Locality{scheduler.NodeLocal, scheduler.RackLocal, scheduler.Remote} // which these are
 )
 
-// setsMax bounds the sets of victims of one pass of preemption, so that an answer stays small. It
-// is the default of sets-max, too.
+// setsMax bounds the sets of victims in one pass of preemption, so that an answer stays small.
+// It is also the default of sets-max.
 const setsMax = 1000
 
-// Config is the policy's settings; package fair says what they mean. What is
-// unexported is asked for by methods.
+// Config is the policy's settings; package fair documents them. Unexported settings are read
+// through methods.
 type Config struct {
 	allocationFile string
 	Table          *Table
@@ -146,7 +146,7 @@ func Parse(c scheduler.Config, parts Parts) (Config, error) {
 	return o, nil
 }
 
-// readFile reads the allocation file among the files that the manager handed over.
+// readFile reads the allocation file from the files that the manager passed.
 func (o *Config) readFile(c scheduler.Config, r *reader, at *yaml.Node) error {
 	if at == nil {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/text/encoding/unicode"
 )
 
-// The byte order marks of the encodings that are read.
+// The byte order marks of the supported encodings.
 var (
 	markUTF8    = []byte("\xef\xbb\xbf")
 	markUTF16BE = []byte("\xfe\xff")
@@ -20,8 +20,8 @@ var (
 // errUTF16 is what a text is without a byte order mark that has bytes of 0.
 var errUTF16 = errors.New("the file has bytes of 0, as UTF-16 without a byte order mark: save it as UTF-8")
 
-// decoded returns a text as UTF-8 without its byte order mark, and whether it had one. XML without
-// one is left as it is: it says itself in which encoding it is.
+// decoded returns a text as UTF-8 without its byte order mark, and whether it had one. XML
+// without a mark is unchanged, because it declares its encoding itself.
 func decoded(data []byte) (text []byte, marked bool, err error) {
 	switch {
 	case bytes.HasPrefix(data, markUTF8):
@@ -38,7 +38,7 @@ func decoded(data []byte) (text []byte, marked bool, err error) {
 // charsetReader decodes XML in the encoding that it names.
 func charsetReader(marked bool) func(label string, from io.Reader) (io.Reader, error) {
 	return func(label string, from io.Reader) (io.Reader, error) {
-		if marked { // it was decoded by its mark
+		if marked { // already decoded by its mark
 			return from, nil
 		}
 		to, err := charset.NewReaderLabel(label, from)

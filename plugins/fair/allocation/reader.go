@@ -45,7 +45,7 @@ func (r *reader) err() error {
 	return r.problems
 }
 
-// root parses text; nil when it is empty or broken.
+// root parses text; nil if it is empty or invalid.
 func (r *reader) root(text []byte) *yaml.Node {
 	var doc, second yaml.Node
 	documents := yaml.NewDecoder(bytes.NewReader(text))
@@ -91,7 +91,7 @@ func (r *reader) fields(n *yaml.Node, of string, known map[string]func(*yaml.Nod
 	})
 }
 
-// each walks the keys of a mapping. A key that stands twice is a problem.
+// each walks the keys of a mapping. A repeated key is a problem.
 func (r *reader) each(n *yaml.Node, of string, do func(key, value *yaml.Node)) {
 	if n == nil || n.Tag == "!!null" {
 		return
@@ -125,7 +125,7 @@ func (r *reader) text(into *string) func(*yaml.Node) {
 	}
 }
 
-// oneOf reads one of some words.
+// oneOf reads one of the given words.
 func (r *reader) oneOf(into *string, words ...string) func(*yaml.Node) {
 	return func(n *yaml.Node) {
 		if !slices.Contains(words, n.Value) {
@@ -192,7 +192,7 @@ func (r *reader) number(into *float64, low, high float64) func(*yaml.Node) {
 
 func (r *reader) numberText(into *float64, low, high float64, line int, text string) {
 	x, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
-	if err != nil || !(x > low && x <= high) { // not so for NaN either
+	if err != nil || !(x > low && x <= high) { // also false for NaN
 		r.problem(line, "%q: must be a number above %v and at most %v", text, low, high)
 		return
 	}

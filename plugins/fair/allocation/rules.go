@@ -8,11 +8,11 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/settings"
 )
 
-// Placement rules, in the order in which a site may list them. The first that has
-// a pool decides.
+// Placement rules, in the order in which a site may list them. The first rule that yields a pool
+// decides.
 const (
-	ruleExplicit = "explicit" // the pool that was asked for, or moved to since
-	ruleProperty = "property" // the job property that the settings name
+	ruleExplicit = "explicit" // the requested pool, or the one it was moved to
+	ruleProperty = "property" // the job property named in the settings
 	ruleUser     = "user"     // the user's name
 	ruleGroup    = "group"    // the group property
 	ruleDefault  = "default"  // the pool "default"
@@ -26,14 +26,13 @@ var userProperties = []string{"user.name", "mapreduce.job.user.name"}
 // Place is where a job belongs.
 type Place struct {
 	Pool *Pool
-	// Refused says that the pool that the rules chose is not declared and may not be
-	// made; Pool is where the job goes if it is there nevertheless.
+	// Refused says that the chosen pool is not declared and may not be created. Pool is where
+	// the job goes if it is admitted nevertheless.
 	Refused string
 }
 
-// Place applies the rules to a job. strict says that a pool that is not declared
-// counts only where the settings let such pools be made. It depends on its arguments
-// and the settings only.
+// Place applies the rules to a job. With strict, an undeclared pool counts only where the
+// settings let such pools be created. It depends only on its arguments and the settings.
 func (o *Config) Place(j *scheduler.Job, strict bool) Place {
 	strict = strict && o.Undeclared != UndeclaredCreate
 	refused := ""
@@ -61,16 +60,16 @@ func (o *Config) Place(j *scheduler.Job, strict bool) Place {
 	return Place{o.Table.spec(path), refused}
 }
 
-// writtenBySubmitter says whether a rule's pool is a name that somebody wrote for the job.
+// writtenBySubmitter says whether a rule's pool is a name that a person wrote for the job.
 func writtenBySubmitter(rule string) bool { return rule == ruleExplicit || rule == ruleProperty }
 
-// Bounds of what a refusal says.
+// Bounds of a refusal's text.
 const (
-	spelledMax = 1000 // pools whose names are compared with one that was refused
+	spelledMax = 1000 // pools whose names are compared with the refused one
 	namedMax   = 8    // pools that are named
 )
 
-// Refusal says why no job may come to a pool, and what to do about it.
+// Refusal says why no job may enter a pool, and what to do about it.
 func (o *Config) Refusal(path string) string {
 	open := o.Table.Open()
 	hint := settings.Hint(path, open[:min(len(open), spelledMax)])
@@ -85,8 +84,8 @@ func (o *Config) Refusal(path string) string {
 		"placement.undeclared: create would have each such job make its pool", path, hint, names)
 }
 
-// isOwn says whether a pool that is not declared is no mistake in a written name. A rule of the
-// site chose it, or it is the default pool or the user's.
+// isOwn says whether an undeclared pool is no spelling mistake. A rule of the site chose it, or
+// it is the default pool or the user's.
 func (o *Config) isOwn(rule, path string, j *scheduler.Job) bool {
 	if o.Undeclared != UndeclaredOwn {
 		return false
@@ -94,11 +93,11 @@ func (o *Config) isOwn(rule, path string, j *scheduler.Job) bool {
 	return !writtenBySubmitter(rule) || path == defaultPool || path[strings.LastIndexByte(path, '/')+1:] == j.User
 }
 
-// Elsewhere says whether a job may get to another pool than the one that it names, because
-// another rule comes first.
+// Elsewhere says whether a job may enter another pool than the one it names, because another
+// rule comes first.
 func (o *Config) Elsewhere() bool { return o.rules[0] != ruleExplicit }
 
-// declares says whether a pool is declared, or stands for one that is.
+// declares says whether a pool is declared, or an alias of a declared pool.
 func (o *Config) declares(path string) bool {
 	if p := o.Table.pools[path]; p != nil {
 		return p.declared
@@ -121,12 +120,12 @@ func (o *Config) rulePool(rule string, j *scheduler.Job) string {
 	return defaultPool
 }
 
-// referencesMax bounds how far one property's default leads to another; parse
-// refuses circles.
+// referencesMax bounds the chain of references between properties' defaults; parse refuses
+// cycles.
 const referencesMax = 32
 
-// lookup finds a property of a job, or what it is by default, which may be a
-// reference to another: ${name}.
+// lookup finds a property of a job, or its default, which may be a reference to another
+// property: ${name}.
 func (o *Config) lookup(name string, j *scheduler.Job) string {
 	for range referencesMax {
 		for _, p := range j.Properties {

@@ -18,23 +18,22 @@ const (
 	Never time.Duration = -1
 	// Unlimited is a running-job limit that was not set.
 	Unlimited = countMax
-	// defaultPool takes the jobs for which no rule has another pool, and those that
-	// ask for a pool that holds pools.
+	// defaultPool takes the jobs for which no rule yields another pool, and those that request a
+	// pool with subpools.
 	defaultPool = "default"
-	// Orders that the table itself knows.
+	// Orders that the table itself implements.
 	fairOrder, fifoOrder = "fair", "fifo"
-	// Bounds of what can be named: a name ends up in metrics and pages.
+	// Bounds of names, which appear in metrics and pages.
 	poolNameMax  = 200
 	poolDepthMax = 8
 	weightMax    = 1e6
 )
 
-// Table says which pools there are and what they are given: what an
-// allocation file holds.
+// Table is the content of an allocation file: the pools and their shares and limits.
 type Table struct {
-	pools map[string]*Pool // by path; holds defaultPool always
+	pools map[string]*Pool // by path; always holds defaultPool
 	users map[string]int   // running-job limits
-	// Of users and pools that say nothing.
+	// Defaults of users and pools without a value.
 	userJobsMax      int
 	poolJobsMax      int
 	order            string
@@ -44,7 +43,7 @@ type Table struct {
 	hadoop           bool // it is Hadoop's file
 }
 
-// Pool is one pool as declared, or as it is by default.
+// Pool is one pool as declared, or the default for undeclared ones.
 type Pool struct {
 	Path             string
 	Parent           string // its path; "" for the root
@@ -74,8 +73,8 @@ func newTable() *Table {
 	}
 }
 
-// Read reads an allocation file: YAML, or Hadoop's XML. One without allocations is refused: an
-// editor or a full disk may have emptied it, and the table before it stays.
+// Read reads an allocation file: YAML, or Hadoop's XML. A file without allocations is refused,
+// and the previous table stays: an editor or a full disk may have emptied the file.
 func Read(f scheduler.ConfigFile) (*Table, error) {
 	r := &reader{file: f.Name, first: 1}
 	a := newTable()
@@ -101,7 +100,7 @@ func Read(f scheduler.ConfigFile) (*Table, error) {
 	return a, r.err()
 }
 
-// add puts a pool in, unless its name cannot be or is there.
+// add adds a pool, unless its name is invalid or taken.
 func (a *Table) add(r *reader, p *Pool) {
 	p.declared = true
 	switch old := a.pools[p.Path]; {
@@ -119,7 +118,7 @@ func goodPath(path string) bool {
 	return len(path) <= poolNameMax && len(parts) <= poolDepthMax && !slices.Contains(parts, "")
 }
 
-// finish checks what concerns several entries, and fills in what follows.
+// finish checks what concerns several entries, and fills in derived values.
 func (a *Table) finish(r *reader) {
 	for _, p := range a.Sorted() {
 		for _, kind := range kindsOf(p.minShare) {
@@ -141,7 +140,7 @@ func (a *Table) finish(r *reader) {
 	}
 }
 
-// Sorted lists the pools in order of path, which has parents before children.
+// Sorted lists the pools in order of path, parents before children.
 func (a *Table) Sorted() []*Pool {
 	all := make([]*Pool, 0, len(a.pools))
 	for _, p := range a.pools {
@@ -151,7 +150,7 @@ func (a *Table) Sorted() []*Pool {
 	return all
 }
 
-// spec returns what stands for a pool, declared or not.
+// spec returns a pool's declaration, or the default for an undeclared one.
 func (a *Table) spec(path string) *Pool {
 	if p := a.pools[path]; p != nil {
 		return p
@@ -159,15 +158,15 @@ func (a *Table) spec(path string) *Pool {
 	return newPool(path, a.parentOf(path))
 }
 
-// At returns what stands for a pool where jobs are, declared or not.
+// At returns the declaration for a pool with jobs, or the default.
 func (a *Table) At(path string) *Pool { return a.spec(a.leaf(path)) }
 
-// Declares says whether the table itself has a pool; others go with their last job.
+// Declares says whether the table itself declares a pool. Undeclared pools go with their last
+// job.
 func (a *Table) Declares(path string) bool { return a.pools[path] != nil }
 
-// parentOf finds where a pool that was not declared comes to lie: in the nearest
-// declared pool above it that holds pools. It depends on what is declared only, so
-// that pools that come and go Never change what others are.
+// parentOf returns the parent of an undeclared pool: the nearest declared pool above it that has
+// subpools. It depends only on declarations, so pools that come and go never change others.
 func (a *Table) parentOf(path string) string {
 	for i := strings.LastIndex(path, pooltree.Separator); i > 0; i = strings.LastIndex(path[:i], pooltree.Separator) {
 		if p := a.pools[path[:i]]; p != nil && p.inner {
@@ -177,7 +176,7 @@ func (a *Table) parentOf(path string) string {
 	return ""
 }
 
-// leaf maps a pool that is asked for to the one that takes jobs.
+// leaf maps a requested pool to the pool that takes the jobs.
 func (a *Table) leaf(path string) string {
 	for a.pools[path] != nil && a.pools[path].inner {
 		path += pooltree.Separator + defaultPool
@@ -185,7 +184,7 @@ func (a *Table) leaf(path string) string {
 	return path
 }
 
-// JobsMax is how many jobs of a pool run at once.
+// JobsMax returns how many jobs of a pool may run at once.
 func (a *Table) JobsMax(p *Pool) int {
 	switch {
 	case p.jobsMax > 0:
@@ -196,7 +195,7 @@ func (a *Table) JobsMax(p *Pool) int {
 	return a.poolJobsMax
 }
 
-// UserMax is how many jobs of a user run at once.
+// UserMax returns how many jobs of a user may run at once.
 func (a *Table) UserMax(user string) int {
 	if n, ok := a.users[user]; ok {
 		return n
@@ -204,8 +203,8 @@ func (a *Table) UserMax(user string) int {
 	return a.userJobsMax
 }
 
-// Timeouts returns how long a pool waits below its minimum and its fair share
-// before it takes slots back; Never when it does not.
+// Timeouts returns how long a pool waits below its minimum and its fair share before it
+// preempts; Never if it does not.
 func (a *Table) Timeouts(p *Pool) (minShare, fairShare time.Duration) {
 	minShare, fairShare = p.minShareTimeout, p.fairShareTimeout
 	if minShare == Never {
@@ -217,7 +216,7 @@ func (a *Table) Timeouts(p *Pool) (minShare, fairShare time.Duration) {
 	return minShare, fairShare
 }
 
-// AnyTimeout says whether any pool may take slots back.
+// AnyTimeout says whether any pool may preempt.
 func (a *Table) AnyTimeout() bool {
 	for _, p := range a.pools {
 		if minShare, fairShare := a.Timeouts(p); minShare != Never || fairShare != Never {
@@ -227,7 +226,7 @@ func (a *Table) AnyTimeout() bool {
 	return false
 }
 
-// Tree returns a pool as the pool tree wants it.
+// Tree returns a pool in the form of the pool tree.
 func (a *Table) Tree(p *Pool, kind func(scheduler.SlotKind) pooltree.Kind) pooltree.Pool {
 	order, _ := pooltree.Orders.Named(cmp.Or(p.order, a.order))
 	if p.inner {
@@ -247,12 +246,11 @@ func (a *Table) Tree(p *Pool, kind func(scheduler.SlotKind) pooltree.Kind) poolt
 	return t
 }
 
-// Top is the order of the pools at the top among each other.
+// Top returns the order of the top pools among each other.
 func (a *Table) Top() pooltree.Order { return a.amongPools(a.topOrder) }
 
-// amongPools is the order of pools in a pool, by what is said of that one; "": nothing. Fifo
-// orders by submission, and pools are not submitted: where the whole site has it, pools share
-// fairly.
+// amongPools returns the order of pools in a pool with the given setting; "": none. Fifo orders
+// by submission, and pools are not submitted: if the whole site uses it, pools share fairly.
 func (a *Table) amongPools(own string) pooltree.Order {
 	name := cmp.Or(own, a.order)
 	if own == "" && name == fifoOrder {

@@ -9,7 +9,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares/pooltree"
 )
 
-// The slot kinds that the XML form knows.
+// The slot kinds in the XML form.
 const (
 	mapKind    = "map"
 	reduceKind = "reduce"
@@ -24,14 +24,14 @@ type element struct {
 	children []*element
 }
 
-// textOnce are the elements of which one may be in another.
+// textOnce are the elements that may occur only once in their parent.
 var textOnce = map[string]bool{
 	"poolMaxJobsDefault": true, "userMaxJobsDefault": true, "defaultMinSharePreemptionTimeout": true, "defaultPoolSchedulingMode": true,
 	"minMaps": true, "minReduces": true, "maxMaps": true, "maxReduces": true, "maxRunningJobs": true, "weight": true, "schedulingMode": true,
 	"minSharePreemptionTimeout": true, "fairSharePreemptionTimeout": true,
 }
 
-// once refuses elements that stand more than once in another, where one is to: which counts?
+// once refuses elements that occur more than once in a parent that may have only one.
 func (r *reader) once(e *element, in string) {
 	first := map[string]int{}
 	for _, c := range e.children {

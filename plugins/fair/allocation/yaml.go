@@ -99,7 +99,7 @@ func (r *reader) parents(a *Table) {
 	}
 }
 
-// fullPath is a pool's own name below those of the pools it lies in.
+// fullPath returns a pool's path, built from its name and the names of its parents.
 func (a *Table) fullPath(p *Pool) string {
 	if p.Parent == "" {
 		return p.Path

@@ -13,15 +13,14 @@ import (
 )
 
 // visitsMax bounds how many jobs are passed over in one round for one kind of slot. Jobs behind
-// them wait until some of them do not come first any more. With delay scheduling that is at the
-// latest when their waits are over.
+// them wait until some of them no longer come first. With delay scheduling that is at the latest
+// when their waits are over.
 const visitsMax = 256
 
-// loadTriesMax bounds how many launchers are tried for a bundle that the load
-// manager refuses.
+// loadTriesMax bounds how many launchers are tried for a bundle that the load manager refuses.
 const loadTriesMax = 8
 
-// assignment is the giving away of slots in one round.
+// assignment is the assignment of free slots in one round.
 type assignment struct {
 	*State
 	blind    bool // locality does not matter
@@ -31,7 +30,7 @@ type assignment struct {
 	frees    map[scheduler.SlotKind][]*view.Launcher
 	watch    bool
 	placed   []Placed
-	choice   Choice // of the job at hand
+	choice   Choice // of the current job
 	located  [scanMax]*view.Bundle
 	withheld map[scheduler.SlotKind]bool // the load manager refused launchers with free slots
 
@@ -44,7 +43,7 @@ type Placed struct {
 	Pick
 }
 
-// Assign gives away what is free. With watch it also returns what was picked, and how.
+// Assign assigns the free slots. With watch set it also returns the picks.
 func (p *State) Assign(watch bool) ([]scheduler.Launch, []Placed) {
 	before := p.visited
 	p.visited = nil
@@ -84,7 +83,7 @@ func (p *State) pause(before []*shares.Job) {
 	}
 }
 
-// reserved launches work of jobs for which slots were taken back.
+// reserved launches work of jobs that have reserved slots.
 func (a *assignment) reserved() {
 	ids := make([]scheduler.JobID, 0, len(a.World.Reserved))
 	for id := range a.World.Reserved {
@@ -106,7 +105,7 @@ func (a *assignment) reserved() {
 			}
 			if where, ok := a.View.FitReserved(b); ok {
 				a.launch(j, Pick{Bundle: b, Where: where}, "")
-				if b.ID == a.Collect { // it needs no slots held back any more
+				if b.ID == a.Collect { // no slots need to be held back any more
 					a.stopHoldback()
 				}
 			}
@@ -114,8 +113,8 @@ func (a *assignment) reserved() {
 	}
 }
 
-// fill gives away the slots of a kind: again and again one bundle of the job that
-// comes first (design document, section 4.2).
+// fill assigns the slots of a kind, one bundle at a time, each time to the job that comes first
+// (design document, section 4.2).
 func (a *assignment) fill(k pooltree.Kind) {
 	name := a.World.Kinds[k]
 	passes := 0
@@ -135,8 +134,8 @@ func (a *assignment) fill(k pooltree.Kind) {
 	a.waitsBesideFree(k, name)
 }
 
-// waitsBesideFree notes jobs that wait beside free slots and are not asked. A pool is at its
-// maximum, or the load manager refuses the launchers with those slots.
+// waitsBesideFree records jobs that wait although slots are free, and are not asked. A pool is
+// at its maximum, or the load manager refuses the launchers with those slots.
 func (a *assignment) waitsBesideFree(k pooltree.Kind, name scheduler.SlotKind) {
 	bounded := a.View.FreeSlots(name) > 0 && a.bounded(k)
 	if !bounded && !a.withheld[name] {
@@ -172,7 +171,7 @@ func (a *assignment) bounded(k pooltree.Kind) bool {
 	return false
 }
 
-// give launches one bundle of a job, or notes why not.
+// give launches one bundle of a job, or records why not.
 func (a *assignment) give(j *shares.Job, k pooltree.Kind, name scheduler.SlotKind) bool {
 	c := &a.choice
 	*c = Choice{View: a.View, Job: j.Job, Kind: name, After: j.Given(a.View, k), round: a}
@@ -189,7 +188,7 @@ func (a *assignment) give(j *shares.Job, k pooltree.Kind, name scheduler.SlotKin
 	}
 	if pick.Bundle == nil {
 		if reason != scheduler.WaitLocality && reason != scheduler.WaitAtLimit && a.withholdsFrom(c.Unfit, name) {
-			reason = scheduler.WaitHeld // it might fit on what the load manager withholds
+			reason = scheduler.WaitHeld // it might fit on a withheld launcher
 		}
 		a.PassOver(j, cmp.Or(reason, scheduler.WaitNoCapacity))
 		if c.Unfit != nil && len(a.launches) == 0 {
@@ -204,8 +203,8 @@ func (a *assignment) give(j *shares.Job, k pooltree.Kind, name scheduler.SlotKin
 	return true
 }
 
-// withholdsFrom says whether the load manager withholds slots of a kind that a bundle needs. Where
-// no bundle is known, that is the kind in turn.
+// withholdsFrom says whether the load manager withholds slots of a kind that a bundle needs. If
+// no bundle is known, that is the current kind.
 func (a *assignment) withholdsFrom(b *view.Bundle, turn scheduler.SlotKind) bool {
 	if b == nil {
 		return a.withheld[turn]
@@ -213,9 +212,8 @@ func (a *assignment) withholdsFrom(b *view.Bundle, turn scheduler.SlotKind) bool
 	return slices.ContainsFunc(b.Groups, func(g scheduler.Group) bool { return a.withheld[g.Kind] })
 }
 
-// launch makes the decision, and counts the slots as held until the next round
-// has its outcome. It was the job's turn for slots of a kind; "" when it
-// was not.
+// launch makes the decision, and counts the slots as held until the next round has its outcome.
+// It was the job's turn for slots of the given kind; "": it was not its turn.
 func (a *assignment) launch(j *shares.Job, pick Pick, turn scheduler.SlotKind) {
 	a.launches, a.levels = append(a.launches, a.View.Launch(pick.Bundle, pick.Where)), append(a.levels, 0)
 	j.Far = shares.Far{}
@@ -267,8 +265,8 @@ func (a *assignment) free(kind scheduler.SlotKind) []*view.Launcher {
 	return all
 }
 
-// fit finds room that the load manager does not object to. A launcher that it
-// refuses is left out for the rest of the round.
+// fit finds room that the load manager accepts. A launcher that it refuses is left out for the
+// rest of the round.
 func (a *assignment) fit(b *view.Bundle, find func() ([]scheduler.LauncherID, bool)) ([]scheduler.LauncherID, bool) {
 	if a.load == nil {
 		return find()
@@ -295,8 +293,8 @@ func (a *assignment) fit(b *view.Bundle, find func() ([]scheduler.LauncherID, bo
 	return nil, false
 }
 
-// overloaded returns a launcher that held its cap of a kind or more before the
-// bundle came, or nil. One that is idle takes a bundle of any size.
+// overloaded returns a launcher that held its cap of a kind or more before the bundle, or nil.
+// An idle launcher takes a bundle of any size.
 func (a *assignment) overloaded(b *view.Bundle, where []scheduler.LauncherID) (*view.Launcher, scheduler.SlotKind) {
 	for i, id := range where {
 		l, kind := a.View.Launcher(id), b.Groups[i].Kind

@@ -11,7 +11,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// busy is what a LoadRefuser refuses.
+// busy tracks the launchers that a LoadRefuser refuses.
 type busy struct {
 	refuser   LoadRefuser            // nil: nothing is refused
 	launchers []scheduler.LauncherID // refused, ascending
@@ -20,7 +20,7 @@ type busy struct {
 // busyNamed is how many refused launchers an explanation names.
 const busyNamed = 3
 
-// start asks about every launcher, for a load manager that is new.
+// start asks a new load manager about every launcher.
 func (b *busy) start(m LoadManager, v *view.View) {
 	for _, id := range b.launchers {
 		if l := v.Launcher(id); l != nil {
@@ -37,8 +37,8 @@ func (b *busy) start(m LoadManager, v *view.View) {
 }
 
 // changed asks about a launcher that came, went, or has a new load. Free slots of a refused
-// launcher go to no job until that changes. Slots that were taken back for a job, and are reserved
-// for it, are the job's: the victim kept the machine as busy.
+// launcher go to no job until that changes. Slots reserved for a job after a preemption are the
+// job's: the victim kept the machine as busy.
 func (b *busy) changed(v *view.View, id scheduler.LauncherID) {
 	if b.refuser == nil {
 		return
@@ -56,9 +56,8 @@ func (b *busy) changed(v *view.View, id scheduler.LauncherID) {
 	}
 }
 
-// byOthers lists the refused launchers that run nothing: other programs keep them
-// busy, and there is no telling until when. Where work of ours runs, its end is
-// likely to help.
+// byOthers lists the refused launchers that run none of our work. Other programs keep them busy
+// for an unknown time. Where our work runs, its end is likely to help.
 func (b *busy) byOthers(v *view.View) []scheduler.LauncherID {
 	var all []scheduler.LauncherID
 	for _, id := range b.launchers {
@@ -69,8 +68,8 @@ func (b *busy) byOthers(v *view.View) []scheduler.LauncherID {
 	return all
 }
 
-// withheldAll notes a job for which nothing is free but on refused launchers:
-// the job that comes first. Nobody else is asked where there is nothing to give.
+// withheldAll records the first job in order if nothing is free except on refused launchers. No
+// other job is asked, because there is nothing to give.
 func (a *assignment) withheldAll(k pooltree.Kind, name scheduler.SlotKind) {
 	if a.View.Withheld(name) == 0 || a.View.FreeSlots(name) > 0 {
 		return
@@ -80,7 +79,7 @@ func (a *assignment) withheldAll(k pooltree.Kind, name scheduler.SlotKind) {
 	}
 }
 
-// detail says which free slots of a kind are kept from a job, "" when none are.
+// detail says which free slots of a kind are withheld from a job; "": none.
 func (b *busy) detail(v *view.View, kind scheduler.SlotKind) string {
 	n := v.Withheld(kind)
 	if n == 0 {

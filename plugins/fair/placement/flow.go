@@ -13,7 +13,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// place places the launches of the round together, where the site wants that (Hammr, section 6).
+// place places the round's launches together, if the site wants that (Hammr, section 6).
 func (a *assignment) place() {
 	if a.Config.Locality.Flow() {
 		for _, k := range a.World.Order {
@@ -40,9 +40,9 @@ func (a *assignment) place() {
 	}
 }
 
-// offer launches work of jobs that wait for a slot near their input on slots that no job takes. The
-// flow may move other launches, so that such a slot becomes free. Where it can't, the launch is
-// dropped, and the job goes on waiting.
+// offer launches work of jobs that wait for locality on slots that no job takes. The flow may
+// move other launches to free a slot near the input. If it can't, the launch is dropped, and the
+// job continues to wait.
 func (a *assignment) offer(k pooltree.Kind) {
 	name := a.World.Kinds[k]
 	passes := 0
@@ -76,7 +76,7 @@ func (a *assignment) offerOf(j *shares.Job, k pooltree.Kind, name scheduler.Slot
 	return true
 }
 
-// drop takes back an offer that came to nothing.
+// drop withdraws an offer without result.
 func (a *assignment) drop(launch int) {
 	b := a.View.Bundle(a.launches[launch].Bundle)
 	for _, n := range gangs.Needs(b) {
@@ -89,7 +89,7 @@ func (a *assignment) drop(launch int) {
 	}
 }
 
-// spare is how many free slots of a kind the load manager leaves on a launcher.
+// spare returns how many free slots of a kind the load manager leaves on a launcher.
 func (a *assignment) spare(l *view.Launcher, kind scheduler.SlotKind) int {
 	k := a.World.Kind(kind)
 	free, _ := a.View.Room(l, 0, kind)
@@ -97,8 +97,8 @@ func (a *assignment) spare(l *view.Launcher, kind scheduler.SlotKind) int {
 	return min(free, max(a.load.Cap(l, kind, crowd)-(l.Total(kind)-free), 0))
 }
 
-// placedAnew notes how near to its input a launch is now: its job may go on at that level
-// without waiting.
+// placedAnew records the locality of a moved launch: its job may continue at that level without
+// waiting.
 func (a *assignment) placedAnew(launch int) {
 	l := &a.launches[launch]
 	b := a.View.Bundle(l.Bundle)
@@ -126,8 +126,8 @@ func (a *assignment) placedAnew(launch int) {
 	a.Changed = true
 }
 
-// nearestOfGang is how near to their input the groups of a gang can be, the nearest of them. With a
-// cap, or without a flow, gangs do not wait for input.
+// nearestOfGang returns the nearest locality that any group of a gang can have. With a cap, or
+// without a flow, gangs do not wait for input.
 func (a *assignment) nearestOfGang(b *view.Bundle) scheduler.Locality {
 	near := scheduler.Remote
 	if !a.Config.Locality.Flow() || a.Config.LocalityCap != scheduler.Remote {

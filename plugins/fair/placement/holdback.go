@@ -5,7 +5,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// resumeHoldback launches the bundle for which slots are held back, or goes on holding them. It starts at the latest when what runs has ended.
+// resumeHoldback launches the bundle for which slots are held back, or continues to hold them.
+// The bundle starts at the latest when all running work has ended.
 func (a *assignment) resumeHoldback() {
 	if a.Collect == 0 {
 		return
@@ -38,8 +39,7 @@ func (a *assignment) stopHoldback() {
 	a.Changed = true
 }
 
-// collect begins to collect slots for a bundle, if it is time and nothing is
-// collected yet.
+// collect begins to hold back slots for a bundle, if it is time and none are held back yet.
 func (a *assignment) collect(j *shares.Job, b *view.Bundle) {
 	if a.Collect == 0 && !a.overMax(j, b) && a.kept.Collect(a.View, b, a.Config.CollectAfter, a.busy.byOthers(a.View)...) {
 		a.Collect = b.ID

@@ -10,7 +10,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// LoadManager says how much a launcher may take: an extension point of the original (design
+// LoadManager bounds what a launcher may take: an extension point of the original (design
 // document, section 5). It must be a function of its arguments.
 type LoadManager interface {
 	// Cap returns how many slots of a kind may be taken on a launcher.
@@ -21,9 +21,9 @@ type LoadManager interface {
 // too.
 type LoadRefuser interface {
 	LoadManager
-	// Refuses says whether a launcher gets nothing for now. It is asked when the launcher comes and
-	// when it has a new load. So it must look only at the load and at what never changes of the
-	// launcher.
+	// Refuses says whether a launcher gets nothing for now. It is called when the launcher joins
+	// and when its load changes. So it may depend only on the load and on fixed properties of
+	// the launcher.
 	Refuses(l *view.Launcher) bool
 	// String names the limit, for people.
 	String() string
@@ -35,11 +35,11 @@ type Crowd struct {
 	Total    int // slots of all launchers
 }
 
-// NewLoadManager makes a load manager from the settings; nil: what is offered may be taken. It is
-// called for each new version of the settings.
+// NewLoadManager makes a load manager from the settings; nil: no limits. It is called for each
+// new version of the settings.
 type NewLoadManager func(*allocation.Config) LoadManager
 
-// LoadManagers are the load managers by name. Register makes another one known.
+// LoadManagers are the load managers by name. Register adds another one.
 var LoadManagers = settings.NewChoices("load.manager", map[string]NewLoadManager{
 	allocation.LoadSlots:      func(*allocation.Config) LoadManager { return nil },
 	allocation.LoadLevelSlots: func(c *allocation.Config) LoadManager { return levelSlots{c.LoadDifference} },
@@ -47,21 +47,20 @@ var LoadManagers = settings.NewChoices("load.manager", map[string]NewLoadManager
 	allocation.LoadOfMachines: func(c *allocation.Config) LoadManager { return machineLoad{c.CPUMax, c.MemoryMax} },
 })
 
-// loadManager makes the one that the settings name, which were checked.
+// loadManager makes the load manager that the checked settings name.
 func loadManager(c *allocation.Config) LoadManager {
 	made, _ := LoadManagers.Named(c.LoadManager)
 	return made(c)
 }
 
-// LooksAtLoads says whether the load manager that the settings name needs to know how busy
-// machines are.
+// LooksAtLoads says whether the load manager in the settings needs the load of machines.
 func LooksAtLoads(c *allocation.Config) bool {
 	_, refuses := loadManager(c).(LoadRefuser)
 	return refuses
 }
 
-// levelSlots keeps launchers about equally loaded (Hadoop's CapBasedLoadManager). None uses a
-// larger part of its slots than the whole cluster does, but for a difference.
+// levelSlots keeps launchers about equally loaded (Hadoop's CapBasedLoadManager). No launcher
+// uses a larger share of its slots than the whole cluster does, plus a difference.
 type levelSlots struct{ difference float64 }
 
 func (m levelSlots) Cap(l *view.Launcher, kind scheduler.SlotKind, c Crowd) int {
@@ -76,8 +75,8 @@ func levelCap(slots int, c Crowd, difference float64) int {
 	return int(math.Ceil(float64(float64(slots) * min(1, load))))
 }
 
-// memoryLoad is levelSlots, and gives nothing more to a launcher whose memory is
-// taken but for a tenth.
+// memoryLoad is levelSlots, and gives nothing more to a launcher with less than a tenth of its
+// memory free.
 type memoryLoad struct{ difference float64 }
 
 const memoryBusy = 0.9
@@ -89,9 +88,9 @@ func (m memoryLoad) Cap(l *view.Launcher, kind scheduler.SlotKind, c Crowd) int 
 	return levelCap(l.Total(kind), c, m.difference)
 }
 
-// machineLoad gives nothing to launchers whose machines are busier than a limit,
-// whatever program keeps them so; to others as much as they have slots. What is not known is
-// not over any limit.
+// machineLoad gives nothing to launchers whose machines are busier than a limit, whatever
+// program causes that. Other launchers take as much as they have slots. An unknown load is
+// within every limit.
 type machineLoad struct{ cpuMax, memoryMax float64 }
 
 var _ LoadRefuser = machineLoad{}

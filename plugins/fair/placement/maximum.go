@@ -7,9 +7,9 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// overMax says whether a bundle would take a pool over its maximum share, counting slots that are
-// reserved for other jobs. Without that, a pool would use the room that another in the same pool at
-// its maximum has just taken back.
+// overMax says whether a bundle would take a pool over its maximum share, counting slots
+// reserved for other jobs. Otherwise a pool would use the room that another pool under the same
+// maximum has just taken back.
 func (a *assignment) overMax(j *shares.Job, b *view.Bundle) bool {
 	if a.OverMax(j, b) {
 		return true

@@ -12,9 +12,8 @@ import (
 )
 
 // Turns lists the waiting jobs in the order in which they would start work if slots of each kind
-// came free one by one. Pools and jobs take turns as in a round. A job that may have none now,
-// because a limit is reached, stands behind all others. Delays for locality are not looked at, nor
-// where there is room.
+// came free one by one. Pools and jobs take turns as in a round. A job that has reached a limit
+// comes after all others. Delays for locality, and room, are ignored.
 func (p *State) Turns(l *queueorder.List, why func(*shares.Job, pooltree.Kind) string) {
 	for _, k := range p.World.Order {
 		l.BeginKind()
@@ -65,7 +64,7 @@ func (p *State) turns(k pooltree.Kind, l *queueorder.List, why func(*shares.Job,
 	}
 }
 
-// left says whether a job has something to launch that the last round left.
+// left says whether a job has work to launch that the last round left.
 func (p *State) left(j *shares.Job) bool {
 	for range p.View.ReadyOf(j.Job) {
 		return true

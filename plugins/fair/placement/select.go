@@ -8,11 +8,11 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// TaskSelector picks what a job launches next, and where: an extension point of the original
-// (design document, section 5). It must be a function of what the choice shows.
+// TaskSelector picks a job's next launch and its place: an extension point of the original
+// (design document, section 5). It must be a function of the Choice.
 type TaskSelector interface {
-	// Select picks one of the job's bundles for free slots of a kind and takes what
-	// it needs with the methods of the choice. Without a pick it says why.
+	// Select picks one of the job's bundles for free slots of a kind, and takes the room with
+	// the methods of the choice. Without a pick it returns the reason.
 	Select(c *Choice) (Pick, scheduler.WaitReason)
 }
 
@@ -31,8 +31,8 @@ type Choice struct {
 	View  *view.View
 	Job   *view.Job
 	Kind  scheduler.SlotKind
-	After scheduler.BundleID // bundles up to it are given away already
-	Level scheduler.Locality // located work may go no further than that
+	After scheduler.BundleID // bundles up to it are already assigned
+	Level scheduler.Locality // the farthest level for located work
 	// Unfit is set to the first bundle that may go anywhere and fits nowhere.
 	Unfit *view.Bundle
 
@@ -43,12 +43,12 @@ type Choice struct {
 // settings.
 type NewSelector func(*allocation.Config) TaskSelector
 
-// Selectors are the task selectors by name. Register makes another one known.
+// Selectors are the task selectors by name. Register adds another one.
 var Selectors = settings.NewChoices("locality.selector", map[string]NewSelector{
 	allocation.SelectorDefault: func(c *allocation.Config) TaskSelector { return defaultSelector{c.LocalityCap} },
 })
 
-// selector makes the one that the settings name, which were checked.
+// selector makes the task selector that the checked settings name.
 func selector(c *allocation.Config) TaskSelector {
 	made, _ := Selectors.Named(c.Selector)
 	return made(c)
@@ -64,13 +64,13 @@ func (c *Choice) Nearest(b *view.Bundle) scheduler.Locality {
 	if len(b.Groups) > 1 {
 		return c.round.nearestOfGang(b)
 	}
-	if c.View.HasNear(b) { // the usual case, which needs no look at names
+	if c.View.HasNear(b) { // the usual case, without a lookup of names
 		return scheduler.NodeLocal
 	}
 	return c.round.World.Nearest(&b.Groups[0])
 }
 
-// Fit finds room for a bundle no further from its input than a level, and takes it.
+// Fit finds room for a bundle within a level of locality, and takes it.
 func (c *Choice) Fit(b *view.Bundle, level scheduler.Locality) ([]scheduler.LauncherID, bool) {
 	return c.round.fit(b, func() ([]scheduler.LauncherID, bool) {
 		switch {
@@ -88,19 +88,19 @@ func (c *Choice) FitOn(l *view.Launcher, b *view.Bundle) ([]scheduler.LauncherID
 	return c.round.fit(b, func() ([]scheduler.LauncherID, bool) { return c.View.FitOn(l, b) })
 }
 
-// Free lists the launchers that had room for the kind when it was asked first in
-// the round, at most nearMax of them.
+// Free lists the launchers that had room for the kind at the first call in the round, at most
+// nearMax.
 func (c *Choice) Free() []*view.Launcher { return c.round.free(c.Kind) }
 
-// setFar notes that all work that was looked at waits for room near its input, where there is none.
-// As long as that holds, another look would find no more. more says that there is other work.
+// setFar records that all checked work waits for room near its input, and there is none. As long
+// as that holds, another check would find nothing. more says that there is other work.
 func (c *Choice) setFar(more bool) {
 	if !c.View.Reserved(c.Job.ID()) && !c.View.HasNearRoom(c.Job, c.Kind) {
 		shares.Of(c.Job).Far = shares.Far{Kind: c.Kind, Places: c.round.World.Places, More: more}
 	}
 }
 
-// far says whether what was noted so still holds.
+// far says whether that record still holds.
 func (c *Choice) far() bool {
 	x := &shares.Of(c.Job).Far
 	if x.Kind != c.Kind || x.Places != c.round.World.Places || c.View.Reserved(c.Job.ID()) || c.View.HasNearRoom(c.Job, c.Kind) {
@@ -112,9 +112,9 @@ func (c *Choice) far() bool {
 	return true
 }
 
-// Bounds of one look for a job's work.
+// Bounds of one search for a job's work.
 const (
-	// scanMax is how many of a job's bundles are looked at, lowest id first.
+	// scanMax bounds how many of a job's bundles are checked, lowest id first.
 	scanMax = 32
 	// nearMax is how many launchers with room are asked for what they hold.
 	nearMax = 64
@@ -191,8 +191,8 @@ func (c *Choice) unfit(b *view.Bundle) {
 	}
 }
 
-// held asks launchers with room for work whose input they hold: for jobs with more
-// work than is looked at.
+// held asks launchers with room for work whose input they hold. It is for jobs with more work
+// than is checked.
 func (defaultSelector) held(c *Choice) Pick {
 	for _, l := range c.Free() {
 		looked := 0

@@ -11,11 +11,11 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares/pooltree"
 )
 
-// State is what placing keeps from round to round. The zero value becomes one by Start
-// and Configure.
+// State is what placement keeps between rounds. The zero value is made ready by Start and
+// Configure.
 type State struct {
 	*shares.State
-	// Collect is the bundle that slots are collected for; 0: none.
+	// Collect is the bundle for which slots are held back; 0: none.
 	Collect scheduler.BundleID
 	// Limits are how long jobs wait for locality.
 	Limits locality.Limits
@@ -27,20 +27,20 @@ type State struct {
 	load     LoadManager // nil: what is offered may be taken
 	busy     busy
 
-	touched []*shares.Job // what they hold is tentative: launches of the last round
+	touched []*shares.Job // jobs launched in the last round: what they hold is tentative
 	visited []*shares.Job // passed over in this round
 	before  []*shares.Job // visited in the round before
 	waits   map[scheduler.JobID]*shares.Job
 }
 
-// Start begins with the jobs of a state. urgent says which jobs take any slot of a kind, near
-// to its input or not.
+// Start begins with the jobs of a state. urgent says which jobs take any slot of a kind,
+// regardless of locality.
 func (p *State) Start(s *shares.State, urgent func(*shares.Job, pooltree.Kind) bool) {
 	p.State, p.urgent, p.waits = s, urgent, map[scheduler.JobID]*shares.Job{}
 }
 
-// Configure takes over new settings, after the state of sharing has. Waits for locality
-// that are known from a checkpoint count for the jobs that are there.
+// Configure applies new settings, after the shares' state has. Waits for locality from a
+// checkpoint apply to the jobs that still exist.
 func (p *State) Configure(heartbeat time.Duration, known map[scheduler.JobID]locality.Wait) {
 	c := p.Config
 	p.selector, p.load = selector(c), loadManager(c)
@@ -73,15 +73,15 @@ func (p *State) Begin() {
 	p.touched = p.touched[:0]
 }
 
-// Launcher looks anew at a launcher that came, went, or has a new load.
+// Launcher checks again a launcher that came, went, or has a new load.
 func (p *State) Launcher(id scheduler.LauncherID) { p.busy.changed(p.View, id) }
 
 // Forget drops a job that ended.
 func (p *State) Forget(id scheduler.JobID) { delete(p.waits, id) }
 
-// PassOver notes that a job was asked in this round and launched nothing, and why. Of several kinds of slots
-// it keeps the reason for which slots stay free, a delay for locality before all others: its
-// clock runs.
+// PassOver records that a job was asked in this round and launched nothing, and why. Of several
+// kinds of slots it keeps the reason for which slots stay free. A delay for locality has
+// precedence: its clock runs.
 func (p *State) PassOver(j *shares.Job, why scheduler.WaitReason) {
 	if j.PassedOver == scheduler.WaitNone {
 		p.visited = append(p.visited, j)
@@ -103,8 +103,7 @@ func weight(why scheduler.WaitReason) int {
 	return 1
 }
 
-// Touched walks the jobs of which something may have changed by what was given away
-// in this round or the one before.
+// Touched walks the jobs that this round's or the last round's launches may have changed.
 func (p *State) Touched(visit func(*shares.Job)) {
 	for _, list := range [][]*shares.Job{p.before, p.visited, p.touched} {
 		for _, j := range list {
@@ -126,15 +125,14 @@ func (p *State) NextWake() (next scheduler.Time) {
 	return next
 }
 
-// Waits lists the jobs that waited for locality since they were saved last, in order of
-// id.
+// Waits lists, in order of id, the jobs that have waited for locality since the last save.
 func (p *State) Waits() []scheduler.JobID { return slices.Sorted(maps.Keys(p.waits)) }
 
 // WaitsCount is how many jobs Waits lists.
 func (p *State) WaitsCount() int { return len(p.waits) }
 
-// Save lists the waits for locality, those of the jobs that came first when there are
-// too many; nil when there are none.
+// Save lists the waits for locality; nil: none. If there are too many it keeps those of the jobs
+// that came first.
 func (p *State) Save(most int) map[scheduler.JobID]locality.Wait {
 	for id, j := range p.waits {
 		if j.Wait == (locality.Wait{}) {
@@ -152,8 +150,8 @@ func (p *State) Save(most int) map[scheduler.JobID]locality.Wait {
 	return waits
 }
 
-// Withheld says which free slots of a kind are kept from everybody, because machines are
-// busy; "" when none are.
+// Withheld says which free slots of a kind are withheld from all jobs because machines are busy;
+// "": none.
 func (p *State) Withheld(kind scheduler.SlotKind) string { return p.busy.detail(p.View, kind) }
 
 // Refused is how many launchers get nothing because their machines are busy, and false

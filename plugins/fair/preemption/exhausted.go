@@ -39,21 +39,21 @@ func (p *State) Exhausted(x *shares.Pool, k pooltree.Kind) string {
 	return fmt.Sprintf("lacks %d %s slots of its %s for longer than its timeout: %s", due.all, p.World.Kinds[k], what, t.listed(n))
 }
 
-// reason is why an attempt is not taken back.
+// reason is why an attempt is not preempted.
 type reason int
 
 const (
 	atShare     reason = iota // its pool has no more than its fair share
 	byManager                 // the manager protects it
-	byProtect                 // it was preempted a short while ago
+	byProtect                 // it was preempted recently
 	byTimes                   // it was preempted too often
 	unsuspended               // it cannot be suspended
 	outOfMax                  // it is outside of a pool that is at its maximum share, in which the starved one lies
-	noFit                     // nothing, but what it frees is not what is needed
+	noFit                     // what it frees is not what is needed
 	reasons
 )
 
-// whyNot says why a victim is left alone, and whether it is of another pool at all.
+// whyNot says why a victim is spared, and whether it is in another pool at all.
 func (t *taking) whyNot(x *shares.Pool, k pooltree.Kind, v victim, guaranteed bool) (why reason, elsewhere bool) {
 	switch {
 	case contains(x.Node, v.job.Node):
@@ -74,8 +74,8 @@ func (t *taking) whyNot(x *shares.Pool, k pooltree.Kind, v victim, guaranteed bo
 	return unsuspended, true
 }
 
-// beyondMax says whether a victim lies outside of a pool that is at its maximum share, and the
-// starved pool lies in that.
+// beyondMax says whether a victim lies outside a pool at its maximum share that contains the
+// starved pool.
 func (t *taking) beyondMax(x *shares.Pool, k pooltree.Kind, v victim) bool {
 	for n := x.Node.Parent; n != nil; n = n.Parent {
 		if t.over(n.Of(k), 1) > 0 && !contains(n, v.job.Node) {

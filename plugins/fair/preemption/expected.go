@@ -51,7 +51,7 @@ func (p *State) UpdateExpected() {
 	x.before = now
 }
 
-// Suspended takes it in that an attempt is off its slots: it may be resumed before anybody looks again.
+// Suspended records that an attempt gave up its slots: it may resume before the next check.
 func (p *State) Suspended(id scheduler.AttemptID) {
 	for job, attempts := range p.Leaving {
 		if i := slices.Index(attempts, id); i >= 0 {
@@ -60,8 +60,7 @@ func (p *State) Suspended(id scheduler.AttemptID) {
 	}
 }
 
-// Expecting walks the jobs that expect slots since it was asked last, and those that do
-// not any more.
+// Expecting walks the jobs that began or ceased to expect slots since the last call.
 func (p *State) Expecting(visit func(scheduler.JobID)) {
 	for _, id := range p.expected.changed {
 		visit(id)

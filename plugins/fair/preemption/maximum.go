@@ -16,9 +16,9 @@ type fullPool struct {
 	lacks int // slots that must become free in it before the bundle may start
 }
 
-// full lists the pools above a starved one that have no room for so much more of a job's work,
-// the innermost first. It is not possible where the job's own pool, or one in the starved pool,
-// has none: these give nothing back for their own work.
+// full lists the pools above a starved one without room for that much more of a job's work, the
+// innermost first. It returns false if the job's own pool, or a pool inside the starved one, has
+// no room: these give nothing back for their own work.
 func (t *taking) full(x *shares.Pool, j *shares.Job, needs []scheduler.SlotCount) (all []fullPool, possible bool) {
 	own := true
 	for n := j.Node.Parent; n != nil; n = n.Parent {
@@ -37,8 +37,8 @@ func (t *taking) full(x *shares.Pool, j *shares.Job, needs []scheduler.SlotCount
 	return all, true
 }
 
-// over is by how many slots a pool would exceed its maximum with so many more. Slots that are taken
-// from it count as gone, and slots on their way to it as there.
+// over returns by how many slots a pool would exceed its maximum with that many more. Slots
+// being taken from it count as gone, and slots on their way to it as held.
 func (t *taking) over(s *pooltree.Schedulable, slots int) int {
 	if s.Max == 0 {
 		return 0
@@ -46,13 +46,13 @@ func (t *taking) over(s *pooltree.Schedulable, slots int) int {
 	return s.Running - t.freed[s] + t.coming[s] + slots - s.Max
 }
 
-// outside says whether what a victim frees is of no use, because it is not in the pool that is
-// at its maximum. The innermost lies in all others.
+// outside says whether a victim is useless because it is outside the pool at its maximum. The
+// innermost such pool lies in all others.
 func (f *finding) outside(v victim) bool {
 	return len(f.full) > 0 && !contains(f.full[0].of.Node, v.job.Node)
 }
 
-// makeRoom says whether some victims leave as much as the pools at their maximum lack.
+// makeRoom says whether some victims free as much as the pools at their maximum lack.
 func (f *finding) makeRoom(taken []victim, places []int) bool {
 	return !slices.ContainsFunc(f.full, func(p fullPool) bool {
 		lacks := p.lacks

@@ -13,7 +13,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// Bounds of one look for victims.
+// Bounds of one search for victims.
 const (
 	// scanMax is how many of a job's bundles are looked at, lowest id first.
 	scanMax = 32
@@ -23,10 +23,10 @@ const (
 	sparedMax = 4096
 )
 
-// Spared is what is remembered of a bundle that was preempted.
+// Spared is the record of a preempted bundle.
 type Spared struct {
-	Until scheduler.Time // it is not taken again before
-	Times int            // how often it was
+	Until scheduler.Time // when its protection ends
+	Times int            // how often it was preempted
 }
 
 // Set are the victims for one bundle of a job in a starved pool.
@@ -116,7 +116,7 @@ func (p *State) startTaking() *taking {
 	return t
 }
 
-// leaves counts slots of an attempt that is being stopped.
+// leaves counts the slots of an attempt that is being stopped.
 func (t *taking) leaves(j *shares.Job, need *scheduler.Group, beneficiary scheduler.JobID) {
 	k := t.World.Kind(need.Kind)
 	for n := j.Node; n != nil; n = n.Parent {
@@ -185,7 +185,7 @@ func (t *taking) takeForJob(x *shares.Pool, j *shares.Job, k pooltree.Kind, due 
 		}
 		f := finding{taking: t, pool: x, bundle: b, mode: t.Mode(), full: full, guaranteed: slots <= due.minimum}
 		if len(full) > 0 && f.mode == scheduler.PreemptSuspend {
-			f.mode = scheduler.PreemptKill // what is suspended goes on beside a free slot, and the pool would be over its maximum
+			f.mode = scheduler.PreemptKill // suspended victims would resume and take the pool over its maximum
 		}
 		victims, where := f.victims()
 		if victims == nil {
@@ -228,7 +228,7 @@ func (p *State) Mode() scheduler.PreemptMode {
 	return scheduler.PreemptKill
 }
 
-// Outcome takes in what became of a set.
+// Outcome processes the outcome of a set.
 func (p *State) Outcome(e scheduler.Outcome) {
 	switch {
 	case e.Accepted:
@@ -242,7 +242,7 @@ func (p *State) Outcome(e scheduler.Outcome) {
 	p.Changed = true
 }
 
-// spare keeps bundles from being taken again soon.
+// spare protects bundles from being preempted again soon.
 func (p *State) spare(e scheduler.Outcome, times int) {
 	seen := map[scheduler.BundleID]bool{}
 	for _, id := range e.Preempt.Victims {

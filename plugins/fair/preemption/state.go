@@ -10,14 +10,14 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares/pooltree"
 )
 
-// Since is from when on a pool is below its shares of one kind of slot; 0: it
-// is not. It is looked at in updates only.
+// Since is since when a pool is below its shares of one kind of slot; 0: it is not. Only updates
+// set it.
 type Since struct {
 	Min  scheduler.Time // its minimum share
 	Fair scheduler.Time // the part of its fair share that the threshold says
 }
 
-// Slack keeps rounding from making a share of 2 one slot.
+// Slack keeps rounding errors from turning a share of 2 into one slot.
 const Slack = 1e-6
 
 // of is one kind of slot of a pool.
@@ -26,11 +26,11 @@ type of struct {
 	kind pooltree.Kind
 }
 
-// State has the starved pools, and what was taken back for which job. The
-// zero value becomes one by Start and Configure.
+// State holds the starved pools, and what was taken back for which job. The zero value is made
+// ready by Start and Configure.
 type State struct {
 	*shares.State
-	// Advanced is up to when deficits are counted.
+	// Advanced is the time up to which deficits are counted.
 	Advanced scheduler.Time
 	// NoSuspend says that launchers here cannot suspend.
 	NoSuspend bool
@@ -45,13 +45,13 @@ type State struct {
 	expected expected
 }
 
-// Start begins with no pool starved; Restore adds the pools that were.
+// Start begins with no pool starved; Restore adds the pools from a checkpoint.
 func (p *State) Start(s *shares.State, limits scheduler.Limits) {
 	p.State, p.limits = s, limits
 }
 
-// Configure takes over new settings, after the state of sharing has. All pools are new,
-// and none is starved yet: see Restore.
+// Configure applies new settings, after the shares' state has. All pools are new, and none is
+// starved yet: see Restore.
 func (p *State) Configure() {
 	p.timeouts, p.starved = p.Config.Table.AnyTimeout(), map[of]Since{}
 }
@@ -96,8 +96,8 @@ func belowFair(s *pooltree.Schedulable, threshold float64) bool {
 	return float64(s.Running) < float64(threshold*s.Share)-Slack && s.Running < WholeShare(s)
 }
 
-// WholeShare is the slots of a fair share: what a pool may take back, and what it
-// is left when others do.
+// WholeShare returns the whole slots of a fair share: what a pool may take back, and what it
+// keeps when others preempt.
 func WholeShare(s *pooltree.Schedulable) int { return s.Whole() }
 
 // Due returns how many slots of a kind a pool may take back now. It is what the pool has lacked to
@@ -110,7 +110,7 @@ type lack struct {
 	minimum int // of them, those that it lacks to its minimum share: for these nobody is spared
 }
 
-// less is the lack when so many slots more are on their way.
+// less returns the lack with that many more slots on their way.
 func (l lack) less(slots int) lack { return lack{l.all - slots, l.minimum - slots} }
 
 func (p *State) lack(x *shares.Pool, k pooltree.Kind) (l lack) {
@@ -131,8 +131,8 @@ func (p *State) overdue(since scheduler.Time, timeout time.Duration) bool {
 	return since != 0 && timeout != allocation.Never && p.View.Now().Sub(since) > timeout
 }
 
-// Urgent says whether slots may be taken back for a job's pool, or one it is
-// in: then it does not wait for locality either.
+// Urgent says whether slots may be taken back for a job's pool or one above it. Then the job
+// does not wait for locality either.
 func (p *State) Urgent(j *shares.Job, k pooltree.Kind) bool {
 	if !p.May() || len(p.starved) == 0 {
 		return false
@@ -146,7 +146,7 @@ func (p *State) Urgent(j *shares.Job, k pooltree.Kind) bool {
 	return false
 }
 
-// May says whether any pool may take slots back.
+// May says whether any pool may preempt.
 func (p *State) May() bool { return p.Config.Preemption != allocation.PreemptOff && p.timeouts }
 
 // Starved is a pool that is starved of a kind of slot.
@@ -172,7 +172,7 @@ func (p *State) List() []Starved {
 	return all
 }
 
-// Restore takes over which pools were starved, of those that are there.
+// Restore restores which of the existing pools were starved.
 func (p *State) Restore(all []Starved) {
 	for _, s := range all {
 		if x := p.Pools[s.Pool]; x != nil {

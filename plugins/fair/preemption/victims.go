@@ -18,7 +18,7 @@ type victim struct {
 	newest    scheduler.AttemptID
 	protected bool // the manager would refuse it
 	spared    sparing
-	killed    bool // it can only be killed: it cannot be suspended, or cannot now
+	killed    bool // it can only be killed: it can't be suspended, or not now
 }
 
 // Live returns its live attempts.
@@ -33,8 +33,8 @@ const (
 	byTimesMax         // it was preempted as often as may be: Config.TimesMax
 )
 
-// candidate makes a victim of a bundle attempt, when it is asked for its first live
-// attempt and it may be stopped. Of two neither is: the first to end wins.
+// candidate makes a victim of a bundle attempt, if the given attempt is its first live one and
+// it may be stopped. Of two speculative attempts neither is a victim: the first to end wins.
 func (t *taking) candidate(j *shares.Job, a *view.Attempt) (victim, bool) {
 	b := a.Bundle
 	live := b.Attempts()
@@ -85,7 +85,7 @@ type finding struct {
 // victims looks for victims, in the mode in which they will be stopped.
 func (f *finding) victims() ([]victim, []scheduler.LauncherID) {
 	mark := f.View.Mark()
-	if _, ok := f.View.Fit(f.bundle); ok && len(f.full) == 0 { // what is free covers it: it waits for something else
+	if _, ok := f.View.Fit(f.bundle); ok && len(f.full) == 0 { // it fits already and waits for something else
 		f.View.Undo(mark)
 		return nil, nil
 	}
@@ -129,13 +129,13 @@ func (f *finding) find() ([]victim, []scheduler.LauncherID) {
 	return victims, where
 }
 
-// excludes says whether a victim is not to be taken for this bundle, or not in this mode.
+// excludes says whether a victim may not be taken for this bundle, or not in this mode.
 func (f *finding) excludes(v victim) bool {
 	return v.spared != notSpared && !f.guaranteed || v.killed && f.mode == scheduler.PreemptSuspend
 }
 
-// spendable says whether all pools that lose by a victim keep the whole slots of
-// their fair shares. A pool that the starved one lies in too loses nothing.
+// spendable says whether all pools that lose by a victim keep the whole slots of their fair
+// shares. A pool that also contains the starved one loses nothing.
 func (t *taking) spendable(x *shares.Pool, v victim) bool {
 	for n := v.job.Node.Parent; n.Parent != nil; n = n.Parent {
 		if contains(n, x.Node) {
@@ -151,7 +151,7 @@ func (t *taking) spendable(x *shares.Pool, v victim) bool {
 	return true
 }
 
-// contains says whether a pool is another, or one that it lies in.
+// contains says whether a pool is the other one, or contains it.
 func contains(outer, inner *pooltree.Node) bool {
 	for ; inner != nil; inner = inner.Parent {
 		if inner == outer {
@@ -174,7 +174,7 @@ func needsOf(v victim) []scheduler.SlotCount {
 	return all
 }
 
-// account takes a victim off the books of its pools, or puts it back.
+// account subtracts a victim from its pools' counts, or adds it back.
 func (t *taking) account(v victim, sign int) {
 	for n := v.job.Node; n != nil; n = n.Parent {
 		for _, need := range needsOf(v) {

@@ -12,7 +12,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// Job is what the policy keeps of a live job.
+// Job is the policy's record of a live job.
 type Job struct {
 	*view.Job
 	Node     *pooltree.Node // nil once the job has ended
@@ -38,7 +38,7 @@ type Job struct {
 	round uint64               // which that is
 }
 
-// Far is what a look at a job's work found that waits for room near its input. It stands
+// Far is the result of a search that found only work waiting for room near its input. It stands
 // until what the job holds or wants may have changed, which is when Sync counts it.
 type Far struct {
 	Kind   scheduler.SlotKind // of slot; "": nothing is known
@@ -46,7 +46,7 @@ type Far struct {
 	More   bool               // there was more work than was looked at
 }
 
-// Of returns what the policy keeps of a job; nil for one that it has not met.
+// Of returns the policy's record of a job; nil: unknown.
 func Of(v *view.Job) *Job {
 	j, _ := v.Owner.(*Job)
 	return j
@@ -68,7 +68,7 @@ func (j *Job) Given(v *view.View, k pooltree.Kind) scheduler.BundleID {
 // SetGiven notes that; Given was asked in the same round.
 func (j *Job) SetGiven(k pooltree.Kind, b scheduler.BundleID) { j.given[k] = b }
 
-// Pool is what the policy keeps of a pool.
+// Pool is the policy's record of a pool.
 type Pool struct {
 	Node *pooltree.Node
 	Spec *allocation.Pool
@@ -83,8 +83,8 @@ func (s *State) addPool(spec *allocation.Pool) *Pool {
 	return x
 }
 
-// Add puts a job where it belongs. A job that ended in the round it came in is
-// nil.
+// Add puts a job into its pool. It returns nil for a job that ended in the round of its
+// submission.
 func (s *State) Add(v *view.Job) {
 	if v == nil || s.Jobs[v.ID()] != nil {
 		return
@@ -97,14 +97,15 @@ func (s *State) Add(v *view.Job) {
 	s.trace("job added", j)
 }
 
-// addKinds has the world know the kinds of slots that a job's stages take, before any launcher has them.
+// addKinds adds the kinds of slots that a job's stages take to the world, before any launcher
+// has them.
 func (s *State) addKinds(j *Job) {
 	for i := range j.Info.Stages {
 		s.World.Kind(j.Info.Stages[i].Kind)
 	}
 }
 
-// Grown notes that a stage of a job has more groups, or takes slots of another kind.
+// Grown records that a stage of a job has more groups, or takes slots of another kind.
 func (s *State) Grown(id scheduler.JobID) {
 	if j := s.Jobs[id]; j != nil {
 		s.addKinds(j)
@@ -166,8 +167,7 @@ func (s *State) Remove(id scheduler.JobID) {
 	s.trace("job removed", j)
 }
 
-// drop takes a job out of its pool, and away the pool if that was only there
-// for it.
+// drop removes a job from its pool, and removes the pool if it existed only for the job.
 func (s *State) drop(j *Job) {
 	s.Changed = true // what is remembered of the job here, or of the pool
 	s.limiter.remove(j)
@@ -186,7 +186,7 @@ func (s *State) Mark(j *Job) {
 	}
 }
 
-// MarkAttempt marks the job of an attempt that is live.
+// MarkAttempt marks the job of a live attempt.
 func (s *State) MarkAttempt(id scheduler.AttemptID) {
 	if a := s.View.Attempt(id); a != nil {
 		s.Mark(Of(a.Job()))
@@ -210,7 +210,7 @@ func (s *State) Sync() {
 	s.dirty = s.dirty[:0]
 }
 
-// prefetch touches what the tree knows of jobs. See package prefetch.
+// prefetch touches the tree's records of jobs. See package prefetch.
 func (s *State) prefetch(jobs []*Job) {
 	var sum byte
 	for _, j := range jobs {

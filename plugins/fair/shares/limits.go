@@ -60,7 +60,7 @@ func (l *limiter) add(s *State, j *Job) {
 	l.changed = true
 }
 
-// remove takes a job out of its list, also when its priority has changed since.
+// remove removes a job from its list, even if its priority has changed since.
 func (l *limiter) remove(j *Job) {
 	if !j.limited {
 		return

@@ -7,7 +7,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// State has the pools and jobs that share slots. The zero value becomes one by Start and Rebuild.
+// State holds the pools and jobs that share slots. The zero value is made ready by Start and
+// Rebuild.
 type State struct {
 	View   *view.View
 	Config *allocation.Config
@@ -32,14 +33,14 @@ type State struct {
 	dirty    []*Job // what changed since the last Sync
 }
 
-// Start begins with a view, of which some kinds of slot are known beforehand.
+// Start begins with a view; some kinds of slots are known from the start.
 func (s *State) Start(v *view.View, kinds []scheduler.SlotKind) {
 	s.View, s.Undeclared = v, map[scheduler.JobID]string{}
 	s.World.Start(v, kinds)
 }
 
-// Rebuild makes tree, pools and jobs anew from the view and the settings. Jobs keep
-// what other packages know of them. Sync is to follow.
+// Rebuild rebuilds tree, pools and jobs from the view and the settings. Jobs keep the records of
+// other packages. The caller must call Sync next.
 func (s *State) Rebuild(c *allocation.Config) {
 	old := s.Jobs
 	s.Config, s.adjuster = c, adjuster(c)

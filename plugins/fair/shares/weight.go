@@ -23,20 +23,19 @@ type WeightAdjuster interface {
 // called for each new version of the settings.
 type NewAdjuster func(*allocation.Config) WeightAdjuster
 
-// WeightAdjusters are the weight adjusters by name. Register makes another one known.
+// WeightAdjusters are the weight adjusters by name. Register adds another one.
 var WeightAdjusters = settings.NewChoices("weights.adjuster", map[string]NewAdjuster{
 	allocation.AdjusterNone: func(*allocation.Config) WeightAdjuster { return nil },
 	allocation.NewJobBoost:  func(o *allocation.Config) WeightAdjuster { return newJobBoost{o.BoostFactor, o.BoostFor} },
 })
 
-// adjuster makes the weight adjuster that the settings name. The settings were checked: the name is known.
+// adjuster makes the weight adjuster that the checked settings name.
 func adjuster(c *allocation.Config) WeightAdjuster {
 	made, _ := WeightAdjusters.Named(c.Adjuster)
 	return made(c)
 }
 
-// newJobBoost makes jobs heavier for a while after submission, so that short ones
-// end soon.
+// newJobBoost makes jobs heavier for a while after submission, so that short jobs end soon.
 type newJobBoost struct {
 	factor float64
 	last   time.Duration
@@ -58,8 +57,8 @@ func priorityWeight(p scheduler.Priority) float64 {
 	return math.Ldexp(1, int(min(max(p, -priorityMax), priorityMax)))
 }
 
-// sizeWeight grows with the logarithm of what a job wants, so that large jobs get
-// more and small ones still end first.
+// sizeWeight grows with the logarithm of a job's demand, so that large jobs get more and small
+// ones still end first.
 func sizeWeight(demand int) float64 { return math.Log2(1 + float64(demand)) }
 
 // weight computes a job's weight for a kind of which it demands so much.
@@ -78,7 +77,7 @@ func (s *State) weight(j *Job, demand int) float64 {
 	return w
 }
 
-// alarms are the times at which weights change by themselves, the next one first.
+// alarms are the times at which weights change by themselves, the earliest first.
 type alarms []alarm
 
 type alarm struct {

@@ -8,7 +8,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// World is what is counted of launchers and kinds of slot.
+// World counts launchers and slots by kind.
 type World struct {
 	Kinds []scheduler.SlotKind // by number; none is ever taken out
 	Order []pooltree.Kind      // all of them, in order of name: in which kinds are served
@@ -39,7 +39,7 @@ func (w *World) Start(v *view.View, kinds []scheduler.SlotKind) {
 	}
 }
 
-// CountLaunchers counts launchers and their slots anew, after one came, went, opened or closed.
+// CountLaunchers recounts launchers and their slots, after one came, went, opened or closed.
 func (w *World) CountLaunchers(v *view.View) {
 	w.Places++
 	clear(w.hosts)
@@ -58,8 +58,8 @@ func (w *World) CountLaunchers(v *view.View) {
 	}
 }
 
-// Kind returns the number of a kind. Numbers depend on what was heard of first and
-// decide nothing.
+// Kind returns the number of a kind. Numbers depend on the order of discovery and decide
+// nothing.
 func (w *World) Kind(name scheduler.SlotKind) pooltree.Kind {
 	k, ok := w.number[name]
 	if !ok {

@@ -14,8 +14,8 @@ const waiting = 64
 // mode is of a new file: it names jobs and users.
 const mode = 0o640
 
-// File is a trace file. When it is full it is put aside under the same name with .1
-// behind it, over the one before. Its methods are for one goroutine.
+// File is a trace file. When it is full it is renamed to the same name plus .1, which replaces
+// the previous one. Its methods are for one goroutine.
 type File struct {
 	path  string
 	lines chan []byte
@@ -54,7 +54,7 @@ func (f *File) open() error {
 	return nil
 }
 
-// Bound sets how many bytes a file takes before it is put aside.
+// Bound sets the size in bytes at which a file is rotated.
 func (f *File) Bound(bytes int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

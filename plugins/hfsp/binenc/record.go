@@ -52,8 +52,8 @@ func (w *Writer) Text(s string) { w.Bytes([]byte(s)) }
 
 var errShort = errors.New("it ends too early, or has a number out of range")
 
-// Reader reads what a Writer wrote. After the first value that is not there all values are 0,
-// and Err says so.
+// Reader reads what a Writer wrote. After the first missing value all values are 0, and Err
+// returns an error.
 type Reader struct {
 	data []byte
 	err  error
@@ -62,7 +62,7 @@ type Reader struct {
 // NewReader reads data, of which what Bytes returns is a part.
 func NewReader(data []byte) *Reader { return &Reader{data: data} }
 
-// Err is not nil when a value was not there.
+// Err returns an error if a value was missing.
 func (r *Reader) Err() error { return r.err }
 
 // More says whether there is more to read.
@@ -94,7 +94,7 @@ func (r *Reader) Int() int64 {
 	return x
 }
 
-// Count reads a number that is not negative and at most so much.
+// Count reads a non-negative number with an upper bound.
 func (r *Reader) Count(most int) int {
 	x := r.Uint()
 	if x > uint64(max(most, 0)) {

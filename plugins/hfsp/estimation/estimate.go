@@ -25,7 +25,7 @@ func length(seconds float64) float64 {
 
 // Settings say how sizes are estimated.
 type Settings struct {
-	// Xi is a factor on the size that past tasks suggest of a stage that is not trained: 1 or more,
+	// Xi is a factor for the size that past tasks suggest for an untrained stage: 1 or more,
 	// infinity allowed.
 	Xi float64
 	// Samples is how many tasks train a stage, 1 or more.
@@ -43,7 +43,7 @@ type Settings struct {
 	ErrorSeed uint64
 }
 
-// wrong is a stage's factor, by its lot.
+// wrong returns a stage's error factor, drawn by its lot.
 func (s Settings) wrong(lot uint64) float64 {
 	if !(s.Error > 0) {
 		return 1
@@ -69,7 +69,7 @@ func (m Measure) bounded() Measure {
 	return Measure{length(m.Shuffle), length(m.Execute), max(m.Bytes, 0)}
 }
 
-// Stage is what is known of the tasks of one stage: plain data.
+// Stage is the record of one stage's tasks: plain data.
 type Stage struct {
 	Kind  Kind
 	Tasks int // of the stage; may grow
@@ -78,11 +78,11 @@ type Stage struct {
 	// nil where it is not known. It is not to be changed.
 	Job *scheduler.Job
 	ID  scheduler.StageID
-	// Owner is what an estimator other than Sampling keeps of the stage.
+	// Owner is data that an estimator other than Sampling keeps for the stage.
 	Owner any
 	// Lot distinguishes the stage from others where sizes are wrong on purpose; any number.
 	Lot uint64
-	// Guess is how long one takes by past tasks, in seconds, as it was when the stage came.
+	// Guess is a task's length in seconds according to past tasks, when the stage came.
 	Guess *float64
 	// Samples are the first tasks that finished, at most Settings.Samples of them.
 	Samples []Measure
@@ -93,7 +93,7 @@ type Stage struct {
 	LaterSeconds float64
 }
 
-// Running is a task that has not finished and counts as a sample.
+// Running is an unfinished task that counts as a sample.
 type Running struct {
 	Task     uint64
 	Progress float64 // the highest that was reported
@@ -107,7 +107,7 @@ func NewStage(k Kind, tasks, slots int) *Stage { return &Stage{Kind: k, Tasks: t
 // any number that no other task of the stage has at that time. It must be a function of the
 // calls made, in their order: no clocks, no files. One goroutine calls it.
 type Estimator interface {
-	// Configure takes over settings, when they change; what was learnt stays.
+	// Configure applies changed settings; what was learnt stays.
 	Configure(Settings)
 	// Came is called when the first task of a stage may run, and again later.
 	Came(s *Stage)
@@ -115,12 +115,12 @@ type Estimator interface {
 	// infinite when nothing is known that is. trained says whether it is more than a guess
 	// from past tasks.
 	Size(s *Stage) (slotSeconds float64, trained bool)
-	// Progress takes in how far a task is that has executed so many seconds after
+	// Progress records the progress of a task that has executed for some seconds after
 	// shuffling, and says whether that changed anything.
 	Progress(s *Stage, task uint64, m Measure, progress float64) bool
-	// Finished takes in a task that has finished.
+	// Finished records a finished task.
 	Finished(s *Stage, task uint64, m Measure)
-	// Gone takes in a task that ended without result, or starts anew, and says whether that
+	// Gone records a task that ended without a result, or starts anew, and says whether that
 	// changed anything.
 	Gone(s *Stage, task uint64) bool
 	// Training says how far the samples of a stage are.
@@ -135,15 +135,16 @@ type Training struct {
 	Finished int // of those that are measured
 }
 
-// Keeper is an Estimator of which a restart keeps what was learnt. The policy must decide as
-// if it had gone on: an estimator that learns, and keeps nothing, breaks that.
+// Keeper is an Estimator whose learnt data survives a restart. The policy must decide as if it
+// had not restarted: an estimator that learns and saves nothing violates that.
 type Keeper interface {
-	// Save writes what was learnt over all stages: what changed since it was called last, or
-	// all of it with whole. Nothing is written where nothing changed.
+	// Save writes what was learnt from all stages: the changes since the last call, or
+	// everything with whole set. Without changes it writes nothing.
 	Save(w *binenc.Writer, whole bool)
-	// Load reads what one call of Save wrote, which takes the place of what is known of the same.
+	// Load reads the output of one call of Save, which replaces earlier data about the same
+	// things.
 	Load(r *binenc.Reader)
-	// SaveStage writes what was learnt of a stage, and LoadStage reads it.
+	// SaveStage writes what was learnt from a stage, and LoadStage reads it.
 	SaveStage(s *Stage, w *binenc.Writer)
 	LoadStage(s *Stage, r *binenc.Reader)
 }
