@@ -11,8 +11,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// assignment is the work of one round. The jobs that wait are given to it in the
-// order of the queue.
+// assignment is the work of one round. It receives the waiting jobs in queue order.
 type assignment struct {
 	view         *view.View
 	locality     *locality.Settings
@@ -20,7 +19,7 @@ type assignment struct {
 	collectAfter time.Duration
 	launches     []scheduler.Launch
 
-	// What is being collected: the view has it no more.
+	// The slots being collected, which the view no longer has.
 	kept    gangs.Holdback
 	keptFor scheduler.JobID
 
@@ -30,7 +29,7 @@ type assignment struct {
 	unfit  *view.Bundle // the job's first bundle that did not fit
 }
 
-// next launches what it can of the next job and leaves in reason why the rest waits.
+// next launches what it can of the next job, and leaves in reason why the rest waits.
 func (a *assignment) next(j *view.Job) {
 	a.job = j
 	a.reason, a.unfit, a.start = scheduler.WaitNone, nil, len(a.launches)
@@ -68,18 +67,18 @@ func (a *assignment) turn() scheduler.WaitReason {
 	return scheduler.WaitTurn
 }
 
-// open lists the kinds of slot that the job uses and may have now.
+// open lists the kinds of slots that the job uses and may have now.
 func (a *assignment) open(j *view.Job) []scheduler.SlotKind {
 	return slices.DeleteFunc(j.Kinds(), func(kind scheduler.SlotKind) bool {
 		return a.view.FreeSlots(kind) == 0 && !a.view.Reserved(j.ID())
 	})
 }
 
-// near gives work to launchers that hold its input, then to racks that do.
+// near assigns work to launchers that hold its input, then to racks that do.
 func (a *assignment) near(j *view.Job, kinds []scheduler.SlotKind) {
 	for _, kind := range kinds {
 		if first := a.view.Walk(j, kind, 0); first.Next() == nil {
-			continue // nothing of it is ready
+			continue // the job has no ready work there
 		}
 		p := locality.Pass{View: a.view, Job: j, Kind: kind, LeaveFull: true, May: func(b *view.Bundle) bool { return b.Groups[0].Kind == kind }, Launch: a.launch}
 		p.Full = func() bool { return !p.Open() }
@@ -87,7 +86,7 @@ func (a *assignment) near(j *view.Job, kinds []scheduler.SlotKind) {
 	}
 }
 
-// rest places the job's other bundles, as long as there are slots.
+// rest places the job's other bundles while there are slots.
 func (a *assignment) rest(j *view.Job, kinds []scheduler.SlotKind) {
 	for _, kind := range kinds {
 		for b := range a.view.ReadyOfKind(j, kind, 0) {
@@ -98,8 +97,8 @@ func (a *assignment) rest(j *view.Job, kinds []scheduler.SlotKind) {
 	}
 }
 
-// try launches a bundle wherever it fits. When it does not, it may be time to
-// collect slots for it.
+// try launches a bundle wherever it fits. If it does not fit, it may be time to collect slots
+// for it.
 func (a *assignment) try(b *view.Bundle) bool {
 	if where, ok := a.locality.Fit(a.view, b); ok {
 		a.launch(b, where)

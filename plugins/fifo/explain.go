@@ -17,7 +17,7 @@ func (p *Policy) Explain(id scheduler.JobID) (scheduler.Explanation, error) {
 		return scheduler.Explanation{}, fmt.Errorf("%w: %s", scheduler.ErrUnknownJob, id)
 	}
 	x := scheduler.Explanation{Reason: p.reasons[id], Place: placeIn(p.queue, j)}
-	// Rounds wait meanwhile, and a job may have a million bundles: they are not walked.
+	// Rounds wait during this call, and a job may have a million bundles: they are not walked.
 	waiting, first := j.ReadyCount(), p.firstReady(j)
 	x.Detail = fmt.Sprintf("number %d of %d in the queue (priority %s), %d bundles ready, %d attempts live",
 		x.Place, len(p.queue), j.Info.Priority, waiting, len(j.Attempts()))
@@ -34,7 +34,7 @@ func (p *Policy) Explain(id scheduler.JobID) (scheduler.Explanation, error) {
 	return x, nil
 }
 
-// firstReady is the first bundle of a job that the last round left, or nil.
+// firstReady returns the first bundle of a job that the last round left, or nil.
 func (p *Policy) firstReady(j *view.Job) *view.Bundle {
 	for b := range p.view.ReadyOf(j) {
 		return b
@@ -42,7 +42,7 @@ func (p *Policy) firstReady(j *view.Job) *view.Bundle {
 	return nil
 }
 
-// Status shows the one pool there is, and the queue.
+// Status shows the single pool, and the queue.
 func (p *Policy) Status() (scheduler.Status, error) {
 	pool := scheduler.PoolStatus{Name: "fifo", Weight: 1, Jobs: len(p.queue)}
 	queue := []scheduler.Queued{}

@@ -16,7 +16,7 @@ type Policy struct {
 	options options
 	view    view.View
 	queue   []*view.Job // live jobs, in order
-	waiting []*view.Job // those of them with something to launch, or to say; in order
+	waiting []*view.Job // queued jobs with something to launch or report; in order
 	// reasons is why each waiting job waits, as last reported to the manager.
 	reasons map[scheduler.JobID]scheduler.WaitReason
 	placer  locality.Placer
@@ -80,7 +80,7 @@ func (p *Policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 	return d, nil
 }
 
-// settled says whether nothing of a job waits any more, and then forgets its reason.
+// settled says whether nothing of a job waits any more; then it drops the job's reason.
 func (p *Policy) settled(j *view.Job) bool {
 	if j.ReadyCount() > 0 {
 		return false
@@ -89,7 +89,7 @@ func (p *Policy) settled(j *view.Job) bool {
 	return true
 }
 
-// change takes over a new version of the settings, or says what is wrong with it.
+// change applies a new version of the settings, or returns its problems.
 func (p *Policy) change(s scheduler.SettingChanged) scheduler.SettingsVerdict {
 	o, err := parse(s.Config)
 	if err == nil {

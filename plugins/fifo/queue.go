@@ -8,8 +8,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// requeue brings the queue up to date with a round that the view has applied. What
-// ended or has another place now is taken out first: the rest is in order.
+// requeue updates the queue after a round that the view has applied. It first removes jobs that
+// ended or moved: the rest is in order.
 func (p *Policy) requeue(events []scheduler.Event) {
 	gone := map[scheduler.JobID]bool{}
 	for _, e := range events {
@@ -39,8 +39,8 @@ func (p *Policy) requeue(events []scheduler.Event) {
 	}
 }
 
-// enqueue puts a job where it belongs, unless it ended in the same round: into the
-// queue, and among those that wait if it does.
+// enqueue adds a job to the queue, and to the waiting jobs if it waits, unless it ended in the
+// same round.
 func (p *Policy) enqueue(id scheduler.JobID) {
 	j := p.view.Job(id)
 	if j == nil {
@@ -52,9 +52,9 @@ func (p *Policy) enqueue(id scheduler.JobID) {
 	}
 }
 
-// insert puts a job into a list in order, if it is not there.
+// insert inserts a job into an ordered list, if it is not in it.
 func insert(list []*view.Job, j *view.Job) []*view.Job {
-	if n := len(list); n > 0 && queueorder.ByPriority(list[n-1], j) < 0 { // as most that are new
+	if n := len(list); n > 0 && queueorder.ByPriority(list[n-1], j) < 0 { // the usual case for new jobs
 		return append(list, j)
 	}
 	if i, found := slices.BinarySearchFunc(list, j, queueorder.ByPriority); !found {
@@ -63,7 +63,7 @@ func insert(list []*view.Job, j *view.Job) []*view.Job {
 	return list
 }
 
-// placeIn returns a job's place in a list in order, counted from 1.
+// placeIn returns a job's position in an ordered list, counted from 1.
 func placeIn(list []*view.Job, j *view.Job) int {
 	i, _ := slices.BinarySearchFunc(list, j, queueorder.ByPriority)
 	return i + 1

@@ -8,7 +8,8 @@ import (
 )
 
 // overdue starts large bundles that were passed over for long, or collects slots for them. Free
-// slots come one by one, and would always go to smaller work. The job must be below its share.
+// slots come one by one, and smaller work would always take them. The job must be below its
+// share.
 func (d *assignment) overdue(kind scheduler.SlotKind) {
 	if d.options.CollectAfter == 0 {
 		return
@@ -39,7 +40,7 @@ func (d *assignment) overdue(kind scheduler.SlotKind) {
 	}
 }
 
-// large is a job's first ready bundle that needs several slots at once.
+// large returns a job's first ready bundle that needs several slots at once.
 func (d *assignment) large(j *job, kind scheduler.SlotKind) *view.Bundle {
 	if j.small {
 		return nil

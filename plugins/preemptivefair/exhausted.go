@@ -8,9 +8,9 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/preemption"
 )
 
-// exhausted says why nothing is taken back for a newcomer that lacks slots of its first share. It
-// counts the launches of other jobs that are spared, by reason. It is "" where slots are taken, or
-// none is lacking.
+// exhausted says why nothing is taken back for a newcomer that lacks slots of its first share.
+// It counts other jobs' spared launches, by reason. It is "" if slots are being taken, or none
+// is lacking.
 func (d *assignment) exhausted(c *request, kind scheduler.SlotKind) string {
 	id := c.job.ID()
 	if c.left == 0 || d.taking[id] || float64(c.held) >= d.share(kind) {

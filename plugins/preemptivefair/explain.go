@@ -11,15 +11,15 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// waiting is why a job waits, and the request that it waits with. The zero waiting is
-// of one that does not.
+// waiting is why a job waits, and the request that waits. The zero value means that the job does
+// not wait.
 type waiting struct {
 	reason  scheduler.WaitReason
 	request *request
 	kind    scheduler.SlotKind
 }
 
-// explainWaits says why jobs wait, where that changed, in order of job.
+// explainWaits reports why jobs wait, if the reason changed, in order of job.
 func (d *assignment) explainWaits() []scheduler.Waiting {
 	var changed []scheduler.Waiting
 	say := func(j *job, w waiting) {
@@ -40,8 +40,8 @@ func (d *assignment) explainWaits() []scheduler.Waiting {
 	return changed
 }
 
-// why says why a job waits, after the round's decisions: for slots of the first
-// kind of which it lacks some.
+// why says why a job waits after the round's decisions, judged by the first kind of slots that
+// it lacks.
 func (d *assignment) why(j *job) waiting {
 	for _, kind := range d.kinds {
 		if c := d.requestOf(j, kind); c != nil {
@@ -74,8 +74,8 @@ func (d *assignment) reason(c *request, kind scheduler.SlotKind) scheduler.WaitR
 	return scheduler.WaitTurn
 }
 
-// waitsBesideHeld is the bundle for which what a request lacks is collected although it would
-// fit, because slots are held; nil: there is none.
+// waitsBesideHeld returns the bundle for which a request collects slots although it would fit,
+// because free slots are held; nil: none.
 func (d *assignment) waitsBesideHeld(c *request, kind scheduler.SlotKind) *view.Bundle {
 	if d.besideHeld[kind] && (d.collectedFor(c, kind) != nil || d.misfit(c, kind)) {
 		return d.collect[kind]
@@ -90,8 +90,8 @@ func (d *assignment) waitsBesideHeld(c *request, kind scheduler.SlotKind) *view.
 	return nil
 }
 
-// collectedFor is the bundle of another job for which the free slots of a kind are
-// collected, or nil when some are free for all.
+// collectedFor returns another job's bundle for which the free slots of a kind are collected;
+// nil: none.
 func (d *assignment) collectedFor(c *request, kind scheduler.SlotKind) *view.Bundle {
 	b := d.collect[kind]
 	if n := d.kept.Slots(kind); b == nil || n == 0 || n < d.view.FreeSlots(kind) || b.Job == c.job.Job {
@@ -105,7 +105,7 @@ func (d *assignment) misfit(c *request, kind scheduler.SlotKind) bool {
 	return c.unfit != nil && d.view.FreeSlots(kind) > 0
 }
 
-// detail says the same in numbers.
+// detail gives the same reason in numbers.
 func (d *assignment) detail(w waiting) string {
 	c := w.request
 	if c == nil {

@@ -15,14 +15,14 @@ import (
 // request is a job that wants slots of one kind.
 type request struct {
 	job  *job
-	held int  // slots, with what this round gives
+	held int  // slots, including those from this round
 	due  *due // of a newcomer
-	left int  // of its first share, after what this round gives
+	left int  // of its first share, after this round
 	done bool // has nothing more that could start
-	more int  // bundles it may launch, less those that this round does
+	more int  // bundles it may still launch after this round
 	nth  int  // among the requests of its kind
-	at   int  // in the queue of its kind; -1: it is out
-	// Why it has nothing more.
+	at   int  // index in its kind's queue; -1: not in it
+	// Why the job has nothing more to start.
 	unfit *view.Bundle
 	kept  string // why free slots are held from it; "": they are not
 }
@@ -38,21 +38,21 @@ type assignment struct {
 	placer *locality.Placer
 
 	requests map[scheduler.SlotKind][]*request   // in order of submission
-	queues   map[scheduler.SlotKind]*queue       // the same but those that are done, the one with fewest slots first
+	queues   map[scheduler.SlotKind]*queue       // the requests that are not done, the fewest slots first
 	keep     map[scheduler.SlotKind]int          // free slots that are held
 	keepFor  scheduler.JobID                     // the first job they are held for
 	keepTill scheduler.Time                      // when the first hold ends; 0: at no set time
 	collect  map[scheduler.SlotKind]*view.Bundle // for which free slots are collected
-	kept     gangs.Holdback                      // what is: the view has it no more
-	// besideHeld has the kinds of slots of bundles that would fit, and for which slots are collected
-	// all the same: the free slots are held for jobs between stages.
+	kept     gangs.Holdback                      // the collected slots, which the view no longer has
+	// besideHeld has the kinds of slots of bundles that would fit, but for which slots are still
+	// collected, because the free slots are held for jobs between stages.
 	besideHeld map[scheduler.SlotKind]bool
 	launches   []scheduler.Launch
 	preempts   []scheduler.Preempt
 	taking     map[scheduler.JobID]bool // slots are being taken back for it
-	// protectedTill is when the first may be taken of those that are protected; 0: none is.
+	// protectedTill is when the first protected victim may be preempted; 0: none is protected.
 	protectedTill scheduler.Time
-	lacking       bool // some newcomer found nobody to take slots from
+	lacking       bool // some newcomer found no job to take slots from
 }
 
 // assign decides one round.
@@ -74,7 +74,7 @@ func (d *assignment) assign() {
 	}
 }
 
-// gather lists what jobs want.
+// gather lists the requests of jobs.
 func (d *assignment) gather() {
 	room := d.room.begin(d)
 	for _, j := range d.waiting {
@@ -102,15 +102,15 @@ func (d *assignment) gather() {
 	}
 }
 
-// room is memory for requests and what lists them. A round takes over that of the last,
-// of which nothing is asked any more.
+// room is reused memory for requests and their lists. A round takes over the memory of the last
+// round, whose requests are no longer used.
 type room struct {
 	requests []request
 	lists    map[scheduler.SlotKind][]*request
 	queues   map[scheduler.SlotKind]*queue
 }
 
-// begin readies the memory for a round, and returns room for all its requests in one piece.
+// begin prepares the memory for a round, and returns one piece for all its requests.
 func (r *room) begin(d *assignment) []request {
 	n := 0
 	for _, j := range d.waiting {
@@ -119,7 +119,7 @@ func (r *room) begin(d *assignment) []request {
 	if cap(r.requests) < n {
 		r.requests = make([]request, 0, n+n/4)
 	}
-	clear(r.requests[:cap(r.requests)]) // no job is held that is not there any more
+	clear(r.requests[:cap(r.requests)]) // lets ended jobs be freed
 	if r.lists == nil {
 		r.lists, r.queues = map[scheduler.SlotKind][]*request{}, map[scheduler.SlotKind]*queue{}
 	}
@@ -177,7 +177,7 @@ func (d *assignment) hold() {
 	}
 }
 
-// give deals out the free slots of a kind, one bundle at a time.
+// give assigns the free slots of a kind, one bundle at a time.
 func (d *assignment) give(kind scheduler.SlotKind) {
 	for {
 		c := d.next(kind)
@@ -226,13 +226,12 @@ func (d *assignment) next(kind scheduler.SlotKind) *request {
 	return best
 }
 
-// entitled says whether a request may have a slot that is free.
+// entitled says whether a request may have a free slot.
 func (d *assignment) entitled(c *request, kind scheduler.SlotKind) bool {
 	return c.left > 0 || d.options.WorkConserving || d.view.Reserved(c.job.ID()) || float64(c.held) < d.share(kind)
 }
 
-// nextReserved is the same among the jobs for which something is reserved, when
-// nothing else is free.
+// nextReserved is next among the jobs with reservations, when nothing else is free.
 func (d *assignment) nextReserved(kind scheduler.SlotKind) *request {
 	if !d.view.AnyReserved() {
 		return nil
@@ -250,8 +249,8 @@ func (d *assignment) nextReserved(kind scheduler.SlotKind) *request {
 	return best
 }
 
-// start takes room for one of a job's bundles: one that can be near its input or in its rack, else
-// the first that fits.
+// start takes room for one of a job's bundles: one that can run near its input or in its rack,
+// else the first that fits.
 func (d *assignment) start(c *request, kind scheduler.SlotKind) (*view.Bundle, []scheduler.LauncherID) {
 	levels := []scheduler.Locality{scheduler.NodeLocal, scheduler.RackLocal, scheduler.Remote}
 	if !c.job.Located() || d.options.Locality.Blind() {
@@ -274,7 +273,7 @@ func (d *assignment) start(c *request, kind scheduler.SlotKind) (*view.Bundle, [
 	return nil, nil
 }
 
-// fit finds a place for a bundle at most so far from its input.
+// fit finds a place for a bundle within a distance from its input.
 func (d *assignment) fit(b *view.Bundle, level scheduler.Locality) ([]scheduler.LauncherID, bool) {
 	if level == scheduler.Remote {
 		return d.options.Locality.Fit(d.view, b)
@@ -282,8 +281,8 @@ func (d *assignment) fit(b *view.Bundle, level scheduler.Locality) ([]scheduler.
 	return d.view.FitNear(b, level)
 }
 
-// take fits a bundle, unless that would take slots that are held. What is reserved
-// for the job is not.
+// take fits a bundle, unless that would use held slots. Slots reserved for the job do not count
+// as held.
 func (d *assignment) take(c *request, b *view.Bundle, level scheduler.Locality) ([]scheduler.LauncherID, bool) {
 	mark := d.view.Mark()
 	var one [1]int
@@ -303,7 +302,7 @@ func (d *assignment) take(c *request, b *view.Bundle, level scheduler.Locality) 
 		left := d.view.FreeSlots(kind)
 		switch {
 		case left == free[i]:
-			continue // on what is reserved
+			continue // the group uses reserved slots
 		case left < d.keep[kind]:
 			c.kept = fmt.Sprintf("held for %s, which is between its stages", d.keepFor)
 		default:

@@ -15,23 +15,23 @@ import (
 )
 
 const (
-	// memoryVersion is of the checkpoint's form.
+	// memoryVersion is the version of the checkpoint's format.
 	memoryVersion = 1
 	// savedMax is how many newcomers, jobs between stages and leaving attempts a
 	// checkpoint lists, oldest first: at most some 600 KB. After a restart the rest counts as
 	// new, and as just between stages.
 	savedMax = 4096
-	// refusedMax is how often in a row the manager may refuse to take slots back for
-	// a job before the job waits for its slots like others.
+	// refusedMax is how often in a row the manager may refuse a preemption for a job. After that
+	// the job waits for its slots like others.
 	refusedMax = 10
-	// retryAfter is how long after a refusal the next try is made.
+	// retryAfter is the delay before the next try after a refusal.
 	retryAfter = time.Second
 )
 
 // memory is what decisions depend on besides the view and the settings.
 type memory struct {
-	// Seen is the last job that was looked at. Jobs up to it are settled unless
-	// they are among Newcomers.
+	// Seen is the last job that was processed. Jobs up to it are settled unless they are among
+	// Newcomers.
 	Seen      scheduler.JobID
 	Newcomers []*newcomer `json:",omitempty"` // in order of job
 	Between   []between   `json:",omitempty"` // in order of job
@@ -69,8 +69,8 @@ type between struct {
 	Since scheduler.Time
 }
 
-// load takes over a checkpoint, and returns the events that it does not know of. One
-// of another version is left alone.
+// load restores a checkpoint, and returns the events after it. A checkpoint of another version
+// is ignored.
 func (m *memory) load(s scheduler.Snapshot) ([]scheduler.Event, error) {
 	*m = memory{}
 	c := s.Checkpoint
@@ -84,7 +84,7 @@ func (m *memory) load(s scheduler.Snapshot) ([]scheduler.Event, error) {
 	return s.Events[min(s.Since, len(s.Events)):], nil
 }
 
-// save returns a checkpoint when there is something new to keep.
+// save returns a checkpoint if there is something new to keep.
 func (m *memory) save() (*scheduler.Checkpoint, error) {
 	kept := *m
 	if len(kept.Newcomers) > savedMax {
@@ -126,7 +126,7 @@ func (n *newcomer) due(kind scheduler.SlotKind) *due {
 	return nil
 }
 
-// meet makes newcomers of the jobs that were not seen before.
+// meet makes newcomers of the jobs that are new.
 func (m *memory) meet(jobs []*view.Job) {
 	before := len(m.Newcomers)
 	for i := len(jobs) - 1; i >= 0 && jobs[i].ID() > m.Seen; i-- {
@@ -140,9 +140,9 @@ func (m *memory) meet(jobs []*view.Job) {
 	}
 }
 
-// learn takes in what became of decisions.
+// learn processes the outcomes of decisions.
 func (m *memory) learn(v *view.View, events []scheduler.Event) {
-	// add adds up the slots of attempts to what is due.
+	// add sums the slots of attempts for what is due.
 	add := func(n *newcomer, ids []scheduler.AttemptID, to func(*due) *int) {
 		for _, id := range ids {
 			a := v.LiveOrEnded(id)
@@ -194,8 +194,8 @@ func (m *memory) refused(o scheduler.Outcome) {
 	}
 }
 
-// updateNewcomers computes the first shares of newcomers, and forgets those that had
-// theirs and jobs that ended.
+// updateNewcomers computes the first shares of newcomers. It drops those that got their shares,
+// and jobs that ended.
 func (m *memory) updateNewcomers(w *world) {
 	m.Newcomers = slices.DeleteFunc(m.Newcomers, func(n *newcomer) bool {
 		j := w.known[n.Job]
@@ -214,15 +214,15 @@ func (m *memory) updateNewcomers(w *world) {
 	})
 }
 
-// firstShare is the share of a kind that a job is due when it comes.
+// firstShare returns the share of a kind that is due to a new job.
 func (w *world) firstShare(j *view.Job, kind scheduler.SlotKind) int {
 	if w.sharers(kind) < 2 {
-		return 0 // it has nobody to share with
+		return 0 // no other job shares with it
 	}
 	return min(int(math.Round(w.share(kind))), j.WaitingSlots(kind)+j.Held(kind))
 }
 
-// wait notes since when jobs are between stages.
+// wait records since when jobs are between stages.
 func (m *memory) wait(w *world) {
 	m.Between = slices.DeleteFunc(m.Between, func(b between) bool { return w.known[b.Job] == nil })
 	for _, s := range w.touched {

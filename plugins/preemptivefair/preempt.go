@@ -15,7 +15,8 @@ import (
 // victimsMax bounds the victims of one bundle, and how many are tried for it.
 const victimsMax = 64
 
-// dataMax bounds how many of a newcomer's ready bundles are asked where their input is.
+// dataMax bounds how many of a newcomer's ready bundles are checked for the place of their
+// input.
 const dataMax = 64
 
 // unit is a launch that may be taken from a job.
@@ -24,7 +25,7 @@ type unit struct {
 	from   *loser
 	rank   int64
 	taken  bool
-	spared bool // it was preempted as often as times-max says: it loses after all others
+	spared bool // preempted times-max times: it loses after all others
 }
 
 // loser is a job that may lose slots.
@@ -48,7 +49,7 @@ func (d *assignment) preemptForNewcomers(kind scheduler.SlotKind) {
 		if c.left == 0 || !d.options.mayTake(&c.job.Info) {
 			continue
 		}
-		// Its share may have shrunk since it came: nothing is taken beyond what it is now.
+		// Its share may have shrunk since it came: nothing is taken beyond its present share.
 		lack := min(c.left, c.due.First-c.due.Taken+coming, int(math.Round(d.share(kind)))-c.held) - coming
 		covered := min(max(lack, 0), free)
 		free -= covered
@@ -81,7 +82,7 @@ func (d *assignment) losers(kind scheduler.SlotKind) []*loser {
 	return all
 }
 
-// protected says whether the manager would refuse to preempt a bundle, and notes until when.
+// protected says whether the manager would refuse to preempt a bundle, and records until when.
 func (d *assignment) protected(b *view.Bundle) bool {
 	d.protectedTill = d.view.Sooner(d.protectedTill, b.ProtectedUntil)
 	return b.ProtectedUntil > d.view.Now()
@@ -97,7 +98,7 @@ func (d *assignment) takeFor(c *request, kind scheduler.SlotKind, lack int, lose
 			return
 		}
 		need := gangs.Slots(b, kind)
-		// The first bundle may need more than the share, or would never start.
+		// The first bundle may need more than the share, or it would never start.
 		if b.SpeculationOffered || need > lack && (some || c.due.Given+c.due.Taken > 0 || c.left < c.due.First) {
 			continue
 		}
@@ -107,7 +108,7 @@ func (d *assignment) takeFor(c *request, kind scheduler.SlotKind, lack int, lose
 			return // what does not fit a first time is not tried on the rest
 		}
 		p := preemption.Stop(scheduler.Preempt{Mode: d.mode(), Grace: d.grace(), For: c.job.ID()}, victims)
-		freed := 0 // more than needed, when whole bundles lose
+		freed := 0 // may exceed the need, because whole bundles lose
 		for _, u := range victims {
 			freed += u.Slots
 		}
@@ -141,7 +142,7 @@ func (d *assignment) victims(c *request, b *view.Bundle, kind scheduler.SlotKind
 	}, func(u *unit) { u.take(-1) })
 }
 
-// take counts a unit as taken from its job, or gives it back.
+// take subtracts a unit from its job's slots, or adds it back.
 func (u *unit) take(sign int) {
 	u.taken = sign > 0
 	u.from.held -= sign * u.Slots
@@ -156,7 +157,7 @@ func (d *assignment) mode() scheduler.PreemptMode {
 	return scheduler.PreemptKill
 }
 
-// pick chooses what is lost next, or nil.
+// pick returns the unit to lose next, or nil.
 func (d *assignment) pick(c *request, kind scheduler.SlotKind, losers []*loser) (found *unit) {
 	for _, l := range losers {
 		if l.job == c.job.Job || !d.options.mayLose(&l.job.Info, &c.job.Info) {
@@ -187,9 +188,9 @@ func (d *assignment) first(l *loser, kind scheduler.SlotKind) *unit {
 	return nil
 }
 
-// before says whether the one job is to lose before the other. Where they lose in turn, of jobs
-// that hold the same it is the one whose attempt would go first, were they one job: most jobs
-// hold the same few slots.
+// before says whether one job loses before another. Where jobs lose in turn and hold the same,
+// the one loses whose attempt would go first if both were one job: most jobs hold the same few
+// slots.
 func (d *assignment) before(u, found *unit) bool {
 	l, best := u.from, found.from
 	if u.spared != found.spared {
@@ -208,13 +209,13 @@ func (d *assignment) before(u, found *unit) bool {
 	return over < 0
 }
 
-// compareUnits orders what would be lost: what is spared last, of equals the newest first,
-// which has least to lose.
+// compareUnits orders units by loss: spared ones last, and of equals the newest first, which has
+// the least to lose.
 func compareUnits(a, b *unit) int {
 	return cmp.Or(compareBools(a.spared, b.spared), cmp.Compare(a.rank, b.rank), cmp.Compare(b.Attempts[0].AssignedAt, a.Attempts[0].AssignedAt))
 }
 
-// compareBools orders no before yes.
+// compareBools orders false before true.
 func compareBools(a, b bool) int {
 	switch {
 	case a == b:
@@ -225,7 +226,7 @@ func compareBools(a, b bool) int {
 	return -1
 }
 
-// rank orders what each job would lose for a newcomer.
+// rank ranks the units that each job would lose for a newcomer.
 func (d *assignment) rank(c *request, losers []*loser) {
 	var near map[string]int64
 	if d.options.AttemptLoses == newcomerData {
@@ -260,7 +261,7 @@ func (d *assignment) rankOf(newcomer scheduler.JobID, u *unit, near map[string]i
 	return int64(mix(mix(d.seed^uint64(newcomer)) ^ uint64(u.Attempts[0].ID))) //nolint:gosec // any order will do
 }
 
-// inputs adds up where the input of a job's ready bundles lies.
+// inputs sums where the input of a job's ready bundles is.
 func (d *assignment) inputs(j *view.Job) map[string]int64 {
 	near, n := map[string]int64{}, 0
 	for b := range d.view.ReadyOf(j) {

@@ -9,8 +9,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// progressEvery is how often attempts report their progress, when that decides
-// which of them loses.
+// progressEvery is the interval of attempts' progress reports, when progress decides which
+// attempt loses.
 const progressEvery = time.Second
 
 // Policy is the preemptive-fair policy. The zero value is ready for Check and
@@ -36,7 +36,7 @@ func (p *Policy) Check(c scheduler.Config) error {
 	return err
 }
 
-// Start takes over settings, world and, if there is one, the checkpoint.
+// Start applies settings, world and, if there is one, the checkpoint.
 func (p *Policy) Start(c scheduler.Config, s scheduler.Snapshot, e scheduler.Environment) (scheduler.Description, error) {
 	o, err := parse(c)
 	if err != nil {
@@ -101,7 +101,7 @@ func (p *Policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 	return d, err
 }
 
-// change takes over a new version of the settings, or says what is wrong with it.
+// change applies a new version of the settings, or returns its problems.
 func (p *Policy) change(s scheduler.SettingChanged) scheduler.SettingsVerdict {
 	o, err := parse(s.Config)
 	v := settings.Verdict(s, err)
@@ -112,8 +112,8 @@ func (p *Policy) change(s scheduler.SettingChanged) scheduler.SettingsVerdict {
 	return v
 }
 
-// wakeAt is when something could be decided although nothing happened: a hold
-// ends, slots may be asked for again, or what was protected may be taken.
+// wakeAt returns when the policy could decide something without an event: a hold ends, a refused
+// preemption may be retried, or a protection ends.
 func (d *assignment) wakeAt() scheduler.Time {
 	at := scheduler.Time(0)
 	for _, requests := range d.requests {

@@ -21,7 +21,8 @@ func (q *queue) fill(requests []*request) {
 	}
 }
 
-// next returns the request that gets the next slot, or nil: a newcomer's, or the one with the fewest slots.
+// next returns the request that gets the next slot: a newcomer's, or the one with the fewest
+// slots; nil: none.
 func (q *queue) next() *request {
 	for len(q.newcomers) > 0 && (q.newcomers[0].left == 0 || q.newcomers[0].done) {
 		q.newcomers = q.newcomers[1:]
@@ -35,14 +36,14 @@ func (q *queue) next() *request {
 	return nil
 }
 
-// moved puts a request where it belongs after its slots changed.
+// moved restores the order after a request's slots changed.
 func (q *queue) moved(c *request) {
 	if c.at >= 0 {
 		q.requests.Fix(c.at)
 	}
 }
 
-// leave takes a request out that is done.
+// leave removes a request that is done.
 func (q *queue) leave(c *request) {
 	if c.at >= 0 {
 		q.requests.Remove(c.at)

@@ -9,9 +9,10 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// queue lists the jobs that the last round left waiting in the order in which they would start
-// something, were slots of each kind to come free one by one; nil before the first round. Those that may have no slot
-// now, as the policy is not work-conserving, stand behind all others. What is held or collected is not looked at.
+// queue lists the waiting jobs of the last round in the order in which they would start work if
+// slots of each kind came free one by one; nil before the first round. If the policy is not
+// work-conserving, jobs that may have no slot now come after all others. Held and collected
+// slots are ignored.
 func (p *Policy) queue() []scheduler.Queued {
 	if p.last == nil {
 		return nil
@@ -35,7 +36,7 @@ func (p *Policy) queue() []scheduler.Queued {
 	return l.Queue()
 }
 
-// turns plays what follows the round, with requests of its own.
+// turns simulates what follows the round, with copies of the requests.
 func (d *assignment) turns(kind scheduler.SlotKind, l *queueorder.List) {
 	q, of := d.line(kind)
 	for starts := 0; l.Count() < scheduler.QueueMax; starts++ {
@@ -64,13 +65,13 @@ func (d *assignment) turns(kind scheduler.SlotKind, l *queueorder.List) {
 	}
 }
 
-// waits is a request as the round left it, with what it could start.
+// waits is a request after the round, with the work it could start.
 type waits struct {
 	now  *request
 	work view.Walk
 }
 
-// line is a queue of copies of the requests that wait, and what they are copies of.
+// line is a queue of copies of the waiting requests, and their originals.
 func (d *assignment) line(kind scheduler.SlotKind) (*queue, []waits) {
 	all := d.requests[kind]
 	copies, of, waiting := make([]request, len(all)), make([]waits, len(all)), []*request{}
@@ -79,7 +80,7 @@ func (d *assignment) line(kind scheduler.SlotKind) (*queue, []waits) {
 			continue
 		}
 		copies[i] = *c
-		copies[i].done = false // nothing fitted: other slots may be free then
+		copies[i].done = false // nothing fitted, but other slots may become free
 		of[i] = waits{c, d.view.Walk(c.job.Job, kind, 0)}
 		waiting = append(waiting, &copies[i])
 	}
@@ -88,7 +89,7 @@ func (d *assignment) line(kind scheduler.SlotKind) (*queue, []waits) {
 	return q, of
 }
 
-// compared says what a request's place follows from.
+// compared explains a request's place in the queue.
 func (d *assignment) compared(c *request, kind scheduler.SlotKind) string {
 	if c.left > 0 {
 		return fmt.Sprintf("new, it has %d %s slots and lacks %d of its first share", c.held, kind, c.left)

@@ -11,8 +11,8 @@ import (
 const (
 	// graceDefault is enough to write out a record or two.
 	graceDefault = 5 * time.Second
-	// holdMaxDefault is long against the time between the last end of a stage and
-	// the next stage's readiness, and short against a task.
+	// holdMaxDefault is long compared with the time from the end of one stage to the readiness
+	// of the next, and short compared with a task.
 	holdMaxDefault = 5 * time.Second
 	// timesMaxDefault lets a bundle lose to a few newcomers before others do in its place.
 	timesMaxDefault = 3
@@ -43,7 +43,7 @@ var modes = map[string]scheduler.PreemptMode{
 	"kill": scheduler.PreemptKill, "soft": scheduler.PreemptSoft, "suspend": scheduler.PreemptSuspend,
 }
 
-// options are the policy's settings; doc.go says what they mean.
+// options are the policy's settings; doc.go documents them.
 type options struct {
 	Preemption         string        `yaml:"preemption"`
 	OnlyHigherPriority bool          `yaml:"only-higher-priority"`
@@ -83,7 +83,7 @@ func parse(c scheduler.Config) (options, error) {
 	return o, checks.Err()
 }
 
-// answer is what a job says by a property.
+// answer is a job's choice, given by a property.
 type answer uint8
 
 const (

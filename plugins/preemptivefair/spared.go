@@ -48,7 +48,7 @@ func (m *memory) tally(bundles []scheduler.BundleID) {
 	}
 }
 
-// forget drops the bundles that ended.
+// forget drops bundles that ended.
 func (m *memory) forget(v *view.View) {
 	m.Times = slices.DeleteFunc(m.Times, func(t times) bool { return v.Bundle(t.Bundle) == nil })
 }

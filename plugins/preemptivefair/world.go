@@ -9,8 +9,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// world is what shares are made of. It is kept up to date with the events of each
-// round, so that jobs to which nothing happens cost a round nothing.
+// world holds what shares are computed from. The events of each round update it, so that
+// unchanged jobs cost a round nothing.
 type world struct {
 	view    *view.View
 	kinds   []scheduler.SlotKind // that jobs want, in order
@@ -18,8 +18,8 @@ type world struct {
 	jobs    map[scheduler.SlotKind]int // that have work of the kind
 	users   map[scheduler.SlotKind]int // jobs with a stage that needs the kind
 	known   map[scheduler.JobID]*job
-	waiting []*job // those with something to launch, in order of submission
-	touched []*job // those to which something happened since the last rest, in any order
+	waiting []*job // jobs with something to launch, in order of submission
+	touched []*job // jobs with events since the last rest, in any order
 
 	room room // of the assignment
 
@@ -28,7 +28,7 @@ type world struct {
 	coming   preemption.Slots[scheduler.JobID] // the same, by the job they are stopped for
 }
 
-// job is what is kept of a job that is live.
+// job is the policy's record of a live job.
 type job struct {
 	*view.Job
 	kinds    []scheduler.SlotKind // of its stages, in their order
@@ -41,8 +41,8 @@ type job struct {
 	requests []*request // by kind, of the last assignment; nil where it wants nothing
 }
 
-// account is what a job holds and wants of a kind: it changes only with what happens
-// to the job, so that a round need not ask those to which nothing did.
+// account is what a job holds and wants of a kind. It changes only with events of the job, so
+// that a round need not recompute unchanged jobs.
 type account struct {
 	counts bool // it has work of the kind
 	held   int  // slots
@@ -50,7 +50,7 @@ type account struct {
 	first  int  // bundles of them whose first group needs the kind
 }
 
-// newWorld looks at everything.
+// newWorld builds the world from the whole view.
 func newWorld(v *view.View) *world {
 	w := &world{
 		view: v, jobs: map[scheduler.SlotKind]int{}, users: map[scheduler.SlotKind]int{}, known: map[scheduler.JobID]*job{},
@@ -63,7 +63,7 @@ func newWorld(v *view.View) *world {
 	return w
 }
 
-// update takes in the events of a round that the view has applied.
+// update processes the events of a round that the view has applied.
 func (w *world) update(events []scheduler.Event) {
 	for _, e := range events {
 		switch e := e.(type) {
@@ -114,7 +114,7 @@ func (w *world) touchAttempt(id scheduler.AttemptID) {
 	}
 }
 
-// touch has a job looked at anew; nil is one that ended in the round it came in.
+// touch marks a job to be updated; nil is one that ended in the round of its submission.
 func (w *world) touch(j *view.Job) {
 	if j == nil {
 		return
@@ -169,7 +169,7 @@ func (w *world) rest() {
 	w.touched = w.touched[:0]
 }
 
-// updateTouched looks at the jobs that were touched.
+// updateTouched updates the touched jobs.
 func (w *world) updateTouched() {
 	for _, s := range w.touched {
 		slots := 0
@@ -190,7 +190,7 @@ func (w *world) updateTouched() {
 	}
 }
 
-// setWaits puts a job among those that wait, or takes it out.
+// setWaits adds a job to the waiting jobs, or removes it.
 func (w *world) setWaits(s *job, waits bool) {
 	if s.waits == waits {
 		return
@@ -206,7 +206,7 @@ func (w *world) setWaits(s *job, waits bool) {
 
 func bySubmission(a, b *job) int { return queueorder.BySubmission(a.Job, b.Job) }
 
-// part takes over which attempts are being stopped.
+// part updates which attempts are being stopped.
 func (w *world) part(all preemption.Leaving) {
 	w.stopping, w.leaving, w.coming = all, nil, nil
 	for _, l := range all {
@@ -217,7 +217,7 @@ func (w *world) part(all preemption.Leaving) {
 	}
 }
 
-// slots returns how many slots of a kind there are where something may start.
+// slots returns the number of slots of a kind on launchers where work may start.
 func (w *world) slots(kind scheduler.SlotKind) int { return w.total[kind] }
 
 // sharers returns how many jobs share a kind.

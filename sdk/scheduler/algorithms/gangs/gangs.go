@@ -11,7 +11,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// Needs adds up the slots that a bundle needs of each kind, in order of kind.
+// Needs sums the slots that a bundle needs of each kind, in order of kind.
 func Needs(b *view.Bundle) []scheduler.SlotCount {
 	if len(b.Groups) == 1 {
 		return []scheduler.SlotCount{{Kind: b.Groups[0].Kind, Count: b.Groups[0].Slots}}
@@ -30,7 +30,7 @@ func Needs(b *view.Bundle) []scheduler.SlotCount {
 	return all
 }
 
-// Slots is how many slots of one kind a bundle needs.
+// Slots returns how many slots of one kind a bundle needs.
 func Slots(b *view.Bundle, kind scheduler.SlotKind) (n int) {
 	for i := range b.Groups {
 		if b.Groups[i].Kind == kind {
@@ -43,8 +43,8 @@ func Slots(b *view.Bundle, kind scheduler.SlotKind) (n int) {
 // Large says whether a bundle needs several slots at once: it is a gang, or its group needs several.
 func Large(b *view.Bundle) bool { return len(b.Groups) > 1 || b.Groups[0].Slots > 1 }
 
-// Describe tells a person what a bundle needs, what there is of it, and what else may keep the bundle
-// from free slots.
+// Describe explains to a person what a bundle needs, what there is of it, and what else may keep
+// the bundle from free slots.
 func Describe(v *view.View, b *view.Bundle) string {
 	var slots []string
 	for _, n := range Needs(b) {
@@ -70,9 +70,9 @@ func Overdue(v *view.View, b *view.Bundle, after time.Duration) bool {
 	return after > 0 && !b.SpeculationOffered && v.Now().Sub(PassedSince(b)) >= after
 }
 
-// PassedSince is when a bundle began to be passed over: when it became ready or, if that is later,
-// when its job last got a slot. It is read off live attempts only, so that a policy that was
-// restarted finds the same.
+// PassedSince returns when a bundle began to be passed over: when it became ready or, if that is
+// later, when its job last got a slot. It depends only on live attempts, so that a restarted
+// policy finds the same.
 func PassedSince(b *view.Bundle) scheduler.Time {
 	live := b.Job.Attempts()
 	if len(live) == 0 {

@@ -9,29 +9,28 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// Holdback is what a round keeps of the free slots and memory for bundles that were passed
-// over. What is kept is taken in the view: no Fit of the round finds it. The zero value
-// keeps nothing.
+// Holdback is the free slots and memory that a round keeps for bundles that were passed over.
+// They are taken in the view, so no Fit of the round finds them. The zero value keeps nothing.
 type Holdback struct {
 	bundles  []scheduler.BundleID
-	tries    int // bundles for which WouldFit looked at all launchers
+	tries    int // bundles for which WouldFit checked all launchers
 	parts    []part
 	released bool
 }
 
-// part is what is kept on one launcher, of one kind.
+// part is what is kept of one kind on one launcher.
 type part struct {
 	on *view.Launcher
 	scheduler.Group
 }
 
-// triesMax bounds for how many bundles a round asks whether an empty cluster would hold them, which
-// costs a walk over all launchers.
+// triesMax bounds the bundles that a round checks against an empty cluster, because each check
+// walks all launchers.
 const triesMax = 4
 
-// Collect is HoldFor for a bundle that is overdue and would fit if nothing ran, and says whether it
-// is called for that bundle. It does nothing for a bundle for which slots are kept already, and for a
-// few bundles at most looks whether they would fit (WouldFit).
+// Collect calls HoldFor if a bundle is overdue and would fit if nothing ran, and says whether it
+// did. It does nothing for a bundle for which slots are already kept. It checks only a few
+// bundles (WouldFit).
 func (k *Holdback) Collect(v *view.View, b *view.Bundle, after time.Duration, not ...scheduler.LauncherID) bool {
 	if k.Has(b) || !Overdue(v, b, after) || !k.WouldFit(v, b, not...) {
 		return false
@@ -40,8 +39,8 @@ func (k *Holdback) Collect(v *view.View, b *view.Bundle, after time.Duration, no
 	return true
 }
 
-// WouldFit says whether a bundle would fit if nothing ran but on the launchers that are named. It
-// looks at four bundles in a round, and says no for all others.
+// WouldFit says whether a bundle would fit if nothing ran except on the given launchers. It
+// checks four bundles in a round, and returns false for all others.
 func (k *Holdback) WouldFit(v *view.View, b *view.Bundle, not ...scheduler.LauncherID) bool {
 	if k.tries == triesMax {
 		return false
@@ -50,14 +49,14 @@ func (k *Holdback) WouldFit(v *view.View, b *view.Bundle, not ...scheduler.Launc
 	return v.FitEver(b, not...)
 }
 
-// ResetTries lets WouldFit look at four bundles again.
+// ResetTries lets WouldFit check four bundles again.
 func (k *Holdback) ResetTries() { k.tries = 0 }
 
-// HoldFor keeps what a bundle would use of what is free: where the bundle may run, and at most what
-// it needs there. It chooses the launchers that lack least. A bundle that waits twice as long as
-// after has a second launcher kept for each group that does not fit yet, and one more each time
-// that after passes. It is not known which launcher becomes free first. Launchers that are named
-// are left alone. Call it after Fit failed.
+// HoldFor keeps the free slots and memory that a bundle would use: where the bundle may run, and
+// at most what it needs there. It chooses the launchers that lack least. A bundle that waits
+// twice as long as after has a second launcher kept for each group that does not fit yet, and
+// one more each time that after passes. It is not known which launcher becomes free first. The
+// given launchers are left alone. Call it after Fit failed.
 func (k *Holdback) HoldFor(v *view.View, b *view.Bundle, after time.Duration, not ...scheduler.LauncherID) {
 	if k.Has(b) || k.released {
 		return
@@ -79,7 +78,7 @@ func (k *Holdback) HoldFor(v *view.View, b *view.Bundle, after time.Duration, no
 // Has says whether slots are kept for a bundle.
 func (k *Holdback) Has(b *view.Bundle) bool { return slices.Contains(k.bundles, b.ID) }
 
-// Any says whether slots are kept for some bundle, though none may be free.
+// Any says whether slots are to be kept for some bundle, even if none is free.
 func (k *Holdback) Any() bool { return len(k.bundles) > 0 }
 
 // Slots returns how many slots of a kind are kept, or were until Release.
@@ -92,7 +91,7 @@ func (k *Holdback) Slots(kind scheduler.SlotKind) (n int) {
 	return n
 }
 
-// Release gives all back to the view, for what looks at free slots after all launches.
+// Release returns everything to the view, for code that reads free slots after all launches.
 // Nothing is kept after it.
 func (k *Holdback) Release(v *view.View) {
 	if !k.released {
