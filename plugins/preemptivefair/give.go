@@ -38,12 +38,12 @@ type assignment struct {
 	placer *locality.Placer
 
 	requests map[scheduler.SlotKind][]*request   // in order of submission
-	queues   map[scheduler.SlotKind]*queue       // the requests that are not done, the fewest slots first
+	queues   map[scheduler.SlotKind]*queue       // open requests, the fewest slots first
 	keep     map[scheduler.SlotKind]int          // free slots that are held
 	keepFor  scheduler.JobID                     // the first job they are held for
 	keepTill scheduler.Time                      // when the first hold ends; 0: at no set time
 	collect  map[scheduler.SlotKind]*view.Bundle // for which free slots are collected
-	kept     gangs.Holdback                      // the collected slots, which the view no longer has
+	kept     gangs.Holdback                      // collected slots, no longer in the view
 	// besideHeld has the kinds of slots of bundles that would fit, but for which slots are still
 	// collected, because the free slots are held for jobs between stages.
 	besideHeld map[scheduler.SlotKind]bool

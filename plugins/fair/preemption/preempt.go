@@ -185,7 +185,7 @@ func (t *taking) takeForJob(x *shares.Pool, j *shares.Job, k pooltree.Kind, due 
 		}
 		f := finding{taking: t, pool: x, bundle: b, mode: t.Mode(), full: full, guaranteed: slots <= due.minimum}
 		if len(full) > 0 && f.mode == scheduler.PreemptSuspend {
-			f.mode = scheduler.PreemptKill // suspended victims would resume and take the pool over its maximum
+			f.mode = scheduler.PreemptKill // suspended victims would resume
 		}
 		victims, where := f.victims()
 		if victims == nil {

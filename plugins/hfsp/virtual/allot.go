@@ -10,13 +10,12 @@ import (
 type Rule uint8
 
 const (
-	// Sharing has late jobs share the slots by weight, as far as they can use them, as
-	// in FSP+PS and PSBS. So one whose size was much underestimated slows others down,
-	// and holds nobody up.
+	// Sharing makes late jobs share the slots by weight, as far as they can use them, as in
+	// FSP+PS and PSBS. So a job with a much underestimated size slows others down, but blocks
+	// none.
 	Sharing Rule = iota
-	// Plain serves late jobs one after the other, in the order of their virtual finish:
-	// the Fair Sojourn Protocol of the papers. One whose size was much underestimated
-	// holds everybody up.
+	// Plain serves late jobs one after the other, in the order of their virtual finish: the Fair
+	// Sojourn Protocol of the papers. A job with a much underestimated size blocks all others.
 	Plain
 )
 

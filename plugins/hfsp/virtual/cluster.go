@@ -51,9 +51,8 @@ func within(slots int) int64 { return int64(min(max(slots, 0), CapMax)) }
 // Now returns the cluster's time.
 func (c *Cluster) Now() scheduler.Time { return c.now }
 
-// Add adds a job, of which done slot-seconds are done virtually: 0 for a new one, and
-// what Job.Done said for one that a checkpoint knows. A job with nothing left to do is
-// late at once.
+// Add adds a job with done slot-seconds of virtual work: 0 for a new job, and Job.Done's result
+// for a job from a checkpoint. A job without remaining work is late at once.
 func (c *Cluster) Add(id ID, s Spec, done float64) *Job {
 	if !(done >= 0) {
 		done = 0

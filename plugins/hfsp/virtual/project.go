@@ -234,7 +234,7 @@ func (p *projection) finish(j *Job) {
 	p.raise()
 }
 
-// offer notes a job as one that may come next.
+// offer records a job as a candidate for the next.
 func (p *projection) offer(j *Job) {
 	if a := p.of(j.class); a.bound {
 		p.bound.Push(entry{reach(a.from, j.tag-a.base, j.class.ratio), j})
@@ -243,15 +243,15 @@ func (p *projection) offer(j *Job) {
 	}
 }
 
-// neighbours notes the classes that come next after that of a job, if the job is the
-// first of its class.
+// neighbours records the classes that come next after that of a job, if the job is the first of
+// its class.
 func (p *projection) neighbours(j *Job) {
 	if j.place == 0 {
 		p.heads(p.cluster.side(j.class).byDue.Below(j.class.byDue))
 	}
 }
 
-// heads notes the first jobs of classes where the cluster has them.
+// heads records the first jobs of classes where the cluster has them.
 func (p *projection) heads(classes []*class) {
 	for _, k := range classes {
 		if e := (entry{k.due, k.first()}); k.bound {

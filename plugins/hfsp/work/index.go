@@ -102,7 +102,7 @@ func (b *StageIndex) EndRound() {
 // last Update.
 func (b *StageIndex) Launchable(s *Stage) iter.Seq[*view.Bundle] { return b.view.ReadyAmong(&s.ready) }
 
-// Update takes in the events of a round that the view has applied.
+// Update processes the events of a round that the view has applied.
 func (b *StageIndex) Update(events []scheduler.Event) {
 	for _, e := range events { // the view has the bundles of all stages with their kinds of now
 		if e, ok := e.(scheduler.StageGrown); ok {
@@ -175,7 +175,7 @@ func (b *StageIndex) leave(s *Stage) {
 	}
 }
 
-// changeKind has a stage be another one that takes slots of another kind. Nothing of it runs.
+// changeKind moves a stage to slots of another kind, as another stage. Nothing of it runs.
 func (b *StageIndex) changeKind(e *scheduler.StageGrown) {
 	list := b.stages[e.Job]
 	if int(e.Stage) >= len(list) {
@@ -204,7 +204,7 @@ func (b *StageIndex) touchAll(id scheduler.JobID) {
 	}
 }
 
-// Touch has a stage looked at in this round.
+// Touch marks a stage to be processed in this round.
 func (b *StageIndex) Touch(s *Stage) { b.touch(s) }
 
 func (b *StageIndex) bundle(id scheduler.BundleID) {
@@ -244,7 +244,7 @@ func (b *StageIndex) list(x *view.Bundle) {
 	b.came(x)
 }
 
-// came notes that the stages of a bundle's groups have begun.
+// came records that the stages of a bundle's groups have begun.
 func (b *StageIndex) came(x *view.Bundle) {
 	all := b.stages[x.Job.ID()]
 	for i := range x.Groups {

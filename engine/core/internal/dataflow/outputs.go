@@ -28,7 +28,7 @@ type Connection struct {
 	where     []launcherBytes // of an all-to-all, in order of launcher
 	largest   largestPlaces   // of where
 
-	updating        bool // readers are being updated: those below updated know done, the others before
+	updating        bool // readers below updated know done, the others before
 	updated, before int
 }
 

@@ -47,7 +47,7 @@ func (ad *Admission) admissionDown() bool {
 // AskAll asks a policy that has just taken over about the waiting jobs. A fallback leaves them to
 // the policy that has to admit them.
 func (ad *Admission) AskAll() {
-	for _, j := range slices.Collect(ad.state.Jobs.All()) { // copied: some may be refused and removed
+	for _, j := range slices.Collect(ad.state.Jobs.All()) { // copied: some may be removed
 		if j.Phase() != state.JobPendingAdmission {
 			continue
 		}

@@ -15,8 +15,8 @@ type Leaver struct {
 }
 
 // Leaving are all attempts that are being stopped, in order of attempt. They belong in a
-// policy's checkpoint: a snapshot need not have a preemption whose victims live still.
-// A Leaving is not changed; Start and After return the next one.
+// policy's checkpoint: a snapshot may lack a preemption whose victims are still live. A Leaving
+// is immutable; Start and After return the next one.
 type Leaving []Leaver
 
 // Has says whether an attempt is being stopped.
@@ -25,8 +25,8 @@ func (l Leaving) Has(id scheduler.AttemptID) bool {
 	return found
 }
 
-// Start returns them for a policy that starts, whose view has the snapshot. The
-// Leaving is that of its checkpoint, nil for none.
+// Start returns the leaving attempts for a policy that starts, whose view has the snapshot. The
+// Leaving is the one in its checkpoint; nil: none.
 func (l Leaving) Start(v *view.View) Leaving {
 	var all []*view.Attempt
 	for _, j := range v.Jobs() {

@@ -84,7 +84,7 @@ func (p *plan) network(items []*item, most map[room]int) *Network {
 	}
 	near := nearby{hosts: map[string]bool{}, racks: map[string]bool{}, used: map[scheduler.LauncherID]bool{}}
 	add := func(b *view.Bundle, x *item) {
-		_ = n.SetBundle(p.forNetwork(b, x)) // what the manager tells is valid
+		_ = n.SetBundle(p.forNetwork(b, x)) // the manager's data is valid
 		near.add(b)
 	}
 	for _, x := range items {
@@ -192,7 +192,7 @@ func (x *nearby) add(b *view.Bundle) {
 	}
 }
 
-// launchers tells a network the launchers that count, or returns false where they are too many.
+// launchers adds the launchers that count to a network, or returns false if there are too many.
 func (p *plan) launchers(n *Network, items []*item, near *nearby, most map[room]int) bool {
 	kinds := kindsOf(items)
 	told := map[scheduler.LauncherID]bool{}

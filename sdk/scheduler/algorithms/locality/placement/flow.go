@@ -44,7 +44,7 @@ type flow struct {
 	fresh   bool       // nothing was solved yet
 	classes []class    // of groups of which only some get a seat
 	vacated []int32    // groups without a seat that choose has to look at again
-	stale   []int32    // racks whose price is to be brought up to date
+	stale   []int32    // racks whose price must be updated
 	search  *searching // scratch, of all flows of a network
 }
 
@@ -208,7 +208,7 @@ func (f *flow) setIdle(l, by int32) {
 	f.idleAll += int(by)
 }
 
-// touch notes that a launcher's price or size changed, for refresh.
+// touch records that a launcher's price or size changed, for refresh.
 func (f *flow) touch(l int32) {
 	if r := f.t.launchers[l].rack; f.rackPrice[r] != unknown {
 		f.rackPrice[r] = unknown

@@ -41,8 +41,8 @@ type Options struct {
 	// taken to exchange with the others over tcp. It draws them
 	// near each other. 0, the default, leaves that out, as Hammr did.
 	NeighbourBytes int64
-	// StepsMax bounds how many edges a Solve looks at: some ten million take a second. One that
-	// needs more gives up (Result.Over). 0, the default, is no bound.
+	// StepsMax bounds how many edges a Solve examines: some ten million take a second. A Solve
+	// that needs more gives up (Result.Over). 0, the default, is no bound.
 	StepsMax int
 }
 
@@ -138,9 +138,8 @@ func New(o Options) (*Network, error) {
 	return &Network{options: o}, nil
 }
 
-// SetLauncher adds a launcher, or replaces what was told of it. Full launchers
-// should be told too: a launcher that was not there before, or moved, makes the
-// next Solve start from nothing. An error changes nothing.
+// SetLauncher adds a launcher, or replaces its data. Add full launchers too: a launcher that is
+// new, or moved, makes the next Solve start from nothing. An error changes nothing.
 func (n *Network) SetLauncher(l Launcher) error {
 	if l.ID == 0 {
 		return errors.New("launcher 0: ids start at 1")
@@ -173,7 +172,7 @@ func (n *Network) SetLauncher(l Launcher) error {
 	return nil
 }
 
-// RemoveLauncher takes a launcher out; one that is not there is no error.
+// RemoveLauncher removes a launcher; an unknown launcher is no error.
 func (n *Network) RemoveLauncher(id scheduler.LauncherID) {
 	if i, found := slices.BinarySearchFunc(n.launchers, id, launcherOrder); found {
 		n.launchers = slices.Delete(n.launchers, i, i+1)
@@ -181,8 +180,8 @@ func (n *Network) RemoveLauncher(id scheduler.LauncherID) {
 	}
 }
 
-// SetBundle adds a bundle, or replaces what was told of it. The groups are kept,
-// not copied: they must not change. An error changes nothing.
+// SetBundle adds a bundle, or replaces its data. The groups are kept, not copied: they must not
+// change. An error changes nothing.
 func (n *Network) SetBundle(b Bundle) error {
 	if err := valid(b); err != nil {
 		return err
@@ -238,7 +237,7 @@ func valid(b Bundle) error {
 	return nil
 }
 
-// RemoveBundle takes a bundle out; one that is not there is no error.
+// RemoveBundle removes a bundle; an unknown bundle is no error.
 func (n *Network) RemoveBundle(id scheduler.BundleID) {
 	i, found := slices.BinarySearchFunc(n.bundles, id, bundleOrder)
 	if !found {

@@ -264,7 +264,7 @@ func (f *flow) send(start int32) int32 {
 	}
 }
 
-// reopen notes that a class lost a seat with a group, so that any of its groups may have it.
+// reopen records that a class lost a seat with a group, so that any of its groups may have it.
 func (f *flow) reopen(g int32) {
 	if c := f.groups[g].class; c != noClass {
 		f.classes[c].left++

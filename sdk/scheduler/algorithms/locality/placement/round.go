@@ -66,7 +66,7 @@ type Round struct {
 type Report struct {
 	Launches int    // that could be placed anew
 	Moved    int    // that were: to other launchers, or with other bundles
-	Saved    int64  // cost, of which a far byte costs as much as Options.Costs says
+	Saved    int64  // cost, in which a far byte costs Options.Costs
 	Over     string // the bound for which launches stayed where they were, "": none
 	// Dropped are the optional launches that are not made, ascending. What they had taken is
 	// given back.
@@ -335,7 +335,7 @@ func (p *plan) improve(items []*item) (placed bool) {
 	return true
 }
 
-// swap has a bundle wait in place of one that is launched now.
+// swap makes a bundle wait in place of one that is launched now.
 func (c *choice) swap(launched, waits *view.Bundle) {
 	c.bundles[slices.Index(c.bundles, launched)] = waits
 }

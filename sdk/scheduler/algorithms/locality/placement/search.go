@@ -15,7 +15,7 @@ type searching struct {
 	pulled  []int32        // sources from which the search started
 	classes []reachedClass // of groups, by number
 
-	steps, stepsMax int // edges looked at, and how many may be; 0: any number
+	steps, stepsMax int // edges examined, and their bound; 0: none
 
 	best   int64 // length of the shortest whole path so far
 	target int32 // where it ends: a launcher, a rack, the cluster; -1: group end stays out
@@ -41,8 +41,7 @@ func newSearch(t *topology, stepsMax int) *searching {
 	}
 }
 
-// over says whether the search has looked at more edges than it may. What it found is then of
-// no use.
+// over says whether the search has examined more edges than allowed. Its result is then useless.
 func (s *searching) over() bool { return s.stepsMax > 0 && s.steps > s.stepsMax }
 
 func (s *searching) begin(best int64) {
@@ -56,7 +55,7 @@ func (s *searching) begin(best int64) {
 	s.best, s.target, s.end = best, -1, -1
 }
 
-// closer says whether a vertex is reached more cheaply than before, and notes it.
+// closer says whether a vertex is reached more cheaply than before, and records it.
 func (s *searching) closer(v int32, d int64, group int32) bool {
 	s.steps++
 	if d >= s.best || s.seen[v] == s.epoch && d >= s.dist[v] {
@@ -66,7 +65,7 @@ func (s *searching) closer(v int32, d int64, group int32) bool {
 	return true
 }
 
-// closerClass says whether a class is reached more cheaply than before, and notes it.
+// closerClass says whether a class is reached more cheaply than before, and records it.
 func (s *searching) closerClass(class int32, d int64, group int32) bool {
 	for len(s.classes) <= int(class) {
 		s.classes = append(s.classes, reachedClass{})
@@ -79,7 +78,7 @@ func (s *searching) closerClass(class int32, d int64, group int32) bool {
 	return true
 }
 
-// finish notes a whole path.
+// finish records a whole path.
 func (s *searching) finish(target int32, d int64, group int32) {
 	s.steps++
 	if d < s.best {
@@ -87,7 +86,7 @@ func (s *searching) finish(target int32, d int64, group int32) {
 	}
 }
 
-// entry is a vertex, or a group, to be looked at.
+// entry is a vertex, or a group, to examine.
 type entry struct {
 	key int64
 	v   int32

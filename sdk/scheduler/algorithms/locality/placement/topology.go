@@ -142,7 +142,7 @@ func (e *edges) add(list []arc, to int32, cost int64, levels int) []arc {
 	return append(list, arc{to, cost})
 }
 
-// rackOf returns a place's rack; where it is not told, that of its host's launchers.
+// rackOf returns a place's rack; if it has none, the rack of its host's launchers.
 func (t *topology) rackOf(p *scheduler.Place) string {
 	if p.Rack != "" {
 		return p.Rack
