@@ -5,7 +5,7 @@
 //
 // A line of input is a page, a tab, and the pages it links to, with spaces between. A page that is
 // only linked to needs no line. A line of output is page, tab, rank, tab, links. Ranks have a mean
-// of 1; the rank of a page without links is shared by all (Page and others, The PageRank Citation
+// of 1. The rank of a page without links is shared by all (Page and others, The PageRank Citation
 // Ranking, section 2).
 package main
 

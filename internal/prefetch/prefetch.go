@@ -1,6 +1,6 @@
 // Package prefetch reads memory before it is needed. A loop over events on objects that were unused
 // for long waits for memory at each object. The next address is known only when the previous object
-// has arrived. A first pass over a part of the list touches the object of each event, so the
+// has arrived. A first pass over a part of the list touches the object of each event. So the
 // processor waits for many reads at the same time. It changes nothing but speed.
 //
 // Use it level by level: touch all objects of a batch, then the objects that they point to, and so

@@ -1,5 +1,5 @@
-// Package workload describes the jobs that come to a cluster, and when: the jobs of a recorded day,
-// of a published experiment, or of a generator. The laboratory plays them.
+// Package workload describes the jobs that come to a cluster, and when. They are those of a
+// recorded day, of a published experiment, or of a generator. The laboratory plays them.
 //
 // A Workload is a list of jobs in order of submission. A job has stages, and a stage has tasks. A
 // task says how long it works next to its input, and how many bytes it reads and writes. Times are

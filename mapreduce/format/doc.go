@@ -3,8 +3,8 @@
 //
 //	mapreduce.Job[...]{Input: format.KeyValue("\t"), ...}
 //
-// A Format reads a map task's splits. Each record is in exactly one split, wherever a file was cut:
-// a record, block or row group belongs to the split in which it begins. A damaged or truncated
+// A Format reads a map task's splits. Each record is in exactly one split, wherever a file was cut.
+// A record, block or row group belongs to the split in which it begins. A damaged or truncated
 // file, or one of another format, is an error that names file and offset. If another attempt would
 // fail too, as with another format or codec, the job fails at once (job.Permanent). A file of Avro
 // or Parquet whose schema does not fit the program's type is such an error. Values are never

@@ -12,9 +12,9 @@
 // tasks follows from groupings and labels alone, so it is known before anything runs. A task reads
 // nothing if no record has its label.
 //
-// A task's node is where it is expected to run: the host that holds most of its stored input, and
-// in later stages the node by which its input was grouped. Policies place tasks near their input,
-// so they normally run there, but this is not guaranteed.
+// A task's node is where it is expected to run. That is the host that holds most of its stored
+// input. In later stages it is the node by which its input was grouped. Policies place tasks near
+// their input, so they normally run there, but this is not guaranteed.
 package pipeline
 
 import (

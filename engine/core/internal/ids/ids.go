@@ -3,9 +3,9 @@
 // A log may come back without its last records: from a disk that did not keep what it confirmed, or
 // from an old copy. Its counters would then give ids a second time, to other jobs and attempts than
 // those that launchers, clients and storage know. So each life of the manager derives its first ids
-// from the age of the manager's data, above all ids that earlier lives can have given. Between the
-// last id in the log and that beginning is a gap. An id in a gap comes from a record that the log
-// lost.
+// from the age of the manager's data. They are above all ids that earlier lives can have given.
+// Between the last id in the log and that beginning is a gap. An id in a gap comes from a record
+// that the log lost.
 //
 // People read the numbers of jobs. The shell keeps the last number beside the log, and jobs
 // continue there. There is no gap after a clean stop, and a small one after a crash.

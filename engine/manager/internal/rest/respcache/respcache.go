@@ -5,10 +5,10 @@
 //
 // # Invariants
 //
-// An answer is made again when its revision changed, but no sooner after the last answer than
-// RestFactor times as long as that took to make. Until then callers get the last answer, with the
-// time after which to retry. So one key takes at most 1/RestFactor of a processor, however many
-// callers there are. One caller makes an answer while others wait for it.
+// An answer is made again when its revision changed. At least RestFactor times as long as the last
+// answer took to make must have passed since. Until then callers get the last answer, with the time
+// after which to retry. So one key takes at most 1/RestFactor of a processor, however many callers
+// there are. One caller makes an answer while others wait for it.
 //
 // Package pages shows a job by one request (rest.Server.GetWhole), which checks the caller's rights
 // once.
