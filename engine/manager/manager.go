@@ -364,7 +364,7 @@ func (m *manager) leave(log *eventlog.Log, err error) error {
 	late := time.AfterFunc(leaveTimeout, func() { _ = log.Close() }) // a full disk
 	defer late.Stop()
 	log.Settle() // a rotation in progress
-	m.graphs.Keep(m.life.Core.GraphBlobs())
+	m.graphs.KeepOnly(m.life.Core.GraphBlobs())
 	last := log.Last()
 	err = log.Rotate(func(to io.Writer) error { // no more steps are taken
 		m.history.awaitDurable(context.Background(), last)

@@ -50,7 +50,7 @@ func (a *assignment) next(j *view.Job) {
 	if !a.locality.Blind() {
 		a.near(j, kinds)
 	}
-	a.rest(j, kinds)
+	a.placeRest(j, kinds)
 	switch {
 	case len(a.launches)-a.start == j.ReadyCount():
 	case a.unfit != nil:
@@ -86,8 +86,8 @@ func (a *assignment) near(j *view.Job, kinds []scheduler.SlotKind) {
 	}
 }
 
-// rest places the job's other bundles while there are slots.
-func (a *assignment) rest(j *view.Job, kinds []scheduler.SlotKind) {
+// placeRest places the job's other bundles while there are slots.
+func (a *assignment) placeRest(j *view.Job, kinds []scheduler.SlotKind) {
 	for _, kind := range kinds {
 		for b := range a.view.ReadyOfKind(j, kind, 0) {
 			if len(b.Groups) == 1 && !a.try(b) && !slices.Contains(a.open(j), kind) {

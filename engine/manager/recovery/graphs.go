@@ -162,8 +162,8 @@ func (g *GraphStore) Check(hash string) error {
 	return nil
 }
 
-// Keep notes that the new file of the log needs these graphs: live jobs have them.
-func (g *GraphStore) Keep(live []string) {
+// KeepOnly notes that the new file of the log needs these graphs: live jobs have them.
+func (g *GraphStore) KeepOnly(live []string) {
 	var errs []error
 	for _, hash := range live {
 		errs = append(errs, g.use(hash))
@@ -176,7 +176,7 @@ func (g *GraphStore) Keep(live []string) {
 // Prune removes the graphs that no log file can need. It keeps the graphs in live, which live jobs
 // have, and those used since the oldest file began.
 func (g *GraphStore) Prune(live []string, log string) {
-	g.Keep(live)
+	g.KeepOnly(live)
 	if err := g.removeOld(log); err != nil {
 		g.log.Warn("graphs that no event log file needs could not be removed", "folder", g.Folder, "error", err)
 	}

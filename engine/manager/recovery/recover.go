@@ -224,7 +224,7 @@ func Open(ctx context.Context, data string, log *eventlog.Log, o eventlog.Option
 	}
 	if err == nil {
 		h := eventlog.Header{Core: core.Version, Identity: l.Identity, Term: l.Term, Began: int64(l.began)}
-		kept.Keep(l.Core.GraphBlobs())
+		kept.KeepOnly(l.Core.GraphBlobs())
 		err = patiently(ctx, o, l.age > 0, func() error {
 			if err := dataformat.Mark(data, dataName, versions()); err != nil {
 				return err

@@ -51,7 +51,7 @@ func (ev *PolicyEvents) NotifyKind(j *state.Job, stage int, kind scheduler.SlotK
 
 // Protect protects a bundle from preemption for Settings.ProtectFor, and notifies the policy.
 func (ev *PolicyEvents) Protect(b *state.Bundle) {
-	b.Protection.Begin(ev.step.Now.Add(ev.step.Set.ProtectFor))
+	b.Protection.ProtectUntil(ev.step.Now.Add(ev.step.Set.ProtectFor))
 	ev.Notify(b, ev.protectedEvent(b))
 }
 

@@ -77,8 +77,8 @@ type Protection struct {
 // Preempted reports whether the bundle was preempted: each of its starts is protected for a while.
 func (p *Protection) Preempted() bool { return p.preempted }
 
-// Begin protects the bundle until a time.
-func (p *Protection) Begin(until scheduler.Time) { p.until = until }
+// ProtectUntil protects the bundle until a time.
+func (p *Protection) ProtectUntil(until scheduler.Time) { p.until = until }
 
 // Until returns the end of its protection; 0: it was never protected.
 func (p *Protection) Until() scheduler.Time { return p.until }

@@ -52,7 +52,7 @@
 //
 // # Reads
 //
-// Package jobquery joins live jobs, jobs that are being sealed, and the index. The index's table in memory has 72 bytes
+// Package query joins live jobs, jobs that are being sealed, and the index. The index's table in memory has 72 bytes
 // a job, and its name; a start reads it, 100,000 jobs in 0.2 s. The page of a job with 100,000 attempts reads
 // its file once, in some 30 ms. For a damaged file the error names it, and the index's summary is shown.
 package history
