@@ -125,7 +125,7 @@ func runSeeds(t *testing.T, from uint64, many int) map[string]int {
 				}
 				mu.Unlock()
 				if err != nil {
-					t.Errorf("seed %d: %v\nto see the last of it, or with -v all: go test ./engine/simulator -run TestSeeds -seed=%d", seed, err, seed)
+					t.Errorf("seed %d: %v\nto see the last of it, or with -v all: go test ./engine/faultsim -run TestSeeds -seed=%d", seed, err, seed)
 				}
 			}
 		})
