@@ -51,7 +51,7 @@ func (p *promises) outcome(v *view.View, o scheduler.Outcome, r *scheduler.Round
 			return fmt.Errorf("attempt %d is preempted at %d and protected until %d", id, o.At, a.ProtectedUntil())
 		case a.Leaving != 0 && !suspended:
 			return fmt.Errorf("attempt %d is preempted, and leaves for %s already", id, a.Leaving)
-		case x.Mode == scheduler.PreemptSuspend && a.Bundle.NoSuspend():
+		case x.Mode == scheduler.PreemptSuspend && forbidsSuspend(a.Bundle, r.Events, o.At):
 			return fmt.Errorf("attempt %d is suspended, which its stage forbids", id)
 		}
 	}
@@ -62,6 +62,18 @@ func (p *promises) outcome(v *view.View, o scheduler.Outcome, r *scheduler.Round
 	who := beneficiary{x.For, x.Bundle}
 	p.kept[who] = max(p.kept[who], until)
 	return nil
+}
+
+// forbidsSuspend reports whether an attempt that runs in the bundle at that time has a stage that
+// forbids suspension. A member that has finished holds nothing, so it protects no other.
+func forbidsSuspend(b *view.Bundle, news []scheduler.Event, at scheduler.Time) bool {
+	return slices.ContainsFunc(b.Attempts(), func(a *view.Attempt) bool {
+		ended := slices.ContainsFunc(news, func(e scheduler.Event) bool {
+			end, is := e.(scheduler.AttemptEnded)
+			return is && end.Attempt == a.ID && end.At < at
+		})
+		return !ended && b.Job.Info.Stages[a.Need.Stage].NoSuspend
+	})
 }
 
 // round compares the policy's view after a round with the rules.

@@ -41,6 +41,18 @@ func TestDefectsAreFound(t *testing.T) {
 				}
 			}, want: "and protected until",
 		},
+		"what forbids suspension is suspended": {
+			from: 1,
+			tamper: func(r *scheduler.Round) {
+				for _, e := range r.Events {
+					if j, is := e.(scheduler.JobSubmitted); is {
+						for i := range j.Job.Stages {
+							j.Job.Stages[i].NoSuspend = true
+						}
+					}
+				}
+			}, want: "which its stage forbids",
+		},
 		"slots are offered twice": {
 			from: 1,
 			tamper: func(r *scheduler.Round) {
