@@ -14,17 +14,17 @@ import (
 type assignment struct {
 	*Policy
 	launches []scheduler.Launch
-	levels   []int // how many levels of locality are open to each launch
+	levels   []int // the locality levels open to each launch
 	resumes  []scheduler.Resume
 	preempts []scheduler.Preempt
 	wakeAt   scheduler.Time
 
-	// The slots being collected for bundles, which the view no longer has.
+	// The slots held back for bundles. The view does not offer them.
 	kept    gangs.Holdback
 	keptFor scheduler.JobID
 
-	// begun are the stages that the round looked at, before those of the round before, and touched those to
-	// which something happened.
+	// begun are the stages that this round examined, before those of the last round, and touched
+	// those that events changed.
 	begun, before, touched []*stage
 
 	entitled  map[*kind][]entitlement
@@ -32,14 +32,13 @@ type assignment struct {
 	fruitless int // searches for victims that found none
 }
 
-// entitlement is the number of slots up to which a stage may take free slots, and preempt
-// others.
+// entitlement is the number of slots up to which a stage may take free slots and preempt others.
 type entitlement struct {
 	stage *stage
 	upTo  int
 }
 
-// coming is what a preemption frees for a job, of one kind.
+// coming identifies the slots of one kind that preemptions free for a job.
 type coming struct {
 	job  scheduler.JobID
 	kind scheduler.SlotKind
@@ -89,8 +88,8 @@ func (d *assignment) serve(k *kind) iter.Seq[*stage] {
 }
 
 // entitle divides the slots of a kind. Stages without a place in the virtual cluster come first,
-// then samples on the training slots. Then come all in the order of their virtual finish, and last
-// the stages whose input is not all there.
+// then samples on the training slots. All stages follow in the order of their virtual finish, and
+// last those whose input is incomplete.
 func (d *assignment) entitle(k *kind) {
 	left := max(k.slots-d.index.Beside[k.name], 0)
 	var list []entitlement
@@ -146,7 +145,7 @@ func (d *assignment) begin(s *stage) {
 	}
 }
 
-// trainingSlots returns how many slots samples always get, at least one.
+// trainingSlots returns how many slots are set aside for samples: at least one if there are any.
 func (d *assignment) trainingSlots(k *kind) int {
 	if d.options.TrainingPart == 0 || k.slots == 0 {
 		return 0
@@ -154,14 +153,14 @@ func (d *assignment) trainingSlots(k *kind) int {
 	return max(1, int(math.Round(d.options.TrainingPart*float64(k.slots))))
 }
 
-// samples is how many slots the tasks need that are to train a stage, those that run included.
+// samples is how many slots the tasks that train a stage need, running tasks included.
 func (d *assignment) samples(s *stage) int {
 	t := d.estimator.Training(s.tasks)
 	return max(t.Need-t.Finished, 0) * max(s.tasks.Slots, 1)
 }
 
-// wakeLate asks for a round when the next stage will be late, which then shares with the others that are,
-// if anything waits.
+// wakeLate requests a round when the next stage becomes late, if anything waits. From then on it
+// shares slots with the other late stages.
 func (d *assignment) wakeLate(k *kind) {
 	waits := slices.ContainsFunc(k.waiting, func(s *stage) bool { return s.ReadyBundles > d.turnOf(s).launched })
 	if !waits || d.options.rule() != virtual.Sharing {

@@ -40,9 +40,9 @@ const (
 type saver struct {
 	size    int            // bytes; 0: it is written whole next
 	at      scheduler.Time // when it was written last
-	memory  []byte         // in it
-	pending []*stage       // that may differ from it
-	without int            // live stages that had no room
+	memory  []byte         // as the checkpoint has it
+	pending []*stage       // stages whose record may be out of date
+	without int            // live stages left out for want of space
 }
 
 // look marks a stage to be compared with the checkpoint.
@@ -96,10 +96,10 @@ func (p *Policy) saveChanges(w *binenc.Writer) {
 	p.saver.pending = p.saver.pending[:0]
 }
 
-// saveAll writes a whole checkpoint. It leaves a quarter of the bound to what is appended later, so that a whole
-// one is not due again soon. Of the rest, virtual clusters have half at most. What has no room is left out: of virtual clusters
-// what package virtual says, and the stages of the jobs that came last. A restart takes those for new ones, whose
-// samples are still to run, or that have done nothing virtually.
+// saveAll writes a whole checkpoint. It uses three quarters of the limit, so that appended changes
+// do not soon force another whole one. Virtual clusters take at most half of that. Left out are the
+// jobs that virtual.Save omits, and the stages of the jobs that came last. After a restart a stage
+// left out counts as new: without samples, or without virtual work.
 func (p *Policy) saveAll(w *binenc.Writer, limit int) {
 	most := limit / 4 * 3
 	p.saver.memory, p.saver.without = nil, 0
@@ -236,7 +236,7 @@ func (p *Policy) recall(s scheduler.Snapshot) []scheduler.Event {
 
 // recalled is the content of a checkpoint.
 type recalled struct {
-	estimator estimation.Estimator // the one of the settings, with what it learnt
+	estimator estimation.Estimator // the configured one, with what it learnt
 	memory    memory
 	stages    map[virtual.ID]learnt
 	clusters  map[scheduler.SlotKind]*virtual.Cluster

@@ -13,10 +13,10 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/queueorder"
 )
 
-// shownMax is how many stages of a kind Status lists, the next ones first.
+// shownMax is how many stages of a kind Status lists, in the order in which they are served.
 const shownMax = 200
 
-// explainWaits says why jobs wait, where that changed, in order of job (see waiting).
+// explainWaits returns the jobs whose wait reason changed, in order of job (see waiting).
 func (d *assignment) explainWaits() (changed []scheduler.Waiting) {
 	var jobs []scheduler.JobID // of which a stage's reason changed
 	look := func(s *stage) {
@@ -25,8 +25,8 @@ func (d *assignment) explainWaits() (changed []scheduler.Waiting) {
 			jobs = append(jobs, s.Job.ID())
 		}
 	}
-	// What neither this round nor the one before looked at waits for its turn as it did, unless something is or was
-	// taken off others for it.
+	// A stage that neither this round nor the last one examined still waits for its turn. Only a
+	// preemption or reservation, now or in the last round, can change that.
 	taking := len(d.preempts) > 0 || d.view.AnyReserved()
 	if taking || d.took {
 		for _, k := range d.kinds {
@@ -43,7 +43,7 @@ func (d *assignment) explainWaits() (changed []scheduler.Waiting) {
 			}
 		}
 	}
-	for _, w := range d.index.Ended() { // one that takes other slots now waits no more
+	for _, w := range d.index.Ended() { // a stage that moved to slots of another kind waits here no longer
 		if s := of(w); s.reported != scheduler.WaitNone && d.view.Job(s.Job.ID()) == s.Job {
 			jobs = append(jobs, s.Job.ID())
 		}
@@ -60,8 +60,8 @@ func (d *assignment) explainWaits() (changed []scheduler.Waiting) {
 	return changed
 }
 
-// waiting is why a job waits: its first stage that leaves slots free on purpose, or else its
-// first that waits.
+// waiting returns why a job waits: its first stage that leaves slots free on purpose, or else its
+// first waiting stage.
 func (d *assignment) waiting(id scheduler.JobID) scheduler.Waiting {
 	var first *stage
 	for _, w := range d.index.Stages(id) {
@@ -78,7 +78,7 @@ func (d *assignment) waiting(id scheduler.JobID) scheduler.Waiting {
 	return scheduler.Waiting{Job: id, Reason: first.reported, Detail: d.detail(first)}
 }
 
-// why says why a stage waits, after the round's decisions.
+// why returns why a stage waits, after the round's decisions.
 func (d *assignment) why(s *stage) scheduler.WaitReason {
 	t := d.turnOf(s)
 	switch {
@@ -96,7 +96,8 @@ func (d *assignment) why(s *stage) scheduler.WaitReason {
 	return scheduler.WaitTurn
 }
 
-// preempting says whether slots of a stage's kind are being taken off others for its job.
+// preempting reports whether slots of a stage's kind are being preempted, or are reserved, for its
+// job.
 func (d *assignment) preempting(s *stage) bool {
 	if len(d.preempts) == 0 && !d.view.AnyReserved() {
 		return false
@@ -109,7 +110,7 @@ func (d *assignment) preempting(s *stage) bool {
 	return d.view.Reserved(s.Job.ID())
 }
 
-// detail says in numbers where a stage stands.
+// detail describes a stage in numbers: its size, slots, entitlement and obstacle.
 func (d *assignment) detail(s *stage) string {
 	t := d.turnOf(s)
 	text := fmt.Sprintf("stage %s: %s; it has %d %s slots and may have %d of %d",
@@ -125,13 +126,13 @@ func (d *assignment) detail(s *stage) string {
 	return text
 }
 
-// name is a stage's name, fit to be shown.
+// name is a stage's name, made printable.
 func name(s *stage) string {
 	n := scheduler.Printable(s.Info().Name)
 	return strconv.Itoa(int(s.ID())) + " " + n[:min(len(n), 64)]
 }
 
-// estimate says how large a stage is taken to be.
+// estimate describes a stage's estimated size.
 func (p *Policy) estimate(s *stage) string {
 	t := p.estimator.Training(s.tasks)
 	text := fmt.Sprintf("its size is %s slot-seconds, by %d of %d samples", seconds(s.size), t.Measured, t.Need)
@@ -144,7 +145,8 @@ func (p *Policy) estimate(s *stage) string {
 	return text
 }
 
-// finish says when a stage that is not late would finish if all shared. It may cost as much as there are stages.
+// finish describes when a stage that is not late would finish under processor sharing. It may take
+// time linear in the number of stages.
 func (p *Policy) finish(s *stage) string {
 	if s.job == nil || s.job.Late() {
 		return ""
@@ -165,7 +167,7 @@ func seconds(x float64) string {
 	return strconv.FormatFloat(x, 'f', 1, 64)
 }
 
-// Explain says why a job waits, as of the last round, with its stages' places and sizes.
+// Explain says why a job waits, as of the last round, with the places and sizes of its stages.
 func (p *Policy) Explain(id scheduler.JobID) (scheduler.Explanation, error) {
 	j := p.view.Job(id)
 	if j == nil {
@@ -222,7 +224,7 @@ func (p *Policy) facts(x *scheduler.Explanation, s *stage, place int) {
 	fact("ready", s.Ready)
 }
 
-// Status shows one pool for each kind of slot, and in it the stages that are served next.
+// Status shows one pool for each kind of slot, and below it the stages that are served next.
 func (p *Policy) Status() (scheduler.Status, error) {
 	var x scheduler.Status
 	suspended, late, training := 0, 0, 0
@@ -264,7 +266,7 @@ func (p *Policy) Status() (scheduler.Status, error) {
 	return x, nil
 }
 
-// compared says what the place of a stage follows from.
+// compared says what determines the place of a stage.
 func (p *Policy) compared(s *stage) string {
 	return fmt.Sprintf("stage %s holds %d %s slots; %s", name(s), s.Held, s.kind.name, p.estimate(s))
 }

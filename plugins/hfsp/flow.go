@@ -10,7 +10,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// place places all launches of the round together, where the site wants that.
+// place places all launches of the round together, if the settings ask for a flow.
 func (d *assignment) place() {
 	firm := len(d.launches)
 	for _, k := range d.kinds {
@@ -32,9 +32,9 @@ func (d *assignment) place() {
 	}
 }
 
-// offer launches work of stages that wait for slots near their input on slots that no stage takes.
-// The flow may move other launches, so that such a slot becomes free. Where it can't, the launch is
-// dropped, and the stage goes on waiting.
+// offer launches work of stages that wait for locality on slots that no stage takes. The flow may
+// move other launches so that a slot near the input becomes free. Otherwise the launch is dropped,
+// and the stage goes on waiting.
 func (d *assignment) offer(k *kind) {
 	if !d.options.Locality.Flow() || d.view.FreeSlots(k.name) == 0 {
 		return
@@ -66,7 +66,7 @@ func (d *assignment) offerOf(s *stage) {
 	}
 }
 
-// drop takes back an offer that came to nothing.
+// drop takes back an offered launch that found no slot near its input.
 func (d *assignment) drop(launch int) {
 	b := d.view.Bundle(d.launches[launch].Bundle)
 	s := of(d.index.StageOf(b))
@@ -75,8 +75,8 @@ func (d *assignment) drop(launch int) {
 	d.launches, d.levels = slices.Delete(d.launches, launch, launch+1), slices.Delete(d.levels, launch, launch+1)
 }
 
-// placedAnew notes how near to its input a launch is now: its stage may go on at that level
-// without waiting. A bundle of one group that was launched in any case has ended the wait already.
+// placedAnew records how near to its input the flow placed a launch: its stage may go on at that
+// level without waiting. A bundle of one group that was launched anyway has already ended the wait.
 func (d *assignment) placedAnew(launch int, firm bool) {
 	l := &d.launches[launch]
 	b := d.view.Bundle(l.Bundle)
@@ -97,8 +97,8 @@ func (d *assignment) placedAnew(launch int, firm bool) {
 	wait.Launched(level)
 }
 
-// located says whether a bundle waits for launchers near its input. Gangs do where a flow places
-// them.
+// located reports whether a bundle waits for launchers near its input. Gangs do only where a flow
+// places them.
 func (d *assignment) located(b *view.Bundle) bool {
 	if len(b.Groups) == 1 {
 		return len(b.Groups[0].Places) > 0

@@ -23,7 +23,7 @@ type Policy struct {
 	saver       saver
 	last        *assignment // the last round; nil before the first
 	placer      locality.Placer
-	took        bool // in the last round something was taken off for someone, or reserved
+	took        bool // in the last round slots were preempted or reserved
 	notes       []scheduler.Note
 	reported    map[scheduler.JobID]scheduler.WaitReason // as last reported to the manager
 }
@@ -39,7 +39,7 @@ func (p *Policy) Check(c scheduler.Config) error {
 	return err
 }
 
-// Start takes over settings, world and, if there is one, the checkpoint.
+// Start takes over settings, snapshot and, if there is one, the checkpoint.
 func (p *Policy) Start(c scheduler.Config, s scheduler.Snapshot, e scheduler.Environment) (scheduler.Description, error) {
 	o, err := parse(c)
 	if err != nil {
@@ -105,7 +105,7 @@ func (p *Policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 	return d, nil
 }
 
-// update takes in the events of a round that view and index have applied.
+// update processes the events of a round that view and index have applied.
 func (p *Policy) update(events []scheduler.Event) {
 	for _, e := range events {
 		switch e := e.(type) {
@@ -135,7 +135,7 @@ func (p *Policy) update(events []scheduler.Event) {
 	}
 }
 
-// change takes over a new version of the settings, or says what is wrong with it.
+// change applies a new version of the settings, or returns the error in it.
 func (p *Policy) change(s scheduler.SettingChanged) scheduler.SettingsVerdict {
 	o, err := parse(s.Config)
 	v := settings.Verdict(s, err)
@@ -151,8 +151,8 @@ func (p *Policy) change(s scheduler.SettingChanged) scheduler.SettingsVerdict {
 	return v
 }
 
-// setOptions takes over settings while jobs run. With another estimator, what was learnt is
-// forgotten: it knows nothing of another's.
+// setOptions applies settings while jobs run. A different estimator starts without data, since it
+// can't read what the last one learnt.
 func (p *Policy) setOptions(o options) {
 	was := p.options.Estimator
 	p.options = o
@@ -161,7 +161,7 @@ func (p *Policy) setOptions(o options) {
 		return
 	}
 	p.estimator = o.newEstimator()
-	p.saver.size = 0 // the checkpoint is another's
+	p.saver.size = 0 // the checkpoint is the last estimator's
 	for _, j := range p.view.Jobs() {
 		for _, w := range p.index.Stages(j.ID()) {
 			of(w).tasks = newTasks(w)
@@ -169,7 +169,7 @@ func (p *Policy) setOptions(o options) {
 	}
 }
 
-// heartbeat is the period of launchers' heartbeats, which must not be nothing.
+// heartbeat is the period of launchers' heartbeats, at least a millisecond.
 func (p *Policy) heartbeat() time.Duration { return max(p.environment.Heartbeat, time.Millisecond) }
 
 // Terminate ends the policy; it holds nothing that needs an end.

@@ -9,7 +9,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// kind is all that concerns one kind of slot. Its lists are in order of job and stage.
+// kind is the state of one kind of slot. Its lists are in order of job and stage.
 type kind struct {
 	name    scheduler.SlotKind
 	slots   int // on launchers that are neither draining nor excluded
@@ -18,21 +18,21 @@ type kind struct {
 	cluster *virtual.Cluster
 
 	all      []*stage // that came and are not over
-	training []*stage // of those, that are not trained
-	waiting  []*stage // with something to launch
-	soft     []*stage // that hold something that can be taken off
-	leaving  []*stage // of which something is being taken off
+	training []*stage // those of all that are not trained
+	waiting  []*stage // with bundles to launch
+	soft     []*stage // that hold preemptible slots
+	leaving  []*stage // with slots being preempted
 	// urgent have something to launch or resume, and no place in the virtual cluster: stages that
-	// are to run again after they were over.
+	// run again after they were over.
 	urgent []*stage
-	early  []*stage // that are early, with something to launch, resume or take off
+	early  []*stage // with incomplete input, and something to launch, resume or preempt
 }
 
-// dealt is what deal went by when it was called last.
+// dealt is the state that deal last worked with.
 type dealt struct {
 	slots   int
-	lates   uint64 // of the cluster
-	changed bool   // something else is not as it was then
+	lates   uint64 // the number of times that a job of the cluster became late
+	changed bool   // something else changed since
 }
 
 func compare(a, b *stage) int { return work.Compare(a.Stage, b.Stage) }
@@ -49,10 +49,10 @@ func set(list []*stage, s *stage, in bool) []*stage {
 	return list
 }
 
-// deal says which stages have slots in the virtual cluster where there are fewer slots than stages.
-// Those of the highest weight get one each, and of these those of the fewest tasks (section 3.3,
-// "Resource Allocation"). Late stages take no part. It sorts all stages, but only then, and only
-// where some came, ended, became late or changed in what they are compared by.
+// deal decides which stages have slots in the virtual cluster when there are fewer slots than
+// stages. Stages of the highest weight get one each, and among those the ones with the fewest tasks
+// (section 3.3, "Resource Allocation"). Late stages take no part. It sorts all stages, but only if
+// some came, ended, became late or changed a value that the order uses.
 func (p *Policy) deal(k *kind) {
 	now := dealt{slots: k.slots, lates: k.cluster.Lates()}
 	if k.dealt == now || len(k.all) <= k.slots && k.parked == 0 {
@@ -85,7 +85,7 @@ func (p *Policy) deal(k *kind) {
 	}
 }
 
-// kindOf returns what there is of a kind, and makes it.
+// kindOf returns the state of a kind, and creates it if needed.
 func (p *Policy) kindOf(name scheduler.SlotKind) *kind {
 	i, found := slices.BinarySearchFunc(p.kinds, name, func(k *kind, name scheduler.SlotKind) int { return cmp.Compare(k.name, name) })
 	if !found {
@@ -96,7 +96,7 @@ func (p *Policy) kindOf(name scheduler.SlotKind) *kind {
 	return p.kinds[i]
 }
 
-// countSlots takes over which launchers there are.
+// countSlots updates the number of slots of each kind.
 func (p *Policy) countSlots() {
 	slots := p.view.OpenSlots()
 	for _, k := range p.kinds {

@@ -11,16 +11,18 @@ import (
 )
 
 const (
-	// pausedMax bounds how many suspended launches of a stage are asked whether their slots are free.
+	// pausedMax bounds how many suspended launches of a stage are checked for free slots in a
+	// round.
 	pausedMax = 256
 )
 
-// open says whether there is anything free that a job could have.
+// open reports whether any slot is free that the stage's job could take.
 func (d *assignment) open(s *stage) bool {
 	return d.view.FreeSlots(s.kind.name) > 0 || d.view.Reserved(s.Job.ID())
 }
 
-// useRest gives the slots that are free after all stages have theirs to any stage that can use them, in order.
+// useRest gives the slots left after all stages got their share to any stage that can use them, in
+// order.
 func (d *assignment) useRest(k *kind) {
 	none := func() bool {
 		return d.view.FreeSlots(k.name) == 0 && d.view.FreeForResume(k.name) == 0 && !d.view.AnyReserved()
@@ -39,8 +41,8 @@ func (d *assignment) useRest(k *kind) {
 	}
 }
 
-// fill resumes and launches a stage's work up to so many slots. Suspended launches come first, the
-// oldest first and only where they are, then work that never ran.
+// fill resumes and launches a stage's work up to upTo slots. Suspended launches come first, the
+// oldest first, each on its own launchers; then work that never ran.
 func (d *assignment) fill(s *stage, upTo int) {
 	if s.has() >= upTo {
 		return
@@ -66,7 +68,7 @@ func (d *assignment) fill(s *stage, upTo int) {
 	}
 }
 
-// resume has launches go on that are suspended.
+// resume resumes suspended launches whose slots are free.
 func (d *assignment) resume(s *stage, upTo int) {
 	tried := 0
 	for u := range s.Paused {
@@ -83,8 +85,8 @@ func (d *assignment) resume(s *stage, upTo int) {
 	}
 }
 
-// pass launches bundles of a stage, up to so many slots. level is how far from its input the stage's
-// work may go.
+// pass launches bundles of a stage, up to upTo slots. level is how far from its input the stage's
+// work may be placed.
 func (d *assignment) pass(s *stage, upTo int, level scheduler.Locality) *locality.Pass {
 	p := &locality.Pass{View: &d.view, Job: s.Job, Kind: s.kind.name}
 	p.Full = func() bool { return s.has() >= upTo || !p.Open() }
@@ -98,7 +100,8 @@ func (d *assignment) pass(s *stage, upTo int, level scheduler.Locality) *localit
 	return p
 }
 
-// fitWithin finds a place for a bundle of a stage, of which work may go so far from its input.
+// fitWithin finds a place for a bundle of a stage whose work may be placed up to level from its
+// input.
 func (d *assignment) fitWithin(s *stage, b *view.Bundle, level scheduler.Locality) ([]scheduler.LauncherID, bool) {
 	if level != scheduler.Remote && d.located(b) {
 		return d.view.FitReserved(b)
@@ -113,32 +116,33 @@ func (d *assignment) fitWithin(s *stage, b *view.Bundle, level scheduler.Localit
 	return where, ok
 }
 
-// launch launches a bundle of a stage, of which work may go so far from its input.
+// launch launches a bundle of a stage whose work may be placed up to level from its input.
 func (d *assignment) launch(s *stage, b *view.Bundle, where []scheduler.LauncherID, level scheduler.Locality) {
 	d.launches, d.levels = append(d.launches, d.view.Launch(b, where)), append(d.levels, int(level)+1)
 	s.granted += gangs.Slots(b, s.kind.name)
 	s.launched++
 }
 
-// collect keeps slots for a bundle that has been passed over long enough.
-// What is suspended is resumed all the same: it holds memory.
+// collect holds back slots for a bundle that has been passed over for CollectAfter. Suspended
+// launches are resumed all the same, since they hold memory.
 func (d *assignment) collect(s *stage, b *view.Bundle) {
 	if s.launched == 0 && d.kept.Collect(&d.view, b, d.options.CollectAfter) {
 		d.keptFor = s.Job.ID()
 	}
 }
 
-// waits says whether stages wait for launchers near their input.
+// waits reports whether stages wait for launchers near their input.
 func (d *assignment) waits() bool {
 	return d.options.Locality.Mode == locality.ModeAttempts || d.options.Locality.Waits()
 }
 
-// limits are how long, or how many offers, stages wait for locality.
+// limits returns how long, or for how many offers, stages wait for locality.
 func (d *assignment) limits() locality.Limits {
 	if d.options.Locality.Mode != locality.ModeAttempts {
 		return d.options.Locality.Limits(d.heartbeat())
 	}
-	// A Wait that is never skipped, and whose Waited is set, counts anything.
+	// In this mode Skip is never called and Waited is set by hand, so a Wait counts offers instead
+	// of time.
 	skips := func(n int) time.Duration {
 		if n < 0 {
 			n = len(d.view.Launchers())
@@ -148,7 +152,7 @@ func (d *assignment) limits() locality.Limits {
 	return locality.Limits{Node: skips(d.options.Locality.NodeSkips), Rack: skips(d.options.Locality.RackSkips)}
 }
 
-// skipped notes that a stage passed up what is free, for want of locality, or that it did not.
+// skipped records whether a stage declined free slots because they are far from its input.
 func (d *assignment) skipped(s *stage, upTo int, level scheduler.Locality) {
 	now := d.view.Now()
 	passed := level != scheduler.Remote && s.has() < upTo && s.launched < s.ReadyBundles && d.view.FreeSlots(s.kind.name) > 0 && d.somewhereLocated(s)
@@ -177,7 +181,7 @@ func (d *assignment) skipped(s *stage, upTo int, level scheduler.Locality) {
 	d.wake(s.skip.Add(d.heartbeat()))
 }
 
-// somewhereLocated says whether one of a stage's next bundles has input somewhere.
+// somewhereLocated reports whether one of a stage's next bundles has input on some launcher.
 func (d *assignment) somewhereLocated(s *stage) bool {
 	n := 0
 	for b := range d.index.Launchable(s.Stage) {

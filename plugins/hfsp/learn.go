@@ -8,7 +8,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// learn takes in what events say of lengths, and of decisions that were refused.
+// learn records what events say about task lengths, and about refused preemptions.
 func (p *Policy) learn(events []scheduler.Event) {
 	for _, e := range events {
 		switch e := e.(type) {
@@ -26,7 +26,7 @@ func (p *Policy) learn(events []scheduler.Event) {
 	}
 }
 
-// progressed takes in how far an attempt is that executes.
+// progressed records the progress of an executing attempt.
 func (p *Policy) progressed(a *view.Attempt, e scheduler.AttemptProgress) {
 	w := p.index.Of(a)
 	if w == nil || a.Phase != scheduler.PhaseExecute {
@@ -37,21 +37,21 @@ func (p *Policy) progressed(a *view.Attempt, e scheduler.AttemptProgress) {
 	}
 }
 
-// ended takes in the end of an attempt.
+// ended records the end of an attempt.
 func (p *Policy) ended(x *view.Ended) {
 	w := p.index.Of(x.Attempt)
 	if w == nil {
 		return
 	}
 	if x.Event.Outcome == scheduler.Finished {
-		// Ran counts on from Since, which for one that has ended is the end already.
+		// Ran counts on from Since, which is already the end of an ended attempt.
 		p.estimator.Finished(of(w).tasks, uint64(x.ID), measure(x.Attempt, x.Ran(x.Since)))
 	} else {
 		p.estimator.Gone(of(w).tasks, uint64(x.ID))
 	}
 }
 
-// measure splits the time that an attempt has run.
+// measure splits the time that an attempt has run into shuffle and execution.
 func measure(a *view.Attempt, ran time.Duration) estimation.Measure {
 	ran = max(ran, 0)
 	shuffled := time.Duration(0)
@@ -63,7 +63,7 @@ func measure(a *view.Attempt, ran time.Duration) estimation.Measure {
 	return estimation.Measure{Shuffle: shuffled.Seconds(), Execute: (ran - shuffled).Seconds(), Bytes: a.Need.InputBytes}
 }
 
-// outcome takes in a refusal.
+// outcome records whether the manager accepted or refused a preemption.
 func (p *Policy) outcome(o scheduler.Outcome) {
 	switch {
 	case o.Kind == scheduler.DecisionPreempt && o.Accepted:

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// After a refusal the next preemption for a job is tried after retryMin, and after twice
-	// that, and so on up to retryMax.
+	// After a refusal the next preemption for a job is tried after retryMin. Each further refusal
+	// doubles the delay, up to retryMax.
 	retryMin = time.Second
 	retryMax = time.Minute
 )
@@ -20,10 +20,10 @@ const (
 // memory is what decisions depend on besides view, settings, stages and virtual clusters.
 type memory struct {
 	Refusals  []refusal              // in order of job
-	NoSuspend []scheduler.LauncherID // launchers that could not, in order
+	NoSuspend []scheduler.LauncherID // launchers that can't suspend, in order
 }
 
-// refusal is of the last preemptions for a job, which were refused.
+// refusal counts the consecutive refused preemptions for a job.
 type refusal struct {
 	Job   scheduler.JobID
 	Times int
@@ -39,7 +39,7 @@ func (m *memory) refused(o scheduler.Outcome) {
 	}
 	r := &m.Refusals[i]
 	if r.At > o.At {
-		return // another one of the same round
+		return // a second refusal in the same round
 	}
 	r.At = o.At.Add(min(retryMin<<min(r.Times, 10), retryMax))
 	r.Times++
@@ -80,7 +80,7 @@ func (m *memory) neverSuspends(l scheduler.LauncherID) bool {
 	return found
 }
 
-// save writes all of it.
+// save writes the whole memory.
 func (m *memory) save(w *binenc.Writer) {
 	w.Uint(uint64(len(m.Refusals)))
 	for _, r := range m.Refusals {
@@ -94,7 +94,7 @@ func (m *memory) save(w *binenc.Writer) {
 	}
 }
 
-// load reads what save wrote. Both lists are in order, so what is not is left out.
+// load reads what save wrote. Entries that are out of order are skipped.
 func (m *memory) load(r *binenc.Reader) {
 	*m = memory{}
 	for n := r.Uint(); n > 0 && r.Err() == nil; n-- {

@@ -15,13 +15,14 @@ import (
 const (
 	// victimsMax bounds the victims that are tried for one bundle.
 	victimsMax = 64
-	// pausedTriesMax bounds the suspended launches of a stage for which victims are sought in a round.
+	// pausedTriesMax bounds the suspended launches of a stage for which victims are sought in a
+	// round.
 	pausedTriesMax = 8
-	// fruitlessMax bounds the stages of a round for which no victims are found.
+	// fruitlessMax bounds the failed searches for victims in a round: one for each stage.
 	fruitlessMax = 4
 )
 
-// mode says how a stage's attempts are taken off their slots; 0 is not at all.
+// mode returns how a stage's attempts are preempted; 0 means never.
 func (p *Policy) mode(s *stage) scheduler.PreemptMode {
 	choice := p.options.PreemptMaps
 	if s.Info().Shuffles {
@@ -36,15 +37,15 @@ func (p *Policy) mode(s *stage) scheduler.PreemptMode {
 	return 0
 }
 
-// loser is a stage that has more than it is entitled to.
+// loser is a stage that has more slots than it is entitled to.
 type loser struct {
 	stage  *stage
 	excess int // slots
 	mode   scheduler.PreemptMode
-	finish scheduler.Time // virtually
+	finish scheduler.Time // in the virtual cluster
 }
 
-// preemptForStages preempts for stages that lack slots to which they are entitled, in order.
+// preemptForStages preempts for stages that hold fewer slots than they are entitled to, in order.
 func (d *assignment) preemptForStages(k *kind) {
 	if len(k.soft) == 0 {
 		return
@@ -77,7 +78,8 @@ func (d *assignment) preemptForStages(k *kind) {
 	}
 }
 
-// due is what of a lack is covered by what is reserved for the job, or being taken off for it. It counts once.
+// due returns the part of a stage's lack that slots cover which are reserved or being preempted for
+// its job. Each slot counts once a round.
 func (d *assignment) due(s *stage, lack int) int {
 	key := coming{s.Job.ID(), s.kind.name}
 	if d.coming == nil {
@@ -95,7 +97,7 @@ func (d *assignment) due(s *stage, lack int) int {
 		}
 	}
 	if _, known := d.coming[coming{key.job, ""}]; !known {
-		d.coming[coming{key.job, ""}] = 1 // what is reserved for it is counted
+		d.coming[coming{key.job, ""}] = 1 // the job's reserved slots are counted
 		for _, k := range d.kinds {
 			d.coming[coming{key.job, k.name}] += d.view.ReservedTotal(key.job, k.name)
 		}
@@ -105,8 +107,8 @@ func (d *assignment) due(s *stage, lack int) int {
 	return n
 }
 
-// losers lists the stages that have more than they are entitled to and can lose it. The least
-// urgent comes first: it is the order in which stages are served, from its end.
+// losers lists the stages that hold preemptible slots beyond their entitlement. The least urgent
+// stage comes first: the reverse of the order in which stages are served.
 func (d *assignment) losers(k *kind) (all []*loser) {
 	for _, s := range k.soft {
 		d.begin(s)
@@ -125,8 +127,8 @@ func (d *assignment) losers(k *kind) (all []*loser) {
 	return all
 }
 
-// takeFor names victims for a stage until what it lacks is covered, and says whether it found any.
-// Suspended launches come first, the oldest first, then its next bundles.
+// takeFor picks victims for a stage until its lack is covered, and reports whether it found any. It
+// serves suspended launches first, the oldest first, then the stage's next bundles.
 func (d *assignment) takeFor(s *stage, lack int, losers []*loser) (found bool) {
 	tried := 0
 	for u := range s.Paused {
@@ -148,7 +150,8 @@ func (d *assignment) takeFor(s *stage, lack int, losers []*loser) (found bool) {
 	return d.takeForReady(s, lack, losers) || found
 }
 
-// goOn names victims, all in one way, for a launch that is suspended: it goes on where it is.
+// goOn picks victims for a suspended launch, all preempted the same way: it resumes on its own
+// launchers.
 func (d *assignment) goOn(u *work.Unit, losers []*loser) bool {
 	return d.victimsToGoOn(u, scheduler.PreemptSuspend, losers) || d.victimsToGoOn(u, scheduler.PreemptKill, losers)
 }
@@ -184,7 +187,7 @@ func (d *assignment) victimsToGoOn(u *work.Unit, mode scheduler.PreemptMode, los
 	return false
 }
 
-// takeForReady names victims for a stage's next bundles.
+// takeForReady picks victims for a stage's next bundles.
 func (d *assignment) takeForReady(s *stage, lack int, losers []*loser) (found bool) {
 	for b := range d.index.Launchable(s.Stage) {
 		need := gangs.Slots(b, s.kind.name)
@@ -196,10 +199,10 @@ func (d *assignment) takeForReady(s *stage, lack int, losers []*loser) (found bo
 			p, ok = d.victims(b, scheduler.PreemptKill, losers)
 		}
 		if !ok {
-			return found // what does not fit a first time is not tried on the rest
+			return found // if one bundle finds no victims, the rest are not tried
 		}
 		found = true
-		d.view.LeaveOut(b) // it is not tried again
+		d.view.LeaveOut(b) // so that no later search tries it
 		if len(b.Groups) == 1 && b.Groups[0].Slots == 1 && s.Job.ReadyCount() == s.ReadyBundles {
 			p.Bundle, p.Placement = 0, nil
 		}
@@ -211,7 +214,7 @@ func (d *assignment) takeForReady(s *stage, lack int, losers []*loser) (found bo
 	return found
 }
 
-// victims picks launches to be taken off in one way, until a bundle fits.
+// victims picks launches to preempt, all in one mode, until a bundle fits.
 func (d *assignment) victims(b *view.Bundle, mode scheduler.PreemptMode, losers []*loser) (p scheduler.Preempt, ok bool) {
 	next := d.candidates(mode, losers)
 	search := preemption.Search{View: &d.view, Bundle: b, Suspend: mode == scheduler.PreemptSuspend, Most: victimsMax}
@@ -229,13 +232,13 @@ func (d *assignment) victims(b *view.Bundle, mode scheduler.PreemptMode, losers 
 	return preemption.Stop(p, victims), where != nil
 }
 
-// victim is a launch that is taken from a stage.
+// victim is a launch that is preempted, with the stage that loses it.
 type victim struct {
 	*work.Unit
 	from *loser
 }
 
-// Live returns its live attempts.
+// Live returns the victim's live attempts.
 func (v victim) Live() []*view.Attempt { return v.Attempts }
 
 func (v victim) take(round uint64) {
@@ -248,8 +251,9 @@ func (v victim) giveBack() {
 	v.from.excess += v.Slots
 }
 
-// candidates walks what can be taken off in one way: of the least urgent stage first, the youngest first.
-// A second walk goes on where the first one ended, as all that was passed is taken, or can't be.
+// candidates walks the launches that can be preempted in one mode: the least urgent stage first,
+// the youngest launch first. A second walk continues where the first ended: all launches before
+// that are taken or can't be preempted.
 func (d *assignment) candidates(mode scheduler.PreemptMode, losers []*loser) func(func(*work.Unit, *loser) bool) {
 	return func(yield func(*work.Unit, *loser) bool) {
 		for _, l := range losers {
@@ -268,7 +272,7 @@ func (d *assignment) candidates(mode scheduler.PreemptMode, losers []*loser) fun
 	}
 }
 
-// mayGo says whether a launch can be taken off now.
+// mayGo reports whether a launch can be preempted now.
 func (d *assignment) mayGo(u *work.Unit, l *loser) bool {
 	switch {
 	case u.Turn == d.view.Round(), !u.Stays(), u.Slots == 0, d.launchesSpeculatively(u.Bundle):
@@ -282,13 +286,14 @@ func (d *assignment) mayGo(u *work.Unit, l *loser) bool {
 	return u.Runs() && !u.Bundle.NoSuspend() && d.view.MaySuspend(u.Attempts, d.environment.Limits) && !slices.ContainsFunc(u.Attempts, func(a *view.Attempt) bool { return !d.canSuspend(u, a) })
 }
 
-// launchesSpeculatively says whether the round launches a second attempt of a bundle: none is started beside
-// one that is taken off.
+// launchesSpeculatively reports whether the round launches a second attempt of a bundle. Then the
+// first attempt is not preempted.
 func (d *assignment) launchesSpeculatively(b *view.Bundle) bool {
 	return b.SpeculationOffered && d.view.LeftOut(b)
 }
 
-// isSample says whether a launch is one of those that are to train its stage: their work is not thrown away.
+// isSample reports whether a launch is one of the samples that train its stage. Samples are not
+// killed, since that throws their work away.
 func (d *assignment) isSample(u *work.Unit, s *stage) bool {
 	if !s.trains {
 		return false
@@ -307,7 +312,8 @@ func (d *assignment) isSample(u *work.Unit, s *stage) bool {
 	return false
 }
 
-// canSuspend says whether the launcher of an attempt suspends, and may have what is taken off with it suspended too.
+// canSuspend reports whether an attempt's launcher can suspend it together with all else that is
+// being suspended there: SuspendedMax and SuspendedMemory bound both.
 func (d *assignment) canSuspend(of *work.Unit, a *view.Attempt) bool {
 	l := d.view.Launcher(a.Launcher)
 	if l == nil || d.memory.neverSuspends(l.ID) {

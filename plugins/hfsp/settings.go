@@ -25,15 +25,15 @@ const (
 const (
 	// trainingDefault is a tenth: bursts of new jobs leave nine tenths to others.
 	trainingDefault = 0.1
-	// suspendedMaxDefault is how many attempts are suspended on one launcher.
+	// suspendedMaxDefault is how many attempts may be suspended on one launcher.
 	suspendedMaxDefault = 8
-	// suspendedMemoryDefault is half of a launcher's memory.
+	// suspendedMemoryDefault is the part of a launcher's memory that suspended attempts may hold.
 	suspendedMemoryDefault = 0.5
-	// priorityWeightDefault has a stage of a priority one level up get twice as much.
+	// priorityWeightDefault gives a stage twice the weight for each level of priority.
 	priorityWeightDefault = 2
 	// levelsMax is how many levels above and below normal a priority counts.
 	levelsMax = 10
-	// samplesMax bounds what is kept of a stage.
+	// samplesMax bounds the samples of a stage.
 	samplesMax = 1000
 )
 
@@ -110,7 +110,7 @@ func (o options) estimation() estimation.Settings {
 	}
 }
 
-// newEstimator makes the estimator that the settings name, which were checked.
+// newEstimator makes the estimator that the checked settings name.
 func (o options) newEstimator() estimation.Estimator {
 	made, _ := estimation.Estimators.Named(o.Estimator)
 	return made(o.estimation())
@@ -123,14 +123,13 @@ func (o options) rule() virtual.Rule {
 	return virtual.Sharing
 }
 
-// abilities is what the policy can do, and how often it wants to hear of progress: a few
-// times within delta.
+// abilities returns what the policy can do, and the period of progress events: a few within delta.
 func (o options) abilities() (scheduler.Ability, time.Duration) {
 	every := min(max(o.Delta/6, 100*time.Millisecond), 10*time.Second)
 	return scheduler.AbilityCheckpoint | scheduler.AbilityResume | scheduler.AbilityProgress, every
 }
 
-// weight is a job's part of the virtual cluster by its priority.
+// weight is a job's weight in the virtual cluster, by its priority.
 func (o options) weight(p scheduler.Priority) float64 {
 	level := min(max(int(p), -levelsMax), levelsMax)
 	return math.Pow(o.PriorityWeight, float64(level))

@@ -11,7 +11,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// stage is what the policy keeps of a stage: what the paper calls a job.
+// stage is the policy's record of a stage, which the paper calls a job.
 type stage struct {
 	*work.Stage
 	learnt
@@ -19,35 +19,37 @@ type stage struct {
 	trained bool
 
 	kind *kind
-	job  *virtual.Job // nil before it came, and once it is over
-	// parked says that the virtual cluster has no slot for it: see kind.deal.
+	job  *virtual.Job // nil before the stage came, and once it is over
+	// parked says that the virtual cluster has no slot for the stage: see Policy.deal.
 	parked bool
-	by     turnBy // when it was settled last
-	// early says that stages which it reads have not finished: what is ready of it would only wait for them.
+	by     turnBy // as of the last updateStage
+	// early says that stages whose output this one reads have not finished. Its ready bundles would
+	// only wait for them.
 	early bool
-	read  bool // all of it has finished, as its readers know
+	read  bool // all its groups have finished, as of the last updateStage
 
 	turn
-	round uint64 // of which turn is
+	round uint64 // the round that turn belongs to
 
 	reported scheduler.WaitReason
-	trains   bool // it is in its kind's training
+	trains   bool // it is in its kind's training list
 
-	saved   []byte // its record in the checkpoint; nil where there is none
-	pending bool   // it may have changed since
+	saved   []byte // its record in the checkpoint; nil if it has none
+	pending bool   // the record may be out of date
 }
 
-// turn is what a round decides of a stage.
+// turn is what a round decides for a stage.
 type turn struct {
 	entitled int // slots
-	granted  int // slots, of what is launched and resumed
+	granted  int // slots launched and resumed in this round
 	launched int // bundles
 	delayed  bool
 	unfit    *view.Bundle
-	lacked   bool // slots that are due to it were sought at others
+	lacked   bool // slots that it is entitled to were sought by preemption
 }
 
-// turnOf is what the last round decided of a stage: nothing where it did not look at it.
+// turnOf returns what the current round decided for a stage: nothing if the round did not examine
+// it.
 func (p *Policy) turnOf(s *stage) turn {
 	if s.round != p.view.Round() {
 		return turn{}
@@ -55,15 +57,15 @@ func (p *Policy) turnOf(s *stage) turn {
 	return s.turn
 }
 
-// learnt is the part of a stage that no snapshot has.
+// learnt is the part of a stage's record that snapshots lack; the checkpoint keeps it.
 type learnt struct {
 	tasks *estimation.Stage
 	over  bool // it has been in the virtual cluster, and ended
 	wait  locality.Wait
-	skip  scheduler.Time // when the offers that it passed up were counted last
+	skip  scheduler.Time // when the offers that the stage declined were last counted
 }
 
-// of returns what the policy keeps of a stage of the index.
+// of returns the policy's record of a stage of the index.
 func of(w *work.Stage) *stage { return w.Owner.(*stage) }
 
 func (s *stage) virtualID() virtual.ID { return virtual.ID{Job: s.Job.ID(), Stage: s.ID()} }
@@ -71,10 +73,10 @@ func (s *stage) virtualID() virtual.ID { return virtual.ID{Job: s.Job.ID(), Stag
 // want is how many slots the stage could use now.
 func (s *stage) want() int { return s.Held + s.Suspended + s.Ready }
 
-// has is how many it has after what the round gives.
+// has is how many slots the stage holds, with those that this round granted.
 func (s *stage) has() int { return s.Held + s.granted }
 
-// meet gives the stages of a job that came what the policy keeps of them.
+// meet creates the policy's records for the stages of a new job.
 func (p *Policy) meet(id scheduler.JobID) {
 	for _, w := range p.index.Stages(id) {
 		if w.Owner != nil {
@@ -84,7 +86,7 @@ func (p *Policy) meet(id scheduler.JobID) {
 	}
 }
 
-// newTasks returns a stage as the estimator wants it, of which nothing was learnt.
+// newTasks returns the estimator's record of a stage, with nothing learnt.
 func newTasks(w *work.Stage) *estimation.Stage {
 	info := w.Info()
 	tasks := estimation.NewStage(estimation.Kind{Slots: info.Kind, Shuffles: info.Shuffles}, info.Groups, info.Slots)
@@ -93,7 +95,7 @@ func newTasks(w *work.Stage) *estimation.Stage {
 	return tasks
 }
 
-// updateStage takes over what became of a stage, and updates the stages that wait for its end.
+// updateStage updates a stage's record, and the stages that wait for its end.
 func (p *Policy) updateStage(s *stage) {
 	p.saver.look(s)
 	s.tasks.Tasks = s.Info().Groups
@@ -102,7 +104,7 @@ func (p *Policy) updateStage(s *stage) {
 	}
 	s.size, s.trained = p.estimator.Size(s.tasks)
 	s.early = p.isEarly(s)
-	was := s.turnBy() // time may have made it late since it was settled last
+	was := s.turnBy() // time may have made it late since the last update
 	p.list(s, p.simulate(s))
 	if by := s.turnBy(); by != was || by != s.by {
 		s.by, s.kind.dealt.changed = by, true
@@ -117,19 +119,20 @@ func (p *Policy) updateStage(s *stage) {
 	}
 }
 
-// simulate has the virtual cluster know what became of a stage, and says whether the stage has a place there.
+// simulate updates the virtual cluster with a stage's state, and reports whether the stage has a
+// place there.
 func (p *Policy) simulate(s *stage) bool {
 	c := s.kind.cluster
 	switch {
 	case !s.Came || s.over:
 		return false
 	case s.early && s.job == nil:
-		return false // it comes when what it reads is there
+		return false // it comes when its input is complete
 	case s.Over():
 		if s.job != nil {
 			s.kind.finishReal(s)
 		}
-		s.over = true // also of a snapshot, where it never came here
+		s.over = true // also if a snapshot had it over, and it never came here
 		return false
 	case s.job == nil:
 		s.job = c.Add(s.virtualID(), p.spec(s), 0)
@@ -140,7 +143,7 @@ func (p *Policy) simulate(s *stage) bool {
 	return true
 }
 
-// list puts a stage into the lists of its kind to which it belongs, and takes it out of the others.
+// list puts a stage into the lists of its kind where it belongs, and removes it from the others.
 func (p *Policy) list(s *stage, live bool) {
 	k := s.kind
 	something := s.ReadyBundles > 0 || s.Suspended > 0
@@ -154,7 +157,8 @@ func (p *Policy) list(s *stage, live bool) {
 	k.leaving = set(k.leaving, s, s.Leaving > 0)
 }
 
-// finished says whether all groups of a stage have finished, or it has none.
+// finished reports whether all groups of a stage have finished. It is true of a stage without
+// groups.
 func finished(s *stage) bool {
 	c := s.Job.Counts[s.ID()]
 	return c.Waiting+c.Running == 0
@@ -173,7 +177,7 @@ func (p *Policy) spec(s *stage) virtual.Spec {
 	return x
 }
 
-// turnBy is what decides whether a stage has a slot where there are too few.
+// turnBy is what decides whether a stage gets a slot when there are fewer slots than stages.
 type turnBy struct {
 	sharing  bool
 	cap      int
@@ -189,13 +193,14 @@ func (s *stage) cap() int {
 	return int(min(int64(s.tasks.Tasks)*int64(max(s.tasks.Slots, 0)), virtual.CapMax))
 }
 
-// finishReal has a stage that has really ended go on virtually to its end.
+// finishReal marks a stage as really finished: it continues in the virtual cluster until its finish
+// there.
 func (k *kind) finishReal(s *stage) {
 	k.cluster.FinishReal(s.job, s.size)
 	s.job, s.over = nil, true
 }
 
-// part forgets a stage whose job ended.
+// part removes a stage whose job ended.
 func (p *Policy) part(s *stage) {
 	k := s.kind
 	switch {

@@ -15,40 +15,40 @@ import (
 // LengthMax is the longest that a task can be taken to run, in seconds: thirty years.
 const LengthMax = 1e9
 
-// length is a task's length within bounds.
+// length returns a task's length in seconds within bounds.
 func length(seconds float64) float64 {
-	if !(seconds > 0) { // no number too
+	if !(seconds > 0) { // also if it is not a number
 		return 0
 	}
 	return min(seconds, LengthMax)
 }
 
-// Settings say how sizes are estimated.
+// Settings configure how sizes are estimated.
 type Settings struct {
 	// Xi is a factor for the size that past tasks suggest for an untrained stage: 1 or more,
 	// infinity allowed.
 	Xi float64
 	// Samples is how many tasks train a stage, 1 or more.
 	Samples int
-	// Distribution is fitted to them.
+	// Distribution is the family that is fitted to the samples.
 	Distribution Distribution
 	// Delta is how long a task of a stage that shuffles executes before its progress
 	// counts, 0 or more.
 	Delta time.Duration
-	// Default is a task's length before anything is known.
+	// Default is a task's length while there are no past tasks.
 	Default time.Duration
-	// Error is the largest relative error of a size, on purpose, from 0 to 1. See the package's
-	// text on wrong estimates. ErrorSeed draws by how much each stage is wrong.
+	// Error is the largest relative error that is put into sizes on purpose, from 0 to 1. See the
+	// package comment. ErrorSeed selects each stage's error.
 	Error     float64
 	ErrorSeed uint64
 }
 
-// wrong returns a stage's error factor, drawn by its lot.
+// wrong returns a stage's error factor, which depends on ErrorSeed and the stage's lot.
 func (s Settings) wrong(lot uint64) float64 {
 	if !(s.Error > 0) {
 		return 1
 	}
-	sum := sha256.Sum256(binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, s.ErrorSeed), lot)) // looks drawn, and is the same everywhere
+	sum := sha256.Sum256(binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, s.ErrorSeed), lot)) // looks random, and is the same everywhere
 	u := float64(binary.BigEndian.Uint64(sum[:])>>11) / (1 << 53)                                             // from 0 to below 1
 	return 1 + float64(min(s.Error, 1)*(float64(2*u)-1))
 }
@@ -60,9 +60,9 @@ func Defaults() Settings {
 
 // Measure is how long a task took, net of suspension, in seconds.
 type Measure struct {
-	Shuffle float64 // 0 of one that does not shuffle
+	Shuffle float64 // 0 if the task does not shuffle
 	Execute float64
-	Bytes   int64 // of its input, by which shuffling is weighted
+	Bytes   int64 // size of its input; weights the shuffle time
 }
 
 func (m Measure) bounded() Measure {
@@ -72,15 +72,15 @@ func (m Measure) bounded() Measure {
 // Stage is the record of one stage's tasks: plain data.
 type Stage struct {
 	Kind  Kind
-	Tasks int // of the stage; may grow
-	Slots int // of each
-	// Job is the stage's job as the manager sent it, and ID says which of its stages it is;
-	// nil where it is not known. It is not to be changed.
+	Tasks int // of the stage; the number may grow
+	Slots int // of each task
+	// Job is the stage's job as the manager sent it, or nil if it is not known, and ID is the
+	// stage's number in it. Estimators must not change the job.
 	Job *scheduler.Job
 	ID  scheduler.StageID
 	// Owner is data that an estimator other than Sampling keeps for the stage.
 	Owner any
-	// Lot distinguishes the stage from others where sizes are wrong on purpose; any number.
+	// Lot is any number that tells the stage from others when errors are drawn (Settings.Error).
 	Lot uint64
 	// Guess is a task's length in seconds according to past tasks, when the stage came.
 	Guess *float64
@@ -88,7 +88,7 @@ type Stage struct {
 	Samples []Measure
 	// Running are further samples that are estimated, in order of task.
 	Running []Running
-	// Later is how many tasks finished after the samples, LaterSeconds what they took.
+	// Later is how many tasks finished after the samples, and LaterSeconds their total time.
 	Later        int
 	LaterSeconds float64
 }
@@ -103,17 +103,17 @@ type Running struct {
 // NewStage returns a stage of which nothing has run.
 func NewStage(k Kind, tasks, slots int) *Stage { return &Stage{Kind: k, Tasks: tasks, Slots: slots} }
 
-// Estimator estimates the sizes of stages. What it knows of one is in the Stage; a task is
-// any number that no other task of the stage has at that time. It must be a function of the
-// calls made, in their order: no clocks, no files. One goroutine calls it.
+// Estimator estimates the sizes of stages. Its data about a stage is in the Stage. A task is any
+// number that no other task of the stage has at that time. Results must be a function of the calls
+// made, in their order: no clocks, no files. One goroutine calls it.
 type Estimator interface {
 	// Configure applies changed settings; what was learnt stays.
 	Configure(Settings)
-	// Came is called when the first task of a stage may run, and again later.
+	// Came is called when the first task of a stage may run, and may be called again later.
 	Came(s *Stage)
-	// Size returns a stage's size in slot-seconds: never less than 0 and a number, but
-	// infinite when nothing is known that is. trained says whether it is more than a guess
-	// from past tasks.
+	// Size returns a stage's size in slot-seconds. It is never negative or NaN, and infinite if
+	// nothing is known that bounds it. trained is false if the size is only a guess from past
+	// tasks.
 	Size(s *Stage) (slotSeconds float64, trained bool)
 	// Progress records the progress of a task that has executed for some seconds after
 	// shuffling, and says whether that changed anything.
@@ -123,46 +123,45 @@ type Estimator interface {
 	// Gone records a task that ended without a result, or starts anew, and says whether that
 	// changed anything.
 	Gone(s *Stage, task uint64) bool
-	// Training says how far the samples of a stage are.
+	// Training returns how many samples a stage needs and has.
 	Training(s *Stage) Training
 }
 
-// Training is how far the samples of a stage are, in tasks. The policy runs samples on the
-// training slots, and throws none of their work away.
+// Training counts the samples of a stage, in tasks. The policy runs samples on the training slots,
+// and never kills them.
 type Training struct {
-	Need     int // train the stage; 0: it needs none
-	Measured int // of these, whether they have finished or not
-	Finished int // of those that are measured
+	Need     int // samples that train the stage; 0: it needs none
+	Measured int // samples so far, finished or running
+	Finished int // those of Measured that have finished
 }
 
-// Keeper is an Estimator whose learnt data survives a restart. The policy must decide as if it
-// had not restarted: an estimator that learns and saves nothing violates that.
+// Keeper is an Estimator whose learnt data survives a restart. The policy must decide as if it had
+// not restarted, so an estimator that learns must also save.
 type Keeper interface {
 	// Save writes what was learnt from all stages: the changes since the last call, or
 	// everything with whole set. Without changes it writes nothing.
 	Save(w *binenc.Writer, whole bool)
-	// Load reads the output of one call of Save, which replaces earlier data about the same
-	// things.
+	// Load reads the output of one call of Save, which replaces earlier data about the same things.
 	Load(r *binenc.Reader)
 	// SaveStage writes what was learnt from a stage, and LoadStage reads it.
 	SaveStage(s *Stage, w *binenc.Writer)
 	LoadStage(s *Stage, r *binenc.Reader)
 }
 
-// Explainer is an Estimator that shows people what it learnt over all stages.
+// Explainer is an Estimator that can show what it learnt over all stages.
 type Explainer interface {
-	// Facts lists so many facts at most.
+	// Facts lists at most so many facts.
 	Facts(most int) []scheduler.Property
 }
 
 // SamplingName is the name of the published estimator.
 const SamplingName = "sampling"
 
-// NewEstimator makes an estimator that has learnt nothing.
+// NewEstimator makes an estimator without data.
 type NewEstimator func(Settings) Estimator
 
-// Estimators are the estimators by name. Register makes another one known. One that differs from
-// the published one in part may embed Sampling.
+// Estimators are the estimators by name. Register adds one. An estimator that changes only part of
+// the published one may embed Sampling.
 var Estimators = settings.NewChoices("estimator", map[string]NewEstimator{
 	SamplingName: func(s Settings) Estimator { return New(s) },
 })
@@ -172,7 +171,7 @@ type Sampling struct {
 	Settings Settings
 	Past     Past
 
-	saved map[Kind]Mean // as Save wrote them last
+	saved map[Kind]Mean // the means that Save wrote last
 }
 
 var (
@@ -181,13 +180,13 @@ var (
 	_ Explainer = (*Sampling)(nil)
 )
 
-// New returns an estimator that knows of no past tasks.
+// New returns an estimator without past tasks.
 func New(s Settings) *Sampling { return &Sampling{Settings: s} }
 
 // Configure implements Estimator.
 func (e *Sampling) Configure(s Settings) { e.Settings = s }
 
-// Need returns how many samples train a stage: all tasks of a small one.
+// Need returns how many samples train a stage: at most as many as it has tasks.
 func (e *Sampling) Need(s *Stage) int { return min(e.Settings.Samples, s.Tasks) }
 
 // Training implements Estimator.
@@ -216,19 +215,19 @@ func (e *Sampling) Size(s *Stage) (slotSeconds float64, trained bool) {
 	return float64(size * e.Settings.wrong(s.Lot)), trained
 }
 
-// estimate is the size before it is made wrong on purpose.
+// estimate is the size before the error of Settings.Error is applied.
 func (e *Sampling) estimate(s *Stage) (slotSeconds float64, trained bool) {
 	tasks := float64(max(s.Tasks, 0)) * float64(max(s.Slots, 0))
 	n := len(s.Samples) + len(s.Running)
 	if n == 0 || n < e.Need(s) {
-		if math.IsInf(e.Settings.Xi, 1) { // also where tasks of the past took no time
+		if math.IsInf(e.Settings.Xi, 1) { // even if past tasks took no time
 			return e.Settings.Xi, false
 		}
 		guess := e.past(s.Kind)
 		if s.Guess != nil {
 			guess = length(*s.Guess)
 		}
-		if n > 0 { // what is known to be larger than tasks of the past is not served before what is small
+		if n > 0 { // a stage with longer samples than past tasks must not be served before small stages
 			guess = max(guess, e.task(s))
 		}
 		return float64(e.Settings.Xi * float64(tasks*guess)), false
@@ -236,8 +235,8 @@ func (e *Sampling) estimate(s *Stage) (slotSeconds float64, trained bool) {
 	return float64(tasks * e.task(s)), true
 }
 
-// Came fixes what past tasks say of a stage, once: what others do later does not change its
-// size.
+// Came fixes the guess that past tasks suggest for a stage. Later tasks of other stages do not
+// change it.
 func (e *Sampling) Came(s *Stage) {
 	if s.Guess == nil {
 		guess := e.past(s.Kind)
@@ -245,7 +244,7 @@ func (e *Sampling) Came(s *Stage) {
 	}
 }
 
-// past is the mean length of past tasks.
+// past is the mean length of past tasks of a kind.
 func (e *Sampling) past(k Kind) float64 {
 	if l, ok := e.Past.Of(k); ok {
 		return l
@@ -272,7 +271,7 @@ func (e *Sampling) task(s *Stage) float64 {
 	return (float64(one*float64(n)) + s.LaterSeconds) / float64(n+s.Later)
 }
 
-// shuffle is how long tasks shuffle: the mean, weighted with their part of the input.
+// shuffle is the tasks' mean shuffle time, weighted with their input.
 func shuffle(all []Measure) float64 {
 	bytes := 0.0
 	for _, m := range all {
@@ -289,8 +288,8 @@ func shuffle(all []Measure) float64 {
 	return length(sum)
 }
 
-// Expected returns how long a task executes in all that has executed for so many seconds and is so far, and false
-// while that says nothing.
+// Expected returns the total execution time of a task that has executed for some seconds and
+// reached some progress. It returns false while progress is 0 or Delta has not passed.
 func (s Settings) Expected(executed, progress float64) (float64, bool) {
 	if !(executed >= s.Delta.Seconds()) || !(progress > 0) {
 		return 0, false
@@ -298,7 +297,7 @@ func (s Settings) Expected(executed, progress float64) (float64, bool) {
 	return length(executed / min(progress, 1)), true
 }
 
-// Progress implements Estimator. Only tasks of a stage that shuffles are worth it: others
+// Progress implements Estimator. It measures running tasks only in stages that shuffle: other tasks
 // are short.
 func (e *Sampling) Progress(s *Stage, task uint64, m Measure, progress float64) bool {
 	if !s.Kind.Shuffles {
@@ -342,7 +341,7 @@ func (e *Sampling) Finished(s *Stage, task uint64, m Measure) {
 	switch n := len(s.Samples) + len(s.Running); {
 	case n < e.Settings.Samples:
 		s.Samples = append(s.Samples, m)
-	case len(s.Running) > 0 && len(s.Samples) < e.Settings.Samples: // what is known is better than what is expected
+	case len(s.Running) > 0 && len(s.Samples) < e.Settings.Samples: // a finished task is a better sample than a running one
 		s.Running = s.Running[:len(s.Running)-1]
 		s.Samples = append(s.Samples, m)
 	default:

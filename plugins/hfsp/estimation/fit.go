@@ -9,21 +9,21 @@ import (
 // Distribution is the name of a family of distributions of task lengths.
 type Distribution string
 
-// The families.
+// The families of distributions.
 const (
 	Uniform     Distribution = "uniform"
 	Normal      Distribution = "normal"
 	Exponential Distribution = "exponential"
 )
 
-// Distributions lists the names there are.
+// Distributions lists the names of all families.
 func Distributions() []Distribution { return []Distribution{Uniform, Normal, Exponential} }
 
-// family is one in its standard form: x = origin + scale·quantile(p).
+// family is a family of distributions in its standard form: x = origin + scale·quantile(p).
 type family struct {
 	quantile func(p float64) float64
-	mean     float64 // of the standard form
-	origin   bool    // false: it starts at 0
+	mean     float64 // the mean of the standard form
+	origin   bool    // false: the origin is fixed at 0
 }
 
 var families = map[Distribution]family{
@@ -32,14 +32,13 @@ var families = map[Distribution]family{
 	Exponential: {func(p float64) float64 { return -math.Log1p(-p) }, 1, false},
 }
 
-// Mean fits the distribution to the empirical distribution of lengths and returns the
-// mean of what was fitted; 0 without any. The i-th of n lengths stands for the
-// probability (i−½)/n, and the sum of the squared distances between it and the length that
-// the distribution has there is the least. Lengths that are all the same, or a single one, are
-// no distribution, and their own mean.
+// Mean fits the distribution to the empirical distribution of lengths and returns the mean of the
+// result, or 0 without lengths. The i-th of n lengths, sorted, belongs to the probability (i−½)/n.
+// The fit minimises the sum of squared distances between each length and the distribution's
+// quantile there. If all lengths are equal, Mean returns that length.
 //
-// A distribution with an origin of its own (uniform, normal) has the lengths' mean then;
-// the exponential one does not.
+// For a family with a fitted origin (uniform, normal), the result is the mean of the lengths; for
+// the exponential one it is not.
 func (d Distribution) Mean(lengths []float64) float64 {
 	f, ok := families[d]
 	if !ok {

@@ -7,7 +7,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Kind is what tasks have in common that are taken to be of like length.
+// Kind groups tasks that are assumed to have similar lengths.
 type Kind struct {
 	Slots    scheduler.SlotKind
 	Shuffles bool
@@ -23,13 +23,12 @@ func compareKinds(a, b Kind) int {
 	return cmp.Or(cmp.Compare(a.Slots, b.Slots), cmp.Compare(n(a.Shuffles), n(b.Shuffles)))
 }
 
-// Bounds of what is remembered.
+// Bounds of the remembered means.
 const (
-	// weightMax is how many tasks a mean stands for at most. After that the newest
-	// counts for that part, so that the mean follows what jobs become.
+	// weightMax bounds how many tasks a mean counts for. Beyond it, each new task has this weight,
+	// so that the mean follows changes.
 	weightMax = 10_000
-	// kindsMax is how many kinds are remembered: those that were heard of first. A site
-	// has a few.
+	// kindsMax bounds how many kinds are remembered: later ones are ignored. A site has a few.
 	kindsMax = 1000
 )
 
@@ -37,17 +36,17 @@ const (
 type Mean struct {
 	Kind    Kind
 	Tasks   int     // at most weightMax
-	Seconds float64 // of one
+	Seconds float64 // of one task
 }
 
-// Past is what is known of past tasks, in order of kind: plain data.
+// Past is the mean lengths of past tasks, in order of kind: plain data.
 type Past []Mean
 
 func (p Past) find(k Kind) (int, bool) {
 	return slices.BinarySearchFunc(p, k, func(m Mean, k Kind) int { return compareKinds(m.Kind, k) })
 }
 
-// Of returns the mean length in seconds of tasks of a kind, and whether there is one.
+// Of returns the mean length of a kind's tasks in seconds, and whether there is one.
 func (p Past) Of(k Kind) (float64, bool) {
 	i, found := p.find(k)
 	if !found {
@@ -56,7 +55,7 @@ func (p Past) Of(k Kind) (float64, bool) {
 	return p[i].Seconds, true
 }
 
-// Learn adds one task.
+// Learn adds one finished task.
 func (p *Past) Learn(k Kind, seconds float64) {
 	i, found := p.find(k)
 	if !found {

@@ -6,11 +6,10 @@ import (
 	"github.com/hamadryad/hamadryad/plugins/hfsp/binenc"
 )
 
-// measuresMax bounds the samples of a stage that are read.
+// measuresMax bounds the samples that Load reads for a stage.
 const measuresMax = 1 << 16
 
-// Save writes what was learnt of a stage. Its kind, and how many tasks of how many slots it has, is known
-// to its caller.
+// Save writes what was learnt of a stage. The caller keeps its kind, number of tasks and slots.
 func (s *Stage) Save(w *binenc.Writer) {
 	w.Bool(s.Guess != nil)
 	if s.Guess != nil {
@@ -30,7 +29,7 @@ func (s *Stage) Save(w *binenc.Writer) {
 	w.Float(s.LaterSeconds)
 }
 
-// Load reads what Save wrote of the stage. What can't be counts as what is nearest to it.
+// Load reads what Save wrote of the stage. It replaces invalid values by the nearest valid ones.
 func (s *Stage) Load(r *binenc.Reader) {
 	s.Guess, s.Samples, s.Running = nil, nil, nil
 	if r.Bool() {
@@ -53,7 +52,7 @@ func (s *Stage) Load(r *binenc.Reader) {
 	}
 	s.Later = r.Count(1 << 31)
 	s.LaterSeconds = min(max(r.Float(), 0), 2*LengthMax*float64(s.Later))
-	if !(s.LaterSeconds >= 0) { // no number
+	if !(s.LaterSeconds >= 0) { // NaN
 		s.Later, s.LaterSeconds = 0, 0
 	}
 }
@@ -76,7 +75,7 @@ func (m Mean) Save(w *binenc.Writer) {
 	w.Float(m.Seconds)
 }
 
-// Load reads a mean that Save wrote, in the place of the one of that kind.
+// Load reads a mean that Save wrote, and replaces the mean of its kind.
 func (p *Past) Load(r *binenc.Reader) {
 	m := Mean{Kind: Kind{Slots: r.Text(), Shuffles: r.Bool()}, Tasks: min(r.Count(1<<31), weightMax), Seconds: length(r.Float())}
 	if r.Err() != nil || m.Tasks == 0 {

@@ -81,11 +81,11 @@ func (c *Cluster) Allot(slots int, late Rule, want func(*Job) int) iter.Seq2[*Jo
 	}
 }
 
-// Lates counts how often a job became late.
+// Lates returns how often a job became late.
 func (c *Cluster) Lates() uint64 { return c.ended }
 
-// Finish returns when a job finishes virtually if nobody comes any more and nothing
-// else changes; for a late one, when it did. It may be Never.
+// Finish returns when a job finishes virtually if no job arrives and nothing else changes. For a
+// late job it is when it finished. It may be Never.
 func (c *Cluster) Finish(j *Job) scheduler.Time {
 	switch {
 	case j.in != c || j.virtuallyActive:

@@ -6,34 +6,34 @@ import (
 
 import "math"
 
-// class is the jobs of one ratio of cap to weight. The cap of all of them binds at the same level.
-// So, by weight, they always make progress at one speed: the level while they share, and the ratio
-// while their cap binds. Their clock counts that progress, in slot-seconds by weight. A job's tag
-// is what the clock shows when it finishes. It stays, and the order of the jobs with it, whatever
-// the level does; a class whose cap starts or stops to bind is changed as one.
+// class is the jobs of one ratio of cap to weight: the cap of all of them binds at the same level.
+// Divided by weight, they make progress at one speed: the level while they share, and the ratio
+// while their cap binds. The class's clock counts that progress, in slot-seconds per weight. A
+// job's tag is what the clock shows when it finishes. Tags, and so the order of the jobs, stay
+// whatever the level does. A class whose cap starts or stops to bind is changed as one.
 type class struct {
 	ratio           float64
 	jobs            heap.Heap[*Job]              // by tag
-	virtuallyActive []*Job                       // those of its jobs that are virtual jobs
-	weight, caps    int64                        // of all together; weights in units
-	gone            struct{ weight, caps int64 } // of the virtual jobs
+	virtuallyActive []*Job                       // the virtually active jobs of the class
+	weight, caps    int64                        // sums over all its jobs; weights in units
+	gone            struct{ weight, caps int64 } // sums over the virtually active jobs
 
 	bound bool // the caps bind
-	// The clock showed base at from, which is in the level's integral while the class
-	// shares, and in seconds of the cluster while it is bound.
+	// The clock showed base at from. While the class shares, from is a value of the level's
+	// integral; while it is bound, it is in seconds of the cluster.
 	from, base float64
-	due        float64 // when the first of jobs finishes, in what from is in
-	changed    bool    // since it was saved
+	due        float64 // when the first of jobs finishes, in from's unit
+	changed    bool    // since the last save
 
-	byRatio, byDue int // where it lies in the heaps of its side
+	byRatio, byDue int // its places in the heaps of its side
 	ahead          ahead
 }
 
-// side is the classes that are bound, or those that share.
+// side is all bound classes, or all classes that share.
 type side struct {
-	byRatio     heap.Heap[*class] // first the one that changes sides first
-	byDue       heap.Heap[*class] // first the one of which a job finishes first; only those with jobs
-	virtualJobs *virtualJobs      // of all
+	byRatio     heap.Heap[*class] // the class that changes sides first comes first
+	byDue       heap.Heap[*class] // the class whose job finishes first comes first; only classes with jobs
+	virtualJobs *virtualJobs      // of all its classes
 }
 
 func newSide(before func(a, b *class) bool) side {
@@ -48,7 +48,7 @@ func newSide(before func(a, b *class) bool) side {
 	}
 }
 
-// add takes in a class, and remove lets it go, with all that is in it.
+// add adds a class with its jobs, and remove removes it.
 func (s *side) add(k *class) {
 	s.byRatio.Push(k)
 	if len(k.jobs.Items) > 0 {
@@ -80,7 +80,7 @@ func earlier(a, b *Job) bool {
 
 func (k *class) first() *Job { return k.jobs.Items[0] }
 
-// clock reads the clock at x, which is in what from is in.
+// clock reads the clock at x, in from's unit.
 func (k *class) clock(x float64) float64 {
 	if k.bound {
 		return k.base + float64(k.ratio*(x-k.from))
@@ -88,7 +88,7 @@ func (k *class) clock(x float64) float64 {
 	return k.base + (x - k.from)
 }
 
-// when says when the clock shows a tag.
+// when returns when the clock shows a tag, in from's unit.
 func (k *class) when(tag float64) float64 {
 	if k.bound {
 		return reach(k.from, tag-k.base, k.ratio)
@@ -96,7 +96,7 @@ func (k *class) when(tag float64) float64 {
 	return k.from + (tag - k.base)
 }
 
-// virtual job makes one of a virtually active job.
+// virtualJob returns the tree node of a virtually active job.
 func (k *class) virtualJob(j *Job) *virtualJobs {
 	if k.bound {
 		return newVirtualJob(j, k.when(j.tag), float64(j.spec.Cap))
@@ -104,10 +104,10 @@ func (k *class) virtualJob(j *Job) *virtualJobs {
 	return newVirtualJob(j, k.when(j.tag), j.spec.Weight)
 }
 
-// empty says whether the class has neither jobs nor virtual jobs.
+// empty reports whether the class has no jobs at all.
 func (k *class) empty() bool { return len(k.jobs.Items)+len(k.virtuallyActive) == 0 }
 
-// reach is where something is, having been at from, when it has gone a way at a speed.
+// reach returns when the distance way is covered at a speed, having begun at from.
 func reach(from, way, speed float64) float64 {
 	if speed == 0 {
 		return math.Inf(1)

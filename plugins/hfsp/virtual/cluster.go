@@ -7,29 +7,29 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Cluster is the virtual cluster of one kind of slot. It is not safe for concurrent
-// use. Its state is a function of the calls made, in their order. Add, Set, FinishReal,
-// Remove and SetCapacity happen at the cluster's time.
+// Cluster is the virtual cluster of one kind of slot. It is not safe for concurrent use. Its state
+// is a function of the calls made, in their order. Add, Set, FinishReal, Remove and SetCapacity
+// take effect at the cluster's time.
 type Cluster struct {
 	now      scheduler.Time
 	start    scheduler.Time // seconds count from here
 	capacity int64
 
-	// The level, which is +Inf when no job shares.
+	// The level is +Inf when no job shares.
 	level  float64
 	weight int64 // of the jobs that share, in units
-	caps   int64 // of those that are bound
-	// The moment of the last change, and the level's integral over seconds then, which
-	// stands while no job shares. Time that passes changes nothing else, so that it does not
-	// matter in how many steps it does.
+	caps   int64 // of the bound jobs
+	// The time of the last change, and the level's integral over seconds at that time. The integral
+	// is constant while no job shares. Time that passes changes nothing else, so the number of
+	// steps in which it passes does not matter.
 	seconds, integral float64
 
 	classes         map[float64]*class // by ratio
 	sharing, bound  side
 	late            *list.List // of *Job, in order of their virtual finish
-	virtuallyActive int        // jobs that have really finished, and not virtually
-	added           uint64     // jobs, ever
-	ended           uint64     // how often one became late
+	virtuallyActive int        // how many jobs have really finished, and not virtually
+	added           uint64     // how many jobs were ever added
+	ended           uint64     // how often a job became late
 	plan            projection
 	changes         changes
 }
@@ -65,10 +65,10 @@ func (c *Cluster) Add(id ID, s Spec, done float64) *Job {
 	return j
 }
 
-// Set changes what is known of a job. The work that was done virtually stays done. With another
-// size, the rest is the new size less that. Where it is negative, nothing remains, and the job is
-// late from now on. A late job whose size grows beyond what was done is not late any more. A job
-// that was removed or has really finished stays so.
+// Set changes a job's Spec. The work that was done virtually stays done; what remains is the new
+// size less that. If nothing remains, the job is late from now on. A late job whose size grows
+// beyond the work done is no longer late. Set ignores a job that was removed or has really
+// finished.
 func (c *Cluster) Set(j *Job, s Spec) {
 	s = s.bounded()
 	switch {
@@ -85,12 +85,12 @@ func (c *Cluster) Set(j *Job, s Spec) {
 	}
 }
 
-// FinishReal says that a job has really finished, and that it was work of so many slot-seconds. The
-// caller is done with it: it is in no order any more. If it is not late, it goes on virtually until
-// its finish there. The others are served in the order of processor sharing, in which it would
-// still be there. Without that they would be late also where all sizes are known. Where that would
-// have no end, it is as with Remove: the size is infinite or no number, the cap is 0, or there are
-// VirtuallyActiveMax such jobs.
+// FinishReal marks a job as really finished, with size slot-seconds of work. The caller must not
+// use the job again: no order includes it. If it is not late, it continues virtually until its
+// finish there. So the other jobs keep the order of processor sharing, in which it would still run.
+// Otherwise they would become late even with exact sizes. FinishReal acts as Remove if the job
+// would never finish virtually, or if there are VirtuallyActiveMax such jobs. A job never finishes
+// if its size is infinite or NaN, or its cap is 0.
 func (c *Cluster) FinishReal(j *Job, size float64) {
 	s := j.spec
 	s.Size = size
@@ -109,7 +109,7 @@ func (c *Cluster) FinishReal(j *Job, size float64) {
 	c.fill()
 }
 
-// Remove takes away a job that came to nothing: it failed or was killed.
+// Remove removes a job that failed or was killed.
 func (c *Cluster) Remove(j *Job) {
 	if j.in != c || j.virtuallyActive {
 		return
@@ -121,7 +121,7 @@ func (c *Cluster) Remove(j *Job) {
 	c.fill()
 }
 
-// SetCapacity changes how many slots there are. Without any nothing moves. Negative
+// SetCapacity changes how many slots there are. Without slots no job makes progress. Negative
 // counts as 0.
 func (c *Cluster) SetCapacity(slots int) {
 	if n := within(slots); n != c.capacity {
@@ -132,8 +132,8 @@ func (c *Cluster) SetCapacity(slots int) {
 }
 
 // Advance brings the cluster to a time (section 3.3, "Job Aging"). All jobs make progress until
-// then, and those that finish are late. A time before the cluster's own changes nothing. A job that
-// is less than a nanosecond before its virtual finish has reached it.
+// then, and those that finish are late. A time before the cluster's own changes nothing. A job
+// within a nanosecond of its virtual finish counts as finished.
 func (c *Cluster) Advance(to scheduler.Time) {
 	if to <= c.now {
 		return
@@ -160,10 +160,10 @@ const (
 	rounding   = 1e-12 // the part of a job's size that counts as nothing
 )
 
-// secondsBetween is the time from a to b, which is not before it.
+// secondsBetween returns the seconds from a to b; b must not be before a.
 func secondsBetween(a, b scheduler.Time) float64 { return float64(uint64(b)-uint64(a)) / 1e9 }
 
-// after is the time so many seconds after t, Never where there is none.
+// after returns the time so many seconds after t, or Never if that is out of range.
 func after(t scheduler.Time, seconds float64) scheduler.Time {
 	if ns := math.Round(seconds * 1e9); ns < float64(uint64(Never)-uint64(t)) {
 		return t + scheduler.Time(uint64(ns))
@@ -171,10 +171,10 @@ func after(t scheduler.Time, seconds float64) scheduler.Time {
 	return Never
 }
 
-// moment is the cluster's time in seconds, and the level's integral at it.
+// moment returns the cluster's time in seconds, and the level's integral at that time.
 func (c *Cluster) moment() (seconds, integral float64) { return c.at(secondsBetween(c.start, c.now)) }
 
-// at is a moment, and the level's integral at it, if nothing changes before.
+// at returns a time in seconds, and the level's integral then, if nothing changes before.
 func (c *Cluster) at(seconds float64) (_, integral float64) {
 	switch {
 	case !(seconds > c.seconds):
@@ -185,17 +185,17 @@ func (c *Cluster) at(seconds float64) (_, integral float64) {
 	return seconds, c.integral
 }
 
-// catchUp makes the cluster's time the moment of the last change, before one.
+// catchUp moves the time of the last change to the cluster's time. It is called before a change.
 func (c *Cluster) catchUp() { c.pass(secondsBetween(c.start, c.now)) }
 
-// pass lets time go by up to a change.
+// pass moves the time of the last change forward.
 func (c *Cluster) pass(to float64) {
 	c.changes.any = true
 	c.plan.valid = false
 	c.seconds, c.integral = c.at(to)
 }
 
-// next finds the job that finishes first, and when.
+// next returns the job that finishes first, and when, in seconds.
 func (c *Cluster) next() (first *Job, at float64) {
 	at = math.Inf(1)
 	earliest := func(j *Job, t float64) {
@@ -224,7 +224,7 @@ func (c *Cluster) finish(j *Job) {
 	c.put(j)
 }
 
-// put puts a job where it belongs, and take takes it out. The level is not right until
+// put puts a job into its class or the late list, and take takes it out. The level is wrong until
 // fill is called.
 func (c *Cluster) put(j *Job) {
 	c.changes.job(j)
@@ -251,8 +251,8 @@ func (c *Cluster) take(j *Job) {
 	c.leave(j)
 }
 
-// rebaseAt bounds what is added up, the seconds (twelve days) and the level's integral:
-// beyond it all counts from 0 again, so that times stay exact to less than a nanosecond.
+// rebaseAt bounds the sums: the seconds (twelve days) and the level's integral. Beyond it they
+// count from 0 again, so that times stay exact to less than a nanosecond.
 const rebaseAt = 1 << 20
 
 func (c *Cluster) rebase() {

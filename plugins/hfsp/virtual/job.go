@@ -8,30 +8,28 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// ID names a job of the virtual cluster: one stage of a DAG. Jobs that finish at the
-// same time are in the order of their IDs, and those that have the same in that in which
-// they were added: a stage that has finished may come again.
+// ID identifies a job of the virtual cluster: one stage of a DAG. Jobs that finish at the same time
+// are in the order of their IDs. Jobs with the same ID are in the order in which they were added: a
+// stage that has finished may come again.
 type ID struct {
 	Job   scheduler.JobID
 	Stage scheduler.StageID
 }
 
-// Spec is what is known of a job. What is out of bounds counts as the nearest value
-// that is in them, so no estimate, however wrong, can harm the others.
+// Spec describes a job to the cluster. A value out of bounds counts as the nearest one within, so
+// no estimate, however wrong, can harm other jobs.
 type Spec struct {
-	// Size is the estimated work of the whole job, with what has been done of it, in
-	// slot-seconds. Negative or NaN counts as 0, which makes the job late; SizeMax and
-	// more, also +Inf, is work without an end: the job has its share, and comes after
-	// all that finish.
+	// Size is the estimated work of the whole job, finished work included, in slot-seconds.
+	// Negative or NaN counts as 0, which makes the job late. SizeMax or more, also +Inf, is work
+	// without an end: the job has its share, and comes after all jobs that finish.
 	Size float64
-	// Weight is the part of the slots that it has in comparison with others, between
-	// WeightMin and WeightMax. It is rounded to a multiple of 2⁻³², so that sums of
-	// weights are exact. Zero, negative or NaN counts as WeightMin.
+	// Weight is the job's share of the slots relative to other jobs, between WeightMin and
+	// WeightMax. It is rounded to a multiple of 2⁻³², so that sums of weights are exact. Zero,
+	// negative or NaN counts as WeightMin.
 	Weight float64
-	// Cap is how many slots it could use at most: those of all its tasks together,
-	// whether they have really finished or not, because it makes progress of its own in
-	// the virtual cluster. (Allot asks for what it can really use.) Negative counts as
-	// 0. With 0 it waits: it has no rate, and no finish.
+	// Cap is how many slots all tasks of the job together could use. It includes tasks that have
+	// really finished, because virtual progress is separate. (Allot asks for what the job can
+	// really use.) Negative counts as 0. With 0 the job waits: it has no rate, and no finish.
 	Cap int
 }
 
@@ -41,16 +39,17 @@ const (
 	WeightMin = 1. / 1024
 	WeightMax = 1024
 	CapMax    = 1 << 31 // slots, of a job and of the cluster
-	// VirtuallyActiveMax is how many jobs are kept that have really finished, and not virtually.
+	// VirtuallyActiveMax bounds the jobs that are kept after they really finished, until they
+	// finish virtually.
 	VirtuallyActiveMax = 1 << 16
 )
 
-// Never is the finish of a job that has none: its size has no end, its cap is 0, or
-// there is no capacity.
+// Never is the finish of a job that does not finish: its size is infinite, its cap is 0, or there
+// is no capacity.
 const Never scheduler.Time = math.MaxInt64
 
-// weightUnits is how many units a weight of 1 has: weights are kept as whole numbers,
-// so that their sum does not drift.
+// weightUnits is how many units a weight of 1 has: weights are kept as whole numbers, so that their
+// sum does not drift.
 const weightUnits = 1 << 32
 
 func (s Spec) bounded() Spec {
@@ -68,20 +67,20 @@ func (s Spec) bounded() Spec {
 	return s
 }
 
-// Job is a job of a virtual cluster. Its methods take constant time. It is good until
-// it is removed or has really finished.
+// Job is a job of a virtual cluster. Its methods take constant time. It is valid until it is
+// removed or has really finished.
 type Job struct {
-	// Owner is the caller's; the cluster does not look at it.
+	// Owner is data of the caller; the cluster ignores it.
 	Owner any
 
 	id              ID
-	serial          uint64 // counts jobs as they are added
+	serial          uint64 // numbers jobs in the order in which they were added
 	spec            Spec
 	in              *Cluster // nil once it is removed
 	virtuallyActive bool     // it has really finished
 
-	// While it is in a class: its place there, and what the class's clock shows at its
-	// end and showed when done was noted.
+	// While the job is in a class: its place there, the class's clock at its end (tag), and the
+	// clock when done was last set (mark).
 	class     *class
 	place     int
 	tag, mark float64
@@ -89,12 +88,12 @@ type Job struct {
 
 	late  *list.Element  // its place in Cluster.late
 	ended scheduler.Time // when it became late
-	turn  uint64         // counts jobs as they become late
+	turn  uint64         // numbers jobs in the order in which they became late
 
-	changed bool // since it was saved
+	changed bool // since the last save
 
-	planned uint64  // the number of the projection that has come to it
-	ends    float64 // its end by that, as Cluster.seconds
+	planned uint64  // the number of the last projection that reached it
+	ends    float64 // its end by that projection, in the unit of Cluster.seconds
 }
 
 // compare orders jobs that finish at the same time.
@@ -110,15 +109,14 @@ func (j *Job) units() int64 { return int64(j.spec.Weight * weightUnits) }
 // ID returns the job's name.
 func (j *Job) ID() ID { return j.id }
 
-// Spec returns what the cluster counts with: the last Spec, within bounds.
+// Spec returns the job's last Spec, within bounds.
 func (j *Job) Spec() Spec { return j.spec }
 
 // Cap returns how many slots the job could use at most.
 func (j *Job) Cap() int { return j.spec.Cap }
 
-// Done returns the work that was done virtually up to the cluster's time, in
-// slot-seconds. It never gets less, and is more than the size only when the size was
-// set lower.
+// Done returns the work that was done virtually up to the cluster's time, in slot-seconds. It never
+// decreases, and exceeds the size only if the size was lowered.
 func (j *Job) Done() float64 {
 	if j.class == nil {
 		return j.done
@@ -126,12 +124,11 @@ func (j *Job) Done() float64 {
 	return min(j.done+float64(max(j.in.clock(j.class)-j.mark, 0)*j.spec.Weight), j.spec.Size)
 }
 
-// Remaining returns the virtual work that is left, in slot-seconds: 0 for a late job,
-// +Inf for one without an end.
+// Remaining returns the virtual work that is left, in slot-seconds: 0 for a late job, +Inf for a
+// job without an end.
 func (j *Job) Remaining() float64 { return max(j.spec.Size-j.Done(), 0) }
 
-// Share returns how many slots the job has virtually at the cluster's time; 0 for a
-// late one.
+// Share returns how many slots the job has virtually at the cluster's time: 0 for a late job.
 func (j *Job) Share() float64 {
 	switch {
 	case j.class == nil:

@@ -63,7 +63,7 @@ func (c *Cluster) leave(j *Job) {
 	}
 }
 
-// weigh adds what a job weighs to the sums, or takes it off.
+// weigh adds a job's weight and cap to the sums of its class and side, or subtracts them.
 func (c *Cluster) weigh(k *class, j *Job, sign int64) {
 	c.count(k, -1)
 	weight, caps := sign*j.units(), sign*int64(j.spec.Cap)
@@ -76,7 +76,7 @@ func (c *Cluster) weigh(k *class, j *Job, sign int64) {
 	c.count(k, 1)
 }
 
-// count adds what a class weighs to the sums of its side, or takes it off.
+// count adds a class's weight or caps to the sums of its side, or subtracts them.
 func (c *Cluster) count(k *class, sign int64) {
 	c.plan.valid = false
 	if k.bound {
@@ -93,7 +93,8 @@ func (c *Cluster) side(k *class) *side {
 	return &c.sharing
 }
 
-// hand is what the clock of a class goes by, at the cluster's time.
+// hand returns the value that a class's clock runs by, at the cluster's time: seconds or the
+// level's integral.
 func (c *Cluster) hand(k *class) float64 {
 	seconds, integral := c.moment()
 	if k.bound {
@@ -104,7 +105,7 @@ func (c *Cluster) hand(k *class) float64 {
 
 func (c *Cluster) clock(k *class) float64 { return k.clock(c.hand(k)) }
 
-// fill finds the level, and changes the classes whose cap starts or stops to bind.
+// fill recomputes the level, and changes the classes whose cap starts or stops to bind.
 func (c *Cluster) fill() {
 	for b := &c.bound.byRatio; len(b.Items) > 0 && b.Items[0].ratio > level(c.capacity-c.caps, c.weight); {
 		c.change(b.Items[0])
@@ -115,8 +116,9 @@ func (c *Cluster) fill() {
 	c.level = level(c.capacity-c.caps, c.weight)
 }
 
-// level is slots per weight, in units, for jobs that their cap does not bound, after the bounded jobs
-// took theirs. It is negative where the bounded jobs have more than there is.
+// level is slots per weight for jobs that their cap does not bind, after the bound jobs took
+// theirs. slots is what those leave; it may be negative, and then the level is too. weight is in
+// units.
 func level(slots, weight int64) float64 {
 	switch {
 	case weight > 0:
@@ -127,7 +129,7 @@ func level(slots, weight int64) float64 {
 	return math.Inf(-1)
 }
 
-// change makes a class that shares a bound one, or the other way round.
+// change makes a sharing class bound, or a bound class sharing.
 func (c *Cluster) change(k *class) {
 	clock := c.clock(k)
 	c.count(k, -1)

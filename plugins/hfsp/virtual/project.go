@@ -7,30 +7,29 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/heap"
 )
 
-// projection is the order in which jobs will finish if nobody comes and nothing changes
-// but by their finishing. It is found as far as it is asked for, and good until
-// something changes.
+// projection is the order in which jobs will finish if no job arrives, and only finishes change the
+// level. It is computed as far as it is asked for, and valid until something changes.
 //
-// Without arrivals the level only rises. So a class that is bound stays so, and one
-// that shares may be bound from some finish on. What comes next is found without
-// touching the cluster's heaps: of each, the projection holds only the items that are
-// next after those that it has passed. Virtual jobs are passed many at a time.
+// Without arrivals the level only rises. So a bound class stays bound, and a sharing class may
+// become bound at some finish. The projection does not modify the cluster's heaps: of each heap it
+// holds only the items that come next after those it has passed. Virtual jobs are passed many at a
+// time.
 type projection struct {
 	cluster *Cluster
 	valid   bool
-	number  uint64 // of this projection; marks what it has touched
-	order   []*Job // as far as it is known; no virtual jobs
+	number  uint64 // of this projection; marks the classes and jobs that it has touched
+	order   []*Job // the part that is known; no virtual jobs
 
 	begin, at    moment
-	weight, caps float64 // of the jobs that share, and that are bound, without the virtual jobs
+	weight, caps float64 // of the sharing and the bound jobs, without virtual jobs
 
-	sharing, bound               heap.Heap[entry]  // jobs that may come next, by what their classes go by
-	ratios                       heap.Heap[*class] // of those that share, which may be bound next
+	sharing, bound               heap.Heap[entry]  // candidates for the next job, by their classes' unit of time
+	ratios                       heap.Heap[*class] // sharing classes that may be bound next
 	sharingVirtual, boundVirtual *virtualJobs
 }
 
-// moment is a time, the level's integral then, and where the virtual jobs are since the
-// projection began.
+// moment is a time, the level's integral then, and the virtual jobs' progress since the projection
+// began.
 type moment struct {
 	seconds, integral float64
 	sharing, bound    progress
@@ -45,15 +44,15 @@ func (a entry) before(b entry) bool {
 	return a.due < b.due || a.due == b.due && a.job.compare(b.job) < 0
 }
 
-// ahead is what the projection knows of a class that it has touched.
+// ahead is the projection's state of a class that it has touched.
 type ahead struct {
 	number       uint64
-	weight, caps float64 // of the jobs that have not finished, without the virtual jobs
+	weight, caps float64 // of the jobs that have not finished, without virtual jobs
 	bound        bool
-	from, base   float64 // as the class's, when it is bound
+	from, base   float64 // as in class, if the class is bound
 }
 
-// of returns what is known of a class.
+// of returns the projection's state of a class.
 func (p *projection) of(k *class) *ahead {
 	if k.ahead.number != p.number {
 		k.ahead = ahead{
@@ -64,7 +63,7 @@ func (p *projection) of(k *class) *ahead {
 	return &k.ahead
 }
 
-// ensure begins anew when the last projection is not good any more.
+// ensure starts a new projection if the last one is no longer valid.
 func (p *projection) ensure() {
 	if p.valid {
 		return
@@ -91,7 +90,7 @@ func (p *projection) ensure() {
 	p.ratios.Items = append(p.ratios.Items, c.sharing.byRatio.First()...)
 }
 
-// stand is the order when nothing moves.
+// stand fills in the order if there is no capacity: no job makes progress.
 func (p *projection) stand() {
 	for _, s := range []*side{&p.cluster.sharing, &p.cluster.bound} {
 		for _, k := range s.byDue.Items {
@@ -104,7 +103,7 @@ func (p *projection) stand() {
 	}
 }
 
-// next adds the job that finishes next to the order; false when none is left.
+// next appends the job that finishes next to the order; it returns false if none is left.
 func (p *projection) next() bool {
 	for {
 		p.sort()
@@ -112,7 +111,7 @@ func (p *projection) next() bool {
 		switch {
 		case j == nil:
 			return false
-		case math.IsInf(to.seconds, 1): // nobody else ends any more
+		case math.IsInf(to.seconds, 1): // no other job finishes any more
 			p.take(j, to, shared)
 			return true
 		case !p.bindUntil(to):
@@ -124,8 +123,8 @@ func (p *projection) next() bool {
 	}
 }
 
-// sort puts the next job on the right side. A class that shares in the cluster and is
-// bound by now is slower than the others that share, so that its jobs come up too early.
+// sort moves the next candidates to the right heap. A class that shares in the cluster, and is
+// bound by now, is slower than the others that share, so its jobs come up too early.
 func (p *projection) sort() {
 	for len(p.sharing.Items) > 0 && p.of(p.sharing.Items[0].job.class).bound {
 		j := p.sharing.Pop().job
@@ -134,9 +133,9 @@ func (p *projection) sort() {
 	}
 }
 
-// first finds the job that finishes next, virtual jobs apart, and when, if no class is bound before. It
-// compares the work that those that share do until the first of them finishes with what
-// the capacity leaves for them until the first of those that are bound does.
+// first returns the job, other than a virtual job, that finishes next if no class becomes bound
+// before, and when. It compares the work of the sharing jobs until the first of them finishes with
+// what the capacity leaves for them until the first bound job finishes.
 func (p *projection) first() (j *Job, to moment, shared bool) {
 	s, b := entry{due: math.Inf(1)}, entry{due: math.Inf(1)}
 	if len(p.sharing.Items) > 0 {
@@ -163,7 +162,7 @@ func (p *projection) first() (j *Job, to moment, shared bool) {
 	return b.job, p.secondsTo(b.due), false
 }
 
-// sharedTo is the moment at which the level's integral is so much.
+// sharedTo returns the moment at which the level's integral reaches a value.
 func (p *projection) sharedTo(integral float64) moment {
 	if integral <= p.at.integral {
 		return p.at
@@ -174,7 +173,7 @@ func (p *projection) sharedTo(integral float64) moment {
 	return m
 }
 
-// secondsTo is the moment at a time.
+// secondsTo returns the moment at a time.
 func (p *projection) secondsTo(seconds float64) moment {
 	if seconds <= p.at.seconds {
 		return p.at
@@ -185,17 +184,17 @@ func (p *projection) secondsTo(seconds float64) moment {
 	return m
 }
 
-// virtualJobs is a moment with the virtual jobs where they are then.
+// virtualJobs completes a moment with the progress of the virtual jobs.
 func (p *projection) virtualJobs(m moment) moment {
 	m.sharing = p.sharingVirtual.at(m.integral, p.begin.integral)
 	m.bound = p.boundVirtual.at(m.seconds, p.begin.seconds)
 	return m
 }
 
-// free is the slots that the jobs that are bound leave.
+// free is the slots that bound jobs leave, virtual jobs apart.
 func (p *projection) free() float64 { return float64(p.cluster.capacity) - p.caps }
 
-// levelAt is the level when the virtual jobs have gone that end until a moment.
+// levelAt is the level at a moment, without the virtual jobs that have ended by then.
 func (p *projection) levelAt(m moment) float64 {
 	weight := p.weight + m.sharing.left
 	if weight < 0.5/weightUnits {
@@ -204,7 +203,7 @@ func (p *projection) levelAt(m moment) float64 {
 	return (p.free() - m.bound.left) / weight
 }
 
-// take has a job come next in the order.
+// take appends a job to the order and adds the candidates that follow it.
 func (p *projection) take(j *Job, at moment, shared bool) {
 	p.order = append(p.order, j)
 	j.planned, j.ends = p.number, at.seconds
@@ -213,7 +212,7 @@ func (p *projection) take(j *Job, at moment, shared bool) {
 	} else {
 		p.bound.Pop()
 	}
-	if shared != j.class.bound { // it comes from the heap in which its class lies
+	if shared != j.class.bound { // it comes from the heap of its class's side
 		p.neighbours(j)
 	}
 	for _, x := range j.class.jobs.Below(j.place) {
@@ -221,7 +220,7 @@ func (p *projection) take(j *Job, at moment, shared bool) {
 	}
 }
 
-// finish has a job finish at the present moment.
+// finish takes a job's weight and cap off the sums at the current moment.
 func (p *projection) finish(j *Job) {
 	a := p.of(j.class)
 	a.weight -= j.spec.Weight
@@ -243,15 +242,15 @@ func (p *projection) offer(j *Job) {
 	}
 }
 
-// neighbours records the classes that come next after that of a job, if the job is the first of
-// its class.
+// neighbours records the classes that follow a job's class in its heap, if the job is the first of
+// the class.
 func (p *projection) neighbours(j *Job) {
 	if j.place == 0 {
 		p.heads(p.cluster.side(j.class).byDue.Below(j.class.byDue))
 	}
 }
 
-// heads records the first jobs of classes where the cluster has them.
+// heads records the first jobs of classes as candidates, on the side where the cluster has them.
 func (p *projection) heads(classes []*class) {
 	for _, k := range classes {
 		if e := (entry{k.due, k.first()}); k.bound {
@@ -262,14 +261,14 @@ func (p *projection) heads(classes []*class) {
 	}
 }
 
-// bindUntil binds the next class if the level comes to its ratio before a moment at
-// which a job finishes: that happens when a virtual job ends.
+// bindUntil binds the next class if the level reaches its ratio before a moment at which a job
+// finishes. That happens when a virtual job ends.
 func (p *projection) bindUntil(to moment) bool {
 	if len(p.ratios.Items) == 0 || p.levelAt(to) < p.ratios.Items[0].ratio {
 		return false
 	}
 	ratio, from := p.ratios.Items[0].ratio, p.at
-	// It is at the last of their ends, or earlier.
+	// The class is bound at the last end of these virtual jobs, or at an earlier one.
 	at := p.sharedTo(p.sharingVirtual.latest(from.integral, to.integral))
 	if b := p.secondsTo(p.boundVirtual.latest(from.seconds, to.seconds)); b.seconds > at.seconds {
 		at = b
@@ -290,14 +289,14 @@ func (p *projection) bindUntil(to moment) bool {
 	return true
 }
 
-// raise binds the classes whose ratio it has reached.
+// raise binds the classes whose ratio the level has reached.
 func (p *projection) raise() {
 	for len(p.ratios.Items) > 0 && p.ratios.Items[0].ratio <= p.levelAt(p.at) {
 		p.bind()
 	}
 }
 
-// bind binds the class with the least ratio.
+// bind binds the sharing class with the least ratio.
 func (p *projection) bind() {
 	k := p.ratios.Pop()
 	for _, x := range p.cluster.sharing.byRatio.Below(k.byRatio) {

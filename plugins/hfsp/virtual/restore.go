@@ -13,9 +13,9 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Restore returns the cluster of which Save returned these pieces, one after another, the first
-// of a whole one. It answers as the other one to the last bit, now and after equal calls, once it
-// is given the time. Its jobs are those of Jobs: the other's caller finds them by ID.
+// Restore rebuilds a cluster from the pieces that Save returned, in order; the first must be a
+// whole one. After equal calls, Advance included, the result equals the saved cluster to the last
+// bit. Its jobs are new values: the caller finds them by ID with Jobs.
 func Restore(pieces ...[]byte) (*Cluster, error) {
 	x := restoring{}
 	for i, data := range pieces {
@@ -42,9 +42,9 @@ func (c *Cluster) Jobs() iter.Seq[*Job] {
 	}
 }
 
-// restoring is a cluster of which pieces were read.
+// restoring is a cluster whose pieces are being read.
 type restoring struct {
-	c       *Cluster           // its frame
+	c       *Cluster           // without jobs and classes
 	jobs    map[uint64]saved   // by serial
 	classes map[float64]*class // by ratio
 }
@@ -123,8 +123,8 @@ func (x *restoring) readJobs(r *binenc.Reader) error {
 	return r.Err()
 }
 
-// build puts all jobs where they belong. Where in a heap they lie is not saved, as it
-// does not matter.
+// build puts all jobs into their classes or the late list. Their places in the heaps are not saved,
+// since they do not matter.
 func (x *restoring) build() (*Cluster, error) {
 	c := x.c
 	late := []*Job{}

@@ -8,16 +8,17 @@ import (
 	"github.com/hamadryad/hamadryad/plugins/hfsp/binenc"
 )
 
-// changes is what is not as it was when the cluster was saved last.
+// changes is what changed since the last save.
 type changes struct {
 	tracked bool // since it was saved whole
 	any     bool
 	jobs    []*Job
 	classes []*class
-	left    []uint64 // serials of jobs that are in it no more
+	left    []uint64 // serials of jobs that left the cluster
 }
 
-// changesMax is how many changes are kept one by one. With more, the cluster is saved whole.
+// changesMax bounds the changes that are tracked one by one. Beyond it, the next save is a whole
+// one.
 const changesMax = 1 << 16
 
 func (x *changes) job(j *Job) {
@@ -49,13 +50,13 @@ func (x *changes) bound() {
 	}
 }
 
-// all has everything saved next time.
+// all makes the next save a whole one.
 func (x *changes) all() {
 	x.forget()
 	x.tracked, x.any = false, true
 }
 
-// forget begins anew.
+// forget clears the tracked changes.
 func (x *changes) forget() {
 	for _, j := range x.jobs {
 		j.changed = false
@@ -68,14 +69,13 @@ func (x *changes) forget() {
 	x.jobs, x.classes, x.left, x.any = x.jobs[:0], x.classes[:0], x.left[:0], false
 }
 
-// Save returns what changed since the cluster was saved last, or all that it is, and always
-// that the first time; nil when nothing changed. Time that passes is no change: the caller that
-// restores a cluster has it advance.
+// Save returns the changes since the last save, or nil without any. It returns the whole cluster if
+// whole is set, and at the first call. The passing of time is no change: after Restore the caller
+// must call Advance.
 //
-// A cluster that is saved whole takes no more bytes than most allows, but for what it is without
-// any jobs, 60 or so. What has no room is left out, first virtually active jobs, then
-// those that came last: Restore does not know them until they are saved with a change. A job takes
-// about 40 bytes.
+// A whole save takes at most so many bytes, besides about 60 for a cluster without jobs. Jobs that
+// do not fit are left out: first virtually active ones, then those that came last. Restore does not
+// know them until a later save includes them as changed. A job takes about 40 bytes.
 func (c *Cluster) Save(whole bool, most int) []byte {
 	x := &c.changes
 	if whole = whole || !x.tracked; !whole && !x.any {
@@ -112,7 +112,7 @@ func (c *Cluster) Save(whole bool, most int) []byte {
 	return w.Data
 }
 
-// everything lists all jobs, those first that are saved first, and all classes.
+// everything lists all jobs, in the order in which Save writes them, and all classes.
 func (c *Cluster) everything() (jobs []*Job, classes []*class) {
 	for e := c.late.Front(); e != nil; e = e.Next() {
 		jobs = append(jobs, e.Value.(*Job))
@@ -136,7 +136,7 @@ func (c *Cluster) everything() (jobs []*Job, classes []*class) {
 	return jobs, classes
 }
 
-// What stands where no more comes: no ratio and no serial is it.
+// Marks of the end of a list: no ratio and no serial has these values.
 const (
 	endOfClasses = -1
 	endOfJobs    = 0
@@ -164,7 +164,7 @@ func (k *class) save(w *binenc.Writer) {
 	w.Float(k.base)
 }
 
-// Where a job stands.
+// The states of a job.
 const (
 	standsLate = iota
 	standsLive

@@ -8,18 +8,17 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/heap"
 )
 
-// Sharer is one of those among whom slots are divided. Its numbers are bounded as those
-// of a Spec.
+// Sharer is one of the parties among which slots are divided. Its numbers are bounded as in a Spec.
 type Sharer struct {
 	Cap    int     // slots that it can use at most
-	Weight float64 // its part in comparison with others
+	Weight float64 // its share relative to others
 }
 
-// Slots divides whole slots by max-min fairness: round by round, the smallest sharers
-// first (section 3.3, "Resource Allocation"). Each slot goes to the sharer farthest below
-// its share, which has the least (slots + ½) / weight. Ties go to the smaller cap, then to
-// the first. Slots that no sharer can use are left over. It takes
-// O(n log n) for n sharers, however many slots there are.
+// Slots divides whole slots by max-min fairness: round by round, the smallest sharers first
+// (section 3.3, "Resource Allocation"). Each slot goes to the sharer farthest below its share: the
+// one with the least (slots + ½) / weight. Ties go to the smaller cap, then to the first. Slots
+// that no sharer can use are left over. It takes O(n log n) for n sharers, however many slots there
+// are.
 func Slots(total int, sharers []Sharer) []int {
 	given := make([]int, len(sharers))
 	turns := heap.Heap[turn]{Items: make([]turn, 0, len(sharers)), Before: turn.before}
@@ -27,8 +26,8 @@ func Slots(total int, sharers []Sharer) []int {
 		x := Spec{Weight: s.Weight, Cap: s.Cap}.bounded()
 		turns.Items = append(turns.Items, turn{float64(x.Cap) / x.Weight, x.Weight, x.Cap, 0, i})
 	}
-	// So many as all have at some level go out at once: not too many, because rounding
-	// adds no more than a half to each.
+	// First give each sharer its slots at a common level, all at once. The level is low enough:
+	// rounding adds at most a half to each sharer.
 	level := fluid(float64(total)-float64(len(sharers))/2, turns.Items)
 	for i := range turns.Items {
 		t := &turns.Items[i]
@@ -51,7 +50,7 @@ func Slots(total int, sharers []Sharer) []int {
 
 // turn is a sharer that waits for its next slot.
 type turn struct {
-	key                float64 // its ratio at first, then where it stands in line
+	key                float64 // cap / weight at first, then its place in the queue
 	weight             float64
 	most, given, index int
 }
@@ -70,9 +69,9 @@ func (t turn) before(u turn) bool {
 	return t.most < u.most || t.most == u.most && t.index < u.index
 }
 
-// fluid is the level at which sharers use a number of slots, or a little less, if slots could be
-// divided. It is 0 without sharers, and +Inf where all can have their caps. It puts them in order
-// of their ratio.
+// fluid is the level at which sharers would use a number of slots, or a little less, if slots could
+// be divided. It is 0 without slots, and +Inf if all can have their caps. It sorts the sharers by
+// ratio.
 func fluid(slots float64, sharers []turn) float64 {
 	if slots <= 0 {
 		return 0

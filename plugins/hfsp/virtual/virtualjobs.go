@@ -1,23 +1,23 @@
 package virtual
 
-// virtualJobs are virtually active jobs that share, or that are bound, in order of their end: a treap
-// that is never changed but made anew along one path, so that a projection has its own.
-// What they do together until a time, and when they have done so much, is found in
-// logarithmic time. So their number does not matter when the others are put in order,
-// and they are as many as these: FSP finishes jobs long before processor sharing would.
+// virtualJobs is a persistent treap of virtually active jobs, all sharing or all bound, in order of
+// their end. An update copies one path, so that a projection has its own version. The total work of
+// the jobs until a time, and the time at which they have done so much, take logarithmic time. So
+// their number does not matter when other jobs are put in order. There are as many as other jobs,
+// since FSP finishes jobs long before processor sharing would.
 //
-// Times and ends are in what classes go by: the level's integral, or seconds. A virtual job
-// does amount (its weight, or its cap) for each of it.
+// Times and ends are in the unit of the classes' clocks: the level's integral, or seconds. A
+// virtual job does amount (its weight, or its cap) per unit.
 type virtualJobs struct {
 	due    float64
 	amount float64
 	job    *Job
-	rank   uint64 // larger than those below
+	rank   uint64 // larger than the ranks below
 
 	left, right *virtualJobs
-	last        float64 // the last due from here down
-	sum         float64 // of all amounts from here down
-	moment      float64 // of amount × (due - this due), from here down
+	last        float64 // the last due in this subtree
+	sum         float64 // of all amounts in this subtree
+	moment      float64 // sum of amount × (due - this due) in this subtree
 }
 
 func (g *virtualJobs) total() float64 {
@@ -27,7 +27,7 @@ func (g *virtualJobs) total() float64 {
 	return g.sum
 }
 
-// sums returns what g's part of the tree amounts to, and the moment about a time.
+// sums returns the sum of a subtree's amounts, and their moment about a time.
 func (g *virtualJobs) sums(about float64) (sum, moment float64) {
 	if g == nil {
 		return 0, 0
@@ -35,7 +35,7 @@ func (g *virtualJobs) sums(about float64) (sum, moment float64) {
 	return g.sum, g.moment + float64(g.sum*(g.due-about))
 }
 
-// with is g above other parts of the tree.
+// with returns a copy of g with other children.
 func (g *virtualJobs) with(left, right *virtualJobs) *virtualJobs {
 	x := *g
 	x.left, x.right = left, right
@@ -49,7 +49,7 @@ func (g *virtualJobs) with(left, right *virtualJobs) *virtualJobs {
 }
 
 func newVirtualJob(j *Job, due, amount float64) *virtualJobs {
-	// The ranks are like lots, and the same each time (splitmix64).
+	// Ranks are pseudo-random, and the same in each run (splitmix64).
 	z := j.serial * 0x9e3779b97f4a7c15
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
 	z = (z ^ z>>27) * 0x94d049bb133111eb
@@ -72,7 +72,7 @@ func (g *virtualJobs) insert(x *virtualJobs) *virtualJobs {
 	return g.with(g.left.insert(x), g.right)
 }
 
-// split returns those before x and those after it.
+// split returns the jobs before x and those after it.
 func (g *virtualJobs) split(x *virtualJobs) (left, right *virtualJobs) {
 	switch {
 	case g == nil:
@@ -85,7 +85,7 @@ func (g *virtualJobs) split(x *virtualJobs) (left, right *virtualJobs) {
 	return l, g.with(r, g.right)
 }
 
-// remove takes out the virtual job of a job, which ends at due.
+// remove removes a job that ends at due.
 func (g *virtualJobs) remove(due float64, j *Job) *virtualJobs {
 	switch {
 	case g == nil:
@@ -110,7 +110,7 @@ func join(a, b *virtualJobs) *virtualJobs {
 	return b.with(join(a, b.left), b.right)
 }
 
-// first is the job that ends first; nil where there is none.
+// first returns the job that ends first, or nil.
 func (g *virtualJobs) first() *virtualJobs {
 	for g != nil && g.left != nil {
 		g = g.left
@@ -118,11 +118,11 @@ func (g *virtualJobs) first() *virtualJobs {
 	return g
 }
 
-// progress is where virtual jobs are at a time: what those amount to that have not ended, and
-// what all have done since another time.
+// progress is the state of virtual jobs at a time: the sum of the amounts of those that have not
+// ended (left), and the work of all since another time (done).
 type progress struct{ left, done float64 }
 
-// at returns the progress at a time since another.
+// at returns the progress at a time, with work counted from since.
 func (g *virtualJobs) at(time, since float64) progress {
 	p := progress{left: g.total()}
 	for g != nil {
@@ -142,14 +142,15 @@ func (g *virtualJobs) at(time, since float64) progress {
 	return p
 }
 
-// end is the progress when more have ended, which are so much together and have a moment
-// about the due of g. Work of virtual jobs that have not ended is not included.
+// end returns the progress after more jobs have ended, which have this sum and moment about g's
+// due. The work of unfinished virtual jobs is not included.
 func (p progress) end(g *virtualJobs, sum, moment, since float64) progress {
 	return progress{p.left - sum, p.done + moment + float64(sum*(g.due-since))}
 }
 
-// reach returns when so much work is done by others, at a speed that stays, and times
-// sign by the virtual jobs: this counts from a time, at which their progress is given.
+// reach returns the time at which the work done reaches a value, and the progress then. Other jobs
+// work at a constant speed. The work of the virtual jobs counts with sign +1 or -1. Both count from
+// the time from, when the virtual jobs' progress is begin.
 func (g *virtualJobs) reach(work, speed, sign, from float64, begin progress, since float64) (float64, progress) {
 	p, last, x := progress{left: g.total()}, from, g
 	until := func(time float64, p progress) float64 {
@@ -171,10 +172,10 @@ func (g *virtualJobs) reach(work, speed, sign, from float64, begin progress, sin
 	if s := speed + sign*p.left; s > 0 {
 		time = max(last, from+(work-until(from, p))/s)
 	}
-	return time, g.at(time, since) // rounding may have brought it to an end
+	return time, g.at(time, since) // rounding may have passed an end
 }
 
-// latest returns the last due up to a time, or from.
+// latest returns the last due in the range above from up to time, or from if there is none.
 func (g *virtualJobs) latest(from, time float64) float64 {
 	for g != nil {
 		if g.due <= time {
@@ -186,8 +187,8 @@ func (g *virtualJobs) latest(from, time float64) float64 {
 	return from
 }
 
-// find returns the first due after a time of which something is true that stays true of
-// all later ones; to, where there is none before it.
+// find returns the first due after from for which is holds; is must also hold for all later ones.
+// If there is none before to, it returns to.
 func (g *virtualJobs) find(from, to float64, is func(due float64) bool) float64 {
 	for g != nil {
 		if g.due > from && (g.due >= to || is(g.due)) {

@@ -8,8 +8,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// StageIndex is what is kept of all live jobs. The zero StageIndex is ready for Start. It belongs to
-// one goroutine.
+// StageIndex indexes the stages of all live jobs. The zero StageIndex is ready for Start. It
+// belongs to one goroutine.
 type StageIndex struct {
 	// Beside is how many slots of a kind are held by groups of bundles that belong to a
 	// stage of another kind.
@@ -20,16 +20,16 @@ type StageIndex struct {
 	listed  map[scheduler.BundleID]listed
 	units   map[scheduler.AttemptID]*Unit
 	touched []*Stage
-	over    []*Stage // of jobs that ended
+	over    []*Stage // stages that left the index
 }
 
-// listed is where a launchable bundle counts.
+// listed is the stage that a launchable bundle counts for, and its slots of that stage's kind.
 type listed struct {
 	stage *Stage
 	slots int
 }
 
-// Start looks at everything.
+// Start builds the index from everything in the view.
 func (b *StageIndex) Start(v *view.View) {
 	*b = StageIndex{
 		view: v, Beside: map[scheduler.SlotKind]int{}, stages: map[scheduler.JobID][]*Stage{},
@@ -55,10 +55,10 @@ func (b *StageIndex) Start(v *view.View) {
 // Stages returns a live job's stages by id.
 func (b *StageIndex) Stages(j scheduler.JobID) []*Stage { return b.stages[j] }
 
-// Unit returns what an attempt was launched with, or nil.
+// Unit returns the launch that an attempt belongs to, or nil.
 func (b *StageIndex) Unit(id scheduler.AttemptID) *Unit { return b.units[id] }
 
-// Of returns the stage that an attempt's group is of; nil when its job ended before this round.
+// Of returns the stage of an attempt's group, or nil if its job ended before this round.
 func (b *StageIndex) Of(a *view.Attempt) *Stage {
 	if all := b.stages[a.Job().ID()]; all != nil {
 		return all[a.Need.Stage]
@@ -66,7 +66,7 @@ func (b *StageIndex) Of(a *view.Attempt) *Stage {
 	return nil
 }
 
-// StageOf returns the stage that a bundle belongs to; nil when it has no groups any more.
+// StageOf returns the stage that a bundle belongs to, or nil if the bundle has no groups any more.
 func (b *StageIndex) StageOf(x *view.Bundle) *Stage {
 	all := b.stages[x.Job.ID()]
 	if len(x.Groups) == 0 || int(x.Groups[0].Stage) >= len(all) {
@@ -91,20 +91,20 @@ func (b *StageIndex) EndRound() {
 		s.touched = false
 	}
 	for _, s := range b.over {
-		if list := b.stages[s.Job.ID()]; len(list) > 0 && list[s.id] == s { // not one that takes other slots now
+		if list := b.stages[s.Job.ID()]; len(list) > 0 && list[s.id] == s { // not a stage that moved to another kind of slot
 			delete(b.stages, s.Job.ID())
 		}
 	}
 	b.touched, b.over = b.touched[:0], b.over[:0]
 }
 
-// Launchable walks a stage's launchable bundles in order of id, but those that were launched since the
+// Launchable walks a stage's launchable bundles in order of id, without those launched since the
 // last Update.
 func (b *StageIndex) Launchable(s *Stage) iter.Seq[*view.Bundle] { return b.view.ReadyAmong(&s.ready) }
 
 // Update processes the events of a round that the view has applied.
 func (b *StageIndex) Update(events []scheduler.Event) {
-	for _, e := range events { // the view has the bundles of all stages with their kinds of now
+	for _, e := range events { // in the view, the bundles of all stages already have their new kinds
 		if e, ok := e.(scheduler.StageGrown); ok {
 			b.changeKind(&e)
 		}
@@ -135,7 +135,7 @@ func (b *StageIndex) Update(events []scheduler.Event) {
 			b.attempt(e.Attempt)
 		case scheduler.AttemptResumed:
 			b.attempt(e.Attempt)
-			b.bundleOf(e.Attempt) // it is not offered a second time any more
+			b.bundleOf(e.Attempt) // its second attempt is not offered any more
 		}
 	}
 	for _, e := range b.view.Ended() {
@@ -164,7 +164,7 @@ func (b *StageIndex) finished(id scheduler.JobID) {
 	}
 }
 
-// leave has a stage be over, whose bundles are not listed any more.
+// leave removes a stage and delists its bundles.
 func (b *StageIndex) leave(s *Stage) {
 	for x := range s.ready.All() {
 		delete(b.listed, x.ID)
@@ -175,14 +175,15 @@ func (b *StageIndex) leave(s *Stage) {
 	}
 }
 
-// changeKind moves a stage to slots of another kind, as another stage. Nothing of it runs.
+// changeKind replaces a stage that moved to another kind of slot by a new entry. Nothing of it
+// runs.
 func (b *StageIndex) changeKind(e *scheduler.StageGrown) {
 	list := b.stages[e.Job]
 	if int(e.Stage) >= len(list) {
 		return
 	}
 	old := list[e.Stage]
-	kind := old.Info().Kind // as it is after the round, in which it may have changed twice
+	kind := old.Info().Kind // as of the round's end: it may have changed twice
 	if kind == old.kind {
 		return
 	}
@@ -213,14 +214,14 @@ func (b *StageIndex) bundle(id scheduler.BundleID) {
 	}
 }
 
-// bundleOf takes over whether the bundle of an attempt may be launched.
+// bundleOf updates whether the bundle of an attempt may be launched.
 func (b *StageIndex) bundleOf(id scheduler.AttemptID) {
 	if a := b.view.Attempt(id); a != nil {
 		b.list(a.Bundle)
 	}
 }
 
-// list takes over whether a bundle may be launched.
+// list updates whether a bundle may be launched.
 func (b *StageIndex) list(x *view.Bundle) {
 	was, is := b.listed[x.ID]
 	now := x.Launchable()
@@ -277,8 +278,7 @@ func (b *StageIndex) outcome(e *scheduler.Outcome) {
 	}
 }
 
-// found is launched for an attempt of a snapshot, where those that were launched together
-// follow each other.
+// found adds an attempt of a snapshot. There, the attempts of one launch follow each other.
 func (b *StageIndex) found(a *view.Attempt, before *Unit) *Unit {
 	if before != nil && (before.Bundle != a.Bundle || before.Attempts[0].AssignedAt != a.AssignedAt || before.Attempts[0].Speculative != a.Speculative) {
 		before = nil
@@ -286,11 +286,11 @@ func (b *StageIndex) found(a *view.Attempt, before *Unit) *Unit {
 	return b.launched(a, before)
 }
 
-// launched adds an attempt to the unit of those that were launched with it; nil makes one.
+// launched adds an attempt to the unit of its launch; with nil it makes one.
 func (b *StageIndex) launched(a *view.Attempt, u *Unit) *Unit {
 	if u == nil {
 		s := b.StageOf(a.Bundle)
-		if s == nil { // another launch of it has finished
+		if s == nil { // another launch of the bundle has finished
 			s = b.Of(a)
 		}
 		u = &Unit{Stage: s, Bundle: a.Bundle, gang: len(a.Bundle.Groups) != 1}
@@ -312,7 +312,7 @@ func (b *StageIndex) attempt(id scheduler.AttemptID) {
 	}
 }
 
-// sync takes over where a unit stands.
+// sync updates a unit's state and slots.
 func (b *StageIndex) sync(u *Unit) {
 	s := u.Stage
 	b.touch(s)
@@ -338,7 +338,7 @@ func (b *StageIndex) ended(e view.Ended) {
 		b.Beside[e.Need.Kind] -= e.Need.Slots
 	}
 	b.sync(u)
-	if u.gang { // its last end is that of all its stages' groups
+	if u.gang { // the last end of a gang is the end of groups of several stages
 		b.touchAll(e.Job().ID())
 	}
 	if u.state == gone {

@@ -18,9 +18,9 @@ type Stage struct {
 	Held, Leaving, Suspended, Ready int
 	// ReadyBundles is how many bundles may be launched.
 	ReadyBundles int
-	// Came says that something of it was ready or ran.
+	// Came says that a bundle of the stage was ready or ran.
 	Came bool
-	// Owner is the caller's.
+	// Owner is data of the caller.
 	Owner any
 
 	id      scheduler.StageID
@@ -28,7 +28,7 @@ type Stage struct {
 	ready   view.BundleList
 	units   []*Unit // in order of launch; nil in a gap
 	gaps    int
-	paused  int // of units, how many are suspended
+	paused  int // how many of units are suspended
 	touched bool
 }
 
@@ -47,19 +47,19 @@ func (s *Stage) Over() bool {
 	return c.Waiting+c.Running == 0 && c.Finished > 0
 }
 
-// Compare orders stages: jobs by id, and a job's stages by theirs.
+// Compare orders stages by job, then by stage id.
 func Compare(a, b *Stage) int {
 	return cmp.Or(cmp.Compare(a.Job.ID(), b.Job.ID()), cmp.Compare(a.id, b.id))
 }
 
-// Unit is one launch of a bundle: what is preempted and resumed at once.
+// Unit is one launch of a bundle. It is preempted and resumed as a whole.
 type Unit struct {
 	Stage    *Stage
 	Bundle   *view.Bundle
 	Attempts []*view.Attempt // live, in order of group
-	// Slots of the stage's kind that its live attempts need.
+	// Slots is how many slots of the stage's kind its live attempts need.
 	Slots int
-	// Turn is the caller's.
+	// Turn is data of the caller.
 	Turn uint64
 
 	gang  bool
@@ -67,7 +67,7 @@ type Unit struct {
 	at    int // in the stage's list
 }
 
-// state says which of a stage's counts a unit's slots are in.
+// state says in which of a stage's counts a unit's slots are included.
 type state uint8
 
 const (
@@ -77,18 +77,19 @@ const (
 	suspended
 )
 
-// Suspended says whether all that lives of it is suspended, and is not to go on already.
+// Suspended reports whether all live attempts are suspended, and none is about to resume.
 func (u *Unit) Suspended() bool { return u.state == suspended }
 
-// Stays says whether it runs, or is assigned, and nothing takes it off.
+// Stays reports whether the unit is assigned or running, and not being preempted.
 func (u *Unit) Stays() bool { return u.state == held }
 
-// Runs says whether all of it runs: what is assigned only, or has stopped in part, can't be suspended.
+// Runs reports whether all attempts run. A unit that is only assigned, or has stopped in part,
+// can't be suspended.
 func (u *Unit) Runs() bool {
 	return u.state == held && !slices.ContainsFunc(u.Attempts, func(a *view.Attempt) bool { return a.State != view.Running })
 }
 
-// look says where a unit stands, and what it has of the stage's kind.
+// look returns a unit's state, and how many slots of the stage's kind it has.
 func (u *Unit) look() (state, int) {
 	slots, paused, leaves := 0, 0, false
 	for _, a := range u.Attempts {
@@ -111,7 +112,7 @@ func (u *Unit) look() (state, int) {
 	return held, slots
 }
 
-// count adds what a unit counts for, or takes it away again.
+// count adds a unit's slots to the stage's counts, or subtracts them.
 func (s *Stage) count(u *Unit, sign int) {
 	switch u.state {
 	case held:
@@ -145,7 +146,7 @@ func (s *Stage) leave(u *Unit) {
 	}
 }
 
-// Oldest walks the launches of the stage, the first one first.
+// Oldest walks the stage's launches, the first one first.
 func (s *Stage) Oldest(yield func(*Unit) bool) {
 	for _, u := range s.units {
 		if u != nil && !yield(u) {
@@ -154,7 +155,7 @@ func (s *Stage) Oldest(yield func(*Unit) bool) {
 	}
 }
 
-// Youngest walks them, the last one first.
+// Youngest walks the stage's launches, the last one first.
 func (s *Stage) Youngest(yield func(*Unit) bool) {
 	for _, u := range slices.Backward(s.units) {
 		if u != nil && !yield(u) {
@@ -163,7 +164,7 @@ func (s *Stage) Youngest(yield func(*Unit) bool) {
 	}
 }
 
-// Paused walks those that are suspended, the first one first.
+// Paused walks the stage's suspended launches, the first one first.
 func (s *Stage) Paused(yield func(*Unit) bool) {
 	left := s.paused
 	for _, u := range s.units {
