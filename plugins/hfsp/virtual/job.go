@@ -101,7 +101,7 @@ func (j *Job) compare(k *Job) int {
 	return cmp.Or(cmp.Compare(j.id.Job, k.id.Job), cmp.Compare(j.id.Stage, k.id.Stage), cmp.Compare(j.serial, k.serial))
 }
 
-// ratio is that of its class.
+// ratio is the ratio of cap to weight, which determines the class.
 func (j *Job) ratio() float64 { return float64(j.spec.Cap) / j.spec.Weight }
 
 func (j *Job) units() int64 { return int64(j.spec.Weight * weightUnits) }

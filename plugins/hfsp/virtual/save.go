@@ -10,7 +10,7 @@ import (
 
 // changes is what changed since the last save.
 type changes struct {
-	tracked bool // since it was saved whole
+	tracked bool // false until the first whole save
 	any     bool
 	jobs    []*Job
 	classes []*class

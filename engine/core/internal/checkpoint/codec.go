@@ -17,15 +17,15 @@ import (
 // use.
 type Codec struct {
 	Reading bool  // else it writes
-	Format  int   // the number of the format that it reads, from 1: later additions are missing in it; when writing, the newest
-	Err     error // the first thing wrong
+	Format  int   // the format that it reads, from 1: it lacks later additions; when writing, the newest
+	Err     error // the first error
 
 	buf  []byte    // unflushed bytes, or the next bytes to read
 	to   io.Writer // when writing
 	sum  uint32    // of the flushed bytes
-	lost error     // of to
+	lost error     // error of to
 
-	rest [][]byte // to be read after buf
+	rest [][]byte // parts to read after buf
 	left int      // bytes left to read
 }
 
@@ -37,7 +37,7 @@ var ErrChecksum = errors.New("its checksum is wrong")
 
 // FormatError is returned for an unsupported format.
 type FormatError struct {
-	Number int // of the format; 0: they are no state of a core
+	Number int // of the format; 0: it is no checkpoint of a core
 	Newest int // supported
 }
 
@@ -52,7 +52,7 @@ func (e *FormatError) Error() string {
 	return fmt.Sprintf("it has format %d, and this program reads formats 1 to %d: start the version of Hamadryad that wrote it, or a newer one", e.Number, e.Newest)
 }
 
-// formatError is the error for bytes with such a beginning.
+// formatError returns the error for bytes that begin with head.
 func formatError(head []byte) error {
 	e := &FormatError{Newest: len(formats)}
 	if n, err := fmt.Sscanf(string(head), "hamadryad core checkpoint %d\n", &e.Number); n != 1 || err != nil {
@@ -76,7 +76,7 @@ var formats = []string{
 // stages' slot kinds and one without. It is refused.
 const ambiguous = 5
 
-// formatOf is the number of the format of a header; 0: an unsupported one.
+// formatOf returns the format number of a header; 0 if it is unsupported.
 func formatOf(head []byte) int {
 	n := 1 + slices.Index(formats, string(head))
 	if n == ambiguous {
@@ -85,7 +85,7 @@ func formatOf(head []byte) int {
 	return n
 }
 
-// LengthMin is how many bytes there are at least, of no state at all.
+// LengthMin is the length of an empty checkpoint, the shortest there is.
 const LengthMin = int64(len("hamadryad core checkpoint 1\n") + crc32.Size)
 
 // NewWriter returns a codec that writes in bounded parts, beginning with the format's header.
@@ -163,7 +163,7 @@ const flushBytes = 256 << 10
 
 var errCut = errors.New("it ends too early")
 
-// Fail stops the codec, unless something was wrong before.
+// Fail stops the codec with an error, unless it has one already.
 func (c *Codec) Fail(err error) {
 	if c.Err == nil {
 		c.Err = err
@@ -281,7 +281,7 @@ func List[T any](c *Codec, p *[]T, each func(*Codec, *T)) {
 			c.flush()
 		}
 	}
-	if !c.Reading && len(c.buf) >= flushBytes { // of many empty lists, too
+	if !c.Reading && len(c.buf) >= flushBytes { // also after many empty lists
 		c.flush()
 	}
 }

@@ -16,14 +16,14 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// T is a test, or a draw of a random one.
+// T is the part of testing.T that the package uses.
 type T interface {
 	Helper()
 	Error(args ...any)
 	Fatalf(format string, args ...any)
 }
 
-// Core is the state and the subjects of a core.
+// Core is the state and the parts of a core.
 type Core struct {
 	*state.Store
 	*outbound.Outbound
@@ -87,8 +87,8 @@ func (h *Core) startPolicy(name string, a scheduler.Ability) {
 	h.Rounds.Started(&wire.PolicyStarted{Generation: h.generation, Name: "test", Abilities: uint32(a)})
 }
 
-// NotifiedEvents sends a round, answers it without decisions, and returns its events; nil when none
-// is due.
+// NotifiedEvents sends a round, answers it without decisions, and returns its events. It returns
+// nil if no round is due.
 func (h *Core) NotifiedEvents() []scheduler.Event {
 	h.Later(h.Step.Set.RoundGap)
 	ask := h.Rounds.StartRound()
@@ -99,8 +99,8 @@ func (h *Core) NotifiedEvents() []scheduler.Event {
 	return ask.Round.Events
 }
 
-// Joining is the join of a launcher with slots of the default kind and much memory. It has no
-// attempts, and can suspend.
+// Joining returns the join message of a launcher with slots of the default kind and much memory.
+// The launcher has no attempts, and can suspend.
 func Joining(name string, slots uint32) *wire.Join {
 	return &wire.Join{
 		Name: name, Incarnation: 1, Host: name, Memory: 1 << 40, CanSuspend: true, DataAddress: name + ":1",
@@ -108,13 +108,13 @@ func Joining(name string, slots uint32) *wire.Join {
 	}
 }
 
-// Launcher joins such a launcher.
+// Launcher joins a launcher as Joining describes it.
 func (h *Core) Launcher(name string, slots uint32) *state.Launcher {
 	h.Membership.Join(Joining(name, slots))
 	return h.Cluster.LauncherNamed(name)
 }
 
-// Job reserves an id and submits a job; the job is admitted unless the policy has to admit it.
+// Job reserves an id and submits a job. The job is admitted unless the policy has to admit it.
 func (h *Core) Job(spec *wire.JobSpec) *state.Job {
 	h.t.Helper()
 	h.Admission.ReserveID(&wire.Prepare{Client: 1})
@@ -127,12 +127,12 @@ func (h *Core) Job(spec *wire.JobSpec) *state.Job {
 	return j
 }
 
-// Maps is a job of one stage.
+// Maps returns a job of one stage.
 func Maps(nodes uint32) *wire.JobSpec {
 	return &wire.JobSpec{Name: "maps", Graph: &wire.Graph{Stages: []*wire.Stage{{Name: "map", Nodes: nodes}}}}
 }
 
-// MapReduce is a job of two stages, joined all to all by files.
+// MapReduce returns a job of two stages, joined all to all by files.
 func MapReduce(maps, reduces uint32) *wire.JobSpec {
 	return &wire.JobSpec{Name: "mapreduce", Graph: &wire.Graph{
 		Stages: []*wire.Stage{{Name: "map", Nodes: maps}, {Name: "reduce", Nodes: reduces}},
@@ -142,12 +142,12 @@ func MapReduce(maps, reduces uint32) *wire.JobSpec {
 	}}
 }
 
-// Chain is a job of stages of one node, joined by files.
+// Chain returns a job of stages of one node each, joined by files.
 func Chain(stages uint32) *wire.JobSpec {
 	return &wire.JobSpec{Name: "chain", Graph: inRow(stages, wire.ChannelKind_CHANNEL_KIND_FILE)}
 }
 
-// Gang is a job of one bundle: nodes in a row, joined by tcp.
+// Gang returns a job of one bundle: nodes in a row, joined by tcp.
 func Gang(groups uint32) *wire.JobSpec {
 	return &wire.JobSpec{Name: "gang", Graph: inRow(groups, wire.ChannelKind_CHANNEL_KIND_TCP)}
 }
@@ -165,7 +165,7 @@ func inRow(stages uint32, kind wire.ChannelKind) *wire.Graph {
 	return g
 }
 
-// PhasesOf lists the phases of a job's bundles, in order, with the publishing one.
+// PhasesOf lists the phases of a job's bundles, in order, the publishing bundle included.
 func PhasesOf(j *state.Job) string {
 	var list []string
 	for i := range j.Bundles {
@@ -175,20 +175,20 @@ func PhasesOf(j *state.Job) string {
 	return strings.Join(list, " ")
 }
 
-// Stored is the output that a node stored for a connection.
+// Stored returns the output that a node stored for a connection.
 func Stored(connection, from uint32) *wire.StoredOutput {
 	return &wire.StoredOutput{Connection: connection, From: from, Bytes: 1}
 }
 
-// RunBundle launches the i-th bundle of a job, a group on each launcher. It notifies the policy as
-// if the policy had decided that, and makes the attempts report their start.
+// RunBundle launches the i-th bundle of a job, with one group on each given launcher. It notifies
+// the policy as of its own decision, and makes the attempts report their start.
 func (h *Core) RunBundle(j *state.Job, i int, on ...*state.Launcher) *state.BundleAttempt {
 	h.t.Helper()
 	d := scheduler.Launch{Bundle: j.Bundles[i].ID()}
 	for _, l := range on {
 		d.Launchers = append(d.Launchers, l.ID)
 	}
-	if b := &j.Bundles[i]; b.Last() { // no policy decides that
+	if b := &j.Bundles[i]; b.Last() { // the policy does not launch the publishing bundle
 		h.Finishers.Start(b, on[0])
 		r := b.Attempts()[len(b.Attempts())-1]
 		h.Attempts.Started(r.Attempts[0], r.Attempts[0].Launcher.DataAddress())
@@ -223,7 +223,7 @@ func (h *Core) Fail(a *state.Attempt, message string) {
 	})
 }
 
-// Commands are the current step's commands to a launcher, in order.
+// Commands returns the current step's commands to a launcher, in order.
 func (h *Core) Commands(l *state.Launcher) (list []*wire.Command) {
 	for _, t := range h.Step.Effects() {
 		if a, later := t.Deferred.(*state.Attempt); later && a.Launcher == l {
@@ -236,7 +236,7 @@ func (h *Core) Commands(l *state.Launcher) (list []*wire.Command) {
 	return list
 }
 
-// Replies are the answers to clients in the step at hand, in order.
+// Replies returns the current step's answers to clients, in order.
 func (h *Core) Replies() (list []step.Reply) {
 	for _, t := range h.Step.Effects() {
 		if r, is := t.Action.(step.Reply); is {

@@ -39,8 +39,8 @@ type IDs struct {
 	job, bundle, attempt, launcher, request, reservation uint64
 
 	base     uint64         // this data's jobs are above it
-	began    scheduler.Time // when this life of the manager did
-	firstJob uint64         // the last id before its own
+	began    scheduler.Time // when this life of the manager began
+	firstJob uint64         // the last job id before this life
 	gaps     []gap          // of the newest lives, the oldest first
 	lost     bool           // this life found that the log lost records
 }
@@ -92,57 +92,57 @@ func (x *IDs) LastBundle() scheduler.BundleID { return scheduler.BundleID(x.bund
 func (x *IDs) LastAttempt() scheduler.AttemptID { return scheduler.AttemptID(x.attempt) }
 
 const (
-	// slowIDs and fastIDs are by how many ids a second the beginning moves, of jobs and
-	// launchers, and of bundles and attempts. The latter are more than a process can
-	// start.
+	// slowIDs and fastIDs are how many ids per second of age the first id of a life advances:
+	// slowIDs for jobs and launchers, fastIDs for bundles and attempts. The latter is more than a
+	// process can start.
 	slowIDs = 1_000
 	fastIDs = 1_000_000
-	// JobsPerSecond, and jobsAtOnce beside them, bound the jobs that a life announces, so
-	// that it stays below where the next one begins.
+	// JobsPerSecond and jobsAtOnce bound the jobs that a life announces, so that its ids stay below
+	// the beginning of the next life.
 	JobsPerSecond = slowIDs / 2
 	jobsAtOnce    = 10_000
-	// gapsMax bounds the lives whose gaps are remembered, the newest.
+	// gapsMax bounds the lives whose gaps are remembered: the newest ones.
 	gapsMax = 16
 )
 
-// perAge returns how many there are at an age.
+// perAge returns how many ids belong to an age.
 func perAge(age time.Duration, perSecond int64) uint64 {
 	return uint64(age / (time.Second / time.Duration(perSecond)))
 }
 
-// Term returns the term of a manager's life that begins when its data has an age, and
-// the last life in its log had another: larger than that of any life before, also of
-// one that the log lost.
+// Term returns the term of a manager's life that begins when its data has an age, where last is the
+// term of the last life in its log. It is larger than that of any earlier life, including lives
+// that the log lost.
 func Term(last uint64, age time.Duration) uint64 {
 	return max(last, uint64(max(age, 0)/time.Millisecond)) + 1
 }
 
-// clockError is by how much a clock may be ahead before an id that follows from it is taken for none.
+// clockError is how far ahead a clock may be before an id that follows from it is rejected.
 const clockError = 366 * 24 * time.Hour
 
 // SeenMax bounds the term, job and attempt that a launcher or client can know by a time: those of
-// data that began in 1970, with a clock that is ahead by clockError. A larger one would leave too
-// few.
+// data that began in 1970, with a clock that is ahead by clockError. A larger number would leave
+// too few ids.
 func SeenMax(now time.Time) (term, job, attempt uint64) {
 	age := time.Duration(max(now.UnixNano(), 0)) + clockError
 	return Term(0, age), perAge(age, slowIDs) + jobsAtOnce, perAge(age, fastIDs)
 }
 
-// gap is a range of ids that a life skipped at its start, without the lower bound.
+// gap is a range of ids that a life skipped at its start; the lower bound is excluded.
 type gap struct {
 	jobs, attempts [2]uint64
 }
 
 func within(ids [2]uint64, id uint64) bool { return id > ids[0] && id <= ids[1] }
 
-// Began is when this life of the manager did.
+// Began returns when this life of the manager began.
 func (x *IDs) Began() scheduler.Time { return x.began }
 
 // Start is the knowledge of a manager's life at its beginning.
 type Start struct {
 	Now scheduler.Time
-	Age time.Duration // of the data; 0: it is new
-	// Above is the largest job number known from data before this data; 0: none is.
+	Age time.Duration // of the data; 0: the data is new
+	// Above is the largest job number known from earlier data; 0: none is known.
 	Above uint64
 	// Known says that no earlier life gave a job above Given. Otherwise the bound follows from the
 	// age.
@@ -159,14 +159,14 @@ func (x *IDs) BeginLife(s Start) {
 	x.firstJob = x.job
 }
 
-// AboveUnknown is a number above every job that unknown data can have given by a time, if its clock
-// was right: as if its first life had begun in 1970.
+// AboveUnknown returns a number above every job that unknown data can have given by a time, if its
+// clock was right. It assumes that the data's first life began in 1970.
 func AboveUnknown(now scheduler.Time) uint64 {
 	return perAge(time.Duration(max(now, 0)), slowIDs)
 }
 
-// LastJobByAge is the last job that earlier lives may have given, by the age of their data; jobs up
-// to above are known from earlier data.
+// LastJobByAge returns the last job that earlier lives may have given, by the age of their data.
+// Jobs up to above are known from earlier data.
 func LastJobByAge(above uint64, age time.Duration) uint64 { return above + perAge(age, slowIDs) }
 
 func (x *IDs) skip(s Start) {
@@ -197,7 +197,7 @@ func (x *IDs) LostJob(id uint64) bool {
 	return slices.ContainsFunc(x.gaps, func(g gap) bool { return within(g.jobs, id) })
 }
 
-// LostAttempt is the same for an attempt.
+// LostAttempt reports the same for an attempt.
 func (x *IDs) LostAttempt(id uint64) bool {
 	return slices.ContainsFunc(x.gaps, func(g gap) bool { return within(g.attempts, id) })
 }
@@ -212,7 +212,7 @@ func (x *IDs) SeenJob(id uint64) (lost bool) {
 	return lost
 }
 
-// SeenAttempt is the same for an attempt's.
+// SeenAttempt does the same for an attempt's id.
 func (x *IDs) SeenAttempt(id uint64) (lost bool) {
 	lost = id > x.attempt || x.LostAttempt(id)
 	if lost {
@@ -229,7 +229,7 @@ func (x *IDs) NoticeLoss() (first bool) {
 	return first
 }
 
-// CodeLast codes the ids given last.
+// CodeLast codes the last ids given.
 func (x *IDs) CodeLast(w *checkpoint.Codec) {
 	for _, n := range []*uint64{&x.job, &x.bundle, &x.attempt, &x.launcher, &x.request, &x.reservation} {
 		checkpoint.Num(w, n)
@@ -248,7 +248,7 @@ func (x *IDs) CodeLife(w *checkpoint.Codec) {
 	checkpoint.Flag(w, &x.lost)
 }
 
-// CodeBase codes a later addition.
+// CodeBase codes the base, which older checkpoints lack.
 func (x *IDs) CodeBase(w *checkpoint.Codec) { checkpoint.Num(w, &x.base) }
 
 // Clone returns an independent copy.

@@ -4,7 +4,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 )
 
-// Stats returns the counts.
+// Stats returns the counters, with the current numbers of jobs, attempts and ready bundles.
 func (rd *StatusReader) Stats() step.Stats {
 	s := rd.step.Stats
 	s.Running, s.Suspended, s.JobsLive = rd.state.Attempts.Len(), rd.state.Suspended.Len(), rd.state.Jobs.Len()

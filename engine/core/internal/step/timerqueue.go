@@ -6,16 +6,16 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Timer is due at a time. It is never cancelled: whoever it is for looks, when it is due,
-// whether there is still something to do.
+// Timer is due at a time. It is never cancelled: its handler checks, when it is due, whether there
+// is still something to do.
 type Timer struct {
 	At   scheduler.Time
-	Kind uint8  // what it is about
-	ID   uint64 // of whom
+	Kind uint8  // what to do
+	ID   uint64 // of the job, launcher or other subject
 }
 
-// Timers are those that are not due yet, or were left. The zero value has none.
-// Invariant: no two have one seq, and none has one above the last.
+// Timers are the pending timers. The zero value has none. Invariant: sequence numbers are unique,
+// and at most the last one given.
 type Timers struct{ queue timerqueue.Queue[what] }
 
 // what is a timer without its time.
@@ -29,7 +29,7 @@ func (t *Timers) Set(at scheduler.Time, kind uint8, id uint64) {
 	t.queue.Put(int64(at), what{kind, id})
 }
 
-// Next returns when the first is due; false when there is none.
+// Next returns when the first timer is due; false if there is none.
 func (t *Timers) Next() (scheduler.Time, bool) {
 	if t.queue.Len() == 0 {
 		return 0, false
@@ -37,25 +37,25 @@ func (t *Timers) Next() (scheduler.Time, bool) {
 	return scheduler.Time(t.queue.First().At), true
 }
 
-// Due says whether one is due at a time.
+// Due says whether a timer is due at a time.
 func (t *Timers) Due(now scheduler.Time) bool {
 	at, some := t.Next()
 	return some && at <= now
 }
 
-// Take takes the first out, of some that are there.
+// Take removes and returns the first timer; there must be one.
 func (t *Timers) Take() Timer {
 	x := t.queue.Take()
 	return Timer{scheduler.Time(x.At), x.T.kind, x.T.id}
 }
 
-// Len is how many there are.
+// Len is the number of timers.
 func (t *Timers) Len() int { return t.queue.Len() }
 
-// Clone returns a copy that stays while these change.
+// Clone returns an independent copy.
 func (t *Timers) Clone() Timers { return Timers{t.queue.Clone()} }
 
-// CodeLast codes the number that was given last.
+// CodeLast codes the last sequence number given.
 func (t *Timers) CodeLast(w *checkpoint.Codec) {
 	last := t.queue.Last()
 	checkpoint.Num(w, &last)
@@ -64,7 +64,7 @@ func (t *Timers) CodeLast(w *checkpoint.Codec) {
 	}
 }
 
-// Code codes all but that, in order.
+// Code codes the timers in order.
 func (t *Timers) Code(w *checkpoint.Codec) {
 	sorted := t.queue.Sorted()
 	checkpoint.List(w, &sorted, func(w *checkpoint.Codec, x *timerqueue.Item[what]) {

@@ -64,8 +64,8 @@ func Describe(v *view.View, b *view.Bundle) string {
 	return text + v.Obstacles(b)
 }
 
-// Overdue says whether a bundle was passed over for at least so long; 0 is never. A
-// second attempt that is offered never is: the first one runs.
+// Overdue says whether a bundle was passed over for at least so long; 0 is never. An offered second
+// attempt is never overdue, as the first one runs.
 func Overdue(v *view.View, b *view.Bundle, after time.Duration) bool {
 	return after > 0 && !b.SpeculationOffered && v.Now().Sub(PassedSince(b)) >= after
 }

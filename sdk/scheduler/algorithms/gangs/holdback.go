@@ -18,7 +18,7 @@ type Holdback struct {
 	released bool
 }
 
-// part is what is kept of one kind on one launcher.
+// part is the slots and memory of one kind that are kept on one launcher.
 type part struct {
 	on *view.Launcher
 	scheduler.Group
@@ -52,11 +52,11 @@ func (k *Holdback) WouldFit(v *view.View, b *view.Bundle, not ...scheduler.Launc
 // ResetTries lets WouldFit check four bundles again.
 func (k *Holdback) ResetTries() { k.tries = 0 }
 
-// HoldFor keeps the free slots and memory that a bundle would use: where the bundle may run, and
-// at most what it needs there. It chooses the launchers that lack least. A bundle that waits
-// twice as long as after has a second launcher kept for each group that does not fit yet, and
-// one more each time that after passes. It is not known which launcher becomes free first. The
-// given launchers are left alone. Call it after Fit failed.
+// HoldFor keeps the free slots and memory that a bundle would use: where the bundle may run, and at
+// most what it needs there. It chooses the launchers that lack least. It is not known which
+// launcher becomes free first. So once the bundle has waited twice as long as after, a second
+// launcher is kept for each group that does not fit yet, and one more each time that after passes.
+// The given launchers are left alone. Call it after Fit failed.
 func (k *Holdback) HoldFor(v *view.View, b *view.Bundle, after time.Duration, not ...scheduler.LauncherID) {
 	if k.Has(b) || k.released {
 		return
@@ -91,8 +91,8 @@ func (k *Holdback) Slots(kind scheduler.SlotKind) (n int) {
 	return n
 }
 
-// Release returns everything to the view, for code that reads free slots after all launches.
-// Nothing is kept after it.
+// Release returns everything to the view, for code that reads free slots after all launches. The
+// Holdback keeps nothing afterwards.
 func (k *Holdback) Release(v *view.View) {
 	if !k.released {
 		k.give(v)
@@ -106,8 +106,9 @@ func (k *Holdback) give(v *view.View) {
 	}
 }
 
-// Without calls a function while nothing is kept, and keeps again what that left. It is for
-// what goes before all that waits: suspended attempts hold memory until they go on.
+// Without calls a function while nothing is kept, and then keeps again what the function left. It
+// is for work that goes before all that waits, such as suspended attempts, which hold memory until
+// they resume.
 func (k *Holdback) Without(v *view.View, do func() bool) bool {
 	if len(k.parts) == 0 || k.released {
 		return do()
@@ -122,8 +123,8 @@ func (k *Holdback) Without(v *view.View, do func() bool) bool {
 	return is
 }
 
-// keepSeat keeps what is free of what a bundle would take on a launcher. Memory is kept only
-// where the slots are complete: before that, work of other kinds may use it.
+// keepSeat keeps the free part of what a bundle would take on a launcher. Memory is kept only once
+// the slots are complete: before that, work of other kinds may use it.
 func (k *Holdback) keepSeat(v *view.View, b *view.Bundle, s *seat) {
 	complete := true
 	for i, n := range s.slots {
@@ -138,7 +139,7 @@ func (k *Holdback) keepSeat(v *view.View, b *view.Bundle, s *seat) {
 	}
 }
 
-// take takes so much, or what is left of it.
+// take keeps slots and memory on a launcher, as far as they are free.
 func (k *Holdback) take(v *view.View, l *view.Launcher, g scheduler.Group) {
 	slots, memory := v.Room(l, 0, g.Kind)
 	g.Slots, g.Memory = min(g.Slots, max(slots, 0)), min(g.Memory, max(memory, 0))
@@ -174,7 +175,7 @@ func (s *seat) add(g *scheduler.Group) {
 	s.slots = append(s.slots, scheduler.SlotCount{Kind: g.Kind, Count: g.Slots})
 }
 
-// arrangement is on which launchers a bundle could start, once some of what runs there has
+// arrangement chooses the launchers where a bundle could start once some of the running work has
 // ended.
 type arrangement struct {
 	view   *view.View
@@ -184,14 +185,14 @@ type arrangement struct {
 	seats  []seat
 }
 
-// choice is a launcher for a group, and what lacks there.
+// choice is a launcher for a group, and what it lacks.
 type choice struct {
 	on     *view.Launcher
 	slots  int
 	memory int64
 }
 
-// leastLacking chooses launchers group by group, those that need most first. It says whether
+// leastLacking chooses launchers group by group, the groups that need most first. It says whether
 // each group found one.
 func (a *arrangement) leastLacking() bool {
 	order := make([]*scheduler.Group, len(a.bundle.Groups))
@@ -217,7 +218,7 @@ func (a *arrangement) leastLacking() bool {
 			}
 		}
 	}
-	for _, s := range beside { // one that was chosen has what is free there kept already
+	for _, s := range beside { // launchers already chosen have their free part kept
 		if !slices.ContainsFunc(a.seats, func(x seat) bool { return x.on == s.on }) {
 			a.seats = append(a.seats, s)
 		}

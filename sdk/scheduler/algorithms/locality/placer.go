@@ -5,15 +5,16 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/locality/placement"
 )
 
-// Placer places the launches of rounds as Settings say, and remembers what became of the last
-// round's. The zero value has placed nothing.
+// Placer places the launches of rounds as Settings say, and keeps the last round's report. The zero
+// value is ready.
 type Placer struct {
 	last placement.Report
 }
 
-// Place places a round's launches anew, with ModeFlow. Call it when the policy has chosen all of
-// them, and before slots that it keeps for others are given back. r has the view, and what the
-// policy has to say of its launches. It returns the numbers of optional launches that are not made.
+// Place moves a round's launches to better launchers, with ModeFlow. Call it when the policy has
+// chosen all launches, and before it releases slots that it holds back. r has the view, and the
+// policy's conditions for its launches. It returns the numbers of optional launches that are
+// dropped.
 func (p *Placer) Place(s *Settings, r placement.Round, launches []scheduler.Launch) (dropped []int) {
 	p.last = placement.Report{}
 	if !s.Flow() || len(launches) == 0 {
@@ -25,8 +26,8 @@ func (p *Placer) Place(s *Settings, r placement.Round, launches []scheduler.Laun
 	return p.last.Dropped
 }
 
-// Over says for which bound launches of the last round went to the nearest launchers instead, ""
-// when they did not. It is a part of an explanation.
+// Over explains which bound the last round exceeded, so that its launches went to the nearest
+// launchers. It is "" if none was exceeded. It is a part of an explanation.
 func (p *Placer) Over() string {
 	if p.last.Over == "" {
 		return ""
@@ -34,7 +35,7 @@ func (p *Placer) Over() string {
 	return "; in the last round launches went to the nearest launchers, as " + p.last.Over + ": raise that setting of locality, or bear it"
 }
 
-// Facts has the mode, for a policy's status.
+// Facts returns the mode, for a policy's status.
 func (p *Placer) Facts(s *Settings) []scheduler.Property {
 	return []scheduler.Property{{Name: "locality", Value: s.Mode + p.Over()}}
 }

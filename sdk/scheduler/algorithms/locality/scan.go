@@ -7,14 +7,14 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// MissesMax bounds how many bundles of a job one pass tries that do not fit.
+// MissesMax bounds how many bundles of a job that do not fit one pass tries.
 const MissesMax = 32
 
 // FitFunc finds launchers for a bundle and takes their room, as view.View.Fit does.
 type FitFunc func(*view.Bundle) ([]scheduler.LauncherID, bool)
 
-// Fit finds launchers for a bundle that may go to any launcher: the nearest ones or, where input counts
-// for nothing, any.
+// Fit finds launchers for a bundle that may go to any launcher: the nearest ones or, with Blind
+// settings, any.
 func (s *Settings) Fit(v *view.View, b *view.Bundle) ([]scheduler.LauncherID, bool) {
 	if s.Blind() {
 		return v.FitAnywhere(b)
@@ -22,30 +22,29 @@ func (s *Settings) Fit(v *view.View, b *view.Bundle) ([]scheduler.LauncherID, bo
 	return v.Fit(b)
 }
 
-// Pass launches ready bundles of one job that need one kind of slots, in the order in which a policy
-// serves the job. Near and Each look at some of the bundles; a policy calls them one after the other.
+// Pass launches ready bundles of one job that need one kind of slot, in the order in which a policy
+// serves the job. Near and Each try some of the bundles; a policy calls Near first, then Each.
 type Pass struct {
 	View *view.View
 	Job  *view.Job
 	Kind scheduler.SlotKind
-	// Full says that the job may have no more slots now, or that none is free for it.
+	// Full says that the job may have no more slots now, or that no slot is free for it.
 	Full func() bool
-	// LeaveFull has Near leave a launcher once no slot there is free or reserved for the job, without
-	// a look at its other bundles. It saves time where Full does not change on a launcher, May
-	// changes nothing, and no slot is reserved for one bundle alone.
+	// LeaveFull makes Near leave a launcher once no slot there is free or reserved for the job,
+	// without trying its other bundles. It saves time. It requires that Full does not change on a
+	// launcher, May has no effects, and no slot is reserved for one bundle alone.
 	LeaveFull bool
-	// May says whether a bundle may start now. Nil: each may.
+	// May says whether a bundle may start now. Nil: all may.
 	May func(*view.Bundle) bool
-	// Launch is called for each bundle that starts, after its room was taken.
+	// Launch is called for each bundle that starts, after its slots and memory were taken.
 	Launch func(b *view.Bundle, where []scheduler.LauncherID)
 }
 
-// Open says whether there is a slot of the kind that the job could have: a free one, or one that is
-// reserved for it.
+// Open says whether a slot of the kind is free, or reserved for the job.
 func (p *Pass) Open() bool { return p.View.FreeSlots(p.Kind) > 0 || p.View.Reserved(p.Job.ID()) }
 
-// Near launches bundles on launchers that hold their input, and, where level allows it, then in racks
-// that do.
+// Near launches bundles on launchers that hold their input and, if level allows it, in racks that
+// hold it.
 func (p *Pass) Near(level scheduler.Locality) {
 	launchers, racks := p.View.NearRoom(p.Job, p.Kind)
 	for _, l := range launchers {
@@ -65,8 +64,8 @@ func (p *Pass) Near(level scheduler.Locality) {
 	}
 }
 
-// Each launches those of the bundles that may start and fit, until the job is Full or MissesMax of them
-// did not fit.
+// Each launches the bundles that may start and fit, until the job is Full or MissesMax of them did
+// not fit.
 func (p *Pass) Each(bundles iter.Seq[*view.Bundle], fit FitFunc) { p.each(bundles, p.Full, fit) }
 
 func (p *Pass) each(bundles iter.Seq[*view.Bundle], full func() bool, fit FitFunc) {

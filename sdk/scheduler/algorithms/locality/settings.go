@@ -16,16 +16,16 @@ import (
 
 // The modes of locality. A policy has some of them.
 const (
-	// ModeDelay has a job let others use slots for a time while it finds none near its input.
+	// With ModeDelay a job that finds no slot near its input lets other jobs use slots for a time.
 	ModeDelay = "delay"
-	// ModeAttempts is the same, but counts the offers that the job passes up.
+	// ModeAttempts is the same, but counts the offers that the job declines.
 	ModeAttempts = "attempts"
-	// ModeFlow places all launches of a round together, at the least cost. Where a policy has
-	// ModeDelay, jobs wait as in that.
+	// ModeFlow places all launches of a round together, at the least cost. In a policy that has
+	// ModeDelay, jobs also wait as in that mode.
 	ModeFlow = "min-cost-flow"
-	// ModeNearest takes for each bundle in turn the nearest launcher that has room.
+	// ModeNearest takes the nearest launcher with room for each bundle in turn.
 	ModeNearest = "nearest"
-	// ModeNone looks at no input.
+	// ModeNone ignores input.
 	ModeNone = "none"
 )
 
@@ -53,14 +53,13 @@ type Settings struct {
 	LaunchersMax         int
 	StepsMax             int
 
-	modes []string // that the policy has
+	modes []string // the policy's modes
 }
 
 // Automatically stands for a delay that follows from the period of heartbeats.
 const Automatically time.Duration = -1
 
-// New returns the settings of a policy that says nothing of locality: in a mode, of those that it
-// has.
+// New returns the default settings of a policy with some modes, in one of them.
 func New(mode string, modes ...string) Settings {
 	return Settings{
 		Mode: mode, NodeDelay: Automatically, RackDelay: Automatically, NodeSkips: -1, RackSkips: -1, Costs: placement.DefaultCosts(),
@@ -69,7 +68,7 @@ func New(mode string, modes ...string) Settings {
 	}
 }
 
-// Blind says that input counts for nothing: with ModeNone, and with a flow whose costs are all 0.
+// Blind says that input has no effect: with ModeNone, and with a flow whose costs are all 0.
 func (s *Settings) Blind() bool {
 	return s.Mode == ModeNone || s.Mode == ModeFlow && s.Costs == placement.Costs{}
 }
@@ -82,8 +81,8 @@ func (s *Settings) Waits() bool {
 	return s.Mode == ModeDelay || s.Flow() && slices.Contains(s.modes, ModeDelay)
 }
 
-// Limits are how long jobs wait, for launchers that report at a period; none where they do not
-// wait for a time.
+// Limits returns how long jobs wait, for launchers with a heartbeat period. It returns no limits if
+// jobs do not wait for a time.
 func (s *Settings) Limits(heartbeat time.Duration) Limits {
 	if !s.Waits() {
 		return Limits{}
@@ -117,8 +116,8 @@ func (s *Settings) UnmarshalYAML(n *yaml.Node) error {
 	return &e
 }
 
-// Read reads the settings, and hands the values of keys that are the policy's own to it. It lists
-// what is wrong; the settings may then be read in part.
+// Read reads the settings, and passes the values of the policy's own keys to the functions in own.
+// It lists all mistakes. After a mistake the settings may be incomplete.
 func (s *Settings) Read(n *yaml.Node, own map[string]func(*yaml.Node)) []Problem {
 	r := reader{given: map[string]int{}}
 	known := maps.Clone(own)
@@ -151,14 +150,14 @@ func (s *Settings) mode(r *reader, n *yaml.Node) {
 	s.Mode = n.Value
 }
 
-// usedBy has the modes that look at a key.
+// usedBy lists the modes that use a key.
 var usedBy = map[string][]string{
 	"node-delay": {ModeDelay, ModeFlow}, "rack-delay": {ModeDelay, ModeFlow},
 	"node-skips": {ModeAttempts}, "rack-skips": {ModeAttempts},
 	"costs": {ModeFlow}, "neighbour-bytes": {ModeFlow}, "bundles-max": {ModeFlow}, "launchers-max": {ModeFlow}, "steps-max": {ModeFlow},
 }
 
-// idle refuses keys that the mode does not look at, and delays where the policy has none.
+// idle refuses keys that the mode ignores, and delays if the policy has none.
 func (s *Settings) idle(r *reader) {
 	for _, key := range slices.Sorted(maps.Keys(r.given)) {
 		uses, known := usedBy[key]
@@ -190,7 +189,7 @@ func (r *reader) problem(line int, format string, args ...any) {
 	r.problems = append(r.problems, Problem{line, fmt.Sprintf(format, args...)})
 }
 
-// fields hands each value of a mapping to the function for its key.
+// fields passes each value of a mapping to the function for its key.
 func (r *reader) fields(n *yaml.Node, of string, known map[string]func(*yaml.Node)) {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias

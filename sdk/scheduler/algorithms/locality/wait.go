@@ -6,39 +6,39 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Limits are how long a job waits at each level.
+// Limits are how long a job waits for each level of locality.
 type Limits struct {
 	Node time.Duration // for a node-local slot, before it takes a rack-local one
 	Rack time.Duration // then for a rack-local slot, before it takes any
 }
 
-// heartbeats is how many heartbeat periods the original waits at each level when
-// nothing else is set (section 4.8).
+// heartbeats is how many heartbeat periods Hadoop's scheduler waits at each level by default
+// (section 4.8).
 const heartbeats = 1.5
 
-// Automatic returns the limits for launchers that report at a period.
+// Automatic returns the limits for launchers with a heartbeat period.
 func Automatic(heartbeat time.Duration) Limits {
 	d := time.Duration(float64(heartbeats * float64(max(heartbeat, 0))))
 	return Limits{Node: d, Rack: d}
 }
 
-// Wait is what is remembered of one job. The zero value has not waited.
+// Wait is the state of one job. The zero value has not waited.
 type Wait struct {
 	Level   scheduler.Locality // of the last launch of located work
-	Skipped bool               // it is being passed over
-	Since   scheduler.Time     // since when; counts only while Skipped
-	Waited  time.Duration      // before Since
+	Skipped bool               // the job is being passed over
+	Since   scheduler.Time     // when that began; counts only while Skipped
+	Waited  time.Duration      // total wait before Since
 }
 
-// Skip notes that the job was asked and launched nothing: time counts from now on.
+// Skip records that the job was asked and launched nothing: time counts from now on.
 func (w *Wait) Skip(now scheduler.Time) {
 	if !w.Skipped {
 		w.Skipped, w.Since = true, now
 	}
 }
 
-// Pause notes that the job is not passed over any more, without having launched:
-// nobody asks it.
+// Pause records that the job is no longer passed over although it launched nothing: the policy does
+// not ask it.
 func (w *Wait) Pause(now scheduler.Time) {
 	if w.Skipped {
 		w.Waited = w.Total(now)
@@ -46,7 +46,7 @@ func (w *Wait) Pause(now scheduler.Time) {
 	}
 }
 
-// Launched notes a launch of located work at a level, which ends the wait.
+// Launched records a launch of located work at a level, which ends the wait.
 func (w *Wait) Launched(level scheduler.Locality) { *w = Wait{Level: level} }
 
 // Total returns how long the job has been passed over since its last launch.

@@ -38,11 +38,11 @@ func BySubmission(a, b *view.Job) int {
 	return cmp.Or(cmp.Compare(a.Info.Submitted, b.Info.Submitted), cmp.Compare(a.ID(), b.ID()))
 }
 
-// StartsMax bounds how many starts of a kind are played. A job that would start nothing by then
-// follows in the order in which it would be asked.
+// StartsMax bounds how many starts of a kind are simulated. Jobs that would start nothing by then
+// follow in the order in which they would be asked.
 const StartsMax = 10_000
 
-// List gathers orders. The zero value is empty.
+// List collects orders. The zero value is empty.
 type List struct {
 	at    map[scheduler.JobID]int // in rows
 	rows  []row
@@ -53,16 +53,17 @@ type List struct {
 type row struct {
 	scheduler.Queued
 	place int
-	kind  int // the last that it was added for
+	kind  int // the last kind that it was added for
 }
 
-// BeginKind begins the order of another kind of slots.
+// BeginKind begins the order of another kind of slot.
 func (l *List) BeginKind() {
 	l.kind++
 	l.place = 0
 }
 
-// BeginUnserved begins the jobs behind all that were added: those that would start nothing now.
+// BeginUnserved begins the jobs that would start nothing now. They come behind all jobs added so
+// far.
 func (l *List) BeginUnserved() {
 	l.kind++
 	l.place = len(l.rows)
@@ -80,14 +81,15 @@ func (l *List) Knows(id scheduler.JobID) bool {
 	return known
 }
 
-// Count is the place of the last that was added.
+// Count is the number of jobs added since BeginKind; after BeginUnserved it continues from all
+// jobs.
 func (l *List) Count() int { return l.place }
 
-// Full says whether there are as many as are shown: a job behind all others is not.
+// Full says whether the list has as many jobs as Queue returns. A job behind them is not shown.
 func (l *List) Full() bool { return len(l.rows) >= scheduler.QueueMax }
 
-// Add puts a job behind those that were added since BeginKind, which it is not one of. Why is cut
-// where it is too long.
+// Add adds a job, which Has must not report, behind those added since BeginKind. A long why is
+// truncated.
 func (l *List) Add(id scheduler.JobID, why string) {
 	l.place++
 	if l.at == nil {
@@ -105,7 +107,7 @@ func (l *List) Add(id scheduler.JobID, why string) {
 	}
 }
 
-// Queue is all together, the next first, up to scheduler.QueueMax. It is never nil.
+// Queue returns the merged order, the next job first, up to scheduler.QueueMax. It is never nil.
 func (l *List) Queue() []scheduler.Queued {
 	rows := slices.SortedFunc(slices.Values(l.rows), func(a, b row) int {
 		return cmp.Or(cmp.Compare(a.place, b.place), cmp.Compare(a.Job, b.Job))

@@ -14,12 +14,12 @@ type Rank struct {
 	Name     string
 }
 
-// Needy says whether it is below its minimum share, as far as it could use it.
+// Needy says whether it is below its minimum share, or below its demand if that is smaller.
 func (s Rank) Needy() bool { return s.Running < min(s.Min, s.Demand) }
 
-// Ratio is how well it is served: the part of its minimum it has while it is
-// needy, else its running slots by weight. Compare it only among needy ones, or
-// among those that are not. Nothing running is 0, whatever the weight.
+// Ratio measures how well a pool or job is served: running slots per minimum share while it is
+// needy, else running slots by weight. Compare it only among needy ones, or among those that are
+// not. Without running slots it is 0, whatever the weight.
 func (s Rank) Ratio() float64 {
 	switch {
 	case s.Running <= 0:

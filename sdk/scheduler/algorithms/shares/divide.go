@@ -2,7 +2,7 @@ package shares
 
 import "math"
 
-// Sharer is one of those among whom slots are divided. Negative numbers and NaN count as 0.
+// Sharer is one of the parties among whom slots are divided. Negative numbers and NaN count as 0.
 type Sharer struct {
 	Demand float64 // slots it could use now: running and waiting
 	Min    float64 // slots it gets before others get more, as far as it can use them
@@ -10,7 +10,7 @@ type Sharer struct {
 	Weight float64 // its part of what is left; 0: its minimum and no more
 }
 
-// ceiling is what the sharer can take at most.
+// ceiling is the most that the sharer can take.
 func (c Sharer) ceiling() float64 {
 	d := positive(c.Demand)
 	if m := positive(c.Max); m > 0 {
@@ -19,15 +19,15 @@ func (c Sharer) ceiling() float64 {
 	return d
 }
 
-// floor is what it gets at ratio 0.
+// floor is the sharer's share at ratio 0.
 func (c Sharer) floor() float64 { return min(positive(c.Min), c.ceiling()) }
 
-// at is what it gets at a ratio.
+// at is the sharer's share at a ratio.
 func (c Sharer) at(r float64) float64 {
 	return min(c.ceiling(), max(float64(r*positive(c.Weight)), positive(c.Min)))
 }
 
-// positive maps what is no amount to 0.
+// positive returns x, or 0 if x is negative or NaN.
 func positive(x float64) float64 {
 	if x > 0 {
 		return x
@@ -35,20 +35,18 @@ func positive(x float64) float64 {
 	return 0
 }
 
-// precision is the number of halvings of the search. The document takes 25; with
-// 64 the bracket is as narrow as a float64 can say, for the price of an addition a
-// sharer and step.
+// precision is the number of halvings of the search. The document takes 25. With 64 the bracket is
+// as narrow as float64 allows, for one more addition per sharer and step.
 const precision = 64
 
-// Divide returns the share of each sharer of total slots, in the order of the
-// sharers. The shares add up to the smaller of total and what the sharers can take
-// together, sharers of weight 0 apart, but for rounding. It takes time in
-// proportion to the number of sharers.
+// Divide returns the share of each sharer of total slots, in the order of the sharers. Rounding
+// apart, the shares add up to total, or to all that the sharers can take if that is less. A sharer
+// of weight 0 takes only its minimum. It takes linear time.
 func Divide(total float64, sharers []Sharer) []float64 {
 	return DivideInto(make([]float64, len(sharers)), total, sharers)
 }
 
-// DivideInto is Divide into shares, which must be as long as sharers.
+// DivideInto is Divide with the result in shares, which must be as long as sharers.
 func DivideInto(shares []float64, total float64, sharers []Sharer) []float64 {
 	total = positive(total)
 	floors, most := 0.0, 0.0
@@ -110,8 +108,8 @@ func used(r float64, sharers []Sharer) float64 {
 	return sum
 }
 
-// exact solves for r given which sharers are proportional at the r that was found:
-// so thirds add up, and a share of 16 is not 15.999.
+// exact solves for r, given which sharers are proportional at the ratio that the search found. So
+// thirds add up, and a share of 16 is not 15.999.
 func exact(total, r float64, sharers []Sharer) float64 {
 	weights := 0.0
 	for _, c := range sharers {

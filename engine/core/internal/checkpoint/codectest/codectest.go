@@ -7,7 +7,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/internal/checkpoint"
 )
 
-// T is what is used of a test.
+// T is the part of testing.T that the package uses.
 type T interface {
 	Helper()
 	Fatal(args ...any)
@@ -25,7 +25,7 @@ func Bytes(t T, code func(*checkpoint.Codec)) []byte {
 	return b.Bytes()
 }
 
-// Read reads a state back, to the last byte.
+// Read reads a state back, and fails the test unless it uses every byte.
 func Read(t T, data []byte, code func(*checkpoint.Codec)) {
 	t.Helper()
 	r, err := checkpoint.NewReader([][]byte{data})

@@ -14,8 +14,8 @@ type room struct {
 	kind scheduler.SlotKind
 }
 
-// giveBack gives the view the slots that launches have taken. It returns how many these are, with
-// the other free slots that the policy leaves.
+// giveBack returns the slots of launches to the view. It returns how many slots of each launcher
+// the launches may use: theirs, and the free slots that the policy leaves.
 func (p *plan) giveBack(items []*item) map[room]int {
 	most := map[room]int{}
 	for _, x := range items {
@@ -39,7 +39,7 @@ func (p *plan) giveBack(items []*item) map[room]int {
 	return most
 }
 
-// take takes what launches need where they are planned, or returns false.
+// take takes the planned slots and memory of launches, or returns false.
 func (p *plan) take(items []*item) bool {
 	for _, x := range items {
 		for i, id := range x.where {
@@ -63,8 +63,8 @@ func kindsOf(items []*item) (kinds []scheduler.SlotKind) {
 	return kinds
 }
 
-// network makes the network of launches, the bundles that could start in place of theirs, and the
-// launchers that count. It returns nil where these are too many.
+// network builds the network of the launches, the bundles that could replace theirs, and the
+// launchers that count. It returns nil if there are too many.
 func (p *plan) network(items []*item, most map[room]int) *Network {
 	o := p.Options
 	if o.StepsMax > 0 {
@@ -106,8 +106,9 @@ func (p *plan) network(items []*item, most map[room]int) *Network {
 	return n
 }
 
-// forNetwork is a bundle as the network has it. It costs a bundle of one group its whole way to
-// stay out, so that of a choice those start that save most, not those with least input.
+// forNetwork converts a bundle for the network. Leaving out a bundle of one group costs as much as
+// its longest way. So of a choice those bundles start that save most, not those with the least
+// input.
 func (p *plan) forNetwork(b *view.Bundle, like *item) Bundle {
 	x := Bundle{ID: b.ID, Groups: sized(b.Groups), Avoid: b.Avoid, Levels: like.levels}
 	far := int64(0)
@@ -115,7 +116,7 @@ func (p *plan) forNetwork(b *view.Bundle, like *item) Bundle {
 		far += p.costs().far(&x.Groups[i])
 	}
 	switch {
-	case like.optional: // to wait costs as much as to go far
+	case like.optional: // waiting costs as much as a remote launcher
 		x.Unscheduled = max(far/int64(len(b.Groups)), 1)
 	case len(b.Groups) == 1:
 		x.Unscheduled = leftOutCost + far
@@ -126,7 +127,7 @@ func (p *plan) forNetwork(b *view.Bundle, like *item) Bundle {
 	return x
 }
 
-// costs are those of the network.
+// costs are the network's costs.
 func (p *plan) costs() Costs {
 	if p.Options.Costs == (Costs{}) {
 		return DefaultCosts()
@@ -134,12 +135,12 @@ func (p *plan) costs() Costs {
 	return p.Options.Costs
 }
 
-// far is what a group costs that is remote from all of its input.
+// far is the cost of a group that is remote from all of its input.
 func (c Costs) far(g *scheduler.Group) int64 {
 	return weigh(Costs{0, 0, min(inputOf(g), costMax)}, c)
 }
 
-// sized is groups as they are, but for places of unknown size, which count as one byte.
+// sized returns groups with places of unknown size counted as one byte.
 func sized(groups []scheduler.Group) []scheduler.Group {
 	unknown := func(p scheduler.Place) bool { return p.Bytes <= 0 }
 	if !slices.ContainsFunc(groups, func(g scheduler.Group) bool { return slices.ContainsFunc(g.Places, unknown) }) {
@@ -156,16 +157,17 @@ func sized(groups []scheduler.Group) []scheduler.Group {
 	return groups
 }
 
-// nearby is which launchers count: where something is launched, and where input lies or near it. On
-// all others each bundle is as far from its input, and where something is launched there is room
-// for all. Only a bundle that avoids launchers may need one of the others.
+// nearby decides which launchers count: those with launches, and those on the hosts and in the
+// racks of input. All other launchers are equally far from the input, and the launchers with
+// launches have room for all. Only a bundle that avoids launchers may need one of the others.
 type nearby struct {
 	hosts, racks map[string]bool
 	used         map[scheduler.LauncherID]bool
 	avoiding     []*view.Bundle
 }
 
-// counts says whether a launcher counts. It lets each bundle that avoids some have one more.
+// counts says whether a launcher counts. For each bundle that avoids launchers, one further
+// launcher counts.
 func (x *nearby) counts(l *view.Launcher) bool {
 	if x.used[l.ID] || x.hosts[l.Host] || x.racks[l.Rack] {
 		return true
@@ -212,7 +214,7 @@ func (p *plan) launchers(n *Network, items []*item, near *nearby, most map[room]
 	return true
 }
 
-// forLauncher is a launcher with what is free of it.
+// forLauncher converts a launcher, with its free slots and memory, for the network.
 func (p *plan) forLauncher(l *view.Launcher, kinds []scheduler.SlotKind, most map[room]int) Launcher {
 	x := Launcher{ID: l.ID, Host: l.Host, Rack: l.Rack}
 	for _, kind := range kinds {

@@ -4,8 +4,8 @@ import "slices"
 
 // fill finds a use for an idle unit that has a price. It finds the cheapest path, backward from the
 // launcher, over which a unit of flow can come, and sends it. That seats a group that stayed out,
-// or moves groups up and leaves idle a unit nobody pays for, or lowers the price to 0. It returns
-// false when the price came down to 0 with the unit idle.
+// or moves groups and leaves a unit of price 0 idle, or lowers the price to 0. It returns false if
+// the price fell to 0 with the unit idle.
 func (f *flow) fill(l int32) bool {
 	s := f.search
 	s.begin(f.price[l])
@@ -26,7 +26,7 @@ func (f *flow) fill(l int32) bool {
 	return true
 }
 
-// expandBack goes back from a vertex to those from which flow can come to it.
+// expandBack follows the edges backward from a vertex to those from which flow can come to it.
 func (f *flow) expandBack(v, start int32) {
 	s := f.search
 	launchers, racks := int32(len(f.size)), int32(len(f.rackPrice))
@@ -85,7 +85,7 @@ func (f *flow) backOver(in []arc, base int64, to int32) {
 	}
 }
 
-// reachBack: a group could go to a launcher; over is what it would pay there and
+// reachBack records that a group could move to a launcher; over is what it would pay there and
 // beyond.
 func (f *flow) reachBack(g int32, over int64, to int32) {
 	s, m := f.search, &f.groups[g]
@@ -107,7 +107,7 @@ func (f *flow) reachBack(g int32, over int64, to int32) {
 	}
 }
 
-// lower lowers the prices of what was reached, as raise raises them.
+// lower lowers the prices of the vertices reached, as raise raises them.
 func (f *flow) lower() {
 	s := f.search
 	for _, l := range s.touched {
@@ -120,7 +120,7 @@ func (f *flow) lower() {
 	f.refresh()
 }
 
-// pullBack moves the groups on the path that was found to an idle launcher.
+// pullBack moves the groups on the found path, which ends at an idle launcher.
 func (f *flow) pullBack(start int32) {
 	s := f.search
 	at := s.target

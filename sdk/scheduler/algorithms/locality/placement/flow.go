@@ -6,55 +6,54 @@ import (
 	"slices"
 )
 
-// flow is the network of the groups of one need: every group takes one unit of
-// what a launcher has room for. It keeps, between changes, a flow of least cost
-// and prices that prove it.
+// flow is the network of the groups of one need: every group takes one unit of what a launcher has
+// room for. Between changes it keeps a flow of least cost, and prices that prove it.
 //
-// A price is what one more unit at a launcher costs the others: the vertex's
-// distance to the sink. The invariants, once solved, are those of complementary
-// slackness:
+// A price is what one more unit at a launcher costs the others: the vertex's distance to the sink.
+// Once solved, the invariants are those of complementary slackness:
 //
 //   - a launcher with idle units has price 0, and no price is negative;
 //   - a seated group pays cost plus price where it sits, which is no more than it
 //     would pay at any other launcher, and no more than staying out costs;
 //   - a group that stays out would pay no less anywhere.
 //
-// Host, rack and cluster vertices need no price of their own: the least of their
+// Host, rack and cluster vertices need no price of their own: the least of their launchers' prices
+// will do.
 // launchers' will do.
 type flow struct {
 	t      *topology
-	size   []int32   // units a launcher has room for
-	want   []int32   // what size is to be, from the next solve on
-	idle   []int32   // units nobody sits on
+	size   []int32   // units that a launcher has room for
+	want   []int32   // size from the next solve on
+	idle   []int32   // units without a group
 	price  []int64   // by launcher
 	seated [][]int32 // groups at each launcher
 
 	rackPrice []int64 // the least of the rack's launchers that have size; never if none
 	rackIdle  []int32
 	idleAll   int
-	rackTurn  []int32 // where the search for an idle launcher of a rack goes on,
-	turn      int32   // and in which rack: so that equals are taken in turn
+	rackTurn  []int32 // the search for an idle launcher of a rack continues here,
+	turn      int32   // and in this rack, so that equal ones are taken in turn
 
 	groups  []member
-	unused  []int32    // numbers of groups that went
+	unused  []int32    // numbers of removed groups
 	hostIn  [][]arc    // groups with an edge to a host
 	rackIn  [][]arc    // and to a rack
 	picky   []int32    // groups that avoid launchers: they have an edge to each other launcher
 	waiting []int32    // groups to be seated or left out by the next solve
-	fresh   bool       // nothing was solved yet
+	fresh   bool       // nothing has been solved yet
 	classes []class    // of groups of which only some get a seat
-	vacated []int32    // groups without a seat that choose has to look at again
+	vacated []int32    // groups without a seat that choose has to examine again
 	stale   []int32    // racks whose price must be updated
 	search  *searching // scratch, of all flows of a network
 }
 
 // class is groups of which only some get a seat.
 type class struct {
-	left   int     // how many more may
+	left   int     // how many more may get a seat
 	groups []int32 // all of them
 }
 
-// noClass is the class of a group that has none.
+// noClass is the class of a group without one.
 const noClass = int32(-1)
 
 // member is one group in a flow.
@@ -62,7 +61,7 @@ type member struct {
 	edges
 	class int32
 	at    int32 // launcher, out, or undecided
-	cost  int64 // of sitting there
+	cost  int64 // of its seat
 	out   int64 // of staying out
 	// avoid lists launchers in order.
 	avoid []int32
@@ -90,13 +89,13 @@ func newFlow(t *topology, s *searching) *flow {
 	return f
 }
 
-// addClass returns the number of a new class, of which at most so many groups get a seat.
+// addClass adds a class, of which at most so many groups get a seat, and returns its number.
 func (f *flow) addClass(most int) int32 {
 	f.classes = append(f.classes, class{left: most})
 	return int32(len(f.classes) - 1)
 }
 
-// add puts a group in and returns its number. One with a class stays for good.
+// add adds a group and returns its number. A group with a class can't be removed.
 func (f *flow) add(e edges, out int64, avoid []int32, of int32) int32 {
 	m := member{edges: e, class: of, at: undecided, out: out, avoid: avoid, live: true}
 	var g int32
@@ -124,7 +123,7 @@ func (f *flow) add(e edges, out int64, avoid []int32, of int32) int32 {
 	return g
 }
 
-// remove takes a group out. What it sat on is idle from then on.
+// remove removes a group. Its unit becomes idle.
 func (f *flow) remove(g int32) {
 	m := &f.groups[g]
 	if m.at >= 0 {
@@ -163,7 +162,7 @@ func (f *flow) pays(m *member) int64 {
 	return m.out
 }
 
-// costAt is the cost of the cheapest way from a group to a launcher.
+// costAt is the least cost from a group to a launcher.
 func (f *flow) costAt(m *member, l int32) int64 {
 	s, c := f.t.launchers[l], m.far
 	for _, a := range m.racks {
@@ -216,7 +215,7 @@ func (f *flow) touch(l int32) {
 	}
 }
 
-// refresh brings the prices of racks up to date.
+// refresh updates the prices of racks.
 func (f *flow) refresh() {
 	for _, r := range f.stale {
 		f.rackPrice[r] = f.least(f.t.racks[r])
@@ -224,7 +223,7 @@ func (f *flow) refresh() {
 	f.stale = f.stale[:0]
 }
 
-// least is the least price among launchers that have room for anything at all.
+// least is the least price among launchers with units.
 func (f *flow) least(launchers []int32) int64 {
 	p := int64(never)
 	for _, l := range launchers {
@@ -243,9 +242,9 @@ func (f *flow) clusterPrice() int64 {
 	return slices.Min(f.rackPrice)
 }
 
-// solve restores a flow of least cost after changes. It seats at most limit
-// groups; where that is fewer than there are, or groups have classes, the flow must be
-// fresh, and is of no use afterwards.
+// solve restores a flow of least cost after changes. It seats at most limit groups. If that is
+// fewer than there are, or groups have classes, the flow must be fresh, and can't be used
+// afterwards.
 func (f *flow) solve(limit int) {
 	for l := range f.want {
 		if f.want[l] < f.size[l] {
@@ -258,8 +257,7 @@ func (f *flow) solve(limit int) {
 	}
 	limited := limit < len(f.waiting) || len(f.classes) > 0
 	if f.fresh && !limited && len(f.waiting) > room {
-		// Slots are scarce: let each slot look for its group, not each group
-		// for a slot.
+		// Slots are scarce: let each slot search for its group, not each group for a slot.
 		f.leaveOut()
 	}
 	f.grow()
@@ -272,8 +270,8 @@ func (f *flow) solve(limit int) {
 	if limited {
 		f.choose(limit)
 	} else {
-		// Largest first: a later group then never moves one for which moving
-		// costs more than for itself, which keeps the searches short.
+		// Largest first: a later group then never displaces one whose move costs more than its own.
+		// That keeps the searches short.
 		slices.SortStableFunc(f.waiting, func(a, b int32) int { return cmp.Compare(f.groups[b].far, f.groups[a].far) })
 		for _, g := range f.waiting {
 			f.place(g)
@@ -289,8 +287,8 @@ func (f *flow) leaveOut() {
 	f.waiting = f.waiting[:0]
 }
 
-// shrink takes units away from a launcher: idle ones first, then those of the
-// groups that sat down last, which are to be decided again.
+// shrink removes units from a launcher: idle ones first, then those of the groups seated last,
+// which become undecided.
 func (f *flow) shrink(l int32) {
 	for f.size[l] > f.want[l] {
 		if f.idle[l] == 0 {
@@ -308,8 +306,8 @@ func (f *flow) shrink(l int32) {
 	f.touch(l)
 }
 
-// grow gives launchers the units they are to have. One that had none gets the
-// least price at which no decided group would rather be there.
+// grow gives launchers the units that they want. A launcher that had none gets the least price at
+// which no decided group would rather be there.
 func (f *flow) grow() {
 	var far int64
 	var inRack []int64 // by rack; -1: not yet known

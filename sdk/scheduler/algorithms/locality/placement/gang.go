@@ -8,15 +8,14 @@ import (
 )
 
 const (
-	// singlyMax is up to how many partly placed bundles are given up one at a
-	// time; of more, half at once, so that the number of passes stays small.
+	// singlyMax is up to how many partly placed bundles are given up one at a time. Of more, half
+	// are given up at once, so that the number of passes stays small.
 	singlyMax = 16
-	// retriesMax bounds how many bundles that were given up get another try, before
-	// all others.
+	// retriesMax bounds how many bundles that were given up are tried again, before all others.
 	retriesMax = 8
 )
 
-// recall puts back what the last Solve took out, drew together or put first.
+// recall restores the bundles that the last Solve removed, anchored or put first.
 func (n *Network) recall() {
 	for _, b := range n.gangs {
 		if b.seats != nil && b.anchor == nil && !b.first {
@@ -57,7 +56,7 @@ func (n *Network) place(limit int, limited bool) {
 	slices.SortFunc(given, func(a, b *bundle) int { return cmp.Compare(a.ID, b.ID) })
 	for _, b := range given[:min(len(given), retriesMax)] {
 		if b.Unscheduled != 0 {
-			continue // it would rather wait
+			continue // its caller prefers that it waits
 		}
 		slots, cost := n.use()
 		b.first = true
@@ -71,7 +70,7 @@ func (n *Network) place(limit int, limited bool) {
 	}
 }
 
-// use adds up what the seated groups take and cost.
+// use returns the slots that the seated groups take, and their cost.
 func (n *Network) use() (slots int, cost int64) {
 	for _, nd := range n.needs {
 		for _, seated := range nd.flow.seated {
@@ -84,7 +83,7 @@ func (n *Network) use() (slots int, cost int64) {
 	return slots, cost
 }
 
-// again makes the flows anew, without the bundles that were given up.
+// again rebuilds the flows without the bundles that were given up.
 func (n *Network) again() {
 	n.needs = nil
 	for _, b := range n.bundles {
@@ -94,7 +93,7 @@ func (n *Network) again() {
 	}
 }
 
-// leaveLarge takes out the bundles that need more slots of a kind than are free.
+// leaveLarge removes the bundles that need more slots of a kind than are free.
 func (n *Network) leaveLarge() {
 	if len(n.gangs) == 0 {
 		return
@@ -143,9 +142,8 @@ func (n *Network) inPart() []*bundle {
 	return part
 }
 
-// draw gives each placed bundle of several groups an anchor: a host, and its rack,
-// near which its groups are to be, as if NeighbourBytes of each one's
-// input lay there. It returns whether there is any.
+// draw gives each placed bundle of several groups an anchor: a host, and its rack, that attract its
+// groups, as if NeighbourBytes of the input of each lay there. It returns whether there is any.
 func (n *Network) draw() bool {
 	any := false
 	for _, b := range n.gangs {
@@ -161,9 +159,9 @@ func (n *Network) draw() bool {
 	return any
 }
 
-// anchor is the launcher around which most of a bundle can be: in its rack, then
-// on itself; then the one where groups save most by being at their input, then
-// where most groups are already.
+// anchor returns the launcher around which most of a bundle can be: in its rack, then on itself.
+// Ties go to the launcher where groups save most by being at their input, then to the one where
+// most groups already are.
 func (n *Network) anchor(b *bundle) int32 {
 	f := b.seats[0].need.flow
 	own, saved := make([]int64, len(n.launchers)), make([]int64, len(n.launchers))

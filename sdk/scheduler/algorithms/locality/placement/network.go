@@ -18,11 +18,11 @@ const slotsMax = 1 << 20
 // Costs is what it costs to move one byte, by the locality at which it is read.
 type Costs [scheduler.LocalityLevels]int64
 
-// DefaultCosts count a byte read on its own host as free, one that crosses a
-// rack's switch once, and one that leaves its rack twice.
+// DefaultCosts counts a byte read on its own host as free, in its rack as 1 (one switch crossed),
+// and beyond as 2.
 func DefaultCosts() Costs { return Costs{0, 1, 2} }
 
-// Check says what is wrong with costs, nil when nothing is. That all are 0 is not wrong.
+// Check returns the error in costs, or nil. All 0 is valid.
 func (c Costs) Check() error {
 	for i, x := range c {
 		if x < 0 || x > CostMax || i > 0 && x < c[i-1] {
@@ -34,19 +34,19 @@ func (c Costs) Check() error {
 
 // Options are the settings of a Network. The zero value means the defaults.
 type Options struct {
-	// Costs must not be negative, not fall from a level to the next and be at
-	// most CostMax; all zero means DefaultCosts.
+	// Costs must not be negative, not decrease from one level to the next, and be at most CostMax.
+	// All zero means DefaultCosts.
 	Costs Costs
-	// NeighbourBytes is the bytes that each group of a bundle of several groups is
-	// taken to exchange with the others over tcp. It draws them
-	// near each other. 0, the default, leaves that out, as Hammr did.
+	// NeighbourBytes is the number of bytes that each group of a bundle of several groups is
+	// assumed to exchange with the others over tcp. It draws them near each other. 0, the default,
+	// turns that off, as in Hammr.
 	NeighbourBytes int64
 	// StepsMax bounds how many edges a Solve examines: some ten million take a second. A Solve
 	// that needs more gives up (Result.Over). 0, the default, is no bound.
 	StepsMax int
 }
 
-// Launcher is a launcher with what it has free.
+// Launcher is a launcher with its free slots and memory.
 type Launcher struct {
 	ID     scheduler.LauncherID
 	Host   string // matched against scheduler.Place.Host
@@ -55,14 +55,14 @@ type Launcher struct {
 	Memory int64 // bytes free
 }
 
-// Bundle is a ready bundle that wants a place.
+// Bundle is a ready bundle to be placed.
 type Bundle struct {
 	ID     scheduler.BundleID
 	Groups []scheduler.Group      // all of them; at least one
-	Avoid  []scheduler.LauncherID // launchers it must not go to
-	// Unscheduled is the cost of leaving one group of the bundle out, in the same units as
-	// bytes times Costs. 0, the default, means more than any placement costs. A
-	// smaller one lets a group wait for a nearer launcher.
+	Avoid  []scheduler.LauncherID // launchers that must not run it
+	// Unscheduled is the cost of leaving one group of the bundle out, in the same units as bytes
+	// times Costs. 0, the default, means more than any placement costs. With a smaller cost a group
+	// may wait for a nearer launcher.
 	Unscheduled int64
 	// Levels is how many levels of locality are open to groups with input somewhere, the nearest
 	// first. 0, the default, is all of them.
@@ -78,30 +78,29 @@ type Placement struct {
 	Cost      int64 // bytes to move, weighted by Costs
 }
 
-// Result is what Solve found.
+// Result is the result of Solve.
 type Result struct {
 	Placed []Placement // ascending by bundle
-	Groups int         // how many groups those have
-	// Cost is that of all placements; the cost of what stays unscheduled is not in it.
+	Groups int         // the number of groups placed
+	// Cost is the cost of all placements, without that of unscheduled groups.
 	Cost int64
-	// Over says that Solve gave up, after Options.StepsMax. Nothing is placed then.
+	// Over says that Solve gave up after Options.StepsMax. Then nothing is placed.
 	Over bool
 }
 
-// Network is the bundles that want a place and the launchers with room. New makes
-// one.
+// Network is the bundles to be placed and the launchers with room. Use New.
 type Network struct {
 	options   Options
 	launchers []*launcher // in order of id
 	bundles   []*bundle   // in order of id
 
-	places *topology // of the launchers; nil: to be made anew
-	t      *topology // the same; nil: the flows are to be made anew
+	places *topology // of the launchers; nil: to be rebuilt
+	t      *topology // the same; nil: the flows are to be rebuilt
 	search *searching
 	needs  []*need   // in the order in which they are placed
-	gangs  []*bundle // those of bundles with several groups, in order of id
+	gangs  []*bundle // the bundles with several groups, in order of id
 	groups int       // of all bundles
-	// classes has how many bundles of each class may be placed.
+	// classes is how many bundles of each class may be placed.
 	classes map[int]int
 	free    map[scheduler.SlotKind][]int32
 	memory  []int64
@@ -113,9 +112,9 @@ type launcher struct {
 
 type bundle struct {
 	Bundle
-	seats  []seat           // of its groups, nil while it is not in the flows
-	anchor *scheduler.Place // what draws its groups together
-	first  bool             // staying out costs it more than any other
+	seats  []seat           // of its groups; nil while the flows lack it
+	anchor *scheduler.Place // the place that attracts its groups
+	first  bool             // it costs more to leave out than any other
 }
 
 // seat is a group's place in a flow.
@@ -124,7 +123,7 @@ type seat struct {
 	group int32
 }
 
-// New returns an empty network, or says what is wrong with the options.
+// New returns an empty network, or the error in the options.
 func New(o Options) (*Network, error) {
 	if o.Costs == (Costs{}) {
 		o.Costs = DefaultCosts()
@@ -201,10 +200,9 @@ func (n *Network) SetBundle(b Bundle) error {
 	return nil
 }
 
-// SetClass says that of the bundles of a class, which must all need the same, Solve places at
-// most so many: those that lower the total cost most. A bundle of one group has its class in
-// Bundle.Class. Say it before the bundles are added. While there are classes, each Solve starts
-// from nothing.
+// SetClass says that Solve places at most so many bundles of a class: those that lower the total
+// cost most. They must all need the same. A bundle of one group has its class in Bundle.Class. Call
+// SetClass before the bundles are added. While there are classes, each Solve starts from nothing.
 func (n *Network) SetClass(class, most int) {
 	if n.classes == nil {
 		n.classes = map[int]int{}
@@ -252,8 +250,8 @@ func (n *Network) RemoveBundle(id scheduler.BundleID) {
 	}
 }
 
-// Launched removes a placed bundle, and what it takes from what its launchers have
-// free. An error changes nothing.
+// Launched removes a placed bundle, and subtracts what it takes from its launchers. An error
+// changes nothing.
 func (n *Network) Launched(p Placement) error {
 	i, found := slices.BinarySearchFunc(n.bundles, p.Bundle, bundleOrder)
 	if !found || len(n.bundles[i].Groups) != len(p.Launchers) {
@@ -296,8 +294,7 @@ func (l *launcher) give(g *scheduler.Group, sign int) {
 	l.Memory += int64(sign) * g.Memory
 }
 
-// Forget drops flow and prices, so that the next Solve depends on the content
-// alone.
+// Forget drops flow and prices, so that the next Solve depends on the content alone.
 func (n *Network) Forget() { n.t = nil }
 
 func launcherOrder(l *launcher, id scheduler.LauncherID) int { return cmp.Compare(l.ID, id) }

@@ -1,10 +1,10 @@
 package placement
 
-// place decides one undecided group: it finds the cheapest path from the group
-// to the sink and sends a unit of flow along it, which may move others.
+// place decides one undecided group: it finds the cheapest path from the group to the sink and
+// sends a unit of flow along it, which may move other groups.
 func (f *flow) place(g int32) {
 	s := f.search
-	s.begin(0) // the way over the unscheduled vertex
+	s.begin(0) // the cost over the unscheduled vertex
 	s.end = g
 	f.leave(g, -f.groups[g].out)
 	f.walk(nil)
@@ -12,8 +12,8 @@ func (f *flow) place(g int32) {
 	f.send(g)
 }
 
-// choose seats the cheapest so many of the waiting groups: it sends units from
-// the source one by one, each along the cheapest path there is from any group.
+// choose seats the cheapest of the waiting groups, up to limit. It sends units from the source one
+// by one, each along the cheapest path there is from any group.
 func (f *flow) choose(limit int) {
 	var sources queue
 	f.search.pulled = f.search.pulled[:0]
@@ -26,7 +26,7 @@ func (f *flow) choose(limit int) {
 		s.begin(0)
 		f.walk(&sources)
 		if s.end < 0 || s.over() {
-			return // nobody is better off with a seat
+			return // no group is better off with a seat
 		}
 		f.raise()
 		first := f.send(-1)
@@ -50,7 +50,7 @@ func (f *flow) mayChoose(g int32) bool {
 	return m.at < 0 && (m.class == noClass || f.classes[m.class].left > 0)
 }
 
-// cheapest is what the cheapest seat would cost a group, over staying out.
+// cheapest is the cost of a group's cheapest seat, less that of staying out.
 func (f *flow) cheapest(g int32) int64 {
 	m := &f.groups[g]
 	best := int64(never)
@@ -75,8 +75,8 @@ func (f *flow) cheapest(g int32) int64 {
 	return min(best, m.far+f.clusterPrice()) - m.out
 }
 
-// walk runs the search until no shorter path can be found. sources are groups
-// from which paths may start too, by the least they can cost.
+// walk runs the search until no shorter path can be found. sources are groups where paths may also
+// start, by a lower bound of their cost.
 func (f *flow) walk(sources *queue) {
 	s := f.search
 	for !s.over() {
@@ -94,8 +94,8 @@ func (f *flow) walk(sources *queue) {
 	}
 }
 
-// pull starts paths at the next source, if it is still the next: prices have
-// risen since its key was computed.
+// pull starts paths at the next source, if it is still the next: prices have risen since its key
+// was computed.
 func (f *flow) pull(sources *queue) {
 	e := sources.pop()
 	if !f.mayChoose(e.v) {
@@ -109,7 +109,7 @@ func (f *flow) pull(sources *queue) {
 	f.leave(e.v, -f.groups[e.v].out)
 }
 
-// expand goes on from a vertex.
+// expand follows the edges from a vertex.
 func (f *flow) expand(v int32) {
 	s, launchers := f.search, int32(len(f.size))
 	d := s.dist[v]
@@ -136,8 +136,8 @@ func (f *flow) expand(v int32) {
 	}
 }
 
-// replace follows the edges of all groups of a class that have no seat: one of them can get the
-// unit of the group that the search noted for the class. d is what the way to the class costs.
+// replace follows the edges of all groups of a class without a seat: one of them can get the unit
+// of the group that the search recorded for the class. d is the length of the path to the class.
 func (f *flow) replace(of int32, d int64) {
 	for _, g := range f.classes[of].groups {
 		f.search.steps++
@@ -147,11 +147,11 @@ func (f *flow) replace(of int32, d int64) {
 	}
 }
 
-// leave follows the edges of a group; base is what the way to it costs, less
-// what it pays where it is.
+// leave follows the edges of a group. base is the length of the path to the group, less what it
+// pays where it is.
 func (f *flow) leave(g int32, base int64) { f.leaveAs(g, g, base) }
 
-// leaveAs is leave, and says how the group is noted on the edges.
+// leaveAs is leave, with the number that is recorded for the group on the edges.
 func (f *flow) leaveAs(g, noted int32, base int64) {
 	m := &f.groups[g]
 	if len(m.avoid) > 0 {
@@ -207,8 +207,8 @@ func (f *flow) reachRack(r int32, d int64, g int32) {
 	}
 }
 
-// raise raises the prices of what was reached more cheaply than the end of the
-// path, so that they prove the new flow.
+// raise raises the prices of the vertices that are nearer than the end of the path, so that they
+// prove the new flow.
 func (f *flow) raise() {
 	s := f.search
 	for _, l := range s.touched {
@@ -221,8 +221,8 @@ func (f *flow) raise() {
 	f.refresh()
 }
 
-// send moves the groups on the path, from its end to its start, which it returns.
-// start is the group at which the path starts; -1: the one that has no seat.
+// send moves the groups on the path, from its end to its start, and returns the start. start is the
+// group where the path starts, or -1 for the one without a seat.
 func (f *flow) send(start int32) int32 {
 	s := f.search
 	noted, l := s.end, s.target
@@ -264,7 +264,7 @@ func (f *flow) send(start int32) int32 {
 	}
 }
 
-// reopen records that a class lost a seat with a group, so that any of its groups may have it.
+// reopen records that a class has a free seat again, so that any of its groups may get it.
 func (f *flow) reopen(g int32) {
 	if c := f.groups[g].class; c != noClass {
 		f.classes[c].left++
@@ -272,8 +272,8 @@ func (f *flow) reopen(g int32) {
 	}
 }
 
-// idleIn returns an idle launcher: the vertex itself, or one of the rack or
-// of the cluster. Equals are taken in turn, which spreads work.
+// idleIn returns an idle launcher: the vertex itself, or one of the rack or of the cluster. Equal
+// launchers are taken in turn, which spreads work.
 func (f *flow) idleIn(v int32) int32 {
 	rack := v - int32(len(f.size))
 	if rack < 0 {

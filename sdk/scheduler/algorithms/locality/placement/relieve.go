@@ -7,21 +7,21 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// swapsTried is with how many bundles of the same stage a bundle far from its input is compared, at most.
+// swapsTried bounds with how many bundles of the same stage a bundle far from its input is
+// compared.
 const swapsTried = 256
 
-// relief chooses among bundles of a choice that cost the same. The flow takes any of them: it sees
-// one round. But where a launcher has no work of its own left and takes that of others, it should
-// be from those with most to do, because each of these will get to run fewer of its own in the
-// rounds to come than it has.
+// relief chooses among bundles of a choice that cost the same. The flow sees one round and takes
+// any of them. But a launcher without local work should take bundles from the hosts with most of
+// it. These will be least able to run all their own in the coming rounds.
 type relief struct {
 	*choice
-	waiting map[string]int // bundles that wait, by the hosts that hold input of them
+	waiting map[string]int // waiting bundles by the hosts that hold their input
 	gone    map[scheduler.BundleID]bool
 }
 
-// relieve swaps bundles that go far for others of their choice that cost as much there, and are
-// held where more work waits.
+// relieve replaces bundles that go far by others of their choice that cost as much there, and whose
+// hosts have more waiting work.
 func (p *plan) relieve() {
 	for _, c := range p.choices {
 		r := relief{c, map[string]int{}, map[scheduler.BundleID]bool{}}
@@ -44,9 +44,9 @@ func (p *plan) relieve() {
 	}
 }
 
-// better picks the bundle to go to a launcher in place of b, or b itself.
+// better returns the bundle that should go to a launcher in place of b, or b itself.
 func (r *relief) better(b *view.Bundle, l *view.Launcher) *view.Bundle {
-	best, most := b, r.left(b)+1 // it would wait too
+	best, most := b, r.left(b)+1 // b would wait too
 	bytes := nearBytes(l, &b.Groups[0])
 	tried := 0
 	for _, c := range r.bundles {
@@ -69,7 +69,7 @@ func (r *relief) better(b *view.Bundle, l *view.Launcher) *view.Bundle {
 	return best
 }
 
-// left is how much waits where least does of the hosts that hold a bundle's input.
+// left is the least amount of waiting work among the hosts that hold a bundle's input.
 func (r *relief) left(b *view.Bundle) int {
 	least := 0
 	for i, p := range b.Groups[0].Places {
@@ -86,7 +86,7 @@ func (r *relief) count(b *view.Bundle, by int) {
 	}
 }
 
-// nearBytes is how much of a group's input is how near to a launcher.
+// nearBytes is how many bytes of a group's input lie at each level of locality from a launcher.
 func nearBytes(l *view.Launcher, g *scheduler.Group) (bytes [scheduler.LocalityLevels]int64) {
 	for i, p := range g.Places {
 		switch {

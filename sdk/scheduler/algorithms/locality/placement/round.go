@@ -20,61 +20,62 @@ const (
 )
 
 const (
-	// candidatesEach is how many bundles compete for each launch of a class, and
-	// candidatesMin how many do at least for all of them.
+	// candidatesEach is how many bundles compete for each launch of a class, and candidatesMin the
+	// least number for all its launches together.
 	candidatesEach = 4
 	candidatesMin  = 64
-	// hostsTried bounds on how many launchers' hosts a class looks for bundles with input there,
-	// and candidatesOn how many it takes of each.
+	// hostsTried bounds the hosts where a class looks for bundles with input there, and
+	// candidatesOn the bundles taken from each.
 	hostsTried   = 64
 	candidatesOn = 2
-	// leftOutCost is what it costs to leave out a bundle of one group, beside its bytes: more than
-	// any place does, and less than to leave out a group of a larger bundle.
+	// leftOutCost is what it costs to leave out a bundle of one group, besides its bytes. It is
+	// more than any place costs, and less than leaving out a group of a larger bundle.
 	leftOutCost = int64(1) << 50
 )
 
 // Round places the launches of a policy's round at the least cost. The policy has decided, by its
 // own order, shares and limits, which jobs start how much, and has taken room for it in the view.
-// Place then moves launches among the launchers that have room, all jobs at once. It starts other
-// bundles of the same stage where these are nearer to their input. So each job starts as many
-// bundles with the same needs as before, and limits, holds, reservations and excluded launchers
-// stay as they are.
+// Place then moves launches among the launchers that have room, all jobs at once. It replaces
+// bundles by others of the same stage that are nearer to their input. So each job starts as many
+// bundles with the same needs as before. Limits, holds, reservations and excluded launchers are
+// respected.
 //
-// Launches of a job for which something is reserved stay where they are.
+// Launches of a job with a reservation stay where they are.
 type Round struct {
 	View *view.View
 	// Options has the costs. The zero value means the defaults, and no bound on steps.
 	Options Options
-	// BundlesMax bounds the bundles in one network, and LaunchersMax the launchers. Where there are
+	// BundlesMax bounds the bundles in one network, and LaunchersMax the launchers. If there are
 	// more, all launches stay where the policy put them.
 	BundlesMax, LaunchersMax int
-	// Levels says how many levels of locality (Bundle.Levels) are open to the launch with a
+	// Levels returns how many levels of locality (Bundle.Levels) are open to the launch with a
 	// number. Nil: all are.
 	Levels func(launch int) int
-	// Optional says that the launch with a number may be dropped. It is made only where there is
-	// room on a level that is open to it. It has taken room wherever there is any. Nil: none may
-	// be.
+	// Optional says that the launch with a number may be dropped. It is made only if there is room
+	// on a level that is open to it. Until then it holds room anywhere. Nil: no launch may be
+	// dropped.
 	Optional func(launch int) bool
-	// Spare says how many free slots of a kind a launch may take on a launcher beside those that are
-	// taken by launches already. Nil: all.
+	// Spare returns how many free slots of a kind on a launcher launches may take, besides those
+	// they already have. Nil: all.
 	Spare func(*view.Launcher, scheduler.SlotKind) int
-	// KeepBundles has each launch stay one of its bundle, which the policy chose by a rule of its own.
+	// KeepBundles forbids replacing a launch's bundle, since the policy chose it by a rule of its
+	// own.
 	KeepBundles bool
 }
 
 // Report is what Place did.
 type Report struct {
-	Launches int    // that could be placed anew
-	Moved    int    // that were: to other launchers, or with other bundles
-	Saved    int64  // cost, in which a far byte costs Options.Costs
-	Over     string // the bound for which launches stayed where they were, "": none
-	// Dropped are the optional launches that are not made, ascending. What they had taken is
-	// given back.
+	Launches int    // launches that could be moved
+	Moved    int    // launches that were: to other launchers, or with other bundles
+	Saved    int64  // cost saved, in the units of Options.Costs
+	Over     string // the bound because of which launches stayed where they were; "": none
+	// Dropped lists the optional launches that are not made, ascending. Their slots and memory are
+	// returned to the view.
 	Dropped []int
 }
 
-// Place changes launches, which the policy has made in this round, and what they have taken in the
-// view. It is deterministic: what comes out depends on the view and the launches alone.
+// Place changes the launches of this round, and the slots and memory they have taken in the view.
+// It is deterministic: the result depends on the view and the launches alone.
 func (r *Round) Place(launches []scheduler.Launch) Report {
 	p := plan{Round: r, launches: launches, stepsLeft: r.Options.StepsMax}
 	if !p.gather() {
@@ -101,7 +102,7 @@ func (p *plan) place() {
 	p.relieve()
 }
 
-// plan is one Place.
+// plan is the state of one Place.
 type plan struct {
 	*Round
 	launches  []scheduler.Launch
@@ -111,7 +112,7 @@ type plan struct {
 	report    Report
 }
 
-// item is a launch that may be placed anew, as it is planned so far.
+// item is a launch that may be moved, as planned so far.
 type item struct {
 	launch int // its number
 	bundle *view.Bundle
@@ -120,18 +121,18 @@ type item struct {
 	class  *choice // nil: the bundle can't be swapped
 
 	optional bool // see Round.Optional
-	made     bool // it is optional, and has a place
+	made     bool // it is optional and has a place
 }
 
-// out says whether a launch is not made, as planned so far.
+// out says whether a launch is dropped, as planned so far.
 func (x *item) out() bool { return x.optional && !x.made }
 
-// choice is the launches of one stage for which any of some bundles would do.
+// choice is the launches of one stage whose bundles may be replaced by others of a list.
 type choice struct {
 	number  int // from 1 on
 	key     choiceKey
 	items   []*item
-	bundles []*view.Bundle // that wait, and could start in place of theirs
+	bundles []*view.Bundle // waiting bundles that could replace theirs
 }
 
 type choiceKey struct {
@@ -144,8 +145,7 @@ type choiceKey struct {
 	optional bool
 }
 
-// gather lists the launches that may be placed anew, and says whether there is anything to be
-// gained.
+// gather lists the launches that may be moved, and says whether any cost can be saved.
 func (p *plan) gather() (gains bool) {
 	of := map[choiceKey]*choice{}
 	for i, d := range p.launches {
@@ -173,16 +173,16 @@ func (p *plan) gather() (gains bool) {
 	return gains
 }
 
-// keyOf returns a key that like launches share, and false for a launch whose bundle is to stay. A
-// bundle of several slots may have been chosen because it waited long. Of a second attempt there is
-// no other. Without located input none is far from it.
+// keyOf returns a key that interchangeable launches share. It returns false for a launch that must
+// keep its bundle. A bundle of several slots may have been chosen because it waited long. A second
+// attempt is for one bundle only. A bundle without located input is not far from it.
 func (p *plan) keyOf(x *item) (choiceKey, bool) {
 	b, g := x.bundle, &x.bundle.Groups[0]
 	key := choiceKey{b.Job.ID(), g.Stage, g.Kind, g.Memory, x.levels, x.optional}
 	return key, !p.KeepBundles && len(b.Groups) == 1 && g.Slots == 1 && !b.SpeculationOffered && len(g.Places) > 0
 }
 
-// local says whether all located input of a launch is where it runs.
+// local says whether all located input of a launch is on its own launchers.
 func (p *plan) local(x *item) bool {
 	for i, id := range x.where {
 		g := &x.bundle.Groups[i]
@@ -196,7 +196,7 @@ func (p *plan) local(x *item) bool {
 	return true
 }
 
-// inputOf is how much input a group has. What is located and of unknown size counts as a byte.
+// inputOf is how much input a group has. A place of unknown size counts as a byte.
 func inputOf(g *scheduler.Group) int64 {
 	total := g.InputBytes
 	for i := range g.Places {
@@ -208,11 +208,10 @@ func inputOf(g *scheduler.Group) int64 {
 // bytesAt is how much input lies at a place of a group.
 func bytesAt(g *scheduler.Group, place int) int64 { return max(g.Places[place].Bytes, 1) }
 
-// addCandidates lists bundles that could start in place of those that are launched, as long as
-// there are no more than BundlesMax in all.
+// addCandidates lists bundles that could replace launched ones, up to BundlesMax bundles in all.
 func (p *plan) addCandidates() {
 	left := p.BundlesMax - len(p.items)
-	hosts, seen := p.hosts(), map[scheduler.BundleID]bool{} // one bundle is of one choice
+	hosts, seen := p.hosts(), map[scheduler.BundleID]bool{} // a bundle belongs to one choice
 	for _, c := range p.choices {
 		job := p.View.Job(c.key.job)
 		most := min(left, max(candidatesMin, candidatesEach*len(c.items)))
@@ -244,7 +243,7 @@ func (p *plan) addCandidates() {
 	}
 }
 
-// hosts lists the hosts of launches, those first that run work which is far from its input.
+// hosts lists the hosts of launches. Hosts that run work far from its input come first.
 func (p *plan) hosts() (all []string) {
 	seen := map[string]bool{}
 	for _, far := range []bool{true, false} {
@@ -267,8 +266,8 @@ func (p *plan) hosts() (all []string) {
 	return all
 }
 
-// byNeed lists the launches in groups that need the same: what needs most first. Each group can be
-// placed anew while all others stay where they are. Bundles whose groups differ are in none.
+// byNeed groups the launches by their need, the largest need first. Each group can be moved while
+// all others stay where they are. Bundles whose groups differ are left out.
 func (p *plan) byNeed() [][]*item {
 	type need struct {
 		slots  int
@@ -298,9 +297,9 @@ func (p *plan) byNeed() [][]*item {
 	return all
 }
 
-// improve places launches anew while all others stay where they are. It returns false when not all
-// firm launches found a place, which does not happen where all need the same. Nothing is changed
-// then, nor when the cost would not fall.
+// improve moves launches while all others stay where they are. It returns false if not all firm
+// launches found a place, which does not happen when all need the same. Then, or if the cost would
+// not fall, it changes nothing.
 func (p *plan) improve(items []*item) (placed bool) {
 	if p.report.Over != "" {
 		return true
@@ -335,28 +334,28 @@ func (p *plan) improve(items []*item) (placed bool) {
 	return true
 }
 
-// swap makes a bundle wait in place of one that is launched now.
+// swap puts a bundle into the list of waiting ones in place of one that is launched now.
 func (c *choice) swap(launched, waits *view.Bundle) {
 	c.bundles[slices.Index(c.bundles, launched)] = waits
 }
 
-// spend counts steps of all networks of the round. A bound of 0 is none.
+// spend subtracts steps from the round's bound for all networks together. A bound of 0 is none.
 func (p *plan) spend(steps int) {
 	if p.Options.StepsMax > 0 {
 		p.stepsLeft = max(p.stepsLeft-steps, 1)
 	}
 }
 
-// assignment gives launches the places that were found, and says whether all have one. A choice
-// keeps the launches of bundles that it starts anyway.
+// assignment gives launches the places that were found, and says whether all have one. Of a choice,
+// a launch whose bundle has a place keeps its bundle.
 func (p *plan) assignment(items []*item, r Result) (found []*item, complete bool) {
 	where := make(map[scheduler.BundleID][]scheduler.LauncherID, len(r.Placed))
 	for _, x := range r.Placed {
-		if x.Cost < closedCost { // what needs more may have left no open launcher
+		if x.Cost < closedCost { // groups that need more may have left no open launcher
 			where[x.Bundle] = x.Launchers
 		}
 	}
-	others := map[*choice][]*view.Bundle{} // that start in place of those that do not
+	others := map[*choice][]*view.Bundle{} // bundles that replace those without a place
 	complete = true
 	for _, x := range items {
 		y := *x
@@ -388,7 +387,7 @@ func (c *choice) others(where map[scheduler.BundleID][]scheduler.LauncherID) []*
 	return all
 }
 
-// cost is what launches cost less what they would if all were far from their input.
+// cost is the cost of launches, less their cost if all were far from their input.
 func (p *plan) cost(n *Network, items []*item) (sum int64) {
 	for _, x := range items {
 		if x.out() {
@@ -407,7 +406,7 @@ func (p *plan) cost(n *Network, items []*item) (sum int64) {
 	return sum
 }
 
-// drop gives back what optional launches have taken that are not made.
+// drop releases what the dropped optional launches have taken.
 func (p *plan) drop() {
 	for _, x := range p.items {
 		if !x.out() {
@@ -420,8 +419,8 @@ func (p *plan) drop() {
 	}
 }
 
-// commit writes into the launches what is planned. What one launch is not of any more may be
-// another's now.
+// commit writes the plan into the launches. A bundle that one launch gave up may now be another
+// launch's.
 func (p *plan) commit() {
 	for _, x := range p.items {
 		if before := p.View.Bundle(p.launches[x.launch].Bundle); before != x.bundle || x.out() {

@@ -1,15 +1,14 @@
 package placement
 
-// searching is the state of one search for a cheapest path: Dijkstra's algorithm
-// on costs reduced by the prices, which are never negative. Vertices are numbered
-// launchers first, then racks, the cluster vertex, hosts. Groups are passed
-// through at once and need no number.
+// searching is the state of one search for a cheapest path: Dijkstra's algorithm on costs reduced
+// by the prices, which are never negative. Vertices are numbered launchers first, then racks, the
+// cluster vertex, hosts. Groups are passed through at once and need no number.
 type searching struct {
 	epoch   uint32
 	seen    []uint32 // the epoch in which dist was set
 	dist    []int64
 	group   []int32 // the group on the edge by which the vertex was reached; see replacing
-	next    []int32 // searching backward: the launcher to which that group would go
+	next    []int32 // searching backward: the launcher that the group would go to
 	touched []int32 // launchers reached
 	heap    queue
 	pulled  []int32        // sources from which the search started
@@ -18,20 +17,20 @@ type searching struct {
 	steps, stepsMax int // edges examined, and their bound; 0: none
 
 	best   int64 // length of the shortest whole path so far
-	target int32 // where it ends: a launcher, a rack, the cluster; -1: group end stays out
-	end    int32 // the group at that end
-	last   int32 // searching backward: the launcher to which that group goes
+	target int32 // its last vertex: a launcher, a rack, the cluster; -1: group end stays out
+	end    int32 // the group at its end
+	last   int32 // searching backward: the launcher that the group goes to
 }
 
-// reachedClass is what a search knows of a class of groups.
+// reachedClass is a search's state of a class of groups.
 type reachedClass struct {
 	epoch uint32 // in which dist was set
 	dist  int64  // to the class, from which each of its groups without a seat can go on
 	group int32  // the group of the class that would lose its seat
 }
 
-// replacing marks a group on an edge that has no seat: it would get that of another group of
-// its class, which is the one that the search noted for the class.
+// replacing marks a group without a seat on an edge. It would get the seat of the group that the
+// search recorded for its class.
 const replacing = int32(1) << 30
 
 func newSearch(t *topology, stepsMax int) *searching {

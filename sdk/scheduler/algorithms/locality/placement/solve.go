@@ -8,7 +8,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// need is the groups that need the same, and their flow.
+// need is the groups with the same need, and their flow.
 type need struct {
 	kind   scheduler.SlotKind
 	slots  int
@@ -24,13 +24,13 @@ func (a *need) before(b *need) int {
 	return cmp.Or(cmp.Compare(b.slots, a.slots), cmp.Compare(b.memory, a.memory), cmp.Compare(a.kind, b.kind))
 }
 
-// Solve returns where bundles go: at most limit groups, 0 for no limit. It changes
-// nothing but what the next Solve starts from; placed bundles stay in the network
-// until Launched or RemoveBundle is called for them.
+// Solve returns where bundles go: at most limit groups, 0 for no limit. It changes only the state
+// from which the next Solve starts. Placed bundles stay in the network until Launched or
+// RemoveBundle is called for them.
 //
-// Without a limit, a Solve costs what changed since the last. One whose limit is
-// below the number of groups starts from nothing and takes time in
-// proportion to the limit and the groups that compete.
+// Without a limit, a Solve costs what changed since the last. With a limit below the number of
+// groups it starts from nothing, and takes time in proportion to the limit and the groups that
+// compete.
 func (n *Network) Solve(limit int) Result {
 	limited := limit > 0 && limit < n.groups
 	if !limited {
@@ -56,7 +56,7 @@ func (n *Network) Solve(limit int) Result {
 	return r
 }
 
-// build makes the flows anew.
+// build rebuilds the flows.
 func (n *Network) build() {
 	if n.places == nil {
 		n.places = newTopology(n.launchers)
@@ -69,7 +69,7 @@ func (n *Network) build() {
 	}
 }
 
-// enter puts a bundle's groups into their flows.
+// enter adds a bundle's groups to their flows.
 func (n *Network) enter(b *bundle) {
 	var avoid []int32
 	for _, id := range b.Avoid {
@@ -112,7 +112,7 @@ func (n *Network) classOf(nd *need, id int) int32 {
 	return number
 }
 
-// exit takes them out again.
+// exit removes a bundle's groups from their flows.
 func (n *Network) exit(b *bundle) {
 	if n.t != nil {
 		for _, s := range b.seats {
@@ -133,7 +133,7 @@ func (n *Network) need(g *scheduler.Group) *need {
 	return n.needs[i]
 }
 
-// flows solves one need after the other on what the earlier ones leave.
+// flows solves one need after another, each on what the earlier ones leave.
 func (n *Network) flows(limit int) {
 	n.needs = slices.DeleteFunc(n.needs, func(nd *need) bool { return nd.groups == 0 })
 	n.room()
@@ -159,7 +159,7 @@ func (n *Network) flows(limit int) {
 	}
 }
 
-// room lays out what is free.
+// room computes the free slots and memory of all launchers.
 func (n *Network) room() {
 	n.free = map[scheduler.SlotKind][]int32{}
 	n.memory = make([]int64, len(n.launchers))

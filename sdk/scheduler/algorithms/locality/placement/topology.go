@@ -7,8 +7,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// topology is where launchers are, with hosts and racks as numbers. It does not
-// change while flows stand on it: launchers with new places mean a new topology.
+// topology is the hosts and racks of launchers, as numbers. It does not change while flows use it:
+// when a launcher moves, a new topology is built.
 type topology struct {
 	index     map[scheduler.LauncherID]int32
 	launchers []spot
@@ -55,27 +55,26 @@ type arc struct {
 	cost int64
 }
 
-// edges is what a group's input costs to move, by where the group runs.
+// edges is what moving a group's input costs, by where the group runs.
 type edges struct {
 	far   int64 // through the cluster vertex
-	hosts []arc // cheaper than far, or where that is closed, in order of place
+	hosts []arc // cheaper than far, or open where far is closed; in order of place
 	racks []arc
 }
 
-// costMax bounds the cost of one group's edge; more counts as that much. The
-// unscheduled vertex costs more than any edge and a path of the search is
-// at most a few such costs, so that nothing overflows.
+// costMax bounds the cost of one group's edge; a larger cost counts as that much. The unscheduled
+// vertex costs more than any edge, and a path of the search costs at most a few times as much, so
+// nothing overflows.
 const (
 	costMax         = int64(1) << 48
 	unscheduledCost = int64(1) << 52
-	// closedCost is that of a launcher which is too far from a group's input to be open to it.
+	// closedCost is the cost of a launcher too far from a group's input (see Bundle.Levels).
 	closedCost = int64(1) << 49
 )
 
-// edges computes a group's edges. Replicas lie on several hosts, so that places
-// may add up to more than the input: what a launcher finds on its host and
-// in its rack counts up to the whole of it. extra is a place that counts besides. levels
-// is Bundle.Levels.
+// edges computes a group's edges. Replicas lie on several hosts, so places may add up to more than
+// the input: what a launcher finds on its host and in its rack counts up to the whole of it. extra
+// is a further place. levels is Bundle.Levels.
 func (t *topology) edges(g *scheduler.Group, extra *scheduler.Place, costs Costs, levels int) edges {
 	if len(g.Places) == 0 {
 		levels = 0
@@ -120,7 +119,7 @@ func (t *topology) edges(g *scheduler.Group, extra *scheduler.Place, costs Costs
 // closes says whether launchers that are far from a group's input are closed to it.
 func closes(levels int) bool { return levels > 0 && levels < scheduler.LocalityLevels }
 
-// near splits an input by how near it lies to a launcher.
+// near splits an input by its locality to a launcher.
 func (t *topology) near(places []scheduler.Place, total int64, host, rack string) (at Costs) {
 	var onHost, inRack int64
 	for i := range places {
@@ -153,7 +152,7 @@ func (t *topology) rackOf(p *scheduler.Place) string {
 	return ""
 }
 
-// weigh adds up bytes by level times costs, without going over costMax.
+// weigh returns the sum of bytes times cost over the levels, at most costMax.
 func weigh(size, costs Costs) int64 {
 	var sum int64
 	for i := range size {

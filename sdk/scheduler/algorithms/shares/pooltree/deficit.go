@@ -6,30 +6,30 @@ import (
 	"time"
 )
 
-// deficit serves first the child that is owed most: what it should have had, were all treated alike
-// by weight, less what it got. A deficit grows while a child waits below the others, and stands
-// still while it wants nothing. It is Disco's fair policy (Souza and Garcia, section 2), and
-// Hadoop's first fair scheduler.
+// deficit serves first the child with the largest deficit: its weighted fair part of the service so
+// far, less the service that it got. A deficit grows while a child waits below the others, and is
+// constant while the child wants nothing. It is Disco's fair policy (Souza and Garcia, section 2),
+// and Hadoop's first fair scheduler.
 //
-// The service due is the same for all by weight, so the child that is owed most by weight got
-// least. Waiting children keep their order while only the clock moves. Time costs work only for
-// those that run. Sums are of whole numbers, which come out the same in any order.
+// Per weight, the service due is the same for all children, so the child with the largest deficit
+// got the least service. Waiting children keep their order while only the clock moves. Time costs
+// work only for running children. Sums are of whole numbers, which come out the same in any order.
 type deficit struct{}
 
-// accounts is what deficit remembers of a pool.
+// accounts is deficit's state of a pool.
 type accounts struct {
 	clock   int64          // service due to a child of weight 1, in slot microseconds
-	weight  int64          // of the children that demand something, in parts
+	weight  int64          // of the children with demand, in parts
 	members []*Schedulable // all children
-	busy    []*Schedulable // those that run something
+	busy    []*Schedulable // the children with running slots
 }
 
-// account is what it remembers of a child.
+// account is deficit's state of a child.
 type account struct {
-	service int64 // what it got, by weight; while it waits
-	deficit int64 // what it is owed, by weight; while it does not
-	weight  int64 // its part of the pool's
-	busy    int   // index in the pool's busy, and one more; 0: not there
+	service int64 // service that it got, by weight; while it waits
+	deficit int64 // service due less service got, by weight; while it does not wait
+	weight  int64 // its part of the pool's weight
+	busy    int   // 1 + index in the pool's busy; 0: not there
 }
 
 func (deficit) Less(a, b *Schedulable) bool {
@@ -52,7 +52,7 @@ func (deficit) Advance(pool *Schedulable, by time.Duration) {
 		return
 	}
 	for _, c := range a.busy {
-		if c.place != noPlace { // else it wants no more: what it is owed stands still
+		if c.place != noPlace { // otherwise it wants no more slots, and its deficit is constant
 			c.account.service += slotTime(c.Running, by, c.account.weight)
 			pool.fix(c.place)
 		}
@@ -60,15 +60,15 @@ func (deficit) Advance(pool *Schedulable, by time.Duration) {
 	a.clock += slotTime(pool.Running, by, a.weight)
 }
 
-// parts is the precision of weights in whole numbers.
+// parts is the precision of whole-number weights.
 const parts = 1 << 10
 
-// slotTime is slots for a time, by weight, in slot microseconds.
+// slotTime is slots times duration, by weight, in slot microseconds.
 func slotTime(slots int, by time.Duration, weight int64) int64 {
 	return int64(math.Round(float64(float64(slots)*float64(by.Microseconds())) * parts / float64(weight)))
 }
 
-// keep brings a pool's accounts up to date with a child.
+// keep updates a pool's accounts for a child.
 func (s *Schedulable) keep(c *Schedulable) {
 	if !s.timed {
 		return
@@ -100,7 +100,7 @@ func (s *Schedulable) owed() int64 {
 	return s.account.deficit
 }
 
-// Advance lets time pass in the pools whose order counts it.
+// Advance lets time pass in the pools whose order depends on it.
 func (t *Tree) Advance(by time.Duration) {
 	for _, p := range t.timed {
 		for _, s := range p.kinds {

@@ -21,18 +21,18 @@ func (s *Schedulable) key() key {
 
 func compareKeys(a, b key) int { return cmp.Or(cmp.Compare(a.id, b.id), cmp.Compare(a.path, b.path)) }
 
-// discoFair cycles the children: each is asked once a lap (Disco's fair policy;
-// Souza and Garcia, section 2). A slot never idles while there is work, because a
-// child that cannot use it loses its turn.
+// discoFair serves the children in turn: each is asked once a lap (Disco's fair policy; Souza and
+// Garcia, section 2). A slot never idles while there is work, because a child that can't use it
+// loses its turn.
 //
-// Laps are counted from any number. The children that had their turn in the present
-// lap follow from the one served last, which is therefore all there is to remember.
+// Laps may start from any number. The child served last determines which children had their turn in
+// the current lap, so it is the only state.
 type discoFair struct{ forgetful }
 
-// lapping is what discoFair remembers of a pool.
+// lapping is discoFair's state of a pool.
 type lapping struct {
-	cursor key    // of the child served last
-	lap    uint64 // in which it was
+	cursor key    // the key of the child served last
+	lap    uint64 // the lap in which it was served
 }
 
 func (discoFair) Less(a, b *Schedulable) bool {

@@ -1,17 +1,17 @@
 package pooltree
 
-// Line is a copy of what waits in a tree for slots of a kind. What is served of it changes
-// nothing of the tree, so that the next jobs can be listed. It holds while the tree stays as it is.
+// Line is a copy of what waits in a tree for slots of a kind. Serving from it does not change the
+// tree, so the next jobs can be listed. It is valid while the tree does not change.
 type Line struct{ root *Schedulable }
 
-// Line returns the jobs that wait for slots of a kind. It costs a copy of what waits.
+// Line returns the jobs that wait for slots of a kind. It copies all that waits.
 func (t *Tree) Line(k Kind) Line {
 	root := t.root.Of(k).copied()
 	root.own()
 	return Line{&root}
 }
 
-// copied is a copy with copies of all that waits in it.
+// copied returns a copy, with copies of its waiting children.
 func (s *Schedulable) copied() Schedulable {
 	c := *s
 	c.queue = make([]*Schedulable, len(s.queue))
@@ -20,12 +20,12 @@ func (s *Schedulable) copied() Schedulable {
 		children[i] = x.copied()
 		c.queue[i] = &children[i]
 	}
-	// Time stands still in a line: what runs, and which jobs are in a pool, is not asked for.
+	// No time passes in a line, so it needs neither the running children nor the members.
 	c.accounts.busy, c.accounts.members, c.account.busy = nil, nil, 0
 	return c
 }
 
-// own has what waits point to the copies above it.
+// own makes the copied children point to their copied parents.
 func (s *Schedulable) own() {
 	for _, x := range s.queue {
 		x.above = s
@@ -33,8 +33,8 @@ func (s *Schedulable) own() {
 	}
 }
 
-// Next returns the job that comes first, or nil when none waits: its numbers are the line's, its Node is
-// the tree's.
+// Next returns the job that comes first, or nil when none waits. Its numbers are those of the line,
+// its Node is the tree's.
 func (l Line) Next() *Schedulable {
 	s := l.root
 	for !s.IsJob() {
@@ -46,7 +46,7 @@ func (l Line) Next() *Schedulable {
 	return s
 }
 
-// Leave takes a job out of a line: it has no use for slots.
+// Leave removes a job from a line, as it has no use for slots.
 func (s *Schedulable) Leave() {
 	s.passed = true
 	s.changed(0, 0)

@@ -7,8 +7,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Memory is what the orders of a tree remember and no snapshot has. It is small:
-// nothing for fair and FIFO pools.
+// Memory is the state of a tree's orders that no snapshot has. It is small: nothing for fair and
+// FIFO pools.
 type Memory struct {
 	Cursors []Cursor `json:",omitempty"`
 	Clocks  []Clock  `json:",omitempty"`
@@ -19,7 +19,7 @@ type Cursor struct {
 	Pool  string
 	Kind  Kind
 	Job   scheduler.JobID `json:",omitempty"`
-	Child string          `json:",omitempty"` // the pool that was, when it was a pool
+	Child string          `json:",omitempty"` // the pool served last, if it was a pool
 }
 
 // Clock is the accounts of a pool that counts deficits.
@@ -37,8 +37,8 @@ type Owed struct {
 	Owed  int64
 }
 
-// Memory returns what the orders remember, in order of pool and kind. It costs
-// time in proportion to the pools, and the members of those that count deficits.
+// Memory returns the state of the orders, sorted by pool and kind. It takes time in proportion to
+// the pools, and to the members of pools that count deficits.
 func (t *Tree) Memory() Memory {
 	var m Memory
 	for _, p := range append(t.Pools(), t.root) {
@@ -68,8 +68,8 @@ func (s *Schedulable) debts() []Owed {
 	return all
 }
 
-// Restore makes the orders of a tree with the same contents remember. What is
-// remembered of pools and children that are gone is left out.
+// Restore gives the orders of a tree with the same contents their state. State of pools and
+// children that are gone is ignored.
 func (t *Tree) Restore(m Memory) {
 	for _, c := range m.Cursors {
 		if p := t.Pool(c.Pool); p != nil {
@@ -88,7 +88,7 @@ func (t *Tree) Restore(m Memory) {
 		for _, o := range c.Owed {
 			owed[key{o.Job, o.Child}] = o.Owed
 			if child := t.child(p, o); child != nil {
-				child.Of(c.Kind) // is then a member, also when it wants nothing now
+				child.Of(c.Kind) // makes it a member even if it wants nothing now
 			}
 		}
 		s.accounts.clock = c.Clock
@@ -99,7 +99,7 @@ func (t *Tree) Restore(m Memory) {
 	}
 }
 
-// child finds the child of a pool that is owed; nil when it is gone.
+// child finds the child that an Owed is about; nil when it is gone.
 func (t *Tree) child(pool *Node, o Owed) *Node {
 	n := t.jobs[o.Job]
 	if o.Job == 0 {
@@ -111,7 +111,7 @@ func (t *Tree) child(pool *Node, o Owed) *Node {
 	return n
 }
 
-// again lets everything in a queue enter it anew.
+// again makes all children in a queue leave it and enter it anew.
 func (s *Schedulable) again() {
 	waiting := slices.Clone(s.queue)
 	for _, c := range waiting {

@@ -8,24 +8,24 @@ import (
 )
 
 // Order is a pool's inner order: which of the waiting children is served first. An order has no
-// state of its own. The package's orders keep theirs in the pool's and the child's Schedulable, so
-// that it can be saved. Others follow from what a Schedulable shows.
+// state of its own. The package's orders keep theirs in the Schedulable of pool and child, so that
+// it can be saved. Other orders depend only on a Schedulable's exported data.
 type Order interface {
-	// Less says whether a is served before b. Pools below their guaranteed part of their minimum
-	// shares come first in each order (see Guarantee), so Less compares two that are, or two that
-	// are not. It must be a strict order that does not change but through Set, SetWeight and the
-	// order's own methods.
+	// Less says whether a is served before b. In each order, pools below their guaranteed part of
+	// their minimum shares come first (see Guarantee). So Less compares only two such pools, or two
+	// others. It must be a strict order that changes only by Set, SetWeight and the order's own
+	// methods.
 	Less(a, b *Schedulable) bool
-	// Enter is called before a child starts to wait in the pool's queue, Leave
-	// after it stopped.
+	// Enter is called before a child starts to wait in the pool's queue, and Leave after it
+	// stopped.
 	Enter(pool, child *Schedulable)
 	Leave(pool, child *Schedulable)
 	// Served is called before a child of the pool is given slots.
 	Served(pool, child *Schedulable)
 }
 
-// Timed is an Order in which time counts. Advance is called for each pool of the
-// order when time has passed.
+// Timed is an Order that depends on time. Advance is called for each pool of the order when time
+// has passed.
 type Timed interface {
 	Order
 	Advance(pool *Schedulable, by time.Duration)
@@ -39,12 +39,12 @@ var (
 	Deficit   Order = deficit{}
 )
 
-// Orders are the orders by name. Register makes another one known.
+// Orders are the orders by name. Register adds one.
 var Orders = settings.NewChoices("allocations.order", map[string]Order{
 	"fair": Fair, "fifo": FIFO, "disco-fair": DiscoFair, "deficit": Deficit,
 })
 
-// forgetful is an order that follows from what is counted alone.
+// forgetful is an order without state.
 type forgetful struct{}
 
 func (forgetful) Enter(_, _ *Schedulable)  {}
@@ -65,7 +65,7 @@ func (fair) Less(a, b *Schedulable) bool {
 	return elder(a, b) < 0
 }
 
-// fifo is priority, then time of submission.
+// fifo orders by priority, then by time of submission.
 type fifo struct{ forgetful }
 
 func (fifo) Less(a, b *Schedulable) bool {

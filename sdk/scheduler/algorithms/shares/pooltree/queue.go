@@ -4,8 +4,8 @@ package pooltree
 // so that a change moves only that member. (container/heap costs twice as much,
 // for its interface.)
 
-// less has pools come first that are below the guaranteed part of their minimum shares, in each
-// order. Otherwise preemption would take back the slots that went elsewhere.
+// less orders pools that are below the guaranteed part of their minimum shares first, whatever the
+// order. Otherwise preemption would take back the slots that other pools got.
 func (s *Schedulable) less(i, j int) bool {
 	a, b := s.queue[i], s.queue[j]
 	if a.scarce != b.scarce {

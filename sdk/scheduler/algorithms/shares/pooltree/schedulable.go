@@ -17,12 +17,12 @@ type Schedulable struct {
 	// Share is the fair share that Divide computed last.
 	Share float64
 
-	ready int // of a job: slots that work waits for
-	wants int // of a pool: what all in it demand together
+	ready int // of a job: slots that its waiting work needs
+	wants int // of a pool: demand of all children together
 	above *Schedulable
 
-	// In the pool's queue. A change looks at a few neighbours in it: all that orders
-	// compare is here, together, and not with the node.
+	// Data for the pool's queue. A change compares a few neighbours in it, so all that orders
+	// compare is here, together in memory, and not in the node.
 	place  int // index in above.queue
 	ratio  float64
 	start  scheduler.Time
@@ -31,14 +31,14 @@ type Schedulable struct {
 	scarce bool // below its guaranteed slots
 	passed bool
 
-	scaled     bool // its minimum is: see Guarantee
-	guaranteed int  // then the slots that are left of it
+	scaled     bool // its minimum is scaled down: see Guarantee
+	guaranteed int  // if scaled, the slots left of its minimum
 	timed      bool
 
-	// Of a pool: its order, and what waits in it.
+	// Of a pool: its order, and its waiting children.
 	order Order
 	queue []*Schedulable
-	// What orders remember of a pool, and of a child in it.
+	// The orders' state of a pool, and of a child in it.
 	laps     lapping
 	accounts accounts
 	turn     struct{ lap uint64 }
@@ -47,7 +47,7 @@ type Schedulable struct {
 
 const noPlace = -1
 
-// Prefetch touches what the node is for a kind of slot: see package prefetch.
+// Prefetch reads the node's Schedulable of a kind into the cache: see package prefetch.
 func (n *Node) Prefetch(k Kind) byte {
 	if int(k) >= len(n.kinds) {
 		return 0
@@ -55,10 +55,10 @@ func (n *Node) Prefetch(k Kind) byte {
 	return prefetch.All(n.kinds[k])
 }
 
-// IsJob says whether it is a job's.
+// IsJob says whether the node is a job.
 func (s *Schedulable) IsJob() bool { return s.id != 0 }
 
-// Demand returns the slots it holds and wants, as far as its maximum lets it.
+// Demand returns the slots it holds and wants, at most its maximum.
 func (s *Schedulable) Demand() int {
 	d := s.Running + s.ready
 	if !s.IsJob() {
@@ -73,7 +73,7 @@ func (s *Schedulable) Demand() int {
 // Ready returns the slots that a job's work waits for.
 func (s *Schedulable) Ready() int { return s.ready }
 
-// AtMax says whether it holds all it may, or one of the pools above it does.
+// AtMax says whether so many more slots would exceed its maximum, or that of a pool above it.
 func (s *Schedulable) AtMax(slots int) bool {
 	for x := s; x != nil; x = x.above {
 		if x.Max > 0 && x.Running+slots > x.Max {
@@ -91,7 +91,7 @@ func (s *Schedulable) Rank() shares.Rank {
 	}
 }
 
-// Set says what a job holds and what its waiting work needs, in slots.
+// Set sets the slots that a job holds, and those that its waiting work needs.
 func (s *Schedulable) Set(running, ready int) {
 	more, before := running-s.Running, s.Demand()
 	if more == 0 && ready == s.ready {
@@ -101,7 +101,7 @@ func (s *Schedulable) Set(running, ready int) {
 	s.changed(more, s.Demand()-before)
 }
 
-// Take moves slots of a job from what waits to what runs.
+// Take moves slots of a job from waiting to running.
 func (s *Schedulable) Take(slots int) {
 	for x := s; x.above != nil; x = x.above {
 		x.above.order.Served(x.above, x)
@@ -109,7 +109,7 @@ func (s *Schedulable) Take(slots int) {
 	s.Set(s.Running+slots, max(s.ready-slots, 0))
 }
 
-// SetWeight changes a weight.
+// SetWeight changes the weight.
 func (s *Schedulable) SetWeight(w float64) {
 	if w != s.Weight {
 		s.Weight = w
@@ -117,7 +117,7 @@ func (s *Schedulable) SetWeight(w float64) {
 	}
 }
 
-// changed brings a change of what runs and what is wanted up the tree.
+// changed updates the tree above after a change of running slots and demand.
 func (s *Schedulable) changed(running, demand int) {
 	for x := s; ; x = x.above {
 		x.rank()
@@ -141,7 +141,7 @@ func (s *Schedulable) rank() {
 	s.scarce = s.needy && (!s.scaled || s.Running < s.guaranteed)
 }
 
-// willing says whether it is to be asked for work.
+// willing says whether it waits for slots and may have more.
 func (s *Schedulable) willing() bool {
 	if s.passed || s.Max > 0 && s.Running >= s.Max {
 		return false
@@ -152,7 +152,7 @@ func (s *Schedulable) willing() bool {
 	return len(s.queue) > 0
 }
 
-// requeue puts it where it belongs in its pool's queue, or takes it out.
+// requeue puts it into its place in its pool's queue, or removes it.
 func (s *Schedulable) requeue() {
 	if s.above == nil {
 		return

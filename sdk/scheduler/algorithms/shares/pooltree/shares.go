@@ -6,8 +6,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares"
 )
 
-// Divide computes the fair share of every pool of a total of slots of a kind, from
-// the root down, into Share. Jobs are not looked at.
+// Divide computes the fair share of every pool of a total of slots of a kind, from the root down,
+// into Share. Jobs get no Share.
 func (t *Tree) Divide(k Kind, total int) {
 	r := t.root.Of(k)
 	r.Share = float64(total)
@@ -15,21 +15,21 @@ func (t *Tree) Divide(k Kind, total int) {
 	d.divide(r, k)
 }
 
-// Whole returns the whole slots of a fair share, as far as it can use them.
+// Whole returns the fair share in whole slots, at most the demand.
 func (s *Schedulable) Whole() int { return int(math.Floor(min(s.Share, float64(s.Demand())) + slack)) }
 
 // slack keeps rounding from making a share of 2 one slot.
 const slack = 1e-6
 
 // Guaranteed returns the slots of its minimum share that a pool is guaranteed by the shares that
-// Divide computed last. Minimums that add up to more than the slots are scaled down by the
-// division, at each level of the tree. A fair share is below the minimum only then. What is left of
-// rounding down is guaranteed to nobody: pools would take it from each other for ever.
+// Divide computed last. If minimums add up to more than the slots, the division scales them down,
+// at each level of the tree. Only then is a fair share below the minimum. Slots lost by rounding
+// down are guaranteed to no pool, since pools would take them from each other for ever.
 func (s *Schedulable) Guaranteed() int { return min(s.Min, s.Whole()) }
 
-// Guarantee has orders serve pools by the shares that Divide computed last, where minimums are
-// scaled down. Pools below their guaranteed slots come first. Without it a pool could get the slot
-// that another would then take back.
+// Guarantee makes orders serve pools by the shares that Divide computed last, if minimums are
+// scaled down. Pools below their guaranteed slots come first. Otherwise a pool could get a slot
+// that another then takes back.
 func (t *Tree) Guarantee(k Kind) {
 	for _, n := range t.Pools() {
 		s := n.Of(k)
@@ -44,7 +44,7 @@ func (t *Tree) Guarantee(k Kind) {
 	}
 }
 
-// divider keeps its slices from pool to pool.
+// divider reuses its slices from pool to pool.
 type divider struct {
 	sharers []shares.Sharer
 	shares  []float64
@@ -69,7 +69,7 @@ func (d *divider) divide(s *Schedulable, k Kind) {
 	}
 }
 
-// Sharer returns what a share is computed from.
+// Sharer returns the input of the division for it.
 func (s *Schedulable) Sharer() shares.Sharer {
 	return shares.Sharer{Demand: float64(s.Demand()), Min: float64(s.Min), Max: float64(s.Max), Weight: s.Weight}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Separator stands between the names on a pool's path.
+// Separator separates the names in a pool's path.
 const Separator = "/"
 
 // Tree is a tree of pools. Use New.
@@ -24,22 +24,22 @@ type Tree struct {
 
 // Limits are a pool's settings for one kind of slot.
 type Limits struct {
-	Min    int     // slots it is to have before others get more
+	Min    int     // slots it gets before others get more
 	Max    int     // slots it may have at most; 0: no limit
-	Weight float64 // 0: the pool's
+	Weight float64 // 0: the pool's weight
 }
 
 // Pool is the settings of a pool.
 type Pool struct {
 	Weight float64 // 0: 1
-	Order  Order   // of what is in it; nil: Fair
+	Order  Order   // of its children; nil: Fair
 	Kinds  map[Kind]Limits
 }
 
-// Kind is a kind of slot as a small number, which the caller gives out.
+// Kind is a kind of slot as a small number, which the caller assigns.
 type Kind int
 
-// Job is what a tree needs to know of a job.
+// Job describes a job to a tree.
 type Job struct {
 	ID       scheduler.JobID
 	Priority scheduler.Priority
@@ -49,30 +49,29 @@ type Job struct {
 
 // Node is a pool or a job.
 type Node struct {
-	Path     string          // of a pool, "" for the root; a job's id otherwise
+	Path     string          // of a pool, "" for the root; otherwise the job's id
 	ID       scheduler.JobID // 0 for a pool
 	Priority scheduler.Priority
 	Start    scheduler.Time
 	Parent   *Node // nil for the root
-	Owner    any   // the caller's
+	Owner    any   // data of the caller
 
 	tree   *Tree
 	pool   Pool
 	weight float64
 	pools  []*Node // in order of path
 	jobs   int
-	kinds  []*Schedulable // by kind; nil when there is nothing to say
+	kinds  []*Schedulable // by kind; nil: nothing is counted yet
 }
 
-// New returns a tree that is one pool, the root, in which others lie. The order is that of the
-// pools at the top; nil: Fair.
+// New returns a tree with one pool, the root. top is the root's order; nil: Fair.
 func New(top Order) *Tree {
 	t := &Tree{pools: map[string]*Node{}, jobs: map[scheduler.JobID]*Node{}}
 	t.root = t.newNode(Pool{Order: top})
 	return t
 }
 
-// newNode returns a pool that lies nowhere yet.
+// newNode returns a pool without a parent.
 func (t *Tree) newNode(p Pool) *Node {
 	if p.Order == nil {
 		p.Order = Fair
@@ -110,9 +109,8 @@ func (n *Node) appendPools(all []*Node) []*Node {
 	return all
 }
 
-// AddPool puts a pool below the pool at a path; "" is the root. It panics when
-// that is not there, the path is taken, or the parent holds jobs: the caller
-// decides which pools there are.
+// AddPool puts a pool below the pool at a path; "" is the root. It panics if there is no such pool,
+// the path is taken, or the parent holds jobs: the caller decides which pools there are.
 func (t *Tree) AddPool(parent, path string, p Pool) *Node {
 	above := t.Pool(parent)
 	if above == nil || above.jobs > 0 || t.Pool(path) != nil {
@@ -126,7 +124,7 @@ func (t *Tree) AddPool(parent, path string, p Pool) *Node {
 	return n
 }
 
-// RemovePool takes a pool away that holds nothing. It panics when it does.
+// RemovePool removes an empty pool. It panics if the pool is not empty.
 func (t *Tree) RemovePool(n *Node) {
 	if n.jobs > 0 || len(n.pools) > 0 {
 		panic(fmt.Sprintf("pooltree: pool %q is not empty", n.Path))
@@ -141,7 +139,7 @@ func (t *Tree) RemovePool(n *Node) {
 	}
 }
 
-// Cycles says whether there is a pool that remembers the child it served.
+// Cycles says whether the tree has a disco-fair pool, which must remember the child it served last.
 func (t *Tree) Cycles() bool { return t.cycles }
 
 func (n *Node) isTimed() bool {
@@ -149,7 +147,7 @@ func (n *Node) isTimed() bool {
 	return timed
 }
 
-// forget takes a child that goes out of its pool's accounts.
+// forget removes a child from its pool's accounts.
 func (s *Schedulable) forget() {
 	if s.above.timed {
 		a := &s.above.accounts
@@ -157,8 +155,8 @@ func (s *Schedulable) forget() {
 	}
 }
 
-// AddJob puts a job into a pool that holds no pools. It panics when it holds some,
-// or the job is in the tree already.
+// AddJob puts a job into a pool. It panics if the pool holds pools, or the job is in the tree
+// already.
 func (t *Tree) AddJob(pool *Node, j Job) *Node {
 	if len(pool.pools) > 0 || t.jobs[j.ID] != nil {
 		panic(fmt.Sprintf("pooltree: %s cannot be put into pool %q", j.ID, pool.Path))
@@ -171,7 +169,7 @@ func (t *Tree) AddJob(pool *Node, j Job) *Node {
 	return n
 }
 
-// RemoveJob takes a job away with all it runs and wants.
+// RemoveJob removes a job with its running and waiting slots.
 func (t *Tree) RemoveJob(n *Node) {
 	for k, s := range n.kinds {
 		if s != nil {
@@ -184,7 +182,7 @@ func (t *Tree) RemoveJob(n *Node) {
 	delete(t.jobs, n.ID)
 }
 
-// unpass forgets that something was passed over, because it goes.
+// unpass removes something from the passed list, because it leaves the tree.
 func (t *Tree) unpass(s *Schedulable, k Kind) {
 	if s.passed {
 		t.passed[k] = slices.DeleteFunc(t.passed[k], func(x *Schedulable) bool { return x == s })
@@ -194,7 +192,7 @@ func (t *Tree) unpass(s *Schedulable, k Kind) {
 // Pools returns the pools in a pool, in order of path.
 func (n *Node) Pools() []*Node { return n.pools }
 
-// Jobs returns how many jobs are in a pool itself.
+// Jobs returns how many jobs are in the pool itself.
 func (n *Node) Jobs() int { return n.jobs }
 
 // IsJob says whether the node is a job.
@@ -203,10 +201,10 @@ func (n *Node) IsJob() bool { return n.ID != 0 }
 // Order returns the order of a pool.
 func (n *Node) Order() Order { return n.pool.Order }
 
-// Has says whether the node counts anything of a kind of slot.
+// Has says whether the node has a Schedulable of a kind.
 func (n *Node) Has(k Kind) bool { return int(k) < len(n.kinds) && n.kinds[k] != nil }
 
-// Of returns what the node counts of a kind of slot.
+// Of returns the node's Schedulable of a kind, and makes it if needed.
 func (n *Node) Of(k Kind) *Schedulable {
 	for len(n.kinds) <= int(k) {
 		n.kinds = append(n.kinds, nil)

@@ -2,8 +2,8 @@ package pooltree
 
 import "slices"
 
-// Next returns the job that is to be served next with slots of a kind, or nil when none waits. It
-// is the first of each pool's queue, from the root.
+// Next returns the job to serve next with slots of a kind, or nil when none waits. It follows the
+// first child of each pool's queue from the root.
 func (t *Tree) Next(k Kind) *Node { return t.root.NextIn(k) }
 
 // NextIn is Next among the jobs of one pool.
@@ -18,13 +18,13 @@ func (n *Node) NextIn(k Kind) *Node {
 	}
 }
 
-// Waits says whether a job waits in a pool that is not at its maximum. A pool above may be: then
-// the pools in that one take slots from each other.
+// Waits says whether a job waits in a pool that is not at its maximum. A pool above it may be at
+// its maximum: then the pools in that one take slots from each other.
 func (t *Tree) Waits(k Kind) bool { return t.root.Of(k).waits(k) }
 
 func (s *Schedulable) waits(k Kind) bool {
 	if len(s.queue) > 0 {
-		return true // as most that have work: every child in a queue has some
+		return true // the usual case: every child in a queue has work
 	}
 	return slices.ContainsFunc(s.pools, func(n *Node) bool {
 		x := n.Of(k)
@@ -32,7 +32,7 @@ func (s *Schedulable) waits(k Kind) bool {
 	})
 }
 
-// Pass leaves a job out until Rewind: it has no use for what there is.
+// Pass skips a job until Rewind: it has no use for the free slots.
 func (t *Tree) Pass(job *Node, k Kind) {
 	s := job.Of(k)
 	if s.passed {
@@ -46,7 +46,7 @@ func (t *Tree) Pass(job *Node, k Kind) {
 	s.changed(0, 0)
 }
 
-// Rewind takes back every Pass of a kind.
+// Rewind undoes every Pass of a kind.
 func (t *Tree) Rewind(k Kind) {
 	if int(k) >= len(t.passed) {
 		return
