@@ -34,12 +34,12 @@ type Blob struct {
 	Racks         []string               `protobuf:"bytes,6,rep,name=racks,proto3" json:"racks,omitempty"`
 	FolderNames   []string               `protobuf:"bytes,7,rep,name=folder_names,json=folderNames,proto3" json:"folder_names,omitempty"` // splits refer to their file's folder by position
 	Files         []*File                `protobuf:"bytes,8,rep,name=files,proto3" json:"files,omitempty"`                                // of the job's commands
-	Channels      string                 `protobuf:"bytes,9,opt,name=channels,proto3" json:"channels,omitempty"`                          // folder for the file channels that name none; "" for the launchers' stores
-	Memory        []*StageMemory         `protobuf:"bytes,10,rep,name=memory,proto3" json:"memory,omitempty"`                             // what who submitted gave stages instead of what they ask for
-	Flags         []*Setting             `protobuf:"bytes,11,rep,name=flags,proto3" json:"flags,omitempty"`                               // what the program's own flags were given, in order
-	Arguments     [][]byte               `protobuf:"bytes,12,rep,name=arguments,proto3" json:"arguments,omitempty"`                       // of the command line, behind its flags
-	Environment   []*Setting             `protobuf:"bytes,13,rep,name=environment,proto3" json:"environment,omitempty"`                   // variables that travel
-	Shape         []string               `protobuf:"bytes,14,rep,name=shape,proto3" json:"shape,omitempty"`                               // of the graph, in words, to say what differs
+	Channels      string                 `protobuf:"bytes,9,opt,name=channels,proto3" json:"channels,omitempty"`                          // folder of file channels without a folder of their own; "" for the launchers' stores
+	Memory        []*StageMemory         `protobuf:"bytes,10,rep,name=memory,proto3" json:"memory,omitempty"`                             // memory that the submitter set for stages, in place of their own request
+	Flags         []*Setting             `protobuf:"bytes,11,rep,name=flags,proto3" json:"flags,omitempty"`                               // values given to the program's own flags, in order
+	Arguments     [][]byte               `protobuf:"bytes,12,rep,name=arguments,proto3" json:"arguments,omitempty"`                       // arguments of the command line after its flags
+	Environment   []*Setting             `protobuf:"bytes,13,rep,name=environment,proto3" json:"environment,omitempty"`                   // variables passed on to the workers
+	Shape         []string               `protobuf:"bytes,14,rep,name=shape,proto3" json:"shape,omitempty"`                               // of the graph in words, to describe differences
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -177,7 +177,7 @@ type Setting struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Value         []byte                 `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`  // any bytes
-	Unset         bool                   `protobuf:"varint,3,opt,name=unset,proto3" json:"unset,omitempty"` // of a variable: it has none
+	Unset         bool                   `protobuf:"varint,3,opt,name=unset,proto3" json:"unset,omitempty"` // the variable has no value
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -235,7 +235,7 @@ func (x *Setting) GetUnset() bool {
 
 type StageMemory struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Stage         string                 `protobuf:"bytes,1,opt,name=stage,proto3" json:"stage,omitempty"`  // "" is all that are not named
+	Stage         string                 `protobuf:"bytes,1,opt,name=stage,proto3" json:"stage,omitempty"`  // "" is all stages that are not named
 	Bytes         int64                  `protobuf:"varint,2,opt,name=bytes,proto3" json:"bytes,omitempty"` // of one node
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

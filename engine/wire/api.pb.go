@@ -90,8 +90,8 @@ func (JobState) EnumDescriptor() ([]byte, []int) {
 type PrepareRequest struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Principal *Principal             `protobuf:"bytes,1,opt,name=principal,proto3" json:"principal,omitempty"`
-	// What the submitter makes folders for before it submits: the manager removes them where
-	// it never does. Left out where it is much.
+	// Folders that the submitter creates before it submits. If it never submits, the manager removes
+	// them. Left out if there are many.
 	Outputs       []string `protobuf:"bytes,2,rep,name=outputs,proto3" json:"outputs,omitempty"`
 	Stores        []string `protobuf:"bytes,3,rep,name=stores,proto3" json:"stores,omitempty"` // of channels
 	Secret        string   `protobuf:"bytes,4,opt,name=secret,proto3" json:"secret,omitempty"` // in the names of the folders
@@ -161,9 +161,9 @@ type PrepareReply struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	Job            uint64                 `protobuf:"varint,1,opt,name=job,proto3" json:"job,omitempty"`
 	Manager        string                 `protobuf:"bytes,2,opt,name=manager,proto3" json:"manager,omitempty"`                                     // identity of the manager's data
-	KerberosRealms []string               `protobuf:"bytes,3,rep,name=kerberos_realms,json=kerberosRealms,proto3" json:"kerberos_realms,omitempty"` // those of which the manager takes tickets; empty: of none
-	User           string                 `protobuf:"bytes,4,opt,name=user,proto3" json:"user,omitempty"`                                           // whose the job will be, as the manager knows who asks
-	TakesFolders   bool                   `protobuf:"varint,5,opt,name=takes_folders,json=takesFolders,proto3" json:"takes_folders,omitempty"`      // the manager hands JobSpec.folders on to workers
+	KerberosRealms []string               `protobuf:"bytes,3,rep,name=kerberos_realms,json=kerberosRealms,proto3" json:"kerberos_realms,omitempty"` // realms whose tickets the manager accepts; empty: none
+	User           string                 `protobuf:"bytes,4,opt,name=user,proto3" json:"user,omitempty"`                                           // user that the job will belong to, as the manager knows the caller
+	TakesFolders   bool                   `protobuf:"varint,5,opt,name=takes_folders,json=takesFolders,proto3" json:"takes_folders,omitempty"`      // the manager passes JobSpec.folders on to workers
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -237,7 +237,7 @@ type SubmitRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Job           uint64                 `protobuf:"varint,1,opt,name=job,proto3" json:"job,omitempty"`
 	Spec          *JobSpec               `protobuf:"bytes,2,opt,name=spec,proto3" json:"spec,omitempty"`
-	Tickets       []byte                 `protobuf:"bytes,3,opt,name=tickets,proto3" json:"tickets,omitempty"` // Kerberos ticket cache with what the job's work proves its user with; empty: none. It holds a key: no log has it
+	Tickets       []byte                 `protobuf:"bytes,3,opt,name=tickets,proto3" json:"tickets,omitempty"` // Kerberos ticket cache that authenticates the job's work as its user; empty: none. It holds a key: no log has it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -332,7 +332,7 @@ func (*SubmitReply) Descriptor() ([]byte, []int) {
 type BlobQuery struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Hash          string                 `protobuf:"bytes,1,opt,name=hash,proto3" json:"hash,omitempty"`        // SHA-256, hex
-	Doubted       bool                   `protobuf:"varint,2,opt,name=doubted,proto3" json:"doubted,omitempty"` // what came last time had another hash: the manager checks its copy before it sends it
+	Doubted       bool                   `protobuf:"varint,2,opt,name=doubted,proto3" json:"doubted,omitempty"` // the last transfer had another hash: the manager checks its copy before it sends it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -643,9 +643,9 @@ func (*Empty) Descriptor() ([]byte, []int) {
 
 type JobsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	All           bool                   `protobuf:"varint,1,opt,name=all,proto3" json:"all,omitempty"`       // also those that ended
-	Before        uint64                 `protobuf:"varint,2,opt,name=before,proto3" json:"before,omitempty"` // lists those alone that ended and have a smaller number; 0: the newest, with those that live
-	Limit         uint32                 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`   // how many of those that ended are listed at most; 0: 10,000, and no more
+	All           bool                   `protobuf:"varint,1,opt,name=all,proto3" json:"all,omitempty"`       // also jobs that ended
+	Before        uint64                 `protobuf:"varint,2,opt,name=before,proto3" json:"before,omitempty"` // lists only ended jobs with smaller numbers; 0: the newest, with all live jobs
+	Limit         uint32                 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`   // how many ended jobs are listed at most; 0: 10,000, the maximum
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -704,7 +704,7 @@ func (x *JobsRequest) GetLimit() uint32 {
 type JobsReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Jobs          []*JobSummary          `protobuf:"bytes,1,rep,name=jobs,proto3" json:"jobs,omitempty"`
-	Before        uint64                 `protobuf:"varint,2,opt,name=before,proto3" json:"before,omitempty"` // others ended, and are listed before this number; 0: none is left
+	Before        uint64                 `protobuf:"varint,2,opt,name=before,proto3" json:"before,omitempty"` // further ended jobs are listed before this number; 0: there are none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -885,12 +885,12 @@ type JobStatus struct {
 	Counters      []*Counter             `protobuf:"bytes,4,rep,name=counters,proto3" json:"counters,omitempty"`
 	Waiting       []string               `protobuf:"bytes,5,rep,name=waiting,proto3" json:"waiting,omitempty"`                                          // why it waits: the manager's reasons, then the policy's
 	Read          []int64                `protobuf:"varint,6,rep,packed,name=read,proto3" json:"read,omitempty"`                                        // bytes by locality
-	LocalAttempts []uint32               `protobuf:"varint,7,rep,packed,name=local_attempts,json=localAttempts,proto3" json:"local_attempts,omitempty"` // finished attempts that read stored files, by the level that gave most
+	LocalAttempts []uint32               `protobuf:"varint,7,rep,packed,name=local_attempts,json=localAttempts,proto3" json:"local_attempts,omitempty"` // finished attempts that read stored files, by the locality of most bytes
 	Notes         []string               `protobuf:"bytes,8,rep,name=notes,proto3" json:"notes,omitempty"`                                              // what happened to it: losses, retries, preemptions (bounded)
 	Outputs       []string               `protobuf:"bytes,9,rep,name=outputs,proto3" json:"outputs,omitempty"`
 	Attempts      []*AttemptStatus       `protobuf:"bytes,10,rep,name=attempts,proto3" json:"attempts,omitempty"`                     // only when asked for
-	Kept          []string               `protobuf:"bytes,16,rep,name=kept,proto3" json:"kept,omitempty"`                             // folders with parts that could not be published, for a person to publish
-	Idle          []*AttemptStatus       `protobuf:"bytes,17,rep,name=idle,proto3" json:"idle,omitempty"`                             // attempts without progress for long, the longest first, up to ten; of a job that lives
+	Kept          []string               `protobuf:"bytes,16,rep,name=kept,proto3" json:"kept,omitempty"`                             // folders with parts that could not be published, left for a person
+	Idle          []*AttemptStatus       `protobuf:"bytes,17,rep,name=idle,proto3" json:"idle,omitempty"`                             // a live job's attempts without progress for long, the longest first, up to ten
 	IdleTotal     uint32                 `protobuf:"varint,18,opt,name=idle_total,json=idleTotal,proto3" json:"idle_total,omitempty"` // how many there are
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1128,11 +1128,11 @@ type AttemptStatus struct {
 	Ended          int64                  `protobuf:"varint,7,opt,name=ended,proto3" json:"ended,omitempty"`
 	Speculative    bool                   `protobuf:"varint,8,opt,name=speculative,proto3" json:"speculative,omitempty"`
 	Reason         string                 `protobuf:"bytes,9,opt,name=reason,proto3" json:"reason,omitempty"`
-	Progress       float64                `protobuf:"fixed64,10,opt,name=progress,proto3" json:"progress,omitempty"`                                  // of one that lives, 0 to 1, as its launcher told it last; 0 when it told none
+	Progress       float64                `protobuf:"fixed64,10,opt,name=progress,proto3" json:"progress,omitempty"`                                  // of a live attempt, 0 to 1, as last reported by its launcher; 0: not reported
 	SuspendedSince int64                  `protobuf:"varint,11,opt,name=suspended_since,json=suspendedSince,proto3" json:"suspended_since,omitempty"` // 0 unless it is suspended
-	SuspendedNs    int64                  `protobuf:"varint,12,opt,name=suspended_ns,json=suspendedNs,proto3" json:"suspended_ns,omitempty"`          // for how long it was, without the time since suspended_since
-	IdleNs         int64                  `protobuf:"varint,13,opt,name=idle_ns,json=idleNs,proto3" json:"idle_ns,omitempty"`                         // of one that lives: since its last sign of progress, as its worker told it last; 0 when it goes on
-	Blocked        string                 `protobuf:"bytes,14,opt,name=blocked,proto3" json:"blocked,omitempty"`                                      // what its nodes wait for then, in words
+	SuspendedNs    int64                  `protobuf:"varint,12,opt,name=suspended_ns,json=suspendedNs,proto3" json:"suspended_ns,omitempty"`          // total suspended time, without the time since suspended_since
+	IdleNs         int64                  `protobuf:"varint,13,opt,name=idle_ns,json=idleNs,proto3" json:"idle_ns,omitempty"`                         // of a live attempt: since its last sign of progress, as last reported by its worker; 0: it makes progress
+	Blocked        string                 `protobuf:"bytes,14,opt,name=blocked,proto3" json:"blocked,omitempty"`                                      // what its nodes wait for while idle, in words
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -1421,18 +1421,18 @@ type LauncherStatus struct {
 	Load          *MachineLoad           `protobuf:"bytes,12,opt,name=load,proto3" json:"load,omitempty"`  // of the newest heartbeat; left out when its stream is down
 	Swap          int64                  `protobuf:"varint,13,opt,name=swap,proto3" json:"swap,omitempty"` // for memory of suspended attempts, bytes
 	SwapFree      int64                  `protobuf:"varint,14,opt,name=swap_free,json=swapFree,proto3" json:"swap_free,omitempty"`
-	Incarnation   uint64                 `protobuf:"varint,15,opt,name=incarnation,proto3" json:"incarnation,omitempty"`                           // 0: it has not joined this life of the manager
+	Incarnation   uint64                 `protobuf:"varint,15,opt,name=incarnation,proto3" json:"incarnation,omitempty"`                           // 0: it has not joined in this life of the manager
 	HttpAddress   string                 `protobuf:"bytes,16,opt,name=http_address,json=httpAddress,proto3" json:"http_address,omitempty"`         // of its metrics and logs
-	DataAddress   string                 `protobuf:"bytes,17,opt,name=data_address,json=dataAddress,proto3" json:"data_address,omitempty"`         // of what it stores
+	DataAddress   string                 `protobuf:"bytes,17,opt,name=data_address,json=dataAddress,proto3" json:"data_address,omitempty"`         // of its output store
 	Joined        int64                  `protobuf:"varint,18,opt,name=joined,proto3" json:"joined,omitempty"`                                     // when its stream began, ns since 1970; 0: it has none
-	Heard         int64                  `protobuf:"varint,19,opt,name=heard,proto3" json:"heard,omitempty"`                                       // likewise, when something was heard of it last
+	Heard         int64                  `protobuf:"varint,19,opt,name=heard,proto3" json:"heard,omitempty"`                                       // likewise, of its last message
 	ExcludedUntil int64                  `protobuf:"varint,20,opt,name=excluded_until,json=excludedUntil,proto3" json:"excluded_until,omitempty"`  // while it is excluded: when that ends, ns since 1970
-	ExcludedFor   []uint64               `protobuf:"varint,21,rep,packed,name=excluded_for,json=excludedFor,proto3" json:"excluded_for,omitempty"` // the jobs for which it is
-	Version       string                 `protobuf:"bytes,22,opt,name=version,proto3" json:"version,omitempty"`                                    // of its program; "": it has not joined this life of the manager
-	// The rest is empty unless it was asked for.
+	ExcludedFor   []uint64               `protobuf:"varint,21,rep,packed,name=excluded_for,json=excludedFor,proto3" json:"excluded_for,omitempty"` // the jobs for which it is excluded
+	Version       string                 `protobuf:"bytes,22,opt,name=version,proto3" json:"version,omitempty"`                                    // of its program; "": it has not joined in this life of the manager
+	// The fields below are empty unless the request asks for them.
 	Attempts        []*LauncherAttempt `protobuf:"bytes,23,rep,name=attempts,proto3" json:"attempts,omitempty"`                                         // that live there, in order of id; a bounded number
-	AttemptsLeftOut uint32             `protobuf:"varint,24,opt,name=attempts_left_out,json=attemptsLeftOut,proto3" json:"attempts_left_out,omitempty"` // further ones, and those of jobs that the caller may not look at
-	Ended           []*LauncherAttempt `protobuf:"bytes,25,rep,name=ended,proto3" json:"ended,omitempty"`                                               // that ended there last, the newest first
+	AttemptsLeftOut uint32             `protobuf:"varint,24,opt,name=attempts_left_out,json=attemptsLeftOut,proto3" json:"attempts_left_out,omitempty"` // further attempts, and those of jobs that the caller may not see
+	Ended           []*LauncherAttempt `protobuf:"bytes,25,rep,name=ended,proto3" json:"ended,omitempty"`                                               // attempts that ended there last, the newest first
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -1651,7 +1651,7 @@ type LauncherAttempt struct {
 	Stage         string                 `protobuf:"bytes,4,opt,name=stage,proto3" json:"stage,omitempty"`  // "": it is not known any more
 	Index         int32                  `protobuf:"varint,5,opt,name=index,proto3" json:"index,omitempty"` // of its group's first node; -1: it is not known any more
 	State         string                 `protobuf:"bytes,6,opt,name=state,proto3" json:"state,omitempty"`
-	Since         int64                  `protobuf:"varint,7,opt,name=since,proto3" json:"since,omitempty"` // when it started or, of one that is over, ended, ns since 1970; 0: it has not started
+	Since         int64                  `protobuf:"varint,7,opt,name=since,proto3" json:"since,omitempty"` // when it started, or when it ended if it has, ns since 1970; 0: it has not started
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1800,8 +1800,8 @@ type LogsRequest struct {
 	Job           uint64                 `protobuf:"varint,1,opt,name=job,proto3" json:"job,omitempty"`
 	Attempt       uint64                 `protobuf:"varint,2,opt,name=attempt,proto3" json:"attempt,omitempty"` // 0: all attempts of the job
 	Follow        bool                   `protobuf:"varint,3,opt,name=follow,proto3" json:"follow,omitempty"`
-	Stage         string                 `protobuf:"bytes,4,opt,name=stage,proto3" json:"stage,omitempty"` // of all attempts those of this stage alone; "": all
-	Tail          uint32                 `protobuf:"varint,5,opt,name=tail,proto3" json:"tail,omitempty"`  // of each log the last lines alone, and what follows; 0: all
+	Stage         string                 `protobuf:"bytes,4,opt,name=stage,proto3" json:"stage,omitempty"` // with attempt 0, only attempts of this stage; "": all
+	Tail          uint32                 `protobuf:"varint,5,opt,name=tail,proto3" json:"tail,omitempty"`  // only the last lines of each log, and what follows; 0: all
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1873,7 +1873,7 @@ func (x *LogsRequest) GetTail() uint32 {
 
 type LogChunk struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Attempt       uint64                 `protobuf:"varint,1,opt,name=attempt,proto3" json:"attempt,omitempty"` // 0: it is no attempt's, but says what of a job's logs is missing
+	Attempt       uint64                 `protobuf:"varint,1,opt,name=attempt,proto3" json:"attempt,omitempty"` // 0: not an attempt's log, but a note on what is missing of the job's logs
 	Data          []byte                 `protobuf:"bytes,2,opt,name=data,proto3" json:"data,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2070,7 +2070,7 @@ func (x *PageReply) GetBody() []byte {
 
 type PolicyQuery struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Brief         bool                   `protobuf:"varint,1,opt,name=brief,proto3" json:"brief,omitempty"` // without the checksum, for which the whole program is read
+	Brief         bool                   `protobuf:"varint,1,opt,name=brief,proto3" json:"brief,omitempty"` // without the checksum, which takes reading the whole program
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2119,20 +2119,20 @@ type PolicyReply struct {
 	Generation    uint64                 `protobuf:"varint,3,opt,name=generation,proto3" json:"generation,omitempty"`
 	Restarts      uint32                 `protobuf:"varint,4,opt,name=restarts,proto3" json:"restarts,omitempty"`
 	State         string                 `protobuf:"bytes,5,opt,name=state,proto3" json:"state,omitempty"`   // running, starting, fallback, failed
-	Policy        string                 `protobuf:"bytes,6,opt,name=policy,proto3" json:"policy,omitempty"` // name that the configuration gives; name is that of what runs
+	Policy        string                 `protobuf:"bytes,6,opt,name=policy,proto3" json:"policy,omitempty"` // the configured name; name is that of the running policy
 	Status        []byte                 `protobuf:"bytes,7,opt,name=status,proto3" json:"status,omitempty"` // hamadryad.scheduler.v1.Status
 	Rounds        uint64                 `protobuf:"varint,8,opt,name=rounds,proto3" json:"rounds,omitempty"`
 	Refusals      uint64                 `protobuf:"varint,9,opt,name=refusals,proto3" json:"refusals,omitempty"`
-	Problems      []*PolicyProblem       `protobuf:"bytes,10,rep,name=problems,proto3" json:"problems,omitempty"` // those that stand, the newest first
+	Problems      []*PolicyProblem       `protobuf:"bytes,10,rep,name=problems,proto3" json:"problems,omitempty"` // current ones, the newest first
 	Path          string                 `protobuf:"bytes,11,opt,name=path,proto3" json:"path,omitempty"`         // of the program; "" when the built-in FIFO decides
 	Checksum      string                 `protobuf:"bytes,12,opt,name=checksum,proto3" json:"checksum,omitempty"` // of the program that runs: SHA-256, hex
 	Pid           int64                  `protobuf:"varint,13,opt,name=pid,proto3" json:"pid,omitempty"`
 	Started       int64                  `protobuf:"varint,14,opt,name=started,proto3" json:"started,omitempty"`                        // when this generation took over
-	Memory        int64                  `protobuf:"varint,15,opt,name=memory,proto3" json:"memory,omitempty"`                          // bytes that its processes have in memory
-	MemoryMax     int64                  `protobuf:"varint,16,opt,name=memory_max,json=memoryMax,proto3" json:"memory_max,omitempty"`   // and may have
+	Memory        int64                  `protobuf:"varint,15,opt,name=memory,proto3" json:"memory,omitempty"`                          // resident bytes of its processes
+	MemoryMax     int64                  `protobuf:"varint,16,opt,name=memory_max,json=memoryMax,proto3" json:"memory_max,omitempty"`   // limit of that
 	Settings      *PolicySettings        `protobuf:"bytes,17,opt,name=settings,proto3" json:"settings,omitempty"`                       // those in force
 	RoundTimes    *RoundTimes            `protobuf:"bytes,18,opt,name=round_times,json=roundTimes,proto3" json:"round_times,omitempty"` // of this generation
-	Pages         bool                   `protobuf:"varint,19,opt,name=pages,proto3" json:"pages,omitempty"`                            // it has pages of its own
+	Pages         bool                   `protobuf:"varint,19,opt,name=pages,proto3" json:"pages,omitempty"`                            // it serves pages of its own
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2300,8 +2300,8 @@ func (x *PolicyReply) GetPages() bool {
 	return false
 }
 
-// PolicyProblem is something that is wrong with the policy, its settings or the
-// configuration. It goes when it was mended.
+// PolicyProblem is a problem of the policy, its settings or the configuration. It is removed once
+// it is fixed.
 type PolicyProblem struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	What          string                 `protobuf:"bytes,1,opt,name=what,proto3" json:"what,omitempty"` // configuration, settings, change, policy, rounds, status or lists
@@ -2362,13 +2362,13 @@ func (x *PolicyProblem) GetAt() int64 {
 	return 0
 }
 
-// PolicySettings are what a policy was given.
+// PolicySettings are the settings that a policy runs with.
 type PolicySettings struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	File          string                 `protobuf:"bytes,1,opt,name=file,proto3" json:"file,omitempty"` // from which they came; "": defaults
+	File          string                 `protobuf:"bytes,1,opt,name=file,proto3" json:"file,omitempty"` // they came from; "": defaults
 	Line          int64                  `protobuf:"varint,2,opt,name=line,proto3" json:"line,omitempty"`
 	Text          []byte                 `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`   // YAML
-	Files         []string               `protobuf:"bytes,4,rep,name=files,proto3" json:"files,omitempty"` // that were handed over with them
+	Files         []string               `protobuf:"bytes,4,rep,name=files,proto3" json:"files,omitempty"` // passed on to the policy with them
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2438,7 +2438,7 @@ type RoundTimes struct {
 	Mean          int64                  `protobuf:"varint,2,opt,name=mean,proto3" json:"mean,omitempty"`
 	Longest       int64                  `protobuf:"varint,3,opt,name=longest,proto3" json:"longest,omitempty"`
 	UnderWay      int64                  `protobuf:"varint,4,opt,name=under_way,json=underWay,proto3" json:"under_way,omitempty"` // how long the round under way has lasted; 0: none is
-	Slow          int64                  `protobuf:"varint,5,opt,name=slow,proto3" json:"slow,omitempty"`                         // from when on a round counts as slow
+	Slow          int64                  `protobuf:"varint,5,opt,name=slow,proto3" json:"slow,omitempty"`                         // threshold of slow rounds
 	SlowRounds    uint64                 `protobuf:"varint,6,opt,name=slow_rounds,json=slowRounds,proto3" json:"slow_rounds,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2565,7 +2565,7 @@ type SettingsReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Settings      []*Setting             `protobuf:"bytes,1,rep,name=settings,proto3" json:"settings,omitempty"` // in order of key
 	File          string                 `protobuf:"bytes,2,opt,name=file,proto3" json:"file,omitempty"`         // of the configuration; "": none
-	Problem       string                 `protobuf:"bytes,3,opt,name=problem,proto3" json:"problem,omitempty"`   // why the file as it is now is not in force; "": it is
+	Problem       string                 `protobuf:"bytes,3,opt,name=problem,proto3" json:"problem,omitempty"`   // why the file's present text is not in force; "": it is
 	ProblemAt     int64                  `protobuf:"varint,4,opt,name=problem_at,json=problemAt,proto3" json:"problem_at,omitempty"`
 	Text          []byte                 `protobuf:"bytes,5,opt,name=text,proto3" json:"text,omitempty"`                         // of the file; for administrators alone
 	Tag           string                 `protobuf:"bytes,6,opt,name=tag,proto3" json:"tag,omitempty"`                           // SHA-256 of the file's text, in hex; "": it can't be read
@@ -2666,11 +2666,11 @@ type Setting struct {
 	Key           string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	Value         string                 `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
 	From          string                 `protobuf:"bytes,3,opt,name=from,proto3" json:"from,omitempty"` // FILE:LINE, a variable, flag or default
-	Next          string                 `protobuf:"bytes,4,opt,name=next,proto3" json:"next,omitempty"` // from the next start on, when that is another value
+	Next          string                 `protobuf:"bytes,4,opt,name=next,proto3" json:"next,omitempty"` // value from the next start on, if it differs
 	NextFrom      string                 `protobuf:"bytes,5,opt,name=next_from,json=nextFrom,proto3" json:"next_from,omitempty"`
 	Restart       bool                   `protobuf:"varint,6,opt,name=restart,proto3" json:"restart,omitempty"` // a change takes effect at the manager's next start
-	Fixed         bool                   `protobuf:"varint,7,opt,name=fixed,proto3" json:"fixed,omitempty"`     // by the environment or a flag: what the file says does not count
-	Over          string                 `protobuf:"bytes,8,opt,name=over,proto3" json:"over,omitempty"`        // FILE:LINE, where the file sets it all the same; "": nowhere
+	Fixed         bool                   `protobuf:"varint,7,opt,name=fixed,proto3" json:"fixed,omitempty"`     // set by the environment or a flag, which override the file
+	Over          string                 `protobuf:"bytes,8,opt,name=over,proto3" json:"over,omitempty"`        // FILE:LINE of the overridden value in the file; "": none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2766,7 +2766,7 @@ type SettingsText struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Text          []byte                 `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
 	Version       uint64                 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"` // in place of text: that of this version; 0: text
-	Check         bool                   `protobuf:"varint,3,opt,name=check,proto3" json:"check,omitempty"`     // only say what is wrong, and ask the policy, too
+	Check         bool                   `protobuf:"varint,3,opt,name=check,proto3" json:"check,omitempty"`     // only validate the text, also with the policy
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2825,11 +2825,11 @@ func (x *SettingsText) GetCheck() bool {
 type SettingsDiff struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Problems      []*SettingsProblem     `protobuf:"bytes,1,rep,name=problems,proto3" json:"problems,omitempty"`     // with any, the rest is empty
-	Lines         []*DiffLine            `protobuf:"bytes,2,rep,name=lines,proto3" json:"lines,omitempty"`           // up to three that stay on each side of those that change
-	Keys          []*DiffKey             `protobuf:"bytes,3,rep,name=keys,proto3" json:"keys,omitempty"`             // whose values change, in order
+	Lines         []*DiffLine            `protobuf:"bytes,2,rep,name=lines,proto3" json:"lines,omitempty"`           // changed lines, with up to three unchanged ones on each side
+	Keys          []*DiffKey             `protobuf:"bytes,3,rep,name=keys,proto3" json:"keys,omitempty"`             // keys with changed values, in order
 	Truncated     bool                   `protobuf:"varint,4,opt,name=truncated,proto3" json:"truncated,omitempty"`  // there are more lines than these
-	Tag           string                 `protobuf:"bytes,5,opt,name=tag,proto3" json:"tag,omitempty"`               // of the file's text, with which it was compared
-	Overridden    []*Setting             `protobuf:"bytes,6,rep,name=overridden,proto3" json:"overridden,omitempty"` // which the text sets for nothing, because the environment or a flag does
+	Tag           string                 `protobuf:"bytes,5,opt,name=tag,proto3" json:"tag,omitempty"`               // of the file's text that it was compared with
+	Overridden    []*Setting             `protobuf:"bytes,6,rep,name=overridden,proto3" json:"overridden,omitempty"` // keys in the text that the environment or a flag overrides
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2973,7 +2973,7 @@ type DiffLine struct {
 	Old           int64                  `protobuf:"varint,2,opt,name=old,proto3" json:"old,omitempty"`  // its number in the old text; 0: it is not in it
 	New           int64                  `protobuf:"varint,3,opt,name=new,proto3" json:"new,omitempty"`
 	Text          string                 `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
-	Unended       bool                   `protobuf:"varint,5,opt,name=unended,proto3" json:"unended,omitempty"` // it is the last, and has no end
+	Unended       bool                   `protobuf:"varint,5,opt,name=unended,proto3" json:"unended,omitempty"` // the last line, which has no line end
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3132,7 +3132,7 @@ type ApplyRequest struct {
 	Principal     *Principal             `protobuf:"bytes,1,opt,name=principal,proto3" json:"principal,omitempty"`
 	Text          []byte                 `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
 	Version       uint64                 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"` // in place of text: that of this version; 0: text
-	Tag           string                 `protobuf:"bytes,4,opt,name=tag,proto3" json:"tag,omitempty"`          // of the text that the file had when it was looked at
+	Tag           string                 `protobuf:"bytes,4,opt,name=tag,proto3" json:"tag,omitempty"`          // of the file's text on which the change is based
 	Comment       string                 `protobuf:"bytes,5,opt,name=comment,proto3" json:"comment,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3208,7 +3208,7 @@ type SettingsVersion struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
 	At            int64                  `protobuf:"varint,2,opt,name=at,proto3" json:"at,omitempty"`
-	Who           string                 `protobuf:"bytes,3,opt,name=who,proto3" json:"who,omitempty"` // "": whoever may write the file
+	Who           string                 `protobuf:"bytes,3,opt,name=who,proto3" json:"who,omitempty"` // "": unknown, someone who may write the file
 	By            string                 `protobuf:"bytes,4,opt,name=by,proto3" json:"by,omitempty"`   // who acted in the name of who
 	Comment       string                 `protobuf:"bytes,5,opt,name=comment,proto3" json:"comment,omitempty"`
 	Origin        string                 `protobuf:"bytes,6,opt,name=origin,proto3" json:"origin,omitempty"` // how it came to be
@@ -3314,7 +3314,7 @@ func (x *SettingsVersion) GetText() []byte {
 
 type VersionsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Version       uint64                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"` // that one, with its text; 0: all that are kept, the newest first
+	Version       uint64                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"` // only that version, with its text; 0: all that are kept, the newest first
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3400,10 +3400,10 @@ func (x *VersionsReply) GetVersions() []*SettingsVersion {
 	return nil
 }
 
-// AccessRequest asks what somebody may do.
+// AccessRequest asks what a principal may do.
 type AccessRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	User          string                 `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"` // "": who asks
+	User          string                 `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"` // "": the caller
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3447,13 +3447,13 @@ func (x *AccessRequest) GetUser() string {
 
 type AccessReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Off           bool                   `protobuf:"varint,1,opt,name=off,proto3" json:"off,omitempty"`                                   // access control is: everybody may do everything
-	Principal     *Principal             `protobuf:"bytes,2,opt,name=principal,proto3" json:"principal,omitempty"`                        // who it is about, with the groups that are known of it
+	Off           bool                   `protobuf:"varint,1,opt,name=off,proto3" json:"off,omitempty"`                                   // access control is off: everyone may do everything
+	Principal     *Principal             `protobuf:"bytes,2,opt,name=principal,proto3" json:"principal,omitempty"`                        // whom it is about, with the known groups
 	Roles         []string               `protobuf:"bytes,3,rep,name=roles,proto3" json:"roles,omitempty"`                                // the least first
-	Pools         []*PoolAccess          `protobuf:"bytes,4,rep,name=pools,proto3" json:"pools,omitempty"`                                // those with a list that has it, in order of path; pools below inherit
-	ActsFor       []string               `protobuf:"bytes,5,rep,name=acts_for,json=actsFor,proto3" json:"acts_for,omitempty"`             // whom it may act for, a list a line
-	DefaultPool   string                 `protobuf:"bytes,6,opt,name=default_pool,json=defaultPool,proto3" json:"default_pool,omitempty"` // of its jobs that name none
-	Advice        []string               `protobuf:"bytes,7,rep,name=advice,proto3" json:"advice,omitempty"`                              // what a person should know of it: what is missing, and where
+	Pools         []*PoolAccess          `protobuf:"bytes,4,rep,name=pools,proto3" json:"pools,omitempty"`                                // pools with a list that names the principal, in order of path; pools below inherit
+	ActsFor       []string               `protobuf:"bytes,5,rep,name=acts_for,json=actsFor,proto3" json:"acts_for,omitempty"`             // principals that it may act for, a list a line
+	DefaultPool   string                 `protobuf:"bytes,6,opt,name=default_pool,json=defaultPool,proto3" json:"default_pool,omitempty"` // for its jobs that name no pool
+	Advice        []string               `protobuf:"bytes,7,rep,name=advice,proto3" json:"advice,omitempty"`                              // for a person: what is missing, and where
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3537,7 +3537,7 @@ func (x *AccessReply) GetAdvice() []string {
 	return nil
 }
 
-// PoolAccess is what lists of one pool let somebody do there, and below.
+// PoolAccess is what the lists of one pool allow a principal there, and below.
 type PoolAccess struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Pool          string                 `protobuf:"bytes,1,opt,name=pool,proto3" json:"pool,omitempty"`
@@ -3602,7 +3602,7 @@ func (x *PoolAccess) GetAdminister() bool {
 type PagesReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Address       string                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"` // HOST:PORT that they listen on, with the host as it was configured
-	Tls           bool                   `protobuf:"varint,2,opt,name=tls,proto3" json:"tls,omitempty"`        // they are reached by https, and ask for a proof
+	Tls           bool                   `protobuf:"varint,2,opt,name=tls,proto3" json:"tls,omitempty"`        // the pages use https, and ask for authentication
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3651,16 +3651,16 @@ func (x *PagesReply) GetTls() bool {
 	return false
 }
 
-// AuditRequest asks for lines of the audit. What is left out leaves nothing out.
+// AuditRequest asks for lines of the audit. Empty fields do not filter.
 type AuditRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Who           string                 `protobuf:"bytes,1,opt,name=who,proto3" json:"who,omitempty"`       // in whose name, or who acted in it
-	What          string                 `protobuf:"bytes,2,opt,name=what,proto3" json:"what,omitempty"`     // is in what the line is about, or is its method
+	Who           string                 `protobuf:"bytes,1,opt,name=who,proto3" json:"who,omitempty"`       // the principal, or who acted on behalf of it
+	What          string                 `protobuf:"bytes,2,opt,name=what,proto3" json:"what,omitempty"`     // part of the line's object, or its method
 	Result        string                 `protobuf:"bytes,3,opt,name=result,proto3" json:"result,omitempty"` // ok, refused or error
-	Text          string                 `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`     // is somewhere in the line
+	Text          string                 `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`     // part of the line
 	Since         string                 `protobuf:"bytes,5,opt,name=since,proto3" json:"since,omitempty"`   // RFC 3339
 	Until         string                 `protobuf:"bytes,6,opt,name=until,proto3" json:"until,omitempty"`   // likewise; lines before it
-	Cursor        string                 `protobuf:"bytes,7,opt,name=cursor,proto3" json:"cursor,omitempty"` // the next of the reply before; "": from the newest on
+	Cursor        string                 `protobuf:"bytes,7,opt,name=cursor,proto3" json:"cursor,omitempty"` // next of the last reply; "": from the newest on
 	Limit         uint32                 `protobuf:"varint,8,opt,name=limit,proto3" json:"limit,omitempty"`  // lines; 0: 1000, which is the most
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3756,9 +3756,9 @@ func (x *AuditRequest) GetLimit() uint32 {
 type AuditReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Lines         []*AuditLine           `protobuf:"bytes,1,rep,name=lines,proto3" json:"lines,omitempty"`
-	Next          string                 `protobuf:"bytes,2,opt,name=next,proto3" json:"next,omitempty"`        // the cursor of what follows; "": all was read
-	Damaged       []*AuditDamage         `protobuf:"bytes,3,rep,name=damaged,proto3" json:"damaged,omitempty"`  // what is no line and was left out, the first 20
-	Skipped       uint32                 `protobuf:"varint,4,opt,name=skipped,proto3" json:"skipped,omitempty"` // how many of those there were
+	Next          string                 `protobuf:"bytes,2,opt,name=next,proto3" json:"next,omitempty"`        // the cursor of the following lines; "": there are none
+	Damaged       []*AuditDamage         `protobuf:"bytes,3,rep,name=damaged,proto3" json:"damaged,omitempty"`  // damaged lines, which were skipped, the first 20
+	Skipped       uint32                 `protobuf:"varint,4,opt,name=skipped,proto3" json:"skipped,omitempty"` // how many damaged lines there were
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3821,11 +3821,11 @@ func (x *AuditReply) GetSkipped() uint32 {
 	return 0
 }
 
-// AuditLine is who changed what, or was refused it.
+// AuditLine records a change, or a refused one, and its caller.
 type AuditLine struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Time          string                 `protobuf:"bytes,1,opt,name=time,proto3" json:"time,omitempty"` // of the end, UTC, as RFC 3339 with nanoseconds
-	Who           string                 `protobuf:"bytes,2,opt,name=who,proto3" json:"who,omitempty"`   // "": nothing proved who
+	Who           string                 `protobuf:"bytes,2,opt,name=who,proto3" json:"who,omitempty"`   // "": not authenticated
 	Groups        []string               `protobuf:"bytes,3,rep,name=groups,proto3" json:"groups,omitempty"`
 	Proof         string                 `protobuf:"bytes,4,opt,name=proof,proto3" json:"proof,omitempty"`
 	By            string                 `protobuf:"bytes,5,opt,name=by,proto3" json:"by,omitempty"` // who acted in the name of who
@@ -3836,7 +3836,7 @@ type AuditLine struct {
 	After         string                 `protobuf:"bytes,10,opt,name=after,proto3" json:"after,omitempty"`
 	Result        string                 `protobuf:"bytes,11,opt,name=result,proto3" json:"result,omitempty"` // ok, refused or error
 	Why           string                 `protobuf:"bytes,12,opt,name=why,proto3" json:"why,omitempty"`
-	More          uint32                 `protobuf:"varint,13,opt,name=more,proto3" json:"more,omitempty"` // refusals of the same asker that have no lines of their own
+	More          uint32                 `protobuf:"varint,13,opt,name=more,proto3" json:"more,omitempty"` // refusals of the same caller that have no lines of their own
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4014,7 +4014,7 @@ func (x *AuditDamage) GetOffset() int64 {
 	return 0
 }
 
-// ServingReply is what a manager says of itself to another one.
+// ServingReply describes a manager to another manager.
 type ServingReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Data          string                 `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`  // identity of its data; a copy has the same

@@ -194,12 +194,12 @@ const (
 	ErrorKind_ERROR_KIND_PROGRAM     ErrorKind = 1 // the program returned an error or panicked
 	ErrorKind_ERROR_KIND_LOST        ErrorKind = 2 // worker, launcher or a peer went away; try again
 	ErrorKind_ERROR_KIND_INPUT       ErrorKind = 3 // an input is missing, changed or damaged
-	ErrorKind_ERROR_KIND_RESOURCE    ErrorKind = 4 // disk, memory, files: the launcher could not
+	ErrorKind_ERROR_KIND_RESOURCE    ErrorKind = 4 // the launcher lacked disk, memory or files
 	ErrorKind_ERROR_KIND_INVALID     ErrorKind = 5 // the job itself is wrong: retrying can't help
 	ErrorKind_ERROR_KIND_INTERNAL    ErrorKind = 6
-	ErrorKind_ERROR_KIND_OUTPUT      ErrorKind = 7 // the store of the outputs refuses: where a second launcher sees the same (Failure.refusal) retrying can't help, and no launcher is to blame
-	ErrorKind_ERROR_KIND_DENIED      ErrorKind = 8 // who asks may not do that, a report of the attempt is over its bound, or a launcher runs nothing as that user: retrying can't help, no launcher is to blame
-	ErrorKind_ERROR_KIND_FULL        ErrorKind = 9 // the store of the outputs has no room: no launcher and no program is to blame, and later there may be some
+	ErrorKind_ERROR_KIND_OUTPUT      ErrorKind = 7 // the store of the outputs refused. If a second launcher sees the same (Failure.refusal), retrying can't help. No launcher is at fault
+	ErrorKind_ERROR_KIND_DENIED      ErrorKind = 8 // the caller may not do that, a report of the attempt is over its bound, or a launcher may not run work as that user. Retrying can't help, no launcher is at fault
+	ErrorKind_ERROR_KIND_FULL        ErrorKind = 9 // the store of the outputs is full: neither launcher nor program is at fault, and later there may be room
 )
 
 // Enum value maps for ErrorKind.
@@ -265,7 +265,7 @@ const (
 	Refusal_REFUSAL_MISSING     Refusal = 1 // the folder is not there
 	Refusal_REFUSAL_READ_ONLY   Refusal = 2 // it takes no changes
 	Refusal_REFUSAL_DENIED      Refusal = 3 // the user may not
-	Refusal_REFUSAL_QUOTA       Refusal = 4 // the user's, or the folder's, is used up
+	Refusal_REFUSAL_QUOTA       Refusal = 4 // the quota of the user or the folder is used up
 )
 
 // Enum value maps for Refusal.
@@ -313,15 +313,15 @@ func (Refusal) EnumDescriptor() ([]byte, []int) {
 	return file_engine_wire_job_proto_rawDescGZIP(), []int{4}
 }
 
-// Principal is who asks. The manager overwrites what a client says of itself by what it
-// could prove; without access control it can prove nothing.
+// Principal is the caller. The manager overwrites what a client says of itself by what it could
+// prove. Without access control it can prove nothing.
 type Principal struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Proof         string                 `protobuf:"bytes,2,opt,name=proof,proto3" json:"proof,omitempty"` // how it was proved: certificate, socket and so on; unproven: it was not
+	Proof         string                 `protobuf:"bytes,2,opt,name=proof,proto3" json:"proof,omitempty"` // how it was authenticated: certificate, socket and so on; unproven: it was not
 	Role          string                 `protobuf:"bytes,3,opt,name=role,proto3" json:"role,omitempty"`
 	Groups        []string               `protobuf:"bytes,4,rep,name=groups,proto3" json:"groups,omitempty"` // in ascending order
-	By            string                 `protobuf:"bytes,5,opt,name=by,proto3" json:"by,omitempty"`         // who acts in its name; "": itself
+	By            string                 `protobuf:"bytes,5,opt,name=by,proto3" json:"by,omitempty"`         // who acts on its behalf; "": itself
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -412,11 +412,11 @@ type JobSpec struct {
 	// Graph_blob is the SHA-256 of the graph as a blob, hex, in place of graph, for one
 	// that is too large to travel and to be logged within a message.
 	GraphBlob string `protobuf:"bytes,13,opt,name=graph_blob,json=graphBlob,proto3" json:"graph_blob,omitempty"`
-	// Memory_default is what stages that say nothing have, of a graph that is a blob: as
-	// it was at submission. The core fills it in.
+	// Memory_default is the memory of stages without a request of their own, in a graph that is a blob:
+	// the default at submission. The core fills it in.
 	MemoryDefault int64 `protobuf:"varint,14,opt,name=memory_default,json=memoryDefault,proto3" json:"memory_default,omitempty"`
-	// Folders are those that the submitter made on the job's storage, before it submitted.
-	// Without it their names have no secret, and workers make the channels' themselves.
+	// Folders are those that the submitter created on the job's storage before it submitted. Without it
+	// their names have no secret, and workers create the channels' folders.
 	Folders       *JobFolders `protobuf:"bytes,15,opt,name=folders,proto3" json:"folders,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -557,11 +557,11 @@ func (x *JobSpec) GetFolders() *JobFolders {
 	return nil
 }
 
-// JobFolders is what tells a job's own folders on shared storage from those of others.
+// JobFolders distinguishes a job's own folders on shared storage from those of others.
 type JobFolders struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Secret        string                 `protobuf:"bytes,1,opt,name=secret,proto3" json:"secret,omitempty"` // part of their names: nobody else can make one before
-	Owners        []string               `protobuf:"bytes,2,rep,name=owners,proto3" json:"owners,omitempty"` // whose they are, as the stores name users, each once
+	Secret        string                 `protobuf:"bytes,1,opt,name=secret,proto3" json:"secret,omitempty"` // part of their names, so that nobody else can create one before
+	Owners        []string               `protobuf:"bytes,2,rep,name=owners,proto3" json:"owners,omitempty"` // their owners, as the stores name users, each once
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -721,15 +721,15 @@ type Stage struct {
 	Name       string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Nodes      uint32                 `protobuf:"varint,2,opt,name=nodes,proto3" json:"nodes,omitempty"`
 	Kind       string                 `protobuf:"bytes,3,opt,name=kind,proto3" json:"kind,omitempty"`                                // slot kind; "" is default
-	PreferKind string                 `protobuf:"bytes,11,opt,name=prefer_kind,json=preferKind,proto3" json:"prefer_kind,omitempty"` // slot kind that it takes instead while the cluster has such slots; "" is none
+	PreferKind string                 `protobuf:"bytes,11,opt,name=prefer_kind,json=preferKind,proto3" json:"prefer_kind,omitempty"` // slot kind to use instead while the cluster has such slots; "" is none
 	Slots      uint32                 `protobuf:"varint,4,opt,name=slots,proto3" json:"slots,omitempty"`                             // of the group; a group takes the largest of its nodes'
 	Memory     int64                  `protobuf:"varint,5,opt,name=memory,proto3" json:"memory,omitempty"`                           // bytes; 0 is the site's default; a group takes the sum of its stages' largest
 	Shuffles   bool                   `protobuf:"varint,6,opt,name=shuffles,proto3" json:"shuffles,omitempty"`
-	OwnProcess bool                   `protobuf:"varint,7,opt,name=own_process,json=ownProcess,proto3" json:"own_process,omitempty"` // shares a process with nobody
+	OwnProcess bool                   `protobuf:"varint,7,opt,name=own_process,json=ownProcess,proto3" json:"own_process,omitempty"` // shares its process with no other node
 	Command    string                 `protobuf:"bytes,8,opt,name=command,proto3" json:"command,omitempty"`                          // first word of an external command, for people; "" is a node of the program
 	// Inputs[i] is what node i reads from storage; empty when the stage has none.
 	Inputs        []*NodeInput `protobuf:"bytes,9,rep,name=inputs,proto3" json:"inputs,omitempty"`
-	NoSuspend     bool         `protobuf:"varint,10,opt,name=no_suspend,json=noSuspend,proto3" json:"no_suspend,omitempty"` // its attempts hold something outside, and must not be suspended
+	NoSuspend     bool         `protobuf:"varint,10,opt,name=no_suspend,json=noSuspend,proto3" json:"no_suspend,omitempty"` // its attempts hold external resources, and must not be suspended
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1131,7 +1131,7 @@ type Failure struct {
 	Message       string                 `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
 	Stage         string                 `protobuf:"bytes,3,opt,name=stage,proto3" json:"stage,omitempty"`
 	Index         uint32                 `protobuf:"varint,4,opt,name=index,proto3" json:"index,omitempty"`                                      // of the node in its stage
-	Record        string                 `protobuf:"bytes,5,opt,name=record,proto3" json:"record,omitempty"`                                     // origin of the record at hand: path:offset, or channel and number
+	Record        string                 `protobuf:"bytes,5,opt,name=record,proto3" json:"record,omitempty"`                                     // origin of the current record: path:offset, or channel and number
 	Stack         string                 `protobuf:"bytes,6,opt,name=stack,proto3" json:"stack,omitempty"`                                       // of a panic
 	Producer      uint64                 `protobuf:"varint,7,opt,name=producer,proto3" json:"producer,omitempty"`                                // attempt whose output could not be read, or 0
 	Refusal       Refusal                `protobuf:"varint,8,opt,name=refusal,proto3,enum=hamadryad.engine.v1.Refusal" json:"refusal,omitempty"` // of ERROR_KIND_OUTPUT

@@ -81,7 +81,7 @@ const (
 	AttemptInventory_STATE_UNSPECIFIED AttemptInventory_State = 0
 	AttemptInventory_STATE_RUNNING     AttemptInventory_State = 1
 	AttemptInventory_STATE_SUSPENDED   AttemptInventory_State = 2
-	AttemptInventory_STATE_ENDED       AttemptInventory_State = 3 // its report is sent again until it is forgotten
+	AttemptInventory_STATE_ENDED       AttemptInventory_State = 3 // its report is repeated until it is forgotten
 )
 
 // Enum value maps for AttemptInventory_State.
@@ -196,7 +196,7 @@ func (x *FromLauncher) GetLeave() *Leave {
 	return nil
 }
 
-// Leave says that a launcher was stopped: its workers have ended, and it stores nothing any more.
+// Leave says that a launcher was stopped: its workers have ended, and it stores no output any more.
 type Leave struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -326,10 +326,10 @@ func (x *ToLauncher) GetRevocations() *Revocations {
 	return nil
 }
 
-// Revocations are certificates that count no more, all that there are.
+// Revocations are all revoked certificates.
 type Revocations struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Until         map[string]int64       `protobuf:"bytes,1,rep,name=until,proto3" json:"until,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"` // by KIND/NAME: those issued before, seconds of Unix time
+	Until         map[string]int64       `protobuf:"bytes,1,rep,name=until,proto3" json:"until,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"` // by KIND/NAME: certificates issued before this time, in seconds of Unix time
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -386,12 +386,12 @@ type Join struct {
 	Stored        []*Stored              `protobuf:"bytes,10,rep,name=stored,proto3" json:"stored,omitempty"`
 	CanSuspend    bool                   `protobuf:"varint,11,opt,name=can_suspend,json=canSuspend,proto3" json:"can_suspend,omitempty"`
 	Names         []string               `protobuf:"bytes,12,rep,name=names,proto3" json:"names,omitempty"`       // further names and addresses of the host, as places of input spell it
-	Identity      string                 `protobuf:"bytes,13,opt,name=identity,proto3" json:"identity,omitempty"` // secret of the data folder, the same in all incarnations: whose the name is
+	Identity      string                 `protobuf:"bytes,13,opt,name=identity,proto3" json:"identity,omitempty"` // secret of the data folder, the same in all incarnations: it proves who owns the name
 	Term          uint64                 `protobuf:"varint,14,opt,name=term,proto3" json:"term,omitempty"`        // largest that it saw in this life; 0: none
-	Seen          uint64                 `protobuf:"varint,15,opt,name=seen,proto3" json:"seen,omitempty"`        // largest attempt that it was told to start in this life; 0: none
-	Jobs          []uint64               `protobuf:"varint,16,rep,packed,name=jobs,proto3" json:"jobs,omitempty"` // jobs of which it has attempts, workers or files
+	Seen          uint64                 `protobuf:"varint,15,opt,name=seen,proto3" json:"seen,omitempty"`        // largest attempt that it was ordered to start in this life; 0: none
+	Jobs          []uint64               `protobuf:"varint,16,rep,packed,name=jobs,proto3" json:"jobs,omitempty"` // jobs whose attempts, workers or files it has
 	Swap          int64                  `protobuf:"varint,17,opt,name=swap,proto3" json:"swap,omitempty"`        // for memory of suspended attempts, bytes
-	After         string                 `protobuf:"bytes,18,opt,name=after,proto3" json:"after,omitempty"`       // why the incarnation before this one ended; "": the process started
+	After         string                 `protobuf:"bytes,18,opt,name=after,proto3" json:"after,omitempty"`       // why the last incarnation ended; "": the process started
 	Version       string                 `protobuf:"bytes,19,opt,name=version,proto3" json:"version,omitempty"`   // of its program
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -725,11 +725,11 @@ type Welcome struct {
 	LeaseNs         int64                  `protobuf:"varint,3,opt,name=lease_ns,json=leaseNs,proto3" json:"lease_ns,omitempty"`
 	HeartbeatNs     int64                  `protobuf:"varint,4,opt,name=heartbeat_ns,json=heartbeatNs,proto3" json:"heartbeat_ns,omitempty"`
 	Refused         string                 `protobuf:"bytes,5,opt,name=refused,proto3" json:"refused,omitempty"`                                            // why the launcher may not join; "" when it may
-	Manager         string                 `protobuf:"bytes,6,opt,name=manager,proto3" json:"manager,omitempty"`                                            // identity of the manager's data; another one means: drop what you hold
-	Afresh          bool                   `protobuf:"varint,7,opt,name=afresh,proto3" json:"afresh,omitempty"`                                             // with refused: drop what you hold and join as a new incarnation
-	PatienceNs      int64                  `protobuf:"varint,8,opt,name=patience_ns,json=patienceNs,proto3" json:"patience_ns,omitempty"`                   // with refused: for how long it is worth to try again
-	TailBytes       int64                  `protobuf:"varint,9,opt,name=tail_bytes,json=tailBytes,proto3" json:"tail_bytes,omitempty"`                      // of an attempt's log to be sent at its end; 0: none is
-	FailedTailBytes int64                  `protobuf:"varint,10,opt,name=failed_tail_bytes,json=failedTailBytes,proto3" json:"failed_tail_bytes,omitempty"` // likewise of one that failed
+	Manager         string                 `protobuf:"bytes,6,opt,name=manager,proto3" json:"manager,omitempty"`                                            // identity of the manager's data; if it is another one, drop all attempts and outputs
+	Afresh          bool                   `protobuf:"varint,7,opt,name=afresh,proto3" json:"afresh,omitempty"`                                             // with refused: drop everything and join as a new incarnation
+	PatienceNs      int64                  `protobuf:"varint,8,opt,name=patience_ns,json=patienceNs,proto3" json:"patience_ns,omitempty"`                   // with refused: how long to keep trying
+	TailBytes       int64                  `protobuf:"varint,9,opt,name=tail_bytes,json=tailBytes,proto3" json:"tail_bytes,omitempty"`                      // how much of an attempt's log to send at its end; 0: nothing
+	FailedTailBytes int64                  `protobuf:"varint,10,opt,name=failed_tail_bytes,json=failedTailBytes,proto3" json:"failed_tail_bytes,omitempty"` // likewise for a failed attempt
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -834,7 +834,7 @@ func (x *Welcome) GetFailedTailBytes() int64 {
 	return 0
 }
 
-// LookQuery asks whether a user may look at a launcher's pages, as the user's certificate says.
+// LookQuery asks whether a user may view a launcher's pages, by the user's certificate.
 type LookQuery struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	User          string                 `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"`
@@ -939,11 +939,11 @@ func (x *LookAnswer) GetMay() bool {
 	return false
 }
 
-// LogTails are ends of logs. One attempt is in them once.
+// LogTails are ends of logs. Each attempt occurs once.
 type LogTails struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Tails         []*LogTail             `protobuf:"bytes,1,rep,name=tails,proto3" json:"tails,omitempty"`
-	Manager       string                 `protobuf:"bytes,2,opt,name=manager,proto3" json:"manager,omitempty"` // identity of the data of the manager whose attempts they were
+	Manager       string                 `protobuf:"bytes,2,opt,name=manager,proto3" json:"manager,omitempty"` // identity of the data of the manager that the attempts belong to
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -992,16 +992,16 @@ func (x *LogTails) GetManager() string {
 	return ""
 }
 
-// LogTail is the end of the log of an attempt that is over.
+// LogTail is the end of the log of an ended attempt.
 type LogTail struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Job           uint64                 `protobuf:"varint,1,opt,name=job,proto3" json:"job,omitempty"`
 	Attempt       uint64                 `protobuf:"varint,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	Launcher      string                 `protobuf:"bytes,3,opt,name=launcher,proto3" json:"launcher,omitempty"` // by name
-	Of            int64                  `protobuf:"varint,4,opt,name=of,proto3" json:"of,omitempty"`            // bytes that the attempt printed; text are the last of them
+	Of            int64                  `protobuf:"varint,4,opt,name=of,proto3" json:"of,omitempty"`            // bytes that the attempt printed; text is the last of them
 	Text          []byte                 `protobuf:"bytes,5,opt,name=text,proto3" json:"text,omitempty"`
 	Failed        bool                   `protobuf:"varint,6,opt,name=failed,proto3" json:"failed,omitempty"`
-	Lacks         string                 `protobuf:"bytes,7,opt,name=lacks,proto3" json:"lacks,omitempty"` // why there is no text, or why it ends before what was printed did
+	Lacks         string                 `protobuf:"bytes,7,opt,name=lacks,proto3" json:"lacks,omitempty"` // why text is empty, or ends before the end of the output
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1137,11 +1137,11 @@ func (x *Heartbeat) GetLoad() *MachineLoad {
 	return nil
 }
 
-// MachineLoad is how busy a launcher's machine is, with whatever runs on it. What the
-// machine does not tell is left out.
+// MachineLoad is how busy a launcher's machine is, with all its processes. Values that the machine
+// does not report are left out.
 type MachineLoad struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Cpu           *float64               `protobuf:"fixed64,1,opt,name=cpu,proto3,oneof" json:"cpu,omitempty"`       // part of all processors' time that was not idle since the last heartbeat, 0 to 1
+	Cpu           *float64               `protobuf:"fixed64,1,opt,name=cpu,proto3,oneof" json:"cpu,omitempty"`       // part of all processors' time since the last heartbeat that was not idle, 0 to 1
 	Memory        *float64               `protobuf:"fixed64,2,opt,name=memory,proto3,oneof" json:"memory,omitempty"` // part of the memory that is not available to new work, 0 to 1
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1235,8 +1235,8 @@ func (x *HeartbeatAck) GetSeq() uint64 {
 	return 0
 }
 
-// Command is idempotent: doing it again changes nothing. A launcher ignores one
-// whose term is older than the newest it saw, or that names another incarnation.
+// Command is idempotent: repeating it changes nothing. A launcher ignores a command whose term is
+// older than the newest it saw, or that names another incarnation.
 type Command struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	Term        uint64                 `protobuf:"varint,1,opt,name=term,proto3" json:"term,omitempty"`
@@ -1462,7 +1462,7 @@ type Command_Commit struct {
 }
 
 type Command_Forget struct {
-	Forget uint64 `protobuf:"varint,10,opt,name=forget,proto3,oneof"` // attempt whose end the manager has taken in
+	Forget uint64 `protobuf:"varint,10,opt,name=forget,proto3,oneof"` // attempt whose end the manager has processed
 }
 
 type Command_DropJob struct {
@@ -1511,7 +1511,7 @@ func (*Command_Files) isCommand_Do() {}
 
 func (*Command_Tickets) isCommand_Do() {}
 
-// StartAttempt tells all that a worker needs to run a group.
+// StartAttempt has all that a worker needs to run a group.
 type StartAttempt struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
 	Attempt         uint64                 `protobuf:"varint,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
@@ -1533,7 +1533,7 @@ type StartAttempt struct {
 	WaitForPeers    bool                   `protobuf:"varint,17,opt,name=wait_for_peers,json=waitForPeers,proto3" json:"wait_for_peers,omitempty"`        // tcp channels: do not run nodes before Peers
 	Finish          *Finish                `protobuf:"bytes,18,opt,name=finish,proto3" json:"finish,omitempty"`                                           // set for the job's last group
 	Speculative     bool                   `protobuf:"varint,19,opt,name=speculative,proto3" json:"speculative,omitempty"`
-	Folders         *JobFolders            `protobuf:"bytes,20,opt,name=folders,proto3" json:"folders,omitempty"` // as the job was submitted with
+	Folders         *JobFolders            `protobuf:"bytes,20,opt,name=folders,proto3" json:"folders,omitempty"` // those of the job's submission
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -1708,8 +1708,8 @@ func (x *StartAttempt) GetFolders() *JobFolders {
 	return nil
 }
 
-// JobTickets is what a job's workers prove its user with to HDFS, from now on. It comes before
-// the job's first attempt, and after each renewal. It holds a key: no log has it.
+// JobTickets is the ticket cache with which a job's workers authenticate to HDFS from now on. It
+// comes before the job's first attempt, and after each renewal. It holds a key: no log has it.
 type JobTickets struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Job           uint64                 `protobuf:"varint,1,opt,name=job,proto3" json:"job,omitempty"`
@@ -1825,7 +1825,7 @@ type Source struct {
 	Token         []byte                 `protobuf:"bytes,6,opt,name=token,proto3" json:"token,omitempty"` // of the bundle attempt that made it
 	Launcher      uint64                 `protobuf:"varint,7,opt,name=launcher,proto3" json:"launcher,omitempty"`
 	Rack          string                 `protobuf:"bytes,8,opt,name=rack,proto3" json:"rack,omitempty"`
-	LauncherName  string                 `protobuf:"bytes,9,opt,name=launcher_name,json=launcherName,proto3" json:"launcher_name,omitempty"` // whom to expect at address: the name in that launcher's certificate
+	LauncherName  string                 `protobuf:"bytes,9,opt,name=launcher_name,json=launcherName,proto3" json:"launcher_name,omitempty"` // expected at address: the name in that launcher's certificate
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1929,11 +1929,11 @@ type Finish struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Publish       bool                   `protobuf:"varint,1,opt,name=publish,proto3" json:"publish,omitempty"` // else: remove everything
 	Outputs       []string               `protobuf:"bytes,2,rep,name=outputs,proto3" json:"outputs,omitempty"`
-	Files         []*CommittedFile       `protobuf:"bytes,3,rep,name=files,proto3" json:"files,omitempty"`                              // to publish or keep them: the first, as many as one command holds
-	Keep          bool                   `protobuf:"varint,4,opt,name=keep,proto3" json:"keep,omitempty"`                               // publishing failed for good: the parts stay, and a list of them is left beside them
-	Granted       bool                   `protobuf:"varint,5,opt,name=granted,proto3" json:"granted,omitempty"`                         // a publisher had its grant, or may have had it: some outputs may be there already
-	Mark          string                 `protobuf:"bytes,6,opt,name=mark,proto3" json:"mark,omitempty"`                                // what no other job of any cluster has, for the file that says who published an output
-	FilesTotal    uint64                 `protobuf:"varint,7,opt,name=files_total,json=filesTotal,proto3" json:"files_total,omitempty"` // the worker asks for the others, by files_wanted
+	Files         []*CommittedFile       `protobuf:"bytes,3,rep,name=files,proto3" json:"files,omitempty"`                              // to publish or keep: the first of them, as many as one command holds
+	Keep          bool                   `protobuf:"varint,4,opt,name=keep,proto3" json:"keep,omitempty"`                               // publishing failed for good: the parts stay, with a list of them beside them
+	Granted       bool                   `protobuf:"varint,5,opt,name=granted,proto3" json:"granted,omitempty"`                         // a publisher had its grant, or may have had it: some outputs may be published already
+	Mark          string                 `protobuf:"bytes,6,opt,name=mark,proto3" json:"mark,omitempty"`                                // unique among all jobs of all clusters, for the file that names an output's publisher
+	FilesTotal    uint64                 `protobuf:"varint,7,opt,name=files_total,json=filesTotal,proto3" json:"files_total,omitempty"` // the worker requests the rest by files_wanted
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2273,7 +2273,7 @@ type Peer struct {
 	Attempt       uint64                 `protobuf:"varint,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	Address       string                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
 	Nodes         []*NodeRef             `protobuf:"bytes,3,rep,name=nodes,proto3" json:"nodes,omitempty"`
-	LauncherName  string                 `protobuf:"bytes,4,opt,name=launcher_name,json=launcherName,proto3" json:"launcher_name,omitempty"` // whose worker to expect at address
+	LauncherName  string                 `protobuf:"bytes,4,opt,name=launcher_name,json=launcherName,proto3" json:"launcher_name,omitempty"` // expected at address: the launcher of that worker
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2341,7 +2341,7 @@ type SourcesUpdate struct {
 	Attempt       uint64                 `protobuf:"varint,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	Sources       []*Source              `protobuf:"bytes,2,rep,name=sources,proto3" json:"sources,omitempty"`
 	Complete      bool                   `protobuf:"varint,3,opt,name=complete,proto3" json:"complete,omitempty"`
-	Confirm       uint64                 `protobuf:"varint,4,opt,name=confirm,proto3" json:"confirm,omitempty"` // not 0: no more comes until sources_taken tells this number
+	Confirm       uint64                 `protobuf:"varint,4,opt,name=confirm,proto3" json:"confirm,omitempty"` // not 0: no more comes until sources_taken reports this number
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2404,7 +2404,7 @@ func (x *SourcesUpdate) GetConfirm() uint64 {
 	return 0
 }
 
-// SourcesTaken: the worker has what an update told.
+// SourcesTaken: the worker has received an update.
 type SourcesTaken struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Attempt       uint64                 `protobuf:"varint,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
@@ -2577,8 +2577,8 @@ func (x *CommitVerdict) GetReason() string {
 	return ""
 }
 
-// Report is sent again until the command that answers it arrives, or the
-// launcher joins anew. Reports of unknown attempts are answered with forget.
+// Report is repeated until the command that answers it arrives, or the launcher joins again.
+// Reports of unknown attempts are answered with forget.
 type Report struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	Incarnation uint64                 `protobuf:"varint,1,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
@@ -2850,11 +2850,11 @@ type Report_Refused struct {
 }
 
 type Report_Load struct {
-	Load *MachineLoad `protobuf:"bytes,14,opt,name=load,proto3,oneof"` // the manager's own, made of a heartbeat's when the policy wants to know
+	Load *MachineLoad `protobuf:"bytes,14,opt,name=load,proto3,oneof"` // added by the manager itself from a heartbeat, if the policy wants it
 }
 
 type Report_JobDropped struct {
-	JobDropped uint64 `protobuf:"varint,15,opt,name=job_dropped,json=jobDropped,proto3,oneof"` // job of which nothing is left here, as drop_job asked
+	JobDropped uint64 `protobuf:"varint,15,opt,name=job_dropped,json=jobDropped,proto3,oneof"` // job that has nothing left here, as drop_job ordered
 }
 
 type Report_SourcesTaken struct {
@@ -2901,7 +2901,7 @@ func (*Report_FilesWanted) isReport_What() {}
 
 func (*Report_Offence) isReport_What() {}
 
-// WorkerOffence: a worker sent what no worker may, and was ended for it.
+// WorkerOffence: a worker sent a forbidden message, and was ended for it.
 type WorkerOffence struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Job           uint64                 `protobuf:"varint,1,opt,name=job,proto3" json:"job,omitempty"`         // of the worker
@@ -3087,7 +3087,7 @@ type AttemptProgress struct {
 	Attempt       uint64                 `protobuf:"varint,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	Progress      float64                `protobuf:"fixed64,2,opt,name=progress,proto3" json:"progress,omitempty"`
 	Work          *Work                  `protobuf:"bytes,3,opt,name=work,proto3" json:"work,omitempty"`
-	IdleNs        int64                  `protobuf:"varint,4,opt,name=idle_ns,json=idleNs,proto3" json:"idle_ns,omitempty"`          // since the last sign of progress of any of its nodes, in time that its worker was not frozen; 0: it goes on
+	IdleNs        int64                  `protobuf:"varint,4,opt,name=idle_ns,json=idleNs,proto3" json:"idle_ns,omitempty"`          // since the last sign of progress of any of its nodes, without time in which its worker was frozen; 0: it makes progress
 	Blocked       string                 `protobuf:"bytes,5,opt,name=blocked,proto3" json:"blocked,omitempty"`                       // while it is idle: what its nodes wait for, in words; at most wire.BlockedBytesMax bytes
 	ReadsOnly     bool                   `protobuf:"varint,6,opt,name=reads_only,json=readsOnly,proto3" json:"reads_only,omitempty"` // while it is idle: its nodes wait for inputs, and for nothing else
 	unknownFields protoimpl.UnknownFields
@@ -3259,7 +3259,7 @@ type AttemptEnded struct {
 	Stored        []*StoredOutput        `protobuf:"bytes,5,rep,name=stored,proto3" json:"stored,omitempty"`
 	Files         []*CommittedFile       `protobuf:"bytes,6,rep,name=files,proto3" json:"files,omitempty"`
 	Counters      []*Counter             `protobuf:"bytes,7,rep,name=counters,proto3" json:"counters,omitempty"`            // in order of name
-	Published     []uint32               `protobuf:"varint,16,rep,packed,name=published,proto3" json:"published,omitempty"` // outputs that are published, told by the job's last group
+	Published     []uint32               `protobuf:"varint,16,rep,packed,name=published,proto3" json:"published,omitempty"` // published outputs, reported by the job's last group
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3563,7 +3563,7 @@ type Inventory struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Attempts      []*AttemptInventory    `protobuf:"bytes,1,rep,name=attempts,proto3" json:"attempts,omitempty"`
 	Stored        []*Stored              `protobuf:"bytes,2,rep,name=stored,proto3" json:"stored,omitempty"`
-	Jobs          []uint64               `protobuf:"varint,3,rep,packed,name=jobs,proto3" json:"jobs,omitempty"` // of which it has attempts, workers or files
+	Jobs          []uint64               `protobuf:"varint,3,rep,packed,name=jobs,proto3" json:"jobs,omitempty"` // whose attempts, workers or files it has
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

@@ -4,7 +4,7 @@
 // 	protoc        (unknown)
 // source: engine/wire/log.proto
 
-// What reaches the manager's core, as it is logged.
+// Inputs of the manager's core, as they are logged.
 
 package wire
 
@@ -418,10 +418,10 @@ func (*Input_Site) isInput_What() {}
 type ManagerStart struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Term          uint64                 `protobuf:"varint,1,opt,name=term,proto3" json:"term,omitempty"`
-	AgeNs         int64                  `protobuf:"varint,2,opt,name=age_ns,json=ageNs,proto3" json:"age_ns,omitempty"`             // of the manager's data; 0: it is new. Ids of this life begin above what any life before can have given
-	JobsAbove     uint64                 `protobuf:"varint,3,opt,name=jobs_above,json=jobsAbove,proto3" json:"jobs_above,omitempty"` // jobs up to this number are known of data that was before this; 0: none are
-	JobsKnown     bool                   `protobuf:"varint,4,opt,name=jobs_known,json=jobsKnown,proto3" json:"jobs_known,omitempty"` // jobs_given says which numbers of jobs are taken; else the age does
-	JobsGiven     uint64                 `protobuf:"varint,5,opt,name=jobs_given,json=jobsGiven,proto3" json:"jobs_given,omitempty"` // no job of a larger number was given by a life before; some up to it may not have been
+	AgeNs         int64                  `protobuf:"varint,2,opt,name=age_ns,json=ageNs,proto3" json:"age_ns,omitempty"`             // of the manager's data; 0: it is new. Ids of this life begin above all that earlier lives can have given
+	JobsAbove     uint64                 `protobuf:"varint,3,opt,name=jobs_above,json=jobsAbove,proto3" json:"jobs_above,omitempty"` // jobs up to this number are known from earlier data; 0: none
+	JobsKnown     bool                   `protobuf:"varint,4,opt,name=jobs_known,json=jobsKnown,proto3" json:"jobs_known,omitempty"` // jobs_given bounds the job numbers in use; otherwise the age does
+	JobsGiven     uint64                 `protobuf:"varint,5,opt,name=jobs_given,json=jobsGiven,proto3" json:"jobs_given,omitempty"` // no earlier life gave a job a larger number; some smaller ones may be unused
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -540,7 +540,7 @@ func (x *SiteSettings) GetJson() []byte {
 type Prepare struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Client        uint64                 `protobuf:"varint,1,opt,name=client,proto3" json:"client,omitempty"`      // chosen by the shell, names the caller in the reply
-	Principal     *Principal             `protobuf:"bytes,2,opt,name=principal,proto3" json:"principal,omitempty"` // to whom it is handed out: with access control, nobody else submits under it
+	Principal     *Principal             `protobuf:"bytes,2,opt,name=principal,proto3" json:"principal,omitempty"` // the caller: with access control, nobody else can submit under the id
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -842,7 +842,7 @@ type LauncherLost struct {
 	Launcher      uint64                 `protobuf:"varint,1,opt,name=launcher,proto3" json:"launcher,omitempty"`
 	Incarnation   uint64                 `protobuf:"varint,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	Reason        string                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
-	Left          bool                   `protobuf:"varint,4,opt,name=left,proto3" json:"left,omitempty"` // it was stopped, and said so
+	Left          bool                   `protobuf:"varint,4,opt,name=left,proto3" json:"left,omitempty"` // it was stopped, and reported it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1030,8 +1030,8 @@ type PolicyStart struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Generation    uint64                 `protobuf:"varint,1,opt,name=generation,proto3" json:"generation,omitempty"`
 	Policy        string                 `protobuf:"bytes,2,opt,name=policy,proto3" json:"policy,omitempty"`       // name in the configuration: checkpoints are per name
-	Fallback      bool                   `protobuf:"varint,3,opt,name=fallback,proto3" json:"fallback,omitempty"`  // the built-in policy, for one that failed: jobs that wait for the word of the other wait on
-	Config        []byte                 `protobuf:"bytes,4,opt,name=config,proto3,oneof" json:"config,omitempty"` // hamadryad.scheduler.v1.Config: the settings that it is started with; none in logs of older programs
+	Fallback      bool                   `protobuf:"varint,3,opt,name=fallback,proto3" json:"fallback,omitempty"`  // the built-in policy in place of a failed one: jobs that wait for the failed policy's decision go on waiting
+	Config        []byte                 `protobuf:"bytes,4,opt,name=config,proto3,oneof" json:"config,omitempty"` // hamadryad.scheduler.v1.Config: the settings it is started with; missing in logs of older programs
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1334,12 +1334,12 @@ func (x *SettingsChange) GetConfig() []byte {
 	return nil
 }
 
-// Note is one that a plug-in's shell posts. It is for its own policy.
+// Note is a note that a plug-in's shell posts for its own policy.
 type Note struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Body          []byte                 `protobuf:"bytes,2,opt,name=body,proto3" json:"body,omitempty"`
-	Generation    uint64                 `protobuf:"varint,3,opt,name=generation,proto3" json:"generation,omitempty"` // 0: the one that decides
+	Generation    uint64                 `protobuf:"varint,3,opt,name=generation,proto3" json:"generation,omitempty"` // 0: the current one
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

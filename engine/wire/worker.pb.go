@@ -209,7 +209,7 @@ type ToWorker_Commit struct {
 }
 
 type ToWorker_Ping struct {
-	Ping *Ping `protobuf:"bytes,7,opt,name=ping,proto3,oneof"` // until when the lease is good
+	Ping *Ping `protobuf:"bytes,7,opt,name=ping,proto3,oneof"` // with the end of the lease
 }
 
 type ToWorker_Exit struct {
@@ -221,11 +221,11 @@ type ToWorker_Files struct {
 }
 
 type ToWorker_Credentials struct {
-	Credentials *Credentials `protobuf:"bytes,10,opt,name=credentials,proto3,oneof"` // in place of those that the worker has
+	Credentials *Credentials `protobuf:"bytes,10,opt,name=credentials,proto3,oneof"` // replace those of the worker
 }
 
 type ToWorker_Tickets struct {
-	Tickets []byte `protobuf:"bytes,11,opt,name=tickets,proto3,oneof"` // in place of those of the setup
+	Tickets []byte `protobuf:"bytes,11,opt,name=tickets,proto3,oneof"` // replace those of the setup
 }
 
 func (*ToWorker_Setup) isToWorker_Do() {}
@@ -262,9 +262,9 @@ type WorkerSetup struct {
 	User          string                 `protobuf:"bytes,8,opt,name=user,proto3" json:"user,omitempty"`
 	Environment   []*Property            `protobuf:"bytes,9,rep,name=environment,proto3" json:"environment,omitempty"`                        // settings that channels need (codec default, limits)
 	LeaseEndsNs   int64                  `protobuf:"varint,10,opt,name=lease_ends_ns,json=leaseEndsNs,proto3" json:"lease_ends_ns,omitempty"` // as in Ping
-	Cluster       string                 `protobuf:"bytes,11,opt,name=cluster,proto3" json:"cluster,omitempty"`                               // in the names of the job's folders on storage
+	Cluster       string                 `protobuf:"bytes,11,opt,name=cluster,proto3" json:"cluster,omitempty"`                               // part of the names of the job's folders on storage
 	Credentials   *Credentials           `protobuf:"bytes,12,opt,name=credentials,proto3" json:"credentials,omitempty"`                       // unset: connections are plain
-	TicketsPath   string                 `protobuf:"bytes,13,opt,name=tickets_path,json=ticketsPath,proto3" json:"tickets_path,omitempty"`    // of the file in which the worker keeps tickets; "": it gets none
+	TicketsPath   string                 `protobuf:"bytes,13,opt,name=tickets_path,json=ticketsPath,proto3" json:"tickets_path,omitempty"`    // file in which the worker keeps tickets; "": it gets none
 	Tickets       []byte                 `protobuf:"bytes,14,opt,name=tickets,proto3" json:"tickets,omitempty"`                               // Kerberos ticket cache
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -398,12 +398,11 @@ func (x *WorkerSetup) GetTickets() []byte {
 	return nil
 }
 
-// Credentials are what a process proves itself with, in PEM. They hold a key: no log has
-// them.
+// Credentials are what a process authenticates with, in PEM. They hold a key: no log has them.
 type Credentials struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Ca            []byte                 `protobuf:"bytes,1,opt,name=ca,proto3" json:"ca,omitempty"`
-	Certificate   []byte                 `protobuf:"bytes,2,opt,name=certificate,proto3" json:"certificate,omitempty"` // with the launcher's behind it
+	Certificate   []byte                 `protobuf:"bytes,2,opt,name=certificate,proto3" json:"certificate,omitempty"` // followed by the launcher's
 	Key           []byte                 `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -755,13 +754,14 @@ func (*FromWorker_Report) isFromWorker_What() {}
 
 func (*FromWorker_Limit) isFromWorker_What() {}
 
-// AttemptLimit: the nodes of an attempt begin to run, and one of them may for so long at most
-// (Stage.Timeout). The worker ends it then. The launcher does, later, where the worker no longer can.
+// AttemptLimit: the nodes of an attempt begin to run, and one of them has a time limit
+// (Stage.Timeout). The worker ends it after that time. The launcher does so later, if the worker
+// can't.
 type AttemptLimit struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Attempt       uint64                 `protobuf:"varint,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	TimeoutNs     int64                  `protobuf:"varint,2,opt,name=timeout_ns,json=timeoutNs,proto3" json:"timeout_ns,omitempty"`
-	GraceNs       int64                  `protobuf:"varint,3,opt,name=grace_ns,json=graceNs,proto3" json:"grace_ns,omitempty"` // how long the worker may take to end the program after that
+	GraceNs       int64                  `protobuf:"varint,3,opt,name=grace_ns,json=graceNs,proto3" json:"grace_ns,omitempty"` // how long the worker may take after that to end the program
 	Stage         string                 `protobuf:"bytes,4,opt,name=stage,proto3" json:"stage,omitempty"`                     // of the node that has the least timeout
 	Index         uint32                 `protobuf:"varint,5,opt,name=index,proto3" json:"index,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -835,7 +835,7 @@ func (x *AttemptLimit) GetIndex() uint32 {
 
 type WorkerReady struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Failure       *Failure               `protobuf:"bytes,1,opt,name=failure,proto3" json:"failure,omitempty"` // the program could not be built: nothing will run here
+	Failure       *Failure               `protobuf:"bytes,1,opt,name=failure,proto3" json:"failure,omitempty"` // the program could not be built: this worker runs nothing
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

@@ -51,7 +51,7 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Manager is what applications and the command line talk to.
+// Manager is the service for applications and the command line.
 type ManagerClient interface {
 	Prepare(ctx context.Context, in *wire.PrepareRequest, opts ...grpc.CallOption) (*wire.PrepareReply, error)
 	Submit(ctx context.Context, in *wire.SubmitRequest, opts ...grpc.CallOption) (*wire.SubmitReply, error)
@@ -70,22 +70,21 @@ type ManagerClient interface {
 	Policy(ctx context.Context, in *wire.PolicyQuery, opts ...grpc.CallOption) (*wire.PolicyReply, error)
 	// PolicyPage asks for one of the policy's own pages, as /scheduler does over HTTP.
 	PolicyPage(ctx context.Context, in *wire.PageRequest, opts ...grpc.CallOption) (*wire.PageReply, error)
-	// ReloadPolicy starts the policy's program anew beside the one that runs, and
-	// answers when it has taken over; the error says why it could not.
+	// ReloadPolicy starts the policy's program again beside the running one, and answers when it has
+	// taken over. The error says why it could not.
 	ReloadPolicy(ctx context.Context, in *wire.ReloadRequest, opts ...grpc.CallOption) (*wire.PolicyReply, error)
 	Settings(ctx context.Context, in *wire.Empty, opts ...grpc.CallOption) (*wire.SettingsReply, error)
-	// DiffSettings says what is wrong with a text of the configuration's file, or what it
-	// would change.
+	// DiffSettings validates a text of the configuration's file, and returns what it would change.
 	DiffSettings(ctx context.Context, in *wire.SettingsText, opts ...grpc.CallOption) (*wire.SettingsDiff, error)
-	// ApplySettings puts a text into the file and in force, and answers when the policy has
-	// taken it; the error says why nothing changed.
+	// ApplySettings writes a text into the file and puts it in force. It answers when the policy has
+	// accepted it. The error says why nothing changed.
 	ApplySettings(ctx context.Context, in *wire.ApplyRequest, opts ...grpc.CallOption) (*wire.SettingsVersion, error)
 	SettingsVersions(ctx context.Context, in *wire.VersionsRequest, opts ...grpc.CallOption) (*wire.VersionsReply, error)
-	// Audit tells who changed what, and was refused what.
+	// Audit returns changes and refusals, with their callers.
 	Audit(ctx context.Context, in *wire.AuditRequest, opts ...grpc.CallOption) (*wire.AuditReply, error)
-	// Pages tells where the manager's web pages are.
+	// Pages returns where the manager's web pages are.
 	Pages(ctx context.Context, in *wire.Empty, opts ...grpc.CallOption) (*wire.PagesReply, error)
-	// Access tells what somebody may do.
+	// Access returns what a principal may do.
 	Access(ctx context.Context, in *wire.AccessRequest, opts ...grpc.CallOption) (*wire.AccessReply, error)
 }
 
@@ -342,7 +341,7 @@ func (c *managerClient) Access(ctx context.Context, in *wire.AccessRequest, opts
 // All implementations must embed UnimplementedManagerServer
 // for forward compatibility.
 //
-// Manager is what applications and the command line talk to.
+// Manager is the service for applications and the command line.
 type ManagerServer interface {
 	Prepare(context.Context, *wire.PrepareRequest) (*wire.PrepareReply, error)
 	Submit(context.Context, *wire.SubmitRequest) (*wire.SubmitReply, error)
@@ -361,22 +360,21 @@ type ManagerServer interface {
 	Policy(context.Context, *wire.PolicyQuery) (*wire.PolicyReply, error)
 	// PolicyPage asks for one of the policy's own pages, as /scheduler does over HTTP.
 	PolicyPage(context.Context, *wire.PageRequest) (*wire.PageReply, error)
-	// ReloadPolicy starts the policy's program anew beside the one that runs, and
-	// answers when it has taken over; the error says why it could not.
+	// ReloadPolicy starts the policy's program again beside the running one, and answers when it has
+	// taken over. The error says why it could not.
 	ReloadPolicy(context.Context, *wire.ReloadRequest) (*wire.PolicyReply, error)
 	Settings(context.Context, *wire.Empty) (*wire.SettingsReply, error)
-	// DiffSettings says what is wrong with a text of the configuration's file, or what it
-	// would change.
+	// DiffSettings validates a text of the configuration's file, and returns what it would change.
 	DiffSettings(context.Context, *wire.SettingsText) (*wire.SettingsDiff, error)
-	// ApplySettings puts a text into the file and in force, and answers when the policy has
-	// taken it; the error says why nothing changed.
+	// ApplySettings writes a text into the file and puts it in force. It answers when the policy has
+	// accepted it. The error says why nothing changed.
 	ApplySettings(context.Context, *wire.ApplyRequest) (*wire.SettingsVersion, error)
 	SettingsVersions(context.Context, *wire.VersionsRequest) (*wire.VersionsReply, error)
-	// Audit tells who changed what, and was refused what.
+	// Audit returns changes and refusals, with their callers.
 	Audit(context.Context, *wire.AuditRequest) (*wire.AuditReply, error)
-	// Pages tells where the manager's web pages are.
+	// Pages returns where the manager's web pages are.
 	Pages(context.Context, *wire.Empty) (*wire.PagesReply, error)
-	// Access tells what somebody may do.
+	// Access returns what a principal may do.
 	Access(context.Context, *wire.AccessRequest) (*wire.AccessReply, error)
 	mustEmbedUnimplementedManagerServer()
 }
@@ -961,14 +959,14 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Launchers is what launchers talk to.
+// Launchers is the service for launchers.
 type LaunchersClient interface {
 	Connect(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[wire.FromLauncher, wire.ToLauncher], error)
 	FetchBlob(ctx context.Context, in *wire.BlobQuery, opts ...grpc.CallOption) (grpc.ServerStreamingClient[wire.BlobChunk], error)
-	// KeepTails takes the ends of logs of attempts that are over. An error of ResourceExhausted says
-	// that it has enough for now: they are to be sent again later.
+	// KeepTails takes the ends of logs of ended attempts. The error ResourceExhausted asks the launcher
+	// to send them again later.
 	KeepTails(ctx context.Context, in *wire.LogTails, opts ...grpc.CallOption) (*wire.Empty, error)
-	// MayLook says whether a user has a role, and so may look at a launcher's metrics.
+	// MayLook returns whether a user has a role, and so may view a launcher's metrics.
 	MayLook(ctx context.Context, in *wire.LookQuery, opts ...grpc.CallOption) (*wire.LookAnswer, error)
 }
 
@@ -1036,14 +1034,14 @@ func (c *launchersClient) MayLook(ctx context.Context, in *wire.LookQuery, opts 
 // All implementations must embed UnimplementedLaunchersServer
 // for forward compatibility.
 //
-// Launchers is what launchers talk to.
+// Launchers is the service for launchers.
 type LaunchersServer interface {
 	Connect(grpc.BidiStreamingServer[wire.FromLauncher, wire.ToLauncher]) error
 	FetchBlob(*wire.BlobQuery, grpc.ServerStreamingServer[wire.BlobChunk]) error
-	// KeepTails takes the ends of logs of attempts that are over. An error of ResourceExhausted says
-	// that it has enough for now: they are to be sent again later.
+	// KeepTails takes the ends of logs of ended attempts. The error ResourceExhausted asks the launcher
+	// to send them again later.
 	KeepTails(context.Context, *wire.LogTails) (*wire.Empty, error)
-	// MayLook says whether a user has a role, and so may look at a launcher's metrics.
+	// MayLook returns whether a user has a role, and so may view a launcher's metrics.
 	MayLook(context.Context, *wire.LookQuery) (*wire.LookAnswer, error)
 	mustEmbedUnimplementedLaunchersServer()
 }
@@ -1182,9 +1180,9 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Managers is what managers ask each other.
+// Managers is the service for other managers.
 type ManagersClient interface {
-	// Serving says which data the manager uses: one that is started on a copy of it refuses to serve, too.
+	// Serving returns which data the manager uses: a manager started on a copy of it refuses to serve.
 	Serving(ctx context.Context, in *wire.Empty, opts ...grpc.CallOption) (*wire.ServingReply, error)
 }
 
@@ -1210,9 +1208,9 @@ func (c *managersClient) Serving(ctx context.Context, in *wire.Empty, opts ...gr
 // All implementations must embed UnimplementedManagersServer
 // for forward compatibility.
 //
-// Managers is what managers ask each other.
+// Managers is the service for other managers.
 type ManagersServer interface {
-	// Serving says which data the manager uses: one that is started on a copy of it refuses to serve, too.
+	// Serving returns which data the manager uses: a manager started on a copy of it refuses to serve.
 	Serving(context.Context, *wire.Empty) (*wire.ServingReply, error)
 	mustEmbedUnimplementedManagersServer()
 }

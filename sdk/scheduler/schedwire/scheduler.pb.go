@@ -1932,7 +1932,7 @@ type StageGrown struct {
 	Job           []uint64               `protobuf:"varint,1,rep,packed,name=job,proto3" json:"job,omitempty"`
 	Stage         []uint32               `protobuf:"varint,2,rep,packed,name=stage,proto3" json:"stage,omitempty"`
 	Groups        []int64                `protobuf:"varint,3,rep,packed,name=groups,proto3" json:"groups,omitempty"`
-	Kind          []uint32               `protobuf:"varint,4,rep,packed,name=kind,proto3" json:"kind,omitempty"` // index of a string: the slot kind of the stage from now on; 0, and of a shorter column, is that of before
+	Kind          []uint32               `protobuf:"varint,4,rep,packed,name=kind,proto3" json:"kind,omitempty"` // index of a string: the new slot kind of the stage; 0, or a missing element: unchanged
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2776,7 +2776,7 @@ func (x *Requested) GetAccept() []uint32 {
 	return nil
 }
 
-// Events in the order they happened.
+// Events are in the order in which they happened.
 type Events struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Kind  []EventKind            `protobuf:"varint,1,rep,packed,name=kind,proto3,enum=hamadryad.scheduler.v1.EventKind" json:"kind,omitempty"`
@@ -4155,7 +4155,7 @@ type Environment struct {
 	Simulated        bool                   `protobuf:"varint,10,opt,name=simulated,proto3" json:"simulated,omitempty"`
 	Store            uint32                 `protobuf:"varint,11,opt,name=store,proto3" json:"store,omitempty"`
 	Trace            uint32                 `protobuf:"varint,12,opt,name=trace,proto3" json:"trace,omitempty"`
-	ReserveMax       int64                  `protobuf:"varint,13,opt,name=reserve_max,json=reserveMax,proto3" json:"reserve_max,omitempty"` // 0, as protect_for and suspend_max: not told
+	ReserveMax       int64                  `protobuf:"varint,13,opt,name=reserve_max,json=reserveMax,proto3" json:"reserve_max,omitempty"` // 0, also of protect_for and suspend_max: not set
 	ProtectFor       int64                  `protobuf:"varint,14,opt,name=protect_for,json=protectFor,proto3" json:"protect_for,omitempty"`
 	SuspendMax       int64                  `protobuf:"varint,15,opt,name=suspend_max,json=suspendMax,proto3" json:"suspend_max,omitempty"`
 	SuspendedMax     int64                  `protobuf:"varint,16,opt,name=suspended_max,json=suspendedMax,proto3" json:"suspended_max,omitempty"` // 0, as suspended_percent: no bound
@@ -4596,7 +4596,7 @@ type Status struct {
 	Facts         *Properties            `protobuf:"bytes,3,opt,name=facts,proto3" json:"facts,omitempty"` // one row
 	AllPools      bool                   `protobuf:"varint,4,opt,name=all_pools,json=allPools,proto3" json:"all_pools,omitempty"`
 	Queue         []uint64               `protobuf:"varint,5,rep,packed,name=queue,proto3" json:"queue,omitempty"`                       // jobs that wait, the next first
-	QueueWhy      []uint32               `protobuf:"varint,6,rep,packed,name=queue_why,json=queueWhy,proto3" json:"queue_why,omitempty"` // why each stands there
+	QueueWhy      []uint32               `protobuf:"varint,6,rep,packed,name=queue_why,json=queueWhy,proto3" json:"queue_why,omitempty"` // the reason for each job's place
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5017,12 +5017,12 @@ func (x *Page) GetBody() []byte {
 	return nil
 }
 
-// Credentials are what an authenticator judges.
+// Credentials are the input of an authenticator.
 type Credentials struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Strings       *Strings               `protobuf:"bytes,1,opt,name=strings,proto3" json:"strings,omitempty"`
 	Purpose       Purpose                `protobuf:"varint,2,opt,name=purpose,proto3,enum=hamadryad.scheduler.v1.Purpose" json:"purpose,omitempty"`
-	Principal     *Principal             `protobuf:"bytes,3,opt,name=principal,proto3" json:"principal,omitempty"` // as far as the manager knows
+	Principal     *Principal             `protobuf:"bytes,3,opt,name=principal,proto3" json:"principal,omitempty"` // as far as the manager knows it
 	Request       *PageAsked             `protobuf:"bytes,4,opt,name=request,proto3" json:"request,omitempty"`     // of PURPOSE_REQUEST, with a table of its own
 	Authorization uint32                 `protobuf:"varint,5,opt,name=authorization,proto3" json:"authorization,omitempty"`
 	Name          uint32                 `protobuf:"varint,6,opt,name=name,proto3" json:"name,omitempty"` // of a job, as the next two
@@ -5118,14 +5118,14 @@ func (x *Credentials) GetProperties() *Properties {
 	return nil
 }
 
-// Proof is an authenticator's word.
+// Proof is an authenticator's verdict.
 type Proof struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Strings       *Strings               `protobuf:"bytes,1,opt,name=strings,proto3" json:"strings,omitempty"`
 	Principal     *Principal             `protobuf:"bytes,2,opt,name=principal,proto3" json:"principal,omitempty"`
 	Query         uint32                 `protobuf:"varint,3,opt,name=query,proto3" json:"query,omitempty"`
 	Changes       bool                   `protobuf:"varint,4,opt,name=changes,proto3" json:"changes,omitempty"`
-	Denied        *Page                  `protobuf:"bytes,5,opt,name=denied,proto3" json:"denied,omitempty"` // not there: it is let in
+	Denied        *Page                  `protobuf:"bytes,5,opt,name=denied,proto3" json:"denied,omitempty"` // unset: the request is allowed
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

@@ -39,10 +39,10 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// TaskScheduler is a scheduling policy in a process of its own. The manager calls
-// Start once, after it AssignTasks with one round at a time, and nothing after
-// Terminate. Prove, Durable and Watch may come beside any other call. A call that the policy itself fails ends with status ABORTED, one in
-// which it panicked, and every one after that, with INTERNAL.
+// TaskScheduler is a scheduling policy in a process of its own. The manager calls Start once, after
+// it AssignTasks with one round at a time, and nothing after Terminate. Prove, Durable and Watch
+// may overlap with any other call. A call that the policy itself fails ends with status ABORTED. A
+// call in which it panicked, and every later one, ends with INTERNAL.
 type TaskSchedulerClient interface {
 	// Check validates a configuration without starting.
 	Check(ctx context.Context, in *schedwire.Config, opts ...grpc.CallOption) (*schedwire.ProblemList, error)
@@ -50,26 +50,25 @@ type TaskSchedulerClient interface {
 	// page of the snapshot in each.
 	Start(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[StartPart, StartReply], error)
 	AssignTasks(ctx context.Context, in *schedwire.Round, opts ...grpc.CallOption) (*schedwire.Decisions, error)
-	// Rounds is AssignTasks for one round after another on one stream, which costs about two thirds
-	// of a call for each. What AssignTasks would end with ends the stream, and the manager
-	// opens another for the next round. A plug-in without it ends with UNIMPLEMENTED, and is
-	// called by AssignTasks.
+	// Rounds is AssignTasks for many rounds on one stream, at about two thirds of the cost. An error of
+	// AssignTasks ends the stream, and the manager opens another for the next round. A plug-in without
+	// Rounds ends it with UNIMPLEMENTED, and is called by AssignTasks.
 	Rounds(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[schedwire.Round, schedwire.Decisions], error)
 	// Explain ends with status NOT_FOUND for a job the policy does not know.
 	Explain(ctx context.Context, in *ExplainAsked, opts ...grpc.CallOption) (*schedwire.Explanation, error)
 	Status(ctx context.Context, in *StatusAsked, opts ...grpc.CallOption) (*schedwire.Status, error)
-	// Page answers one of the policy's own pages. It is called of a policy with the ability
-	// pager.
+	// Page answers a request for one of the policy's own pages. Only policies with the ability page
+	// handler are called.
 	Page(ctx context.Context, in *schedwire.PageAsked, opts ...grpc.CallOption) (*schedwire.Page, error)
-	// Prove is asked of the authenticator in the plug-in's shell, before anything of what somebody
-	// wants is logged. It is called of a policy with the ability authenticator.
+	// Prove asks the authenticator in the plug-in's shell, before a request is logged. Only policies
+	// with the ability authenticator are called.
 	Prove(ctx context.Context, in *schedwire.Credentials, opts ...grpc.CallOption) (*schedwire.Proof, error)
-	// Durable says that the manager's log has all rounds up to one on its disk. It is told
-	// after rounds with notes.
+	// Durable says that the manager's log has all rounds up to one on its disk. It is called after
+	// rounds with notes.
 	Durable(ctx context.Context, in *DurableRound, opts ...grpc.CallOption) (*DurableTaken, error)
 	Terminate(ctx context.Context, in *TerminateAsked, opts ...grpc.CallOption) (*Terminated, error)
-	// Watch delivers the notes that the plug-in's shell posts. It is called once
-	// and lasts as long as the plug-in.
+	// Watch delivers the notes that the plug-in's shell posts. It is called once and lasts as long as
+	// the plug-in.
 	Watch(ctx context.Context, in *WatchAsked, opts ...grpc.CallOption) (grpc.ServerStreamingClient[schedwire.Note], error)
 }
 
@@ -210,10 +209,10 @@ type TaskScheduler_WatchClient = grpc.ServerStreamingClient[schedwire.Note]
 // All implementations must embed UnimplementedTaskSchedulerServer
 // for forward compatibility.
 //
-// TaskScheduler is a scheduling policy in a process of its own. The manager calls
-// Start once, after it AssignTasks with one round at a time, and nothing after
-// Terminate. Prove, Durable and Watch may come beside any other call. A call that the policy itself fails ends with status ABORTED, one in
-// which it panicked, and every one after that, with INTERNAL.
+// TaskScheduler is a scheduling policy in a process of its own. The manager calls Start once, after
+// it AssignTasks with one round at a time, and nothing after Terminate. Prove, Durable and Watch
+// may overlap with any other call. A call that the policy itself fails ends with status ABORTED. A
+// call in which it panicked, and every later one, ends with INTERNAL.
 type TaskSchedulerServer interface {
 	// Check validates a configuration without starting.
 	Check(context.Context, *schedwire.Config) (*schedwire.ProblemList, error)
@@ -221,26 +220,25 @@ type TaskSchedulerServer interface {
 	// page of the snapshot in each.
 	Start(grpc.ClientStreamingServer[StartPart, StartReply]) error
 	AssignTasks(context.Context, *schedwire.Round) (*schedwire.Decisions, error)
-	// Rounds is AssignTasks for one round after another on one stream, which costs about two thirds
-	// of a call for each. What AssignTasks would end with ends the stream, and the manager
-	// opens another for the next round. A plug-in without it ends with UNIMPLEMENTED, and is
-	// called by AssignTasks.
+	// Rounds is AssignTasks for many rounds on one stream, at about two thirds of the cost. An error of
+	// AssignTasks ends the stream, and the manager opens another for the next round. A plug-in without
+	// Rounds ends it with UNIMPLEMENTED, and is called by AssignTasks.
 	Rounds(grpc.BidiStreamingServer[schedwire.Round, schedwire.Decisions]) error
 	// Explain ends with status NOT_FOUND for a job the policy does not know.
 	Explain(context.Context, *ExplainAsked) (*schedwire.Explanation, error)
 	Status(context.Context, *StatusAsked) (*schedwire.Status, error)
-	// Page answers one of the policy's own pages. It is called of a policy with the ability
-	// pager.
+	// Page answers a request for one of the policy's own pages. Only policies with the ability page
+	// handler are called.
 	Page(context.Context, *schedwire.PageAsked) (*schedwire.Page, error)
-	// Prove is asked of the authenticator in the plug-in's shell, before anything of what somebody
-	// wants is logged. It is called of a policy with the ability authenticator.
+	// Prove asks the authenticator in the plug-in's shell, before a request is logged. Only policies
+	// with the ability authenticator are called.
 	Prove(context.Context, *schedwire.Credentials) (*schedwire.Proof, error)
-	// Durable says that the manager's log has all rounds up to one on its disk. It is told
-	// after rounds with notes.
+	// Durable says that the manager's log has all rounds up to one on its disk. It is called after
+	// rounds with notes.
 	Durable(context.Context, *DurableRound) (*DurableTaken, error)
 	Terminate(context.Context, *TerminateAsked) (*Terminated, error)
-	// Watch delivers the notes that the plug-in's shell posts. It is called once
-	// and lasts as long as the plug-in.
+	// Watch delivers the notes that the plug-in's shell posts. It is called once and lasts as long as
+	// the plug-in.
 	Watch(*WatchAsked, grpc.ServerStreamingServer[schedwire.Note]) error
 	mustEmbedUnimplementedTaskSchedulerServer()
 }
