@@ -10,15 +10,15 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
 )
 
-// bench is a core with launchers and a policy, driven as fast as it goes.
+// bench is a core with launchers and a policy, driven as fast as possible.
 type bench struct {
 	c     *Core
 	at    int64
-	next  scheduler.BundleID // to be launched
+	next  scheduler.BundleID // the next to be launched
 	last  scheduler.BundleID
 	round *AskPolicy
-	lives []ToLauncher // starts
-	watch func(Action) // sees all that a step gave; may be nil
+	lives []ToLauncher // start commands
+	watch func(Action) // called with each effect of a step; may be nil
 }
 
 func benchCluster(tb testing.TB, launchers, slots int) *bench {
@@ -38,7 +38,7 @@ func benchCluster(tb testing.TB, launchers, slots int) *bench {
 	return b
 }
 
-// step feeds inputs to the core, and goes on while it has left work to later steps.
+// step sends inputs to the core, and continues while it left work to later steps.
 func (b *bench) step(inputs ...*wire.Input) {
 	b.once(inputs...)
 	for wake, ok := b.c.NextWake(); ok && wake <= b.c.Now(); wake, ok = b.c.NextWake() {
@@ -63,7 +63,7 @@ func (b *bench) once(inputs ...*wire.Input) {
 	}
 }
 
-// submit takes in a job of so many single groups with an input in three places.
+// submit submits a job of so many single groups with an input in three places.
 func (b *bench) submit(tb testing.TB, groups int) {
 	tb.Helper()
 	s := &wire.Stage{Name: "map", Nodes: uint32(groups)}
@@ -83,7 +83,7 @@ func (b *bench) submit(tb testing.TB, groups int) {
 	}
 }
 
-// launchSome answers the round with so many launches, one launcher after another.
+// launchSome answers the round with so many launches, on one launcher after another.
 func (b *bench) launchSome(n int) {
 	var d scheduler.Decisions
 	for ; n > 0 && b.next <= b.last; n-- {
@@ -103,7 +103,7 @@ func (b *bench) launchSome(n int) {
 	b.step(wire.NewInput(&wire.PolicyAnswer{Generation: r.Generation, Round: r.Round.Number, Decisions: data}))
 }
 
-// endAll reports the start and the end of all that was started.
+// endAll reports the start and the end of all started attempts.
 func (b *bench) endAll() {
 	lives := b.lives
 	b.lives = nil
@@ -119,11 +119,11 @@ func (b *bench) endAll() {
 	b.step(inputs...)
 }
 
-// BenchmarkTask is a task's life: launch decision, start, end. The job has 20,000
-// tasks, and eight at a time run. Want: below 100 µs.
+// BenchmarkTask is the whole life of a task: launch decision, start, end. The job has 20,000 tasks,
+// and eight run at a time. Want: below 100 µs.
 func BenchmarkTask(b *testing.B) { benchTask(b, benchCluster(b, 8, 1)) }
 
-// BenchmarkTaskTold is the same with all that changes told, as a manager has it.
+// BenchmarkTaskTold is the same with the change feed on, as in a manager.
 func BenchmarkTaskTold(b *testing.B) {
 	c := benchCluster(b, 8, 1)
 	c.c.EnableChanges()
@@ -144,8 +144,7 @@ func benchTask(b *testing.B, c *bench) {
 	}
 }
 
-// BenchmarkTaskAmongIdle is the same beside 1,000 jobs that wait: they must cost
-// it nothing.
+// BenchmarkTaskAmongIdle is the same beside 1,000 waiting jobs: they must cost nothing.
 func BenchmarkTaskAmongIdle(b *testing.B) {
 	c := benchCluster(b, 8, 1)
 	for range 1000 {
@@ -155,8 +154,7 @@ func BenchmarkTaskAmongIdle(b *testing.B) {
 	benchTask(b, c)
 }
 
-// BenchmarkFirstRound makes the round that tells a policy of 10,000 ready groups
-// and 1,000 launchers.
+// BenchmarkFirstRound makes the round that sends a policy 10,000 ready groups and 1,000 launchers.
 func BenchmarkFirstRound(b *testing.B) {
 	for b.Loop() {
 		b.StopTimer()
@@ -169,8 +167,8 @@ func BenchmarkFirstRound(b *testing.B) {
 	}
 }
 
-// BenchmarkRoundAmongReady is a round in which little changed while 10,000 groups
-// are ready: it must cost what changed.
+// BenchmarkRoundAmongReady is a round after a small change while 10,000 groups are ready: its cost
+// must depend on the change only.
 func BenchmarkRoundAmongReady(b *testing.B) {
 	c := benchCluster(b, 1000, 2)
 	c.submit(b, 10_000)
@@ -195,8 +193,8 @@ func BenchmarkCheckpoint(b *testing.B) {
 	}
 }
 
-// BenchmarkFactsOfAMillion is what a step tells of a job of 1,000,000 groups that changed. Want:
-// below 100 µs.
+// BenchmarkFactsOfAMillion is the change feed of a step in which a job of 1,000,000 groups changed.
+// Want: below 100 µs.
 func BenchmarkFactsOfAMillion(b *testing.B) {
 	c := benchCluster(b, 100, 4)
 	c.submitPlain(b, 1_000_000)
@@ -206,7 +204,7 @@ func BenchmarkFactsOfAMillion(b *testing.B) {
 	}
 }
 
-// factsOfLast tells of the job that was submitted last.
+// factsOfLast makes the changes of the job submitted last.
 func (b *bench) factsOfLast() {
 	b.c.EnableChanges()
 	b.c.state.Cluster.Changes.MarkJob(b.c.state.Cluster.Jobs.Get(b.c.state.IDs.LastJob()))
@@ -214,7 +212,7 @@ func (b *bench) factsOfLast() {
 	b.c.state.Cluster.Changes.DrainJobs()
 }
 
-// submitPlain takes in a job of so many groups without input.
+// submitPlain submits a job of so many groups without input.
 func (b *bench) submitPlain(tb testing.TB, groups int) {
 	tb.Helper()
 	b.step(wire.NewInput(&wire.Prepare{Client: 1}))
@@ -226,8 +224,8 @@ func (b *bench) submitPlain(tb testing.TB, groups int) {
 	}
 }
 
-// To tell of a job costs the same however many groups it has: the least of several
-// times is compared, so that a busy machine does not matter.
+// The changes of a job cost the same however many groups it has. The least of several times is
+// compared, so that a busy machine does not matter.
 func TestFactsDoNotGrowWithTheJob(t *testing.T) {
 	least := func(groups int) time.Duration {
 		c := benchCluster(t, 10, 4)

@@ -15,8 +15,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// Checkpoints of earlier formats, with jobs, attempts and reservations, are restored, and written
-// as today's.
+// Checkpoints of earlier formats, with jobs, attempts and reservations, are restored, and are
+// written in the newest format.
 func TestCheckpointsOfEarlierFormatsAreRestored(t *testing.T) {
 	for _, format := range []string{"1", "2"} {
 		t.Run(format, func(t *testing.T) { earlierFormat(t, "testdata/checkpoint-of-format-"+format+".gz") })
@@ -57,7 +57,7 @@ func earlierFormat(t *testing.T, path string) {
 	}
 }
 
-// However a checkpoint is cut into parts, it is read.
+// A checkpoint is read however it is cut into parts.
 func TestACheckpointIsReadInParts(t *testing.T) {
 	whole := benchCluster(t, 5, 4).c.Checkpoint()
 	for _, size := range []int{1, 3, 100, len(whole) - 1, len(whole)} {
@@ -97,7 +97,7 @@ func TestACheckpointThatCannotBeWrittenSaysSo(t *testing.T) {
 	}
 }
 
-// However a checkpoint is cut into writes, it is seen whether it is whole.
+// Whole recognises a complete checkpoint however it is cut into writes.
 func TestWhole(t *testing.T) {
 	b := benchCluster(t, 3, 1)
 	b.submit(t, 9)
@@ -122,8 +122,8 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// What is kept of jobs that failed with long reasons is small: a thousand of them once
-// made a checkpoint that could never be read.
+// Long failure reasons of jobs are cut: a thousand of them once made a checkpoint that could never
+// be read.
 func TestReasonsThatAreKeptAreShort(t *testing.T) {
 	c := New(DefaultSettings())
 	c.state.Step.Set.AttemptsMax = 100

@@ -46,8 +46,8 @@ func TestSettingsThatCannotWorkChangeNothing(t *testing.T) {
 	}
 }
 
-// TestOlderCheckpointsAreRead: those before numbers of other data end without them, those before
-// losses, identities or loads without these either.
+// TestOlderCheckpointsAreRead: the oldest checkpoints lack job numbers of earlier data, still older
+// ones also losses, identities or loads.
 func TestOlderCheckpointsAreRead(t *testing.T) {
 	b := benchCluster(t, 5, 4)
 	good := b.c.Checkpoint()
@@ -70,7 +70,7 @@ func TestOlderCheckpointsAreRead(t *testing.T) {
 		if err != nil {
 			t.Fatalf("one from before %s does not come back: %v", name, err)
 		}
-		c.state.IDs = b.c.state.IDs // what is not known of an older one until it begins a life
+		c.state.IDs = b.c.state.IDs // unknown in an older checkpoint until a life begins
 		if !slices.Equal(c.Checkpoint(), good) {
 			t.Fatalf("one from before %s comes back as another state", name)
 		}
@@ -103,8 +103,7 @@ func TestDamagedCheckpointsAreErrors(t *testing.T) {
 	}
 }
 
-// TestNilAndEmptyInputsHarmNobody: a garbled log or a stranger's message may lack
-// anything.
+// TestNilAndEmptyInputsHarmNobody: in a garbled log or a foreign message anything may be missing.
 func TestNilAndEmptyInputsHarmNobody(t *testing.T) {
 	c := New(DefaultSettings())
 	b := &wire.Batch{Inputs: []*wire.Input{

@@ -8,8 +8,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// A launcher's host goes by several names, which must lead to it, also in the core
-// that a checkpoint makes.
+// All names of a launcher's host lead to the launcher, also in a core restored from a checkpoint.
 func TestPlacesByFurtherNames(t *testing.T) {
 	b := benchCluster(t, 0, 0)
 	join := func(name, host string, names ...string) {
@@ -25,8 +24,8 @@ func TestPlacesByFurtherNames(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"one": "one", "10.0.0.1": "one", "10.0.0.2": "two",
-		"two":         "two", // a host's own name wins over what another calls itself
-		"one.example": "one", // the first launcher's word holds
+		"two":         "two", // a host's own name wins over another launcher's further name
+		"one.example": "one", // the first launcher with the name wins
 		"elsewhere":   "elsewhere", "": "",
 	} {
 		for i, c := range []*Core{b.c, restored} {
@@ -41,7 +40,7 @@ func TestPlacesByFurtherNames(t *testing.T) {
 	}
 }
 
-// What lies at two names of one host is that host's.
+// Input at two names of one host is at that host.
 func TestPlacesOfOneHostAreOne(t *testing.T) {
 	b := benchCluster(t, 0, 0)
 	b.step(wire.NewInput(&wire.LauncherJoin{Join: &wire.Join{
@@ -54,13 +53,13 @@ func TestPlacesOfOneHostAreOne(t *testing.T) {
 	}
 }
 
-// An attempt counts for the level that gave it most; one that reads no files does
-// not count, and what it read does.
+// An attempt counts for the locality of most of its bytes. An attempt that reads no files does not
+// count, but its bytes do.
 func TestAttemptsByLocality(t *testing.T) {
 	b := benchCluster(t, 4, 4)
 	b.submit(t, 3)
 	b.launchSome(3)
-	reads := [][]int64{{5, 1, 0}, {1, 0, 5}, {5, 5, 0}} // of equals the nearer counts
+	reads := [][]int64{{5, 1, 0}, {1, 0, 5}, {5, 5, 0}} // at a tie the nearer level counts
 	for i, l := range b.lives {
 		for _, r := range []*wire.Report{
 			{Incarnation: 1, What: &wire.Report_Started{Started: &wire.AttemptStarted{Attempt: l.Command.GetStart().Attempt}}},

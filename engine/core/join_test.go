@@ -8,7 +8,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// joins plays joins and losses of one name and returns the answer to the last.
+// joins runs joins and losses of one name and returns the answer to the last.
 func joins(c *Core, inputs ...*wire.Input) (answer Welcome) {
 	for _, in := range inputs {
 		for _, a := range c.Step(&wire.Batch{At: int64(c.state.Step.Now) + 1, Inputs: []*wire.Input{in}}) {

@@ -8,8 +8,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// TestRepeatedRefusalsBackOff has a policy decide the same thing for a minute, whatever
-// it hears. It is asked seldom then, and at once when anything happens.
+// TestRepeatedRefusalsBackOff: a policy repeats one refused decision for a minute. It is asked
+// rarely then, and at once when anything happens.
 func TestRepeatedRefusalsBackOff(t *testing.T) {
 	s := newStory()
 	s.policy(nil)

@@ -11,8 +11,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
 )
 
-// No step does more of long work than Settings.StepWork lets it, whatever it is, and the
-// steps that follow do all the rest.
+// No step does more long work than Settings.StepWork, whatever the work is, and the following steps
+// do the rest.
 func TestLongWorkIsDoneInSlices(t *testing.T) {
 	const groups = 3000
 	b := benchCluster(t, 100, groups)
@@ -91,13 +91,13 @@ func TestLongWorkIsDoneInSlices(t *testing.T) {
 	}
 }
 
-// prepare announces a job.
+// prepare reserves a job's id.
 func (b *bench) prepare() scheduler.JobID {
 	b.step(&wire.Input{What: &wire.Input_Prepare{Prepare: &wire.Prepare{Client: 1}}})
 	return b.c.state.IDs.LastJob()
 }
 
-// What reports its end, or asks to commit, before a killed job's stops came to it is
+// An attempt that reports its end, or asks to commit, before a killed job's stop reached it is
 // killed all the same.
 func TestEndOfJobComesBeforeItsStops(t *testing.T) {
 	b := benchCluster(t, 1, 10)
@@ -139,8 +139,8 @@ func TestEndOfJobComesBeforeItsStops(t *testing.T) {
 	}
 }
 
-// A core that was given a draft is the same as one that made it itself; a draft of
-// other settings is not taken.
+// A core with a draft decides the same as one without. A draft made under other settings is not
+// used.
 func TestDraftDecidesTheSame(t *testing.T) {
 	for _, nodes := range []uint32{20, 2_000_000} { // the second is refused
 		spec := &wire.JobSpec{Name: "j", Graph: &wire.Graph{
@@ -174,8 +174,8 @@ func TestDraftDecidesTheSame(t *testing.T) {
 	}
 }
 
-// While the policy thinks, a job that starts offers no more bundles than a bound, and the
-// core does not spin; each round that leaves lets it go on, to the last.
+// While the policy thinks, a starting job offers no more bundles than a bound, and the core does
+// not spin. With each round it offers more, up to the last.
 func TestAStartingJobWaitsForThePolicy(t *testing.T) {
 	const groups, bound, perStep = 3000, 200, 100
 	b := benchCluster(t, 2, 1)
@@ -188,7 +188,7 @@ func TestAStartingJobWaitsForThePolicy(t *testing.T) {
 	b.step(&wire.Input{What: &wire.Input_Submit{Submit: &wire.Submit{Job: uint64(id), Spec: &wire.JobSpec{Name: "j", Graph: &wire.Graph{Stages: []*wire.Stage{{Name: "map", Nodes: groups}}}}}}})
 	j := b.c.state.Cluster.Jobs.Get(id)
 	for ; j.Slices.Opened() < groups; rounds++ {
-		for range 5 { // of other news
+		for range 5 { // unrelated inputs
 			b.once()
 		}
 		if n := b.c.state.Policy.Events(); n > bound+perStep {
@@ -204,8 +204,8 @@ func TestAStartingJobWaitsForThePolicy(t *testing.T) {
 	}
 }
 
-// Very many readers of one writer become ready some in a step; when its output is lost
-// before all did, those that did wait again, and the others never were ready.
+// Very many readers of one writer become ready some in a step. If its output is lost before all
+// did, the ready ones wait again, and the others never become ready.
 func TestReadersAreToldInSlices(t *testing.T) {
 	const readers = 3000
 	b := benchCluster(t, 2, 1)

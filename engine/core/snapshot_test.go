@@ -10,8 +10,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// A snapshot that is made over many steps, while work starts, ends and is lost, and jobs
-// and launchers come and go, tells in the end the world as it is then.
+// A snapshot is made over many steps while work starts, ends and is lost, and jobs and launchers
+// come and go. In the end it equals the state at that time.
 func TestSnapshotWhileWorkGoesOn(t *testing.T) {
 	for seed := range uint64(200) {
 		lot := rand.New(rand.NewPCG(seed, 1))
@@ -52,8 +52,8 @@ func TestSnapshotWhileWorkGoesOn(t *testing.T) {
 	}
 }
 
-// A second attempt that starts in the very step in which the first ends was wanted before
-// that: a snapshot tells it so.
+// A second attempt that starts in the very step in which the first ends was offered before that: a
+// snapshot shows the offer.
 func TestSnapshotOfASecondAttemptThatCameTooLate(t *testing.T) {
 	b := benchCluster(t, 2, 1)
 	b.submit(t, 1)

@@ -18,7 +18,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// whereRuns finds the launcher of an attempt that lives.
+// whereRuns finds the launcher of a live attempt.
 func (s *story) whereRuns(t *testing.T, d *datadriven.TestData, attempt string) core.LauncherInfo {
 	if on := s.Core.RunsOn(scheduler.AttemptID(number(attempt))); on != "" {
 		l, _ := s.Core.Launcher(on)
@@ -28,7 +28,7 @@ func (s *story) whereRuns(t *testing.T, d *datadriven.TestData, attempt string) 
 	return core.LauncherInfo{}
 }
 
-// report has a launcher say something.
+// report sends a launcher's report.
 func (s *story) report(l core.LauncherInfo, r *wire.Report) {
 	r.Incarnation = l.Incarnation
 	s.step(wire.NewReport(uint64(l.Launcher), r))
@@ -48,8 +48,8 @@ func (s *story) set(t *testing.T, named map[string]string) {
 	}
 }
 
-// join brings a launcher up: kind=count for slots, memory and swap in MiB, running, ended and stored list
-// attempts.
+// join joins a launcher: kind=count for slots, memory and swap in MiB; running, ended and stored
+// list attempts.
 func (s *story) join(name string, named map[string]string) {
 	m := &wire.Join{Name: name, Host: "host-" + name, Memory: 8 << 30, DataAddress: name, CanSuspend: true, Incarnation: s.inc[name]}
 	if named["again"] == "" {
@@ -86,8 +86,8 @@ func (s *story) join(name string, named map[string]string) {
 	s.step(wire.NewInput(&wire.LauncherJoin{Join: m}))
 }
 
-// restart begins a life of the manager from what was remembered, which is all that its
-// log has kept, when its data has an age.
+// restart begins a life of the manager from the kept checkpoint, as if the log had lost the rest,
+// with the age of its data.
 func (s *story) restart(t *testing.T, text string) {
 	age, err := time.ParseDuration(text)
 	if err != nil {
@@ -103,7 +103,7 @@ func (s *story) restart(t *testing.T, text string) {
 	s.say("term %d", c.Term())
 }
 
-// load has a launcher tell how busy its machine is; what is not said is unknown.
+// load reports how busy a launcher's machine is; values not given are unknown.
 func (s *story) load(name string, named map[string]string) {
 	m := &wire.MachineLoad{}
 	for key, to := range map[string]**float64{"cpu": &m.Cpu, "memory": &m.Memory} {
@@ -158,7 +158,7 @@ func (s *story) submit(t *testing.T, d *datadriven.TestData, name string, named 
 	s.step(wire.NewInput(&wire.Submit{Client: 2, Job: s.job, Spec: spec}))
 }
 
-// policy starts the next generation, and has it take over.
+// policy starts the next generation, and makes it take over.
 func (s *story) policy(named map[string]string) {
 	s.gen++
 	s.step(wire.NewInput(&wire.PolicyStart{Generation: s.gen, Policy: "p"}))
@@ -175,7 +175,7 @@ func abilities(names string) (able scheduler.Ability) {
 	return able
 }
 
-// decision has the policy decide one thing, and says what became of it.
+// decision makes the policy decide one thing, and prints its outcome.
 func (s *story) decision(cmd, first string, rest []string, named map[string]string) {
 	s.settle()
 	s.version++
@@ -205,7 +205,7 @@ func (s *story) decision(cmd, first string, rest []string, named map[string]stri
 	number := s.round.number
 	s.decide(d)
 	if cmd == "settings" {
-		return // nothing follows from it
+		return // it has no outcome
 	}
 	for s.round == nil {
 		s.step()
@@ -225,7 +225,7 @@ func (s *story) ids(names []string) (ids []scheduler.LauncherID) {
 	return ids
 }
 
-// finishReport ends an attempt with all that its nodes have to store.
+// finishReport ends an attempt with the outputs of all its nodes.
 func (s *story) finishReport(t *testing.T, d *datadriven.TestData, name string, named map[string]string) *wire.Report {
 	s.whereRuns(t, d, name)
 	m := s.starts[number(name)]
@@ -246,7 +246,7 @@ func (s *story) finishReport(t *testing.T, d *datadriven.TestData, name string, 
 	return &wire.Report{What: &wire.Report_Ended{Ended: e}}
 }
 
-// wait lets time pass; the core is woken when it wants to be.
+// wait lets time pass; the core is woken when its timers are due.
 func (s *story) wait(t *testing.T, text string) {
 	d, err := time.ParseDuration(text)
 	if err != nil {
@@ -289,7 +289,7 @@ func (s *story) status(id scheduler.JobID) {
 	}
 }
 
-// reserved lists what is kept for whom.
+// reserved lists the reservations.
 func (s *story) reserved() {
 	for _, l := range s.Core.World().Launchers {
 		for _, r := range l.Offer.Reserved {
@@ -302,7 +302,7 @@ func (s *story) reserved() {
 	}
 }
 
-// tellEvents lists what the policy was told since the last time.
+// tellEvents lists the policy's events since the last call.
 func (s *story) tellEvents() {
 	for _, e := range s.events {
 		switch e := e.(type) {
@@ -355,7 +355,7 @@ func (s *story) tellEvents() {
 	s.events = nil
 }
 
-// offers shows what launchers have to give, in MiB.
+// offers lists the launchers' offers, in MiB.
 func (s *story) offers() {
 	for _, l := range s.Core.World().Launchers {
 		o := l.Offer
@@ -366,7 +366,7 @@ func (s *story) offers() {
 	}
 }
 
-// principal is who asks: ann, unless as names another.
+// principal is the caller: ann, unless as names another.
 func principal(named map[string]string) *wire.Principal {
 	p := &wire.Principal{Name: cmp.Or(named["as"], "ann"), Proof: "certificate"}
 	if g := named["groups"]; g != "" {
@@ -375,7 +375,7 @@ func principal(named map[string]string) *wire.Principal {
 	return p
 }
 
-// access is what people say where who may do what matters, and the rules of it.
+// access runs the commands about permissions and rules.
 func (s *story) access(t *testing.T, d *datadriven.TestData, job uint64, named map[string]string) {
 	switch d.Cmd {
 	case "access":
@@ -398,7 +398,7 @@ func (s *story) access(t *testing.T, d *datadriven.TestData, job uint64, named m
 		s.step(wire.NewInput(m))
 	case "announce":
 		s.step(wire.NewInput(&wire.Prepare{Client: 1, Principal: principal(named)}))
-	case "take": // a number that was announced
+	case "take": // a reserved id
 		s.step(wire.NewInput(&wire.Submit{Client: 2, Job: job, Spec: &wire.JobSpec{
 			Name: "taken", Pool: named["pool"], Principal: principal(named), Graph: &wire.Graph{Stages: []*wire.Stage{{Name: "map", Nodes: 1}}},
 		}}))

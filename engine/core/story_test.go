@@ -17,9 +17,9 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
 )
 
-// TestStories plays the scripts in testdata/stories: what people, launchers and
-// the policy say, and what the core tells launchers. What each should say was
-// written down from the contract before it was run.
+// TestStories runs the scripts in testdata/stories: inputs of people, launchers and the policy, and
+// the core's commands to launchers. The expected output was written from the contract before the
+// first run.
 func TestStories(t *testing.T) {
 	datadriven.Walk(t, "testdata/stories", func(t *testing.T, path string) {
 		s := newStory()
@@ -29,11 +29,11 @@ func TestStories(t *testing.T) {
 	})
 }
 
-// story is a core on a clock, and a policy that decides what the script says.
+// story is a core on a clock, with a policy that decides as the script says.
 type story struct {
 	loop.Loop
 	confirm uint64 // of the last update of sources
-	job     uint64 // the last that was prepared
+	job     uint64 // the last that was reserved
 	out     []string
 	round   *storyRound
 	events  []scheduler.Event
@@ -43,7 +43,7 @@ type story struct {
 	jobs    map[uint64]*simcluster.Job
 	starts  map[uint64]*wire.StartAttempt // by attempt
 	kept    []byte                        // the checkpoint to restart from
-	shown   bool                          // what changed is said, too
+	shown   bool                          // changes are printed, too
 }
 
 type storyRound struct{ generation, number uint64 }
@@ -66,7 +66,7 @@ func (s *story) step(inputs ...*wire.Input) {
 	s.Step(inputs)
 }
 
-// settle answers rounds until there is none.
+// settle answers rounds until no round is due.
 func (s *story) settle() {
 	for s.round != nil {
 		s.decide(scheduler.Decisions{})
@@ -213,7 +213,7 @@ func sourceText(list []*wire.Source, complete bool) (text string) {
 	return text
 }
 
-// play carries out one command of a script and returns what came of it.
+// play runs one command of a script and returns its output.
 func (s *story) play(t *testing.T, d *datadriven.TestData) string {
 	s.out = nil
 	first := ""
@@ -298,7 +298,7 @@ func (s *story) do(t *testing.T, d *datadriven.TestData, first string, rest []st
 		report(&wire.Report{What: &wire.Report_InputLost{InputLost: &wire.InputLost{
 			Attempt: id, Connection: uint32(number(conn)), From: uint32(number(from)), Producer: number(named["of"]), Reason: "damaged", Damaged: true,
 		}}})
-	case "late-finish": // over the launcher's earlier life
+	case "late-finish": // with the launcher's earlier incarnation
 		l, _ := s.Core.Launcher(named["from"])
 		l.Incarnation = number(named["life"])
 		s.report(l, &wire.Report{What: &wire.Report_Ended{Ended: &wire.AttemptEnded{Attempt: id, End: wire.End_END_FINISHED}}})

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// row is a state with each thing that is coded.
+// row is a state with a field of each coded type.
 type row struct {
 	N    int64
 	Flag bool
@@ -48,8 +48,7 @@ func written(t interface{ Fatal(...any) }, rows []*row) []byte {
 	return b.Bytes()
 }
 
-// What is written is what is read, however the bytes are cut into parts; and bytes of
-// which one is another are refused.
+// A state is read back as written, however the bytes are cut into parts. A changed byte is refused.
 func TestWhatIsWrittenIsRead(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var rows []*row
@@ -88,7 +87,7 @@ func (f *full) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// A writer that fails is told apart from a state that can't be written.
+// An error of the writer is distinguished from a state that can't be written.
 func TestErrorsOfTheWriter(t *testing.T) {
 	w := NewWriter(&full{100})
 	data := make([]byte, flushBytes)

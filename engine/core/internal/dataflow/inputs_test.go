@@ -17,8 +17,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// game is the inputs of a random job, beside what is obviously so: which outputs are
-// there, and what each reader was told.
+// game is the inputs of a random job, with a simple model: the existing outputs, and what each
+// reader was sent.
 type game struct {
 	t       *rapid.T
 	plan    *graph.Expanded
@@ -30,16 +30,16 @@ type game struct {
 	readers []*told
 }
 
-// told is the reader of an attempt, and what it has heard.
+// told is the reader of an attempt, with what it received.
 type told struct {
 	Reader
 	id   scheduler.AttemptID
 	node int32
-	has  map[Key]int // how often it was given a source
-	last uint64      // update that it is to confirm
+	has  map[Key]int // how often it received each source
+	last uint64      // the update that it has to confirm
 }
 
-const command = 3 * (sourceBytes + 1) // three sources fill one
+const command = 3 * (sourceBytes + 1) // the size of three sources
 
 func newGame(t *rapid.T) *game {
 	g := &wire.Graph{Stages: []*wire.Stage{
@@ -76,7 +76,7 @@ func (w *game) nodes(bundle int) iter.Seq[int32] {
 	return slices.Values(w.plan.Groups[w.plan.Bundles[bundle].Groups[0]].Nodes)
 }
 
-// keys are all outputs that a node reads.
+// keys lists all outputs that a node reads.
 func (w *game) keys(node int32) (list []Key) {
 	n := w.plan.Node(node)
 	for c, m := range w.plan.Graph.Connections {
@@ -101,7 +101,7 @@ func (w *game) hear(r *told, list []*wire.Source) {
 	}
 }
 
-// step has one thing happen, and what it leads to.
+// step makes one event happen, and what follows from it.
 func (w *game) step() {
 	w.now++
 	w.feed.Begin(w.now, command)
@@ -112,7 +112,7 @@ func (w *game) step() {
 		w.start()
 	case 6:
 		w.readBack()
-	case 7: // a reader says that it can't read something
+	case 7: // a reader reports an input that it can't read
 		if r := w.some(); r != nil {
 			k := rapid.SampledFrom(w.keys(r.node)).Draw(w.t, "lost")
 			if r.has[k] > 0 && !r.IsMissing(k) && !slices.Contains(r.given, k) {
@@ -121,7 +121,7 @@ func (w *game) step() {
 				w.feed.SupplyTo(w.in, &r.Reader, k, w.source)
 			}
 		}
-	case 8: // its launcher's stream breaks: what was on its way is given again
+	case 8: // its launcher's stream breaks: what was in flight is sent again
 		if r := w.some(); r != nil {
 			for _, k := range r.given {
 				r.has[k]--
@@ -146,7 +146,7 @@ func (w *game) some() *told {
 	return rapid.SampledFrom(w.readers).Draw(w.t, "reader")
 }
 
-// write has an output come, come again or go.
+// write makes an output appear, appear again or disappear.
 func (w *game) write() {
 	c := rapid.IntRange(0, len(w.plan.Graph.Connections)-1).Draw(w.t, "connection")
 	writers, _ := w.plan.Sizes(c)
@@ -179,7 +179,7 @@ func (w *game) tell(conn int32) {
 	}
 }
 
-// start starts an attempt that reads.
+// start starts an attempt with inputs.
 func (w *game) start() {
 	node := w.plan.Number(graph.Node{Stage: rapid.IntRange(1, 2).Draw(w.t, "stage")})
 	r := &told{id: scheduler.AttemptID(w.now), node: node, has: map[Key]int{}}
@@ -192,7 +192,7 @@ func (w *game) start() {
 	w.feed.Fill(w.in, &r.Reader, w.source)
 }
 
-// deliver takes what the step gave to the readers, some of which confirm at once.
+// deliver gives the step's commands to the readers, some of which confirm at once.
 func (w *game) deliver() {
 	for id, m := range w.feed.End() {
 		i := slices.IndexFunc(w.readers, func(r *told) bool { return r.id == id })
@@ -208,7 +208,7 @@ func (w *game) deliver() {
 	}
 }
 
-// settle lets all be told and confirmed.
+// settle runs until all readers have everything and have confirmed it.
 func (w *game) settle() {
 	for c := range w.plan.Graph.Connections {
 		for w.in.UpdatingReadersOf(int32(c)) {
@@ -224,14 +224,14 @@ func (w *game) settle() {
 				r.Taken(r.last)
 				busy = true
 			}
-			// One that has to confirm an update is given the rest after that.
+			// A reader that has to confirm an update gets the rest after that.
 			busy = !w.feed.Fill(w.in, &r.Reader, w.source) || r.awaits != 0 || busy
 		}
 		w.deliver()
 	}
 }
 
-// check holds all against the obvious.
+// check compares the state with the model.
 func (w *game) check() {
 	if err := w.in.Check(func(k Key) error {
 		if w.there[k] == 0 {
@@ -277,7 +277,7 @@ func (w *game) unmet(bundle int) (unmet int) {
 	return unmet
 }
 
-// readBack goes on with what a checkpoint holds.
+// readBack continues with a state restored from a checkpoint.
 func (w *game) readBack() {
 	in := New(w.plan)
 	clone := w.in.Clone()
@@ -302,8 +302,8 @@ func (w *game) readBack() {
 	}
 }
 
-// Whatever outputs come and go, and however slowly readers are told: a gate opens at its
-// number of writers, and each reader is given each source that is there, once.
+// However outputs come and go, and however slowly updates are sent: a gate opens at its number of
+// writers, and each reader gets each existing source once.
 func TestReadersAreGivenEachSourceOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newGame(t)
@@ -319,7 +319,7 @@ func TestReadersAreGivenEachSourceOnce(t *testing.T) {
 	})
 }
 
-// A late gate opens when all writers are there, whatever slow-start says.
+// A late gate opens when all writers are there, whatever its slow-start share.
 func TestALateGateWaitsForAll(t *testing.T) {
 	plan, err := graph.Expand(&wire.Graph{
 		Stages: []*wire.Stage{{Name: "map", Nodes: 4}, {Name: "reduce", Nodes: 1}},
@@ -357,8 +357,8 @@ func TestALateGateWaitsForAll(t *testing.T) {
 	}
 }
 
-// Who is held up by what: the writers that a reader misses, and what keeps those from
-// starting in turn.
+// BlockedUpstream finds the writers that a reader misses, and in turn what keeps those from
+// starting.
 func TestWhatHoldsReadersUp(t *testing.T) {
 	one := func(from, to uint32) *wire.Connection {
 		return &wire.Connection{

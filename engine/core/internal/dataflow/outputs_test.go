@@ -19,7 +19,7 @@ func TestShareNeverOverflows(t *testing.T) {
 		{100, 1, 4, 25},
 		{huge, huge, huge, huge},
 		{huge, 1, huge, 1},
-		{5, 10, 4, 5}, // a part is no more than the whole
+		{5, 10, 4, 5}, // a part is never more than the whole
 		{5, 1, 0, 0},
 		{-5, 1, 2, 0},
 	} {
@@ -29,16 +29,15 @@ func TestShareNeverOverflows(t *testing.T) {
 	}
 }
 
-// obvious is a connection that is all maps.
+// obvious is a simple model of an all-to-all connection.
 type obvious struct {
-	where map[int]scheduler.LauncherID // of the writers that are there
+	where map[int]scheduler.LauncherID // the writers with outputs
 	size  map[int]int64
 }
 
-// After any history of an all-to-all connection its counts are those of the writers that
-// are there; a reader knows of the last count when all were told; what lies where is the
-// sum over those writers, of which the places are the largest; and the state comes back
-// when it was written.
+// After any history, the counts of an all-to-all connection are those of the writers that are
+// there. A reader has the last count once all updates were sent. The bytes at a place are the sum
+// over its writers, and the largest places are reported. The state is read back as written.
 func TestAllToAllAgainstTheObvious(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		writers, readers := rapid.IntRange(1, 30).Draw(t, "writers"), rapid.IntRange(1, 5).Draw(t, "readers")
@@ -85,8 +84,8 @@ func TestAllToAllAgainstTheObvious(t *testing.T) {
 	})
 }
 
-// places holds the places that a connection finds against the sums over its writers, of
-// which every third launcher is not up and two share a host.
+// places compares the places that a connection finds with the sums over its writers. Every third
+// launcher is not up, and two share a host.
 func (o obvious) places(t *rapid.T, n *Connection) {
 	where := func(id scheduler.LauncherID) (string, string, bool) {
 		return fmt.Sprint("host", id/2), "rack", id%3 != 0
@@ -120,7 +119,7 @@ func (o obvious) places(t *rapid.T, n *Connection) {
 	}
 }
 
-// Until its turn comes a reader knows of the count before.
+// A reader keeps the earlier count until its turn to be updated comes.
 func TestReadersAreToldOneAfterTheOther(t *testing.T) {
 	n := NewConnection(2, 3, true)
 	n.Put(0, 10, []int64{1, 2, 7}, 1, 0)
@@ -140,7 +139,7 @@ func TestReadersAreToldOneAfterTheOther(t *testing.T) {
 
 func readBack(t *rapid.T, n *Connection) Connection {
 	was := codectest.Bytes(t, n.Code)
-	clone, back := n.Clone(), Connection{all: n.all} // which the plan says
+	clone, back := n.Clone(), Connection{all: n.all} // all comes from the plan
 	codectest.Read(t, was, back.Code)
 	if !bytes.Equal(codectest.Bytes(t, back.Code), was) || !bytes.Equal(codectest.Bytes(t, clone.Code), was) {
 		t.Fatal("it comes back as another state")

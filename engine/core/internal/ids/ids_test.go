@@ -9,9 +9,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// No id is given twice over the lives of a manager whose log may forget all of a life,
-// as long as it gives no more than it may; and who comes with an id of a life that the log
-// forgot is found out.
+// No id is given twice over the lives of a manager whose log may lose whole lives, as long as each
+// stays within its bounds. An id from a lost life is recognised.
 func TestIDsNeverRepeat(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		jobs, attempts := map[uint64]bool{}, map[uint64]bool{}
@@ -63,7 +62,7 @@ func TestIDsNeverRepeat(t *testing.T) {
 	})
 }
 
-// A life announces as many jobs as stay below where the next one begins.
+// A life announces only as many jobs as stay below where the next one begins.
 func TestALifeStaysBelowTheNext(t *testing.T) {
 	var x IDs
 	now := scheduler.Time(time.Hour)
@@ -83,8 +82,9 @@ func TestALifeStaysBelowTheNext(t *testing.T) {
 	}
 }
 
-// Jobs of new data are above those that are known of data that was before it, and of which the clock alone
-// tells. What was known is found out as lost; and so it stays over lives that the new log forgets.
+// Jobs of new data are above those known from earlier data, and above those whose number follows
+// from the clock alone. Earlier jobs are recognised as lost, also after lives that the new log
+// loses.
 func TestJobsOfNewDataAreAboveThoseBefore(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := scheduler.Time(rapid.Int64Range(int64(time.Hour), int64(1e6*time.Hour)).Draw(t, "now"))

@@ -18,7 +18,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// announce prepares a job and returns its id.
+// announce reserves a job's id.
 func announce(h *coretest.Core) scheduler.JobID {
 	h.Admission.ReserveID(&wire.Prepare{})
 	return h.IDs.LastJob()
@@ -28,7 +28,7 @@ func submit(h *coretest.Core, client uint64, id scheduler.JobID, spec *wire.JobS
 	h.Admission.Submit(&wire.Submit{Client: client, Job: uint64(id), Spec: spec})
 }
 
-// said is the answer to a client in the step at hand: "" is none, "yes" that it is done.
+// said returns the answer to a client in the current step: "" without one, "yes" for success.
 func said(h *coretest.Core, client uint64) (text string) {
 	for _, r := range h.Replies() {
 		if r.Client != client {
@@ -41,7 +41,7 @@ func said(h *coretest.Core, client uint64) (text string) {
 	return text
 }
 
-// Of a submission that can't be carried out nothing exists, and the client is told why.
+// A refused submission leaves nothing behind, and the client receives the reason.
 func TestOfWhatIsRefusedNothingExists(t *testing.T) {
 	for _, story := range []struct {
 		spoil func(*wire.JobSpec, *coretest.Core)
@@ -77,9 +77,9 @@ func TestOfWhatIsRefusedNothingExists(t *testing.T) {
 	}
 }
 
-// A job that the policy is to admit waits for its word. Until then the policy may do nothing
-// with it; a client that asks anew takes the place of the one before; and what was said
-// once is said to whoever asks later.
+// A job that needs the policy's admission waits for its verdict. Until then the policy can't
+// schedule it. A client that asks again replaces the earlier one. A later request gets the same
+// verdict.
 func TestThePolicysWord(t *testing.T) {
 	for _, admits := range []bool{true, false} {
 		h := coretest.New(t)
@@ -126,16 +126,16 @@ func TestThePolicysWord(t *testing.T) {
 	}
 }
 
-// Whether a job gets in while no policy decides depends on what is known of the policy: who
-// never asked for a say is not waited for, and one that has a say and is down is no yes.
+// Admission without a deciding policy depends on what is known of the policy. One that never wanted
+// a say is not waited for. One that wants a say and is down does not count as a yes.
 func TestWithoutAPolicy(t *testing.T) {
 	advises := scheduler.AbilityAdmission | scheduler.AbilityAdvisoryAdmission
 	const waits, in, refused = "", "yes", "ERROR_KIND_INVALID: job-1 was refused: the policy that admits jobs is down: try again later"
 	for _, story := range []struct {
 		name        string
-		was         func(*coretest.Core) // the policy that is down
+		was         func(*coretest.Core) // the policy before it failed
 		without     bool                 // AdmitWithoutPolicy
-		first, then string               // what the client hears, at once and when nobody said anything for long
+		first, then string               // the client's answer at once, and after a long time without a verdict
 	}{
 		{"none was ever there", func(*coretest.Core) {}, false, waits, in},
 		{"one that does not admit", func(h *coretest.Core) { h.StartPolicy(0); h.Rounds.Failed(1, "gone") }, false, in, in},
@@ -203,7 +203,7 @@ func TestWithoutAPolicy(t *testing.T) {
 	}
 }
 
-// A policy that takes over is asked about all that wait; one that has no say lets them in.
+// A policy that takes over is asked about all waiting jobs. If it has no say, they are admitted.
 func TestAPolicyTakesOver(t *testing.T) {
 	for _, a := range []scheduler.Ability{0, scheduler.AbilityAdmission} {
 		h := coretest.New(t)
@@ -225,8 +225,8 @@ func TestAPolicyTakesOver(t *testing.T) {
 	}
 }
 
-// Jobs that wait for the word of a policy that fails are not let in by what stands in for it:
-// they wait for the next of its kind.
+// Jobs that wait for a failed policy's verdict are not admitted by the fallback. They wait for the
+// next policy with admission.
 func TestTheFallbackLetsNobodyIn(t *testing.T) {
 	h := coretest.New(t)
 	h.StartPolicy(scheduler.AbilityAdmission)
@@ -244,7 +244,8 @@ func TestTheFallbackLetsNobodyIn(t *testing.T) {
 	h.Checked()
 }
 
-// Under a policy with an authenticator nobody submits without a proof, whoever decides at the moment.
+// Under a policy with an authenticator no client submits without a proof, even while another policy
+// decides.
 func TestNobodyUnprovenSubmitsPastAGate(t *testing.T) {
 	const refused = `ERROR_KIND_INVALID: job-1 "maps": the site's policy lets nobody submit without a proof of who it is: try again`
 	for _, story := range []struct {
@@ -274,8 +275,8 @@ func TestNobodyUnprovenSubmitsPastAGate(t *testing.T) {
 	}
 }
 
-// A job of which all launchers together, were they empty, could not hold a bundle fails after
-// a while, unless one joins that makes it possible. Of no launchers nothing is said.
+// A job fails after a while if a bundle would not fit even into all launchers, empty. A launcher
+// that joins in time can prevent that. Without launchers nothing is decided.
 func TestTooLargeAJob(t *testing.T) {
 	h := coretest.New(t)
 	h.StartPolicy(0)
@@ -307,8 +308,8 @@ func TestTooLargeAJob(t *testing.T) {
 	h.Checked()
 }
 
-// An id is good for one submission, within a while, and until somebody kills it. One that an
-// earlier life may have given, of which the log knows nothing, is said to be lost.
+// An id is good for one submission, for a limited time, and until it is killed. An unknown id that
+// an earlier life may have given is reported as lost.
 func TestIDs(t *testing.T) {
 	h := coretest.New(t)
 	h.StartPolicy(0)
@@ -346,8 +347,8 @@ func TestIDs(t *testing.T) {
 	}
 }
 
-// What was announced in this life of the manager is not lost; in the next, somebody who takes it
-// for submitted is told that the log lost it.
+// An id announced in this life of the manager is not lost. In the next life, a request about it
+// learns that the log lost it.
 func TestAnAnnouncementOfAnEarlierLife(t *testing.T) {
 	h := coretest.New(t)
 	h.IDs.BeginLife(ids.Start{Now: h.Step.Now})
@@ -361,8 +362,7 @@ func TestAnAnnouncementOfAnEarlierLife(t *testing.T) {
 	}
 }
 
-// A client that announces and does not submit is stopped at a bound, also one that goes on for
-// long.
+// Announced ids without a submission are bounded, also over a long time.
 func TestHowManyAreAnnounced(t *testing.T) {
 	h := coretest.New(t)
 	h.Step.Set.PreparedMax = 3
@@ -374,7 +374,7 @@ func TestHowManyAreAnnounced(t *testing.T) {
 		t.Errorf("%d are announced, and the client is told %q", h.Cluster.ReservedIDs.Len(), text)
 	}
 	for range 20_000 {
-		h.Cluster.ReservedIDs = state.ReservedIDs{} // somebody submitted them
+		h.Cluster.ReservedIDs = state.ReservedIDs{} // as if they were submitted
 		h.Admission.ReserveID(&wire.Prepare{})
 	}
 	h.Later(time.Millisecond)
@@ -384,7 +384,7 @@ func TestHowManyAreAnnounced(t *testing.T) {
 	}
 }
 
-// One user who announces jobs and submits none keeps no other from theirs.
+// A user who announces jobs without submitting them does not block other users.
 func TestOneUserAnnouncesOnlySoMany(t *testing.T) {
 	h := coretest.New(t)
 	h.Step.Set.PreparedMax, h.Step.Set.PreparedUserMax = 10, 4
@@ -404,7 +404,8 @@ func TestOneUserAnnouncesOnlySoMany(t *testing.T) {
 	}
 }
 
-// A person moves a job to another pool, and kills it. A policy learns of it once the job is in.
+// A person moves a job to another pool, and kills it. A policy learns of that only once the job is
+// admitted.
 func TestAPersonChangesAJob(t *testing.T) {
 	h := coretest.New(t)
 	h.StartPolicy(scheduler.AbilityAdmission)
@@ -440,12 +441,11 @@ func TestAPersonChangesAJob(t *testing.T) {
 	h.Checked()
 }
 
-// A draft that was made beside the core is the job, unless the settings are others by then, or
-// the step is over that it was made for.
+// A draft made beside the core becomes the job, unless the settings or the step have changed.
 func TestADraftIsTheJob(t *testing.T) {
 	for name, story := range map[string]struct {
 		change func(*coretest.Core)
-		taken  bool // to be used
+		taken  bool // expected to be used
 		used   bool
 	}{
 		"the same":     {func(*coretest.Core) {}, true, true},
@@ -465,7 +465,7 @@ func TestADraftIsTheJob(t *testing.T) {
 		if name == "too late" {
 			h.Admission.DropExpected()
 		}
-		spec.Graph.Stages[0].Nodes = 5 // to tell whether it is made anew
+		spec.Graph.Stages[0].Nodes = 5 // shows whether the graph was read again
 		j := h.Job(spec)
 		if want := map[bool]int{true: 2, false: 5}[story.used]; len(j.Bundles) != want || j.Bundles[0].Request(0).Memory != h.Step.Set.MemoryDefault {
 			t.Errorf("%s: it has %d bundles, not %d, of %d bytes", name, len(j.Bundles), want, j.Bundles[0].Request(0).Memory)
@@ -474,8 +474,8 @@ func TestADraftIsTheJob(t *testing.T) {
 	}
 }
 
-// Whoever asks, in any order, and whatever the policy says or does not, each request is
-// answered once at last, and all about one job that got in hear yes.
+// Whatever the order of requests, and whether or not the policy answers: each request is answered
+// once in the end, and all requests about an admitted job get a yes.
 func TestEachRequestIsAnsweredOnce(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		h := coretest.New(r)
@@ -515,7 +515,7 @@ func TestEachRequestIsAnsweredOnce(t *testing.T) {
 	})
 }
 
-// count counts the answers of the step, and begins another.
+// count counts the answers of the step, and begins the next step.
 func count(h *coretest.Core, r *rapid.T, answers map[uint64]int, in map[scheduler.JobID]bool) {
 	for _, reply := range h.Replies() {
 		answers[reply.Client]++
@@ -527,8 +527,8 @@ func count(h *coretest.Core, r *rapid.T, answers map[uint64]int, in map[schedule
 	h.Later(time.Millisecond)
 }
 
-// A site that declares slots of kinds map and reduce alone takes stock MapReduce jobs, whose stages
-// prefer these, also before any launcher has them. It refuses a job that asks for others.
+// A site that declares only slots of kinds map and reduce takes stock MapReduce jobs, whose stages
+// prefer these kinds, even before a launcher has them. It refuses a job that asks for other kinds.
 func TestSitesWithMapAndReduceSlotsAlone(t *testing.T) {
 	h := coretest.New(t)
 	h.Step.Set.Kinds = []string{"map", "reduce"}
@@ -551,7 +551,7 @@ func TestSitesWithMapAndReduceSlotsAlone(t *testing.T) {
 	}
 }
 
-// What the edge is told of a submission beforehand is what the core decides, and changes nothing.
+// CheckSubmission predicts the core's decision, and changes nothing.
 func TestCheckSubmissionIsWhatSubmitDecides(t *testing.T) {
 	for name, change := range map[string]func(*coretest.Core, *wire.JobSpec){
 		"sound":      func(*coretest.Core, *wire.JobSpec) {},

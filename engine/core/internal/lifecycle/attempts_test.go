@@ -21,7 +21,7 @@ func launch(h *coretest.Core, j *state.Job, i int, on ...scheduler.LauncherID) s
 	return refused
 }
 
-// suspend has all of a run be suspended.
+// suspend suspends all attempts of a bundle attempt.
 func suspend(h *coretest.Core, r *state.BundleAttempt) {
 	h.Attempts.SuspendBundleAttempt(r)
 	for _, a := range r.Attempts {
@@ -29,8 +29,8 @@ func suspend(h *coretest.Core, r *state.BundleAttempt) {
 	}
 }
 
-// Slots are held from the launch until the end was reported, however long it is being
-// stopped, but for while it is suspended; its memory it keeps then.
+// Slots are held from the launch until the reported end, however long the attempt takes to stop,
+// except while it is suspended. It keeps its memory then.
 func TestHowLongSlotsAreHeld(t *testing.T) {
 	h := coretest.New(t)
 	h.StartPolicy(0)
@@ -68,8 +68,8 @@ func TestHowLongSlotsAreHeld(t *testing.T) {
 	}
 }
 
-// Of two attempts of a bundle the first that asks has the commit grant, however often it
-// asks. The other is stopped, and what it stored all the same is deleted.
+// Of two attempts of a bundle the first that asks gets the commit grant, however often it asks. The
+// other is stopped, and its stored output is deleted.
 func TestOneHasTheCommitGrant(t *testing.T) {
 	h := coretest.New(t)
 	h.StartPolicy(0)
@@ -103,15 +103,15 @@ func TestOneHasTheCommitGrant(t *testing.T) {
 		t.Errorf("the bundle is %v, and the launcher is told %v", j.Bundles[0].Phase(), c)
 	}
 	h.Finish(second, coretest.Stored(0, 0))
-	h.Finish(second, coretest.Stored(0, 0)) // the report came twice
+	h.Finish(second, coretest.Stored(0, 0)) // the report is repeated
 	if got := coretest.PhasesOf(j); got != "finished ready" || j.Bundles[0].LastCommits()[0].Attempt != second.ID || h.Step.Stats.LateCommits != 3 {
 		t.Errorf("they are %s, and %d commits came late", got, h.Step.Stats.LateCommits)
 	}
 	h.Checked()
 }
 
-// Who is being stopped gets no grant, though it may still run for a while, nor does one of a
-// job that ends and has not come to it.
+// An attempt that is being stopped gets no commit grant, even while it still runs. Nor does one
+// whose job ends before its stop is sent.
 func TestWhoStopsMayNotCommit(t *testing.T) {
 	for name, story := range map[string]struct {
 		before  func(*coretest.Core, *state.Attempt)
@@ -122,7 +122,7 @@ func TestWhoStopsMayNotCommit(t *testing.T) {
 			h.Dispatch.StopBundleAttempt(a.BundleAttempt, scheduler.Preempted, "test", time.Minute, 0)
 		}, false},
 		"ends": {func(h *coretest.Core, a *state.Attempt) {
-			h.Step.AddCost(h.Step.Set.StepWork) // so that nothing is stopped in this step
+			h.Step.AddCost(h.Step.Set.StepWork) // nothing is stopped in this step
 			h.Jobs.EndJob(a.BundleAttempt.Bundle.Job, scheduler.JobKilled, nil)
 		}, false},
 	} {
@@ -138,15 +138,15 @@ func TestWhoStopsMayNotCommit(t *testing.T) {
 			t.Errorf("one that %s is told %v", name, v)
 		}
 		h.Finish(a)
-		if accepted := h.Step.Stats.Finished == 1; accepted != (name != "ends") { // one preempted alone did its work
+		if accepted := h.Step.Stats.Finished == 1; accepted != (name != "ends") { // only the preempted one has done its work
 			t.Errorf("the end of one that %s is accepted: %t", name, accepted)
 		}
 		h.Checked()
 	}
 }
 
-// A gang of which one fails or is lost is stopped whole, what others had stored is deleted,
-// and it is offered again only when all have left.
+// If one attempt of a gang fails or is lost, the gang is stopped, its stored outputs are deleted,
+// and it is offered again only when all have ended.
 func TestAGangIsStoppedWhole(t *testing.T) {
 	for name, end := range map[string]func(*coretest.Core, *state.Attempt){
 		"failed": func(h *coretest.Core, a *state.Attempt) { h.Fail(a, "bad") },
@@ -155,7 +155,7 @@ func TestAGangIsStoppedWhole(t *testing.T) {
 		h := coretest.New(t)
 		h.StartPolicy(0)
 		l := h.Launcher("a", 4)
-		spec := coretest.Gang(3) // whose first node stores something too, for a fourth
+		spec := coretest.Gang(3) // its first node also stores an output for a fourth node
 		spec.Graph.Stages = append(spec.Graph.Stages, &wire.Stage{Name: "d", Nodes: 1})
 		spec.Graph.Connections = append(spec.Graph.Connections, &wire.Connection{
 			FromStage: 0, ToStage: 3, FromPort: "more", ToPort: "in", Kind: wire.ChannelKind_CHANNEL_KIND_FILE, Pattern: wire.Pattern_PATTERN_ONE_TO_ONE,
@@ -171,7 +171,7 @@ func TestAGangIsStoppedWhole(t *testing.T) {
 		if s := r.Attempts[2].Stop(); s == nil || coretest.PhasesOf(j) != "running waiting" || free(l) != 3 {
 			t.Fatalf("%s: the third is stopped by %v, they are %s, %d slots are free", name, s, coretest.PhasesOf(j), free(l))
 		}
-		h.Finish(r.Attempts[2]) // too late: there is no gang any more
+		h.Finish(r.Attempts[2]) // too late: the gang is over
 		c := h.Commands(l)
 		drop := c[len(c)-2].GetDropOutput().GetAttempt()
 		if got := coretest.PhasesOf(j); got != "ready waiting" || drop != uint64(r.Attempts[0].ID) || l.Outputs.Len() > 0 || free(l) != 4 {
@@ -181,8 +181,8 @@ func TestAGangIsStoppedWhole(t *testing.T) {
 	}
 }
 
-// Whole bundles are resumed, the first suspended first, as their slots get free; what could
-// not be for long is killed and offered again. A policy that resumes is left to it.
+// Whole bundles are resumed as slots become free, in the order of suspension. A bundle suspended
+// for too long is killed and offered again. With a policy that resumes, the core leaves both to it.
 func TestWhoIsSuspendedComesBack(t *testing.T) {
 	for _, resumes := range []bool{false, true} {
 		h := coretest.New(t)
@@ -220,18 +220,18 @@ func TestWhoIsSuspendedComesBack(t *testing.T) {
 	}
 }
 
-// A straggler, who runs far longer than others of its stage ran, is offered for a second
-// attempt, as few of a job as the share allows; who runs alone, waits, or must not be doubled
-// is not.
+// A straggler runs far longer than the finished attempts of its stage. It is offered for a second
+// attempt, within the job's share. An attempt that is alone in its stage, waits, or forbids
+// speculation is not offered.
 func TestStragglers(t *testing.T) {
 	for _, story := range []struct {
 		finished, running int
 		after             time.Duration
-		never             bool // the job says
+		never             bool // the job forbids it
 		want              int
 	}{
 		{4, 4, 16 * time.Second, false, 1},
-		{4, 4, 14 * time.Second, false, 0}, // not that long
+		{4, 4, 14 * time.Second, false, 0}, // not long enough
 		{3, 4, 16 * time.Second, false, 0}, // too few have finished
 		{4, 4, 16 * time.Second, true, 0},
 		{24, 21, 16 * time.Second, false, 2},
@@ -253,7 +253,7 @@ func TestStragglers(t *testing.T) {
 		h.NotifiedEvents()
 		h.Later(story.after)
 		h.Speculation.Speculate()
-		h.Speculation.Speculate() // what is offered counts
+		h.Speculation.Speculate() // the first offer counts
 		offered := 0
 		for _, e := range h.NotifiedEvents() {
 			if o, is := e.(scheduler.SpeculationOffered); is {
@@ -270,8 +270,8 @@ func TestStragglers(t *testing.T) {
 	}
 }
 
-// Where the site wants it, one that waits for long to be resumed is raced by a second one,
-// elsewhere; the offer ends when it goes on.
+// If the site wants it, a second attempt is offered for one that is suspended for long. The offer
+// ends when the suspended one resumes.
 func TestTheSuspendedAreRaced(t *testing.T) {
 	for _, after := range []time.Duration{0, time.Minute} {
 		h := coretest.New(t)
@@ -319,8 +319,8 @@ func TestTheSuspendedAreRaced(t *testing.T) {
 	}
 }
 
-// What a reader can't read is deleted and made again, and the reader is told where. One that
-// tried an older output is told where the newer is, and nothing is made again for it.
+// An output that a reader can't read is deleted and made again, and the reader gets the new place.
+// A reader that tried an older output gets the newer place, and nothing is made again.
 func TestAnInputThatCannotBeRead(t *testing.T) {
 	h := coretest.New(t)
 	h.StartPolicy(0)
@@ -337,12 +337,12 @@ func TestAnInputThatCannotBeRead(t *testing.T) {
 	if c := h.Commands(m); coretest.PhasesOf(j) != "ready running" || len(c) != 1 || c[0].GetDropOutput().GetAttempt() != uint64(old.ID) {
 		t.Fatalf("they are %s, and who has it is told %v", coretest.PhasesOf(j), c)
 	}
-	lost() // it asks again
+	lost() // it reports the loss again
 	again := h.RunBundle(j, 0, l).Attempts[0]
 	h.Finish(again, coretest.Stored(0, 0))
 	h.Dispatch.FlushSources()
 	h.Later(time.Second)
-	lost() // and, late, once more
+	lost() // a late repetition
 	if got := coretest.PhasesOf(j); got != "finished running" {
 		t.Fatalf("they are %s", got)
 	}
@@ -353,8 +353,8 @@ func TestAnInputThatCannotBeRead(t *testing.T) {
 	h.Checked()
 }
 
-// A launcher that can't start an attempt has it fail; one that can't suspend it has it run on,
-// and nothing is kept any more for whom it was to make room.
+// If a launcher can't start an attempt, the attempt fails. If it can't suspend it, the attempt runs
+// on, and the reservation for the beneficiary ends.
 func TestALauncherThatRefuses(t *testing.T) {
 	h := coretest.New(t)
 	h.StartPolicy(0)
@@ -386,10 +386,8 @@ func TestALauncherThatRefuses(t *testing.T) {
 	}
 }
 
-// Whatever happens to attempts, in any order: who launches is told exactly why it can't, what
-// is held is what lives, one at most of a bundle has the grant, and all ends.
-// One that its launcher can't have go on is stopped there and lost, with the rest of its
-// bundle, and is offered again. One that it can't have rest, which it was thought to, too.
+// An attempt that its launcher can't resume is stopped there and lost, with the rest of its bundle,
+// and is offered again. So is an attempt that turns out not to be suspended and can't be.
 func TestOneThatCannotGoOn(t *testing.T) {
 	h := coretest.New(t)
 	h.StartPolicy(scheduler.AbilityResume)
@@ -432,6 +430,8 @@ func TestOneThatCannotGoOn(t *testing.T) {
 	}
 }
 
+// Whatever happens to attempts, in any order: a refused launch gets the exact reason, live attempts
+// hold exactly the slots, at most one attempt of a bundle has the grant, and all end.
 func TestAnyAttempts(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		h := coretest.New(r)
@@ -501,8 +501,8 @@ func change(h *coretest.Core, a *state.Attempt, how int) {
 	}
 }
 
-// A launcher that runs nothing as a job's user is not to blame: or whoever has no user there
-// could keep everybody's work from it.
+// A launcher that may not run work as a job's user is not blamed. Otherwise a user without an
+// account there could exclude it for everyone.
 func TestWhoIsToBlame(t *testing.T) {
 	for kind, usable := range map[wire.ErrorKind]bool{
 		wire.ErrorKind_ERROR_KIND_PROGRAM: false, wire.ErrorKind_ERROR_KIND_INVALID: false,

@@ -13,8 +13,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// offered is which bundles of a job a policy that hears all takes for ready, and what each
-// avoids.
+// offered is the bundles of a job that the events make ready for a policy, with the launchers that
+// each avoids.
 func offered(events []scheduler.Event, was map[scheduler.BundleID][]scheduler.LauncherID) map[scheduler.BundleID][]scheduler.LauncherID {
 	for _, e := range events {
 		switch e := e.(type) {
@@ -29,8 +29,8 @@ func offered(events []scheduler.Event, was map[scheduler.BundleID][]scheduler.La
 	return was
 }
 
-// Readers are offered when the last output that they wait for is there, and taken back
-// when one of them is lost.
+// Readers are offered when the last output that they wait for is there, and withdrawn when one of
+// the outputs is lost.
 func TestBundlesAreOfferedAsTheirInputsOpen(t *testing.T) {
 	h := coretest.New(t)
 	h.StartPolicy(0)
@@ -60,8 +60,8 @@ func TestBundlesAreOfferedAsTheirInputsOpen(t *testing.T) {
 	h.Checked()
 }
 
-// A bundle avoids where it failed, and its job where several did: the policy is told anew.
-// When nothing else is left, what failed last is avoided no longer either.
+// A bundle avoids a launcher where it failed, and its job one where several bundles did: the policy
+// is notified. If no other launcher is left, even the last one is no longer avoided.
 func TestLaunchersWhereAttemptsFailed(t *testing.T) {
 	h := coretest.New(t)
 	h.Step.Set.ExcludeAfter, h.Step.Set.AttemptsMax = 2, 10
@@ -96,8 +96,8 @@ func TestLaunchersWhereAttemptsFailed(t *testing.T) {
 	h.Checked()
 }
 
-// Where attempts of several jobs failed, the site avoids the launcher, and the policy is told,
-// as is one that starts meanwhile.
+// A launcher where attempts of several jobs failed is excluded for the site. The policy is
+// notified, as is a policy that starts meanwhile.
 func TestThePolicyIsToldWhomTheSiteAvoids(t *testing.T) {
 	h := coretest.New(t)
 	h.Step.Set.ExcludeAfter, h.Step.Set.ExcludeJobs, h.Step.Set.ExcludeSharePercent = 1, 2, 50

@@ -10,8 +10,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// A good end that names what another group stored or wrote is a failure of its attempt, and nothing of it is
-// published. The launcher that reported it is told to delete what it stored.
+// A successful end that names another group's output is a failure of its attempt, and nothing of it
+// is published. The launcher that reported it is ordered to delete its output.
 func TestAnEndNamesNothingOfOthers(t *testing.T) {
 	file := func(id uint64, change func(*wire.CommittedFile)) *wire.AttemptEnded {
 		f := &wire.CommittedFile{Stage: 0, Index: 1, Temporary: fmt.Sprintf("a%d.0.x", id), Name: "x"}

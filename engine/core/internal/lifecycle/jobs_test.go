@@ -14,8 +14,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Of two attempts the first whose end is accepted commits. The other is stopped, its end
-// changes nothing, and the job is over only when it has left.
+// Of two attempts, the first whose end is accepted commits. The other is stopped, its end changes
+// nothing, and the job is over only once it has ended.
 func TestABundleCommitsOnce(t *testing.T) {
 	h := coretest.New(t)
 	h.StartPolicy(0)
@@ -46,9 +46,9 @@ func TestABundleCommitsOnce(t *testing.T) {
 	h.Checked()
 }
 
-// A lost output that an unfinished bundle reads is made again, and in turn what is needed
-// for that and lost too. What is not lost, or that nobody reads any more, stays finished. Who
-// reads is told where it is now, and what was counted of it counts once.
+// A lost output that an unfinished bundle reads is made again, and with it lost outputs that this
+// needs. Bundles whose outputs are not lost, or not read any more, stay finished. Readers get the
+// new place, and each bundle counts once.
 func TestLostWorkIsWantedAgainInTurn(t *testing.T) {
 	for _, story := range []struct {
 		on    string // the launcher of each bundle; b is lost
@@ -102,8 +102,8 @@ func TestLostWorkIsWantedAgainInTurn(t *testing.T) {
 	}
 }
 
-// A gang that is wanted again because half of what it stored is gone stores all of it anew.
-// What it still had is then no longer counted on. That too can be only so often.
+// A gang that reopens because half of its outputs are lost makes all of them again. Its other
+// outputs no longer count. This is bounded, too.
 func TestAGangLosesHalfOfItsOutput(t *testing.T) {
 	h := coretest.New(t)
 	h.StartPolicy(0)
@@ -139,8 +139,8 @@ func TestAGangLosesHalfOfItsOutput(t *testing.T) {
 	h.Checked()
 }
 
-// What fails too often, or is lost too often, fails its job; an error that trying again can't
-// help does at once; and a launcher without room says nothing of the program.
+// A job fails if a bundle fails or is lost too often, and at once for an error that retrying can't
+// help. A full launcher says nothing about the program.
 func TestHowOftenABundleIsTried(t *testing.T) {
 	for _, story := range []struct {
 		kind   wire.ErrorKind
@@ -178,8 +178,8 @@ func TestHowOftenABundleIsTried(t *testing.T) {
 	}
 }
 
-// A job that is killed offers nothing more, has its attempts stopped, and cleans when the
-// last of them has left. Then its launchers drop what they have of it.
+// A killed job offers nothing more, has its attempts stopped, and cleans up when the last of them
+// has ended. Then its launchers drop its files.
 func TestAKilledJobIsStoppedThenCleaned(t *testing.T) {
 	h := coretest.New(t)
 	h.StartPolicy(0)
@@ -193,7 +193,7 @@ func TestAKilledJobIsStoppedThenCleaned(t *testing.T) {
 	if got := coretest.PhasesOf(j); got != "running running waiting waiting" || len(h.Commands(l)) != 2 || x.Stop() == nil || y.Stop() == nil {
 		t.Errorf("they are %s, and the launcher is told %v", got, h.Commands(l))
 	}
-	h.Finish(x) // it had come to its end before the command came
+	h.Finish(x) // its end came before the command
 	if j.Phase() != state.JobEnding || j.Unfinished() != 3 {
 		t.Errorf("with one running it is in phase %d, with %d unfinished", j.Phase(), j.Unfinished())
 	}
@@ -216,8 +216,8 @@ func TestAKilledJobIsStoppedThenCleaned(t *testing.T) {
 	h.Checked()
 }
 
-// What a publisher was granted may have been done before its job was killed: then the job
-// has its output, whatever ended it. Of some of the outputs it says that they stay.
+// A granted publication may be complete before its job was killed: then the job has its output,
+// whatever ended it. If only some outputs are published, it reports that they stay.
 func TestWhatWasPublishedCounts(t *testing.T) {
 	for _, story := range []struct {
 		published []uint32
@@ -252,8 +252,8 @@ func TestWhatWasPublishedCounts(t *testing.T) {
 	}
 }
 
-// Parts that could not be published for good stay, and the failure says where; traces that
-// nobody had room to clean are left behind, with a note.
+// Parts that could not be published for good stay, and the failure says where. Temporary files that
+// a full store kept from being cleaned are left behind, with a note.
 func TestWhatCannotBePublishedOrCleaned(t *testing.T) {
 	h := coretest.New(t)
 	h.StartPolicy(0)
@@ -274,7 +274,7 @@ func TestWhatCannotBePublishedOrCleaned(t *testing.T) {
 	}
 	h.NotifiedEvents()
 	h.Jobs.CleanTooLong(j.ID)
-	if e := h.NotifiedEvents(); len(e) != 1 || e[0].(scheduler.JobFinished).Job != j.ID { // it never heard of the last bundle
+	if e := h.NotifiedEvents(); len(e) != 1 || e[0].(scheduler.JobFinished).Job != j.ID { // it was never sent the last bundle
 		t.Errorf("the policy is told %v", e)
 	}
 	if h.Cluster.Jobs.Len() != 0 || j.End.Outcome() != scheduler.JobFailed || len(j.OutputCommit.Kept()) != 1 {
@@ -289,8 +289,8 @@ func TestWhatCannotBePublishedOrCleaned(t *testing.T) {
 	h.Checked()
 }
 
-// A job that is larger than a step is opened, stopped and taken out in several, and a kill
-// that comes between two of them ends it all the same. Nothing of it is offered after that.
+// A job larger than a step is opened, stopped and removed in several steps, and a kill between two
+// of them ends it all the same. Nothing of it is offered after that.
 func TestALargeJobTakesItsTime(t *testing.T) {
 	const bundles = 40
 	h := coretest.New(t)
@@ -342,7 +342,7 @@ func TestALargeJobTakesItsTime(t *testing.T) {
 	}
 }
 
-// What is kept for a job is free again as soon as it ends, before anything of it is stopped.
+// Reservations for a job are released as soon as it ends, before any attempt is stopped.
 func TestNothingIsKeptForAJobThatEnds(t *testing.T) {
 	h := coretest.New(t)
 	h.StartPolicy(0)
@@ -354,7 +354,7 @@ func TestNothingIsKeptForAJobThatEnds(t *testing.T) {
 	if reason, why := h.Rounds.Preemption.Preempt(d); reason != scheduler.NotRefused {
 		t.Fatal(why)
 	}
-	h.Step.AddCost(h.Step.Set.StepWork) // nothing of it is looked at in this step
+	h.Step.AddCost(h.Step.Set.StepWork) // the step has no budget left to process the job
 	h.Jobs.EndJob(j, scheduler.JobKilled, nil)
 	if h.Resources.Reservations.Len() != 0 || running.Stop() != nil {
 		t.Error("something is kept for it")
@@ -366,8 +366,8 @@ func TestNothingIsKeptForAJobThatEnds(t *testing.T) {
 	h.Checked()
 }
 
-// However attempts end, outputs go and people kill: what is finished stays committed by the
-// same attempt until it is wanted again, and all of it comes to an end.
+// However attempts end, outputs are lost and people kill: a finished bundle stays committed by the
+// same attempt until it reopens, and every job ends.
 func TestAnyJob(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		h := coretest.New(r)
@@ -382,7 +382,7 @@ func TestAnyJob(t *testing.T) {
 			p.move(rapid.IntRange(0, 9).Draw(r, "move"))
 			p.checked()
 		}
-		for range 100 { // now nothing goes wrong any more
+		for range 100 { // from here on there are no faults
 			p.move(0)
 			p.move(5)
 			p.checked()
@@ -398,10 +398,10 @@ type play struct {
 	r  *rapid.T
 	j  *state.Job
 	on []*state.Launcher
-	by map[int]scheduler.AttemptID // whose commit counts, of the finished bundles
+	by map[int]scheduler.AttemptID // the committed attempt of each finished bundle
 }
 
-// move makes one: it launches, has some attempt end in some way, has an output be lost, or kills.
+// move makes one random move: it launches, ends an attempt, loses an output, or kills.
 func (p *play) move(what int) {
 	p.h.Later(time.Minute)
 	live := p.j.Attempts().Sorted()

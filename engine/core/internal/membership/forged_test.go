@@ -9,7 +9,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// Whatever a launcher reports about attempts, outputs and jobs of another launcher changes nothing of them.
+// A launcher's reports about attempts, outputs and jobs of another launcher change nothing.
 func TestReportsAboutAnothersAttempts(t *testing.T) {
 	const running, ended = wire.AttemptInventory_STATE_RUNNING, wire.AttemptInventory_STATE_ENDED
 	for what, report := range map[string]func(a, stored uint64) *wire.Report{

@@ -16,7 +16,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// welcome is the answer to the join of the step at hand.
+// welcome returns the answer to the join of the current step.
 func welcome(h *coretest.Core) (w step.Welcome) {
 	for _, t := range h.Step.Effects() {
 		if x, is := t.Action.(step.Welcome); is {
@@ -30,7 +30,7 @@ func lose(h *coretest.Core, l *state.Launcher) {
 	h.Membership.LauncherLost(&wire.LauncherLost{Launcher: uint64(l.ID), Incarnation: l.Incarnation(), Reason: "silent"})
 }
 
-// what says what a launcher is told, without who: "start 3, drop job 1".
+// what lists a launcher's commands in short: "start 3, drop job 1".
 func what(list []*wire.Command) string {
 	var texts []string
 	for _, c := range list {
@@ -57,7 +57,7 @@ func what(list []*wire.Command) string {
 }
 
 // A name belongs to the data folder of the launcher that is up under it, and to its newest
-// life. Who may not have it changes nothing.
+// incarnation. A refused join changes nothing.
 func TestWhoseANameIs(t *testing.T) {
 	join := func(f func(*wire.Join)) *wire.Join {
 		m := coretest.Joining("a", 1)
@@ -68,7 +68,7 @@ func TestWhoseANameIs(t *testing.T) {
 	for _, story := range []struct {
 		up      bool
 		join    *wire.Join
-		refused string // "": it is let in
+		refused string // "": it may join
 		afresh  bool
 	}{
 		{true, join(func(m *wire.Join) { m.Identity = "other" }), "has not been lost yet", false},
@@ -105,8 +105,8 @@ func TestWhoseANameIs(t *testing.T) {
 	}
 }
 
-// What a launcher says it has is held against what it should have. It never is told to start
-// what it was told of before and has no more.
+// A launcher's inventory is compared with what it should have. It is never ordered again to start
+// an attempt that it was ordered to start before and no longer has.
 func TestInventory(t *testing.T) {
 	const (
 		running   = wire.AttemptInventory_STATE_RUNNING
@@ -174,8 +174,8 @@ func TestInventory(t *testing.T) {
 	}
 }
 
-// A launcher that is lost takes its attempts along and what it stored. Whatever it says after
-// that changes nothing, and only a new life of it is let in.
+// When a launcher is lost, its attempts and stored outputs are lost too. Its later reports change
+// nothing, and only a new incarnation may join.
 func TestALauncherIsLost(t *testing.T) {
 	h := coretest.New(t)
 	h.StartPolicy(0)
@@ -184,7 +184,7 @@ func TestALauncherIsLost(t *testing.T) {
 	h.Finish(h.RunBundle(j, 0, l).Attempts[0], coretest.Stored(0, 0))
 	h.Finish(h.RunBundle(j, 1, m).Attempts[0], coretest.Stored(0, 1))
 	a := h.RunBundle(j, 2, l).Attempts[0]
-	h.Membership.LauncherLost(&wire.LauncherLost{Launcher: uint64(l.ID), Incarnation: 7}) // of a life that there was not
+	h.Membership.LauncherLost(&wire.LauncherLost{Launcher: uint64(l.ID), Incarnation: 7}) // of an incarnation that never was
 	if !l.Up {
 		t.Fatal("a word about another life of it counts")
 	}
@@ -207,8 +207,8 @@ func TestALauncherIsLost(t *testing.T) {
 	h.Checked()
 }
 
-// What a gang's finished group had stored goes with its launcher, before the gang commits: then
-// the rest of it is stopped, wherever that runs.
+// The stored output of a gang's finished group is lost with its launcher before the gang commits:
+// then the rest of the gang is stopped, wherever it runs.
 func TestAGangLosesWhatOneHadStored(t *testing.T) {
 	h := coretest.New(t)
 	h.StartPolicy(0)
@@ -232,8 +232,8 @@ func TestAGangLosesWhatOneHadStored(t *testing.T) {
 	h.Checked()
 }
 
-// A new life of a launcher that comes before the old one was missed loses what ran, and keeps
-// what it still has stored of what somebody counts on. The rest it is to delete.
+// If a launcher's new incarnation joins before the old one was missed, running attempts are lost,
+// and stored outputs that are still needed stay. It is ordered to delete the rest.
 func TestANewLifeKeepsWhatIsStored(t *testing.T) {
 	h := coretest.New(t)
 	h.StartPolicy(0)
@@ -263,8 +263,8 @@ func TestANewLifeKeepsWhatIsStored(t *testing.T) {
 	h.Checked()
 }
 
-// A job whose last attempt is lost with its launcher's life leaves in slices. What the new life
-// still has stored for bundles that have left is nobody's.
+// A job whose last attempt is lost with its launcher's incarnation is removed in slices. Outputs
+// that the new incarnation stores for removed bundles are not needed.
 func TestANewLifeWhileAJobLeaves(t *testing.T) {
 	for left := range 3 {
 		h := coretest.New(t)
@@ -299,8 +299,8 @@ func TestANewLifeWhileAJobLeaves(t *testing.T) {
 	}
 }
 
-// On a launcher that drains nothing new starts, and what runs goes on, also when it joins
-// again; until the drain ends.
+// On a draining launcher nothing new starts and running attempts go on, also when it joins again,
+// until the drain ends.
 func TestDrain(t *testing.T) {
 	h := coretest.New(t)
 	h.StartPolicy(0)
@@ -345,8 +345,8 @@ func TestDrain(t *testing.T) {
 	h.Checked()
 }
 
-// A launcher that knows more than the log shows that the log lost records. That is said once,
-// in the log and to each job, and ids go on above what it knows.
+// A launcher that knows of later ids than the log shows that the log lost records. That is reported
+// once, in the log and to each job, and new ids are above those it knows.
 func TestTheLogLostRecords(t *testing.T) {
 	for sign, f := range map[string]func(*wire.Join){
 		"it was told to start attempt-70": func(m *wire.Join) { m.Seen = 70 },
@@ -361,7 +361,7 @@ func TestTheLogLostRecords(t *testing.T) {
 		for i := range 2 {
 			m := coretest.Joining(string(rune('a'+i)), 1)
 			f(m)
-			if i == 1 && sign != "" { // who knows more still tells nothing new
+			if i == 1 && sign != "" { // a launcher with still larger ids adds no new loss
 				m.Seen, m.Jobs, m.Term = 70, []uint64{70}, 70
 			}
 			h.Membership.Join(m)
@@ -381,8 +381,8 @@ func TestTheLogLostRecords(t *testing.T) {
 	}
 }
 
-// What is not confirmed is sent again, ever later. An attempt of which nothing is confirmed is
-// given up; its launcher stays, with all else that runs there.
+// An unconfirmed command is sent again, at growing intervals. An attempt without any confirmation
+// is given up. Its launcher stays, with everything else that runs there.
 func TestAnAttemptOfWhichNothingIsConfirmed(t *testing.T) {
 	for name, ask := range map[string]func(*coretest.Core, *state.Attempt){
 		"start": func(*coretest.Core, *state.Attempt) {},
@@ -423,7 +423,7 @@ func TestAnAttemptOfWhichNothingIsConfirmed(t *testing.T) {
 		if sent != want || !l.Up || coretest.PhasesOf(j) != "ready" || coretest.PhasesOf(other) != "running" {
 			t.Errorf("%s: launcher up: %t, its bundle is %s and its neighbour %s, after %q", name, l.Up, coretest.PhasesOf(j), coretest.PhasesOf(other), sent)
 		}
-		// What comes of it after all changes nothing.
+		// A late report of it changes nothing.
 		h.Attempts.EndedReport(l, &wire.AttemptEnded{Attempt: uint64(a.ID), End: wire.End_END_FINISHED})
 		h.Checked()
 		if told := what(h.Commands(l)); told != "forget 1" || coretest.PhasesOf(j) != "ready" {
@@ -432,7 +432,7 @@ func TestAnAttemptOfWhichNothingIsConfirmed(t *testing.T) {
 	}
 }
 
-// Of launchers that were lost so many names are kept, the last.
+// The names of lost launchers are kept up to a bound, the last ones.
 func TestNamesOfTheLost(t *testing.T) {
 	h := coretest.New(t)
 	h.Step.Set.LaunchersKept = 2
@@ -448,8 +448,8 @@ func TestNamesOfTheLost(t *testing.T) {
 	}
 }
 
-// Whatever streams lose, whichever lives end and however often a launcher joins again: it is
-// never told to start what it once was told and has no more, and at last all comes to an end.
+// Whatever streams lose, incarnations end and launchers join again: a launcher is never ordered
+// again to start an attempt that it was ordered to start and no longer has. All jobs end.
 func TestNoAttemptIsStartedTwice(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		h := coretest.New(r)
@@ -464,7 +464,7 @@ func TestNoAttemptIsStartedTwice(t *testing.T) {
 			m := rapid.SampledFrom(list).Draw(r, "machine")
 			move := rapid.IntRange(0, 5).Draw(r, "move")
 			if i >= 60 {
-				move %= 3 // nothing goes wrong any more
+				move %= 3 // from here on there are no faults
 			}
 			m.move(h, r, j, move)
 			for _, x := range list {
@@ -479,7 +479,7 @@ func TestNoAttemptIsStartedTwice(t *testing.T) {
 	})
 }
 
-// machine is a launcher as it should be.
+// machine is a correct launcher.
 type machine struct {
 	l        *state.Launcher
 	join     *wire.Join
@@ -497,7 +497,7 @@ func newMachine(h *coretest.Core, name string) *machine {
 	}
 }
 
-// obey does what the step tells it, unless it hears nothing.
+// obey carries out the step's commands, unless its stream is broken.
 func (m *machine) obey(h *coretest.Core, r *rapid.T) {
 	for _, c := range h.Commands(m.l) {
 		if m.deaf {
@@ -530,12 +530,12 @@ func (m *machine) end(e *wire.AttemptEnded) {
 
 func (m *machine) move(h *coretest.Core, r *rapid.T, j *state.Job, move int) {
 	switch move {
-	case 0: // something is launched there
+	case 0: // an attempt is launched there
 		for b := range j.Ready.All() {
 			h.Attempts.Launch(scheduler.Launch{Bundle: b.ID(), Launchers: []scheduler.LauncherID{m.l.ID}})
 			break
 		}
-	case 1: // what runs there comes to its end, and the reports go out
+	case 1: // running attempts end, and the reports are sent
 		for _, a := range m.l.Attempts().Sorted() {
 			if m.has[uint64(a.ID)] {
 				e := &wire.AttemptEnded{Attempt: uint64(a.ID), End: wire.End_END_FINISHED}
@@ -551,7 +551,7 @@ func (m *machine) move(h *coretest.Core, r *rapid.T, j *state.Job, move int) {
 				h.Membership.Report(&wire.LauncherReport{Launcher: uint64(m.l.ID), Report: &wire.Report{Incarnation: m.join.Incarnation, What: &wire.Report_Ended{Ended: e}}})
 			}
 		}
-	case 2: // its stream comes back, after a new life if it was given up
+	case 2: // its stream returns, with a new incarnation if it was given up
 		if !m.l.Up {
 			m.live()
 		}
@@ -569,14 +569,14 @@ func (m *machine) move(h *coretest.Core, r *rapid.T, j *state.Job, move int) {
 		h.Membership.Join(m.join)
 	case 3: // its stream breaks
 		m.deaf = true
-	case 4: // its records of what ended are lost with a worker that dies
+	case 4: // a worker dies, and its records of ended attempts are lost
 		m.finished = nil
 		for _, id := range sortedKeys(m.has) {
 			delete(m.has, id)
 			m.had[id] = true
 		}
 		m.deaf = true
-	case 5: // it dies, or is given up
+	case 5: // the launcher dies, or is given up
 		if rapid.Bool().Draw(r, "given up") {
 			m.deaf = true
 			lose(h, m.l)
@@ -587,7 +587,7 @@ func (m *machine) move(h *coretest.Core, r *rapid.T, j *state.Job, move int) {
 	}
 }
 
-// live begins a new life: what ran is gone, what is stored may be there still.
+// live begins a new incarnation: running attempts are gone, stored outputs may still be there.
 func (m *machine) live() {
 	m.join.Incarnation++
 	m.join.Seen, m.finished, m.has = 0, nil, map[uint64]bool{}
@@ -601,8 +601,8 @@ func sortedKeys[V any](m map[uint64]V) (keys []uint64) {
 	return keys
 }
 
-// A launcher whose inventory says that a running attempt is suspended is told to resume it
-// until it says that it has, and no longer. So is one that runs what counts as suspended.
+// If a launcher's inventory says that a running attempt is suspended, it is ordered to resume it
+// until it reports that it did. The same holds if it runs an attempt that counts as suspended.
 func TestWhatIsSuspendedByMistakeIsResumed(t *testing.T) {
 	for _, suspended := range []bool{false, true} {
 		h := coretest.New(t)
@@ -630,7 +630,7 @@ func TestWhatIsSuspendedByMistakeIsResumed(t *testing.T) {
 			}
 			return n
 		}
-		for try := range 2 { // the first is lost
+		for try := range 2 { // the first command is lost
 			if told() != 1 {
 				t.Fatalf("suspended %t, time %d: it is told %v", suspended, try, h.Commands(l))
 			}
@@ -649,8 +649,8 @@ func TestWhatIsSuspendedByMistakeIsResumed(t *testing.T) {
 	}
 }
 
-// A launcher has suspended attempts of which the log lost that they started. It is told to
-// start them, says that they run and are suspended, and is told to resume them until it has.
+// A launcher has suspended attempts whose start the log lost. It is ordered to start them, reports
+// them running and suspended, and is ordered to resume them until it did.
 func TestWhatWasSuspendedIsResumedWhenItsStartWasLost(t *testing.T) {
 	for width, spec := range map[int]*wire.JobSpec{1: coretest.Maps(1), 2: coretest.Gang(2)} {
 		h := coretest.New(t)
@@ -683,7 +683,7 @@ func TestWhatWasSuspendedIsResumedWhenItsStartWasLost(t *testing.T) {
 			h.Attempts.Started(a, "a:3")
 			h.Attempts.SuspendedNow(a)
 		}
-		for try := range 2 { // the first is lost
+		for try := range 2 { // the first command is lost
 			if resumed := told((*wire.Command).GetResume); len(resumed) != width {
 				t.Fatalf("%d attempts, time %d: it is told to resume %v", width, try, resumed)
 			}
@@ -701,8 +701,8 @@ func TestWhatWasSuspendedIsResumedWhenItsStartWasLost(t *testing.T) {
 	}
 }
 
-// A launcher that was stopped leaves: what it had is lost at once, and no alert counts it. One that
-// joins as another incarnation says why its earlier one ended.
+// A stopped launcher leaves: its attempts and outputs are lost at once, and no alert counts it. One
+// that joins as another incarnation reports why its earlier one ended.
 func TestLaunchersThatLeaveAndComeAnew(t *testing.T) {
 	h := coretest.New(t)
 	h.StartPolicy(0)

@@ -10,8 +10,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// What is told of a step is what changed in it, once, and does not change afterwards. Who does
-// not ask is told nothing.
+// The change feed of a step has what changed in it, once, and is immutable. Without a subscriber it
+// is empty.
 func TestFactsTellWhatChanged(t *testing.T) {
 	h := coretest.New(t)
 	if _, tells := h.Status.Changes(); tells {
@@ -48,7 +48,8 @@ func TestFactsTellWhatChanged(t *testing.T) {
 	}
 }
 
-// A bundle that is wanted again is told of at once, also when it waits for another that runs again already.
+// A reopened bundle is in the change feed at once, even if it waits for another that already runs
+// again.
 func TestWantedAgainIsTold(t *testing.T) {
 	h := coretest.New(t)
 	h.Status.EnableChanges()
@@ -57,7 +58,7 @@ func TestWantedAgainIsTold(t *testing.T) {
 	file := func(from, to uint32) *wire.Connection {
 		return &wire.Connection{FromStage: from, ToStage: to, FromPort: "out", ToPort: "in", Kind: wire.ChannelKind_CHANNEL_KIND_FILE, Pattern: wire.Pattern_PATTERN_ONE_TO_ONE}
 	}
-	spec := coretest.Chain(4) // of which the last reads from the first
+	spec := coretest.Chain(4) // the last stage reads from the first
 	spec.Graph.Connections = []*wire.Connection{file(0, 1), file(1, 2), file(0, 3)}
 	j := h.Job(spec)
 	h.Finish(h.RunBundle(j, 0, first).Attempts[0], coretest.Stored(0, 0), coretest.Stored(2, 0))

@@ -11,7 +11,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// A launcher that is not up is told nothing, and nothing of it is waited for.
+// A launcher that is not up gets no commands, and no confirmation of it is awaited.
 func TestOneThatIsLostIsToldNothing(t *testing.T) {
 	h := coretest.New(t)
 	h.StartPolicy(0)
@@ -26,8 +26,8 @@ func TestOneThatIsLostIsToldNothing(t *testing.T) {
 	}
 }
 
-// The start of a reader lists the sources that are there; what comes later is sent behind
-// it, once, in the step's end; and when that is all it says so.
+// The start of a reader lists the existing sources. Later ones are sent after it, once, at the end
+// of the step. The last of them is marked as last.
 func TestAReaderIsGivenEachSourceOnce(t *testing.T) {
 	h := coretest.New(t)
 	h.Cluster.Tokens.From(func(run uint64) []byte { return fmt.Append(nil, "of run ", run) })
@@ -72,8 +72,8 @@ func TestAReaderIsGivenEachSourceOnce(t *testing.T) {
 	h.Checked()
 }
 
-// The members of a gang that are joined by tcp are told where the others listen when all
-// do, and not before.
+// The members of a gang that are joined by tcp get the addresses of the others when all listen, and
+// not before.
 func TestAGangIsToldWhereItsMembersListen(t *testing.T) {
 	h := coretest.New(t)
 	h.StartPolicy(0)
@@ -99,13 +99,13 @@ func TestAGangIsToldWhereItsMembersListen(t *testing.T) {
 		t.Error("one is told while the other does not listen yet")
 	}
 	h.Attempts.Started(r.Attempts[1], "x:2")
-	if peers() != 4 { // each is told of both
+	if peers() != 4 { // each gets both addresses
 		t.Errorf("%d peers are told of", peers())
 	}
 }
 
-// A gang that is being stopped is told nothing more of its members: one of them may have
-// ended before it said where it listens.
+// A gang that is being stopped gets no addresses: one of its members may have ended before it
+// reported where it listens.
 func TestAGangThatIsStoppedIsToldNothing(t *testing.T) {
 	h := coretest.New(t)
 	h.StartPolicy(0)
@@ -126,7 +126,7 @@ func TestAGangThatIsStoppedIsToldNothing(t *testing.T) {
 	}
 }
 
-// A stop that was sent is sent again only by a harder one; when its job ends it says why.
+// A stop is sent again only if a harder one follows. When its job ends, it carries the reason.
 func TestStopsAreSentOnce(t *testing.T) {
 	h := coretest.New(t)
 	h.StartPolicy(0)
@@ -147,8 +147,8 @@ func TestStopsAreSentOnce(t *testing.T) {
 	}
 }
 
-// A publisher that asks for further files is answered from any number on, as often as it
-// asks, with no more than a command holds.
+// A publisher that requests further files is answered from any number on, as often as it asks, with
+// at most one command's worth.
 func TestFilesAreToldInParts(t *testing.T) {
 	h := coretest.New(t)
 	h.StartPolicy(0)

@@ -11,7 +11,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// snapshot is that of the generation that the step at hand starts.
+// snapshot returns the snapshot of the generation that the current step starts.
 func snapshot(t *testing.T, h *coretest.Core) scheduler.Snapshot {
 	t.Helper()
 	for _, todo := range h.Step.Effects() {
@@ -23,8 +23,8 @@ func snapshot(t *testing.T, h *coretest.Core) scheduler.Snapshot {
 	return scheduler.Snapshot{}
 }
 
-// A policy that starts and one that was there all along see the same world: what is ready,
-// runs, is suspended, was preempted and is wanted twice.
+// A new policy and one that was there all along see the same state: ready, running, suspended and
+// preempted work, and offers of a second attempt.
 func TestASnapshotTellsWhatEventsTold(t *testing.T) {
 	h := coretest.New(t)
 	h.StartPolicy(scheduler.AbilityResume)
@@ -62,8 +62,8 @@ func TestASnapshotTellsWhatEventsTold(t *testing.T) {
 	}
 }
 
-// A snapshot is made in slices: what happens meanwhile to what it has come to is told
-// besides, what happens to the rest is in it, and nothing is told twice.
+// A snapshot is made in slices. Later changes of parts already in it are sent as events, other
+// changes are in it, and nothing is sent twice.
 func TestWhatHappensWhileASnapshotIsMade(t *testing.T) {
 	h := coretest.New(t)
 	h.StartPolicy(0)
@@ -96,7 +96,7 @@ func TestWhatHappensWhileASnapshotIsMade(t *testing.T) {
 	}
 }
 
-// Loads are told to a policy that wants them, as they change.
+// Loads are sent to a policy that wants them, when they change.
 func TestLoadsAreForWhoWantsThem(t *testing.T) {
 	for wants, want := range map[scheduler.Ability]int{0: 0, scheduler.AbilityLoad: 1} {
 		h := coretest.New(t)
@@ -119,7 +119,7 @@ func TestLoadsAreForWhoWantsThem(t *testing.T) {
 	}
 }
 
-// A victim that has not left yet is told as one, to be killed or to be suspended.
+// A victim that is still stopping is marked as one, to be killed or to be suspended.
 func TestASnapshotTellsWhoIsToLeave(t *testing.T) {
 	for _, mode := range []scheduler.PreemptMode{scheduler.PreemptKill, scheduler.PreemptSuspend} {
 		h := coretest.New(t)
@@ -147,8 +147,8 @@ func TestASnapshotTellsWhoIsToLeave(t *testing.T) {
 	}
 }
 
-// A bundle whose suspended attempt is stopped after SuspendMax keeps its offer of a second attempt. A
-// policy that starts before the attempt has ended may use it.
+// A bundle whose suspended attempt is stopped after SuspendMax keeps its offer of a second attempt.
+// A policy that starts before the attempt has ended may use it.
 func TestASnapshotKeepsTheOfferOfAStoppedAttempt(t *testing.T) {
 	h := coretest.New(t)
 	h.StartPolicy(0)

@@ -10,8 +10,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Why a job waits is told in the manager's words, then in the policy's, and no longer when
-// it does not.
+// The reasons why a job waits are the manager's, then the policy's. They end when it no longer
+// waits.
 func TestWhyAJobWaits(t *testing.T) {
 	h := coretest.New(t)
 	j := h.Job(coretest.Maps(1))
@@ -37,8 +37,8 @@ func TestWhyAJobWaits(t *testing.T) {
 	waits("")
 }
 
-// What is shown of a job and of its attempts goes from what lives to what ended; of a job
-// that is over the last things stay, for so many jobs.
+// Status shows a job and its attempts from live to ended. A bounded number of ended jobs keeps its
+// last status.
 func TestWhatIsShownOfAJob(t *testing.T) {
 	h := coretest.New(t)
 	h.Step.Set.JobsKept, h.Step.Set.AttemptsMax = 2, 1
@@ -71,7 +71,8 @@ func TestWhatIsShownOfAJob(t *testing.T) {
 	}
 }
 
-// A launcher is shown with what it has, runs and keeps suspended, and in a word how it is.
+// A launcher's status shows its resources, its running and suspended attempts, and its state in a
+// word.
 func TestWhatIsShownOfLaunchers(t *testing.T) {
 	h := coretest.New(t)
 	h.StartPolicy(scheduler.AbilityResume)

@@ -20,7 +20,7 @@ import (
 
 const gap = time.Millisecond
 
-// start has a generation take over.
+// start makes a generation take over.
 func start(t interface{ Fatal(...any) }, x *Session, number uint64, a scheduler.Ability) {
 	x.BeginGeneration(number, "p", false)
 	x.FinishSnapshot(1)
@@ -32,8 +32,8 @@ func start(t interface{ Fatal(...any) }, x *Session, number uint64, a scheduler.
 	}
 }
 
-// One round is in flight at a time, its answer counts once, and answers to others are
-// counted and dropped. What happens meanwhile is told in the next round, once.
+// One round is in flight at a time, and its answer counts once. Answers to other rounds are counted
+// and dropped. Events since then are sent in the next round, once.
 func TestRoundsAndAnswers(t *testing.T) {
 	var x Session
 	if x.Due(5, gap) {
@@ -79,8 +79,8 @@ func TestRoundsAndAnswers(t *testing.T) {
 	}
 }
 
-// A generation that is being started hears of what its snapshot came to, and of nothing
-// else; it takes over between two rounds, and one that fails leaves the other alone.
+// A generation that is being started gets the events for the finished part of its snapshot, and no
+// others. It takes over between two rounds. If it fails, the current generation is not affected.
 func TestTheNextGeneration(t *testing.T) {
 	var x Session
 	start(t, &x, 1, 0)
@@ -126,7 +126,7 @@ func TestTheNextGeneration(t *testing.T) {
 	}
 }
 
-// What people asked for ends once: by its answer, or when it is given up.
+// A person's request ends once: by its answer, or when it is given up.
 func TestWhatIsAsked(t *testing.T) {
 	var x Session
 	s := &step.Step{Set: step.DefaultSettings()}
@@ -168,7 +168,7 @@ func TestWhatIsAsked(t *testing.T) {
 	}
 }
 
-// asking is an exchange that is asked about versions of settings.
+// asking is a session that is asked for verdicts on settings.
 type asking struct {
 	Session
 	t *testing.T
@@ -192,7 +192,7 @@ func (a *asking) change(version uint64) {
 	a.ChangeSettings(a.s, &wire.SettingsChange{Version: version, Config: config})
 }
 
-// round tells the policy what there is to tell, a while after the last step.
+// round sends the policy its events, a while after the last step.
 func (a *asking) round(after time.Duration) {
 	a.s.Begin(a.s.Now.Add(after))
 	r := a.Ask(a.s.Now, nil)
@@ -200,8 +200,8 @@ func (a *asking) round(after time.Duration) {
 	a.AnswerApplied()
 }
 
-// says holds what was said of versions, as version, generation, whose word, and how many
-// problems, against what is wanted.
+// says compares the recorded verdicts with the wanted ones, as version, generation, source, and
+// number of problems.
 func (a *asking) says(want ...string) {
 	a.t.Helper()
 	var said []string
@@ -216,8 +216,8 @@ func (a *asking) says(want ...string) {
 	}
 }
 
-// A version of settings has one verdict of the policy's. What a policy can do changes with
-// the one that it takes over.
+// Each version of settings has one verdict of the policy. What a policy can do changes with the
+// version that it accepts.
 func TestVerdicts(t *testing.T) {
 	x := newAsking(t)
 	start(t, &x.Session, 1, 0)
@@ -237,8 +237,8 @@ func TestVerdicts(t *testing.T) {
 	x.says("11 1 judged 0", "10 0 judged 1")
 }
 
-// What no policy was told of, nobody has judged: when there is none, when it failed before
-// the round that would have told it, and when another took over.
+// Settings that no policy received have no verdict: without a policy, when it failed before the
+// round that would have sent them, and when another took over.
 func TestUntoldSettingsAreNotJudged(t *testing.T) {
 	x := newAsking(t)
 	if x.change(1); x.s.Timers() != 0 {
@@ -264,8 +264,8 @@ func TestUntoldSettingsAreNotJudged(t *testing.T) {
 	}
 }
 
-// The wait for a verdict begins with the round that tells the policy. One that comes after
-// it counts all the same: the policy has taken the settings over.
+// The wait for a verdict begins with the round that sends the settings. A later verdict counts all
+// the same, since the policy has taken the settings over.
 func TestLateVerdicts(t *testing.T) {
 	x := newAsking(t)
 	start(t, &x.Session, 1, 0)
@@ -297,8 +297,8 @@ func TestLateVerdicts(t *testing.T) {
 	x.says("6 0 unanswered 1", "7 0 untold 1")
 }
 
-// Notes are bounded, and it is said when one goes nowhere.
-// A note of a shell is told to its own policy: also before that has taken over, and to no other.
+// Notes are bounded, and a dropped one is reported. A shell's note is sent to its own policy only,
+// also before that has taken over.
 func TestNotesOfAShell(t *testing.T) {
 	x, s := &Session{}, &step.Step{Set: step.DefaultSettings()}
 	start(t, x, 1, 0)
@@ -341,7 +341,7 @@ func TestNotesAreBounded(t *testing.T) {
 	}
 }
 
-// After any history, what is written comes back as the same, and a clone stays.
+// After any history, the state is read back as written, and a clone does not change.
 func TestStateComesBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var x Session
@@ -398,9 +398,9 @@ func TestStateComesBack(t *testing.T) {
 	})
 }
 
-// What is appended to a checkpoint is kept with it, over lives of the policy and of the manager,
-// within the bound on their sum; another version, and too much, is refused and changes
-// nothing. A frozen state has what was there.
+// Appended data is kept with the checkpoint, over restarts of the policy and the manager, within a
+// bound on the sum. Another version, or too much data, is refused and changes nothing. A frozen
+// state keeps what it had.
 func TestACheckpointIsAppendedTo(t *testing.T) {
 	var x Session
 	start(t, &x, 1, scheduler.AbilityCheckpoint)

@@ -13,7 +13,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// gang is a bundle of a test: all of its groups take the same.
+// gang is a bundle of a test: all of its groups need the same.
 type gang struct {
 	id     scheduler.BundleID
 	job    scheduler.JobID
@@ -28,7 +28,7 @@ func (g gang) Request(int) Request    { return g.demand }
 
 func mapSlots(n int, memory int64) Request { return Request{Kind: "map", Slots: n, Memory: memory} }
 
-// cluster is a capacity with launchers of so many map slots and ten bytes for each.
+// cluster returns resources with launchers of so many map slots, and ten bytes for each slot.
 func cluster(slots ...int) (*Resources, []*Launcher) {
 	c := New()
 	var list []*Launcher
@@ -52,8 +52,8 @@ func TestSizesNeverLookAlike(t *testing.T) {
 	}
 }
 
-// A gang takes on all of its launchers or on none, of what is free and of what is
-// reserved for it, and what is missing is told.
+// A gang takes slots on all of its launchers or on none, from free and from its reserved ones. If
+// slots are missing, it returns what.
 func TestAGangTakesAllOrNothing(t *testing.T) {
 	c, l := cluster(2, 1)
 	victim := Allocation{Request: mapSlots(1, 10), HasSlots: true}
@@ -71,8 +71,8 @@ func TestAGangTakesAllOrNothing(t *testing.T) {
 	}
 }
 
-// What a victim frees is for the bundle that it was stopped for, and for no other of its
-// job; when that bundle may not start any more, it is for all.
+// The slots that a victim frees are reserved for the bundle that it was stopped for, and for no
+// other of its job. If that bundle may not start any more, they are free for all.
 func TestAReservationIsForItsBundle(t *testing.T) {
 	c, l := cluster(1)
 	victim := Allocation{Request: mapSlots(1, 10), HasSlots: true}
@@ -100,11 +100,11 @@ func TestAReservationIsForItsBundle(t *testing.T) {
 	}
 }
 
-// vote is of a job that has a user of its own.
+// vote returns the vote of a job that has a user of its own.
 func vote(job scheduler.JobID) Vote { return Vote{Job: job, User: job.String()} }
 
-// TestAUsersProgramHasOneVote: jobs of one user that run one program count once, until they
-// succeed elsewhere; and what is kept of votes is bounded.
+// TestAUsersProgramHasOneVote: jobs of one user that run one program count once, until they succeed
+// elsewhere. The votes that are kept are bounded.
 func TestAUsersProgramHasOneVote(t *testing.T) {
 	limits := ExclusionLimits{Jobs: 3, SharePercent: 50}
 	for _, c := range []struct {
@@ -148,8 +148,8 @@ func TestAUsersProgramHasOneVote(t *testing.T) {
 	}
 }
 
-// The site avoids a launcher that enough jobs avoid, but never so many launchers that
-// too few are left.
+// The site excludes a launcher that enough jobs avoid, but never so many launchers that too few are
+// left.
 func TestNotAllAreAvoided(t *testing.T) {
 	c, l := cluster(1, 1, 1, 1)
 	limits := ExclusionLimits{Jobs: 2, SharePercent: 25}
@@ -171,7 +171,7 @@ func TestNotAllAreAvoided(t *testing.T) {
 	}
 }
 
-// world is a capacity in a random game, with the holdings that its owner would keep.
+// world is resources in a random game, with the holdings that their owner would keep.
 type world struct {
 	c    *Resources
 	all  []*Launcher
@@ -197,7 +197,7 @@ func (w *world) up(t *rapid.T) *Launcher {
 	return rapid.SampledFrom(list).Draw(t, "launcher")
 }
 
-// some draws a holding on a launcher, and whether it has its slots.
+// some draws a holding on a launcher that has its slots, or one that does not.
 func (w *world) some(t *rapid.T, slots bool) (*Launcher, *Allocation) {
 	for _, l := range w.all {
 		for _, h := range w.held[l] {
@@ -215,7 +215,7 @@ func (w *world) end(l *Launcher, h *Allocation) {
 	w.held[l] = slices.DeleteFunc(w.held[l], func(x *Allocation) bool { return x == h })
 }
 
-// step does one random thing.
+// step makes one random move.
 func (w *world) step(t *rapid.T) {
 	switch rapid.IntRange(0, 12).Draw(t, "do") {
 	case 0, 1, 2:
@@ -289,14 +289,14 @@ func (w *world) launch(t *rapid.T) {
 	}
 }
 
-// goOn has what gave its slots back take them again, which it does if what is free and
-// what is kept for its bundle alone are enough, of that first, and all that runs and is
-// suspended then has room in memory and swap.
+// goOn lets suspended holdings take their slots again. That succeeds if free slots and those
+// reserved for the bundle alone are enough, the latter used first, and if memory and swap have room
+// for all running and suspended attempts.
 func (w *world) goOn(t *rapid.T) {
 	b := scheduler.BundleID(rapid.IntRange(1, 6).Draw(t, "bundle"))
 	var list []AllocationOn
 	kept, free, needed := map[place]int{}, map[place]int{}, map[place]int{}
-	memory := map[*Launcher]int64{} // of those that are to go on
+	memory := map[*Launcher]int64{} // of the attempts to be resumed
 	for range 2 {
 		l, h := w.some(t, false)
 		if h == nil || slices.ContainsFunc(list, func(x AllocationOn) bool { return x.Allocation == h }) {
@@ -338,8 +338,8 @@ func (w *world) goOn(t *rapid.T) {
 	}
 }
 
-// fitsMemory says whether a launcher has the memory when so much of what is suspended runs,
-// of a bundle for which what is kept for it alone is there.
+// fitsMemory says whether a launcher has the memory when so much of the suspended memory runs
+// again, with that reserved for the bundle alone.
 func (w *world) fitsMemory(l *Launcher, again int64, b scheduler.BundleID) bool {
 	running, suspended := again, -again
 	for _, h := range w.held[l] {
@@ -357,7 +357,7 @@ func (w *world) fitsMemory(l *Launcher, again int64, b scheduler.BundleID) bool 
 	return running+max(suspended-l.Swap(), 0) <= l.Memory()
 }
 
-// place is where slots of a kind are.
+// place is a launcher and a kind of slot.
 type place struct {
 	on   *Launcher
 	kind string
@@ -378,8 +378,8 @@ func (w *world) preempt(t *rapid.T) {
 	w.c.Reservations.ReleaseIfEmpty(r)
 }
 
-// Whatever is taken, given back, reserved, drained and lost: nothing of it is lost or
-// doubled, and what is read back from a checkpoint goes on like it.
+// Whatever is taken, released, reserved, drained and lost: no slot is lost or doubled, and a state
+// restored from a checkpoint continues like the original.
 func TestNothingIsLostOrDoubled(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &world{held: map[*Launcher][]*Allocation{}}
@@ -397,7 +397,7 @@ func TestNothingIsLostOrDoubled(t *testing.T) {
 	})
 }
 
-// offersAreTold says all offers once, and then none, as nothing changes.
+// offersAreTold takes all changed offers, and then finds none, as nothing changes.
 func (w *world) offersAreTold(t *rapid.T) {
 	w.c.Offers.Send(false)
 	for _, l := range w.all {
@@ -410,7 +410,7 @@ func (w *world) offersAreTold(t *rapid.T) {
 	}
 }
 
-// readBack goes on with what a checkpoint holds.
+// readBack continues with a state restored from a checkpoint.
 func (w *world) readBack(t *rapid.T) {
 	code := func(c *Resources, all []*Launcher) func(*checkpoint.Codec) {
 		return func(x *checkpoint.Codec) {

@@ -9,7 +9,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// mixed is a bundle of a test whose groups need different things.
+// mixed is a bundle of a test whose groups have different needs.
 type mixed []Request
 
 func (m mixed) ID() scheduler.BundleID { return 1 }
@@ -17,9 +17,8 @@ func (m mixed) JobID() scheduler.JobID { return 1 }
 func (m mixed) Width() int             { return len(m) }
 func (m mixed) Request(i int) Request  { return m[i] }
 
-// TestHoldsLikeBruteForce: on small clusters a bundle is held exactly if some launcher for each
-// group, all tried, leaves none with less than it has. Launchers that drain or are avoided
-// count, those that are lost do not.
+// TestHoldsLikeBruteForce: on small clusters a bundle fits exactly if some choice of launchers for
+// its groups, all tried, overfills none. Draining and avoided launchers count, lost ones do not.
 func TestHoldsLikeBruteForce(t *testing.T) {
 	var held, together int
 	const seeds = 3000
@@ -83,7 +82,7 @@ func placeable(all []*room, b mixed) bool {
 	return false
 }
 
-// TestWhatIsShortIsTold: as one demand when that alone is short, else as all of them.
+// TestWhatIsShortIsTold: if one need alone is too large, only that is reported, otherwise all.
 func TestWhatIsShortIsTold(t *testing.T) {
 	c, _ := cluster(2)
 	for want, b := range map[string]mixed{

@@ -11,8 +11,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// What a policy decides about what is not there, not ready or not its to decide is refused with the reason, and
-// changes nothing; what it only says of such things is dropped. Texts that it brings are cut.
+// A decision about something missing, not ready or not the policy's to decide is refused with the
+// reason, and changes nothing. Statements about such things are dropped. Texts are truncated.
 func TestWhatAPolicySaysIsHeldAgainstWhatThereIs(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)
 	type decisions = scheduler.Decisions

@@ -12,8 +12,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// What a victim frees is the beneficiary's, when it has left; until then neither that nor
-// anybody else gets it.
+// The slots of a victim go to the beneficiary once the victim has ended. Until then nobody gets
+// them.
 func TestWhatAVictimFreesIsKept(t *testing.T) {
 	h := coretest.New(t)
 	h.StartPolicy(0)
@@ -58,8 +58,8 @@ func launch(h *coretest.Core, j *state.Job, i int, l *state.Launcher) scheduler.
 	return refused
 }
 
-// What was reserved and is not used is everybody's after a while, which begins when the grace
-// of the victims is over. Of grace there is no more than the settings allow.
+// Reserved slots that are not used become free after a while, which begins when the victims' grace
+// is over. The settings bound the grace.
 func TestAReservationExpires(t *testing.T) {
 	h := coretest.New(t)
 	h.StartPolicy(0)
@@ -93,8 +93,8 @@ func TestAReservationExpires(t *testing.T) {
 	h.Checked()
 }
 
-// Who is suspended for a beneficiary gives it its slots and keeps its memory. It comes back
-// when that has ended, and is left alone for a while then.
+// A suspended victim gives the beneficiary its slots and keeps its memory. It is resumed when the
+// beneficiary has ended, and is protected for a while then.
 func TestAVictimIsSuspended(t *testing.T) {
 	h := coretest.New(t)
 	h.StartPolicy(0)
@@ -141,9 +141,8 @@ func TestAVictimIsSuspended(t *testing.T) {
 	h.Checked()
 }
 
-// What is suspended may be the beneficiary, named, where it is: then what its victims free is
-// kept for it to go on, and for nothing else of its job, and ends when it does or can't any
-// more.
+// A suspended bundle may be the beneficiary, named, where it is. Then the slots that its victims
+// free are reserved for it alone, until it resumes or no longer can.
 func TestWhatIsSuspendedIsABeneficiary(t *testing.T) {
 	kept := func(h *coretest.Core, l *state.Launcher) int { return l.Slots().Of("default") - free(l) - held(h, l) }
 	for name, story := range map[string]struct {
@@ -224,7 +223,8 @@ func TestWhatIsSuspendedIsABeneficiary(t *testing.T) {
 	}
 }
 
-// What a program forbids to suspend is not, nor what runs together with it: it may be killed.
+// A program that forbids suspension is not suspended, nor are attempts that run together with it.
+// It may be killed.
 func TestWhatHoldsSomethingOutsideIsNotSuspended(t *testing.T) {
 	forbids := func(spec *wire.JobSpec, stage int) *wire.JobSpec {
 		spec.Graph.Stages[stage].NoSuspend = true
@@ -259,7 +259,7 @@ func TestWhatHoldsSomethingOutsideIsNotSuspended(t *testing.T) {
 	}
 }
 
-// held are the slots that attempts hold.
+// held returns how many slots attempts hold.
 func held(h *coretest.Core, l *state.Launcher) (n int) {
 	for x := range h.Cluster.Holdings(l.ID) {
 		if x.HasSlots {
@@ -269,7 +269,8 @@ func held(h *coretest.Core, l *state.Launcher) (n int) {
 	return n
 }
 
-// Whom a policy can't take off, and for whom not. Then nobody of the set is, and nothing is kept.
+// These victims and beneficiaries are refused. Then no attempt of the set is preempted, and nothing
+// is reserved.
 func TestWhoIsNotTakenOff(t *testing.T) {
 	for name, story := range map[string]struct {
 		change func(*coretest.Core, *scheduler.Preempt, *state.Attempt)
@@ -319,8 +320,8 @@ func TestWhoIsNotTakenOff(t *testing.T) {
 	}
 }
 
-// early is a job whose readers start when half of two writers have stored: one has, and the
-// reader runs in the one slot that was free; the other slot is somebody else's.
+// early returns a job whose readers start when half of two writers have stored their output. One
+// writer has, and the reader runs in the only free slot. The other slot belongs to another job.
 func early(t *testing.T) (h *coretest.Core, j *state.Job, reader *state.Attempt, other *state.BundleAttempt) {
 	h = coretest.New(t)
 	h.StartPolicy(0)
@@ -335,8 +336,8 @@ func early(t *testing.T) (h *coretest.Core, j *state.Job, reader *state.Attempt,
 	return h, j, reader, other
 }
 
-// A reader that stands in the way of what it waits for gives way to it after a while, and
-// starts again when all that it reads is there, not before.
+// A reader that blocks the writer it waits for is stopped after a while, and starts again when all
+// its input is there, not before.
 func TestAReaderGivesWay(t *testing.T) {
 	h, j, reader, _ := early(t)
 	l := reader.Launcher
@@ -366,7 +367,7 @@ func TestAReaderGivesWay(t *testing.T) {
 	h.Checked()
 }
 
-// A reader is left alone while what it waits for has a slot, or gets one; but not for ever.
+// A reader keeps its slot while its writer has a slot, or gets one, but not for ever.
 func TestAReaderIsLeftAlone(t *testing.T) {
 	h, j, reader, other := early(t)
 	h.Finish(other.Attempts[0])
@@ -392,7 +393,7 @@ func TestAReaderIsLeftAlone(t *testing.T) {
 	h.Checked()
 }
 
-// What it waits for may be suspended: then it gives way to that too.
+// A reader also gives way if its writer is suspended.
 func TestAReaderGivesWayToTheSuspended(t *testing.T) {
 	h := coretest.New(t)
 	h.StartPolicy(0)
@@ -422,9 +423,9 @@ func TestAReaderGivesWayToTheSuspended(t *testing.T) {
 	h.Checked()
 }
 
-// Readers that hold slots of another kind than what they wait for are left alone as long
-// as others' work holds those: it ends, and then the policy says whose turn it is. Where only
-// readers hold them, two jobs stand in each other's way.
+// Readers whose slots are of another kind than their writers need keep them while other work holds
+// the writers' slots: it ends, and the policy chooses the next. If only readers hold those slots,
+// two jobs block each other.
 func TestAReaderOfAnotherKindIsLeftAlone(t *testing.T) {
 	const mapKind, reduceKind = "map", "reduce"
 	h := coretest.New(t)

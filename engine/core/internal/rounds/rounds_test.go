@@ -12,7 +12,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
 )
 
-// answer is one to a round, with some decisions.
+// answer returns an answer to a round, with some decisions.
 func answer(t *testing.T, to *step.AskPolicy, d scheduler.Decisions) *wire.PolicyAnswer {
 	t.Helper()
 	data, err := schedwire.EncodeDecisions(&d)
@@ -32,7 +32,7 @@ func round(t *testing.T, h *coretest.Core) *step.AskPolicy {
 	return ask
 }
 
-// gone is which generations are done with in the step at hand, and why.
+// gone lists the generations that the current step ends, with the reason.
 func gone(h *coretest.Core) (list []step.PolicyGone) {
 	for _, todo := range h.Step.Effects() {
 		if g, is := todo.Action.(step.PolicyGone); is {
@@ -42,8 +42,8 @@ func gone(h *coretest.Core) (list []step.PolicyGone) {
 	return list
 }
 
-// Each decision has one outcome in the next round, in the order of the contract, also when
-// the answer takes several steps.
+// Each decision has one outcome in the next round, in the order of the contract, also when the
+// answer takes several steps.
 func TestEachDecisionHasOneOutcome(t *testing.T) {
 	h := coretest.New(t)
 	h.StartPolicy(0)
@@ -129,8 +129,8 @@ func TestAnswersThatAreNotAwaited(t *testing.T) {
 	}
 }
 
-// A policy whose answer can't be read, or has too much, is ended with the reason, and what
-// was reserved for its plans is given back; what runs goes on.
+// A policy whose answer can't be read, or is too large, is ended with the reason. Reservations for
+// its plans are released, and running attempts continue.
 func TestABreachEndsAPolicy(t *testing.T) {
 	for what, breach := range map[string]func(*coretest.Core, *wire.PolicyAnswer){
 		"unreadable": func(_ *coretest.Core, m *wire.PolicyAnswer) { m.Decisions = []byte{0xff} },
@@ -157,8 +157,8 @@ func TestABreachEndsAPolicy(t *testing.T) {
 	}
 }
 
-// A policy that starts nothing though something fits, for too long and without a reason,
-// is ended as one that stalls; one that gives a reason is not.
+// A policy that starts nothing though something fits, for too long and without a reason, is ended
+// as stalled. With a reason it is not.
 func TestAPolicyThatStalls(t *testing.T) {
 	for _, reason := range []scheduler.WaitReason{scheduler.WaitNone, scheduler.WaitAtLimit} {
 		h := coretest.New(t)

@@ -14,8 +14,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// The core suspends no task of a command line with -noSuspend, whatever the policy asks for,
-// and those of one without. Policies are told.
+// The core never suspends a task of a command line with -noSuspend, and suspends those without it.
+// Policies are notified of the flag.
 func TestNoSuspendIsKept(t *testing.T) {
 	in := filepath.Join(t.TempDir(), "in")
 	if err := os.WriteFile(in, []byte("x\n"), 0o600); err != nil {
@@ -50,7 +50,7 @@ func TestNoSuspendIsKept(t *testing.T) {
 	}
 }
 
-// planned is the graph that the manager gets of a command line.
+// planned returns the graph that the manager gets for a command line.
 func planned(t *testing.T, args []string) *wire.Graph {
 	t.Helper()
 	g, err := job.Build(streaming.Definition(), args, split.Planner(t.Context(), nil))

@@ -23,7 +23,7 @@ func newStep() *step.Step {
 	return s
 }
 
-// dropped lists the jobs that were told to be dropped in the step, and ends it.
+// dropped lists the jobs that the step orders to be dropped, and ends it.
 func dropped(t interface{ Fatalf(string, ...any) }, s *step.Step) (jobs []uint64) {
 	for _, todo := range s.Effects() {
 		if m, yes := todo.Action.(step.ToLauncher); yes {
@@ -37,9 +37,9 @@ func dropped(t interface{ Fatalf(string, ...any) }, s *step.Step) (jobs []uint64
 	return jobs
 }
 
-// A command that is not confirmed is sent again after ten seconds, then after twice as
-// long up to a minute, and the sixth time that was in vain its launcher is given up. A
-// soft kill has its grace on top. One that is confirmed is left alone.
+// An unconfirmed command is sent again after ten seconds, then after twice as long, up to a minute.
+// After the sixth time its launcher is given up. A soft kill's grace is added. A confirmed command
+// is not sent again.
 func TestACommandIsSentAgainUntilItIsConfirmed(t *testing.T) {
 	s, began := newStep(), scheduler.Time(1000)
 	var n Outstanding
@@ -72,7 +72,7 @@ func TestACommandIsSentAgainUntilItIsConfirmed(t *testing.T) {
 	}
 }
 
-// A line has one timer while something is waited for, and none after.
+// A launcher's line has one timer while a confirmation is awaited, and none otherwise.
 func TestALineHasOneTimer(t *testing.T) {
 	s := newStep()
 	var n Outstanding
@@ -94,8 +94,8 @@ func TestALineHasOneTimer(t *testing.T) {
 	}
 }
 
-// A launcher that does not drop jobs is asked again, and forgets none of the newest; what
-// is too many is given up, and that is said.
+// A launcher that does not drop jobs is asked again. The newest orders are kept, those over the
+// bound are given up, and that is logged.
 func TestDropsAreBounded(t *testing.T) {
 	s := newStep()
 	var n Outstanding
@@ -112,8 +112,8 @@ func TestDropsAreBounded(t *testing.T) {
 	}
 }
 
-// Whatever is asked, dropped and asked again: what is not dropped is told in the end, what
-// is dropped is not, and the state comes back.
+// Whatever is ordered, dropped and ordered again: a job not dropped is ordered again in the end, a
+// dropped one is not, and the state is read back as written.
 func TestJobsAreDroppedInTheEnd(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newStep()

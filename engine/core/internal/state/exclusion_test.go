@@ -11,8 +11,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// A bundle that failed on two launchers avoids both; where nothing else is left it forgets
-// the older, and only then the last.
+// A bundle that failed on two launchers avoids both. If no other launcher is left, it first stops
+// avoiding the older one, and then the last.
 func TestALauncherWhereItFailedIsBetterThanNone(t *testing.T) {
 	var j JobExclusions
 	var b, other BundleExclusions
@@ -34,7 +34,7 @@ func TestALauncherWhereItFailedIsBetterThanNone(t *testing.T) {
 	}
 }
 
-// What the whole job avoids is forgotten at last, for all its bundles and from the first
+// The launchers that the whole job avoids are given up last, for all its bundles and from the first
 // failure on.
 func TestTheJobForgetsAtLast(t *testing.T) {
 	var j JobExclusions
@@ -51,14 +51,14 @@ func TestTheJobForgetsAtLast(t *testing.T) {
 	}
 }
 
-// obvious keeps each failure.
+// obvious is a simple model: it keeps each failure.
 type obvious struct {
-	of map[int][]scheduler.LauncherID // by bundle, each once, the latest last
-	on map[scheduler.LauncherID]int   // of the job
+	of map[int][]scheduler.LauncherID // by bundle, each launcher once, the latest last
+	on map[scheduler.LauncherID]int   // the job's failures
 }
 
-// After any failures a bundle avoids the last places where it failed, the job those with
-// enough failures; copies stay as they were, and the state comes back when it was written.
+// After any failures, a bundle avoids the last launchers where it failed, and the job those with
+// enough failures. Copies do not change, and the state is read back as written.
 func TestAgainstTheObvious(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		most, limit := rapid.IntRange(1, 4).Draw(t, "most"), rapid.IntRange(1, 4).Draw(t, "limit")
@@ -100,8 +100,9 @@ func TestAgainstTheObvious(t *testing.T) {
 	})
 }
 
-// A program that fails on one launcher may be that launcher's fault; one bundle that fails on
-// two is its job's. Of the store of the outputs two launchers say so, whichever bundles ran there.
+// A failure on one launcher may be the launcher's fault. A bundle that fails on two launchers is
+// its job's fault. For the store of the outputs two launchers are enough, whichever bundles ran
+// there.
 func TestWhatFailsOnSeveralLaunchersIsTheJobsOwn(t *testing.T) {
 	var j JobExclusions
 	var b, other BundleExclusions
@@ -120,9 +121,9 @@ func TestWhatFailsOnSeveralLaunchersIsTheJobsOwn(t *testing.T) {
 	}
 }
 
-// A store that refuses on two launchers for the same reason is their job's fault. One that is read-only
-// on one and missing on another has two bad mounts, as have all that refuse where it took files from
-// somewhere; of these, too, there are only so many.
+// A store that refuses on two launchers for the same reason is the job's fault. If it is read-only
+// on one and missing on another, both have bad mounts. So have all launchers that refuse while the
+// store took files from another. Retries after these are bounded, too.
 func TestAStoreThatRefuses(t *testing.T) {
 	missing, readOnly := StoreRefusal(1), StoreRefusal(2)
 	var j JobExclusions

@@ -19,12 +19,12 @@ func failure(kind wire.ErrorKind) *wire.Failure {
 	return &wire.Failure{Kind: kind, Message: "no room"}
 }
 
-// What follows on a try, by how it ended, and whether publishing had been granted.
+// The next action after a try depends on how it ended, and on whether publishing had been granted.
 func TestWhatFollows(t *testing.T) {
 	program, output, invalid := wire.ErrorKind_ERROR_KIND_PROGRAM, wire.ErrorKind_ERROR_KIND_OUTPUT, wire.ErrorKind_ERROR_KIND_INVALID
 	for name, x := range map[string]struct {
 		granted, cleaning bool
-		tries             int // in vain before
+		tries             int // failed tries before
 		end               FailedCommit
 		want              CommitAction
 	}{
@@ -50,8 +50,8 @@ func TestWhatFollows(t *testing.T) {
 	}
 }
 
-// Each wait is twice the one before, to a bound; status can say why; the last try's cause
-// is told with the parts that stay.
+// Each wait is twice the one before, up to a bound. Status shows the reason. The last try's cause
+// is reported with the parts that stay.
 func TestItWaitsEverLonger(t *testing.T) {
 	var p OutputCommit
 	p.Grant()
@@ -69,8 +69,7 @@ func TestItWaitsEverLonger(t *testing.T) {
 	}
 }
 
-// Whatever happens it comes to an end: at most a bounded number of tries are in vain. And
-// the state comes back when it was written.
+// The number of failed tries is bounded, so it ends in any case. The state is read back as written.
 func TestItComesToAnEnd(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var p OutputCommit

@@ -27,8 +27,8 @@ func ready(j *state.Job) (list []int) {
 	return list
 }
 
-// Bundles are in the list of the ready from when they become that to when they run or wait
-// again, in the order in which they did; who walks it may take the one at hand off.
+// Bundles are in the ready list from when they become ready until they run or wait again, in that
+// order. A walk may remove the current one.
 func TestTheReadyAreInOrder(t *testing.T) {
 	h := coretest.New(t)
 	h.StartPolicy(0)
@@ -47,8 +47,8 @@ func TestTheReadyAreInOrder(t *testing.T) {
 	}
 }
 
-// However bundles move, the list has those that are ready, the longest first, and the
-// stage counts all by phase.
+// However bundles move, the list has the ready ones, the longest ready first, and the stage counts
+// all by phase.
 func TestTheReadyAgainstTheObvious(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		h := coretest.New(t)
@@ -87,8 +87,8 @@ func TestTheReadyAgainstTheObvious(t *testing.T) {
 	})
 }
 
-// A live attempt is in the sets of its job and its launcher, an ended one in neither, in
-// whatever order they end.
+// A live attempt is in the sets of its job and its launcher, an ended one in neither, in whatever
+// order they end.
 func TestSetsOfAttempts(t *testing.T) {
 	h := coretest.New(t)
 	h.StartPolicy(0)
@@ -109,8 +109,8 @@ func TestSetsOfAttempts(t *testing.T) {
 	}
 }
 
-// A bundle attempt notes the first reason of each sort; a lack of room is none where there
-// is another, and to kill overrides why it is stopped.
+// A bundle attempt keeps the first reason of each sort. A lack of room gives way to any other
+// reason, and a kill overrides why it is stopped.
 func TestWhyABundleAttemptEnds(t *testing.T) {
 	var r state.BundleAttempt
 	resource, program := &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_RESOURCE, Message: "full"}, &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_PROGRAM, Message: "wrong"}
@@ -135,8 +135,8 @@ func TestWhyABundleAttemptEnds(t *testing.T) {
 	}
 }
 
-// What is there comes back when it was written: running, suspended and committed attempts,
-// stored outputs, and the order of what waits.
+// The state is read back as written: running, suspended and committed attempts, stored outputs, and
+// the order of waiting bundles.
 func TestItComesBack(t *testing.T) {
 	h := coretest.New(t)
 	h.StartPolicy(scheduler.AbilityResume)
@@ -174,8 +174,8 @@ func TestItComesBack(t *testing.T) {
 	}
 }
 
-// Stages are after those whose groups store what their own read: those that the writers'
-// groups count for, and no stage that runs with them.
+// A stage comes after those whose groups store its input: all stages of the writers' groups count,
+// and none that runs with it.
 func TestStagesAreAfterTheirWriters(t *testing.T) {
 	file, tcp, shm := wire.ChannelKind_CHANNEL_KIND_FILE, wire.ChannelKind_CHANNEL_KIND_TCP, wire.ChannelKind_CHANNEL_KIND_SHM
 	g := &wire.Graph{}

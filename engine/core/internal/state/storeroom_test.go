@@ -11,14 +11,14 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// However often the store is found full, and whenever room comes, each bundle that waits is tried
-// again, the waits since the store took files add up to the bound at most, and the state comes
-// back when it was written.
+// However often the store is found full, and whenever there is room again: each waiting bundle is
+// tried again, the waits since the store last took files add up to at most the bound, and the state
+// is read back as written.
 func TestRoomIsWaitedForWithinABound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limits := StoreRoomLimits{After: time.Second, AfterMax: 4 * time.Second, Max: 20 * time.Second}
 		now, room := scheduler.Time(1), StoreRoom{}
-		waits, out := time.Duration(0), map[int]bool{} // bundles that are tried
+		waits, out := time.Duration(0), map[int]bool{} // bundles that are being tried
 		for i := range 5 {
 			out[i] = true
 		}

@@ -14,8 +14,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// What is too long is cut to the bound, between characters, and what was cut stays as it
-// is.
+// A text that is too long is truncated to the bound, between characters. Truncating it again
+// changes nothing.
 func TestReasonsAreCutOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := Step{Set: DefaultSettings()}
@@ -33,8 +33,8 @@ func TestReasonsAreCutOnce(t *testing.T) {
 	})
 }
 
-// Time is later in each step than in the one before, whatever the caller's clock does;
-// long work is bounded in each; and what is to be done keeps its order, and goes.
+// Time is later in each step than in the one before, whatever the caller's clock does. Long work is
+// bounded in each step. Effects keep their order, and end with the step.
 func TestAStepBeginsAnew(t *testing.T) {
 	s := Step{Set: DefaultSettings()}
 	s.Set.StepWork = 10
@@ -52,7 +52,7 @@ func TestAStepBeginsAnew(t *testing.T) {
 		}
 		s.Log(Info, "first", "key", "value")
 		s.EmitDeferred(Effect{Deferred: i, Incarnation: 7})
-		s.Reply(0, 1, nil) // nobody
+		s.Reply(0, 1, nil) // client 0 gets no answer
 		s.Reply(3, 1, Invalid("no"))
 		got := fmt.Sprint(s.Effects())
 		if want := fmt.Sprintf("[{{1 first [{key value}] false} <nil> 0} {<nil> %d 7} {{3 job-1 kind:ERROR_KIND_INVALID message:%q <nil> } <nil> 0}]", i, "no"); strings.ReplaceAll(got, "  ", " ") != want {
@@ -64,7 +64,7 @@ func TestAStepBeginsAnew(t *testing.T) {
 	}
 }
 
-// Timers and time come back with a checkpoint; a clone keeps what it was cloned of.
+// Timers and time are restored with a checkpoint. A clone does not change with the original.
 func TestAStepComesBack(t *testing.T) {
 	s := Step{Set: DefaultSettings(), Term: 3}
 	s.Begin(1000)

@@ -12,8 +12,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Timers come in order of time, those of one time in the order in which they were set;
-// also after they were written and read back at any moment.
+// Timers come in order of time, those of one time in the order in which they were set, also after
+// being written and read back at any moment.
 func TestTimersComeInOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var timers Timers

@@ -12,7 +12,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// An attempt that is suspended twice has run for as long as it was not.
+// The running time of an attempt that was suspended twice excludes the suspensions.
 func TestSuspensionIsNoRunningTime(t *testing.T) {
 	var c Machine
 	at := func(s int) scheduler.Time { return scheduler.Time(s) * scheduler.Time(time.Second) }
@@ -41,8 +41,8 @@ func TestSuspensionIsNoRunningTime(t *testing.T) {
 	}
 }
 
-// To stop overrides what else was asked; the first reason stands, a harder stop takes its
-// grace away, and who has a copy keeps what that says.
+// A stop overrides earlier orders. The first reason stays, and a harder stop removes its grace. A
+// copy does not change.
 func TestAskStop(t *testing.T) {
 	var c Machine
 	c.Start(1)
@@ -65,8 +65,8 @@ func TestAskStop(t *testing.T) {
 	}
 }
 
-// Whatever is asked of it and said of it, in any order, its invariants hold, its running
-// time is the sum over the steps in which it ran, and it comes back when it was written.
+// Whatever orders and reports come, in any order: its invariants hold, its running time is the sum
+// over the steps in which it ran, and it is read back as written.
 func TestAnyHistory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var c Machine
@@ -127,8 +127,8 @@ func TestAnyHistory(t *testing.T) {
 	})
 }
 
-// An attempt was suspended for as long as it neither ran nor had come to its phase, however
-// often and however it ended.
+// The suspended time of an attempt is the time in which it neither ran nor had reached its phase,
+// however often it was suspended and however it ended.
 func TestRested(t *testing.T) {
 	var c Machine
 	want := func(s int) {
@@ -143,7 +143,7 @@ func TestRested(t *testing.T) {
 	want(0)
 	c.AskSuspend()
 	c.Suspend(at(15))
-	want(0) // since then it is
+	want(0) // it counts from here on
 	c.AskResume()
 	c.Resume(at(18))
 	want(3)

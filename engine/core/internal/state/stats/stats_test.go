@@ -16,9 +16,9 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// The sums are those over the attempts that count, whoever was accepted in whose place;
-// of those that ended the newest are kept, in order; and all of it comes back, once what
-// is not written was counted again.
+// The sums are those over the attempts that count, also after another attempt was accepted instead.
+// The newest ended attempts are kept, in order. All of it is read back, once the sums that are not
+// written are counted again.
 func TestTheTallyIsTheSumOverWhatCounts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var j Job
@@ -68,7 +68,7 @@ func readBack(t *rapid.T, j *Job, accepted map[int]*wire.AttemptEnded) *Job {
 	return back
 }
 
-// check holds a tally against the obvious.
+// check compares a tally with the model.
 func check(t *rapid.T, j *Job, accepted map[int]*wire.AttemptEnded, newest []scheduler.AttemptID) {
 	files, sums := 0, map[string]*big.Int{}
 	for _, m := range accepted {
@@ -84,7 +84,7 @@ func check(t *rapid.T, j *Job, accepted map[int]*wire.AttemptEnded, newest []sch
 	for _, c := range j.Counters() {
 		got[c.Name] = c.Value
 	}
-	for name, sum := range sums { // a sum that an int64 can't hold is shown as the nearest that it can
+	for name, sum := range sums { // a sum that exceeds an int64 is shown as the nearest one
 		switch {
 		case sum.IsInt64():
 			want[name] = sum.Int64()
@@ -106,8 +106,8 @@ func check(t *rapid.T, j *Job, accepted map[int]*wire.AttemptEnded, newest []sch
 	}
 }
 
-// The nodes of a stage by phase are all of its nodes, which a count of everything says too;
-// the median is there once enough groups finished.
+// The nodes of a stage by phase add up to all of its nodes, as does a full count. The median is
+// there once enough groups have finished.
 func TestAStageCountsItsNodes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		nodes := make([]Phase, rapid.IntRange(1, 10).Draw(t, "nodes"))
