@@ -246,6 +246,7 @@ const (
 	failing
 	copies
 	running
+	breaking
 )
 
 // Outage is a time in which a launcher is away; Launcher is its index in Machines. To is 0 when it

@@ -82,6 +82,17 @@ func (c *Cluster) Work(t *workload.Task, k Key) time.Duration {
 	return longer(t.Work, s.Factor)
 }
 
+// Fails reports whether an attempt at a task of a stage fails, and after which part of its work. It
+// depends on seed and key alone.
+func (c *Cluster) Fails(s *workload.Stage, k Key) (part float64, fails bool) {
+	if s.FailureRate == 0 {
+		return 0, false
+	}
+	r := workload.NewRand(c.Seed, breaking, uint64(k.Job), uint64(k.Stage), uint64(k.Task), uint64(k.Try))
+	fails = r.Unit() < s.FailureRate
+	return r.Unit(), fails
+}
+
 // Takes is an attempt's whole time from its launch on, when its input is complete, on a machine of
 // the given speed and distance from its stored input. Machines take as long.
 func (c *Cluster) Takes(t *workload.Task, k Key, near scheduler.Locality, speed float64) time.Duration {

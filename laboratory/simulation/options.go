@@ -23,6 +23,10 @@ const (
 	DefaultStall = 24 * time.Hour
 )
 
+// GangMax is the most tasks that a workload may join into one group, or groups into one bundle.
+// Beyond it the job cannot be submitted, and the run ends with an error.
+const GangMax = 100_000
+
 // Options describe a run. Workload, Cluster and Host are required.
 type Options struct {
 	Workload *workload.Workload

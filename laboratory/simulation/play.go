@@ -71,6 +71,11 @@ type running struct {
 	busy      map[uint64]time.Duration
 }
 
+// key is the next attempt at a task. Tries are counted for the first task of each group.
+func (r *running) key(n *wire.NodeRef) cluster.Key {
+	return cluster.Key{Job: r.place, Stage: int(n.Stage), Task: int(n.Index), Try: int(r.tries[n.Stage][n.Index])}
+}
+
 // Play plays a workload under a policy, and closes the policy. The error is of invalid options, of
 // a policy that broke the contract, *Stalled where work can never be done, or the context's.
 func Play(ctx context.Context, o Options) (*Result, error) {
@@ -102,6 +107,7 @@ func newPlayer(ctx context.Context, o Options) *player {
 	set.AttemptsKept, set.NotesKept = 1, 1
 	set.JobsMax, set.LaunchersMax = len(o.Workload.Jobs)+1, max(set.LaunchersMax, o.Cluster.Launchers())
 	set.Graph.Nodes = max(set.Graph.Nodes, workload.TasksMax)
+	set.Graph.GroupNodes, set.Graph.BundleGroups = max(set.Graph.GroupNodes, GangMax), max(set.Graph.BundleGroups, GangMax)
 	set.PolicyLimits.RoundDeadline = thinkMax
 	if beat := o.Cluster.Model.Heartbeat; beat > 0 {
 		set.Heartbeat = beat
@@ -160,7 +166,7 @@ func (p *player) begin() {
 	p.Push(wire.NewInput(&wire.ManagerStart{Term: 1}))
 	p.policy.Begin()
 	hook := p.takes
-	if p.options.Submissions == nil {
+	if p.options.Submissions == nil && !p.options.Workload.Fails() {
 		hook = nil
 	}
 	joins := p.options.Cluster.Joins()
@@ -250,24 +256,43 @@ func (p *player) job(id uint64) *simcluster.Job {
 	return nil
 }
 
-// work is an attempt's work, by its task.
-func (p *player) work(r *running, j *workload.Job, a *simcluster.Attempt) time.Duration {
-	n := a.Start.Nodes[0]
-	try := &r.tries[n.Stage][n.Index]
-	k := cluster.Key{Job: r.place, Stage: int(n.Stage), Task: int(n.Index), Try: int(*try)}
-	*try++
-	return p.options.Cluster.Work(&j.Stages[n.Stage].Tasks[n.Index], k)
+// work is an attempt's work: that of its longest task. A recorded group has the work of its first
+// task.
+func (p *player) work(r *running, j *workload.Job, a *simcluster.Attempt) (longest time.Duration) {
+	nodes := a.Start.Nodes
+	if p.options.Submissions != nil {
+		nodes = nodes[:1]
+	}
+	for _, n := range nodes {
+		longest = max(longest, p.options.Cluster.Work(&j.Stages[n.Stage].Tasks[n.Index], r.key(n)))
+	}
+	r.tries[nodes[0].Stage][nodes[0].Index]++
+	return longest
 }
 
-// takes is the time of a step of an attempt, with what is known of its task's start.
+// takes is the time of a step of an attempt, with what is known of its task's start. An attempt
+// that is to fail in the middle of its work is told so when it begins to work.
 func (p *player) takes(a *simcluster.Attempt, s simcluster.Step, usual time.Duration) time.Duration {
-	if s != simcluster.Starting || a.Start.Finish != nil {
+	if s != simcluster.Starting && s != simcluster.Working || a.Start.Finish != nil {
 		return usual
 	}
-	if r := p.jobs[a.Start.Job]; r != nil {
+	r := p.jobs[a.Start.Job]
+	if r == nil {
+		return usual
+	}
+	n := a.Start.Nodes[0]
+	switch {
+	case s == simcluster.Starting && p.options.Submissions != nil:
 		if starts := p.options.Submissions[r.place].Starts; starts != nil {
-			n := a.Start.Nodes[0]
 			usual += starts[n.Stage][n.Index]
+		}
+	case s == simcluster.Working:
+		k := r.key(n)
+		k.Try-- // its work was asked for before
+		if part, fails := p.options.Cluster.Fails(&p.options.Workload.Jobs[r.place].Stages[n.Stage], k); fails {
+			a.Later(time.Duration(float64(usual)*part), func() {
+				a.Fail(wire.ErrorKind_ERROR_KIND_PROGRAM, "the workload has it fail (failure_rate)")
+			})
 		}
 	}
 	return usual

@@ -26,6 +26,9 @@ func (p *player) spec(i int, j *workload.Job) *wire.JobSpec {
 		Name: cmp.Or(j.Name, j.ID), Pool: cmp.Or(j.Pool, user), Principal: &wire.Principal{Name: user},
 		Priority: int32(j.Priority), Graph: &wire.Graph{},
 	}
+	for _, described := range j.Described() {
+		m.Properties = append(m.Properties, &wire.Property{Name: described.Name, Value: described.Value})
+	}
 	for s := range j.Stages {
 		m.Graph.Stages = append(m.Graph.Stages, p.stage(i, s, &j.Stages[s]))
 		for _, from := range j.Stages[s].After {
@@ -36,7 +39,7 @@ func (p *player) spec(i int, j *workload.Job) *wire.JobSpec {
 }
 
 func (p *player) stage(job, stage int, s *workload.Stage) *wire.Stage {
-	m := &wire.Stage{Name: s.Name, Nodes: uint32(len(s.Tasks)), Kind: s.Kind, Memory: s.Memory, Shuffles: len(s.After) > 0}
+	m := &wire.Stage{Name: s.Name, Nodes: uint32(len(s.Tasks)), Kind: s.Kind, Slots: uint32(s.Slots), Memory: s.Memory, Shuffles: shuffles(s)} //nolint:gosec // Check bounds the slots
 	for i := range s.Tasks {
 		in := p.input(job, stage, i, &s.Tasks[i])
 		if in == nil && m.Inputs == nil {
@@ -84,14 +87,31 @@ func (p *player) place(at workload.Place, size int64) *wire.Place {
 	return m
 }
 
+// shuffles reports whether a stage reads through files what all tasks of earlier stages wrote.
+func shuffles(s *workload.Stage) bool {
+	return len(s.After) > 0 && channels[s.Channel] == wire.ChannelKind_CHANNEL_KIND_FILE && patterns[s.Pattern] == wire.Pattern_PATTERN_ALL_TO_ALL
+}
+
+// channels and patterns translate those of a workload to a graph's.
+var (
+	channels = map[workload.Channel]wire.ChannelKind{
+		"": wire.ChannelKind_CHANNEL_KIND_FILE, workload.ChannelFile: wire.ChannelKind_CHANNEL_KIND_FILE,
+		workload.ChannelTCP: wire.ChannelKind_CHANNEL_KIND_TCP, workload.ChannelSHM: wire.ChannelKind_CHANNEL_KIND_SHM,
+	}
+	patterns = map[workload.Pattern]wire.Pattern{
+		"": wire.Pattern_PATTERN_ALL_TO_ALL, workload.AllToAll: wire.Pattern_PATTERN_ALL_TO_ALL, workload.OneToOne: wire.Pattern_PATTERN_ONE_TO_ONE,
+		workload.Merge: wire.Pattern_PATTERN_MERGE, workload.Fork: wire.Pattern_PATTERN_FORK,
+	}
+)
+
 // connection is the connection from a stage to its reader.
 func (p *player) connection(from, to int, s *workload.Stage) *wire.Connection {
+	m := &wire.Connection{
+		FromStage: uint32(from), ToStage: uint32(to), FromPort: s.Name, ToPort: "in", Pattern: patterns[s.Pattern], Kind: channels[s.Channel],
+	}
 	slow := cmp.Or(s.SlowStart, p.options.Cluster.Model.SlowStart)
-	if slow >= 1 { // all of them
-		slow = 0
+	if slow < 1 && m.Kind == wire.ChannelKind_CHANNEL_KIND_FILE { // at 1 readers wait for all writers, which is the graph's 0
+		m.SlowStart = slow
 	}
-	return &wire.Connection{
-		FromStage: uint32(from), ToStage: uint32(to), FromPort: s.Name, ToPort: "in", Pattern: wire.Pattern_PATTERN_ALL_TO_ALL,
-		Kind: wire.ChannelKind_CHANNEL_KIND_FILE, SlowStart: slow,
-	}
+	return m
 }

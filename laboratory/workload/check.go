@@ -28,6 +28,11 @@ const (
 	BytesMax = math.MaxInt64
 	// PriorityMax is the most that a priority may be above or below Normal.
 	PriorityMax = 1_000_000
+	// PropertiesMax bounds the properties of a job, and PropertyBytesMax the value of each.
+	PropertiesMax    = 64
+	PropertyBytesMax = 4096
+	// SlotsMax bounds the slots of a task.
+	SlotsMax = 1024
 )
 
 // checker checks jobs against the bounds, one after the other. Its errors name the job, but not its
@@ -96,6 +101,12 @@ func (c *checker) job(j *Job) error {
 	if j.Priority < -PriorityMax || j.Priority > PriorityMax {
 		return fmt.Errorf("%s has the priority %d: it is from %d to %d", what, int32(j.Priority), -PriorityMax, PriorityMax)
 	}
+	if j.Deadline < 0 || j.Deadline > SubmitMax {
+		return fmt.Errorf("%s has a deadline of %v: it is from 0, which is none, to %v", what, j.Deadline, SubmitMax)
+	}
+	if err := checkProperties(what, j.Properties); err != nil {
+		return err
+	}
 	if !c.unordered {
 		if err := c.submit(j); err != nil {
 			return err
@@ -135,7 +146,11 @@ func (c *checker) stages(what string, j *Job) error {
 			return fmt.Errorf("%s: two of its stages are named %q", what, s.Name)
 		}
 		names[s.Name] = true
-		if err := c.stage(fmt.Sprintf("%s, stage %.64q", what, s.Name), s, i); err != nil {
+		place := fmt.Sprintf("%s, stage %.64q", what, s.Name)
+		if err := c.stage(place, s, i); err != nil {
+			return err
+		}
+		if err := j.checkChannel(place, s); err != nil {
 			return err
 		}
 	}
@@ -161,6 +176,12 @@ func (c *checker) stage(what string, s *Stage, at int) error {
 		return fmt.Errorf("%s: it has a slow-start and comes after no stage", what)
 	case s.Memory < 0:
 		return fmt.Errorf("%s: its memory is %d bytes: sizes are not negative", what, s.Memory)
+	case s.Slots < 0 || s.Slots > SlotsMax:
+		return fmt.Errorf("%s: a task takes %d slots: it is from 1 to %d, or 0 for 1", what, s.Slots, SlotsMax)
+	case s.Estimate < 0 || s.Estimate > WorkMax:
+		return fmt.Errorf("%s: its estimate is %v: it is from 0, which is none, to %v", what, s.Estimate, WorkMax)
+	case !(s.FailureRate >= 0 && s.FailureRate <= 1) || math.Signbit(s.FailureRate):
+		return fmt.Errorf("%s: its failure rate is %v: it is from 0 to 1", what, s.FailureRate)
 	case len(s.Tasks) == 0:
 		return fmt.Errorf("%s: it has no task", what)
 	}

@@ -11,14 +11,17 @@ import (
 
 // Summary sums up a workload. Its JSON has times in seconds.
 type Summary struct {
-	Name    string  `json:"name"`
-	Jobs    int     `json:"jobs"`
-	Tasks   int     `json:"tasks"`
-	Imputed int     `json:"imputed"` // tasks whose work the source does not say
-	Placed  int     `json:"placed"`  // tasks whose input has places
-	Users   int     `json:"users"`
-	Pools   int     `json:"pools"`
-	Span    float64 `json:"span"` // from the first submission to the last
+	Name    string `json:"name"`
+	Jobs    int    `json:"jobs"`
+	Tasks   int    `json:"tasks"`
+	Imputed int    `json:"imputed"` // tasks whose work the source does not say
+	Placed  int    `json:"placed"`  // tasks whose input has places
+	Users   int    `json:"users"`
+	Pools   int    `json:"pools"`
+	// Deadlines are the jobs with a deadline, Estimates the stages with an estimate.
+	Deadlines int     `json:"deadlines"`
+	Estimates int     `json:"estimates"`
+	Span      float64 `json:"span"` // from the first submission to the last
 	// Input is read from storage, Shuffle goes from stage to stage, and Output is written by stages
 	// without readers, all in bytes.
 	Input   int64 `json:"input"`
@@ -81,6 +84,9 @@ func (w *Workload) Describe() Summary {
 		if i > 0 {
 			gaps = append(gaps, (j.Submit - w.Jobs[i-1].Submit).Seconds())
 		}
+		if j.Deadline > 0 {
+			s.Deadlines++
+		}
 		jobWork := s.job(j, times)
 		tasks, work = append(tasks, float64(j.Tasks())), append(work, jobWork)
 		g := classes[j.Class]
@@ -107,6 +113,9 @@ func (s *Summary) job(j *Job, times map[scheduler.SlotKind][]float64) (work floa
 	}
 	for k := range j.Stages {
 		st := &j.Stages[k]
+		if st.Estimate > 0 {
+			s.Estimates++
+		}
 		for i := range st.Tasks {
 			t := &st.Tasks[i]
 			s.Input, s.Shuffle = s.Input+t.Input, s.Shuffle+t.Shuffle

@@ -204,6 +204,15 @@ func (t *tokens) whole(to *int64) error {
 	return nil
 }
 
+// count reads a whole number that is not negative.
+func (t *tokens) count(to *int64) error {
+	err := t.whole(to)
+	if err == nil && *to < 0 {
+		return fmt.Errorf("%d: numbers are not negative", *to)
+	}
+	return err
+}
+
 // fraction reads a number.
 func (t *tokens) fraction(to *float64) error {
 	k, err := t.token()

@@ -7,13 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Our own format is lines of JSON: a header with the counts, then each job. A stage's tasks are
+// Our own format is lines of JSON: a header, which may have the counts, then each job. A stage's tasks are
 // columns: lists as long as the number of tasks, or missing where all values are zero.
 const (
 	ownForm    = "hamadryad-workload"
@@ -70,7 +72,13 @@ func (o *ownWriter) job(j *Job) {
 	if j.Priority != 0 {
 		o.number("priority", int64(j.Priority))
 	}
+	if len(j.Properties) > 0 {
+		o.properties(j.Properties)
+	}
 	o.number("submit_ns", int64(j.Submit))
+	if j.Deadline > 0 {
+		o.number("deadline_ns", int64(j.Deadline))
+	}
 	o.key("stages")
 	for i := range j.Stages {
 		o.b = append(o.b, "[,"[min(i, 1)])
@@ -94,13 +102,38 @@ func (o *ownWriter) stage(s *Stage) {
 		o.key("slow_start")
 		o.b = strconv.AppendFloat(o.b, s.SlowStart, 'g', -1, 64)
 	}
+	o.name("channel", string(s.Channel))
+	o.name("pattern", string(s.Pattern))
 	if s.Memory > 0 {
 		o.number("memory", s.Memory)
+	}
+	if s.Slots > 0 {
+		o.number("slots", int64(s.Slots))
+	}
+	if s.Estimate > 0 {
+		o.number("estimate_ns", int64(s.Estimate))
+	}
+	if s.FailureRate > 0 {
+		o.key("failure_rate")
+		o.b = strconv.AppendFloat(o.b, s.FailureRate, 'g', -1, 64)
 	}
 	for i, c := range columns {
 		o.column(c.name, i == 0, s.Tasks, c.of)
 	}
 	o.places(s.Tasks)
+	o.b = append(o.b, '}')
+}
+
+func (o *ownWriter) properties(list []scheduler.Property) {
+	for i, p := range list {
+		if i == 0 {
+			o.key("properties")
+		}
+		o.b = append(o.b, "{,"[min(i, 1)])
+		o.text(p.Name)
+		o.b = append(o.b, ':')
+		o.text(p.Value)
+	}
 	o.b = append(o.b, '}')
 }
 
@@ -180,10 +213,10 @@ func (o *ownWriter) text(s string) {
 
 // readOwn reads what Write wrote.
 func readOwn(in *bufio.Reader, c *collector) error {
-	jobs, tasks, imputed := int64(-1), int64(0), int64(0)
+	jobs, tasks, imputed := int64(-1), int64(-1), int64(0)
 	err := c.each(in, func(l *lines) error {
 		t := newTokens(bytes.NewReader(l.text), l.n)
-		if jobs < 0 {
+		if l.n == 1 {
 			if err := ownHeader(t, c, &jobs, &tasks, &imputed); err != nil {
 				return err
 			}
@@ -201,16 +234,33 @@ func readOwn(in *bufio.Reader, c *collector) error {
 	if err != nil {
 		return err
 	}
-	if have := int64(len(c.workload.Jobs)); jobs >= 0 && (jobs != have || tasks != int64(c.checker.tasks)) {
-		return c.at(c.last, fmt.Errorf("the header tells of %d jobs with %d tasks, and there are %d with %d: the file was cut or changed", jobs, tasks, have, c.checker.tasks))
+	have, haveTasks := int64(len(c.workload.Jobs)), int64(c.checker.tasks)
+	if err := checkCounts(jobs, have, tasks, haveTasks); err != nil {
+		return c.at(c.last, err)
 	}
-	if imputed < 0 || imputed > tasks {
-		return c.at(1, fmt.Errorf("the work of %d tasks is said to be imputed, of %d", imputed, tasks))
+	if imputed < 0 || imputed > haveTasks {
+		return c.at(1, fmt.Errorf("the work of %d tasks is said to be imputed, of %d", imputed, haveTasks))
 	}
 	c.workload.Imputed = int(imputed)
 	return nil
 }
 
+// checkCounts compares the counts of a header, of which a negative one is missing, with those of
+// the file.
+func checkCounts(jobs, haveJobs, tasks, haveTasks int64) error {
+	const cut = "the file was cut or changed"
+	switch {
+	case (jobs < 0 || jobs == haveJobs) && (tasks < 0 || tasks == haveTasks):
+		return nil
+	case jobs < 0:
+		return fmt.Errorf("the header tells of %d tasks, and there are %d: %s", tasks, haveTasks, cut)
+	case tasks < 0:
+		return fmt.Errorf("the header tells of %d jobs, and there are %d: %s", jobs, haveJobs, cut)
+	}
+	return fmt.Errorf("the header tells of %d jobs with %d tasks, and there are %d with %d: %s", jobs, tasks, haveJobs, haveTasks, cut)
+}
+
+// ownHeader reads the header. Counts that it does not have stay as they are.
 func ownHeader(t *tokens, c *collector, jobs, tasks, imputed *int64) error {
 	form, version := "", int64(0)
 	err := t.object(func(key string) error {
@@ -222,9 +272,9 @@ func ownHeader(t *tokens, c *collector, jobs, tasks, imputed *int64) error {
 		case "name":
 			return t.text(&c.workload.Name)
 		case "jobs":
-			return t.whole(jobs)
+			return t.count(jobs)
 		case "tasks":
-			return t.whole(tasks)
+			return t.count(tasks)
 		case "imputed":
 			return t.whole(imputed)
 		}
@@ -242,14 +292,12 @@ func ownHeader(t *tokens, c *collector, jobs, tasks, imputed *int64) error {
 		return fmt.Errorf("the form has the version %d, and this program reads %d: use the version of Hamadryad that wrote it, or a newer one", version, ownVersion)
 	case version < ownVersion:
 		return fmt.Errorf("the form has the version %d, and this program reads %d: use the program that wrote it", version, ownVersion)
-	case *jobs < 0:
-		return errors.New("the header does not say how many jobs there are")
 	}
 	return nil
 }
 
 func ownJob(t *tokens, c *collector) (j Job, err error) {
-	priority, submit, tasks := int64(0), int64(-1), c.checker.tasks
+	priority, submit, deadline, tasks := int64(0), int64(-1), int64(0), c.checker.tasks
 	err = t.object(func(key string) error {
 		switch key {
 		case "id":
@@ -266,6 +314,10 @@ func ownJob(t *tokens, c *collector) (j Job, err error) {
 			return t.whole(&priority)
 		case "submit_ns":
 			return t.whole(&submit)
+		case "deadline_ns":
+			return t.whole(&deadline)
+		case "properties":
+			return ownProperties(t, &j.Properties)
 		case "stages":
 			return t.list(func() error {
 				if len(j.Stages) == StagesMax {
@@ -288,12 +340,28 @@ func ownJob(t *tokens, c *collector) (j Job, err error) {
 		return j, errors.New("submit_ns is missing or negative")
 	}
 	j.Priority = scheduler.Priority(priority)
-	j.Submit = time.Duration(submit)
+	j.Submit, j.Deadline = time.Duration(submit), time.Duration(deadline)
 	return j, nil
+}
+
+// ownProperties reads an object of texts.
+func ownProperties(t *tokens, list *[]scheduler.Property) error {
+	err := t.object(func(key string) error {
+		if len(*list) == PropertiesMax {
+			return fmt.Errorf("there are more than %d of them", PropertiesMax)
+		}
+		p := scheduler.Property{Name: key}
+		err := t.text(&p.Value)
+		*list = append(*list, p)
+		return err
+	})
+	slices.SortFunc(*list, func(a, b scheduler.Property) int { return strings.Compare(a.Name, b.Name) })
+	return noEnd(err)
 }
 
 func ownStage(t *tokens, most int) (s Stage, err error) {
 	var after []int64
+	slots, estimate := int64(0), int64(0)
 	values := make([][]int64, len(columns))
 	var places [][]Place
 	err = t.object(func(key string) error {
@@ -306,8 +374,18 @@ func ownStage(t *tokens, most int) (s Stage, err error) {
 			return t.wholes(&after, StagesMax)
 		case "slow_start":
 			return t.fraction(&s.SlowStart)
+		case "channel":
+			return t.text((*string)(&s.Channel))
+		case "pattern":
+			return t.text((*string)(&s.Pattern))
 		case "memory":
 			return t.whole(&s.Memory)
+		case "slots":
+			return t.whole(&slots)
+		case "estimate_ns":
+			return t.whole(&estimate)
+		case "failure_rate":
+			return t.fraction(&s.FailureRate)
 		case "places":
 			return t.list(func() error {
 				list, err := ownPlaces(t)
@@ -327,6 +405,10 @@ func ownStage(t *tokens, most int) (s Stage, err error) {
 	if err != nil {
 		return s, err
 	}
+	if slots < 0 || slots > SlotsMax {
+		return s, fmt.Errorf("slots: a task takes %d: it is from 1 to %d, or 0 for 1", slots, SlotsMax)
+	}
+	s.Slots, s.Estimate = int(slots), time.Duration(estimate)
 	for _, a := range after {
 		if a < 0 || a >= StagesMax {
 			return s, fmt.Errorf("after: there is no stage %d", a)

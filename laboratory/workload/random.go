@@ -1,6 +1,9 @@
 package workload
 
-import "math"
+import (
+	"math"
+	"sort"
+)
 
 // splitmix is the generator of Steele, Lea and Flood: a pseudo-random number that depends on its
 // key alone.
@@ -112,3 +115,22 @@ func (r *Rand) ParetoBelow(low, high, exponent float64) float64 {
 
 // Power is x to the y, for x above 0.
 func Power(x, y float64) float64 { return power(y * logarithm(x)) }
+
+// Odds are cumulative chances, in any unit.
+type Odds []float64
+
+// Draw draws an index, each as often as its chance says.
+func (o Odds) Draw(r *Rand) int {
+	u := r.Unit() * o[len(o)-1]
+	return min(sort.Search(len(o), func(i int) bool { return o[i] > u }), len(o)-1)
+}
+
+// Zipf are the chances of so many numbers by Zipf's law: the k-th has 1/k to the skew of the first.
+func Zipf(count int, skew float64) Odds {
+	sum, o := 0.0, make(Odds, count)
+	for i := range o {
+		sum += Power(float64(i+1), -skew)
+		o[i] = sum
+	}
+	return o
+}

@@ -27,6 +27,10 @@ type Job struct {
 	// User and Pool are "" where the source has none.
 	User, Pool string
 	Priority   scheduler.Priority
+	// Properties are free, in order of name, each name once. A policy receives them.
+	Properties []scheduler.Property
+	// Deadline is the time from submission by which the job should have ended; 0: it has none.
+	Deadline time.Duration
 	// Submit counts from the beginning of the workload.
 	Submit time.Duration
 	// Stages are in topological order; at least one.
@@ -43,8 +47,20 @@ type Stage struct {
 	// SlowStart is the share of the tasks of After that must have ended before this stage's may
 	// start. It is above 0 and at most 1, all of them; 0 is unset, and the model's applies.
 	SlowStart float64
+	// Channel carries the data of the stages of After; "" is ChannelFile. Pattern is which tasks
+	// read from which; "" is AllToAll.
+	Channel Channel
+	Pattern Pattern
 	// Memory is each task's memory, in bytes; 0: unset.
 	Memory int64
+	// Slots are the slots that each task takes, at most SlotsMax; 0 is 1.
+	Slots int
+	// Estimate is what the author expects a task to take; 0: the source has no estimate. A policy
+	// receives it, and it may be wrong. The simulated cluster does not look at it.
+	Estimate time.Duration
+	// FailureRate is the share of attempts that fail somewhere in the middle of their work, from 0
+	// to 1.
+	FailureRate float64
 	// Tasks are at least one.
 	Tasks []Task
 }
@@ -63,6 +79,29 @@ type Task struct {
 
 // Place is a host with a copy of a task's input, by name. Rack is "" where the source has none.
 type Place struct{ Host, Rack string }
+
+// Channel is the kind of the channels between two stages.
+type Channel string
+
+// The channels. A file channel's readers start after its writers. Tasks joined by TCP are one
+// bundle (a gang): they start together, or none does. Tasks joined by shared memory are one group:
+// they run in one process.
+const (
+	ChannelFile Channel = "file"
+	ChannelTCP  Channel = "tcp"
+	ChannelSHM  Channel = "shm"
+)
+
+// Pattern is which of n writing tasks are read by which of m reading tasks.
+type Pattern string
+
+// The patterns, as in a job's graph.
+const (
+	AllToAll Pattern = "all-to-all" // each writer by each reader
+	OneToOne Pattern = "one-to-one" // i by i; n is m
+	Merge    Pattern = "merge"      // i by i*m/n, rounded down; n is at least m
+	Fork     Pattern = "fork"       // j*n/m, rounded down, by j; n is at most m
+)
 
 // Kinds of slots of MapReduce's stages.
 const (

@@ -20,9 +20,51 @@ These forms are read, compressed with gzip, zstd or not at all:
              how bytes become tasks and how long these take
   rumen      job histories of Hadoop, as Rumen, Mumak, Gridmix and the SLS have them
   sls        the JSON of YARN's Scheduler Load Simulator
-What is wrong is told with file and line, and nothing of such a file is taken.`,
+What is wrong is told with file and line, and nothing of such a file is taken.
+
+A line of the form hamadryad is a JSON object. The first is the header:
+  form, version    "hamadryad-workload" and 1
+  name             of the workload, for people
+  jobs, tasks      their numbers; where they stand there, a cut file is found
+  imputed          number of tasks whose work comes from a rule
+Each further line is a job, in order of submission:
+  id               unique in the workload
+  name, class      for people, and to group results
+  user, pool       whose it is; left out: nobody, and the user's pool
+  priority         higher is sooner, 0 is usual
+  properties       an object of texts, which policies receive
+  submit_ns        when it is submitted, from the beginning of the workload
+  deadline_ns      by when it should have ended, from its submission; policies receive
+                   it as the property "deadline", such as 1h30m0s
+  stages           a list, in topological order
+Fields of a stage:
+  name, kind       kind is that of its slots: map, reduce, default, or the site's
+  after            indexes of the stages that it reads from, from 0
+  channel          file (usual): its tasks start after those they read from. tcp: they
+                   start with them, as one bundle (a gang). shm: in one process (a group)
+  pattern          all-to-all (usual), one-to-one, merge or fork: who reads from whom.
+                   fork from 25 tasks to 75 by tcp makes gangs of four
+  slow_start       share of writers after whose end readers by file may start
+  slots, memory    of each task; memory in bytes
+  estimate_ns      what the author expects of each task; policies receive it as the
+                   property "estimate.STAGE", such as 25s
+  failure_rate     share of attempts that fail in the middle of their work
+  work_ns          a list: how long each task works beside its input
+  input, shuffle, output
+                   lists of bytes: stored input, what other stages wrote, what it writes
+  places           a list for each task: hosts of its input, as ["host"] or ["host","rack"]
+Times are nanoseconds. Fields without a value are left out; unknown ones are refused.
+
+--assign gives all jobs a field. Lots are drawn by --assign-seed:
+  users=zipf:30          user1 to user30, the k-th with 1/k of the first one's jobs;
+                         zipf:30:1.5 is steeper, even:30 is even; likewise pools=
+  estimates=exact        each stage's mean task; or that times an error:
+                         uniform:0.5 (0.5 to 1.5), lognormal:1
+  deadlines=factor:2:5   two to five times what the job takes without any bounds
+  failures=0.01          of all attempts 1 % fail`,
 		Example: `  hamadryad workload describe FB-2009_samples_24_times_1hr_0.tsv --swim-scale 100/600 --slots map=400,reduce=200
   hamadryad workload convert 19-jobs.trace.json.gz day.jsonl.zst
+  hamadryad workload convert day.tsv --assign users=zipf:30 --assign estimates=lognormal:0.5 day.jsonl
   hamadryad workload generate --jobs 500 --gap 5s --seed 7 made.jsonl`,
 	}
 	cmd.AddCommand(describe(out), convert(out), generate(out))

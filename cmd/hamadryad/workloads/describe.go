@@ -71,6 +71,9 @@ func table(out io.Writer, s workload.Summary, slots config.Slots) error {
 	}
 	line("span", seconds(s.Span))
 	line("users, pools", fmt.Sprintf("%d, %d", s.Users, s.Pools))
+	if s.Deadlines+s.Estimates > 0 {
+		line("deadlines, estimates", fmt.Sprintf("of %d jobs, of %d stages", s.Deadlines, s.Estimates))
+	}
 	line("input", fmt.Sprintf("%d bytes, %d tasks know where it is", s.Input, s.Placed))
 	line("shuffled", fmt.Sprintf("%d bytes", s.Shuffle))
 	line("output", fmt.Sprintf("%d bytes", s.Output))

@@ -23,8 +23,12 @@ type Input struct {
 	block  string
 	reduce string
 	rate   string
+	assign []string
+	seed   uint64 // of what is assigned
 	o      workload.Options
 	swim   workload.SWIM
+
+	assignments []workload.Assignment // of assign
 }
 
 // Add adds the flags for reading a workload.
@@ -34,6 +38,8 @@ func (in *Input) Add(f *pflag.FlagSet) {
 	f.StringVar(&in.format, "format", "", "`FORM` of the file; left out: by its content. One of "+forms())
 	f.BoolVar(&in.o.Sort, "sort", false, "order jobs by submission that are not; else they are refused")
 	f.BoolVar(&in.o.WholeReduces, "whole-reduces", false, "of a job history: reduces take all the time they were seen to run, their wait for maps included")
+	f.StringArrayVar(&in.assign, "assign", nil, "`FIELD=RULE` gives all jobs a field, such as users=zipf:30; may be repeated. hamadryad workload --help lists the rules")
+	f.Uint64Var(&in.seed, "assign-seed", 1, "draws what --assign gives")
 	f.StringVar(&in.scale, "swim-scale", "1/1", "of SWIM's traces: `M/N` scales bytes to M machines, of the N that were traced")
 	f.StringVar(&in.block, "swim-block", config.Size(s.Block).String(), "of SWIM's traces: `BYTES` of input for each map")
 	f.StringVar(&in.reduce, "swim-reduce", config.Size(s.ReduceBytes).String(), "of SWIM's traces: `BYTES` shuffled and written for each reduce")
@@ -70,12 +76,27 @@ func (in *Input) Read(path string) (*workload.Workload, error) {
 		from, in.o.File = f, path
 	}
 	defer from.Close()
-	return workload.Read(from, in.o)
+	w, err := workload.Read(from, in.o)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range in.assignments {
+		w.Assign(a, in.seed)
+	}
+	return w, nil
 }
 
 // settle applies the flags.
 func (in *Input) settle() error {
 	in.o.Format, in.o.SWIM = workload.Format(in.format), &in.swim
+	in.assignments = nil
+	for _, text := range in.assign {
+		a, err := workload.ParseAssignment(text)
+		if err != nil {
+			return client.Misuse("--assign: %w", err)
+		}
+		in.assignments = append(in.assignments, a)
+	}
 	machines, of, ok := strings.Cut(in.scale, "/")
 	var err, second error
 	in.swim.Machines, err = strconv.ParseInt(machines, 10, 64)

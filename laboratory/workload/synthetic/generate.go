@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sort"
 	"strconv"
 	"time"
 
@@ -27,14 +26,14 @@ func (s *Spec) Generate() (*workload.Workload, error) {
 		return nil, err
 	}
 	w := &workload.Workload{Name: s.Name, Jobs: make([]workload.Job, 0, s.Jobs)}
-	users, pools, classes := s.Users.odds(), s.Pools.odds(), s.odds()
+	users, pools, classes := workload.Zipf(s.Users.Count, s.Users.Skew), workload.Zipf(s.Pools.Count, s.Pools.Skew), s.odds()
 	tasks := 0
 	for i, at := range s.arrivals() {
 		r := workload.NewRand(s.Seed, being, uint64(i))
-		class := &s.Classes[classes.draw(r)]
+		class := &s.Classes[classes.Draw(r)]
 		j := workload.Job{
 			ID: strconv.Itoa(i + 1), Class: class.Name, Name: class.Name, Submit: at, Priority: scheduler.Priority(class.Priority),
-			User: fmt.Sprint("user", users.draw(r)+1), Pool: fmt.Sprint("pool", pools.draw(r)+1),
+			User: fmt.Sprint("user", users.Draw(r)+1), Pool: fmt.Sprint("pool", pools.Draw(r)+1),
 		}
 		maps, reduces := max(number(class.Maps, r), 1), number(class.Reduces, r)
 		if tasks += maps + reduces; tasks > workload.TasksMax {
@@ -155,25 +154,8 @@ func (k Skew) parts(n int, r *workload.Rand) []float64 {
 	return parts
 }
 
-// odds are cumulative chances.
-type odds []float64
-
-func (o odds) draw(r *workload.Rand) int {
-	u := r.Unit() * o[len(o)-1]
-	return min(sort.Search(len(o), func(i int) bool { return o[i] > u }), len(o)-1)
-}
-
-func (p People) odds() odds {
-	sum, o := 0.0, make(odds, p.Count)
-	for i := range o {
-		sum += workload.Power(float64(i+1), -p.Skew)
-		o[i] = sum
-	}
-	return o
-}
-
-func (s *Spec) odds() odds {
-	sum, o := 0.0, make(odds, len(s.Classes))
+func (s *Spec) odds() workload.Odds {
+	sum, o := 0.0, make(workload.Odds, len(s.Classes))
 	for i := range o {
 		sum += s.Classes[i].Share
 		o[i] = sum
