@@ -84,7 +84,7 @@ func start(drive func(context.Context, *Client) error, defs []job.Definition) {
 	os.Exit(code)
 }
 
-// program is one run by a person.
+// program is one run of an application by a person.
 type program struct {
 	defs   []job.Definition
 	drive  func(context.Context, *Client) error

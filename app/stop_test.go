@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Signals that come together count as one; one that comes later ends the wait.
+// Simultaneous signals count as one; a later signal ends the wait.
 func TestSignalsTogetherCountAsOne(t *testing.T) {
 	signals, firsts, ended := make(chan os.Signal), 0, make(chan struct{})
 	go func() {

@@ -82,7 +82,7 @@ func begin(t *testing.T, name, shared string, start func(*exec.Cmd) error) *mach
 	if os.Geteuid() != 0 {
 		t.Fatal("a machine in namespaces takes root: run this test as root")
 	}
-	folder, err := os.MkdirTemp("", "machine-of-a-test") // launchers end what is in groups whose names begin with theirs
+	folder, err := os.MkdirTemp("", "machine-of-a-test") // launchers end the processes in groups whose names begin with theirs
 	if err != nil {
 		t.Fatal(err)
 	}

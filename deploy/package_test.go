@@ -96,7 +96,7 @@ func (m *machine) instructions() (forManager, forLauncher []string) {
 	return commands(first), commands(second)
 }
 
-// commands are the indented lines of a text, but for those that tell of the units.
+// commands lists the indented lines of a text, without those about units.
 func commands(text string) (all []string) {
 	for line := range strings.Lines(text) {
 		command, shown := strings.CutPrefix(strings.TrimRight(line, "\n"), "  ")

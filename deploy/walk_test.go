@@ -86,7 +86,7 @@ func (s *site) write(name, text string) {
 	}
 }
 
-// submitted is a job whose client runs.
+// submitted is a job whose client is running.
 type submitted struct {
 	s     *site
 	name  string
@@ -138,7 +138,7 @@ func (j *submitted) succeeds() {
 	}
 }
 
-// finishes lets a job go on, and holds its output against what it has to be.
+// finishes lets a job continue, and checks its output.
 func (j *submitted) finishes() {
 	j.s.t.Helper()
 	j.goOn()
@@ -146,7 +146,7 @@ func (j *submitted) finishes() {
 	j.s.right(j.name)
 }
 
-// right holds a job's output against what it has to be.
+// right checks a job's output.
 func (s *site) right(name string) {
 	s.t.Helper()
 	out := s.hosts[1].must("cat /srv/shared/out-" + name + "/part-*")
@@ -254,7 +254,7 @@ func (s *site) upgrade(round int) {
 	}
 }
 
-// loaded holds the jobs of a load against what they had to be.
+// loaded checks the outputs of the jobs of a load.
 func (s *site) loaded(round int) {
 	s.t.Helper()
 	var count int

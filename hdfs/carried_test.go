@@ -143,7 +143,7 @@ func (h *hamadryad) submit(user, cache string, args ...string) (string, error) {
 // carried is a job that goes on.
 type carried struct {
 	*hamadryad
-	folder string // what it leaves is there
+	folder string // the files that it leaves are there
 	conf   string
 	url    string
 	cache  string // of its user

@@ -304,8 +304,8 @@ func nameCallers(s *Store) (all []*nameCaller) {
 	return all
 }
 
-// Where nobody tells places, work runs without them: one warning says why and what to do,
-// and nobody is asked again for a while.
+// If no NameNode tells places, work runs without them. One warning says why and what to do, and no
+// NameNode is asked again for a while.
 func TestNobodyTellsPlaces(t *testing.T) {
 	var asked atomic.Int32
 	web := httptest.NewUnstartedServer(nil)

@@ -37,7 +37,7 @@ func loopback() string {
 	return fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(254), rand.IntN(256), 1+rand.IntN(254))
 }
 
-// options are those of an HDFS of two DataNodes.
+// options are the options of an HDFS with two DataNodes.
 func (r *realm) options() hdfstest.Options {
 	r.t.Helper()
 	conf, err := config.Load(r.kdc.Conf)
@@ -67,8 +67,8 @@ func (r *realm) options() hdfstest.Options {
 	}
 }
 
-// With two NameNodes that want Kerberos and encrypt calls, places are told before and
-// after one of them takes over, and past one that stands by, without any web server.
+// With two NameNodes that require Kerberos and encrypt calls, places are found before and after a
+// failover, and past a standby, without any web server.
 func TestKerberosFailOver(t *testing.T) {
 	r := newRealm(t, loopback())
 	t.Setenv("KRB5CCNAME", r.kdc.Tickets(t, r.keys, r.service)) // of Hadoop's own tools

@@ -13,7 +13,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/storage"
 )
 
-// scheme is that of the store's URLs.
+// scheme is the scheme of the store's URLs.
 const scheme = "hdfs"
 
 // clustersMax bounds the clusters that one process connects to.

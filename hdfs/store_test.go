@@ -16,7 +16,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/storage"
 )
 
-// noise is what no two places of a file have in common.
+// noise returns bytes that differ between any two places of a file.
 func noise(n int) []byte {
 	b := make([]byte, n)
 	_, _ = rand.NewChaCha8([32]byte{1}).Read(b)

@@ -15,8 +15,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job/jobtest"
 )
 
-// copies makes a job over Binary files whose map emits what it reads, grown by a
-// factor, and whose reducer writes the pairs as they are.
+// copies returns a job over Binary files. Its map emits the records that it reads, grown by a
+// factor; its reducer writes the pairs unchanged.
 func copies(grow int) mapreduce.Bytes {
 	return mapreduce.Bytes{
 		Name: "copy", Settings: mapreduce.Settings{Reducers: 1, Memory: 8 << 20},

@@ -76,7 +76,7 @@ func newWriter(f io.WriteCloser, o Output[[]byte, []byte]) (*Writer, error) {
 	return w, err
 }
 
-// buffered is what a format writes to.
+// buffered is the writer that a format writes to.
 type buffered struct{ w *Writer }
 
 func (b buffered) Write(data []byte) (int, error) {

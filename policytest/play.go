@@ -221,7 +221,7 @@ func (p *player) ask() {
 	}
 }
 
-// bounds holds an answer against the manager's limits.
+// bounds checks an answer against the manager's limits.
 func (p *player) bounds(round uint64, d scheduler.Decisions) {
 	l := limits()
 	if n := len(d.Refuse) + len(d.Admit) + len(d.Preempt) + len(d.Resume) + len(d.Launch); n > l.Decisions {

@@ -90,7 +90,7 @@ func (b *bank) submit(t *testing.T, c *cluster, user, folder string, maps, reduc
 	return c.submitIn(folder, "file", 0, maps, reduces, shut...)
 }
 
-// has is what the store has.
+// has returns the state in the store.
 func (b *bank) has() *account.State {
 	b.t.Helper()
 	if b.server == nil {
@@ -120,7 +120,7 @@ func (b *bank) has() *account.State {
 	return s
 }
 
-// gift has somebody who is no part of the cluster add to a budget.
+// gift adds to a budget from outside the cluster.
 func (b *bank) gift(user string, amount money.Amount) {
 	b.t.Helper()
 	b.server.SQL(fmt.Sprintf("UPDATE hamadryad_queue SET budget = budget + %d WHERE name = '%s'", amount, user))

@@ -68,7 +68,7 @@ type cluster struct {
 	within    []string   // a command that starts the next launcher by its last arguments; nil: none
 }
 
-// options are what a test wants of its cluster.
+// options are a test's settings for its cluster.
 type options struct {
 	launchers int
 	slots     int

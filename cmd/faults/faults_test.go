@@ -211,7 +211,7 @@ func TestManagerGoneForGood(t *testing.T) {
 	j.process.kill(t)
 }
 
-// Whoever dies around the publication of the output, it is there whole, once.
+// Whichever process dies around the publication of the output, the output is there whole, once.
 func TestKilledAroundPublication(t *testing.T) {
 	victims := map[string]func(c *cluster){
 		"manager": func(c *cluster) { c.manager.kill(c.t); c.startManager() },
@@ -320,5 +320,5 @@ func TestThousandMapsTwoHundredReduces(t *testing.T) {
 	}
 }
 
-// launcherFilesMax is what a launcher of two slots may have open, sockets included.
+// launcherFilesMax is how many files a launcher of two slots may open, sockets included.
 const launcherFilesMax = 150

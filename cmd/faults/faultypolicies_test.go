@@ -41,7 +41,7 @@ func TestAdmitsNobody(t *testing.T) {
 	c.submit("file", 0, 4, 2).fails("did not admit it within 300ms")
 }
 
-// expected is what the manager's log says of each that it notices.
+// expected is what the manager's log says of each faulty policy that it notices.
 var expected = map[string]string{
 	"does nothing":             "stalls",
 	"launches half a bundle":   "stalls",

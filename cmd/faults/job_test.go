@@ -21,7 +21,7 @@ type gatedJob struct {
 	words   map[string]int
 }
 
-// submit starts a word count whose nodes stop at the gates that are shut.
+// submit starts a word count whose nodes stop at the closed gates.
 func (c *cluster) submit(channel string, slowStart float64, maps, reduces int, shut ...string) *gatedJob {
 	c.t.Helper()
 	return c.submitIn("", channel, slowStart, maps, reduces, shut...)
@@ -115,7 +115,7 @@ func (j *gatedJob) endsWell() {
 	}
 }
 
-// isRight holds the words in the folder out against those that were written.
+// isRight compares the words in the output folder with those written.
 func (j *gatedJob) isRight() {
 	t := j.c.t
 	t.Helper()

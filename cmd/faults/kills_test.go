@@ -143,7 +143,7 @@ func (k *killing) churn() {
 	}
 }
 
-// refusals are why a job may not have been taken: nobody was there who could.
+// refusals are the valid reasons for a refused job: no manager or policy could take it.
 var refusals = []string{"no manager answers", "it is not known whether", "policy"}
 
 // ended checks the end of a job, if there is one.
@@ -183,7 +183,7 @@ func (k *killing) end() {
 	if granted < k.granted || k.books.Charged == 0 || k.books.Exact == 0 || k.books.Sum(account.Charge, "carol") != 0 {
 		k.t.Errorf("%s were granted, and %s are in the log", k.granted, granted)
 	}
-	k.bank.put["ann"]++ // the books would tell
+	k.bank.put["ann"]++ // the books must show the difference
 	if k.books.Holds(k.bank.put, k.bank.has()) == "" {
 		k.t.Error("the books hold although a micro-credit is missing")
 	}

@@ -16,7 +16,7 @@ func TestLogReaderEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	read.Close() // nobody reads what they write
+	read.Close() // nothing reads what they write
 	start := func(args ...string) *exec.Cmd {
 		cmd := exec.Command(filepath.Join(binaries, "hamadryad"), args...)
 		cmd.Stderr = write

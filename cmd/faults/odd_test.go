@@ -41,8 +41,7 @@ func (c *cluster) odd(t *testing.T, name, in string, more ...string) oddJob {
 	return j
 }
 
-// files returns what the files of the output hold whose names match a pattern, by
-// name.
+// files returns the content of the output files whose names match a pattern, by name.
 func (j oddJob) files(pattern string) map[string]string {
 	j.t.Helper()
 	if j.err != nil {
@@ -264,7 +263,7 @@ func oddFile(t *testing.T, name string) []byte {
 	return written(t, format.ParquetOutput(tree), func(i int) int { return i })
 }
 
-// written is what an output writes for oddRecords.
+// written returns what an output writes for oddRecords.
 func written[V any](t *testing.T, out mapreduce.Output[[]byte, V], value func(int) V) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -306,7 +305,7 @@ func TestOddBlocks(t *testing.T) {
 			for kind, bad := range map[string][]byte{"damaged": damaged, "cut": whole[:len(whole)-21], "other": []byte("plain text of no\nformat at all")} {
 				in := c.write(name+"/"+kind, string(bad))
 				j := c.odd(t, name, in)
-				if name == "pairs" || name == "fixed" { // whoever parses the records tells
+				if name == "pairs" || name == "fixed" { // here the parser of the records reports the damage
 					j.fails("job-", name, "stage map, node ", in+":")
 				} else {
 					j.fails("job-", name, "stage map, node ", "read "+in+" at offset ")

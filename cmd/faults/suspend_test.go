@@ -175,7 +175,7 @@ func (c *cluster) metrics() string {
 	return c.page("/metrics")
 }
 
-// page is one of the manager's pages.
+// page returns one of the manager's pages.
 func (c *cluster) page(path string) string {
 	c.t.Helper()
 	_, page := proctest.Get(c.t, c.pages()+path)

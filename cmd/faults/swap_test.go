@@ -43,7 +43,7 @@ func (c *cluster) suspendedOn() (all []int) {
 	return all
 }
 
-// counted is one of the manager's counters.
+// counted returns one of the manager's counters.
 func (c *cluster) counted(name string) (n int) {
 	c.t.Helper()
 	for line := range strings.Lines(c.metrics()) {

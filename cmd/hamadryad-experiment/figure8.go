@@ -28,7 +28,7 @@ const (
 // figure8Settings put the second job first, which is more urgent.
 const figure8Settings = "preempt-reduces: suspend\nsuspended-memory: 1\ntraining-part: 0\npriority-weight: 32\nlocality: {mode: nearest}\n"
 
-// figure8Footprints are those of the other reduce, in MiB.
+// figure8Footprints are the footprints of the other reduce, in MiB.
 var figure8Footprints = [...]int{1024, 2048}
 
 // figure8 measures the cost of swapping a suspended reduce's memory out, and in again when it is

@@ -143,7 +143,8 @@ func (c *cli) foundCluster(f founding) error {
 	return nil
 }
 
-// identities are those of the manager and the administrator; launchers' names are checked.
+// identities returns the identities of the manager and the administrator, and checks the launchers'
+// names.
 func (f founding) identities() (all []auth.Identity, err error) {
 	for _, who := range []struct {
 		kind auth.Kind

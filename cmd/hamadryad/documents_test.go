@@ -92,7 +92,7 @@ var (
 	// shownCommand is a command line as it stands in a text. It ends where a shell's word ends it, or
 	// the quotation marks or the element around it.
 	shownCommand = regexp.MustCompile("(?m)(?:^|[\\s\"'`(>@])(?:[./][^\\s=]*/)?hamadryad((?: +[^\\s\"`<>|;&#]+| +'[^'\\n]*')+)")
-	// optional is what may be left out, or says what a template does; placeholder stands for a value.
+	// optional is what may be left out, and template directives; placeholder stands for a value.
 	optional    = regexp.MustCompile(`\{\{(?:if|else|end|with|range)[^}]*\}\}|…|\.\.\.`)
 	placeholder = regexp.MustCompile(`\{\{[^}]*\}\}|%(?:\[\d+\])?[svdq]`)
 	brackets    = regexp.MustCompile(`\[[^\]\n]*\]`)
@@ -317,7 +317,7 @@ func noCommandBelow(cmd *cobra.Command, args []string) string {
 // shownKey is a key of the configuration as texts name one.
 var shownKey = regexp.MustCompile(`(?:^|[\s"'` + "`" + `(>])((?:manager|launcher|policy|auth|core|limits|log)\.[a-z][a-zA-Z]*(?:-[a-z]+)*(?:\.[a-z][a-zA-Z]*)*)`)
 
-// endings are those of file names, which are no keys.
+// endings are file name extensions, which are not keys.
 var endings = []string{"yaml", "log", "go", "proto", "pem", "key", "token", "md", "html", "json", "service", "txt", "test", "sh", "css", "js", "keytab", "socket", "webp", "example"}
 
 // keys are all keys of the configuration, and the sections that they are in.

@@ -24,8 +24,8 @@ var guideLine = regexp.MustCompile("^(?:```(\\w*) ?(\\S*)|<!-- until: (.*) -->)$
 // guideMark stands before what a command prints, with the time since the beginning.
 var guideMark = regexp.MustCompile(`(?m)^@@@ \d+ s\n`)
 
-// shellNotice is what the shell says of a command in the background that has ended. It
-// comes before or behind what the next command prints.
+// shellNotice is the shell's message about an ended background command. It comes before or after
+// the next command's output.
 var shellNotice = regexp.MustCompile(`(?m)^\[\d+\][+-]? +(Done|Exit \d+|Terminated|Killed) .*\n`)
 
 // A guide's files are written, its commands run in one shell, in order, and what it
@@ -138,7 +138,7 @@ func guidePython(t *testing.T, root string) string {
 	return python
 }
 
-// logsIn is what the logs hold that a guide had written into its folder.
+// logsIn returns the logs that a guide wrote into its folder.
 func logsIn(dir string) string {
 	var b strings.Builder
 	found, _ := filepath.Glob(filepath.Join(dir, "*", "*.log"))

@@ -20,7 +20,7 @@ import (
 type hosts struct {
 	*secured
 	net  *network.Network
-	said *strings.Replacer // of what the guide writes, into what is there
+	said *strings.Replacer // replaces the guide's values by those of the test
 }
 
 func newHosts(t *testing.T, names ...string) *hosts {
@@ -150,7 +150,7 @@ func (h *hosts) letIn(issue [2]string, yaml, counted string) {
 	h.mustOn(issue[0], issue[1])
 	for i, step := range []struct {
 		text, shown string // of the file, and what is then shown of bob
-		refused     string // what he is told; "": it runs
+		refused     string // the error that he gets; "": it runs
 	}{
 		{string(made), "bob has no role", "bob may not"},
 		{begin + yaml, "research", ""},

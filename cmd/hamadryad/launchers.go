@@ -128,7 +128,7 @@ func (w *drainWait) drained(ctx context.Context, cl *client.Client, names []stri
 	}
 }
 
-// busy are those of the named launchers that are up and not drained.
+// busy lists the named launchers that are up and not drained.
 func busy(all []*wire.LauncherStatus, names []string) (left []string) {
 	for _, l := range all {
 		if slices.Contains(names, l.Name) && l.State != "drained" && l.State != "lost" {

@@ -24,7 +24,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	proctest.Until(t, waitMax, what, holds)
 }
 
-// localRun is one "hamadryad local" with what it started.
+// localRun is one run of "hamadryad local" with its processes.
 type localRun struct {
 	t    *testing.T
 	dir  string
@@ -76,7 +76,7 @@ func (r *localRun) managerLog() string {
 	return string(b)
 }
 
-// processes are those of the cluster whose command line holds a text.
+// processes lists the cluster's processes whose command line contains a text.
 func (r *localRun) processes(text string) []int {
 	entries, _ := os.ReadDir("/proc")
 	var pids []int

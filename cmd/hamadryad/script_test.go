@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// Scripts tell what each command does; those of a running cluster start one with
+// Scripts describe what each command does. Scripts that need a running cluster start one with
 // "hamadryad local".
 func TestScripts(t *testing.T) {
 	experiments, err := filepath.Abs("../../laboratory/experiments")

@@ -127,7 +127,7 @@ func TestAClusterWithTLS(t *testing.T) {
 	if err == nil || !strings.Contains(out, "HAMADRYAD_AUTH_CERTIFICATE") {
 		t.Errorf("without a certificate: %v\n%s", err, out)
 	}
-	s.manager = "unix:" + socket // where the kernel says who comes
+	s.manager = "unix:" + socket // where the kernel identifies the caller
 	s.must("", "wordcount", filepath.Join(s.dir, "in"), filepath.Join(s.dir, "mine"))
 	if jobs := s.must("", "hamadryad", "jobs", "--all"); strings.Count(jobs, " "+me.Username+" ") != 1 || strings.Count(jobs, " ann ") != 2 {
 		t.Errorf("the job that came by the socket is not %s's:\n%s", me.Username, jobs)

@@ -7,8 +7,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// The pages' address is one that is reached from where the manager is; what is needed besides is
-// said.
+// The pages' address can be reached from the manager's machine, and the text says what else is
+// needed.
 func TestWhereThePagesAre(t *testing.T) {
 	for _, x := range []struct {
 		manager, listens string

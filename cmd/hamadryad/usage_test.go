@@ -41,7 +41,7 @@ func TestArgumentsAreToldInWords(t *testing.T) {
 	missing, extra := 0, 0
 	everyCommand((&cli{}).root(), func(cmd *cobra.Command) {
 		takes := arguments(cmd.Use)
-		if cmd.Args == nil || cmd.Name() == "local" { // whose arguments are a program's
+		if cmd.Args == nil || cmd.Name() == "local" { // its arguments are those of a program
 			return
 		}
 		if len(takes) > 0 && !strings.HasPrefix(takes[0], "[") {
@@ -58,7 +58,7 @@ func TestArgumentsAreToldInWords(t *testing.T) {
 	}
 }
 
-// Of every flag it is told what it takes.
+// Each flag's usage says what value it takes.
 func TestFlagsAreToldInWords(t *testing.T) {
 	asked := 0
 	everyCommand((&cli{}).root(), func(cmd *cobra.Command) {

@@ -108,7 +108,7 @@ func (s *site) attemptsOnce(job string, nodes int) {
 	}
 }
 
-// auditHas holds the changes over HTTP that the audit has, in order, against what was done.
+// auditHas compares the audit's changes over HTTP, in order, with the wanted ones.
 func (s *site) auditHas(want ...string) {
 	s.t.Helper()
 	var got []string

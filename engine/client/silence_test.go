@@ -41,8 +41,8 @@ func waiting(t *testing.T, o Options) (c *Client, heard func() []string) {
 
 var gone = status.Error(codes.Unavailable, "connection refused")
 
-// Whoever waits for a manager that was there hears of it within 3 s, once: since when, until when, and
-// how to change that. It ends when it was said.
+// A client that waits for a manager which was there before is notified within 3 s, once: since
+// when, until when, and how to change that. The notice ends when the manager answers.
 func TestSilenceIsSaid(t *testing.T) {
 	for name, x := range map[string]struct {
 		options Options
@@ -50,7 +50,7 @@ func TestSilenceIsSaid(t *testing.T) {
 		try     time.Duration // bound of a try that has no answer
 		refused bool          // it is refused at once
 		ends    time.Duration
-		until   time.Duration // as it is said; 0: nothing is
+		until   time.Duration // as the notice has it; 0: there is none
 	}{
 		"never there":                {Options{}, false, time.Minute, true, 3 * time.Second, 0},
 		"gone":                       {Options{}, true, 0, true, 2 * time.Minute, 2 * time.Minute},

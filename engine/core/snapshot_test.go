@@ -40,7 +40,7 @@ func TestSnapshotWhileWorkGoesOn(t *testing.T) {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 		got, want := mirror.World(), b.c.World()
-		for i := range want.Launchers { // the first round tells offers
+		for i := range want.Launchers { // offers come with the first round
 			got.Launchers[i].Offer, want.Launchers[i].Offer = scheduler.Offer{}, scheduler.Offer{}
 		}
 		if !reflect.DeepEqual(got, want) {

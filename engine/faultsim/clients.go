@@ -147,7 +147,7 @@ func (c *clients) publish(a *simcluster.Attempt) (why string, found []uint32, mo
 	return c.storage.finish(c, a)
 }
 
-// runs is what launchers know of a job.
+// runs returns the machines' description of a job.
 func (c *clients) runs(id uint64) *simcluster.Job {
 	if j := c.byID[id]; j != nil {
 		return j.runs

@@ -37,7 +37,7 @@ func newShown(c *core.Core) *shown {
 	return s
 }
 
-// take takes in what changed.
+// take applies a step's changes.
 func (s *shown) take(f core.Changes) {
 	s.decides = f.Decides
 	for _, j := range f.Jobs {

@@ -13,8 +13,8 @@ import (
 // Options configure a simulation.
 type Options struct {
 	Seed uint64
-	// Policies are those from which generations of the policy are drawn. Those that are Bad may
-	// err, and are replaced when the faults end.
+	// Policies are drawn for the generations of the policy. Bad ones may err, and are replaced when
+	// the faults end.
 	Policies []Policy
 	// Trace, when not nil, gets every batch and action, for a person.
 	Trace func(format string, args ...any)

@@ -94,7 +94,7 @@ func complete(a *simcluster.Attempt, j *fakeJob) string {
 	return ""
 }
 
-// identity is that of the manager's data.
+// identity is the identity of the manager's data.
 const identity = "seed"
 
 // check looks at the leftovers of a job that ended.

@@ -69,7 +69,7 @@ func prepare() *wire.Input {
 	return wire.NewInput(&wire.Prepare{Client: 1000})
 }
 
-// What comes at one moment makes a batch, or what comes within the time of gathering.
+// Inputs that come at once, or within the gathering time, make one batch.
 func TestGathering(t *testing.T) {
 	b := newBatches()
 	for _, at := range []scheduler.Time{10, 10, 30} {

@@ -205,7 +205,7 @@ func TestWhoseJobsAreWhose(t *testing.T) {
 		r.allowed(r.who(name).read(job))
 		r.denied(r.kill(job), name+" may not kill a job: it needs one of the roles user, administrator; ask root")
 	}
-	r.allowed(r.who("carol").read(job)) // who administers the pool
+	r.allowed(r.who("carol").read(job)) // carol administers the pool
 	r.allowed(r.move(job, "lab/made"))
 	st, err := r.who("ann").api.Status(r.ctx(), &wire.StatusRequest{Job: job})
 	if err != nil || st.Summary.Pool != "lab/made" || st.Summary.User != "ann" {
@@ -270,7 +270,7 @@ func TestRolesAndGroupsThatGo(t *testing.T) {
 	}
 	r.allowed(err)
 	r.change(strings.Replace(rulesOfSite, "[ann, bob,", "[bob,", 1))
-	nobody := job + 1 // whoever may kill at all hears that there is no such job
+	nobody := job + 1 // a user who may kill jobs at all learns that there is no such job
 	eventually(t, "ann's role is gone", func() bool { return status.Code(r.kill(nobody)) == codes.PermissionDenied })
 	r.denied(r.kill(job), "ann may not")
 	r.who("carol")

@@ -175,7 +175,7 @@ func TestReportsAreTidied(t *testing.T) {
 			e.End = wire.End_END_FINISHED
 		}
 		if r = limits.TidyReport(r); r == nil {
-			return // it is of no attempt
+			return // it belongs to no attempt
 		}
 		if n := proto.Size(r); n > 20<<10 {
 			t.Errorf("with 1 MiB in %s %d bytes are left", path, n)

@@ -79,7 +79,7 @@ func (x *tokened) by(keys *certs.Keys, token string) {
 	x.conn, x.api = conn, rpc.NewManagerClient(conn)
 }
 
-// header is one for each call.
+// header is the Authorization header of each call.
 type header string
 
 func (h header) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
@@ -209,7 +209,7 @@ func TestPagesByToken(t *testing.T) {
 	x := newTokened(t)
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(x.ca.Text())
-	web := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, ServerName: "m"}, DisableKeepAlives: true}} // as Prometheus is told
+	web := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, ServerName: "m"}, DisableKeepAlives: true}} // as in Prometheus's configuration
 	for what, c := range map[string]struct {
 		header string
 		want   int

@@ -16,7 +16,7 @@ func newProved(t *testing.T) *ruled {
 	return newProvedWith(t, func(*Config) {})
 }
 
-// newProvedWith is one with another configuration.
+// newProvedWith is newProved with another configuration.
 func newProvedWith(t *testing.T, change func(*Config)) *ruled {
 	t.Helper()
 	b := newTestbedWith(t, plugintest.Plugin(t, plugintest.Gated))

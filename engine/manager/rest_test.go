@@ -53,8 +53,7 @@ func (r *ruled) restAs(name, method, path, body string, header ...string) (int, 
 	return answer.StatusCode, p.Detail
 }
 
-// Whoever asks for a change over HTTP hears what he hears over gRPC, in the same words, and the
-// audit has it.
+// A change over HTTP gets the same answer as over gRPC, in the same words, and the audit has it.
 func TestHTTPKeepsToTheSameRules(t *testing.T) {
 	r := newRuled(t)
 	r.allowed(r.joinWith(r.ca.Keys(auth.Launcher, "l1"), "l1"))

@@ -88,8 +88,8 @@ func TestOddNamesAtTheService(t *testing.T) {
 	}
 }
 
-// Whatever is sent by who has no key: nothing is changed, nothing but price and time is told, and
-// what is answered as XML or JSON is that.
+// A request without a key changes nothing and learns only price and time, whatever it sends. An
+// answer declared as XML or JSON is valid.
 func TestWhateverIsAsked(t *testing.T) {
 	b := newPriced(t)
 	_, before := b.queues()

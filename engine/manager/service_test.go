@@ -44,7 +44,7 @@ func newPriced(t testing.TB) *testbed {
 	return b
 }
 
-// pricedBed is what newPriced starts.
+// pricedBed is the testbed that newPriced starts.
 func pricedBed(t testing.TB) *testbed {
 	t.Helper()
 	plugin, err := pricedPlugin()
@@ -120,8 +120,8 @@ var later = func() func() time.Time {
 	}
 }()
 
-// shape is what elements and attributes an XML document has, in order. It fails for what is not
-// well-formed.
+// shape lists the elements and attributes of an XML document, in order. It fails if the document is
+// not well-formed.
 func shape(text string) (string, error) {
 	var b strings.Builder
 	d := xml.NewDecoder(strings.NewReader(text))
@@ -248,7 +248,7 @@ func TestTheDocumentsRequests(t *testing.T) {
 	if _, text := b.asks("myqueue", "info"); !strings.Contains(text, "<spending>0.01</spending>") {
 		t.Errorf("the document's first request changed nothing: %s", text)
 	}
-	// Without the header, and by who may not.
+	// Requests without the header, and by unauthorized users.
 	for query, user := range map[string]string{"setSpending=0.01&queue=myqueue": "", "infos": "bob", "info=myqueue": "bob", "addQueue=queue1": "myqueue"} {
 		code, text := b.ask(http.MethodGet, "/scheduler?"+query, "", "")
 		if user != "" {
@@ -305,7 +305,7 @@ const (
 	altered = "666333.666334"
 )
 
-// assaults are one of each kind, made anew. used was let in before.
+// assaults returns a new attack of each kind. used is a request that was accepted before.
 func assaults(used assault) []assault {
 	sign := func(name, query, user, key string, at time.Time, spoil func(*assault)) assault {
 		a := assault{name: name}

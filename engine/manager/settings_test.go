@@ -54,7 +54,7 @@ func configured(b *testbed, plugins map[string]string, text string) {
 	b.cfg.Text, b.cfg.Policy, b.cfg.Shown = u.Text, u.Policy, u.Shown
 }
 
-// answered is what came back of the REST interface.
+// answered is a response of the REST interface.
 type answered struct {
 	*testing.T
 	code int
@@ -391,7 +391,7 @@ func (r *ruled) changes() (list []audit.Line) {
 	return list
 }
 
-// fileWrong is what the metric says of the file.
+// fileWrong is the value of the metric about the file.
 func (r *ruled) fileWrong() bool {
 	r.t.Helper()
 	web := &http.Client{Transport: &http.Transport{TLSClientConfig: r.ca.Keys(auth.User, "root").Client(auth.Manager, ""), DisableKeepAlives: true}}

@@ -49,7 +49,7 @@ func TestEndsOfLogsThatComeTooLate(t *testing.T) {
 	for _, k := range h.Tails().Jobs() {
 		of[k.Job] = true
 	}
-	if len(of) != 2 || !of[2] || !of[3] { // the one that history has, and the one that lives
+	if len(of) != 2 || !of[2] || !of[3] { // the one in history, and the live one
 		t.Errorf("there are ends of logs of %v", of)
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/hamadryad/hamadryad/internal/kerberos"
 )
 
-// kdc is one whose tickets are good for some seconds, unless it is down.
+// kdc is a KDC whose tickets are valid for some seconds, unless it is down.
 type kdc struct {
 	life time.Duration
 	down atomic.Bool

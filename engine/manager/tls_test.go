@@ -108,7 +108,7 @@ func TestStrangersGetNoAnswer(t *testing.T) {
 // A principal is the certificate's, whatever the message says.
 func TestAForgedPrincipalIsOverwritten(t *testing.T) {
 	b, ca := newClosed(t)
-	job := b.submit(1) // by ann, who says that she is me
+	job := b.submit(1) // by ann, who claims to be me
 	st, err := b.api.Status(b.ctx(), &wire.StatusRequest{Job: job})
 	if err != nil || st.Summary.User != "ann" {
 		t.Errorf("the job is that of %q (%v), want ann", st.GetSummary().GetUser(), err)

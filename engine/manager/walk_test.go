@@ -61,7 +61,7 @@ roles:
   administrator: {groups: [administrator]}
 `
 
-// noRole is that of people who have none.
+// noRole is the role of people without one.
 const noRole access.Role = "norole"
 
 func newWalk(t *testing.T, prepare func(*testbed)) *walk {
@@ -246,7 +246,7 @@ func routesOf() (all [][2]string) {
 		}
 		method, path, ok := strings.Cut(pattern, " ")
 		if !ok {
-			method, path = http.MethodPost, pattern // one that any method fits
+			method, path = http.MethodPost, pattern // a pattern for any method
 		}
 		all = append(all, [2]string{method, path})
 	}

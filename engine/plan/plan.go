@@ -42,7 +42,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// Submission is what the submitter recorded, and a worker needs to build the job's graph again.
+// Submission is the submitter's record, from which a worker builds the job's graph again.
 type Submission struct {
 	Name    string       // of the job's definition
 	Args    []string     // of the job's builder

@@ -210,7 +210,7 @@ func TestPlugInsThatDoNotComeUp(t *testing.T) {
 	}
 	for b, want := range cases {
 		t.Run(string(b), func(t *testing.T) {
-			timeout := inTime // for what tells of itself
+			timeout := inTime // for plug-ins that end by themselves
 			if b == plugintest.Silent || b == plugintest.StopAfterHandshake {
 				timeout = time.Second
 			}
@@ -365,7 +365,7 @@ func TestRoundsThatGoWrong(t *testing.T) {
 				if policy.KindOf(h.Err()) != c.kind {
 					t.Errorf("ended because of %v", h.Err())
 				}
-				// Who asks later is told what was to blame, and is not blamed.
+				// A later caller gets the first cause, and is not itself blamed.
 				if _, later := h.Status(within(t)); fmt.Sprint(later) != fmt.Sprint(h.Err()) {
 					t.Errorf("a look after it: %v", later)
 				}
@@ -380,7 +380,7 @@ func TestKilledPlugInIsNoticedAtOnce(t *testing.T) {
 	if err := syscall.Kill(h.PID(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	mustEnd(t, h) // nobody asks it anything, so that no deadline tells of it
+	mustEnd(t, h) // no call is made, so no deadline reveals it
 	if err := h.Err(); policy.KindOf(err) != policy.Died || !strings.Contains(err.Error(), "killed") {
 		t.Errorf("ended because of %v", err)
 	}

@@ -23,7 +23,7 @@ func (p *slowStatus) Status() (scheduler.Status, error) {
 	return scheduler.Status{}, nil
 }
 
-// Somebody who stops waiting for the status does not end the policy.
+// A caller that stops waiting for the status does not end the policy.
 func TestImpatientQuestionHarmsNobody(t *testing.T) {
 	p := &slowStatus{asked: make(chan struct{}, 1), release: make(chan struct{})}
 	slow := policy.InProcess(p)

@@ -90,7 +90,7 @@ func folders(dir string) int {
 	return len(names)
 }
 
-// A person who runs a plug-in by hand is told what it is.
+// A plug-in that a person runs by hand prints what it is.
 func TestPlugInRunByHandSaysWhatItIs(t *testing.T) {
 	good := plugintest.Plugin(t, plugintest.Good)
 	for _, c := range []struct {

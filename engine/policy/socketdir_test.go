@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Nobody else may choose what stands where a plug-in's sockets do.
+// No other user may choose what is in the place of a plug-in's sockets.
 func TestSocketsLieInAFolderOfOurOwn(t *testing.T) {
 	own := t.TempDir()
 	for name, c := range map[string]struct {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Nobody takes what is logged: who logs does not wait. When somebody does, it comes
-// in order, with a word about what is missing.
+// Logging does not wait even if the reader stalls. When the reader continues, lines come in order,
+// with a note on what is missing.
 func TestLogDoesNotWaitForItsReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, w := io.Pipe()

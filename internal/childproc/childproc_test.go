@@ -117,7 +117,7 @@ func TestOutlivesTheThread(t *testing.T) {
 	}
 }
 
-// Who can't be started is told of at once.
+// A program that can't be started is reported at once.
 func TestErrors(t *testing.T) {
 	if err := childproc.Start(exec.Command("/nothing/there")); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)

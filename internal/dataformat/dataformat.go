@@ -47,7 +47,7 @@ type Versions map[string]int
 
 // mark is the file.
 type mark struct {
-	Data     string   `json:"data"`    // whose data they are: manager, launcher
+	Data     string   `json:"data"`    // the owner of the data: manager, launcher
 	Program  string   `json:"program"` // that wrote them last
 	Versions Versions `json:"versions"`
 }

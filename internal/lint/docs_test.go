@@ -55,7 +55,7 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 var (
 	// called is a function or method that a document names, as `name()` or `Type.name()`.
 	called = regexp.MustCompile("`(\\w+(?:\\.\\w+)?)\\(\\)`")
-	// declared is one that a file declares; a type may have parameters.
+	// declared matches a function that a file declares; its receiver type may have parameters.
 	declared = regexp.MustCompile(`(?m)^func (?:\((?:\w+ )?\*?(\w+)(?:\[[^]]*\])?\) )?(\w+)[\[(]`)
 	// structure is a type with fields, embedded one of them that is a type's name alone:
 	// its methods are those of the type around it.

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// said collects what a test would say.
+// said collects the test's failures.
 type said struct {
 	testing.TB
 	text []string

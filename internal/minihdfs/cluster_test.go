@@ -145,7 +145,7 @@ func keepsWhatItIsGiven(t *testing.T, c *Cluster) {
 	hdfs(t, c, "dfs", "-mkdir", "/new")
 }
 
-// Hosts and racks are what clients match launchers with: WebHDFS tells them.
+// Clients match launchers by the hosts and racks that WebHDFS reports.
 func hostsAndRacks(t *testing.T, c *Cluster) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "small")
@@ -205,7 +205,7 @@ func movesFiles(t *testing.T, c *Cluster) {
 	}
 }
 
-// Nothing is left of a cluster whose process was killed: not even what is frozen.
+// A cluster whose process was killed leaves nothing behind, not even frozen processes.
 func TestEndsWithItsProcess(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), abandonVariable+"=1", "TMPDIR="+t.TempDir())
@@ -243,8 +243,7 @@ func TestOptionsThatCannotBe(t *testing.T) {
 	}
 }
 
-// What a process that was killed left is removed by the next that starts, and what
-// one that lives has is not.
+// The next process removes what a killed process left, and leaves alone what a live one has.
 func TestSweep(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	dead, unlock, err := temporaryFolder()

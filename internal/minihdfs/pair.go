@@ -48,7 +48,7 @@ func (c *Cluster) pairSite() map[string]string {
 // pairDaemonSite is the daemons' further configuration: the NameNodes share a folder of edits.
 func (c *Cluster) pairDaemonSite() map[string]string {
 	return map[string]string{
-		"dfs.ha.namenode.id":            "${hamadryad.name}", // their addresses do not tell them apart
+		"dfs.ha.namenode.id":            "${hamadryad.name}", // their addresses are equal
 		"dfs.namenode.name.dir":         "file://" + filepath.Join(c.folder, "${hamadryad.name}"),
 		"dfs.namenode.shared.edits.dir": "file://" + filepath.Join(c.folder, "edits"),
 		// Seconds after which the standby sees changes: it can't leave safe mode before.

@@ -45,7 +45,7 @@ func pair(t *testing.T, n *Network) (a, b *net.TCPConn) {
 	return a, c.(*net.TCPConn)
 }
 
-// arrives sends a word and tells whether it comes out within a time.
+// arrives sends a word and reports whether it arrives within a time.
 func arrives(t *testing.T, from, to net.Conn, within time.Duration) bool {
 	t.Helper()
 	if _, err := from.Write([]byte("x")); err != nil {

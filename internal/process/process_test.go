@@ -155,7 +155,7 @@ func TestFilesCanBeExecutedAtOnce(t *testing.T) {
 	}
 }
 
-// What goes wrong in the program's own ends reaches the one who called Run.
+// Errors at the program's own ends of the pipes reach the caller of Run.
 func TestPipesThatFail(t *testing.T) {
 	broken := errors.New("broken")
 	if _, err := sh(t, "cat", 0, job.Pipes{In: func(io.Writer) error { return broken }}); !errors.Is(err, broken) {

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// What is whose, and who may reach it, decides; nothing of a file that is refused is told.
+// Read decides by owner and permissions; the error for a refused file reveals nothing of its
+// content.
 func TestRead(t *testing.T) {
 	const secret = "open sesame"
 	dir := t.TempDir()

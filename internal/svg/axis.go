@@ -35,7 +35,7 @@ func (a *Axis) Part(v float64) float64 {
 // Linear is an axis from 0 with at most most ticks above it.
 func Linear(title string, to float64, most int) Axis { return scaled(title, to, 1, most) }
 
-// scaled is an axis whose labels count units.
+// scaled returns an axis whose labels count units.
 func scaled(title string, to, unit float64, most int) Axis {
 	if !(to > 0) {
 		to = unit

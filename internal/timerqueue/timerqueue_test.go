@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// What comes out is what a sorted list has: by time, then by who came first; also of a copy,
-// and of what was listed and restored.
+// The queue agrees with a sorted list: by time, then by insertion, also for a copy, and after
+// listing and restoring.
 func TestOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var q Queue[int]

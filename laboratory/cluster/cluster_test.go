@@ -127,7 +127,7 @@ func TestMistakesNameFileAndLine(t *testing.T) {
 	}
 }
 
-// A task takes what its own lot says, whoever else was asked for before.
+// A task's time depends only on its own seed, whatever was asked for before.
 func TestTimesDoNotDependOnTheOrder(t *testing.T) {
 	c := parse(t, example)
 	task := &workload.Task{Work: time.Minute, Input: 1}

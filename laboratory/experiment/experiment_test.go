@@ -20,7 +20,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// folder is that of the published experiments.
+// folder is the folder of the published experiments.
 const folder = "../experiments"
 
 // inProcess starts policies in this process, where they decide as their own programs do (package simulation).
@@ -231,7 +231,7 @@ func TestRunsAndCurvesAreKept(t *testing.T) {
 	}
 }
 
-// What makes no sense is told with its line, its key, and the nearest one that there is.
+// A mistake is reported with its line, its key, and the nearest valid one.
 func TestMistakesNameTheLine(t *testing.T) {
 	for _, c := range []struct{ old, with, want string }{
 		{"title: two jobs", "titel: two jobs", `small.yaml:1: unknown setting "titel": correct its name or remove it; did you mean title?`},
@@ -264,7 +264,7 @@ func TestMistakesNameTheLine(t *testing.T) {
 	}
 }
 
-// What only a run can tell is told with the policy or the figure that it is of, and there is no outcome.
+// A mistake that only a run can find is reported with its policy or figure, and there is no result.
 func TestRunsThatFail(t *testing.T) {
 	for _, c := range []struct{ old, with, want string }{
 		{"{policy: fair}", "{name: fair, policy: nobody}", `fair, seed 1: there is no policy "nobody"`},

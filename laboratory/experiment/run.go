@@ -276,7 +276,7 @@ type shown struct {
 	done, all int             // jobs
 }
 
-// shownFrom is of how many jobs an experiment is shown: nobody waits for fewer.
+// shownFrom is the number of jobs from which progress is shown: smaller experiments end soon.
 const shownFrom = 50
 
 func newShown(to io.Writer, title string, runs []*run) *shown {

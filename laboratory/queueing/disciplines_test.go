@@ -41,7 +41,7 @@ func TestExactDisciplinesOnSWIM(t *testing.T) {
 func swim(t *testing.T) []Visit {
 	t.Helper()
 	s := workload.DefaultSWIM()
-	s.Block, s.ReduceBytes = 1<<50, 1<<50 // bytes are what is looked at, not tasks
+	s.Block, s.ReduceBytes = 1<<50, 1<<50 // the figure depends on bytes, not on tasks
 	w, err := traces.SWIM(s)
 	if err != nil {
 		t.Fatal(err)

@@ -97,8 +97,8 @@ func TestADayUnderItsOwnPolicy(t *testing.T) {
 	}
 }
 
-// What a launcher does not tell any more is drawn from the stage, by the seed alone; a
-// launcher that failed and came back does so again; who came late comes late.
+// Attempts that a launcher no longer reports are drawn from the stage, by the seed alone. A
+// launcher that failed and returned does so again, and one that joined late joins late.
 func TestWhatWasNotSeen(t *testing.T) {
 	w := &workload.Workload{Jobs: []workload.Job{{ID: "a", Stages: []workload.Stage{{Name: "map", Kind: workload.MapKind}}}}}
 	for i := range 40 {

@@ -12,7 +12,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// What is no log, is damaged, or comes from a newer program is told with its file.
+// A file that is no log, is damaged, or comes from a newer program is reported by name.
 func TestWhatCantBeRead(t *testing.T) {
 	good := played(t, "fifo", 1, scheduler.Config{}, nil)
 	newer := newWriter(t)

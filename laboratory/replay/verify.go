@@ -59,7 +59,7 @@ func Verify(ctx context.Context, r *Recording, o VerifyOptions) (*Verification, 
 	return v.found, nil
 }
 
-// verifier holds answers against each other.
+// verifier compares the recorded answers with new ones.
 type verifier struct {
 	ctx     context.Context
 	options VerifyOptions

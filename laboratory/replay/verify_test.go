@@ -252,9 +252,9 @@ func (r *rewritten) replayed(from []byte, batches [][]byte, to []byte) error {
 	return nil
 }
 
-// Whatever happens in a cluster, with policies that fail and take over from each other and a
-// manager that dies, each life of a policy decides as it did; rounds that have no answer, or
-// belong to a life whose start is lost, are told apart.
+// Policies fail and replace each other, and the manager dies: each generation of a policy decides
+// as recorded. Rounds without an answer, and those of a generation whose start is lost, are counted
+// separately.
 func TestHistoriesInWhichAnythingGoesWrong(t *testing.T) {
 	list := []faultsim.Policy{{Name: "fifo", New: fifo.New}, {Name: "suspend", New: policies.Suspend}, {Name: "gang", New: policies.Gang}, {Name: "hfsp", New: hfsp.New}, {Name: "fair", New: fair.New}}
 	rounds, lives, unanswered := 0, 0, 0

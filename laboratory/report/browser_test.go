@@ -40,7 +40,7 @@ onload = () => {
 };
 </script>`
 
-// seen is what it tells.
+// seen is what the page reports.
 type seen struct {
 	Title, Mode, Text, Back, Ink, DrawingBack, DrawingInk string
 	Scripts, Loaded                                       int
@@ -122,7 +122,7 @@ func TestTheBrowserShowsThePage(t *testing.T) {
 	}
 }
 
-// contrast is that of WCAG 2.
+// contrast is the contrast ratio of WCAG 2.
 func contrast(t *testing.T, a, b string) float64 {
 	t.Helper()
 	light := func(s string) float64 {

@@ -49,7 +49,7 @@ func random(seed uint64) (*workload.Workload, *cluster.Cluster) {
 	return w, c
 }
 
-// policies are those that are played, in this order.
+// policies are the policies that are run, in this order.
 var policies = []struct {
 	name     string
 	make     func() scheduler.TaskScheduler

@@ -11,7 +11,7 @@ import (
 	"github.com/hamadryad/hamadryad/laboratory/workload"
 )
 
-// book notes who holds what, as it is told.
+// book records what each job holds, from the recorder's calls.
 type book struct {
 	events []event
 }
@@ -33,7 +33,7 @@ func (b *book) Holds(at time.Duration, job int, a *simcluster.Attempt, holds boo
 	b.events = append(b.events, event{at, job, a.Start.Kind, n})
 }
 
-// held is what the jobs held of a kind just after a time.
+// held returns the slots of a kind that jobs held just after a time.
 func (b *book) held(at time.Duration, kind string, jobs func(int) bool) (n float64) {
 	for _, e := range b.events {
 		if e.at <= at && e.kind == kind && jobs(e.job) {
@@ -139,7 +139,7 @@ func TestCoarseSeriesKeepTheMeans(t *testing.T) {
 	}
 }
 
-// Of more jobs than are told apart those with most work are, and the others are one party.
+// If there are more jobs than the report lists, it lists those with most work, and sums the others.
 func TestManyParties(t *testing.T) {
 	w := &workload.Workload{}
 	var names []string

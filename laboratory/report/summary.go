@@ -39,7 +39,7 @@ type Summary struct {
 
 // Class is the result of the jobs of a class. Jobs without a slowdown are not in Slowdown.
 type Class struct {
-	Name string // "" is that of jobs without a class
+	Name string // "" for jobs without a class
 	// Sojourn is in seconds.
 	Sojourn, Slowdown statistics.Description
 }

@@ -82,7 +82,7 @@ func TestByHand(t *testing.T) {
 	}
 }
 
-// policies are those that play random workloads.
+// policies are the policies that run random workloads.
 var policies = map[string]func() scheduler.TaskScheduler{"fifo": fifo.New, "fair": fair.New, "preemptive-fair": preemptivefair.New, "hfsp": hfsp.New}
 
 // random draws a workload and a cluster on which anything may be otherwise.

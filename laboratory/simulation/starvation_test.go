@@ -65,7 +65,7 @@ func TestStarvation(t *testing.T) {
 	}
 }
 
-// losses are what preemption costs.
+// losses are the costs of preemption.
 type losses struct {
 	jobs, attempts, preempted int
 	often                     int           // how many times one task was preempted, at most

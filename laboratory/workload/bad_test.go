@@ -15,7 +15,7 @@ const (
 	fbHead  = `{"workload":"fb2009-1","jobs":1,"maps":1,"reduces":0,"task_spread":{"map":0.2,"reduce":0.2}}` + "\n"
 )
 
-// What is no workload is told of with file and line, and nothing of it is accepted.
+// An invalid workload is reported with file and line, and no part of it is accepted.
 func TestBadInputNamesFileAndLine(t *testing.T) {
 	for _, test := range []struct{ name, text, want string }{
 		{"empty", "", "f:1: the text is empty"},
@@ -234,7 +234,7 @@ func readsOrRefuses(t *testing.T, text []byte, sort bool) {
 	}
 }
 
-// What is no topology is told of with file and line.
+// An invalid topology is reported with file and line.
 func TestBadTopologies(t *testing.T) {
 	for _, test := range []struct{ name, text, want string }{
 		{"empty", "", "f:1: there is no host"},

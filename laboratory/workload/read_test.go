@@ -30,7 +30,7 @@ func load(t testing.TB, name string, o Options) *Workload {
 	return w
 }
 
-// sums are what a workload comes to, by stage.
+// sums are a workload's totals, by stage.
 type sums struct {
 	jobs, maps, reduces int
 	mapTime, redTime    time.Duration

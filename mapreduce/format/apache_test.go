@@ -261,7 +261,7 @@ const (
 	readTimeout = 5 * time.Minute
 )
 
-// apacheKit is what the programs of testdata/apache run from.
+// apacheKit is the kit with which the programs of testdata/apache run.
 func apacheKit(t *testing.T) (*kit.Kit, error) {
 	ctx, cancel := context.WithTimeout(t.Context(), kitTimeout)
 	defer cancel()

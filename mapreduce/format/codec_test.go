@@ -72,7 +72,7 @@ func TestParquetGroupsOfSeveralCodecs(t *testing.T) {
 			group.Columns[c].ColumnIndexOffset, group.Columns[c].OffsetIndexOffset = 0, 0
 		}
 		group.FileOffset, group.Ordinal = 0, int16(i+1)
-		footer := all // whose row groups come first
+		footer := all // its row groups come first
 		all = withFooter(t, append(append(bytes.Clone(all), next...), footer[len(footer)-8-int(binary.LittleEndian.Uint32(footer[len(footer)-8:])):]...), func(m *pq.FileMetaData) {
 			for g := range m.RowGroups {
 				for c := range m.RowGroups[g].Columns {

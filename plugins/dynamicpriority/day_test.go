@@ -294,7 +294,7 @@ func BenchmarkInterval(b *testing.B) {
 	}
 }
 
-// heapBytes is what is in memory now, garbage included.
+// heapBytes returns the size of the heap, garbage included.
 func heapBytes() uint64 {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(sample)

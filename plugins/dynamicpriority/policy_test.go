@@ -71,7 +71,7 @@ func TestSlotsFollowBids(t *testing.T) {
 	}
 }
 
-// What payers leave runs for whoever can use it, and is not paid for.
+// Slots that payers leave go to any job that can use them, free of charge.
 func TestWhatIsLeftIsFree(t *testing.T) {
 	s := newSite(t, "", account1("a", 1000, 1), account1("c", 0, 0))
 	s.launcher(slots12)
@@ -371,8 +371,8 @@ func TestAQueueIsRemovedWhileItsJobsRun(t *testing.T) {
 	}
 }
 
-// What the store has not heard of is told again after a restart, and paid once; what was used
-// of the interval in flight is not paid, nor is what runs while another policy decides.
+// A charge that the store has not recorded is sent again after a restart, and paid once. Usage in
+// the interval in flight is not paid, nor is usage while another policy decides.
 func TestARestartChargesOnce(t *testing.T) {
 	s := newSite(t, "", account1("a", 1000, 1))
 	s.launcher(slots12)
@@ -425,7 +425,7 @@ func TestAMovedJobPaysAsBefore(t *testing.T) {
 	}
 }
 
-// Names with what XML and JSON mean something by, of users whose jobs run.
+// Users with running jobs whose names have characters special to XML and JSON.
 func TestNamesThatMustBeEscaped(t *testing.T) {
 	name := `<q&"'>`
 	s := newSite(t, "", account1(name, 1000, 1))
@@ -637,7 +637,7 @@ func TestTooManyWaitForTheStore(t *testing.T) {
 	}
 }
 
-// Few free slots go to those below their quotas in proportion, not to whoever is first.
+// Few free slots go to queues below their quotas in proportion, not to the first queue.
 func TestFewSlotsAreSharedOut(t *testing.T) {
 	s := newSite(t, "", account1("a", 1000, 1), account1("b", 1000, 1), account1("c", 0, 0))
 	s.launcher(slots12)
@@ -697,8 +697,8 @@ func TestAQueueSavesForWhatIsWide(t *testing.T) {
 	t.Errorf("it never ran; a runs %d", s.runs("a"))
 }
 
-// What is being stopped counts as gone for who loses it, and as there for whom it is stopped:
-// nothing more is taken, also after a restart.
+// An attempt that is being stopped counts as gone for its queue, and as present for the
+// beneficiary. So nothing more is preempted, also after a restart.
 func TestNothingIsTakenTwice(t *testing.T) {
 	s := newSite(t, "kill-interval: 1ms\n", account1("a", 0, 0), account1("b", 1000, 1), account1("c", 1000, 1))
 	s.launcher(slots12)
@@ -744,7 +744,8 @@ func TestNothingIsTakenTwice(t *testing.T) {
 	}
 }
 
-// What takes nothing new is not divided, and what a snapshot tells is suspended holds nothing.
+// Slots of launchers that take no new work are not divided, and attempts suspended in a snapshot
+// hold no slots.
 func TestSlotsThatAreNotThere(t *testing.T) {
 	s := newSite(t, "", account1("a", 1000, 1))
 	s.launcher(slots12)

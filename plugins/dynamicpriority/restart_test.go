@@ -67,7 +67,7 @@ func TestRestartedIsTheSame(t *testing.T) {
 			}
 			c.Apply(r.Number, d)
 			if string(c.Config.Text) != string(config.Text) {
-				continue // what is asked for now is told with the next round
+				continue // the next round carries the request
 			}
 			other := &Policy{}
 			if _, err := other.Start(config, saved, e); err != nil {

@@ -31,13 +31,13 @@ type site struct {
 	d        scheduler.Decisions     // of the last round
 
 	store      account.State
-	deaf       bool // the store hears nothing
+	deaf       bool // the store gets no notes
 	slow       bool // victims end when they are ended by hand
 	checkpoint *scheduler.Checkpoint
 	kept       int               // bytes of all checkpoints, and of what was appended to them
 	told       []scheduler.Event // all jobs and launchers, for snapshots
 	reasons    map[scheduler.JobID]scheduler.Waiting
-	lately     map[string]int // of the last round: what users hold more than the policy was told
+	lately     map[string]int // of the last round: what users hold beyond what the policy was sent
 }
 
 const checkpointBytes = 1 << 20

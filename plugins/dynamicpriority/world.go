@@ -54,7 +54,7 @@ type job struct {
 	launched int          // bundles
 }
 
-// holding is what an attempt holds.
+// holding is the slots of an attempt.
 type holding struct {
 	job   *job
 	kind  scheduler.SlotKind

@@ -98,7 +98,7 @@ func (l *load) ready(j scheduler.JobID) {
 // replica is the size of an input.
 const replica = 128 << 20
 
-// round plays one round and takes its launches, then one that tells so.
+// round plays a round, accepts its launches, and reports them in a second round.
 func (l *load) round(offers []scheduler.Offer) int {
 	l.number++
 	l.now += 1e6

@@ -148,7 +148,7 @@ func TestLoadsAreAskedForWhereTheyMatter(t *testing.T) {
 		}
 	}
 	w.Launchers(2, 1)
-	w.load(1, 1, 1) // it is not told
+	w.load(1, 1, 1) // the policy is not sent it
 	set(byLoad, true)
 	w.job("a", 5, time.Hour)
 	w.on(time.Second)
@@ -159,8 +159,8 @@ func TestLoadsAreAskedForWhereTheyMatter(t *testing.T) {
 	w.wantOn("nobody cares any more", 1, 1)
 }
 
-// TestLoadsAfterAJoin: a launcher that was lost and comes back has not told its
-// load, and one that is there before the policy tells it in the first round.
+// TestLoadsAfterAJoin: a launcher that was lost and joins again has reported no load. A launcher
+// that was there before the policy reports it in the first round.
 func TestLoadsAfterAJoin(t *testing.T) {
 	w := newPlay(t, byLoad)
 	w.Launchers(2, 1)

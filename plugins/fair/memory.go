@@ -39,7 +39,7 @@ type memory struct {
 	Collect   scheduler.BundleID // of package placement
 	Spared    map[scheduler.BundleID]preemption.Spared
 	Leaving   map[scheduler.JobID][]scheduler.AttemptID
-	// Undeclared is of package shares.
+	// Undeclared is the state of package shares.
 	Undeclared map[scheduler.JobID]string `json:"Stayed,omitempty"` // as checkpoints name it
 	Starved    []preemption.Starved
 	Waits      map[scheduler.JobID]locality.Wait // of package placement

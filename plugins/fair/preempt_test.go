@@ -141,7 +141,7 @@ func TestNobodyIsLeftBelowItsShare(t *testing.T) {
 	}
 }
 
-// fairTo holds an answer against the fair shares of those who lose by it.
+// fairTo checks an answer against the fair shares of the jobs that lose slots.
 func (w *play) fairTo(d scheduler.Decisions, taken map[scheduler.BundleID]int) {
 	w.t.Helper()
 	loses := map[*shares.Pool]int{}

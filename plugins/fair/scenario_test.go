@@ -231,7 +231,7 @@ func (s *site) step(x step) {
 		}
 		s.jobs[x.Job] = j
 		s.emit(scheduler.JobUpdated{At: s.now, Job: j.ID, Pool: j.Pool, Priority: j.Priority, Properties: j.Properties})
-	case "set-state": // jobs are live, or not told of
+	case "set-state": // jobs are live, or unknown
 	case "touch-pools": // a pool that has no job has no state to have
 	case "expect":
 		s.expect(x)

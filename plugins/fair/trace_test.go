@@ -54,8 +54,8 @@ func lines(t *testing.T, file string) (all []record) {
 	return all
 }
 
-// TestTraceTellsTheStory: a program reads who came, what was given where, why slots
-// were taken back, and the pools every so often.
+// TestTraceTellsTheStory: a program can read from the trace which jobs came, what they were given
+// where, why slots were preempted, and the pools at intervals.
 func TestTraceTellsTheStory(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "trace")
 	w := traced(t, "trace: {enabled: true, dump-interval: 30s}", file)

@@ -35,7 +35,7 @@ func (told) Size(s *estimation.Stage) (slotSeconds float64, trained bool) {
 	return seconds * float64(s.Tasks*s.Slots), true
 }
 
-// sizes are those of the first stages of the first jobs.
+// sizes returns the sizes of the first stages of the first jobs.
 func (w *play) sizes(jobs int) (all []float64) {
 	for id := range jobs {
 		all = append(all, w.stage(scheduler.JobID(id+1)).size) //nolint:gosec // it is not negative

@@ -41,7 +41,7 @@ func TestSmallStageOvertakes(t *testing.T) {
 	}
 }
 
-// What is suspended goes on where it is only. Slots elsewhere take what has never run.
+// Suspended work resumes only on its own launchers. Slots elsewhere go to work that never ran.
 func TestSlotsElsewhereTakeWhatNeverRan(t *testing.T) {
 	w := newPlay(t, "")
 	w.Launchers(2, 1)

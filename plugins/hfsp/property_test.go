@@ -138,7 +138,7 @@ func (o *observer) judge(d scheduler.Decisions) {
 	o.victims(d)
 }
 
-// victims checks who is taken off.
+// victims checks the preempted attempts.
 func (o *observer) victims(d scheduler.Decisions) {
 	more := map[scheduler.LauncherID]int{}
 	lost := map[*stage]int{}

@@ -82,7 +82,7 @@ func TestRestartedIsTheSame(t *testing.T) {
 			}
 			c.Apply(r.Number, d)
 			if c.Config.Text == nil != (config.Text == nil) {
-				continue // what is asked for now is told with the next round
+				continue // the next round carries the request
 			}
 			other := &Policy{}
 			if _, err := other.Start(config, saved, e); err != nil {
@@ -210,5 +210,5 @@ func TestOddCheckpoints(t *testing.T) {
 	}
 }
 
-// past is what the published estimator knows of past tasks.
+// past returns the published estimator's means of past tasks.
 func (p *Policy) past() estimation.Past { return p.estimator.(*estimation.Sampling).Past }

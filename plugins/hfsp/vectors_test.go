@@ -33,7 +33,7 @@ func upstream(t *testing.T, v vector) {
 		settings += "samples: 1\n"
 	}
 	w := newPlay(t, settings)
-	slots := max(v.Node.MapSlots, 1) // one map after the other where the node is not told of
+	slots := max(v.Node.MapSlots, 1) // one map after another if the node has no slots given
 	w.Cluster.Join(1, cluster.Rack(1), 1<<40, scheduler.SlotCount{Kind: "map", Count: slots}, scheduler.SlotCount{Kind: "reduce", Count: max(v.Node.ReduceSlots, 2)})
 	m, r := maps(v.Job.Maps, time.Minute), reduces(v.Job.Reduces, time.Hour)
 	m.Groups[0].Kind, r.Groups[0].Kind = "map", "reduce"

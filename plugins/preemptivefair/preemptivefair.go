@@ -62,7 +62,7 @@ func (p *Policy) Start(c scheduler.Config, s scheduler.Snapshot, e scheduler.Env
 	return d, nil
 }
 
-// abilities is what the policy can do; it asks for progress when that decides.
+// abilities returns what the policy can do. It asks for progress if its decisions depend on it.
 func (o options) abilities() (able scheduler.Ability, progress time.Duration) {
 	if o.AttemptLoses == leastProgress {
 		return scheduler.AbilityCheckpoint | scheduler.AbilityProgress, progressEvery

@@ -38,7 +38,7 @@ func start(t *testing.T, settings string, seed uint64) *site {
 	return s
 }
 
-// restart goes on with a policy that knows what a snapshot tells.
+// restart continues with a new policy, started from a snapshot.
 func (s *site) restart(more ...scheduler.Event) {
 	s.t.Helper()
 	s.policy = &Policy{}

@@ -47,7 +47,7 @@ type account struct {
 	counts bool // it has work of the kind
 	held   int  // slots
 	ready  int  // slots of all groups that may be launched
-	first  int  // bundles of them whose first group needs the kind
+	first  int  // its bundles whose first group needs the kind
 }
 
 // newWorld builds the world from the whole view.

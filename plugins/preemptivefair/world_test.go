@@ -98,7 +98,7 @@ func disturb(c *cluster.Cluster, rng *rand.Rand) {
 	c.After(80*time.Second, func() { c.Join(9, cluster.Rack(9), 1<<34, both...) })
 }
 
-// wantLikeNew compares a policy's accounts with those of one that begins now.
+// wantLikeNew compares a policy's accounts with those of a newly started one.
 func wantLikeNew(t *testing.T, p *Policy) {
 	t.Helper()
 	fresh := newWorld(&p.view)

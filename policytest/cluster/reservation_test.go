@@ -148,7 +148,7 @@ func TestVictimsLeaveThoughTheirReservationEnded(t *testing.T) {
 	}
 }
 
-// TestSuspendedIsKilled frees its memory for whom it is killed.
+// TestSuspendedIsKilled: killing a suspended attempt frees its memory for the beneficiary.
 func TestSuspendedIsKilled(t *testing.T) {
 	x := newTable(t)
 	b, victim := x.bundles(2)[0], x.attempts(1)[0]

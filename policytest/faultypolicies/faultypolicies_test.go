@@ -46,7 +46,7 @@ func TestTheKitCatchesWhatIsMisshown(t *testing.T) {
 	}
 }
 
-// TestTheKitAsksForPages: what is wrong with pages is told, and a policy whose pages are right passes.
+// TestTheKitAsksForPages: faulty pages are reported, and a policy with correct pages passes.
 func TestTheKitAsksForPages(t *testing.T) {
 	o := policytest.Options{Seeds: 3}
 	for _, a := range PageHandlers() {
@@ -76,7 +76,7 @@ func TestCompareSeesADifference(t *testing.T) {
 	}
 }
 
-// TestTheKitWarnsOfWaste: what no rule forbids is told, and passes.
+// TestTheKitWarnsOfWaste: waste that no rule forbids is reported, and passes.
 func TestTheKitWarnsOfWaste(t *testing.T) {
 	o := policytest.Options{Seeds: 6, Restarts: 1}
 	for _, a := range Odd() {
@@ -95,8 +95,8 @@ func TestTheKitWarnsOfWaste(t *testing.T) {
 	}
 }
 
-// TestTheKitChangesSettings: to what Check takes, while games go on; who starts anew has
-// the settings in force.
+// TestTheKitChangesSettings: settings change to any that Check accepts, while games go on. A
+// restarted policy has the settings in force.
 func TestTheKitChangesSettings(t *testing.T) {
 	o := policytest.Options{NoStories: true, Seeds: 12, Config: scheduler.Config{File: "site.yaml", Line: 2, Text: []byte("# long\nwait: 4s\n")}}
 	r := policytest.Check(t.Context(), policytest.InProcess(policies.Delay), o)

@@ -39,7 +39,7 @@ func TestConformance(t *testing.T) {
 func TestOthersLaunchOnBusyMachines(t *testing.T) {
 	r := policytest.Run(t, func() scheduler.TaskScheduler {
 		p := Gang().(*base)
-		p.about.Abilities |= scheduler.AbilityLoad // told, and does not care
+		p.about.Abilities |= scheduler.AbilityLoad // it receives loads, and ignores them
 		return p
 	}, policytest.Options{})
 	if r.Tally.Busy == 0 {
@@ -47,8 +47,7 @@ func TestOthersLaunchOnBusyMachines(t *testing.T) {
 	}
 }
 
-// TestDelayFindsHomes holds the local work of Delay against what it gets when it
-// does not wait.
+// TestDelayFindsHomes compares the local work of Delay with that without waiting.
 func TestDelayFindsHomes(t *testing.T) {
 	waits := policytest.Run(t, Delay, policytest.Options{})
 	none := scheduler.Config{Text: []byte("wait: 0s\n")}

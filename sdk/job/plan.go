@@ -19,7 +19,7 @@ type Place struct {
 	Bytes int64
 }
 
-// Task is what one node reads from storage: its splits in order.
+// Task is the stored input of one node: its splits in order.
 type Task []Split
 
 // Bytes is the size of all its splits.

@@ -13,7 +13,7 @@ type Principal struct {
 	Role  string // what a policy's authenticator says of the name, such as "admin"; "" without an authenticator
 }
 
-// Purpose is what somebody wants of whom an authenticator is to say who it is.
+// Purpose is the kind of request whose caller an authenticator must identify.
 type Purpose uint8
 
 // The purposes.
@@ -50,7 +50,7 @@ func IsProof(property string) bool {
 	return false
 }
 
-// Credentials are what an authenticator judges: who somebody says to be, and what is to prove it.
+// Credentials are the input of an authenticator: the claimed identity, and its proof.
 type Credentials struct {
 	Purpose Purpose
 	// Principal is who it is as far as the manager knows: Unproven, or a name that the
@@ -60,13 +60,13 @@ type Credentials struct {
 	Request PageAsked
 	// Authorization is the header of that name; "" when there is none.
 	Authorization string
-	// Name and Pool are those of a job, of PurposeSubmit. Properties are all of its
-	// properties, with those that prove who submits it.
+	// Name and Pool are the job's, for PurposeSubmit. Properties are all of its properties, the
+	// submitter's proof included.
 	Name, Pool string
 	Properties []Property
 }
 
-// Proof is an authenticator's word: who it is and what is asked, or what to answer instead.
+// Proof is an authenticator's verdict: the identity and the purpose, or the answer to send instead.
 type Proof struct {
 	Principal Principal
 	// Query is the request's without what proved it: no signature and no timestamp gets

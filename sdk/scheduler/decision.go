@@ -34,7 +34,7 @@ type Decisions struct {
 // Refuse turns a submission away before anything of it exists.
 type Refuse struct {
 	Job    JobID
-	Reason string // for the person who submitted
+	Reason string // for the person who submitted the job
 }
 
 // Admit lets a submission in.
@@ -52,7 +52,7 @@ type PreemptMode uint8
 // The modes.
 const (
 	PreemptKill    PreemptMode = iota + 1 // at once
-	PreemptSoft                           // told first; killed after Grace
+	PreemptSoft                           // asked to stop first; killed after Grace
 	PreemptSuspend                        // stopped, to be resumed; frees slots, and memory as far as the launcher has swap for it
 )
 

@@ -18,7 +18,7 @@ const (
 	FactsMax = 1000
 	// QueueMax bounds the jobs of a Status' Queue.
 	QueueMax = 10_000
-	// WhyBytesMax bounds what is said of each of them.
+	// WhyBytesMax bounds the explanation of each of them.
 	WhyBytesMax = 200
 	// TextBytesMax bounds each text in them: a name, a value, the detail.
 	TextBytesMax = 4 << 10

@@ -27,7 +27,7 @@ type Offer struct {
 	Free      []SlotCount   // free and not reserved, in order of kind; kinds with none are left out
 	Memory    int64         // free and not reserved, bytes
 	Suspended int           // attempts suspended there
-	Held      int64         // memory those hold, bytes: in swap first, what that can't take in memory
+	Held      int64         // their memory, bytes: in swap first, the rest in memory
 	Swap      int64         // free of the launcher's swap, bytes: to suspend frees as much memory as goes there
 	Reserved  []Reservation // in order of job, bundle, then kind
 

@@ -155,7 +155,7 @@ const (
 	AbilityCheckpoint                         // returns checkpoints
 	AbilityLoad                               // wants LauncherLoad events
 	AbilityPageHandler                        // answers pages beside the log; the SDK declares it of a PageHandler
-	AbilityAuthenticator                      // its plug-in's shell proves who asks and who submits; the SDK declares it
+	AbilityAuthenticator                      // its plug-in's shell authenticates callers and submitters; the SDK declares it
 	// AbilityAdvisoryAdmission comes with AbilityAdmission, and says that the policy refuses jobs
 	// to help their users only, as when a name is misspelt. So while it is down, or takes longer to
 	// answer than the site's admissionMax, jobs come in without its verdict, and it has to place
@@ -166,7 +166,7 @@ const (
 // Has reports whether all of b is declared.
 func (a Ability) Has(b Ability) bool { return a&b == b }
 
-// Description is what a policy says of itself at start.
+// Description is a policy's description of itself at its start.
 type Description struct {
 	Name          string
 	Version       string

@@ -69,15 +69,15 @@ func (c *cluster) paying() bool { return c.h.policy == paid || c.had("policy cha
 // gateWords is what a job may be refused with while a policy with a gate starts, or fails.
 var gateWords = []string{"the policy that admits jobs is down", "the policy did not admit it within", "the policy, which authenticates callers, is down", "the policy's authenticator failed"}
 
-// unproven tells whether a submission may have been refused with those words.
+// unproven reports whether a client's output is a valid refusal of an unauthenticated submission.
 func (c *cluster) unproven(printed string) bool {
 	return c.paying() && slices.ContainsFunc(gateWords, func(w string) bool { return strings.Contains(printed, w) })
 }
 
-// charges holds what users paid against what the event log says they used.
+// charges compares what users paid with the usage in the event log.
 func (c *cluster) charges() {
 	if !c.paying() || c.had("event log cut") {
-		return // nobody pays, or nobody knows what was used
+		return // without a payer or a known usage
 	}
 	put := map[string]money.Amount{}
 	for _, p := range payers {

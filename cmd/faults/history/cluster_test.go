@@ -52,10 +52,10 @@ type machine struct {
 	name    string
 	args    []string   // of hamadryad
 	process sync.Mutex // held by who stops, kills and starts the process
-	link    sync.Mutex // held by who breaks and mends the link
-	disk    sync.Mutex // held by who fills the disk
+	link    sync.Mutex // held while the link is broken or mended
+	disk    sync.Mutex // held while the disk is filled
 	running atomic.Pointer[processes.Process]
-	told    *atomic.Bool // the running process was told to end; by who holds process
+	told    *atomic.Bool // the running process was told to end; guarded by process
 }
 
 // newCluster makes the machines and starts what serves on them.

@@ -29,8 +29,8 @@ type jobPlan struct {
 	pace time.Duration // pause for each line or task
 }
 
-// fault is what goes wrong, for how long, and where. Target is the index of a
-// launcher or job, and amount what more the kind needs.
+// fault is a fault with its time, duration and target. Target is the index of a launcher or job;
+// amount is a further parameter of some kinds.
 type fault struct {
 	at, lasts time.Duration
 	kind      string
@@ -130,7 +130,7 @@ func (h history) String() string {
 	return b.String()
 }
 
-// String tells one fault.
+// String describes a fault.
 func (f fault) String() string {
 	text := f.kind
 	switch kindOf(f).on {

@@ -26,7 +26,7 @@ type jobKind struct {
 	prepare func(r *rand.Rand, folder string, size int) (want string, err error)
 	command func(pace time.Duration, size int, in, out string) []string
 	ordered bool
-	says    string // what a client prints whose job ended as it should; {size} stands for the size
+	says    string // the client's output when its job ends as expected; {size} stands for the size
 	fails   bool   // the program itself is at fault
 	env     string // variable that names a folder of channel files
 }
@@ -179,7 +179,7 @@ func (j *submitted) command() []string {
 	return j.kind.command(j.plan.pace, j.plan.size, filepath.Join(j.folder, "in"), j.out())
 }
 
-// environ is what the client's environment has more than others'.
+// environ is the additional environment of the client.
 func (j *submitted) environ() []string {
 	if j.kind.env == "" {
 		return nil
@@ -190,7 +190,7 @@ func (j *submitted) environ() []string {
 // jobNumber finds a job's number in what its client prints.
 var jobNumber = regexp.MustCompile(`\bjob-(\d+)\b`)
 
-// id is the job's number, as its client tells it; 0 when it told none.
+// id is the job's number as its client printed it, or 0.
 func (j *submitted) id() uint64 {
 	if j.client == nil {
 		return 0
@@ -229,7 +229,7 @@ func (j *submitted) output() (there bool, wrong string) {
 	return true, ""
 }
 
-// says tells whether the client printed what it should at the end of its job.
+// says reports whether the client printed the expected output at the end of its job.
 func (j *submitted) says() bool {
 	printed := strings.Join(strings.FieldsFunc(j.client.Log.String(), func(r rune) bool { return r == ' ' }), " ")
 	return strings.Contains(printed, strings.ReplaceAll(j.kind.says, "{size}", strconv.Itoa(j.plan.size)))

@@ -241,8 +241,8 @@ func (c *cluster) nothingLeft() string {
 	return ""
 }
 
-// ofLostJob says whether a file is that of a job whose records went with a cut event log, and whose
-// client was killed: nobody knows of it any more, and the manager says so.
+// ofLostJob reports whether a file belongs to a job whose records went with a cut event log, and
+// whose client was killed. Nothing knows of that job any more, and the manager logs the loss.
 func (c *cluster) ofLostJob(path string) bool {
 	_, name, _ := strings.Cut(filepath.Base(path), "job-")
 	number, _, _ := strings.Cut(name, ".")
@@ -255,7 +255,7 @@ func (c *cluster) ofLostJob(path string) bool {
 	return err != nil && strings.Contains(out, "the event log lost the records of it")
 }
 
-// judge holds each job's end against its history.
+// judge checks each job's end against its history.
 func (c *cluster) judge() {
 	out, err := c.command("jobs", "--all", "-o", "json")
 	if err != nil {
@@ -308,8 +308,8 @@ func (c *cluster) verdict(j *submitted, state string) string {
 	return fmt.Sprintf("it failed (exit code %d, the manager says %s), and nothing in its history is a cause", code, state)
 }
 
-// refusable tells whether a submission may have ended with those words: nobody was
-// there to take it, or the manager's disk was full.
+// refusable reports whether a client's output is a valid refusal: no manager could take the job, or
+// the manager's disk was full.
 func (c *cluster) refusable(printed string) bool {
 	away := strings.Contains(printed, "no manager answers") || strings.Contains(printed, "it is not known whether")
 	return away || c.had("manager's disk full") && (strings.Contains(printed, "full") || strings.Contains(printed, "no space left"))

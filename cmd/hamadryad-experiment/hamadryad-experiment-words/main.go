@@ -37,7 +37,7 @@ func main() {
 	)
 }
 
-// buildReduces is one map, and long reduces.
+// buildReduces builds a job of one map and long reduces.
 func buildReduces(g *job.Graph, args []string) error {
 	if len(args) != 4 {
 		return fmt.Errorf("want PAUSE REDUCES INPUT OUTPUT, got %q", args)

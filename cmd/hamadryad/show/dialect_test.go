@@ -67,7 +67,7 @@ func samples(t *testing.T) map[string]func(*Printer) error {
 	}
 }
 
-// statusOf is what a policy tells of itself.
+// statusOf returns a policy's status.
 func statusOf(t *testing.T) *schedwire.Status {
 	t.Helper()
 	m, err := schedwire.NewStatus(scheduler.Status{

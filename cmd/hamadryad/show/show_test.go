@@ -45,7 +45,8 @@ func TestProblemsOfSeveralLines(t *testing.T) {
 	}
 }
 
-// Who sets a key in the file that is set outside it hears that no value changes, and why.
+// A key in the file that is overridden from outside the file changes no value, and the answer says
+// why.
 func TestWhatCountsForNothingIsSaid(t *testing.T) {
 	var out strings.Builder
 	d := &wire.SettingsDiff{

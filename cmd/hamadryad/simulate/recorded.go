@@ -22,7 +22,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// runVerify holds a policy against a log.
+// runVerify verifies a policy against a log.
 func (c *command) runVerify(cmd *cobra.Command) error {
 	given, err := c.oneContender(cmd)
 	if err != nil {

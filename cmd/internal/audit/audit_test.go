@@ -27,7 +27,7 @@ func charge(number uint64, amount money.Amount, end int64) account.Entry {
 	return account.Entry{Number: number, Kind: account.Charge, Queue: "ann", Amount: amount, Interval: end}
 }
 
-// What must not be is told.
+// Violations are reported.
 func TestWhatIsWrongIsTold(t *testing.T) {
 	for name, s := range map[string]struct {
 		posts []account.Entry

@@ -133,7 +133,7 @@ func (l *life) attempt(id scheduler.AttemptID) *view.Attempt {
 	return nil
 }
 
-// told records the policy's events.
+// told records the events of a round.
 func (l *life) told(b *Books, r scheduler.Round) error {
 	if err := l.view.Apply(r); err != nil {
 		return err

@@ -18,7 +18,7 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// metric is what METRICS.md says of one.
+// metric is METRICS.md's description of a metric.
 type metric struct {
 	kind   string
 	labels []string

@@ -2,7 +2,7 @@ package access
 
 import "slices"
 
-// Role is what a user may do in the whole cluster.
+// Role is a user's role in the whole cluster.
 type Role string
 
 // The roles. A user may have several.

@@ -20,7 +20,7 @@ type Rule struct {
 	What    string // in words, behind "may not"
 }
 
-// Subject is what a request is about.
+// Subject is the object of a request.
 type Subject string
 
 // The subjects. Behind each is what is judged besides the role.

@@ -224,7 +224,7 @@ func organizations(id auth.Identity, groups []string) []string {
 	return append([]string{organization}, groups...)
 }
 
-// commonNameMax is what X.509 (RFC 5280, appendix A.1, ub-common-name) allows.
+// commonNameMax is the limit of X.509 (RFC 5280, appendix A.1, ub-common-name).
 const commonNameMax = 64
 
 // commonName is for people who look at a certificate; no decision depends on it.

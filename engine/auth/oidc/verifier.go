@@ -40,7 +40,7 @@ type Verifier struct {
 	changed chan struct{} // holds one element when the keys are another issuer's
 }
 
-// state is what is in force. It is immutable.
+// state is the configuration in force. It is immutable.
 type state struct {
 	settings Settings
 	keys     *keyring // nil: there is no issuer

@@ -73,7 +73,7 @@ func parseHeader(headers []string) (scheme, credential string, err error) {
 
 const (
 	letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-	// tokenBytes are those of a token68 before its padding.
+	// tokenBytes are the characters of a token68 before its padding.
 	tokenBytes = letters + "0123456789-._~+/"
 )
 

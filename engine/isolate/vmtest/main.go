@@ -135,7 +135,7 @@ func fill(run lines, busybox string) ([]byte, error) {
 	return a.end(), nil
 }
 
-// lastWords are what the machine prints before the last exit code that is not 0.
+// lastWords is the text that the machine prints before the last exit code that is not 0.
 const lastWords = "machine: ended with "
 
 // initScript is the machine's first process: it sets up a minimal system and runs the programs.

@@ -9,7 +9,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Job is what machines have to know of a job to run it.
+// Job is a job as machines need to know it to run it.
 type Job struct {
 	Graph *graph.Expanded
 	// Work is how long an attempt works on a usual machine, next to its input; nil: no time. It is

@@ -245,7 +245,7 @@ func (s *story) submit(t *testing.T, j submission) {
 	s.clients.Submit(spec, func(id scheduler.JobID) { s.jobs[uint64(id)] = j.job })
 }
 
-// checkRoom holds what runs against the slots there are.
+// checkRoom compares the running attempts with the slots.
 func (s *story) checkRoom(t *testing.T) {
 	for _, named := range s.cluster.named {
 		for _, l := range named {

@@ -44,7 +44,7 @@ func TestFlight(t *testing.T) {
 			{note(2), nil, 2},
 			{note(3), []scheduler.Note{{Name: "the policy's own"}}, 2},
 			{note(4), []scheduler.Note{note(1), {Name: "own"}}, 3},
-			{note(5), []scheduler.Note{note(3)}, 5}, // what was before it was told, or lost
+			{note(5), []scheduler.Note{note(3)}, 5}, // the state before it was sent, or lost
 			{large, []scheduler.Note{note(4), note(5)}, 6},
 			{note(7), nil, 6},
 			{note(8), []scheduler.Note{large}, 8},

@@ -40,7 +40,7 @@ func (d *data) start(age time.Duration) uint64 {
 	return d.give()
 }
 
-// give gives a job, and lets somebody hear of it.
+// give gives a job an id, and lets it become known.
 func (d *data) give() uint64 {
 	d.job++
 	d.record++
@@ -120,7 +120,7 @@ func TestCopiesOfNumbersCountForNothing(t *testing.T) {
 	}
 }
 
-// copyFile is what people restore with: it writes into the file that is there.
+// copyFile copies as people do who restore a file: into the existing file.
 func copyFile(t *testing.T, from, to string) {
 	t.Helper()
 	if out, err := exec.Command("cp", "-a", from, to).CombinedOutput(); err != nil {
@@ -175,7 +175,8 @@ func TestNumbersNeverRepeat(t *testing.T) {
 	})
 }
 
-// Where the file can't be written it goes, and where it can't go either nobody hears of a number.
+// If the file can't be written, it is removed. If it can't be removed either, no number becomes
+// known.
 func TestNumbersThatCannotBeKept(t *testing.T) {
 	d := &data{t: t, folder: t.TempDir()}
 	d.start(0)

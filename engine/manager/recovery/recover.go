@@ -148,7 +148,7 @@ type Replay struct {
 	Core *core.Core
 	last scheduler.Time // of the newest record
 
-	hears Listener // nil: nobody
+	hears Listener // nil: no listener
 }
 
 // NewReplay begins a replay of a file of the log, with the graphs that it names.

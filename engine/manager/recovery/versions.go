@@ -19,7 +19,7 @@ const dataName = "manager"
 // Kerberos tickets, hashes of tokens. A change of a file's form raises it.
 const otherFiles = 1
 
-// versions are those of the files that this program writes into a data folder.
+// versions returns the versions of the files that this program writes into a data folder.
 func versions() dataformat.Versions {
 	return dataformat.Versions{
 		"core": core.Version, "event log": eventlog.Version, "checkpoint": core.CheckpointFormat(),

@@ -85,7 +85,7 @@ func TestBuild(t *testing.T) {
 	}
 }
 
-// The error of a failed build says whose fault it is.
+// The error of a failed build names its cause.
 func TestWhatCannotBeBuilt(t *testing.T) {
 	damaged := setup(t, "shuffle")
 	blob, err := os.ReadFile(damaged.PlanPath)

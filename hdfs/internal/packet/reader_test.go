@@ -23,7 +23,7 @@ func message(b []byte, id protowire.Number, m []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(b, id, protowire.BytesType), m)
 }
 
-// request is what a client sends to read, as datatransfer.proto has it.
+// request is a client's request to read, as in datatransfer.proto.
 func request(offset, length uint64) []byte {
 	block := varint(varint(message(nil, 1, []byte("BP-1")), 2, 1073741825), 3, 1001)
 	header := message(message(nil, 1, message(nil, 1, block)), 2, []byte("client"))
@@ -114,7 +114,7 @@ func TestRequest(t *testing.T) {
 	}
 }
 
-// What comes out is what went in, however it arrives.
+// The bytes read are those sent, however they arrive.
 func TestPassesOnGoodStreams(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := sender{

@@ -11,7 +11,7 @@ import (
 	"github.com/hamadryad/hamadryad/internal/minihdfs/kit"
 )
 
-// A machine without Java or Maven is told what to install.
+// Without Java or Maven, the error says what to install.
 func TestPrepareWithoutItsTools(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	t.Setenv("JAVA_HOME", "")

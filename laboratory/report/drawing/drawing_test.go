@@ -60,7 +60,7 @@ func TestAStacksAreasAreWhatIsHeld(t *testing.T) {
 
 var stroke = regexp.MustCompile(`([MVHZ])([\d.]*) ?([\d.]*)`)
 
-// area is that of closed shapes whose sides lie along the axes.
+// area is the area of closed shapes with sides along the axes.
 func area(t *testing.T, path string) (sum float64) {
 	t.Helper()
 	x, y := 0.0, 0.0

@@ -18,7 +18,7 @@ const (
 	begin    = int64(1_000_000 * interval)
 )
 
-// ledger is one that runs, of queues with so many credits and bids, and 100 slots.
+// ledger returns a running ledger of queues with so many credits and bids, and 100 slots.
 func ledger(t testing.TB, queues ...account.Queue) *account.Ledger {
 	t.Helper()
 	l := account.New(interval)

@@ -11,7 +11,7 @@ import (
 	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/money"
 )
 
-// inForce is what decisions depend on: each queue's rate, and quotas.
+// inForce is the state that decisions depend on: each queue's rate, and quotas.
 func inForce(l *account.Ledger) string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "price %s, until %d\n", l.Price(), l.Next())

@@ -49,7 +49,7 @@ type Info struct {
 	Queues []Queue `json:"queues,omitempty"`
 }
 
-// Queue is one queue of it.
+// Queue is a queue in an Info.
 type Queue struct {
 	Name     string `json:"name"`
 	Budget   Number `json:"budget"`

@@ -40,9 +40,9 @@ func TestDivide(t *testing.T) {
 	}
 }
 
-// TestQuotasAddUp: to the slots or to what can be paid for, nobody gets more than it can
-// pay for, and whoever is not bound is less than a slot from its part of what the bound
-// leave, as rational numbers tell.
+// TestQuotasAddUp: quotas add up to the slots, or to what can be paid for. No queue gets more than
+// it can pay for. A queue not bound by that is less than a slot from its part of the rest, computed
+// with rational numbers.
 func TestQuotasAddUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		slots := rapid.IntRange(0, 1_000_000).Draw(t, "slots")

@@ -72,7 +72,7 @@ func request(query, authorization string, body ...byte) scheduler.Credentials {
 	}
 }
 
-// says is what the authenticator makes of it.
+// says returns the authenticator's verdict.
 func (d *door) says(c scheduler.Credentials) string {
 	p, err := d.Prove(d.t.Context(), c)
 	switch {
@@ -194,8 +194,8 @@ func TestAcceptedSignaturesAreDamaged(t *testing.T) {
 	}
 }
 
-// Who is taken off the list has no access from then on, who is put on it has; what was accepted
-// stays accepted. Without a list nobody is let in.
+// A user removed from the list has no access from then on, and an added one has. What was accepted
+// stays accepted. Without a list no user has access.
 func TestTheListChanges(t *testing.T) {
 	d := newDoor(t)
 	first := d.signed("ann", "info")

@@ -11,7 +11,7 @@ import (
 	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/shell/postgres/postgrestest"
 )
 
-// With a database, what others change in it is told, and while it is away the policy is told so.
+// With a database, changes by others are sent to the policy, and so is an outage.
 func TestADatabaseThatOthersChange(t *testing.T) {
 	server := postgrestest.Start(t)
 	folder := t.TempDir()
@@ -43,8 +43,8 @@ func TestADatabaseThatOthersChange(t *testing.T) {
 	r.stop()
 }
 
-// A change of somebody else's is told however often the policy charges meanwhile. Rows that can't be
-// read are told of, and that they can be again.
+// A change by others is sent however often the policy charges meanwhile. Unreadable rows are
+// reported, and so is their repair.
 func TestADatabaseIsLookedAtInTime(t *testing.T) {
 	server := postgrestest.Start(t)
 	folder := t.TempDir()

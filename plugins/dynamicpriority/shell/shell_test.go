@@ -208,8 +208,8 @@ func TestTwoPlaces(t *testing.T) {
 	r.stop()
 }
 
-// What fails is tried again after pauses that grow, although the note that tells of it comes back
-// from the log at once.
+// A failed write is retried after growing pauses, although its note comes back from the log at
+// once.
 func TestAFailureIsNotTriedAtOnce(t *testing.T) {
 	folder := t.TempDir() // without budgets
 	synctest.Test(t, func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// testParts are what the registries of the policy have.
+// testParts are the parts in the policy's registries.
 var testParts = Parts{
 	Selectors: []string{SelectorDefault}, LoadManagers: []string{LoadLevelSlots, LoadOfMachines, LoadMemory, LoadSlots},
 	Adjusters: []string{NewJobBoost, AdjusterNone},

@@ -17,7 +17,7 @@ var (
 	markUTF16LE = []byte("\xff\xfe")
 )
 
-// errUTF16 is what a text is without a byte order mark that has bytes of 0.
+// errUTF16 is the error for a text with bytes of 0 and no byte order mark.
 var errUTF16 = errors.New("the file has bytes of 0, as UTF-16 without a byte order mark: save it as UTF-8")
 
 // decoded returns a text as UTF-8 without its byte order mark, and whether it had one. XML

@@ -26,7 +26,7 @@ type Pick struct {
 	Located bool
 }
 
-// Choice is what a TaskSelector sees.
+// Choice is the input of a TaskSelector.
 type Choice struct {
 	View  *view.View
 	Job   *view.Job

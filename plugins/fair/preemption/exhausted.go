@@ -49,7 +49,7 @@ const (
 	byTimes                   // it was preempted too often
 	unsuspended               // it cannot be suspended
 	outOfMax                  // it is outside of a pool that is at its maximum share, in which the starved one lies
-	noFit                     // what it frees is not what is needed
+	noFit                     // the freed slots are not the needed ones
 	reasons
 )
 

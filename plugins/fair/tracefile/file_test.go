@@ -30,7 +30,7 @@ func TestFullFilesArePutAside(t *testing.T) {
 	}
 }
 
-// A failure of the disk is told to who writes next, and nothing is written after it.
+// A disk failure is returned by the next write, and nothing is written after it.
 func TestAFailureIsTold(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "folder")
 	if err := os.Mkdir(folder, 0o777); err != nil {

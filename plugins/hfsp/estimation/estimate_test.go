@@ -36,7 +36,7 @@ func TestSizeOfMaps(t *testing.T) {
 		e.Finished(s, uint64(i), Measure{Execute: float64(10 * (i + 1))})
 	}
 	want(100*2*30, true)
-	e.Finished(s, 5, Measure{Execute: 90}) // one that came later counts as one more
+	e.Finished(s, 5, Measure{Execute: 90}) // a later one counts as one more
 	want(100*2*40, true)
 	s.Tasks = 200
 	want(200*2*40, true)

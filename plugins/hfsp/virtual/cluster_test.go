@@ -102,7 +102,7 @@ func TestFSPIsNeverLaterThanPS(t *testing.T) {
 	})
 }
 
-// TestAllot: who is to have how many slots.
+// TestAllot: how many slots each job gets.
 func TestAllot(t *testing.T) {
 	c := New(10, 0)
 	add := func(id scheduler.JobID, size, weight float64, slots int) *Job {

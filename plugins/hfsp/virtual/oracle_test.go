@@ -206,8 +206,8 @@ func same(a, b float64) bool {
 	return a == b || math.Abs(a-b) <= 1e-7+1e-9*max(math.Abs(a), math.Abs(b))
 }
 
-// check holds one against the other. The order is that of the plain one, except that
-// those whose finishes are a rounding error apart may stand either way.
+// check compares the cluster with the simple model. The orders are equal, except that jobs whose
+// finishes are a rounding error apart may be swapped.
 func (p *pair) check() {
 	ends := p.slow.finishes()
 	for _, b := range p.jobs {
@@ -243,7 +243,7 @@ func (p *pair) check() {
 	p.fast.check(p.t)
 }
 
-// check is what always holds of a cluster.
+// check checks the cluster's invariants.
 func (c *Cluster) check(t interface{ Fatalf(string, ...any) }) {
 	weight, caps, virtuallyActive, n := int64(0), int64(0), 0, 0
 	for i, s := range []*side{&c.sharing, &c.bound} {

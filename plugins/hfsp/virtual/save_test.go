@@ -92,7 +92,7 @@ func (x *sides) restores(t *testing.T) {
 		x.parts++
 	}
 	if x.IntN(3) > 0 {
-		return // it lives on with what came before
+		return // it continues with the earlier content
 	}
 	c, err := Restore(x.pieces...)
 	if err != nil {

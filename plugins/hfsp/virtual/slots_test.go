@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// oneByOne gives each slot to who comes first.
+// oneByOne gives each slot to the sharer that comes first.
 func oneByOne(total int, sharers []Sharer) []int {
 	given := make([]int, len(sharers))
 	for range total {

@@ -26,12 +26,12 @@ var (
 // beside slots that are held for a job between its stages.
 var before = []uint64{2609, 8001, 9166, 9806, 9945}
 
-// policies are those of the project.
+// policies are the project's policies.
 var policies = map[string]func() scheduler.TaskScheduler{
 	"fifo": fifo.New, "fair": fair.New, "preemptive-fair": preemptivefair.New, "hfsp": hfsp.New, "dynamic-priority": dynamicpriority.New,
 }
 
-// problemsMax bounds what one policy is told of.
+// problemsMax bounds the problems shown for one policy.
 const problemsMax = 5
 
 // TestNoSlotIdles plays random clusters with each policy: jobs of all shapes, failures, lost,

@@ -21,7 +21,7 @@ type node struct {
 // work is a bundle with a group for each list of hosts that hold input of it.
 type work [][]string
 
-// story is what a policy launches on an empty cluster.
+// story is a case of a policy's launches on an empty cluster.
 type story struct {
 	nodes []node
 	jobs  [][]work
@@ -29,14 +29,14 @@ type story struct {
 	nearest, flow int
 }
 
-// stories are what the nearest launcher for one bundle after the other loses, and what
-// placing them together does not.
+// stories are cases in which placing launches together is better than the nearest launcher for one
+// bundle after another.
 var stories = map[string]story{
 	// The first bundle of a job could go to either host, and takes the only one of the second.
 	"one job": {
 		nodes: []node{{"a", "", 1}, {"b", "", 1}}, jobs: [][]work{{{{"a", "b"}}, {{"a"}}}}, nearest: 1, flow: 2,
 	},
-	// The same between two jobs: who comes first costs the other its place.
+	// The same between two jobs: the first job costs the second its place.
 	"two jobs": {
 		nodes: []node{{"a", "", 1}, {"b", "", 1}}, jobs: [][]work{{{{"a", "b"}}}, {{{"a"}}}}, nearest: 1, flow: 2,
 	},

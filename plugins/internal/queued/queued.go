@@ -21,7 +21,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Game is what is played.
+// Game is the game that is played.
 type Game struct {
 	Seeds uint64
 	// Settings draws the policy's, which let it take no slots back.

@@ -27,7 +27,7 @@ type Options struct {
 	// Parallel is how many bundles (nodes joined by tcp or shm channels) run at
 	// once; the number of processors.
 	Parallel int
-	// Memory is what each node may use whose stage sets no memory, in bytes; 64 MiB.
+	// Memory is the memory of each node whose stage sets none, in bytes; 64 MiB.
 	Memory int64
 	// Spill bounds what waits in one tcp or shm channel while its reader waits for something else,
 	// in bytes; 1 GiB. A cluster spills it to disk.
@@ -36,7 +36,7 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// Result is what a job leaves besides its output folders.
+// Result is a job's result besides its output folders.
 type Result struct {
 	Counters map[string]int64
 	Outputs  []string // absolute

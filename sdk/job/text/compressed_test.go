@@ -190,7 +190,7 @@ func TestFormsOfCompressedFiles(t *testing.T) {
 		if got, nodes, err := lines(path); err != nil || nodes != 1 || !slices.Equal(got, wanted(data)) {
 			t.Errorf("%s: %d lines in %d nodes, %v", name, len(got), nodes, err)
 		}
-		// What has no checksum can be damaged unseen; what is cut can't.
+		// Without a checksum, damage may go unnoticed; truncation never does.
 		for _, bad := range [][]byte{stored[:len(stored)/2], stored[:len(stored)-1], append(bytes.Clone(stored), "garbage behind it"...), []byte("plain text, and no more than that\n")} {
 			os.WriteFile(path, bad, 0o666)
 			if _, _, err := lines(path); err == nil && name != "legacy.lz4" || err != nil && !strings.Contains(err.Error(), "of the stored file") {

@@ -24,7 +24,7 @@ func (a *arena[T]) take(n, left int) []T {
 	return s
 }
 
-// arenas are those of one message.
+// arenas are the arenas of one message.
 type arenas struct {
 	places    arena[scheduler.Place]
 	groups    arena[scheduler.Group]

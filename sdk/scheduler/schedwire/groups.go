@@ -9,7 +9,7 @@ import (
 // Groups and their places are most of a large round. What repeats is written once: the shape that a
 // stage's groups share, and each host with its rack.
 
-// shape is what the groups of a stage usually have in common.
+// shape is the set of values that the groups of a stage usually share.
 type shape struct {
 	stage  scheduler.StageID
 	kind   scheduler.SlotKind

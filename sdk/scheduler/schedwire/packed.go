@@ -101,7 +101,7 @@ func (c *column) rows() int {
 	return n
 }
 
-// columns are those of a message, by field number.
+// columns are the columns of a message, by field number.
 type columns []column
 
 // read assigns a message's fields to the columns.

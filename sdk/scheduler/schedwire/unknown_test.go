@@ -66,7 +66,7 @@ func tomorrow(m *Events) {
 	m.Kind, m.At = kinds, at
 }
 
-// seen is what a policy of today is told of it.
+// seen returns the events that a present-day policy decodes.
 func seen() []scheduler.Event {
 	events := today()
 	for i, e := range events {
@@ -88,7 +88,7 @@ func seen() []scheduler.Event {
 	return events
 }
 
-// skipped is what is counted of it.
+// skipped returns the counts of skipped values.
 func skipped() map[string]int {
 	counts := map[string]int{"event kind 5000": 6, "phase 3": 1, "attempt outcome 6": 1, "job outcome 4": 1, "refusal reason 300": 1, "preempt mode 4": 1}
 	for i := range 6 {

@@ -76,7 +76,7 @@ type (
 	// roundMessage is a received round.
 	roundMessage struct {
 		round   scheduler.Round
-		unknown schedwire.Unknown // what was skipped of it
+		unknown schedwire.Unknown // unknown parts that were skipped
 		err     error             // it violates the format
 	}
 	// answerMessage is an encoded answer to a round.

@@ -312,7 +312,7 @@ func TestOnlyAManagerStartsAPlugIn(t *testing.T) {
 	}
 }
 
-// What a person is told of a policy lists the parts that its settings may name.
+// A policy's help for people lists the parts that its settings may name.
 func TestHelpListsParts(t *testing.T) {
 	var out bytes.Buffer
 	writeChoices(&out, nil)

@@ -104,7 +104,7 @@ func newShell(run Shell) *shell {
 	}
 }
 
-// abilities are those that the SDK declares for the policy.
+// abilities returns the abilities that the SDK declares for the policy.
 func (h *shell) abilities(env scheduler.Environment) scheduler.Ability {
 	if h == nil || env.Simulated || env.Replayed {
 		return 0

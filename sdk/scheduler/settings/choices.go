@@ -41,7 +41,7 @@ func NewChoices[T any](setting string, parts map[string]T) *Choices[T] {
 	return c
 }
 
-// partName is what a part may be called: a word that YAML takes as text, in lower case.
+// partName matches a valid name of a part: a word that YAML reads as text, in lower case.
 var partName = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
 
 // Register adds a part. It panics when the name is taken, or is not lower-case letters, digits

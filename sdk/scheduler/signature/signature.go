@@ -25,7 +25,7 @@ import (
 	"time"
 )
 
-// Hash is what a signature is made with.
+// Hash is the hash function of a signature.
 type Hash uint8
 
 // The hashes.
@@ -79,7 +79,7 @@ func mac(signed string, body []byte, key string, h Hash) []byte {
 	return m.Sum(nil)
 }
 
-// Signed is what came from somebody who may have signed it.
+// Signed is a request whose sender may have signed it.
 type Signed struct {
 	Query     string // without user and timestamp
 	User      string

@@ -357,8 +357,8 @@ func TestWhyNothingFits(t *testing.T) {
 	}
 }
 
-// A suspension frees what memory goes to swap, and who goes on needs what it has there. What
-// is taken and given in a round is as it will be, and Undo goes back.
+// A suspension frees the memory that moves to swap, and a resumed attempt needs it again. Within a
+// round the view shows the state after its decisions, and Undo restores it.
 func TestMemoryInSwap(t *testing.T) {
 	v := &View{}
 	need := scheduler.Group{Kind: "default", Slots: 1, Memory: 4}

@@ -29,7 +29,7 @@ const launchableHot = unsafe.Offsetof(launchable{}.gangs)
 type launchableKind struct {
 	kind  scheduler.SlotKind
 	slots int  // of all groups that need the kind
-	list  list // bundles whose first group needs it
+	list  list // bundles whose first group needs the kind
 }
 
 func (r *launchable) ofKind(kind scheduler.SlotKind) *launchableKind {

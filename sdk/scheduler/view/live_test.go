@@ -8,7 +8,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// The list holds what a plain sorted slice would, whatever comes and goes.
+// The list equals a plain sorted slice, whatever is added and removed.
 func TestLiveList(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	var l liveList

@@ -30,7 +30,7 @@ func TestWhereIsAWalkOverAll(t *testing.T) {
 			l.seat.free[0] = n
 		}
 		if step%3 != 0 {
-			continue // several come and go before anybody asks
+			continue // several are added and removed before the next query
 		}
 		for slots := range 6 {
 			for _, rack := range []string{"", "r1", "r2", "r3"} {

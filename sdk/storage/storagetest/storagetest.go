@@ -68,7 +68,7 @@ func (k *kit) write(name, content string) {
 	k.must(f.Commit())
 }
 
-// content is what a file holds, or the error.
+// content returns a file's content, or the error.
 func (k *kit) content(name string) string {
 	r, err := k.store.Open(k.Context(), k.at(name), 0, -1)
 	if err != nil {

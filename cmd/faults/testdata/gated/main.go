@@ -69,7 +69,7 @@ type wordCount struct {
 func (w *wordCount) gate(ctx context.Context, n *job.Node, name string) error {
 	info := n.Info()
 	reached := filepath.Join(w.gates, fmt.Sprintf("REACHED.%s.%d.a%d", name, info.Index, info.Attempt))
-	hidden := filepath.Join(w.gates, "."+filepath.Base(reached)) // so that who sees the file can read all of it
+	hidden := filepath.Join(w.gates, "."+filepath.Base(reached)) // so that a reader that sees the file can read all of it
 	if err := os.WriteFile(hidden, []byte(strconv.Itoa(os.Getpid())), 0o644); err != nil {
 		return err
 	}

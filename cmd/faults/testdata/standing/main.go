@@ -1,4 +1,4 @@
-// Standing offers jobs whose programs never return, in one way each, and graphs whose nodes
+// Standing offers jobs whose programs never return, each in a different way, and graphs whose nodes
 // wait for each other.
 package main
 
@@ -121,7 +121,8 @@ type list []string
 func (l *list) String() string     { return fmt.Sprint(len(*l)) }
 func (l *list) Set(s string) error { *l = append(*l, s); return nil }
 
-// told makes nodes count what they find: flags, arguments, and variables, in a command as well.
+// told makes nodes count the flags, arguments and variables that they receive, in a command as
+// well.
 func told(g *job.Graph, args []string) error {
 	g.Stage("x", *nodes, func(ctx context.Context, n *job.Node) error {
 		for _, word := range words {

@@ -75,7 +75,7 @@ type FileGraph struct {
 	hasFiles bool      // there are file connections
 }
 
-// Inputs are what the groups of a job read. Not safe for concurrent use.
+// Inputs are the inputs of a job's groups. Not safe for concurrent use.
 type Inputs struct {
 	Files          FileGraph
 	plan           *graph.Expanded

@@ -44,7 +44,7 @@ func (st *Cluster) Check() error {
 	return nil
 }
 
-// Allocations are those of the attempts that live on a launcher.
+// Holdings returns the allocations of the live attempts on a launcher.
 func (st *Cluster) Holdings(id scheduler.LauncherID) iter.Seq[*resources.Allocation] {
 	return func(yield func(*resources.Allocation) bool) {
 		for _, a := range st.Launchers.Get(id).attempts {

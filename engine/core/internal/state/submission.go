@@ -69,7 +69,7 @@ type ReservedIDs struct{ list []reservedID }
 type reservedID struct {
 	id    scheduler.JobID
 	at    scheduler.Time
-	owner string // to whom; "": nobody in particular, or of an older checkpoint
+	owner string // its user; "": unknown, or of an older checkpoint
 }
 
 // Len returns how many ids are reserved.
@@ -151,7 +151,7 @@ func (r *ReservedIDs) CodeOwners(w *checkpoint.Codec) {
 	}
 }
 
-// EndedJob is what the core keeps of a job that ended.
+// EndedJob is the core's record of an ended job.
 type EndedJob struct {
 	Status  *wire.JobStatus
 	Refused *wire.Failure // why its submission was refused; nil: it was not

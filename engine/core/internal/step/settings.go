@@ -24,7 +24,8 @@ type Settings struct {
 	// want of a launcher's resource, or because its output went) before its job
 	// fails; default 20. These are not failures of the program.
 	LostMax int `json:"lostMax"`
-	// MemoryDefault is what a node may use that says nothing, bytes; default 256 MiB.
+	// MemoryDefault is the memory of a node without a request of its own, in bytes; default 256
+	// MiB.
 	MemoryDefault int64 `json:"memoryDefault"`
 	// Kinds are the slot kinds the site declares. With any, a job that needs
 	// another is refused at once; with none (the default) it waits for a launcher
@@ -32,8 +33,8 @@ type Settings struct {
 	Kinds []string `json:"kinds,omitempty"`
 	// Graph bounds what a job's graph may ask for.
 	Graph graph.Limits `json:"graph"`
-	// Identity is what no other cluster has; the manager chooses it at its first start. It
-	// is no secret.
+	// Identity is unique to the cluster; the manager chooses it at its first start. It is not
+	// secret.
 	Identity string `json:"identity"`
 	// TokenSeed is of logs of earlier managers, which made the tokens of data connections
 	// of it, and had no other identity; "" since the shell makes them (Core.TokensFrom).

@@ -7,7 +7,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth/access"
 )
 
-// What somebody was shown is not taken for what another may see, nor for what he may see himself when the rules are others.
+// A cached answer for one user is not used for another, nor for the same user under changed rules.
 func TestRights(t *testing.T) {
 	var rules *access.Rules
 	s := NewServer(Needs{Rules: func() *access.Rules { return rules }})

@@ -55,8 +55,9 @@ func (s *Server) prove(ctx context.Context, spec *wire.JobSpec) error {
 	return nil
 }
 
-// sameUser refuses a user proved by the policy's authenticator who is not the caller, whom the
-// audit names. A caller who may act for that user says so (auth.ActsForKey), and is then the user.
+// sameUser refuses a user proved by the policy's authenticator who is not the caller, since the
+// audit names the caller. A caller who may act for that user declares it (auth.ActsForKey), and
+// then counts as the user.
 func sameUser(caller, proved scheduler.Principal) error {
 	if caller.Proof == scheduler.Unproven || proved.Name == "" || caller.Name == proved.Name {
 		return nil

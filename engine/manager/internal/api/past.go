@@ -20,7 +20,7 @@ const (
 	pastJobsMax     = 10_000
 )
 
-// Opened stores what the log lost before this life, when the life has begun.
+// Opened records, when a life has begun, what the log lost before it.
 func (s *Server) Opened(l *core.Losses) { s.losses.Store(l) }
 
 // find finds a job.

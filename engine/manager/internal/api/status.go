@@ -21,7 +21,7 @@ type lostError struct{ failure *wire.Failure }
 
 func (e lostError) Error() string { return e.failure.Message }
 
-// GRPCStatus is what callers get.
+// GRPCStatus is the status that callers get.
 func (e lostError) GRPCStatus() *status.Status { return status.New(codes.NotFound, e.failure.Message) }
 
 // lostStatus reports a job that the manager lost as failed to clients that wait for it. It is sent

@@ -37,7 +37,7 @@ type Options struct {
 type Version struct {
 	Number  uint64    `json:"version"`
 	At      time.Time `json:"time"`
-	Who     string    `json:"who,omitempty"` // "": whoever may write the file
+	Who     string    `json:"who,omitempty"` // "": unknown, someone who may write the file
 	By      string    `json:"by,omitempty"`  // the user who acts in the name of Who
 	Comment string    `json:"comment,omitempty"`
 	Origin  string    `json:"origin"` // its origin: one of the constants, or "rolled back to N"

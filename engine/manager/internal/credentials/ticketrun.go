@@ -208,7 +208,7 @@ func nextOf(t kerberos.TGT) time.Time {
 	return due
 }
 
-// note is what people should know.
+// note is a note for people about the ticket.
 func (e *entry) note(now time.Time) string {
 	remedy := "what it does with HDFS after that fails: submit it again after kinit"
 	switch t := e.ticket; {

@@ -63,7 +63,7 @@ type entry struct {
 	trouble string    // why the last renewal failed; "": it did not
 }
 
-// Realms are the realms whose tickets are taken.
+// Realms returns the realms whose tickets are accepted.
 func (s *TicketStore) Realms() []string { return s.realms }
 
 // TakeTicket keeps the ticket of a job that its user submits. The ticket is on disk when TakeTicket

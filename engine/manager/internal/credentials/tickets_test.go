@@ -21,7 +21,7 @@ import (
 
 const realm = "HAMADRYAD.TEST"
 
-// ticket is one of ann's, from now on.
+// ticket returns a ticket of ann, valid from now on.
 func ticket(t *testing.T, life, renewable time.Duration) kerberos.TGT {
 	t.Helper()
 	tgt, err := kerberos.Load("../../../../internal/kerberos/testdata/cache")

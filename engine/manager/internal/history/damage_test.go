@@ -106,7 +106,7 @@ func TestNoFileInAFilesPlace(t *testing.T) {
 			}
 			h = open(t, h.o)
 			h.BeginAt(1, &core.Changes{ChangeSet: changes.ChangeSet{Jobs: []changes.Job{job}}})
-			h.TakeChanges(2, &core.Changes{ChangeSet: changes.ChangeSet{Jobs: []changes.Job{{ID: 1, Submitted: 5, Spec: &wire.JobSpec{}}}}}) // who takes it in looks at the file
+			h.TakeChanges(2, &core.Changes{ChangeSet: changes.ChangeSet{Jobs: []changes.Job{{ID: 1, Submitted: 5, Spec: &wire.JobSpec{}}}}}) // taking the changes in reads the file
 			if err := h.Sync(t.Context(), 2); err != nil {
 				t.Fatal(err)
 			}

@@ -9,7 +9,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// update is what history needs of the changes of one step.
+// update is the part of a step's changes that history needs.
 type update struct {
 	record    uint64
 	through   uint64 // record, or a later one: empty steps that follow are merged into it

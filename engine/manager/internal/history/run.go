@@ -170,7 +170,7 @@ func (h *History) reconcileJournal(n *update) {
 			j.course.Lacks = append(j.course.Lacks, gap)
 		}
 	}
-	if len(h.damagedParts) > 0 { // it is not known whose rows they had
+	if len(h.damagedParts) > 0 { // it is unknown whose rows they had
 		for _, id := range h.journal.ids() {
 			j := h.journal.job(id)
 			j.course.Lacks = append(j.course.Lacks, h.damagedParts...)
@@ -230,7 +230,7 @@ func (h *History) endLostJobs(n *update) {
 	}
 }
 
-// endUnreported ends a job whose end is in no record, with what is known of it.
+// endUnreported ends a job without a record of its end, with what is known of it.
 func (h *History) endUnreported(id scheduler.JobID, record uint64, at scheduler.Time, why string) {
 	j := h.journal.job(id)
 	j.course.Lacks = append(j.course.Lacks, why)

@@ -30,7 +30,7 @@ const (
 	inboxBytesMax = 128 << 20
 )
 
-// ErrStopping is what callers get while the manager shuts down.
+// ErrStopping is the error for callers while the manager shuts down.
 var ErrStopping = errors.New("the manager is shutting down: try again")
 
 // Entry is an input or a request for the core's goroutine.

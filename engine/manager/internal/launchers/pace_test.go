@@ -33,7 +33,7 @@ func (f *flood) Recv() (*wire.FromLauncher, error) {
 		return nil, io.EOF
 	}
 	f.read++
-	return proto.CloneOf(f.m), nil // what comes is cut
+	return proto.CloneOf(f.m), nil // a truncated blob arrives
 }
 
 // A launcher that sends without end is read at its rate limit, also when it reconnects, and counts

@@ -5,7 +5,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Tickets are what jobs prove their users with: see package credentials.
+// Tickets are the jobs' Kerberos tickets: see package credentials.
 type Tickets interface {
 	Of(job scheduler.JobID, user string) (cache []byte, version uint64)
 	OfJob(job scheduler.JobID) (cache []byte, version uint64)

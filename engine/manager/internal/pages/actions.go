@@ -38,7 +38,7 @@ func (s *Server) changed(do func(*http.Request) error, back string) http.Handler
 	})
 }
 
-// formType is what forms of the pages are.
+// formType is the media type of the pages' forms.
 const formType = "application/x-www-form-urlencoded"
 
 // form reads a form of at most so many bytes. A program that sends another kind of body meant the

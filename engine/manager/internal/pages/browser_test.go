@@ -202,8 +202,8 @@ func TestKillByKeyboard(t *testing.T) {
 	}
 }
 
-// A page goes on by itself when something changed, keeps what is being typed, and stands still
-// when it is told to.
+// A page updates itself when something changed, keeps what is being typed, and stops updating when
+// the user pauses it.
 func TestPagesGoOn(t *testing.T) {
 	s := &stub{name: "before"}
 	mux := http.NewServeMux()

@@ -111,7 +111,7 @@ var topics = map[string]string{
 // parts map a page to the common link that leads to it, where their names differ.
 var parts = map[string]string{"job": "jobs", "log": "jobs", "launcher": "launchers", "version": "settings"}
 
-// frame is what each page is put into.
+// frame is the common layout of all pages.
 type frame struct {
 	Title   string
 	Root    string // the way up to the first page

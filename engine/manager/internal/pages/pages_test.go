@@ -25,8 +25,8 @@ import (
 	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
-// evil is what a name may be: markup, a link, an end of an attribute, what steers a terminal or
-// turns text round, and what is no text.
+// evil is a hostile name: markup, a link, an end of an attribute, terminal escapes, characters that
+// reverse text, and invalid text.
 const evil = "<script>strange()</script><img src=x onerror=strange()>\"' onmouseover=strange() javascript:strange() \x1b[2J\u202e\xff"
 
 // stub is an interface that answers with names as evil as can be.
@@ -210,7 +210,7 @@ func (s *stub) ListDecisions(_ context.Context, q restapi.ListDecisionsRequestOb
 	return restapi.ListDecisions200JSONResponse{Body: l}, nil
 }
 
-// series is what pools named as evil as can be did.
+// series returns series of pools with hostile names.
 func (s *stub) series(w http.ResponseWriter, _ *http.Request) {
 	one, none := float32(1), (*float32)(nil)
 	a := restapi.PoolSeries{Every: 1, Times: []int64{1000, 1001, 1010}, Slots: []float32{4, 4, 4}, Free: []float32{1, 1, 1}, LeftOut: 3}
@@ -309,7 +309,7 @@ var pathsOf = []string{
 // wrongPaths ask for what there is not.
 var wrongPaths = []string{"/jobs?name=%ff", "/queue?user=%zz", "/jobs?state=running;user=x", "/pools?span=odd", "/policy?kind=odd", "/policy?outcome=odd", "/policy?job=odd", "/audit?result=odd", "/audit?since=odd"}
 
-// givenBack is what a form brings back as it was given: it is in no text.
+// givenBack matches values that a form returns unchanged: they are not part of the text.
 var givenBack = regexp.MustCompile(` (value|data-pool)="[^"<>]*"|<textarea[^<>]*>[^<>]*</textarea>`)
 
 // No name becomes markup on any page, and none is lost: it is there as text.
@@ -337,7 +337,7 @@ func TestNamesStayText(t *testing.T) {
 	}
 }
 
-// linked is what a page leads to, or loads.
+// linked matches what a page links to, or loads.
 var linked = regexp.MustCompile(` (?:href|src|action|formaction)="([^"]*)"`)
 
 // Behind a proxy that puts the pages below a path, all that a page leads to lies below it too, and is there.

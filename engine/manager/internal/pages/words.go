@@ -12,7 +12,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// words are what templates say things with.
+// words are the functions of templates.
 var words = template.FuncMap{
 	"bytes":      func(n int64) string { return humanize.IBytes(uint64(max(n, 0))) },
 	"seconds":    seconds,

@@ -17,7 +17,7 @@ type job struct {
 	changed  uint64 // the revision
 }
 
-// apply takes in what changed in a step.
+// apply applies a step's changes.
 func (m *Model) apply(f core.Changes) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

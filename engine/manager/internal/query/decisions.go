@@ -39,7 +39,7 @@ func (d *decisions) add(x Decision) {
 
 func (d *decisions) kept() []Decision { return d.list[max(0, len(d.list)-DecisionsMax):] }
 
-// applyDecisions takes in what became of decisions.
+// applyDecisions records the outcomes of decisions.
 func (m *Model) applyDecisions(f *core.Changes) {
 	for _, d := range f.Decided {
 		x := Decision{Decision: d, At: f.At}

@@ -108,8 +108,8 @@ func (o *oracle) whole(c *core.Core) error {
 	return nil
 }
 
-// indexed is all that a model finds by pool, user and launcher, and of what waits: of one that was told of each step
-// the same as of one that was made of all.
+// indexed returns all that a model finds by pool, user and launcher, and all that waits. A model
+// that applied each step's changes must equal one built from the whole state.
 func indexed(t *testing.T, m *Model, c *core.Core) (found []any) {
 	ctx := t.Context()
 	add := func(x any, err error) {

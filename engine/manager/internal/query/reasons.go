@@ -12,7 +12,7 @@ const reasonBytesMax = 16 << 20
 // reasonBytes is the size of a reason beside its text.
 const reasonBytes = 64
 
-// reasons are those of stopped or ended attempts: most have none.
+// reasons are the reasons of stopped or ended attempts: most have none.
 type reasons struct {
 	of    map[scheduler.AttemptID]reason
 	order []scheduler.AttemptID // by arrival; some may be gone

@@ -45,7 +45,7 @@ func (m *Model) countKind(kind string, free, total int) {
 	}
 }
 
-// cluster is what of the cluster a job may wait for.
+// cluster is the state of the cluster that a job may wait for.
 type cluster struct {
 	up      int // launchers
 	closed  int // of these, drained or excluded ones

@@ -64,7 +64,7 @@ func TestWhatNoRowTellsIsHeardOf(t *testing.T) {
 			{"/jobs", decides(5), 304},
 			{"/jobs/job-1", launcher(2), 200},
 			{"/jobs/job-1/attempts", launcher(3), 304},
-			{"/jobs/job-1", func() { w.job(2, "ann", 3) }, 200}, // the policy's reason may tell what others hold
+			{"/jobs/job-1", func() { w.job(2, "ann", 3) }, 200}, // the policy's reason may reveal what other jobs hold
 			{"/jobs/job-1/attempts", func() { w.job(2, "ann", 4) }, 304},
 			{"/jobs", func() { w.service.rights.Add(1) }, 200}, // others may be looked at now
 		} {

@@ -110,7 +110,7 @@ func (e events) VisitStreamEventsResponse(w http.ResponseWriter) error {
 // topic is data that may have changed, with a revision that changes with it.
 type topic struct{ name, revision string }
 
-// topics are what events are about, in the order of an event's id.
+// topics lists the topics of events, in the order of an event's id.
 func (e events) topics() ([]topic, error) {
 	s := e.server
 	r, err := s.needs.Read.Revisions(e.ctx)

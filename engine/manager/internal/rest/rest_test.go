@@ -34,7 +34,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// service answers of the jobs that there are, and notes what is to be changed. Of eve's jobs nobody hears.
+// service answers from existing jobs, and records requested changes. It hides eve's jobs.
 type service struct {
 	model   *query.Model
 	jobs    *query.Reader
@@ -142,7 +142,7 @@ type world struct {
 	model   *query.Model
 	history *history.History
 	folder  string // of history
-	records uint64 // that history was told of
+	records uint64 // the last record sent to history
 	service *service
 	cache   *policyhost.PoolCache
 	kept    *kept
@@ -198,7 +198,7 @@ func (w *world) job(id scheduler.JobID, user string, nodes int) {
 	w.jobThatWaits(id, user, nodes, scheduler.Waiting{})
 }
 
-// jobThatWaits tells it with what the policy says of why it waits.
+// jobThatWaits adds a waiting job, with the policy's reason.
 func (w *world) jobThatWaits(id scheduler.JobID, user string, nodes int, said scheduler.Waiting) {
 	g := &wire.Graph{
 		Stages:      []*wire.Stage{{Name: "map", Nodes: uint32(nodes)}, {Name: "reduce", Nodes: 1}},
@@ -224,7 +224,7 @@ func (w *world) end(id scheduler.JobID, user string) {
 
 const base = scheduler.Time(1_700_000_000_000_000_000)
 
-// reply is what came back.
+// reply is an HTTP response.
 type reply struct {
 	StatusCode int
 	Header     http.Header
@@ -364,7 +364,8 @@ func TestAnswersAreAsTheDocumentSays(t *testing.T) {
 	}
 }
 
-// An attempt whose start and end came in one step ran for no time; one that never started has not run. Both ended.
+// An attempt that started and ended in one step has a running time of 0. One that never started has
+// not run. Both ended.
 func TestNoTimeIsShown(t *testing.T) {
 	w := newWorld(t)
 	w.job(1, "ann", 2)
@@ -387,7 +388,7 @@ func TestNoTimeIsShown(t *testing.T) {
 	}
 }
 
-// checkDistribution holds one against a plain count.
+// checkDistribution compares a distribution with a plain count.
 func (w *world) checkDistribution(d *restapi.Distribution, rows []changes.Attempt) {
 	w.Helper()
 	var ran []time.Duration

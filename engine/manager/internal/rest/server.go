@@ -74,7 +74,7 @@ type Service interface {
 	Kill(ctx context.Context, q *wire.JobRef) (*wire.Empty, error)
 	Update(ctx context.Context, q *wire.UpdateRequest) (*wire.Empty, error)
 	Drain(ctx context.Context, q *wire.DrainRequest) (*wire.Empty, error)
-	// Log opens what an attempt printed; whoever gets it closes its Text.
+	// Log opens an attempt's log; the caller closes its Text.
 	Log(ctx context.Context, q query.LogQuery) (*query.Log, error)
 	// MayHear returns why the caller may not follow changes, of one job unless it is 0; nil: it
 	// may, now.

@@ -88,7 +88,7 @@ func goodFor(s *openapi3.Schema) string {
 	return "map"
 }
 
-// requestOf is one of an operation that is right, but for what change does.
+// requestOf returns a valid request of an operation, apart from what change does.
 func requestOf(item *openapi3.PathItem, method, path string, o *openapi3.Operation, body any, change func(in, name string, required bool) (value string, there bool)) *http.Request {
 	query, header := url.Values{}, http.Header{}
 	for _, p := range slices.Concat(item.Parameters, o.Parameters) {
@@ -253,7 +253,7 @@ func TestWhatIsNoTextIsRefused(t *testing.T) {
 	}
 }
 
-// A body that is not JSON by its own word is told what to be.
+// A request body whose declared type is not JSON is refused with the required type.
 func TestBodiesOfOtherKinds(t *testing.T) {
 	w := newWorld(t)
 	w.job(1, "ann", 1)

@@ -61,7 +61,7 @@ func main() {
 	}
 }
 
-// count is of what was read.
+// count counts what was read.
 var count map[string]int
 
 func run[T any](seed uint64, folder string, avro bool) error {

@@ -171,7 +171,7 @@ func (w *world) decide() {
 	w.apply(from)
 }
 
-// edit is what somebody does to the budgets with an editor.
+// edit changes the budgets as a person does with an editor.
 func (w *world) edit() {
 	add := money.Amount(w.rng.IntN(3)) * byHand
 	// Only the first line reveals newer amounts beside an older position.

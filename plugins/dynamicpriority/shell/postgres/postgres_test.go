@@ -54,7 +54,8 @@ func entry(t *rapid.T, number uint64) account.Entry {
 	}
 }
 
-// Whatever is applied, in whatever pieces, some of it twice: the database has what memory has.
+// Whatever is applied, in whatever pieces, some of it twice: the database equals the state in
+// memory.
 func theDatabaseAgreesWithMemory(t *testing.T, server *postgrestest.Server) {
 	store := open(t, server)
 	defer store.Close()

@@ -113,8 +113,8 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// TestNothingIsKeptWhereItMayNotRun: a launcher that failed the bundle, one that drains, and
-// one that the caller names.
+// TestNothingIsKeptWhereItMayNotRun: nothing is kept on a launcher where the bundle failed, on a
+// draining one, and on one that the caller excludes.
 func TestNothingIsKeptWhereItMayNotRun(t *testing.T) {
 	groups := []scheduler.Group{{Kind: "a", Slots: 4}}
 	keeps := func(v *view.View, b *view.Bundle, not ...scheduler.LauncherID) int {
@@ -165,7 +165,7 @@ func TestKeepsMoreWithTime(t *testing.T) {
 	}
 }
 
-// TestWithoutKeepsWhatIsLeft: what goes before all that waits finds what is kept.
+// TestWithoutKeepsWhatIsLeft: work inside Without may use what is kept, and the rest is kept again.
 func TestWithoutKeepsWhatIsLeft(t *testing.T) {
 	v, b := busy(t, []scheduler.Group{{Kind: "a", Slots: 4}}, 0)
 	var kept gangs.Holdback

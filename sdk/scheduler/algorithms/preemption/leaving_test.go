@@ -8,8 +8,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/preemption"
 )
 
-// TestLeaving follows attempts from the preemption to their end or suspension; who starts
-// anew, without a snapshot that tells of the preemption, goes on from what was known.
+// TestLeaving follows attempts from the preemption to their end or suspension. A restarted policy
+// whose snapshot lacks the preemption continues from what was known.
 func TestLeaving(t *testing.T) {
 	v := full(t)
 	var all preemption.Leaving
@@ -35,7 +35,7 @@ func TestLeaving(t *testing.T) {
 	after(preemption.Leaving{{4, 7}, {5, 7}}, scheduler.AttemptEnded{Attempt: 2, Outcome: scheduler.Preempted}, taken(scheduler.PreemptSuspend, true, 5))
 	after(preemption.Leaving{{4, 7}}, scheduler.AttemptSuspended{Attempt: 5})
 
-	fresh := full(t) // whose snapshot does not tell
+	fresh := full(t) // its snapshot lacks it
 	if got := (preemption.Leaving{{4, 7}, {99, 7}}).Start(fresh); !slices.Equal(got, preemption.Leaving{{4, 7}}) {
 		t.Errorf("%v are leaving, of a checkpoint", got)
 	}

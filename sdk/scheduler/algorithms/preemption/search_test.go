@@ -55,7 +55,8 @@ func slots(n int, memory int64) scheduler.Group {
 	return scheduler.Group{Kind: "default", Slots: n, Memory: memory}
 }
 
-// find looks among attempts in an order, and returns who is stopped and who is spared.
+// find searches attempts in an order, and returns the attempts that are stopped and those that are
+// spared.
 func find(s preemption.Search, order ...scheduler.AttemptID) (victims []scheduler.AttemptID, where []scheduler.LauncherID, spared []scheduler.AttemptID) {
 	next := 0
 	places, where := s.Find(func() []*view.Attempt {

@@ -20,7 +20,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/storage"
 )
 
-// site is a folder whose copy is kept.
+// site is a folder with a backup.
 type site struct {
 	t      *testing.T
 	folder string

@@ -90,8 +90,8 @@ func TestCutAndDamagedFiles(t *testing.T) {
 	}
 }
 
-// A byte that is wrong costs the block that it is in, and no other; what is brought afterwards takes none away. Of
-// whom nothing is found it is said that the file is damaged.
+// A wrong byte costs its block and no other, and logs added afterwards cost none. For a log that is
+// not found, the error says that the file is damaged.
 func TestDamageCostsOneBlock(t *testing.T) {
 	folder := t.TempDir()
 	k := Key{3, 17}
@@ -253,7 +253,8 @@ func TestBoundOfAUser(t *testing.T) {
 	must(t, s.Close())
 }
 
-// Who brings more than can be written is told so, and a disk that takes nothing loses nothing that fits.
+// A caller that adds more than can be written gets an error, and a failing disk loses nothing that
+// fits into memory.
 func TestADiskThatTakesNothing(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "tails")
 	s := open(t, Options{Folder: folder})

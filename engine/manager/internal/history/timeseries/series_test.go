@@ -193,7 +193,7 @@ func TestCoarse(t *testing.T) {
 	})
 }
 
-// The pools with most to do are told apart, and the others counted.
+// The pools with most work are listed each, and the others summed.
 func TestLargest(t *testing.T) {
 	rows := []Row{{Pools: []Pool{{Name: "a", Running: 1}, {Name: "b", Ready: 3}}}, {Pools: []Pool{{Name: "a", Demand: 9}, {Name: "c"}}}}
 	if names, left := LargestPools(rows, 2); fmt.Sprint(names, left) != "[a b] 1" {
@@ -251,8 +251,8 @@ func TestAFullDisk(t *testing.T) {
 	}
 }
 
-// What is read to be shown takes memory for what is shown, and not for all that is kept; and who takes a sample does not
-// wait for who reads.
+// Reading samples takes memory for the samples returned, not for all that are kept. Taking a sample
+// does not wait for readers.
 func TestReadingIsBounded(t *testing.T) {
 	s, err := Open(filepath.Join(t.TempDir(), "series.db"), slog.New(slog.DiscardHandler))
 	if err != nil {

@@ -254,7 +254,7 @@ func readRows(b *bbolt.Bucket, from, until int64, take func(*Row)) error {
 	return nil
 }
 
-// rowForm is what a row begins with. Another form of rows needs another begin.
+// rowForm is the prefix of a row. A changed form of rows needs a new prefix.
 const rowForm = "\x00\x00"
 
 func (r Row) encode() (b []byte) {

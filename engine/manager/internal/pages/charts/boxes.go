@@ -15,7 +15,7 @@ type box struct {
 	more   bool
 }
 
-// tie is what joins two boxes: connections of a channel and pattern.
+// tie joins two boxes: connections of a channel and pattern.
 type tie struct {
 	link
 	channel, pattern string

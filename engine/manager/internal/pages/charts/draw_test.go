@@ -49,7 +49,7 @@ var values = map[string]*regexp.Regexp{
 
 var number = regexp.MustCompile(`^-?\d+$`)
 
-// parse reads a drawing, and holds all of it against what drawings may have.
+// parse reads a drawing, and checks that it has only what drawings may have.
 func parse(t testing.TB, drawn template.HTML) []*svgtest.Element {
 	t.Helper()
 	if !utf8.ValidString(string(drawn)) {
@@ -85,7 +85,7 @@ func of(list []*svgtest.Element, class string) (all []*svgtest.Element) {
 	return all
 }
 
-// label is what is said of the drawing to whom does not see it.
+// label is a drawing's text for people who do not see it.
 func label(t testing.TB, list []*svgtest.Element) string {
 	t.Helper()
 	for _, e := range list {
@@ -156,8 +156,8 @@ func luminance(t *testing.T, hex string) float64 {
 	return part(16, 0.2126) + part(8, 0.7152) + part(0, 0.0722)
 }
 
-// A page has no rules but the sheet's: each class that a drawing has is in it, and none besides.
-// What is told apart by colour is told apart by dashes or shape too.
+// A page has only the style sheet's rules: each class of a drawing is in the sheet, and no other.
+// What differs in colour also differs in dashes or shape.
 func TestTheSheetHasEachClass(t *testing.T) {
 	used := map[string]bool{}
 	count := func(drawn template.HTML) {

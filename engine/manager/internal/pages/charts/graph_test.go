@@ -217,7 +217,7 @@ func span(first, n int) (list []int) {
 	return list
 }
 
-// A line that goes past a column goes round what stands there.
+// A line that passes a column goes around the boxes there.
 func TestALineGoesRoundBoxes(t *testing.T) {
 	g := restapi.Graph{Stages: []restapi.GraphStage{{Name: "a"}, {Name: "b"}, {Name: "c"}}}
 	for _, c := range [][2]string{{"a", "b"}, {"b", "c"}, {"a", "c"}} {

@@ -281,7 +281,7 @@ func TestBucketsJoin(t *testing.T) {
 	}
 }
 
-// Whatever lanes and outcomes are called, and whatever numbers there are, a drawing comes of it.
+// A drawing results whatever the names of lanes and outcomes, and whatever the numbers.
 func TestOddTimelines(t *testing.T) {
 	x := restapi.Timeline{Buckets: 2, From: time.Unix(9, 0), To: time.Unix(1, 0)}
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))

@@ -31,7 +31,7 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 )
 
-// JSON is what bodies of requests are.
+// JSON is the media type of request bodies.
 const JSON = "application/json"
 
 // dateTime is the format of moments.

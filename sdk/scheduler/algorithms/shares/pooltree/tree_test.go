@@ -174,8 +174,8 @@ func TestAgainstSorting(t *testing.T) {
 	}
 }
 
-// TestLineIsWhatComes: who is served of a line is whom the tree serves then, by whatever order; and
-// looking at it leaves the tree as it was.
+// TestLineIsWhatComes: a line lists the jobs in the order in which the tree then serves them, for
+// each order. Reading it does not change the tree.
 func TestLineIsWhatComes(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 3))
@@ -266,8 +266,8 @@ func three(o Order) *Tree {
 	return t
 }
 
-// TestDiscoFairCycles: one slot each in turn, whatever runs already; who comes in
-// late waits for its place on the lap.
+// TestDiscoFairCycles: each job gets one slot in turn, whatever already runs. A late job waits for
+// its turn in the lap.
 func TestDiscoFairCycles(t *testing.T) {
 	tree := three(DiscoFair)
 	tree.Job(2).Of(0).Set(7, 2)
