@@ -64,22 +64,27 @@ const (
 // planner draws a random game.
 type planner struct {
 	*cluster.Cluster
-	rng  *rand.Rand
-	of   *rand.Rand // for values that depend on the policy; other events of a game do not
-	has  *rand.Rand // for launchers' properties other than slots and memory
-	o    Options
-	seed uint64
+	rng    *rand.Rand
+	of     *rand.Rand // for values that depend on the policy; other events of a game do not
+	has    *rand.Rand // for launchers' properties other than slots and memory
+	counts *rand.Rand // for countable resources
+	o      Options
+	seed   uint64
 	// special is the second kind of slot in the game.
 	special scheduler.SlotKind
+	// countable is set for a game with countable resources.
+	countable bool
 }
 
 func random(c *cluster.Cluster, o Options, seed uint64) {
-	p := planner{c, rand.New(rand.NewPCG(seed, 3)), rand.New(rand.NewPCG(seed, 4)), rand.New(rand.NewPCG(seed, 5)), o, seed, specialKind} //nolint:gosec // seeded on purpose
+	p := planner{c, rand.New(rand.NewPCG(seed, 3)), rand.New(rand.NewPCG(seed, 4)), rand.New(rand.NewPCG(seed, 5)), rand.New(rand.NewPCG(seed, 6)), o, seed, specialKind, false} //nolint:gosec // seeded on purpose
 	if others := o.others(); len(others) > 0 {
 		p.special = others[p.of.IntN(len(others))]
 	}
+	p.countable = p.counts.IntN(2) == 0
 	for id := scheduler.LauncherID(1); id <= steady; id++ {
 		p.swap(id)
+		p.resources(id, gangMax)
 		c.Join(id, cluster.Rack(id), 16*gib, scheduler.SlotCount{Kind: scheduler.DefaultKind, Count: 6}, scheduler.SlotCount{Kind: p.special, Count: 3})
 	}
 	for id := scheduler.LauncherID(steady + 1); int(id) <= steady+p.rng.IntN(launchersMax-steady+1); id++ {
@@ -104,8 +109,39 @@ func (p *planner) swap(id scheduler.LauncherID) {
 	p.Swap(id, []int64{0, p.has.Int64N(4 * gib), 1 << 40}[p.has.IntN(3)])
 }
 
+// Countable resources of a game. A gang of gangMax groups with one of each fits on the steady
+// launchers, which have twice as many cores as groups ask for.
+const gangMax = 3
+
+// resources gives a launcher countable resources in a game that has them. Suspension frees licenses
+// on some launchers.
+func (p *planner) resources(id scheduler.LauncherID, n int) {
+	if !p.countable {
+		return
+	}
+	frees := []scheduler.ResourceKind{scheduler.CoresKind}
+	if p.counts.IntN(2) == 0 {
+		frees = append(frees, "license")
+	}
+	p.Countable(id, scheduler.NewResources(
+		scheduler.ResourceCount{Kind: scheduler.CoresKind, Count: 4 * n}, scheduler.ResourceCount{Kind: "gpu", Count: n}, scheduler.ResourceCount{Kind: "license", Count: n},
+	), frees...)
+}
+
+// asks draws what a group asks for of countable resources.
+func (p *planner) asks() (r scheduler.Resources) {
+	if !p.countable {
+		return r
+	}
+	list := []scheduler.ResourceCount{
+		{Kind: scheduler.CoresKind, Count: p.counts.IntN(3)}, {Kind: "gpu", Count: p.counts.IntN(2)}, {Kind: "license", Count: max(p.counts.IntN(4)-2, 0)},
+	}
+	return scheduler.NewResources(list...)
+}
+
 func (p *planner) comesAndGoes(id scheduler.LauncherID) {
 	p.swap(id)
+	p.resources(id, 1+p.counts.IntN(gangMax))
 	slots, memory := 1+p.rng.IntN(3), (2+p.rng.Int64N(6))*gib
 	all := []scheduler.SlotCount{{Kind: scheduler.DefaultKind, Count: slots}}
 	if n := p.has.IntN(3); n > 0 {
@@ -170,6 +206,7 @@ func (p *planner) group() cluster.GroupSpec {
 			g.Memory /= 2
 		}
 	}
+	g.Resources = p.asks()
 	return g
 }
 

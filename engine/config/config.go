@@ -106,19 +106,26 @@ type Tails struct {
 
 // Launcher are a launcher's settings.
 type Launcher struct {
-	Manager  string   `koanf:"manager" validate:"address"`                                   // that it joins
-	Name     string   `koanf:"name"`                                                         // "": the host's name
-	Host     string   `koanf:"host"`                                                         // "": the machine's
-	Names    []string `koanf:"names" validate:"max=64,dive,required"`                        // further names and addresses of the machine; empty and no host: its addresses
-	Rack     string   `koanf:"rack"`                                                         // of the machine; "": none
-	Slots    Slots    `koanf:"slots" validate:"dive,keys,required,endkeys,min=0,max=100000"` // empty: one default slot a core
-	Memory   Size     `koanf:"memory"`                                                       // 0: most of the machine's
-	Swap     Size     `koanf:"swap"`                                                         // for memory of suspended attempts
-	Data     string   `koanf:"data" validate:"required"`                                     // folder for stored outputs, logs and temporary files; each launcher has its own
-	Cache    string   `koanf:"cache"`                                                        // folder of programs; "": below Data
-	Bind     string   `koanf:"bind" validate:"required"`                                     // address that its ports listen on
-	DataPort int      `koanf:"dataPort" validate:"min=0,max=65535"`                          // of the store; 0: any free one
-	HTTPPort int      `koanf:"httpPort" validate:"min=0,max=65535"`                          // of metrics and logs; 0: any free one
+	Manager string   `koanf:"manager" validate:"address"`                                   // that it joins
+	Name    string   `koanf:"name"`                                                         // "": the host's name
+	Host    string   `koanf:"host"`                                                         // "": the machine's
+	Names   []string `koanf:"names" validate:"max=64,dive,required"`                        // further names and addresses of the machine; empty and no host: its addresses
+	Rack    string   `koanf:"rack"`                                                         // of the machine; "": none
+	Slots   Slots    `koanf:"slots" validate:"dive,keys,required,endkeys,min=0,max=100000"` // empty: one default slot a core
+	Memory  Size     `koanf:"memory"`                                                       // 0: most of the machine's
+	Swap    Size     `koanf:"swap"`                                                         // for memory of suspended attempts
+	// Resources are countable resources of the machine, such as {gpu: 4, license-x: 10}. Groups that
+	// ask for some get the indices of theirs
+	Resources Resources `koanf:"resources"`
+	// SuspensionFrees are the kinds of resources that suspension of an attempt frees for others;
+	// they have no indices
+	SuspensionFrees []string `koanf:"suspensionFrees"`
+	Cores           int      `koanf:"cores" validate:"min=0,max=1048576"`  // processor cores that groups may ask for; 0: cores are not counted
+	Data            string   `koanf:"data" validate:"required"`            // folder for stored outputs, logs and temporary files; each launcher has its own
+	Cache           string   `koanf:"cache"`                               // folder of programs; "": below Data
+	Bind            string   `koanf:"bind" validate:"required"`            // address that its ports listen on
+	DataPort        int      `koanf:"dataPort" validate:"min=0,max=65535"` // of the store; 0: any free one
+	HTTPPort        int      `koanf:"httpPort" validate:"min=0,max=65535"` // of metrics and logs; 0: any free one
 	// ChannelPorts are the ports on which workers listen for tcp channels, such as 20000-20999: one
 	// for each group that reads such channels at the same time; "": any free ones
 	ChannelPorts string `koanf:"channelPorts"`
@@ -280,6 +287,9 @@ func defaults() map[string]any {
 		"launcher.slots":             map[string]any{},
 		"launcher.memory":            0,
 		"launcher.swap":              0,
+		"launcher.resources":         map[string]any{},
+		"launcher.suspensionFrees":   []string{},
+		"launcher.cores":             0,
 		"launcher.data":              "hamadryad-data/launcher",
 		"launcher.cache":             "",
 		"launcher.bind":              "127.0.0.1",

@@ -119,7 +119,9 @@ func (d *document) walk(n *yaml.Node, path string, known []string, p places, wro
 }
 
 // isMap reports whether a key's value is a mapping of free names.
-func isMap(path string) bool { return path == "launcher.slots" || strings.HasPrefix(path, "core.") }
+func isMap(path string) bool {
+	return path == "launcher.slots" || path == "launcher.resources" || strings.HasPrefix(path, "core.")
+}
 
 func hasPrefix(known []string, prefix string) bool {
 	return slices.ContainsFunc(known, func(k string) bool { return strings.HasPrefix(k, prefix) })

@@ -27,6 +27,9 @@ func (c *Config) Settings(core any, coreKeys []string) []Setting {
 		if key == "launcher.slots" { // its kinds are keys of their own
 			value = c.slotsText()
 		}
+		if key == "launcher.resources" { // likewise
+			value = c.resourcesText()
+		}
 		list = append(list, Setting{key, value, c.From(key), c.over[key]})
 	}
 	v := reflect.ValueOf(core)
@@ -57,6 +60,15 @@ func (c *Config) From(key string) string {
 		return place
 	}
 	return "default"
+}
+
+func (c *Config) resourcesText() string {
+	var parts []string
+	for kind, n := range c.Launcher.Resources {
+		parts = append(parts, fmt.Sprintf("%s:%d", kind, n))
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, ",")
 }
 
 func (c *Config) slotsText() string {

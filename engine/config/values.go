@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // Size is a number of bytes; in text, a number with an optional unit: B, kB, MB,
@@ -84,6 +86,38 @@ func ParseSlots(s string) (Slots, error) {
 	return slots, nil
 }
 
+// Resources are amounts of countable resources by kind; in text "gpu:4,license-x:10".
+type Resources map[string]int
+
+// ParseResources reads resources from one string.
+func ParseResources(s string) (Resources, error) {
+	parsed, err := scheduler.ParseResources(s)
+	if err != nil {
+		return nil, err
+	}
+	all := Resources{}
+	for _, c := range parsed.Counts() {
+		all[c.Kind] = c.Count
+	}
+	return all, nil
+}
+
+// resourcesOf reads amounts by kind.
+func resourcesOf(values map[string]any) (Resources, error) {
+	all := Resources{}
+	for _, kind := range slices.Sorted(maps.Keys(values)) {
+		n, err := strconv.Atoi(fmt.Sprint(values[kind]))
+		if err != nil {
+			return nil, fmt.Errorf("%s is no amount of resource %q: write a number such as 4", inText(values[kind]), kind)
+		}
+		if err := scheduler.CheckResources([]scheduler.ResourceCount{{Kind: kind, Count: n}}); err != nil {
+			return nil, err
+		}
+		all[kind] = n
+	}
+	return all, nil
+}
+
 // decodeText turns texts into the types of this package. It refuses values that the decoder would
 // quietly convert: a bare number as a duration, a fraction as a count.
 func decodeText(from, to reflect.Type, value any) (any, error) {
@@ -113,6 +147,15 @@ func decodeText(from, to reflect.Type, value any) (any, error) {
 			return slotsOf(v)
 		}
 		return nil, fmt.Errorf("%s are no slots: write a number, or kinds with numbers such as default=4,map=2", inText(value))
+	}
+	if to == reflect.TypeFor[Resources]() {
+		switch v := value.(type) {
+		case string:
+			return ParseResources(v)
+		case map[string]any:
+			return resourcesOf(v)
+		}
+		return nil, fmt.Errorf("%s are no resources: write kinds with numbers such as gpu:4,license-x:10", inText(value))
 	}
 	if err := simple(to, value); err != nil {
 		return nil, err

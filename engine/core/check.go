@@ -23,7 +23,7 @@ func (c *Core) World() view.World {
 		if l := c.state.Cluster.Launchers.Get(id); l.Up {
 			load := c.outbound.Events.NotifiedLoad(l)
 			w.Launchers = append(w.Launchers, view.WorldLauncher{
-				ID: id, Draining: l.Draining, Excluded: l.Excluded, Slots: l.Slots(), Memory: l.Memory(), Swap: l.Swap(), Offer: l.LastOffer(), CPULoad: load.CPU(), MemoryLoad: load.Memory(),
+				ID: id, Draining: l.Draining, Excluded: l.Excluded, Slots: l.Slots(), Memory: l.Memory(), Swap: l.Swap(), Resources: l.Countable(), Offer: l.LastOffer(), CPULoad: load.CPU(), MemoryLoad: load.Memory(),
 			})
 		}
 	}

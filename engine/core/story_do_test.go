@@ -3,6 +3,7 @@ package core_test
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -60,6 +61,10 @@ func (s *story) join(name string, named map[string]string) {
 		m.Memory = int64(number(n)) << 20
 	}
 	m.Swap = int64(number(named["swap"])) << 20
+	m.Resources = resources(named["resources"])
+	for _, r := range m.Resources {
+		r.FreedBySuspension = slices.Contains(strings.Split(named["frees"], ","), r.Kind)
+	}
 	for _, kind := range []string{"default", "map", "reduce"} {
 		if n := named[kind]; n != "" {
 			m.Slots = append(m.Slots, &wire.Slots{Kind: kind, Count: uint32(number(n))})
@@ -147,6 +152,7 @@ func (s *story) submit(t *testing.T, d *datadriven.TestData, name string, named 
 		stages[f[0]] = uint32(len(spec.Graph.Stages))
 		spec.Graph.Stages = append(spec.Graph.Stages, &wire.Stage{
 			Name: f[0], Nodes: uint32(number(f[1])), Slots: uint32(number(opts["slots"])), Kind: opts["kind"], PreferKind: opts["prefer"],
+			Resources: resources(opts["resources"]),
 		})
 	}
 	out := s.out
@@ -156,6 +162,15 @@ func (s *story) submit(t *testing.T, d *datadriven.TestData, name string, named 
 		s.jobs[s.job] = &simcluster.Job{Graph: g, Outputs: len(spec.Outputs) > 0, Size: func() int64 { return 100 }}
 	}
 	s.step(wire.NewInput(&wire.Submit{Client: 2, Job: s.job, Spec: spec}))
+}
+
+// resources reads countable resources such as gpu:2,license:1.
+func resources(text string) []*wire.ResourceCount {
+	r, err := scheduler.ParseResources(text)
+	if err != nil {
+		panic(err)
+	}
+	return wire.ResourceCounts(r)
 }
 
 // policy starts the next generation, and makes it take over.
@@ -359,11 +374,26 @@ func (s *story) tellEvents() {
 func (s *story) offers() {
 	for _, l := range s.Core.World().Launchers {
 		o := l.Offer
-		s.say("%d: free %v and %d MiB, suspended %d with %d MiB, swap %d MiB, reserved %v", o.Launcher, o.Free, o.Memory>>20, o.Suspended, o.Held>>20, o.Swap>>20, o.Reserved)
+		s.say("%d: free %v and %d MiB, suspended %d with %d MiB, swap %d MiB, reserved %v", o.Launcher, o.Free, o.Memory>>20, o.Suspended, o.Held>>20, o.Swap>>20, keptFor(o.Reserved))
+		if r := o.Resources.Plus(o.ForResumeResources); !l.Resources.IsZero() {
+			s.say("%d: free resources %q of %q", o.Launcher, r, l.Resources)
+		}
 		if o.ForResume != nil {
 			s.say("%d: to go on %v and %d MiB", o.Launcher, o.ForResume, o.ForResumeMemory>>20)
 		}
 	}
+}
+
+// keptFor describes reservations.
+func keptFor(list []scheduler.Reservation) (texts []string) {
+	for _, r := range list {
+		text := fmt.Sprintf("{%s %v %s %d %d", r.Job, r.Bundle, r.Kind, r.Slots, r.Memory)
+		if !r.Resources.IsZero() {
+			text += " " + r.Resources.String()
+		}
+		texts = append(texts, text+"}")
+	}
+	return texts
 }
 
 // principal is the caller: ann, unless as names another.

@@ -7,12 +7,15 @@ import (
 	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/engine/loop/simcluster"
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // drawing draws jobs: of any graph that has room while no launcher is down.
 type drawing struct {
 	*play
 	slots [2]int // of each kind of jobKinds, on one of the first launchers
+	// resources are those of one of the first launchers.
+	resources scheduler.Resources
 }
 
 // jobKinds are slot kinds that launchers have.
@@ -80,6 +83,9 @@ func (d *drawing) randomGraph() *wire.Graph {
 				m.Inputs = append(m.Inputs, &wire.NodeInput{Bytes: 100, Places: []*wire.Place{{Host: fmt.Sprint("h", d.rand.IntN(5)), Bytes: 100}}})
 			}
 		}
+		if !d.resources.IsZero() && d.chance(300) {
+			m.Resources = []*wire.ResourceCount{{Kind: []string{scheduler.CoresKind, "gpu", "license"}[d.rand.IntN(3)], Count: uint32(1 + d.rand.IntN(2))}} //nolint:gosec // few
+		}
 		g.Stages = append(g.Stages, m)
 	}
 	for i := range d.rand.IntN(5) {
@@ -143,11 +149,13 @@ func (d *drawing) fits(p *graph.Expanded) bool {
 	for _, b := range p.Bundles {
 		need := map[string]int{}
 		widest := 0
+		var resources scheduler.Resources
 		for _, g := range b.Groups {
 			need[p.Groups[g].Kind] += p.Groups[g].Slots
 			widest = max(widest, p.Groups[g].Slots)
+			resources = resources.Plus(p.Groups[g].Resources)
 		}
-		if need["default"] > d.slots[0] || need["other"] > d.slots[1] || p.Groups[b.Groups[0]].Memory > 1<<30 {
+		if need["default"] > d.slots[0] || need["other"] > d.slots[1] || p.Groups[b.Groups[0]].Memory > 1<<30 || !d.resources.Covers(resources) {
 			return false
 		}
 	}

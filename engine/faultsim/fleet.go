@@ -15,6 +15,8 @@ type fleet struct {
 	cluster simcluster.Cluster
 	list    []*fake
 	byID    map[scheduler.LauncherID]*fake // launchers that were welcomed once
+
+	countable bool // launchers have countable resources
 }
 
 func newFleet(p *play, c *clients) *fleet {
@@ -98,7 +100,7 @@ func (m *fleet) checkNothingLeft() {
 			}
 		}
 		for _, l := range m.Core.Launchers() {
-			if l.Name == f.Name && !f.left && (l.State == "lost" || l.Running+l.Suspended > 0 || l.MemoryFree != l.Memory) {
+			if l.Name == f.Name && !f.left && (l.State == "lost" || l.Running+l.Suspended > 0 || l.MemoryFree != l.Memory || wire.ResourcesOf(l.ResourcesFree) != wire.ResourcesOf(l.Resources)) {
 				m.fail("%v", l)
 			}
 		}

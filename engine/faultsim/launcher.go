@@ -58,6 +58,7 @@ func (m *fleet) make() {
 		}
 		m.list = append(m.list, f)
 		join := m.upTo(2 * time.Second)
+		f.Resources = m.resources(i)
 		if f.extra = i >= 2; f.extra {
 			f.Memory = 1<<27 + m.rand.Int64N(1<<28) // so little that memory is short, now and then
 		}
@@ -67,6 +68,26 @@ func (m *fleet) make() {
 		m.After(join, f.connect)
 		m.After(join, f.reportLoad)
 	}
+}
+
+// resources draws the countable resources of the i-th launcher. The first ones have enough for every
+// gang when all are up. Suspension frees cores everywhere, and licenses on some launchers.
+func (m *fleet) resources(i int) []*wire.ResourceCount {
+	if i == 0 {
+		m.countable = m.chance(500)
+	}
+	if !m.countable || i >= 2 && m.chance(300) {
+		return nil
+	}
+	gpus := 4
+	if i >= 2 {
+		gpus = 1 + m.rand.IntN(3)
+	}
+	list := wire.ResourceCounts(scheduler.NewResources(
+		scheduler.ResourceCount{Kind: scheduler.CoresKind, Count: 2 * gpus}, scheduler.ResourceCount{Kind: "gpu", Count: gpus}, scheduler.ResourceCount{Kind: "license", Count: gpus},
+	))
+	list[0].FreedBySuspension, list[2].FreedBySuspension = true, m.chance(500)
+	return list
 }
 
 // reportLoad reports the machine's load, now and then nonsense or nothing. In calm times the

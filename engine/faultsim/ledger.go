@@ -6,6 +6,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/loop/simcluster"
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // ledger is a separate account of the manager's inputs and commands: which launcher runs which
@@ -31,6 +32,8 @@ type account struct {
 	wasUp       bool // in this step
 	incarnation uint64
 	slots       map[string]int
+	resources   scheduler.Resources
+	frees       []scheduler.ResourceKind // by suspension
 	memory      int64
 	swap        int64 // for memory of suspended attempts
 	attempts    map[uint64]*held
@@ -193,6 +196,12 @@ func (l *ledger) welcome(w core.Welcome) {
 		l.lose(a)
 	}
 	a.up, a.wasUp, a.incarnation, a.memory, a.swap, a.slots = true, true, w.Incarnation, m.Memory, m.Swap, map[string]int{}
+	a.resources, a.frees = wire.ResourcesOf(m.Resources), nil
+	for _, c := range m.Resources {
+		if c.FreedBySuspension {
+			a.frees = append(a.frees, c.Kind)
+		}
+	}
 	for _, k := range m.Slots {
 		a.slots[k.Kind] += int(k.Count)
 	}
@@ -303,21 +312,28 @@ func (a *account) check() error {
 		return fmt.Errorf("%s is lost and has %d attempts", a.name, len(a.attempts))
 	}
 	slots, memory, suspended := map[string]int{}, int64(0), int64(0)
+	var resources scheduler.Resources
 	for _, h := range a.attempts {
 		if h.m.Finish != nil { // publishing and cleaning take none of the tasks' slots and memory
 			continue
 		}
 		if h.suspended {
 			suspended += h.m.Memory
+			asked := wire.ResourcesOf(h.m.Resources)
+			resources = resources.Plus(asked.Minus(asked.FreedBySuspension(a.frees)))
 			continue
 		}
 		memory += h.m.Memory
+		resources = resources.Plus(wire.ResourcesOf(h.m.Resources))
 		slots[h.m.Kind] += int(h.m.Slots)
 	}
 	for kind, n := range slots {
 		if n > a.slots[kind] {
 			return fmt.Errorf("%s holds %d slots of kind %s and has %d", a.name, n, kind, a.slots[kind])
 		}
+	}
+	if !a.resources.Covers(resources) {
+		return fmt.Errorf("%s holds the resources %v and has %v", a.name, resources, a.resources)
 	}
 	if memory+max(suspended-a.swap, 0) > a.memory {
 		return fmt.Errorf("%s holds %d bytes running and %d suspended, and has %d and swap of %d", a.name, memory, suspended, a.memory, a.swap)

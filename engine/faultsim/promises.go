@@ -27,7 +27,7 @@ type beneficiary struct {
 }
 
 // reserveSlack is how much later than planned a reservation may end: the core may have made another
-// for the same job.
+// for the same job, and the site may have set a longer time.
 const reserveSlack = 30 * time.Second
 
 // outcome compares a decision's outcome, which the round reports, with the policy's view at the
@@ -109,12 +109,14 @@ func (p *promises) offer(now scheduler.Time, l *view.Launcher) error {
 		return fmt.Errorf("%d attempts with %d bytes are suspended, which is more than may be: %d, and %d %% of the memory", o.Suspended, o.Held, limits.SuspendedMax, limits.SuspendedPercent)
 	}
 	slots, memory, parked := map[scheduler.SlotKind]int{}, o.Memory+o.ForResumeMemory, int64(0)
+	resources := o.Resources.Plus(o.ForResumeResources)
 	for _, s := range slices.Concat(o.Free, o.ForResume) {
 		slots[s.Kind] += s.Count
 	}
 	for _, r := range o.Reserved {
 		slots[r.Kind] += r.Slots
 		memory += r.Memory
+		resources = resources.Plus(r.Resources)
 		if until := p.kept[beneficiary{r.Job, r.Bundle}]; now > until.Add(reserveSlack) {
 			return fmt.Errorf("%d %s slots are kept for %s and %v, which had to end at %d", r.Slots, r.Kind, r.Job, r.Bundle, until)
 		}
@@ -122,10 +124,15 @@ func (p *promises) offer(now scheduler.Time, l *view.Launcher) error {
 	for _, a := range l.Attempts() {
 		if a.State == view.Suspended && !a.Resuming {
 			parked += a.Need.Memory
+			resources = resources.Plus(a.Need.Resources.Minus(a.Need.Resources.FreedBySuspension(l.SuspensionFrees)))
 			continue
 		}
 		slots[a.Need.Kind] += a.Need.Slots
 		memory += a.Need.Memory
+		resources = resources.Plus(a.Need.Resources)
+	}
+	if !l.Resources.Covers(resources) {
+		return fmt.Errorf("the resources %v are free, kept or held, and there are %v", resources, l.Resources)
 	}
 	for kind, n := range slots {
 		if n > l.Total(kind) {

@@ -116,7 +116,7 @@ func (s *Sim) Run() error {
 	s.startManager()
 	s.fleet.make()
 	s.policy.startNext()
-	s.clients.plan(&drawing{s.play, s.fleet.first()})
+	s.clients.plan(&drawing{s.play, s.fleet.first(), wire.ResourcesOf(s.fleet.list[0].Resources)})
 	s.planFaults()
 	s.After(faultsFor, s.endFaults)
 	for s.err == nil && !s.clients.over() {

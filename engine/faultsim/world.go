@@ -16,10 +16,10 @@ func sameWorld(a, b view.World) bool {
 
 func sameLauncher(a, b view.WorldLauncher) bool {
 	x, y := a.Offer, b.Offer
-	return a.ID == b.ID && a.Draining == b.Draining && a.Memory == b.Memory && a.Swap == b.Swap && slices.Equal(a.Slots, b.Slots) &&
+	return a.ID == b.ID && a.Draining == b.Draining && a.Memory == b.Memory && a.Swap == b.Swap && a.Resources == b.Resources && slices.Equal(a.Slots, b.Slots) &&
 		a.CPULoad == b.CPULoad && a.MemoryLoad == b.MemoryLoad &&
 		x.Launcher == y.Launcher && x.Memory == y.Memory && x.Suspended == y.Suspended && x.Held == y.Held && x.Swap == y.Swap &&
-		x.ForResumeMemory == y.ForResumeMemory && slices.Equal(x.Free, y.Free) && slices.Equal(x.ForResume, y.ForResume) && slices.Equal(x.Reserved, y.Reserved)
+		x.ForResumeMemory == y.ForResumeMemory && x.Resources == y.Resources && x.ForResumeResources == y.ForResumeResources && slices.Equal(x.Free, y.Free) && slices.Equal(x.ForResume, y.ForResume) && slices.Equal(x.Reserved, y.Reserved)
 }
 
 func sameJob(a, b view.WorldJob) bool {
@@ -39,7 +39,7 @@ func idle(w view.World) error {
 		return fmt.Errorf("%d jobs are there", len(w.Jobs))
 	}
 	for _, l := range w.Launchers {
-		if !slices.Equal(l.Offer.Free, l.Slots) || l.Offer.Memory != l.Memory || len(l.Offer.Reserved) > 0 || l.Offer.Suspended > 0 {
+		if !slices.Equal(l.Offer.Free, l.Slots) || l.Offer.Memory != l.Memory || l.Offer.Resources != l.Resources || len(l.Offer.Reserved) > 0 || l.Offer.Suspended > 0 {
 			return fmt.Errorf("launcher %d with %v offers %+v", l.ID, l.Slots, l.Offer)
 		}
 	}

@@ -58,7 +58,7 @@ func of(g *wire.Graph) expand.Graph {
 	all := expand.Graph{Stages: make([]expand.Stage, len(g.Stages)), Connections: make([]expand.Connection, len(g.Connections))}
 	for i, s := range g.Stages {
 		all.Stages[i] = expand.Stage{
-			Name: s.Name, Nodes: int(s.Nodes), Kind: s.Kind, PreferKind: s.PreferKind, Slots: int(s.Slots), Memory: s.Memory, Command: s.Command, OwnProcess: s.OwnProcess,
+			Name: s.Name, Nodes: int(s.Nodes), Kind: s.Kind, PreferKind: s.PreferKind, Slots: int(s.Slots), Memory: s.Memory, Resources: wire.ResourcesOf(s.Resources), Command: s.Command, OwnProcess: s.OwnProcess,
 		}
 	}
 	for i, c := range g.Connections {

@@ -48,6 +48,9 @@ func TestWhatIsWrongIsNamedWithItsRemedy(t *testing.T) {
 		{&wire.Graph{Stages: []*wire.Stage{{Name: "a", Memory: -1}}}, "-1 bytes of memory"},
 		{&wire.Graph{Stages: []*wire.Stage{{Name: "a", Memory: math.MaxInt64}}}, "ask for less"},
 		{&wire.Graph{Stages: []*wire.Stage{{Name: "a", Slots: math.MaxUint32}}}, "ask for fewer"},
+		{&wire.Graph{Stages: []*wire.Stage{{Name: "a", Resources: gpus(0)}}}, `stage "a" asks for 0 of resource gpu`},
+		{&wire.Graph{Stages: []*wire.Stage{{Name: "a", Resources: []*wire.ResourceCount{{Kind: "GPU", Count: 1}}}}}, `"GPU" is no kind of resource`},
+		{&wire.Graph{Stages: []*wire.Stage{{Name: "a", Resources: append(gpus(1), gpus(1)...)}}}, "resource gpu is named twice"},
 		{&wire.Graph{Stages: []*wire.Stage{{Name: "a", Nodes: 2, Inputs: []*wire.NodeInput{{}}}}}, "2 nodes and 1 inputs"},
 		{&wire.Graph{Stages: []*wire.Stage{{Name: "a", Nodes: 1, Inputs: []*wire.NodeInput{{Bytes: -5}}}}}, "node 0 reads -5 bytes"},
 		{two(1, 1, &wire.Connection{FromStage: 0, ToStage: 9}), "there are 2 stages"},
@@ -95,6 +98,10 @@ func TestWhatIsWrongIsNamedWithItsRemedy(t *testing.T) {
 	}
 }
 
+func gpus(n uint32) []*wire.ResourceCount {
+	return []*wire.ResourceCount{{Kind: "gpu", Count: n}}
+}
+
 func TestAllToAllCostsTheSumOfItsEnds(t *testing.T) {
 	// 10^11 pairs: expanding them would not end.
 	g := &wire.Graph{Stages: []*wire.Stage{stage("m", 300_000), stage("r", 300_000)}, Connections: []*wire.Connection{join(0, 1, all, file)}}
@@ -137,6 +144,9 @@ func randomGraph(t *rapid.T) *wire.Graph {
 		s := stage(fmt.Sprint("s", i), rapid.IntRange(0, 4).Draw(t, "nodes"))
 		s.Slots = rapid.Uint32Range(0, 3).Draw(t, "slots")
 		s.Memory = rapid.Int64Range(0, 3).Draw(t, "memory")
+		if n := rapid.Uint32Range(0, 2).Draw(t, "gpus"); n > 0 {
+			s.Resources = gpus(n)
+		}
 		g.Stages = append(g.Stages, s)
 	}
 	for i := range rapid.IntRange(0, 6).Draw(t, "connections") {
@@ -311,15 +321,18 @@ func (o *oracle) compare(t *rapid.T, p *Expanded) {
 		}
 	}
 	for i, g := range p.Groups {
-		slots, memory := 1, int64(0)
+		slots, memory, devices := 1, int64(0), 0
 		for _, x := range g.Nodes {
 			s := o.g.Stages[o.nodes[x].Stage]
 			slots = max(slots, int(s.Slots))
+			if len(s.Resources) > 0 {
+				devices += int(s.Resources[0].Count)
+			}
 			if memory += s.Memory; s.Memory == 0 {
 				memory += 100
 			}
 		}
-		if g.Slots != slots || g.Memory != memory || g.Inputs != inputs[i] || g.Stage != o.nodes[g.Nodes[0]].Stage || !slices.IsSorted(g.Nodes) {
+		if g.Slots != slots || g.Memory != memory || g.Resources.Of("gpu") != devices || g.Inputs != inputs[i] || g.Stage != o.nodes[g.Nodes[0]].Stage || !slices.IsSorted(g.Nodes) {
 			t.Fatalf("group %d is %+v, want %d slots, %d bytes, %d inputs", i, g, slots, memory, inputs[i])
 		}
 	}

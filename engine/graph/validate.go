@@ -78,6 +78,9 @@ func validateStage(i int, s *wire.Stage, l Limits) error {
 	case len(s.Inputs) != 0 && len(s.Inputs) != int(s.Nodes):
 		return fmt.Errorf("stage %q has %d nodes and %d inputs: give each node one", s.Name, s.Nodes, len(s.Inputs))
 	}
+	if err := wire.CheckResources(s.Resources); err != nil {
+		return fmt.Errorf("stage %q asks for %w", s.Name, err)
+	}
 	for n, in := range s.Inputs {
 		if in == nil {
 			continue

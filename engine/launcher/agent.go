@@ -42,6 +42,7 @@ type agent struct {
 	dataDir    *datadir.Dir
 	reaper     *reaper.Reaper
 	divider    *divider // nil: users share processors
+	devices    *devices
 	endpoints
 
 	leftovers *leftovers
@@ -90,6 +91,7 @@ func newAgent(ctx context.Context, cfg Config, f *datadir.Dir, manager *grpc.Cli
 		starter:    newWorkerStarter(cfg, f, box, l, programs, w, stored, g, left),
 		reaper:     reaper.New(cfg.Reaper, proctree.Mark(f.Mark()), w.Folder(), cfg.Log),
 		attempts:   newAttempts(),
+		devices:    newDevices(cfg),
 		workers:    newWorkers(cfg.slotsTotal()),
 		tickets:    map[uint64][]byte{},
 	}

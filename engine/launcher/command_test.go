@@ -5,8 +5,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hamadryad/hamadryad/engine/launcher"
 	"github.com/hamadryad/hamadryad/engine/plan"
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 func TestCommands(t *testing.T) {
@@ -98,5 +100,28 @@ func TestFilesTravelToTheCommand(t *testing.T) {
 	p.Files = nil
 	if e := n.ended(n.start(m.jobWith(p).attempt(0, 0))); e.Failure.GetKind() != wire.ErrorKind_ERROR_KIND_INVALID {
 		t.Errorf("%v", e)
+	}
+}
+
+// A command finds the devices of its attempt, also when its predecessor has only just ended. An
+// attempt without has none, and no worker that had some.
+func TestCommandsFindTheirDevices(t *testing.T) {
+	n := newManager(t).launch("a", func(c *launcher.Config) {
+		c.Resources = scheduler.NewResources(scheduler.ResourceCount{Kind: "gpu", Count: 2})
+	})
+	for _, c := range []struct {
+		asks uint32
+		has  string
+	}{{2, "0,1"}, {2, "0,1"}, {1, "0"}, {0, ""}} {
+		b := n.m.job("command", "lines", "sh", "-c", `test "$HAMADRYAD_RESOURCE_GPU" = "`+c.has+`"`)
+		run := b.attempt(1, 0)
+		if c.asks > 0 {
+			run.Resources = []*wire.ResourceCount{{Kind: "gpu", Count: c.asks}}
+		}
+		members := []member{{n, b.attempt(0, 0)}, {n, run}, {n, b.attempt(2, 0)}}
+		meet(startBundle(members...), members...)
+		if e := n.ended(run.Attempt); e.End != wire.End_END_FINISHED {
+			t.Fatalf("an attempt with %d: %v", c.asks, e)
+		}
 	}
 }

@@ -39,7 +39,11 @@ type Config struct {
 	Slots  []scheduler.SlotCount // nil: a default slot for each core
 	Memory int64                 // bytes for all attempts; 0: MemoryShare of the machine's
 	Swap   int64                 // bytes beyond Memory for suspended attempts alone: a part of the machine's swap
-	Bind   string                // address that all ports listen on; "": 127.0.0.1
+	// Resources are countable resources, such as 4 of "gpu". SuspensionFrees are the kinds of them that
+	// suspension of an attempt frees, and scheduler.CoresKind, which it always frees.
+	Resources       scheduler.Resources
+	SuspensionFrees []scheduler.ResourceKind
+	Bind            string // address that all ports listen on; "": 127.0.0.1
 	// DataPort and HTTPPort are the ports of the store and of metrics and logs;
 	// 0: any free one.
 	DataPort, HTTPPort int
@@ -197,6 +201,9 @@ func (c Config) check() error {
 		seen[s.Kind] = true
 		total += s.Count
 	}
+	if err := c.checkResources(); err != nil {
+		return err
+	}
 	if _, err := layout.ParsePorts(c.ChannelPorts); err != nil {
 		return fmt.Errorf("launcher.channelPorts: %w", err)
 	}
@@ -218,6 +225,18 @@ func (c Config) check() error {
 		return errors.New("launcher: the number of logs and the time for which they are kept can't be negative")
 	case c.CacheBytes < 0 || c.IdleMax < 0:
 		return errors.New("launcher: cache size and idle time can't be negative")
+	}
+	return nil
+}
+
+func (c Config) checkResources() error {
+	if err := scheduler.CheckResources(c.Resources.Counts()); err != nil {
+		return fmt.Errorf("launcher.resources: %w", err)
+	}
+	for _, kind := range c.SuspensionFrees {
+		if c.Resources.Of(kind) == 0 {
+			return fmt.Errorf("launcher.suspensionFrees names %q, which is not in launcher.resources: declare it there, or leave it out", kind)
+		}
 	}
 	return nil
 }
@@ -268,6 +287,14 @@ func (c Config) wireSlots() []*wire.Slots {
 		slots = append(slots, &wire.Slots{Kind: s.Kind, Count: uint32(s.Count)})
 	}
 	return slots
+}
+
+func (c Config) wireResources() []*wire.ResourceCount {
+	list := wire.ResourceCounts(c.Resources)
+	for _, r := range list {
+		r.FreedBySuspension = r.Kind == scheduler.CoresKind || slices.Contains(c.SuspensionFrees, r.Kind)
+	}
+	return list
 }
 
 // workerSettings are the properties for WorkerSetup.

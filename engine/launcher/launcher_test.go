@@ -9,9 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hamadryad/hamadryad/engine/launcher"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/internal/metricdoc"
 	"github.com/hamadryad/hamadryad/internal/proctest"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // follow reads an attempt's log as it grows until a line contains text, and returns that line.
@@ -201,7 +203,9 @@ func TestStaleCommandsAreIgnored(t *testing.T) {
 
 func TestMetrics(t *testing.T) {
 	m := newManager(t)
-	n := m.launch("a", nil)
+	n := m.launch("a", func(c *launcher.Config) {
+		c.Resources = scheduler.NewResources(scheduler.ResourceCount{Kind: "gpu", Count: 2})
+	})
 	waitFor(t, "it is ready", func() bool {
 		answer, err := http.Get("http://" + n.join.HttpAddress + "/readyz")
 		if err == nil {
@@ -218,7 +222,7 @@ func TestMetrics(t *testing.T) {
 	n.ended(n.start(m.job("error").attempt(0, 0)))
 	text := n.page("/metrics")
 	for _, want := range []string{
-		`hamadryad_launcher_slots{kind="default"} 4`, `hamadryad_launcher_attempts_total{outcome="finished"} 1`,
+		`hamadryad_launcher_slots{kind="default"} 4`, `hamadryad_launcher_resources{kind="gpu"} 2`, `hamadryad_launcher_attempts_total{outcome="finished"} 1`,
 		`hamadryad_launcher_attempts_total{outcome="failed"} 1`, "hamadryad_launcher_worker_starts_total 2",
 	} {
 		if !strings.Contains(text, want) {

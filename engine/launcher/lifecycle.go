@@ -26,9 +26,11 @@ func (a *agent) startAttempt(s *wire.StartAttempt) {
 	}
 	at := newAttempt(s, a.logs.Open(s.Attempt))
 	a.attempts.add(at)
-	if w := a.workers.takeIdle(keyOf(s)); w != nil {
-		a.assign(w, at)
-		return
+	if !a.devices.asksFor(s) { // an attempt with devices has a process of its own
+		if w := a.workers.takeIdle(keyOf(s)); w != nil {
+			a.assign(w, at)
+			return
+		}
 	}
 	go a.startWorker(a.incarnationCtx, at, a.tickets[s.Job], a.divider.other(s.User, ""))
 }
@@ -37,13 +39,21 @@ func (a *agent) startAttempt(s *wire.StartAttempt) {
 // Called without mu, on a goroutine of its own, which then reads the worker's messages until its
 // end.
 func (a *agent) startWorker(ctx context.Context, at *attempt, tickets []byte, on string) {
-	w, err := a.starter.startWorker(ctx, at.start, tickets, on)
+	holds, err := a.devices.take(ctx, at.start)
+	defer a.devices.release(holds)
+	var w *worker
+	if err == nil {
+		w, err = a.starter.startWorker(ctx, at.start, tickets, on, holds)
+	}
 	if err == nil {
 		a.metrics.starts.Inc()
 	}
 	a.workerStarted(ctx, at, w, err)
 	if err == nil {
 		a.attend(w)
+		if len(holds) > 0 {
+			<-w.Ended()
+		}
 	}
 }
 
@@ -65,7 +75,7 @@ func (a *agent) workerStarted(ctx context.Context, at *attempt, w *worker, err e
 	case ctx.Err() != nil, !wanted && a.outputs.Dropped(at.start.Job):
 		w.leave()
 	case !wanted:
-		a.workers.rest(w) // the attempt was stopped meanwhile: the job's next group may use the worker
+		a.rest(w) // the attempt was stopped meanwhile: the job's next group may use the worker
 	default:
 		a.assign(w, at)
 	}
@@ -306,6 +316,16 @@ func (a *agent) endedByWorker(w *worker, at *attempt, e *wire.AttemptEnded) {
 		go a.wake(w)
 		return
 	}
+	a.rest(w)
+}
+
+// rest keeps a worker for its job's next group. One with devices is dismissed, so that others may have
+// them.
+func (a *agent) rest(w *worker) {
+	if len(w.devices) > 0 {
+		w.dismiss()
+		return
+	}
 	a.workers.rest(w)
 }
 
@@ -324,7 +344,7 @@ func (a *agent) wake(w *worker) {
 		a.log.Warn("can't have a worker go on, so it ends", "error", err)
 		w.leave()
 	default:
-		a.workers.rest(w)
+		a.rest(w)
 	}
 }
 

@@ -53,6 +53,10 @@ func newMetrics(cfg Config, way suspend.Way, more ...prometheus.Collector) *metr
 	for _, s := range cfg.Slots {
 		slots.WithLabelValues(s.Kind).Set(float64(s.Count))
 	}
+	resources := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "hamadryad_launcher_resources", Help: "Countable resources by kind."}, []string{"kind"})
+	for _, c := range cfg.Resources.Counts() {
+		resources.WithLabelValues(c.Kind).Set(float64(c.Count))
+	}
 	wrong := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "hamadryad_launcher_config_wrong", Help: "1 when the launcher began with what it had joined with before, because its configuration had mistakes.",
 	})
@@ -66,7 +70,7 @@ func newMetrics(cfg Config, way suspend.Way, more ...prometheus.Collector) *metr
 	limits := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "hamadryad_launcher_limits_info", Help: "Always 1: what limits workers' memory, processes and processors, cgroup or none."}, []string{"by"})
 	limits.WithLabelValues(limitedBy(way)).Set(1)
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		m.outcomes, m.channels, m.starts, m.stale, m.logUnkept, m.offences, slots, wrong, ways, users, limits, buildinfo.Metric("hamadryad_launcher"))
+		m.outcomes, m.channels, m.starts, m.stale, m.logUnkept, m.offences, slots, resources, wrong, ways, users, limits, buildinfo.Metric("hamadryad_launcher"))
 	m.registry.MustRegister(more...)
 	if cfg.Keys != nil {
 		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{

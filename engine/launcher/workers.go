@@ -41,13 +41,14 @@ type worker struct {
 	sender  vetting.Sender
 	rested  time.Time // when it became idle
 
+	devices    held   // that it holds until its end
 	processors string // the list to which it was last pinned; "": none
 }
 
 // newWorker returns a worker for a process that was started for an attempt, which is not assigned
 // yet.
-func newWorker(p *process.Process, s *wire.StartAttempt, at *workDir, of uint64, tickets []byte, on string) *worker {
-	return &worker{Process: p, key: keyOf(s), dir: at, of: of, tickets: tickets, processors: on}
+func newWorker(p *process.Process, s *wire.StartAttempt, at *workDir, of uint64, tickets []byte, on string, holds held) *worker {
+	return &worker{Process: p, key: keyOf(s), dir: at, of: of, tickets: tickets, processors: on, devices: holds}
 }
 
 // carry sends the worker newer tickets, which it writes to its file itself, as its own user.

@@ -62,8 +62,8 @@ func kindOf(err error) wire.ErrorKind {
 }
 
 // startWorker fetches a job's program and plan, and starts a worker on a list of processors; "": on
-// all. It waits for disk and network.
-func (h *workerStarter) startWorker(ctx context.Context, s *wire.StartAttempt, tickets []byte, on string) (*worker, error) {
+// all. The worker knows the devices that it holds. It waits for disk and network.
+func (h *workerStarter) startWorker(ctx context.Context, s *wire.StartAttempt, tickets []byte, on string, holds held) (*worker, error) {
 	for try := 1; ; try++ {
 		binary, err := h.cache.Get(ctx, s.Program)
 		if err != nil {
@@ -73,7 +73,7 @@ func (h *workerStarter) startWorker(ctx context.Context, s *wire.StartAttempt, t
 		if err != nil {
 			return nil, h.explain(fmt.Errorf("plan of job %s: %w", s.JobName, err))
 		}
-		w, err := h.launchProcess(ctx, binary, planPath, s, tickets, on)
+		w, err := h.launchProcess(ctx, binary, planPath, s, tickets, on, holds)
 		// Another launcher may have removed the program from a shared cache meanwhile.
 		if errors.Is(err, os.ErrNotExist) && try < 3 {
 			continue
@@ -98,7 +98,7 @@ func (h *workerStarter) explain(err error) error {
 }
 
 // launchProcess starts the process and sends it its setup.
-func (h *workerStarter) launchProcess(ctx context.Context, binary, planPath string, s *wire.StartAttempt, tickets []byte, on string) (*worker, error) {
+func (h *workerStarter) launchProcess(ctx context.Context, binary, planPath string, s *wire.StartAttempt, tickets []byte, on string, holds held) (*worker, error) {
 	secret, of, err := h.credentials()
 	if err != nil {
 		return nil, err
@@ -113,6 +113,7 @@ func (h *workerStarter) launchProcess(ctx context.Context, binary, planPath stri
 	if tickets != nil {
 		c.Env = append(c.Env, kerberos.CacheVariable+"=FILE:"+at.keepTickets(number))
 	}
+	c.Env = append(c.Env, holds.environment()...)
 	p, err := process.Start(ctx, c, h.lease, h.cfg.Log)
 	if err != nil {
 		at.close(h.leftovers)
@@ -120,7 +121,7 @@ func (h *workerStarter) launchProcess(ctx context.Context, binary, planPath stri
 	}
 	manager, _ := h.reports.Manager()
 	length, ends := h.lease.Terms()
-	w := newWorker(p, s, at, of, tickets, on)
+	w := newWorker(p, s, at, of, tickets, on, holds)
 	w.sendMessage(&wire.ToWorker{Do: &wire.ToWorker_Setup{Setup: &wire.WorkerSetup{
 		Job: s.Job, JobName: s.JobName, PlanPath: at.planPath(), Fingerprint: s.Fingerprint, Memory: s.Memory,
 		LeaseNs: length, LeaseEndsNs: ends, Bind: h.cfg.Bind, User: s.User, Environment: h.cfg.workerSettings(),

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/job"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // PlacesMax is how many places of a node's input are sent to the manager: those that hold most of
@@ -138,6 +139,30 @@ func GiveKinds(g *wire.Graph, kinds Kinds) error {
 	return nil
 }
 
+// Resources are the countable resources of a node, by name of stage; "" stands for all stages that
+// are not named.
+type Resources map[string]scheduler.Resources
+
+// GiveResources sets the countable resources of stages' nodes, in place of the program's request. It
+// fails if a named stage does not exist.
+func GiveResources(g *wire.Graph, resources Resources) error {
+	names := map[string]bool{}
+	for _, s := range g.Stages {
+		names[s.Name] = true
+		if r, named := resources[s.Name]; named {
+			s.Resources = wire.ResourceCounts(r)
+		} else if r, all := resources[""]; all {
+			s.Resources = wire.ResourceCounts(r)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(resources)) {
+		if name != "" && !names[name] {
+			return fmt.Errorf("resources for stage %q, which the job does not have: its stages are %s", name, strings.Join(slices.Sorted(maps.Keys(names)), ", "))
+		}
+	}
+	return nil
+}
+
 func wireStage(s job.StageSpec) (*wire.Stage, error) {
 	if s.Slots < 0 || s.Slots > math.MaxUint16 {
 		return nil, fmt.Errorf("stage %q takes %d slots: use 1 to %d", s.Name, s.Slots, math.MaxUint16)
@@ -147,7 +172,7 @@ func wireStage(s job.StageSpec) (*wire.Stage, error) {
 	}
 	w := &wire.Stage{
 		Name: s.Name, Nodes: uint32(s.Nodes), Kind: s.Kind, PreferKind: s.PreferKind, Slots: uint32(s.Slots),
-		Memory: s.Memory, Shuffles: s.Shuffles, OwnProcess: s.OwnProcess, NoSuspend: s.NoSuspend,
+		Memory: s.Memory, Resources: wire.ResourceCounts(s.Resources), Shuffles: s.Shuffles, OwnProcess: s.OwnProcess, NoSuspend: s.NoSuspend,
 	}
 	if s.Command != nil {
 		w.Command = s.Command.Args[0]
@@ -196,7 +221,7 @@ func FingerprintOf(structure *wire.Graph, g *job.Graph) []byte {
 	})
 }
 
-// fingerprint leaves out slot kinds, which the submitter may change. inputs returns a stage's
+// fingerprint leaves out slot kinds and countable resources, which the submitter may change. inputs returns a stage's
 // number of inputs, and a function for the bytes of each.
 func fingerprint(g *wire.Graph, inputs func(stage int) (int, func(i int) int64)) []byte {
 	d := digest{sha256.New()}

@@ -81,5 +81,10 @@ func launcherConfig(c *config.Config, log func(config.Log) *slog.Logger) launche
 	for _, kind := range slices.Sorted(maps.Keys(l.Slots)) {
 		cfg.Slots = append(cfg.Slots, scheduler.SlotCount{Kind: kind, Count: l.Slots[kind]})
 	}
+	counts := []scheduler.ResourceCount{{Kind: scheduler.CoresKind, Count: l.Cores}}
+	for _, kind := range slices.Sorted(maps.Keys(l.Resources)) {
+		counts = append(counts, scheduler.ResourceCount{Kind: kind, Count: l.Resources[kind]})
+	}
+	cfg.Resources, cfg.SuspensionFrees = scheduler.NewResources(counts...), l.SuspensionFrees
 	return cfg
 }

@@ -201,7 +201,7 @@ func forms(of string) string {
 		return "list"
 	case "string":
 		return "text"
-	case "Slots", "map", "Limits":
+	case "Slots", "Resources", "map", "Limits":
 		return "mapping"
 	}
 	return "number"

@@ -1429,6 +1429,8 @@ type LauncherStatus struct {
 	ExcludedUntil int64                  `protobuf:"varint,20,opt,name=excluded_until,json=excludedUntil,proto3" json:"excluded_until,omitempty"`  // while it is excluded: when that ends, ns since 1970
 	ExcludedFor   []uint64               `protobuf:"varint,21,rep,packed,name=excluded_for,json=excludedFor,proto3" json:"excluded_for,omitempty"` // the jobs for which it is excluded
 	Version       string                 `protobuf:"bytes,22,opt,name=version,proto3" json:"version,omitempty"`                                    // of its program; "": it has not joined in this life of the manager
+	Resources     []*ResourceCount       `protobuf:"bytes,26,rep,name=resources,proto3" json:"resources,omitempty"`                                // countable resources, in order of kind
+	ResourcesFree []*ResourceCount       `protobuf:"bytes,27,rep,name=resources_free,json=resourcesFree,proto3" json:"resources_free,omitempty"`   // likewise, neither held nor reserved; kinds of which nothing is free are left out
 	// The fields below are empty unless the request asks for them.
 	Attempts        []*LauncherAttempt `protobuf:"bytes,23,rep,name=attempts,proto3" json:"attempts,omitempty"`                                         // that live there, in order of id; a bounded number
 	AttemptsLeftOut uint32             `protobuf:"varint,24,opt,name=attempts_left_out,json=attemptsLeftOut,proto3" json:"attempts_left_out,omitempty"` // further attempts, and those of jobs that the caller may not see
@@ -1619,6 +1621,20 @@ func (x *LauncherStatus) GetVersion() string {
 		return x.Version
 	}
 	return ""
+}
+
+func (x *LauncherStatus) GetResources() []*ResourceCount {
+	if x != nil {
+		return x.Resources
+	}
+	return nil
+}
+
+func (x *LauncherStatus) GetResourcesFree() []*ResourceCount {
+	if x != nil {
+		return x.ResourcesFree
+	}
+	return nil
 }
 
 func (x *LauncherStatus) GetAttempts() []*LauncherAttempt {
@@ -4178,7 +4194,7 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\vattempts_of\x18\x01 \x03(\tR\n" +
 	"attemptsOf\"S\n" +
 	"\x0eLaunchersReply\x12A\n" +
-	"\tlaunchers\x18\x01 \x03(\v2#.hamadryad.engine.v1.LauncherStatusR\tlaunchers\"\xdc\x06\n" +
+	"\tlaunchers\x18\x01 \x03(\v2#.hamadryad.engine.v1.LauncherStatusR\tlaunchers\"\xe9\a\n" +
 	"\x0eLauncherStatus\x12\x1a\n" +
 	"\blauncher\x18\x01 \x01(\x04R\blauncher\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
@@ -4204,6 +4220,8 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\x0eexcluded_until\x18\x14 \x01(\x03R\rexcludedUntil\x12!\n" +
 	"\fexcluded_for\x18\x15 \x03(\x04R\vexcludedFor\x12\x18\n" +
 	"\aversion\x18\x16 \x01(\tR\aversion\x12@\n" +
+	"\tresources\x18\x1a \x03(\v2\".hamadryad.engine.v1.ResourceCountR\tresources\x12I\n" +
+	"\x0eresources_free\x18\x1b \x03(\v2\".hamadryad.engine.v1.ResourceCountR\rresourcesFree\x12@\n" +
 	"\battempts\x18\x17 \x03(\v2$.hamadryad.engine.v1.LauncherAttemptR\battempts\x12*\n" +
 	"\x11attempts_left_out\x18\x18 \x01(\rR\x0fattemptsLeftOut\x12:\n" +
 	"\x05ended\x18\x19 \x03(\v2$.hamadryad.engine.v1.LauncherAttemptR\x05ended\"\xb0\x01\n" +
@@ -4497,6 +4515,7 @@ var file_engine_wire_api_proto_goTypes = []any{
 	(*Counter)(nil),          // 56: hamadryad.engine.v1.Counter
 	(*Slots)(nil),            // 57: hamadryad.engine.v1.Slots
 	(*MachineLoad)(nil),      // 58: hamadryad.engine.v1.MachineLoad
+	(*ResourceCount)(nil),    // 59: hamadryad.engine.v1.ResourceCount
 }
 var file_engine_wire_api_proto_depIdxs = []int32{
 	53, // 0: hamadryad.engine.v1.PrepareRequest.principal:type_name -> hamadryad.engine.v1.Principal
@@ -4515,29 +4534,31 @@ var file_engine_wire_api_proto_depIdxs = []int32{
 	57, // 13: hamadryad.engine.v1.LauncherStatus.slots:type_name -> hamadryad.engine.v1.Slots
 	57, // 14: hamadryad.engine.v1.LauncherStatus.free:type_name -> hamadryad.engine.v1.Slots
 	58, // 15: hamadryad.engine.v1.LauncherStatus.load:type_name -> hamadryad.engine.v1.MachineLoad
-	21, // 16: hamadryad.engine.v1.LauncherStatus.attempts:type_name -> hamadryad.engine.v1.LauncherAttempt
-	21, // 17: hamadryad.engine.v1.LauncherStatus.ended:type_name -> hamadryad.engine.v1.LauncherAttempt
-	53, // 18: hamadryad.engine.v1.DrainRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	29, // 19: hamadryad.engine.v1.PolicyReply.problems:type_name -> hamadryad.engine.v1.PolicyProblem
-	30, // 20: hamadryad.engine.v1.PolicyReply.settings:type_name -> hamadryad.engine.v1.PolicySettings
-	31, // 21: hamadryad.engine.v1.PolicyReply.round_times:type_name -> hamadryad.engine.v1.RoundTimes
-	53, // 22: hamadryad.engine.v1.ReloadRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	34, // 23: hamadryad.engine.v1.SettingsReply.settings:type_name -> hamadryad.engine.v1.Setting
-	37, // 24: hamadryad.engine.v1.SettingsDiff.problems:type_name -> hamadryad.engine.v1.SettingsProblem
-	38, // 25: hamadryad.engine.v1.SettingsDiff.lines:type_name -> hamadryad.engine.v1.DiffLine
-	39, // 26: hamadryad.engine.v1.SettingsDiff.keys:type_name -> hamadryad.engine.v1.DiffKey
-	34, // 27: hamadryad.engine.v1.SettingsDiff.overridden:type_name -> hamadryad.engine.v1.Setting
-	53, // 28: hamadryad.engine.v1.ApplyRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	41, // 29: hamadryad.engine.v1.VersionsReply.versions:type_name -> hamadryad.engine.v1.SettingsVersion
-	53, // 30: hamadryad.engine.v1.AccessReply.principal:type_name -> hamadryad.engine.v1.Principal
-	46, // 31: hamadryad.engine.v1.AccessReply.pools:type_name -> hamadryad.engine.v1.PoolAccess
-	50, // 32: hamadryad.engine.v1.AuditReply.lines:type_name -> hamadryad.engine.v1.AuditLine
-	51, // 33: hamadryad.engine.v1.AuditReply.damaged:type_name -> hamadryad.engine.v1.AuditDamage
-	34, // [34:34] is the sub-list for method output_type
-	34, // [34:34] is the sub-list for method input_type
-	34, // [34:34] is the sub-list for extension type_name
-	34, // [34:34] is the sub-list for extension extendee
-	0,  // [0:34] is the sub-list for field type_name
+	59, // 16: hamadryad.engine.v1.LauncherStatus.resources:type_name -> hamadryad.engine.v1.ResourceCount
+	59, // 17: hamadryad.engine.v1.LauncherStatus.resources_free:type_name -> hamadryad.engine.v1.ResourceCount
+	21, // 18: hamadryad.engine.v1.LauncherStatus.attempts:type_name -> hamadryad.engine.v1.LauncherAttempt
+	21, // 19: hamadryad.engine.v1.LauncherStatus.ended:type_name -> hamadryad.engine.v1.LauncherAttempt
+	53, // 20: hamadryad.engine.v1.DrainRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	29, // 21: hamadryad.engine.v1.PolicyReply.problems:type_name -> hamadryad.engine.v1.PolicyProblem
+	30, // 22: hamadryad.engine.v1.PolicyReply.settings:type_name -> hamadryad.engine.v1.PolicySettings
+	31, // 23: hamadryad.engine.v1.PolicyReply.round_times:type_name -> hamadryad.engine.v1.RoundTimes
+	53, // 24: hamadryad.engine.v1.ReloadRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	34, // 25: hamadryad.engine.v1.SettingsReply.settings:type_name -> hamadryad.engine.v1.Setting
+	37, // 26: hamadryad.engine.v1.SettingsDiff.problems:type_name -> hamadryad.engine.v1.SettingsProblem
+	38, // 27: hamadryad.engine.v1.SettingsDiff.lines:type_name -> hamadryad.engine.v1.DiffLine
+	39, // 28: hamadryad.engine.v1.SettingsDiff.keys:type_name -> hamadryad.engine.v1.DiffKey
+	34, // 29: hamadryad.engine.v1.SettingsDiff.overridden:type_name -> hamadryad.engine.v1.Setting
+	53, // 30: hamadryad.engine.v1.ApplyRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	41, // 31: hamadryad.engine.v1.VersionsReply.versions:type_name -> hamadryad.engine.v1.SettingsVersion
+	53, // 32: hamadryad.engine.v1.AccessReply.principal:type_name -> hamadryad.engine.v1.Principal
+	46, // 33: hamadryad.engine.v1.AccessReply.pools:type_name -> hamadryad.engine.v1.PoolAccess
+	50, // 34: hamadryad.engine.v1.AuditReply.lines:type_name -> hamadryad.engine.v1.AuditLine
+	51, // 35: hamadryad.engine.v1.AuditReply.damaged:type_name -> hamadryad.engine.v1.AuditDamage
+	36, // [36:36] is the sub-list for method output_type
+	36, // [36:36] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_engine_wire_api_proto_init() }

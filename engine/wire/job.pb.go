@@ -728,8 +728,9 @@ type Stage struct {
 	OwnProcess bool                   `protobuf:"varint,7,opt,name=own_process,json=ownProcess,proto3" json:"own_process,omitempty"` // shares its process with no other node
 	Command    string                 `protobuf:"bytes,8,opt,name=command,proto3" json:"command,omitempty"`                          // first word of an external command, for people; "" is a node of the program
 	// Inputs[i] is what node i reads from storage; empty when the stage has none.
-	Inputs        []*NodeInput `protobuf:"bytes,9,rep,name=inputs,proto3" json:"inputs,omitempty"`
-	NoSuspend     bool         `protobuf:"varint,10,opt,name=no_suspend,json=noSuspend,proto3" json:"no_suspend,omitempty"` // its attempts hold external resources, and must not be suspended
+	Inputs        []*NodeInput     `protobuf:"bytes,9,rep,name=inputs,proto3" json:"inputs,omitempty"`
+	NoSuspend     bool             `protobuf:"varint,10,opt,name=no_suspend,json=noSuspend,proto3" json:"no_suspend,omitempty"` // its attempts hold external resources, and must not be suspended
+	Resources     []*ResourceCount `protobuf:"bytes,12,rep,name=resources,proto3" json:"resources,omitempty"`                   // of a node, by kind; a group takes the sum of its nodes'
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -841,6 +842,74 @@ func (x *Stage) GetNoSuspend() bool {
 	return false
 }
 
+func (x *Stage) GetResources() []*ResourceCount {
+	if x != nil {
+		return x.Resources
+	}
+	return nil
+}
+
+// ResourceCount is an amount of one kind of countable resource.
+type ResourceCount struct {
+	state             protoimpl.MessageState `protogen:"open.v1"`
+	Kind              string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	Count             uint32                 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
+	FreedBySuspension bool                   `protobuf:"varint,3,opt,name=freed_by_suspension,json=freedBySuspension,proto3" json:"freed_by_suspension,omitempty"` // of a launcher: suspension of an attempt frees it
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
+}
+
+func (x *ResourceCount) Reset() {
+	*x = ResourceCount{}
+	mi := &file_engine_wire_job_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResourceCount) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResourceCount) ProtoMessage() {}
+
+func (x *ResourceCount) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_job_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResourceCount.ProtoReflect.Descriptor instead.
+func (*ResourceCount) Descriptor() ([]byte, []int) {
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *ResourceCount) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *ResourceCount) GetCount() uint32 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *ResourceCount) GetFreedBySuspension() bool {
+	if x != nil {
+		return x.FreedBySuspension
+	}
+	return false
+}
+
 // NodeInput is the size and the places of a node's stored input.
 type NodeInput struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -852,7 +921,7 @@ type NodeInput struct {
 
 func (x *NodeInput) Reset() {
 	*x = NodeInput{}
-	mi := &file_engine_wire_job_proto_msgTypes[6]
+	mi := &file_engine_wire_job_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -864,7 +933,7 @@ func (x *NodeInput) String() string {
 func (*NodeInput) ProtoMessage() {}
 
 func (x *NodeInput) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[6]
+	mi := &file_engine_wire_job_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -877,7 +946,7 @@ func (x *NodeInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeInput.ProtoReflect.Descriptor instead.
 func (*NodeInput) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{6}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *NodeInput) GetBytes() int64 {
@@ -905,7 +974,7 @@ type Place struct {
 
 func (x *Place) Reset() {
 	*x = Place{}
-	mi := &file_engine_wire_job_proto_msgTypes[7]
+	mi := &file_engine_wire_job_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -917,7 +986,7 @@ func (x *Place) String() string {
 func (*Place) ProtoMessage() {}
 
 func (x *Place) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[7]
+	mi := &file_engine_wire_job_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -930,7 +999,7 @@ func (x *Place) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Place.ProtoReflect.Descriptor instead.
 func (*Place) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{7}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Place) GetHost() string {
@@ -974,7 +1043,7 @@ type Connection struct {
 
 func (x *Connection) Reset() {
 	*x = Connection{}
-	mi := &file_engine_wire_job_proto_msgTypes[8]
+	mi := &file_engine_wire_job_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -986,7 +1055,7 @@ func (x *Connection) String() string {
 func (*Connection) ProtoMessage() {}
 
 func (x *Connection) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[8]
+	mi := &file_engine_wire_job_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -999,7 +1068,7 @@ func (x *Connection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Connection.ProtoReflect.Descriptor instead.
 func (*Connection) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{8}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Connection) GetFromStage() uint32 {
@@ -1082,7 +1151,7 @@ type Edge struct {
 
 func (x *Edge) Reset() {
 	*x = Edge{}
-	mi := &file_engine_wire_job_proto_msgTypes[9]
+	mi := &file_engine_wire_job_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1094,7 +1163,7 @@ func (x *Edge) String() string {
 func (*Edge) ProtoMessage() {}
 
 func (x *Edge) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[9]
+	mi := &file_engine_wire_job_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1107,7 +1176,7 @@ func (x *Edge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Edge.ProtoReflect.Descriptor instead.
 func (*Edge) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{9}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Edge) GetFrom() uint32 {
@@ -1141,7 +1210,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_engine_wire_job_proto_msgTypes[10]
+	mi := &file_engine_wire_job_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1153,7 +1222,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[10]
+	mi := &file_engine_wire_job_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1166,7 +1235,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{10}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Failure) GetKind() ErrorKind {
@@ -1265,7 +1334,7 @@ const file_engine_wire_job_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value\"~\n" +
 	"\x05Graph\x122\n" +
 	"\x06stages\x18\x01 \x03(\v2\x1a.hamadryad.engine.v1.StageR\x06stages\x12A\n" +
-	"\vconnections\x18\x02 \x03(\v2\x1f.hamadryad.engine.v1.ConnectionR\vconnections\"\xc2\x02\n" +
+	"\vconnections\x18\x02 \x03(\v2\x1f.hamadryad.engine.v1.ConnectionR\vconnections\"\x84\x03\n" +
 	"\x05Stage\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05nodes\x18\x02 \x01(\rR\x05nodes\x12\x12\n" +
@@ -1281,7 +1350,12 @@ const file_engine_wire_job_proto_rawDesc = "" +
 	"\x06inputs\x18\t \x03(\v2\x1e.hamadryad.engine.v1.NodeInputR\x06inputs\x12\x1d\n" +
 	"\n" +
 	"no_suspend\x18\n" +
-	" \x01(\bR\tnoSuspend\"U\n" +
+	" \x01(\bR\tnoSuspend\x12@\n" +
+	"\tresources\x18\f \x03(\v2\".hamadryad.engine.v1.ResourceCountR\tresources\"i\n" +
+	"\rResourceCount\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x14\n" +
+	"\x05count\x18\x02 \x01(\rR\x05count\x12.\n" +
+	"\x13freed_by_suspension\x18\x03 \x01(\bR\x11freedBySuspension\"U\n" +
 	"\tNodeInput\x12\x14\n" +
 	"\x05bytes\x18\x01 \x01(\x03R\x05bytes\x122\n" +
 	"\x06places\x18\x02 \x03(\v2\x1a.hamadryad.engine.v1.PlaceR\x06places\"E\n" +
@@ -1366,24 +1440,25 @@ func file_engine_wire_job_proto_rawDescGZIP() []byte {
 }
 
 var file_engine_wire_job_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_engine_wire_job_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_engine_wire_job_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_engine_wire_job_proto_goTypes = []any{
-	(ChannelKind)(0),   // 0: hamadryad.engine.v1.ChannelKind
-	(Pattern)(0),       // 1: hamadryad.engine.v1.Pattern
-	(Codec)(0),         // 2: hamadryad.engine.v1.Codec
-	(ErrorKind)(0),     // 3: hamadryad.engine.v1.ErrorKind
-	(Refusal)(0),       // 4: hamadryad.engine.v1.Refusal
-	(*Principal)(nil),  // 5: hamadryad.engine.v1.Principal
-	(*JobSpec)(nil),    // 6: hamadryad.engine.v1.JobSpec
-	(*JobFolders)(nil), // 7: hamadryad.engine.v1.JobFolders
-	(*Property)(nil),   // 8: hamadryad.engine.v1.Property
-	(*Graph)(nil),      // 9: hamadryad.engine.v1.Graph
-	(*Stage)(nil),      // 10: hamadryad.engine.v1.Stage
-	(*NodeInput)(nil),  // 11: hamadryad.engine.v1.NodeInput
-	(*Place)(nil),      // 12: hamadryad.engine.v1.Place
-	(*Connection)(nil), // 13: hamadryad.engine.v1.Connection
-	(*Edge)(nil),       // 14: hamadryad.engine.v1.Edge
-	(*Failure)(nil),    // 15: hamadryad.engine.v1.Failure
+	(ChannelKind)(0),      // 0: hamadryad.engine.v1.ChannelKind
+	(Pattern)(0),          // 1: hamadryad.engine.v1.Pattern
+	(Codec)(0),            // 2: hamadryad.engine.v1.Codec
+	(ErrorKind)(0),        // 3: hamadryad.engine.v1.ErrorKind
+	(Refusal)(0),          // 4: hamadryad.engine.v1.Refusal
+	(*Principal)(nil),     // 5: hamadryad.engine.v1.Principal
+	(*JobSpec)(nil),       // 6: hamadryad.engine.v1.JobSpec
+	(*JobFolders)(nil),    // 7: hamadryad.engine.v1.JobFolders
+	(*Property)(nil),      // 8: hamadryad.engine.v1.Property
+	(*Graph)(nil),         // 9: hamadryad.engine.v1.Graph
+	(*Stage)(nil),         // 10: hamadryad.engine.v1.Stage
+	(*ResourceCount)(nil), // 11: hamadryad.engine.v1.ResourceCount
+	(*NodeInput)(nil),     // 12: hamadryad.engine.v1.NodeInput
+	(*Place)(nil),         // 13: hamadryad.engine.v1.Place
+	(*Connection)(nil),    // 14: hamadryad.engine.v1.Connection
+	(*Edge)(nil),          // 15: hamadryad.engine.v1.Edge
+	(*Failure)(nil),       // 16: hamadryad.engine.v1.Failure
 }
 var file_engine_wire_job_proto_depIdxs = []int32{
 	5,  // 0: hamadryad.engine.v1.JobSpec.principal:type_name -> hamadryad.engine.v1.Principal
@@ -1391,20 +1466,21 @@ var file_engine_wire_job_proto_depIdxs = []int32{
 	9,  // 2: hamadryad.engine.v1.JobSpec.graph:type_name -> hamadryad.engine.v1.Graph
 	7,  // 3: hamadryad.engine.v1.JobSpec.folders:type_name -> hamadryad.engine.v1.JobFolders
 	10, // 4: hamadryad.engine.v1.Graph.stages:type_name -> hamadryad.engine.v1.Stage
-	13, // 5: hamadryad.engine.v1.Graph.connections:type_name -> hamadryad.engine.v1.Connection
-	11, // 6: hamadryad.engine.v1.Stage.inputs:type_name -> hamadryad.engine.v1.NodeInput
-	12, // 7: hamadryad.engine.v1.NodeInput.places:type_name -> hamadryad.engine.v1.Place
-	1,  // 8: hamadryad.engine.v1.Connection.pattern:type_name -> hamadryad.engine.v1.Pattern
-	0,  // 9: hamadryad.engine.v1.Connection.kind:type_name -> hamadryad.engine.v1.ChannelKind
-	2,  // 10: hamadryad.engine.v1.Connection.codec:type_name -> hamadryad.engine.v1.Codec
-	14, // 11: hamadryad.engine.v1.Connection.edges:type_name -> hamadryad.engine.v1.Edge
-	3,  // 12: hamadryad.engine.v1.Failure.kind:type_name -> hamadryad.engine.v1.ErrorKind
-	4,  // 13: hamadryad.engine.v1.Failure.refusal:type_name -> hamadryad.engine.v1.Refusal
-	14, // [14:14] is the sub-list for method output_type
-	14, // [14:14] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	14, // 5: hamadryad.engine.v1.Graph.connections:type_name -> hamadryad.engine.v1.Connection
+	12, // 6: hamadryad.engine.v1.Stage.inputs:type_name -> hamadryad.engine.v1.NodeInput
+	11, // 7: hamadryad.engine.v1.Stage.resources:type_name -> hamadryad.engine.v1.ResourceCount
+	13, // 8: hamadryad.engine.v1.NodeInput.places:type_name -> hamadryad.engine.v1.Place
+	1,  // 9: hamadryad.engine.v1.Connection.pattern:type_name -> hamadryad.engine.v1.Pattern
+	0,  // 10: hamadryad.engine.v1.Connection.kind:type_name -> hamadryad.engine.v1.ChannelKind
+	2,  // 11: hamadryad.engine.v1.Connection.codec:type_name -> hamadryad.engine.v1.Codec
+	15, // 12: hamadryad.engine.v1.Connection.edges:type_name -> hamadryad.engine.v1.Edge
+	3,  // 13: hamadryad.engine.v1.Failure.kind:type_name -> hamadryad.engine.v1.ErrorKind
+	4,  // 14: hamadryad.engine.v1.Failure.refusal:type_name -> hamadryad.engine.v1.Refusal
+	15, // [15:15] is the sub-list for method output_type
+	15, // [15:15] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_engine_wire_job_proto_init() }
@@ -1418,7 +1494,7 @@ func file_engine_wire_job_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_engine_wire_job_proto_rawDesc), len(file_engine_wire_job_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   11,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

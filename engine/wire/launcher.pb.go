@@ -385,14 +385,15 @@ type Join struct {
 	Attempts      []*AttemptInventory    `protobuf:"bytes,9,rep,name=attempts,proto3" json:"attempts,omitempty"`
 	Stored        []*Stored              `protobuf:"bytes,10,rep,name=stored,proto3" json:"stored,omitempty"`
 	CanSuspend    bool                   `protobuf:"varint,11,opt,name=can_suspend,json=canSuspend,proto3" json:"can_suspend,omitempty"`
-	Names         []string               `protobuf:"bytes,12,rep,name=names,proto3" json:"names,omitempty"`       // further names and addresses of the host, as places of input spell it
-	Identity      string                 `protobuf:"bytes,13,opt,name=identity,proto3" json:"identity,omitempty"` // secret of the data folder, the same in all incarnations: it proves who owns the name
-	Term          uint64                 `protobuf:"varint,14,opt,name=term,proto3" json:"term,omitempty"`        // largest that it saw in this life; 0: none
-	Seen          uint64                 `protobuf:"varint,15,opt,name=seen,proto3" json:"seen,omitempty"`        // largest attempt that it was ordered to start in this life; 0: none
-	Jobs          []uint64               `protobuf:"varint,16,rep,packed,name=jobs,proto3" json:"jobs,omitempty"` // jobs whose attempts, workers or files it has
-	Swap          int64                  `protobuf:"varint,17,opt,name=swap,proto3" json:"swap,omitempty"`        // for memory of suspended attempts, bytes
-	After         string                 `protobuf:"bytes,18,opt,name=after,proto3" json:"after,omitempty"`       // why the last incarnation ended; "": the process started
-	Version       string                 `protobuf:"bytes,19,opt,name=version,proto3" json:"version,omitempty"`   // of its program
+	Names         []string               `protobuf:"bytes,12,rep,name=names,proto3" json:"names,omitempty"`         // further names and addresses of the host, as places of input spell it
+	Identity      string                 `protobuf:"bytes,13,opt,name=identity,proto3" json:"identity,omitempty"`   // secret of the data folder, the same in all incarnations: it proves who owns the name
+	Term          uint64                 `protobuf:"varint,14,opt,name=term,proto3" json:"term,omitempty"`          // largest that it saw in this life; 0: none
+	Seen          uint64                 `protobuf:"varint,15,opt,name=seen,proto3" json:"seen,omitempty"`          // largest attempt that it was ordered to start in this life; 0: none
+	Jobs          []uint64               `protobuf:"varint,16,rep,packed,name=jobs,proto3" json:"jobs,omitempty"`   // jobs whose attempts, workers or files it has
+	Swap          int64                  `protobuf:"varint,17,opt,name=swap,proto3" json:"swap,omitempty"`          // for memory of suspended attempts, bytes
+	After         string                 `protobuf:"bytes,18,opt,name=after,proto3" json:"after,omitempty"`         // why the last incarnation ended; "": the process started
+	Version       string                 `protobuf:"bytes,19,opt,name=version,proto3" json:"version,omitempty"`     // of its program
+	Resources     []*ResourceCount       `protobuf:"bytes,20,rep,name=resources,proto3" json:"resources,omitempty"` // countable resources, in order of kind
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -558,6 +559,13 @@ func (x *Join) GetVersion() string {
 		return x.Version
 	}
 	return ""
+}
+
+func (x *Join) GetResources() []*ResourceCount {
+	if x != nil {
+		return x.Resources
+	}
+	return nil
 }
 
 type Slots struct {
@@ -1533,7 +1541,8 @@ type StartAttempt struct {
 	WaitForPeers    bool                   `protobuf:"varint,17,opt,name=wait_for_peers,json=waitForPeers,proto3" json:"wait_for_peers,omitempty"`        // tcp channels: do not run nodes before Peers
 	Finish          *Finish                `protobuf:"bytes,18,opt,name=finish,proto3" json:"finish,omitempty"`                                           // set for the job's last group
 	Speculative     bool                   `protobuf:"varint,19,opt,name=speculative,proto3" json:"speculative,omitempty"`
-	Folders         *JobFolders            `protobuf:"bytes,20,opt,name=folders,proto3" json:"folders,omitempty"` // those of the job's submission
+	Folders         *JobFolders            `protobuf:"bytes,20,opt,name=folders,proto3" json:"folders,omitempty"`     // those of the job's submission
+	Resources       []*ResourceCount       `protobuf:"bytes,21,rep,name=resources,proto3" json:"resources,omitempty"` // what the attempt holds of countable resources, in order of kind
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -1704,6 +1713,13 @@ func (x *StartAttempt) GetSpeculative() bool {
 func (x *StartAttempt) GetFolders() *JobFolders {
 	if x != nil {
 		return x.Folders
+	}
+	return nil
+}
+
+func (x *StartAttempt) GetResources() []*ResourceCount {
+	if x != nil {
+		return x.Resources
 	}
 	return nil
 }
@@ -3696,7 +3712,7 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	"\n" +
 	"UntilEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\xbf\x04\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\x81\x05\n" +
 	"\x04Join\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x12\x12\n" +
@@ -3718,7 +3734,8 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	"\x04jobs\x18\x10 \x03(\x04R\x04jobs\x12\x12\n" +
 	"\x04swap\x18\x11 \x01(\x03R\x04swap\x12\x14\n" +
 	"\x05after\x18\x12 \x01(\tR\x05after\x12\x18\n" +
-	"\aversion\x18\x13 \x01(\tR\aversion\"1\n" +
+	"\aversion\x18\x13 \x01(\tR\aversion\x12@\n" +
+	"\tresources\x18\x14 \x03(\v2\".hamadryad.engine.v1.ResourceCountR\tresources\"1\n" +
 	"\x05Slots\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\rR\x05count\"\xc8\x01\n" +
@@ -3793,7 +3810,7 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	"\x10report_inventory\x18\r \x01(\bH\x00R\x0freportInventory\x128\n" +
 	"\x05files\x18\x0e \x01(\v2 .hamadryad.engine.v1.FilesUpdateH\x00R\x05files\x12;\n" +
 	"\atickets\x18\x0f \x01(\v2\x1f.hamadryad.engine.v1.JobTicketsH\x00R\aticketsB\x04\n" +
-	"\x02do\"\x9e\x05\n" +
+	"\x02do\"\xe0\x05\n" +
 	"\fStartAttempt\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12\x10\n" +
 	"\x03job\x18\x02 \x01(\x04R\x03job\x12\x16\n" +
@@ -3815,7 +3832,8 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	"\x0ewait_for_peers\x18\x11 \x01(\bR\fwaitForPeers\x123\n" +
 	"\x06finish\x18\x12 \x01(\v2\x1b.hamadryad.engine.v1.FinishR\x06finish\x12 \n" +
 	"\vspeculative\x18\x13 \x01(\bR\vspeculative\x129\n" +
-	"\afolders\x18\x14 \x01(\v2\x1f.hamadryad.engine.v1.JobFoldersR\afolders\"4\n" +
+	"\afolders\x18\x14 \x01(\v2\x1f.hamadryad.engine.v1.JobFoldersR\afolders\x12@\n" +
+	"\tresources\x18\x15 \x03(\v2\".hamadryad.engine.v1.ResourceCountR\tresources\"4\n" +
 	"\n" +
 	"JobTickets\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\x04R\x03job\x12\x14\n" +
@@ -4038,8 +4056,9 @@ var file_engine_wire_launcher_proto_goTypes = []any{
 	(*Inventory)(nil),           // 43: hamadryad.engine.v1.Inventory
 	(*CommandRefused)(nil),      // 44: hamadryad.engine.v1.CommandRefused
 	nil,                         // 45: hamadryad.engine.v1.Revocations.UntilEntry
-	(*JobFolders)(nil),          // 46: hamadryad.engine.v1.JobFolders
-	(*Failure)(nil),             // 47: hamadryad.engine.v1.Failure
+	(*ResourceCount)(nil),       // 46: hamadryad.engine.v1.ResourceCount
+	(*JobFolders)(nil),          // 47: hamadryad.engine.v1.JobFolders
+	(*Failure)(nil),             // 48: hamadryad.engine.v1.Failure
 }
 var file_engine_wire_launcher_proto_depIdxs = []int32{
 	6,  // 0: hamadryad.engine.v1.FromLauncher.join:type_name -> hamadryad.engine.v1.Join
@@ -4054,53 +4073,55 @@ var file_engine_wire_launcher_proto_depIdxs = []int32{
 	7,  // 9: hamadryad.engine.v1.Join.slots:type_name -> hamadryad.engine.v1.Slots
 	8,  // 10: hamadryad.engine.v1.Join.attempts:type_name -> hamadryad.engine.v1.AttemptInventory
 	9,  // 11: hamadryad.engine.v1.Join.stored:type_name -> hamadryad.engine.v1.Stored
-	1,  // 12: hamadryad.engine.v1.AttemptInventory.state:type_name -> hamadryad.engine.v1.AttemptInventory.State
-	14, // 13: hamadryad.engine.v1.LogTails.tails:type_name -> hamadryad.engine.v1.LogTail
-	16, // 14: hamadryad.engine.v1.Heartbeat.load:type_name -> hamadryad.engine.v1.MachineLoad
-	19, // 15: hamadryad.engine.v1.Command.start:type_name -> hamadryad.engine.v1.StartAttempt
-	27, // 16: hamadryad.engine.v1.Command.peers:type_name -> hamadryad.engine.v1.Peers
-	29, // 17: hamadryad.engine.v1.Command.sources:type_name -> hamadryad.engine.v1.SourcesUpdate
-	31, // 18: hamadryad.engine.v1.Command.stop:type_name -> hamadryad.engine.v1.StopAttempt
-	32, // 19: hamadryad.engine.v1.Command.commit:type_name -> hamadryad.engine.v1.CommitVerdict
-	9,  // 20: hamadryad.engine.v1.Command.drop_output:type_name -> hamadryad.engine.v1.Stored
-	24, // 21: hamadryad.engine.v1.Command.files:type_name -> hamadryad.engine.v1.FilesUpdate
-	20, // 22: hamadryad.engine.v1.Command.tickets:type_name -> hamadryad.engine.v1.JobTickets
-	21, // 23: hamadryad.engine.v1.StartAttempt.nodes:type_name -> hamadryad.engine.v1.NodeRef
-	22, // 24: hamadryad.engine.v1.StartAttempt.sources:type_name -> hamadryad.engine.v1.Source
-	23, // 25: hamadryad.engine.v1.StartAttempt.finish:type_name -> hamadryad.engine.v1.Finish
-	46, // 26: hamadryad.engine.v1.StartAttempt.folders:type_name -> hamadryad.engine.v1.JobFolders
-	26, // 27: hamadryad.engine.v1.Finish.files:type_name -> hamadryad.engine.v1.CommittedFile
-	26, // 28: hamadryad.engine.v1.FilesUpdate.files:type_name -> hamadryad.engine.v1.CommittedFile
-	28, // 29: hamadryad.engine.v1.Peers.peers:type_name -> hamadryad.engine.v1.Peer
-	21, // 30: hamadryad.engine.v1.Peer.nodes:type_name -> hamadryad.engine.v1.NodeRef
-	22, // 31: hamadryad.engine.v1.SourcesUpdate.sources:type_name -> hamadryad.engine.v1.Source
-	35, // 32: hamadryad.engine.v1.Report.started:type_name -> hamadryad.engine.v1.AttemptStarted
-	36, // 33: hamadryad.engine.v1.Report.phase:type_name -> hamadryad.engine.v1.AttemptPhase
-	37, // 34: hamadryad.engine.v1.Report.progress:type_name -> hamadryad.engine.v1.AttemptProgress
-	39, // 35: hamadryad.engine.v1.Report.ended:type_name -> hamadryad.engine.v1.AttemptEnded
-	42, // 36: hamadryad.engine.v1.Report.input_lost:type_name -> hamadryad.engine.v1.InputLost
-	9,  // 37: hamadryad.engine.v1.Report.output_lost:type_name -> hamadryad.engine.v1.Stored
-	43, // 38: hamadryad.engine.v1.Report.inventory:type_name -> hamadryad.engine.v1.Inventory
-	44, // 39: hamadryad.engine.v1.Report.refused:type_name -> hamadryad.engine.v1.CommandRefused
-	16, // 40: hamadryad.engine.v1.Report.load:type_name -> hamadryad.engine.v1.MachineLoad
-	30, // 41: hamadryad.engine.v1.Report.sources_taken:type_name -> hamadryad.engine.v1.SourcesTaken
-	25, // 42: hamadryad.engine.v1.Report.files_wanted:type_name -> hamadryad.engine.v1.FilesWanted
-	34, // 43: hamadryad.engine.v1.Report.offence:type_name -> hamadryad.engine.v1.WorkerOffence
-	38, // 44: hamadryad.engine.v1.AttemptProgress.work:type_name -> hamadryad.engine.v1.Work
-	0,  // 45: hamadryad.engine.v1.AttemptEnded.end:type_name -> hamadryad.engine.v1.End
-	47, // 46: hamadryad.engine.v1.AttemptEnded.failure:type_name -> hamadryad.engine.v1.Failure
-	38, // 47: hamadryad.engine.v1.AttemptEnded.work:type_name -> hamadryad.engine.v1.Work
-	40, // 48: hamadryad.engine.v1.AttemptEnded.stored:type_name -> hamadryad.engine.v1.StoredOutput
-	26, // 49: hamadryad.engine.v1.AttemptEnded.files:type_name -> hamadryad.engine.v1.CommittedFile
-	41, // 50: hamadryad.engine.v1.AttemptEnded.counters:type_name -> hamadryad.engine.v1.Counter
-	8,  // 51: hamadryad.engine.v1.Inventory.attempts:type_name -> hamadryad.engine.v1.AttemptInventory
-	9,  // 52: hamadryad.engine.v1.Inventory.stored:type_name -> hamadryad.engine.v1.Stored
-	47, // 53: hamadryad.engine.v1.CommandRefused.failure:type_name -> hamadryad.engine.v1.Failure
-	54, // [54:54] is the sub-list for method output_type
-	54, // [54:54] is the sub-list for method input_type
-	54, // [54:54] is the sub-list for extension type_name
-	54, // [54:54] is the sub-list for extension extendee
-	0,  // [0:54] is the sub-list for field type_name
+	46, // 12: hamadryad.engine.v1.Join.resources:type_name -> hamadryad.engine.v1.ResourceCount
+	1,  // 13: hamadryad.engine.v1.AttemptInventory.state:type_name -> hamadryad.engine.v1.AttemptInventory.State
+	14, // 14: hamadryad.engine.v1.LogTails.tails:type_name -> hamadryad.engine.v1.LogTail
+	16, // 15: hamadryad.engine.v1.Heartbeat.load:type_name -> hamadryad.engine.v1.MachineLoad
+	19, // 16: hamadryad.engine.v1.Command.start:type_name -> hamadryad.engine.v1.StartAttempt
+	27, // 17: hamadryad.engine.v1.Command.peers:type_name -> hamadryad.engine.v1.Peers
+	29, // 18: hamadryad.engine.v1.Command.sources:type_name -> hamadryad.engine.v1.SourcesUpdate
+	31, // 19: hamadryad.engine.v1.Command.stop:type_name -> hamadryad.engine.v1.StopAttempt
+	32, // 20: hamadryad.engine.v1.Command.commit:type_name -> hamadryad.engine.v1.CommitVerdict
+	9,  // 21: hamadryad.engine.v1.Command.drop_output:type_name -> hamadryad.engine.v1.Stored
+	24, // 22: hamadryad.engine.v1.Command.files:type_name -> hamadryad.engine.v1.FilesUpdate
+	20, // 23: hamadryad.engine.v1.Command.tickets:type_name -> hamadryad.engine.v1.JobTickets
+	21, // 24: hamadryad.engine.v1.StartAttempt.nodes:type_name -> hamadryad.engine.v1.NodeRef
+	22, // 25: hamadryad.engine.v1.StartAttempt.sources:type_name -> hamadryad.engine.v1.Source
+	23, // 26: hamadryad.engine.v1.StartAttempt.finish:type_name -> hamadryad.engine.v1.Finish
+	47, // 27: hamadryad.engine.v1.StartAttempt.folders:type_name -> hamadryad.engine.v1.JobFolders
+	46, // 28: hamadryad.engine.v1.StartAttempt.resources:type_name -> hamadryad.engine.v1.ResourceCount
+	26, // 29: hamadryad.engine.v1.Finish.files:type_name -> hamadryad.engine.v1.CommittedFile
+	26, // 30: hamadryad.engine.v1.FilesUpdate.files:type_name -> hamadryad.engine.v1.CommittedFile
+	28, // 31: hamadryad.engine.v1.Peers.peers:type_name -> hamadryad.engine.v1.Peer
+	21, // 32: hamadryad.engine.v1.Peer.nodes:type_name -> hamadryad.engine.v1.NodeRef
+	22, // 33: hamadryad.engine.v1.SourcesUpdate.sources:type_name -> hamadryad.engine.v1.Source
+	35, // 34: hamadryad.engine.v1.Report.started:type_name -> hamadryad.engine.v1.AttemptStarted
+	36, // 35: hamadryad.engine.v1.Report.phase:type_name -> hamadryad.engine.v1.AttemptPhase
+	37, // 36: hamadryad.engine.v1.Report.progress:type_name -> hamadryad.engine.v1.AttemptProgress
+	39, // 37: hamadryad.engine.v1.Report.ended:type_name -> hamadryad.engine.v1.AttemptEnded
+	42, // 38: hamadryad.engine.v1.Report.input_lost:type_name -> hamadryad.engine.v1.InputLost
+	9,  // 39: hamadryad.engine.v1.Report.output_lost:type_name -> hamadryad.engine.v1.Stored
+	43, // 40: hamadryad.engine.v1.Report.inventory:type_name -> hamadryad.engine.v1.Inventory
+	44, // 41: hamadryad.engine.v1.Report.refused:type_name -> hamadryad.engine.v1.CommandRefused
+	16, // 42: hamadryad.engine.v1.Report.load:type_name -> hamadryad.engine.v1.MachineLoad
+	30, // 43: hamadryad.engine.v1.Report.sources_taken:type_name -> hamadryad.engine.v1.SourcesTaken
+	25, // 44: hamadryad.engine.v1.Report.files_wanted:type_name -> hamadryad.engine.v1.FilesWanted
+	34, // 45: hamadryad.engine.v1.Report.offence:type_name -> hamadryad.engine.v1.WorkerOffence
+	38, // 46: hamadryad.engine.v1.AttemptProgress.work:type_name -> hamadryad.engine.v1.Work
+	0,  // 47: hamadryad.engine.v1.AttemptEnded.end:type_name -> hamadryad.engine.v1.End
+	48, // 48: hamadryad.engine.v1.AttemptEnded.failure:type_name -> hamadryad.engine.v1.Failure
+	38, // 49: hamadryad.engine.v1.AttemptEnded.work:type_name -> hamadryad.engine.v1.Work
+	40, // 50: hamadryad.engine.v1.AttemptEnded.stored:type_name -> hamadryad.engine.v1.StoredOutput
+	26, // 51: hamadryad.engine.v1.AttemptEnded.files:type_name -> hamadryad.engine.v1.CommittedFile
+	41, // 52: hamadryad.engine.v1.AttemptEnded.counters:type_name -> hamadryad.engine.v1.Counter
+	8,  // 53: hamadryad.engine.v1.Inventory.attempts:type_name -> hamadryad.engine.v1.AttemptInventory
+	9,  // 54: hamadryad.engine.v1.Inventory.stored:type_name -> hamadryad.engine.v1.Stored
+	48, // 55: hamadryad.engine.v1.CommandRefused.failure:type_name -> hamadryad.engine.v1.Failure
+	56, // [56:56] is the sub-list for method output_type
+	56, // [56:56] is the sub-list for method input_type
+	56, // [56:56] is the sub-list for extension type_name
+	56, // [56:56] is the sub-list for extension extendee
+	0,  // [0:56] is the sub-list for field type_name
 }
 
 func init() { file_engine_wire_launcher_proto_init() }

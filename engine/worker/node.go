@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/worker/internal/failure"
+	"github.com/hamadryad/hamadryad/engine/worker/layout"
 	"github.com/hamadryad/hamadryad/internal/process"
 	"github.com/hamadryad/hamadryad/sdk/job"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -165,9 +166,12 @@ func (n *node) Info() job.Info {
 	_ = n.group.folders.makeScratch() // a failure appears, with the path, at the first use
 	return job.Info{
 		Job: n.group.job, Stage: n.spec.Name, Index: n.index, Nodes: n.spec.Nodes,
-		Attempt: n.group.start.Attempt, Memory: n.memory, Scratch: n.folder(),
+		Attempt: n.group.start.Attempt, Memory: n.memory, Scratch: n.folder(), Devices: devices(),
 	}
 }
+
+// devices returns the indices of countable resources that this process holds.
+var devices = sync.OnceValue(func() map[string][]int { return layout.DevicesIn(os.Environ()) })
 
 // folder is the node's own folder for temporary files; the group's folder if it has one node. The
 // first call of Info makes it.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/hamadryad/hamadryad/sdk/job"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // Expand expands a graph. The defaults of a stage's kind, slots and memory are "default", 1 and
@@ -152,6 +153,7 @@ func (p *Expanded) addNode(g *Group, node int32, s int, memoryDefault int64) {
 	}
 	g.Nodes = append(g.Nodes, node)
 	g.Slots = max(g.Slots, stage.Slots, 1)
+	g.Resources = g.Resources.Plus(stage.Resources)
 	if stage.Memory > 0 {
 		g.Memory += stage.Memory
 	} else {
@@ -186,6 +188,11 @@ func (p *Expanded) checkGroups(l Limits) error {
 			n := p.Node(g.Nodes[0])
 			return fmt.Errorf("the group of stage %q, node %d joins %d nodes by shm channels, at most %d are allowed: use file or tcp channels between some",
 				p.Graph.Stages[n.Stage].Name, n.Index, len(g.Nodes), l.GroupNodes)
+		}
+		if g := &p.Groups[i]; len(g.Resources.Counts()) > scheduler.ResourceKindsMax {
+			n := p.Node(g.Nodes[0])
+			return fmt.Errorf("the group of stage %q, node %d asks for %d kinds of resources, at most %d are allowed: use file or tcp channels between some",
+				p.Graph.Stages[n.Stage].Name, n.Index, len(g.Resources.Counts()), scheduler.ResourceKindsMax)
 		}
 	}
 	return nil

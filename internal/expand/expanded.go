@@ -1,6 +1,9 @@
 package expand
 
-import "github.com/hamadryad/hamadryad/sdk/job"
+import (
+	"github.com/hamadryad/hamadryad/sdk/job"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
 
 // Expanded is an expanded graph. Nodes are numbered over all stages, in order of
 // stage, then index; groups in order of their first node; bundles in order of
@@ -23,6 +26,8 @@ type Group struct {
 	Kind   string
 	Slots  int
 	Memory int64 // bytes
+	// Resources are the sum of its nodes' countable resources.
+	Resources scheduler.Resources
 	// Inputs counts the pairs of a node and a file connection it reads from: the inputs that the
 	// group waits for.
 	Inputs int

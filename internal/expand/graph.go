@@ -18,11 +18,12 @@ type Graph struct {
 type Stage struct {
 	Name       string
 	Nodes      int
-	Kind       scheduler.SlotKind // "": scheduler.DefaultKind
-	PreferKind scheduler.SlotKind // "": none
-	Slots      int                // of a group; 0: 1
-	Memory     int64              // bytes of a node; 0: the default
-	Command    string             // "": it is a program
+	Kind       scheduler.SlotKind  // "": scheduler.DefaultKind
+	PreferKind scheduler.SlotKind  // "": none
+	Slots      int                 // of a group; 0: 1
+	Memory     int64               // bytes of a node; 0: the default
+	Resources  scheduler.Resources // of a node
+	Command    string              // "": it is a program
 	OwnProcess bool
 }
 
@@ -59,7 +60,7 @@ func Of(g *job.Graph) Graph {
 	var all Graph
 	for _, s := range g.Stages() {
 		x := s.Spec()
-		stage := Stage{Name: x.Name, Nodes: x.Nodes, Kind: x.Kind, PreferKind: x.PreferKind, Slots: x.Slots, Memory: x.Memory, OwnProcess: x.OwnProcess}
+		stage := Stage{Name: x.Name, Nodes: x.Nodes, Kind: x.Kind, PreferKind: x.PreferKind, Slots: x.Slots, Memory: x.Memory, Resources: x.Resources, OwnProcess: x.OwnProcess}
 		if x.Command != nil {
 			stage.Command = x.Command.Args[0]
 		}

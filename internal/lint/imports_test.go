@@ -57,6 +57,7 @@ var directions = []direction{
 	{"plugins", []string{"sdk", "plugins"}, "a policy is what an outsider could write: move what it needs to sdk"},
 	{"internal/anyjob", []string{"sdk/job"}, "it is for tests of what runs jobs"},
 	{"internal/expand", []string{"sdk/job", "sdk/scheduler"}, "graph expansion is pure"},
+	{"internal/packing", []string{"sdk/scheduler"}, "packing is pure, of the resources that policies know"},
 	{"internal/process", []string{"sdk/job", "internal/childproc", "internal/process"}, "it runs a command: what is told of it is its caller's"},
 	{"internal/split", []string{"sdk/job", "sdk/storage"}, "it divides files: who reads them is its caller's"},
 	{"internal/minihdfs", []string{"internal/childproc", "internal/minihdfs"}, "it is for tests that need an HDFS"},

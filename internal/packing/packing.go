@@ -1,5 +1,5 @@
 // Package packing decides whether groups fit on launchers together, and where. A group takes slots
-// of one kind and memory of one launcher. An exact answer may take long, so a search has a bound. A
+// of one kind, memory and countable resources of one launcher. An exact answer may take long, so a search has a bound. A
 // search that ends at its bound says so.
 //
 // It is pure: the same question has the same answer, after the same number of steps.
@@ -8,20 +8,24 @@ package packing
 import (
 	"cmp"
 	"slices"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // Item is a number of groups with the same needs.
 type Item struct {
-	Kind   int // of slots, from 0
-	Slots  int
-	Memory int64
-	Count  int
+	Kind      int // of slots, from 0
+	Slots     int
+	Memory    int64
+	Resources scheduler.Resources // of one group
+	Count     int
 }
 
-// Bin is a launcher: its slots by kind, and its memory.
+// Bin is a launcher: its slots by kind, its memory, and its countable resources.
 type Bin struct {
-	Slots  []int
-	Memory int64
+	Slots     []int
+	Memory    int64
+	Resources scheduler.Resources
 }
 
 // Answer is the result of a search.
@@ -85,14 +89,18 @@ func (s *search) order() {
 
 // compare orders bins by their size, the smallest first.
 func compare(a, b *Bin) int {
-	return cmp.Or(cmp.Compare(a.Memory, b.Memory), slices.Compare(a.Slots, b.Slots))
+	order := cmp.Or(cmp.Compare(a.Memory, b.Memory), slices.Compare(a.Slots, b.Slots))
+	if order == 0 && a.Resources != b.Resources {
+		order = cmp.Compare(a.Resources.String(), b.Resources.String())
+	}
+	return order
 }
 
 // greedy puts each item, the largest first, on the smallest bins with room.
 func (s *search) greedy() [][]int {
 	left := make([]Bin, len(s.bins))
 	for i, b := range s.bins {
-		left[i] = Bin{slices.Clone(b.Slots), b.Memory}
+		left[i] = Bin{slices.Clone(b.Slots), b.Memory, b.Resources}
 	}
 	on := make([][]int, len(s.items))
 	for _, i := range s.hard {
@@ -121,19 +129,24 @@ func (b *Bin) holds(x *Item) int {
 	if x.Memory > 0 {
 		n = int(min(int64(n), b.Memory/x.Memory))
 	}
+	for _, c := range x.Resources.Counts() {
+		n = min(n, b.Resources.Of(c.Kind)/c.Count)
+	}
 	return n
 }
 
 func (b *Bin) takeItem(x *Item, n int) {
 	b.Slots[x.Kind] -= n * x.Slots
 	b.Memory -= int64(n) * x.Memory
+	b.Resources = b.Resources.Minus(x.Resources.Times(n))
 }
 
 // tooMuch reports whether the items need more than all bins together have: slots of a kind, memory,
-// or places for groups with the same needs.
+// resources, or places for groups with the same needs.
 func (s *search) tooMuch() bool {
 	var slots []int
 	var memory int64
+	var resources, has scheduler.Resources
 	for i := range s.items {
 		x := &s.items[i]
 		for len(slots) <= x.Kind {
@@ -141,6 +154,7 @@ func (s *search) tooMuch() bool {
 		}
 		slots[x.Kind] += x.Count * x.Slots
 		memory += int64(x.Count) * x.Memory
+		resources = resources.Plus(x.Resources.Times(x.Count))
 		places := 0
 		for at := range s.bins {
 			places += s.bins[at].holds(x)
@@ -154,8 +168,9 @@ func (s *search) tooMuch() bool {
 			slots[k] -= s.bins[at].Slots[k]
 		}
 		memory -= s.bins[at].Memory
+		has = has.Plus(s.bins[at].Resources)
 	}
-	return memory > 0 || slices.ContainsFunc(slots, func(n int) bool { return n > 0 })
+	return memory > 0 || !has.Covers(resources) || slices.ContainsFunc(slots, func(n int) bool { return n > 0 })
 }
 
 // fill places the rest of each item on the bins from index place on.
@@ -171,7 +186,7 @@ func (s *search) fill(place int, left []int) bool {
 		return false
 	}
 	at := s.sized[place]
-	b := Bin{slices.Clone(s.bins[at].Slots), s.bins[at].Memory}
+	b := Bin{slices.Clone(s.bins[at].Slots), s.bins[at].Memory, s.bins[at].Resources}
 	if s.choose(place, 0, b, left, make([]int, len(left))) {
 		return true
 	}
@@ -203,7 +218,7 @@ func (s *search) choose(place, item int, b Bin, left, took []int) bool {
 	}
 	i := s.hard[item]
 	for n := min(left[i], b.holds(&s.items[i])); n >= 0; n-- {
-		rest := Bin{slices.Clone(b.Slots), b.Memory}
+		rest := Bin{slices.Clone(b.Slots), b.Memory, b.Resources}
 		rest.takeItem(&s.items[i], n)
 		took[i] = n
 		if s.choose(place, item+1, rest, left, took) {

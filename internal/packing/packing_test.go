@@ -89,7 +89,7 @@ func check(t *testing.T, seed int, items []Item, bins []Bin, on [][]int) {
 	t.Helper()
 	left := make([]Bin, len(bins))
 	for i, b := range bins {
-		left[i] = Bin{slices.Clone(b.Slots), b.Memory}
+		left[i] = Bin{slices.Clone(b.Slots), b.Memory, b.Resources}
 	}
 	for i := range items {
 		n := 0

@@ -52,6 +52,7 @@ type Cluster struct {
 	launchers map[scheduler.LauncherID]*simcluster.Launcher
 	given     scheduler.LauncherID // the last id that the core gave to a launcher
 	swap      map[scheduler.LauncherID]int64
+	countable map[scheduler.LauncherID][]*wire.ResourceCount // at their next join
 	jobs      map[scheduler.JobID]*job
 	lastJob   scheduler.JobID
 	lengths   map[uint64]*length           // of attempts
@@ -76,7 +77,7 @@ type Cluster struct {
 func New(seed uint64) *Cluster {
 	c := &Cluster{
 		rng:       rand.New(rand.NewPCG(seed, 7)), //nolint:gosec // seeded on purpose
-		launchers: map[scheduler.LauncherID]*simcluster.Launcher{}, swap: map[scheduler.LauncherID]int64{},
+		launchers: map[scheduler.LauncherID]*simcluster.Launcher{}, swap: map[scheduler.LauncherID]int64{}, countable: map[scheduler.LauncherID][]*wire.ResourceCount{},
 		jobs: map[scheduler.JobID]*job{}, lengths: map[uint64]*length{}, failed: map[uint64]bool{}, stuck: map[scheduler.AttemptID]bool{},
 		policy: "kit", exchange: newExchange(), kept: map[keptFor]*kept{}, progress: map[scheduler.AttemptID]scheduler.AttemptProgress{},
 	}

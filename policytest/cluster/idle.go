@@ -30,7 +30,21 @@ func (c *Cluster) Idle() (ids []scheduler.JobID) {
 	return ids
 }
 
-func always(*view.Launcher, map[scheduler.SlotKind]int, *int64) bool { return true }
+// free is what is free on a launcher.
+type free struct {
+	slots     map[scheduler.SlotKind]int
+	memory    int64
+	resources scheduler.Resources
+}
+
+// take takes what a group needs, even if it is not there.
+func (f *free) take(g *scheduler.Group) {
+	f.slots[g.Kind] -= g.Slots
+	f.memory -= g.Memory
+	f.resources = f.resources.Minus(g.Resources)
+}
+
+func always(*view.Launcher, *free) bool { return true }
 
 // ready lists the ready bundles that the policy did not launch.
 func (c *Cluster) ready() iter.Seq[*view.Bundle] {
@@ -72,7 +86,7 @@ func (c *Cluster) IdleWork(quiet func(scheduler.LauncherID) bool) (slots, gangs 
 func (c *Cluster) bySize(quiet func(scheduler.LauncherID) bool) (small, large []*view.Bundle) {
 	for b := range c.ready() {
 		switch {
-		case c.fitsWhole(b, func(l *view.Launcher, _ map[scheduler.SlotKind]int, _ *int64) bool { return quiet(l.ID) }):
+		case c.fitsWhole(b, func(l *view.Launcher, _ *free) bool { return quiet(l.ID) }):
 			small = append(small, b)
 		case len(b.Groups) > 1 || c.fitsEmpty(b):
 			large = append(large, b)
@@ -95,17 +109,14 @@ func (c *Cluster) bySize(quiet func(scheduler.LauncherID) bool) (small, large []
 func (c *Cluster) fitsEmpty(b *view.Bundle) bool {
 	g := &b.Groups[0]
 	return slices.ContainsFunc(c.mirror.Launchers(), func(l *view.Launcher) bool {
-		return !l.Closed() && !slices.Contains(b.Avoid, l.ID) && g.Slots <= l.Total(g.Kind) && g.Memory <= l.Memory
+		return !l.Closed() && !slices.Contains(b.Avoid, l.ID) && g.Slots <= l.Total(g.Kind) && g.Memory <= l.Memory && l.Resources.Covers(g.Resources)
 	})
 }
 
 // without leaves out what large bundles could use, and launchers that are not quiet.
-func (c *Cluster) without(large []*view.Bundle, quiet func(scheduler.LauncherID) bool) func(*view.Launcher, map[scheduler.SlotKind]int, *int64) bool {
-	return func(l *view.Launcher, slots map[scheduler.SlotKind]int, memory *int64) bool {
-		c.leaveOut(l, large, func(g *scheduler.Group) {
-			slots[g.Kind] -= g.Slots
-			*memory -= g.Memory
-		})
+func (c *Cluster) without(large []*view.Bundle, quiet func(scheduler.LauncherID) bool) func(*view.Launcher, *free) bool {
+	return func(l *view.Launcher, f *free) bool {
+		c.leaveOut(l, large, f.take)
 		return quiet(l.ID)
 	}
 }
@@ -116,7 +127,7 @@ const arrangementsMax = 20_000
 
 // fitsWhole reports whether a bundle fits on free slots and those reserved for it. less reduces a
 // launcher's resources, or leaves the launcher out.
-func (c *Cluster) fitsWhole(b *view.Bundle, less func(*view.Launcher, map[scheduler.SlotKind]int, *int64) bool) bool {
+func (c *Cluster) fitsWhole(b *view.Bundle, less func(*view.Launcher, *free) bool) bool {
 	var kinds []scheduler.SlotKind
 	var items []packing.Item
 	for i := range b.Groups {
@@ -126,23 +137,23 @@ func (c *Cluster) fitsWhole(b *view.Bundle, less func(*view.Launcher, map[schedu
 			at = len(kinds)
 			kinds = append(kinds, g.Kind)
 		}
-		items = append(items, packing.Item{Kind: at, Slots: g.Slots, Memory: g.Memory, Count: 1})
+		items = append(items, packing.Item{Kind: at, Slots: g.Slots, Memory: g.Memory, Resources: g.Resources, Count: 1})
 	}
 	var bins []packing.Bin
 	for _, l := range c.mirror.Launchers() {
 		if l.Closed() || slices.Contains(b.Avoid, l.ID) {
 			continue
 		}
-		slots, memory := map[scheduler.SlotKind]int{}, int64(0)
+		f := free{slots: map[scheduler.SlotKind]int{}, resources: c.mirror.RoomResources(l, b)}
 		for _, k := range kinds {
-			slots[k], memory = c.mirror.RoomFor(l, b, k)
+			f.slots[k], f.memory = c.mirror.RoomFor(l, b, k)
 		}
-		if !less(l, slots, &memory) {
+		if !less(l, &f) {
 			continue
 		}
-		bin := packing.Bin{Memory: max(memory, 0)}
+		bin := packing.Bin{Memory: max(f.memory, 0), Resources: f.resources.Positive()}
 		for _, k := range kinds {
-			bin.Slots = append(bin.Slots, max(slots[k], 0))
+			bin.Slots = append(bin.Slots, max(f.slots[k], 0))
 		}
 		bins = append(bins, bin)
 	}
@@ -162,7 +173,7 @@ func (c *Cluster) leaveOut(l *view.Launcher, large []*view.Bundle, count func(*s
 			continue
 		}
 		for i := range b.Groups {
-			if g := &b.Groups[i]; g.Slots <= l.Total(g.Kind) && g.Memory <= l.Memory {
+			if g := &b.Groups[i]; g.Slots <= l.Total(g.Kind) && g.Memory <= l.Memory && l.Resources.Covers(g.Resources) {
 				count(g)
 			}
 		}
@@ -170,19 +181,16 @@ func (c *Cluster) leaveOut(l *view.Launcher, large []*view.Bundle, count func(*s
 }
 
 func (c *Cluster) idleOn(l *view.Launcher, small, large []*view.Bundle) (all []IdleSlot) {
-	slots, memory := map[scheduler.SlotKind]int{}, int64(0)
+	f := free{slots: map[scheduler.SlotKind]int{}, resources: c.mirror.RoomResources(l, nil)}
 	for _, s := range l.Slots {
-		slots[s.Kind], memory = c.mirror.Room(l, 0, s.Kind)
+		f.slots[s.Kind], f.memory = c.mirror.Room(l, 0, s.Kind)
 	}
-	c.leaveOut(l, large, func(g *scheduler.Group) {
-		slots[g.Kind] -= g.Slots
-		memory -= g.Memory
-	})
+	c.leaveOut(l, large, f.take)
 	for _, b := range small {
 		g := &b.Groups[0]
 		x := IdleSlot{l.ID, g.Kind, b.Job.ID(), b.ID}
 		same := func(y IdleSlot) bool { return x.Kind == y.Kind && x.Job == y.Job }
-		if slots[g.Kind] >= g.Slots && memory >= g.Memory && !slices.Contains(b.Avoid, l.ID) && !slices.ContainsFunc(all, same) {
+		if f.slots[g.Kind] >= g.Slots && f.memory >= g.Memory && f.resources.Covers(g.Resources) && !slices.Contains(b.Avoid, l.ID) && !slices.ContainsFunc(all, same) {
 			all = append(all, x)
 		}
 	}

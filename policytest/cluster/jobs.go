@@ -40,6 +40,8 @@ type GroupSpec struct {
 	Kind   scheduler.SlotKind
 	Slots  int
 	Memory int64 // bytes
+	// Resources are countable resources.
+	Resources scheduler.Resources
 }
 
 // job is a submitted job.
@@ -162,6 +164,7 @@ func graphOf(s Spec) *wire.Graph {
 		for i, x := range l.Groups {
 			g.Stages = append(g.Stages, &wire.Stage{
 				Name: fmt.Sprint("layer-", n, "-", i), Nodes: uint32(l.Bundles), Kind: x.Kind, PreferKind: l.Prefers, Slots: uint32(x.Slots), Memory: x.Memory, //nolint:gosec // few
+				Resources:  wire.ResourceCounts(x.Resources),
 				OwnProcess: true, NoSuspend: l.NoSuspend, Shuffles: l.Shuffles, Inputs: l.inputs(),
 			})
 			if i > 0 {

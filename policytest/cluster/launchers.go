@@ -37,6 +37,7 @@ func (c *Cluster) Join(id scheduler.LauncherID, rack string, memory int64, slots
 	slots = slices.Clone(slots)
 	slices.SortFunc(slots, func(a, b scheduler.SlotCount) int { return cmp.Compare(a.Kind, b.Kind) })
 	l.Slots, l.Rack, l.Memory, l.Swap = nil, rack, memory, c.swap[id]
+	l.Resources = c.countable[id]
 	for _, s := range slots {
 		l.Slots = append(l.Slots, &wire.Slots{Kind: s.Kind, Count: uint32(s.Count)}) //nolint:gosec // few
 	}
@@ -72,6 +73,15 @@ func (c *Cluster) up(id scheduler.LauncherID) *simcluster.Launcher {
 
 // Swap sets a launcher's swap, in bytes, from its next join on; the default is none.
 func (c *Cluster) Swap(id scheduler.LauncherID, bytes int64) { c.swap[id] = bytes }
+
+// Countable sets a launcher's countable resources, and the kinds of them that suspension frees, from
+// its next join on; the default is none.
+func (c *Cluster) Countable(id scheduler.LauncherID, r scheduler.Resources, suspensionFrees ...scheduler.ResourceKind) {
+	c.countable[id] = wire.ResourceCounts(r)
+	for _, x := range c.countable[id] {
+		x.FreedBySuspension = slices.Contains(suspensionFrees, x.Kind)
+	}
+}
 
 // Lose removes a launcher with its attempts and stored outputs.
 func (c *Cluster) Lose(id scheduler.LauncherID) {

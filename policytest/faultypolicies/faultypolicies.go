@@ -38,6 +38,7 @@ func All() []FaultyPolicy {
 		{"launches half a bundle", HalfABundle, "wrong shape", false},
 		{"unknown ids", UnknownIDs, "unknown id", true},
 		{"beyond the offer", BeyondTheOffer, "no capacity", false},
+		{"counts no resources", CountsNoResources, "no capacity", true},
 		{"preempts for ever", PreemptsForEver, "preempt", true},
 		{"answers for an old round", OldRound, "not ready", false},
 		{"hangs", func() scheduler.TaskScheduler { return HangsAt(5) }, "no answer in time", false},
@@ -181,6 +182,37 @@ func BeyondTheOffer() scheduler.TaskScheduler {
 			}
 		}
 	})
+}
+
+// CountsNoResources places bundles as if none asked for countable resources.
+func CountsNoResources() scheduler.TaskScheduler { return uncounting{policies.Remember()} }
+
+type uncounting struct{ scheduler.TaskScheduler }
+
+// Start hides what groups ask for.
+func (u uncounting) Start(c scheduler.Config, s scheduler.Snapshot, e scheduler.Environment) (scheduler.Description, error) {
+	s.Events = uncounted(s.Events)
+	return u.TaskScheduler.Start(c, s, e)
+}
+
+// AssignTasks hides what groups ask for.
+func (u uncounting) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
+	r.Events = uncounted(r.Events)
+	return u.TaskScheduler.AssignTasks(r)
+}
+
+func uncounted(events []scheduler.Event) []scheduler.Event {
+	events = slices.Clone(events)
+	for i, e := range events {
+		if ready, is := e.(scheduler.BundleReady); is {
+			ready.Groups = slices.Clone(ready.Groups)
+			for g := range ready.Groups {
+				ready.Groups[g].Resources = scheduler.Resources{}
+			}
+			events[i] = ready
+		}
+	}
+	return events
 }
 
 // PreemptsForEver preempts whatever starts, for the latest job.

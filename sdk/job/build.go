@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // Build runs a definition's builder and checks the graph as far as possible without a cluster:
@@ -51,6 +53,7 @@ type StageSpec struct {
 	PreferKind string // "": none
 	Slots      int
 	Memory     int64
+	Resources  scheduler.Resources // of a node
 	Shuffles   bool
 	OwnProcess bool
 	NoSuspend  bool
@@ -68,7 +71,7 @@ func (s *Stage) Spec() StageSpec {
 		own.Quiet = s.quiet
 		command = &own
 	}
-	return StageSpec{s.name, s.id, s.nodes, s.program, command, s.kind, s.preferKind, s.slots, s.memory, s.shuffles, s.ownProcess, s.noSuspend, s.timeout, s.quiet, s.tasks, s.files}
+	return StageSpec{s.name, s.id, s.nodes, s.program, command, s.kind, s.preferKind, s.slots, s.memory, scheduler.NewResources(s.resources...), s.shuffles, s.ownProcess, s.noSuspend, s.timeout, s.quiet, s.tasks, s.files}
 }
 
 // check finds errors in the graph as the author wrote it.
@@ -93,6 +96,9 @@ func (g *Graph) check() {
 		}
 		if s.timeout < 0 || s.quiet < 0 {
 			g.errorf("stage %q has a negative time limit (Timeout %v, Quiet %v): use 0 for none", s.name, s.timeout, s.quiet)
+		}
+		if err := scheduler.CheckResources(s.resources); err != nil {
+			g.errorf("stage %q asks for %w", s.name, err)
 		}
 		if s.tasks != nil && len(s.tasks) != s.nodes {
 			g.errorf("stage %q has %d nodes and %d tasks to read: give each node one", s.name, s.nodes, len(s.tasks))

@@ -125,6 +125,7 @@ type Stage struct {
 	preferKind scheduler.SlotKind // "": none
 	slots      int
 	memory     int64
+	resources  []scheduler.ResourceCount // of a node
 	shuffles   bool
 	ownProcess bool
 	noSuspend  bool
@@ -188,6 +189,14 @@ func (s *Stage) Slots(n int) *Stage { s.slots = n; return s }
 
 // Memory sets the memory that a node may use, in bytes; the site's default when not set.
 func (s *Stage) Memory(bytes int64) *Stage { s.memory = bytes; return s }
+
+// Resource sets how much of a kind of countable resource each node takes, such as 2 of "gpu", beside
+// slots and memory. A group takes the sum of its nodes. scheduler.CoresKind counts processor cores. A
+// job waits while no launcher has as much. See Info.Devices.
+func (s *Stage) Resource(kind scheduler.ResourceKind, count int) *Stage {
+	s.resources = append(s.resources, scheduler.ResourceCount{Kind: kind, Count: count})
+	return s
+}
 
 // Shuffles marks a stage that gathers all its input before it executes, as a reduce does; policies
 // see its two phases.

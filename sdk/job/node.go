@@ -14,7 +14,11 @@ type Info struct {
 	Index   int // of the node within its stage
 	Nodes   int // of the stage
 	Attempt uint64
-	Memory  int64  // bytes the node may use
+	Memory  int64 // bytes the node may use
+	// Devices are the indices, from 0, of the countable resources that the node's group holds on
+	// this launcher, by kind. No other live attempt there has them. Cores, and kinds that suspension
+	// frees, have none. Commands find them in HAMADRYAD_RESOURCE_GPU=0,2, likewise for other kinds.
+	Devices map[string][]int
 	Scratch string // folder for its temporary files, removed after the attempt
 }
 

@@ -53,7 +53,7 @@ type PreemptMode uint8
 const (
 	PreemptKill    PreemptMode = iota + 1 // at once
 	PreemptSoft                           // asked to stop first; killed after Grace
-	PreemptSuspend                        // stopped, to be resumed; frees slots, and memory as far as the launcher has swap for it
+	PreemptSuspend                        // stopped, to be resumed; frees slots, memory as far as the launcher has swap for it, and resources of LauncherJoined.SuspensionFrees
 )
 
 // String returns the mode's name.

@@ -28,6 +28,10 @@ type LauncherJoined struct {
 	// Swap is for how much memory of suspended attempts the launcher has room elsewhere,
 	// bytes; 0: what is suspended keeps its place in memory. See InSwap.
 	Swap int64
+	// Resources are what the launcher has of countable resources. SuspensionFrees are the kinds
+	// of them that suspension of an attempt frees, in order. See Resources.FreedBySuspension.
+	Resources       Resources `json:",omitzero"`
+	SuspensionFrees []ResourceKind
 }
 
 // InSwap is how much of the memory that a launcher's suspended attempts hold together is in
@@ -194,9 +198,10 @@ type Group struct {
 	Stage      StageID
 	Kind       SlotKind
 	Slots      int
-	Memory     int64   // bytes
-	InputBytes int64   // all of its input, located or not
-	Places     []Place // at most PlacesMax, most bytes first, then by host
+	Memory     int64     // bytes
+	Resources  Resources `json:",omitzero"` // countable resources beside slots and memory
+	InputBytes int64     // all of its input, located or not
+	Places     []Place   // at most PlacesMax, most bytes first, then by host
 }
 
 // BundleReady: all the bundle waits for is there; it may be launched. It is

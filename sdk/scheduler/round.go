@@ -30,9 +30,11 @@ type Offer struct {
 	Held      int64         // their memory, bytes: in swap first, the rest in memory
 	Swap      int64         // free of the launcher's swap, bytes: to suspend frees as much memory as goes there
 	Reserved  []Reservation // in order of job, bundle, then kind
+	Resources Resources     `json:",omitzero"` // free and not reserved
 
-	ForResume       []SlotCount // free for what is suspended there, as Free
-	ForResumeMemory int64       // likewise, as Memory
+	ForResume          []SlotCount // free for what is suspended there, as Free
+	ForResumeMemory    int64       // likewise, as Memory
+	ForResumeResources Resources   `json:",omitzero"` // likewise, as Resources
 }
 
 // Reservation is free capacity at one launcher. A preemption keeps it for its beneficiary, or the
@@ -58,4 +60,6 @@ type Reservation struct {
 	Kind   SlotKind
 	Slots  int   // 0 where only memory is kept
 	Memory int64 // bytes; counted once, on the reservation's first kind
+	// Resources are countable resources, counted once like Memory.
+	Resources Resources `json:",omitzero"`
 }

@@ -60,25 +60,27 @@ type Job struct {
 
 // Waits is the reasons why a job waits.
 type Waits struct {
-	Retry    string                // why the publishing group, or a bundle that met a full output store, waits for a retry; "": none does
-	Stopping int                   // attempts that still run while the job ends
-	WhyNot   string                // why a bundle of it can't be placed; "": all can
-	Ready    int                   // bundles
-	Longest  string                // a group of the longest ready bundle, described; "": none is ready
-	Since    scheduler.Time        // since when this bundle is ready
-	Width    int                   // groups of it
-	Needs    []scheduler.SlotCount // all slots that it needs at once, in order of kind
-	Memory   int64                 // bytes, of all of its groups
-	Groups   []GroupNeed           // the needs of each of its groups, where it has several
-	Policy   scheduler.Waiting     // the policy's reason
+	Retry     string                // why the publishing group, or a bundle that met a full output store, waits for a retry; "": none does
+	Stopping  int                   // attempts that still run while the job ends
+	WhyNot    string                // why a bundle of it can't be placed; "": all can
+	Ready     int                   // bundles
+	Longest   string                // a group of the longest ready bundle, described; "": none is ready
+	Since     scheduler.Time        // since when this bundle is ready
+	Width     int                   // groups of it
+	Needs     []scheduler.SlotCount // all slots that it needs at once, in order of kind
+	Memory    int64                 // bytes, of all of its groups
+	Resources scheduler.Resources   // countable, of all of its groups
+	Groups    []GroupNeed           // the needs of each of its groups, where it has several
+	Policy    scheduler.Waiting     // the policy's reason
 }
 
 // GroupNeed is the needs of each of several equal groups of a bundle, from one launcher.
 type GroupNeed struct {
-	Kind   string // of slots
-	Slots  int
-	Memory int64 // bytes
-	Count  int   // groups
+	Kind      string // of slots
+	Slots     int
+	Memory    int64 // bytes
+	Resources scheduler.Resources
+	Count     int // groups
 }
 
 // Stage is the row of a stage of a live job. It counts nodes; the publishing stage counts its one
@@ -131,17 +133,18 @@ type Attempt struct {
 
 // Launcher is the row of a launcher that is up, or lost and remembered.
 type Launcher struct {
-	ID                 scheduler.LauncherID
-	Name, Host, Rack   string
-	State              string                // up, draining, drained, excluded or lost
-	Slots, Free        []scheduler.SlotCount // free slots are only those on which work may start
-	Memory, MemoryFree int64                 // bytes
-	Swap, SwapFree     int64                 // bytes
-	Running, Suspended int                   // attempts
-	ExcludedUntil      scheduler.Time        // 0: not excluded
-	ExcludedFor        []scheduler.JobID     // the jobs that exclude it
-	HTTPAddress        string
-	Gone               bool // forgotten
+	ID                       scheduler.LauncherID
+	Name, Host, Rack         string
+	State                    string                // up, draining, drained, excluded or lost
+	Slots, Free              []scheduler.SlotCount // free slots are only those on which work may start
+	Memory, MemoryFree       int64                 // bytes
+	Swap, SwapFree           int64                 // bytes
+	Resources, ResourcesFree scheduler.Resources
+	Running, Suspended       int               // attempts
+	ExcludedUntil            scheduler.Time    // 0: not excluded
+	ExcludedFor              []scheduler.JobID // the jobs that exclude it
+	HTTPAddress              string
+	Gone                     bool // forgotten
 }
 
 // Decision is the outcome of one of the policy's decisions.

@@ -11,10 +11,11 @@ import (
 // launcher runs counts from the next use.
 type Machine struct {
 	Name, Host, Rack string
-	Slots            []*wire.Slots // by kind, each kind once
-	Memory           int64         // bytes that attempts may hold together
-	Swap             int64         // bytes that suspended attempts may hold in addition
-	CanSuspend       bool          // else the launcher reports that it can't
+	Slots            []*wire.Slots         // by kind, each kind once
+	Memory           int64                 // bytes that attempts may hold together
+	Swap             int64                 // bytes that suspended attempts may hold in addition
+	Resources        []*wire.ResourceCount // countable, in order of kind
+	CanSuspend       bool                  // else the launcher reports that it can't
 
 	Latency   time.Duration // of each message, either way
 	Heartbeat time.Duration // reports are sent with the next one; 0: each is sent at once

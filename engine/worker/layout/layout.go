@@ -108,6 +108,9 @@ func Build(defs []job.Definition, s *wire.WorkerSetup) (l *Layout, err error) {
 // submission.
 func applySubmission(p *plan.Submission) error {
 	for _, v := range p.Environment {
+		if isDevicesVariable(v.Name) {
+			continue // the launcher's word counts
+		}
 		var err error
 		if v.Unset {
 			err = os.Unsetenv(v.Name)

@@ -79,6 +79,56 @@ func (c *slotRows) next() []scheduler.SlotCount {
 	return out
 }
 
+// addResources appends a row of amounts. Rows before the first amount were empty: it fills them in.
+func addResources(c **ResourceCounts, w *writer, row int, r scheduler.Resources) {
+	counts := r.Counts()
+	if *c == nil {
+		if len(counts) == 0 {
+			return
+		}
+		*c = &ResourceCounts{}
+	}
+	for len((*c).Rows) < row {
+		(*c).Rows = append((*c).Rows, 0)
+	}
+	(*c).Rows = count((*c).Rows, len(counts))
+	for _, x := range counts {
+		(*c).Kind = append((*c).Kind, w.str(x.Kind))
+		(*c).Count = append((*c).Count, int64(x.Count))
+	}
+}
+
+type resourceRows struct {
+	r     *reader
+	spans spans
+	c     *ResourceCounts
+}
+
+// readResources reads n rows. The column may have fewer rows: the rest are empty.
+func readResources(r *reader, where string, n int, c *ResourceCounts) resourceRows {
+	rows := c.GetRows()
+	if len(rows) > n {
+		r.fail(where, "row counts for %d rows where there are %d", len(rows), n)
+	}
+	return resourceRows{r, r.spans(where, len(rows), rows, len(c.GetKind()), len(c.GetCount())), c}
+}
+
+func (c *resourceRows) next() scheduler.Resources {
+	from, to := c.spans.next()
+	if from == to {
+		return scheduler.Resources{}
+	}
+	if to-from > scheduler.ResourceKindsMax {
+		c.r.fail("resources", "a row of %d kinds where at most %d are allowed", to-from, scheduler.ResourceKindsMax)
+		return scheduler.Resources{}
+	}
+	var few [scheduler.ResourceKindsMax]scheduler.ResourceCount
+	for i := from; i < to; i++ {
+		few[i-from] = scheduler.ResourceCount{Kind: c.r.str(c.c.Kind[i]), Count: int(c.c.Count[i])}
+	}
+	return scheduler.NewResources(few[:to-from]...)
+}
+
 func (c *Properties) add(w *writer, list []scheduler.Property) {
 	c.Rows = count(c.Rows, len(list))
 	for _, p := range list {

@@ -262,17 +262,32 @@ func (d *directDecoder) slots(c *rowColumns) []scheduler.SlotCount {
 	return out
 }
 
+func (d *directDecoder) resources(c *rowColumns) scheduler.Resources {
+	n, _ := c.row(d)
+	var few [scheduler.ResourceKindsMax]scheduler.ResourceCount
+	if n > len(few) {
+		d.bad = true
+		return scheduler.Resources{}
+	}
+	for i := range n {
+		few[i] = scheduler.ResourceCount{Kind: d.r.str(d.uint32(&c.columns[2])), Count: int(c.columns[3].next())}
+	}
+	return scheduler.NewResources(few[:n]...)
+}
+
 // offers reads a message Offers.
 func (d *directDecoder) offers(b []byte) []scheduler.Offer {
-	var parts [8][]byte
-	var free [4][]byte
-	if !fields(parts[:]).split(b) || !fields(free[:]).split(parts[2]) || parts[6] != nil {
+	var parts [12][]byte
+	var free, amounts [4][]byte
+	if !fields(parts[:]).split(b) || !fields(free[:]).split(parts[2]) || !fields(amounts[:]).split(parts[10]) ||
+		parts[6] != nil || parts[8] != nil || parts[9] != nil || parts[11] != nil {
 		d.bad = true
 		return nil
 	}
-	parts[2] = nil
-	var f [8]column
-	var s rowColumns
+	parts[2], parts[10] = nil, nil
+	var f [12]column
+	var s, r rowColumns
+	r.read(amounts[:])
 	columns(f[:]).read(parts[:])
 	s.read(free[:])
 	n := f[1].rows()
@@ -284,12 +299,12 @@ func (d *directDecoder) offers(b []byte) []scheduler.Offer {
 	for i := range out {
 		out[i] = scheduler.Offer{
 			Launcher: scheduler.LauncherID(f[1].next()), Memory: int64(f[3].next()), Suspended: int(f[4].next()), Held: int64(f[5].next()),
-			Free: d.slots(&s),
+			Free: d.slots(&s), Resources: d.resources(&r),
 		}
 		if parts[7] != nil {
 			out[i].Swap = int64(f[7].next())
 		}
 	}
-	d.bad = d.bad || !columns(f[:]).over() || !columns(s.columns[:]).over()
+	d.bad = d.bad || !columns(f[:]).over() || !columns(s.columns[:]).over() || !columns(r.columns[:]).over()
 	return out
 }

@@ -1,6 +1,7 @@
 package schedwire
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -20,8 +21,9 @@ type directEncoder struct {
 	outcome  [11]([]byte)
 	attempts [3]([]byte)
 	where    [3]([]byte) // the launchers of launches
-	offers   [8]([]byte)
+	offers   [12]([]byte)
 	free     [4]([]byte)
+	amounts  [4]([]byte) // of countable resources
 	others   eventWriter
 	body     []byte
 }
@@ -50,7 +52,7 @@ func encodeDirect(round *scheduler.Round) ([]byte, bool) {
 func (e *directEncoder) clear() {
 	e.w, e.others = writer{}, eventWriter{Events: &Events{}}
 	e.kind, e.at, e.body = e.kind[:0], e.at[:0], e.body[:0]
-	for _, f := range []fields{e.started[:], e.ended[:], e.work[:], e.outcome[:], e.attempts[:], e.where[:], e.offers[:], e.free[:]} {
+	for _, f := range []fields{e.started[:], e.ended[:], e.work[:], e.outcome[:], e.attempts[:], e.where[:], e.offers[:], e.free[:], e.amounts[:]} {
 		f.clear()
 	}
 }
@@ -135,6 +137,7 @@ func putIDs[T ~uint64](f fields, ids []T) {
 
 func (e *directEncoder) addOffers(offers []scheduler.Offer) bool {
 	f, free := fields(e.offers[:]), fields(e.free[:])
+	resources := slices.ContainsFunc(offers, func(o scheduler.Offer) bool { return !o.Resources.IsZero() })
 	for i := range offers {
 		o := &offers[i]
 		if len(o.Reserved) > 0 || hasForResume(*o) || i > 0 && o.Launcher <= offers[i-1].Launcher {
@@ -149,6 +152,9 @@ func (e *directEncoder) addOffers(offers []scheduler.Offer) bool {
 			free.put(2, uint64(e.w.str(s.Kind)))
 			free.put(3, uint64(s.Count))
 		}
+		if resources {
+			e.addResources(o.Resources.Counts())
+		}
 	}
 	if anySwap(offers) {
 		for i := range offers {
@@ -156,6 +162,16 @@ func (e *directEncoder) addOffers(offers []scheduler.Offer) bool {
 		}
 	}
 	return true
+}
+
+// addResources appends the free resources of one offer.
+func (e *directEncoder) addResources(counts []scheduler.ResourceCount) {
+	f := fields(e.amounts[:])
+	f.put(1, uint64(len(counts)))
+	for _, c := range counts {
+		f.put(2, uint64(e.w.str(c.Kind)))
+		f.put(3, uint64(c.Count))
+	}
 }
 
 // assemble puts the message together.
@@ -168,6 +184,7 @@ func (e *directEncoder) assemble(round *scheduler.Round) ([]byte, bool) {
 		e.outcome[7] = fields(e.where[:]).appendTo(e.outcome[7])
 	}
 	e.offers[2] = fields(e.free[:]).appendTo(e.offers[2])
+	e.offers[10] = fields(e.amounts[:]).appendTo(e.offers[10])
 	e.others.trim()
 	b := appendField(e.body, 1, e.kind)
 	b = appendField(b, 2, e.at)

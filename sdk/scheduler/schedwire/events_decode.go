@@ -25,6 +25,7 @@ type eventRows struct {
 	}
 	updated            propertyRows
 	joined             slotRows
+	joinedResources    resourceRows
 	ready              offeredRows
 	speculationOffered offeredRows
 	outcomeIDs         struct {
@@ -138,6 +139,8 @@ func (e *eventRows) checkWorld(n *[eventKinds]int) {
 		r.same("launcher joined swap", k, len(c.Swap))
 	}
 	e.joined = readSlots(r, "launcher joined slots", k, c.GetSlots())
+	e.joinedResources = readResources(r, "launcher joined resources", k, c.GetResources())
+	r.same("launcher joined suspension frees", len(c.GetResources().GetKind()), len(c.GetSuspensionFrees()))
 	r.same("launcher lost", n[EventKind_EVENT_KIND_LAUNCHER_LOST], len(m.GetLauncherLost().GetLauncher()), len(m.GetLauncherLost().GetReason()))
 	r.same("launcher draining", n[EventKind_EVENT_KIND_LAUNCHER_DRAINING], len(m.GetLauncherDraining().GetLauncher()), len(m.GetLauncherDraining().GetDraining()))
 	r.same("launcher excluded", n[EventKind_EVENT_KIND_LAUNCHER_EXCLUDED], len(m.GetLauncherExcluded().GetLauncher()), len(m.GetLauncherExcluded().GetExcluded()))
@@ -253,6 +256,13 @@ func (e *eventRows) world(k EventKind, at scheduler.Time) scheduler.Event {
 		x := scheduler.LauncherJoined{At: at, Launcher: scheduler.LauncherID(c.Launcher[i]), Name: r.str(c.Name[i]), Host: r.str(c.Host[i]), Rack: r.str(c.Rack[i]), Slots: e.joined.next(), Memory: c.Memory[i]}
 		if len(c.Swap) > 0 {
 			x.Swap = c.Swap[i]
+		}
+		first := e.joinedResources.spans.at
+		x.Resources = e.joinedResources.next()
+		for at := first; at < e.joinedResources.spans.at; at++ {
+			if c.SuspensionFrees[at] {
+				x.SuspensionFrees = append(x.SuspensionFrees, r.str(c.Resources.Kind[at]))
+			}
 		}
 		return x
 	case EventKind_EVENT_KIND_LAUNCHER_LOST:

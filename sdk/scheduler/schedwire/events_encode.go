@@ -2,6 +2,7 @@ package schedwire
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -308,6 +309,10 @@ func (c *LauncherJoined) add(w *writer, e *scheduler.LauncherJoined) {
 	c.Launcher = append(c.Launcher, uint64(e.Launcher))
 	c.Name, c.Host, c.Rack = append(c.Name, w.str(e.Name)), append(c.Host, w.str(e.Host)), append(c.Rack, w.str(e.Rack))
 	c.Slots.add(w, e.Slots)
+	addResources(&c.Resources, w, len(c.Memory), e.Resources)
+	for _, x := range e.Resources.Counts() {
+		c.SuspensionFrees = append(c.SuspensionFrees, slices.Contains(e.SuspensionFrees, x.Kind))
+	}
 	c.Memory, c.Swap = append(c.Memory, e.Memory), append(c.Swap, e.Swap)
 }
 

@@ -62,7 +62,7 @@ func place(t *rapid.T) scheduler.Place {
 
 func group(t *rapid.T) scheduler.Group {
 	return scheduler.Group{
-		Stage: scheduler.StageID(rapid.Uint32().Draw(t, "stage")), Kind: text(t), Slots: number(t), Memory: size(t),
+		Stage: scheduler.StageID(rapid.Uint32().Draw(t, "stage")), Kind: text(t), Slots: number(t), Memory: size(t), Resources: resources(t),
 		InputBytes: size(t), Places: many(t, scheduler.PlacesMax, place),
 	}
 }
@@ -153,7 +153,13 @@ func event(t *rapid.T, at scheduler.Time) scheduler.Event {
 	stage := scheduler.StageID(rapid.Uint32().Draw(t, "stage"))
 	switch k := rapid.IntRange(1, eventKinds-1).Draw(t, "kind"); EventKind(k) {
 	case EventKind_EVENT_KIND_LAUNCHER_JOINED:
-		return scheduler.LauncherJoined{At: at, Launcher: launcher, Name: text(t), Host: text(t), Rack: text(t), Slots: many(t, 3, slot), Memory: size(t), Swap: size(t)}
+		e := scheduler.LauncherJoined{At: at, Launcher: launcher, Name: text(t), Host: text(t), Rack: text(t), Slots: many(t, 3, slot), Memory: size(t), Swap: size(t), Resources: resources(t)}
+		for _, c := range e.Resources.Counts() {
+			if flag(t) {
+				e.SuspensionFrees = append(e.SuspensionFrees, c.Kind)
+			}
+		}
+		return e
 	case EventKind_EVENT_KIND_LAUNCHER_LOST:
 		return scheduler.LauncherLost{At: at, Launcher: launcher, Reason: text(t)}
 	case EventKind_EVENT_KIND_LAUNCHER_DRAINING:
@@ -234,15 +240,25 @@ func round(t *rapid.T) scheduler.Round {
 		r.Offers = append(r.Offers, scheduler.Offer{
 			Launcher: scheduler.LauncherID(l), Free: many(t, 3, slot), Memory: size(t), Suspended: number(t), Held: size(t), Swap: int64(rapid.SampledFrom([]int{0, 0, 1 << 40}).Draw(t, "swap")),
 			Reserved: many(t, 2, func(t *rapid.T) scheduler.Reservation {
-				return scheduler.Reservation{Job: id[scheduler.JobID](t), Bundle: id[scheduler.BundleID](t), Kind: text(t), Slots: number(t), Memory: size(t)}
-			}),
+				return scheduler.Reservation{Job: id[scheduler.JobID](t), Bundle: id[scheduler.BundleID](t), Kind: text(t), Slots: number(t), Memory: size(t), Resources: resources(t)}
+			}), Resources: resources(t),
 		})
 		if rapid.IntRange(0, 3).Draw(t, "closed") == 0 {
 			o := &r.Offers[len(r.Offers)-1]
-			o.ForResume, o.ForResumeMemory = many(t, 3, slot), size(t)
+			o.ForResume, o.ForResumeMemory, o.ForResumeResources = many(t, 3, slot), size(t), resources(t)
 		}
 	}
 	return r
+}
+
+// resources draws amounts of countable resources, mostly none.
+func resources(t *rapid.T) scheduler.Resources {
+	if rapid.IntRange(0, 3).Draw(t, "resources") > 0 {
+		return scheduler.Resources{}
+	}
+	return scheduler.NewResources(many(t, 3, func(t *rapid.T) scheduler.ResourceCount {
+		return scheduler.ResourceCount{Kind: rapid.SampledFrom([]string{"cores", "gpu", "license-x"}).Draw(t, "kind"), Count: rapid.IntRange(1, 300).Draw(t, "count")}
+	})...)
 }
 
 func checkpoint(t *rapid.T) *scheduler.Checkpoint {

@@ -15,6 +15,8 @@ type shape struct {
 	kind   scheduler.SlotKind
 	slots  int
 	memory int64
+
+	resources scheduler.Resources
 }
 
 // node is a place without its size.
@@ -40,7 +42,7 @@ func (g *groupWriter) add(w *writer, groups []scheduler.Group) {
 	c.Rows = count(c.Rows, len(groups))
 	for i := range groups {
 		v := &groups[i]
-		c.Shape = append(c.Shape, g.shape(w, shape{v.Stage, v.Kind, v.Slots, v.Memory}))
+		c.Shape = append(c.Shape, g.shape(w, shape{v.Stage, v.Kind, v.Slots, v.Memory, v.Resources}))
 		c.InputBytes = append(c.InputBytes, v.InputBytes)
 		if len(v.Places) > scheduler.PlacesMax {
 			w.fail("a group lists %d places; at most %d are allowed", len(v.Places), scheduler.PlacesMax)
@@ -65,6 +67,7 @@ func (g *groupWriter) shape(w *writer, s shape) uint32 {
 		i = uint32(len(c.ShapeStage))
 		c.ShapeStage, c.ShapeKind = append(c.ShapeStage, uint32(s.stage)), append(c.ShapeKind, w.str(s.kind))
 		c.ShapeSlots, c.ShapeMemory = append(c.ShapeSlots, int64(s.slots)), append(c.ShapeMemory, s.memory)
+		addResources(&c.ShapeResources, w, int(i), s.resources)
 		g.shapes[s] = i
 	}
 	g.lastShape, g.lastShapeIndex = s, i
@@ -101,9 +104,11 @@ func readGroups(r *reader, where string, n int, c *Groups) groupRows {
 	}
 	r.same(where+" shapes", len(c.GetShapeStage()), len(c.GetShapeKind()), len(c.GetShapeSlots()), len(c.GetShapeMemory()))
 	r.same(where+" nodes", len(p.GetHost()), len(p.GetRack()))
+	resources := readResources(r, where+" shape resources", len(c.GetShapeStage()), c.GetShapeResources())
 	rows.shapes = list(r, len(c.GetShapeStage()), func(i int) scheduler.Group {
 		return scheduler.Group{
 			Stage: scheduler.StageID(c.ShapeStage[i]), Kind: r.str(c.ShapeKind[i]), Slots: int(c.ShapeSlots[i]), Memory: c.ShapeMemory[i],
+			Resources: resources.next(),
 		}
 	})
 	rows.nodes = list(r, len(p.GetHost()), func(i int) scheduler.Place {

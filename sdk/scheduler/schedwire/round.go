@@ -98,6 +98,8 @@ func newOffers(w *writer, offers []scheduler.Offer) *Offers {
 		m.Suspended[i], m.Held[i] = int64(o.Suspended), o.Held
 		m.Free.add(w, o.Free)
 		m.Reserved.add(w, o.Reserved)
+		addResources(&m.Resources, w, i, o.Resources)
+		addResources(&m.ForResumeResources, w, i, o.ForResumeResources)
 	}
 	if len(m.Reserved.Job) == 0 {
 		m.Reserved = nil
@@ -118,7 +120,9 @@ func newOffers(w *writer, offers []scheduler.Offer) *Offers {
 }
 
 // hasForResume reports whether an offer has capacity for attempts suspended on a closed launcher.
-func hasForResume(o scheduler.Offer) bool { return len(o.ForResume) > 0 || o.ForResumeMemory != 0 }
+func hasForResume(o scheduler.Offer) bool {
+	return len(o.ForResume) > 0 || o.ForResumeMemory != 0 || !o.ForResumeResources.IsZero()
+}
 
 func anySwap(offers []scheduler.Offer) bool {
 	return slices.ContainsFunc(offers, func(o scheduler.Offer) bool { return o.Swap != 0 })
@@ -129,6 +133,7 @@ func (c *Reservations) add(w *writer, list []scheduler.Reservation) {
 	for _, v := range list {
 		c.Job, c.Kind = append(c.Job, uint64(v.Job)), append(c.Kind, w.str(v.Kind))
 		c.Slots, c.Memory = append(c.Slots, int64(v.Slots)), append(c.Memory, v.Memory)
+		addResources(&c.Resources, w, len(c.Bundle), v.Resources)
 		c.Bundle = append(c.Bundle, uint64(v.Bundle))
 	}
 }
@@ -148,6 +153,9 @@ func readOffers(r *reader, m *Offers) []scheduler.Offer {
 	free := readSlots(r, "offers free", n, m.GetFree())
 	c := m.GetReserved()
 	reserved := r.spans("offers reserved", n, c.GetRows(), len(c.GetJob()), len(c.GetKind()), len(c.GetSlots()), len(c.GetMemory()), len(c.GetBundle()))
+	resources := readResources(r, "offers resources", n, m.GetResources())
+	resumeResources := readResources(r, "offers resources for resume", n, m.GetForResumeResources())
+	reservedResources := readResources(r, "reserved resources", len(c.GetJob()), c.GetResources())
 	if r.err != nil || n == 0 {
 		return nil
 	}
@@ -156,6 +164,7 @@ func readOffers(r *reader, m *Offers) []scheduler.Offer {
 		out[i] = scheduler.Offer{
 			Launcher: scheduler.LauncherID(m.Launcher[i]), Free: free.next(), Memory: m.Memory[i],
 			Suspended: int(m.Suspended[i]), Held: m.Held[i],
+			Resources: resources.next(), ForResumeResources: resumeResources.next(),
 		}
 		if len(swap) > 0 {
 			out[i].Swap = swap[i]
@@ -167,6 +176,7 @@ func readOffers(r *reader, m *Offers) []scheduler.Offer {
 		for j := from; j < to; j++ {
 			out[i].Reserved = append(out[i].Reserved, scheduler.Reservation{
 				Job: scheduler.JobID(c.Job[j]), Bundle: scheduler.BundleID(c.Bundle[j]), Kind: r.str(c.Kind[j]), Slots: int(c.Slots[j]), Memory: c.Memory[j],
+				Resources: reservedResources.next(),
 			})
 		}
 	}

@@ -793,6 +793,67 @@ func (x *SlotCounts) GetCount() []int64 {
 	return nil
 }
 
+// ResourceCounts are amounts of countable resources, by kind.
+type ResourceCounts struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Rows          []uint32               `protobuf:"varint,1,rep,packed,name=rows,proto3" json:"rows,omitempty"`
+	Kind          []uint32               `protobuf:"varint,2,rep,packed,name=kind,proto3" json:"kind,omitempty"`
+	Count         []int64                `protobuf:"varint,3,rep,packed,name=count,proto3" json:"count,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResourceCounts) Reset() {
+	*x = ResourceCounts{}
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResourceCounts) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResourceCounts) ProtoMessage() {}
+
+func (x *ResourceCounts) ProtoReflect() protoreflect.Message {
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResourceCounts.ProtoReflect.Descriptor instead.
+func (*ResourceCounts) Descriptor() ([]byte, []int) {
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *ResourceCounts) GetRows() []uint32 {
+	if x != nil {
+		return x.Rows
+	}
+	return nil
+}
+
+func (x *ResourceCounts) GetKind() []uint32 {
+	if x != nil {
+		return x.Kind
+	}
+	return nil
+}
+
+func (x *ResourceCounts) GetCount() []int64 {
+	if x != nil {
+		return x.Count
+	}
+	return nil
+}
+
 type Properties struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Rows          []uint32               `protobuf:"varint,1,rep,packed,name=rows,proto3" json:"rows,omitempty"`
@@ -804,7 +865,7 @@ type Properties struct {
 
 func (x *Properties) Reset() {
 	*x = Properties{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[3]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -816,7 +877,7 @@ func (x *Properties) String() string {
 func (*Properties) ProtoMessage() {}
 
 func (x *Properties) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[3]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -829,7 +890,7 @@ func (x *Properties) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Properties.ProtoReflect.Descriptor instead.
 func (*Properties) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{3}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Properties) GetRows() []uint32 {
@@ -868,7 +929,7 @@ type Places struct {
 
 func (x *Places) Reset() {
 	*x = Places{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[4]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -880,7 +941,7 @@ func (x *Places) String() string {
 func (*Places) ProtoMessage() {}
 
 func (x *Places) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[4]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -893,7 +954,7 @@ func (x *Places) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Places.ProtoReflect.Descriptor instead.
 func (*Places) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{4}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Places) GetRows() []uint32 {
@@ -934,22 +995,23 @@ func (x *Places) GetRack() []uint32 {
 // Groups name what the groups of a stage have in common, their shape, once and
 // refer to it.
 type Groups struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Rows          []uint32               `protobuf:"varint,1,rep,packed,name=rows,proto3" json:"rows,omitempty"`
-	Shape         []uint32               `protobuf:"varint,2,rep,packed,name=shape,proto3" json:"shape,omitempty"` // index into the shape columns
-	InputBytes    []int64                `protobuf:"varint,3,rep,packed,name=input_bytes,json=inputBytes,proto3" json:"input_bytes,omitempty"`
-	Places        *Places                `protobuf:"bytes,4,opt,name=places,proto3" json:"places,omitempty"`
-	ShapeStage    []uint32               `protobuf:"varint,5,rep,packed,name=shape_stage,json=shapeStage,proto3" json:"shape_stage,omitempty"`
-	ShapeKind     []uint32               `protobuf:"varint,6,rep,packed,name=shape_kind,json=shapeKind,proto3" json:"shape_kind,omitempty"`
-	ShapeSlots    []int64                `protobuf:"varint,7,rep,packed,name=shape_slots,json=shapeSlots,proto3" json:"shape_slots,omitempty"`
-	ShapeMemory   []int64                `protobuf:"varint,8,rep,packed,name=shape_memory,json=shapeMemory,proto3" json:"shape_memory,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Rows           []uint32               `protobuf:"varint,1,rep,packed,name=rows,proto3" json:"rows,omitempty"`
+	Shape          []uint32               `protobuf:"varint,2,rep,packed,name=shape,proto3" json:"shape,omitempty"` // index into the shape columns
+	InputBytes     []int64                `protobuf:"varint,3,rep,packed,name=input_bytes,json=inputBytes,proto3" json:"input_bytes,omitempty"`
+	Places         *Places                `protobuf:"bytes,4,opt,name=places,proto3" json:"places,omitempty"`
+	ShapeStage     []uint32               `protobuf:"varint,5,rep,packed,name=shape_stage,json=shapeStage,proto3" json:"shape_stage,omitempty"`
+	ShapeKind      []uint32               `protobuf:"varint,6,rep,packed,name=shape_kind,json=shapeKind,proto3" json:"shape_kind,omitempty"`
+	ShapeSlots     []int64                `protobuf:"varint,7,rep,packed,name=shape_slots,json=shapeSlots,proto3" json:"shape_slots,omitempty"`
+	ShapeMemory    []int64                `protobuf:"varint,8,rep,packed,name=shape_memory,json=shapeMemory,proto3" json:"shape_memory,omitempty"`
+	ShapeResources *ResourceCounts        `protobuf:"bytes,9,opt,name=shape_resources,json=shapeResources,proto3" json:"shape_resources,omitempty"` // no rows: no shape has any
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Groups) Reset() {
 	*x = Groups{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[5]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -961,7 +1023,7 @@ func (x *Groups) String() string {
 func (*Groups) ProtoMessage() {}
 
 func (x *Groups) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[5]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -974,7 +1036,7 @@ func (x *Groups) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Groups.ProtoReflect.Descriptor instead.
 func (*Groups) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{5}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Groups) GetRows() []uint32 {
@@ -1033,6 +1095,13 @@ func (x *Groups) GetShapeMemory() []int64 {
 	return nil
 }
 
+func (x *Groups) GetShapeResources() *ResourceCounts {
+	if x != nil {
+		return x.ShapeResources
+	}
+	return nil
+}
+
 // Stages of a job; a stage's id is its place in its job's list.
 type Stages struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1050,7 +1119,7 @@ type Stages struct {
 
 func (x *Stages) Reset() {
 	*x = Stages{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[6]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1062,7 +1131,7 @@ func (x *Stages) String() string {
 func (*Stages) ProtoMessage() {}
 
 func (x *Stages) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[6]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1075,7 +1144,7 @@ func (x *Stages) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stages.ProtoReflect.Descriptor instead.
 func (*Stages) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{6}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Stages) GetRows() []uint32 {
@@ -1150,7 +1219,7 @@ type Jobs struct {
 
 func (x *Jobs) Reset() {
 	*x = Jobs{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[7]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1162,7 +1231,7 @@ func (x *Jobs) String() string {
 func (*Jobs) ProtoMessage() {}
 
 func (x *Jobs) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[7]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1175,7 +1244,7 @@ func (x *Jobs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Jobs.ProtoReflect.Descriptor instead.
 func (*Jobs) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{7}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Jobs) GetId() []uint64 {
@@ -1248,7 +1317,7 @@ type Work struct {
 
 func (x *Work) Reset() {
 	*x = Work{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[8]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1260,7 +1329,7 @@ func (x *Work) String() string {
 func (*Work) ProtoMessage() {}
 
 func (x *Work) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[8]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1273,7 +1342,7 @@ func (x *Work) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Work.ProtoReflect.Descriptor instead.
 func (*Work) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{8}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Work) GetRunning() []int64 {
@@ -1330,7 +1399,7 @@ type Problems struct {
 
 func (x *Problems) Reset() {
 	*x = Problems{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[9]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1342,7 +1411,7 @@ func (x *Problems) String() string {
 func (*Problems) ProtoMessage() {}
 
 func (x *Problems) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[9]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1355,7 +1424,7 @@ func (x *Problems) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Problems.ProtoReflect.Descriptor instead.
 func (*Problems) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{9}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Problems) GetRows() []uint32 {
@@ -1396,7 +1465,7 @@ type Notes struct {
 
 func (x *Notes) Reset() {
 	*x = Notes{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[10]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1408,7 +1477,7 @@ func (x *Notes) String() string {
 func (*Notes) ProtoMessage() {}
 
 func (x *Notes) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[10]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1421,7 +1490,7 @@ func (x *Notes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Notes.ProtoReflect.Descriptor instead.
 func (*Notes) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{10}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Notes) GetName() []uint32 {
@@ -1449,7 +1518,7 @@ type Checkpoint struct {
 
 func (x *Checkpoint) Reset() {
 	*x = Checkpoint{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[11]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1461,7 +1530,7 @@ func (x *Checkpoint) String() string {
 func (*Checkpoint) ProtoMessage() {}
 
 func (x *Checkpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[11]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1474,7 +1543,7 @@ func (x *Checkpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkpoint.ProtoReflect.Descriptor instead.
 func (*Checkpoint) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{11}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Checkpoint) GetVersion() uint32 {
@@ -1499,21 +1568,23 @@ func (x *Checkpoint) GetAppend() bool {
 }
 
 type LauncherJoined struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Launcher      []uint64               `protobuf:"varint,1,rep,packed,name=launcher,proto3" json:"launcher,omitempty"`
-	Name          []uint32               `protobuf:"varint,2,rep,packed,name=name,proto3" json:"name,omitempty"`
-	Host          []uint32               `protobuf:"varint,3,rep,packed,name=host,proto3" json:"host,omitempty"`
-	Rack          []uint32               `protobuf:"varint,4,rep,packed,name=rack,proto3" json:"rack,omitempty"`
-	Slots         *SlotCounts            `protobuf:"bytes,5,opt,name=slots,proto3" json:"slots,omitempty"`
-	Memory        []int64                `protobuf:"varint,6,rep,packed,name=memory,proto3" json:"memory,omitempty"`
-	Swap          []int64                `protobuf:"varint,7,rep,packed,name=swap,proto3" json:"swap,omitempty"` // no rows: none has any
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	Launcher        []uint64               `protobuf:"varint,1,rep,packed,name=launcher,proto3" json:"launcher,omitempty"`
+	Name            []uint32               `protobuf:"varint,2,rep,packed,name=name,proto3" json:"name,omitempty"`
+	Host            []uint32               `protobuf:"varint,3,rep,packed,name=host,proto3" json:"host,omitempty"`
+	Rack            []uint32               `protobuf:"varint,4,rep,packed,name=rack,proto3" json:"rack,omitempty"`
+	Slots           *SlotCounts            `protobuf:"bytes,5,opt,name=slots,proto3" json:"slots,omitempty"`
+	Memory          []int64                `protobuf:"varint,6,rep,packed,name=memory,proto3" json:"memory,omitempty"`
+	Swap            []int64                `protobuf:"varint,7,rep,packed,name=swap,proto3" json:"swap,omitempty"`                                              // no rows: none has any
+	Resources       *ResourceCounts        `protobuf:"bytes,8,opt,name=resources,proto3" json:"resources,omitempty"`                                            // no rows: none has any
+	SuspensionFrees []bool                 `protobuf:"varint,9,rep,packed,name=suspension_frees,json=suspensionFrees,proto3" json:"suspension_frees,omitempty"` // of each of the resources: whether suspension frees it
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *LauncherJoined) Reset() {
 	*x = LauncherJoined{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[12]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1525,7 +1596,7 @@ func (x *LauncherJoined) String() string {
 func (*LauncherJoined) ProtoMessage() {}
 
 func (x *LauncherJoined) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[12]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1538,7 +1609,7 @@ func (x *LauncherJoined) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LauncherJoined.ProtoReflect.Descriptor instead.
 func (*LauncherJoined) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{12}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *LauncherJoined) GetLauncher() []uint64 {
@@ -1590,6 +1661,20 @@ func (x *LauncherJoined) GetSwap() []int64 {
 	return nil
 }
 
+func (x *LauncherJoined) GetResources() *ResourceCounts {
+	if x != nil {
+		return x.Resources
+	}
+	return nil
+}
+
+func (x *LauncherJoined) GetSuspensionFrees() []bool {
+	if x != nil {
+		return x.SuspensionFrees
+	}
+	return nil
+}
+
 type LauncherLost struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Launcher      []uint64               `protobuf:"varint,1,rep,packed,name=launcher,proto3" json:"launcher,omitempty"`
@@ -1600,7 +1685,7 @@ type LauncherLost struct {
 
 func (x *LauncherLost) Reset() {
 	*x = LauncherLost{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[13]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1612,7 +1697,7 @@ func (x *LauncherLost) String() string {
 func (*LauncherLost) ProtoMessage() {}
 
 func (x *LauncherLost) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[13]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1625,7 +1710,7 @@ func (x *LauncherLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LauncherLost.ProtoReflect.Descriptor instead.
 func (*LauncherLost) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{13}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *LauncherLost) GetLauncher() []uint64 {
@@ -1652,7 +1737,7 @@ type LauncherDraining struct {
 
 func (x *LauncherDraining) Reset() {
 	*x = LauncherDraining{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[14]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1664,7 +1749,7 @@ func (x *LauncherDraining) String() string {
 func (*LauncherDraining) ProtoMessage() {}
 
 func (x *LauncherDraining) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[14]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1677,7 +1762,7 @@ func (x *LauncherDraining) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LauncherDraining.ProtoReflect.Descriptor instead.
 func (*LauncherDraining) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{14}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *LauncherDraining) GetLauncher() []uint64 {
@@ -1704,7 +1789,7 @@ type LauncherExcluded struct {
 
 func (x *LauncherExcluded) Reset() {
 	*x = LauncherExcluded{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[15]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1716,7 +1801,7 @@ func (x *LauncherExcluded) String() string {
 func (*LauncherExcluded) ProtoMessage() {}
 
 func (x *LauncherExcluded) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[15]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1729,7 +1814,7 @@ func (x *LauncherExcluded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LauncherExcluded.ProtoReflect.Descriptor instead.
 func (*LauncherExcluded) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{15}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *LauncherExcluded) GetLauncher() []uint64 {
@@ -1758,7 +1843,7 @@ type LauncherLoad struct {
 
 func (x *LauncherLoad) Reset() {
 	*x = LauncherLoad{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[16]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1770,7 +1855,7 @@ func (x *LauncherLoad) String() string {
 func (*LauncherLoad) ProtoMessage() {}
 
 func (x *LauncherLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[16]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1783,7 +1868,7 @@ func (x *LauncherLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LauncherLoad.ProtoReflect.Descriptor instead.
 func (*LauncherLoad) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{16}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *LauncherLoad) GetLauncher() []uint64 {
@@ -1819,7 +1904,7 @@ type JobUpdated struct {
 
 func (x *JobUpdated) Reset() {
 	*x = JobUpdated{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[17]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1831,7 +1916,7 @@ func (x *JobUpdated) String() string {
 func (*JobUpdated) ProtoMessage() {}
 
 func (x *JobUpdated) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[17]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1844,7 +1929,7 @@ func (x *JobUpdated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobUpdated.ProtoReflect.Descriptor instead.
 func (*JobUpdated) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{17}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *JobUpdated) GetJob() []uint64 {
@@ -1885,7 +1970,7 @@ type JobFinished struct {
 
 func (x *JobFinished) Reset() {
 	*x = JobFinished{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[18]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1897,7 +1982,7 @@ func (x *JobFinished) String() string {
 func (*JobFinished) ProtoMessage() {}
 
 func (x *JobFinished) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[18]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1910,7 +1995,7 @@ func (x *JobFinished) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobFinished.ProtoReflect.Descriptor instead.
 func (*JobFinished) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{18}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *JobFinished) GetJob() []uint64 {
@@ -1939,7 +2024,7 @@ type StageGrown struct {
 
 func (x *StageGrown) Reset() {
 	*x = StageGrown{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[19]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1951,7 +2036,7 @@ func (x *StageGrown) String() string {
 func (*StageGrown) ProtoMessage() {}
 
 func (x *StageGrown) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[19]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1964,7 +2049,7 @@ func (x *StageGrown) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StageGrown.ProtoReflect.Descriptor instead.
 func (*StageGrown) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{19}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *StageGrown) GetJob() []uint64 {
@@ -2008,7 +2093,7 @@ type BundleOffered struct {
 
 func (x *BundleOffered) Reset() {
 	*x = BundleOffered{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[20]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2020,7 +2105,7 @@ func (x *BundleOffered) String() string {
 func (*BundleOffered) ProtoMessage() {}
 
 func (x *BundleOffered) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[20]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2033,7 +2118,7 @@ func (x *BundleOffered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BundleOffered.ProtoReflect.Descriptor instead.
 func (*BundleOffered) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{20}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *BundleOffered) GetJob() []uint64 {
@@ -2074,7 +2159,7 @@ type BundleNamed struct {
 
 func (x *BundleNamed) Reset() {
 	*x = BundleNamed{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[21]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2086,7 +2171,7 @@ func (x *BundleNamed) String() string {
 func (*BundleNamed) ProtoMessage() {}
 
 func (x *BundleNamed) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[21]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2099,7 +2184,7 @@ func (x *BundleNamed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BundleNamed.ProtoReflect.Descriptor instead.
 func (*BundleNamed) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{21}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *BundleNamed) GetJob() []uint64 {
@@ -2127,7 +2212,7 @@ type BundleProtected struct {
 
 func (x *BundleProtected) Reset() {
 	*x = BundleProtected{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[22]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2139,7 +2224,7 @@ func (x *BundleProtected) String() string {
 func (*BundleProtected) ProtoMessage() {}
 
 func (x *BundleProtected) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[22]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2152,7 +2237,7 @@ func (x *BundleProtected) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BundleProtected.ProtoReflect.Descriptor instead.
 func (*BundleProtected) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{22}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *BundleProtected) GetJob() []uint64 {
@@ -2191,7 +2276,7 @@ type AttemptStarted struct {
 
 func (x *AttemptStarted) Reset() {
 	*x = AttemptStarted{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[23]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2203,7 +2288,7 @@ func (x *AttemptStarted) String() string {
 func (*AttemptStarted) ProtoMessage() {}
 
 func (x *AttemptStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[23]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2216,7 +2301,7 @@ func (x *AttemptStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptStarted.ProtoReflect.Descriptor instead.
 func (*AttemptStarted) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{23}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *AttemptStarted) GetAttempt() []uint64 {
@@ -2278,7 +2363,7 @@ type AttemptPhase struct {
 
 func (x *AttemptPhase) Reset() {
 	*x = AttemptPhase{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[24]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2290,7 +2375,7 @@ func (x *AttemptPhase) String() string {
 func (*AttemptPhase) ProtoMessage() {}
 
 func (x *AttemptPhase) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[24]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2303,7 +2388,7 @@ func (x *AttemptPhase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptPhase.ProtoReflect.Descriptor instead.
 func (*AttemptPhase) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{24}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *AttemptPhase) GetAttempt() []uint64 {
@@ -2331,7 +2416,7 @@ type AttemptProgress struct {
 
 func (x *AttemptProgress) Reset() {
 	*x = AttemptProgress{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[25]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2343,7 +2428,7 @@ func (x *AttemptProgress) String() string {
 func (*AttemptProgress) ProtoMessage() {}
 
 func (x *AttemptProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[25]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2356,7 +2441,7 @@ func (x *AttemptProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptProgress.ProtoReflect.Descriptor instead.
 func (*AttemptProgress) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{25}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *AttemptProgress) GetAttempt() []uint64 {
@@ -2393,7 +2478,7 @@ type AttemptEnded struct {
 
 func (x *AttemptEnded) Reset() {
 	*x = AttemptEnded{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[26]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2405,7 +2490,7 @@ func (x *AttemptEnded) String() string {
 func (*AttemptEnded) ProtoMessage() {}
 
 func (x *AttemptEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[26]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2418,7 +2503,7 @@ func (x *AttemptEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptEnded.ProtoReflect.Descriptor instead.
 func (*AttemptEnded) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{26}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *AttemptEnded) GetAttempt() []uint64 {
@@ -2465,7 +2550,7 @@ type AttemptNamed struct {
 
 func (x *AttemptNamed) Reset() {
 	*x = AttemptNamed{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[27]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2477,7 +2562,7 @@ func (x *AttemptNamed) String() string {
 func (*AttemptNamed) ProtoMessage() {}
 
 func (x *AttemptNamed) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[27]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2490,7 +2575,7 @@ func (x *AttemptNamed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptNamed.ProtoReflect.Descriptor instead.
 func (*AttemptNamed) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{27}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *AttemptNamed) GetAttempt() []uint64 {
@@ -2518,7 +2603,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[28]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2530,7 +2615,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[28]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2543,7 +2628,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{28}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Outcome) GetRound() []uint64 {
@@ -2626,7 +2711,7 @@ type SettingChanged struct {
 
 func (x *SettingChanged) Reset() {
 	*x = SettingChanged{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[29]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2638,7 +2723,7 @@ func (x *SettingChanged) String() string {
 func (*SettingChanged) ProtoMessage() {}
 
 func (x *SettingChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[29]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2651,7 +2736,7 @@ func (x *SettingChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettingChanged.ProtoReflect.Descriptor instead.
 func (*SettingChanged) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{29}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *SettingChanged) GetVersion() []uint64 {
@@ -2685,7 +2770,7 @@ type Requested struct {
 
 func (x *Requested) Reset() {
 	*x = Requested{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[30]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2697,7 +2782,7 @@ func (x *Requested) String() string {
 func (*Requested) ProtoMessage() {}
 
 func (x *Requested) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[30]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2710,7 +2795,7 @@ func (x *Requested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Requested.ProtoReflect.Descriptor instead.
 func (*Requested) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{30}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Requested) GetRequest() []uint64 {
@@ -2813,7 +2898,7 @@ type Events struct {
 
 func (x *Events) Reset() {
 	*x = Events{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[31]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2825,7 +2910,7 @@ func (x *Events) String() string {
 func (*Events) ProtoMessage() {}
 
 func (x *Events) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[31]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2838,7 +2923,7 @@ func (x *Events) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Events.ProtoReflect.Descriptor instead.
 func (*Events) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{31}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Events) GetKind() []EventKind {
@@ -3041,7 +3126,7 @@ type EventBatch struct {
 
 func (x *EventBatch) Reset() {
 	*x = EventBatch{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[32]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3053,7 +3138,7 @@ func (x *EventBatch) String() string {
 func (*EventBatch) ProtoMessage() {}
 
 func (x *EventBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[32]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3066,7 +3151,7 @@ func (x *EventBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventBatch.ProtoReflect.Descriptor instead.
 func (*EventBatch) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{32}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *EventBatch) GetStrings() *Strings {
@@ -3084,23 +3169,25 @@ func (x *EventBatch) GetEvents() *Events {
 }
 
 type Offers struct {
-	state           protoimpl.MessageState `protogen:"open.v1"`
-	Launcher        []uint64               `protobuf:"varint,1,rep,packed,name=launcher,proto3" json:"launcher,omitempty"` // ascending
-	Free            *SlotCounts            `protobuf:"bytes,2,opt,name=free,proto3" json:"free,omitempty"`
-	Memory          []int64                `protobuf:"varint,3,rep,packed,name=memory,proto3" json:"memory,omitempty"`
-	Suspended       []int64                `protobuf:"varint,4,rep,packed,name=suspended,proto3" json:"suspended,omitempty"`
-	Held            []int64                `protobuf:"varint,5,rep,packed,name=held,proto3" json:"held,omitempty"`
-	Reserved        *Reservations          `protobuf:"bytes,6,opt,name=reserved,proto3" json:"reserved,omitempty"`
-	Swap            []int64                `protobuf:"varint,7,rep,packed,name=swap,proto3" json:"swap,omitempty"` // no rows: none has any free
-	ForResume       *SlotCounts            `protobuf:"bytes,8,opt,name=for_resume,json=forResume,proto3" json:"for_resume,omitempty"`
-	ForResumeMemory []int64                `protobuf:"varint,9,rep,packed,name=for_resume_memory,json=forResumeMemory,proto3" json:"for_resume_memory,omitempty"` // no rows: 0, and nothing is in for_resume
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	state              protoimpl.MessageState `protogen:"open.v1"`
+	Launcher           []uint64               `protobuf:"varint,1,rep,packed,name=launcher,proto3" json:"launcher,omitempty"` // ascending
+	Free               *SlotCounts            `protobuf:"bytes,2,opt,name=free,proto3" json:"free,omitempty"`
+	Memory             []int64                `protobuf:"varint,3,rep,packed,name=memory,proto3" json:"memory,omitempty"`
+	Suspended          []int64                `protobuf:"varint,4,rep,packed,name=suspended,proto3" json:"suspended,omitempty"`
+	Held               []int64                `protobuf:"varint,5,rep,packed,name=held,proto3" json:"held,omitempty"`
+	Reserved           *Reservations          `protobuf:"bytes,6,opt,name=reserved,proto3" json:"reserved,omitempty"`
+	Swap               []int64                `protobuf:"varint,7,rep,packed,name=swap,proto3" json:"swap,omitempty"` // no rows: none has any free
+	ForResume          *SlotCounts            `protobuf:"bytes,8,opt,name=for_resume,json=forResume,proto3" json:"for_resume,omitempty"`
+	ForResumeMemory    []int64                `protobuf:"varint,9,rep,packed,name=for_resume_memory,json=forResumeMemory,proto3" json:"for_resume_memory,omitempty"`   // no rows: 0, and nothing is in for_resume
+	Resources          *ResourceCounts        `protobuf:"bytes,10,opt,name=resources,proto3" json:"resources,omitempty"`                                               // free and not reserved; no rows: none
+	ForResumeResources *ResourceCounts        `protobuf:"bytes,11,opt,name=for_resume_resources,json=forResumeResources,proto3" json:"for_resume_resources,omitempty"` // no rows: none
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *Offers) Reset() {
 	*x = Offers{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[33]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3112,7 +3199,7 @@ func (x *Offers) String() string {
 func (*Offers) ProtoMessage() {}
 
 func (x *Offers) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[33]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3125,7 +3212,7 @@ func (x *Offers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Offers.ProtoReflect.Descriptor instead.
 func (*Offers) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{33}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Offers) GetLauncher() []uint64 {
@@ -3191,6 +3278,20 @@ func (x *Offers) GetForResumeMemory() []int64 {
 	return nil
 }
 
+func (x *Offers) GetResources() *ResourceCounts {
+	if x != nil {
+		return x.Resources
+	}
+	return nil
+}
+
+func (x *Offers) GetForResumeResources() *ResourceCounts {
+	if x != nil {
+		return x.ForResumeResources
+	}
+	return nil
+}
+
 type Reservations struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Rows          []uint32               `protobuf:"varint,1,rep,packed,name=rows,proto3" json:"rows,omitempty"`
@@ -3199,13 +3300,14 @@ type Reservations struct {
 	Slots         []int64                `protobuf:"varint,4,rep,packed,name=slots,proto3" json:"slots,omitempty"`
 	Memory        []int64                `protobuf:"varint,5,rep,packed,name=memory,proto3" json:"memory,omitempty"`
 	Bundle        []uint64               `protobuf:"varint,6,rep,packed,name=bundle,proto3" json:"bundle,omitempty"` // 0: any of the job's
+	Resources     *ResourceCounts        `protobuf:"bytes,7,opt,name=resources,proto3" json:"resources,omitempty"`   // no rows: none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Reservations) Reset() {
 	*x = Reservations{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[34]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3217,7 +3319,7 @@ func (x *Reservations) String() string {
 func (*Reservations) ProtoMessage() {}
 
 func (x *Reservations) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[34]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3230,7 +3332,7 @@ func (x *Reservations) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reservations.ProtoReflect.Descriptor instead.
 func (*Reservations) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{34}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Reservations) GetRows() []uint32 {
@@ -3275,6 +3377,13 @@ func (x *Reservations) GetBundle() []uint64 {
 	return nil
 }
 
+func (x *Reservations) GetResources() *ResourceCounts {
+	if x != nil {
+		return x.Resources
+	}
+	return nil
+}
+
 type Round struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Strings       *Strings               `protobuf:"bytes,1,opt,name=strings,proto3" json:"strings,omitempty"`
@@ -3288,7 +3397,7 @@ type Round struct {
 
 func (x *Round) Reset() {
 	*x = Round{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[35]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3300,7 +3409,7 @@ func (x *Round) String() string {
 func (*Round) ProtoMessage() {}
 
 func (x *Round) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[35]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3313,7 +3422,7 @@ func (x *Round) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Round.ProtoReflect.Descriptor instead.
 func (*Round) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{35}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Round) GetStrings() *Strings {
@@ -3368,7 +3477,7 @@ type SnapshotPage struct {
 
 func (x *SnapshotPage) Reset() {
 	*x = SnapshotPage{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[36]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3380,7 +3489,7 @@ func (x *SnapshotPage) String() string {
 func (*SnapshotPage) ProtoMessage() {}
 
 func (x *SnapshotPage) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[36]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3393,7 +3502,7 @@ func (x *SnapshotPage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotPage.ProtoReflect.Descriptor instead.
 func (*SnapshotPage) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{36}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *SnapshotPage) GetStrings() *Strings {
@@ -3455,7 +3564,7 @@ type Refuse struct {
 
 func (x *Refuse) Reset() {
 	*x = Refuse{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[37]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3467,7 +3576,7 @@ func (x *Refuse) String() string {
 func (*Refuse) ProtoMessage() {}
 
 func (x *Refuse) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[37]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3480,7 +3589,7 @@ func (x *Refuse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refuse.ProtoReflect.Descriptor instead.
 func (*Refuse) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{37}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Refuse) GetJob() []uint64 {
@@ -3507,7 +3616,7 @@ type Admit struct {
 
 func (x *Admit) Reset() {
 	*x = Admit{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[38]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3519,7 +3628,7 @@ func (x *Admit) String() string {
 func (*Admit) ProtoMessage() {}
 
 func (x *Admit) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[38]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3532,7 +3641,7 @@ func (x *Admit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admit.ProtoReflect.Descriptor instead.
 func (*Admit) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{38}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Admit) GetJob() []uint64 {
@@ -3563,7 +3672,7 @@ type Preempt struct {
 
 func (x *Preempt) Reset() {
 	*x = Preempt{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[39]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3575,7 +3684,7 @@ func (x *Preempt) String() string {
 func (*Preempt) ProtoMessage() {}
 
 func (x *Preempt) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[39]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3588,7 +3697,7 @@ func (x *Preempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Preempt.ProtoReflect.Descriptor instead.
 func (*Preempt) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{39}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Preempt) GetVictims() *Ids {
@@ -3642,7 +3751,7 @@ type Resume struct {
 
 func (x *Resume) Reset() {
 	*x = Resume{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[40]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3654,7 +3763,7 @@ func (x *Resume) String() string {
 func (*Resume) ProtoMessage() {}
 
 func (x *Resume) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[40]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3667,7 +3776,7 @@ func (x *Resume) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resume.ProtoReflect.Descriptor instead.
 func (*Resume) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{40}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Resume) GetAttempt() []uint64 {
@@ -3687,7 +3796,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[41]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3699,7 +3808,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[41]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3712,7 +3821,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{41}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Launch) GetBundle() []uint64 {
@@ -3741,7 +3850,7 @@ type Answer struct {
 
 func (x *Answer) Reset() {
 	*x = Answer{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[42]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3753,7 +3862,7 @@ func (x *Answer) String() string {
 func (*Answer) ProtoMessage() {}
 
 func (x *Answer) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[42]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3766,7 +3875,7 @@ func (x *Answer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Answer.ProtoReflect.Descriptor instead.
 func (*Answer) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{42}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Answer) GetRequest() []uint64 {
@@ -3809,7 +3918,7 @@ type SettingsVerdict struct {
 
 func (x *SettingsVerdict) Reset() {
 	*x = SettingsVerdict{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[43]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3821,7 +3930,7 @@ func (x *SettingsVerdict) String() string {
 func (*SettingsVerdict) ProtoMessage() {}
 
 func (x *SettingsVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[43]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3834,7 +3943,7 @@ func (x *SettingsVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettingsVerdict.ProtoReflect.Descriptor instead.
 func (*SettingsVerdict) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{43}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *SettingsVerdict) GetVersion() []uint64 {
@@ -3876,7 +3985,7 @@ type Waiting struct {
 
 func (x *Waiting) Reset() {
 	*x = Waiting{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[44]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3888,7 +3997,7 @@ func (x *Waiting) String() string {
 func (*Waiting) ProtoMessage() {}
 
 func (x *Waiting) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[44]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3901,7 +4010,7 @@ func (x *Waiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Waiting.ProtoReflect.Descriptor instead.
 func (*Waiting) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{44}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Waiting) GetJob() []uint64 {
@@ -3945,7 +4054,7 @@ type Decisions struct {
 
 func (x *Decisions) Reset() {
 	*x = Decisions{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[45]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3957,7 +4066,7 @@ func (x *Decisions) String() string {
 func (*Decisions) ProtoMessage() {}
 
 func (x *Decisions) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[45]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3970,7 +4079,7 @@ func (x *Decisions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decisions.ProtoReflect.Descriptor instead.
 func (*Decisions) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{45}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Decisions) GetStrings() *Strings {
@@ -4071,7 +4180,7 @@ type Config struct {
 
 func (x *Config) Reset() {
 	*x = Config{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[46]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4083,7 +4192,7 @@ func (x *Config) String() string {
 func (*Config) ProtoMessage() {}
 
 func (x *Config) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[46]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4096,7 +4205,7 @@ func (x *Config) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Config.ProtoReflect.Descriptor instead.
 func (*Config) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{46}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Config) GetStrings() *Strings {
@@ -4167,7 +4276,7 @@ type Environment struct {
 
 func (x *Environment) Reset() {
 	*x = Environment{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[47]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4179,7 +4288,7 @@ func (x *Environment) String() string {
 func (*Environment) ProtoMessage() {}
 
 func (x *Environment) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[47]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4192,7 +4301,7 @@ func (x *Environment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Environment.ProtoReflect.Descriptor instead.
 func (*Environment) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{47}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Environment) GetStrings() *Strings {
@@ -4334,7 +4443,7 @@ type Description struct {
 
 func (x *Description) Reset() {
 	*x = Description{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[48]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4346,7 +4455,7 @@ func (x *Description) String() string {
 func (*Description) ProtoMessage() {}
 
 func (x *Description) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[48]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4359,7 +4468,7 @@ func (x *Description) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Description.ProtoReflect.Descriptor instead.
 func (*Description) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{48}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Description) GetStrings() *Strings {
@@ -4410,7 +4519,7 @@ type Explanation struct {
 
 func (x *Explanation) Reset() {
 	*x = Explanation{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[49]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4422,7 +4531,7 @@ func (x *Explanation) String() string {
 func (*Explanation) ProtoMessage() {}
 
 func (x *Explanation) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[49]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4435,7 +4544,7 @@ func (x *Explanation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation.ProtoReflect.Descriptor instead.
 func (*Explanation) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{49}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Explanation) GetStrings() *Strings {
@@ -4491,7 +4600,7 @@ type PoolStatus struct {
 
 func (x *PoolStatus) Reset() {
 	*x = PoolStatus{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[50]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4503,7 +4612,7 @@ func (x *PoolStatus) String() string {
 func (*PoolStatus) ProtoMessage() {}
 
 func (x *PoolStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[50]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4516,7 +4625,7 @@ func (x *PoolStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PoolStatus.ProtoReflect.Descriptor instead.
 func (*PoolStatus) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{50}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *PoolStatus) GetName() []uint32 {
@@ -4603,7 +4712,7 @@ type Status struct {
 
 func (x *Status) Reset() {
 	*x = Status{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[51]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4615,7 +4724,7 @@ func (x *Status) String() string {
 func (*Status) ProtoMessage() {}
 
 func (x *Status) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[51]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4628,7 +4737,7 @@ func (x *Status) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Status.ProtoReflect.Descriptor instead.
 func (*Status) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{51}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Status) GetStrings() *Strings {
@@ -4684,7 +4793,7 @@ type ProblemList struct {
 
 func (x *ProblemList) Reset() {
 	*x = ProblemList{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[52]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4696,7 +4805,7 @@ func (x *ProblemList) String() string {
 func (*ProblemList) ProtoMessage() {}
 
 func (x *ProblemList) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[52]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4709,7 +4818,7 @@ func (x *ProblemList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProblemList.ProtoReflect.Descriptor instead.
 func (*ProblemList) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{52}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ProblemList) GetStrings() *Strings {
@@ -4738,7 +4847,7 @@ type Note struct {
 
 func (x *Note) Reset() {
 	*x = Note{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[53]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4750,7 +4859,7 @@ func (x *Note) String() string {
 func (*Note) ProtoMessage() {}
 
 func (x *Note) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[53]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4763,7 +4872,7 @@ func (x *Note) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Note.ProtoReflect.Descriptor instead.
 func (*Note) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{53}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Note) GetStrings() *Strings {
@@ -4798,7 +4907,7 @@ type Principal struct {
 
 func (x *Principal) Reset() {
 	*x = Principal{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[54]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4810,7 +4919,7 @@ func (x *Principal) String() string {
 func (*Principal) ProtoMessage() {}
 
 func (x *Principal) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[54]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4823,7 +4932,7 @@ func (x *Principal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Principal.ProtoReflect.Descriptor instead.
 func (*Principal) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{54}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Principal) GetName() uint32 {
@@ -4864,7 +4973,7 @@ type PageAsked struct {
 
 func (x *PageAsked) Reset() {
 	*x = PageAsked{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[55]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4876,7 +4985,7 @@ func (x *PageAsked) String() string {
 func (*PageAsked) ProtoMessage() {}
 
 func (x *PageAsked) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[55]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4889,7 +4998,7 @@ func (x *PageAsked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PageAsked.ProtoReflect.Descriptor instead.
 func (*PageAsked) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{55}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *PageAsked) GetStrings() *Strings {
@@ -4961,7 +5070,7 @@ type Page struct {
 
 func (x *Page) Reset() {
 	*x = Page{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[56]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4973,7 +5082,7 @@ func (x *Page) String() string {
 func (*Page) ProtoMessage() {}
 
 func (x *Page) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[56]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4986,7 +5095,7 @@ func (x *Page) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Page.ProtoReflect.Descriptor instead.
 func (*Page) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{56}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Page) GetStrings() *Strings {
@@ -5034,7 +5143,7 @@ type Credentials struct {
 
 func (x *Credentials) Reset() {
 	*x = Credentials{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[57]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5046,7 +5155,7 @@ func (x *Credentials) String() string {
 func (*Credentials) ProtoMessage() {}
 
 func (x *Credentials) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[57]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5059,7 +5168,7 @@ func (x *Credentials) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Credentials.ProtoReflect.Descriptor instead.
 func (*Credentials) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{57}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Credentials) GetStrings() *Strings {
@@ -5132,7 +5241,7 @@ type Proof struct {
 
 func (x *Proof) Reset() {
 	*x = Proof{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[58]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5144,7 +5253,7 @@ func (x *Proof) String() string {
 func (*Proof) ProtoMessage() {}
 
 func (x *Proof) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[58]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5157,7 +5266,7 @@ func (x *Proof) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Proof.ProtoReflect.Descriptor instead.
 func (*Proof) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{58}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Proof) GetStrings() *Strings {
@@ -5210,6 +5319,10 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"SlotCounts\x12\x12\n" +
 	"\x04rows\x18\x01 \x03(\rR\x04rows\x12\x12\n" +
 	"\x04kind\x18\x02 \x03(\rR\x04kind\x12\x14\n" +
+	"\x05count\x18\x03 \x03(\x03R\x05count\"N\n" +
+	"\x0eResourceCounts\x12\x12\n" +
+	"\x04rows\x18\x01 \x03(\rR\x04rows\x12\x12\n" +
+	"\x04kind\x18\x02 \x03(\rR\x04kind\x12\x14\n" +
 	"\x05count\x18\x03 \x03(\x03R\x05count\"J\n" +
 	"\n" +
 	"Properties\x12\x12\n" +
@@ -5221,7 +5334,7 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x04node\x18\x02 \x03(\rR\x04node\x12\x14\n" +
 	"\x05bytes\x18\x03 \x03(\x03R\x05bytes\x12\x12\n" +
 	"\x04host\x18\x04 \x03(\rR\x04host\x12\x12\n" +
-	"\x04rack\x18\x05 \x03(\rR\x04rack\"\x8f\x02\n" +
+	"\x04rack\x18\x05 \x03(\rR\x04rack\"\xe0\x02\n" +
 	"\x06Groups\x12\x12\n" +
 	"\x04rows\x18\x01 \x03(\rR\x04rows\x12\x14\n" +
 	"\x05shape\x18\x02 \x03(\rR\x05shape\x12\x1f\n" +
@@ -5234,7 +5347,8 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"shape_kind\x18\x06 \x03(\rR\tshapeKind\x12\x1f\n" +
 	"\vshape_slots\x18\a \x03(\x03R\n" +
 	"shapeSlots\x12!\n" +
-	"\fshape_memory\x18\b \x03(\x03R\vshapeMemory\"\xe0\x01\n" +
+	"\fshape_memory\x18\b \x03(\x03R\vshapeMemory\x12O\n" +
+	"\x0fshape_resources\x18\t \x01(\v2&.hamadryad.scheduler.v1.ResourceCountsR\x0eshapeResources\"\xe0\x01\n" +
 	"\x06Stages\x12\x12\n" +
 	"\x04rows\x18\x01 \x03(\rR\x04rows\x12\x12\n" +
 	"\x04name\x18\x02 \x03(\rR\x04name\x12\x16\n" +
@@ -5276,7 +5390,7 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"Checkpoint\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x12\n" +
 	"\x04data\x18\x02 \x01(\fR\x04data\x12\x16\n" +
-	"\x06append\x18\x03 \x01(\bR\x06append\"\xce\x01\n" +
+	"\x06append\x18\x03 \x01(\bR\x06append\"\xbf\x02\n" +
 	"\x0eLauncherJoined\x12\x1a\n" +
 	"\blauncher\x18\x01 \x03(\x04R\blauncher\x12\x12\n" +
 	"\x04name\x18\x02 \x03(\rR\x04name\x12\x12\n" +
@@ -5284,7 +5398,9 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x04rack\x18\x04 \x03(\rR\x04rack\x128\n" +
 	"\x05slots\x18\x05 \x01(\v2\".hamadryad.scheduler.v1.SlotCountsR\x05slots\x12\x16\n" +
 	"\x06memory\x18\x06 \x03(\x03R\x06memory\x12\x12\n" +
-	"\x04swap\x18\a \x03(\x03R\x04swap\"B\n" +
+	"\x04swap\x18\a \x03(\x03R\x04swap\x12D\n" +
+	"\tresources\x18\b \x01(\v2&.hamadryad.scheduler.v1.ResourceCountsR\tresources\x12)\n" +
+	"\x10suspension_frees\x18\t \x03(\bR\x0fsuspensionFrees\"B\n" +
 	"\fLauncherLost\x12\x1a\n" +
 	"\blauncher\x18\x01 \x03(\x04R\blauncher\x12\x16\n" +
 	"\x06reason\x18\x02 \x03(\rR\x06reason\"J\n" +
@@ -5409,7 +5525,7 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\n" +
 	"EventBatch\x129\n" +
 	"\astrings\x18\x01 \x01(\v2\x1f.hamadryad.scheduler.v1.StringsR\astrings\x126\n" +
-	"\x06events\x18\x02 \x01(\v2\x1e.hamadryad.scheduler.v1.EventsR\x06events\"\xeb\x02\n" +
+	"\x06events\x18\x02 \x01(\v2\x1e.hamadryad.scheduler.v1.EventsR\x06events\"\x8b\x04\n" +
 	"\x06Offers\x12\x1a\n" +
 	"\blauncher\x18\x01 \x03(\x04R\blauncher\x126\n" +
 	"\x04free\x18\x02 \x01(\v2\".hamadryad.scheduler.v1.SlotCountsR\x04free\x12\x16\n" +
@@ -5420,14 +5536,18 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x04swap\x18\a \x03(\x03R\x04swap\x12A\n" +
 	"\n" +
 	"for_resume\x18\b \x01(\v2\".hamadryad.scheduler.v1.SlotCountsR\tforResume\x12*\n" +
-	"\x11for_resume_memory\x18\t \x03(\x03R\x0fforResumeMemory\"\x8e\x01\n" +
+	"\x11for_resume_memory\x18\t \x03(\x03R\x0fforResumeMemory\x12D\n" +
+	"\tresources\x18\n" +
+	" \x01(\v2&.hamadryad.scheduler.v1.ResourceCountsR\tresources\x12X\n" +
+	"\x14for_resume_resources\x18\v \x01(\v2&.hamadryad.scheduler.v1.ResourceCountsR\x12forResumeResources\"\xd4\x01\n" +
 	"\fReservations\x12\x12\n" +
 	"\x04rows\x18\x01 \x03(\rR\x04rows\x12\x10\n" +
 	"\x03job\x18\x02 \x03(\x04R\x03job\x12\x12\n" +
 	"\x04kind\x18\x03 \x03(\rR\x04kind\x12\x14\n" +
 	"\x05slots\x18\x04 \x03(\x03R\x05slots\x12\x16\n" +
 	"\x06memory\x18\x05 \x03(\x03R\x06memory\x12\x16\n" +
-	"\x06bundle\x18\x06 \x03(\x04R\x06bundle\"\xdc\x01\n" +
+	"\x06bundle\x18\x06 \x03(\x04R\x06bundle\x12D\n" +
+	"\tresources\x18\a \x01(\v2&.hamadryad.scheduler.v1.ResourceCountsR\tresources\"\xdc\x01\n" +
 	"\x05Round\x129\n" +
 	"\astrings\x18\x01 \x01(\v2\x1f.hamadryad.scheduler.v1.StringsR\astrings\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x10\n" +
@@ -5703,7 +5823,7 @@ func file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP() []byte {
 }
 
 var file_sdk_scheduler_schedwire_scheduler_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
-var file_sdk_scheduler_schedwire_scheduler_proto_msgTypes = make([]protoimpl.MessageInfo, 59)
+var file_sdk_scheduler_schedwire_scheduler_proto_msgTypes = make([]protoimpl.MessageInfo, 60)
 var file_sdk_scheduler_schedwire_scheduler_proto_goTypes = []any{
 	(EventKind)(0),           // 0: hamadryad.scheduler.v1.EventKind
 	(JobOutcome)(0),          // 1: hamadryad.scheduler.v1.JobOutcome
@@ -5717,165 +5837,171 @@ var file_sdk_scheduler_schedwire_scheduler_proto_goTypes = []any{
 	(*Strings)(nil),          // 9: hamadryad.scheduler.v1.Strings
 	(*Ids)(nil),              // 10: hamadryad.scheduler.v1.Ids
 	(*SlotCounts)(nil),       // 11: hamadryad.scheduler.v1.SlotCounts
-	(*Properties)(nil),       // 12: hamadryad.scheduler.v1.Properties
-	(*Places)(nil),           // 13: hamadryad.scheduler.v1.Places
-	(*Groups)(nil),           // 14: hamadryad.scheduler.v1.Groups
-	(*Stages)(nil),           // 15: hamadryad.scheduler.v1.Stages
-	(*Jobs)(nil),             // 16: hamadryad.scheduler.v1.Jobs
-	(*Work)(nil),             // 17: hamadryad.scheduler.v1.Work
-	(*Problems)(nil),         // 18: hamadryad.scheduler.v1.Problems
-	(*Notes)(nil),            // 19: hamadryad.scheduler.v1.Notes
-	(*Checkpoint)(nil),       // 20: hamadryad.scheduler.v1.Checkpoint
-	(*LauncherJoined)(nil),   // 21: hamadryad.scheduler.v1.LauncherJoined
-	(*LauncherLost)(nil),     // 22: hamadryad.scheduler.v1.LauncherLost
-	(*LauncherDraining)(nil), // 23: hamadryad.scheduler.v1.LauncherDraining
-	(*LauncherExcluded)(nil), // 24: hamadryad.scheduler.v1.LauncherExcluded
-	(*LauncherLoad)(nil),     // 25: hamadryad.scheduler.v1.LauncherLoad
-	(*JobUpdated)(nil),       // 26: hamadryad.scheduler.v1.JobUpdated
-	(*JobFinished)(nil),      // 27: hamadryad.scheduler.v1.JobFinished
-	(*StageGrown)(nil),       // 28: hamadryad.scheduler.v1.StageGrown
-	(*BundleOffered)(nil),    // 29: hamadryad.scheduler.v1.BundleOffered
-	(*BundleNamed)(nil),      // 30: hamadryad.scheduler.v1.BundleNamed
-	(*BundleProtected)(nil),  // 31: hamadryad.scheduler.v1.BundleProtected
-	(*AttemptStarted)(nil),   // 32: hamadryad.scheduler.v1.AttemptStarted
-	(*AttemptPhase)(nil),     // 33: hamadryad.scheduler.v1.AttemptPhase
-	(*AttemptProgress)(nil),  // 34: hamadryad.scheduler.v1.AttemptProgress
-	(*AttemptEnded)(nil),     // 35: hamadryad.scheduler.v1.AttemptEnded
-	(*AttemptNamed)(nil),     // 36: hamadryad.scheduler.v1.AttemptNamed
-	(*Outcome)(nil),          // 37: hamadryad.scheduler.v1.Outcome
-	(*SettingChanged)(nil),   // 38: hamadryad.scheduler.v1.SettingChanged
-	(*Requested)(nil),        // 39: hamadryad.scheduler.v1.Requested
-	(*Events)(nil),           // 40: hamadryad.scheduler.v1.Events
-	(*EventBatch)(nil),       // 41: hamadryad.scheduler.v1.EventBatch
-	(*Offers)(nil),           // 42: hamadryad.scheduler.v1.Offers
-	(*Reservations)(nil),     // 43: hamadryad.scheduler.v1.Reservations
-	(*Round)(nil),            // 44: hamadryad.scheduler.v1.Round
-	(*SnapshotPage)(nil),     // 45: hamadryad.scheduler.v1.SnapshotPage
-	(*Refuse)(nil),           // 46: hamadryad.scheduler.v1.Refuse
-	(*Admit)(nil),            // 47: hamadryad.scheduler.v1.Admit
-	(*Preempt)(nil),          // 48: hamadryad.scheduler.v1.Preempt
-	(*Resume)(nil),           // 49: hamadryad.scheduler.v1.Resume
-	(*Launch)(nil),           // 50: hamadryad.scheduler.v1.Launch
-	(*Answer)(nil),           // 51: hamadryad.scheduler.v1.Answer
-	(*SettingsVerdict)(nil),  // 52: hamadryad.scheduler.v1.SettingsVerdict
-	(*Waiting)(nil),          // 53: hamadryad.scheduler.v1.Waiting
-	(*Decisions)(nil),        // 54: hamadryad.scheduler.v1.Decisions
-	(*Config)(nil),           // 55: hamadryad.scheduler.v1.Config
-	(*Environment)(nil),      // 56: hamadryad.scheduler.v1.Environment
-	(*Description)(nil),      // 57: hamadryad.scheduler.v1.Description
-	(*Explanation)(nil),      // 58: hamadryad.scheduler.v1.Explanation
-	(*PoolStatus)(nil),       // 59: hamadryad.scheduler.v1.PoolStatus
-	(*Status)(nil),           // 60: hamadryad.scheduler.v1.Status
-	(*ProblemList)(nil),      // 61: hamadryad.scheduler.v1.ProblemList
-	(*Note)(nil),             // 62: hamadryad.scheduler.v1.Note
-	(*Principal)(nil),        // 63: hamadryad.scheduler.v1.Principal
-	(*PageAsked)(nil),        // 64: hamadryad.scheduler.v1.PageAsked
-	(*Page)(nil),             // 65: hamadryad.scheduler.v1.Page
-	(*Credentials)(nil),      // 66: hamadryad.scheduler.v1.Credentials
-	(*Proof)(nil),            // 67: hamadryad.scheduler.v1.Proof
+	(*ResourceCounts)(nil),   // 12: hamadryad.scheduler.v1.ResourceCounts
+	(*Properties)(nil),       // 13: hamadryad.scheduler.v1.Properties
+	(*Places)(nil),           // 14: hamadryad.scheduler.v1.Places
+	(*Groups)(nil),           // 15: hamadryad.scheduler.v1.Groups
+	(*Stages)(nil),           // 16: hamadryad.scheduler.v1.Stages
+	(*Jobs)(nil),             // 17: hamadryad.scheduler.v1.Jobs
+	(*Work)(nil),             // 18: hamadryad.scheduler.v1.Work
+	(*Problems)(nil),         // 19: hamadryad.scheduler.v1.Problems
+	(*Notes)(nil),            // 20: hamadryad.scheduler.v1.Notes
+	(*Checkpoint)(nil),       // 21: hamadryad.scheduler.v1.Checkpoint
+	(*LauncherJoined)(nil),   // 22: hamadryad.scheduler.v1.LauncherJoined
+	(*LauncherLost)(nil),     // 23: hamadryad.scheduler.v1.LauncherLost
+	(*LauncherDraining)(nil), // 24: hamadryad.scheduler.v1.LauncherDraining
+	(*LauncherExcluded)(nil), // 25: hamadryad.scheduler.v1.LauncherExcluded
+	(*LauncherLoad)(nil),     // 26: hamadryad.scheduler.v1.LauncherLoad
+	(*JobUpdated)(nil),       // 27: hamadryad.scheduler.v1.JobUpdated
+	(*JobFinished)(nil),      // 28: hamadryad.scheduler.v1.JobFinished
+	(*StageGrown)(nil),       // 29: hamadryad.scheduler.v1.StageGrown
+	(*BundleOffered)(nil),    // 30: hamadryad.scheduler.v1.BundleOffered
+	(*BundleNamed)(nil),      // 31: hamadryad.scheduler.v1.BundleNamed
+	(*BundleProtected)(nil),  // 32: hamadryad.scheduler.v1.BundleProtected
+	(*AttemptStarted)(nil),   // 33: hamadryad.scheduler.v1.AttemptStarted
+	(*AttemptPhase)(nil),     // 34: hamadryad.scheduler.v1.AttemptPhase
+	(*AttemptProgress)(nil),  // 35: hamadryad.scheduler.v1.AttemptProgress
+	(*AttemptEnded)(nil),     // 36: hamadryad.scheduler.v1.AttemptEnded
+	(*AttemptNamed)(nil),     // 37: hamadryad.scheduler.v1.AttemptNamed
+	(*Outcome)(nil),          // 38: hamadryad.scheduler.v1.Outcome
+	(*SettingChanged)(nil),   // 39: hamadryad.scheduler.v1.SettingChanged
+	(*Requested)(nil),        // 40: hamadryad.scheduler.v1.Requested
+	(*Events)(nil),           // 41: hamadryad.scheduler.v1.Events
+	(*EventBatch)(nil),       // 42: hamadryad.scheduler.v1.EventBatch
+	(*Offers)(nil),           // 43: hamadryad.scheduler.v1.Offers
+	(*Reservations)(nil),     // 44: hamadryad.scheduler.v1.Reservations
+	(*Round)(nil),            // 45: hamadryad.scheduler.v1.Round
+	(*SnapshotPage)(nil),     // 46: hamadryad.scheduler.v1.SnapshotPage
+	(*Refuse)(nil),           // 47: hamadryad.scheduler.v1.Refuse
+	(*Admit)(nil),            // 48: hamadryad.scheduler.v1.Admit
+	(*Preempt)(nil),          // 49: hamadryad.scheduler.v1.Preempt
+	(*Resume)(nil),           // 50: hamadryad.scheduler.v1.Resume
+	(*Launch)(nil),           // 51: hamadryad.scheduler.v1.Launch
+	(*Answer)(nil),           // 52: hamadryad.scheduler.v1.Answer
+	(*SettingsVerdict)(nil),  // 53: hamadryad.scheduler.v1.SettingsVerdict
+	(*Waiting)(nil),          // 54: hamadryad.scheduler.v1.Waiting
+	(*Decisions)(nil),        // 55: hamadryad.scheduler.v1.Decisions
+	(*Config)(nil),           // 56: hamadryad.scheduler.v1.Config
+	(*Environment)(nil),      // 57: hamadryad.scheduler.v1.Environment
+	(*Description)(nil),      // 58: hamadryad.scheduler.v1.Description
+	(*Explanation)(nil),      // 59: hamadryad.scheduler.v1.Explanation
+	(*PoolStatus)(nil),       // 60: hamadryad.scheduler.v1.PoolStatus
+	(*Status)(nil),           // 61: hamadryad.scheduler.v1.Status
+	(*ProblemList)(nil),      // 62: hamadryad.scheduler.v1.ProblemList
+	(*Note)(nil),             // 63: hamadryad.scheduler.v1.Note
+	(*Principal)(nil),        // 64: hamadryad.scheduler.v1.Principal
+	(*PageAsked)(nil),        // 65: hamadryad.scheduler.v1.PageAsked
+	(*Page)(nil),             // 66: hamadryad.scheduler.v1.Page
+	(*Credentials)(nil),      // 67: hamadryad.scheduler.v1.Credentials
+	(*Proof)(nil),            // 68: hamadryad.scheduler.v1.Proof
 }
 var file_sdk_scheduler_schedwire_scheduler_proto_depIdxs = []int32{
-	13, // 0: hamadryad.scheduler.v1.Groups.places:type_name -> hamadryad.scheduler.v1.Places
-	10, // 1: hamadryad.scheduler.v1.Stages.after:type_name -> hamadryad.scheduler.v1.Ids
-	12, // 2: hamadryad.scheduler.v1.Jobs.properties:type_name -> hamadryad.scheduler.v1.Properties
-	15, // 3: hamadryad.scheduler.v1.Jobs.stages:type_name -> hamadryad.scheduler.v1.Stages
-	11, // 4: hamadryad.scheduler.v1.LauncherJoined.slots:type_name -> hamadryad.scheduler.v1.SlotCounts
-	12, // 5: hamadryad.scheduler.v1.JobUpdated.properties:type_name -> hamadryad.scheduler.v1.Properties
-	1,  // 6: hamadryad.scheduler.v1.JobFinished.outcome:type_name -> hamadryad.scheduler.v1.JobOutcome
-	14, // 7: hamadryad.scheduler.v1.BundleOffered.groups:type_name -> hamadryad.scheduler.v1.Groups
-	10, // 8: hamadryad.scheduler.v1.BundleOffered.avoid:type_name -> hamadryad.scheduler.v1.Ids
-	2,  // 9: hamadryad.scheduler.v1.AttemptPhase.phase:type_name -> hamadryad.scheduler.v1.Phase
-	17, // 10: hamadryad.scheduler.v1.AttemptProgress.work:type_name -> hamadryad.scheduler.v1.Work
-	3,  // 11: hamadryad.scheduler.v1.AttemptEnded.outcome:type_name -> hamadryad.scheduler.v1.AttemptOutcome
-	17, // 12: hamadryad.scheduler.v1.AttemptEnded.work:type_name -> hamadryad.scheduler.v1.Work
-	4,  // 13: hamadryad.scheduler.v1.Outcome.kind:type_name -> hamadryad.scheduler.v1.DecisionKind
-	10, // 14: hamadryad.scheduler.v1.Outcome.attempts:type_name -> hamadryad.scheduler.v1.Ids
-	10, // 15: hamadryad.scheduler.v1.Outcome.launch_launchers:type_name -> hamadryad.scheduler.v1.Ids
-	5,  // 16: hamadryad.scheduler.v1.Outcome.reason:type_name -> hamadryad.scheduler.v1.RefusalReason
-	48, // 17: hamadryad.scheduler.v1.Outcome.preempt:type_name -> hamadryad.scheduler.v1.Preempt
-	55, // 18: hamadryad.scheduler.v1.SettingChanged.config:type_name -> hamadryad.scheduler.v1.Config
-	0,  // 19: hamadryad.scheduler.v1.Events.kind:type_name -> hamadryad.scheduler.v1.EventKind
-	21, // 20: hamadryad.scheduler.v1.Events.launcher_joined:type_name -> hamadryad.scheduler.v1.LauncherJoined
-	22, // 21: hamadryad.scheduler.v1.Events.launcher_lost:type_name -> hamadryad.scheduler.v1.LauncherLost
-	23, // 22: hamadryad.scheduler.v1.Events.launcher_draining:type_name -> hamadryad.scheduler.v1.LauncherDraining
-	16, // 23: hamadryad.scheduler.v1.Events.job_submitted:type_name -> hamadryad.scheduler.v1.Jobs
-	26, // 24: hamadryad.scheduler.v1.Events.job_updated:type_name -> hamadryad.scheduler.v1.JobUpdated
-	27, // 25: hamadryad.scheduler.v1.Events.job_finished:type_name -> hamadryad.scheduler.v1.JobFinished
-	28, // 26: hamadryad.scheduler.v1.Events.stage_grown:type_name -> hamadryad.scheduler.v1.StageGrown
-	29, // 27: hamadryad.scheduler.v1.Events.bundle_ready:type_name -> hamadryad.scheduler.v1.BundleOffered
-	30, // 28: hamadryad.scheduler.v1.Events.bundle_withdrawn:type_name -> hamadryad.scheduler.v1.BundleNamed
-	30, // 29: hamadryad.scheduler.v1.Events.bundle_reopened:type_name -> hamadryad.scheduler.v1.BundleNamed
-	29, // 30: hamadryad.scheduler.v1.Events.speculation_offered:type_name -> hamadryad.scheduler.v1.BundleOffered
-	32, // 31: hamadryad.scheduler.v1.Events.attempt_started:type_name -> hamadryad.scheduler.v1.AttemptStarted
-	33, // 32: hamadryad.scheduler.v1.Events.attempt_phase:type_name -> hamadryad.scheduler.v1.AttemptPhase
-	34, // 33: hamadryad.scheduler.v1.Events.attempt_progress:type_name -> hamadryad.scheduler.v1.AttemptProgress
-	35, // 34: hamadryad.scheduler.v1.Events.attempt_ended:type_name -> hamadryad.scheduler.v1.AttemptEnded
-	36, // 35: hamadryad.scheduler.v1.Events.attempt_suspended:type_name -> hamadryad.scheduler.v1.AttemptNamed
-	36, // 36: hamadryad.scheduler.v1.Events.attempt_resumed:type_name -> hamadryad.scheduler.v1.AttemptNamed
-	37, // 37: hamadryad.scheduler.v1.Events.outcome:type_name -> hamadryad.scheduler.v1.Outcome
-	38, // 38: hamadryad.scheduler.v1.Events.setting_changed:type_name -> hamadryad.scheduler.v1.SettingChanged
-	16, // 39: hamadryad.scheduler.v1.Events.admission_asked:type_name -> hamadryad.scheduler.v1.Jobs
-	39, // 40: hamadryad.scheduler.v1.Events.requested:type_name -> hamadryad.scheduler.v1.Requested
-	19, // 41: hamadryad.scheduler.v1.Events.noted:type_name -> hamadryad.scheduler.v1.Notes
-	25, // 42: hamadryad.scheduler.v1.Events.launcher_load:type_name -> hamadryad.scheduler.v1.LauncherLoad
-	31, // 43: hamadryad.scheduler.v1.Events.bundle_protected:type_name -> hamadryad.scheduler.v1.BundleProtected
-	24, // 44: hamadryad.scheduler.v1.Events.launcher_excluded:type_name -> hamadryad.scheduler.v1.LauncherExcluded
-	9,  // 45: hamadryad.scheduler.v1.EventBatch.strings:type_name -> hamadryad.scheduler.v1.Strings
-	40, // 46: hamadryad.scheduler.v1.EventBatch.events:type_name -> hamadryad.scheduler.v1.Events
-	11, // 47: hamadryad.scheduler.v1.Offers.free:type_name -> hamadryad.scheduler.v1.SlotCounts
-	43, // 48: hamadryad.scheduler.v1.Offers.reserved:type_name -> hamadryad.scheduler.v1.Reservations
-	11, // 49: hamadryad.scheduler.v1.Offers.for_resume:type_name -> hamadryad.scheduler.v1.SlotCounts
-	9,  // 50: hamadryad.scheduler.v1.Round.strings:type_name -> hamadryad.scheduler.v1.Strings
-	40, // 51: hamadryad.scheduler.v1.Round.events:type_name -> hamadryad.scheduler.v1.Events
-	42, // 52: hamadryad.scheduler.v1.Round.offers:type_name -> hamadryad.scheduler.v1.Offers
-	9,  // 53: hamadryad.scheduler.v1.SnapshotPage.strings:type_name -> hamadryad.scheduler.v1.Strings
-	40, // 54: hamadryad.scheduler.v1.SnapshotPage.events:type_name -> hamadryad.scheduler.v1.Events
-	20, // 55: hamadryad.scheduler.v1.SnapshotPage.checkpoint:type_name -> hamadryad.scheduler.v1.Checkpoint
-	10, // 56: hamadryad.scheduler.v1.Preempt.victims:type_name -> hamadryad.scheduler.v1.Ids
-	6,  // 57: hamadryad.scheduler.v1.Preempt.mode:type_name -> hamadryad.scheduler.v1.PreemptMode
-	10, // 58: hamadryad.scheduler.v1.Preempt.placement:type_name -> hamadryad.scheduler.v1.Ids
-	10, // 59: hamadryad.scheduler.v1.Launch.launchers:type_name -> hamadryad.scheduler.v1.Ids
-	18, // 60: hamadryad.scheduler.v1.SettingsVerdict.problems:type_name -> hamadryad.scheduler.v1.Problems
-	7,  // 61: hamadryad.scheduler.v1.Waiting.reason:type_name -> hamadryad.scheduler.v1.WaitReason
-	9,  // 62: hamadryad.scheduler.v1.Decisions.strings:type_name -> hamadryad.scheduler.v1.Strings
-	46, // 63: hamadryad.scheduler.v1.Decisions.refuse:type_name -> hamadryad.scheduler.v1.Refuse
-	47, // 64: hamadryad.scheduler.v1.Decisions.admit:type_name -> hamadryad.scheduler.v1.Admit
-	48, // 65: hamadryad.scheduler.v1.Decisions.preempt:type_name -> hamadryad.scheduler.v1.Preempt
-	49, // 66: hamadryad.scheduler.v1.Decisions.resume:type_name -> hamadryad.scheduler.v1.Resume
-	50, // 67: hamadryad.scheduler.v1.Decisions.launch:type_name -> hamadryad.scheduler.v1.Launch
-	51, // 68: hamadryad.scheduler.v1.Decisions.answers:type_name -> hamadryad.scheduler.v1.Answer
-	52, // 69: hamadryad.scheduler.v1.Decisions.settings:type_name -> hamadryad.scheduler.v1.SettingsVerdict
-	53, // 70: hamadryad.scheduler.v1.Decisions.waiting:type_name -> hamadryad.scheduler.v1.Waiting
-	19, // 71: hamadryad.scheduler.v1.Decisions.notes:type_name -> hamadryad.scheduler.v1.Notes
-	20, // 72: hamadryad.scheduler.v1.Decisions.checkpoint:type_name -> hamadryad.scheduler.v1.Checkpoint
-	9,  // 73: hamadryad.scheduler.v1.Config.strings:type_name -> hamadryad.scheduler.v1.Strings
-	9,  // 74: hamadryad.scheduler.v1.Environment.strings:type_name -> hamadryad.scheduler.v1.Strings
-	9,  // 75: hamadryad.scheduler.v1.Description.strings:type_name -> hamadryad.scheduler.v1.Strings
-	9,  // 76: hamadryad.scheduler.v1.Explanation.strings:type_name -> hamadryad.scheduler.v1.Strings
-	7,  // 77: hamadryad.scheduler.v1.Explanation.reason:type_name -> hamadryad.scheduler.v1.WaitReason
-	12, // 78: hamadryad.scheduler.v1.Explanation.facts:type_name -> hamadryad.scheduler.v1.Properties
-	9,  // 79: hamadryad.scheduler.v1.Status.strings:type_name -> hamadryad.scheduler.v1.Strings
-	59, // 80: hamadryad.scheduler.v1.Status.pools:type_name -> hamadryad.scheduler.v1.PoolStatus
-	12, // 81: hamadryad.scheduler.v1.Status.facts:type_name -> hamadryad.scheduler.v1.Properties
-	9,  // 82: hamadryad.scheduler.v1.ProblemList.strings:type_name -> hamadryad.scheduler.v1.Strings
-	18, // 83: hamadryad.scheduler.v1.ProblemList.problems:type_name -> hamadryad.scheduler.v1.Problems
-	9,  // 84: hamadryad.scheduler.v1.Note.strings:type_name -> hamadryad.scheduler.v1.Strings
-	9,  // 85: hamadryad.scheduler.v1.PageAsked.strings:type_name -> hamadryad.scheduler.v1.Strings
-	63, // 86: hamadryad.scheduler.v1.PageAsked.principal:type_name -> hamadryad.scheduler.v1.Principal
-	9,  // 87: hamadryad.scheduler.v1.Page.strings:type_name -> hamadryad.scheduler.v1.Strings
-	9,  // 88: hamadryad.scheduler.v1.Credentials.strings:type_name -> hamadryad.scheduler.v1.Strings
-	8,  // 89: hamadryad.scheduler.v1.Credentials.purpose:type_name -> hamadryad.scheduler.v1.Purpose
-	63, // 90: hamadryad.scheduler.v1.Credentials.principal:type_name -> hamadryad.scheduler.v1.Principal
-	64, // 91: hamadryad.scheduler.v1.Credentials.request:type_name -> hamadryad.scheduler.v1.PageAsked
-	12, // 92: hamadryad.scheduler.v1.Credentials.properties:type_name -> hamadryad.scheduler.v1.Properties
-	9,  // 93: hamadryad.scheduler.v1.Proof.strings:type_name -> hamadryad.scheduler.v1.Strings
-	63, // 94: hamadryad.scheduler.v1.Proof.principal:type_name -> hamadryad.scheduler.v1.Principal
-	65, // 95: hamadryad.scheduler.v1.Proof.denied:type_name -> hamadryad.scheduler.v1.Page
-	96, // [96:96] is the sub-list for method output_type
-	96, // [96:96] is the sub-list for method input_type
-	96, // [96:96] is the sub-list for extension type_name
-	96, // [96:96] is the sub-list for extension extendee
-	0,  // [0:96] is the sub-list for field type_name
+	14,  // 0: hamadryad.scheduler.v1.Groups.places:type_name -> hamadryad.scheduler.v1.Places
+	12,  // 1: hamadryad.scheduler.v1.Groups.shape_resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
+	10,  // 2: hamadryad.scheduler.v1.Stages.after:type_name -> hamadryad.scheduler.v1.Ids
+	13,  // 3: hamadryad.scheduler.v1.Jobs.properties:type_name -> hamadryad.scheduler.v1.Properties
+	16,  // 4: hamadryad.scheduler.v1.Jobs.stages:type_name -> hamadryad.scheduler.v1.Stages
+	11,  // 5: hamadryad.scheduler.v1.LauncherJoined.slots:type_name -> hamadryad.scheduler.v1.SlotCounts
+	12,  // 6: hamadryad.scheduler.v1.LauncherJoined.resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
+	13,  // 7: hamadryad.scheduler.v1.JobUpdated.properties:type_name -> hamadryad.scheduler.v1.Properties
+	1,   // 8: hamadryad.scheduler.v1.JobFinished.outcome:type_name -> hamadryad.scheduler.v1.JobOutcome
+	15,  // 9: hamadryad.scheduler.v1.BundleOffered.groups:type_name -> hamadryad.scheduler.v1.Groups
+	10,  // 10: hamadryad.scheduler.v1.BundleOffered.avoid:type_name -> hamadryad.scheduler.v1.Ids
+	2,   // 11: hamadryad.scheduler.v1.AttemptPhase.phase:type_name -> hamadryad.scheduler.v1.Phase
+	18,  // 12: hamadryad.scheduler.v1.AttemptProgress.work:type_name -> hamadryad.scheduler.v1.Work
+	3,   // 13: hamadryad.scheduler.v1.AttemptEnded.outcome:type_name -> hamadryad.scheduler.v1.AttemptOutcome
+	18,  // 14: hamadryad.scheduler.v1.AttemptEnded.work:type_name -> hamadryad.scheduler.v1.Work
+	4,   // 15: hamadryad.scheduler.v1.Outcome.kind:type_name -> hamadryad.scheduler.v1.DecisionKind
+	10,  // 16: hamadryad.scheduler.v1.Outcome.attempts:type_name -> hamadryad.scheduler.v1.Ids
+	10,  // 17: hamadryad.scheduler.v1.Outcome.launch_launchers:type_name -> hamadryad.scheduler.v1.Ids
+	5,   // 18: hamadryad.scheduler.v1.Outcome.reason:type_name -> hamadryad.scheduler.v1.RefusalReason
+	49,  // 19: hamadryad.scheduler.v1.Outcome.preempt:type_name -> hamadryad.scheduler.v1.Preempt
+	56,  // 20: hamadryad.scheduler.v1.SettingChanged.config:type_name -> hamadryad.scheduler.v1.Config
+	0,   // 21: hamadryad.scheduler.v1.Events.kind:type_name -> hamadryad.scheduler.v1.EventKind
+	22,  // 22: hamadryad.scheduler.v1.Events.launcher_joined:type_name -> hamadryad.scheduler.v1.LauncherJoined
+	23,  // 23: hamadryad.scheduler.v1.Events.launcher_lost:type_name -> hamadryad.scheduler.v1.LauncherLost
+	24,  // 24: hamadryad.scheduler.v1.Events.launcher_draining:type_name -> hamadryad.scheduler.v1.LauncherDraining
+	17,  // 25: hamadryad.scheduler.v1.Events.job_submitted:type_name -> hamadryad.scheduler.v1.Jobs
+	27,  // 26: hamadryad.scheduler.v1.Events.job_updated:type_name -> hamadryad.scheduler.v1.JobUpdated
+	28,  // 27: hamadryad.scheduler.v1.Events.job_finished:type_name -> hamadryad.scheduler.v1.JobFinished
+	29,  // 28: hamadryad.scheduler.v1.Events.stage_grown:type_name -> hamadryad.scheduler.v1.StageGrown
+	30,  // 29: hamadryad.scheduler.v1.Events.bundle_ready:type_name -> hamadryad.scheduler.v1.BundleOffered
+	31,  // 30: hamadryad.scheduler.v1.Events.bundle_withdrawn:type_name -> hamadryad.scheduler.v1.BundleNamed
+	31,  // 31: hamadryad.scheduler.v1.Events.bundle_reopened:type_name -> hamadryad.scheduler.v1.BundleNamed
+	30,  // 32: hamadryad.scheduler.v1.Events.speculation_offered:type_name -> hamadryad.scheduler.v1.BundleOffered
+	33,  // 33: hamadryad.scheduler.v1.Events.attempt_started:type_name -> hamadryad.scheduler.v1.AttemptStarted
+	34,  // 34: hamadryad.scheduler.v1.Events.attempt_phase:type_name -> hamadryad.scheduler.v1.AttemptPhase
+	35,  // 35: hamadryad.scheduler.v1.Events.attempt_progress:type_name -> hamadryad.scheduler.v1.AttemptProgress
+	36,  // 36: hamadryad.scheduler.v1.Events.attempt_ended:type_name -> hamadryad.scheduler.v1.AttemptEnded
+	37,  // 37: hamadryad.scheduler.v1.Events.attempt_suspended:type_name -> hamadryad.scheduler.v1.AttemptNamed
+	37,  // 38: hamadryad.scheduler.v1.Events.attempt_resumed:type_name -> hamadryad.scheduler.v1.AttemptNamed
+	38,  // 39: hamadryad.scheduler.v1.Events.outcome:type_name -> hamadryad.scheduler.v1.Outcome
+	39,  // 40: hamadryad.scheduler.v1.Events.setting_changed:type_name -> hamadryad.scheduler.v1.SettingChanged
+	17,  // 41: hamadryad.scheduler.v1.Events.admission_asked:type_name -> hamadryad.scheduler.v1.Jobs
+	40,  // 42: hamadryad.scheduler.v1.Events.requested:type_name -> hamadryad.scheduler.v1.Requested
+	20,  // 43: hamadryad.scheduler.v1.Events.noted:type_name -> hamadryad.scheduler.v1.Notes
+	26,  // 44: hamadryad.scheduler.v1.Events.launcher_load:type_name -> hamadryad.scheduler.v1.LauncherLoad
+	32,  // 45: hamadryad.scheduler.v1.Events.bundle_protected:type_name -> hamadryad.scheduler.v1.BundleProtected
+	25,  // 46: hamadryad.scheduler.v1.Events.launcher_excluded:type_name -> hamadryad.scheduler.v1.LauncherExcluded
+	9,   // 47: hamadryad.scheduler.v1.EventBatch.strings:type_name -> hamadryad.scheduler.v1.Strings
+	41,  // 48: hamadryad.scheduler.v1.EventBatch.events:type_name -> hamadryad.scheduler.v1.Events
+	11,  // 49: hamadryad.scheduler.v1.Offers.free:type_name -> hamadryad.scheduler.v1.SlotCounts
+	44,  // 50: hamadryad.scheduler.v1.Offers.reserved:type_name -> hamadryad.scheduler.v1.Reservations
+	11,  // 51: hamadryad.scheduler.v1.Offers.for_resume:type_name -> hamadryad.scheduler.v1.SlotCounts
+	12,  // 52: hamadryad.scheduler.v1.Offers.resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
+	12,  // 53: hamadryad.scheduler.v1.Offers.for_resume_resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
+	12,  // 54: hamadryad.scheduler.v1.Reservations.resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
+	9,   // 55: hamadryad.scheduler.v1.Round.strings:type_name -> hamadryad.scheduler.v1.Strings
+	41,  // 56: hamadryad.scheduler.v1.Round.events:type_name -> hamadryad.scheduler.v1.Events
+	43,  // 57: hamadryad.scheduler.v1.Round.offers:type_name -> hamadryad.scheduler.v1.Offers
+	9,   // 58: hamadryad.scheduler.v1.SnapshotPage.strings:type_name -> hamadryad.scheduler.v1.Strings
+	41,  // 59: hamadryad.scheduler.v1.SnapshotPage.events:type_name -> hamadryad.scheduler.v1.Events
+	21,  // 60: hamadryad.scheduler.v1.SnapshotPage.checkpoint:type_name -> hamadryad.scheduler.v1.Checkpoint
+	10,  // 61: hamadryad.scheduler.v1.Preempt.victims:type_name -> hamadryad.scheduler.v1.Ids
+	6,   // 62: hamadryad.scheduler.v1.Preempt.mode:type_name -> hamadryad.scheduler.v1.PreemptMode
+	10,  // 63: hamadryad.scheduler.v1.Preempt.placement:type_name -> hamadryad.scheduler.v1.Ids
+	10,  // 64: hamadryad.scheduler.v1.Launch.launchers:type_name -> hamadryad.scheduler.v1.Ids
+	19,  // 65: hamadryad.scheduler.v1.SettingsVerdict.problems:type_name -> hamadryad.scheduler.v1.Problems
+	7,   // 66: hamadryad.scheduler.v1.Waiting.reason:type_name -> hamadryad.scheduler.v1.WaitReason
+	9,   // 67: hamadryad.scheduler.v1.Decisions.strings:type_name -> hamadryad.scheduler.v1.Strings
+	47,  // 68: hamadryad.scheduler.v1.Decisions.refuse:type_name -> hamadryad.scheduler.v1.Refuse
+	48,  // 69: hamadryad.scheduler.v1.Decisions.admit:type_name -> hamadryad.scheduler.v1.Admit
+	49,  // 70: hamadryad.scheduler.v1.Decisions.preempt:type_name -> hamadryad.scheduler.v1.Preempt
+	50,  // 71: hamadryad.scheduler.v1.Decisions.resume:type_name -> hamadryad.scheduler.v1.Resume
+	51,  // 72: hamadryad.scheduler.v1.Decisions.launch:type_name -> hamadryad.scheduler.v1.Launch
+	52,  // 73: hamadryad.scheduler.v1.Decisions.answers:type_name -> hamadryad.scheduler.v1.Answer
+	53,  // 74: hamadryad.scheduler.v1.Decisions.settings:type_name -> hamadryad.scheduler.v1.SettingsVerdict
+	54,  // 75: hamadryad.scheduler.v1.Decisions.waiting:type_name -> hamadryad.scheduler.v1.Waiting
+	20,  // 76: hamadryad.scheduler.v1.Decisions.notes:type_name -> hamadryad.scheduler.v1.Notes
+	21,  // 77: hamadryad.scheduler.v1.Decisions.checkpoint:type_name -> hamadryad.scheduler.v1.Checkpoint
+	9,   // 78: hamadryad.scheduler.v1.Config.strings:type_name -> hamadryad.scheduler.v1.Strings
+	9,   // 79: hamadryad.scheduler.v1.Environment.strings:type_name -> hamadryad.scheduler.v1.Strings
+	9,   // 80: hamadryad.scheduler.v1.Description.strings:type_name -> hamadryad.scheduler.v1.Strings
+	9,   // 81: hamadryad.scheduler.v1.Explanation.strings:type_name -> hamadryad.scheduler.v1.Strings
+	7,   // 82: hamadryad.scheduler.v1.Explanation.reason:type_name -> hamadryad.scheduler.v1.WaitReason
+	13,  // 83: hamadryad.scheduler.v1.Explanation.facts:type_name -> hamadryad.scheduler.v1.Properties
+	9,   // 84: hamadryad.scheduler.v1.Status.strings:type_name -> hamadryad.scheduler.v1.Strings
+	60,  // 85: hamadryad.scheduler.v1.Status.pools:type_name -> hamadryad.scheduler.v1.PoolStatus
+	13,  // 86: hamadryad.scheduler.v1.Status.facts:type_name -> hamadryad.scheduler.v1.Properties
+	9,   // 87: hamadryad.scheduler.v1.ProblemList.strings:type_name -> hamadryad.scheduler.v1.Strings
+	19,  // 88: hamadryad.scheduler.v1.ProblemList.problems:type_name -> hamadryad.scheduler.v1.Problems
+	9,   // 89: hamadryad.scheduler.v1.Note.strings:type_name -> hamadryad.scheduler.v1.Strings
+	9,   // 90: hamadryad.scheduler.v1.PageAsked.strings:type_name -> hamadryad.scheduler.v1.Strings
+	64,  // 91: hamadryad.scheduler.v1.PageAsked.principal:type_name -> hamadryad.scheduler.v1.Principal
+	9,   // 92: hamadryad.scheduler.v1.Page.strings:type_name -> hamadryad.scheduler.v1.Strings
+	9,   // 93: hamadryad.scheduler.v1.Credentials.strings:type_name -> hamadryad.scheduler.v1.Strings
+	8,   // 94: hamadryad.scheduler.v1.Credentials.purpose:type_name -> hamadryad.scheduler.v1.Purpose
+	64,  // 95: hamadryad.scheduler.v1.Credentials.principal:type_name -> hamadryad.scheduler.v1.Principal
+	65,  // 96: hamadryad.scheduler.v1.Credentials.request:type_name -> hamadryad.scheduler.v1.PageAsked
+	13,  // 97: hamadryad.scheduler.v1.Credentials.properties:type_name -> hamadryad.scheduler.v1.Properties
+	9,   // 98: hamadryad.scheduler.v1.Proof.strings:type_name -> hamadryad.scheduler.v1.Strings
+	64,  // 99: hamadryad.scheduler.v1.Proof.principal:type_name -> hamadryad.scheduler.v1.Principal
+	66,  // 100: hamadryad.scheduler.v1.Proof.denied:type_name -> hamadryad.scheduler.v1.Page
+	101, // [101:101] is the sub-list for method output_type
+	101, // [101:101] is the sub-list for method input_type
+	101, // [101:101] is the sub-list for extension type_name
+	101, // [101:101] is the sub-list for extension extendee
+	0,   // [0:101] is the sub-list for field type_name
 }
 
 func init() { file_sdk_scheduler_schedwire_scheduler_proto_init() }
@@ -5889,7 +6015,7 @@ func file_sdk_scheduler_schedwire_scheduler_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sdk_scheduler_schedwire_scheduler_proto_rawDesc), len(file_sdk_scheduler_schedwire_scheduler_proto_rawDesc)),
 			NumEnums:      9,
-			NumMessages:   59,
+			NumMessages:   60,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

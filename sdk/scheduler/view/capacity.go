@@ -21,15 +21,16 @@ type capacity struct {
 
 // seat is what is tentatively free on one launcher.
 type seat struct {
-	free     []int                   // by kind's number; shorter when the rest is 0
-	place    int                     // index in the order of launchers, for where
-	memory   int64                   // free
-	parked   int64                   // held by suspended attempts, in swap and in memory
-	going    going                   // attempts that would be suspended
-	reserved []scheduler.Reservation // replaced, never changed in place
-	closed   bool                    // only attempts suspended there may use what is free
-	withheld bool                    // see Withhold
-	kept     []scheduler.SlotCount   // free slots of the last offer, while withheld
+	free      []int                   // by kind's number; shorter when the rest is 0
+	place     int                     // index in the order of launchers, for where
+	memory    int64                   // free
+	countable scheduler.Resources     // free
+	parked    int64                   // held by suspended attempts, in swap and in memory
+	going     going                   // attempts that would be suspended
+	reserved  []scheduler.Reservation // replaced, never changed in place
+	closed    bool                    // only attempts suspended there may use what is free
+	withheld  bool                    // see Withhold
+	kept      []scheduler.SlotCount   // free slots of the last offer, while withheld
 }
 
 // roomy reports whether a new attempt may use a free slot of a kind.
@@ -49,30 +50,32 @@ type kindFree struct {
 // miss is the smallest need for which a search found no room. Groups that need at least as much are
 // not searched for again, until something becomes free.
 type miss struct {
-	known  bool
-	slots  int
-	memory int64
+	known     bool
+	slots     int
+	memory    int64
+	countable scheduler.Resources
 }
 
 func (m *miss) covers(g *scheduler.Group) bool {
-	return m.known && g.Slots >= m.slots && g.Memory >= m.memory
+	return m.known && g.Slots >= m.slots && g.Memory >= m.memory && g.Resources.Covers(m.countable)
 }
 
 func (m *miss) add(g *scheduler.Group) {
-	if !m.known || g.Slots <= m.slots && g.Memory <= m.memory {
-		*m = miss{true, g.Slots, g.Memory}
+	if !m.known || g.Slots <= m.slots && g.Memory <= m.memory && m.countable.Covers(g.Resources) {
+		*m = miss{true, g.Slots, g.Memory, g.Resources}
 	}
 }
 
 // change undoes one Take or Give.
 type change struct {
-	launcher *Launcher
-	kind     int
-	free     int
-	memory   int64
-	parked   int64
-	going    going
-	reserved []scheduler.Reservation
+	launcher  *Launcher
+	kind      int
+	free      int
+	memory    int64
+	parked    int64
+	going     going
+	reserved  []scheduler.Reservation
+	countable scheduler.Resources
 }
 
 // going counts attempts that would be suspended, and the memory that they hold.
@@ -114,10 +117,10 @@ func (c *capacity) refill(l *Launcher) {
 	}
 	l.seat.kept = nil
 	free := l.Offer.Free
-	l.seat.memory = l.Offer.Memory
+	l.seat.memory, l.seat.countable = l.Offer.Memory, l.Offer.Resources
 	switch {
 	case l.seat.closed:
-		free, l.seat.memory = l.Offer.ForResume, l.Offer.ForResumeMemory
+		free, l.seat.memory, l.seat.countable = l.Offer.ForResume, l.Offer.ForResumeMemory, l.Offer.ForResumeResources
 	case l.seat.withheld:
 		l.seat.kept = free
 	}
@@ -211,8 +214,8 @@ func (c *capacity) FreeSlots(kind scheduler.SlotKind) int {
 	return 0
 }
 
-// Obstacles returns, for people, what may keep a bundle from free slots: memory, or launchers that
-// are excluded for it. Each stands after a semicolon; "" means neither. It may walk all launchers,
+// Obstacles returns, for people, what may keep a bundle from free slots: memory, countable resources,
+// or launchers that are excluded for it. Each stands after a semicolon; "" means neither. It may walk all launchers,
 // so it is for a bundle that finds no place.
 func (c *capacity) Obstacles(b *Bundle) (text string) {
 	for i := range b.Groups {
@@ -222,10 +225,31 @@ func (c *capacity) Obstacles(b *Bundle) (text string) {
 			break
 		}
 	}
+	text += c.lackingResources(b)
 	if n := len(b.Avoid); n > 0 {
 		text += fmt.Sprintf("; %d launchers are excluded for it", n)
 	}
 	return text
+}
+
+// lackingResources returns, for people, the first kind of resource of which no launcher with a free
+// slot has enough free for a group; "" where none lacks.
+func (c *capacity) lackingResources(b *Bundle) string {
+	for i := range b.Groups {
+		g := &b.Groups[i]
+		for _, need := range g.Resources.Counts() {
+			most := 0
+			for _, l := range c.where.launchers() {
+				if slots, _ := c.Room(l, b.Job.ID(), g.Kind); slots > 0 && !l.Closed() {
+					most = max(most, c.RoomResources(l, b).Of(need.Kind))
+				}
+			}
+			if most < need.Count && c.FreeSlots(g.Kind) > 0 {
+				return fmt.Sprintf("; the resource %s is what lacks: no launcher with a free %s slot has more than %d free", need.Kind, g.Kind, most)
+			}
+		}
+	}
+	return ""
 }
 
 // memoryBeside returns the most free memory on a launcher with a free slot of a kind for a job, and
@@ -267,6 +291,33 @@ func (c *capacity) room(l *Launcher, job scheduler.JobID, b scheduler.BundleID, 
 	return slots, memory
 }
 
+// RoomResources returns the free countable resources on a launcher for a bundle, with what is reserved
+// for it or its job, less what is taken. A nil bundle stands for none: what is free and not reserved.
+func (c *capacity) RoomResources(l *Launcher, b *Bundle) scheduler.Resources {
+	if b == nil {
+		return c.countable(l, 0, 0)
+	}
+	return c.countable(l, b.Job.ID(), b.ID)
+}
+
+func (c *capacity) countable(l *Launcher, job scheduler.JobID, b scheduler.BundleID) (sum scheduler.Resources) {
+	if !l.seat.closed {
+		sum = l.seat.countable
+	}
+	for i := range l.seat.reserved {
+		if r := &l.seat.reserved[i]; drawable(r, job, b) {
+			sum = sum.Plus(r.Resources)
+		}
+	}
+	return sum
+}
+
+// fits reports whether a launcher has room for a group of a bundle. Job 0 and bundle 0 mean none.
+func (c *capacity) fits(l *Launcher, job scheduler.JobID, b scheduler.BundleID, g *scheduler.Group) bool {
+	slots, memory := c.room(l, job, b, g.Kind)
+	return slots >= g.Slots && memory >= g.Memory && (g.Resources.IsZero() || c.countable(l, job, b).Covers(g.Resources))
+}
+
 // unreserved returns what is free on a launcher, neither reserved nor taken.
 func (c *capacity) unreserved(l *Launcher, kind scheduler.SlotKind) (slots int, memory int64) {
 	if l.seat.closed {
@@ -302,7 +353,7 @@ func (c *capacity) hasRoom(l *Launcher) bool {
 // little.
 func (c *capacity) Take(l *Launcher, g *scheduler.Group) bool {
 	slots, memory := c.unreserved(l, g.Kind)
-	if slots < g.Slots || memory < g.Memory {
+	if slots < g.Slots || memory < g.Memory || l.seat.closed && !g.Resources.IsZero() || !l.seat.countable.Covers(g.Resources) {
 		return false
 	}
 	c.take(l, 0, 0, g)
@@ -312,8 +363,7 @@ func (c *capacity) Take(l *Launcher, g *scheduler.Group) bool {
 // TakeFor takes what a group of a bundle needs on a launcher. It draws on the reservations for the
 // bundle first, then on those for its job. It returns false if there is too little.
 func (c *capacity) TakeFor(l *Launcher, b *Bundle, g *scheduler.Group) bool {
-	slots, memory := c.RoomFor(l, b, g.Kind)
-	if slots < g.Slots || memory < g.Memory {
+	if !c.fits(l, b.Job.ID(), b.ID, g) {
 		return false
 	}
 	c.take(l, b.Job.ID(), b.ID, g)
@@ -321,19 +371,22 @@ func (c *capacity) TakeFor(l *Launcher, b *Bundle, g *scheduler.Group) bool {
 }
 
 // takeForResume takes what a suspended group of a bundle needs on a launcher to resume: its slots,
-// and memory for what it has in swap. It draws on reservations for the bundle first, and returns
+// memory for what it has in swap, and the resources that its suspension freed. It draws on reservations for the bundle first, and returns
 // false if there is too little.
 func (c *capacity) takeForResume(l *Launcher, b scheduler.BundleID, g *scheduler.Group) bool {
 	parked := l.seat.parked
 	need := scheduler.Group{
 		Kind: g.Kind, Slots: g.Slots,
-		Memory: scheduler.InSwap(parked, l.Swap) - scheduler.InSwap(parked-g.Memory, l.Swap),
+		Memory:    scheduler.InSwap(parked, l.Swap) - scheduler.InSwap(parked-g.Memory, l.Swap),
+		Resources: g.Resources.FreedBySuspension(l.SuspensionFrees),
 	}
 	slots, memory := c.room(l, 0, b, g.Kind)
+	countable := c.countable(l, 0, b)
 	if l.seat.closed { // a closed launcher has no reservations
 		slots, memory = c.left(l, g.Kind)
+		countable = l.seat.countable
 	}
-	if slots < need.Slots || memory < need.Memory {
+	if slots < need.Slots || memory < need.Memory || !countable.Covers(need.Resources) {
 		return false
 	}
 	c.take(l, 0, b, &need)
@@ -343,26 +396,29 @@ func (c *capacity) takeForResume(l *Launcher, b scheduler.BundleID, g *scheduler
 
 func (c *capacity) take(l *Launcher, job scheduler.JobID, b scheduler.BundleID, g *scheduler.Group) {
 	kind := c.note(l, g.Kind)
-	slots, memory := g.Slots, g.Memory
+	slots, memory, countable := g.Slots, g.Memory, g.Resources
 	if len(l.seat.reserved) > 0 {
-		l.seat.reserved, slots, memory = drawn(l.seat.reserved, job, b, g)
+		l.seat.reserved, slots, memory, countable = drawn(l.seat.reserved, job, b, g)
 	}
 	l.seat.memory -= memory
+	l.seat.countable = l.seat.countable.Minus(countable)
 	c.setFree(l, kind, l.seat.free[kind]-slots)
 }
 
 // release adds to a launcher's tentatively free capacity what a group there would free: a running
 // group that is suspended or ends, or a suspended one that ends.
 func (c *capacity) release(l *Launcher, g *scheduler.Group, suspended, suspend bool) {
-	slots, memory, parked := g.Slots, g.Memory, l.seat.parked
+	freed, parked := scheduler.Group{Kind: g.Kind, Slots: g.Slots, Memory: g.Memory, Resources: g.Resources}, l.seat.parked
 	switch {
 	case suspended:
-		slots, parked = 0, parked-memory
+		freed.Slots, parked = 0, parked-g.Memory
+		freed.Resources = g.Resources.Minus(g.Resources.FreedBySuspension(l.SuspensionFrees))
 	case suspend:
-		memory, parked = 0, parked+memory
+		freed.Memory, parked = 0, parked+g.Memory
+		freed.Resources = g.Resources.FreedBySuspension(l.SuspensionFrees)
 	}
-	memory += scheduler.InSwap(parked, l.Swap) - scheduler.InSwap(l.seat.parked, l.Swap)
-	c.Give(l, g.Kind, slots, memory)
+	freed.Memory += scheduler.InSwap(parked, l.Swap) - scheduler.InSwap(l.seat.parked, l.Swap)
+	c.Give(l, &freed)
 	l.seat.parked = parked
 	if suspend && !suspended {
 		l.seat.going = going{l.seat.going.n + 1, l.seat.going.memory + g.Memory}
@@ -381,12 +437,13 @@ func (c *capacity) maySuspend(l *Launcher, n int, memory int64, most scheduler.L
 	return most.MaySuspend(n+g.n+l.Offer.Suspended, memory+g.memory+l.Offer.Held, l.Memory, l.Swap)
 }
 
-// Give adds slots and memory to what is tentatively free on a launcher. For preempted attempts use
-// Release.
-func (c *capacity) Give(l *Launcher, kind scheduler.SlotKind, slots int, memory int64) {
-	k := c.note(l, kind)
-	l.seat.memory += memory
-	c.setFree(l, k, l.seat.free[k]+slots)
+// Give adds the slots, memory and resources of a group to what is tentatively free on a launcher. For
+// preempted attempts use Release.
+func (c *capacity) Give(l *Launcher, g *scheduler.Group) {
+	k := c.note(l, g.Kind)
+	l.seat.memory += g.Memory
+	l.seat.countable = l.seat.countable.Plus(g.Resources)
+	c.setFree(l, k, l.seat.free[k]+g.Slots)
 	c.forgetMisses()
 }
 
@@ -396,7 +453,7 @@ func (c *capacity) note(l *Launcher, kind scheduler.SlotKind) int {
 	for len(s.free) <= k {
 		s.free = append(s.free, 0)
 	}
-	c.journal = append(c.journal, change{l, k, s.free[k], s.memory, s.parked, s.going, s.reserved})
+	c.journal = append(c.journal, change{l, k, s.free[k], s.memory, s.parked, s.going, s.reserved, s.countable})
 	return k
 }
 
@@ -408,7 +465,7 @@ func (c *capacity) Undo(mark int) {
 	j := c.journal
 	for _, x := range slices.Backward(j[mark:]) {
 		s := &x.launcher.seat
-		s.memory, s.parked, s.going, s.reserved = x.memory, x.parked, x.going, x.reserved
+		s.memory, s.parked, s.going, s.reserved, s.countable = x.memory, x.parked, x.going, x.reserved, x.countable
 		c.setFree(x.launcher, x.kind, x.free)
 	}
 	if len(j) > mark {

@@ -53,22 +53,22 @@ func TestCapacityAddsUp(t *testing.T) {
 			c.close(l, rng.IntN(2) == 0)
 		default:
 			c.Undo(0)
-			o := &scheduler.Offer{Launcher: l.ID, Memory: rng.Int64N(9), Free: []scheduler.SlotCount{{Kind: kinds[rng.IntN(2)], Count: rng.IntN(5)}}}
+			o := &scheduler.Offer{Launcher: l.ID, Memory: rng.Int64N(9), Resources: gpus(rng.IntN(4)), Free: []scheduler.SlotCount{{Kind: kinds[rng.IntN(2)], Count: rng.IntN(5)}}}
 			for id := range scheduler.BundleID(rng.IntN(4)) {
-				o.Reserved = append(o.Reserved, scheduler.Reservation{Job: 1, Bundle: id, Kind: kinds[rng.IntN(2)], Slots: rng.IntN(3), Memory: rng.Int64N(3)})
+				o.Reserved = append(o.Reserved, scheduler.Reservation{Job: 1, Bundle: id, Kind: kinds[rng.IntN(2)], Slots: rng.IntN(3), Memory: rng.Int64N(3), Resources: gpus(rng.IntN(3))})
 			}
 			c.offered(l, o)
 		}
 		before, mark := sum(), c.Mark()
 		for range rng.IntN(10) {
-			l, g := list[rng.IntN(len(list))], scheduler.Group{Kind: kinds[rng.IntN(2)], Slots: rng.IntN(3), Memory: rng.Int64N(4)}
+			l, g := list[rng.IntN(len(list))], scheduler.Group{Kind: kinds[rng.IntN(2)], Slots: rng.IntN(3), Memory: rng.Int64N(4), Resources: gpus(rng.IntN(3))}
 			switch rng.IntN(3) {
 			case 0:
-				c.Take(l, &g)
+				took(t, c.RoomResources(l, nil), g.Resources, c.Take(l, &g))
 			case 1:
-				c.TakeFor(l, b, &g)
+				took(t, c.RoomResources(l, b), g.Resources, c.TakeFor(l, b, &g))
 			default:
-				c.Give(l, g.Kind, g.Slots, g.Memory)
+				c.Give(l, &g)
 			}
 			sum()
 		}
@@ -83,4 +83,16 @@ func TestCapacityAddsUp(t *testing.T) {
 	if c.AnyReserved() || c.Reserved(1) {
 		t.Error("reservations of offers that stand no more are left")
 	}
+}
+
+// took fails where more was taken than there was.
+func took(t *testing.T, before, need scheduler.Resources, is bool) {
+	t.Helper()
+	if is && !before.Covers(need) {
+		t.Fatalf("%v was taken of %v", need, before)
+	}
+}
+
+func gpus(n int) scheduler.Resources {
+	return scheduler.NewResources(scheduler.ResourceCount{Kind: "gpu", Count: n})
 }

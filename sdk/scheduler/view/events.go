@@ -93,6 +93,9 @@ func (v *View) offer(o *scheduler.Offer) error {
 			return fmt.Errorf("launcher %d offers %d slots of kind %s and has %d", o.Launcher, f.Count, f.Kind, l.Total(f.Kind))
 		}
 	}
+	if !l.Resources.Covers(o.Resources) {
+		return fmt.Errorf("launcher %d offers the resources %v and has %v", o.Launcher, o.Resources, l.Resources)
+	}
 	v.offered(l, o)
 	return nil
 }

@@ -89,7 +89,9 @@ func (c *capacity) FitIfEmpty(b *Bundle, asTheyAre ...scheduler.LauncherID) ([]s
 		}
 		for _, s := range l.Slots {
 			free, memory := c.Room(l, 0, s.Kind)
-			c.Give(l, s.Kind, s.Count-free, l.Memory-memory)
+			more := scheduler.Group{Kind: s.Kind, Slots: s.Count - free, Memory: l.Memory - memory}
+			more.Resources = l.Resources.Minus(c.RoomResources(l, nil))
+			c.Give(l, &more)
 		}
 	}
 	return c.Fit(b)
@@ -111,8 +113,7 @@ func (c *capacity) pickNear(b *Bundle, g *scheduler.Group, level scheduler.Local
 		if len(l.seat.reserved) == 0 && (number >= len(l.seat.free) || l.seat.free[number] < g.Slots) {
 			return false // usual for a launcher near the input
 		}
-		slots, memory := c.RoomFor(l, b, g.Kind)
-		return slots >= g.Slots && memory >= g.Memory && !b.avoids(l)
+		return c.fits(l, b.Job.ID(), b.ID, g) && !b.avoids(l)
 	}
 	for _, place := range c.where.near(b, g.Places).on {
 		if len(reserved) == 0 && g.Slots > 0 && !c.where.roomy(number, place) {

@@ -71,7 +71,7 @@ func (c *capacity) tightest(b *Bundle, g *scheduler.Group) *Launcher {
 	var bestMemory int64
 	for _, l := range c.where.launchers() {
 		slots, memory := c.RoomFor(l, b, g.Kind)
-		if slots < g.Slots || memory < g.Memory || b.avoids(l) {
+		if !c.fits(l, b.Job.ID(), b.ID, g) || b.avoids(l) {
 			continue
 		}
 		if best == nil || memory < bestMemory || memory == bestMemory && slots < bestSlots {
@@ -129,8 +129,8 @@ func (p *puzzle) pieces() {
 			kind = len(p.kinds)
 			p.kinds = append(p.kinds, g.Kind)
 		}
-		x := packing.Item{Kind: kind, Slots: g.Slots, Memory: g.Memory}
-		at := slices.IndexFunc(p.items, func(y packing.Item) bool { return y.Kind == x.Kind && y.Slots == x.Slots && y.Memory == x.Memory })
+		x := packing.Item{Kind: kind, Slots: g.Slots, Memory: g.Memory, Resources: g.Resources}
+		at := slices.IndexFunc(p.items, func(y packing.Item) bool { y.Count = 0; return y == x })
 		if at < 0 {
 			at = len(p.items)
 			p.items = append(p.items, x)
@@ -156,12 +156,16 @@ func (p *puzzle) places() {
 			room.Slots[k], room.Memory = max(slots, 0), max(memory, 0)
 			key = append(strconv.AppendInt(key, int64(room.Slots[k]), 10), ' ')
 		}
-		useful := slices.ContainsFunc(p.items, func(x packing.Item) bool { return room.Slots[x.Kind] >= x.Slots && room.Memory >= x.Memory })
-		if key = strconv.AppendInt(key, room.Memory, 10); !useful || same[string(key)] == len(p.bundle.Groups) {
+		room.Resources = p.RoomResources(l, p.bundle).Positive()
+		useful := slices.ContainsFunc(p.items, func(x packing.Item) bool {
+			return room.Slots[x.Kind] >= x.Slots && room.Memory >= x.Memory && room.Resources.Covers(x.Resources)
+		})
+		key = append(strconv.AppendInt(key, room.Memory, 10), room.Resources.String()...)
+		if !useful || same[string(key)] == len(p.bundle.Groups) {
 			continue
 		}
 		same[string(key)]++
-		p.bins = append(p.bins, packing.Bin{Slots: slices.Clone(room.Slots), Memory: room.Memory})
+		p.bins = append(p.bins, packing.Bin{Slots: slices.Clone(room.Slots), Memory: room.Memory, Resources: room.Resources})
 		p.on = append(p.on, l)
 	}
 }

@@ -28,6 +28,10 @@ type Launcher struct {
 	Rack     string
 	Memory   int64 // bytes in total
 	Swap     int64 // bytes in total, for memory of suspended attempts
+	// Resources are all countable resources. SuspensionFrees are the kinds of them that suspension
+	// of an attempt frees, in order.
+	Resources       scheduler.Resources
+	SuspensionFrees []scheduler.ResourceKind
 	// CPULoad and MemoryLoad are the machine's load, 0 to 1, as last reported by
 	// scheduler.LauncherLoad. They are LoadUnknown before the first report, and always without
 	// AbilityLoad.
@@ -125,7 +129,7 @@ func (ls *launchers) joined(e scheduler.LauncherJoined) error {
 	}
 	l := &Launcher{
 		ID: e.Launcher, Name: e.Name, Host: e.Host, Rack: e.Rack, Slots: slices.Clone(e.Slots), Memory: e.Memory, Swap: e.Swap,
-		Offer: scheduler.Offer{Launcher: e.Launcher},
+		Offer: scheduler.Offer{Launcher: e.Launcher}, Resources: e.Resources, SuspensionFrees: e.SuspensionFrees,
 	}
 	l.forgetLoad()
 	slices.SortFunc(l.Slots, byKind)

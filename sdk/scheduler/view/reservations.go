@@ -37,8 +37,8 @@ func drawable(r *scheduler.Reservation, job scheduler.JobID, b scheduler.BundleI
 
 // drawn returns what is left of reservations after a group of a bundle takes what it needs, and how
 // much must come from elsewhere.
-func drawn(list []scheduler.Reservation, job scheduler.JobID, b scheduler.BundleID, g *scheduler.Group) (kept []scheduler.Reservation, slots int, memory int64) {
-	slots, memory = g.Slots, g.Memory
+func drawn(list []scheduler.Reservation, job scheduler.JobID, b scheduler.BundleID, g *scheduler.Group) (kept []scheduler.Reservation, slots int, memory int64, countable scheduler.Resources) {
+	slots, memory, countable = g.Slots, g.Memory, g.Resources
 	kept = slices.Clone(list)
 	for i := range slices.Backward(kept) { // reservations for any bundle of the job come first
 		r := &kept[i]
@@ -47,10 +47,12 @@ func drawn(list []scheduler.Reservation, job scheduler.JobID, b scheduler.Bundle
 		}
 		m := min(memory, r.Memory)
 		r.Memory, memory = r.Memory-m, memory-m
+		c := countable.Least(r.Resources)
+		r.Resources, countable = r.Resources.Minus(c), countable.Minus(c)
 		if r.Kind == g.Kind {
 			s := min(slots, r.Slots)
 			r.Slots, slots = r.Slots-s, slots-s
 		}
 	}
-	return kept, slots, memory
+	return kept, slots, memory, countable
 }

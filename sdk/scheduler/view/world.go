@@ -17,13 +17,14 @@ type World struct {
 
 // WorldLauncher is a joined launcher.
 type WorldLauncher struct {
-	ID       scheduler.LauncherID
-	Draining bool
-	Excluded bool
-	Slots    []scheduler.SlotCount // in order of kind
-	Memory   int64
-	Swap     int64
-	Offer    scheduler.Offer
+	ID        scheduler.LauncherID
+	Draining  bool
+	Excluded  bool
+	Slots     []scheduler.SlotCount // in order of kind
+	Memory    int64
+	Swap      int64
+	Resources scheduler.Resources
+	Offer     scheduler.Offer
 	// As last received by the policy; LoadUnknown before.
 	CPULoad, MemoryLoad float64
 }
@@ -54,7 +55,7 @@ type WorldAttempt struct {
 func (v *View) World() World {
 	var w World
 	for _, l := range v.Launchers() {
-		w.Launchers = append(w.Launchers, WorldLauncher{l.ID, l.Draining, l.Excluded, slices.Clone(l.Slots), l.Memory, l.Swap, l.Offer, l.CPULoad, l.MemoryLoad})
+		w.Launchers = append(w.Launchers, WorldLauncher{l.ID, l.Draining, l.Excluded, slices.Clone(l.Slots), l.Memory, l.Swap, l.Resources, l.Offer, l.CPULoad, l.MemoryLoad})
 	}
 	for _, j := range v.Jobs() {
 		wj := WorldJob{ID: j.ID(), Pool: j.Info.Pool, Priority: j.Info.Priority, Stages: slices.Clone(j.Counts)}
@@ -80,8 +81,8 @@ func (v *View) Dump() string { return v.World().String() }
 func (w World) String() string {
 	var s strings.Builder
 	for _, l := range w.Launchers {
-		fmt.Fprintf(&s, "launcher %d slots %v memory %d swap %d draining %t excluded %t free %v memory %d suspended %d held %d swap %d for resume %v memory %d reserved %v load %v %v\n",
-			l.ID, l.Slots, l.Memory, l.Swap, l.Draining, l.Excluded, l.Offer.Free, l.Offer.Memory, l.Offer.Suspended, l.Offer.Held, l.Offer.Swap, l.Offer.ForResume, l.Offer.ForResumeMemory, l.Offer.Reserved, l.CPULoad, l.MemoryLoad)
+		fmt.Fprintf(&s, "launcher %d slots %v memory %d swap %d resources %q draining %t excluded %t free %v memory %d suspended %d held %d swap %d for resume %v memory %d resources %q for resume %q reserved %v load %v %v\n",
+			l.ID, l.Slots, l.Memory, l.Swap, l.Resources, l.Draining, l.Excluded, l.Offer.Free, l.Offer.Memory, l.Offer.Suspended, l.Offer.Held, l.Offer.Swap, l.Offer.ForResume, l.Offer.ForResumeMemory, l.Offer.Resources, l.Offer.ForResumeResources, l.Offer.Reserved, l.CPULoad, l.MemoryLoad)
 	}
 	for _, j := range w.Jobs {
 		fmt.Fprintf(&s, "%s pool %q priority %s", j.ID, j.Pool, j.Priority)

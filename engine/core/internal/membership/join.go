@@ -72,6 +72,8 @@ func (ms *Membership) joinRefused(l *state.Launcher, m *wire.Join) (why string, 
 		why = "its swap is negative: give it in bytes, 0 or more"
 	case slices.ContainsFunc(m.GetSlots(), func(s *wire.Slots) bool { return s.GetKind() == "" || s.GetCount() > resources.SlotsMax }):
 		why = fmt.Sprintf("a kind of its slots has no name, or more than %d slots: name kinds and count slots", resources.SlotsMax)
+	case wire.CheckResources(m.GetResources()) != nil:
+		why = fmt.Sprintf("it declares %v", wire.CheckResources(m.GetResources()))
 	case l != nil && l.Up && !own:
 		why = fmt.Sprintf("a launcher of that name on host %s has not been lost yet: stop one of the two, or give them different names", l.Host)
 	case l != nil && !l.Up && m.GetIncarnation() == l.Incarnation():

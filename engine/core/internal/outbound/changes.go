@@ -81,17 +81,18 @@ func (rd *StatusReader) waits(j *state.Job) changes.Waits {
 	w.Ready = j.Ready.Len()
 	if b := j.Ready.Longest(); b != nil {
 		w.Longest, w.Since, w.Width = j.Describe(b, 0), b.Since(), b.Width()
-		w.Needs, w.Memory = needs(b)
+		w.Needs, w.Memory, w.Resources = needs(b)
 		w.Groups = groupNeeds(b)
 	}
 	return w
 }
 
-// needs are the slots that a bundle needs at once, in order of kind, and its memory. A job's last
+// needs are the slots that a bundle needs at once, in order of kind, its memory and its countable
+// resources. A job's last
 // bundle needs none.
-func needs(b *state.Bundle) (list []scheduler.SlotCount, memory int64) {
+func needs(b *state.Bundle) (list []scheduler.SlotCount, memory int64, resources scheduler.Resources) {
 	if b.Last() {
-		return nil, 0
+		return nil, 0, scheduler.Resources{}
 	}
 	for i := range b.Width() {
 		d := b.Request(i)
@@ -101,8 +102,9 @@ func needs(b *state.Bundle) (list []scheduler.SlotCount, memory int64) {
 		}
 		list[at].Count += d.Slots
 		memory += d.Memory
+		resources = resources.Plus(d.Resources)
 	}
-	return list, memory
+	return list, memory, resources
 }
 
 // groupNeeds are the needs of the groups of a bundle, equal ones counted together, in the order of
@@ -113,7 +115,7 @@ func groupNeeds(b *state.Bundle) (list []changes.GroupNeed) {
 	}
 	for i := range b.Width() {
 		d := b.Request(i)
-		need := changes.GroupNeed{Kind: d.Kind, Slots: d.Slots, Memory: d.Memory}
+		need := changes.GroupNeed{Kind: d.Kind, Slots: d.Slots, Memory: d.Memory, Resources: d.Resources}
 		at := slices.IndexFunc(list, func(x changes.GroupNeed) bool { x.Count = 0; return x == need })
 		if at < 0 {
 			at, list = len(list), append(list, need)

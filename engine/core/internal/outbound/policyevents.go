@@ -36,7 +36,7 @@ func (ev *PolicyEvents) GroupsFor(b *state.Bundle, places bool) []scheduler.Grou
 	groups := make([]scheduler.Group, b.Width())
 	for i := range groups {
 		d := b.Request(i)
-		groups[i] = scheduler.Group{Stage: scheduler.StageID(b.StageOf(i)), Kind: d.Kind, Slots: d.Slots, Memory: d.Memory}
+		groups[i] = scheduler.Group{Stage: scheduler.StageID(b.StageOf(i)), Kind: d.Kind, Slots: d.Slots, Memory: d.Memory, Resources: d.Resources}
 		if places {
 			groups[i].InputBytes, groups[i].Places = b.Job.Inputs.Size(b.Nodes(i), state.Hosts{Cluster: ev.state}, b.Job)
 		}

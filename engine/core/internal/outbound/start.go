@@ -39,6 +39,7 @@ func (dp *Dispatcher) StartCommand(a *state.Attempt) *wire.Command {
 	whole.do.Start, whole.command.Do = m, &whole.do
 	m.Attempt, m.Job, m.Bundle, m.BundleAttempt, m.Token = uint64(a.ID), uint64(j.ID), uint64(b.ID()), a.BundleAttempt.ID, dp.state.Tokens.Of(a.BundleAttempt)
 	m.Kind, m.Slots, m.Memory = a.Kind, uint32(a.Slots), a.Memory
+	m.Resources = wire.ResourceCounts(a.Resources)
 	m.Program, m.Plan, m.Fingerprint, m.JobName = j.Spec.Program, j.Spec.Plan, j.Spec.Fingerprint, j.Spec.Name
 	m.User, m.Speculative = j.Spec.GetPrincipal().GetName(), a.BundleAttempt.Speculative()
 	m.Folders = j.Spec.Folders

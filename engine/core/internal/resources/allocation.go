@@ -24,54 +24,67 @@ func (c *Resources) Allocate(b Bundle, where []*Launcher) string {
 		d := b.Request(i)
 		reserved := l.reservedFor(b)
 		haveSlots, haveMemory := l.free.Of(d.Kind)+reserved.slots(d.Kind), l.freeMemory+reserved.memory()
-		if haveSlots < d.Slots || haveMemory < d.Memory {
+		haveResources := l.freeResources.Plus(reserved.resources())
+		if haveSlots < d.Slots || haveMemory < d.Memory || !haveResources.Covers(d.Resources) {
 			for _, f := range slices.Backward(undo) {
 				f()
 			}
-			return fmt.Sprintf("group %d of %v needs %d %s slots and %s of memory, and launcher %d (%s) has %d and %s for it",
-				i, b.ID(), d.Slots, d.Kind, Size(d.Memory), l.ID, l.Name, haveSlots, Size(haveMemory))
+			return fmt.Sprintf("group %d of %v needs %s, and launcher %d (%s) has %d and %s%s for it",
+				i, b.ID(), d, l.ID, l.Name, haveSlots, Size(haveMemory), beside(haveResources, d.Resources))
 		}
 		for _, p := range reserved {
-			s, m := min(d.Slots, p.slots.Of(d.Kind)), min(d.Memory, p.memory)
-			p.draw(d.Kind, s, m)
-			d.Slots, d.Memory = d.Slots-s, d.Memory-m
+			s, m, r := min(d.Slots, p.slots.Of(d.Kind)), min(d.Memory, p.memory), d.Resources.Least(p.resources)
+			p.draw(d.Kind, s, m, r)
+			d.Slots, d.Memory, d.Resources = d.Slots-s, d.Memory-m, d.Resources.Minus(r)
 			kind := d.Kind // a closure over d would allocate d again for each start
-			undo = append(undo, func() { p.draw(kind, -s, -m) })
+			undo = append(undo, func() { p.draw(kind, -s, -m, r.Times(-1)) })
 		}
 		l.free.Add(d.Kind, -d.Slots)
 		l.freeMemory -= d.Memory
+		l.freeResources = l.freeResources.Minus(d.Resources)
 		if len(where) > 1 {
 			took := d
-			undo = append(undo, func() { l.free.Add(took.Kind, took.Slots); l.freeMemory += took.Memory })
+			undo = append(undo, func() {
+				l.free.Add(took.Kind, took.Slots)
+				l.freeMemory += took.Memory
+				l.freeResources = l.freeResources.Plus(took.Resources)
+			})
 		}
 		c.Offers.MarkChanged(l)
 	}
 	return ""
 }
 
-// ReleaseSlots releases an allocation's slots when its attempt is suspended, and the part of its
-// memory that goes to swap. They go to the reservation that it names, or become free.
+// ReleaseSlots releases an allocation's slots when its attempt is suspended, the part of its memory
+// that goes to swap, and the resources that suspension frees there. They go to the reservation that
+// it names, or become free.
 func (c *Resources) ReleaseSlots(l *Launcher, h *Allocation) {
 	if !h.HasSlots {
 		return
 	}
 	h.HasSlots = false
-	c.giveBack(l, h, h.Slots, l.moveToSwap(h, +1))
+	c.giveBack(l, h, h.Slots, l.moveToSwap(h, +1), h.Resources.FreedBySuspension(l.suspensionFrees))
 }
 
 // ReleaseAllOf releases the whole allocation.
 func (c *Resources) ReleaseAllOf(l *Launcher, h *Allocation) {
-	slots, memory := 0, h.Memory
+	slots, memory, resources := 0, h.Memory, h.Resources
 	if h.HasSlots {
 		slots = h.Slots
 	} else {
 		memory += l.moveToSwap(h, -1)
+		resources = l.keptSuspended(h)
 	}
 	h.HasSlots = false
-	c.giveBack(l, h, slots, memory)
+	c.giveBack(l, h, slots, memory, resources)
 }
 
-func (c *Resources) giveBack(l *Launcher, h *Allocation, slots int, memory int64) {
+// keptSuspended returns the resources that an allocation without slots holds.
+func (l *Launcher) keptSuspended(h *Allocation) scheduler.Resources {
+	return h.Resources.Minus(h.Resources.FreedBySuspension(l.suspensionFrees))
+}
+
+func (c *Resources) giveBack(l *Launcher, h *Allocation, slots int, memory int64, resources scheduler.Resources) {
 	if !l.Up {
 		return
 	}
@@ -80,10 +93,12 @@ func (c *Resources) giveBack(l *Launcher, h *Allocation, slots int, memory int64
 	if p := c.Reservations.partFor(l, h); p != nil {
 		p.slots.Add(h.Kind, slots)
 		p.memory += memory
+		p.resources = p.resources.Plus(resources)
 		return
 	}
 	l.free.Add(h.Kind, slots)
 	l.freeMemory += memory
+	l.freeResources = l.freeResources.Plus(resources)
 }
 
 // AllocationOn is an allocation and its launcher.
@@ -92,34 +107,38 @@ type AllocationOn struct {
 	*Allocation
 }
 
-// TakeForResume allocates slots again for a bundle's allocations without slots, and moves their
-// memory out of swap, first from what is reserved for that bundle alone and then from what is free.
+// TakeForResume allocates slots again for a bundle's allocations without slots, with the resources
+// that their suspension freed, and moves their memory out of swap, first from what is reserved for that bundle alone and then from what is free.
 // If anything is missing it takes nothing and returns what; "" otherwise.
 func (c *Resources) TakeForResume(b scheduler.BundleID, list []AllocationOn) string {
 	var undo []func()
 	for _, h := range list {
 		l, kind, need, memory := h.On, h.Kind, h.Slots, h.On.neededToResume(h.On.suspendedMemory, h.Memory)
+		resources := h.Resources.FreedBySuspension(l.suspensionFrees)
 		own := l.reservedForAlone(b)
-		if have, free := l.free.Of(kind)+own.slots(kind), l.freeMemory+own.memory(); have < need || free < memory {
+		have, free, haveResources := l.free.Of(kind)+own.slots(kind), l.freeMemory+own.memory(), l.freeResources.Plus(own.resources())
+		if have < need || free < memory || !haveResources.Covers(resources) {
 			for _, f := range slices.Backward(undo) {
 				f()
 			}
-			return lacksForResume(b, Request{kind, need, memory}, l, have, free)
+			return lacksForResume(b, Request{kind, need, memory, resources}, l, have, free, haveResources)
 		}
 		for _, p := range own {
-			n, m := min(need, p.slots.Of(kind)), min(memory, p.memory)
-			p.draw(kind, n, m)
-			need, memory = need-n, memory-m
-			undo = append(undo, func() { p.draw(kind, -n, -m) })
+			n, m, r := min(need, p.slots.Of(kind)), min(memory, p.memory), resources.Least(p.resources)
+			p.draw(kind, n, m, r)
+			need, memory, resources = need-n, memory-m, resources.Minus(r)
+			undo = append(undo, func() { p.draw(kind, -n, -m, r.Times(-1)) })
 		}
 		h.HasSlots = true
 		l.free.Add(kind, -need)
 		l.freeMemory -= memory
+		l.freeResources = l.freeResources.Minus(resources)
 		l.moveToSwap(h.Allocation, -1)
 		undo = append(undo, func() {
 			h.HasSlots = false
 			l.free.Add(kind, need)
 			l.freeMemory += memory
+			l.freeResources = l.freeResources.Plus(resources)
 			l.moveToSwap(h.Allocation, +1)
 		})
 		c.Offers.MarkChanged(l)
@@ -128,12 +147,12 @@ func (c *Resources) TakeForResume(b scheduler.BundleID, list []AllocationOn) str
 }
 
 // lacksForResume returns what a suspended attempt lacks for its resumption.
-func lacksForResume(b scheduler.BundleID, d Request, l *Launcher, slots int, memory int64) string {
-	if d.Memory == 0 {
+func lacksForResume(b scheduler.BundleID, d Request, l *Launcher, slots int, memory int64, has scheduler.Resources) string {
+	if d.Memory == 0 && d.Resources.IsZero() {
 		return fmt.Sprintf("an attempt of %v needs %d %s slots to go on, and launcher %d (%s) has %d for it", b, d.Slots, d.Kind, l.ID, l.Name, slots)
 	}
-	return fmt.Sprintf("an attempt of %v needs %d %s slots and %s of memory to go on, and launcher %d (%s) has %d and %s for it",
-		b, d.Slots, d.Kind, Size(d.Memory), l.ID, l.Name, slots, Size(memory))
+	return fmt.Sprintf("an attempt of %v needs %s to go on, and launcher %d (%s) has %d and %s%s for it",
+		b, d, l.ID, l.Name, slots, Size(memory), beside(has, d.Resources))
 }
 
 // Adopt counts an allocation read from a checkpoint.

@@ -48,16 +48,18 @@ func (rs *Reservations) Jobs() iter.Seq[scheduler.JobID] {
 }
 
 func (l *Launcher) check(holdings iter.Seq[*Allocation], victims map[uint64]int) error {
-	sum, memory := slices.Clone(l.free), l.freeMemory
+	sum, memory, resources := slices.Clone(l.free), l.freeMemory, l.freeResources
 	parked, parkedMemory, held := 0, int64(0), 0
 	for h := range holdings {
 		held++
 		if h.HasSlots {
 			sum.Add(h.Kind, h.Slots)
 			memory += h.Memory
+			resources = resources.Plus(h.Resources)
 		} else {
 			parked++
 			parkedMemory += h.Memory
+			resources = resources.Plus(l.keptSuspended(h))
 		}
 		victims[h.Reservation]++
 	}
@@ -75,12 +77,19 @@ func (l *Launcher) check(holdings iter.Seq[*Allocation], victims map[uint64]int)
 	if l.freeMemory < 0 {
 		return fmt.Errorf("%d bytes are free", l.freeMemory)
 	}
+	if l.freeResources != l.freeResources.Positive() {
+		return fmt.Errorf("the resources %v are free", l.freeResources)
+	}
 	if parked != l.suspended || parkedMemory != l.suspendedMemory {
 		return fmt.Errorf("%d attempts gave back their slots and hold %d bytes, counted as %d and %d", parked, parkedMemory, l.suspended, l.suspendedMemory)
 	}
 	memory += max(parkedMemory-l.swap, 0)
 	for _, p := range l.parts {
 		memory += p.memory
+		resources = resources.Plus(p.resources)
+		if p.resources != p.resources.Positive() {
+			return fmt.Errorf("the resources %v are reserved", p.resources)
+		}
 		for _, s := range p.slots {
 			if s.Count < 0 || p.memory < 0 {
 				return fmt.Errorf("%d slots and %d bytes are reserved", s.Count, p.memory)
@@ -95,6 +104,9 @@ func (l *Launcher) check(holdings iter.Seq[*Allocation], victims map[uint64]int)
 	}
 	if memory != l.memory {
 		return fmt.Errorf("%d bytes are free, held or reserved, and it has %d", memory, l.memory)
+	}
+	if resources != l.resources {
+		return fmt.Errorf("the resources %v are free, held or reserved, and it has %v", resources, l.resources)
 	}
 	return nil
 }

@@ -28,6 +28,11 @@ func (l *Launcher) CodeHas(w *checkpoint.Codec) {
 	if w.Format > 1 {
 		checkpoint.Num(w, &l.swap)
 	}
+	if w.Format > 6 {
+		CodeResources(w, &l.resources)
+		CodeResources(w, &l.freeResources)
+		checkpoint.List(w, &l.suspensionFrees, checkpoint.Str[scheduler.ResourceKind])
+	}
 	checkpoint.List(w, &l.excludedBy, func(w *checkpoint.Codec, v *Vote) {
 		checkpoint.Num(w, &v.Job)
 		if w.Format > 4 {
@@ -54,6 +59,10 @@ func (l *Launcher) CodeOffer(w *checkpoint.Codec) {
 		codeSlots(w, (*Slots)(&o.ForResume))
 		checkpoint.Num(w, &o.ForResumeMemory)
 	}
+	if w.Format > 6 {
+		CodeResources(w, &o.Resources)
+		CodeResources(w, &o.ForResumeResources)
+	}
 	checkpoint.List(w, &o.Reserved, func(w *checkpoint.Codec, r *scheduler.Reservation) {
 		checkpoint.Num(w, &r.Job)
 		if w.Format > 1 {
@@ -62,7 +71,22 @@ func (l *Launcher) CodeOffer(w *checkpoint.Codec) {
 		checkpoint.Str(w, &r.Kind)
 		checkpoint.Num(w, &r.Slots)
 		checkpoint.Num(w, &r.Memory)
+		if w.Format > 6 {
+			CodeResources(w, &r.Resources)
+		}
 	})
+}
+
+// CodeResources codes amounts of countable resources.
+func CodeResources(w *checkpoint.Codec, r *scheduler.Resources) {
+	counts := slices.Clone(r.Counts())
+	checkpoint.List(w, &counts, func(w *checkpoint.Codec, c *scheduler.ResourceCount) {
+		checkpoint.Str(w, &c.Kind)
+		checkpoint.Num(w, &c.Count)
+	})
+	if w.Reading {
+		*r = scheduler.NewResources(counts...)
+	}
 }
 
 func codeSlots(w *checkpoint.Codec, s *Slots) {
@@ -110,6 +134,9 @@ func (rs *Reservations) codePart(w *checkpoint.Codec, p *part) {
 	checkpoint.Num(w, &on)
 	codeSlots(w, &p.slots)
 	checkpoint.Num(w, &p.memory)
+	if w.Format > 6 {
+		CodeResources(w, &p.resources)
+	}
 	if !w.Reading || w.Err != nil {
 		return
 	}

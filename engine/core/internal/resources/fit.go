@@ -22,10 +22,17 @@ func (f Freed) Add(l *Launcher, h *Allocation, suspend bool) {
 	} else {
 		x.suspended -= h.Memory
 	}
-	if suspend {
+	freed := h.Resources.FreedBySuspension(l.suspensionFrees)
+	switch {
+	case suspend:
 		x.suspended += h.Memory
-	} else {
+		x.resources = x.resources.Plus(freed)
+	case h.HasSlots:
 		x.memory += h.Memory
+		x.resources = x.resources.Plus(h.Resources)
+	default:
+		x.memory += h.Memory
+		x.resources = x.resources.Plus(l.keptSuspended(h))
 	}
 }
 
@@ -34,6 +41,7 @@ type room struct {
 	slots     Slots
 	memory    int64
 	suspended int64 // memory of the suspended attempts; in Freed, the increase
+	resources scheduler.Resources
 }
 
 // add adds freed resources.
@@ -44,20 +52,22 @@ func (r *room) add(l *Launcher, f *room) {
 	r.slots.addAll(f.slots)
 	r.memory += f.memory + l.inSwap(r.suspended+f.suspended) - l.inSwap(r.suspended)
 	r.suspended += f.suspended
+	r.resources = r.resources.Plus(f.resources)
 }
 
 func (r *room) take(d Request) bool {
-	if r.slots.Of(d.Kind) < d.Slots || r.memory < d.Memory {
+	if r.slots.Of(d.Kind) < d.Slots || r.memory < d.Memory || !r.resources.Covers(d.Resources) {
 		return false
 	}
 	r.slots.Add(d.Kind, -d.Slots)
 	r.memory -= d.Memory
+	r.resources = r.resources.Minus(d.Resources)
 	return true
 }
 
 // has reports whether a launcher has a request's resources free.
 func (l *Launcher) has(d Request) bool {
-	return l.free.Of(d.Kind) >= d.Slots && l.freeMemory >= d.Memory
+	return l.free.Of(d.Kind) >= d.Slots && l.freeMemory >= d.Memory && l.freeResources.Covers(d.Resources)
 }
 
 // Fits reports whether a bundle would have room in free, reserved and freed resources, on the
@@ -70,7 +80,7 @@ func (ls *Launchers) Fits(b Bundle, where []*Launcher, freed Freed, usable func(
 			return r
 		}
 		own := l.reservedFor(b)
-		r := &room{slots: slices.Clone(l.free), memory: l.freeMemory + own.memory(), suspended: l.suspendedMemory}
+		r := &room{slots: slices.Clone(l.free), memory: l.freeMemory + own.memory(), suspended: l.suspendedMemory, resources: l.freeResources.Plus(own.resources())}
 		for _, p := range own {
 			r.slots.addAll(p.slots)
 		}
@@ -102,14 +112,17 @@ func (ls *Launchers) FitsForResume(b scheduler.BundleID, list []AllocationOn, fr
 		r := rooms[h.On.ID]
 		if r == nil {
 			own := h.On.reservedForAlone(b)
-			r = &room{slots: slices.Clone(h.On.free), memory: h.On.freeMemory + own.memory(), suspended: h.On.suspendedMemory}
+			r = &room{
+				slots: slices.Clone(h.On.free), memory: h.On.freeMemory + own.memory(), suspended: h.On.suspendedMemory,
+				resources: h.On.freeResources.Plus(own.resources()),
+			}
 			for _, p := range own {
 				r.slots.addAll(p.slots)
 			}
 			r.add(h.On, freed[h.On.ID])
 			rooms[h.On.ID] = r
 		}
-		if !r.take(Request{Kind: h.Kind, Slots: h.Slots, Memory: h.On.neededToResume(r.suspended, h.Memory)}) {
+		if !r.take(Request{Kind: h.Kind, Slots: h.Slots, Memory: h.On.neededToResume(r.suspended, h.Memory), Resources: h.Resources.FreedBySuspension(h.On.suspensionFrees)}) {
 			return false
 		}
 		r.suspended -= h.Memory
@@ -125,10 +138,15 @@ func (ls *Launchers) FitsEmpty(b Bundle, usable func(*Launcher) bool) bool {
 			return false
 		}
 		if rooms[l.ID] == nil {
-			rooms[l.ID] = &room{slots: slices.Clone(l.slots), memory: l.memory}
+			rooms[l.ID] = l.emptyRoom()
 		}
 		return rooms[l.ID].take(d)
 	})
+}
+
+// emptyRoom returns the room of a launcher on which nothing runs.
+func (l *Launcher) emptyRoom() *room {
+	return &room{slots: slices.Clone(l.slots), memory: l.memory, resources: l.resources}
 }
 
 // place tries a launcher for each group of a bundle, the widest group first. take takes a

@@ -21,19 +21,23 @@ type Launcher struct {
 	Host, Rack      string
 	free            Slots // neither allocated nor reserved; kinds without free slots may be listed
 	freeMemory      int64
-	parts           []*part         // of reservations, in their order
-	suspended       int             // allocations without slots
-	suspendedMemory int64           // of those, in swap and in memory
-	swap            int64           // total, for that
+	parts           []*part // of reservations, in their order
+	suspended       int     // allocations without slots
+	suspendedMemory int64   // of those, in swap and in memory
+	swap            int64   // total, for that
+	freeResources   scheduler.Resources
 	lastOffer       scheduler.Offer // the last one sent to the policy
 
-	CanSuspend    bool
-	Joined        scheduler.Time
-	slots         Slots // total
-	memory        int64
-	excludedBy    []Vote // of jobs that exclude it, in order of job
-	excludedUntil scheduler.Time
-	load          Load
+	CanSuspend bool
+	Joined     scheduler.Time
+	slots      Slots // total
+	memory     int64
+	resources  scheduler.Resources // total
+	// suspensionFrees are the kinds of resources that suspension of an attempt frees, in order.
+	suspensionFrees []scheduler.ResourceKind
+	excludedBy      []Vote // of jobs that exclude it, in order of job
+	excludedUntil   scheduler.Time
+	load            Load
 }
 
 // Hot is how many bytes of a Launcher every launch and end touches.
@@ -72,6 +76,12 @@ func (l *Launcher) SuspendedMemory() (n int, memory int64) { return l.suspended,
 // FreeMemory returns the memory that is neither allocated nor reserved, in bytes.
 func (l *Launcher) FreeMemory() int64 { return l.freeMemory }
 
+// Countable returns all countable resources.
+func (l *Launcher) Countable() scheduler.Resources { return l.resources }
+
+// FreeCountable returns the countable resources that are neither allocated nor reserved.
+func (l *Launcher) FreeCountable() scheduler.Resources { return l.freeResources }
+
 // LastOffer returns the last offer sent to the policy.
 func (l *Launcher) LastOffer() scheduler.Offer { return l.lastOffer }
 
@@ -80,7 +90,8 @@ func (l *Launcher) Usable() bool { return l.Up && !l.Draining && !l.Excluded }
 
 // JoinedEvent returns the event that the launcher joined.
 func (l *Launcher) JoinedEvent() scheduler.LauncherJoined {
-	return scheduler.LauncherJoined{At: l.Joined, Launcher: l.ID, Name: l.Name, Host: l.Host, Rack: l.Rack, Slots: slices.Clone(l.slots), Memory: l.memory, Swap: l.swap}
+	return scheduler.LauncherJoined{At: l.Joined, Launcher: l.ID, Name: l.Name, Host: l.Host, Rack: l.Rack, Slots: slices.Clone(l.slots), Memory: l.memory, Swap: l.swap,
+		Resources: l.resources, SuspensionFrees: slices.Clone(l.suspensionFrees)}
 }
 
 // Clone returns an independent copy, without reservations: Resources.Clone clones those.

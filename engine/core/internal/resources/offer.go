@@ -121,17 +121,17 @@ func (l *Launcher) offer(free []scheduler.SlotCount) (scheduler.Offer, []schedul
 	switch {
 	case l.Usable():
 		o.Free, free = l.offered(free)
-		o.Memory = l.freeMemory
+		o.Memory, o.Resources = l.freeMemory, l.freeResources
 	case l.suspended > 0: // it may be resumed
 		o.ForResume, free = l.offered(free)
-		o.ForResumeMemory = l.freeMemory
+		o.ForResumeMemory, o.ForResumeResources = l.freeMemory, l.freeResources
 	}
 	for _, p := range l.parts {
-		memory := p.memory
+		memory, resources := p.memory, p.resources
 		for _, s := range p.slots {
-			if s.Count > 0 || memory > 0 {
-				o.Reserved = addReservation(o.Reserved, scheduler.Reservation{Job: p.of.Job, Bundle: p.of.Bundle, Kind: s.Kind, Slots: s.Count, Memory: memory})
-				memory = 0 // counted once, on the first kind
+			if s.Count > 0 || memory > 0 || !resources.IsZero() {
+				o.Reserved = addReservation(o.Reserved, scheduler.Reservation{Job: p.of.Job, Bundle: p.of.Bundle, Kind: s.Kind, Slots: s.Count, Memory: memory, Resources: resources})
+				memory, resources = 0, scheduler.Resources{} // counted once, on the first kind
 			}
 		}
 	}
@@ -160,6 +160,7 @@ func addReservation(list []scheduler.Reservation, r scheduler.Reservation) []sch
 		if order == 0 {
 			x.Slots += r.Slots
 			x.Memory += r.Memory
+			x.Resources = x.Resources.Plus(r.Resources)
 			return list
 		}
 		if order > 0 {
@@ -171,5 +172,5 @@ func addReservation(list []scheduler.Reservation, r scheduler.Reservation) []sch
 
 func sameOffer(a, b scheduler.Offer) bool {
 	return a.Memory == b.Memory && a.Suspended == b.Suspended && a.Held == b.Held && a.Swap == b.Swap &&
-		a.ForResumeMemory == b.ForResumeMemory && slices.Equal(a.Free, b.Free) && slices.Equal(a.ForResume, b.ForResume) && slices.Equal(a.Reserved, b.Reserved)
+		a.ForResumeMemory == b.ForResumeMemory && a.Resources == b.Resources && a.ForResumeResources == b.ForResumeResources && slices.Equal(a.Free, b.Free) && slices.Equal(a.ForResume, b.ForResume) && slices.Equal(a.Reserved, b.Reserved)
 }

@@ -34,18 +34,21 @@ type part struct {
 	of     *Reservation
 	slots  Slots
 	memory int64
+
+	resources scheduler.Resources
 }
 
 // draw takes resources out of a part. Negative amounts are put back.
-func (p *part) draw(kind string, slots int, memory int64) {
+func (p *part) draw(kind string, slots int, memory int64, resources scheduler.Resources) {
 	if slots != 0 { // else the part may lack the kind
 		p.slots.Add(kind, -slots)
 	}
 	p.memory -= memory
+	p.resources = p.resources.Minus(resources)
 }
 
 func (p *part) empty() bool {
-	return p.memory <= 0 && !slices.ContainsFunc(p.slots, func(s scheduler.SlotCount) bool { return s.Count > 0 })
+	return p.memory <= 0 && p.resources.IsZero() && !slices.ContainsFunc(p.slots, func(s scheduler.SlotCount) bool { return s.Count > 0 })
 }
 
 // parts are the parts that a bundle may use.
@@ -63,6 +66,13 @@ func (d parts) memory() (n int64) {
 		n += p.memory
 	}
 	return n
+}
+
+func (d parts) resources() (r scheduler.Resources) {
+	for _, p := range d {
+		r = r.Plus(p.resources)
+	}
+	return r
 }
 
 // reservedFor lists the resources reserved on a launcher for a bundle: first those for it alone.
@@ -165,7 +175,8 @@ func (rs *Reservations) releasePart(p *part) {
 	l.parts = slices.DeleteFunc(l.parts, func(x *part) bool { return x == p })
 	l.free.addAll(p.slots)
 	l.freeMemory += p.memory
-	p.slots, p.memory = nil, 0
+	l.freeResources = l.freeResources.Plus(p.resources)
+	p.slots, p.memory, p.resources = nil, 0, scheduler.Resources{}
 	rs.offers.capacityFreed = true
 	rs.offers.MarkChanged(l)
 }

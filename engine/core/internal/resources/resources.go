@@ -50,14 +50,19 @@ type Joining struct {
 	CanSuspend   bool
 	Slots        Slots
 	Memory, Swap int64
+	// Resources are countable resources; SuspensionFrees are the kinds of them that suspension
+	// frees, in order.
+	Resources       scheduler.Resources
+	SuspensionFrees []scheduler.ResourceKind
 }
 
-// Join brings a launcher up with all its slots, memory and swap free.
+// Join brings a launcher up with all its slots, memory, swap and resources free.
 func (c *Resources) Join(l *Launcher, now scheduler.Time, j Joining) {
 	l.Up, l.Joined = true, now
 	l.Host, l.Rack, l.CanSuspend = j.Host, j.Rack, j.CanSuspend
 	l.slots, l.memory, l.swap = j.Slots, j.Memory, j.Swap
 	l.free, l.freeMemory = slices.Clone(j.Slots), j.Memory
+	l.resources, l.freeResources, l.suspensionFrees = j.Resources, j.Resources, j.SuspensionFrees
 	l.Excluded, l.excludedBy, l.excludedUntil, l.load = false, nil, 0, Load{}
 	l.suspended, l.suspendedMemory = 0, 0
 	l.lastOffer = scheduler.Offer{Launcher: l.ID}
@@ -72,7 +77,7 @@ func (c *Resources) Lose(l *Launcher) {
 	c.Reservations.releaseOn(l)
 	c.Offers.MarkDirty(l)
 	l.Up, l.offerChanged, l.load = false, false, Load{}
-	l.free, l.freeMemory = nil, 0
+	l.free, l.freeMemory, l.freeResources = nil, 0, scheduler.Resources{}
 	c.Launchers.up--
 	c.Launchers.moves++
 	c.Offers.topologyChanged = true
@@ -135,7 +140,7 @@ func (c *Resources) Clone(of func(scheduler.LauncherID) *Launcher) *Resources {
 		x := *r
 		x.parts = make([]*part, len(r.parts))
 		for i, p := range r.parts {
-			x.parts[i] = &part{on: of(p.on.ID), of: &x, slots: slices.Clone(p.slots), memory: p.memory}
+			x.parts[i] = &part{on: of(p.on.ID), of: &x, slots: slices.Clone(p.slots), memory: p.memory, resources: p.resources}
 		}
 		return &x
 	})

@@ -245,6 +245,7 @@ func (w *world) step(t *rapid.T) {
 			if !l.Up {
 				w.c.Join(l, w.now, Joining{
 					Slots: Slots{{Kind: "map", Count: 3}, {Kind: "reduce", Count: 2}}, Memory: 50, Swap: int64(rapid.SampledFrom([]int{0, 0, 7, 20, 1000}).Draw(t, "swap")),
+					Resources: counted(t, 5), SuspensionFrees: [][]scheduler.ResourceKind{nil, {"license"}, {"gpu", "license"}}[rapid.IntRange(0, 2).Draw(t, "frees")],
 				})
 			}
 		}
@@ -266,7 +267,7 @@ func (w *world) step(t *rapid.T) {
 func (w *world) launch(t *rapid.T) {
 	g := gang{
 		id: scheduler.BundleID(rapid.IntRange(1, 6).Draw(t, "bundle")), width: rapid.IntRange(1, 2).Draw(t, "width"),
-		demand: Request{rapid.SampledFrom([]string{"map", "reduce"}).Draw(t, "kind"), rapid.IntRange(1, 2).Draw(t, "slots"), int64(rapid.IntRange(0, 30).Draw(t, "memory"))},
+		demand: Request{rapid.SampledFrom([]string{"map", "reduce"}).Draw(t, "kind"), rapid.IntRange(1, 2).Draw(t, "slots"), int64(rapid.IntRange(0, 30).Draw(t, "memory")), counted(t, 2)},
 	}
 	g.job = scheduler.JobID(g.id%3 + 1)
 	var where []*Launcher
@@ -297,6 +298,7 @@ func (w *world) goOn(t *rapid.T) {
 	var list []AllocationOn
 	kept, free, needed := map[place]int{}, map[place]int{}, map[place]int{}
 	memory := map[*Launcher]int64{} // of the attempts to be resumed
+	resources := map[*Launcher]scheduler.Resources{}
 	for range 2 {
 		l, h := w.some(t, false)
 		if h == nil || slices.ContainsFunc(list, func(x AllocationOn) bool { return x.Allocation == h }) {
@@ -306,6 +308,7 @@ func (w *world) goOn(t *rapid.T) {
 		at := place{l, h.Kind}
 		needed[at] += h.Slots
 		memory[l] += h.Memory
+		resources[l] = resources[l].Plus(h.Resources.FreedBySuspension(l.suspensionFrees))
 		kept[at], free[at] = 0, l.Free().Of(h.Kind)
 		for _, r := range l.Offer().Reserved {
 			if r.Bundle == b && r.Kind == h.Kind {
@@ -318,7 +321,7 @@ func (w *world) goOn(t *rapid.T) {
 		fits = fits && kept[at]+free[at] >= n
 	}
 	for l, n := range memory {
-		fits = fits && w.fitsMemory(l, n, b)
+		fits = fits && w.fitsMemory(l, n, b) && w.fitsResources(l, resources[l], b)
 	}
 	if could, took := w.c.Launchers.FitsForResume(b, list, nil), w.c.TakeForResume(b, list) == ""; could != fits || took != fits {
 		t.Fatalf("%v is kept for %v, %v is free, and %v needed: it fits: %t, and it was taken: %t", kept, b, free, needed, could, took)
@@ -355,6 +358,33 @@ func (w *world) fitsMemory(l *Launcher, again int64, b scheduler.BundleID) bool 
 		}
 	}
 	return running+max(suspended-l.Swap(), 0) <= l.Memory()
+}
+
+// fitsResources says whether a launcher has the countable resources when so much that suspension
+// freed is held again.
+func (w *world) fitsResources(l *Launcher, again scheduler.Resources, b scheduler.BundleID) bool {
+	sum := again
+	for _, h := range w.held[l] {
+		if h.HasSlots {
+			sum = sum.Plus(h.Resources)
+		} else {
+			sum = sum.Plus(h.Resources.Minus(h.Resources.FreedBySuspension(l.suspensionFrees)))
+		}
+	}
+	for _, r := range l.Offer().Reserved {
+		if r.Bundle != b {
+			sum = sum.Plus(r.Resources)
+		}
+	}
+	return l.Countable().Covers(sum)
+}
+
+// counted draws countable resources, of each kind at most so many.
+func counted(t *rapid.T, most int) scheduler.Resources {
+	return scheduler.NewResources(
+		scheduler.ResourceCount{Kind: "gpu", Count: rapid.IntRange(0, most).Draw(t, "gpu")},
+		scheduler.ResourceCount{Kind: "license", Count: rapid.IntRange(0, most).Draw(t, "license")},
+	)
 }
 
 // place is a launcher and a kind of slot.

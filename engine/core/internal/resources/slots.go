@@ -43,6 +43,26 @@ type Request struct {
 	Kind   string
 	Slots  int
 	Memory int64
+	// Resources are countable resources.
+	Resources scheduler.Resources
+}
+
+// String returns the request for people.
+func (d Request) String() string {
+	text := fmt.Sprintf("%d %s slots and %s of memory", d.Slots, d.Kind, Size(d.Memory))
+	if !d.Resources.IsZero() {
+		text += " and " + d.Resources.String()
+	}
+	return text
+}
+
+// beside returns what there is of the kinds that need names, behind an "and"; "" where it names none.
+func beside(has, need scheduler.Resources) string {
+	text := ""
+	for _, c := range need.Counts() {
+		text += fmt.Sprintf(" and %s:%d", c.Kind, has.Of(c.Kind))
+	}
+	return text
 }
 
 // Bundle is a requester of resources: groups that start together, each on a launcher.

@@ -13,11 +13,12 @@ import (
 
 // TooLarge is the reason why the whole cluster, if it were empty, can't hold a bundle.
 type TooLarge struct {
-	Needs     []Need   // the one that is short; else all needs of the bundle at once
-	Launchers int      // launchers that are up
-	Total     Slots    // of the kinds that it needs
-	Memory    int64    // of all launchers
-	Others    []string // slot kinds of launchers that it does not need, in order; at most othersMax
+	Needs     []Need              // the one that is short; else all needs of the bundle at once
+	Launchers int                 // launchers that are up
+	Total     Slots               // of the kinds that it needs
+	Memory    int64               // of all launchers
+	Resources scheduler.Resources // of all launchers, of the kinds that it needs
+	Others    []string            // slot kinds of launchers that it does not need, in order; at most othersMax
 }
 
 // othersMax bounds the kinds of slots that TooLarge names.
@@ -35,7 +36,7 @@ func (t *TooLarge) String() string {
 	var parts, have []string
 	for i := range t.Needs {
 		n := &t.Needs[i]
-		parts = append(parts, fmt.Sprintf("%d groups of %d %s slots and %s of memory", n.Groups, n.Slots, n.Kind, Size(n.Memory)))
+		parts = append(parts, fmt.Sprintf("%d groups of %s", n.Groups, n.Request))
 	}
 	for _, k := range t.Total {
 		have = append(have, fmt.Sprintf("%d %s slots", k.Count, k.Kind))
@@ -44,8 +45,10 @@ func (t *TooLarge) String() string {
 	switch {
 	case len(t.Needs) == 1 && t.Total.Of(n.Kind) == 0 && len(t.Others) > 0:
 		return fmt.Sprintf("a bundle needs %s at once, and no launcher has slots of that kind: there are %s; name one of these (--slots STAGE=KIND, or Kind in the program)", parts[0], strings.Join(t.Others, " and "))
+	case len(t.Needs) == 1 && t.lackingResource() != "":
+		return fmt.Sprintf("a bundle needs %s at once, and no launcher has the resource %s: declare it on a launcher (launcher.resources), or ask for none (--resources)", parts[0], t.lackingResource())
 	case len(t.Needs) == 1:
-		return fmt.Sprintf("a bundle needs %s at once, and all %d launchers, were they empty, have room for %d (%s)", parts[0], t.Launchers, n.Fit, have[0])
+		return fmt.Sprintf("a bundle needs %s at once, and all %d launchers, were they empty, have room for %d (%s%s)", parts[0], t.Launchers, n.Fit, have[0], beside(t.Resources, n.Resources))
 	}
 	return fmt.Sprintf("a bundle needs %s at once, and all %d launchers, were they empty, have no room for all of them together (%s and %s of memory)",
 		strings.Join(parts, " and "), t.Launchers, strings.Join(have, ", "), Size(t.Memory))
@@ -132,7 +135,7 @@ func (ls *Launchers) fitTogether(needs []Need) bool {
 				continue
 			}
 			if rooms[id] == nil {
-				rooms[id] = &room{slots: slices.Clone(l.slots), memory: l.memory}
+				rooms[id] = l.emptyRoom()
 			}
 			for n.Groups > 0 && rooms[id].take(n.Request) {
 				n.Groups--
@@ -155,14 +158,14 @@ func (ls *Launchers) packed(needs []Need) (items []packing.Item, bins []packing.
 			kind = len(kinds)
 			kinds = append(kinds, n.Kind)
 		}
-		items = append(items, packing.Item{Kind: kind, Slots: n.Slots, Memory: n.Memory, Count: n.Groups})
+		items = append(items, packing.Item{Kind: kind, Slots: n.Slots, Memory: n.Memory, Resources: n.Resources, Count: n.Groups})
 	}
 	for _, id := range ls.index.IDs() {
 		l := ls.index.Get(id)
 		if !l.Up {
 			continue
 		}
-		b := packing.Bin{Memory: l.memory}
+		b := packing.Bin{Memory: l.memory, Resources: l.resources}
 		for _, kind := range kinds {
 			b.Slots = append(b.Slots, l.slots.Of(kind))
 		}
@@ -182,12 +185,34 @@ func (ls *Launchers) tooLarge(needs []Need) *TooLarge {
 			continue
 		}
 		t.Memory += l.memory
+		t.addResources(l.resources)
 		for i := range t.Total {
 			t.Total[i].Count += l.slots.Of(t.Total[i].Kind)
 		}
 		t.addOthers(l.slots)
 	}
 	return t
+}
+
+// addResources adds what a launcher has of the kinds that are needed.
+func (t *TooLarge) addResources(has scheduler.Resources) {
+	for i := range t.Needs {
+		for _, c := range t.Needs[i].Resources.Counts() {
+			if !slices.ContainsFunc(t.Needs[:i], func(n Need) bool { return n.Resources.Of(c.Kind) > 0 }) {
+				t.Resources = t.Resources.Plus(scheduler.NewResources(scheduler.ResourceCount{Kind: c.Kind, Count: has.Of(c.Kind)}))
+			}
+		}
+	}
+}
+
+// lackingResource returns a kind of resource that a need names and no launcher has; "": none.
+func (t *TooLarge) lackingResource() scheduler.ResourceKind {
+	for _, c := range t.Needs[0].Resources.Counts() {
+		if t.Resources.Of(c.Kind) == 0 {
+			return c.Kind
+		}
+	}
+	return ""
 }
 
 // addOthers records a launcher's slot kinds that are not needed.
@@ -209,6 +234,9 @@ func (l *Launcher) holdsOf(d Request) int {
 	n := l.slots.Of(d.Kind) / d.Slots
 	if d.Memory > 0 {
 		n = min(n, int(min(l.memory/d.Memory, SlotsMax)))
+	}
+	for _, c := range d.Resources.Counts() {
+		n = min(n, l.resources.Of(c.Kind)/c.Count)
 	}
 	return n
 }

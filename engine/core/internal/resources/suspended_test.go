@@ -30,7 +30,8 @@ func TestHoldsLikeBruteForce(t *testing.T) {
 			l := &Launcher{ID: scheduler.LauncherID(i + 1), Name: fmt.Sprint("l", i+1)}
 			slots, memory := Slots{{Kind: "map", Count: rng.IntN(5)}, {Kind: "reduce", Count: rng.IntN(3)}}, rng.Int64N(30)
 			c.Launchers.Add(l)
-			c.Join(l, 1, Joining{Slots: slots, Memory: memory})
+			countable := gpus(rng.IntN(8))
+			c.Join(l, 1, Joining{Slots: slots, Memory: memory, Resources: countable})
 			switch rng.IntN(5) {
 			case 0:
 				c.Lose(l)
@@ -40,14 +41,14 @@ func TestHoldsLikeBruteForce(t *testing.T) {
 			case 2:
 				l.Excluded = true
 			}
-			all = append(all, &room{slots: slices.Clone(slots), memory: memory})
+			all = append(all, &room{slots: slices.Clone(slots), memory: memory, resources: countable})
 		}
 		if c.Launchers.Up() == 0 {
 			continue
 		}
 		var b mixed
 		for range 1 + rng.IntN(5) {
-			b = append(b, Request{[]string{"map", "map", "reduce"}[rng.IntN(3)], 1 + rng.IntN(2), rng.Int64N(12)})
+			b = append(b, Request{[]string{"map", "map", "reduce"}[rng.IntN(3)], 1 + rng.IntN(2), rng.Int64N(12), gpus(max(rng.IntN(8)-5, 0))})
 		}
 		short, _ := c.Launchers.FitsCluster(b)
 		want := placeable(all, b)
@@ -67,12 +68,45 @@ func TestHoldsLikeBruteForce(t *testing.T) {
 	}
 }
 
+func gpus(n int) scheduler.Resources {
+	return scheduler.NewResources(scheduler.ResourceCount{Kind: "gpu", Count: n})
+}
+
+// TestALackingResourceIsNamed: a job that asks for a resource which no launcher has, or for too much of
+// it, waits with a reason that names the resource.
+func TestALackingResourceIsNamed(t *testing.T) {
+	c, l := cluster(2)
+	one := mapSlots(1, 5)
+	one.Resources = gpus(1)
+	short, _ := c.Launchers.FitsCluster(mixed{one})
+	if want := "a bundle needs 1 groups of 1 map slots and 5 B of memory and gpu:1 at once, and no launcher has the resource gpu: " +
+		"declare it on a launcher (launcher.resources), or ask for none (--resources)"; short == nil || short.String() != want {
+		t.Errorf("told: %v\nwant: %s", short, want)
+	}
+	c.Lose(l[0])
+	c.Join(l[0], 2, Joining{Slots: Slots{{Kind: "map", Count: 4}}, Memory: 20, Resources: gpus(3)})
+	if short, _ := c.Launchers.FitsCluster(mixed{one, one, one}); short != nil {
+		t.Errorf("%v", short)
+	}
+	one.Resources = gpus(2)
+	short, _ = c.Launchers.FitsCluster(mixed{one, one})
+	if want := "a bundle needs 2 groups of 1 map slots and 5 B of memory and gpu:2 at once, and all 1 launchers, were they empty, have room for 1 (4 map slots and gpu:3)"; short == nil || short.String() != want {
+		t.Errorf("told: %v\nwant: %s", short, want)
+	}
+	if why := c.Allocate(gang{id: 1, job: 1, width: 2, demand: one}, []*Launcher{l[0], l[0]}); why != "group 1 of bundle-1 needs 1 map slots and 5 B of memory and gpu:2, and launcher 1 (l1) has 3 and 15 B and gpu:1 for it" {
+		t.Errorf("refused: %s", why)
+	}
+	if l[0].FreeCountable() != gpus(3) {
+		t.Errorf("a refused bundle took %v", l[0].FreeCountable())
+	}
+}
+
 func placeable(all []*room, b mixed) bool {
 	if len(b) == 0 {
 		return true
 	}
 	for _, r := range all {
-		before := room{slots: slices.Clone(r.slots), memory: r.memory}
+		before := room{slots: slices.Clone(r.slots), memory: r.memory, resources: r.resources}
 		ok := r.take(b[0]) && placeable(all, b[1:])
 		*r = before
 		if ok {

@@ -125,7 +125,7 @@ func (b *Bundle) Request(i int) resources.Request {
 		return resources.Request{Kind: b.Job.lastKind()} // it never waits for slots of tasks
 	}
 	g := &b.Job.Plan.Groups[b.Groups()[i]]
-	return resources.Request{Kind: b.Job.Stages[g.Stage].kind, Slots: g.Slots, Memory: g.Memory}
+	return resources.Request{Kind: b.Job.Stages[g.Stage].kind, Slots: g.Slots, Memory: g.Memory, Resources: g.Resources}
 }
 
 // StageOf returns the stage that the i-th group counts for.

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/hamadryad/hamadryad/engine/core/internal/checkpoint"
+	"github.com/hamadryad/hamadryad/engine/core/internal/resources"
 	"github.com/hamadryad/hamadryad/engine/core/internal/state/phase"
 	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -242,6 +243,9 @@ func codeAttempt(w *checkpoint.Codec, st *Cluster, a *Attempt) {
 	checkpoint.Str(w, &a.Kind)
 	checkpoint.Num(w, &a.Slots)
 	checkpoint.Num(w, &a.Memory)
+	if w.Format > 6 {
+		resources.CodeResources(w, &a.Resources)
+	}
 	a.CodePhase(w)
 	checkpoint.Flag(w, &a.HasSlots)
 	a.CodeAsked(w)

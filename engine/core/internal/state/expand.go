@@ -46,7 +46,7 @@ func (b *Bundle) shapeKey() string {
 	var s strings.Builder
 	for i := range b.Width() {
 		d := b.Request(i)
-		fmt.Fprintf(&s, "%s %d %d;", d.Kind, d.Slots, d.Memory)
+		fmt.Fprintf(&s, "%s %d %d %s;", d.Kind, d.Slots, d.Memory, d.Resources)
 	}
 	return s.String()
 }

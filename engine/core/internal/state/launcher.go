@@ -61,6 +61,13 @@ func (st *Cluster) BringUp(l *Launcher, m *wire.Join) {
 	for _, s := range m.Slots {
 		j.Slots.Add(s.Kind, int(s.Count))
 	}
+	for _, c := range m.Resources {
+		if c.FreedBySuspension {
+			j.SuspensionFrees = append(j.SuspensionFrees, c.Kind)
+		}
+	}
+	slices.Sort(j.SuspensionFrees)
+	j.Resources = wire.ResourcesOf(m.Resources)
 	st.resources.Join(&l.Launcher, st.step.Now, j)
 }
 

@@ -333,7 +333,8 @@ func attemptStatus(stage string, a *changes.Attempt) *wire.AttemptStatus {
 func launcherStatus(l *changes.Launcher) *wire.LauncherStatus {
 	return &wire.LauncherStatus{
 		Launcher: uint64(l.ID), Name: l.Name, Host: l.Host, Rack: l.Rack, State: l.State, Slots: wireSlots(l.Slots), Free: wireSlots(l.Free),
-		Memory: l.Memory, MemoryFree: l.MemoryFree, Swap: l.Swap, SwapFree: l.SwapFree, Suspended: uint32(l.Suspended), Running: uint32(l.Running),
+		Memory: l.Memory, MemoryFree: l.MemoryFree, Swap: l.Swap, SwapFree: l.SwapFree,
+		Resources: wire.ResourceCounts(l.Resources), ResourcesFree: wire.ResourceCounts(l.ResourcesFree), Suspended: uint32(l.Suspended), Running: uint32(l.Running),
 		ExcludedUntil: int64(l.ExcludedUntil), ExcludedFor: jobNumbers(l.ExcludedFor),
 	}
 }

@@ -13,7 +13,7 @@ import (
 type room struct {
 	// byKind finds quickly whether one launcher has so many slots of one kind and memory.
 	byKind map[string][]roomFor
-	// For bundles of several groups, which may need several launchers.
+	// For bundles of several groups, which may need several launchers, and for countable resources.
 	kinds map[string]int // index in the bins' slots
 	bins  []packing.Bin
 	known map[string]bool // by needs: whether a bundle fits
@@ -47,7 +47,7 @@ func newRoom(launchers []*changes.Launcher) *room {
 		}
 	}
 	for _, l := range launchers {
-		b := packing.Bin{Slots: make([]int, len(r.kinds)), Memory: l.MemoryFree}
+		b := packing.Bin{Slots: make([]int, len(r.kinds)), Memory: l.MemoryFree, Resources: l.ResourcesFree}
 		for _, s := range l.Free {
 			b.Slots[r.kinds[s.Kind]] = s.Count
 		}
@@ -71,6 +71,10 @@ func (r *room) fits(w *changes.Waits) bool {
 	if len(w.Needs) != 1 {
 		return false
 	}
+	if !w.Resources.IsZero() {
+		n := w.Needs[0]
+		return r.fitsTogether([]changes.GroupNeed{{Kind: n.Kind, Slots: n.Count, Memory: w.Memory, Resources: w.Resources, Count: 1}})
+	}
 	list := r.byKind[w.Needs[0].Kind]
 	i, _ := slices.BinarySearchFunc(list, w.Needs[0].Count, func(x roomFor, n int) int { return x.slots - n })
 	return i < len(list) && list[i].memory >= w.Memory
@@ -91,7 +95,7 @@ func (r *room) fitsTogether(groups []changes.GroupNeed) bool {
 			r.known[key] = false
 			return false
 		}
-		items = append(items, packing.Item{Kind: kind, Slots: g.Slots, Memory: g.Memory, Count: g.Count})
+		items = append(items, packing.Item{Kind: kind, Slots: g.Slots, Memory: g.Memory, Resources: g.Resources, Count: g.Count})
 	}
 	if least := len(items) * len(r.bins); least <= r.steps {
 		a := packing.Search(items, r.bins, min(least+searchStepsMax, r.steps))

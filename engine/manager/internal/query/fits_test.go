@@ -16,7 +16,7 @@ func TestRoomIsWhatEachLauncherTells(t *testing.T) {
 		kinds := []string{"map", "reduce"}
 		var launchers []*changes.Launcher
 		for range rapid.IntRange(0, 6).Draw(t, "launchers") {
-			l := &changes.Launcher{MemoryFree: rapid.Int64Range(0, 4).Draw(t, "memory")}
+			l := &changes.Launcher{MemoryFree: rapid.Int64Range(0, 4).Draw(t, "memory"), ResourcesFree: gpus(rapid.IntRange(0, 3).Draw(t, "gpus"))}
 			for _, kind := range kinds {
 				l.Free = append(l.Free, scheduler.SlotCount{Kind: kind, Count: rapid.IntRange(0, 4).Draw(t, kind)})
 			}
@@ -24,15 +24,19 @@ func TestRoomIsWhatEachLauncherTells(t *testing.T) {
 		}
 		w := &changes.Waits{
 			Needs:  []scheduler.SlotCount{{Kind: rapid.SampledFrom(kinds).Draw(t, "kind"), Count: rapid.IntRange(1, 4).Draw(t, "slots")}},
-			Memory: rapid.Int64Range(0, 4).Draw(t, "need"),
+			Memory: rapid.Int64Range(0, 4).Draw(t, "need"), Resources: gpus(max(rapid.IntRange(-2, 3).Draw(t, "need of gpus"), 0)),
 		}
 		want := slices.ContainsFunc(launchers, func(l *changes.Launcher) bool {
-			return l.MemoryFree >= w.Memory && slices.ContainsFunc(l.Free, func(s scheduler.SlotCount) bool { return s.Kind == w.Needs[0].Kind && s.Count >= w.Needs[0].Count })
+			return l.MemoryFree >= w.Memory && l.ResourcesFree.Of("gpu") >= w.Resources.Of("gpu") && slices.ContainsFunc(l.Free, func(s scheduler.SlotCount) bool { return s.Kind == w.Needs[0].Kind && s.Count >= w.Needs[0].Count })
 		})
 		if got := newRoom(launchers).fits(w); got != want {
 			t.Fatalf("it fits: %t, want %t", got, want)
 		}
 	})
+}
+
+func gpus(n int) scheduler.Resources {
+	return scheduler.NewResources(scheduler.ResourceCount{Kind: "gpu", Count: n})
 }
 
 // Waiting jobs are distinguished by whether a running launcher has room for them.

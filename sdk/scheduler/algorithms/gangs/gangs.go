@@ -40,8 +40,18 @@ func Slots(b *view.Bundle, kind scheduler.SlotKind) (n int) {
 	return n
 }
 
-// Large says whether a bundle needs several slots at once: it is a gang, or its group needs several.
-func Large(b *view.Bundle) bool { return len(b.Groups) > 1 || b.Groups[0].Slots > 1 }
+// Large says whether a bundle needs several units at once, so that smaller work may take them one by
+// one: it is a gang, or its group needs several slots or several units of countable resources.
+func Large(b *view.Bundle) bool {
+	if len(b.Groups) > 1 || b.Groups[0].Slots > 1 {
+		return true
+	}
+	units := 0
+	for _, c := range b.Groups[0].Resources.Counts() {
+		units += c.Count
+	}
+	return units > 1
+}
 
 // Describe explains to a person what a bundle needs, what there is of it, and what else may keep
 // the bundle from free slots.
@@ -52,8 +62,13 @@ func Describe(v *view.View, b *view.Bundle) string {
 	}
 	text := fmt.Sprintf("%v needs %s", b.ID, strings.Join(slots, " and "))
 	var memory int64
+	var resources scheduler.Resources
 	for i := range b.Groups {
 		memory += b.Groups[i].Memory
+		resources = resources.Plus(b.Groups[i].Resources)
+	}
+	for _, c := range resources.Counts() {
+		text += fmt.Sprintf(" and %d %s", c.Count, c.Kind)
 	}
 	if memory > 0 {
 		text += fmt.Sprintf(" with %d MiB of memory", memory>>20)

@@ -102,7 +102,7 @@ func (k *Holdback) Release(v *view.View) {
 
 func (k *Holdback) give(v *view.View) {
 	for _, p := range k.parts {
-		v.Give(p.on, p.Kind, p.Slots, p.Memory)
+		v.Give(p.on, &p.Group)
 	}
 }
 
@@ -123,8 +123,9 @@ func (k *Holdback) Without(v *view.View, do func() bool) bool {
 	return is
 }
 
-// keepSeat keeps the free part of what a bundle would take on a launcher. Memory is kept only once
-// the slots are complete: before that, work of other kinds may use it.
+// keepSeat keeps the free part of what a bundle would take on a launcher. Countable resources are kept
+// as slots are. Memory is kept only once the slots are complete: before that, work of other kinds may
+// use it.
 func (k *Holdback) keepSeat(v *view.View, b *view.Bundle, s *seat) {
 	complete := true
 	for i, n := range s.slots {
@@ -135,6 +136,10 @@ func (k *Holdback) keepSeat(v *view.View, b *view.Bundle, s *seat) {
 		if _, unreserved := v.Room(s.on, 0, n.Kind); complete && i == len(s.slots)-1 {
 			g.Memory = max(s.memory-(memory-unreserved), 0)
 		}
+		if i == 0 && !s.resources.IsZero() {
+			free := v.RoomResources(s.on, nil)
+			g.Resources = s.resources.Minus(v.RoomResources(s.on, b).Minus(free)).Positive().Least(free)
+		}
 		k.take(v, s.on, g)
 	}
 }
@@ -143,7 +148,8 @@ func (k *Holdback) keepSeat(v *view.View, b *view.Bundle, s *seat) {
 func (k *Holdback) take(v *view.View, l *view.Launcher, g scheduler.Group) {
 	slots, memory := v.Room(l, 0, g.Kind)
 	g.Slots, g.Memory = min(g.Slots, max(slots, 0)), min(g.Memory, max(memory, 0))
-	if (g.Slots > 0 || g.Memory > 0) && v.Take(l, &g) {
+	g.Resources = g.Resources.Least(v.RoomResources(l, nil).Positive())
+	if (g.Slots > 0 || g.Memory > 0 || !g.Resources.IsZero()) && v.Take(l, &g) {
 		k.parts = append(k.parts, part{l, g})
 	}
 }
@@ -153,6 +159,8 @@ type seat struct {
 	on     *view.Launcher
 	slots  []scheduler.SlotCount
 	memory int64
+
+	resources scheduler.Resources
 }
 
 func (s *seat) of(kind scheduler.SlotKind) int {
@@ -166,6 +174,7 @@ func (s *seat) of(kind scheduler.SlotKind) int {
 
 func (s *seat) add(g *scheduler.Group) {
 	s.memory += g.Memory
+	s.resources = s.resources.Plus(g.Resources)
 	for i := range s.slots {
 		if s.slots[i].Kind == g.Kind {
 			s.slots[i].Count += g.Slots
@@ -190,7 +199,12 @@ type choice struct {
 	on     *view.Launcher
 	slots  int
 	memory int64
+
+	resources int // units of all kinds
 }
+
+// lacks reports whether the group does not fit there now.
+func (c *choice) lacks() bool { return c.slots > 0 || c.memory > 0 || c.resources > 0 }
 
 // leastLacking chooses launchers group by group, the groups that need most first. It says whether
 // each group found one.
@@ -210,7 +224,7 @@ func (a *arrangement) leastLacking() bool {
 			return false
 		}
 		a.seat(all[0].on).add(g)
-		if all[0].slots > 0 || all[0].memory > 0 {
+		if all[0].lacks() {
 			for _, c := range all[1:min(len(all), a.wide)] {
 				s := seat{on: c.on}
 				s.add(g)
@@ -238,14 +252,14 @@ func (a *arrangement) choices(g *scheduler.Group) []choice {
 		if i := slices.IndexFunc(a.seats, func(x seat) bool { return x.on == l }); i >= 0 {
 			s = a.seats[i]
 		}
-		slots, memory := s.of(g.Kind)+g.Slots, s.memory+g.Memory
-		if l.Total(g.Kind) < slots || l.Memory < memory {
+		slots, memory, resources := s.of(g.Kind)+g.Slots, s.memory+g.Memory, s.resources.Plus(g.Resources)
+		if l.Total(g.Kind) < slots || l.Memory < memory || !l.Resources.Covers(resources) {
 			continue
 		}
 		freeSlots, freeMemory := a.view.RoomFor(l, a.bundle, g.Kind)
-		c := choice{l, min(max(slots-freeSlots, 0), g.Slots), min(max(memory-freeMemory, 0), g.Memory)}
+		c := choice{l, min(max(slots-freeSlots, 0), g.Slots), min(max(memory-freeMemory, 0), g.Memory), lacking(a.view, l, a.bundle, resources)}
 		at, _ := slices.BinarySearchFunc(all, c, func(x, c choice) int {
-			return cmp.Or(cmp.Compare(x.slots, c.slots), cmp.Compare(x.memory, c.memory), cmp.Compare(x.on.ID, c.on.ID))
+			return cmp.Or(cmp.Compare(x.slots, c.slots), cmp.Compare(x.resources, c.resources), cmp.Compare(x.memory, c.memory), cmp.Compare(x.on.ID, c.on.ID))
 		})
 		if at < a.wide {
 			all = slices.Insert(all, at, c)
@@ -253,6 +267,17 @@ func (a *arrangement) choices(g *scheduler.Group) []choice {
 		}
 	}
 	return all
+}
+
+// lacking returns how many units of resources lack on a launcher for a bundle.
+func lacking(v *view.View, l *view.Launcher, b *view.Bundle, need scheduler.Resources) (units int) {
+	if need.IsZero() {
+		return 0
+	}
+	for _, c := range need.Minus(v.RoomResources(l, b)).Positive().Counts() {
+		units += min(c.Count, need.Of(c.Kind))
+	}
+	return units
 }
 
 // asIfEmpty chooses the launchers that Fit finds if nothing runs: groups chosen one by one

@@ -33,7 +33,7 @@ func (p *plan) giveBack(items []*item) map[room]int {
 	for _, x := range items {
 		for i, id := range x.where {
 			g := &x.bundle.Groups[i]
-			p.View.Give(p.View.Launcher(id), g.Kind, g.Slots, g.Memory)
+			p.View.Give(p.View.Launcher(id), g)
 		}
 	}
 	return most
@@ -225,5 +225,6 @@ func (p *plan) forLauncher(l *view.Launcher, kinds []scheduler.SlotKind, most ma
 		x.Free = append(x.Free, scheduler.SlotCount{Kind: kind, Count: min(max(free, 0), slotsMax)})
 		x.Memory = max(memory, 0)
 	}
+	x.Resources = p.View.RoomResources(l, nil).Positive()
 	return x
 }

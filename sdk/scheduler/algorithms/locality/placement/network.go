@@ -53,6 +53,8 @@ type Launcher struct {
 	Rack   string // "" when unknown
 	Free   []scheduler.SlotCount
 	Memory int64 // bytes free
+	// Resources are the countable resources that are free.
+	Resources scheduler.Resources
 }
 
 // Bundle is a ready bundle to be placed.
@@ -104,6 +106,8 @@ type Network struct {
 	classes map[int]int
 	free    map[scheduler.SlotKind][]int32
 	memory  []int64
+	// resources are free, by launcher.
+	resources []scheduler.Resources
 }
 
 type launcher struct {
@@ -286,12 +290,13 @@ func (l *launcher) slots(kind scheduler.SlotKind) *int {
 }
 
 func (l *launcher) holds(g *scheduler.Group) bool {
-	return *l.slots(g.Kind) >= g.Slots && l.Memory >= g.Memory
+	return *l.slots(g.Kind) >= g.Slots && l.Memory >= g.Memory && l.Resources.Covers(g.Resources)
 }
 
 func (l *launcher) give(g *scheduler.Group, sign int) {
 	*l.slots(g.Kind) += sign * g.Slots
 	l.Memory += int64(sign) * g.Memory
+	l.Resources = l.Resources.Plus(g.Resources.Times(sign))
 }
 
 // Forget drops flow and prices, so that the next Solve depends on the content alone.

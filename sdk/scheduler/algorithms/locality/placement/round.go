@@ -140,6 +140,9 @@ type choiceKey struct {
 	stage  scheduler.StageID
 	kind   scheduler.SlotKind
 	memory int64
+
+	resources scheduler.Resources
+
 	levels int
 
 	optional bool
@@ -178,7 +181,7 @@ func (p *plan) gather() (gains bool) {
 // attempt is for one bundle only. A bundle without located input is not far from it.
 func (p *plan) keyOf(x *item) (choiceKey, bool) {
 	b, g := x.bundle, &x.bundle.Groups[0]
-	key := choiceKey{b.Job.ID(), g.Stage, g.Kind, g.Memory, x.levels, x.optional}
+	key := choiceKey{b.Job.ID(), g.Stage, g.Kind, g.Memory, g.Resources, x.levels, x.optional}
 	return key, !p.KeepBundles && len(b.Groups) == 1 && g.Slots == 1 && !b.SpeculationOffered && len(g.Places) > 0
 }
 
@@ -217,7 +220,7 @@ func (p *plan) addCandidates() {
 		most := min(left, max(candidatesMin, candidatesEach*len(c.items)))
 		take := func(b *view.Bundle) {
 			if g := &b.Groups[0]; len(b.Groups) == 1 && g.Stage == c.key.stage && g.Kind == c.key.kind && g.Slots == 1 &&
-				g.Memory == c.key.memory && !b.SpeculationOffered && !seen[b.ID] && len(c.bundles) < most {
+				g.Memory == c.key.memory && g.Resources == c.key.resources && !b.SpeculationOffered && !seen[b.ID] && len(c.bundles) < most {
 				seen[b.ID] = true
 				c.bundles = append(c.bundles, b)
 			}
@@ -273,13 +276,15 @@ func (p *plan) byNeed() [][]*item {
 		slots  int
 		memory int64
 		kind   scheduler.SlotKind
+
+		resources scheduler.Resources
 	}
 	of := map[need][]*item{}
 	var order []need
 	for _, x := range p.items {
 		g := &x.bundle.Groups[0]
-		n := need{g.Slots, g.Memory, g.Kind}
-		if slices.ContainsFunc(x.bundle.Groups, func(h scheduler.Group) bool { return need{h.Slots, h.Memory, h.Kind} != n }) {
+		n := need{g.Slots, g.Memory, g.Kind, g.Resources}
+		if slices.ContainsFunc(x.bundle.Groups, func(h scheduler.Group) bool { return need{h.Slots, h.Memory, h.Kind, h.Resources} != n }) {
 			continue
 		}
 		if of[n] == nil {
@@ -288,7 +293,7 @@ func (p *plan) byNeed() [][]*item {
 		of[n] = append(of[n], x)
 	}
 	slices.SortFunc(order, func(a, b need) int {
-		return cmp.Or(cmp.Compare(b.slots, a.slots), cmp.Compare(b.memory, a.memory), cmp.Compare(a.kind, b.kind))
+		return cmp.Or(cmp.Compare(b.slots, a.slots), cmp.Compare(b.memory, a.memory), cmp.Compare(a.kind, b.kind), byResources(a.resources, b.resources))
 	})
 	all := make([][]*item, 0, len(order))
 	for _, n := range order {
@@ -414,7 +419,7 @@ func (p *plan) drop() {
 		}
 		for i, id := range x.where {
 			g := &x.bundle.Groups[i]
-			p.View.Give(p.View.Launcher(id), g.Kind, g.Slots, g.Memory)
+			p.View.Give(p.View.Launcher(id), g)
 		}
 	}
 }

@@ -13,15 +13,25 @@ type need struct {
 	kind   scheduler.SlotKind
 	slots  int
 	memory int64
-	flow   *flow
-	groups int
+	// resources are what each group takes of countable resources.
+	resources scheduler.Resources
+	flow      *flow
+	groups    int
 
 	classes map[int]int32 // the flow's number of each class
 }
 
 // before orders needs: more slots first, then more memory.
 func (a *need) before(b *need) int {
-	return cmp.Or(cmp.Compare(b.slots, a.slots), cmp.Compare(b.memory, a.memory), cmp.Compare(a.kind, b.kind))
+	return cmp.Or(cmp.Compare(b.slots, a.slots), cmp.Compare(b.memory, a.memory), cmp.Compare(a.kind, b.kind), byResources(a.resources, b.resources))
+}
+
+// byResources is some fixed order of resources.
+func byResources(a, b scheduler.Resources) int {
+	if a == b {
+		return 0
+	}
+	return cmp.Compare(a.String(), b.String())
 }
 
 // Solve returns where bundles go: at most limit groups, 0 for no limit. It changes only the state
@@ -124,7 +134,7 @@ func (n *Network) exit(b *bundle) {
 }
 
 func (n *Network) need(g *scheduler.Group) *need {
-	want := &need{kind: g.Kind, slots: g.Slots, memory: g.Memory}
+	want := &need{kind: g.Kind, slots: g.Slots, memory: g.Memory, resources: g.Resources}
 	i, found := slices.BinarySearchFunc(n.needs, want, (*need).before)
 	if !found {
 		want.flow = newFlow(n.t, n.search)
@@ -147,12 +157,16 @@ func (n *Network) flows(limit int) {
 			if nd.memory > 0 {
 				f.want[l] = int32(min(int64(f.want[l]), n.memory[l]/nd.memory))
 			}
+			for _, c := range nd.resources.Counts() {
+				f.want[l] = min(f.want[l], int32(n.resources[l].Of(c.Kind)/c.Count)) //nolint:gosec // it is bounded by scheduler.ResourceCountMax
+			}
 		}
 		f.solve(limit)
 		for l, seated := range f.seated {
 			if k := len(seated); k > 0 {
 				free[l] -= int32(k * nd.slots)
 				n.memory[l] -= int64(k) * nd.memory
+				n.resources[l] = n.resources[l].Minus(nd.resources.Times(k))
 				limit -= k
 			}
 		}
@@ -163,8 +177,9 @@ func (n *Network) flows(limit int) {
 func (n *Network) room() {
 	n.free = map[scheduler.SlotKind][]int32{}
 	n.memory = make([]int64, len(n.launchers))
+	n.resources = make([]scheduler.Resources, len(n.launchers))
 	for i, l := range n.launchers {
-		n.memory[i] = l.Memory
+		n.memory[i], n.resources[i] = l.Memory, l.Resources
 		for _, s := range l.Free {
 			if n.free[s.Kind] == nil {
 				n.free[s.Kind] = make([]int32, len(n.launchers))
