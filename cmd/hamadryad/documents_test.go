@@ -158,6 +158,7 @@ var notRun = []struct{ begins, has, why string }{
 	{begins: "publish", why: "it needs what a job left behind; the tests of engine/publish make that"},
 	{begins: "submit", why: "it runs a program of the reader's"},
 	{begins: "policy check", why: "it takes long, and a program of the reader's; the script policy and TestGuides run it"},
+	{begins: "policy test", why: "it needs a folder of tests; the script policytest and TestGuides run it"},
 	{begins: "queue", why: "only dynamic-priority has queues; its script runs them"},
 	{begins: "checkpoint", why: "it is hidden, and needs a bench"},
 	{begins: "simulate --topology", why: "it needs a trace of hosts; the script simulate runs it"},

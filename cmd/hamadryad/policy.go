@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hamadryad/hamadryad/cmd/hamadryad/show"
+	"github.com/hamadryad/hamadryad/cmd/hamadryad/simulate"
 	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/engine/config"
 	"github.com/hamadryad/hamadryad/engine/manager/policyhost"
@@ -29,13 +30,13 @@ func (c *cli) policyCommand() *cobra.Command {
 		Long: `Shows the policy that decides: its program with checksum, process and memory,
 and the settings in force. It also shows how long rounds take, what is wrong,
 and the pools and numbers that the policy shows of itself.`,
-		Example: "  hamadryad policy\n  hamadryad policy reload\n  hamadryad policy check ./hamadryad-policy-mine",
+		Example: "  hamadryad policy\n  hamadryad policy reload\n  hamadryad policy check ./hamadryad-policy-mine\n  hamadryad policy test tests",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ask := func(ctx context.Context, cl *client.Client) (*wire.PolicyReply, error) { return cl.Policy(ctx, false) }
 			return look(cmd.Context(), c, ask, c.show.Policy, func(*wire.PolicyReply) bool { return false })
 		},
 	}, show.ListFormats))
-	cmd.AddCommand(c.policyCheckCommand(), c.policyReloadCommand())
+	cmd.AddCommand(c.policyCheckCommand(), simulate.PolicyTestCommand(progress.Raw(c.show.Out), c.show.Errors), c.policyReloadCommand())
 	return cmd
 }
 

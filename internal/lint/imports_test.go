@@ -66,7 +66,7 @@ var directions = []direction{
 	{"internal", nil, "it is plumbing below everything: it knows nothing of the project"},
 	{"laboratory/cluster", []string{"sdk/scheduler", "engine/config", "engine/loop/simcluster", "engine/wire", "laboratory/internal/document", "laboratory/workload"}, "a cluster is what there is, and knows of nobody who plays on it"},
 	{"laboratory/queueing", []string{"laboratory/workload"}, "it is arithmetic: pass what it needs in as values"},
-	{"laboratory/experiment", []string{"sdk/scheduler", "engine/policy", "engine/progress", "laboratory"}, "it plays what a file says: programs and flags are those of cmd"},
+	{"laboratory/experiment", []string{"sdk/scheduler", "engine/loop/simcluster", "engine/policy", "engine/progress", "laboratory"}, "it plays what a file says: programs and flags are those of cmd"},
 	{"laboratory/internal/document", []string{"sdk/scheduler"}, "it reads what it is given"},
 	{"laboratory/report/statistics", nil, "numbers are described whatever they count: pass them in as values"},
 	{"laboratory/report/drawing", []string{"internal/svg"}, "it draws what it is given: pass it in as values"},

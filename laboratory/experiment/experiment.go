@@ -21,12 +21,13 @@ type Experiment struct {
 	Workload *Workload `yaml:"workload"`
 	// Cluster is as in a file of `hamadryad simulate --cluster`.
 	Cluster cluster.Cluster `yaml:"cluster"`
-	// Policies are played one by one; at least one, and PoliciesMax at most.
+	// Policies are played one by one; PoliciesMax at most. There is at least one if there are claims.
 	Policies []Policy `yaml:"policies"`
 	// Figures are computed in this order: a figure may use earlier ones.
 	Figures []Figure `yaml:"figures"`
-	// Claims are the rows of the table; at least one.
-	Claims []Claim `yaml:"claims"`
+	// Claims are the rows of the table, and Decisions are further rows; at least one of both.
+	Claims    []Claim     `yaml:"claims"`
+	Decisions []Decisions `yaml:"decisions"`
 
 	file string
 }
@@ -38,11 +39,16 @@ type Source struct {
 	Claim    string `yaml:"claim"`    // in a sentence
 }
 
-// Workload is jobs from a file, made by a specification, or written down: one of File, Generate and Jobs.
+// Workload is jobs from a file, made by a specification, recorded, or written down: one of File,
+// Log, Generate and Jobs.
 type Workload struct {
 	// File is a file in any format that `hamadryad workload` reads. Its path is relative to the
 	// experiment's folder.
 	File string `yaml:"file"`
+	// Log is a manager's event log, whose jobs are played as `hamadryad simulate --replay` does. The
+	// launchers are those of the log, and so are the settings of a policy with its name that has
+	// none in the file. Its path is relative to the experiment's folder.
+	Log string `yaml:"log"`
 	// Generate is as in a file of `hamadryad workload generate --spec`.
 	Generate *synthetic.Spec `yaml:"generate"`
 	// Jobs are in order of submission.
@@ -119,14 +125,16 @@ const (
 	RunsMax     = 10_000
 	FiguresMax  = 1_000
 	ClaimsMax   = 1_000
+	// DecisionsMax bounds the logs with which decisions are compared.
+	DecisionsMax = 100
 )
 
 // Figure is a computed value: of the runs of a policy (Of), or of earlier figures (Ratio and
 // others).
 type Figure struct {
 	Name string `yaml:"name"`
-	// Of is one of the kinds below, computed from the runs of Policy, a policy's Name. Class, Jobs
-	// and Stage limit it to some jobs and to one stage of each; left out, all count.
+	// Of is one of the kinds below, computed from the runs of Policy, a policy's Name. Class,
+	// Pool, User, Jobs and Stage limit it to some jobs and to one stage of each; left out, all count.
 	//
 	//	time            from From to To of each job, of which Take is taken
 	//	makespan        from the first submission to the last end
@@ -136,6 +144,7 @@ type Figure struct {
 	//	preempted       the number of attempts that were stopped for others
 	//	suspended       the number of attempts that were suspended
 	//	suspended-jobs  the number of jobs of which attempts were suspended
+	//	starved         the longest time for which one of the jobs was there and held no slot
 	//	wasted          the slot time of attempts that did not finish
 	//	local           the part, in percent, of finished attempts with stored input that had it on their machine
 	//	local-attempts  the number of these
@@ -144,10 +153,12 @@ type Figure struct {
 	Of     string   `yaml:"of"`
 	Policy string   `yaml:"policy"`
 	Class  string   `yaml:"class"`
+	Pool   string   `yaml:"pool"`
+	User   string   `yaml:"user"`
 	Jobs   []string `yaml:"jobs"`
 	Stage  string   `yaml:"stage"`
-	// From and To are beginning, submitted, ended, STAGE.began or STAGE.ended; defaults are
-	// submitted and ended. A job without the stage does not count.
+	// From and To are beginning, submitted, began (the job's first attempt), ended, STAGE.began or
+	// STAGE.ended; defaults are submitted and ended. A job without the stage does not count.
 	From string `yaml:"from"`
 	To   string `yaml:"to"`
 	// Take is mean (the default), median, min, max, a percentile such as p80 (by the nearest rank), or each, which gives a

@@ -252,7 +252,7 @@ func TestMistakesNameTheLine(t *testing.T) {
 		{"below: [25, 15]", "below: 9, order: true", "small.yaml:15: claims[1].holds[1].order: it is the order of near"},
 		{"tasks: 4", "tasks: 999999999999", "small.yaml:4: workload.jobs[1].stages[1].tasks: it is 999999999999"},
 		{"[fifo, fair], unit: s", "[fifo, fair]}\n- {name: n, of: jobs, policy: fair, unit: min", "small.yaml:14: figures[4].unit: it is no time"},
-		{"workload:\n", "workload:\n  file: day.tsv\n", "small.yaml:3: workload: it has one of file, generate and jobs"},
+		{"workload:\n", "workload:\n  file: day.tsv\n", "small.yaml:3: workload: it has one of file, log, generate and jobs"},
 	} {
 		if !strings.Contains(small, c.old) {
 			t.Fatalf("there is no %q", c.old)

@@ -34,6 +34,7 @@ var measures = map[string]measure{
 	"preempted":      sum(func(s *simulation.Stage) float64 { return float64(s.Preempted) }),
 	"suspended":      sum(func(s *simulation.Stage) float64 { return float64(s.Suspended) }),
 	"suspended-jobs": suspendedJobs,
+	"starved":        starved,
 	"wasted":         sum(func(s *simulation.Stage) float64 { return s.Wasted.Seconds() }),
 	"local":          local,
 	"local-attempts": sum(func(s *simulation.Stage) float64 { return float64(s.Near[scheduler.NodeLocal]) }),
@@ -149,12 +150,12 @@ func over(what string, seeds [][]float64) []float64 {
 func (f *Figure) selected(w *workload.Workload) (jobs []int, err error) {
 	for i := range w.Jobs {
 		j := &w.Jobs[i]
-		if (f.Class == "" || j.Class == f.Class) && (len(f.Jobs) == 0 || slices.Contains(f.Jobs, j.ID)) && (f.Stage == "" || j.Stage(f.Stage) != nil) {
+		if (f.Class == "" || j.Class == f.Class) && (f.Pool == "" || j.Pool == f.Pool) && (f.User == "" || j.User == f.User) && (len(f.Jobs) == 0 || slices.Contains(f.Jobs, j.ID)) && (f.Stage == "" || j.Stage(f.Stage) != nil) {
 			jobs = append(jobs, i)
 		}
 	}
 	if len(jobs) == 0 || len(f.Jobs) > len(jobs) {
-		return nil, fmt.Errorf("the workload has no such jobs: class %q, jobs %q, stage %q", f.Class, f.Jobs, f.Stage)
+		return nil, fmt.Errorf("the workload has no such jobs: class %q, pool %q, user %q, jobs %q, stage %q", f.Class, f.Pool, f.User, f.Jobs, f.Stage)
 	}
 	return jobs, nil
 }
@@ -193,6 +194,8 @@ func (r *run) moment(job int, what string) (time.Duration, bool) {
 		return 0, true
 	case "submitted":
 		return j.Submitted, true
+	case "began":
+		return began(j)
 	case "ended":
 		return j.Ended, true
 	}
@@ -205,6 +208,16 @@ func (r *run) moment(job int, what string) (time.Duration, bool) {
 		return j.Stages[i].Began, true
 	}
 	return j.Stages[i].Ended, true
+}
+
+// began is the start of a job's first attempt; false: none started.
+func began(j *simulation.Job) (at time.Duration, ok bool) {
+	for i := range j.Stages {
+		if s := &j.Stages[i]; s.Attempts > 0 && (!ok || s.Began < at) {
+			at, ok = s.Began, true
+		}
+	}
+	return at, ok
 }
 
 // taken reduces several times to one; there is at least one.
@@ -277,6 +290,14 @@ func suspendedJobs(r *run, f *Figure, jobs []int, _ computed) []float64 {
 		}
 	})
 	return one(float64(len(were)))
+}
+
+func starved(r *run, _ *Figure, jobs []int, _ computed) []float64 {
+	longest := time.Duration(0)
+	for _, i := range jobs {
+		longest = max(longest, r.waits.longest[i])
+	}
+	return one(longest.Seconds())
 }
 
 func local(r *run, f *Figure, jobs []int, _ computed) []float64 {

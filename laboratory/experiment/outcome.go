@@ -214,7 +214,7 @@ func (f *Figure) unit() string {
 	switch {
 	case f.Unit != "":
 		return f.Unit
-	case f.Of == "time" || f.Of == "makespan" || f.Of == "held":
+	case f.Of == "time" || f.Of == "makespan" || f.Of == "held" || f.Of == "starved":
 		return "s"
 	case f.Of == "wasted" || f.Of == "idle":
 		return "slot s"

@@ -53,10 +53,9 @@ func (c *checks) known(word string, list []string, path ...any) {
 
 func (c *checks) experiment(e *Experiment, d *document.Document) {
 	c.that(e.Title != "", "an experiment needs one", "title")
-	c.that(len(e.Policies) >= 1 && len(e.Policies) <= PoliciesMax, fmt.Sprintf("there are %d: from 1 to %d is right", len(e.Policies), PoliciesMax), "policies")
+	c.that(len(e.Policies) <= PoliciesMax && (len(e.Policies) >= 1 || len(e.Claims) == 0), fmt.Sprintf("there are %d: from 1 to %d is right", len(e.Policies), PoliciesMax), "policies")
 	c.that(len(e.Figures) <= FiguresMax, fmt.Sprintf("there are %d: at most %d is right", len(e.Figures), FiguresMax), "figures")
-	c.that(len(e.Claims) >= 1 && len(e.Claims) <= ClaimsMax, fmt.Sprintf("there are %d: from 1 to %d is right", len(e.Claims), ClaimsMax), "claims")
-	c.problems = append(c.problems, e.Cluster.Complete(d, "cluster")...)
+	c.that(len(e.Claims)+len(e.Decisions) >= 1 && len(e.Claims) <= ClaimsMax, fmt.Sprintf("there are %d: from 1 to %d is right, or decisions", len(e.Claims), ClaimsMax), "claims")
 	if e.Workload != nil {
 		c.workload(e.Workload, "workload")
 	}
@@ -67,6 +66,7 @@ func (c *checks) experiment(e *Experiment, d *document.Document) {
 		names = append(names, p.Name)
 		runs += p.runs()
 	}
+	c.cluster(e, d)
 	c.that(runs <= RunsMax, fmt.Sprintf("they come to %d runs: at most %d is right", runs, RunsMax), "policies")
 	var before []string
 	for i := range e.Figures {
@@ -76,17 +76,46 @@ func (c *checks) experiment(e *Experiment, d *document.Document) {
 	for i := range e.Claims {
 		c.claim(&e.Claims[i], before, i)
 	}
+	c.that(len(e.Decisions) <= DecisionsMax, fmt.Sprintf("there are %d: at most %d is right", len(e.Decisions), DecisionsMax), "decisions")
+	for i := range e.Decisions {
+		c.decisions(&e.Decisions[i], e, names, i)
+	}
+}
+
+// cluster checks the cluster. Recorded days bring their own.
+func (c *checks) cluster(e *Experiment, d *document.Document) {
+	recorded := !slices.ContainsFunc(e.Policies, func(p Policy) bool { return p.Workload == nil || p.Workload.Log == "" })
+	switch {
+	case !recorded:
+		c.problems = append(c.problems, e.Cluster.Complete(d, "cluster")...)
+	case d.Has("cluster"):
+		c.that(false, "the launchers are those of the log: remove it", "cluster")
+	}
+}
+
+func (c *checks) decisions(k *Decisions, e *Experiment, policies []string, i int) {
+	c.that(k.Log != "", "it is not said: the path of an event log", "decisions", i, "log")
+	c.that(k.Settings.Kind == 0 || k.Settings.Kind == yaml.MappingNode, "they are keys with values", "decisions", i, "settings")
+	if k.Run == "" {
+		return
+	}
+	c.known(k.Run, policies, "decisions", i, "run")
+	c.that(k.Settings.Kind == 0 && k.Policy == "", "program and settings are those of the run: give run, or policy and settings", "decisions", i)
+	for n := range i {
+		c.that(e.Decisions[n].Run == "" || filepath.Clean(e.Decisions[n].Log) != filepath.Clean(k.Log), "another run is recorded there", "decisions", i, "log")
+	}
 }
 
 func (c *checks) workload(w *Workload, path ...any) {
 	at := func(keys ...any) []any { return append(slices.Clone(path), keys...) }
 	n := 0
-	for _, given := range []bool{w.File != "", w.Generate != nil, len(w.Jobs) > 0} {
+	for _, given := range []bool{w.File != "", w.Log != "", w.Generate != nil, len(w.Jobs) > 0} {
 		if given {
 			n++
 		}
 	}
-	c.that(n == 1, "it has one of file, generate and jobs", path...)
+	c.that(n == 1, "it has one of file, log, generate and jobs", path...)
+	c.that(w.Log == "" || w.First == 0 && w.Stages == 0, "all jobs of a log are played, with all stages: remove first and stages", path...)
 	c.that(w.First >= 0, "it is not negative", at("first")...)
 	c.that(w.Stages >= 0, "it is not negative", at("stages")...)
 	if w.Generate != nil {
@@ -136,6 +165,7 @@ func (c *checks) policy(e *Experiment, p *Policy, names []string, i int) {
 	if s := p.Sweep; s != nil {
 		c.that(len(s.Values) > 0, "there are none", "policies", i, "sweep", "values")
 		c.set(s.Set, []string{setLaunchers, setSlowStart}, "policies", i, "sweep", "set")
+		c.that(p.Workload == nil || p.Workload.Log == "" || strings.HasPrefix(s.Set, setSetting), "the launchers are those of the log: sweep one of the settings", "policies", i, "sweep", "set")
 		for _, v := range s.Values {
 			c.that(s.Set != setLaunchers || v >= 1 && v <= cluster.LaunchersMax && v == float64(int(v)), fmt.Sprintf("there are no %v launchers", v), "policies", i, "sweep", "values")
 			c.that(s.Set != setSlowStart || v > 0 && v <= 1, fmt.Sprintf("it is %v: above 0 and at most 1 is right", v), "policies", i, "sweep", "values")
@@ -166,7 +196,7 @@ func (c *checks) figure(f *Figure, policies, before []string, i int) {
 	if f.Decimals != nil {
 		c.that(*f.Decimals >= 0 && *f.Decimals <= 12, fmt.Sprintf("it is %d: from 0 to 12 is right", *f.Decimals), at("decimals")...)
 	}
-	timed := slices.Contains([]string{"time", "makespan", "held", "wasted", "idle"}, f.Of) || len(f.Difference) > 0
+	timed := slices.Contains([]string{"time", "makespan", "held", "wasted", "idle", "starved"}, f.Of) || len(f.Difference) > 0
 	c.that(timed || f.Unit != "min" && f.Unit != "h", "it is no time: use another unit", at("unit")...)
 	given := 0
 	for _, made := range f.madeOf() {
@@ -191,7 +221,7 @@ func (c *checks) figure(f *Figure, policies, before []string, i int) {
 		c.known(f.Over, []string{"mean", "min", "max"}, at("over")...)
 	}
 	for _, moment := range []struct{ key, text string }{{"from", f.From}, {"to", f.To}} {
-		c.that(isMoment(moment.text), fmt.Sprintf("%q is unknown: use beginning, submitted, ended, STAGE.began or STAGE.ended", moment.text), at(moment.key)...)
+		c.that(isMoment(moment.text), fmt.Sprintf("%q is unknown: use beginning, submitted, began, ended, STAGE.began or STAGE.ended", moment.text), at(moment.key)...)
 	}
 	if f.By != "" && !slices.Contains(before, f.By) {
 		_, err := time.ParseDuration(f.By)
@@ -216,7 +246,7 @@ func isMoment(text string) bool {
 	if ofStage {
 		return stage != "" && (what == "began" || what == "ended")
 	}
-	return slices.Contains([]string{"", "beginning", "submitted", "ended"}, text)
+	return slices.Contains([]string{"", "beginning", "submitted", "began", "ended"}, text)
 }
 
 func (c *checks) claim(k *Claim, figures []string, i int) {

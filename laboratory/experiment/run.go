@@ -15,9 +15,11 @@ import (
 	"go.yaml.in/yaml/v3"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/hamadryad/hamadryad/engine/loop/simcluster"
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/engine/progress"
 	"github.com/hamadryad/hamadryad/laboratory/cluster"
+	"github.com/hamadryad/hamadryad/laboratory/replay"
 	"github.com/hamadryad/hamadryad/laboratory/report"
 	"github.com/hamadryad/hamadryad/laboratory/simulation"
 	"github.com/hamadryad/hamadryad/laboratory/workload"
@@ -37,6 +39,9 @@ const (
 type Options struct {
 	// Launch starts the program of a policy, by its name.
 	Launch func(ctx context.Context, program string) (policy.Host, error)
+	// Fallback is the policy that a manager falls back to. It is asked for the rounds that it decided
+	// in a log; nil: such a log is an error.
+	Fallback func() policy.Host
 	// Progress receives the progress of long experiments; nil: none is shown.
 	Progress io.Writer
 	// Keep keeps the runs, and the data of charts over time of each policy's first seed.
@@ -57,7 +62,9 @@ type run struct {
 	config   scheduler.Config
 	workload *workload.Workload
 	on       cluster.Cluster
-	watched  bool // the recorder is kept
+	day      *replay.Day // nil: the workload is not recorded
+	watched  bool        // the recorder is kept
+	waits    *waits
 	recorder *report.Recorder
 	result   *simulation.Result
 }
@@ -66,14 +73,25 @@ type run struct {
 // figures. The error names the policy that could not be played, or the figure that cannot be
 // computed.
 func (e *Experiment) Run(ctx context.Context, o Options) (*Outcome, error) {
-	runs, err := e.plan(o.Keep)
+	runs, err := e.plan(ctx, o.Keep)
 	if err != nil {
 		return nil, err
 	}
 	if err := e.play(ctx, o, runs); err != nil {
 		return nil, err
 	}
-	return e.outcome(runs, o.Keep)
+	outcome, err := e.outcome(runs, o.Keep)
+	if err != nil {
+		return nil, err
+	}
+	for i := range e.Decisions {
+		row, err := e.compare(ctx, o, &e.Decisions[i])
+		if err != nil {
+			return nil, fmt.Errorf("decisions of %s: %w", e.Decisions[i].Log, err)
+		}
+		outcome.Rows = append(outcome.Rows, row)
+	}
+	return outcome, nil
 }
 
 // runs is how often the policy is played.
@@ -94,15 +112,15 @@ func (p *Policy) seeds() int {
 }
 
 // plan makes all runs, in order of policy, value and seed.
-func (e *Experiment) plan(keep bool) (all []*run, err error) {
-	made := workloads{folder: filepath.Dir(e.file), made: map[workloadKey]*workload.Workload{}}
+func (e *Experiment) plan(ctx context.Context, keep bool) (all []*run, err error) {
+	made := workloads{folder: filepath.Dir(e.file), made: map[workloadKey]*workload.Workload{}, days: map[workloadKey]*replay.Day{}}
 	for i := range e.Policies {
 		p := &e.Policies[i]
 		watched := slices.ContainsFunc(e.Figures, func(f Figure) bool { return f.Policy == p.Name && (f.Of == "held" || f.Of == "idle") })
 		for v := range p.values() {
 			for s := range p.seeds() {
 				r := &run{policy: i, value: v, watched: watched || keep && s == 0, seed: uint64(s) + 1, on: e.Cluster} //nolint:gosec // it is not negative
-				if err := r.set(e, p, &made); err != nil {
+				if err := r.set(ctx, e, p, &made); err != nil {
 					return nil, fmt.Errorf("%s: %w", p.Name, err)
 				}
 				all = append(all, r)
@@ -113,7 +131,7 @@ func (e *Experiment) plan(keep bool) (all []*run, err error) {
 }
 
 // set applies a run's sweep value and seed.
-func (r *run) set(e *Experiment, p *Policy, made *workloads) error {
+func (r *run) set(ctx context.Context, e *Experiment, p *Policy, made *workloads) error {
 	r.name = p.Name
 	r.on.Groups = slices.Clone(e.Cluster.Groups)
 	var changed []setting
@@ -146,8 +164,35 @@ func (r *run) set(e *Experiment, p *Policy, made *workloads) error {
 	if r.config, err = p.config(e.file, changed); err != nil {
 		return err
 	}
+	if p.Workload.Log != "" {
+		return r.setDay(ctx, p, drawn, len(changed) > 0, made)
+	}
 	r.workload, err = made.of(p.Workload, drawn, &r.on)
 	return err
+}
+
+// setDay makes the run one of a recorded day.
+func (r *run) setDay(ctx context.Context, p *Policy, drawn uint64, changed bool, made *workloads) (err error) {
+	if r.day, err = made.day(ctx, p.Workload, max(drawn, 1)); err != nil {
+		return err
+	}
+	r.workload, r.on = r.day.Workload, *r.day.Cluster
+	if p.Seeds != nil && slices.Contains(p.Seeds.Of, seedCluster) {
+		r.on.Seed = r.seed
+	}
+	if recorded := &r.day.Policy; p.Settings.Kind == 0 && !changed && recorded.Policy == p.Policy && recorded.Known {
+		r.config = recorded.Settings
+	}
+	return nil
+}
+
+// options are the run's, with a policy and a watcher.
+func (r *run) options(host policy.Host, watch simulation.Watcher) simulation.Options {
+	o := simulation.Options{Workload: r.workload, Cluster: &r.on, Host: host, Config: r.config, Watch: watch}
+	if r.day != nil {
+		o.Submissions, o.Settings, o.ThinkAt, o.Tick = r.day.Submissions, r.day.Settings, r.day.ThinkAt, -1
+	}
+	return o
 }
 
 // setting is a setting that a sweep or a seed changes; key begins with setSetting.
@@ -225,8 +270,9 @@ func (r *run) play(ctx context.Context, o Options, program string, show *shown) 
 		return err
 	}
 	recorder := report.NewRecorder(r.workload, &r.on)
-	watch := &watcher{Watcher: recorder, name: r.name, shown: show}
-	r.result, err = simulation.Play(ctx, simulation.Options{Workload: r.workload, Cluster: &r.on, Host: host, Config: r.config, Watch: watch})
+	r.waits = newWaits(len(r.workload.Jobs))
+	watch := &watcher{Watcher: recorder, waits: r.waits, name: r.name, shown: show}
+	r.result, err = simulation.Play(ctx, r.options(host, watch))
 	if err != nil {
 		return err
 	}
@@ -245,6 +291,7 @@ func (r *run) play(ctx context.Context, o Options, program string, show *shown) 
 type workloads struct {
 	folder string
 	made   map[workloadKey]*workload.Workload
+	days   map[workloadKey]*replay.Day
 }
 
 type workloadKey struct {
@@ -266,6 +313,24 @@ func (m *workloads) of(w *Workload, seed uint64, on *cluster.Cluster) (*workload
 		return nil, err
 	}
 	m.made[key] = made
+	return made, nil
+}
+
+// day is a recorded day, with what no attempt shows drawn by the seed.
+func (m *workloads) day(ctx context.Context, w *Workload, seed uint64) (*replay.Day, error) {
+	key := workloadKey{of: w, seed: seed}
+	if made := m.days[key]; made != nil {
+		return made, nil
+	}
+	log, err := replay.Open(filepath.Join(m.folder, w.Log))
+	if err != nil {
+		return nil, err
+	}
+	made, err := replay.Extract(ctx, log, seed, nil)
+	if err != nil {
+		return nil, err
+	}
+	m.days[key] = made
 	return made, nil
 }
 
@@ -304,15 +369,29 @@ func (s *shown) close() {
 	}
 }
 
-// watcher shows progress when a job ends.
+// watcher shows progress when a job ends, and measures how long jobs wait.
 type watcher struct {
 	simulation.Watcher
+	waits *waits
 	name  string
 	shown *shown
+}
+
+// Came implements simulation.Watcher.
+func (w *watcher) Came(at time.Duration, job int) {
+	w.Watcher.Came(at, job)
+	w.waits.since[job] = at
+}
+
+// Holds implements simulation.Watcher.
+func (w *watcher) Holds(at time.Duration, job int, a *simcluster.Attempt, holds bool) {
+	w.Watcher.Holds(at, job, a, holds)
+	w.waits.hold(at, job, holds)
 }
 
 // Ended implements simulation.Watcher.
 func (w *watcher) Ended(at time.Duration, job int) {
 	w.Watcher.Ended(at, job)
+	w.waits.end(at, job)
 	w.shown.ended(w.name, at)
 }

@@ -18,8 +18,9 @@ const (
 	spreadBy uint64 = 5 // spread of the tasks' times
 )
 
-// drawn reports whether a seed changes the workload.
-func (w *Workload) drawn() bool { return len(w.Jobs) > 0 || w.Generate != nil }
+// drawn reports whether a seed changes the workload. In a log it draws the times of tasks that
+// never finished.
+func (w *Workload) drawn() bool { return len(w.Jobs) > 0 || w.Generate != nil || w.Log != "" }
 
 // make makes the workload for a seed, on a cluster. folder is where paths count from.
 func (w *Workload) make(folder string, seed uint64, on *cluster.Cluster) (made *workload.Workload, err error) {

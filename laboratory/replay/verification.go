@@ -49,7 +49,9 @@ type Difference struct {
 	Generation uint64
 	Round      uint64
 	At         scheduler.Time
-	Words      []string
+	// Events describe the first events of the round, and Words the decisions that differ.
+	Events []string `json:",omitempty"`
+	Words  []string
 }
 
 // Sum is the sum over all generations.
@@ -133,6 +135,9 @@ func (l *Life) text(b *strings.Builder) {
 func (v *Verification) differences(b *strings.Builder, all int) {
 	for _, d := range v.Differences {
 		fmt.Fprintf(b, "round %d of %s (%s, generation %d):\n", d.Round, when(d.At), d.Policy, d.Generation)
+		for _, e := range d.Events {
+			fmt.Fprintf(b, "  event %s\n", e)
+		}
 		for _, w := range d.Words {
 			fmt.Fprintf(b, "  %s\n", w)
 		}

@@ -196,7 +196,8 @@ func (v *verifier) answered(m *wire.PolicyAnswer) {
 	l.found.Different++
 	if len(v.found.Differences) < v.options.Differences {
 		v.found.Differences = append(v.found.Differences, Difference{
-			Policy: l.started.Policy, Generation: m.GetGeneration(), Round: round.Number, At: round.Now, Words: differences(&recorded, &answer.Decisions),
+			Policy: l.started.Policy, Generation: m.GetGeneration(), Round: round.Number, At: round.Now,
+			Events: describeEvents(round.Events), Words: differences(&recorded, &answer.Decisions),
 		})
 	}
 }
