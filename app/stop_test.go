@@ -32,8 +32,8 @@ func TestSignalsTogetherCountAsOne(t *testing.T) {
 	stopTwice(later, func() {}, 0)
 }
 
-// Who leaves waits for a job from before it is submitted until its kill was answered, for so
-// long and no longer.
+// A program that leaves waits for its job, from before the submission until the kill is answered,
+// within a time limit.
 func TestWhoLeavesWaitsForTheKill(t *testing.T) {
 	h := &inHand{}
 	if !h.wait(0) {

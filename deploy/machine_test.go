@@ -56,7 +56,8 @@ func run(t *testing.T, env []string, name string, args ...string) string {
 	return strings.TrimSpace(out.String())
 }
 
-// machine is one in namespaces, with a systemd of its own: what is installed there is not on this one.
+// machine runs in namespaces, with its own systemd: software installed there is not on this
+// machine.
 type machine struct {
 	t     *testing.T
 	name  string // of its host
@@ -172,5 +173,5 @@ func (m *machine) eventually(line, text string) string {
 	return out
 }
 
-// path is that of a file there, from here.
+// path is the path here of a file on that machine.
 func (m *machine) path(name string) string { return filepath.Join("/proc", m.pid, "root", name) }

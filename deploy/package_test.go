@@ -35,8 +35,9 @@ func installed(t *testing.T) *machine {
 	return m
 }
 
-// The package does what its README says: a manager and a launcher run as units that start again when they are killed
-// or stand still, an upgrade keeps work, and a removal keeps what nobody can make again.
+// The package does what its README says. A manager and a launcher run as units that restart when
+// they are killed or hang. An upgrade keeps work, and a removal keeps data that can't be made
+// again.
 func TestPackage(t *testing.T) {
 	m := installed(t)
 	m.must("hamadryad version && man --where hamadryad-serve-manager && test -r /usr/share/bash-completion/completions/hamadryad")

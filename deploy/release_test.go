@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// version is that of the release that the tests make.
+// version is the version of the release that the tests build.
 const version = "v1.2.0"
 
 // made has make make something of the release in a folder of its own.

@@ -100,8 +100,8 @@ func (s *site) follow() {
 	}
 }
 
-// user has a user's certificate on all hosts. Tasks are the launcher's user here, who has to write into what a client
-// makes, so clients are that user, too.
+// user installs a user's certificate on all hosts. Tasks run as the launcher's user here, and must
+// write into folders that a client makes, so clients run as that user, too.
 func (s *site) user(name string) {
 	s.t.Helper()
 	s.hosts[0].must("install -d -m 0700 /srv/shared/" + name + " && cp /etc/hamadryad/manager/user/" + name + ".* /etc/hamadryad/manager/user/ca.pem /srv/shared/" + name)

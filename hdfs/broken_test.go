@@ -208,7 +208,7 @@ func nameNodeRestarts(t *testing.T, c *hdfstest.Cluster) {
 	holds(t, "what was renamed", s, root+"/c", content)
 }
 
-// A block whose only replica is away is an error that says so, in bounded time.
+// Reading a block whose only replica is away returns an error that says so, in bounded time.
 func killedDataNode(t *testing.T, c *hdfstest.Cluster) {
 	one := map[string]string{"dfs.replication": "1"}
 	s, two := store(t, c, Options{Data: silence, Properties: one}), store(t, c, Options{Data: silence})

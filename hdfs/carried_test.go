@@ -126,7 +126,7 @@ func (h *hamadryad) begin(part string) (kill func()) {
 	return kill
 }
 
-// submit runs readTwice to its end, as a user whose ticket cache that is.
+// submit runs readTwice to its end, as the user of that ticket cache.
 func (h *hamadryad) submit(user, cache string, args ...string) (string, error) {
 	path, err := os.Executable()
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 // started, on a machine that does other things too, answers within it.
 const callMax = 10 * time.Second
 
-// TestFailOver: with two NameNodes, of which one stands by, work goes on when the one
-// that serves is killed and the other one takes over, there and back.
+// TestFailOver: with two NameNodes, work continues when the active one is killed and the standby
+// becomes active, there and back.
 func TestFailOver(t *testing.T) {
 	t.Parallel()
 	c := hdfstest.Start(t, hdfstest.Options{DataNodes: 2, BlockSize: 1 << 20, Pair: true})
@@ -37,7 +37,7 @@ func TestFailOver(t *testing.T) {
 	located(t, "past a NameNode that stands by", store(t, c, withoutWeb(Options{})), root+"/a", 5)
 	write(t, fresh, root+"/b", content)
 	failOver(t, c, s, "name1", root+"/second", content)
-	// One that is frozen takes connections and never answers.
+	// A frozen NameNode takes connections and never answers.
 	if err := c.StartStandby(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -121,7 +121,7 @@ func TestNoSuspendReachesTheStages(t *testing.T) {
 	}
 }
 
-// backwards is a codec whose order is that of the text from its end.
+// backwards is a codec that orders texts from their end.
 func backwards() mapreduce.Codec[string] {
 	turned := func(s string) string { b := []byte(s); slices.Reverse(b); return string(b) }
 	return mapreduce.Codec[string]{

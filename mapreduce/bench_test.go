@@ -46,7 +46,7 @@ func fastWordCount(s mapreduce.Settings) job.Definition {
 	}.Definition()
 }
 
-// BenchmarkWordCount holds the two forms against each other, without a cluster.
+// BenchmarkWordCount compares the two forms, without a cluster.
 func BenchmarkWordCount(b *testing.B) {
 	const size = 32 << 20
 	dir := b.TempDir()

@@ -30,8 +30,7 @@ type sums struct {
 	list []string
 }
 
-// Values whose fields are in lower case arrive whole, and so do those that JSON
-// would change.
+// Values with fields in lower case arrive whole, and so do values that JSON would change.
 func TestValuesArriveWhole(t *testing.T) {
 	dir := t.TempDir()
 	os.WriteFile(dir+"/in", []byte("a\n"), 0o666)
@@ -157,7 +156,7 @@ func TestTypesOfTheLibraryComeBack(t *testing.T) {
 	comesBack(t, netip.Addr{}, func(a, b netip.Addr) bool { return a == b })
 }
 
-// The codecs that are named for what CodecOf refuses do what their refusal promises.
+// The codecs that CodecOf's error recommends do what the error promises.
 func TestGobKeepsInterfacesAndTrees(t *testing.T) {
 	gob.Register(int64(0))
 	for _, v := range []any{int64(1<<53 + 1), "text", 2.5} {
@@ -214,7 +213,7 @@ func TestKeysOfNamedTypesKeepOrder(t *testing.T) {
 
 type temperature float64
 
-// Of keys both zeros are one, and all NaNs are one that comes last, in structs too.
+// In keys, both zeros are equal, and all NaNs are equal and come last, in structs too.
 func TestZerosAndNaNsOfKeys(t *testing.T) {
 	type key struct {
 		A temperature
@@ -256,8 +255,7 @@ func TestEqualKeysOfTheLibraryAreOneKey(t *testing.T) {
 	}
 }
 
-// Keys of types whose fields another package alone understands are refused; as values
-// they travel.
+// Keys with fields that only another package understands are refused; as values they are accepted.
 func TestKeysThatNobodyHereUnderstandsAreRefused(t *testing.T) {
 	for name, err := range map[string]error{
 		"math/big": mapreduce.CodecOf[*big.Float]().Err(), "math/big ": mapreduce.CodecOf[big.Rat]().Err(), "sync": mapreduce.CodecOf[struct{ M sync.Mutex }]().Err(),

@@ -85,7 +85,7 @@ func TestTheLogSaysThatKeysAreDecoded(t *testing.T) {
 	}
 }
 
-// latest is a key of visits whose own order is that of their Compare.
+// latest is a key of visits that is ordered by its Compare method.
 type latest struct {
 	who  string
 	When int16 `mapreduce:"desc"`

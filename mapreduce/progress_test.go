@@ -8,7 +8,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// listener is an engine that hears of progress.
+// listener is an engine that records progress.
 type listener struct {
 	job.Runtime
 	heard []float64

@@ -103,7 +103,7 @@ func TestEmitFromTwoGoroutinesPanics(t *testing.T) {
 	}
 }
 
-// passing is a key whose text takes as long as its gate says.
+// passing is a key whose text waits for its gate.
 type passing struct{ g *gate }
 
 // String implements fmt.Stringer.

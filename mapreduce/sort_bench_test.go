@@ -44,7 +44,7 @@ func hottest() readings {
 	}
 }
 
-// BenchmarkSecondarySort holds a key's own order against a Compare.
+// BenchmarkSecondarySort compares a key's own order with a Compare.
 func BenchmarkSecondarySort(b *testing.B) {
 	dir := b.TempDir()
 	r := rand.New(rand.NewPCG(1, 2))

@@ -137,7 +137,8 @@ func (b *bank) audit(c *cluster, length time.Duration, kills ...time.Time) *audi
 	return books
 }
 
-// audited waits until nobody pays any more and the store has all, and holds it against the log.
+// audited waits until nothing is paid any more and the store has all payments, and compares the
+// store with the log.
 func (b *bank) audited(c *cluster, length time.Duration, kills ...time.Time) (books *audit.Books) {
 	b.t.Helper()
 	wrong := ""

@@ -158,8 +158,8 @@ func (c *cluster) preempted(job string) int {
 	return len(regexp.MustCompile(`(?m)^.*\bpreempted\b`).FindAllString(out, -1))
 }
 
-// slotsFollowBids has two users bid 1:2 and then 5:1 for six slots, and one who can't pay run on
-// what they leave. It returns when it killed the manager.
+// slotsFollowBids makes two users bid 1:2 and then 5:1 for six slots, and a third, who can't pay,
+// use the rest. It returns when it killed the manager.
 func (c *cluster) slotsFollowBids(b *bank) (killed time.Time) {
 	t := c.t
 	carol := b.submit(t, c, "carol", "carol", 6, 1, "map")
@@ -204,8 +204,8 @@ func (c *cluster) slotsFollowBids(b *bank) (killed time.Time) {
 	return killed
 }
 
-// queueCommands has the command line, and another tool, show and change queues, for who has the
-// key, and say what is wrong.
+// queueCommands shows and changes queues with the command line and with another tool, for users
+// with the key, and checks the error messages.
 func (c *cluster) queueCommands(b *bank) {
 	t := c.t
 	eventually(t, "the store is read", func() bool {
@@ -216,7 +216,7 @@ func (c *cluster) queueCommands(b *bank) {
 	if err := os.WriteFile(filepath.Join(b.keys, "wrong"), []byte("what_is_this"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// Somebody with another tool.
+	// A caller with another tool.
 	for want, with := range map[string][]string{
 		"<price>0.0</price>":        {"price", "HAMADRYAD_KEY="},
 		"ACCESS DENIED: infos":      {"infos", "HAMADRYAD_KEY="},

@@ -24,7 +24,7 @@ func (c *cluster) smallDisk(name, size string) {
 	c.t.Cleanup(release)
 }
 
-// A launcher whose disk is full runs nothing; its work goes to another.
+// A launcher whose disk is full runs nothing; its work goes to another launcher.
 func TestOneFullDisk(t *testing.T) {
 	c := startCluster(t, options{slots: 2})
 	c.smallDisk("launcher0", programTooLarge)

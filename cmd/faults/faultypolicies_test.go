@@ -37,7 +37,7 @@ func TestAdmitsNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := startCluster(t, options{launchers: 1, slots: 2, policy: path, core: "  admissionMax: 300ms\n"})
-	c.policyRuns() // before, nobody knows that it admits
+	c.policyRuns() // before, it is unknown that it admits
 	c.submit("file", 0, 4, 2).fails("did not admit it within 300ms")
 }
 
@@ -80,7 +80,7 @@ func TestBadPlugins(t *testing.T) {
 func survives(t *testing.T, plugin, says string) {
 	t.Helper()
 	c := startCluster(t, options{
-		// One that says why it is given up has to come up, on a slow machine too.
+		// A policy whose reason is checked must start in time, on a slow machine too.
 		launchers: 2, slots: 2, policy: plugin, impatient: says == "",
 		core: "  policyStallAfter: 3s\n  admissionMax: 500ms\n  admitWithoutPolicy: true\n  protectFor: 1s\n",
 	})

@@ -105,7 +105,7 @@ func (b *hdfsBed) submit(padding, maps, reduces, replicas int, shut ...string) *
 
 func (b *hdfsBed) url(name string) string { return "hdfs://" + b.root + "/" + name }
 
-// succeeds waits for the end, fetches the output and holds it against the words.
+// succeeds waits for the end, fetches the output and compares it with the words.
 func (b *hdfsBed) succeeds(j *gatedJob) {
 	b.t.Helper()
 	j.endsWell()
@@ -115,8 +115,7 @@ func (b *hdfsBed) succeeds(j *gatedJob) {
 	j.nothingLeft()
 }
 
-// leavesOnly checks what lies in the test's folder of HDFS, and that no temporary
-// file lies below it.
+// leavesOnly checks the files in the test's folder of HDFS, and that no temporary file is below it.
 func (b *hdfsBed) leavesOnly(names ...string) {
 	b.t.Helper()
 	var got []string

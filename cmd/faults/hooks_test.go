@@ -60,8 +60,8 @@ func TestHooksOnACluster(t *testing.T) {
 	}
 }
 
-// A mapper that fails, and one that panics, over bad records: those are skipped and
-// saved, nothing of them gets out, and one more than allowed fails the job.
+// A mapper fails, and another panics, on bad records. These are skipped and saved, without any
+// output. One more than allowed fails the job.
 func TestSkippedRecordsOnACluster(t *testing.T) {
 	c := startCluster(t, options{launchers: 2, slots: 2})
 	in := c.write("words", "oak elm\nbad oak\nelm\nworse elm\noak ash\n")

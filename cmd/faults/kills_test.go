@@ -165,7 +165,7 @@ func (k *killing) ended(j *gatedJob) {
 	}
 }
 
-// end ends all jobs and holds the books against the store.
+// end ends all jobs and compares the books with the store.
 func (k *killing) end() {
 	if k.away {
 		k.bank.server.Again()
@@ -189,8 +189,8 @@ func (k *killing) end() {
 	}
 }
 
-// databaseAway has the database stop. Who knows the budgets schedules on; a manager that starts
-// meanwhile lets what runs run on, launches nothing, and says what it waits for.
+// databaseAway stops the database. A policy that has the budgets goes on scheduling. A manager that
+// starts meanwhile keeps running attempts, launches nothing, and says what it waits for.
 func (k *killing) databaseAway() {
 	eventually(k.t, "the policy knows the budgets", func() bool {
 		out, err := k.command("policy")

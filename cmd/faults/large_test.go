@@ -18,8 +18,8 @@ import (
 
 const mib = 1 << 20
 
-// beyondMemory is what a worker may have in memory beyond what its task was given:
-// the program itself, stacks, and one large record that the collector is late with.
+// beyondMemory is the memory of a worker beyond its task's: the program itself, stacks, and one
+// large record that is not collected yet.
 const beyondMemory = 160 * mib
 
 // A record of 100 MB goes through map, shuffle, reduce and back into a file, and

@@ -49,7 +49,7 @@ func outsider(t *testing.T, to, version string) {
 	}
 }
 
-// drawn is a cluster whose policy is an outsider's.
+// drawn is a cluster with an outsider's policy.
 type drawn struct {
 	*cluster
 	program string
@@ -93,7 +93,7 @@ func TestAnOutsidersPolicy(t *testing.T) {
 		}
 	}
 
-	// Wrong settings change nothing and are told with their line.
+	// Wrong settings change nothing and are reported with their line.
 	d.set("{order: sideways}")
 	d.shows(`order: "sideways" is neither oldest nor newest`)
 	d.set("{order: oldest}")
@@ -117,7 +117,7 @@ func TestAnOutsidersPolicy(t *testing.T) {
 		{"slow", "counts as slow: policy.slowRound"},
 	} {
 		d.set(fmt.Sprintf("{mistake: %s}", c.mistake))
-		// It may be one that rounds show: it has to be there before them.
+		// The mistake may be one that rounds show: it must be in force before them.
 		eventually(t, "the mistake is in force", func() bool {
 			out, _ := d.command("policy")
 			return strings.Contains(out, "{mistake: "+c.mistake+"}") || strings.Contains(out, c.says)
@@ -139,7 +139,7 @@ func TestAnOutsidersPolicy(t *testing.T) {
 	}
 	d.mended()
 
-	// A panic in Check is told by the command that checks.
+	// A panic in Check is reported by the command that checks.
 	wrong := d.write("wrong.yaml", "policy:\n  path: "+program+"\n  settings: {mistake: panic in Check}\n")
 	if out, err := d.command("config", "check", wrong); err == nil || !strings.Contains(out, "policy Check: panic: the policy panicked in Check: check on purpose") {
 		t.Errorf("config check: %v\n%s", err, out)

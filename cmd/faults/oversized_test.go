@@ -81,7 +81,8 @@ func TestOversizedRequestsHarmNobody(t *testing.T) {
 	}
 }
 
-// clientRefuses asks as a program does: it is told the field, however large it is.
+// clientRefuses makes a request as a program does: the error names the field, however large the
+// field is.
 func clientRefuses(ctx context.Context, t *testing.T, address string) {
 	t.Helper()
 	long := strings.Repeat("x", 70<<20)

@@ -65,7 +65,7 @@ func TestProgramsThatNeverReturn(t *testing.T) {
 	if printed, err := c.example("standing", "--attempts", "1", "goes-on", "0s", "2s"); err != nil {
 		t.Errorf("a program that counts is not quiet: %v\n%s", err, printed)
 	}
-	// One that spins without a limit ends with its job: it is killed.
+	// A program that spins without a limit ends with its job: it is killed.
 	spins := c.start("spins", "standing", "--quiet", "spins")
 	eventually(t, "the job to run", func() bool {
 		jobs, _ := c.command("jobs")
@@ -113,8 +113,8 @@ func TestFlagsAndVariablesReachWorkers(t *testing.T) {
 	}
 }
 
-// A job whose attempts stand still says so, and what they wait for, on the command line, over REST
-// and on its page. A job that works doesn't.
+// A job whose attempts make no progress is shown as such, with what they wait for, on the command
+// line, over REST and on its page. A job that works is not.
 func TestStatusShowsWhatStands(t *testing.T) {
 	c := startCluster(t, options{launchers: 1, slots: 4, managerLines: "  idleShownAfter: 1s\n"})
 	status := func(job int, more ...string) string {
@@ -181,8 +181,8 @@ func TestSpillsAreBoundedByConfiguration(t *testing.T) {
 	})
 }
 
-// Whatever a job's program prints, or says in its error, gives no orders to the terminal of who
-// submits it, asks for its status or reads its log.
+// Whatever a job's program prints, or has in its error, controls no terminal: not of the submitter,
+// nor of a reader of its status or log.
 func TestProgramsGiveTerminalsNoOrders(t *testing.T) {
 	c := startCluster(t, options{launchers: 1, slots: 2})
 	for _, args := range [][]string{
@@ -231,7 +231,7 @@ func (c *cluster) onTerminal(args ...string) string {
 		for {
 			n, err := screen.Read(buf)
 			all.Write(buf[:n])
-			if err != nil { // nobody has the terminal open any more
+			if err != nil { // no reader has the terminal open any more
 				shown <- all.String()
 				return
 			}

@@ -113,7 +113,7 @@ func (c *cluster) spoil(t *testing.T, in, gate string, change func(string) error
 	}
 }
 
-// Garbage on any port harms nobody.
+// Garbage on any port is harmless.
 func TestGarbledMessagesOnEveryPort(t *testing.T) {
 	c := startCluster(t, options{launchers: 2, slots: 2})
 	j := c.submit("file", 0, 4, 2, "maphalf")

@@ -53,7 +53,7 @@ func repeat(t *testing.T, pace float64, run func(*lab) error) {
 	t.Fatal(errs)
 }
 
-// once runs an experiment at a pace. The error has what it said.
+// once runs an experiment at a pace. The error contains its output.
 func once(t *testing.T, pace float64, run func(*lab) error) error {
 	t.Helper()
 	var log bytes.Buffer
@@ -103,8 +103,8 @@ func TestLocalMapsAndTheMostThatCouldBe(t *testing.T) {
 	}
 }
 
-// With tasks that take what they ask for, the mean by hand is the one that stands beside the mode. With
-// reduces that take twice as long it is twice that.
+// If tasks take the memory that they request, the mean by hand equals the one shown beside the
+// mode. If reduces take twice as long, it is twice that.
 func TestFigure7ByHand(t *testing.T) {
 	const later = 100 * time.Millisecond
 	attempt := func(stage string, started, took time.Duration) *wire.AttemptStatus {

@@ -405,7 +405,7 @@ func TestShownConfigurationsHaveKeysThatExist(t *testing.T) {
 	}
 }
 
-// flattened are the keys of a configuration, those of sections with what is in them.
+// flattened lists the keys of a configuration, with those of its sections.
 func flattened(above string, of map[string]any) (list []string) {
 	for key, value := range of {
 		list = append(list, above+key)

@@ -149,7 +149,7 @@ func logsIn(dir string) string {
 	return b.String()
 }
 
-// prints matches what a guide shows; three dots stand for anything.
+// prints matches the output that a guide shows; three dots stand for anything.
 func prints(lines []string) *regexp.Regexp {
 	text := regexp.QuoteMeta(strings.Join(lines, "\n") + "\n")
 	text = strings.ReplaceAll(text, `\.\.\.`, `(?s:.*)`)

@@ -9,9 +9,9 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth/oidc/oidctest"
 )
 
-// Users with a token of the organisation's issuer, and no certificate, at a real manager by
-// the real command line: what they may do, for whom, and what a change of the configuration
-// and the issuer's end do to them.
+// Users have a token of the organisation's issuer, and no certificate. With a real manager and the
+// real command line, the test checks their rights, whom they may act for, and the effects of a
+// changed configuration and of the issuer's end.
 func TestUsersWithTokens(t *testing.T) {
 	issuer := oidctest.New(t)
 	s := &secured{t: t, dir: t.TempDir()}

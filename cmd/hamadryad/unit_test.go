@@ -17,7 +17,7 @@ import (
 	"github.com/hamadryad/hamadryad/cmd/internal/processes"
 )
 
-// notified is the socket of systemd at which units tell how they are.
+// notified is the systemd socket to which units report their state.
 type notified struct {
 	t    *testing.T
 	path string
@@ -49,7 +49,7 @@ func (n *notified) next() string {
 	return string(b[:size])
 }
 
-// hears waits for a message that begins with a text, and returns those before it too.
+// hears waits for a message that begins with a text, and returns it with all before it.
 func (n *notified) hears(begin string) (all []string) {
 	n.t.Helper()
 	for {
@@ -109,7 +109,7 @@ func TestUnitsTellSystemd(t *testing.T) {
 	}
 }
 
-// A process in which something is wrong does not tell systemd that it lives, until that is over.
+// A process with a problem sends systemd no watchdog message until the problem is over.
 func TestTheWatchdogHearsNothingWhileSomethingIsWrong(t *testing.T) {
 	at := newNotified(t)
 	t.Setenv("NOTIFY_SOCKET", at.path)
@@ -134,7 +134,8 @@ func TestTheWatchdogHearsNothingWhileSomethingIsWrong(t *testing.T) {
 	<-over
 }
 
-// A part of a local cluster tells nothing: the variables are those of the process that started the cluster.
+// A part of a local cluster sends nothing to systemd: the variables belong to the process that
+// started the cluster.
 func TestPartsOfALocalClusterAreNoUnits(t *testing.T) {
 	at := newNotified(t)
 	dir := t.TempDir()

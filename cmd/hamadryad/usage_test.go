@@ -36,7 +36,7 @@ func told(t *testing.T, cmd *cobra.Command, err error, names string) {
 	}
 }
 
-// Of every command it is told which argument is missing, or too much.
+// The error of each command names the missing or surplus argument.
 func TestArgumentsAreToldInWords(t *testing.T) {
 	missing, extra := 0, 0
 	everyCommand((&cli{}).root(), func(cmd *cobra.Command) {

@@ -12,8 +12,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth/certs/certstest"
 )
 
-// What is wrong with a certificate is said before anything begins, with the file, the setting
-// that named it, and what to do.
+// A certificate's problem is reported before anything starts, with the file, the setting that named
+// it, and the remedy.
 func TestCertificatesThatAreWrong(t *testing.T) {
 	now := time.Now()
 	ca, over := certstest.New(t), certstest.At(t, now.Add(-11*365*24*time.Hour))

@@ -17,8 +17,8 @@ import (
 // pools are two, of a policy that shares slots between them.
 const pools = "  name: fair\n  settings:\n    allocations:\n      pools:\n        etl: {}\n        research: {weight: 2}\n"
 
-// What is changed by clicks is what the command line shows, what the audit has, and what the event
-// log says; and the job that runs meanwhile loses nothing.
+// A change by clicks is in the command line's output, in the audit and in the event log, and the
+// running job loses nothing.
 func TestClicks(t *testing.T) {
 	s := start(t, pools, 2, 2)
 	held := s.submit("ann", "etl", "held", 3, 1, 1, "held:"+s.path("go"))

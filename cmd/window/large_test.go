@@ -13,7 +13,7 @@ import (
 	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
-// largeAttempts is how many attempts the job has whose page is measured.
+// largeAttempts is the number of attempts of the job whose page is measured.
 const largeAttempts = 100_000
 
 // BenchmarkLargePage opens the page of a job of 100,000 attempts in a browser, while it runs and when it

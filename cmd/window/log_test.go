@@ -13,8 +13,8 @@ import (
 	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
-// What an attempt prints appears on its log's page as it comes: whatever it is, not while the page pauses, with a word
-// of what the launcher had no room for, and up to the end.
+// An attempt's output appears on its log's page as it comes, whatever it is, up to the end, but not
+// while the page is paused. The page says what the launcher had no space for.
 func TestLogGoesOn(t *testing.T) {
 	s := start(t, "  name: fifo\n", 0, 0)
 	s.write("launcher.yaml", "launcher:\n  attemptLog: 64KiB\n")

@@ -22,7 +22,7 @@ import (
 type gated struct {
 	*fake
 	script  []string
-	seen    []string // signatures that were let in
+	seen    []string // accepted signatures
 	changes int
 }
 

@@ -159,7 +159,7 @@ func TestWaitOfTheEnvironment(t *testing.T) {
 // An address at which nothing takes connections is waited for as long as Connect says, and nothing
 // longer is promised.
 func TestNoPromiseWithoutAConnection(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0") // it is accepted by the kernel, and nobody speaks
+	l, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts connections, and no server answers
 	if err != nil {
 		t.Fatal(err)
 	}

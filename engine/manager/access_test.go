@@ -574,7 +574,7 @@ func mustJSON(t *testing.T, v any) string {
 	return string(text)
 }
 
-// page asks for a page with somebody's certificate.
+// page requests a page with a user's certificate.
 func (r *ruled) page(name, method, path string) (int, string) {
 	r.t.Helper()
 	web := &http.Client{Transport: &http.Transport{TLSClientConfig: r.ca.Keys(auth.User, name).Client(auth.Manager, ""), DisableKeepAlives: true}}
@@ -652,7 +652,7 @@ func TestWithoutAccessControl(t *testing.T) {
 	}
 }
 
-// Every caller learns its own rights; rights of others only callers who look at everything.
+// Every caller learns its own rights; only callers who may view everything learn those of others.
 func TestAccessIsTold(t *testing.T) {
 	r := newRuled(t)
 	own, err := r.who("ann").api.Access(r.ctx(), &wire.AccessRequest{})

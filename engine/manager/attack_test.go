@@ -25,9 +25,10 @@ const (
 	attackSlots = 8
 )
 
-// The windows of a benchmark, in turn: nobody knocks; so many knock elsewhere, at a server in this
-// process that lets them in one by one as slowly and does nothing, so that what the attackers cost the
-// machine can be told from what they cost the manager; and they knock at the manager.
+// The windows of a benchmark, in turn. In the first nobody knocks. In the second attackers knock at
+// another server in this process, which accepts them at the same slow rate and does nothing. So the
+// attackers' cost for the machine is separated from their cost for the manager. In the third they
+// knock at the manager.
 const (
 	quiet = iota
 	elsewhere
@@ -148,7 +149,7 @@ func (b *testbed) rounds() (n, seconds float64) {
 	return n, seconds
 }
 
-// paced has a launcher whose tasks take some time.
+// paced adds a launcher whose tasks take some time.
 func (b *testbed) paced() {
 	b.t.Helper()
 	l, err := b.tryJoin("a", 1, true, func(j *wire.Join) { j.Slots[0].Count = attackSlots })

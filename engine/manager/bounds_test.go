@@ -67,7 +67,7 @@ func call(ctx context.Context, conn *grpc.ClientConn, method protoreflect.Method
 	if err != nil {
 		return err
 	}
-	_ = stream.SendMsg(q) // that it failed shows in what comes
+	_ = stream.SendMsg(q) // an error shows in what follows
 	_ = stream.CloseSend()
 	for {
 		if err := stream.RecvMsg(dynamicpb.NewMessage(method.Output())); err != nil {
@@ -387,7 +387,7 @@ func TestALargeGraphIsABlob(t *testing.T) {
 	}
 }
 
-// age has a file be as old as if nobody had needed it for long.
+// age makes a file look unused for a long time.
 func age(t *testing.T, path string) {
 	t.Helper()
 	if err := os.Chtimes(path, time.Time{}, time.Now().Add(-24*time.Hour)); err != nil {

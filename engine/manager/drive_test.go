@@ -53,8 +53,8 @@ func oldData(t *testing.T) string {
 	return data
 }
 
-// live is one life of a driver on a data folder. Entries wait before it begins; it ends when
-// all of them were taken.
+// live runs one life of a driver on a data folder. Entries wait before it begins; it ends when all
+// of them were taken.
 func live(t *testing.T, data string, waiting ...inbox.Entry) {
 	t.Helper()
 	synced := &durableQueue{}

@@ -89,8 +89,8 @@ func newGated(t *testing.T) (b *testbed, store string) {
 	return b, store
 }
 
-// Nobody submits a job without the authenticator's word. What proved it gets neither into the log nor
-// to the policy.
+// Without the authenticator's proof no job is submitted. The credentials reach neither the log nor
+// the policy.
 func TestTheGateProvesWhoSubmits(t *testing.T) {
 	b, _ := newGated(t)
 	for _, c := range []struct {

@@ -60,7 +60,7 @@ func TestHistoryOutlivesKills(t *testing.T) {
 	b.listedInParts(all)
 }
 
-// listedInParts holds lists of few jobs each, one after the other, against all that there are.
+// listedInParts compares lists of a few jobs each, one after another, with the list of all.
 func (b *testbed) listedInParts(all []uint64) {
 	b.t.Helper()
 	var listed []uint64

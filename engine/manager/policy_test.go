@@ -75,8 +75,8 @@ func (b *testbed) linkedPolicy(name plugintest.Behaviour) (replace func(with str
 	return replace
 }
 
-// Events while no policy runs are counted like all others, and the health pages distinguish a
-// manager that lives from one that decides.
+// Events without a running policy are counted like all others, and the health pages distinguish a
+// manager that is up from one that decides.
 func TestMetricsAndHealthWithoutAPolicy(t *testing.T) {
 	b := newTestbed(t)
 	replace := b.linkedPolicy("policy")

@@ -10,7 +10,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/policy/plugintest"
 )
 
-// newProved is a manager with rules whose policy has an authenticator, too.
+// newProved returns a manager with rules whose policy has an authenticator.
 func newProved(t *testing.T) *ruled {
 	t.Helper()
 	return newProvedWith(t, func(*Config) {})

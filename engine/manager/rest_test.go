@@ -27,7 +27,7 @@ import (
 	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
-// restAs asks with somebody's certificate, and returns the code and what the problem says.
+// restAs sends a request with a user's certificate, and returns the code and the problem's text.
 func (r *ruled) restAs(name, method, path, body string, header ...string) (int, string) {
 	r.t.Helper()
 	web := &http.Client{Transport: &http.Transport{TLSClientConfig: r.ca.Keys(auth.User, name).Client(auth.Manager, ""), DisableKeepAlives: true}}
@@ -112,7 +112,7 @@ func TestHTTPKeepsToTheSameRules(t *testing.T) {
 	}
 }
 
-// A request that panics is logged; one whose answer is cut off on purpose is not.
+// A request that panics is logged; one whose answer is aborted on purpose is not.
 func TestRequestsThatPanicAreTold(t *testing.T) {
 	out := &proctest.Output{}
 	m := &manager{log: slog.New(slog.NewTextHandler(out, nil))}

@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// Whoever knows all that anybody is told, the cluster's identity and the attempts' numbers,
-// can't make a token of data connections; and neither the tokens nor the key that they are
-// made of are in what the manager keeps beside the key's file, or says.
+// Public data, the cluster's identity and the attempts' numbers included, is not enough to make a
+// token of data connections. Neither the tokens nor their key are in what the manager stores
+// outside the key's file, or prints.
 func TestWhatIsPublicMakesNoToken(t *testing.T) {
 	b := newTestbed(t)
 	b.start()

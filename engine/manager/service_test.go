@@ -370,7 +370,7 @@ func TestTheServiceUnderAttack(t *testing.T) {
 	if code, text := b.knock(b.ctx(), used); code != http.StatusOK {
 		t.Fatal(code, text)
 	}
-	if code, _ := b.asks("root", "setSpending=7&queue=bob"); code != http.StatusOK { // what a replay would undo
+	if code, _ := b.asks("root", "setSpending=7&queue=bob"); code != http.StatusOK { // a replay would undo this
 		t.Fatal(code)
 	}
 	idle := slowBodies(t, b.http, 100)
@@ -474,8 +474,8 @@ func (b *testbed) thousand(used assault) {
 	}
 }
 
-// slowBodies opens connections whose requests never come whole, and returns what waits until all are
-// ended by the manager, with a refusal or none.
+// slowBodies opens connections whose requests never end. It returns a function that waits until the
+// manager has ended all, with a refusal or none.
 func slowBodies(t *testing.T, address string, n int) (ended func()) {
 	t.Helper()
 	var conns []net.Conn

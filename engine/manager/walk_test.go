@@ -39,7 +39,7 @@ type walk struct {
 
 const walkOfOne = 15
 
-// next chooses who asks now, and returns the name.
+// next chooses the next caller, and returns the name.
 func (w *walk) next(role access.Role) string {
 	w.t.Helper()
 	n := w.asked/walkOfOne + 2
@@ -73,7 +73,7 @@ func newWalk(t *testing.T, prepare func(*testbed)) *walk {
 	r := newRuledOn(t, b)
 	r.change(rulesOfWalk)
 	w := &walk{ruled: r}
-	eventually(t, "the rules are in force", func() bool { // those before know no group of that name
+	eventually(t, "the rules are in force", func() bool { // earlier rules have no group of that name
 		w.next(access.Viewer)
 		return status.Code(w.call("/hamadryad.engine.v1.Manager/Jobs")) == codes.OK
 	})
@@ -253,7 +253,7 @@ func routesOf() (all [][2]string) {
 	return all
 }
 
-// refused holds the last line of the audit against a refusal.
+// refused compares the last line of the audit with a refusal.
 func (w *walk) refused(name, method, what string, says ...string) {
 	w.t.Helper()
 	lines := w.audited()

@@ -37,7 +37,7 @@ func largeRound() *scheduler.Round {
 	return r
 }
 
-// usualRound is one as most are: a task has ended, another is ready.
+// usualRound is a typical round: a task has ended, another is ready.
 func usualRound() *scheduler.Round {
 	large := largeRound()
 	return &scheduler.Round{Number: 1, Now: large.Now, Events: large.Events[:1], Offers: large.Offers[:1]}

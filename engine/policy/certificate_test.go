@@ -28,7 +28,7 @@ func TestTheHostsKeyIsOneThatOtherLanguagesVerify(t *testing.T) {
 	}
 }
 
-// Both sides trust each other's certificate of this one life, and nobody else.
+// Both sides trust each other's certificate of this one start, and no other.
 func TestOnlyTheOtherSideIsTrusted(t *testing.T) {
 	host, hostText, err := newCertificate()
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 // the plug-in's path and the folder for sockets.
 const orphanKey = "HAMADRYAD_TEST_ORPHAN_HOST"
 
-// hostToKill launches a plug-in, tells its pid and waits for its own end.
+// hostToKill launches a plug-in, prints its pid and waits to be killed.
 func hostToKill(value string) {
 	path, dir, _ := strings.Cut(value, ",")
 	h, err := policy.Launch(context.Background(), policy.Options{Path: path, Dir: dir, StartTimeout: inTime})

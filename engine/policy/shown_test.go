@@ -13,9 +13,8 @@ import (
 	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
-// A panic in a call that only looks is told with that call, its words and its stack,
-// also by the calls that come after it, and ends the policy: nobody knows what it
-// left half done.
+// A panic in a call that only reads is reported with that call, its text and its stack, also by
+// later calls. It ends the policy, since its state may be inconsistent.
 func TestPanicIsBlamedOnItsCall(t *testing.T) {
 	for b, want := range map[plugintest.Behaviour][]string{
 		plugintest.PanicInExplain: {"policy Explain: panic", "no word on purpose", "main.(*policy).Explain"},

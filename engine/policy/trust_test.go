@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A plug-in sees of the host's environment what is usual and what is named, and no secrets.
+// A plug-in gets the usual and the named variables of the host's environment, and no secrets.
 func TestEnvironment(t *testing.T) {
 	t.Setenv("HAMADRYAD_TEST_SECRET", "s")
 	t.Setenv("HAMADRYAD_TEST_NAMED", "n")

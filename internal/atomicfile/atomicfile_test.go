@@ -54,7 +54,7 @@ func TestNothingIsLeftOfAFailure(t *testing.T) {
 	}
 }
 
-// Whoever reads while several write sees one of the files, whole.
+// A reader beside several writers sees one of the files, whole.
 func TestWritersAtOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "kept")
 	contents := map[string]bool{}

@@ -199,7 +199,8 @@ func TestATurnIsWaitedFor(t *testing.T) {
 	}
 }
 
-// Whoever holds all requests, and as many connections as there may be, keeps nobody from asking for health.
+// A caller that holds all requests, and as many connections as possible, does not block requests
+// for health.
 func TestHealthHasAPoolOfItsOwn(t *testing.T) {
 	table := New(Limits{Open: 8, Network: 6, Waiting: 6}, quiet)
 	raw, err := net.Listen("tcp", "127.0.0.1:0")

@@ -52,7 +52,7 @@ func TestGroupsAndBundles(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBe is refused alike for who runs it in one process and for a cluster.
+// TestWhatCannotBe: a run in one process and a cluster refuse the same graphs.
 func TestWhatCannotBe(t *testing.T) {
 	for want, connect := range map[string]func(g *job.Graph, read, sort, write *job.Stage){
 		"a file channel inside a bundle": func(g *job.Graph, read, sort, write *job.Stage) {

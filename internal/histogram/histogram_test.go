@@ -39,8 +39,8 @@ func TestEveryDurationHasItsBucket(t *testing.T) {
 	}
 }
 
-// What was counted comes back from the buckets, in whatever order they are put, and takes no
-// more than the octaves that it is in.
+// The counts are restored from the buckets, in whatever order they are added, and take only the
+// octaves of their values.
 func TestBucketsHoldAll(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 200 {

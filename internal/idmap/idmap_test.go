@@ -9,7 +9,7 @@ import (
 	"github.com/hamadryad/hamadryad/internal/idmap"
 )
 
-// A Map does what a built-in map does, in order of id, whatever the ids are.
+// A Map behaves like a built-in map, in order of id, whatever the ids are.
 func TestLikeMap(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	ids := map[string]func(step int) uint64{

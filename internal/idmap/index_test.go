@@ -9,8 +9,8 @@ import (
 	"github.com/hamadryad/hamadryad/internal/idmap"
 )
 
-// An Index walks what is there in order of id, whatever is removed meanwhile; a clone
-// stays as it was.
+// An Index walks its content in order of id, whatever is removed meanwhile; a clone does not
+// change.
 func TestIndexWalksInOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var x idmap.Index[uint64, uint64]

@@ -78,8 +78,8 @@ func flip(b []byte, at int) []byte {
 	return b
 }
 
-// Whatever comes, nothing but a whole cache with a ticket-granting ticket is taken, and what
-// is taken is written as it is read.
+// Whatever the input, Parse accepts only a whole cache with a ticket-granting ticket. What it
+// accepts is written as it is read.
 func FuzzParse(f *testing.F) {
 	cache, err := os.ReadFile(filepath.Join("testdata", "cache"))
 	if err != nil {

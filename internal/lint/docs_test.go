@@ -15,8 +15,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/settings"
 )
 
-// quoted is what documents set in backticks, but for the name of an identifier after
-// that of its package; linked is where a link goes to.
+// quoted matches text in backticks, and the identifier after a package's name; linked matches the
+// target of a link.
 var (
 	quoted = regexp.MustCompile("`([^`\\s]+?)(?:\\.[A-Z]\\w*)?`")
 	linked = regexp.MustCompile(`\]\(([^)#\s]+)[^)]*\)`)

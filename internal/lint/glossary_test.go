@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// named is what the glossary sets in backticks: an identifier, one with the folder of its
-// package before it, or a value as people write it.
+// named matches what the glossary has in backticks: an identifier, alone or after its package's
+// folder, or a value as people write it.
 var named = regexp.MustCompile("`([^`]+)`")
 
 // What the glossary names is in the code: a type, function, variable or constant that is

@@ -94,8 +94,8 @@ type direction struct {
 	remedy string
 }
 
-// tree is a folder whose packages stand in an order. Each may import those of the tree that
-// stand on a lower level, and what the whole tree may import of the rest of the project.
+// tree is a folder whose packages have levels. Each may import packages of the tree on lower
+// levels, and what the whole tree may import of the rest of the project.
 type tree struct {
 	folder string
 	// order has the folders below it, the lowest first, with "<" between levels. "." is the folder
@@ -193,7 +193,7 @@ func (t *tree) level(folder string) (level int, item string) {
 	return -1, ""
 }
 
-// check holds an import by a package of the tree against the order.
+// check checks an import by a package of the tree against the levels.
 func (t *tree) check(test *testing.T, i imported, target string) {
 	level, item := t.level(i.folder)
 	switch {

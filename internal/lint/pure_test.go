@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// deciding are the folders of what decides: the core with what it calls, the policies with
-// what they share, and what a laboratory's run is made of. It is given all that it knows, so that it decides the
-// same again.
+// deciding are the folders of code that decides: the core and its dependencies, the policies and
+// their shared code, and the laboratory's runs. All their input is passed in, so that they decide
+// the same again.
 var deciding = []string{
 	"engine/core", "engine/graph", "engine/auth/access", "internal/expand", "plugins", "sdk/scheduler/view", "sdk/scheduler/algorithms", "laboratory/workload", "laboratory/cluster", "laboratory/queueing", "laboratory/internal",
 }

@@ -51,7 +51,7 @@ Of one.
 Of two.
 `
 
-// Each difference between page and table is told, and writing the table takes it away.
+// Each difference between page and table is reported, and writing the table removes it.
 func TestDifferencesAreTold(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "METRICS.md")
 	check := func(document, page string, sometimes ...string) string {

@@ -215,7 +215,7 @@ func TestEndsWithItsProcess(t *testing.T) {
 	must(t, cmd.Start())
 	line, err := bufio.NewReader(out).ReadString('\n')
 	must(t, err)
-	var daemons []int // each an open handle, which tells of the end even when the id is used again
+	var daemons []int // each an open handle, which shows the end even if the id is used again
 	for _, word := range strings.Fields(line) {
 		pid, err := strconv.Atoi(word)
 		must(t, err)

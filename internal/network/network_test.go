@@ -103,7 +103,7 @@ func TestCuts(t *testing.T) {
 				if err := n.Mend("a"); err != nil {
 					t.Fatal(err)
 				}
-				if !way.through { // the word that was held back comes now
+				if !way.through { // the delayed word arrives now
 					_ = to.SetReadDeadline(time.Now().Add(patience))
 					if _, err := io.ReadFull(to, make([]byte, 1)); err != nil {
 						t.Errorf("%s, mended: %v", way.name, err)

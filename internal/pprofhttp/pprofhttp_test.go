@@ -19,7 +19,8 @@ func ask(from, host, page string, header ...string) *httptest.ResponseRecorder {
 	return w
 }
 
-// Only who is on the machine, and says so, sees profiles; all others read why not.
+// Only direct requests from this machine, to one of its local names, see profiles; all others get
+// the reason.
 func TestWhoSeesProfiles(t *testing.T) {
 	for _, c := range []struct {
 		from, host string

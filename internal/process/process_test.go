@@ -126,8 +126,8 @@ func TestChildrenOfACommandAreNotLeft(t *testing.T) {
 	}
 }
 
-// lives tells whether a process sleeps, or is about to; one that has ended and only
-// waits for its parent has no memory any more, and so no command line.
+// lives reports whether a process sleeps, or is about to. One that has ended and only waits for its
+// parent has no memory any more, and so no command line.
 func lives(pid string) bool {
 	line, err := os.ReadFile("/proc/" + pid + "/cmdline")
 	return err == nil && strings.Contains(string(line), "sleep")
@@ -214,7 +214,7 @@ func TestScriptsThatCannotStart(t *testing.T) {
 	site := Site{Info: job.Info{Job: "job-1", Stage: "map", Nodes: 1, Attempt: 7, Scratch: dir}, Log: io.Discard}
 	for _, c := range []struct {
 		args []string
-		want string // "" for nothing said of scripts
+		want string // "" for no message about scripts
 	}{
 		{[]string{"sh", "-c", "exec ./windows.sh -a"}, "carriage return"},
 		{[]string{filepath.Join(dir, "windows.sh")}, "carriage return"},

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Whoever writes a moment in one of the usual forms, or how long ago it was, is understood; nonsense
-// and what is to come as a distance are not.
+// Parse accepts a time in one of the usual forms, or as an age. It refuses nonsense, and negative
+// ages.
 func TestParse(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	ten := now.Add(-2 * time.Hour)

@@ -217,7 +217,8 @@ func TestRunsAreOneOutcome(t *testing.T) {
 	}
 }
 
-// Who asks for them gets all runs, and a curve of the times over a sweep, beside the level of what has none.
+// If requested, the result has all runs, and a curve of the times over a sweep, with the level of
+// policies without one.
 func TestRunsAndCurvesAreKept(t *testing.T) {
 	o, err := parsed(t, small).Run(t.Context(), Options{Launch: inProcess, Keep: true})
 	if err != nil {
@@ -282,8 +283,8 @@ func TestRunsThatFail(t *testing.T) {
 	}
 }
 
-// docs/EXPERIMENTS.md has a row for each published claim: what was published, what comes out and the verdict are those of
-// the file.
+// docs/EXPERIMENTS.md has a row for each published claim: its published value, result and verdict
+// are those of the file.
 func TestVerdicts(t *testing.T) {
 	text, err := os.ReadFile("../../docs/EXPERIMENTS.md")
 	if err != nil {

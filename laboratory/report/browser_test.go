@@ -19,7 +19,7 @@ import (
 // browser is installed by make deps.
 const browser = "chromium-headless-shell"
 
-// reader is a page that shows the report within itself, and tells what a person sees there.
+// reader is a page that shows the report in a frame, and reports what a person sees there.
 const reader = `<!DOCTYPE html><meta charset="utf-8"><body><pre id="seen">nothing</pre>
 <iframe id="report" style="width:1100px;height:6000px" srcdoc="%s"></iframe>
 <script>

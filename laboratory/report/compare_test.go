@@ -52,7 +52,7 @@ func TestCompareByHand(t *testing.T) {
 	}
 }
 
-// What is compared is what the jobs say, counted out.
+// The compared figures equal those counted from the jobs.
 func TestSummaryAgainstTheJobs(t *testing.T) {
 	for _, r := range runs(t, 1, 2, 3) {
 		for _, class := range r.Summary.Classes {

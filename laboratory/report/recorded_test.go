@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// What jobs took in a recording stands beside what they took here, where both are known.
+// The jobs' times in a recording are shown beside those of the run, if both are known.
 func TestWhatWasRecorded(t *testing.T) {
 	r := made("fair", 1, 10, 22, 30, 40)
 	r.Jobs[3].State = "failed"

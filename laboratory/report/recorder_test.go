@@ -43,7 +43,7 @@ func (b *book) held(at time.Duration, kind string, jobs func(int) bool) (n float
 	return n
 }
 
-// The series are what was told, the spans too, and both make up the result's slot time.
+// The series and spans equal the recorder's input, and both add up to the result's slot time.
 func TestRecorderKeepsWhatItIsTold(t *testing.T) {
 	for seed := range uint64(4) {
 		for p := range policies {

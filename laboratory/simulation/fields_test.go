@@ -84,7 +84,7 @@ func TestAttemptsFailByARate(t *testing.T) {
 	}
 }
 
-// noting is a policy that keeps the properties of the jobs that it is told of.
+// noting is a policy that keeps the properties of the jobs it receives.
 type noting struct {
 	scheduler.TaskScheduler
 	got []scheduler.Property

@@ -42,7 +42,7 @@ func outside(t *testing.T, examples ...string) string {
 		}
 	}
 	const self = "github.com/hamadryad/hamadryad"
-	// What the project requires is what was downloaded: so nothing is sought anywhere.
+	// The project requires only downloaded modules, so nothing is fetched.
 	write("go.mod", strings.Replace(read("go.mod"), "module "+self+"\n", "module example.org/parts\n", 1)+
 		"\nrequire "+self+" v0.0.0\n\nreplace "+self+" => "+project+"\n")
 	write("go.sum", read("go.sum"))

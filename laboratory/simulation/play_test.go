@@ -40,7 +40,7 @@ func tasks(works ...time.Duration) (list []workload.Task) {
 	return list
 }
 
-// job is one of maps, and of reduces when there are any.
+// job returns a job of maps, and of reduces if there are any.
 func job(id string, at time.Duration, maps, reduces []workload.Task) workload.Job {
 	j := workload.Job{ID: id, Submit: at, Stages: []workload.Stage{{Name: "map", Kind: workload.MapKind, Tasks: maps}}}
 	if len(reduces) > 0 {
@@ -200,7 +200,7 @@ func TestAResultKeepsNothingElse(t *testing.T) {
 	runtime.KeepAlive(r)
 }
 
-// A launcher that fails loses what runs and lies there, and comes back.
+// A launcher that fails loses its running tasks and stored outputs, and joins again.
 func TestALauncherFails(t *testing.T) {
 	c := bare(2, map[string]int{"map": 1, "reduce": 1})
 	c.Failures = []cluster.Failure{{Launcher: c.Machines()[0].Name, At: 15 * time.Second, Back: 5 * time.Second}}

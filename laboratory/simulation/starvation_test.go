@@ -119,7 +119,7 @@ func playOne(ctx context.Context, host policy.Host, settings string, w *workload
 // victims counts how often tasks were preempted: nothing else stops an attempt where nothing fails.
 type victims map[task]int
 
-// task is one by its places in the workload.
+// task identifies a task by its positions in the workload.
 type task struct {
 	job          int
 	stage, index uint32

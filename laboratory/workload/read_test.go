@@ -195,7 +195,7 @@ func TestSWIM(t *testing.T) {
 	}
 }
 
-// Histories of real clusters have the tasks and times that are told of them.
+// Histories of real clusters have the tasks and times recorded in them.
 func TestRumen(t *testing.T) {
 	for _, test := range []struct {
 		file                string
@@ -316,7 +316,7 @@ func rumenAt(id string, ms int) string {
 	return `{"jobID":"` + id + `","submitTime":` + strconv.Itoa(ms) + `,"mapTasks":[{"attempts":[{"result":"SUCCESS","startTime":1,"finishTime":2}]}]}` + "\n"
 }
 
-// A workload comes back as it was written, whatever form it came in.
+// A workload is read back as written, whatever form it had.
 func TestWriteAndRead(t *testing.T) {
 	for _, w := range []*Workload{small(), load(t, "../../traces/fb2009-100.jsonl.gz", Options{}), load(t, "trace_10m.json.zst", Options{}), load(t, "inputsls.json.gz", Options{}), load(t, "paths40.tsv", Options{})} {
 		var first, second bytes.Buffer

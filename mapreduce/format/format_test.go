@@ -111,7 +111,7 @@ func TestFixed(t *testing.T) {
 	}
 }
 
-// binaryFile writes n pairs whose values are of about size bytes.
+// binaryFile writes n pairs with values of about size bytes.
 func binaryFile(t interface{ Fatal(...any) }, n, size int) (data []byte, want []string) {
 	var b bytes.Buffer
 	w, err := format.NewBinaryWriter(&b)

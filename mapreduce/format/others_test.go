@@ -17,8 +17,8 @@ import (
 	"github.com/hamadryad/hamadryad/mapreduce/format"
 )
 
-// The files of testdata/others were written by fastavro and pyarrow: make.py there
-// tells how, and wrote trees.jsonl from what it gave to them.
+// The files of testdata/others were written by fastavro and pyarrow. make.py there shows how, and
+// wrote their input to trees.jsonl.
 
 // treeLine is a line of trees.jsonl, its fields in the order of their names.
 type treeLine struct {

@@ -19,7 +19,7 @@ func linesOf(r io.Reader, most int) (lines []string, err error) {
 	return lines, err
 }
 
-// However the bytes come, the lines are those of the whole text.
+// However the bytes are split, the lines are those of the whole text.
 func TestEachLine(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := strings.Repeat(rapid.StringMatching(`([ab]{0,3}(\r?\n)?){0,5}`).Draw(t, "text"), rapid.SampledFrom([]int{1, 2, 30_000}).Draw(t, "times"))

@@ -28,8 +28,9 @@ func TestConformanceOfEverySetting(t *testing.T) {
 	}
 }
 
-// TestConformanceOfPages asks for all that there is and makes all changes, by who may and who may not, while
-// games go on. A restart does not pay for the interval in flight, so that budgets shown after one differ: there is none.
+// TestConformanceOfPages requests everything and makes all changes, as authorized and unauthorized
+// users, while games go on. A restart would not pay for the interval in flight, and so change the
+// budgets shown: there is none.
 func TestConformanceOfPages(t *testing.T) {
 	r := policytest.Run(t, New, policytest.Options{
 		NoStories: true, Seeds: 12, First: 200, Restarts: -1, Config: scheduler.Config{Text: []byte("alloc-interval: 1s\nkill-interval: 1s\n")},

@@ -40,7 +40,7 @@ type oracle struct {
 	slots  int
 }
 
-// advance counts what is held.
+// advance adds up the held slots over time.
 func (o *oracle) advance(d time.Duration) {
 	for _, p := range o.payers {
 		p.time += int64(p.held) * int64(d)

@@ -13,7 +13,7 @@ import (
 
 var drawFile = flag.String("draw", "", "TestADay draws bids, shares and budgets of some queues over the day into this SVG file, and their numbers beside it as .tsv")
 
-// drawnMax is of how many queues lines are drawn.
+// drawnMax is the number of queues with lines in the figure.
 const drawnMax = 4
 
 // drawing gathers numbers of the first queues, interval by interval. The zero value, and one
@@ -57,7 +57,7 @@ func (d *drawing) write(t *testing.T, file string) {
 	}
 }
 
-// panel is one of the figure's: lines of some queues over the day.
+// panel is a panel of the figure: lines of some queues over the day.
 type panel struct {
 	title  string
 	height int

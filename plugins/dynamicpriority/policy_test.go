@@ -42,8 +42,8 @@ func keys[K comparable, V any](m map[K]V) func(func(K) bool) {
 	}
 }
 
-// Two users bid 1:2, then 5:1: running slots follow within two intervals, and a third, who has
-// no budget, gets what is left.
+// Two users bid 1:2, then 5:1: running slots follow within two intervals, and a third user, without
+// a budget, gets the rest.
 func TestSlotsFollowBids(t *testing.T) {
 	s := newSite(t, "alloc-interval: 5s\n", account1("a", 1000, 1), account1("b", 1000, 2), account1("c", 0, 3))
 	s.launcher(slots12)
@@ -252,7 +252,7 @@ func (s *site) taken(d scheduler.Decisions) map[scheduler.SlotKind]int {
 	return kinds
 }
 
-// Queues whose newest job came last lose first, and none is left below its quota.
+// Queues whose newest job came last lose first, and none falls below its quota.
 func TestWhoLoses(t *testing.T) {
 	s := newSite(t, "kill-interval: 5s\n", account1("a", 1000, 4), account1("b", 1000, 4), account1("c", 1000, 4))
 	s.launcher(slots12)
@@ -443,7 +443,7 @@ func TestNamesThatMustBeEscaped(t *testing.T) {
 	}
 }
 
-// Page answers what asks, beside the log, and says what it leaves to the log.
+// Page answers queries, without the log, and refuses what needs the log.
 func TestPagesBesideTheLog(t *testing.T) {
 	s := newSite(t, "", account1("a", 1000, 1))
 	s.launcher(slots12)
@@ -574,7 +574,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// What is suspended holds no slots and is not paid for; what goes on is.
+// Suspended attempts hold no slots and are not paid for; resumed ones are.
 func TestWhatIsSuspendedIsFree(t *testing.T) {
 	s := newSite(t, "", account1("a", 1000, 1))
 	s.launcher(slots12)
@@ -673,7 +673,7 @@ func TestAQueueSavesForWhatIsWide(t *testing.T) {
 	s.round()
 	other := s.job("a", "default", 0)
 	wide := s.bundle(other, scheduler.Group{Kind: "default", Slots: 3})
-	rest := s.job("b", "default", 100) // takes what is left
+	rest := s.job("b", "default", 100) // takes the remaining slots
 	s.round()
 	for range 60 {
 		s.bundle(id, scheduler.Group{Kind: "default", Slots: 1})

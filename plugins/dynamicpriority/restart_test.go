@@ -27,9 +27,9 @@ func (p *Policy) dump() string {
 	return s.String()
 }
 
-// TestRestartedIsTheSame starts a policy beside one that goes on after every round, from what it appended to its
-// checkpoint, and holds what they know against each other. Budgets end now and then, and the bound is low, so that
-// checkpoints are written whole now and then.
+// TestRestartedIsTheSame starts, after every round, a second policy from the checkpoint of one that
+// goes on, and compares their states. Budgets end now and then, and the bound is low, so that some
+// checkpoints are written whole.
 func TestRestartedIsTheSame(t *testing.T) {
 	wholes, appended, taken := 0, 0, 0
 	e := policytest.Environment()
@@ -86,8 +86,8 @@ func TestRestartedIsTheSame(t *testing.T) {
 	}
 }
 
-// TestTenThousandQueues: what an interval adds to the checkpoint is what changed in it, and the sum keeps to its bound;
-// who starts from it has the same in force.
+// TestTenThousandQueues: an interval adds to the checkpoint only what changed in it, and the sum
+// stays within its bound. A policy started from it has the same in force.
 func TestTenThousandQueues(t *testing.T) {
 	s := benchSite(t, 10_000, 200)
 	s.pass(allocDefault)

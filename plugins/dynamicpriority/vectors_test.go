@@ -77,7 +77,7 @@ func amount(t *testing.T, n json.Number) money.Amount {
 	return a
 }
 
-// intervals plays two intervals: one that finds the quotas, and one with what is used of them.
+// intervals runs two intervals: the first computes the quotas, the second uses them.
 func intervals(t *testing.T, v vector) {
 	const length = 20 * time.Second
 	now := int64(1000 * length)
@@ -165,7 +165,7 @@ func validation(t *testing.T, v vector) {
 	}
 }
 
-// quotas divides between the queue and one that has the rest.
+// quotas divides slots between the queue and another that takes the rest.
 func quotas(t *testing.T, v vector) {
 	const whole = 1_000_000_000_000
 	rate := uint64(math.Round(v.Share * whole))
@@ -199,8 +199,8 @@ func usage(t *testing.T, v vector) {
 	}
 }
 
-// kills plays a cluster whose queues are so far from their quotas: those over it have one slot
-// of it. Another, which has nothing ready, has the rest.
+// kills runs a cluster whose queues differ from their quotas by given numbers. Each queue above its
+// quota has one slot over it. Another queue, without ready work, has the rest.
 func kills(t *testing.T, v vector) {
 	var accounts []account.Queue
 	held, quota := 0, 0
@@ -331,7 +331,7 @@ func roles(t *testing.T, v vector) {
 	}
 }
 
-// submission asks for the admission of a user whose signature was right.
+// submission requests the admission of a job whose signature was valid.
 func submission(t *testing.T, v vector) {
 	s := newSite(t, "", account1("alice", 1, 1), account1("bob", 1, 1))
 	s.round()

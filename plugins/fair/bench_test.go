@@ -25,7 +25,7 @@ type load struct {
 	pending []scheduler.Event
 	host    func() int // draws a host with input; nil: input lies nowhere
 
-	local, launched int // of those with input somewhere: where it lies, and in all
+	local, launched int // of launches with located input: the node-local ones, and all
 }
 
 type run struct {
@@ -125,8 +125,8 @@ func (l *load) round(offers []scheduler.Offer) int {
 	return len(d.Launch)
 }
 
-// ends finishes the n oldest attempts, whose jobs get as much new work, and offers
-// what that leaves.
+// ends finishes the n oldest attempts, adds as much new work to their jobs, and offers the free
+// slots.
 func (l *load) ends(n int) []scheduler.Offer {
 	free := map[scheduler.LauncherID]int{}
 	for _, id := range l.offered {
@@ -149,8 +149,8 @@ func (l *load) ends(n int) []scheduler.Offer {
 	return offers
 }
 
-// BenchmarkAssign is what the policy itself costs an assignment, its share of the
-// way from an event to an accepted launch.
+// BenchmarkAssign measures the policy's own cost of an assignment, its share of the way from an
+// event to an accepted launch.
 func BenchmarkAssign(b *testing.B) {
 	for _, s := range []struct {
 		name                   string
@@ -220,7 +220,7 @@ func TestIdleJobsCostNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkStatus is what a look at pools and queue costs, which rounds wait for once a second at most.
+// BenchmarkStatus measures a view of pools and queue, which delays rounds once a second at most.
 func BenchmarkStatus(b *testing.B) {
 	for _, jobs := range []int{2, 10, 100, 1000} {
 		b.Run(fmt.Sprintf("1000-launchers-100x%d", jobs), func(b *testing.B) {

@@ -13,7 +13,7 @@ import (
 
 const byLoad = "load: {manager: load}\n"
 
-// load has a launcher tell how busy its machine is, 10 ms later, and plays on.
+// load reports a launcher's load, 10 ms later, and plays on.
 func (w *play) load(id scheduler.LauncherID, cpu, memory float64) {
 	w.t.Helper()
 	w.Cluster.Load(id, cpu, memory)
@@ -38,8 +38,8 @@ func (w *play) wantOn(when string, want ...int) {
 	}
 }
 
-// TestBusyMachinesGetNothing: whether it is the CPU or the memory, and whether
-// Hamadryad runs anything there or not. What nobody knows is no reason.
+// TestBusyMachinesGetNothing: whether CPU or memory is busy, and whether Hamadryad runs anything
+// there or not. An unknown load is no reason.
 func TestBusyMachinesGetNothing(t *testing.T) {
 	for _, locality := range []string{"delay", "min-cost-flow", "none"} {
 		t.Run(locality, func(t *testing.T) {
@@ -60,8 +60,8 @@ func TestBusyMachinesGetNothing(t *testing.T) {
 	}
 }
 
-// TestAllMachinesAreBusy: nothing starts, and everybody can see why; the policy is
-// not broken. That it starts again needs no timer: a load is told.
+// TestAllMachinesAreBusy: nothing starts, and the reason is shown; the policy does not count as
+// broken. It needs no timer to start again: it receives a new load.
 func TestAllMachinesAreBusy(t *testing.T) {
 	w := newPlay(t, byLoad)
 	w.Launchers(2, 2)
@@ -118,8 +118,8 @@ func TestGangsDoNotWaitForOthersPrograms(t *testing.T) {
 	}
 }
 
-// TestReservedSlotsOfBusyMachinesAreUsed: what was taken back there keeps the
-// machine as busy as before.
+// TestReservedSlotsOfBusyMachinesAreUsed: using reclaimed slots keeps the machine as busy as
+// before.
 func TestReservedSlotsOfBusyMachinesAreUsed(t *testing.T) {
 	w := newPlay(t, byLoad+"allocations: {min-share-timeout: 1s, pools: {urgent: {min-share: 1}}}\npreemption: {interval: 1s}\n")
 	w.Launchers(1, 2)

@@ -61,8 +61,9 @@ func (w *play) holds(pools ...string) []int {
 	return n
 }
 
-// TestQueue: the queue that is told is the order in which jobs start, whatever pools there are. What a
-// deficit order owes grows with time, so that its queue holds for a moment: it is not played.
+// TestQueue: the reported queue is the order in which jobs start, whatever pools there are.
+// Deficits grow with time, so that a deficit order's queue holds only for a moment: it is not
+// tested.
 func TestQueue(t *testing.T) {
 	orders := []string{"fair", "fifo", "disco-fair"}
 	queued.Run(t, queued.Game{

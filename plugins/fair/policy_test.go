@@ -159,8 +159,8 @@ func TestLimitsLetTheMostUrgentRun(t *testing.T) {
 	}
 }
 
-// TestDelayWaitsForTheNode: a job whose input lies where no slot is free lets
-// another use what is free, for 1.5 heartbeats and no longer.
+// TestDelayWaitsForTheNode: a job without a free slot near its input leaves free slots to another
+// job, for 1.5 heartbeats and no longer.
 func TestDelayWaitsForTheNode(t *testing.T) {
 	w := newPlay(t, "")
 	w.Launchers(3, 1) // 1 and 2 are of one rack
@@ -199,8 +199,8 @@ func TestNoDelayForWorkWithoutALocation(t *testing.T) {
 	w.wantHeld([]int{1}, "astray")
 }
 
-// TestMinCostFlowPlacesAtTheOptimum: eight tasks whose input lies evenly on four
-// launchers of two slots all run where it lies, though the jobs take turns.
+// TestMinCostFlowPlacesAtTheOptimum: eight tasks with input evenly on four launchers of two slots
+// all run node-local, though the jobs take turns.
 func TestMinCostFlowPlacesAtTheOptimum(t *testing.T) {
 	w := newPlay(t, "locality: {mode: min-cost-flow}")
 	for _, pool := range []string{"a", "b"} {

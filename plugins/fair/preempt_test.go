@@ -51,7 +51,7 @@ func TestAPoolAtItsMaximumSharesWhatItHas(t *testing.T) {
 			launchers    int // of two slots
 			elsewhere    int // tasks outside
 			gang         int // of the starved pool; 0: single tasks
-			a, b         int // what the two pools in it hold in the end
+			a, b         int // what its two pools hold in the end
 		}{
 			{"minimum, slots are free elsewhere", "min-share-timeout: 2s, pools: {p: {max-share: 4, pools: {a: {}, b: {min-share: 2}}}}", 4, 0, 0, 2, 2},
 			{"minimum, others run elsewhere", "min-share-timeout: 2s, pools: {p: {max-share: 4, pools: {a: {}, b: {min-share: 2}}}, q: {}}", 4, 8, 0, 2, 2},

@@ -176,7 +176,7 @@ func (s *site) round(r scheduler.Round) scheduler.Round {
 	return r
 }
 
-// tell lets the policy take events in, without a decision.
+// emit sends the policy events, without a decision.
 func (s *site) emit(events ...scheduler.Event) {
 	s.t.Helper()
 	s.take(scheduler.Round{Events: events})

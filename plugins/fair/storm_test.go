@@ -46,8 +46,8 @@ func drawPools(rng *rand.Rand, s *strings.Builder, indent, above string, leaves 
 	}
 }
 
-// TestPreemptionsEnd: while what is wanted stays the same, preemptions end, whatever pools, weights,
-// minimums and slots there are; and then each pool has what it is guaranteed of its minimum.
+// TestPreemptionsEnd: with constant demand, preemptions end, whatever pools, weights, minimums and
+// slots there are. Then each pool has its guaranteed part of its minimum.
 func TestPreemptionsEnd(t *testing.T) {
 	sets := 0
 	for seed := range uint64(*storms) { //nolint:gosec // a count

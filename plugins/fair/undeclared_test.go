@@ -74,8 +74,8 @@ func TestUndeclaredPoolsAreRefusedFromNowOn(t *testing.T) {
 	where(map[scheduler.JobID]string{old: "team", known: "elsewhere", late: "late"})
 }
 
-// A job that came while nobody judged its pool has it all the same, and its explanation says that the
-// pool is not declared; that it may be moved, and where to, is judged.
+// A job that came while no policy judged its pool keeps it, and its explanation says that the pool
+// is not declared. Moving it is judged.
 func TestAJobThatCameUnasked(t *testing.T) {
 	p := &Policy{}
 	var came []scheduler.Event
@@ -132,8 +132,8 @@ func TestWhereAJobGoesIsToldAtItsAdmission(t *testing.T) {
 	}
 }
 
-// By default a job that names a pool that nobody declared is refused, and one that
-// names none has its user's.
+// By default a job that names an undeclared pool is refused, and one without a pool gets its
+// user's.
 func TestAPoolThatIsAMistake(t *testing.T) {
 	w := &play{policytest.Play(t, "allocations: {pools: {known: {}}}\n", func() *Policy { return &Policy{} }), t}
 	w.Launchers(1, 4)

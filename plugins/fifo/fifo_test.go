@@ -12,8 +12,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/settings"
 )
 
-// site is a small world told to a policy by hand: what the tests of single rules
-// need. The conformance kit plays the long games.
+// site is a small world that tests of single rules report to a policy by hand. The conformance kit
+// plays the long games.
 type site struct {
 	t      *testing.T
 	policy *Policy
@@ -185,9 +185,9 @@ func TestSettingsAreStrict(t *testing.T) {
 	}
 }
 
-// BenchmarkRound is one round of 10,000 pending groups with three places each
-// and 1,000 launchers with one free slot: told is taking it in and deciding it,
-// stands is deciding a later round in which one launcher's offer changed.
+// BenchmarkRound is one round of 10,000 pending groups with three places each and 1,000 launchers
+// with one free slot. "told" is receiving and deciding it, "stands" is deciding a later round in
+// which one launcher's offer changed.
 func BenchmarkRound(b *testing.B) {
 	const launchers, groups = 1000, 10000
 	var joined, pending []scheduler.Event

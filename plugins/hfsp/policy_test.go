@@ -226,8 +226,8 @@ func TestDelayScheduling(t *testing.T) {
 	}
 }
 
-// Work whose input lies elsewhere takes the slot that was taken off another for it, and does
-// not wait there for a nearer one: nothing else is free, so that no offer would come.
+// Work with input elsewhere takes the slot that was preempted for it, and does not wait for a
+// nearer one: no other slot is free, so no offer would come.
 func TestLocatedWorkTakesWhatIsKeptForIt(t *testing.T) {
 	for _, settings := range []string{"", "locality: {mode: delay}\n"} {
 		w := newPlay(t, settings)
@@ -440,9 +440,9 @@ func TestExplainAndStatus(t *testing.T) {
 	}
 }
 
-// Where there are fewer slots than stages, the virtual cluster has slots for those of fewest tasks
-// alone, those of more urgent jobs first; the others come after them, and share when there are
-// slots for all. A restart keeps who has some.
+// If there are fewer slots than stages, the virtual cluster has slots only for the stages of fewest
+// tasks, those of more urgent jobs first. The others come after them, and share once there are
+// slots for all. A restart keeps which stages have slots.
 func TestFewerSlotsThanStages(t *testing.T) {
 	w := newPlay(t, "training-part: 0\ntask-default: 1000s\n")
 	w.Launchers(1, 2)

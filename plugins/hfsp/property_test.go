@@ -11,9 +11,10 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// TestWhatHoldsInEveryRound plays random workloads and holds every round against a view of its own: no slot stays free
-// that a ready or a suspended launch could use; nothing is launched or resumed twice; nobody is taken off who is no
-// more than due; samples are not killed; no more is suspended on a launcher than may be; every job ends.
+// TestWhatHoldsInEveryRound runs random workloads and checks every round against its own view. No
+// slot stays free that a ready or suspended launch could use. Nothing is launched or resumed twice.
+// No stage is preempted below its entitlement. Samples are not killed. Suspensions on a launcher
+// stay within their bound. Every job ends.
 func TestWhatHoldsInEveryRound(t *testing.T) {
 	tally := cluster.Tally{}
 	for seed := range uint64(20 * *seeds) { //nolint:gosec // a small number

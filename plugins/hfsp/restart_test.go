@@ -43,8 +43,8 @@ func (p *Policy) dump() string {
 	return s.String()
 }
 
-// TestRestartedIsTheSame starts a policy beside one that goes on after every round, from what it appended to its
-// checkpoint, and holds what they know against each other. The bound is low, so that checkpoints are written whole now and then.
+// TestRestartedIsTheSame starts, after every round, a second policy from the checkpoint of one that
+// goes on, and compares their states. The bound is low, so that some checkpoints are written whole.
 func TestRestartedIsTheSame(t *testing.T) {
 	wholes, appended := 0, 0
 	e := policytest.Environment()

@@ -140,7 +140,7 @@ func TestRestartKnowsProgress(t *testing.T) {
 				snapshot = append(snapshot, scheduler.AttemptProgress{At: s.now, Attempt: scheduler.AttemptID(id + 1), Progress: progress})
 			}
 		}
-		s.events() // the checkpoint has that nobody is new
+		s.events() // by the checkpoint no job is new
 		s.restart(snapshot...)
 		if got := victims(s.comes(20)); !slices.Equal(got, c.want) {
 			t.Errorf("progress %s: %v lose, want %v", name, got, c.want)

@@ -176,7 +176,7 @@ func TestNothingIsTakenTwice(t *testing.T) {
 	if d := s.events(s.accepted(d)...); len(d.Preempt) > 0 {
 		t.Errorf("asked again while victims leave: %v", d.Preempt)
 	}
-	// The victims are gone, and what they held is reserved.
+	// The victims have ended, and their slots are reserved.
 	var events []scheduler.Event
 	for _, id := range taken {
 		events = append(events, s.ended(id, scheduler.Preempted))
@@ -201,8 +201,8 @@ func TestNothingIsTakenTwice(t *testing.T) {
 	}
 }
 
-// TestTakenAndLostAgain: what was taken for a newcomer and reached somebody else
-// is not taken once more.
+// TestTakenAndLostAgain: slots that were preempted for a new job and went to another are not
+// preempted once more.
 func TestTakenAndLostAgain(t *testing.T) {
 	s := busy(t, "", 1, plain, plain)
 	d := s.comes(20)

@@ -9,8 +9,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// site is a small world told to a policy by hand. It accepts what the policy
-// decides only when a test says so.
+// site is a small world that is reported to a policy by hand. It accepts the policy's decisions
+// only when a test says so.
 type site struct {
 	t       *testing.T
 	policy  *Policy
@@ -144,7 +144,7 @@ func (s *site) ended(id scheduler.AttemptID, how scheduler.AttemptOutcome) sched
 // settled makes all jobs old ones, that are due nothing.
 func (s *site) settled() { s.policy.memory.Newcomers = nil }
 
-// victims lists who loses in a round's decisions, in order.
+// victims lists the victims of a round's decisions, in order.
 func victims(d scheduler.Decisions) []scheduler.AttemptID {
 	var all []scheduler.AttemptID
 	for _, p := range d.Preempt {

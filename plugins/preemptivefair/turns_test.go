@@ -10,7 +10,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// TestQueue: the queue that is told is the order in which jobs start.
+// TestQueue: the reported queue is the order in which jobs start.
 func TestQueue(t *testing.T) {
 	queued.Run(t, queued.Game{
 		Seeds: 100,

@@ -87,7 +87,7 @@ func newJob(t *testing.T, v vector) {
 	}
 }
 
-// nextJob asks who gets the one slot that is free.
+// nextJob checks which job gets the one free slot.
 func nextJob(t *testing.T, v vector) {
 	s := start(t, paper, 1)
 	s.launcher(1, v.Cores)

@@ -12,8 +12,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// TestAccountsOfChanges plays random games in which all sorts of things happen, and
-// holds what is kept up to date with events against a look at everything.
+// TestAccountsOfChanges plays random games with all sorts of events, and compares the accounts that
+// events update with a full recount.
 func TestAccountsOfChanges(t *testing.T) {
 	modes := []string{"kill", "soft", "suspend"}
 	for seed := range uint64(60) {

@@ -9,9 +9,9 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// TestProtectionIsTold: the view, and one that starts from a snapshot, say until when a
-// preemption is refused: after a preemption, after what was suspended is resumed, and after
-// what was killed is launched again.
+// TestProtectionIsTold: the view, also one started from a snapshot, has until when a preemption is
+// refused: after a preemption, after a suspended attempt is resumed, and after a killed bundle is
+// launched again.
 func TestProtectionIsTold(t *testing.T) {
 	for _, mode := range []scheduler.PreemptMode{scheduler.PreemptKill, scheduler.PreemptSuspend} {
 		x := tableOf(t, 16<<30)

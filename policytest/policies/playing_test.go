@@ -9,8 +9,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// TestPlaying: a policy that takes over knows what there is, is told nothing twice, and learns of launchers that
-// have nothing to do.
+// TestPlaying: a policy that takes over knows the present state, gets no event twice, and learns of
+// idle launchers.
 func TestPlaying(t *testing.T) {
 	p := policytest.Play(t, "", Remember)
 	p.Launchers(3, 1)
@@ -25,7 +25,7 @@ func TestPlaying(t *testing.T) {
 	for launched == 0 && p.Cluster.Step() {
 		p.Round()
 	}
-	p.Restart("") // the outcomes of these launches have not been told
+	p.Restart("") // the outcomes of these launches have not been sent
 	p.Until(15 * time.Second)
 	p.Replace("")
 	p.Until(time.Hour)

@@ -301,7 +301,7 @@ func TestRenameByLinks(t *testing.T) {
 func TestDelete(t *testing.T) {
 	dir, ctx := t.TempDir(), context.Background()
 	write(t, dir+"/d/e/f", "x")
-	for range 2 { // what is gone already is no error
+	for range 2 { // a missing file is no error
 		if err := (Local{}).Delete(ctx, dir+"/d"); err != nil {
 			t.Fatal(err)
 		}

@@ -31,7 +31,7 @@ type payer struct {
 	budget, spend money.Amount
 }
 
-// payers are the users of a history, whose jobs take turns. The last has nothing.
+// payers are the users of a history, who submit jobs in turn. The last has no budget.
 var payers = []payer{{"ann", 1000 * money.Credit, money.Credit}, {"bob", 1000 * money.Credit, 2*money.Credit + 1}, {"carol", 0, 0}}
 
 func keyOf(user string) string { return "a_key_of_" + user }
@@ -63,10 +63,11 @@ func (c *cluster) signs(job int) []string {
 	return []string{storage.UserVariable + "=" + user, "HAMADRYAD_KEY=" + c.path("key."+user), client.CertificateVariable + "=" + c.certificate(auth.User, user)}
 }
 
-// paying tells whether users may have had to pay at any time of the history.
+// paying reports whether users may have had to pay at any time of the history.
 func (c *cluster) paying() bool { return c.h.policy == paid || c.had("policy changed") }
 
-// gateWords is what a job may be refused with while a policy with a gate starts, or fails.
+// gateWords are the valid reasons for a refused job while a policy with an authenticator starts, or
+// fails.
 var gateWords = []string{"the policy that admits jobs is down", "the policy did not admit it within", "the policy, which authenticates callers, is down", "the policy's authenticator failed"}
 
 // unproven reports whether a client's output is a valid refusal of an unauthenticated submission.

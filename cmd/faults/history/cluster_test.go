@@ -47,11 +47,11 @@ type cluster struct {
 	complaints []string
 }
 
-// machine is one network address with at most one process that serves.
+// machine is a network address with at most one serving process.
 type machine struct {
 	name    string
 	args    []string   // of hamadryad
-	process sync.Mutex // held by who stops, kills and starts the process
+	process sync.Mutex // held while the process is stopped, killed or started
 	link    sync.Mutex // held while the link is broken or mended
 	disk    sync.Mutex // held while the disk is filled
 	running atomic.Pointer[processes.Process]

@@ -102,7 +102,7 @@ func (h *history) drawFault(r *rand.Rand) fault {
 // same place that would wait for it.
 const between = 200 * time.Millisecond
 
-// meets tells whether two faults would be done to one thing at one time.
+// meets reports whether two faults would affect one thing at one time.
 func (f fault) meets(g fault) bool {
 	one, other := kindOf(f), kindOf(g)
 	same := one.on == other.on && f.target == g.target && one.to == other.to
@@ -116,7 +116,7 @@ func millis(r *rand.Rand, below time.Duration) time.Duration {
 	return time.Duration(r.Int64N(below.Milliseconds())) * time.Millisecond
 }
 
-// String tells the history, one job or fault a line.
+// String describes the history, one job or fault a line.
 func (h history) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d: %d launchers of %d slots, policy %s, lease %v, event log files of %s, speculation %v\n",

@@ -294,8 +294,7 @@ func policyChanged(c *cluster, f fault) error {
 	return c.writeConfig("")
 }
 
-// child is one of the processes that a machine's process started, 0 when there is
-// none.
+// child returns a process started by a machine's process, or 0 if there is none.
 func (c *cluster) child(m *machine, amount int, match func(pid int) bool) int {
 	parent := m.running.Load().Pid()
 	found := processes.List(func(pid int) bool { return processes.Parent(pid) == parent && match(pid) })
@@ -378,7 +377,7 @@ func doubled(c *cluster, f fault) error {
 	return p.Stop(syscall.SIGKILL, endMax)
 }
 
-// programFile tells whether a file has the name of a stored program or plan.
+// programFile reports whether a file has the name of a stored program or plan.
 func programFile(path string) bool { return len(filepath.Base(path)) == 2*sha256.Size }
 
 func channelFile(path string) bool {

@@ -161,7 +161,7 @@ func (c *cluster) clientsEnded() string {
 
 func numbered(id uint64) string { return fmt.Sprintf("job-%d", id) }
 
-// launcherState is a launcher as the command line tells it.
+// launcherState is a launcher as the command line shows it.
 type launcherState struct {
 	Name       string
 	State      string
@@ -278,7 +278,7 @@ func (c *cluster) judge() {
 	}
 }
 
-// verdict says what is wrong with the end of a job; state is what the manager says.
+// verdict returns what is wrong with the end of a job; state is the job's state in the manager.
 func (c *cluster) verdict(j *submitted, state string) string {
 	code := j.client.Cmd.ProcessState.ExitCode()
 	there, wrong := j.output()
@@ -315,14 +315,13 @@ func (c *cluster) refusable(printed string) bool {
 	return away || c.had("manager's disk full") && (strings.Contains(printed, "full") || strings.Contains(printed, "no space left"))
 }
 
-// had tells whether the history has a fault of a kind.
+// had reports whether the history has a fault of a kind.
 func (c *cluster) had(kind string) bool {
 	return slices.ContainsFunc(c.h.faults, func(f fault) bool { return f.kind == kind })
 }
 
-// refusalsMax bounds how often the manager of a history refuses launches for lack of
-// capacity: a policy whose view lags behind may ask for what is gone, but not again
-// and again.
+// refusalsMax bounds how often the manager of a history refuses launches for lack of capacity. A
+// policy whose view lags behind may request slots that are gone, but not repeatedly.
 const refusalsMax = 50
 
 // refusals looks at what the manager refused its policy.

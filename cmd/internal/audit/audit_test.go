@@ -77,7 +77,7 @@ func TestWhatIsLost(t *testing.T) {
 	}
 }
 
-// The store has what was put into it less what was charged.
+// The store has the deposits less the charges.
 func TestHolds(t *testing.T) {
 	b, l := anInterval()
 	notes := []scheduler.Note{{Name: dynamicpriority.NoteEntries, Body: account.MarshalEntries([]account.Entry{charge(1, 2*money.Credit, 5*second)}, 1<<20)[0]}}

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// part tells this test's binary which `hamadryad local` to be.
+// part makes this test's binary one of several kinds of `hamadryad local`.
 const part = "HAMADRYAD_LOCALCLUSTER_PART"
 
 func TestMain(m *testing.M) {

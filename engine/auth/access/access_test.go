@@ -50,7 +50,7 @@ func parsed(t testing.TB, text string) *Rules {
 	return r
 }
 
-// told is the text of a refusal, or "" for nil.
+// told returns the text of a refusal, or "" for nil.
 func told(err error) string {
 	if err == nil {
 		return ""

@@ -32,7 +32,7 @@ const (
 	realm   = hdfstest.Realm
 )
 
-// verifier is a verifier whose clock is wrong by off.
+// verifier returns a verifier whose clock is wrong by off.
 func verifier(t testing.TB, keytab string, off time.Duration, realms ...string) *kerberos.Verifier {
 	t.Helper()
 	v, err := kerberos.New(kerberos.Options{

@@ -24,8 +24,8 @@ func spilling(t *testing.T) Options {
 	return Options{Window: 3000, Scratch: func() (string, error) { return folder, nil }}
 }
 
-// A writer whose reader first reads another channel can end its stream all the same. The reader
-// then gets everything in order, and the disk space is freed.
+// A writer whose reader first reads another channel can still end its stream. The reader then gets
+// everything in order, and the disk space is freed.
 func TestAWriterGoesOnWithoutItsReader(t *testing.T) {
 	l, said := listen(t, spilling(t))
 	s := expect(t, l, key(0))

@@ -17,8 +17,8 @@ func noted(notes ...scheduler.Note) *scheduler.Round {
 	return r
 }
 
-// Notes are let through up to the bounds, of their number and of their bytes; the next goes on when
-// the policy was told of one. One that is larger than all may be goes alone.
+// Notes pass up to the bounds of their number and bytes. The next one passes when the policy has
+// received one. A note larger than the byte bound passes alone.
 func TestFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		large := scheduler.Note{Name: "large", Body: make([]byte, notesFlightBytes)}

@@ -61,8 +61,8 @@ func TestShort(t *testing.T) {
 	}
 }
 
-// While one start takes over from another both are asked, and may answer in any order: once the newer has told
-// something, the older's word is none, and takes nothing away.
+// While one start of a policy replaces another both are asked, and may answer in any order. Once
+// the newer one has answered, answers of the older one are ignored, and delete nothing.
 func TestWhoTakesOverHasTheLastWord(t *testing.T) {
 	b, at := &PoolCache{}, time.Unix(1000, 0)
 	short := scheduler.Status{Pools: []scheduler.PoolStatus{{Name: "a", Kind: "x", MinShare: 4, FairShare: 4, Demand: 4}}, Queue: []scheduler.Queued{{Job: 1}}}
@@ -76,7 +76,7 @@ func TestWhoTakesOverHasTheLastWord(t *testing.T) {
 	}
 }
 
-// A policy that told an order has one while nothing waits, too, as long as it is the same start.
+// A policy that has sent an order has one even while nothing waits, until it is started again.
 func TestAnOrderOfNone(t *testing.T) {
 	b := &PoolCache{}
 	for i, x := range []struct {

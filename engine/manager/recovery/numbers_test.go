@@ -28,7 +28,7 @@ type data struct {
 func (d *data) start(age time.Duration) uint64 {
 	c := core.New(core.DefaultSettings())
 	l := &Life{Core: c, Identity: "data", New: age == 0, age: age}
-	for range d.job { // what the log has
+	for range d.job { // the records in the log
 		c.Step(&wire.Batch{At: 1, Inputs: []*wire.Input{wire.NewInput(&wire.Prepare{Client: 1})}})
 	}
 	var err error
@@ -154,7 +154,7 @@ func TestNumbersNeverRepeat(t *testing.T) {
 			switch end {
 			case "clean":
 				d.stop()
-			case "lost": // the log forgot this life
+			case "lost": // the log lost this life
 				d.job, d.record = begins.job, begins.record
 			case "copied":
 				d.stop()

@@ -79,7 +79,7 @@ func TestHFSPPluginConforms(t *testing.T) {
 	}
 }
 
-// A program that is no plug-in is told of before any game is played.
+// A program that is no plug-in is reported before any game is played.
 func TestNoPluginIsToldOfAtOnce(t *testing.T) {
 	_, err := policycheck.Plugin(t.Context(), policy.Options{Path: filepath.Join(t.TempDir(), "missing")})
 	if err == nil {

@@ -88,8 +88,7 @@ func asked(t *testing.T, request []byte) (offset, length uint64) {
 	return body.GetOffset(), body.GetLength()
 }
 
-// A range above 64 GiB is asked about in parts; a block with parts of two of them is told
-// once.
+// A range above 64 GiB is requested in parts; a block that spans two parts is returned once.
 func TestLongFiles(t *testing.T) {
 	const size, blockSize = 150<<30 + 5, 3 << 30
 	calls := 0

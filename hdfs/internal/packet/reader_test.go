@@ -195,8 +195,8 @@ func TestSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// FuzzReader feeds the reader anything. What it lets through until the first error
-// must be packets whose checksums are right, by the obvious reading of them.
+// FuzzReader feeds the reader anything. What it returns until the first error must be packets with
+// right checksums, by a simple reader.
 func FuzzReader(f *testing.F) {
 	s := sender{kind: sumCRC32C, chunk: 64, packet: 2, content: noise(300)}
 	f.Add(s.stream(0))

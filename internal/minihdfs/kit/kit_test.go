@@ -32,7 +32,7 @@ func TestPrepareWithoutItsTools(t *testing.T) {
 	}
 }
 
-// So is one without Python, without its venv, or without the packages.
+// The same holds for a machine without Python, without its venv, or without the packages.
 func TestPythonWithoutWhatItNeeds(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	pins := fstest.MapFS{"requirements.txt": {Data: []byte("pyarrow==26.0.1\n")}}

@@ -52,7 +52,7 @@ func TestStudentIsThePublishedTable(t *testing.T) {
 	}
 }
 
-// A mean of normal samples lies within its interval as often as is said.
+// The mean of normal samples is in its interval as often as the interval claims.
 func TestIntervalsHoldTheMean(t *testing.T) {
 	const tries = 4000
 	r := rand.New(rand.NewPCG(1, 17))

@@ -175,8 +175,8 @@ func random(t *rapid.T, of reflect.Type) reflect.Value {
 	return v
 }
 
-// What is accepted comes back equal, in both forms; what is refused holds something
-// that can't travel, and the message names the field.
+// Accepted values are decoded equal, in both forms. A refused one holds something that can't be
+// coded, and the message names the field.
 func TestWhatIsAcceptedComesBackEqual(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		of, ok, ordered := randomType(t, 4, false, false)

@@ -78,7 +78,7 @@ func genPairs(t *rapid.T) []pair {
 	return pairs
 }
 
-// small is a Sorter whose budget is below the least, so that runs are many.
+// small returns a Sorter whose budget is below the minimum, so that it makes many runs.
 func small(folder string, fold Fold, memory int64) *Sorter {
 	s := NewSorter(Options{Folder: folder, Fold: fold})
 	s.o.Memory, s.records.max = memory, memory
@@ -117,8 +117,8 @@ func add(acc, value []byte) []byte {
 	return acc
 }
 
-// TestKeysWithMuchInCommon: what all keys of a part share is passed over, whatever
-// lies behind it: nothing, zeros, or more than one looks at.
+// TestKeysWithMuchInCommon: the common prefix of all keys of a part is skipped, whatever follows
+// it: nothing, zeros, or more bytes than one comparison covers.
 func TestKeysWithMuchInCommon(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
@@ -255,7 +255,7 @@ func TestFoldThatPanics(t *testing.T) {
 	}
 }
 
-// TestShortKeys holds a key's two numbers against its bytes.
+// TestShortKeys compares a key's two numbers with its bytes.
 func TestShortKeys(t *testing.T) {
 	for n := range keyInline + 1 {
 		key := []byte("0123456789abcdef")[:n]

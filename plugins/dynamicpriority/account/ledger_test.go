@@ -92,8 +92,8 @@ func TestWhatIsPaidFor(t *testing.T) {
 	}
 }
 
-// Nobody pays more than there is: the quota of who is nearly out of budget is what it can pay
-// for, and a rate that the budget does not cover counts as none.
+// No queue pays more than it has: the quota of a queue with little budget is what it can pay for,
+// and a rate that the budget does not cover counts as none.
 func TestABudgetEnds(t *testing.T) {
 	l := ledger(t, queue("poor", 7, 2), queue("rich", 1_000_000, 1), queue("short", 1, 2))
 	for _, name := range []string{"poor", "rich", "short"} {
@@ -163,8 +163,8 @@ func TestChangesThatAreRefused(t *testing.T) {
 	}
 }
 
-// A queue that goes while its jobs run: they pay nothing from then on, and its slots are the
-// others'. What comes back under its name has nothing.
+// A queue is removed while its jobs run: they pay nothing from then on, and its slots go to the
+// others. A new queue of that name has no budget.
 func TestAQueueIsRemovedWhileItsJobsRun(t *testing.T) {
 	l := ledger(t, queue("a", 1000, 1), queue("b", 1000, 1))
 	l.JobCame("a")
@@ -396,8 +396,8 @@ func TestARestartKeepsWhatRemains(t *testing.T) {
 	}
 }
 
-// A store that was changed while nobody decided: after a restart nobody pays more than is bid by
-// then, and rates of an interval that is over are found anew.
+// A store is changed while no policy decides: after a restart no queue pays more than its bid by
+// then, and rates of a past interval are computed anew.
 func TestTheStoreIsChangedMeanwhile(t *testing.T) {
 	l := ledger(t, queue("a", 1000, 5), queue("b", 1000, 5), queue("c", 1000, 5))
 	for _, name := range []string{"a", "b", "c"} {

@@ -101,9 +101,9 @@ func (k *keeper) change(t *rapid.T) {
 	}
 }
 
-// TestARestartIsTheSame: what a ledger appended to its checkpoint, change by change, has one that starts from it
-// have the same rates in force, quotas, remainders and open entries as the one that goes on, with a store and
-// without, at any moment of an interval.
+// TestARestartIsTheSame: a ledger started from the changes that another appended to its checkpoint
+// equals that one. They have the same rates in force, quotas, remainders and open entries, with a
+// store and without, at any time of an interval.
 func TestARestartIsTheSame(t *testing.T) {
 	paying, pieces := 0, 0
 	rapid.Check(t, func(t *rapid.T) {

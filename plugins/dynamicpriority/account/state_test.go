@@ -302,7 +302,8 @@ func TestACheckpointThatIsNone(t *testing.T) {
 	}
 }
 
-// What does not fit a checkpoint is left out: first the rates, then what is not acknowledged.
+// Data that does not fit into a checkpoint is left out: first the rates, then unacknowledged
+// entries.
 func TestACheckpointOfABound(t *testing.T) {
 	l := ledger(t, queue("a", 1000, 1), queue("b", 1000, 1))
 	l.JobCame("a")

@@ -62,10 +62,10 @@ func TestEscapesAreThoseOfURLs(t *testing.T) {
 	})
 }
 
-// TestWhoMayAsk is the table of the document: each verb for nobody, a user, a user who asks for
-// another's queue, and an administrator.
+// TestWhoMayAsk is the table of the document: each verb without a user, for a user, for a user and
+// another's queue, and for an administrator.
 func TestWhoMayAsk(t *testing.T) {
-	for query, may := range map[string][3]bool{ // nobody, alice, an administrator
+	for query, may := range map[string][3]bool{ // no user, alice, an administrator
 		"price": {true, true, true}, "time": {true, true, true},
 		"info": {false, true, true}, "info=alice": {false, true, true}, "info=bob": {false, false, true}, "infos": {false, false, true},
 		"setSpending=1": {false, true, true}, "setSpending=1&queue=alice": {false, true, true}, "setSpending=1&queue=bob": {false, false, true},

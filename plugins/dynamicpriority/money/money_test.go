@@ -34,7 +34,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// Rounded where that is said; the bounds are the same.
+// Rounded, if requested; the bounds are the same.
 func TestParseRounded(t *testing.T) {
 	for text, want := range map[string]money.Amount{
 		"99.89000000000000056843": 99_890_000, "0.10999999940395355225": 110_000, "0.0000005": 1, "-0.0000005": -1, "0.00000049": 0, "1e-99": 0,

@@ -110,8 +110,8 @@ func unbound(t *rapid.T, slots int, payers []share.Payer) (open []int, left, sum
 	return open, left, sum
 }
 
-// largestFirst: of those that are not bound, nobody has a slot for a remainder that is less than that of one who
-// has none, or the same and later.
+// largestFirst: among queues that are not bound, a queue with a slot for its remainder has the
+// larger remainder, or an equal one and comes first.
 func largestFirst(t *rapid.T, payers []share.Payer, open []int, left, sum *big.Int) {
 	var with, without *big.Int // the least remainder, and the largest
 	lastWith, firstWithout := -1, len(payers)

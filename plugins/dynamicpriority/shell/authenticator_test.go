@@ -59,7 +59,7 @@ func key(of string) string {
 	return strings.ReplaceAll(map[string]string{"ann": annKey, "bob": "bobs_own_key", "root": rootKey}[of], " ", "_")
 }
 
-// signed is a request that somebody signs now.
+// signed is a request that a user signs now.
 func (d *door) signed(user, query string, body ...byte) scheduler.Credentials {
 	full, authorization := signature.Sign(query, body, user, d.at, key(user), signature.SHA256)
 	return request(full, authorization, body...)
@@ -332,8 +332,8 @@ func TestTheLogIsNotFlooded(t *testing.T) {
 	}
 }
 
-// Commands that overtake each other are let in, unless the site wants the document's rule: then what
-// is older than one that was let in is refused, also after a restart.
+// Requests may arrive out of order, unless the site chooses the document's rule. Then a request
+// older than an accepted one is refused, also after a restart.
 func TestTimestampsRise(t *testing.T) {
 	at := func(d *door, later time.Duration) string {
 		query, authorization := signature.Sign("info", nil, "ann", d.at.Add(later), key("ann"), signature.SHA256)
@@ -398,8 +398,8 @@ func TestTheListIsReplaced(t *testing.T) {
 	}
 }
 
-// TestAnEmptiedList: who was in the list stays in it when it is emptied; when a new list is there,
-// that counts. A shell that starts with an empty one lets nobody in and says why.
+// TestAnEmptiedList: the users of a list stay when its file is emptied, until there is a new list.
+// A shell that starts with an empty list admits no user and says why.
 func TestAnEmptiedList(t *testing.T) {
 	for _, text := range []string{"", " \n\n", "# nobody\n"} {
 		path := filepath.Join(t.TempDir(), aclName)

@@ -19,7 +19,7 @@ import (
 // waitMax bounds what a test waits for a note.
 const waitMax = time.Minute
 
-// running is a shell at work, and what stands for its policy.
+// running is a running shell, with a stand-in for its policy.
 type running struct {
 	t     *testing.T
 	posts chan scheduler.Note
@@ -235,8 +235,8 @@ func TestAFailureIsNotTriedAtOnce(t *testing.T) {
 	})
 }
 
-// A store that was restored from a backup is behind the policy: what it posts first is applied to
-// the amounts as they stand, and nothing is asked for that nobody has.
+// A store restored from a backup is behind the policy. What it posts first is applied to the
+// present amounts, and nothing is requested that does not exist.
 func TestARestoredStore(t *testing.T) {
 	folder := folderWith(t, "ann 100 1\n")
 	r := run(t, folder)

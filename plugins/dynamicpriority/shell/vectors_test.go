@@ -17,7 +17,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/signature"
 )
 
-// vector is one case of the policy's testdata that is of the authenticator or of the store.
+// vector is a case of the policy's testdata about the authenticator or the store.
 type vector struct {
 	ID, Kind, Origin, Source, Note string
 	Expected                       json.RawMessage
@@ -121,7 +121,7 @@ func replays(t *testing.T, v vector) {
 	}
 }
 
-// budgetFiles opens a file as it stands, and has it written. What can't be read is still there.
+// budgetFiles opens a budget file, and makes the shell write it. Unreadable parts must stay.
 func budgetFiles(t *testing.T, v vector) {
 	folder := folderWith(t, v.Text)
 	s, err := open(t.Context(), folder)

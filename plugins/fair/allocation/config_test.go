@@ -17,8 +17,7 @@ var testParts = Parts{
 	Adjusters: []string{NewJobBoost, AdjusterNone},
 }
 
-// TestBadSettings: each is refused with the line on which it stands and a word of what
-// is wrong.
+// TestBadSettings: each is refused with its line and a word about the problem.
 func TestBadSettings(t *testing.T) {
 	for _, c := range []struct {
 		text string

@@ -42,8 +42,9 @@ placement:
 	}
 }
 
-// With undeclared: own, a pool that somebody wrote and nobody declared is refused, as a
-// mistake; the user's own, the default one, and those that a rule of the site names are not.
+// With undeclared: own, a pool that a person named and the file does not declare is refused as a
+// mistake. The user's own pool, the default one, and pools named by a rule of the site are
+// accepted.
 func TestOwnPools(t *testing.T) {
 	parse := func(undeclared string) Config {
 		t.Helper()
@@ -63,7 +64,7 @@ placement:
 	for _, c := range []struct {
 		job             scheduler.Job
 		path            string
-		byOwn, byRefuse string // what is refused
+		byOwn, byRefuse string // the refused pools
 	}{
 		{scheduler.Job{Pool: "research", User: "ann"}, "research", "", ""},
 		{scheduler.Job{Pool: "reserch", User: "ann"}, "reserch", "reserch", "reserch"},

@@ -61,7 +61,7 @@ func allocationFile(t *testing.T, v vector) {
 	}
 }
 
-// allocationEdge reads what is expected from the first word: an error, or a value.
+// allocationEdge reads the expected result from the first word: an error, or a value.
 func allocationEdge(t *testing.T, v vector) {
 	var want string
 	if err := json.Unmarshal(v.ExpectText, &want); err != nil {

@@ -83,7 +83,7 @@ func want(t *testing.T, when string, got, want any) {
 	}
 }
 
-// TestPoolsComeAndGo: one that is declared stays, another goes with its last job.
+// TestPoolsComeAndGo: a declared pool stays, another is removed with its last job.
 func TestPoolsComeAndGo(t *testing.T) {
 	s := start(t, "allocations: {pools: {declared: {}}}")
 	play(t, s, submitted(1, "ann", "declared"), submitted(2, "ann", "made"))
@@ -129,8 +129,8 @@ func TestRebuiltJobsKeepWhatOthersKnow(t *testing.T) {
 	want(t, "heard", heard, []string{"job added job-1", "job added job-1", "job moved job-1", "job removed job-1"})
 }
 
-// TestWorldCounts slots by kind, without launchers that drain or are excluded, and tells how
-// near to a place anybody is.
+// TestWorldCounts: slots are counted by kind, without draining or excluded launchers, and the
+// nearest locality to a place is found.
 func TestWorldCounts(t *testing.T) {
 	s := start(t, "")
 	play(t, s,

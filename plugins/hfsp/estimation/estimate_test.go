@@ -87,7 +87,7 @@ func TestWrongOnPurpose(t *testing.T) {
 	}
 }
 
-// What others do after a stage came does not change its size.
+// Tasks of other stages that finish after a stage came do not change its size.
 func TestGuessStays(t *testing.T) {
 	e := New(Defaults())
 	e.Past.Learn(maps, 10)
@@ -316,7 +316,7 @@ func check(t *rapid.T, e *Sampling, s *Stage, finished int) {
 	}
 }
 
-// TestPast holds the mean against a sum, up to where the oldest lose weight.
+// TestPast compares the mean with a sum, up to where the oldest lose weight.
 func TestPast(t *testing.T) {
 	var p Past
 	for i := range 1000 {

@@ -177,8 +177,8 @@ func TestTies(t *testing.T) {
 	}
 }
 
-// TestBadInput: what makes no sense counts as what is nearest to it and does. Nothing is
-// ever no number, and nobody else is harmed.
+// TestBadInput: an invalid value counts as the nearest valid one. No result is NaN, and other jobs
+// are not affected.
 func TestBadInput(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	for _, test := range []struct {
@@ -259,7 +259,7 @@ func TestWhatIsGoneStaysSo(t *testing.T) {
 	if got := slices.Collect(c.Order()); !slices.Equal(got, j[3:]) {
 		t.Errorf("%d jobs in order, want the last", len(got))
 	}
-	if got := c.Finish(j[3]); got != after(0, 20) { // beside the one that is virtually active
+	if got := c.Finish(j[3]); got != after(0, 20) { // beside the virtually active one
 		t.Errorf("the last finishes at %d", got)
 	}
 	again := c.Add(j[0].ID(), Spec{100, 1, 10}, 0) // the stage has work again

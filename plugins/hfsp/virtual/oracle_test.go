@@ -54,8 +54,8 @@ func (p *plain) finishReal(j *plainJob, size float64) {
 	p.fill()
 }
 
-// fill finds who is late, and the rates: the capacity is filled like water, those
-// with the least cap by weight first.
+// fill finds the late jobs, and the rates: the capacity is filled like water, the jobs with the
+// least cap by weight first.
 func (p *plain) fill() {
 	for _, j := range p.late {
 		if j.done < j.spec.Size*(1-rounding) {

@@ -11,7 +11,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// sides are a cluster that goes on and one that was restored from what it had saved.
+// sides are a cluster that goes on and one restored from its saves.
 type sides struct {
 	*rand.Rand
 	one, other         *Cluster
@@ -114,7 +114,7 @@ func (x *sides) restores(t *testing.T) {
 	c.check(t)
 }
 
-// told is all that a cluster says, to the last bit.
+// told returns all that a cluster exposes, to the last bit.
 func told(c *Cluster, slots int) string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "at %d, %d virtually active\n", c.Now(), c.virtuallyActive)
@@ -202,7 +202,8 @@ func TestSavedIsSmall(t *testing.T) {
 	}
 }
 
-// TestChangesAreBounded: who is saved once and never again keeps no more than so many changes.
+// TestChangesAreBounded: a cluster that is saved once and never again keeps a bounded number of
+// changes.
 func TestChangesAreBounded(t *testing.T) {
 	c := New(1, 0)
 	c.Save(false, math.MaxInt)

@@ -20,8 +20,8 @@ var (
 	from  = flag.Int("from", 1, "the first one's seed")
 )
 
-// Whatever a graph joins by whatever channels, and in whatever order its nodes read and write,
-// it ends.
+// A run ends whatever a graph joins by whatever channels, and in whatever order its nodes read and
+// write.
 func TestAnyGraphEnds(t *testing.T) {
 	for seed := *from; seed < *from+*seeds; seed++ {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

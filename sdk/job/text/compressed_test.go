@@ -96,7 +96,8 @@ func TestDamagedCompressedFilesAreErrors(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), path+" at offset ") || !strings.Contains(err.Error(), "of the stored file") {
 				t.Errorf("%s, %s: %v", suffix, name, err)
 			}
-			// What is no such file stays none; what is damaged may be read right elsewhere.
+			// A file that is not compressed fails for good; a damaged one may be read right
+			// elsewhere.
 			if none := name == "not compressed" && suffix != ".lz4" && suffix != ".snappy"; errors.Is(err, job.ErrPermanent) != none {
 				t.Errorf("%s, %s: is another attempt in vain? %v", suffix, name, err)
 			}
@@ -237,7 +238,7 @@ func TestBombsAreBounded(t *testing.T) {
 	}
 }
 
-// A file whose name says that it is compressed in a way that can't be read is refused.
+// A file is refused if its name names a compression that can't be read.
 func TestUnreadableCompressionIsRefused(t *testing.T) {
 	for _, name := range []string{"a.Z", "a.lzo", "a.br", "a.LZMA"} {
 		path := t.TempDir() + "/" + name

@@ -13,8 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The bytes that are made directly are those of the message, for whoever reads them
-// with protobuf.
+// The bytes that are written directly are those of the protobuf message.
 func TestDirectBytesAreTheMessage(t *testing.T) {
 	direct := 0
 	rapid.Check(t, func(t *rapid.T) {

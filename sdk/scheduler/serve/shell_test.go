@@ -35,8 +35,8 @@ func durable(t *testing.T, c rpc.TaskSchedulerClient, number uint64) {
 	}
 }
 
-// A note reaches the shell when the policy was told of it and the manager has it on disk,
-// neither sooner nor twice.
+// A note reaches the shell once the policy has received it and the manager has it on disk, neither
+// sooner nor twice.
 func TestNotesReachTheShellWhenTheyAreDurable(t *testing.T) {
 	var got []string
 	shell := func(ctx context.Context, of Surroundings) error {
@@ -112,7 +112,7 @@ func startWith(t *testing.T, c rpc.TaskSchedulerClient, env scheduler.Environmen
 
 // guard is an authenticator that lets one name in.
 type guard struct {
-	of   chan Surroundings // what Run was given
+	of   chan Surroundings // Run's argument
 	with chan scheduler.Config
 }
 

@@ -8,8 +8,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// What is free of a kind in all is what is free on each launcher, and Undo goes back to
-// it, whatever was taken, given, offered, withheld and closed.
+// The total of a kind's free slots is the sum over the launchers, and Undo restores it, whatever
+// was taken, given, offered, withheld and closed.
 func TestCapacityAddsUp(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	var c capacity

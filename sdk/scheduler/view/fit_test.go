@@ -131,8 +131,8 @@ func TestReservedRoomIsNear(t *testing.T) {
 	wantFit(t, v, b, 4) // the slot is taken
 }
 
-// What is suspended goes on, whole, on what is reserved for its bundle alone and on what is
-// free; not while it is about to, or to be killed.
+// A suspended bundle resumes, whole, on slots reserved for it alone and on free ones, but not while
+// it is resuming or being killed.
 func TestTakeForResume(t *testing.T) {
 	v := cluster(t)
 	gang := ready(t, v, 8, group(5), group(5))
@@ -410,8 +410,8 @@ func TestMemoryInSwap(t *testing.T) {
 	has("the second goes on", 2, 1)
 }
 
-// On a launcher that is closed what is suspended goes on, and nothing else finds room: not
-// when it closes after its last offer either. One that opens again has what it offers.
+// On a closed launcher only suspended attempts resume, and nothing else fits, also if it closes
+// after its last offer. A launcher that opens again has what it offers.
 func TestClosedLaunchers(t *testing.T) {
 	for what, event := range map[string]func(closed bool) scheduler.Event{
 		"draining": func(c bool) scheduler.Event { return scheduler.LauncherDraining{Launcher: 1, Draining: c} },
@@ -461,8 +461,8 @@ func TestClosedLaunchers(t *testing.T) {
 	}
 }
 
-// No more may be suspended than the manager's bounds say, with what is, what is about to be
-// and what would be. Undo goes back.
+// MaySuspend keeps to the manager's bounds, counting suspended attempts, those being suspended and
+// the new ones. Undo goes back.
 func TestMaySuspend(t *testing.T) {
 	v := &View{}
 	need := scheduler.Group{Kind: "default", Slots: 1, Memory: 4}

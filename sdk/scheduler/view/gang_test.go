@@ -146,7 +146,7 @@ func bruteForce(launchers []*Launcher, b *Bundle, free map[scheduler.LauncherID]
 	return false
 }
 
-// TestSearchesOfARoundAreBounded: whatever gangs are asked for, a round searches for so many
+// TestSearchesOfARoundAreBounded: whatever gangs are tried, a round searches a bounded number of
 // steps, and the next begins anew.
 func TestSearchesOfARoundAreBounded(t *testing.T) {
 	v := &View{}

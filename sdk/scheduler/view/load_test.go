@@ -33,8 +33,8 @@ func TestLoadsAreUnknownUntilTold(t *testing.T) {
 	}
 }
 
-// A launcher that is withheld gives nothing, over rounds and whatever it offers, but
-// what is reserved; one that comes back from a loss is not.
+// A withheld launcher gives nothing but reserved slots, over rounds and whatever it offers. One
+// that joins again after a loss is not withheld.
 func TestAside(t *testing.T) {
 	v := cluster(t)
 	b := ready(t, v, 1, group(1))

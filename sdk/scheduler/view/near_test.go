@@ -10,8 +10,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// TestNearRoom holds NearRoom against asking every launcher: with many launchers
-// and little input, and the other way round.
+// TestNearRoom compares NearRoom with a walk over all launchers: with many launchers and little
+// input, and the other way round.
 func TestNearRoom(t *testing.T) {
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -50,9 +50,9 @@ func TestNearRoom(t *testing.T) {
 	}
 }
 
-// TestHasNearRoom holds HasNearRoom, which remembers, and HasNear, against NearRoom and
-// against asking every launcher, while launchers come, go, fill up and drain, bundles come
-// and go, and what was taken is given back.
+// TestHasNearRoom compares HasNearRoom, which caches, and HasNear, with NearRoom and with a walk
+// over all launchers. Meanwhile launchers join, leave, fill up and drain, bundles come and go, and
+// taken slots are given back.
 func TestHasNearRoom(t *testing.T) {
 	said := map[bool]int{}
 	for seed := range uint64(100) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The sets find what a walk over all launchers finds, whatever came, went or changed.
+// The sets equal a walk over all launchers, whatever joined, left or changed.
 func TestWhereIsAWalkOverAll(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var x where

@@ -262,7 +262,7 @@ func TestRefusalsThatFloodTheAudit(t *testing.T) {
 	write(t, l, "another-change")
 	want = append(want, "job-again", "another-change")
 	p.says(l, want...)
-	clock = clock.Add(refusalsMax * refusalAgain) // and one that stops has them again
+	clock = clock.Add(refusalsMax * refusalAgain) // and a caller that pauses has them again
 	refuse("eve", "10.0.0.1:7", "job-new")
 	want = append(want, "job-new")
 	p.says(l, want...)
@@ -359,7 +359,7 @@ func TestManyWhoAreRefused(t *testing.T) {
 	}
 }
 
-// Nobody's entry takes everything.
+// The entry of a context without one accepts every call.
 func TestNobodysEntry(t *testing.T) {
 	e := Of(context.Background())
 	e.About("x")

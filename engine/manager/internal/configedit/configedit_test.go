@@ -388,8 +388,8 @@ func TestKilledWhileItApplies(t *testing.T) {
 	}
 }
 
-// What somebody writes by hand becomes a version when it was taken, and is kept when it is replaced
-// before that.
+// A text written by hand becomes a version once it is in force. If it is replaced before that, it
+// is kept.
 func TestByHand(t *testing.T) {
 	b := newBed(t)
 	hear := func(text string) <-chan error { return b.editor.OnFileChange([]byte(text), fake{b, text}) }
@@ -532,7 +532,7 @@ func patched(t *rapid.T, old string, list []Line) (text string) {
 	return text + strings.Join(was[at:], "")
 }
 
-// Keys are those with a changed value, in order; the place of a value does not count.
+// Keys are those with a changed value, in order; a value's position does not count.
 func TestKeys(t *testing.T) {
 	before := []*wire.Setting{{Key: "core.a", Value: "1", From: "f:1"}, {Key: "gone", Value: "x"}, {Key: "manager.b", Value: "2"}, {Key: "same", Value: "s", From: "f:2"}}
 	after := []*wire.Setting{{Key: "core.a", Value: "9", From: "f:3"}, {Key: "manager.b", Value: "3"}, {Key: "new", Value: "y"}, {Key: "same", Value: "s", From: "default"}}

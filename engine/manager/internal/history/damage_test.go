@@ -275,7 +275,7 @@ func TestAPartIsGone(t *testing.T) {
 	h := open(t, options(t.TempDir()))
 	h.BeginAt(0, &s.all[0])
 	const parts = partsMax + 10
-	const long scheduler.JobID = 9999 // lives throughout
+	const long scheduler.JobID = 9999 // live throughout
 	s.steps[0].Jobs = append(s.steps[0].Jobs, changes.Job{ID: long, Submitted: s.now, Spec: &wire.JobSpec{Name: "long"}})
 	for n := uint64(1); n <= parts; n++ {
 		s.tried++

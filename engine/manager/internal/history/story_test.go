@@ -81,7 +81,7 @@ func (s *story) attempt(job scheduler.JobID) changes.Attempt {
 	return a
 }
 
-// tells gives history the changes of records from one to another.
+// tells sends history the changes of a range of records.
 func (s *story) tells(h *History, from, to uint64) {
 	for n := from; n <= to; n++ {
 		h.TakeChanges(n, &s.steps[n-1])

@@ -54,7 +54,7 @@ func TestAttemptsWithoutProgress(t *testing.T) {
 	})
 }
 
-// For the core, whose events are kept, a report of progress has no text.
+// A report of progress for the core, whose inputs are logged, has no text.
 func TestTheCoreHearsNoTexts(t *testing.T) {
 	r := ofCore(&wire.Report{Incarnation: 1, Term: 2, What: &wire.Report_Progress{Progress: &wire.AttemptProgress{
 		Attempt: 7, Progress: 0.5, Work: &wire.Work{Written: 3}, IdleNs: 5, Blocked: "x", ReadsOnly: true,

@@ -99,8 +99,8 @@ func TestOnlyWhoAsksHearsOfLoads(t *testing.T) {
 	}
 }
 
-// TestLaunchersShowTheirLoad: whoever asks for the launchers sees the loads of the
-// newest heartbeats, whatever policy runs, and none of a stream that ended.
+// TestLaunchersShowTheirLoad: the list of launchers has the loads of the newest heartbeats,
+// whatever policy runs, and none of a stream that ended.
 func TestLaunchersShowTheirLoad(t *testing.T) {
 	l := NewTable(time.Second, time.Minute)
 	s, other := newStation("a", 5), newStation("b", 1)

@@ -24,7 +24,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// finder lets everybody look.
+// finder permits every user to look.
 type finder struct {
 	rest.Service
 	jobs *query.Reader
@@ -44,7 +44,8 @@ const (
 	benchStages    = 20
 )
 
-// largeJob tells of a job of 100,000 attempts in 20 stages, on 500 launchers, which goes on or is over.
+// largeJob returns the changes of a live or ended job of 100,000 attempts in 20 stages, on 500
+// launchers.
 func largeJob(id scheduler.JobID, over bool) core.Changes {
 	r := rand.New(rand.NewPCG(uint64(id), 1))
 	now := scheduler.Time(time.Now().UnixNano())

@@ -265,7 +265,7 @@ func TestPagesGoOn(t *testing.T) {
 	}
 }
 
-// Who has chosen a row or marked text of it still has, when another came before it.
+// A chosen row, or marked text of it, stays so when another row is inserted before it.
 func TestRowsStayWhatTheyAre(t *testing.T) {
 	s := &stub{name: "fine"}
 	server := serve(t, s, true)
@@ -282,7 +282,8 @@ func TestRowsStayWhatTheyAre(t *testing.T) {
 	}
 }
 
-// Who was refused events, as by a proxy while the manager starts again, asks for them again.
+// A page whose event stream is refused, as by a proxy while the manager restarts, requests it
+// again.
 func TestPagesHearAgain(t *testing.T) {
 	mux := http.NewServeMux()
 	for pattern, handler := range New(Needs{Shown: &stub{name: "x"}, Actions: true, Generation: apart, Failed: func(context.Context, error) {}}).Routes() {
@@ -305,8 +306,8 @@ func TestPagesHearAgain(t *testing.T) {
 	browsertest.Ask(b, chromedp.Poll[bool](`document.getElementById("live").textContent === ""`))
 }
 
-// A page of which some may be newer later is asked for again and again, though nobody tells of a
-// change: more often than the twice that any page is when it is opened.
+// A page of which a part may become newer is requested again and again, even without events: more
+// often than the two requests of any page that is opened.
 func TestAPageThatMayBeNewer(t *testing.T) {
 	s := &stub{name: "large", again: time.Second}
 	server := serve(t, s, true)

@@ -42,7 +42,7 @@ type stub struct {
 	file     string // text of the configuration
 	readOnly *string
 
-	again time.Duration // of what is told of a whole job
+	again time.Duration // Again of the answers about a whole job
 	looks int           // at a whole job
 
 	unread bool // nothing of its attempts can be read
@@ -507,7 +507,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// What an attempt printed is shown as text, and what would steer a reader is spelled out.
+// An attempt's log is shown as text, and control characters in it are spelled out.
 func TestLogs(t *testing.T) {
 	server := serve(t, &stub{name: "<b>bold</b>"}, true)
 	_, _, page := get(t, server+"/jobs/job-7/attempts/attempt-3/log")

@@ -99,7 +99,7 @@ func (s *stub) ListAudit(_ context.Context, q restapi.ListAuditRequestObject) (r
 	return restapi.ListAudit200JSONResponse(l), nil
 }
 
-// posted sends a form, and returns what comes back without following it.
+// posted sends a form, and returns the response without following a redirect.
 func posted(t *testing.T, target string, form url.Values) (int, string) {
 	t.Helper()
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}

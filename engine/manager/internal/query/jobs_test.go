@@ -99,7 +99,7 @@ func (c *joined) sealed() {
 	}
 }
 
-// attempts tells so many of a job, which ended, and returns them as they are to be shown.
+// attempts adds so many ended attempts of a job, and returns them as they are to be shown.
 func (c *joined) attempts(id scheduler.JobID, n int) (rows []changes.Attempt) {
 	for i := range n {
 		start := base.Add(time.Duration(i) * time.Second)
@@ -271,7 +271,7 @@ func TestAJobOnItsWay(t *testing.T) {
 		}
 	}
 	shown("while it lives")
-	seen := c.find(id) // and ends while somebody looks
+	seen := c.find(id) // and ends during a query
 	c.end(id, wire.JobState_JOB_STATE_FAILED)
 	if got, _, _ := c.all(seen, jobfile.Query{}); len(got) != 10 {
 		t.Errorf("who looked meanwhile sees %d attempts", len(got))
@@ -295,7 +295,7 @@ func TestAJobOnItsWay(t *testing.T) {
 	}
 }
 
-// Of a job with more attempts than are kept it is said how many are.
+// If a job has more attempts than are kept, the answer says how many there are.
 func TestManyAttempts(t *testing.T) {
 	c := newCluster(t)
 	id := c.begin("ann", "")

@@ -92,7 +92,7 @@ func of(c *core.Core) *Model {
 	return NewModel(Bounds{JobsKept: set.JobsKept, AttemptsKept: set.AttemptsKept}, c.AllChanges())
 }
 
-// whole holds a model of all against the core.
+// whole compares a model of everything with the core.
 func (o *oracle) whole(c *core.Core) error {
 	m := of(c)
 	defer m.Close()

@@ -112,7 +112,7 @@ func TestEvents(t *testing.T) {
 		if text := stream("of another life", func() {}, time.Second); !strings.Contains(text, "id: "+last) {
 			t.Errorf("who knows nothing of this life is told\n%s", text)
 		}
-		w.server.streams.Store(5*60 - 1) // so that each hears an event a minute
+		w.server.streams.Store(5*60 - 1) // so that each stream has an event a minute
 		text = stream("", func() {
 			for range 100 {
 				time.Sleep(time.Second)

@@ -23,7 +23,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// kept answers with what a test gives it, and tells reasons that history has where it gives none.
+// kept answers with what a test sets. If the test sets no reasons, it answers with those of
+// history.
 type kept struct {
 	of    *history.History
 	waits history.Waits
@@ -106,7 +107,7 @@ func TestQueue(t *testing.T) {
 	for _, x := range []struct {
 		because scheduler.WaitReason
 		last    string
-	}{{scheduler.WaitTurn, "9 ready: "}, {scheduler.WaitAtLimit, "policy: at its limit: 4 of 4"}} { // the turn is told with newer numbers, a limit is not
+	}{{scheduler.WaitTurn, "9 ready: "}, {scheduler.WaitAtLimit, "policy: at its limit: 4 of 4"}} { // the reason of a turn has newer numbers, that of a limit has not
 		w.jobThatWaits(9, "bob", 9, scheduler.Waiting{Job: 9, Reason: x.because, Detail: "4 of 4"})
 		w.ask("GET", "/api/v1/queue?limit=1", "", &q)
 		if r := q.Entries[0].Reasons; !strings.HasPrefix(r[len(r)-1], x.last) {
@@ -226,7 +227,7 @@ func TestPoolsHoldNoMoreThanThereIs(t *testing.T) {
 	}
 }
 
-// The policy's decisions are counted, and can be searched by callers who may look at the jobs.
+// The policy's decisions are counted, and callers who may view the jobs can search them.
 func TestPolicy(t *testing.T) {
 	w := newWorld(t)
 	w.job(1, "ann", 3)

@@ -185,7 +185,7 @@ func newWorldOf(t testing.TB, o history.Options) *world {
 	return w
 }
 
-// tell gives a step's changes to history, and then to the model.
+// tell sends a step's changes to history, and then to the model.
 func (w *world) tell(f core.Changes) {
 	w.records++
 	f.Decides = 3
@@ -231,7 +231,7 @@ type reply struct {
 	Text       string
 }
 
-// ask asks, and holds request and reply against the document.
+// ask sends a request, and validates request and reply against the OpenAPI document.
 func (w *world) ask(method, path, body string, into any) reply {
 	w.Helper()
 	r := httptest.NewRequest(method, path, strings.NewReader(body))
@@ -270,7 +270,7 @@ func (w *world) do(r *http.Request, into any) reply {
 	return reply{answer.Code, answer.Header(), string(text)}
 }
 
-// attempts tells rows of a job's attempts, drawn at random, and returns them.
+// attempts adds rows of a job's attempts, drawn at random, and returns them.
 func (w *world) attempts(job scheduler.JobID, from, n int, seed uint64) []changes.Attempt {
 	random := rand.New(rand.NewPCG(seed, 1))
 	rows := make([]changes.Attempt, n)
@@ -416,7 +416,7 @@ func (w *world) checkDistribution(d *restapi.Distribution, rows []changes.Attemp
 	}
 }
 
-// checkTimeline holds the work that it shows, and the ends, against a plain sum.
+// checkTimeline compares a timeline's work and ends with a plain sum.
 func (w *world) checkTimeline(line *restapi.Timeline, rows []changes.Attempt) {
 	w.Helper()
 	shown, ends := 0.0, 0
@@ -593,8 +593,8 @@ func TestJobsSince(t *testing.T) {
 	}
 }
 
-// However jobs come and end while somebody turns pages, each job that is there throughout is on
-// one page.
+// However jobs come and end while a reader turns pages, each job that is there throughout is on one
+// page.
 func TestPagesNeitherSkipNorRepeat(t *testing.T) {
 	w := newWorld(t)
 	random := rand.New(rand.NewPCG(5, 5))
@@ -686,7 +686,7 @@ func TestUnchangedAnswersWait(t *testing.T) {
 	})
 }
 
-// What changes in history alone is heard of too: a job that ended goes, for want of room.
+// Changes in history alone are also announced: an ended job is removed for lack of space.
 func TestWhatHistoryDoesIsHeardOf(t *testing.T) {
 	var later atomic.Int64 // history writes when its clock goes on
 	w := newWorldOf(t, history.Options{JobsMax: 2, Now: func() time.Time { return time.Unix(1_800_000_000+later.Load(), 0) }})
@@ -745,7 +745,8 @@ func (u *until) Write(b []byte) (int, error) {
 
 func (u *until) WriteString(text string) (int, error) { return u.Write([]byte(text)) }
 
-// What is known may be told as RFC 9110 has it: as a list, in several lines, weak, and as all that there is.
+// Known tags may have all the forms of RFC 9110: a list, several lines, weak tags, and the
+// asterisk.
 func TestTagsOfManyKinds(t *testing.T) {
 	w := newWorld(t)
 	w.job(1, "ann", 3)
@@ -773,7 +774,7 @@ func TestTagsOfManyKinds(t *testing.T) {
 	w.refusedInWords(r, http.StatusBadRequest, "Last-Event-ID: this header stands there 2 times")
 }
 
-// Whoever asks for the head of an answer that goes on gets it at once, and holds no stream.
+// A HEAD request for an endless answer returns at once, and holds no stream.
 func TestHeadsOfAnswersThatGoOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

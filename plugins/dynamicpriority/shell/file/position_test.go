@@ -18,8 +18,8 @@ import (
 var histories = flag.Int("histories", 30, "random histories of TestEachChangeCountsOnce")
 
 const (
-	// entriesMax is how many changes a history has: change n adds 1<<n, so that an amount tells
-	// which changes are in it, and one that is in it twice shows.
+	// entriesMax is how many changes a history has. Change n adds 1<<n, so that an amount shows
+	// which changes are in it, and if one is in it twice.
 	entriesMax = 30
 	// byHand is the least amount that somebody adds by an edit.
 	byHand = 1 << (entriesMax + 1)
@@ -27,7 +27,7 @@ const (
 
 var errKilled = errors.New("killed")
 
-// books is a text of budgets, and what is in it.
+// books is a text of budgets, with its content.
 type books struct {
 	text     string
 	position []byte // nil: it was not kept with it
@@ -41,7 +41,7 @@ type world struct {
 	rng *rand.Rand
 
 	path    string
-	is      books // what is in the file, as far as text and position are read anew
+	is      books // the file's content, as of the last read of text and position
 	backups []books
 	store   *Store // nil: nothing runs
 	steps   int    // writes until it is killed; negative: it is not
@@ -107,7 +107,7 @@ func (w *world) start() {
 	w.apply(max(w.acked, w.dropped, state.Applied) + 1)
 }
 
-// declare does what the error asks for: somebody says which amounts there are.
+// declare does what the error asks for: a person declares the amounts.
 func (w *world) declare(err error) {
 	p, wrong := readPosition(w.path + positionSuffix)
 	if wrong != nil || p == nil || p.Next == nil {

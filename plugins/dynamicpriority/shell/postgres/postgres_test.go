@@ -108,8 +108,8 @@ func sumsStayWithinBounds(t *testing.T, server *postgrestest.Server) {
 	}
 }
 
-// What others add meanwhile is not lost, and a database that goes away and comes back has what
-// was applied, once.
+// Concurrent additions by others are not lost, and after an outage the database has what was
+// applied, once.
 func othersAndRestarts(t *testing.T, server *postgrestest.Server) {
 	store := open(t, server)
 	defer store.Close()
@@ -185,8 +185,8 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// A database keeps its name. One whose ledger is gone is another store, for which nothing counts that was
-// decided before.
+// A database keeps its name. One whose ledger is gone is another store, for which earlier decisions
+// do not count.
 func itsName(t *testing.T, server *postgrestest.Server) {
 	name := func() string {
 		store := open(t, server)

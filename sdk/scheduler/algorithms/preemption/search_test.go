@@ -79,8 +79,8 @@ func want[T any](t *testing.T, what string, got, want T) {
 	}
 }
 
-// TestNoMoreThanItTakes: two slots on one machine; who was taken elsewhere on the way is
-// spared, and what the bundle was fitted into stays taken.
+// TestNoMoreThanItTakes: two slots on one machine suffice. Victims elsewhere are spared, and the
+// slots that the bundle fits into stay taken.
 func TestNoMoreThanItTakes(t *testing.T) {
 	v := full(t)
 	b := wants(t, v, nil, slots(2, 0))
@@ -164,7 +164,7 @@ func TestSuspendedWorkLeavesMemoryForSwap(t *testing.T) {
 	want(t, "where", where, []scheduler.LauncherID{2})
 }
 
-// TestNoMoreAreSuspendedThanMayBe: who would be one too many is left out, and spared.
+// TestNoMoreAreSuspendedThanMayBe: an attempt beyond the bound is left out, and spared.
 func TestNoMoreAreSuspendedThanMayBe(t *testing.T) {
 	v := full(t)
 	b := wants(t, v, nil, slots(1, 0), slots(1, 0))

@@ -131,7 +131,7 @@ func TestCopiesComeBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.copied(map[string]string{"jobs/2.history": "two", "tails/1-5.tails": "begins, and ends"})
-	if err := os.RemoveAll(filepath.Join(s.folder, "jobs", "2.history")); err != nil { // by somebody else: its copy stays
+	if err := os.RemoveAll(filepath.Join(s.folder, "jobs", "2.history")); err != nil { // not by this program: its copy stays
 		t.Fatal(err)
 	}
 	s.mirror.Close()
@@ -149,7 +149,8 @@ func TestCopiesComeBack(t *testing.T) {
 	}
 }
 
-// A cluster that begins anew gives numbers that an earlier one gave: what that one kept is not lost.
+// A cluster that begins anew gives numbers that an earlier one gave: the earlier one's copies are
+// not lost.
 func TestAnothersFileStays(t *testing.T) {
 	first := start(t, t.TempDir())
 	first.write("jobs/1.history", "the first one's", time.Hour)

@@ -45,7 +45,8 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// Whatever comes and goes, a list is what going through all jobs would make, and so are the counts.
+// Whatever is added and removed, a list equals what a walk through all jobs would make, and so do
+// the counts.
 func TestListsAreThoseOfAllJobs(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		folder, err := os.MkdirTemp(t.TempDir(), "")
@@ -142,7 +143,7 @@ func listed(there map[uint64]Entry, q *Query) Found {
 	return f
 }
 
-// What was put is there when it is opened again.
+// Stored entries are there after the index is opened again.
 func TestItStays(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x")
 	x := open(t, path)
@@ -175,7 +176,7 @@ func TestDamage(t *testing.T) {
 	damaged, tries := 0, 0
 	try := func(b []byte) {
 		tries++
-		path := filepath.Join(folder, fmt.Sprint("y", tries)) // a lock of one that panicked may stay
+		path := filepath.Join(folder, fmt.Sprint("y", tries)) // a try that panicked may leave its lock
 		must(t, os.WriteFile(path, b, 0o600))
 		x, err := Open(path)
 		if err == nil {

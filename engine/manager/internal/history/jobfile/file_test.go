@@ -49,7 +49,8 @@ func anyAttempt(id scheduler.AttemptID) *rapid.Generator[changes.Attempt] {
 	})
 }
 
-// Attempts that all failed in words of their own have a file all the same, and what it has no room for is said.
+// A job whose attempts all failed with different texts still has a file, and the file says what it
+// has no space for.
 func TestReasonsWithoutEnd(t *testing.T) {
 	const each, count = 64 << 10, textsMax>>16 + 10
 	j := &Job{ID: 7}
@@ -227,8 +228,8 @@ func TestQueries(t *testing.T) {
 	}
 }
 
-// A file that is cut, or of which any byte is another, is refused with its name, or what is read of it
-// is right all the same.
+// A file that is truncated, or has any wrong byte, is refused by name, or what is read of it is
+// still right.
 func TestDamage(t *testing.T) {
 	j := realistic(3000)
 	whole, err := Encode(j)
@@ -276,7 +277,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// The status of a file whose attempts are damaged can be read still.
+// The status can still be read from a file whose attempts are damaged.
 func TestWhatIsWholeOfADamagedFileIsRead(t *testing.T) {
 	j := realistic(100)
 	b, err := Encode(j)
@@ -296,7 +297,7 @@ func TestWhatIsWholeOfADamagedFileIsRead(t *testing.T) {
 	}
 }
 
-// Counting attempts in two halves comes to what counting them all does.
+// Counting attempts in two halves gives the same as counting them all.
 func TestCountsJoin(t *testing.T) {
 	j := realistic(1000)
 	var a, b Course

@@ -43,8 +43,8 @@ func tailOf(k Key, attempt uint64, text string) *wire.LogTail {
 	return &wire.LogTail{Job: uint64(k.Job), Attempt: attempt, Launcher: "l1", Of: int64(len(text)) + 7, Text: []byte(text)}
 }
 
-// Wherever a file is cut or damaged, each tail that is read is one that was brought, and what is brought
-// afterwards is there.
+// Wherever a file is truncated or damaged, each tail that is read is one that was added, and tails
+// added afterwards are there.
 func TestCutAndDamagedFiles(t *testing.T) {
 	folder := t.TempDir()
 	k := Key{3, 17}
@@ -106,7 +106,7 @@ func TestDamageCostsOneBlock(t *testing.T) {
 	path := (&Store{o: Options{Folder: folder}}).path(k)
 	whole, err := os.ReadFile(path)
 	must(t, err)
-	for at := int64(0); at < ends[blocks-2]; at += 13 { // the last block may be one that was being written
+	for at := int64(0); at < ends[blocks-2]; at += 13 { // the last block may have been incomplete
 		b := bytes.Clone(whole)
 		b[at] ^= 0x55
 		must(t, os.WriteFile(path, b, 0o600))
@@ -148,7 +148,8 @@ func TestWhoseItIs(t *testing.T) {
 	must(t, s.Close())
 }
 
-// What waits to be written, or is being written, goes with its job: no file of it comes afterwards.
+// A job's removal also removes tails that wait to be written, or are being written: no file of it
+// appears afterwards.
 func TestAJobGoesWhileItIsWritten(t *testing.T) {
 	s, err := openIdle(Options{Folder: t.TempDir()})
 	must(t, err)
@@ -283,7 +284,7 @@ func TestADiskThatTakesNothing(t *testing.T) {
 	must(t, s.Close())
 }
 
-// A store that can't write ends all the same, and says what it could not do.
+// A store that can't write can still be closed, and reports what it could not write.
 func TestTheEndOnADiskThatTakesNothing(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "tails")
 	s := open(t, Options{Folder: folder})

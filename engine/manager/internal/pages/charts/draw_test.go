@@ -33,7 +33,8 @@ var allowed = map[string][]string{
 	"path":  {"class", "d"},
 }
 
-// values are what attributes may be: no colour, no address but a stage's, or of a line on the page.
+// values are the permitted values of attributes: no colour, and no address but a stage's, or of a
+// line on the page.
 var values = map[string]*regexp.Regexp{
 	"xmlns":       regexp.MustCompile(`^http://www\.w3\.org/2000/svg$`),
 	"class":       regexp.MustCompile(`^draw(-[a-z]+)?$`),
@@ -110,8 +111,8 @@ func holds(t *testing.T, text string, parts ...string) {
 // variable is a colour of the sheet, for light and for dark ground.
 var variable = regexp.MustCompile(`--draw-([a-z]+): light-dark\(#([0-9a-f]{6}), #([0-9a-f]{6})\);`)
 
-// What is written can be read on its ground, and what is drawn be told from it, in both themes (WCAG 2.2, 1.4.3
-// and 1.4.11).
+// Text is readable on its background, and shapes stand out from theirs, in both themes (WCAG 2.2,
+// 1.4.3 and 1.4.11).
 func TestColoursContrast(t *testing.T) {
 	colours := map[string][2]float64{}
 	for _, m := range variable.FindAllStringSubmatch(Style, -1) {

@@ -12,7 +12,7 @@ import (
 	"github.com/hamadryad/hamadryad/internal/svg/svgtest"
 )
 
-// random is a graph without cycles, whose stages are in any order, and how far they are.
+// random returns a graph without cycles, whose stages are in any order, with their progress.
 func random(r *rand.Rand, stages, connections int) (g restapi.Graph, progress []restapi.Stage) {
 	names := r.Perm(stages)
 	for _, n := range names {
@@ -240,8 +240,8 @@ func TestALineGoesRoundBoxes(t *testing.T) {
 	t.Error("a and c are not joined")
 }
 
-// What is moved up keeps its distance from what it stood beside, covers nothing that it did not
-// cover, and leaves no height empty.
+// A box that is moved up keeps its distance from its neighbours, covers nothing new, and leaves no
+// height empty.
 func TestPackedLeavesNoHeightEmpty(t *testing.T) {
 	r := rand.New(rand.NewPCG(19, 9))
 	for range 200 {

@@ -54,7 +54,7 @@ func TestAHistogramHoldsAllAttempts(t *testing.T) {
 				t.Fatal(err)
 			}
 			all, most = all+n, max(most, n)
-			if x := e.Integer(t, "x"); x < end-1 { // one that is narrower than a pixel is drawn as wide
+			if x := e.Integer(t, "x"); x < end-1 { // a bar narrower than a pixel is drawn one pixel wide
 				t.Fatalf("a bar at %d begins before %d", x, end)
 			}
 			end = e.Integer(t, "x") + e.Integer(t, "width")

@@ -59,7 +59,7 @@ func integer(t *testing.T, s string) int {
 	return n
 }
 
-// heights are those of a path of closed shapes above one line, by pixel from left to right.
+// heights returns the heights of closed shapes above one line, by pixel from left to right.
 func heights(t *testing.T, path string) []int {
 	t.Helper()
 	all := make([]int, laneWidth)
@@ -100,7 +100,7 @@ func TestALaneIsAsHighAsWhatRan(t *testing.T) {
 		}
 		for i, l := range x.Lanes {
 			path := laneOf(list, l.Name, "draw-run")
-			for _, e := range list { // what ran stands on the line of its name
+			for _, e := range list { // a running attempt is on the line of its name
 				if below := fmt.Sprint(" ", e.Integer(t, "y")+3); e.Name == "text" && e.Text == l.Name && path != "" && !strings.Contains(path, below+"v") {
 					t.Fatalf("%s is not at%s: %s", l.Name, below, path)
 				}

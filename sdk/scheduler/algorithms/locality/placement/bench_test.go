@@ -108,7 +108,7 @@ func BenchmarkChanged(b *testing.B) {
 						b.Fatal(err)
 					}
 				}
-				for _, l := range w.launchers { // what ended
+				for _, l := range w.launchers { // attempts that ended
 					if *n.launchers[l.ID-1].slots(scheduler.DefaultKind) == 0 && !full[l.ID] {
 						if err := n.SetLauncher(l); err != nil {
 							b.Fatal(err)

@@ -134,7 +134,7 @@ func kind(n int) []scheduler.SlotCount {
 	return []scheduler.SlotCount{{Kind: scheduler.DefaultKind, Count: n}}
 }
 
-// score compares answers: what staying out costs, and what is moved.
+// score is what answers are compared by: the cost of staying out, and of moved bytes.
 type score struct {
 	groups, slots int
 	total         int64 // cost of placements plus cost of staying out

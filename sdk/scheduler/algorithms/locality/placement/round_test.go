@@ -382,7 +382,7 @@ func TestRoundsWithinTheirBounds(t *testing.T) {
 	}
 }
 
-// TestReservedLaunchesStay: what was taken back for a job is the job's, wherever it is.
+// TestReservedLaunchesStay: launches of a job with a reservation stay where they are.
 func TestReservedLaunchesStay(t *testing.T) {
 	x := &site{View: &view.View{}}
 	one := []scheduler.SlotCount{{Kind: scheduler.DefaultKind, Count: 1}}

@@ -8,8 +8,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// TestUnequalStaysNearTheOptimum holds groups of one to three slots against every
-// placement there is. The figures are those of doc.go.
+// TestUnequalStaysNearTheOptimum compares the placement of groups of one to three slots with every
+// possible one. The figures are those of doc.go.
 func TestUnequalStaysNearTheOptimum(t *testing.T) {
 	const worlds = 2000
 	var d distance

@@ -139,8 +139,7 @@ func (p plan) serve(t *Tree) {
 	}
 }
 
-// TestAgainstSorting holds the queues against sorting everything, and the totals
-// of pools against adding up.
+// TestAgainstSorting compares the queues with a full sort, and the totals of pools with a sum.
 func TestAgainstSorting(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 1))
