@@ -109,7 +109,7 @@ type Report struct {
 	Warnings []string
 }
 
-// problemsMax bounds a report: whoever mends the first sees the next.
+// problemsMax bounds a report: fixing the first problems shows the next.
 const problemsMax = 50
 
 func (r *Report) problem(game, format string, args ...any) {

@@ -170,8 +170,8 @@ func (h *hdfsBench) put(ctx context.Context, in string, i int) error {
 	return err
 }
 
-// hdfsWordCount holds a word count from HDFS to HDFS, by four launchers with the
-// DataNodes' host names, against the same from disk to disk.
+// hdfsWordCount compares a word count from HDFS to HDFS, by four launchers with the DataNodes' host
+// names, with the same from disk to disk.
 func hdfsWordCount(ctx context.Context, h *hdfsBench) error {
 	in, err := h.text(ctx, gb)
 	if err != nil {

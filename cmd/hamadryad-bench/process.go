@@ -141,7 +141,7 @@ func processTime(pid int) time.Duration {
 	if pid == 0 {
 		return 0
 	}
-	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)) // one that has ended has used nothing since
+	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)) // an ended process has used nothing since
 	_, rest, _ := strings.Cut(string(stat), ") ")
 	fields := strings.Fields(rest)
 	if len(fields) < 13 {

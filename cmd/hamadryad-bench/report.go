@@ -15,7 +15,7 @@ type row struct {
 	Unit     string  `json:"unit"`
 	Baseline float64 `json:"baseline"` // median, or the stated figure
 	Ratio    float64 `json:"ratio"`    // Value / Baseline
-	Against  string  `json:"against"`  // what the baseline is
+	Against  string  `json:"against"`  // description of the baseline
 	Runs     int     `json:"runs"`
 	Min      float64 `json:"min"`
 	Max      float64 `json:"max"`

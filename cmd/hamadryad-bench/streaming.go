@@ -14,8 +14,8 @@ const (
 	streamingReducer = `awk -F'\t' '$1 != word {if (NR > 1) print word "\t" n; word = $1; n = 0} {n += $2} END {if (NR > 0) print word "\t" n}'`
 )
 
-// streamingWordCount holds a word count by two commands, start of the cluster
-// included, against the same commands in a shell pipe with GNU sort between them.
+// streamingWordCount compares a word count by two commands, start of the cluster included, with the
+// same commands in a shell pipe with GNU sort between them.
 func streamingWordCount(ctx context.Context, b *bench) error {
 	in, err := b.text(ctx, streamingBytes)
 	if err != nil {

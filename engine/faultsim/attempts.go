@@ -102,7 +102,8 @@ func (f *fake) checkRoom() {
 	}
 }
 
-// readInPart has an attempt fail, at random, that read part of an input whose source is replaced.
+// readInPart makes attempts fail, at random, that have read part of an input whose source is
+// replaced.
 func (f *fake) readInPart(a *simcluster.Attempt, list []*wire.Source) {
 	for _, s := range list {
 		if old := a.Read(simcluster.Input{Connection: s.Connection, From: s.From}); old == 0 || old == s.Attempt {
@@ -132,7 +133,7 @@ func (f *fake) spoilProgress(m *wire.AttemptProgress) {
 	}
 }
 
-// ends has an attempt whose work is done end as its job's plan says.
+// ends ends an attempt whose work is done as its job's plan says.
 func (f *fake) ends(a *simcluster.Attempt) *wire.AttemptEnded {
 	m := f.fleet
 	switch {

@@ -347,7 +347,7 @@ func (c *clients) changeSettings() {
 	c.Push(wire.NewInput(&wire.SettingsChange{Version: uint64(c.steps)}))
 }
 
-// name makes the name of a caller who waits for a reply.
+// name returns an id for a caller who waits for a reply.
 func (c *clients) name(what string) uint64 {
 	c.last++
 	c.waiting[c.last] = what

@@ -14,7 +14,7 @@ import (
 type drawing struct {
 	*play
 	slots [2]int // of each kind of jobKinds, on one of the first launchers
-	// resources are those of one of the first launchers.
+	// resources are the resources of one of the first launchers.
 	resources scheduler.Resources
 }
 

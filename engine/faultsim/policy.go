@@ -199,7 +199,7 @@ func (d *driver) ask(a core.AskPolicy) {
 	d.After(think, func() { d.answered(l, a.Round.Number, answer) })
 }
 
-// checkNothingLeft looks for generations whose last known state has leftovers.
+// checkNothingLeft finds generations whose last known state has leftovers.
 func (d *driver) checkNothingLeft() {
 	for _, l := range d.lives {
 		if err := idle(l.mirror.World()); !l.dead && err != nil {
@@ -300,7 +300,7 @@ func (d *driver) checkCapacity(l *life, o scheduler.Outcome) {
 	}
 }
 
-// checkRound holds a round against the contract and the core's own state.
+// checkRound compares a round with the contract and the core's own state.
 func (d *driver) checkRound(l *life, r *scheduler.Round) {
 	if d.distort != nil {
 		d.distort(r)
@@ -308,7 +308,7 @@ func (d *driver) checkRound(l *life, r *scheduler.Round) {
 	for _, e := range r.Events {
 		o, ok := e.(scheduler.Outcome)
 		if !ok || o.Round != l.round {
-			continue // a generation may hear of launches by the one before
+			continue // a generation may receive outcomes of its predecessor's launches
 		}
 		key := decision{o.Kind, o.Index}
 		if !l.pending[key] {

@@ -15,7 +15,7 @@ func (d *drawing) spoil(j *fakeJob) {
 	g.Stages = append(g.Stages, &wire.Stage{Name: "one more", Nodes: first.Nodes, Kind: first.Kind})
 	last := uint32(len(g.Stages) - 1)
 	first.Nodes, first.Inputs, g.Stages[last].Nodes = 3, nil, 3
-	g.Connections = nil // what is wrong shall be what is done here
+	g.Connections = nil // so that the only error is the one made here
 	connect := func(from, to uint32, k wire.ChannelKind, p wire.Pattern) *wire.Connection {
 		c := &wire.Connection{FromStage: from, FromPort: "o", ToStage: to, ToPort: "i", Kind: k, Pattern: p}
 		g.Connections = append(g.Connections, c)

@@ -8,7 +8,7 @@ type durableQueue struct {
 	mu      sync.Mutex
 	durable uint64
 	waiting []pendingAction
-	busy    bool // a goroutine does what waits
+	busy    bool // a goroutine is working on the queue
 }
 
 // pendingAction is an action to run when record seq is durable.

@@ -33,7 +33,7 @@ func (m *manager) edge() proof.Edge {
 	}}
 }
 
-// asks has the audit name a caller whose certificate is of the wrong kind.
+// asks makes the audit name a caller whose certificate is of the wrong kind.
 func asks(ctx context.Context, caller auth.Principal) { audit.Of(ctx).Asks(caller) }
 
 // credentials are the credentials that the port for clients, launchers and other managers requires.
@@ -48,8 +48,8 @@ func (m *manager) credentials() credentials.TransportCredentials {
 	return secure
 }
 
-// tap refuses calls whose headers have no valid proof. If every connection was authenticated there
-// are none.
+// tap refuses calls without a valid proof in their headers. If every connection was authenticated
+// there are none.
 func (m *manager) tap(edge proof.Edge) grpc.ServerOption {
 	if len(m.cfg.Schemes) == 0 {
 		return grpc.EmptyServerOption{}

@@ -30,7 +30,7 @@ type remote struct {
 	client  *plugin.Client
 	conn    *grpc.ClientConn
 	policy  rpc.TaskSchedulerClient
-	rounds  rounds // of whoever has the turn
+	rounds  rounds // of the goroutine that has the turn
 	notes   chan scheduler.Note
 	once    sync.Once
 	closing atomic.Bool // Close was called: the process may end

@@ -184,7 +184,7 @@ func (g *group) await() error {
 	}
 }
 
-// meet takes in the addresses of the other groups. A repetition changes nothing.
+// meet records the addresses of the other groups. A repetition changes nothing.
 func (g *group) meet(p *wire.Peers) {
 	select {
 	case g.peers <- p:

@@ -59,7 +59,7 @@ func (n Number) MarshalJSON() ([]byte, error) {
 	return json.Marshal(float64(n))
 }
 
-// outcome computes all figures, and holds the claims against them.
+// outcome computes all figures, and checks the claims against them.
 func (e *Experiment) outcome(runs []*run, keep bool) (*Outcome, error) {
 	raw, values, figures := computed{}, computed{}, map[string]*Figure{}
 	for i := range e.Figures {

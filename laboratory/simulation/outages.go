@@ -59,7 +59,7 @@ func (p *player) fails(o cluster.Outage) {
 	}
 }
 
-// comesBack begins a new life.
+// comesBack begins a new incarnation of a launcher.
 func (p *player) comesBack(l *simcluster.Launcher) {
 	l.Down = false
 	p.Push(wire.NewInput(&wire.LauncherJoin{Join: l.Message()}))

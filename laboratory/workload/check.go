@@ -24,7 +24,7 @@ const (
 	SubmitMax    = 20 * 365 * 24 * time.Hour
 	WorkMax      = 365 * 24 * time.Hour
 	StageWorkMax = 200 * 365 * 24 * time.Hour
-	// BytesMax is of all input, all shuffled bytes, and all output of a workload.
+	// BytesMax bounds a workload's total input, shuffled bytes and output, each.
 	BytesMax = math.MaxInt64
 	// PriorityMax is the most that a priority may be above or below Normal.
 	PriorityMax = 1_000_000

@@ -36,7 +36,7 @@ type assignment struct {
 	keptFor   *view.Bundle
 	overdueAt scheduler.Time // when the next large bundle will be overdue; 0: none will
 
-	lacking       []scheduler.SlotKind // of which a queue lacks some that could be taken back
+	lacking       []scheduler.SlotKind // kinds of which a queue lacks slots that could be preempted
 	protectedTill scheduler.Time       // when the first protected attempt may be preempted; 0: none is protected
 }
 
@@ -45,7 +45,7 @@ type claim struct {
 	*queue
 	held, quota int
 	want        int // slots of its ready bundles
-	upTo        int // what it is to hold within its quota
+	upTo        int // what it may hold within its quota
 }
 
 // assign decides one round.

@@ -34,7 +34,7 @@ const (
 // memory is the content of a checkpoint: everything beside the view and the settings on which
 // decisions depend.
 type memory struct {
-	Advanced  scheduler.Time // of package preemption, and all of which nothing is said
+	Advanced  scheduler.Time // of package preemption, as are all fields without a comment
 	NoSuspend bool
 	Collect   scheduler.BundleID // of package placement
 	Spared    map[scheduler.BundleID]preemption.Spared
@@ -43,7 +43,7 @@ type memory struct {
 	Undeclared map[scheduler.JobID]string `json:"Stayed,omitempty"` // as checkpoints name it
 	Starved    []preemption.Starved
 	Waits      map[scheduler.JobID]locality.Wait // of package placement
-	Kinds      []scheduler.SlotKind              // what the numbers in Orders stand for
+	Kinds      []scheduler.SlotKind              // the kinds that the numbers in Orders stand for
 	Orders     pooltree.Memory                   // of the tree
 }
 

@@ -81,11 +81,10 @@ func (p *Policy) Start(c scheduler.Config, s scheduler.Snapshot, e scheduler.Env
 	return scheduler.Description{Name: "fair", Version: "1", Abilities: abilities(&config)}, nil
 }
 
-// abilities is what the policy can do. It judges submissions only where it may refuse some, or put
-// them elsewhere than they ask for. It receives loads only where it looks at them. Both cost
-// rounds. That a pool is no mistake is advice: while the policy is down, jobs come in without it.
-// The manager must hear where jobs go that are put elsewhere, because it judges who may submit
-// there.
+// abilities returns what the policy can do. It judges submissions only if it may refuse some, or
+// change their pool. It receives loads only if it uses them. Both cost rounds. A check for misspelt
+// pools is advice: while the policy is down, jobs come in without it. A changed pool is not advice:
+// the manager must know it, to check who may submit there.
 func abilities(c *allocation.Config) scheduler.Ability {
 	able := scheduler.AbilityCheckpoint
 	switch {

@@ -8,7 +8,7 @@ type queue struct {
 	newcomers []*request          // that were due part of their first share, in order of submission
 }
 
-// fill begins anew.
+// fill refills the queue.
 func (q *queue) fill(requests []*request) {
 	q.requests.Items, q.newcomers = append(q.requests.Items[:0], requests...), q.newcomers[:0]
 	q.requests.Before = func(a, b *request) bool { return a.held < b.held || a.held == b.held && a.nth < b.nth }

@@ -92,7 +92,7 @@ func (w *world) update(events []scheduler.Event) {
 			if b := w.view.Bundle(e.Launch.Bundle); b != nil && e.Kind == scheduler.DecisionLaunch {
 				w.touch(b.Job)
 			}
-			for _, id := range e.Preempt.Victims { // one that is taken is not wanted twice any more
+			for _, id := range e.Preempt.Victims { // the offer to launch a victim a second time has ended
 				w.touchAttempt(id)
 			}
 		}

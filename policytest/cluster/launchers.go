@@ -156,7 +156,7 @@ func (c *Cluster) takes(a *simcluster.Attempt, s simcluster.Step, usual time.Dur
 	return x.read
 }
 
-// ends is the end of an attempt whose work is done.
+// ends returns the end of an attempt whose work is done.
 func (c *Cluster) ends(a *simcluster.Attempt) *wire.AttemptEnded {
 	if c.length(a).fails {
 		c.failed[a.Start.Bundle] = true

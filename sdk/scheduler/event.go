@@ -2,21 +2,19 @@ package scheduler
 
 import "time"
 
-// Event is one thing that happened, with the time at which it did. The concrete
-// types of this file are all there are. A manager of a later version may have more: a
-// policy is not told of those. Where it has more values of an enumeration of this file, a
-// policy gets 0 instead, which none of them uses: see that you do not count on the values
-// that you know. Events of a round are in order, and At
-// never decreases within a round or from one round to the next; the events of a
-// Snapshot keep their original times.
+// Event is something that happened, with its time. The concrete types of this file are all there
+// are. A manager of a later version may have more: the SDK skips those. A value of an enumeration
+// of this file that only a later version knows becomes 0, which none of them uses, so a policy must
+// be ready for 0. Events of a round are in order. At never decreases within a round, nor from one
+// round to the next. The events of a Snapshot keep their original times.
 type Event interface {
 	// When returns the event's time.
 	When() Time
 	isEvent()
 }
 
-// LauncherJoined: a launcher registered with its slots, memory and place. It
-// holds nothing yet: what it was found to run is told by the events that follow.
+// LauncherJoined: a launcher registered with its slots, memory and place. At this time it holds
+// nothing: later events report the attempts that it was found to run.
 type LauncherJoined struct {
 	At       Time
 	Launcher LauncherID
@@ -25,8 +23,8 @@ type LauncherJoined struct {
 	Rack     string // "" when unknown
 	Slots    []SlotCount
 	Memory   int64 // bytes
-	// Swap is for how much memory of suspended attempts the launcher has room elsewhere,
-	// bytes; 0: what is suspended keeps its place in memory. See InSwap.
+	// Swap is how much memory of suspended attempts fits into the launcher's swap, in bytes. 0:
+	// suspended attempts keep their memory. See InSwap.
 	Swap int64
 	// Resources are what the launcher has of countable resources. SuspensionFrees are the kinds
 	// of them that suspension of an attempt frees, in order. See Resources.FreedBySuspension.
@@ -34,65 +32,64 @@ type LauncherJoined struct {
 	SuspensionFrees []ResourceKind
 }
 
-// InSwap is how much of the memory that a launcher's suspended attempts hold together is in
-// its swap, which takes what it can; the rest counts in memory. All in bytes.
+// InSwap returns how much of the memory of a launcher's suspended attempts, held together, is in
+// its swap. Swap takes what it can; the rest counts as memory. All in bytes.
 //
-// So what suspending an attempt frees, and what one needs to go on, is how much this changes
-// with it. It depends on who is suspended and on nothing before; and where nothing else
-// runs and nothing is reserved, whoever is suspended has the memory to go on.
+// So suspending an attempt frees, and resuming one needs, the memory by which held - InSwap
+// changes. It depends only on the attempts that are suspended. If nothing else runs and nothing is
+// reserved, any suspended attempt has the memory to resume.
 func InSwap(held, swap int64) int64 { return min(held, swap) }
 
-// LauncherLost: the launcher is gone, and with it what it ran and stored. An
-// AttemptEnded event with outcome Lost follows for each of its attempts.
+// LauncherLost: the launcher is gone, with its attempts and stored outputs. An AttemptEnded event
+// with outcome Lost follows for each of its attempts.
 type LauncherLost struct {
 	At       Time
 	Launcher LauncherID
 	Reason   string
 }
 
-// LauncherDraining: an administrator started (or ended) a drain. A draining
-// launcher offers nothing for new work; what runs there goes on, and what is suspended there
-// can (Offer.ForResume).
+// LauncherDraining: an administrator started (or ended) a drain. A draining launcher offers nothing
+// for new work. Its running attempts go on, and its suspended ones can be resumed
+// (Offer.ForResume).
 type LauncherDraining struct {
 	At       Time
 	Launcher LauncherID
 	Draining bool
 }
 
-// LauncherExcluded: the manager excludes a launcher, because attempts of several jobs failed
-// there, or readmits it. An excluded launcher offers nothing for new work, as a draining one. A
-// launcher that joins is not excluded.
+// LauncherExcluded: the manager excludes a launcher, because attempts of several jobs failed there,
+// or readmits it. Like a draining launcher, it offers nothing for new work. A launcher that joins
+// is not excluded.
 type LauncherExcluded struct {
 	At       Time
 	Launcher LauncherID
 	Excluded bool
 }
 
-// LauncherLoad: how busy a launcher's machine is, with all that runs on it. Several launchers on
-// one machine all report the machine's load. Only a policy with AbilityLoad gets it: when a load
-// changes as the constants below say, and when it becomes known or unknown. No snapshot has it: a
-// policy that takes over, or declares the ability later, gets all known loads in its next round.
-// Until then a load is unknown. A policy should refuse nothing because a load is unknown.
+// LauncherLoad: how busy a launcher's machine is, with all its processes. Several launchers on one
+// machine all report the machine's load. Only a policy with AbilityLoad gets it: when a load
+// changes as the constants below say, and when it becomes known or unknown. Snapshots do not have
+// it: a policy that takes over, or declares the ability later, gets all known loads in its next
+// round. Until then a load is unknown. A policy should refuse nothing because a load is unknown.
 type LauncherLoad struct {
 	At       Time
 	Launcher LauncherID
-	// CPU is the part of the time of all processors that was not idle, 0 to 1, from
-	// one heartbeat of the launcher to the next; waiting for disks counts as idle.
-	// LoadUnknown in a launcher's first moments, and where its system does not tell.
+	// CPU is the part of all processors' time that was not idle, 0 to 1, from one heartbeat of the
+	// launcher to the next. Waiting for disks counts as idle. It is LoadUnknown in a launcher's
+	// first moments, and if its system does not report it.
 	CPU float64
-	// Memory is the part of the machine's memory that is not available to new
-	// work, 0 to 1, at the heartbeat; caches that can be dropped are available. It has
-	// nothing to do with the slots' memory that offers count. LoadUnknown where the
-	// system does not tell.
+	// Memory is the part of the machine's memory that is not available to new work, 0 to 1, at the
+	// heartbeat. Caches that can be dropped are available. It is unrelated to the memory in offers.
+	// It is LoadUnknown if the system does not report it.
 	Memory float64
 }
 
-// LoadUnknown stands for a load that nobody knows. It is below every load, so that
-// "over a limit" is false for it.
+// LoadUnknown stands for an unknown load. It is below every load, so that "over a limit" is false
+// for it.
 const LoadUnknown = -1
 
-// When LauncherLoad is told of a launcher, from heartbeat to heartbeat: each may cost
-// the manager an entry in its log, and the policy a round.
+// When a LauncherLoad is sent, from heartbeat to heartbeat. Each may cost the manager an entry in
+// its log, and the policy a round.
 const (
 	LoadEvery = time.Second      // not sooner after the last one
 	LoadStep  = 0.05             // when CPU or memory has changed by that much, or more
@@ -100,7 +97,7 @@ const (
 	LoadFine  = 0.01             // when either has changed by that much
 )
 
-// Job is what a policy learns of a job when it is submitted.
+// Job is a job as a policy receives it at its submission.
 type Job struct {
 	ID         JobID
 	Name       string
@@ -125,13 +122,12 @@ type Stage struct {
 	Kind     SlotKind // changes with StageGrown
 	Slots    int      // slots of Kind that each group takes
 	Shuffles bool     // its attempts have a shuffle phase before they execute
-	// NoSuspend says that a preemption may not suspend its attempts: they hold something
-	// outside. One that is to is refused as Unsupported. Nor is a bundle with such a group
-	// suspended.
+	// NoSuspend says that a preemption may not suspend its attempts, since they hold external
+	// resources. Such a preemption is refused as Unsupported, also for a bundle with such a group.
 	NoSuspend bool
-	// After lists the stages, ascending, whose groups store what its own read. Groups of it
-	// may be ready before those have all finished, and then wait for the rest where they
-	// run. Stages that run together with it are not listed.
+	// After lists the stages, ascending, whose stored outputs this stage reads. Its groups may be
+	// ready before those have all finished, and then wait for the rest while running. Stages that
+	// run together with it are not listed.
 	After []StageID
 }
 
@@ -165,22 +161,22 @@ func (o JobOutcome) String() string {
 	return name(o, "unknown", "succeeded", "failed", "killed")
 }
 
-// JobFinished: nothing of the job runs, waits or will run any more.
+// JobFinished: the job has ended, and none of its work runs or waits.
 type JobFinished struct {
 	At      Time
 	Job     JobID
 	Outcome JobOutcome
 }
 
-// StageGrown: the stage has more groups than was said, or takes slots of another kind. It changes
-// its kind while nothing of it runs; its ready bundles are withdrawn before, and are ready again
-// afterwards, with the new kind.
+// StageGrown: the stage has more groups than before, or needs slots of another kind. Its kind
+// changes only while nothing of it runs. Its ready bundles are withdrawn before, and are ready
+// again afterwards, with the new kind.
 type StageGrown struct {
 	At     Time
 	Job    JobID
 	Stage  StageID
 	Groups int      // the new total
-	Kind   SlotKind // from now on; "": that of before
+	Kind   SlotKind // from now on; "": unchanged
 }
 
 // Place is where part of a group's input lies.
@@ -190,7 +186,7 @@ type Place struct {
 	Bytes int64
 }
 
-// PlacesMax is how many places a group lists at most: those that hold most.
+// PlacesMax is how many places a group lists at most: those with most bytes.
 const PlacesMax = 8
 
 // Group is one node group of a bundle.
@@ -204,8 +200,8 @@ type Group struct {
 	Places     []Place   // at most PlacesMax, most bytes first, then by host
 }
 
-// BundleReady: all the bundle waits for is there; it may be launched. It is
-// sent again when the bundle, having run in vain, is to run once more.
+// BundleReady: the bundle's inputs are complete, and it may be launched. It is sent again if the
+// bundle must run once more after a failed attempt.
 type BundleReady struct {
 	At     Time
 	Job    JobID
@@ -214,8 +210,8 @@ type BundleReady struct {
 	Avoid  []LauncherID // launchers the manager will refuse for it, ascending
 }
 
-// BundleWithdrawn: a ready bundle is ready no more, because an input of it was
-// lost; BundleReady follows when the input is there again.
+// BundleWithdrawn: a ready bundle is no longer ready, because an input was lost. BundleReady
+// follows when its inputs are complete again.
 type BundleWithdrawn struct {
 	At     Time
 	Job    JobID
@@ -231,10 +227,10 @@ type BundleReopened struct {
 	Bundle BundleID
 }
 
-// SpeculationOffered: a running bundle is a straggler, or was suspended for long where the
-// site offers that, and may be launched a second time, on other launchers. The first to
-// commit wins. The offer to do so ends when either attempt ends, when the first goes on
-// after a suspension, and when a preemption of it is accepted.
+// SpeculationOffered: a running bundle may be launched a second time, on other launchers. It is a
+// straggler, or was suspended for long and the site offers that. The first attempt to commit wins.
+// The offer ends when either attempt ends, when the first resumes after a suspension, and when a
+// preemption of it is accepted.
 type SpeculationOffered struct {
 	At     Time
 	Job    JobID
@@ -243,9 +239,9 @@ type SpeculationOffered struct {
 	Avoid  []LauncherID
 }
 
-// BundleProtected: until a time no preemption of the bundle's attempts is accepted. It is
-// sent when a preemption of them is, at each later launch of the bundle, and when it is
-// resumed; the last one told counts. A snapshot tells of bundles with live attempts.
+// BundleProtected: preemptions of the bundle's attempts are refused until a time. It is sent when a
+// preemption of them is accepted, at each later launch of the bundle, and when it is resumed. The
+// last one counts. A snapshot has it for bundles with live attempts.
 type BundleProtected struct {
 	At     Time
 	Job    JobID
@@ -293,9 +289,8 @@ type Work struct {
 	Written int64                 // bytes
 }
 
-// AttemptProgress: sent only to a policy with AbilityProgress, at the interval
-// it asked for. A snapshot has what is known of live attempts from a policy that
-// asked before.
+// AttemptProgress: sent only to a policy with AbilityProgress, at the interval it asked for. A
+// snapshot has the last known progress of live attempts if an earlier policy asked for it.
 type AttemptProgress struct {
 	At       Time
 	Attempt  AttemptID
@@ -303,15 +298,15 @@ type AttemptProgress struct {
 	Work     Work
 }
 
-// AttemptOutcome says how an attempt ended. The order is that of progress:
-// Lost means try again, Failed means somebody should be told.
+// AttemptOutcome says how an attempt ended. Of Lost and Failed, the first is to be retried, the
+// second also reported to a person.
 type AttemptOutcome uint8
 
 // How an attempt can end.
 const (
 	Finished  AttemptOutcome = iota + 1 // it committed
 	Lost                                // its launcher, worker or a peer went away
-	Failed                              // the program said so, or broke
+	Failed                              // the program returned an error, or crashed
 	Preempted                           // taken back for another job; no failure
 	Killed                              // not needed any more (job killed, or another attempt of its bundle committed); no failure
 )
@@ -321,7 +316,7 @@ func (o AttemptOutcome) String() string {
 	return name(o, "unknown", "finished", "lost", "failed", "preempted", "killed")
 }
 
-// AttemptEnded: the attempt holds nothing any more.
+// AttemptEnded: the attempt ended and holds no slots or memory.
 type AttemptEnded struct {
 	At      Time
 	Attempt AttemptID
@@ -331,8 +326,8 @@ type AttemptEnded struct {
 	Reason  string // for people
 }
 
-// AttemptSuspended: the attempt is stopped; its slots are free, and of its memory what goes
-// to the launcher's swap (InSwap).
+// AttemptSuspended: the attempt is stopped. Its slots are free, and the part of its memory that
+// moved to the launcher's swap (InSwap).
 type AttemptSuspended struct {
 	At      Time
 	Attempt AttemptID
@@ -344,7 +339,7 @@ type AttemptResumed struct {
 	Attempt AttemptID
 }
 
-// DecisionKind says which list of Decisions a decision stood in.
+// DecisionKind says in which list of Decisions a decision was.
 type DecisionKind uint8
 
 // The kinds of decision that have an outcome, in the order they are applied.
@@ -361,16 +356,16 @@ func (k DecisionKind) String() string {
 	return name(k, "unknown", "refuse", "admit", "preempt", "resume", "launch")
 }
 
-// Outcome: what became of one decision of an earlier round. Every decision has
-// exactly one, in the next round, at the place where it was decided: what
-// happened while the policy thought stands before it.
+// Outcome: the result of one decision of an earlier round. Every decision has exactly one, in the
+// next round. It is in the order of events at the point where the decision was applied: events that
+// happened while the policy was thinking come before it.
 type Outcome struct {
 	At       Time
 	Round    uint64
 	Kind     DecisionKind
 	Index    int // in the list of its kind
 	Accepted bool
-	Attempts []AttemptID // of an accepted launch, one for each group in order; of an accepted resumption, those that are to go on
+	Attempts []AttemptID // of an accepted launch, one for each group in order; of an accepted resumption, those to be resumed
 	Launch   Launch      // the decision itself when Kind is DecisionLaunch
 	Preempt  Preempt     // the decision itself when Kind is DecisionPreempt
 	Reason   RefusalReason
@@ -380,8 +375,8 @@ type Outcome struct {
 // RefusalReason is why the manager refused a decision.
 type RefusalReason uint8
 
-// Why a decision can be refused. With Accepted false, NotRefused stands for a reason
-// that only a later version knows.
+// Why a decision can be refused. If Accepted is false, NotRefused stands for a reason that only a
+// later version knows.
 const (
 	NotRefused          RefusalReason = iota
 	UnknownID                         // job, bundle, attempt or launcher does not exist
@@ -392,8 +387,8 @@ const (
 	NotRunning                        // the victim is not running
 	Protected                         // the victim was preempted a short while ago
 	NothingGained                     // what would be freed does not fit the beneficiary
-	NotSuspended                      // resume of what is not suspended
-	NotAsked                          // admission that was not asked for
+	NotSuspended                      // the freed slots and memory do not fit the beneficiary
+	NotAsked                          // resume of an attempt that is not suspended
 	LimitReached                      // a bound of the manager's was reached
 	Unsupported                       // the mode is not possible there, or not allowed by the site
 )
@@ -405,34 +400,34 @@ func (r RefusalReason) String() string {
 		"not suspended", "not asked", "limit reached", "unsupported")
 }
 
-// SettingChanged: a new version of the settings is to be taken over. The answer
-// accepts or rejects it (Decisions.Settings); until then the old version stands.
+// SettingChanged: a new version of the settings. The answer accepts or rejects it
+// (Decisions.Settings); until then the old version is in force.
 type SettingChanged struct {
 	At      Time
 	Version uint64
 	Config  Config
 }
 
-// AdmissionAsked: sent only to a policy with AbilityAdmission: may this job
-// come in? Answer with Decisions.Admit or Decisions.Refuse, within the time the
-// site allows. JobSubmitted follows an admission, and also comes without one while a policy with
-// AbilityAdvisoryAdmission is down or slow.
+// AdmissionAsked: sent only to a policy with AbilityAdmission: may this job be admitted? Answer
+// with Decisions.Admit or Decisions.Refuse, within the time the site allows. JobSubmitted follows
+// an admission. It also comes without one while a policy with AbilityAdvisoryAdmission is down or
+// slow.
 type AdmissionAsked struct {
 	At  Time
 	Job Job
 }
 
-// Requested: somebody asked for something of the policy's own: a change, or, of a policy
-// that is no PageHandler, a page. Sent only to a policy with AbilityLoggedRequests. What GET and HEAD ask for
-// changes nothing, unless the policy's authenticator says that it does: a page of another site can have a
-// browser send them.
+// Requested: a caller requested something of the policy's own: a change or, if the policy is no
+// PageHandler, a page. It is sent only to a policy with AbilityLoggedRequests. GET and HEAD
+// requests change nothing, unless the policy's authenticator says so: a page of another site can
+// make a browser send them.
 type Requested struct {
 	At        Time
 	Request   uint64
 	Principal Principal
 	Method    string // GET, HEAD or POST
 	Path      string // below the policy's own root, starting with /
-	Query     string // behind the question mark, without what proved the request
+	Query     string // after the question mark, without the request's proof
 	Accept    string // the header of that name
 	Body      []byte
 }
@@ -443,7 +438,7 @@ type Noted struct {
 	Note Note
 }
 
-// TimePassed: nothing happened but time; sent at a wake-up the policy asked for.
+// TimePassed: only time passed; sent at a wake-up that the policy requested.
 type TimePassed struct{ At Time }
 
 // When returns the event's time.
@@ -501,8 +496,7 @@ func (Requested) isEvent()          {}
 func (Noted) isEvent()              {}
 func (TimePassed) isEvent()         {}
 
-// name picks the name of an enumeration's value; the first stands for any
-// value that has none.
+// name returns the name of an enumeration's value; the first name stands for any unnamed value.
 func name[T ~uint8](v T, names ...string) string {
 	if int(v) < len(names) {
 		return names[v]

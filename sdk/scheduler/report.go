@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of what a policy shows of itself. A Status or an Explanation that breaks
-// one is not shown; the error says which. It changes nothing else.
+// Bounds of a policy's Status and Explanation. One that exceeds a bound is not shown; the error
+// says which. There is no other effect.
 const (
 	// PoolsMax bounds the pools of a Status, FactsMax the facts of a Status or of an
 	// Explanation.
@@ -24,8 +24,8 @@ const (
 	TextBytesMax = 4 << 10
 )
 
-// Check returns what of the status can't be shown, or nil. Numbers must be finite:
-// a share that was divided by no slots at all is the usual cause of one that is not.
+// Check returns the reason why the status can't be shown, or nil. Numbers must be finite: a share
+// divided by no slots is the usual cause of one that is not.
 func (s Status) Check() error {
 	if len(s.Pools) > PoolsMax {
 		return fmt.Errorf("%d pools, at most %d are shown: show the largest, and count the others in a fact", len(s.Pools), PoolsMax)
@@ -63,7 +63,7 @@ func (p *PoolStatus) check() error {
 	return nil
 }
 
-// Check returns what of an answer can't be sent as one of HTTP, or nil.
+// Check returns the reason why an answer can't be sent over HTTP, or nil.
 func (a Answer) Check() error {
 	switch {
 	case a.Status < 200 || a.Status > 599:
@@ -76,7 +76,7 @@ func (a Answer) Check() error {
 	return checkText("ContentType", a.ContentType)
 }
 
-// Check returns what of the explanation can't be shown, or nil.
+// Check returns the reason why the explanation can't be shown, or nil.
 func (e Explanation) Check() error {
 	if err := checkText("Detail", e.Detail); err != nil {
 		return err
@@ -116,8 +116,8 @@ func checkText(what, text string) error {
 	return nil
 }
 
-// Printable is a text as one line that is safe to show. Invalid characters, and those that steer a
-// terminal, are written as Go would escape them.
+// Printable returns a text as one line that is safe to show. Invalid characters, and terminal
+// control characters, are written as Go would escape them.
 func Printable(text string) string {
 	clean := func(r rune) bool { return r != utf8.RuneError && unicode.IsPrint(r) }
 	if strings.IndexFunc(text, func(r rune) bool { return !clean(r) }) < 0 {
@@ -138,7 +138,8 @@ func Printable(text string) string {
 	return b.String()
 }
 
-// PrintableText is Printable of each line of a text, whose lines stay; tabs become four blanks.
+// PrintableText applies Printable to each line of a text, and keeps the lines; tabs become four
+// blanks.
 func PrintableText(text string) string {
 	if !strings.ContainsAny(text, "\n\t") {
 		return Printable(text)

@@ -14,15 +14,15 @@ type TaskScheduler interface {
 	// Check validates a configuration without starting. The error is a Problems
 	// when places in the configuration can be named.
 	Check(Config) error
-	// Start begins with a configuration, the world as it is, and what surrounds
-	// the policy. An error means the policy does not start; a Problems names places.
+	// Start begins with a configuration, a snapshot of the cluster, and the environment. An error
+	// means that the policy does not start; a Problems names places.
 	Start(Config, Snapshot, Environment) (Description, error)
 	// AssignTasks takes one round and answers with decisions. An error is a fault
 	// of the policy: the manager restarts it from a new snapshot.
 	AssignTasks(Round) (Decisions, error)
-	// Explain says why a job waits. ErrUnknownJob when it is not known. It changes nothing. It is
-	// asked about once a second for each watch of a job, and rounds wait for it. So it must not
-	// walk a job's bundles, of which there may be a million.
+	// Explain says why a job waits. It returns ErrUnknownJob for an unknown job. It changes
+	// nothing. It is called about once a second for each watch of a job, and rounds wait for it. So
+	// it must not walk a job's bundles, of which there may be a million.
 	Explain(JobID) (Explanation, error)
 	// Status shows pools, shares and queues. It changes nothing.
 	Status() (Status, error)
@@ -76,22 +76,22 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Snapshot is the world at start, as the events that lead to it, with their original times. It has
-// all live launchers and jobs, and the finished attempts of live jobs with their durations. The
-// first round lists all offers.
+// Snapshot is the state of the cluster at the start, as the events that lead to it, with their
+// original times. It has all live launchers and jobs, and the finished attempts of live jobs with
+// their durations. The first round lists all offers.
 type Snapshot struct {
 	Now    Time
 	Events []Event
-	// Checkpoint is what this policy last returned, with what it was appended to, or nil. When it is given, and
-	// the policy knows its version, Since says which Events came after it.
+	// Checkpoint is the last one that this policy returned, with all that it was appended to, or
+	// nil. If the policy knows its version, Since says which Events came after it.
 	Checkpoint *Checkpoint
-	Since      int // index into Events; len(Events) when nothing came after
+	Since      int // index into Events; len(Events) if none came after
 }
 
-// Environment is what surrounds the policy.
+// Environment is what a policy needs to know of its site.
 type Environment struct {
 	Heartbeat time.Duration // period of launchers' heartbeats
-	Seed      uint64        // for a policy that draws lots
+	Seed      uint64        // for a policy that uses random numbers
 	Kinds     []SlotKind    // slot kinds the site declares, in order
 	Limits    Limits
 	// ReserveMax is how long a Reservation lasts at most, after the grace of a soft kill;
@@ -100,14 +100,14 @@ type Environment struct {
 	// ProtectFor is how long a victim is protected from a further preemption, as Preempt
 	// says; the site's protectFor, default 30 s.
 	ProtectFor time.Duration
-	// SuspendMax is how long a suspended attempt is kept under a policy without
-	// AbilityResume, which the manager resumes when its slots are free. Then it is
-	// preempted, and its bundle ready again; the site's suspendMax, default 10 minutes.
+	// SuspendMax is how long a suspended attempt is kept under a policy without AbilityResume. The
+	// manager resumes it when its slots are free. After SuspendMax it is preempted, and its bundle
+	// ready again; the site's suspendMax, default 10 minutes.
 	SuspendMax time.Duration
 	Simulated  bool // memory-only stores; nothing real may be charged
-	// Replayed says that what the policy is told happened before, and is told from a log to
-	// see what it decides. It decides as it would otherwise, and nothing outside is touched:
-	// its shell does not run, and what it writes beside its decisions it leaves out.
+	// Replayed says that the events come from a log, to see what the policy decides. It decides as
+	// it would otherwise, without effects outside: its shell does not run, and it writes nothing
+	// besides its decisions.
 	Replayed bool
 	// Store is the folder of the store the site granted, "" when none. Only the
 	// plug-in's shell may use it.
@@ -116,24 +116,24 @@ type Environment struct {
 	Trace string
 }
 
-// Limits are the manager's bounds on a policy's answers, and on what it may do.
+// Limits are the manager's bounds on a policy's answers and actions.
 type Limits struct {
 	AnswerBytes     int           // of one encoded answer; default 4 MiB
 	CheckpointBytes int           // of a checkpoint, with all that was appended to it; default 1 MiB
 	Decisions       int           // in one answer; default 1,000,000
 	GraceMax        time.Duration // of a soft kill; default 1 minute
 	RoundDeadline   time.Duration // for one answer; default 10 s
-	// SuspendedMax bounds the attempts that are suspended on one launcher, the site's
-	// suspendedMax, default 8, and SuspendedPercent the memory that they hold together, as
-	// a part of the launcher's memory and swap, the site's suspendedPercent, default 50.
-	// 0: an earlier manager, which has no such bounds. See MaySuspend.
+	// SuspendedMax bounds the attempts that are suspended on one launcher, the site's suspendedMax,
+	// default 8. SuspendedPercent bounds their total memory, as a part of the launcher's memory and
+	// swap, the site's suspendedPercent, default 50. Both 0: an earlier manager, which has no such
+	// bounds. See MaySuspend.
 	SuspendedMax     int
 	SuspendedPercent int
 }
 
-// MaySuspend says whether so many attempts may be suspended on one launcher at once that
-// hold so much memory together: those that are, are to be, and would be. A preemption
-// beyond that is refused as LimitReached. Memory and swap are the launcher's, all in bytes.
+// MaySuspend says whether one launcher may have so many suspended attempts at once, with so much
+// memory together. Count those that are suspended, are being suspended, and would be. A preemption
+// beyond the bounds is refused as LimitReached. Memory and swap are the launcher's, all in bytes.
 func (l Limits) MaySuspend(attempts int, held, memory, swap int64) bool {
 	if l.SuspendedMax == 0 && l.SuspendedPercent == 0 {
 		return true
@@ -149,16 +149,16 @@ type Ability uint32
 // The abilities.
 const (
 	AbilityProgress       Ability = 1 << iota // wants AttemptProgress events
-	AbilityResume                             // resumes what it suspends; else the manager does
+	AbilityResume                             // resumes the attempts it suspends; otherwise the manager does
 	AbilityAdmission                          // admits and refuses submissions
 	AbilityLoggedRequests                     // answers Requested events
 	AbilityCheckpoint                         // returns checkpoints
 	AbilityLoad                               // wants LauncherLoad events
-	AbilityPageHandler                        // answers pages beside the log; the SDK declares it of a PageHandler
+	AbilityPageHandler                        // answers pages without the log; the SDK declares it for a PageHandler
 	AbilityAuthenticator                      // its plug-in's shell authenticates callers and submitters; the SDK declares it
-	// AbilityAdvisoryAdmission comes with AbilityAdmission, and says that the policy refuses jobs
-	// to help their users only, as when a name is misspelt. So while it is down, or takes longer to
-	// answer than the site's admissionMax, jobs come in without its verdict, and it has to place
+	// AbilityAdvisoryAdmission comes with AbilityAdmission. It says that the policy refuses jobs
+	// only to help their users, as when a name is misspelt. While the policy is down, or slower to
+	// answer than the site's admissionMax, jobs are admitted without its verdict, and it must place
 	// them. Without this bit they are refused then, unless the site has admitWithoutPolicy.
 	AbilityAdvisoryAdmission
 )
@@ -187,9 +187,8 @@ type Explanation struct {
 type Status struct {
 	Pools []PoolStatus // parents before children
 	Facts []Property
-	// AllPools says that Pools has each pool that there is, under the name that jobs give it
-	// (JobSubmitted.Pool). Lists of who may do what are held against it, so that a misspelt
-	// pool is found.
+	// AllPools says that Pools has every pool, under the name that jobs give it
+	// (JobSubmitted.Pool). Access lists are compared with it, so that a misspelt pool is found.
 	AllPools bool
 	// Queue lists the jobs that wait, the next first, where the policy has one order of them all:
 	// at most QueueMax, without the others behind. Nil: it has none, or does not tell it. It
@@ -201,8 +200,9 @@ type Status struct {
 // Queued is a job that waits.
 type Queued struct {
 	Job JobID
-	// Why says why it stands where it does, with the numbers that the policy compares, such as
-	// "pool research holds 6 of its share of 4.0 map slots"; "" says nothing. At most WhyBytesMax.
+	// Why explains the job's place, with the numbers that the policy compares, such as "pool
+	// research holds 6 of its share of 4.0 map slots"; "" without an explanation. At most
+	// WhyBytesMax.
 	Why string
 }
 

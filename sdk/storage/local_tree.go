@@ -228,7 +228,7 @@ func (localFiles) Read(_ context.Context, folder string) ([]glob.Entry, error) {
 // links between folders could make endlessly many paths.
 const linkedFoldersMax = 10_000
 
-// treeWalk lists what lies below folders.
+// treeWalk lists the content of folders.
 type treeWalk struct{ linked int }
 
 // below returns root itself if it is a file, or all visible files below a folder.

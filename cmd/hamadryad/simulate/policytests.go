@@ -125,7 +125,7 @@ func readTests(args []string) ([]*experiment.Experiment, error) {
 	return list, nil
 }
 
-// options are those of all tests. A program that no test uses is a mistake.
+// options returns the options for all tests. A program that no test uses is a mistake.
 func (t *policyTests) options(list []*experiment.Experiment) (experiment.Options, error) {
 	used := map[string]bool{}
 	named := true // no test asks the policy of the name in a log

@@ -14,7 +14,7 @@ type clock struct {
 	after  func(time.Duration, func()) // plans an event of the loop, while the attempt lives
 	moved  func()                      // is called at each change of state; may be nil
 	state  restState
-	turn   int            // counts what changed the state
+	turn   int            // counts changes of the state
 	since  scheduler.Time // when it stopped to go on
 	rested time.Duration  // before that
 	timers []*timer

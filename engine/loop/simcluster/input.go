@@ -7,7 +7,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// peers takes in the addresses of the other groups of the bundle attempt.
+// peers records the addresses of the other groups of the bundle attempt.
 func (a *Attempt) peers(m *wire.Peers) {
 	if want := a.job.Width(a.Start); len(m.Peers) != want {
 		a.On.cluster.wrong("attempt %d is told of %d peers, and its bundle has %d groups", a.Start.Attempt, len(m.Peers), want)

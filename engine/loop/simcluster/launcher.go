@@ -131,7 +131,7 @@ func (l *Launcher) Welcome(w core.Welcome) {
 // Held is how many slots of a kind its attempts hold.
 func (l *Launcher) Held(kind string) (slots uint32) {
 	for _, a := range l.Attempts {
-		if a.ended == nil && !a.Suspended() && a.Start.Kind == kind && a.Start.Finish == nil { // what publishes needs no slot
+		if a.ended == nil && !a.Suspended() && a.Start.Kind == kind && a.Start.Finish == nil { // a publisher needs no slot
 			slots += a.Start.Slots
 		}
 	}

@@ -53,8 +53,8 @@ type Hooks struct {
 	// Balks returns why a suspended attempt can't resume; "": it can.
 	Balks func(*Attempt) string
 	// Ends returns the end of an attempt whose work is done and that may commit; nil: as
-	// Attempt.End has it. When it returns nil the attempt goes on: it is to be finished once more
-	// by Attempt.Finish.
+	// Attempt.End has it. If it returns nil the attempt goes on, and must be finished later by
+	// Attempt.Finish.
 	Ends func(*Attempt) *wire.AttemptEnded
 }
 

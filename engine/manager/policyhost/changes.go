@@ -256,7 +256,7 @@ func (s *Supervisor) sendSettings(version uint64, config []byte) {
 	}
 }
 
-// Settled takes in what became of a version of the settings.
+// Settled records the outcome of a version of the settings.
 func (s *Supervisor) Settled(v core.SettingsVerdict) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -23,7 +23,7 @@ type slow struct {
 	problems *Conditions
 
 	mu   sync.Mutex
-	said time.Time // when the log last said that the policy is slow
+	said time.Time // when the log last had that the policy is slow
 }
 
 // late reports a round of a generation that has not been answered for a while.

@@ -74,7 +74,7 @@ func (p *Policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 	return d, nil
 }
 
-// stand takes in changed offers; unlisted offers stay as they were.
+// stand applies changed offers; unlisted offers are unchanged.
 func (p *Policy) stand(changed []scheduler.Offer) {
 	for _, o := range changed {
 		i := slices.IndexFunc(p.offers, func(old scheduler.Offer) bool { return old.Launcher == o.Launcher })

@@ -109,7 +109,7 @@ func Build(defs []job.Definition, s *wire.WorkerSetup) (l *Layout, err error) {
 func applySubmission(p *plan.Submission) error {
 	for _, v := range p.Environment {
 		if isDevicesVariable(v.Name) {
-			continue // the launcher's word counts
+			continue // the launcher's value counts
 		}
 		var err error
 		if v.Unset {

@@ -152,7 +152,7 @@ func (s *Shell) unsigned(c scheduler.Credentials) (scheduler.Principal, error) {
 	if c.Purpose == scheduler.PurposeSubmit {
 		return scheduler.Principal{}, errDenied
 	}
-	return scheduler.Principal{Proof: scheduler.Unproven}, nil // with everybody's rights
+	return scheduler.Principal{Proof: scheduler.Unproven}, nil // with the rights of any user
 }
 
 // changes reports whether a request changes something. A request that the caller may not make is

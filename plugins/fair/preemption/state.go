@@ -20,7 +20,7 @@ type Since struct {
 // Slack keeps rounding errors from turning a share of 2 into one slot.
 const Slack = 1e-6
 
-// of is one kind of slot of a pool.
+// of identifies one kind of slot of a pool.
 type of struct {
 	pool *shares.Pool
 	kind pooltree.Kind
@@ -107,7 +107,7 @@ func (p *State) Due(x *shares.Pool, k pooltree.Kind) int { return p.lack(x, k).a
 // lack is how many slots a pool may take back.
 type lack struct {
 	all     int
-	minimum int // of them, those that it lacks to its minimum share: for these nobody is spared
+	minimum int // those of them that it lacks to its minimum share: for these no job is spared
 }
 
 // less returns the lack with that many more slots on their way.

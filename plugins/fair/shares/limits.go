@@ -78,7 +78,7 @@ func (l *limiter) remove(j *Job) {
 	l.changed = true
 }
 
-// enforce lets the jobs run whose turn it is, and no others.
+// enforce lets exactly the jobs run whose turn it is.
 func (l *limiter) enforce(s *State) {
 	if !l.changed {
 		return

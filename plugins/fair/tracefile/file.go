@@ -11,7 +11,7 @@ import (
 // waiting is how many rounds' lines wait for the disk at most.
 const waiting = 64
 
-// mode is of a new file: it names jobs and users.
+// mode is the mode of a new file: it names jobs and users.
 const mode = 0o640
 
 // File is a trace file. When it is full it is renamed to the same name plus .1, which replaces

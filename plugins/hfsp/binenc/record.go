@@ -59,7 +59,7 @@ type Reader struct {
 	err  error
 }
 
-// NewReader reads data, of which what Bytes returns is a part.
+// NewReader returns a reader of data. The results of Bytes alias it.
 func NewReader(data []byte) *Reader { return &Reader{data: data} }
 
 // Err returns an error if a value was missing.

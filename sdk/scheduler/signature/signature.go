@@ -49,7 +49,7 @@ func (h Hash) new() func() hash.Hash {
 	return sha256.New
 }
 
-// Query is a query with who signs it and when behind it.
+// Query returns a query with its signer and time appended.
 func Query(query, user string, at time.Time) string {
 	return fmt.Sprintf("%s&user=%s&timestamp=%d", query, url.QueryEscape(user), at.UnixMilli())
 }

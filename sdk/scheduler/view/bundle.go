@@ -128,7 +128,7 @@ func (b *Bundle) attemptEnded(a *Attempt, outcome scheduler.AttemptOutcome) {
 	b.attempts = slices.DeleteFunc(b.attempts, func(x *Attempt) bool { return x == a })
 	b.onceOnly()
 	if !a.isOf(b.turn) || b.State != Launched {
-		return // of an earlier turn, or of a bundle whose other attempt has finished
+		return // of an earlier run, or of a bundle whose other attempt has finished
 	}
 	switch {
 	case outcome == scheduler.Finished && a.isLast():

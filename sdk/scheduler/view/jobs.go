@@ -47,8 +47,9 @@ func (js *jobs) Ready() iter.Seq[*Bundle] {
 // bundles that were given to Launch since the last Apply.
 func (js *jobs) ReadyOf(j *Job) iter.Seq[*Bundle] { return j.launchable.all(js.turn) }
 
-// ReadyOfKind walks those of ReadyOf whose first group needs a kind of slot and whose id is greater
-// than after. So a policy that launches one bundle at a time continues after the last one it tried.
+// ReadyOfKind walks the bundles of ReadyOf whose first group needs a kind of slot and whose id is
+// greater than after. So a policy that launches one bundle at a time continues after the last one
+// it tried.
 func (js *jobs) ReadyOfKind(j *Job, kind scheduler.SlotKind, after scheduler.BundleID) iter.Seq[*Bundle] {
 	return js.Walk(j, kind, after).each()
 }

@@ -99,7 +99,7 @@ func (p *seesaw) hear(e scheduler.Event) {
 	case scheduler.AttemptEnded:
 		switch {
 		case e.Attempt == p.victim && p.at == stops:
-			p.at, p.victim = stands, 0 // its slot is reserved for the other all the same
+			p.at, p.victim = stands, 0 // its slot is still reserved for the other job
 		case e.Attempt == p.victim, p.at == waits && p.victim == 0:
 			p.at, p.victim = runs, 0
 		case p.at == waits:

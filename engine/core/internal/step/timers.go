@@ -31,8 +31,8 @@ const (
 	timerKinds // how many there are, and one more
 )
 
-// SetTimer has a timer of a kind, about somebody, be due after a while. Nothing cancels it:
-// whoever it is for looks, when it is due, whether there is still something to do.
+// SetTimer sets a timer of a kind, for an id, that is due after a while. Timers are never
+// cancelled: the handler checks, when one is due, whether there is still something to do.
 func (s *Step) SetTimer(d time.Duration, kind TimerKind, id uint64) {
 	s.timers.Set(s.Now.Add(d), uint8(kind), id)
 }

@@ -4,8 +4,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// Attempt is what the launcher knows of an attempt from the manager alone. Its owner guards it by a
-// lock.
+// Attempt is the launcher's knowledge of an attempt, from the manager alone. Its owner guards it by
+// a lock.
 type Attempt struct {
 	id       uint64
 	nodes    []*wire.NodeRef

@@ -75,7 +75,7 @@ func offence(k Kind, format string, args ...any) *Offence {
 // come after the end.
 const formerKept = 64
 
-// Sender is what is remembered of one worker. Its owner guards it by a lock.
+// Sender is the state kept for one worker. Its owner guards it by a lock.
 type Sender struct {
 	former [formerKept]uint64 // attempts assigned to it, the newest at (given-1)%formerKept
 	given  int

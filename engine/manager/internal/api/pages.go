@@ -91,7 +91,7 @@ func asked(w http.ResponseWriter, r *http.Request) (q scheduler.PageAsked, code 
 	deadline := http.NewResponseController(w)
 	_ = deadline.SetReadDeadline(time.Now().Add(pageReadMax)) // a server in a test may have none
 	q.Body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, int64(left)))
-	if err == nil { // the caller has sent all, and must not be taken for gone
+	if err == nil { // the caller has sent everything, and must not count as gone
 		_ = deadline.SetReadDeadline(time.Now().Add(pageAnswerMax + pageReadMax))
 	}
 	var large *http.MaxBytesError

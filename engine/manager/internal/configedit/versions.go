@@ -254,7 +254,7 @@ func (b *VersionStore) add(text []byte, origin string) (Version, error) {
 	return last, nil
 }
 
-// kept notes a version whose file is there, and removes the oldest beyond the bound.
+// kept records a version whose file exists, and removes the oldest beyond the bound.
 func (b *VersionStore) kept(v Version) Version {
 	v.Text = nil
 	b.mu.Lock()

@@ -26,7 +26,7 @@ var ErrForeign = errors.New("a job carries the ticket of its own user alone")
 // TicketOptions are a store's. Folder is needed.
 type TicketOptions struct {
 	Folder string // made if it is missing, for its owner alone
-	// Realms are the realms whose principals are users; none: no ticket is taken.
+	// Realms are the realms whose principals are users; none: no ticket is accepted.
 	Realms auth.Realms
 	// Renew requests another ticket from the KDC; nil: by the process's own configuration.
 	Renew func(kerberos.TGT) (kerberos.TGT, error)
@@ -55,7 +55,7 @@ type entry struct {
 	ticket kerberos.TGT
 	cache  []byte // the same, as a ticket cache
 
-	version uint64    // grows with each renewal
+	version uint64    // the core confirmed that the job is this user's
 	settled bool      // the core said that the job is this user's
 	asked   bool      // the core is to be asked about the job
 	pins    int       // submissions in progress
@@ -227,5 +227,5 @@ func (s *TicketStore) nudge() {
 	}
 }
 
-// said is a time for people.
+// said formats a time for people.
 func said(t time.Time) string { return t.Local().Format(time.DateTime) }

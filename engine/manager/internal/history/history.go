@@ -42,7 +42,7 @@ type History struct {
 	settings     uint64    // version of the configuration that is used
 	skipTo       uint64    // history has all rows up to this record
 	damagedParts []string  // errors of parts of the journal that could not be read, until BeginAt
-	retryAt      time.Time // the next write after one that failed
+	retryAt      time.Time // when to write again after a failed write
 
 	mu           sync.Mutex
 	unsealed     map[scheduler.JobID]endedJob // jobs whose files are not written yet

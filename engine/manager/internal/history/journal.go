@@ -232,7 +232,7 @@ func isGone(err error) bool {
 	return errors.Is(err, os.ErrNotExist) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, unix.EIO)
 }
 
-// placeholder is the chunk that replaces one that is gone.
+// placeholder is the chunk that replaces a missing one.
 func (j *liveJob) placeholder(c chunk, why error) *jobfile.Job {
 	if c.Slow {
 		return &jobfile.Job{ID: j.id, Attempts: j.slowest}

@@ -60,7 +60,7 @@ func (e Entry) Sized() Entry {
 // called from any goroutine.
 type Inbox struct {
 	queue  chan Entry
-	budget *ByteBudget   // for what waits in queue
+	budget *ByteBudget   // for inputs waiting in queue
 	ended  chan struct{} // closed when no more entries are taken out
 }
 

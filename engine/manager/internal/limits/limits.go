@@ -107,7 +107,7 @@ func (b Edge) check(method string, m any) error {
 	return nil
 }
 
-// walk holds each string and bytes field in a message against its bound.
+// walk checks each string and bytes field in a message against its bound.
 func (b Edge) walk(m protoreflect.Message) (err error) {
 	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 		most, named := fieldBytesMax[f.FullName()]

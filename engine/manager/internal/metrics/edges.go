@@ -9,9 +9,9 @@ import (
 // Edges reads the state of the components around the core at a scrape: queues, folders, the event
 // log, the policy's processes. No read waits for the core.
 type Edges struct {
-	Inbox       func() (entries, bytes Fill)     // what waits for the core
+	Inbox       func() (entries, bytes Fill)     // inputs waiting for the core
 	Shown       func() Fill                      // rows waiting to be applied to the read model
-	Programs    func() (uploads, bytes Fill)     // what submitters send
+	Programs    func() (uploads, bytes Fill)     // uploads of submitters
 	Log         func() Log                       // the event log
 	Audit       func() (lines int, wrong error)  // lines waiting to be written, and why
 	Deciding    func() (p Policy, decides bool)  // the policy

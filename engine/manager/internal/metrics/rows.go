@@ -63,7 +63,7 @@ func NewRows() *Rows {
 	}
 }
 
-// BeginWith notes the attempts that live when this life begins, before the first Apply: the life
+// BeginWith records the attempts that live when this life begins, before the first Apply. The life
 // that launched their bundles already counted how long those were ready.
 func (r *Rows) BeginWith(all core.Changes) {
 	r.mu.Lock()

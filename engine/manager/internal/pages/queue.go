@@ -7,7 +7,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 )
 
-// queuePage lists what waits.
+// queuePage lists the waiting jobs.
 type queuePage struct {
 	Filter      struct{ Pool, User string }
 	List        restapi.Queue

@@ -25,7 +25,7 @@ type queue struct {
 	over    chan struct{} // closed when the goroutine has ended
 }
 
-// reader waits until so many batches were taken in.
+// reader waits until so many batches were applied.
 type reader struct {
 	batches uint64
 	done    chan struct{}

@@ -158,7 +158,7 @@ func (e events) event() (text, id string, err error) {
 	}
 	known := strings.Split(e.last, "-")
 	id = strconv.FormatUint(e.server.needs.Life, 16)
-	goesOn := len(known) == len(list)+1 && known[0] == id // else it is of another life, or of another stream
+	goesOn := len(known) == len(list)+1 && known[0] == id // otherwise it is of another life, or of another stream
 	var texts []string
 	for i, t := range list {
 		id += "-" + t.revision

@@ -164,7 +164,7 @@ const (
 // withText are the operations with such a text.
 var withText = []string{"applySettings", "checkSettings", "diffSettings"}
 
-// checked holds a request against the document before a handler has it.
+// checked validates a request against the OpenAPI document before its handler runs.
 func (s *Server) checked(pattern string, handler http.Handler) http.Handler {
 	method, path, _ := strings.Cut(pattern, " ")
 	path = strings.TrimPrefix(path, Root)
