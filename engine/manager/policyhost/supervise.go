@@ -200,7 +200,7 @@ type policyProcess struct {
 	outcomes   []outcome // nil when it has taken over, or why it did not
 }
 
-// config are the settings for its start.
+// config are the settings for its start; with the supervisor's lock held.
 func (h *policyProcess) config() scheduler.Config {
 	if h.inProcess {
 		return scheduler.Config{} // the settings of spec are another policy's
@@ -253,7 +253,7 @@ func (s *Supervisor) launch(spec Policy, inProcess bool) *policyProcess {
 		s.state = Starting
 	}
 	s.wait.Go(func() {
-		host, err := s.open(h)
+		host, err := s.open(spec, inProcess)
 		if err != nil {
 			s.failed(h, err)
 			return
@@ -263,12 +263,13 @@ func (s *Supervisor) launch(spec Policy, inProcess bool) *policyProcess {
 	return h
 }
 
-// open starts the process and lets it check its settings.
-func (s *Supervisor) open(h *policyProcess) (policy.Host, error) {
-	if h.inProcess {
+// open starts the process and lets it check its settings. The spec is the one at the launch: a
+// configuration that changes nothing for the policy may replace the process's own meanwhile.
+func (s *Supervisor) open(spec Policy, inProcess bool) (policy.Host, error) {
+	if inProcess {
 		return policy.InProcess(s.needs.Fallback()), nil
 	}
-	return checked(s.ctx, s.needs.Plugin, h.spec, policy.Options{Dir: SocketFolder(s.needs.Data), Log: s.needs.Log.With("policy", h.spec.Name), Mark: pluginMark(s.needs.Data)})
+	return checked(s.ctx, s.needs.Plugin, spec, policy.Options{Dir: SocketFolder(s.needs.Data), Log: s.needs.Log.With("policy", spec.Name), Mark: pluginMark(s.needs.Data)})
 }
 
 // checked starts a policy's program and has it check its settings. The policy's spec gives the
@@ -367,8 +368,9 @@ func (s *Supervisor) launched(h *policyProcess, host policy.Host) {
 	s.wait.Go(func() { s.carry(h) })
 	s.wait.Go(func() { s.notes(h) })
 	s.wait.Go(func() { s.notifyDurable(h) })
+	config := h.config()
 	s.mu.Unlock()
-	s.input(wire.NewPolicyStart(&wire.PolicyStart{Generation: h.generation, Policy: h.name, Fallback: h.inProcess}, h.config()))
+	s.input(wire.NewPolicyStart(&wire.PolicyStart{Generation: h.generation, Policy: h.name, Fallback: h.inProcess}, config))
 }
 
 // input hands an input to the core; it fails only when the manager ends.
@@ -385,8 +387,9 @@ func (s *Supervisor) Start(a core.StartPolicy) {
 	}
 	env := a.Environment
 	env.Store, env.Trace = h.spec.Store, h.spec.Trace
+	config := h.config()
 	s.wait.Go(func() {
-		d, err := h.host.Start(s.ctx, h.config(), a.Snapshot(), env)
+		d, err := h.host.Start(s.ctx, config, a.Snapshot(), env)
 		if err != nil {
 			s.failed(h, err)
 			return
