@@ -118,7 +118,7 @@ func (p *player) turn() bool {
 	r := c.Round()
 	p.slots.check(r)
 	t := turn{round: r}
-	if p.rng.IntN(saveOneIn) == 0 && !asks(r.Events) {
+	if p.rng.IntN(saveOneIn) == 0 && !asks(r.Events) && c.AsOfRound() {
 		saved := c.Snapshot()
 		t.restart, t.inForce, t.offers = &saved, c.InForce(), c.Offers()
 	}

@@ -69,6 +69,7 @@ type Cluster struct {
 	progress     map[scheduler.AttemptID]scheduler.AttemptProgress // as last sent
 	checkpointAt scheduler.Time                                    // of the round of the last checkpoint
 	steps        int                                               // of the core
+	askedAt      int                                               // the step that made the last round
 	exchange     exchange
 	kept         map[keptFor]*kept // reservations
 }
@@ -201,6 +202,10 @@ func (c *Cluster) Round() scheduler.Round {
 	return r
 }
 
+// AsOfRound reports whether the core has made no step since the last round. If it has, a Snapshot
+// may have events that only the next round tells.
+func (c *Cluster) AsOfRound() bool { return c.steps == c.askedAt }
+
 // Race lets the world move on while the policy thinks.
 func (c *Cluster) Race() {
 	before := c.steps
@@ -267,7 +272,7 @@ func (c *Cluster) decide(b *wire.Batch) []core.Action {
 func (c *Cluster) act(a core.Action) {
 	switch a := a.(type) {
 	case core.AskPolicy:
-		c.asked = a.Round
+		c.asked, c.askedAt = a.Round, c.steps
 	case core.Reply:
 		if a.Client == submitter && a.Failure != nil && !c.exchange.refuses {
 			c.fault("the manager refused a job: %s", a.Failure.Message)
