@@ -90,6 +90,16 @@ func (a *Attempt) together(yield func(*Attempt) bool) {
 	}
 }
 
+// LaunchFailed reports whether another group of its launch ended without finishing. The manager stops
+// the rest of such a launch, so this attempt will end too and can't be preempted.
+func (a *Attempt) LaunchFailed() bool {
+	live := 0
+	for range a.together {
+		live++
+	}
+	return live < a.run.left
+}
+
 // waits reports whether it is suspended, and no resumption or preemption of it is accepted.
 func (a *Attempt) waits() bool { return a.State == Suspended && !a.Resuming && a.Leaving == 0 }
 

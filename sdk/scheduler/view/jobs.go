@@ -65,6 +65,10 @@ func (js *jobs) Walk(j *Job, kind scheduler.SlotKind, after scheduler.BundleID) 
 // GangsOf walks a job's launchable bundles with several groups.
 func (js *jobs) GangsOf(j *Job) iter.Seq[*Bundle] { return j.launchable.gangs.all(js.turn) }
 
+// SecondsOf walks a job's bundles that run and are offered for a second attempt. The other walks
+// yield them too, between the ready ones.
+func (js *jobs) SecondsOf(j *Job) iter.Seq[*Bundle] { return j.launchable.second.all(js.turn) }
+
 // ReadyAt walks a job's launchable single-group bundles with input on a host.
 func (js *jobs) ReadyAt(j *Job, host string) iter.Seq[*Bundle] {
 	return j.launchable.byHost[host].all(js.turn)

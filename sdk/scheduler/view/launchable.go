@@ -17,6 +17,7 @@ type launchable struct {
 
 	// The following fields are not accessed by each launch.
 	gangs  list
+	second list // those that run, and are offered for a second attempt
 	byHost map[string]*list // an empty list stays
 	byRack map[string]*list
 	near   nearJob // places of byHost's hosts, until a host is added; kept by where
@@ -84,6 +85,9 @@ func (r *launchable) add(b *Bundle) {
 		r.addKind(b.Groups[i].Kind).slots += b.Groups[i].Slots
 	}
 	r.addKind(b.Groups[0].Kind).list.add(b)
+	if b.SpeculationOffered {
+		r.second.add(b)
+	}
 	if len(b.Groups) > 1 {
 		r.gangs.add(b)
 		return
@@ -124,6 +128,9 @@ func (r *launchable) remove(b *Bundle) {
 		r.addKind(b.Groups[i].Kind).slots -= b.Groups[i].Slots
 	}
 	r.addKind(b.Groups[0].Kind).list.remove(b.ID)
+	if b.SpeculationOffered {
+		r.second.remove(b.ID)
+	}
 	if len(b.Groups) > 1 {
 		r.gangs.remove(b.ID)
 		return

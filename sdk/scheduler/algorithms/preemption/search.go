@@ -98,7 +98,7 @@ func (s Search) try(mark int, taken [][]*view.Attempt, places []int) ([]schedule
 func (s Search) free(v []*view.Attempt) {
 	for _, a := range v {
 		switch {
-		case s.usable(a):
+		case s.Usable(a):
 			s.View.Release(a, s.Suspend)
 		case s.Suspend:
 			s.View.CountSuspending(a)
@@ -110,13 +110,13 @@ func (s Search) free(v []*view.Attempt) {
 // launcher that may run it.
 func (s Search) Useful(v []*view.Attempt) bool {
 	return slices.ContainsFunc(v, func(a *view.Attempt) bool {
-		return s.usable(a) && slices.ContainsFunc(s.Bundle.Groups, func(g scheduler.Group) bool { return g.Kind == a.Need.Kind })
+		return s.Usable(a) && slices.ContainsFunc(s.Bundle.Groups, func(g scheduler.Group) bool { return g.Kind == a.Need.Kind })
 	})
 }
 
-// usable says whether the bundle may run where an attempt does. A launcher that is
+// Usable says whether the bundle may run where an attempt does. A launcher that is
 // draining or excluded takes nothing new.
-func (s Search) usable(a *view.Attempt) bool {
+func (s Search) Usable(a *view.Attempt) bool {
 	l := s.View.Launcher(a.Launcher)
 	return l != nil && !l.Closed() && !slices.Contains(s.Bundle.Avoid, l.ID)
 }

@@ -1,0 +1,148 @@
+package policy
+
+import (
+	"iter"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/preemption"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
+)
+
+type leaver = preemption.Leaver
+
+// Pass is one round, in which a policy decides. It is valid until the function that got it returns.
+type Pass[O, S any] struct {
+	Look[O, S]
+	events      []scheduler.Event
+	endedBefore int // ends of attempts that the state counts already
+	changed     bool
+	decisions   scheduler.Decisions
+	wake        scheduler.Time
+	reasons     map[scheduler.JobID]reason // for which jobs wait after this pass
+	asked       map[scheduler.JobID]bool   // jobs in order
+	order       []scheduler.JobID
+}
+
+// Filter chooses bundles. The zero value chooses all.
+type Filter struct {
+	Job  *view.Job          // of this job alone
+	Kind scheduler.SlotKind // whose first group needs such slots; "": any
+	Gang bool               // of several groups
+}
+
+func (f *Filter) has(b *view.Bundle) bool {
+	return (f.Kind == "" || b.Groups[0].Kind == f.Kind) && (!f.Gang || len(b.Groups) > 1)
+}
+
+// Events returns what happened since the pass before. In Policy.Start they are those since the checkpoint, or all.
+func (p *Pass[O, S]) Events() []scheduler.Event { return p.events }
+
+// Ended returns the attempts that ended in Events, with their jobs.
+func (p *Pass[O, S]) Ended() []view.Ended { return p.driver.view.Ended()[p.endedBefore:] }
+
+// OptionsChanged reports whether new settings took effect in this pass.
+func (p *Pass[O, S]) OptionsChanged() bool { return p.changed }
+
+// Ready walks bundles that may be launched, in order of job, then id. It leaves out those that this pass launched or
+// preempted for. Bundles that run and are offered for a second attempt are in Seconds.
+func (p *Pass[O, S]) Ready(f Filter) iter.Seq[*view.Bundle] {
+	return p.walk(f, func(j *view.Job) iter.Seq[*view.Bundle] {
+		switch {
+		case f.Gang:
+			return p.driver.view.GangsOf(j)
+		case f.Kind != "":
+			return p.driver.view.ReadyOfKind(j, f.Kind, 0)
+		}
+		return p.driver.view.ReadyOf(j)
+	}, func(b *view.Bundle) bool { return b.State == view.Ready })
+}
+
+// Seconds walks bundles that run slowly or are suspended, and may be launched a second time. The first attempt that
+// commits wins. A preemption for such a bundle is refused.
+func (p *Pass[O, S]) Seconds(f Filter) iter.Seq[*view.Bundle] {
+	return p.walk(f, p.driver.view.SecondsOf, func(*view.Bundle) bool { return true })
+}
+
+func (p *Pass[O, S]) walk(f Filter, of func(*view.Job) iter.Seq[*view.Bundle], may func(*view.Bundle) bool) iter.Seq[*view.Bundle] {
+	jobs := p.driver.view.Jobs()
+	if f.Job != nil {
+		jobs = []*view.Job{f.Job}
+	}
+	return func(yield func(*view.Bundle) bool) {
+		for _, j := range jobs {
+			p.ask(j)
+			for b := range of(j) {
+				if f.has(b) && may(b) && !yield(b) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// ask notes that it is a job's turn.
+func (p *Pass[O, S]) ask(j *view.Job) {
+	if !p.asked[j.ID()] {
+		p.asked[j.ID()] = true
+		p.order = append(p.order, j.ID())
+	}
+}
+
+// Launch starts a bundle where it fits, near its input if it can, or on the given launchers, one for each group. It
+// takes the slots. It returns false, and decides nothing, if the bundle does not fit, may not be launched, or was
+// launched by this pass already.
+func (p *Pass[O, S]) Launch(b *view.Bundle, on ...scheduler.LauncherID) bool {
+	if !b.Launchable() || p.driver.view.LeftOut(b) {
+		return false
+	}
+	where, fits := on, false
+	if len(on) == 0 {
+		where, fits = p.driver.view.Fit(b)
+	} else {
+		fits = p.takeOn(b, on)
+	}
+	if fits {
+		p.launch(b, where)
+	}
+	return fits
+}
+
+// takeOn takes what a bundle needs on given launchers, or nothing.
+func (p *Pass[O, S]) takeOn(b *view.Bundle, on []scheduler.LauncherID) bool {
+	v := &p.driver.view
+	if len(on) != len(b.Groups) {
+		return false
+	}
+	mark := v.Mark()
+	for i, id := range on {
+		l := v.Launcher(id)
+		if l == nil || l.Closed() || slices.Contains(b.Avoid, id) || !v.TakeFor(l, b, &b.Groups[i]) {
+			v.Undo(mark)
+			return false
+		}
+	}
+	return true
+}
+
+// launch decides to launch a bundle whose slots are taken.
+func (p *Pass[O, S]) launch(b *view.Bundle, where []scheduler.LauncherID) {
+	p.decisions.Launch = append(p.decisions.Launch, p.driver.view.Launch(b, where))
+}
+
+// Resume lets a suspended attempt go on, with the rest of its launch. It needs Policy.Resumes. It returns false, and
+// decides nothing, if there is too little room, or the attempt is not suspended.
+func (p *Pass[O, S]) Resume(a *view.Attempt) bool {
+	if !p.driver.policy.Resumes || !p.driver.view.TakeForResume(a) {
+		return false
+	}
+	p.decisions.Resume = append(p.decisions.Resume, scheduler.Resume{Attempt: a.ID})
+	return true
+}
+
+// WakeAt asks for a pass at a time even if nothing happens before. The earliest of several times counts, and a time
+// that is not in the future does not. Each pass asks anew.
+func (p *Pass[O, S]) WakeAt(t scheduler.Time) { p.wake = p.driver.view.Sooner(p.wake, t) }
+
+// Post has a note logged. Policy.Note gets it in a later pass, and again when the log is replayed.
+func (p *Pass[O, S]) Post(n scheduler.Note) { p.decisions.Notes = append(p.decisions.Notes, n) }

@@ -1,0 +1,138 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
+)
+
+// reason is why a job waits.
+type reason struct {
+	why    scheduler.WaitReason
+	detail string
+}
+
+// Waits says why a job waits after this pass, with numbers and names for people. Without it the package finds a
+// reason: slots that are coming, a delay of LaunchNear, other jobs' turn, a gang that does not fit, or no free slot.
+// A policy that keeps free slots from a job on purpose says so here, with scheduler.WaitHeld, WaitAtLimit or
+// WaitBudget.
+func (p *Pass[O, S]) Waits(j *view.Job, why scheduler.WaitReason, format string, args ...any) {
+	p.reasons[j.ID()] = reason{why, fmt.Sprintf(format, args...)}
+}
+
+// giveReasons tells the manager of reasons that changed.
+func (p *Pass[O, S]) giveReasons() {
+	d := p.driver
+	d.order = p.queue()
+	for place, id := range d.order {
+		now := p.reasonOf(d.view.Job(id), place)
+		if d.reasons[id].why != now.why {
+			p.decisions.Waiting = append(p.decisions.Waiting, scheduler.Waiting{Job: id, Reason: now.why, Detail: now.detail})
+		}
+		d.reasons[id] = now
+	}
+	for _, j := range d.view.Jobs() {
+		if _, told := d.reasons[j.ID()]; told && p.left(j) == nil {
+			delete(d.reasons, j.ID())
+			p.decisions.Waiting = append(p.decisions.Waiting, scheduler.Waiting{Job: j.ID(), Reason: scheduler.WaitNone})
+		}
+	}
+}
+
+// queue lists the jobs with ready work left: those that the pass asked for in its order, then the others.
+func (p *Pass[O, S]) queue() []scheduler.JobID {
+	for _, j := range p.driver.view.Jobs() {
+		p.ask(j)
+	}
+	return slices.DeleteFunc(p.order, func(id scheduler.JobID) bool { return p.left(p.driver.view.Job(id)) == nil })
+}
+
+// left returns the first ready bundle of a job that the pass did not launch, or nil.
+func (p *Pass[O, S]) left(j *view.Job) *view.Bundle {
+	if j.ReadyCount() == 0 {
+		return nil
+	}
+	for b := range p.driver.view.ReadyOf(j) {
+		if b.State == view.Ready {
+			return b
+		}
+	}
+	if len(p.decisions.Preempt) > 0 { // the bundle that slots are taken back for is left out of walks
+		for _, x := range p.decisions.Preempt {
+			if x.For == j.ID() {
+				return p.driver.view.Bundle(x.Bundle)
+			}
+		}
+	}
+	return nil
+}
+
+// reasonOf returns why a job waits that has ready work left.
+func (p *Pass[O, S]) reasonOf(j *view.Job, place int) reason {
+	if r, given := p.reasons[j.ID()]; given {
+		return r
+	}
+	b := p.left(j)
+	free := !slices.ContainsFunc(b.Groups, func(g scheduler.Group) bool { return p.driver.view.FreeSlots(g.Kind) < g.Slots })
+	switch {
+	case p.Coming(j):
+		return reason{scheduler.WaitPreempting, "slots are being taken back for it"}
+	case free:
+		return reason{b.Unfit(), p.driver.view.Obstacles(b)}
+	case place > 0:
+		return reason{scheduler.WaitTurn, fmt.Sprintf("%d jobs come first", place)}
+	}
+	return reason{scheduler.WaitNoCapacity, "it is next; no slot that it needs is free"}
+}
+
+// Explain returns why a job waits as of the last pass, with its place among the jobs that wait.
+func (l Look[O, S]) Explain(j *view.Job) scheduler.Explanation {
+	d := l.driver
+	r := d.reasons[j.ID()]
+	x := scheduler.Explanation{Reason: r.why, Detail: scheduler.Printable(r.detail), Place: slices.Index(d.order, j.ID()) + 1}
+	if x.Detail == "" {
+		x.Detail = fmt.Sprintf("%d bundles are ready, %d attempts run", j.ReadyCount(), len(j.Attempts()))
+	}
+	for b := range d.view.ReadyOf(j) {
+		if open := slices.ContainsFunc(d.view.Launchers(), func(on *view.Launcher) bool { return !on.Closed() }); open && !d.view.FitEver(b) {
+			x.Detail += "; it would not fit if nothing ran: add launchers, or ask for less"
+		}
+		break
+	}
+	x.AddFact("waiting jobs", len(d.order))
+	x.AddFact("ready", j.ReadyCount())
+	x.AddFact("live", len(j.Attempts()))
+	return x
+}
+
+// Status returns one pool of all jobs, and those that wait in the order of the last pass.
+func (l Look[O, S]) Status() scheduler.Status {
+	d := l.driver
+	pool := scheduler.PoolStatus{Name: d.policy.Name, Weight: 1, Jobs: len(d.view.Jobs())}
+	for _, j := range d.view.Jobs() {
+		for i, s := range j.Info.Stages {
+			pool.Demand += s.Slots * (j.Counts[i].Waiting + j.Counts[i].Running)
+		}
+		for _, h := range j.HeldSlots() {
+			pool.Running += h.Count
+		}
+	}
+	slots := 0
+	for _, on := range d.view.Launchers() {
+		for _, s := range on.Slots {
+			slots += s.Count
+		}
+	}
+	pool.FairShare = float64(min(pool.Demand, slots))
+	s := scheduler.Status{Pools: []scheduler.PoolStatus{pool}, Queue: []scheduler.Queued{}}
+	for _, id := range d.order[:min(len(d.order), scheduler.QueueMax)] {
+		why := scheduler.Printable(d.reasons[id].detail)
+		if len(why) > scheduler.WhyBytesMax {
+			why = why[:scheduler.WhyBytesMax]
+		}
+		s.Queue = append(s.Queue, scheduler.Queued{Job: id, Why: why})
+	}
+	return s
+}
