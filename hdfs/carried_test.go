@@ -66,7 +66,7 @@ var readTwice = job.Definition{Name: "read-twice", Build: func(g *job.Graph, arg
 type hamadryad struct {
 	t        *testing.T
 	programs string // folder
-	dir      string // of its data and configuration
+	dir      string // with its data and configuration
 	address  string // the manager's
 	log      proctest.Output
 }

@@ -21,8 +21,8 @@ type Job[K1, V1, K2, V2, K3, V3 any] struct {
 
 	// Map is called for each input record.
 	Map func(t *Task, key K1, value V1, emit func(K2, V2)) error
-	// Combine folds two values of a key; if nil, all values travel. It must be associative and
-	// commutative, and is called any number of times.
+	// Combine folds two values of a key; if nil, all values are shuffled. It must be associative
+	// and commutative, and is called any number of times.
 	Combine func(a, b V2) V2
 	// Reduce is called for each key, in order, with its values. Values that it leaves unread are
 	// skipped. They are streamed, and can be ranged over once, before Reduce returns. A second

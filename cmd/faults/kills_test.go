@@ -118,7 +118,7 @@ func (k *killing) grant() {
 	}
 }
 
-// policies are the plug-ins that run.
+// policies lists the running plug-ins.
 func (k *killing) policies() []int {
 	return processes(func(pid int) bool {
 		exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))

@@ -126,8 +126,8 @@ func TestPoliciesAreSwappedWhileSlotsAreReserved(t *testing.T) {
 	}
 }
 
-// A launcher's memory is given out. With swap a suspension frees of it what another job
-// needs, and without nothing: that job waits, and nothing is suspended in vain.
+// All memory of a launcher is allocated. With swap a suspension frees what another job needs.
+// Without swap it frees nothing: that job waits, and nothing is suspended for it.
 func TestSuspensionFreesMemoryWhereThereIsSwap(t *testing.T) {
 	for swap, frees := range map[string]bool{"": false, "256MiB": true} {
 		t.Run("swap "+swap, func(t *testing.T) {

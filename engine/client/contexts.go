@@ -239,8 +239,8 @@ func (c *Contexts) path(name string) string {
 	return filepath.Join(filepath.Dir(c.file), name)
 }
 
-// ContextTarget is the manager and user of a context in the user's file. "" is the current one,
-// which is ignored where the environment names a manager. It is nil without such a context.
+// ContextTarget returns the manager and user of a context in the user's file. "" is the current
+// one, which is ignored if the environment names a manager. It returns nil without such a context.
 func ContextTarget(name string) (*Target, error) {
 	if name == "" && os.Getenv(AddressVariable) != "" {
 		return nil, nil //nolint:nilnil // there is none

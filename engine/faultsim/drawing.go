@@ -21,7 +21,7 @@ type drawing struct {
 // jobKinds are slot kinds that launchers have.
 var jobKinds = []string{"default", "default", "other"}
 
-// randomJob draws a job with a graph that is right.
+// randomJob draws a job with a valid graph.
 func (d *drawing) randomJob(name string) *fakeJob {
 	for {
 		g := d.randomGraph()

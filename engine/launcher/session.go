@@ -50,8 +50,8 @@ const (
 	refusalsMax = 8
 	// reportsMax is how many reports go into one message.
 	reportsMax = 512
-	// resendEvery is how often the end of an attempt is reported again until the manager has it
-	// forgotten.
+	// resendEvery is how often the end of an attempt is reported again until the manager orders the
+	// launcher to forget it.
 	resendEvery = 5 * time.Second
 	// messageMax is the largest message from the manager, in bytes.
 	messageMax = 256 << 20

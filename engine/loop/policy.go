@@ -20,7 +20,7 @@ type Policy struct {
 	Think  time.Duration // virtual time that each answer takes
 	// Thinks is how long the answer to the current round takes; nil: Think.
 	Thinks func() time.Duration
-	Prompt bool // an answer does not wait for others that come close to it
+	Prompt bool // an answer is not gathered with others that follow closely
 }
 
 // Begin has the core start the policy.

@@ -316,7 +316,7 @@ func TestWhatIsFollowedEndsWithTheRight(t *testing.T) {
 			r.change(change())
 			eventually(t, "ann may do nothing", func() bool { return status.Code(r.kill(job)) == codes.PermissionDenied })
 			close(goOn)
-			r.allowed(r.who("carol").move(job, "lab/other")) // which the events would show
+			r.allowed(r.who("carol").move(job, "lab/other")) // the events would show it
 			if c, err := one.Recv(); status.Code(err) != codes.PermissionDenied {
 				t.Errorf("ann got %v, %v", c, err)
 			}

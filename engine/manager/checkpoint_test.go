@@ -136,8 +136,8 @@ func continues(t *testing.T, data string) {
 	}
 }
 
-// comesTo is the checkpoint of the core that replayed a file up to a record, which it does
-// not have or another file has, too.
+// comesTo returns the checkpoint of a core that replayed a file up to a record. The file lacks that
+// record, or another file has it, too.
 func comesTo(t *testing.T, s *eventlog.Segment, next uint64, data string) []byte {
 	t.Helper()
 	r := recovery.NewReplay(s.Path, recovery.OpenGraphs(filepath.Join(data, "graphs"), slog.New(slog.DiscardHandler)))

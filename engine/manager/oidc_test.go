@@ -57,7 +57,7 @@ func newTokened(t *testing.T) *tokened {
 	if x.bare, err = certs.Trust(filepath.Join(ca.Folder, certs.FileCA), certs.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tokens.Prove(x.ctx(), x.issuer.Token("ann")); err != nil { // the keys are there from here on
+	if _, err := tokens.Prove(x.ctx(), x.issuer.Token("ann")); err != nil { // the keys are loaded from here on
 		t.Fatal(err)
 	}
 	return x

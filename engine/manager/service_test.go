@@ -298,8 +298,8 @@ type assault struct {
 	body                 string
 }
 
-// What attackers ask for: numbers so long that no time and no identity in the manager's data has
-// their digits by chance.
+// The attackers' requests: with numbers so long that no time and no identity in the manager's data
+// has their digits by chance.
 const (
 	asked   = "666333.666333"
 	altered = "666333.666334"

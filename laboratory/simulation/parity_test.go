@@ -125,7 +125,7 @@ func encoded(t *testing.T, r *Result) string {
 	return string(text)
 }
 
-// apart says where two histories part.
+// apart shows where two histories begin to differ.
 func apart(a, b string) string {
 	as, bs := strings.Split(a, "\n"), strings.Split(b, "\n")
 	for i := range min(len(as), len(bs)) {

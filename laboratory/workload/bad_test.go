@@ -168,8 +168,8 @@ var seeds = []string{
 	`{"job.id":"a","job.start.ms":0,"job.tasks":[{"duration.ms":1,"container.host":"/r/h"},{"container.type":"reduce","container.start.ms":1,"container.end.ms":5,"count":2}]}`,
 }
 
-// Whatever is read, there is a workload that passes Check or an error with its place, and
-// a workload comes back as it was written.
+// Whatever the input, Read returns a workload that passes Check, or an error with its place. A
+// workload that is written is read back equal.
 func FuzzRead(f *testing.F) {
 	for _, text := range seeds {
 		f.Add([]byte(text), false)

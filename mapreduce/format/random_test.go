@@ -122,7 +122,7 @@ func (w typeWriter) field(depth int) (kind, options string) {
 		return "*" + kind, w.one("", "", ",dict", ",plain")
 	case n == 7:
 		kind, _ = w.leaf()
-		if kind == "uint8" { // which makes bytes, and those are no list
+		if kind == "uint8" { // that makes bytes, which are no list
 			kind = "uint16"
 		}
 		return "[]" + w.one("", "", "*") + kind, ",list"

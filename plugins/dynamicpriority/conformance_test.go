@@ -11,8 +11,8 @@ func TestConformance(t *testing.T) {
 	policytest.Run(t, New, policytest.Options{Seeds: 20})
 }
 
-// TestConformanceOfEverySetting runs the kit with intervals so short that accounts close and
-// slots are taken back all the time, and with budgets that end.
+// TestConformanceOfEverySetting runs the kit with intervals so short that accounts close and slots
+// are preempted all the time, and with budgets that end.
 func TestConformanceOfEverySetting(t *testing.T) {
 	for name, settings := range map[string]string{
 		"preempting": "alloc-interval: 1s\nkill-interval: 1s\n",

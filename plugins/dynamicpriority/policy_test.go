@@ -150,8 +150,8 @@ func TestTheStoreFails(t *testing.T) {
 	}
 }
 
-// Slots are taken back on a clock of each kind's own, for work that waits below its quota: the
-// newest attempts, and no more than there are over the quota. Without a kill-interval none are.
+// Slots are preempted at an interval for each kind, for waiting work below its quota: the newest
+// attempts, and only as many as exceed the quota. Without a kill-interval none are.
 func TestPreemption(t *testing.T) {
 	for _, test := range []struct {
 		settings string

@@ -26,7 +26,7 @@ func TestVectors(t *testing.T) {
 	vectors.Run(t, map[string]func(*testing.T, vector){"hfsp": upstream})
 }
 
-// upstream plays the original's own tests, with map and reduce slots on one node.
+// upstream runs the original's own tests, with map and reduce slots on one node.
 func upstream(t *testing.T, v vector) {
 	settings := "training-part: 0\n"
 	if v.Config["trainer.completed-tasks.map.num-completed"] == 1 {

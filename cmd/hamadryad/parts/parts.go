@@ -27,7 +27,7 @@ type Options struct {
 	places []place // from hosts
 }
 
-// launchersMax keeps a slip of the finger from filling the machine with processes.
+// launchersMax keeps a mistyped number from filling the machine with processes.
 const launchersMax = 256
 
 // Prepare makes the data folder and fills in missing options.

@@ -69,8 +69,8 @@ func TestWhatCountsForNothingIsSaid(t *testing.T) {
 	}
 }
 
-// A launcher that is excluded says for which jobs, until when, and how that is ended; another
-// says nothing of it.
+// An excluded launcher shows for which jobs, until when, and how to readmit it; other launchers
+// show nothing of it.
 func TestExcludedLaunchers(t *testing.T) {
 	until := time.Date(2026, 5, 4, 13, 14, 15, 0, time.Local)
 	list := []*wire.LauncherStatus{

@@ -58,8 +58,8 @@ func CheckHost(host string) (string, error) {
 	return name, nil
 }
 
-// name puts into a manager's certificate where it is reached. Its pages are on loopback, unless
-// the site says otherwise, or reached through a tunnel.
+// name puts the manager's addresses into its certificate. Its pages are on loopback, unless the
+// site configures otherwise, or reached through a tunnel.
 func (a *Authority) name(t *x509.Certificate) {
 	add := func(host string) {
 		if ip := net.ParseIP(host); ip != nil {

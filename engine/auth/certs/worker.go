@@ -21,7 +21,7 @@ type Bundle struct {
 
 // ForWorker makes the certificate and key of one worker of this launcher. They are valid as long as
 // the launcher's own certificate. When Generation changes, the launcher gives each running worker a
-// new Bundle, which Renew takes.
+// new Bundle for Renew.
 func (k *Keys) ForWorker() (Bundle, error) {
 	s, of := k.latest()
 	if s.identity.Kind != auth.Launcher {

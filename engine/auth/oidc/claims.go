@@ -65,7 +65,7 @@ func inTime(token *oidc.IDToken, now time.Time) error {
 	return nil
 }
 
-// year3000 is later than any clock, and small enough not to wrap.
+// year3000 is later than any clock's time, and small enough not to wrap.
 const year3000 = 32503680000
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -264,7 +264,7 @@ func TestTheFileGoesBack(t *testing.T) {
 	th.until("they are in force", func() bool { return th.decides("old") })
 }
 
-// A policy that takes over while another is asked is asked in its turn.
+// While one policy is asked, another takes over: then the new one is asked.
 func TestSettingsPassToWhoTakesOver(t *testing.T) {
 	play, let := held(nil)
 	defer let()

@@ -73,7 +73,7 @@ func TestFlagsThatWereParsedBefore(t *testing.T) {
 	}
 }
 
-// Values without a usable text are refused, and a worker that lacks a flag names it.
+// Values that have no usable text are refused. The error of a worker without a flag names the flag.
 func TestFlagsThatCannotTravel(t *testing.T) {
 	here := newFlags()
 	watch := Watch(here.set)

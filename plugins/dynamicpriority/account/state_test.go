@@ -273,7 +273,7 @@ func TestEntriesAsText(t *testing.T) {
 	}
 }
 
-// TestACheckpointThatIsNone is refused and not half taken.
+// TestACheckpointThatIsNone: an invalid checkpoint is refused, and no part of it is used.
 func TestACheckpointThatIsNone(t *testing.T) {
 	const head = "ledger 20000000000 0 0 0\n"
 	for text, want := range map[string]string{

@@ -31,7 +31,7 @@ func site(t *testing.T, loads ...float64) *view.View {
 	return v
 }
 
-// TestBusyLaunchersAreSetAside until they are not busy, or nobody asks any more.
+// TestBusyLaunchersAreSetAside: they are until they are not busy, or the settings ignore loads.
 func TestBusyLaunchersAreSetAside(t *testing.T) {
 	v := site(t, 0.95, 0.5, 0.91)
 	var b busy

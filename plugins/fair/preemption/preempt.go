@@ -44,7 +44,7 @@ type taking struct {
 	leaving map[scheduler.AttemptID]bool  // stopped already
 	left    map[*pooltree.Schedulable]int // slots a pool keeps, where less than it holds
 	freed   map[*pooltree.Schedulable]int // slots that are taken from a pool, of those that it holds
-	coming  map[*pooltree.Schedulable]int // slots that are on their way to a pool
+	coming  map[*pooltree.Schedulable]int // slots being freed for a pool
 	undo    []func()                      // what the beneficiaries are counted as holding
 	sets    []Set
 }

@@ -50,7 +50,7 @@ func (c *capacity) FitOn(l *Launcher, b *Bundle) ([]scheduler.LauncherID, bool) 
 
 // FitReserved is Fit limited to reservations for the bundle's job: on a launcher that has one or,
 // for a gang, wherever it fits with the reservations. So a job that waits for launchers near its
-// input still takes the slots that preempted jobs left for it.
+// input still takes the slots that were preempted for it.
 func (c *capacity) FitReserved(b *Bundle) ([]scheduler.LauncherID, bool) {
 	launchers := c.reserved[b.Job.ID()]
 	if len(b.Groups) > 1 {

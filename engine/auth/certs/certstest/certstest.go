@@ -22,7 +22,7 @@ import (
 // Cluster is the name of the cluster of every CA that CA makes.
 const Cluster = "test"
 
-// CA is a cluster's CA in a folder that goes with the test.
+// CA is a cluster's CA in a folder that is removed with the test.
 type CA struct {
 	*certs.Authority
 	Folder string

@@ -22,7 +22,7 @@ type Connection struct {
 	bytes []int64 // of each writer's output, -1 without one
 	all   bool    // it joins all to all
 	done  int     // stored outputs, of an all-to-all connection
-	have  []int32 // stored outputs for each reader, of another
+	have  []int32 // by reader: stored outputs, of a connection of another kind
 
 	perReader []int64         // sizes of each reader's partition, of an all-to-all
 	where     []launcherBytes // of an all-to-all, in order of launcher

@@ -161,8 +161,8 @@ func (ms *Membership) Resend(id scheduler.LauncherID) {
 // ReasonGivenUp is the reason in the last command about an attempt that was given up.
 const ReasonGivenUp = "it was given up: its launcher had not confirmed what was asked of it"
 
-// giveUp counts an attempt as lost whose launcher confirms no command. A process that can't be
-// ended costs its attempt alone: the launcher keeps all others. The launcher gets one more stop for
+// giveUp counts an attempt as lost if its launcher confirms no command. A process that can't be
+// ended costs only its attempt: the launcher keeps all others. The launcher gets one more stop for
 // this one, and later reports of it are stale.
 func (ms *Membership) giveUp(a *state.Attempt) {
 	l := a.Launcher

@@ -30,7 +30,7 @@ const decidedMax = 1000
 // usualMax bounds the space reserved for rows of attempts.
 const usualMax = 256
 
-// Enable makes it collect rows from now on.
+// Enable makes the feed collect rows from now on.
 func (f *ChangeFeed) Enable() {
 	f.on = true
 	f.cluster.resources.Offers.EnableChanges()

@@ -31,7 +31,7 @@ type Settings struct {
 	// another is refused at once; with none (the default) it waits for a launcher
 	// that has it.
 	Kinds []string `json:"kinds,omitempty"`
-	// Graph bounds what a job's graph may ask for.
+	// Graph bounds a job's graph.
 	Graph graph.Limits `json:"graph"`
 	// Identity is unique to the cluster; the manager chooses it at its first start. It is not
 	// secret.

@@ -47,7 +47,7 @@ type Command struct {
 	Env     []string // the whole environment, except for the mark
 	Dir     string
 	Mark    proctree.Mark // in the environment of all its child processes; no other process has it
-	Way     suspend.Way   // how it is stopped, continued, and kept within limits
+	Way     suspend.Way   // how the worker is stopped, continued, and kept within limits
 	Limits  cgroup.Limits // for it and its child processes together, where the Way has groups with limits
 	// Processors is the list of the Way's processors to which it is pinned from its start; "": all.
 	Processors string

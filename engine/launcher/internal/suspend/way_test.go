@@ -90,7 +90,7 @@ func startAdder(t *testing.T, w suspend.Way) *adder {
 	return a
 }
 
-// add sends it a number.
+// add sends the tree a number.
 func (a *adder) add(n int) {
 	a.t.Helper()
 	if _, err := fmt.Fprintln(a.in, n); err != nil {
@@ -131,7 +131,7 @@ func TestAWholeTreeStandsStillAndGoesOn(t *testing.T) {
 	eachWay(t, func(t *testing.T, w suspend.Way) {
 		a := startAdder(t, w)
 		a.add(0)
-		a.says() // all of it is there
+		a.says() // all of the tree has started
 		var stops, starts []time.Duration
 		sum := 0
 		for i := range 50 {

@@ -33,8 +33,8 @@ const (
 	// launcherLookEvery is how often the server checks whether a launcher whose log is read was
 	// lost.
 	launcherLookEvery = time.Second
-	// logAgain is the delay before a log is requested again that the launcher of a newly launched
-	// attempt does not have yet, and logTriesMax the number of tries.
+	// logAgain is the delay before a log is requested again, if the launcher of a newly launched
+	// attempt does not have it yet. logTriesMax is the number of tries.
 	logAgain    = 500 * time.Millisecond
 	logTriesMax = 10
 )

@@ -333,7 +333,7 @@ func (l *Log) rotate() error {
 	return nil
 }
 
-// Close ends it. What could not be written is lost.
+// Close ends the log. Lines that could not be written are lost.
 func (l *Log) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

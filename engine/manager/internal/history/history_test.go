@@ -339,7 +339,7 @@ func TestJobsThatTheLogLost(t *testing.T) {
 		end(t, h)
 		h = open(t, h.o)
 		goOn := map[scheduler.JobID]bool{}
-		if from > 0 { // else there is no log
+		if from > 0 { // otherwise there is no log
 			h.BeginAt(from, &s.all[from])
 			for _, j := range s.all[from].Jobs {
 				goOn[j.ID] = true

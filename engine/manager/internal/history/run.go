@@ -216,7 +216,7 @@ func (h *History) skipDurable(n *update) {
 // endLostJobs ends the jobs that the event log does not have after a replay. The log lost its end, or all of its
 // records.
 func (h *History) endLostJobs(n *update) {
-	if h.queue.missedRows() > 0 { // the live jobs may not all be known
+	if h.queue.missedRows() > 0 { // some live jobs may be unknown
 		return
 	}
 	lives := h.sampler.submitted()
@@ -242,7 +242,7 @@ func (h *History) endUnreported(id scheduler.JobID, record uint64, at scheduler.
 	h.endJob(&wire.JobStatus{Summary: summary, Failure: &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_LOST, Message: why}}, record)
 }
 
-// endJob puts a job among those to seal.
+// endJob adds a job to those to be sealed.
 func (h *History) endJob(s *wire.JobStatus, record uint64) {
 	id := scheduler.JobID(s.GetSummary().GetJob())
 	if !h.isLive(id) {

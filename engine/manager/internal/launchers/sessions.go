@@ -155,7 +155,7 @@ func (s *session) next() *wire.ToLauncher {
 type launcherRecord struct {
 	name        string
 	id          scheduler.LauncherID // 0 until the core has let it in
-	identity    string               // owner of the name until it is lost; "": anybody
+	identity    string               // owner of the name until it is lost; "": any launcher
 	incarnation uint64
 	http        string
 	version     string       // of its program

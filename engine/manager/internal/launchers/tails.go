@@ -46,7 +46,7 @@ func (s *Server) KeepTails(ctx context.Context, q *wire.LogTails) (*wire.Empty, 
 			err = s.Keep(ctx, job, list)
 		}
 		if err != nil {
-			return nil, err // the accepted ones come again, and are the same
+			return nil, err // the accepted ones are sent again, unchanged
 		}
 	}
 	return &wire.Empty{}, nil

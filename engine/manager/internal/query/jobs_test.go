@@ -196,7 +196,7 @@ func TestPagesNeitherSkipNorRepeat(t *testing.T) {
 	}
 }
 
-// Wherever jobs are on their way, a list is what going through all of them makes, and so is its count.
+// Whatever state jobs are in, a list equals a walk through all of them, and so does its count.
 func TestListsAreThoseOfAllJobs(t *testing.T) {
 	c := newCluster(t)
 	r := rand.New(rand.NewPCG(3, 7))

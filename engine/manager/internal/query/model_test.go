@@ -350,7 +350,7 @@ func TestReasonsAreBounded(t *testing.T) {
 	}
 }
 
-// plain is the obvious model: all rows in maps.
+// plain is a simple model: all rows in maps.
 type plain struct {
 	jobs     map[scheduler.JobID]changes.Job
 	ended    []scheduler.JobID

@@ -103,7 +103,7 @@ func TestEvents(t *testing.T) {
 			}
 			last, _, _ = strings.Cut(strings.TrimPrefix(text, "id: "), "\n")
 		}
-		w.server.needs.Policy = overview{1} // it failed again, and the problem before is gone
+		w.server.needs.Policy = overview{1} // it failed again, and the earlier problem is gone
 		text = stream(last, func() {}, time.Second/2)
 		if strings.Count(text, "event: ") != 1 || !strings.Contains(text, "event: policy\n") {
 			t.Errorf("of another problem is told\n%s", text)

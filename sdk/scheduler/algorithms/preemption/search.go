@@ -18,9 +18,9 @@ type Search struct {
 	Limits scheduler.Limits
 	// Most is how many victims are tried.
 	Most int
-	// Enough, when not nil, says whether the victims at some places free enough for another bound
-	// than room on launchers, such as the maximum of a pool. Victims are taken until the bundle
-	// fits and it says so.
+	// Enough, if not nil, says whether the victims at some places free enough for a further bound
+	// besides room on launchers, such as the maximum of a pool. Victims are picked until the bundle
+	// fits and Enough returns true.
 	Enough func(places []int) bool
 }
 

@@ -167,7 +167,7 @@ func crossed(g *grid, links []link) (n int) {
 	return n
 }
 
-// Ordering keeps what is in each column, counts crossings right, and leaves no more than there were.
+// Ordering keeps each column's boxes, counts crossings right, and never adds any.
 func TestOrderCutsCrossings(t *testing.T) {
 	r := rand.New(rand.NewPCG(19, 2))
 	before, after := 0, 0
