@@ -82,6 +82,7 @@ func random(c *cluster.Cluster, o Options, seed uint64) {
 		p.special = others[p.of.IntN(len(others))]
 	}
 	p.countable = p.counts.IntN(2) == 0
+	p.noSuspend()
 	for id := scheduler.LauncherID(1); id <= steady; id++ {
 		p.swap(id)
 		p.resources(id, gangMax)
@@ -137,6 +138,16 @@ func (p *planner) asks() (r scheduler.Resources) {
 		{Kind: scheduler.CoresKind, Count: p.counts.IntN(3)}, {Kind: "gpu", Count: p.counts.IntN(2)}, {Kind: "license", Count: max(p.counts.IntN(4)-2, 0)},
 	}
 	return scheduler.NewResources(list...)
+}
+
+// noSuspend makes some launchers unable to suspend attempts: in one game of eight none can, and in
+// another each may lack it.
+func (p *planner) noSuspend() {
+	kind := rand.New(rand.NewPCG(p.seed, 8)) //nolint:gosec // seeded on purpose
+	how := kind.IntN(8)
+	for id := scheduler.LauncherID(1); id <= launchersMax; id++ {
+		p.SetNoSuspend(id, how == 0 || how == 1 && kind.IntN(2) == 0)
+	}
 }
 
 func (p *planner) comesAndGoes(id scheduler.LauncherID) {

@@ -73,6 +73,9 @@ func (p *Policy) Start(c scheduler.Config, s scheduler.Snapshot, e scheduler.Env
 	p.placement.Start(&p.shares, p.preemption.Urgent)
 	p.preemption.Start(&p.shares, e.Limits)
 	p.configure(&config, p.recall(s.Now, s.Checkpoint))
+	for _, l := range p.view.Launchers() {
+		p.preemption.NoSuspend = p.preemption.NoSuspend || l.NoSuspend
+	}
 	for _, e := range s.Events[s.Since:] { // events after the checkpoint
 		if e, is := e.(scheduler.AttemptSuspended); is {
 			p.preemption.Suspended(e.Attempt)
@@ -171,6 +174,7 @@ func (p *Policy) event(e scheduler.Event, d *scheduler.Decisions) {
 	switch e := e.(type) {
 	case scheduler.LauncherJoined:
 		p.placement.Launcher(e.Launcher)
+		p.preemption.NoSuspend = p.preemption.NoSuspend || e.NoSuspend
 	case scheduler.LauncherLost:
 		p.placement.Launcher(e.Launcher)
 	case scheduler.LauncherLoad:

@@ -268,6 +268,22 @@ func TestKillsWhereNothingCanBeSuspended(t *testing.T) {
 	}
 }
 
+// TestKillsWhereALauncherCannotSuspend: a launcher that says so needs no refused preemption.
+func TestKillsWhereALauncherCannotSuspend(t *testing.T) {
+	join := scheduler.LauncherJoined{Launcher: 1, Slots: []scheduler.SlotCount{{Kind: scheduler.DefaultKind, Count: 1}}, NoSuspend: true}
+	config := scheduler.Config{Text: []byte("preemption: {mode: suspend}")}
+	known, later := &Policy{}, &Policy{}
+	if _, err := known.Start(config, scheduler.Snapshot{Events: []scheduler.Event{join}, Since: 1}, policytest.Environment()); err != nil || known.preemption.Mode() != scheduler.PreemptKill {
+		t.Errorf("in the snapshot: mode %s, %v", known.preemption.Mode(), err)
+	}
+	if _, err := later.Start(config, scheduler.Snapshot{}, policytest.Environment()); err != nil || later.preemption.Mode() != scheduler.PreemptSuspend {
+		t.Errorf("before: mode %s, %v", later.preemption.Mode(), err)
+	}
+	if _, err := later.AssignTasks(scheduler.Round{Number: 1, Events: []scheduler.Event{join}}); err != nil || later.preemption.Mode() != scheduler.PreemptKill {
+		t.Errorf("after it joined: mode %s, %v", later.preemption.Mode(), err)
+	}
+}
+
 // TestSuspendedWorkGoesOn: with suspension nothing is lost.
 func TestSuspendedWorkGoesOn(t *testing.T) {
 	w := newPlay(t, "allocations: {fair-share-timeout: 1s}\npreemption: {mode: suspend, interval: 1s}")

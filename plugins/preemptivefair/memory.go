@@ -39,7 +39,7 @@ type memory struct {
 	Leaving preemption.Leaving `json:",omitempty"`
 	// Times is how often bundles were preempted, in order of bundle.
 	Times []times `json:",omitempty"`
-	// NoSuspend says that a launcher could not suspend, so that victims are killed.
+	// NoSuspend says that a launcher can't suspend, so that victims are killed everywhere.
 	NoSuspend bool `json:",omitempty"`
 
 	saved []byte
@@ -155,6 +155,9 @@ func (m *memory) learn(v *view.View, events []scheduler.Event) {
 		}
 	}
 	for _, e := range events {
+		if l, joined := e.(scheduler.LauncherJoined); joined && l.NoSuspend {
+			m.NoSuspend = true
+		}
 		o, ok := e.(scheduler.Outcome)
 		if !ok {
 			continue

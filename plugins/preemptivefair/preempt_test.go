@@ -268,6 +268,12 @@ func TestModes(t *testing.T) {
 	if d := s.events(scheduler.TimePassed{At: s.now}); len(d.Preempt) == 0 || d.Preempt[0].Mode != scheduler.PreemptKill {
 		t.Errorf("after a refusal: %+v", d.Preempt)
 	}
+	// A launcher that says so needs no refusal.
+	n := busy(t, "mode: suspend", 1, plain, plain)
+	n.events(scheduler.LauncherJoined{At: n.now, Launcher: 99, NoSuspend: true})
+	if d := n.comes(20); len(d.Preempt) == 0 || d.Preempt[0].Mode != scheduler.PreemptKill {
+		t.Errorf("after a launcher that can't suspend joined: %+v", d.Preempt)
+	}
 }
 
 // TestGangTakesOneSet: victims of a bundle of several groups, or of several

@@ -51,6 +51,9 @@ func (p *Policy) Start(c scheduler.Config, s scheduler.Snapshot, e scheduler.Env
 	}
 	p.options, p.environment, p.last = o, e, nil
 	p.memory.Leaving = p.memory.Leaving.Start(&p.view)
+	for _, l := range p.view.Launchers() {
+		p.memory.NoSuspend = p.memory.NoSuspend || l.NoSuspend
+	}
 	p.world = newWorld(&p.view)
 	if len(missed) > 0 {
 		p.memory.meet(p.view.Jobs())

@@ -52,6 +52,7 @@ type Cluster struct {
 	launchers map[scheduler.LauncherID]*simcluster.Launcher
 	given     scheduler.LauncherID // the last id that the core gave to a launcher
 	swap      map[scheduler.LauncherID]int64
+	noSuspend map[scheduler.LauncherID]bool
 	countable map[scheduler.LauncherID][]*wire.ResourceCount // at their next join
 	jobs      map[scheduler.JobID]*job
 	lastJob   scheduler.JobID
@@ -80,7 +81,8 @@ func New(seed uint64) *Cluster {
 		rng:       rand.New(rand.NewPCG(seed, 7)), //nolint:gosec // seeded on purpose
 		launchers: map[scheduler.LauncherID]*simcluster.Launcher{}, swap: map[scheduler.LauncherID]int64{}, countable: map[scheduler.LauncherID][]*wire.ResourceCount{},
 		jobs: map[scheduler.JobID]*job{}, lengths: map[uint64]*length{}, failed: map[uint64]bool{}, stuck: map[scheduler.AttemptID]bool{},
-		policy: "kit", exchange: newExchange(), kept: map[keptFor]*kept{}, progress: map[scheduler.AttemptID]scheduler.AttemptProgress{},
+		noSuspend: map[scheduler.LauncherID]bool{},
+		policy:    "kit", exchange: newExchange(), kept: map[keptFor]*kept{}, progress: map[scheduler.AttemptID]scheduler.AttemptProgress{},
 	}
 	c.loop.Pass(epoch)
 	c.loop.Core, c.loop.Act, c.loop.Decide = core.New(settings()), c.act, c.decide

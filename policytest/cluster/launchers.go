@@ -36,7 +36,7 @@ func (c *Cluster) Join(id scheduler.LauncherID, rack string, memory int64, slots
 	}
 	slots = slices.Clone(slots)
 	slices.SortFunc(slots, func(a, b scheduler.SlotCount) int { return cmp.Compare(a.Kind, b.Kind) })
-	l.Slots, l.Rack, l.Memory, l.Swap = nil, rack, memory, c.swap[id]
+	l.Slots, l.Rack, l.Memory, l.Swap, l.CanSuspend = nil, rack, memory, c.swap[id], !c.noSuspend[id]
 	l.Resources = c.countable[id]
 	for _, s := range slots {
 		l.Slots = append(l.Slots, &wire.Slots{Kind: s.Kind, Count: uint32(s.Count)}) //nolint:gosec // few
@@ -54,7 +54,7 @@ func (c *Cluster) machine(id scheduler.LauncherID) *simcluster.Launcher {
 	l := c.launchers[id]
 	if l == nil {
 		l = c.machines.Add(simcluster.Machine{
-			Name: fmt.Sprint("launcher-", id), Host: Host(id), CanSuspend: true,
+			Name: fmt.Sprint("launcher-", id), Host: Host(id),
 			Start: delay, Stop: delay, Suspend: simcluster.Cost{Fixed: delay}, Resume: simcluster.Cost{Fixed: delay},
 		}, simcluster.Hooks{Takes: c.takes, Ends: c.ends, Balks: c.balks})
 		l.Incarnation, l.Down = 1, true
@@ -82,6 +82,10 @@ func (c *Cluster) Countable(id scheduler.LauncherID, r scheduler.Resources, susp
 		x.FreedBySuspension = slices.Contains(suspensionFrees, x.Kind)
 	}
 }
+
+// SetNoSuspend says whether a launcher can't suspend attempts, from its next join on. By default it
+// can.
+func (c *Cluster) SetNoSuspend(id scheduler.LauncherID, no bool) { c.noSuspend[id] = no }
 
 // Lose removes a launcher with its attempts and stored outputs.
 func (c *Cluster) Lose(id scheduler.LauncherID) {

@@ -30,6 +30,10 @@ type LauncherJoined struct {
 	// of them that suspension of an attempt frees, in order. See Resources.FreedBySuspension.
 	Resources       Resources `json:",omitzero"`
 	SuspensionFrees []ResourceKind
+	// NoSuspend says that the launcher can't suspend attempts. A preemption that would suspend
+	// one there is refused as Unsupported. An earlier manager does not tell it, and a policy
+	// learns it from the refusal.
+	NoSuspend bool
 }
 
 // InSwap returns how much of the memory of a launcher's suspended attempts, held together, is in

@@ -32,7 +32,8 @@ type State struct {
 	*shares.State
 	// Advanced is the time up to which deficits are counted.
 	Advanced scheduler.Time
-	// NoSuspend says that launchers here cannot suspend.
+	// NoSuspend says that a launcher can't suspend: it said so, or the manager refused a suspension
+	// there. Victims are then killed everywhere.
 	NoSuspend bool
 	// Spared are the bundles that were preempted.
 	Spared map[scheduler.BundleID]Spared

@@ -138,6 +138,9 @@ func (e *eventRows) checkWorld(n *[eventKinds]int) {
 	if len(c.GetSwap()) > 0 { // an earlier manager omits it
 		r.same("launcher joined swap", k, len(c.Swap))
 	}
+	if len(c.GetNoSuspend()) > 0 { // an earlier manager omits it
+		r.same("launcher joined without suspension", k, len(c.NoSuspend))
+	}
 	e.joined = readSlots(r, "launcher joined slots", k, c.GetSlots())
 	e.joinedResources = readResources(r, "launcher joined resources", k, c.GetResources())
 	r.same("launcher joined suspension frees", len(c.GetResources().GetKind()), len(c.GetSuspensionFrees()))
@@ -257,6 +260,7 @@ func (e *eventRows) world(k EventKind, at scheduler.Time) scheduler.Event {
 		if len(c.Swap) > 0 {
 			x.Swap = c.Swap[i]
 		}
+		x.NoSuspend = len(c.NoSuspend) > 0 && c.NoSuspend[i]
 		first := e.joinedResources.spans.at
 		x.Resources = e.joinedResources.next()
 		for at := first; at < e.joinedResources.spans.at; at++ {

@@ -314,6 +314,7 @@ func (c *LauncherJoined) add(w *writer, e *scheduler.LauncherJoined) {
 		c.SuspensionFrees = append(c.SuspensionFrees, slices.Contains(e.SuspensionFrees, x.Kind))
 	}
 	c.Memory, c.Swap = append(c.Memory, e.Memory), append(c.Swap, e.Swap)
+	c.NoSuspend = append(c.NoSuspend, e.NoSuspend)
 }
 
 func (c *LauncherLoad) add(w *writer, e *scheduler.LauncherLoad) {

@@ -153,7 +153,7 @@ func event(t *rapid.T, at scheduler.Time) scheduler.Event {
 	stage := scheduler.StageID(rapid.Uint32().Draw(t, "stage"))
 	switch k := rapid.IntRange(1, eventKinds-1).Draw(t, "kind"); EventKind(k) {
 	case EventKind_EVENT_KIND_LAUNCHER_JOINED:
-		e := scheduler.LauncherJoined{At: at, Launcher: launcher, Name: text(t), Host: text(t), Rack: text(t), Slots: many(t, 3, slot), Memory: size(t), Swap: size(t), Resources: resources(t)}
+		e := scheduler.LauncherJoined{At: at, Launcher: launcher, Name: text(t), Host: text(t), Rack: text(t), Slots: many(t, 3, slot), Memory: size(t), Swap: size(t), Resources: resources(t), NoSuspend: flag(t)}
 		for _, c := range e.Resources.Counts() {
 			if flag(t) {
 				e.SuspensionFrees = append(e.SuspensionFrees, c.Kind)

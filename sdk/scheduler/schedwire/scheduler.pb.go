@@ -1578,6 +1578,7 @@ type LauncherJoined struct {
 	Swap            []int64                `protobuf:"varint,7,rep,packed,name=swap,proto3" json:"swap,omitempty"`                                              // no rows: none has any
 	Resources       *ResourceCounts        `protobuf:"bytes,8,opt,name=resources,proto3" json:"resources,omitempty"`                                            // no rows: none has any
 	SuspensionFrees []bool                 `protobuf:"varint,9,rep,packed,name=suspension_frees,json=suspensionFrees,proto3" json:"suspension_frees,omitempty"` // of each of the resources: whether suspension frees it
+	NoSuspend       []bool                 `protobuf:"varint,10,rep,packed,name=no_suspend,json=noSuspend,proto3" json:"no_suspend,omitempty"`                  // no rows: all false
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -1671,6 +1672,13 @@ func (x *LauncherJoined) GetResources() *ResourceCounts {
 func (x *LauncherJoined) GetSuspensionFrees() []bool {
 	if x != nil {
 		return x.SuspensionFrees
+	}
+	return nil
+}
+
+func (x *LauncherJoined) GetNoSuspend() []bool {
+	if x != nil {
+		return x.NoSuspend
 	}
 	return nil
 }
@@ -5390,7 +5398,7 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"Checkpoint\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x12\n" +
 	"\x04data\x18\x02 \x01(\fR\x04data\x12\x16\n" +
-	"\x06append\x18\x03 \x01(\bR\x06append\"\xbf\x02\n" +
+	"\x06append\x18\x03 \x01(\bR\x06append\"\xde\x02\n" +
 	"\x0eLauncherJoined\x12\x1a\n" +
 	"\blauncher\x18\x01 \x03(\x04R\blauncher\x12\x12\n" +
 	"\x04name\x18\x02 \x03(\rR\x04name\x12\x12\n" +
@@ -5400,7 +5408,10 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x06memory\x18\x06 \x03(\x03R\x06memory\x12\x12\n" +
 	"\x04swap\x18\a \x03(\x03R\x04swap\x12D\n" +
 	"\tresources\x18\b \x01(\v2&.hamadryad.scheduler.v1.ResourceCountsR\tresources\x12)\n" +
-	"\x10suspension_frees\x18\t \x03(\bR\x0fsuspensionFrees\"B\n" +
+	"\x10suspension_frees\x18\t \x03(\bR\x0fsuspensionFrees\x12\x1d\n" +
+	"\n" +
+	"no_suspend\x18\n" +
+	" \x03(\bR\tnoSuspend\"B\n" +
 	"\fLauncherLost\x12\x1a\n" +
 	"\blauncher\x18\x01 \x03(\x04R\blauncher\x12\x16\n" +
 	"\x06reason\x18\x02 \x03(\rR\x06reason\"J\n" +

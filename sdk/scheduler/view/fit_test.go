@@ -504,4 +504,6 @@ func TestMaySuspend(t *testing.T) {
 		v.Undo(mark)
 		may("a third of three, as none "+what, true, 3, 100, 4)
 	}
+	v.Launcher(1).NoSuspend = true
+	may("where the launcher can't suspend", false, 0, 0, 4)
 }

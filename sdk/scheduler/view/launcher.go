@@ -28,6 +28,8 @@ type Launcher struct {
 	Rack     string
 	Memory   int64 // bytes in total
 	Swap     int64 // bytes in total, for memory of suspended attempts
+	// NoSuspend says that the launcher can't suspend attempts.
+	NoSuspend bool
 	// Resources are all countable resources. SuspensionFrees are the kinds of them that suspension
 	// of an attempt frees, in order.
 	Resources       scheduler.Resources
@@ -128,7 +130,7 @@ func (ls *launchers) joined(e scheduler.LauncherJoined) error {
 		}
 	}
 	l := &Launcher{
-		ID: e.Launcher, Name: e.Name, Host: e.Host, Rack: e.Rack, Slots: slices.Clone(e.Slots), Memory: e.Memory, Swap: e.Swap,
+		ID: e.Launcher, Name: e.Name, Host: e.Host, Rack: e.Rack, Slots: slices.Clone(e.Slots), Memory: e.Memory, Swap: e.Swap, NoSuspend: e.NoSuspend,
 		Offer: scheduler.Offer{Launcher: e.Launcher}, Resources: e.Resources, SuspensionFrees: e.SuspensionFrees,
 	}
 	l.forgetLoad()

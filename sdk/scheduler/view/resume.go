@@ -40,13 +40,13 @@ func (v *View) CountSuspending(a *Attempt) {
 	}
 }
 
-// MaySuspend reports whether all these attempts may be suspended within the manager's bounds. It
-// counts the attempts on their launchers that are suspended or being suspended, and those of
+// MaySuspend reports whether all these attempts may be suspended: their launchers can, and the
+// manager's bounds allow it. It counts the attempts on their launchers that are suspended or being suspended, and those of
 // Release and CountSuspending.
 func (v *View) MaySuspend(list []*Attempt, most scheduler.Limits) bool {
 	for _, a := range list {
 		l := v.Launcher(a.Launcher)
-		if l == nil {
+		if l == nil || l.NoSuspend {
 			return false
 		}
 		n, memory := 0, int64(0)
