@@ -163,6 +163,7 @@ var notRun = []struct{ begins, has, why string }{
 	{begins: "checkpoint", why: "it is hidden, and needs a bench"},
 	{begins: "simulate --topology", why: "it needs a trace of hosts; the script simulate runs it"},
 	{begins: "workload convert --sort", why: "it needs a trace of SWIM; the script workload runs it"},
+	{begins: "workload convert --csv-mapping", why: "it needs a table; the script workload runs it"},
 	{begins: "workload generate --spec", why: "it needs a specification; the script workload runs it"},
 	{begins: "workload describe -", why: "it reads from a pipe; the script workload runs it"},
 	{begins: "simulate --cluster", why: "it needs files of clusters; the script simulate runs it"},

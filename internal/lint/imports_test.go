@@ -75,7 +75,7 @@ var directions = []direction{
 	{"laboratory/simulation", []string{"sdk/scheduler", "engine/core", "engine/graph", "engine/loop", "engine/loop/simcluster", "engine/policy", "engine/wire", "laboratory/cluster", "laboratory/workload"}, "it plays, and what is made of a result is others'"},
 	{"laboratory/traces", []string{"laboratory/workload"}, "traces are files"},
 	{"laboratory/workload/synthetic", []string{"sdk/scheduler", "laboratory/internal/document", "laboratory/workload"}, "a workload is what comes, and knows of nobody who takes it"},
-	{"laboratory/workload", []string{"sdk/scheduler"}, "a workload is what comes, and knows of nobody who takes it"},
+	{"laboratory/workload", []string{"sdk/scheduler", "laboratory/internal/document"}, "a workload is what comes, and knows of nobody who takes it"},
 	{"hdfs", []string{"sdk", "hdfs", "internal/hadoopsite", "internal/kerberos"}, "hdfs implements sdk/storage and nothing else"},
 	{"mapreduce", []string{"sdk", "mapreduce", "internal/userstack"}, "MapReduce is written only on sdk/job: extend sdk/job"},
 	{"cmd/internal/processes", []string{"internal/proctest"}, "it is for tests of processes alone, as internal/proctest is"},

@@ -63,6 +63,9 @@ func (w *Workload) Check() error {
 	if w.Imputed < 0 || w.Imputed > c.tasks {
 		return fmt.Errorf("the work of %d tasks is said to be imputed, of %d", w.Imputed, c.tasks)
 	}
+	if w.LeftOut < 0 {
+		return fmt.Errorf("%d jobs or tasks are said to be left out: numbers are not negative", w.LeftOut)
+	}
 	return nil
 }
 

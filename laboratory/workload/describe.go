@@ -15,6 +15,7 @@ type Summary struct {
 	Jobs    int    `json:"jobs"`
 	Tasks   int    `json:"tasks"`
 	Imputed int    `json:"imputed"` // tasks whose work the source does not say
+	LeftOut int    `json:"leftOut"` // jobs or tasks of the source that never ran
 	Placed  int    `json:"placed"`  // tasks whose input has places
 	Users   int    `json:"users"`
 	Pools   int    `json:"pools"`
@@ -74,7 +75,7 @@ func (k Kind) Load(slots int, span float64) float64 {
 
 // Describe sums a workload up. It takes memory in proportion to the number of tasks.
 func (w *Workload) Describe() Summary {
-	s := Summary{Name: w.Name, Jobs: len(w.Jobs), Tasks: w.Tasks(), Imputed: w.Imputed, Span: w.Span().Seconds()}
+	s := Summary{Name: w.Name, Jobs: len(w.Jobs), Tasks: w.Tasks(), Imputed: w.Imputed, LeftOut: w.LeftOut, Span: w.Span().Seconds()}
 	users, pools := map[string]bool{}, map[string]bool{}
 	times, classes := map[scheduler.SlotKind][]float64{}, map[string]Group{}
 	var gaps, tasks, work []float64

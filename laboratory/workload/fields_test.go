@@ -14,7 +14,7 @@ import (
 
 // full has a value in each field.
 func full() *Workload {
-	return &Workload{Name: "full", Imputed: 1, Jobs: []Job{{
+	return &Workload{Name: "full", Imputed: 1, LeftOut: 2, Jobs: []Job{{
 		ID: "a", Name: "n", Class: "c", User: "u", Pool: "p", Priority: 2, Submit: time.Second, Deadline: time.Minute,
 		Properties: []scheduler.Property{{Name: "query", Value: "q\"7\"\n"}, {Name: "tier", Value: ""}},
 		Stages: []Stage{

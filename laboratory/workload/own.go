@@ -59,6 +59,9 @@ func (o *ownWriter) header(w *Workload) {
 	if w.Imputed > 0 {
 		o.number("imputed", int64(w.Imputed))
 	}
+	if w.LeftOut > 0 {
+		o.number("left_out", int64(w.LeftOut))
+	}
 	o.b = append(o.b, '}')
 }
 
@@ -277,6 +280,11 @@ func ownHeader(t *tokens, c *collector, jobs, tasks, imputed *int64) error {
 			return t.count(tasks)
 		case "imputed":
 			return t.whole(imputed)
+		case "left_out":
+			var n int64
+			err := t.count(&n)
+			c.workload.LeftOut = int(n)
+			return err
 		}
 		if version > ownVersion {
 			return t.skip() // the message below is better

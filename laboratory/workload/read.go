@@ -19,6 +19,10 @@ type Options struct {
 	Sort bool
 	// SWIM converts bytes to tasks when the text has no tasks; nil is DefaultSWIM.
 	SWIM *SWIM
+	// SWF converts jobs on processors to tasks; nil is DefaultSWF.
+	SWF *SWF
+	// Mapping says what the columns of a table are. With it "" is the format CSV.
+	Mapping *Mapping
 	// WholeReduces gives reduces of a job history their whole recorded time. Otherwise their wait
 	// for maps and the fetch of maps' outputs are subtracted, as in Mumak, because the laboratory
 	// simulates the wait.
@@ -35,10 +39,12 @@ const (
 	Swim     Format = "swim"      // SWIM's tab-separated values
 	Rumen    Format = "rumen"     // Rumen's job histories, as Mumak, Gridmix and the SLS read them
 	Sls      Format = "sls"       // the JSON of YARN's Scheduler Load Simulator
+	Swf      Format = "swf"       // the Standard Workload Format of the Parallel Workloads Archive
+	CSV      Format = "csv"       // a table of tasks, with a Mapping
 )
 
 // Formats lists them.
-func Formats() []Format { return []Format{Own, Facebook, Swim, Rumen, Sls} }
+func Formats() []Format { return []Format{Own, Facebook, Swim, Rumen, Sls, Swf, CSV} }
 
 // Read reads a workload to its end, compressed with gzip, zstd or not at all. Its memory is bounded
 // by the bounds of a workload, LineBytesMax and ValueBytesMax. The error names file and line; no
@@ -51,14 +57,13 @@ func Read(r io.Reader, o Options) (*Workload, error) {
 	if err != nil {
 		return nil, at(o.File, 1, err)
 	}
+	if o.Format == "" && o.Mapping != nil {
+		o.Format = CSV
+	}
 	if o.Format == "" {
 		if o.Format, err = recognise(text); err != nil {
 			return nil, at(o.File, 1, err)
 		}
-	}
-	swim := DefaultSWIM()
-	if o.SWIM != nil {
-		swim = *o.SWIM
 	}
 	c := &collector{options: o, checker: checker{unordered: o.Sort}}
 	switch o.Format {
@@ -67,18 +72,29 @@ func Read(r io.Reader, o Options) (*Workload, error) {
 	case Facebook:
 		err = readFacebook(text, c)
 	case Swim:
-		err = readSWIM(text, c, swim)
+		err = readSWIM(text, c, orDefault(o.SWIM, DefaultSWIM()))
 	case Rumen:
 		err = readRumen(text, c)
 	case Sls:
 		err = readSLS(text, c)
+	case Swf:
+		err = readSWF(text, c, orDefault(o.SWF, DefaultSWF()))
+	case CSV:
+		err = readTable(text, c, o.Mapping)
 	default:
 		return nil, fmt.Errorf("there is no format %q: use one of %v", o.Format, Formats())
 	}
 	if err != nil {
-		return nil, err
+		return nil, at(o.File, 1, err)
 	}
 	return c.finish()
+}
+
+func orDefault[T any](given *T, otherwise T) T {
+	if given == nil {
+		return otherwise
+	}
+	return *given
 }
 
 // lineError is an error with its file and line.

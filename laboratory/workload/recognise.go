@@ -34,10 +34,13 @@ func recognise(text *bufio.Reader) (Format, error) {
 		return "", fmt.Errorf("the first object is of no form that is known; --format says which it is: %v", Formats())
 	}
 	line, _, _ := strings.Cut(string(head), "\n")
+	if body[0] == ';' || !strings.Contains(line, "\t") && len(strings.Fields(line)) == swfAll {
+		return Swf, nil
+	}
 	if strings.Count(line, "\t") >= swimColumnsMin-1 {
 		return Swim, nil
 	}
-	return "", fmt.Errorf("the text is of no form that is known: it is no object of JSON and no line of %d columns; --format says which it is: %v", swimColumnsMin, Formats())
+	return "", fmt.Errorf("the text is of no form that is known: it is no object of JSON and no line of %d columns; a table needs --csv-mapping; --format says which it is: %v", swimColumnsMin, Formats())
 }
 
 // markOf looks for a mark in the first object.

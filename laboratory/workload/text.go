@@ -62,17 +62,23 @@ type lines struct {
 	in   *bufio.Reader
 	text []byte // of the line, without its end; owned by the reader
 	n    int    // counts from 1
+	// longest bounds a line; 0 is LineBytesMax.
+	longest int
 }
 
 // next goes to the next line; it returns io.EOF when there is none. Each line must have an end,
 // even the last, or it may have been cut.
 func (l *lines) next() error {
 	l.text = l.text[:0]
+	longest := LineBytesMax
+	if l.longest > 0 {
+		longest = l.longest
+	}
 	for {
 		part, err := l.in.ReadSlice('\n')
-		if len(l.text)+len(part) > LineBytesMax {
+		if len(l.text)+len(part) > longest {
 			l.n++
-			return fmt.Errorf("the line has more than %d bytes", LineBytesMax)
+			return fmt.Errorf("the line has more than %d bytes", longest)
 		}
 		l.text = append(l.text, part...)
 		switch {
@@ -95,15 +101,21 @@ func (l *lines) next() error {
 
 // each gives all lines to do, and errors their place.
 func (c *collector) each(in *bufio.Reader, do func(l *lines) error) error {
-	l := &lines{in: in}
+	return c.eachOf(&lines{in: in}, func(l *lines) error {
+		if len(bytes.TrimSpace(l.text)) == 0 {
+			return errors.New("the line is empty")
+		}
+		return do(l)
+	})
+}
+
+// eachOf gives the lines of a reader to do, and errors their place.
+func (c *collector) eachOf(l *lines, do func(l *lines) error) error {
 	for {
 		err := l.next()
 		c.last = l.n
 		if errors.Is(err, io.EOF) {
 			return nil
-		}
-		if err == nil && len(bytes.TrimSpace(l.text)) == 0 {
-			err = errors.New("the line is empty")
 		}
 		if err == nil {
 			err = do(l)

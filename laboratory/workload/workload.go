@@ -15,6 +15,9 @@ type Workload struct {
 	// Imputed is the number of tasks whose work is not in the source: it comes from a rule, or from
 	// other tasks.
 	Imputed int
+	// LeftOut is the number of jobs or tasks of the source that are not in the workload: they never
+	// ran, or the source does not tell for how long.
+	LeftOut int
 }
 
 // Job is one submission.

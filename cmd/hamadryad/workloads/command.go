@@ -2,8 +2,11 @@ package workloads
 
 import (
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/hamadryad/hamadryad/laboratory/workload"
 )
 
 // Command is "workload", with its subcommands.
@@ -20,6 +23,11 @@ These forms are read, compressed with gzip, zstd or not at all:
              how bytes become tasks and how long these take
   rumen      job histories of Hadoop, as Rumen, Mumak, Gridmix and the SLS have them
   sls        the JSON of YARN's Scheduler Load Simulator
+  swf        the Standard Workload Format (2.2) of the Parallel Workloads Archive. A job is
+             a gang of tasks of --swf-task-slots processors each; its requested time is
+             its estimate. Jobs that never ran are left out, and counted
+  csv        a table of tasks, or of events of tasks, by --csv-mapping: a file, or
+             MAPPINGS
 What is wrong is told with file and line, and nothing of such a file is taken.
 
 A line of the form hamadryad is a JSON object. The first is the header:
@@ -27,6 +35,7 @@ A line of the form hamadryad is a JSON object. The first is the header:
   name             of the workload, for people
   jobs, tasks      their numbers; where they stand there, a cut file is found
   imputed          number of tasks whose work comes from a rule
+  left_out         number of jobs or tasks of the source that never ran
 Each further line is a job, in order of submission:
   id               unique in the workload
   name, class      for people, and to group results
@@ -53,7 +62,23 @@ Fields of a stage:
   input, shuffle, output
                    lists of bytes: stored input, what other stages wrote, what it writes
   places           a list for each task: hosts of its input, as ["host"] or ["host","rack"]
-Times are nanoseconds. Fields without a value are left out; unknown ones are refused.
+Times are nanoseconds in such a file. Fields without a value are left out; unknown ones are refused.
+
+A mapping of a table is YAML:
+  header: true              # the first line names the columns; else they have numbers from 1
+  separator: ","
+  columns:
+  - {column: job_name, field: job}
+  - {column: 6, field: start, unit: ms}       # ns, us, ms, s (usual), min, h
+  - {column: 7, field: end, unit: ms}
+  - {column: mem, field: memory, unit: GiB}   # B (usual), KB to TB, KiB to TiB, or a factor
+  - {column: cpu, field: slots, values: {">24": "32"}}   # values replace texts
+  keep: [{column: status, is: [Terminated]}]  # other rows are left out
+  graph: alibaba            # stage R3_1_2 reads from stages 1 and 2; left out: from none
+  events: {"3": start, "6": end, "5": stop}   # rows are events; also submit
+Fields: FIELDS,
+or property.NAME. Rows of a job may lie anywhere. A row has job, and work or start and end;
+events have event, time and task. Without submit a job is submitted at its first start.
 
 --assign gives all jobs a field. Lots are drawn by --assign-seed:
   users=zipf:30          user1 to user30, the k-th with 1/k of the first one's jobs;
@@ -65,8 +90,10 @@ Times are nanoseconds. Fields without a value are left out; unknown ones are ref
 		Example: `  hamadryad workload describe FB-2009_samples_24_times_1hr_0.tsv --swim-scale 100/600 --slots map=400,reduce=200
   hamadryad workload convert 19-jobs.trace.json.gz day.jsonl.zst
   hamadryad workload convert day.tsv --assign users=zipf:30 --assign estimates=lognormal:0.5 day.jsonl
+  hamadryad workload convert --csv-mapping alibaba2018-task batch_task.csv.gz day.jsonl.zst
   hamadryad workload generate --jobs 500 --gap 5s --seed 7 made.jsonl`,
 	}
+	cmd.Long = strings.NewReplacer("MAPPINGS", strings.Join(workload.GivenMappings(), ", "), "FIELDS", strings.Join(workload.Fields(), ", ")).Replace(cmd.Long)
 	cmd.AddCommand(describe(out), convert(out), generate(out))
 	return cmd
 }

@@ -69,6 +69,9 @@ func table(out io.Writer, s workload.Summary, slots config.Slots) error {
 	if s.Imputed > 0 {
 		line("", fmt.Sprintf("%d (%.1f %%) with times from a rule, or from other tasks", s.Imputed, 100*float64(s.Imputed)/float64(s.Tasks)))
 	}
+	if s.LeftOut > 0 {
+		line("", fmt.Sprintf("%d jobs or tasks of the source are left out: they never ran, or it does not tell for how long", s.LeftOut))
+	}
 	line("span", seconds(s.Span))
 	line("users, pools", fmt.Sprintf("%d, %d", s.Users, s.Pools))
 	if s.Deadlines+s.Estimates > 0 {

@@ -12,7 +12,7 @@ import (
 
 // The help names each field that a file of ours may have.
 func TestHelpHasEachField(t *testing.T) {
-	w := &workload.Workload{Name: "w", Imputed: 1, Jobs: []workload.Job{{
+	w := &workload.Workload{Name: "w", Imputed: 1, LeftOut: 1, Jobs: []workload.Job{{
 		ID: "a", Name: "a", Class: "c", User: "u", Pool: "p", Priority: 1, Deadline: time.Minute, Properties: []scheduler.Property{{Name: "properties", Value: "v"}},
 		Stages: []workload.Stage{
 			{Name: "one", Kind: "default", Memory: 1, Slots: 2, Estimate: 3, FailureRate: 0.5, Tasks: []workload.Task{{Work: 1, Input: 2, Shuffle: 3, Output: 4, Places: []workload.Place{{Host: "h"}}}}},
@@ -28,7 +28,7 @@ func TestHelpHasEachField(t *testing.T) {
 	for _, m := range regexp.MustCompile(`"([a-z_]+)":`).FindAllStringSubmatch(text.String(), -1) {
 		fields[m[1]] = true
 	}
-	if len(fields) < 29 {
+	if len(fields) < 30 {
 		t.Fatalf("the file has only the fields %v", fields)
 	}
 	for f := range fields {

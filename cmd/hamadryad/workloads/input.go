@@ -3,6 +3,7 @@
 package workloads
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"strconv"
@@ -23,10 +24,12 @@ type Input struct {
 	block  string
 	reduce string
 	rate   string
+	table  string // mapping
 	assign []string
 	seed   uint64 // of what is assigned
 	o      workload.Options
 	swim   workload.SWIM
+	swf    workload.SWF
 
 	assignments []workload.Assignment // of assign
 }
@@ -38,6 +41,9 @@ func (in *Input) Add(f *pflag.FlagSet) {
 	f.StringVar(&in.format, "format", "", "`FORM` of the file; left out: by its content. One of "+forms())
 	f.BoolVar(&in.o.Sort, "sort", false, "order jobs by submission that are not; else they are refused")
 	f.BoolVar(&in.o.WholeReduces, "whole-reduces", false, "of a job history: reduces take all the time they were seen to run, their wait for maps included")
+	in.swf = workload.DefaultSWF()
+	f.IntVar(&in.swf.TaskSlots, "swf-task-slots", in.swf.TaskSlots, "of the Standard Workload Format: processors of each task; a job is a gang of tasks")
+	f.StringVar(&in.table, "csv-mapping", "", "`MAPPING` of the columns of a table: a file, or "+strings.Join(workload.GivenMappings(), ", "))
 	f.StringArrayVar(&in.assign, "assign", nil, "`FIELD=RULE` gives all jobs a field, such as users=zipf:30; may be repeated. hamadryad workload --help lists the rules")
 	f.Uint64Var(&in.seed, "assign-seed", 1, "draws what --assign gives")
 	f.StringVar(&in.scale, "swim-scale", "1/1", "of SWIM's traces: `M/N` scales bytes to M machines, of the N that were traced")
@@ -88,7 +94,13 @@ func (in *Input) Read(path string) (*workload.Workload, error) {
 
 // settle applies the flags.
 func (in *Input) settle() error {
-	in.o.Format, in.o.SWIM = workload.Format(in.format), &in.swim
+	in.o.Format, in.o.SWIM, in.o.SWF = workload.Format(in.format), &in.swim, &in.swf
+	if err := in.settleMapping(); err != nil {
+		return err
+	}
+	if err := in.swf.Check(); err != nil {
+		return client.Misuse("--swf-task-slots: %w", err)
+	}
 	in.assignments = nil
 	for _, text := range in.assign {
 		a, err := workload.ParseAssignment(text)
@@ -115,6 +127,24 @@ func (in *Input) settle() error {
 		*b.to = int64(size)
 	}
 	return in.swim.Check()
+}
+
+// settleMapping reads the mapping of --csv-mapping.
+func (in *Input) settleMapping() (err error) {
+	if in.table == "" {
+		if in.o.Format == workload.CSV {
+			return client.Misuse("--format csv: --csv-mapping says what the columns are: a file, or one of %s", strings.Join(workload.GivenMappings(), ", "))
+		}
+		return nil
+	}
+	text, given := workload.GivenMapping(in.table)
+	if !given {
+		if text, err = os.ReadFile(in.table); err != nil {
+			return fmt.Errorf("--csv-mapping: %w", err)
+		}
+	}
+	in.o.Mapping, err = workload.ParseMapping(in.table, text)
+	return err
 }
 
 // seconds writes a time for people.
