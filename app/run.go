@@ -176,6 +176,9 @@ func (c *Client) submission(ctx context.Context, name string, args []string) (cl
 	if err != nil {
 		return client.Submission{}, fmt.Errorf("job %s: %w", name, err)
 	}
+	if err := plan.GiveResources(graph, plan.Resources(c.options.resources)); err != nil {
+		return client.Submission{}, fmt.Errorf("job %s: %w", name, err)
+	}
 	if err := plan.GiveKinds(graph, plan.Kinds(c.options.slots)); err != nil {
 		return client.Submission{}, fmt.Errorf("job %s: %w", name, err)
 	}

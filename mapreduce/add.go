@@ -75,6 +75,7 @@ func (j Bytes) stages(g *job.Graph, out job.Folder, tasks []job.Task, mapOf func
 		return j.mapProgram(ctx, n, out, mapOf(n.Info().Index))
 	}
 	mapper := g.Stage("map", len(tasks), program).Read(tasks).Memory(j.Memory).Files(j.Files...)
+	askFor(mapper, j.Resources)
 	if j.NoSuspend {
 		mapper.NoSuspend()
 	}
@@ -86,6 +87,7 @@ func (j Bytes) stages(g *job.Graph, out job.Folder, tasks []job.Task, mapOf func
 		j.sampled(g, mapper, tasks, reducers, mapOf)
 	}
 	reducer := g.Stage("reduce", reducers, j.reduceProgram(out)).Memory(j.Memory).Files(j.Files...).Shuffles()
+	askFor(reducer, j.Resources)
 	if j.NoSuspend {
 		reducer.NoSuspend()
 	}
@@ -137,4 +139,11 @@ func (j Bytes) check(sources []Source) error {
 		return errors.New("the job has a Group and no Partition: keys of one group would go by their hash to different reducers; set Partition so that it looks only at what Group looks at, or TotalOrder, or use 1 reducer")
 	}
 	return nil
+}
+
+// askFor makes each task of a stage take countable resources.
+func askFor(s *job.Stage, r scheduler.Resources) {
+	for _, c := range r.Counts() {
+		s.Resource(c.Kind, c.Count)
+	}
 }

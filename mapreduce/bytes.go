@@ -5,6 +5,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/mapreduce/internal/sorting"
 	"github.com/hamadryad/hamadryad/sdk/job"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // Bytes is a job whose keys and values are byte strings: the fast form.
@@ -65,6 +66,9 @@ type Settings struct {
 	SplitBytes int64
 	// Memory is how much a task may use, in bytes; the site's default when 0.
 	Memory int64
+	// Resources are the countable resources that each task takes, such as GPUs and cores. See
+	// job.Stage.Resource.
+	Resources scheduler.Resources
 	// NoSuspend excludes tasks that hold external resources from suspension in favour of other
 	// jobs: see job.Stage.NoSuspend.
 	NoSuspend bool

@@ -21,7 +21,7 @@ func (c *Printer) Launchers(list []*wire.LauncherStatus) error {
 	if len(list) == 0 {
 		return c.none("no launcher has joined this manager")
 	}
-	t := c.table("LAUNCHER", "HOST", "RACK", "STATE", "SLOTS", "FREE", "MEMORY", "FREE", "SWAP", "FREE", "CPU", "USED", "RUNNING", "SUSPENDED", "VERSION", wide+"JOINED", wide+"HEARD", wide+"METRICS")
+	t := c.table("LAUNCHER", "HOST", "RACK", "STATE", "SLOTS", "FREE", "MEMORY", "FREE", "SWAP", "FREE", "CPU", "USED", "RUNNING", "SUSPENDED", "VERSION", wide+"RESOURCES", wide+"FREE", wide+"JOINED", wide+"HEARD", wide+"METRICS")
 	for _, l := range list {
 		cpu, used := "-", "-"
 		if m := l.Load; m != nil {
@@ -29,7 +29,7 @@ func (c *Printer) Launchers(list []*wire.LauncherStatus) error {
 		}
 		t.row(l.Name, l.Host, orDash(l.Rack), l.State, slotsText(l.Slots), orDash(slotsText(l.Free)),
 			size(l.Memory), size(l.MemoryFree), size(l.Swap), size(l.SwapFree), cpu, used, count(l.Running), count(l.Suspended), orDash(l.Version),
-			instant(l.Joined), instant(l.Heard), orDash(l.HttpAddress))
+			orDash(wire.ResourcesOf(l.Resources).String()), orDash(wire.ResourcesOf(l.ResourcesFree).String()), instant(l.Joined), instant(l.Heard), orDash(l.HttpAddress))
 	}
 	if err := t.end(); err != nil || c.Format == Name {
 		return err
@@ -96,6 +96,11 @@ func (c *Printer) launcher(l *wire.LauncherStatus) {
 	}
 	for _, s := range d.Slots {
 		fmt.Fprintf(c.Out, "slots of kind %s: %d of %d free\n", progress.OneLine(s.Kind), s.Free, s.Total)
+	}
+	if d.Resources != nil {
+		for _, r := range *d.Resources {
+			fmt.Fprintf(c.Out, "resource %s: %d of %d free\n", progress.OneLine(r.Kind), r.Free, r.Total)
+		}
 	}
 	fmt.Fprintf(c.Out, "memory: %s of %s free\nswap: %s of %s free\nattempts: %d running, %d suspended\n",
 		size(l.MemoryFree), size(l.Memory), size(l.SwapFree), size(l.Swap), l.Running, l.Suspended)

@@ -603,6 +603,9 @@ type GraphStage struct {
 	Name   string `json:"name"`
 	Nodes  int    `json:"nodes"`
 
+	// Resources Countable resources of a node, such as gpu:2,license-x:1
+	Resources *string `json:"resources,omitempty"`
+
 	// Slots Of a node
 	Slots *int `json:"slots,omitempty"`
 }
@@ -845,6 +848,9 @@ type LauncherDetails struct {
 	Problems []string `json:"problems"`
 	Rack     *string  `json:"rack,omitempty"`
 
+	// Resources Countable resources; left out where it has none
+	Resources *[]Resource `json:"resources,omitempty"`
+
 	// Running Attempts
 	Running int           `json:"running"`
 	Slots   []Slots       `json:"slots"`
@@ -902,6 +908,9 @@ type LauncherSummary struct {
 	MemoryUsed *float32 `json:"memoryUsed,omitempty"`
 	Name       string   `json:"name"`
 	Rack       *string  `json:"rack,omitempty"`
+
+	// Resources Countable resources; left out where it has none
+	Resources *[]Resource `json:"resources,omitempty"`
 
 	// Running Attempts
 	Running int           `json:"running"`
@@ -1213,6 +1222,16 @@ type ReasonList struct {
 
 	// Reasons The first first; between them it did not wait. At most 200 changes are kept.
 	Reasons []Reason `json:"reasons"`
+}
+
+// Resource defines model for Resource.
+type Resource struct {
+	// Free Neither held nor reserved
+	Free int `json:"free"`
+
+	// Kind Such as gpu, or cores
+	Kind  string `json:"kind"`
+	Total int    `json:"total"`
 }
 
 // RoundTimes Seconds

@@ -83,6 +83,9 @@ func LauncherOf(l *wire.LauncherStatus) LauncherSummary {
 		Name: l.Name, Host: l.Host, Rack: Pointer(l.Rack), State: LauncherState(l.State), Slots: SlotsOf(l.Slots, l.Free),
 		Memory: l.Memory, MemoryFree: l.MemoryFree, Swap: l.Swap, SwapFree: l.SwapFree, Running: int(l.Running), Suspended: int(l.Suspended), Version: Pointer(l.Version),
 	}
+	if len(l.Resources) > 0 {
+		x.Resources = new(resourcesOf(l.Resources, l.ResourcesFree))
+	}
 	if l.ExcludedUntil != 0 {
 		jobs := []string{}
 		for _, id := range l.ExcludedFor {
@@ -118,11 +121,20 @@ func SlotsOf(all, free []*wire.Slots) []Slots {
 	return list
 }
 
+// resourcesOf joins the total of each kind of countable resource with how much is free.
+func resourcesOf(all, free []*wire.ResourceCount) []Resource {
+	list := make([]Resource, len(all))
+	for i, c := range all {
+		list[i] = Resource{Kind: c.Kind, Total: int(c.Count), Free: wire.ResourcesOf(free).Of(c.Kind)}
+	}
+	return list
+}
+
 // LauncherDetailsOf is a launcher without its attempts.
 func LauncherDetailsOf(l *wire.LauncherStatus) LauncherDetails {
 	x := LauncherOf(l)
 	return LauncherDetails{
-		Name: x.Name, Host: x.Host, Rack: x.Rack, State: x.State, Slots: x.Slots, Memory: x.Memory, MemoryFree: x.MemoryFree, Swap: x.Swap, SwapFree: x.SwapFree,
+		Name: x.Name, Host: x.Host, Rack: x.Rack, State: x.State, Slots: x.Slots, Memory: x.Memory, MemoryFree: x.MemoryFree, Swap: x.Swap, SwapFree: x.SwapFree, Resources: x.Resources,
 		Running: x.Running, Suspended: x.Suspended, Version: x.Version, CPU: x.CPU, MemoryUsed: x.MemoryUsed, ExcludedUntil: x.ExcludedUntil, ExcludedFor: x.ExcludedFor,
 		Incarnation: Pointer(int64(l.Incarnation)), HTTPAddress: Pointer(l.HttpAddress), DataAddress: Pointer(l.DataAddress),
 		Joined: TimeOf(scheduler.Time(l.Joined)), Heard: TimeOf(scheduler.Time(l.Heard)),

@@ -40,26 +40,28 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 }
 
 var (
-	slotsDesc      = describe("slots", "Slots of launchers that are up, by kind.", "kind")
-	freeDesc       = describe("slots_free", "Free slots of launchers that are up, by kind.", "kind")
-	launchersDesc  = describe("launchers", "Launchers, by state.", "state")
-	jobsDesc       = describe("jobs", "Jobs that have not ended.")
-	waitingDesc    = describe("jobs_waiting", "Jobs of which something is ready and does not run, by whether launchers have room for what waits longest: yes, or no.", "fits")
-	pendingDesc    = describe("groups_pending", "Groups of live jobs that neither run nor have finished.")
-	runningDesc    = describe("groups_running", "Groups that run.")
-	policyDesc     = describe("policy_state", "1 for the state that the policy is in: starting, running, fallback (the built-in FIFO decides) or failed.", "state")
-	policyMemory   = describe("policy_memory_bytes", "Memory of the policy plug-in's processes.")
-	configDesc     = describe("config_wrong", "1 while the configuration file has mistakes, or the policy refuses it, and what was accepted before stays in force.")
-	stalledDesc    = describe("log_stalled", "1 while the event log's disk takes nothing, and the manager no new work.")
-	localDesc      = describe("input_attempts_total", "Finished attempts that read stored files, by how near most of it was; from the start of this manager.", "locality")
-	readDesc       = describe("read_bytes_total", "Bytes that finished attempts read from stored files and channels, by locality; from the start of this manager.", "locality")
-	attemptsDesc   = describe("attempts_total", "Attempts that ended, by outcome.", "outcome")
-	jobsEndedDesc  = describe("jobs_ended_total", "Jobs that ended, by outcome.", "outcome")
-	acceptedDesc   = describe("decisions_accepted_total", "Decisions of the policy that the manager carried out, by kind.", "kind")
-	refusedDesc    = describe("decisions_refused_total", "Decisions of the policy that the manager refused, by reason.", "reason")
-	suspendedDesc  = describe("attempts_suspended", "Attempts that are suspended: they hold memory and no slots.")
-	suspensionDesc = describe("suspension_seconds", "For how long attempts were suspended, of suspensions that are over; from the start of this manager.")
-	countsOfEvents = []struct {
+	slotsDesc         = describe("slots", "Slots of launchers that are up, by kind.", "kind")
+	freeDesc          = describe("slots_free", "Free slots of launchers that are up, by kind.", "kind")
+	resourcesDesc     = describe("resources", "Countable resources of launchers that are up, by kind.", "kind")
+	resourcesFreeDesc = describe("resources_free", "Countable resources of launchers that are up that are neither held nor reserved, by kind.", "kind")
+	launchersDesc     = describe("launchers", "Launchers, by state.", "state")
+	jobsDesc          = describe("jobs", "Jobs that have not ended.")
+	waitingDesc       = describe("jobs_waiting", "Jobs of which something is ready and does not run, by whether launchers have room for what waits longest: yes, or no.", "fits")
+	pendingDesc       = describe("groups_pending", "Groups of live jobs that neither run nor have finished.")
+	runningDesc       = describe("groups_running", "Groups that run.")
+	policyDesc        = describe("policy_state", "1 for the state that the policy is in: starting, running, fallback (the built-in FIFO decides) or failed.", "state")
+	policyMemory      = describe("policy_memory_bytes", "Memory of the policy plug-in's processes.")
+	configDesc        = describe("config_wrong", "1 while the configuration file has mistakes, or the policy refuses it, and what was accepted before stays in force.")
+	stalledDesc       = describe("log_stalled", "1 while the event log's disk takes nothing, and the manager no new work.")
+	localDesc         = describe("input_attempts_total", "Finished attempts that read stored files, by how near most of it was; from the start of this manager.", "locality")
+	readDesc          = describe("read_bytes_total", "Bytes that finished attempts read from stored files and channels, by locality; from the start of this manager.", "locality")
+	attemptsDesc      = describe("attempts_total", "Attempts that ended, by outcome.", "outcome")
+	jobsEndedDesc     = describe("jobs_ended_total", "Jobs that ended, by outcome.", "outcome")
+	acceptedDesc      = describe("decisions_accepted_total", "Decisions of the policy that the manager carried out, by kind.", "kind")
+	refusedDesc       = describe("decisions_refused_total", "Decisions of the policy that the manager refused, by reason.", "reason")
+	suspendedDesc     = describe("attempts_suspended", "Attempts that are suspended: they hold memory and no slots.")
+	suspensionDesc    = describe("suspension_seconds", "For how long attempts were suspended, of suspensions that are over; from the start of this manager.")
+	countsOfEvents    = []struct {
 		desc *prometheus.Desc
 		of   func(core.Stats) uint64
 	}{
@@ -83,7 +85,7 @@ var (
 // Describe implements prometheus.Collector.
 func (w World) Describe(c chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		slotsDesc, freeDesc, launchersDesc, jobsDesc, waitingDesc, pendingDesc, runningDesc, policyDesc, policyMemory, configDesc, stalledDesc,
+		slotsDesc, freeDesc, resourcesDesc, resourcesFreeDesc, launchersDesc, jobsDesc, waitingDesc, pendingDesc, runningDesc, policyDesc, policyMemory, configDesc, stalledDesc,
 		localDesc, readDesc, attemptsDesc, jobsEndedDesc, acceptedDesc, refusedDesc,
 		suspendedDesc, suspensionDesc,
 	} {
@@ -196,6 +198,20 @@ func suspensions(to metric, now, before core.Stats) {
 	to <- prometheus.MustNewConstHistogram(suspensionDesc, all, (now.SuspendedFor - before.SuspendedFor).Seconds(), within)
 }
 
+// countable are metrics of the launchers' countable resources.
+func countable(to metric, launchers []*wire.LauncherStatus) {
+	var all, free scheduler.Resources
+	for _, l := range launchers {
+		if l.State != "lost" {
+			all, free = all.Plus(wire.ResourcesOf(l.Resources)), free.Plus(wire.ResourcesOf(l.ResourcesFree))
+		}
+	}
+	for _, c := range all.Counts() {
+		to.gauge(resourcesDesc, float64(c.Count), c.Kind)
+		to.gauge(resourcesFreeDesc, float64(free.Of(c.Kind)), c.Kind)
+	}
+}
+
 // machines are metrics of the launchers.
 func machines(to metric, launchers []*wire.LauncherStatus) {
 	slots, free, states := map[string]float64{}, map[string]float64{}, map[string]float64{}
@@ -213,6 +229,7 @@ func machines(to metric, launchers []*wire.LauncherStatus) {
 			free[s.Kind] += float64(s.Count)
 		}
 	}
+	countable(to, launchers)
 	to.gauge(suspendedDesc, suspended)
 	for kind, n := range slots {
 		to.gauge(slotsDesc, n, kind)
