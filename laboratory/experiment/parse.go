@@ -32,6 +32,9 @@ func Parse(file string, text []byte) (*Experiment, error) {
 	return e, nil
 }
 
+// File is the path that Parse was given.
+func (e *Experiment) File() string { return e.file }
+
 // Name is the file's name, without folder and extension.
 func (e *Experiment) Name() string {
 	return strings.TrimSuffix(filepath.Base(e.file), filepath.Ext(e.file))

@@ -13,6 +13,10 @@ type Comparison struct {
 	// Differences compare each policy with each earlier one, over the seeds that both were played
 	// with.
 	Differences []Difference
+	// Origin is how the runs were made; nil: it is not shown.
+	Origin *Origin
+	// More are further drawings of the runs, shown before the comparison's own.
+	More []Drawing
 }
 
 // Policy is the result of a policy.

@@ -35,13 +35,7 @@ type Drawing struct {
 // held over time, by pool and by job, and the attempts on launchers. Jobs that did not succeed are
 // not in the distributions.
 func (c *Comparison) Drawings() []Drawing {
-	var list pictures
-	sojourn := func(j *Job) float64 { return j.Sojourn().Seconds() }
-	list.add("sojourn", c.distributions("Sojourn time of all jobs", "sojourn time (s)", nil, sojourn))
-	for _, class := range c.classes() {
-		list.add("sojourn "+partOf(class), c.distributions("Sojourn time, "+partOf(class), "sojourn time (s)", &class, sojourn))
-	}
-	list.add("slowdown", c.distributions("Slowdown of all jobs", "slowdown", nil, func(j *Job) float64 { return j.Slowdown }))
+	list := c.overall()
 	for i := range c.Policies[:min(len(c.Policies), PoliciesDrawn)] {
 		p := &c.Policies[i]
 		if r := p.Runs[0]; r.recorder != nil {
@@ -49,6 +43,20 @@ func (c *Comparison) Drawings() []Drawing {
 			list.add("attempts "+p.Name, r.gantt())
 		}
 	}
+	return list
+}
+
+// overall are the drawings that have all policies, the caller's first.
+func (c *Comparison) overall() (list pictures) {
+	for _, d := range c.More {
+		list.add(d.Name, d.SVG)
+	}
+	sojourn := func(j *Job) float64 { return j.Sojourn().Seconds() }
+	list.add("sojourn", c.distributions("Sojourn time of all jobs", "sojourn time (s)", nil, sojourn))
+	for _, class := range c.classes() {
+		list.add("sojourn "+partOf(class), c.distributions("Sojourn time, "+partOf(class), "sojourn time (s)", &class, sojourn))
+	}
+	list.add("slowdown", c.distributions("Slowdown of all jobs", "slowdown", nil, func(j *Job) float64 { return j.Slowdown }))
 	return list
 }
 

@@ -23,6 +23,8 @@ table { border-collapse: collapse; margin: .5em 0; }
 th, td { padding: .15em .8em; text-align: right; border-bottom: 1px solid #cccccc; font-variant-numeric: tabular-nums; unicode-bidi: isolate; white-space: nowrap; }
 td.text, th { white-space: normal; }
 th:first-child, td.text { text-align: left; }
+dt { font-weight: bold; }
+pre { margin: .3em 0; white-space: pre-wrap; overflow-wrap: anywhere; }
 svg { max-width: 100%; height: auto; }
 @media (prefers-color-scheme: dark) {
 body { color: #e6e6e6; background: #181818; }
@@ -33,7 +35,9 @@ th, td { border-color: #444444; }
 <body>
 <h1>{{.Title}}</h1>
 <p>{{.About}}</p>
-{{range .Tables}}<h2>{{.Title}}</h2>
+{{range .First}}<figure id="{{.Name}}">
+{{.SVG}}</figure>
+{{end}}{{range .Tables}}<h2>{{.Title}}</h2>
 <div class="wide"><table>
 <thead><tr>{{range .Head}}<th scope="col">{{.}}</th>{{end}}</tr></thead>
 <tbody>
@@ -42,6 +46,10 @@ th, td { border-color: #444444; }
 {{with .Note}}<p>{{.}}</p>
 {{end}}{{end}}{{range .Drawings}}<figure id="{{.Name}}">
 {{.SVG}}</figure>
+{{end}}{{with .Facts}}<h2>How this was made</h2>
+<dl>
+{{range .}}<dt>{{.Name}}</dt><dd><pre>{{.Text}}</pre></dd>
+{{end}}</dl>
 {{end}}</body>
 </html>
 `))
@@ -50,7 +58,9 @@ type (
 	htmlPage struct {
 		Title, About string
 		Tables       []htmlTable
+		First        []htmlDrawing // stand before the tables
 		Drawings     []htmlDrawing
+		Facts        []htmlFact
 	}
 	htmlTable struct {
 		Title, Note string
@@ -69,12 +79,17 @@ type (
 
 // HTML writes one page with all tables and drawings, which needs no other files.
 func (c *Comparison) HTML(w io.Writer) error {
-	p := htmlPage{Title: "Policies side by side", About: printable(c.about())}
+	p := htmlPage{Title: "Policies side by side", About: printable(c.about()), Facts: c.Origin.facts()}
 	for _, t := range c.tables() {
 		p.Tables = append(p.Tables, newHTMLTable(&t))
 	}
-	for _, d := range c.Drawings() {
-		p.Drawings = append(p.Drawings, htmlDrawing{d.Name, template.HTML(d.SVG)}) //nolint:gosec // our own writer escaped it
+	first := len(c.overall())
+	for i, d := range c.Drawings() {
+		to := &p.First
+		if i >= first {
+			to = &p.Drawings
+		}
+		*to = append(*to, htmlDrawing{d.Name, template.HTML(d.SVG)}) //nolint:gosec // our own writer escaped it
 	}
 	return page.Execute(w, p)
 }

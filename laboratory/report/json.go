@@ -9,6 +9,7 @@ import (
 type (
 	jsonComparison struct {
 		Confidence  json.Number      `json:"confidence"`
+		Origin      *jsonOrigin      `json:"origin,omitempty"`
 		Policies    []jsonPolicy     `json:"policies"`
 		Differences []jsonDifference `json:"differences"`
 	}
@@ -58,7 +59,7 @@ type (
 // width of their confidence intervals, and each run's measures. It also has the failed jobs, and
 // the differences between policies.
 func (c *Comparison) JSON(w io.Writer) error {
-	out := jsonComparison{Confidence: "0.95", Policies: []jsonPolicy{}, Differences: []jsonDifference{}}
+	out := jsonComparison{Confidence: "0.95", Origin: newJSONOrigin(c.Origin), Policies: []jsonPolicy{}, Differences: []jsonDifference{}}
 	for i := range c.Policies {
 		p := &c.Policies[i]
 		one := jsonPolicy{Policy: p.Name, Measures: jsonMeasures(p.Estimates)}

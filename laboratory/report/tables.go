@@ -22,11 +22,13 @@ type table struct {
 	Note  string
 }
 
-// tables are the tables of a comparison.
+// tables are the tables of a comparison that have rows.
 func (c *Comparison) tables() []table {
 	var list []table
 	for _, part := range c.parts() {
-		list = append(list, c.table(part))
+		if t := c.table(part); len(t.Rows) > 0 {
+			list = append(list, t)
+		}
 	}
 	if len(c.Differences) > 0 {
 		list = append(list, c.differences())
@@ -67,9 +69,19 @@ func (c *Comparison) table(part string) table {
 		for _, p := range c.Policies {
 			row = append(row, shown(estimate(p.Estimates, m)))
 		}
-		t.Rows = append(t.Rows, row)
+		if !nothing(c.Policies, m) {
+			t.Rows = append(t.Rows, row)
+		}
 	}
 	return t
+}
+
+// nothing reports whether a measure is 0 or missing under all policies. Such rows are left out.
+func nothing(policies []Policy, m Measure) bool {
+	return !slices.ContainsFunc(policies, func(p Policy) bool {
+		e := estimate(p.Estimates, m)
+		return e != nil && (e.Mean != 0 || e.Half != 0)
+	})
 }
 
 // differences has pairs of policies in rows.

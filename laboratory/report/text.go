@@ -61,6 +61,15 @@ func (t *table) numbers(column int) bool {
 	return true
 }
 
+// printableLines is printable for a text of several lines.
+func printableLines(s string) string {
+	lines := strings.Split(s, "\n")
+	for i, l := range lines {
+		lines[i] = printable(l)
+	}
+	return strings.Join(lines, "\n")
+}
+
 // printable replaces characters that would move a terminal's cursor or reverse the text.
 func printable(s string) string {
 	ok := func(r rune) bool { return unicode.IsPrint(r) && r != utf8.RuneError }

@@ -43,7 +43,7 @@ func (c *command) runExpect(cmd *cobra.Command, files []string) error {
 	var failed []string
 	var errs []error
 	for _, e := range list {
-		o, err := c.expect(cmd.Context(), e)
+		o, err := c.expect(cmd, e)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", e.Name(), err))
 			continue
@@ -82,8 +82,8 @@ func readExperiments(files []string) (list []*experiment.Experiment, err error) 
 }
 
 // expect plays an experiment, prints its table and writes its results.
-func (c *command) expect(ctx context.Context, e *experiment.Experiment) (*experiment.Outcome, error) {
-	o, err := e.Run(ctx, experiment.Options{Launch: c.launchNamed, Progress: c.errors, Keep: c.results != ""})
+func (c *command) expect(cmd *cobra.Command, e *experiment.Experiment) (*experiment.Outcome, error) {
+	o, err := e.Run(cmd.Context(), experiment.Options{Launch: c.launchNamed, Progress: c.errors, Keep: c.results != ""})
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +93,12 @@ func (c *command) expect(ctx context.Context, e *experiment.Experiment) (*experi
 		}
 	}
 	if c.results != "" {
-		err = write(filepath.Join(c.results, e.Name()), o.Runs, report.Compare(o.Runs), o.Curves...)
+		all := report.Compare(o.Runs)
+		all.More = o.Curves
+		if all.Origin, err = origin(cmd, []string{e.File()}, e.File(), nil, nil); err != nil {
+			return nil, err
+		}
+		err = write(filepath.Join(c.results, e.Name()), o.Runs, all)
 	}
 	return o, err
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/hamadryad/hamadryad/laboratory/report"
 )
 
-// write puts all results, and more drawings, into a folder: each file whole, or not at all.
-func write(folder string, runs []*report.Run, all *report.Comparison, more ...report.Drawing) error {
+// write puts all results into a folder: each file whole, or not at all.
+func write(folder string, runs []*report.Run, all *report.Comparison) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
@@ -35,7 +35,7 @@ func write(folder string, runs []*report.Run, all *report.Comparison, more ...re
 		errs = append(errs, put(fmt.Sprintf("jobs-%s-%d.csv", fileName(r.Policy), r.Seed), r.CSV))
 	}
 	errs = append(errs, put("comparison.json", all.JSON), put("report.html", all.HTML))
-	for _, d := range append(all.Drawings(), more...) {
+	for _, d := range all.Drawings() {
 		errs = append(errs, put(fileName(d.Name)+".svg", func(w io.Writer) error {
 			_, err := w.Write(d.SVG)
 			return err

@@ -144,7 +144,11 @@ func (c *command) runReplay(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	shown := c.show(runs)
+	from, err := origin(cmd, nil, c.replay, nil, list)
+	if err != nil {
+		return err
+	}
+	shown := c.show(runs, from)
 	if c.format == show.Table {
 		return errors.Join(shown, tellReplay(c.printed, day, runs))
 	}

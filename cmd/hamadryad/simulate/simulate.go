@@ -138,7 +138,7 @@ Runs share all processors.`,
 			case c.replay != "":
 				return c.runReplay(cmd)
 			}
-			return c.run(cmd.Context(), args[0])
+			return c.run(cmd, args)
 		},
 	}
 	f := cmd.Flags()
@@ -190,7 +190,7 @@ type contender struct {
 	configured bool // config is from a file
 }
 
-func (c *command) run(ctx context.Context, file string) error {
+func (c *command) run(cmd *cobra.Command, args []string) error {
 	if err := c.checkRuns(); err != nil {
 		return err
 	}
@@ -202,19 +202,23 @@ func (c *command) run(ctx context.Context, file string) error {
 	if err != nil {
 		return err
 	}
-	w, err := c.input.Read(file)
+	w, err := c.input.Read(args[0])
 	if err != nil {
 		return err
 	}
 	runs, err := c.playAll(list, on.Seed, func(p contender, seed uint64) (*report.Run, error) {
 		seeded := *on
 		seeded.Seed = seed
-		return c.one(ctx, p, w, &seeded)
+		return c.one(cmd.Context(), p, w, &seeded)
 	})
 	if err != nil {
 		return err
 	}
-	return c.show(runs)
+	from, err := origin(cmd, args, args[0], on, list)
+	if err != nil {
+		return err
+	}
+	return c.show(runs, from)
 }
 
 func (c *command) checkRuns() error {
@@ -354,8 +358,9 @@ func findContender(text string) (contender, error) {
 }
 
 // show prints and writes the results. The error names the jobs that failed.
-func (c *command) show(runs []*report.Run) error {
+func (c *command) show(runs []*report.Run, from *report.Origin) error {
 	all := report.Compare(runs)
+	all.Origin = from
 	if err := show.Write(c.printed, c.format, all.Text, all.JSON); err != nil {
 		return err
 	}

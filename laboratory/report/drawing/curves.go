@@ -44,10 +44,15 @@ func (d *Distributions) SVG() []byte {
 	f := newFrame(d.Title, x, svg.Linear("share of jobs", 1, 5), usual)
 	f.axes()
 	var names []string
+	sorted := make([][]float64, len(d.Samples))
+	for i, s := range d.Samples {
+		sorted[i] = slices.Sorted(slices.Values(s.Values))
+	}
+	same := equals(len(sorted), func(a, b int) bool { return slices.Equal(sorted[a], sorted[b]) })
 	for i, s := range d.Samples {
 		names = append(names, s.Name)
 		if i < LegendMax {
-			f.distribution(s.Values, colour(i))
+			f.distribution(sorted[i], same[i].dashed(colour(i)))
 		}
 	}
 	f.legend(names, colour)
@@ -63,8 +68,8 @@ func colour(i int) string {
 	return fmt.Sprintf(`class="d-line d-s%d"%s`, i%colours, dashes)
 }
 
-func (f *frame) distribution(values []float64, colour string) {
-	sorted := slices.Sorted(slices.Values(values))
+// distribution draws sorted values.
+func (f *frame) distribution(sorted []float64, colour string) {
 	if len(sorted) == 0 {
 		return
 	}

@@ -208,3 +208,25 @@ func TestLittleAndMuch(t *testing.T) {
 		t.Error("what is left out is not said")
 	}
 }
+
+// Curves of equal samples are drawn in dashes that leave room for each other, and another curve is not.
+func TestEqualCurvesDoNotHideEachOther(t *testing.T) {
+	looks := func(svg []byte) (looks []string) {
+		for _, e := range svgtest.Parse(t, svg) {
+			if c := e.Attr["class"]; e.Name == "path" && strings.HasPrefix(c, "d-line d-s") && !strings.Contains(e.Attr["d"], "h") {
+				looks = append(looks, c+" "+e.Attr["stroke-dasharray"]+" "+e.Attr["stroke-dashoffset"])
+			}
+		}
+		return looks
+	}
+	want := []string{"d-line d-s0 8 16 0", "d-line d-s1  ", "d-line d-s2 8 16 -8", "d-line d-s3 8 16 -16"}
+	d := Distributions{Samples: []Sample{{"a", []float64{1, 2}}, {"b", []float64{1, 3}}, {"c", []float64{2, 1}}, {"d", []float64{1, 2}}}}
+	if got := looks(d.SVG()); !slices.Equal(got, want) {
+		t.Errorf("distributions are drawn as %q, want %q", got, want)
+	}
+	one, two := []Point{{1, 1}, {2, 3}}, []Point{{1, 2}, {2, 3}}
+	l := Lines{Lines: []Points{{"a", one}, {"b", two}, {"c", one}, {"d", one}}}
+	if got := looks(l.SVG()); !slices.Equal(got, want) {
+		t.Errorf("lines are drawn as %q, want %q", got, want)
+	}
+}

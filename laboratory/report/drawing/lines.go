@@ -38,10 +38,11 @@ func (l *Lines) SVG() []byte {
 	f := newFrame(l.Title, x, y, usual)
 	f.axes()
 	var names []string
+	same := equals(len(l.Lines), func(a, b int) bool { return slices.Equal(l.Lines[a].At, l.Lines[b].At) })
 	for i, line := range l.Lines {
 		names = append(names, line.Name)
 		if i < LegendMax {
-			f.line(line.At, colour(i))
+			f.line(line.At, same[i].dashed(colour(i)), colour(i))
 		}
 	}
 	f.legend(names, colour)
@@ -77,12 +78,13 @@ func (l *Lines) least(way func(Point) float64) float64 {
 	return least
 }
 
-func (f *frame) line(points []Point, colour string) {
+// line draws the line in one look, and its points in another.
+func (f *frame) line(points []Point, look, colour string) {
 	points = slices.SortedStableFunc(slices.Values(points), func(a, b Point) int { return cmp.Compare(a.X, b.X) })
 	if len(points) == 0 {
 		return
 	}
-	fmt.Fprintf(f, `<path %s d="`, colour)
+	fmt.Fprintf(f, `<path %s d="`, look)
 	for i, p := range points {
 		fmt.Fprintf(f, "%c%.1f %.1f", "ML"[min(i, 1)], f.px(p.X), f.py(p.Y))
 	}
