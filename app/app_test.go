@@ -193,8 +193,8 @@ func TestDriveGetsTheResult(t *testing.T) {
 	}
 }
 
-// Hadoop's settings say the same of any program's job, apart or glued to -D, by their older
-// spellings too. What they can't say is refused, and so is a setting that nobody knows.
+// Hadoop's settings mean the same in any program's job, separate from -D or joined to it, also by
+// their older names. Unusable values are refused, and so are unknown settings.
 func TestHadoopSettings(t *testing.T) {
 	f := &fake{end: statusOf(wire.JobState_JOB_STATE_SUCCEEDED)}
 	code, text := run(t, context.Background(), f, program{defs: definitions("one")}, "--name", "-Dnot=split", "-D", "mapreduce.job.queue.name=ann",

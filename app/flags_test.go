@@ -9,8 +9,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// A flag that a program declares is the program's. The engine's of the same name has another name
-// then, which help tells.
+// A flag that a program declares is the program's. The engine's flag of the same name then has
+// another name, which help shows.
 func TestAProgramsFlagsComeFirst(t *testing.T) {
 	const variable = "TEST_OF_A_FLAG"
 	t.Setenv(variable, "")

@@ -36,7 +36,7 @@ func TestStageMemory(t *testing.T) {
 		if (err != nil) != (c.want == nil) || err == nil && !maps.Equal(got, c.want) {
 			t.Errorf("%q %v: %v, %v", c.flags, c.properties, got, err)
 		}
-		// A worker does the same with what the plan says.
+		// A worker reads the same from the plan.
 		blob, err := plan.Encode(&plan.Submission{Name: "j", Memory: memory})
 		if err != nil {
 			t.Fatal(err)

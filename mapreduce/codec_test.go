@@ -92,7 +92,7 @@ func submitted[V any](t *testing.T, change func(*mapreduce.TextJob[string, V])) 
 	return err
 }
 
-// What would lose data is refused when it is submitted, before any record is read.
+// A type that would lose data is refused at the submission, before any record is read.
 func TestWhatWouldLoseDataIsRefused(t *testing.T) {
 	json := mapreduce.JSON[sums]()
 	for _, c := range []struct {

@@ -39,8 +39,8 @@ func merged(t *testing.T, pairs, keys int) *sorting.Merge {
 	return m
 }
 
-// A reduce task tells how much of its pairs were handed out: of each where there are few,
-// else of each thousandth, whether they are read by group or as they come.
+// A reduce task reports how many of its pairs were handed out: after each pair if there are few,
+// otherwise after each thousandth, whether they are read by group or one by one.
 func TestReduceTellsItsProgress(t *testing.T) {
 	for name, read := range map[string]func(*job.Node, *sorting.Merge){
 		"by group": func(n *job.Node, m *sorting.Merge) {

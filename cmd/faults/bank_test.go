@@ -152,7 +152,7 @@ func (b *bank) audited(c *cluster, length time.Duration, kills ...time.Time) (bo
 		return err == nil && code == http.StatusOK && strings.Contains(text, "<price>0.0</price>")
 	})
 	eventually(c.t, "the store has what was put into it less what was charged", func() bool {
-		has := b.has() // before the log: what is applied was logged first
+		has := b.has() // before the log: entries are logged before they are applied
 		books = b.audit(c, length, kills...)
 		wrong = books.Holds(b.put, has)
 		return wrong == "" && has.Applied == books.Last()

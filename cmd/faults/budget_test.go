@@ -54,8 +54,8 @@ func (c *cluster) asks(query, user, key string) (int, string, error) {
 // and to start others, on a machine that is busy.
 const budgetInterval = 1500 * time.Millisecond
 
-// Users sign their jobs, bid for slots and pay out of a file, on real processes. What is left in the
-// file in the end is what was put into it, less what the log says was used.
+// Users sign their jobs, bid for slots and pay from a file, on real processes. In the end the file
+// has what was put into it, less the usage in the log.
 func TestBudgetsOnACluster(t *testing.T) {
 	b := openBank(t, false,
 		bidder{name: "ann", budget: 1000 * money.Credit, spend: money.Credit}, bidder{name: "bob", budget: 1000 * money.Credit, spend: 2 * money.Credit},

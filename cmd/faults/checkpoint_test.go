@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// checkpointing is the process id of what makes a checkpoint for the manager, which is
-// stopped in the middle of it; 0: there is none.
+// checkpointing stops the process that writes a checkpoint for the manager, and returns its id; 0:
+// there is none.
 func (c *cluster) checkpointing() int {
 	found := processes(func(pid int) bool {
 		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))

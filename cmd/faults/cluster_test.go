@@ -74,8 +74,7 @@ type options struct {
 	slots     int
 	lease     time.Duration // 0: so long that no busy machine lets it run out
 	core      string        // lines of YAML below core:
-	// impatient gives up a policy soon that does not come up or answer, for those
-	// that never do.
+	// impatient gives up a policy soon if it does not start or answer, for tests of such policies.
 	impatient bool
 	policy    string // path of a plug-in; "": the FIFO
 	checksum  string // of it
@@ -366,7 +365,7 @@ func (c *cluster) killAll() {
 // environment.
 func (c *cluster) strays() []int { return proc.Mentioning(c.dir) }
 
-// What the tests of histories use too.
+// Also used by the tests of histories.
 var (
 	processes = proc.List
 	dead      = proc.Dead

@@ -113,8 +113,8 @@ func TestManagerDiskFull(t *testing.T) {
 	}
 }
 
-// The disk that event log and history share fills up. What is over goes for what is to come: the oldest jobs that
-// ended give their room to the log, and a job that comes then runs as if nothing were.
+// The disk that event log and history share fills up. Old data makes room for new: the oldest ended
+// jobs are removed from history for the log, and a new job runs as usual.
 func TestHistoryMakesRoomForTheLog(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, options{launchers: 1, slots: 4, disk: "64m"})

@@ -139,8 +139,8 @@ func (b *hdfsBed) ok(err error) {
 	}
 }
 
-// Words counted from HDFS to HDFS are those counted from disk to disk, and every map
-// runs where its input lies.
+// Words counted from HDFS to HDFS equal those counted from disk to disk, and every map is
+// node-local.
 func TestHdfsWordCount(t *testing.T) {
 	b := startOnHdfs(t, 12)
 	j := b.submit(0, 12, 3, 1)

@@ -87,8 +87,8 @@ func (j *gatedJob) open(names ...string) {
 	}
 }
 
-// succeeds waits for the job's end and holds its output against the words that
-// were written; nothing else may be there.
+// succeeds waits for the job's end and compares its output with the written words; there may be no
+// other files.
 func (j *gatedJob) succeeds() {
 	t := j.c.t
 	t.Helper()

@@ -113,8 +113,8 @@ func TestAllLaunchersHaveBadMounts(t *testing.T) {
 	}
 }
 
-// A full store of outputs is nobody's fault: the job waits, says for what, and goes on when there is
-// room. Without room it fails by that name after a bounded time.
+// A full store of outputs is not the job's fault: the job waits, shows why, and continues when
+// there is space. Without space it fails with that reason after a bounded time.
 func TestFullStoreOfOutputs(t *testing.T) {
 	t.Run("room comes", func(t *testing.T) {
 		t.Parallel()

@@ -19,9 +19,9 @@ import (
 // pastKills is how often the manager is killed while it keeps history. "make past" has 50.
 var pastKills = flag.Int("pastkills", 3, "kills of a manager that keeps history")
 
-// A manager is killed at random moments while jobs come, end, fail and are killed, and its log goes
-// on from file to file. Its history is then that of a manager which was never disturbed: one that
-// hears the same log, whole and once.
+// A manager is killed at random moments while jobs come, end, fail and are killed, and its log is
+// rotated. Its history then equals that of an undisturbed manager, which is fed the same log once
+// and whole.
 func TestHistoryOutlivesKills(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(*moments, 19))

@@ -23,9 +23,9 @@ var cycles = flag.Int("cycles", 4, "suspensions of each job")
 // it, with all cycles. A few on a busy machine say nothing.
 const medianMax = 50 * time.Millisecond
 
-// A reduce that counts words and an external command with children stand still again and
-// again while another job uses their slot, by the freezer and by signals. Their results are
-// those of a shell; status and metrics show what stands still, and nothing of it is left.
+// A reduce that counts words and an external command with children are suspended again and again
+// while another job uses their slot, by the freezer and by signals. Their results equal a shell's.
+// Status and metrics show the suspensions, and nothing is left behind.
 func TestSuspendAndResume(t *testing.T) {
 	for _, way := range []string{"freezer", "signals"} {
 		t.Run(way, func(t *testing.T) {

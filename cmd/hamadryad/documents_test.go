@@ -276,8 +276,8 @@ func TestShownCommandsRun(t *testing.T) {
 // shellQuoted is a text as one word of a shell.
 func shellQuoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
-// parses says what is wrong with a command line; "" where it can be run. The name of a command alone
-// stands for the command.
+// parses returns what is wrong with a command line; "" if it can be run. A command's name alone is
+// valid.
 func parses(line []string) string {
 	root := (&cli{}).root()
 	root.InitDefaultHelpCmd()

@@ -17,8 +17,8 @@ import (
 // guideMax bounds the play of one guide.
 const guideMax = 10 * time.Minute
 
-// guideLine is a line of a guide that means something to its player: the head of a
-// block with what it is and the file that it fills, its end, or what is waited for.
+// guideLine is a line of a guide that its player acts on: a block's head with its kind and the file
+// that it fills, its end, or a wait.
 var guideLine = regexp.MustCompile("^(?:```(\\w*) ?(\\S*)|<!-- until: (.*) -->)$")
 
 // guideMark stands before what a command prints, with the time since the beginning.
@@ -28,8 +28,8 @@ var guideMark = regexp.MustCompile(`(?m)^@@@ \d+ s\n`)
 // the next command's output.
 var shellNotice = regexp.MustCompile(`(?m)^\[\d+\][+-]? +(Done|Exit \d+|Terminated|Killed) .*\n`)
 
-// A guide's files are written, its commands run in one shell, in order, and what it
-// says that they print is what they print.
+// A guide's files are written and its commands run in one shell, in order. Their output is the one
+// that the guide shows.
 func TestGuides(t *testing.T) {
 	for _, name := range []string{"DAG.md", "HACKING.md", "PLUGINS.md", "POLICIES.md", "SIMULATOR.md"} {
 		t.Run(name, func(t *testing.T) {

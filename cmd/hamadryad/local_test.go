@@ -216,8 +216,8 @@ func TestPolicyIsSwitchedInTheFile(t *testing.T) {
 	r.finish(tasks)
 }
 
-// A manager that is killed while its file is wrong comes back with what was accepted
-// last, and the work that runs goes on; it takes the file when that is right.
+// A manager that is killed while its file is wrong restarts with the last accepted configuration,
+// and running work continues. It takes the file once that is right.
 func TestManagerRestartsWhileTheFileIsWrong(t *testing.T) {
 	for name, wrong := range map[string]string{
 		"no YAML":                   "policy:\n  name: [\n",

@@ -16,8 +16,8 @@ import (
 	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
-// secured is a cluster of real processes in which all prove who they are, with a folder for
-// all that it has.
+// secured is a cluster of real processes that all authenticate themselves, with a folder for all
+// its files.
 type secured struct {
 	t       *testing.T
 	dir     string

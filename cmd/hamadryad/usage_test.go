@@ -92,7 +92,7 @@ func TestFlagsAreToldInWords(t *testing.T) {
 	}
 }
 
-// A word that is no command is an error below another command, too, wherever flags stand.
+// An unknown word is an error below another command, too, wherever flags are.
 func TestWordsThatAreNoCommand(t *testing.T) {
 	for words, want := range map[string]string{
 		"config aply new.yaml":                  `"hamadryad config" has no command "aply"; did you mean apply?`,

@@ -38,9 +38,9 @@ type fake struct {
 	watching chan struct{} // one for each Watch that began
 	begun    int64         // when the jobs were submitted
 	state    chan wire.JobState
-	jobs     map[uint64]*wire.JobsReply // by what they are asked before; nil: it never answers
-	folders  bool                       // it takes what submitters say of their folders
-	loses    func() error               // what becomes of a submission, in place of an answer
+	jobs     map[uint64]*wire.JobsReply // by the request's before; nil: it never answers
+	folders  bool                       // it accepts announcements of folders
+	loses    func() error               // the error of a submission, in place of an answer
 	shows    func(job uint64) (*wire.JobStatus, error)
 }
 
@@ -173,7 +173,7 @@ func TestNoManagerIsSaidWithTheRemedy(t *testing.T) {
 	}
 }
 
-// An address at which nobody ever answers is refused at once, and not waited for.
+// An address at which no manager can answer is refused at once, without waiting.
 func TestAddressesThatAreNone(t *testing.T) {
 	for _, address := range []string{"m1", "m1:", "m1:99999", "[::1", "http://m1:7070", "1:2:3"} {
 		if _, err := Dial(address, Options{}); err == nil || !strings.Contains(err.Error(), "write HOST:PORT, such as 127.0.0.1:7070") {

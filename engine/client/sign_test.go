@@ -85,7 +85,8 @@ func (g *gated) with(t *testing.T, o Options) (c *Client, told *[]string) {
 	return c, told
 }
 
-// An authenticator that is down is no manager that is away: it is said at once, once, in the manager's words.
+// An authenticator that is down does not count as an absent manager: it is reported at once, once,
+// in the manager's words.
 func TestAGateThatIsDownIsSaid(t *testing.T) {
 	g := &gated{script: []string{"down", "down"}}
 	c, told := g.with(t, Options{Connect: time.Minute, Reconnect: time.Minute})

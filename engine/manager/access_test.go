@@ -119,7 +119,7 @@ func (r *ruled) who(name string) *ruled {
 	return r
 }
 
-// beside is a client of somebody that stays while others make requests.
+// beside is another user's client, which stays while others make requests.
 func (r *ruled) beside(name string) rpc.ManagerClient {
 	r.t.Helper()
 	conn, err := grpc.NewClient("passthrough:///"+r.cfg.Listen, grpc.WithTransportCredentials(credentials.NewTLS(r.ca.Keys(auth.User, name).Client(auth.Manager, "m"))))
@@ -511,7 +511,7 @@ func (b *testbed) audited() (lines []audit.Line) {
 	return lines
 }
 
-// Each change and each refusal is in the audit when its answer is there; what only looks is
+// Each change and each refusal is in the audit when its answer arrives; requests that only read are
 // not.
 func TestTheAuditIsThereBeforeTheAnswer(t *testing.T) {
 	r := newRuled(t)
@@ -605,7 +605,7 @@ func TestWhoTakesProfiles(t *testing.T) {
 	}
 }
 
-// While the audit can't be written no change is taken, and what only looks goes on.
+// While the audit can't be written no change is accepted, and requests that only read continue.
 func TestNoChangeWithoutTheAudit(t *testing.T) {
 	r := newRuled(t)
 	job := r.who("ann").submit(1)

@@ -16,7 +16,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// forge is a launcher's word about an attempt that ended well.
+// forge returns a launcher's report of a successful attempt.
 func forge(attempt uint64, files ...*wire.CommittedFile) *wire.Report {
 	return &wire.Report{What: &wire.Report_Ended{Ended: &wire.AttemptEnded{Attempt: attempt, End: wire.End_END_FINISHED, Files: files}}}
 }

@@ -146,7 +146,7 @@ func TestATokenProvesAUser(t *testing.T) {
 	}
 }
 
-// Launchers' methods are for launchers with certificates alone, whatever a token says.
+// Launchers' methods require a launcher's certificate, whatever a token says.
 func TestATokenIsNoLaunchers(t *testing.T) {
 	x := newTokened(t)
 	for token, want := range map[string]codes.Code{x.issuer.Token("l1", "staff"): codes.PermissionDenied, "": codes.Unauthenticated} {
@@ -171,8 +171,8 @@ func TestATokenIsNoLaunchers(t *testing.T) {
 	}
 }
 
-// Strangers' messages are not read: they hear that nothing proves them, and not that there is
-// too much of it.
+// Messages of unauthenticated callers are not read: the error says that the caller is not
+// authenticated, and not that the message is too large.
 func TestStrangersMessagesAreNotRead(t *testing.T) {
 	x := newTokened(t)
 	large := &wire.DrainRequest{Launcher: strings.Repeat("x", 2*limits.RequestBytesMax)}

@@ -40,8 +40,8 @@ func (b *testbed) queues() (names []string, all string) {
 	return names, all
 }
 
-// Names of whatever XML and URLs have a meaning for are names like others; those that no line can
-// hold are refused, and nothing is changed.
+// Names with characters special to XML and URLs work like others. Names that no line can hold are
+// refused, and nothing is changed.
 func TestOddNamesAtTheService(t *testing.T) {
 	b := newPriced(t)
 	want := []string{"bob", "myqueue"}

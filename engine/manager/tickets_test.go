@@ -58,9 +58,9 @@ func (l *fakeLauncher) given(job uint64) string {
 	return text
 }
 
-// A job's ticket goes ahead of its work, to who does that alone, and again when it was renewed
-// or the launcher was away. A restart goes on with it. Nothing but its file has it, and that
-// goes with the job.
+// A job's ticket is sent ahead of its work, only to launchers that run the job, and again after a
+// renewal or a launcher's absence. It outlives a restart. Only its file has it, and that is removed
+// with the job.
 func TestAJobCarriesItsTicket(t *testing.T) {
 	b, k := newTestbed(t), &kdc{life: 2 * time.Second}
 	b.cfg.KerberosRealms, b.cfg.renewTicket = []string{"HAMADRYAD.TEST"}, k.renew

@@ -59,7 +59,8 @@ func (b *testbed) as(keys *certs.Keys) {
 	b.conn, b.api = conn, rpc.NewManagerClient(conn)
 }
 
-// Whoever is not of the cluster gets no answer, and no line of the log is without the reason.
+// A caller without a certificate of the cluster gets no answer, and each such line in the log has
+// the reason.
 func TestStrangersGetNoAnswer(t *testing.T) {
 	b, ca := newClosed(t)
 	if _, err := b.api.Jobs(b.ctx(), &wire.JobsRequest{}); err != nil {
@@ -105,7 +106,7 @@ func TestStrangersGetNoAnswer(t *testing.T) {
 	}
 }
 
-// A principal is the certificate's, whatever the message says.
+// The principal is that of the certificate, whatever the message says.
 func TestAForgedPrincipalIsOverwritten(t *testing.T) {
 	b, ca := newClosed(t)
 	job := b.submit(1) // by ann, who claims to be me
@@ -123,8 +124,7 @@ func TestAForgedPrincipalIsOverwritten(t *testing.T) {
 	}
 }
 
-// Users are no launchers, launchers no users, and each launcher is the one that its
-// certificate says.
+// Users are no launchers, launchers no users, and each launcher has the name in its certificate.
 func TestKindsAndNamesAreKeptApart(t *testing.T) {
 	b, ca := newClosed(t)
 	if err := b.joinWith(ca.Keys(auth.User, "l1"), "l1"); status.Code(err) != codes.PermissionDenied {

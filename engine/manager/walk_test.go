@@ -268,8 +268,8 @@ func (w *walk) refused(name, method, what string, says ...string) {
 	}
 }
 
-// Whatever the table of rules has is refused to each role that its rule does not name, in words that
-// say what, over gRPC and HTTP; the audit has it.
+// Each request of the rules' table is refused to each role that its rule does not name, with a
+// reason, over gRPC and HTTP; the audit has the refusal.
 func TestEachRoleAtEachRequest(t *testing.T) {
 	w := newWalk(t, nil)
 	refused := 0

@@ -40,8 +40,7 @@ func TestLinesOverTheRateAreCounted(t *testing.T) {
 	}
 }
 
-// Whatever pieces a stream comes in, its lines are the same, and none is longer
-// than the bound.
+// However a stream is split, its lines are the same, and none is longer than the bound.
 func TestStreamIsCutIntoLines(t *testing.T) {
 	long := strings.Repeat("y", 2*lineBytesMax+5)
 	text := "first\n\nsecond\r\n" + long + "\n[DEBUG] third\nno end"
@@ -68,7 +67,7 @@ func TestStreamIsCutIntoLines(t *testing.T) {
 	}
 }
 
-// A sweep removes what dead hosts left and nothing else.
+// A sweep removes what dead hosts left behind, and nothing else.
 func TestSweepKeepsWhatLives(t *testing.T) {
 	parent, err := os.MkdirTemp("", "hd-")
 	if err != nil {

@@ -67,8 +67,8 @@ func (s streaming) Rounds(stream grpc.BidiStreamingServer[schedwire.Round, sched
 	}
 }
 
-// Rounds go on one stream, and on another after one that the policy failed; to a plug-in
-// that has no stream for them each goes as a call. Either way each comes once, in order.
+// Rounds use one stream, and a new one after an error of the policy. A plug-in without streams gets
+// each round as a call. Either way each round is sent once, in order.
 func TestRoundsGoOnOneStream(t *testing.T) {
 	with, without := &counting{}, &counting{}
 	askFive(t, streaming{with})

@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	time.Sleep(patience) // until it is killed
 }
 
-// A process ends with the one that started it, also when that is killed.
+// A process ends with its parent, also if the parent is killed.
 func TestEndsWithItsParent(t *testing.T) {
 	parent := exec.Command(os.Args[0])
 	parent.Env = append(os.Environ(), parentVariable+"=1")

@@ -125,8 +125,9 @@ func TestAddressesAreCountedApart(t *testing.T) {
 	}
 }
 
-// An address begins so many conversations at once, and then so many in a second; what is beyond waits, and what
-// would wait for too long is closed. Other addresses, and connections that say nothing, have nothing to do with it.
+// An address may begin so many conversations at once, and then so many per second. Further ones
+// wait, and those that would wait too long are closed. Other addresses and silent connections are
+// not affected.
 func TestHandshakesHaveARate(t *testing.T) {
 	table := New(Limits{Handshakes: 10}, quiet)
 	now := time.Unix(1000, 0)
@@ -159,7 +160,7 @@ func TestHandshakesHaveARate(t *testing.T) {
 	}
 }
 
-// A connection that waits for its turn gets it, and one that is closed meanwhile is let go.
+// A waiting connection gets its turn, and one closed meanwhile is released.
 func TestATurnIsWaitedFor(t *testing.T) {
 	table := New(Limits{Handshakes: 1}, quiet) // of loopback four, and eight at once
 	address, accepted := accepting(t, table)

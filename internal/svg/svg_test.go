@@ -33,7 +33,7 @@ func TestTicks(t *testing.T) {
 	}
 }
 
-// Whatever comes, an XML parser gets it back as one text, in which all can be seen.
+// Whatever the text, an XML parser reads it back as one text, with every character visible.
 func TestTextIsNothingButText(t *testing.T) {
 	for in, want := range map[string]string{
 		"map":                                 "map",

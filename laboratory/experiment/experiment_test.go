@@ -199,7 +199,7 @@ func TestVerdictsAreHeld(t *testing.T) {
 	}
 }
 
-// What comes out does not depend on how many runs are played at a time.
+// The result does not depend on how many runs are in progress at a time.
 func TestRunsAreOneOutcome(t *testing.T) {
 	var texts []string
 	for _, processors := range []int{1, 4} {

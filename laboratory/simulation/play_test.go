@@ -59,7 +59,8 @@ func play(t *testing.T, o Options, p scheduler.TaskScheduler) *Result {
 	return r
 }
 
-// What follows by hand comes out: first in, first out on two slots, and a reduce after all maps.
+// The results equal those computed by hand: first in, first out on two slots, and a reduce after
+// all maps.
 func TestByHand(t *testing.T) {
 	w := &workload.Workload{Jobs: []workload.Job{
 		job("a", 0, tasks(10*time.Second, 20*time.Second, 10*time.Second), tasks(5*time.Second)),

@@ -104,8 +104,8 @@ func TestParquetCodecsThatAreNotRead(t *testing.T) {
 	}
 }
 
-// What no attempt can read fails its job at once, and names file, cause and remedy. What was
-// read wrong may be read right elsewhere.
+// A file that no attempt can read fails its job at once, and the error has file, cause and remedy.
+// A read error may be the launcher's, and is retried elsewhere.
 func TestFilesThatNoAttemptCanRead(t *testing.T) {
 	us, _ := users(1000)
 	avroData, parquetData := avroFile(t, us), parquetFile(t, us)

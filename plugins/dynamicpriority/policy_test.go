@@ -320,8 +320,8 @@ func TestWhatNeedsSeveralSlots(t *testing.T) {
 	}
 }
 
-// Work near its input goes first within a queue, whichever of its jobs it is of; but not before
-// what has waited long.
+// Within a queue, work near its input goes first, whichever job it belongs to, but not before work
+// that has waited long.
 func TestNearFirst(t *testing.T) {
 	s := newSite(t, "", account1("a", 1000, 1))
 	s.launcher(map[scheduler.SlotKind]int{"default": 1})
@@ -343,8 +343,8 @@ func TestNearFirst(t *testing.T) {
 	}
 }
 
-// A queue that is removed while its jobs run: they go on with what others leave, and pay
-// nothing; what is added again under its name has nothing.
+// A queue is removed while its jobs run: they continue on slots that others leave, and pay nothing.
+// A new queue of that name has no budget.
 func TestAQueueIsRemovedWhileItsJobsRun(t *testing.T) {
 	s := newSite(t, "alloc-interval: 5s\nkill-interval: 5s\n", account1("a", 1000, 1), account1("b", 1000, 1))
 	s.launcher(slots12)
@@ -538,7 +538,7 @@ func TestSettingsThatAreRefused(t *testing.T) {
 	}
 }
 
-// What is shown of a job that waits has the numbers.
+// The explanation of a waiting job has the numbers.
 func TestExplain(t *testing.T) {
 	s := newSite(t, "", account1("a", 1000, 1), account1("b", 1, 2))
 	s.launcher(slots12)
@@ -599,7 +599,7 @@ func TestWhatIsSuspendedIsFree(t *testing.T) {
 	}
 }
 
-// Gangs that do not fit are no hindrance to what stands behind them, however many.
+// Gangs that do not fit do not block work behind them, however many they are.
 func TestGangsDoNotHideWhatIsBehindThem(t *testing.T) {
 	s := newSite(t, "collect-after: 0s\n", account1("a", 1000, 1))
 	s.launcher(slots12)
@@ -659,7 +659,7 @@ func TestFewSlotsAreSharedOut(t *testing.T) {
 	}
 }
 
-// A wide bundle that has waited long is let in by its own queue, of which nothing smaller starts.
+// A wide bundle that has waited long is served by its own queue, which starts nothing smaller.
 func TestAQueueSavesForWhatIsWide(t *testing.T) {
 	s := newSite(t, "", account1("a", 1000, 1), account1("b", 1000, 2))
 	s.launcher(slots12)

@@ -20,8 +20,8 @@ func (w *play) wantHeld(want []int, pools ...string) {
 	}
 }
 
-// TestHammrFigure5: pools weighted 1 to 2 to 3 share six slots; the third comes
-// later and gets its share by preemption, and what it leaves goes to the others.
+// TestHammrFigure5: pools weighted 1 to 2 to 3 share six slots. The third comes later and gets its
+// share by preemption; the slots that it leaves go to the others.
 func TestHammrFigure5(t *testing.T) {
 	w := newPlay(t, `
 allocations: {fair-share-timeout: 3s, pools: {a: {weight: 1}, b: {weight: 2}, c: {weight: 3}}}
@@ -117,8 +117,8 @@ func TestMoveTakesEffectAtOnce(t *testing.T) {
 	}
 }
 
-// TestLimitsLetTheMostUrgentRun: one job of a pool at a time; a more urgent one
-// takes the place, and what the other runs goes on.
+// TestLimitsLetTheMostUrgentRun: one job of a pool runs at a time; a more urgent one replaces it,
+// and the other's running attempts continue.
 func TestLimitsLetTheMostUrgentRun(t *testing.T) {
 	w := newPlay(t, "allocations: {pools: {p: {running-jobs-max: 1}}, users: {user-q: {running-jobs-max: 2}}}")
 	w.Launchers(1, 4)

@@ -312,8 +312,8 @@ func TestNoPreemptionForWorkThatWillNotFit(t *testing.T) {
 	}
 }
 
-// TestNothingIsTakenOnDrainingLaunchers: what becomes free there is nobody's. The newest
-// attempts run there, and still an older one is the victim.
+// TestNothingIsTakenOnDrainingLaunchers: slots freed there go to no job. Though the newest attempts
+// run there, an older one elsewhere is the victim.
 func TestNothingIsTakenOnDrainingLaunchers(t *testing.T) {
 	w := newPlay(t, "allocations: {fair-share-timeout: 1s}\npreemption: {interval: 1s}")
 	w.Launchers(1, 2)

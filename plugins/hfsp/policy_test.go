@@ -92,7 +92,7 @@ func TestWhoIsTakenOff(t *testing.T) {
 	}
 }
 
-// What is suspended on a launcher that drains goes on there, also when no other is left.
+// An attempt suspended on a draining launcher resumes there, also if there is no other launcher.
 // Nothing new starts there.
 func TestSuspendedGoesOnWhereItDrains(t *testing.T) {
 	w := newPlay(t, "")
@@ -296,7 +296,8 @@ func TestTakesOverWithoutCheckpoint(t *testing.T) {
 	}
 }
 
-// What could start early, and would wait for its input, comes after all that could run, and gives way to it.
+// A stage that could start early, and would wait for its input, comes after all that could run, and
+// is preempted for them.
 func TestEarlyReaders(t *testing.T) {
 	p := &Policy{}
 	kind := scheduler.DefaultKind
@@ -383,7 +384,7 @@ func TestAStageThatIsCalledPublish(t *testing.T) {
 	}
 }
 
-// The virtual cluster has the slots that may be given away: not those of a launcher that drains, or is excluded.
+// The virtual cluster has the usable slots: not those of a draining or excluded launcher.
 func TestVirtualSlotsAreThoseOfTheCluster(t *testing.T) {
 	slots := []scheduler.SlotCount{{Kind: scheduler.DefaultKind, Count: 3}}
 	join := func(id scheduler.LauncherID) scheduler.Event {

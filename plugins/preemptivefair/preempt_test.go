@@ -295,7 +295,7 @@ func TestGangTakesOneSet(t *testing.T) {
 			t.Errorf("%s: %+v", name, d.Preempt)
 		}
 	}
-	// For what cannot fit, nothing is taken.
+	// For a bundle that can't fit, nothing is preempted.
 	s := busy(t, "", 1, plain, plain)
 	s.bundle++
 	wide := []scheduler.Group{{Kind: scheduler.DefaultKind, Slots: 6}}
@@ -351,9 +351,8 @@ func TestWhatWholeBundlesFreeIsCounted(t *testing.T) {
 	}
 }
 
-// TestNothingIsTakenBeyondTheShareOfNow: the newcomer's share was three when it
-// came, and it lacks two of them; before it gets them, so many jobs have come that
-// one slot is its share.
+// TestNothingIsTakenBeyondTheShareOfNow: the new job's share was three when it came, and it lacks
+// two of them. Before it gets them so many jobs come that its share is one slot.
 func TestNothingIsTakenBeyondTheShareOfNow(t *testing.T) {
 	s := busy(t, "", 1, plain, plain)
 	s.events(append([]scheduler.Event{s.ended(1, scheduler.Finished), s.submit(3, 20)}, s.ready(3, 1)...)...)

@@ -10,10 +10,10 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// TestPreemptionIsBounded plays random workloads and holds every preemption
-// against a view of its own: nobody is left with less than its share, half a slot
-// allowed; nobody loses for a job that is alone, or that holds its share; in all, a job takes no more
-// than its share ever was, rounded; every job ends.
+// TestPreemptionIsBounded runs random workloads and checks every preemption against its own view.
+// No job is left with less than its share, half a slot allowed. No job loses slots for one that is
+// alone, or that holds its share. In all, a job preempts no more than its largest share, rounded.
+// Every job ends.
 func TestPreemptionIsBounded(t *testing.T) {
 	preempted := 0
 	for seed := range uint64(60) {

@@ -52,7 +52,7 @@ func TestPrintable(t *testing.T) {
 	if got, want := scheduler.PrintableText("a\n\tb\x1b[2J\n\xff"), "a\n    b\\x1b[2J\n\\xff"; got != want {
 		t.Errorf("lines became %q, want %q", got, want)
 	}
-	// Nothing that steers a terminal gets through, whatever the bytes.
+	// No terminal control character gets through, whatever the bytes.
 	for r := range rune(0x3000) {
 		if got := scheduler.Printable(fmt.Sprintf("%c", r)); strings.ContainsFunc(got, func(r rune) bool { return r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 }) {
 			t.Errorf("%U became %q", r, got)

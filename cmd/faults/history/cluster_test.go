@@ -58,7 +58,7 @@ type machine struct {
 	told    *atomic.Bool // the running process was told to end; guarded by process
 }
 
-// newCluster makes the machines and starts what serves on them.
+// newCluster makes the machines and starts their processes.
 func newCluster(h history, dir string) (*cluster, error) {
 	c := &cluster{h: h, dir: dir, policy: h.policy, began: time.Now(), manager: &machine{name: "manager"}, clients: &machine{name: "clients"}}
 	names := []string{"manager", "clients"}
@@ -214,8 +214,8 @@ func (c *cluster) start(on *machine, environ []string, args ...string) (*process
 	return p, err
 }
 
-// serve starts a machine's own process, and complains if that ends untold. The
-// caller holds the machine's process lock, or is alone.
+// serve starts a machine's own process, and complains if it ends unasked. The caller holds the
+// machine's process lock, or is alone.
 func (c *cluster) serve(m *machine) error {
 	p, err := c.start(m, nil, append([]string{"hamadryad"}, m.args...)...)
 	if err != nil {
@@ -281,7 +281,7 @@ func (c *cluster) note(format string, args ...any) {
 	fmt.Fprintf(&c.diary, "  %6v %s\n", time.Since(c.began).Truncate(time.Millisecond), fmt.Sprintf(format, args...))
 }
 
-// complain notes what must not happen.
+// complain records a violation.
 func (c *cluster) complain(format string, args ...any) {
 	c.note("WRONG: "+format, args...)
 	c.mu.Lock()

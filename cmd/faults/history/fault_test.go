@@ -18,7 +18,7 @@ import (
 	"github.com/hamadryad/hamadryad/internal/smalldisk"
 )
 
-// place says what a kind of fault is done to.
+// place is the target of a kind of fault.
 type place int
 
 const (

@@ -21,8 +21,8 @@ import (
 // jobKind is a program with an oracle.
 type jobKind struct {
 	name string
-	// prepare writes the input and tells the oracle's output; its parts are put into
-	// order by line where ordered is false.
+	// prepare writes the input and returns the expected output. If ordered is false, the output's
+	// parts are sorted by line.
 	prepare func(r *rand.Rand, folder string, size int) (want string, err error)
 	command func(pace time.Duration, size int, in, out string) []string
 	ordered bool
@@ -203,8 +203,8 @@ func (j *submitted) id() uint64 {
 	return id
 }
 
-// output says what is wrong with the job's output; "" when it is exact. There is
-// false when there is none.
+// output returns what is wrong with the job's output; "" if it is exact. there is false if there is
+// no output.
 func (j *submitted) output() (there bool, wrong string) {
 	if _, err := os.Stat(j.out()); errors.Is(err, fs.ErrNotExist) {
 		return false, ""

@@ -131,8 +131,7 @@ func (c *cluster) shuffles(m *machine) string {
 	return ""
 }
 
-// within waits until holds says "", and complains with its last word if it does not
-// in time.
+// within waits until holds returns "", and complains with its last result if it does not in time.
 func (c *cluster) within(limit time.Duration, what string, holds func() string) bool {
 	late := time.Now().Add(limit)
 	for {
@@ -209,8 +208,8 @@ func (c *cluster) atRest() string {
 	return ""
 }
 
-// workersOf lists what a launcher started, but its reaper: that comes with the first
-// suspension, and goes with the launcher.
+// workersOf lists the processes that a launcher started, without its reaper, which starts with the
+// first suspension and ends with the launcher.
 func workersOf(launcher int) []int {
 	return slices.DeleteFunc(processes.Below(launcher), func(pid int) bool {
 		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
@@ -219,7 +218,7 @@ func workersOf(launcher int) []int {
 	})
 }
 
-// nothingLeft says what of the jobs is left where.
+// nothingLeft returns what is left of the jobs, and where.
 func (c *cluster) nothingLeft() string {
 	if wrong := c.atRest(); wrong != "" {
 		return wrong
@@ -303,7 +302,7 @@ func (c *cluster) verdict(j *submitted, state string) string {
 	case j.kind.fails && j.says(), j.id() == 0 && c.refusable(printed), c.unproven(printed):
 		return ""
 	case c.had("stored program damaged") && strings.Contains(printed, "fetch "):
-		return "" // launchers could not get what the manager has no more
+		return "" // launchers could not fetch blobs that the manager lost
 	}
 	return fmt.Sprintf("it failed (exit code %d, the manager says %s), and nothing in its history is a cause", code, state)
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// What others named stands in one cell of a table, and steers no terminal; programs get it
-// as it is.
+// A name given by another user stays in one cell of a table, and controls no terminal; programs get
+// it unchanged.
 func TestNamesKeepToTheirCell(t *testing.T) {
 	jobs := []*wire.JobSummary{{Job: 7, Name: "two\nlines\t\x1b[31m", State: wire.JobState_JOB_STATE_RUNNING}}
 	var out strings.Builder

@@ -15,8 +15,8 @@ import (
 	"github.com/prometheus/prometheus/rules"
 )
 
-// quiet are the series of a cluster that is well, a sample every 30 seconds. What counts
-// goes up as it does there.
+// quiet are the series of a healthy cluster, a sample every 30 seconds. Counters rise as they do
+// there.
 var quiet = map[string]string{
 	`up{job="hamadryad-manager",instance="m1"}`:                                     `1x150`,
 	`up{job="hamadryad-launchers",instance="n1"}`:                                   `1x150`,
@@ -102,7 +102,7 @@ var fires = []struct {
 	{"HamadryadLauncherCertificateEnds", map[string]string{`hamadryad_launcher_certificate_expiry_timestamp_seconds{instance="n1"}`: `604800x1 43200x130 604800x20`}, "launcher n1 ends in"},
 }
 
-// Each alert fires by what it is for, and by nothing else; it does not fire while a cluster is well.
+// Each alert fires for its own cause, and for no other; none fires while a cluster is healthy.
 func TestAlertsFire(t *testing.T) {
 	if fired := firing(t, nil, time.Hour); len(fired) > 0 {
 		t.Errorf("in a cluster that is well: %v", fired)

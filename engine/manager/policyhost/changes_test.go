@@ -250,8 +250,8 @@ func TestDeadlySettings(t *testing.T) {
 	}
 }
 
-// What the file has last is in force in the end: also when it went back to what was in
-// force while the policy was asked about something else.
+// The file's last content is in force in the end, also if it went back to what was in force while
+// the policy was asked about something else.
 func TestTheFileGoesBack(t *testing.T) {
 	play, let := held(nil)
 	defer let()

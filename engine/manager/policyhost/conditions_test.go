@@ -9,8 +9,8 @@ import (
 	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
-// Of a sort of problem the newest stands, with its time, until it is cleared or has
-// not come again for a while.
+// The newest problem of each sort is shown, with its time, until it is cleared or has not recurred
+// for a while.
 func TestProblems(t *testing.T) {
 	var p Conditions
 	p.Set("a", "first", 0)

@@ -42,7 +42,7 @@ func (d *door) list(text string) {
 	}
 }
 
-// again is a plug-in that is started anew.
+// again restarts the plug-in.
 func (d *door) again() {
 	d.t.Helper()
 	d.Shell = New()
@@ -135,8 +135,8 @@ func TestWhoIsLetIn(t *testing.T) {
 	}
 }
 
-// What was accepted once is refused, also by a plug-in that is started again, for as long as its
-// timestamp would do. Others are let in meanwhile.
+// An accepted request is refused the second time, also by a restarted plug-in, for as long as its
+// timestamp is valid. Others are accepted meanwhile.
 func TestReplay(t *testing.T) {
 	d := newDoor(t)
 	c := d.signed("ann", "setSpending=1")

@@ -237,8 +237,8 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// TestWhatIsGoneStaysSo: a job that was removed or has really finished is in no order, and nothing
-// that is said of it counts.
+// TestWhatIsGoneStaysSo: a job that was removed or has really finished is in no order, and later
+// calls about it have no effect.
 func TestWhatIsGoneStaysSo(t *testing.T) {
 	c := New(10, 0)
 	j := [4]*Job{}

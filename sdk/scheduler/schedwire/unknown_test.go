@@ -50,8 +50,8 @@ func today() []scheduler.Event {
 	}
 }
 
-// tomorrow has a later manager tell them: every enumeration has a value more, and between
-// all of them are events of kinds that are not known, the first of them one second late.
+// tomorrow changes events as a later manager might: every enumeration has a further value, and
+// between all events are some of unknown kinds, the first of them one second late.
 func tomorrow(m *Events) {
 	m.AttemptPhase.Phase[0] = 3
 	m.AttemptEnded.Outcome[0] = 6
@@ -125,7 +125,7 @@ func TestARoundOfALaterManagerIsRead(t *testing.T) {
 	}
 }
 
-// What is damaged is no later version.
+// Damaged data does not count as a later version.
 func TestALaterManagerKeepsTheFormat(t *testing.T) {
 	for name, spoil := range map[string]func(*Round){
 		"no event kind":       func(m *Round) { m.Events.Kind[0] = 0 },

@@ -8,8 +8,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// Attempts that wait for inputs alone stand still while nobody makes these, and not while other
-// attempts of the job go on.
+// Attempts that wait only for inputs are idle if no other attempt of the job makes progress.
 func TestIdleAttemptsAreNamed(t *testing.T) {
 	x := idleOfJob{reported: map[uint64]launchers.Idle{1: {ReadsOnly: true}, 2: {}, 3: {}, 4: {}}}
 	for id, idle := range []time.Duration{90 * time.Second, 2 * time.Minute, 5 * time.Minute, 10 * time.Second} {

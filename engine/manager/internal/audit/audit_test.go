@@ -171,7 +171,7 @@ func spoil(t *testing.T, p *place, l *Log) {
 
 var denied = status.Error(codes.PermissionDenied, "ann may not")
 
-// What only looks leaves no line, unless it is refused; each request leaves one.
+// A request that only reads leaves no line, unless it is refused; any other leaves one.
 func TestWhatLeavesALine(t *testing.T) {
 	for _, story := range []struct {
 		change  bool

@@ -35,8 +35,8 @@ func read(t rapid.TB, l *Log, q Query, between func()) (about []string) {
 	return nil
 }
 
-// Whatever is asked for, and whatever is written and put aside between two pages, pages have each
-// line that fits and that was there when the first was read, once.
+// Whatever the query, and whatever is written and rotated between two pages: the pages have each
+// matching line that was there at the first page, once.
 func TestReadAllPages(t *testing.T) {
 	base := time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
 	rapid.Check(t, func(t *rapid.T) {
@@ -147,7 +147,7 @@ func mustRead(t *testing.T, path string) []byte {
 	return text
 }
 
-// Where no line can fit, because a span of time ends before it begins, it is said.
+// If no line can match, because a time span ends before it begins, the error says so.
 func TestSpansTheOtherWayRound(t *testing.T) {
 	now := time.Unix(1000, 0)
 	for _, x := range []struct {

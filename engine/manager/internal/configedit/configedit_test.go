@@ -182,7 +182,7 @@ func TestApplyAndRollBack(t *testing.T) {
 	}
 }
 
-// Where anything is wrong nothing changes, and the error says what sort it is.
+// If anything is wrong nothing changes, and the error has its kind.
 func TestNothingChanges(t *testing.T) {
 	b := newBed(t)
 	for _, story := range []struct {
@@ -303,8 +303,8 @@ func TestApplyAtOnce(t *testing.T) {
 	b.holds(won, won, fmt.Sprintf("2 ann applied %q", won), `1  found at a start "one\n"`)
 }
 
-// Whoever writes the file by hand at the last moment is not overwritten: neither in its place nor
-// by another file, and not when he does it again while it is put back.
+// An edit by hand at the last moment is never overwritten: neither in its place nor by another
+// file, nor when it is repeated while it is being restored.
 func TestByHandAtTheLastMoment(t *testing.T) {
 	for times := 1; times <= 3; times++ {
 		b := newBed(t)

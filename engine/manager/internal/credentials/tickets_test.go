@@ -92,7 +92,7 @@ func names(t *testing.T, folder string) (all []string) {
 	return all
 }
 
-// owned is the core's word: these jobs live, and are these users'.
+// owned is the core's answer: these jobs live, and belong to these users.
 func owned(of map[scheduler.JobID]string) credentials.Owners {
 	return func(context.Context, []scheduler.JobID) (map[scheduler.JobID]string, error) { return of, nil }
 }
@@ -159,8 +159,8 @@ func TestATicketIsTakenForItsOwnUserAlone(t *testing.T) {
 	}
 }
 
-// While its renewable life lasts a job always has a ticket that is good, and the KDC is
-// asked about twice in a ticket's life.
+// Within its renewable life a job always has a valid ticket, and the KDC is asked about twice in a
+// ticket's life.
 func TestTicketsAreRenewedAtHalfTheirLife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := &kdc{}

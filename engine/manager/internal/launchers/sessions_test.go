@@ -78,8 +78,8 @@ func TestCommandsGoOutInOrderAfterTheWelcome(t *testing.T) {
 	}
 }
 
-// A launcher that the core knows comes back on a new stream while commands for it are
-// on their way: the first thing it hears is the welcome, and nothing from before.
+// A known launcher returns on a new stream while commands for it are in flight: its first message
+// is the welcome, and no earlier command follows.
 func TestNothingGoesOutBeforeTheWelcome(t *testing.T) {
 	l := NewTable(time.Second, 20*time.Second)
 	joined(t, l, newStation("a", 1))
@@ -178,8 +178,8 @@ func newStationOf(identity, name string, incarnation uint64) station {
 	return s
 }
 
-// A name is its launcher's until that is lost, also while it redials; and no
-// incarnation that somebody else had stands in the way afterwards.
+// A name belongs to its launcher until that is lost, also while it redials. Afterwards no
+// incarnation of another launcher blocks the name.
 func TestANameIsItsLaunchersUntilItIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := NewTable(time.Second, 20*time.Second)
@@ -343,7 +343,7 @@ func TestFewLaunchersAreDialledAtOnce(t *testing.T) {
 	})
 }
 
-// A launcher that was stopped is gone at its word, and only at its own.
+// A launcher that was stopped leaves by its own report only, and at once.
 func TestALauncherLeaves(t *testing.T) {
 	l := NewTable(time.Second, time.Minute)
 	s := newStation("a", 3)

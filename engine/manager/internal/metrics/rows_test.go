@@ -130,7 +130,8 @@ func TestTimesOfAttempts(t *testing.T) {
 	}
 }
 
-// What lived when the manager began counted as having waited in the life before; its end counts now.
+// Attempts that lived when the manager began had their wait counted by the earlier life; their end
+// counts now.
 func TestTimesOfAttemptsOfTheLifeBefore(t *testing.T) {
 	at := func(seconds int) scheduler.Time { return scheduler.Time(0).Add(time.Duration(seconds) * time.Second) }
 	r := NewRows()

@@ -32,8 +32,8 @@ func readAll(t *testing.T, r *http.Response) string {
 	return string(text)
 }
 
-// In a browser nothing of a name runs, and no page has what keeps somebody out: by day and by
-// night, as axe-core judges it.
+// In a browser no name is executed, and no page has an accessibility problem, in the light and the
+// dark theme, as judged by axe-core.
 func TestPagesForEverybody(t *testing.T) {
 	server := serve(t, &stub{name: evil}, true)
 	packed, err := os.ReadFile("testdata/axe-core-4.10.3.min.js.gz")

@@ -408,7 +408,7 @@ func TestNowSaysWhatIsWrongWithHistory(t *testing.T) {
 	}
 }
 
-// How busy a machine is stands with its launcher; of one of which that is not known there is none, and not 0 %.
+// A machine's load is shown with its launcher. An unknown load is not shown, rather than as 0 %.
 func TestLaunchersSayHowBusyTheyAre(t *testing.T) {
 	_, _, page := get(t, serve(t, &stub{name: "oak"}, true)+"/launchers")
 	if strings.Count(page, `<td class="n">0 %</td><td class="n">-</td>`) != 1 || strings.Count(page, `<td class="n">-</td><td class="n">-</td>`) != 1 {

@@ -153,8 +153,8 @@ func (c *joined) some(r *rand.Rand, n int) {
 	}
 }
 
-// However jobs come and end, and their files are written, while somebody turns pages: each job that is
-// there throughout is on one page.
+// However jobs come and end, and their files are written, while a reader turns pages: each job that
+// is there throughout is on one page.
 func TestPagesNeitherSkipNorRepeat(t *testing.T) {
 	for seed := range uint64(10) {
 		c := newCluster(t)
@@ -248,7 +248,7 @@ func TestListsAreThoseOfAllJobs(t *testing.T) {
 	}
 }
 
-// A job is shown alike while it lives, on its way to history and when it is there, over a restart too.
+// A job is shown alike while it lives, on its way to history and in history, also over a restart.
 func TestAJobOnItsWay(t *testing.T) {
 	c := newCluster(t)
 	id := c.begin("ann", "etl")

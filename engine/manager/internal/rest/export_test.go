@@ -14,7 +14,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// A job is exported with all that is kept of it, whether it lives or is over.
+// A job's export has all data about it, whether it lives or has ended.
 func TestExport(t *testing.T) {
 	w := newWorld(t)
 	w.job(1, "ann", 3)

@@ -95,7 +95,7 @@ func (s *service) MayLook(context.Context) func(*wire.JobSummary) bool {
 	return func(j *wire.JobSummary) bool { return j.User != secretive }
 }
 
-// Log answers of what s.printed says, as api.Server does.
+// Log answers with s.printed, as api.Server does.
 func (s *service) Log(_ context.Context, q query.LogQuery) (*query.Log, error) {
 	if q.Attempt != 1 {
 		return nil, status.Errorf(codes.NotFound, "there is no attempt %d", q.Attempt)

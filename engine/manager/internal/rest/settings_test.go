@@ -19,7 +19,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// site is a configuration that notes what is to be changed. A text that has "mistake" in it has one.
+// site is a configuration that records requested changes. A text with "mistake" in it is invalid.
 type site struct{ asked []string }
 
 var hash = strings.Repeat("0123456789abcdef", 4)

@@ -136,7 +136,7 @@ func TestTheOriginalsNumbers(t *testing.T) {
 	}
 }
 
-// What can't be written is not applied, and can be once it can.
+// A change that can't be written is not applied, and can be applied once writing works.
 func TestAFolderThatTakesNothing(t *testing.T) {
 	path := write(t, "a 1 1\n")
 	s, err := file.Open(path)

@@ -93,8 +93,8 @@ func TestNoMoreThanItTakes(t *testing.T) {
 	}
 }
 
-// TestNothingWhereItDoesNotFit: whoever was tried is spared, and nothing stays taken or
-// given: neither for want of victims nor at the bound.
+// TestNothingWhereItDoesNotFit: every candidate that was tried is spared, and nothing stays taken
+// or released, neither without enough victims nor at the bound.
 func TestNothingWhereItDoesNotFit(t *testing.T) {
 	v := full(t)
 	b := wants(t, v, nil, slots(3, 0))

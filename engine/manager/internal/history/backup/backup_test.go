@@ -116,7 +116,8 @@ func (s *site) copied(want map[string]string) {
 	})
 }
 
-// What is in the folder, changes there and goes from there is in the copy; another machine has it all.
+// All that is added to, changed in and removed from the folder is so in the copy; another machine
+// can restore all of it.
 func TestCopiesComeBack(t *testing.T) {
 	s := start(t, filepath.Join(t.TempDir(), "some", "where"))
 	s.write("jobs/1.history", "one", time.Hour)
@@ -319,7 +320,7 @@ func TestAStoreThatComesBackWithLess(t *testing.T) {
 	s.copied(map[string]string{"jobs/1.history": "one", "jobs/2.history": "two"})
 }
 
-// While the store is away that is said, and afterwards it gets all.
+// While the store is away the state says so, and afterwards it gets everything.
 func TestAStoreThatIsAway(t *testing.T) {
 	store := &away{}
 	store.is.Store(true)

@@ -159,8 +159,8 @@ func TestItStays(t *testing.T) {
 	}
 }
 
-// Whatever is wrong with the file, the index says that it is damaged, or gives nothing but what was
-// put into it. It never ends the process.
+// Whatever is wrong with the file, the index reports the damage, or returns only what was put into
+// it. It never ends the process.
 func TestDamage(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "x")

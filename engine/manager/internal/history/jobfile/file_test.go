@@ -82,7 +82,7 @@ func TestReasonsWithoutEnd(t *testing.T) {
 	}
 }
 
-// Whatever attempts are like, they come back as they were, in order of id.
+// Whatever attempts are like, they are read back as written, in order of id.
 func TestWhatIsWrittenComesBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ids := rapid.SliceOfNDistinct(rapid.Uint64Range(1, 1<<63), 0, 40, rapid.ID).Draw(t, "ids")

@@ -173,8 +173,8 @@ func TestAJobGoesWhileItIsWritten(t *testing.T) {
 	}
 }
 
-// Beyond a job's bound its failures are kept and of others it is said why they are not; beyond twice as much
-// all is.
+// Beyond a job's bound only tails of its failures are kept, and the others have a reason for their
+// absence. Beyond twice the bound none is kept.
 func TestBoundOfAJob(t *testing.T) {
 	s := open(t, Options{Folder: t.TempDir(), JobBytes: 100 << 10})
 	k := Key{1, 1}
@@ -202,8 +202,9 @@ func TestBoundOfAJob(t *testing.T) {
 	must(t, s.Close())
 }
 
-// Beyond a user's bound only the failures of the user's jobs are kept, and beyond twice as much nothing is; another
-// user has a bound of his own. What was there before counts, and what goes with its job does not.
+// Beyond a user's bound only tails of the user's failures are kept, and beyond twice as much none
+// is; another user has a bound of their own. Tails from earlier lives count, and those removed with
+// their job do not.
 func TestBoundOfAUser(t *testing.T) {
 	o := Options{Folder: t.TempDir(), UserBytes: 100 << 10, User: func(job scheduler.JobID) string {
 		if job < 10 {

@@ -276,8 +276,8 @@ func big(stages int) (restapi.Graph, []restapi.Stage) {
 	return random(rand.New(rand.NewPCG(19, 3)), stages, 2*stages)
 }
 
-// Of a large graph those stages are drawn that people look for. Boxes stand for the others, so
-// that all nodes and failures are somewhere, and the drawing says what it leaves out.
+// Of a large graph the most relevant stages are drawn. Boxes stand for the others, so that all
+// nodes and failures are included, and the drawing says what it leaves out.
 func TestALargeGraphIsSummedUp(t *testing.T) {
 	for _, n := range []int{StagesMax, StagesMax + 1, 1000, 5000} {
 		g, progress := big(n)
