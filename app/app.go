@@ -28,6 +28,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -123,7 +124,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 			return ExitUsage
 		}
 	}
-	if err = o.env.set(); err != nil {
+	if err = cmp.Or(o.limits.check(o.flag), o.env.set()); err != nil {
 		err = wrongUse(err)
 	} else {
 		err = p.work(ctx, o, own)

@@ -10,8 +10,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
+
+	"google.golang.org/protobuf/proto"
 
 	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -151,6 +154,32 @@ func TestFlagsReachTheJob(t *testing.T) {
 	}
 	if got := fmt.Sprint(s.Properties); len(s.Properties) != 3 || s.Properties[0].Name != "budget" || s.Properties[0].Value != "a=b" || s.Properties[2].Name != "z" {
 		t.Error(got)
+	}
+}
+
+func TestLimitsReachTheJob(t *testing.T) {
+	f := &fake{end: statusOf(wire.JobState_JOB_STATE_SUCCEEDED)}
+	run(t, t.Context(), f, program{defs: definitions("one")}, "--time-limit", "2h", "--deadline", "2196-11-30T08:00+01:00", "--fail-at-deadline", "x")
+	want := &wire.JobLimits{TimeLimitNs: int64(2 * time.Hour), Deadline: time.Date(2196, 11, 30, 7, 0, 0, 0, time.UTC).UnixNano(), FailAtDeadline: true}
+	if !proto.Equal(f.spec.GetLimits(), want) {
+		t.Errorf("%v, want %v", f.spec.GetLimits(), want)
+	}
+	before := time.Now()
+	run(t, t.Context(), f, program{defs: definitions("one")}, "--deadline", "6h", "x")
+	if at := time.Unix(0, f.spec.GetLimits().GetDeadline()); at.Before(before.Add(6*time.Hour)) || at.After(time.Now().Add(6*time.Hour)) {
+		t.Errorf("a deadline in 6h is %v", at)
+	}
+	for args, want := range map[string]string{
+		"--time-limit 0s x":              "write a duration above 0",
+		"--time-limit soon x":            "write a duration above 0",
+		"--deadline 2006-01-02T15:04Z x": "has passed: set a later time",
+		"--deadline -1h x":               "has passed: set a later time",
+		"--deadline 2196-11-30T08:00 x":  "write a time with its zone",
+		"--fail-at-deadline x":           "--fail-at-deadline needs --deadline",
+	} {
+		if code, text := run(t, t.Context(), f, program{defs: definitions("one")}, strings.Fields(args)...); code != ExitUsage || !strings.Contains(text, want) {
+			t.Errorf("%s: exit code %d, want %d, with %q in\n%s", args, code, ExitUsage, want, text)
+		}
 	}
 }
 

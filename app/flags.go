@@ -34,6 +34,7 @@ type options struct {
 	names         map[string]string // actual names of the flags, by their plain names
 	slots         slotsFlag
 	resources     resourcesFlag
+	limits        limitFlags
 }
 
 // ownPrefix begins the name of an engine flag when the program declares a flag of the plain name.
@@ -73,6 +74,7 @@ func declareFlags(fs *flag.FlagSet) *options {
 	fs.StringVar(&o.pool, "pool", "", "`POOL` (or queue) of the scheduling policy that the job belongs to")
 	fs.IntVar(&o.priority, "priority", 0, "the job's priority; larger runs earlier")
 	fs.UintVar(&o.attempts, "attempts", 0, "how often a part of the job may be tried; 0 is the site's default")
+	o.limits.declare(fs)
 	fs.BoolVar(&o.noSpeculation, "no-speculation", false, "never run a second attempt of a slow part beside the first")
 	fs.BoolVar(&o.quiet, "quiet", false, "print nothing but errors")
 	fs.StringVar(&o.channels, "channels", os.Getenv(channelsVariable), "`FOLDER` (URL) that keeps what stages store for one another, such as hdfs:///tmp/channels; the launchers' disks when not given; from "+channelsVariable)

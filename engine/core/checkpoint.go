@@ -110,6 +110,9 @@ func codeCore(w *checkpoint.Codec, c *Core) {
 	if !w.Reading || w.Left() > 0 {
 		c.state.IDs.CodeBase(w)
 	}
+	if !w.Reading || w.Left() > 0 {
+		c.state.Cluster.CodeStarted(w)
+	}
 }
 
 // codeLoads codes later additions: older checkpoints end before them.

@@ -132,6 +132,7 @@ func (s *story) submit(t *testing.T, d *datadriven.TestData, name string, named 
 	if o := named["outputs"]; o != "" {
 		spec.Outputs = strings.Split(o, ",")
 	}
+	spec.Limits = s.limits(t, named)
 	stages := map[string]uint32{}
 	for line := range strings.Lines(d.Input) {
 		f := strings.Fields(line)
@@ -171,6 +172,26 @@ func resources(text string) []*wire.ResourceCount {
 		panic(err)
 	}
 	return wire.ResourceCounts(r)
+}
+
+// limits reads a job's limit=DURATION, deadline=DURATION from now, and fail=yes at the deadline.
+func (s *story) limits(t *testing.T, named map[string]string) *wire.JobLimits {
+	m := &wire.JobLimits{FailAtDeadline: named["fail"] != ""}
+	if text := named["limit"]; text != "" {
+		d, err := time.ParseDuration(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.TimeLimitNs = int64(d)
+	}
+	if text := named["deadline"]; text != "" {
+		d, err := time.ParseDuration(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Deadline = int64(s.Now().Add(d))
+	}
+	return m
 }
 
 // policy starts the next generation, and makes it take over.

@@ -36,6 +36,10 @@ func (c *Core) expire() {
 			c.lifecycle.Jobs.RetryPublish(scheduler.JobID(id))
 		case step.TimerStoreRoom:
 			c.lifecycle.Jobs.RetryStoreRoom(scheduler.JobID(id))
+		case step.TimerTimeLimit:
+			c.lifecycle.Jobs.TimeLimitDue(scheduler.JobID(id))
+		case step.TimerDeadline:
+			c.lifecycle.Admission.DeadlineDue(scheduler.JobID(id))
 		case step.TimerClean:
 			c.lifecycle.Jobs.CleanTooLong(scheduler.JobID(id))
 		case step.TimerReservedIDs:

@@ -123,7 +123,7 @@ func (c *clients) submitted(r core.Reply) {
 	}
 	c.Seen["refused submissions"]++
 	j.refused, j.over = true, true
-	if r.Failure.Kind != wire.ErrorKind_ERROR_KIND_INVALID || !j.wrong && !strings.Contains(r.Failure.Message, "was refused: ") {
+	if r.Failure.Kind != wire.ErrorKind_ERROR_KIND_INVALID || !j.wrong && !strings.Contains(r.Failure.Message, "was refused: ") && !lateFor(j, r.Failure, c.Now()) {
 		c.fail("%s was refused: %v", j.name, r.Failure)
 	}
 	for _, out := range j.spec.Outputs {
@@ -224,9 +224,31 @@ func (c *clients) jobChanged(id uint64) {
 	c.checkEnd(j, status)
 }
 
+// lateFor reports whether a submission was refused because it came after the job's deadline.
+func lateFor(j *fakeJob, f *wire.Failure, now scheduler.Time) bool {
+	at := scheduler.Time(j.spec.GetLimits().GetDeadline())
+	return strings.Contains(f.GetMessage(), "deadline") && at != 0 && at <= now
+}
+
+// limitReached reports whether a job failed for its own time limit or deadline, and not before.
+func limitReached(l *wire.JobLimits, s *wire.JobStatus) bool {
+	why, ended := s.Failure.GetMessage(), s.GetSummary().GetEnded()
+	switch {
+	case strings.Contains(why, "time limit"):
+		return l.GetTimeLimitNs() > 0 && s.Started > 0 && ended >= s.Started+l.TimeLimitNs
+	case strings.Contains(why, "deadline"):
+		return l.GetFailAtDeadline() && ended >= l.Deadline
+	}
+	return false
+}
+
 // checkEnd compares a job's end with the expected one.
 func (c *clients) checkEnd(j *fakeJob, status *wire.JobStatus) {
-	good := !j.poison && !j.invalid && !j.tooLarge && !j.killed && !j.occupied
+	limited := limitReached(j.spec.GetLimits(), status)
+	if limited {
+		c.Seen["jobs ended by their limits"]++
+	}
+	good := !j.poison && !j.invalid && !j.tooLarge && !j.killed && !j.occupied && !limited
 	switch {
 	case j.state == wire.JobState_JOB_STATE_SUCCEEDED:
 		if j.poison || j.invalid || j.tooLarge || j.occupied {

@@ -41,6 +41,9 @@ func (d *drawing) randomJob(name string) *fakeJob {
 			Name: name, Graph: g, Principal: &wire.Principal{Name: "u"}, Priority: int32(d.rand.IntN(3)), NoSpeculation: d.chance(300),
 			Properties: []*wire.Property{{Name: "a", Value: "b"}},
 		}
+		if d.chance(100) {
+			j.spec.Limits = d.randomLimits()
+		}
 		if d.chance(500) {
 			j.spec.Outputs = []string{"/out/" + name}
 			if d.chance(300) {
@@ -66,6 +69,15 @@ func (d *drawing) randomJob(name string) *fakeJob {
 		}
 		return j
 	}
+}
+
+// randomLimits draws a time limit or a deadline at which the job fails, mostly too short for the job.
+func (d *drawing) randomLimits() *wire.JobLimits {
+	while := d.between(time.Second, 3*time.Minute)
+	if d.chance(500) {
+		return &wire.JobLimits{TimeLimitNs: int64(while)}
+	}
+	return &wire.JobLimits{Deadline: int64(d.Now().Add(while)), FailAtDeadline: true}
 }
 
 func (d *drawing) randomGraph() *wire.Graph {

@@ -892,6 +892,8 @@ type JobStatus struct {
 	Kept          []string               `protobuf:"bytes,16,rep,name=kept,proto3" json:"kept,omitempty"`                             // folders with parts that could not be published, left for a person
 	Idle          []*AttemptStatus       `protobuf:"bytes,17,rep,name=idle,proto3" json:"idle,omitempty"`                             // a live job's attempts without progress for long, the longest first, up to ten
 	IdleTotal     uint32                 `protobuf:"varint,18,opt,name=idle_total,json=idleTotal,proto3" json:"idle_total,omitempty"` // how many there are
+	Limits        *JobLimits             `protobuf:"bytes,19,opt,name=limits,proto3" json:"limits,omitempty"`                         // as it was submitted
+	Started       int64                  `protobuf:"varint,20,opt,name=started,proto3" json:"started,omitempty"`                      // when one of its groups was first launched, nanoseconds since the epoch; 0: none was
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1013,6 +1015,20 @@ func (x *JobStatus) GetIdle() []*AttemptStatus {
 func (x *JobStatus) GetIdleTotal() uint32 {
 	if x != nil {
 		return x.IdleTotal
+	}
+	return 0
+}
+
+func (x *JobStatus) GetLimits() *JobLimits {
+	if x != nil {
+		return x.Limits
+	}
+	return nil
+}
+
+func (x *JobStatus) GetStarted() int64 {
+	if x != nil {
+		return x.Started
 	}
 	return 0
 }
@@ -4145,7 +4161,7 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\x06groups\x18\t \x01(\rR\x06groups\x12'\n" +
 	"\x0fgroups_finished\x18\n" +
 	" \x01(\rR\x0egroupsFinished\x12%\n" +
-	"\x0egroups_running\x18\v \x01(\rR\rgroupsRunning\"\xa2\x04\n" +
+	"\x0egroups_running\x18\v \x01(\rR\rgroupsRunning\"\xf4\x04\n" +
 	"\tJobStatus\x129\n" +
 	"\asummary\x18\x01 \x01(\v2\x1f.hamadryad.engine.v1.JobSummaryR\asummary\x128\n" +
 	"\x06stages\x18\x02 \x03(\v2 .hamadryad.engine.v1.StageStatusR\x06stages\x126\n" +
@@ -4161,7 +4177,9 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\x04kept\x18\x10 \x03(\tR\x04kept\x126\n" +
 	"\x04idle\x18\x11 \x03(\v2\".hamadryad.engine.v1.AttemptStatusR\x04idle\x12\x1d\n" +
 	"\n" +
-	"idle_total\x18\x12 \x01(\rR\tidleTotal\"\xd7\x01\n" +
+	"idle_total\x18\x12 \x01(\rR\tidleTotal\x126\n" +
+	"\x06limits\x18\x13 \x01(\v2\x1e.hamadryad.engine.v1.JobLimitsR\x06limits\x12\x18\n" +
+	"\astarted\x18\x14 \x01(\x03R\astarted\"\xd7\x01\n" +
 	"\vStageStatus\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05nodes\x18\x02 \x01(\rR\x05nodes\x12\x18\n" +
@@ -4513,9 +4531,10 @@ var file_engine_wire_api_proto_goTypes = []any{
 	(*JobSpec)(nil),          // 54: hamadryad.engine.v1.JobSpec
 	(*Failure)(nil),          // 55: hamadryad.engine.v1.Failure
 	(*Counter)(nil),          // 56: hamadryad.engine.v1.Counter
-	(*Slots)(nil),            // 57: hamadryad.engine.v1.Slots
-	(*MachineLoad)(nil),      // 58: hamadryad.engine.v1.MachineLoad
-	(*ResourceCount)(nil),    // 59: hamadryad.engine.v1.ResourceCount
+	(*JobLimits)(nil),        // 57: hamadryad.engine.v1.JobLimits
+	(*Slots)(nil),            // 58: hamadryad.engine.v1.Slots
+	(*MachineLoad)(nil),      // 59: hamadryad.engine.v1.MachineLoad
+	(*ResourceCount)(nil),    // 60: hamadryad.engine.v1.ResourceCount
 }
 var file_engine_wire_api_proto_depIdxs = []int32{
 	53, // 0: hamadryad.engine.v1.PrepareRequest.principal:type_name -> hamadryad.engine.v1.Principal
@@ -4530,35 +4549,36 @@ var file_engine_wire_api_proto_depIdxs = []int32{
 	56, // 9: hamadryad.engine.v1.JobStatus.counters:type_name -> hamadryad.engine.v1.Counter
 	16, // 10: hamadryad.engine.v1.JobStatus.attempts:type_name -> hamadryad.engine.v1.AttemptStatus
 	16, // 11: hamadryad.engine.v1.JobStatus.idle:type_name -> hamadryad.engine.v1.AttemptStatus
-	20, // 12: hamadryad.engine.v1.LaunchersReply.launchers:type_name -> hamadryad.engine.v1.LauncherStatus
-	57, // 13: hamadryad.engine.v1.LauncherStatus.slots:type_name -> hamadryad.engine.v1.Slots
-	57, // 14: hamadryad.engine.v1.LauncherStatus.free:type_name -> hamadryad.engine.v1.Slots
-	58, // 15: hamadryad.engine.v1.LauncherStatus.load:type_name -> hamadryad.engine.v1.MachineLoad
-	59, // 16: hamadryad.engine.v1.LauncherStatus.resources:type_name -> hamadryad.engine.v1.ResourceCount
-	59, // 17: hamadryad.engine.v1.LauncherStatus.resources_free:type_name -> hamadryad.engine.v1.ResourceCount
-	21, // 18: hamadryad.engine.v1.LauncherStatus.attempts:type_name -> hamadryad.engine.v1.LauncherAttempt
-	21, // 19: hamadryad.engine.v1.LauncherStatus.ended:type_name -> hamadryad.engine.v1.LauncherAttempt
-	53, // 20: hamadryad.engine.v1.DrainRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	29, // 21: hamadryad.engine.v1.PolicyReply.problems:type_name -> hamadryad.engine.v1.PolicyProblem
-	30, // 22: hamadryad.engine.v1.PolicyReply.settings:type_name -> hamadryad.engine.v1.PolicySettings
-	31, // 23: hamadryad.engine.v1.PolicyReply.round_times:type_name -> hamadryad.engine.v1.RoundTimes
-	53, // 24: hamadryad.engine.v1.ReloadRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	34, // 25: hamadryad.engine.v1.SettingsReply.settings:type_name -> hamadryad.engine.v1.Setting
-	37, // 26: hamadryad.engine.v1.SettingsDiff.problems:type_name -> hamadryad.engine.v1.SettingsProblem
-	38, // 27: hamadryad.engine.v1.SettingsDiff.lines:type_name -> hamadryad.engine.v1.DiffLine
-	39, // 28: hamadryad.engine.v1.SettingsDiff.keys:type_name -> hamadryad.engine.v1.DiffKey
-	34, // 29: hamadryad.engine.v1.SettingsDiff.overridden:type_name -> hamadryad.engine.v1.Setting
-	53, // 30: hamadryad.engine.v1.ApplyRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	41, // 31: hamadryad.engine.v1.VersionsReply.versions:type_name -> hamadryad.engine.v1.SettingsVersion
-	53, // 32: hamadryad.engine.v1.AccessReply.principal:type_name -> hamadryad.engine.v1.Principal
-	46, // 33: hamadryad.engine.v1.AccessReply.pools:type_name -> hamadryad.engine.v1.PoolAccess
-	50, // 34: hamadryad.engine.v1.AuditReply.lines:type_name -> hamadryad.engine.v1.AuditLine
-	51, // 35: hamadryad.engine.v1.AuditReply.damaged:type_name -> hamadryad.engine.v1.AuditDamage
-	36, // [36:36] is the sub-list for method output_type
-	36, // [36:36] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	57, // 12: hamadryad.engine.v1.JobStatus.limits:type_name -> hamadryad.engine.v1.JobLimits
+	20, // 13: hamadryad.engine.v1.LaunchersReply.launchers:type_name -> hamadryad.engine.v1.LauncherStatus
+	58, // 14: hamadryad.engine.v1.LauncherStatus.slots:type_name -> hamadryad.engine.v1.Slots
+	58, // 15: hamadryad.engine.v1.LauncherStatus.free:type_name -> hamadryad.engine.v1.Slots
+	59, // 16: hamadryad.engine.v1.LauncherStatus.load:type_name -> hamadryad.engine.v1.MachineLoad
+	60, // 17: hamadryad.engine.v1.LauncherStatus.resources:type_name -> hamadryad.engine.v1.ResourceCount
+	60, // 18: hamadryad.engine.v1.LauncherStatus.resources_free:type_name -> hamadryad.engine.v1.ResourceCount
+	21, // 19: hamadryad.engine.v1.LauncherStatus.attempts:type_name -> hamadryad.engine.v1.LauncherAttempt
+	21, // 20: hamadryad.engine.v1.LauncherStatus.ended:type_name -> hamadryad.engine.v1.LauncherAttempt
+	53, // 21: hamadryad.engine.v1.DrainRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	29, // 22: hamadryad.engine.v1.PolicyReply.problems:type_name -> hamadryad.engine.v1.PolicyProblem
+	30, // 23: hamadryad.engine.v1.PolicyReply.settings:type_name -> hamadryad.engine.v1.PolicySettings
+	31, // 24: hamadryad.engine.v1.PolicyReply.round_times:type_name -> hamadryad.engine.v1.RoundTimes
+	53, // 25: hamadryad.engine.v1.ReloadRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	34, // 26: hamadryad.engine.v1.SettingsReply.settings:type_name -> hamadryad.engine.v1.Setting
+	37, // 27: hamadryad.engine.v1.SettingsDiff.problems:type_name -> hamadryad.engine.v1.SettingsProblem
+	38, // 28: hamadryad.engine.v1.SettingsDiff.lines:type_name -> hamadryad.engine.v1.DiffLine
+	39, // 29: hamadryad.engine.v1.SettingsDiff.keys:type_name -> hamadryad.engine.v1.DiffKey
+	34, // 30: hamadryad.engine.v1.SettingsDiff.overridden:type_name -> hamadryad.engine.v1.Setting
+	53, // 31: hamadryad.engine.v1.ApplyRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	41, // 32: hamadryad.engine.v1.VersionsReply.versions:type_name -> hamadryad.engine.v1.SettingsVersion
+	53, // 33: hamadryad.engine.v1.AccessReply.principal:type_name -> hamadryad.engine.v1.Principal
+	46, // 34: hamadryad.engine.v1.AccessReply.pools:type_name -> hamadryad.engine.v1.PoolAccess
+	50, // 35: hamadryad.engine.v1.AuditReply.lines:type_name -> hamadryad.engine.v1.AuditLine
+	51, // 36: hamadryad.engine.v1.AuditReply.damaged:type_name -> hamadryad.engine.v1.AuditDamage
+	37, // [37:37] is the sub-list for method output_type
+	37, // [37:37] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_engine_wire_api_proto_init() }

@@ -418,6 +418,7 @@ type JobSpec struct {
 	// Folders are those that the submitter created on the job's storage before it submitted. Without it
 	// their names have no secret, and workers create the channels' folders.
 	Folders       *JobFolders `protobuf:"bytes,15,opt,name=folders,proto3" json:"folders,omitempty"`
+	Limits        *JobLimits  `protobuf:"bytes,16,opt,name=limits,proto3" json:"limits,omitempty"` // missing: none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -557,6 +558,78 @@ func (x *JobSpec) GetFolders() *JobFolders {
 	return nil
 }
 
+func (x *JobSpec) GetLimits() *JobLimits {
+	if x != nil {
+		return x.Limits
+	}
+	return nil
+}
+
+// JobLimits says when a job has to be over.
+type JobLimits struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Time_limit_ns is how long the job may run, from the first launch of one of its groups. The job
+	// fails when it is over. 0 is no limit.
+	TimeLimitNs int64 `protobuf:"varint,1,opt,name=time_limit_ns,json=timeLimitNs,proto3" json:"time_limit_ns,omitempty"`
+	// Deadline is when the job should be over, in nanoseconds since the epoch; 0 is none. Policies and
+	// people see it. The job fails then only with fail_at_deadline.
+	Deadline       int64 `protobuf:"varint,2,opt,name=deadline,proto3" json:"deadline,omitempty"`
+	FailAtDeadline bool  `protobuf:"varint,3,opt,name=fail_at_deadline,json=failAtDeadline,proto3" json:"fail_at_deadline,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *JobLimits) Reset() {
+	*x = JobLimits{}
+	mi := &file_engine_wire_job_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JobLimits) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JobLimits) ProtoMessage() {}
+
+func (x *JobLimits) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_job_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JobLimits.ProtoReflect.Descriptor instead.
+func (*JobLimits) Descriptor() ([]byte, []int) {
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *JobLimits) GetTimeLimitNs() int64 {
+	if x != nil {
+		return x.TimeLimitNs
+	}
+	return 0
+}
+
+func (x *JobLimits) GetDeadline() int64 {
+	if x != nil {
+		return x.Deadline
+	}
+	return 0
+}
+
+func (x *JobLimits) GetFailAtDeadline() bool {
+	if x != nil {
+		return x.FailAtDeadline
+	}
+	return false
+}
+
 // JobFolders distinguishes a job's own folders on shared storage from those of others.
 type JobFolders struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -568,7 +641,7 @@ type JobFolders struct {
 
 func (x *JobFolders) Reset() {
 	*x = JobFolders{}
-	mi := &file_engine_wire_job_proto_msgTypes[2]
+	mi := &file_engine_wire_job_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -580,7 +653,7 @@ func (x *JobFolders) String() string {
 func (*JobFolders) ProtoMessage() {}
 
 func (x *JobFolders) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[2]
+	mi := &file_engine_wire_job_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -593,7 +666,7 @@ func (x *JobFolders) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobFolders.ProtoReflect.Descriptor instead.
 func (*JobFolders) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{2}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *JobFolders) GetSecret() string {
@@ -620,7 +693,7 @@ type Property struct {
 
 func (x *Property) Reset() {
 	*x = Property{}
-	mi := &file_engine_wire_job_proto_msgTypes[3]
+	mi := &file_engine_wire_job_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -632,7 +705,7 @@ func (x *Property) String() string {
 func (*Property) ProtoMessage() {}
 
 func (x *Property) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[3]
+	mi := &file_engine_wire_job_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -645,7 +718,7 @@ func (x *Property) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Property.ProtoReflect.Descriptor instead.
 func (*Property) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{3}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Property) GetName() string {
@@ -674,7 +747,7 @@ type Graph struct {
 
 func (x *Graph) Reset() {
 	*x = Graph{}
-	mi := &file_engine_wire_job_proto_msgTypes[4]
+	mi := &file_engine_wire_job_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -686,7 +759,7 @@ func (x *Graph) String() string {
 func (*Graph) ProtoMessage() {}
 
 func (x *Graph) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[4]
+	mi := &file_engine_wire_job_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -699,7 +772,7 @@ func (x *Graph) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Graph.ProtoReflect.Descriptor instead.
 func (*Graph) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{4}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Graph) GetStages() []*Stage {
@@ -737,7 +810,7 @@ type Stage struct {
 
 func (x *Stage) Reset() {
 	*x = Stage{}
-	mi := &file_engine_wire_job_proto_msgTypes[5]
+	mi := &file_engine_wire_job_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -749,7 +822,7 @@ func (x *Stage) String() string {
 func (*Stage) ProtoMessage() {}
 
 func (x *Stage) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[5]
+	mi := &file_engine_wire_job_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -762,7 +835,7 @@ func (x *Stage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stage.ProtoReflect.Descriptor instead.
 func (*Stage) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{5}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Stage) GetName() string {
@@ -861,7 +934,7 @@ type ResourceCount struct {
 
 func (x *ResourceCount) Reset() {
 	*x = ResourceCount{}
-	mi := &file_engine_wire_job_proto_msgTypes[6]
+	mi := &file_engine_wire_job_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -873,7 +946,7 @@ func (x *ResourceCount) String() string {
 func (*ResourceCount) ProtoMessage() {}
 
 func (x *ResourceCount) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[6]
+	mi := &file_engine_wire_job_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -886,7 +959,7 @@ func (x *ResourceCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceCount.ProtoReflect.Descriptor instead.
 func (*ResourceCount) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{6}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ResourceCount) GetKind() string {
@@ -921,7 +994,7 @@ type NodeInput struct {
 
 func (x *NodeInput) Reset() {
 	*x = NodeInput{}
-	mi := &file_engine_wire_job_proto_msgTypes[7]
+	mi := &file_engine_wire_job_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -933,7 +1006,7 @@ func (x *NodeInput) String() string {
 func (*NodeInput) ProtoMessage() {}
 
 func (x *NodeInput) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[7]
+	mi := &file_engine_wire_job_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -946,7 +1019,7 @@ func (x *NodeInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeInput.ProtoReflect.Descriptor instead.
 func (*NodeInput) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{7}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *NodeInput) GetBytes() int64 {
@@ -974,7 +1047,7 @@ type Place struct {
 
 func (x *Place) Reset() {
 	*x = Place{}
-	mi := &file_engine_wire_job_proto_msgTypes[8]
+	mi := &file_engine_wire_job_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -986,7 +1059,7 @@ func (x *Place) String() string {
 func (*Place) ProtoMessage() {}
 
 func (x *Place) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[8]
+	mi := &file_engine_wire_job_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -999,7 +1072,7 @@ func (x *Place) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Place.ProtoReflect.Descriptor instead.
 func (*Place) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{8}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Place) GetHost() string {
@@ -1043,7 +1116,7 @@ type Connection struct {
 
 func (x *Connection) Reset() {
 	*x = Connection{}
-	mi := &file_engine_wire_job_proto_msgTypes[9]
+	mi := &file_engine_wire_job_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1055,7 +1128,7 @@ func (x *Connection) String() string {
 func (*Connection) ProtoMessage() {}
 
 func (x *Connection) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[9]
+	mi := &file_engine_wire_job_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1068,7 +1141,7 @@ func (x *Connection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Connection.ProtoReflect.Descriptor instead.
 func (*Connection) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{9}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Connection) GetFromStage() uint32 {
@@ -1151,7 +1224,7 @@ type Edge struct {
 
 func (x *Edge) Reset() {
 	*x = Edge{}
-	mi := &file_engine_wire_job_proto_msgTypes[10]
+	mi := &file_engine_wire_job_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1163,7 +1236,7 @@ func (x *Edge) String() string {
 func (*Edge) ProtoMessage() {}
 
 func (x *Edge) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[10]
+	mi := &file_engine_wire_job_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1176,7 +1249,7 @@ func (x *Edge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Edge.ProtoReflect.Descriptor instead.
 func (*Edge) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{10}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Edge) GetFrom() uint32 {
@@ -1210,7 +1283,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_engine_wire_job_proto_msgTypes[11]
+	mi := &file_engine_wire_job_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1222,7 +1295,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[11]
+	mi := &file_engine_wire_job_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1235,7 +1308,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{11}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Failure) GetKind() ErrorKind {
@@ -1304,7 +1377,7 @@ const file_engine_wire_job_proto_rawDesc = "" +
 	"\x05proof\x18\x02 \x01(\tR\x05proof\x12\x12\n" +
 	"\x04role\x18\x03 \x01(\tR\x04role\x12\x16\n" +
 	"\x06groups\x18\x04 \x03(\tR\x06groups\x12\x0e\n" +
-	"\x02by\x18\x05 \x01(\tR\x02by\"\xb1\x04\n" +
+	"\x02by\x18\x05 \x01(\tR\x02by\"\xe9\x04\n" +
 	"\aJobSpec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12<\n" +
 	"\tprincipal\x18\x02 \x01(\v2\x1e.hamadryad.engine.v1.PrincipalR\tprincipal\x12\x12\n" +
@@ -1324,7 +1397,12 @@ const file_engine_wire_job_proto_rawDesc = "" +
 	"\n" +
 	"graph_blob\x18\r \x01(\tR\tgraphBlob\x12%\n" +
 	"\x0ememory_default\x18\x0e \x01(\x03R\rmemoryDefault\x129\n" +
-	"\afolders\x18\x0f \x01(\v2\x1f.hamadryad.engine.v1.JobFoldersR\afolders\"<\n" +
+	"\afolders\x18\x0f \x01(\v2\x1f.hamadryad.engine.v1.JobFoldersR\afolders\x126\n" +
+	"\x06limits\x18\x10 \x01(\v2\x1e.hamadryad.engine.v1.JobLimitsR\x06limits\"u\n" +
+	"\tJobLimits\x12\"\n" +
+	"\rtime_limit_ns\x18\x01 \x01(\x03R\vtimeLimitNs\x12\x1a\n" +
+	"\bdeadline\x18\x02 \x01(\x03R\bdeadline\x12(\n" +
+	"\x10fail_at_deadline\x18\x03 \x01(\bR\x0efailAtDeadline\"<\n" +
 	"\n" +
 	"JobFolders\x12\x16\n" +
 	"\x06secret\x18\x01 \x01(\tR\x06secret\x12\x16\n" +
@@ -1440,7 +1518,7 @@ func file_engine_wire_job_proto_rawDescGZIP() []byte {
 }
 
 var file_engine_wire_job_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_engine_wire_job_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_engine_wire_job_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_engine_wire_job_proto_goTypes = []any{
 	(ChannelKind)(0),      // 0: hamadryad.engine.v1.ChannelKind
 	(Pattern)(0),          // 1: hamadryad.engine.v1.Pattern
@@ -1449,38 +1527,40 @@ var file_engine_wire_job_proto_goTypes = []any{
 	(Refusal)(0),          // 4: hamadryad.engine.v1.Refusal
 	(*Principal)(nil),     // 5: hamadryad.engine.v1.Principal
 	(*JobSpec)(nil),       // 6: hamadryad.engine.v1.JobSpec
-	(*JobFolders)(nil),    // 7: hamadryad.engine.v1.JobFolders
-	(*Property)(nil),      // 8: hamadryad.engine.v1.Property
-	(*Graph)(nil),         // 9: hamadryad.engine.v1.Graph
-	(*Stage)(nil),         // 10: hamadryad.engine.v1.Stage
-	(*ResourceCount)(nil), // 11: hamadryad.engine.v1.ResourceCount
-	(*NodeInput)(nil),     // 12: hamadryad.engine.v1.NodeInput
-	(*Place)(nil),         // 13: hamadryad.engine.v1.Place
-	(*Connection)(nil),    // 14: hamadryad.engine.v1.Connection
-	(*Edge)(nil),          // 15: hamadryad.engine.v1.Edge
-	(*Failure)(nil),       // 16: hamadryad.engine.v1.Failure
+	(*JobLimits)(nil),     // 7: hamadryad.engine.v1.JobLimits
+	(*JobFolders)(nil),    // 8: hamadryad.engine.v1.JobFolders
+	(*Property)(nil),      // 9: hamadryad.engine.v1.Property
+	(*Graph)(nil),         // 10: hamadryad.engine.v1.Graph
+	(*Stage)(nil),         // 11: hamadryad.engine.v1.Stage
+	(*ResourceCount)(nil), // 12: hamadryad.engine.v1.ResourceCount
+	(*NodeInput)(nil),     // 13: hamadryad.engine.v1.NodeInput
+	(*Place)(nil),         // 14: hamadryad.engine.v1.Place
+	(*Connection)(nil),    // 15: hamadryad.engine.v1.Connection
+	(*Edge)(nil),          // 16: hamadryad.engine.v1.Edge
+	(*Failure)(nil),       // 17: hamadryad.engine.v1.Failure
 }
 var file_engine_wire_job_proto_depIdxs = []int32{
 	5,  // 0: hamadryad.engine.v1.JobSpec.principal:type_name -> hamadryad.engine.v1.Principal
-	8,  // 1: hamadryad.engine.v1.JobSpec.properties:type_name -> hamadryad.engine.v1.Property
-	9,  // 2: hamadryad.engine.v1.JobSpec.graph:type_name -> hamadryad.engine.v1.Graph
-	7,  // 3: hamadryad.engine.v1.JobSpec.folders:type_name -> hamadryad.engine.v1.JobFolders
-	10, // 4: hamadryad.engine.v1.Graph.stages:type_name -> hamadryad.engine.v1.Stage
-	14, // 5: hamadryad.engine.v1.Graph.connections:type_name -> hamadryad.engine.v1.Connection
-	12, // 6: hamadryad.engine.v1.Stage.inputs:type_name -> hamadryad.engine.v1.NodeInput
-	11, // 7: hamadryad.engine.v1.Stage.resources:type_name -> hamadryad.engine.v1.ResourceCount
-	13, // 8: hamadryad.engine.v1.NodeInput.places:type_name -> hamadryad.engine.v1.Place
-	1,  // 9: hamadryad.engine.v1.Connection.pattern:type_name -> hamadryad.engine.v1.Pattern
-	0,  // 10: hamadryad.engine.v1.Connection.kind:type_name -> hamadryad.engine.v1.ChannelKind
-	2,  // 11: hamadryad.engine.v1.Connection.codec:type_name -> hamadryad.engine.v1.Codec
-	15, // 12: hamadryad.engine.v1.Connection.edges:type_name -> hamadryad.engine.v1.Edge
-	3,  // 13: hamadryad.engine.v1.Failure.kind:type_name -> hamadryad.engine.v1.ErrorKind
-	4,  // 14: hamadryad.engine.v1.Failure.refusal:type_name -> hamadryad.engine.v1.Refusal
-	15, // [15:15] is the sub-list for method output_type
-	15, // [15:15] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	9,  // 1: hamadryad.engine.v1.JobSpec.properties:type_name -> hamadryad.engine.v1.Property
+	10, // 2: hamadryad.engine.v1.JobSpec.graph:type_name -> hamadryad.engine.v1.Graph
+	8,  // 3: hamadryad.engine.v1.JobSpec.folders:type_name -> hamadryad.engine.v1.JobFolders
+	7,  // 4: hamadryad.engine.v1.JobSpec.limits:type_name -> hamadryad.engine.v1.JobLimits
+	11, // 5: hamadryad.engine.v1.Graph.stages:type_name -> hamadryad.engine.v1.Stage
+	15, // 6: hamadryad.engine.v1.Graph.connections:type_name -> hamadryad.engine.v1.Connection
+	13, // 7: hamadryad.engine.v1.Stage.inputs:type_name -> hamadryad.engine.v1.NodeInput
+	12, // 8: hamadryad.engine.v1.Stage.resources:type_name -> hamadryad.engine.v1.ResourceCount
+	14, // 9: hamadryad.engine.v1.NodeInput.places:type_name -> hamadryad.engine.v1.Place
+	1,  // 10: hamadryad.engine.v1.Connection.pattern:type_name -> hamadryad.engine.v1.Pattern
+	0,  // 11: hamadryad.engine.v1.Connection.kind:type_name -> hamadryad.engine.v1.ChannelKind
+	2,  // 12: hamadryad.engine.v1.Connection.codec:type_name -> hamadryad.engine.v1.Codec
+	16, // 13: hamadryad.engine.v1.Connection.edges:type_name -> hamadryad.engine.v1.Edge
+	3,  // 14: hamadryad.engine.v1.Failure.kind:type_name -> hamadryad.engine.v1.ErrorKind
+	4,  // 15: hamadryad.engine.v1.Failure.refusal:type_name -> hamadryad.engine.v1.Refusal
+	16, // [16:16] is the sub-list for method output_type
+	16, // [16:16] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_engine_wire_job_proto_init() }
@@ -1494,7 +1574,7 @@ func file_engine_wire_job_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_engine_wire_job_proto_rawDesc), len(file_engine_wire_job_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   12,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

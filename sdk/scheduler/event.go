@@ -103,12 +103,17 @@ const (
 
 // Job is a job as a policy receives it at its submission.
 type Job struct {
-	ID         JobID
-	Name       string
-	User       string
-	Pool       string // as asked for at submission or moved to since; may be ""
-	Priority   Priority
-	Submitted  Time
+	ID        JobID
+	Name      string
+	User      string
+	Pool      string // as asked for at submission or moved to since; may be ""
+	Priority  Priority
+	Submitted Time
+	// TimeLimit is how long the job may run, from the first launch of one of its groups; 0: no limit.
+	// The core ends a job at its limit. It counts the time for which the job's attempts are suspended.
+	TimeLimit time.Duration
+	// Deadline is when the job should be over; 0: none. Nothing but the policy works towards it.
+	Deadline   Time
 	Properties []Property // free, in order of name
 	Stages     []Stage    // Stages[i].ID == i
 }

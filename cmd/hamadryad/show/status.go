@@ -36,6 +36,7 @@ func (c *Printer) Status(s *wire.JobStatus, attempts bool) error {
 	if why := s.Failure.Text(); why != "" {
 		fmt.Fprintf(c.Out, "failure: %s\n", why)
 	}
+	c.printLimits(s)
 	for _, w := range s.Waiting {
 		fmt.Fprintf(c.Out, "waits: %s\n", progress.OneLine(w))
 	}
@@ -54,6 +55,24 @@ func (c *Printer) Status(s *wire.JobStatus, attempts bool) error {
 		fmt.Fprintf(c.Out, "counter: %s = %s\n", k.Name, progress.Counter(k))
 	}
 	return c.printAttempts(s.Attempts)
+}
+
+// printLimits prints the job's time limit and deadline, if it has them.
+func (c *Printer) printLimits(s *wire.JobStatus) {
+	if limit := time.Duration(s.GetLimits().GetTimeLimitNs()); limit > 0 {
+		began := "counts from the first launch"
+		if s.Started != 0 {
+			began = "until " + instant(s.Started+int64(limit))
+		}
+		fmt.Fprintf(c.Out, "time limit: %v, %s\n", limit, began)
+	}
+	if at := s.GetLimits().GetDeadline(); at != 0 {
+		then := "shown only"
+		if s.Limits.FailAtDeadline {
+			then = "the job fails then"
+		}
+		fmt.Fprintf(c.Out, "deadline: %s (%s)\n", instant(at), then)
+	}
 }
 
 // printIdle names attempts without progress for long.

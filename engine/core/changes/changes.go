@@ -44,6 +44,7 @@ type Job struct {
 	Priority   scheduler.Priority
 	Submitted  scheduler.Time
 	Admitted   scheduler.Time // 0: not yet
+	Started    scheduler.Time // when one of its groups was first launched; 0: none was
 
 	Groups, Finished int // groups, with the publishing one; finished ones
 	Running          int // live attempts that are not suspended

@@ -683,8 +683,14 @@ type Job struct {
 	Counters []Counter `json:"counters"`
 
 	// Damage Why of a job that ended not all can be shown: the file of its history is damaged, or could not be written yet
-	Damage *string    `json:"damage,omitempty"`
-	Ended  *time.Time `json:"ended,omitempty"`
+	Damage *string `json:"damage,omitempty"`
+
+	// Deadline When it should be over; policies see it
+	Deadline *time.Time `json:"deadline,omitempty"`
+	Ended    *time.Time `json:"ended,omitempty"`
+
+	// FailsAtDeadline It fails at its deadline
+	FailsAtDeadline *bool `json:"failsAtDeadline,omitempty"`
 
 	// Failure Why it failed
 	Failure        *string `json:"failure,omitempty"`
@@ -709,12 +715,18 @@ type Job struct {
 	Pool    string   `json:"pool"`
 
 	// Priority VERY_LOW, LOW, NORMAL, HIGH or VERY_HIGH, or a number, as text
-	Priority  Priority       `json:"priority"`
-	Read      []LocalityRead `json:"read"`
-	Stages    []Stage        `json:"stages"`
-	State     JobState       `json:"state"`
-	Submitted time.Time      `json:"submitted"`
-	User      string         `json:"user"`
+	Priority Priority       `json:"priority"`
+	Read     []LocalityRead `json:"read"`
+	Stages   []Stage        `json:"stages"`
+
+	// Started When one of its groups was first launched; its time limit counts from then
+	Started   *time.Time `json:"started,omitempty"`
+	State     JobState   `json:"state"`
+	Submitted time.Time  `json:"submitted"`
+
+	// TimeLimitSeconds How long it may run; then it fails. Missing: no limit
+	TimeLimitSeconds *float64 `json:"timeLimitSeconds,omitempty"`
+	User             string   `json:"user"`
 
 	// Waiting Why it waits: the manager's reasons, then the policy's
 	Waiting []string `json:"waiting"`

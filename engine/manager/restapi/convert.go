@@ -37,6 +37,9 @@ func JobOf(st *wire.JobStatus) Job {
 		Stages: []Stage{}, Counters: []Counter{}, Read: []LocalityRead{}, Failure: Pointer(st.GetFailure().Text()),
 		Waiting: List(st.Waiting), Idle: []IdleAttempt{}, IdleTotal: int(st.IdleTotal), Notes: List(st.Notes), Outputs: List(st.Outputs), Kept: List(st.Kept),
 	}
+	j.Started, j.Deadline = TimeOf(scheduler.Time(st.Started)), TimeOf(scheduler.Time(st.GetLimits().GetDeadline()))
+	j.TimeLimitSeconds = Pointer(time.Duration(st.GetLimits().GetTimeLimitNs()).Seconds())
+	j.FailsAtDeadline = Pointer(st.GetLimits().GetFailAtDeadline())
 	for _, t := range st.Stages {
 		j.Stages = append(j.Stages, Stage{
 			Name: t.Name, Nodes: int(t.Nodes), Waiting: int(t.Waiting), Ready: int(t.Ready), Running: int(t.Running), Suspended: int(t.Suspended),

@@ -239,9 +239,30 @@ func (c *Jobs) add(w *writer, j *scheduler.Job) {
 	c.User = append(c.User, w.str(j.User))
 	c.Pool = append(c.Pool, w.str(j.Pool))
 	c.Priority = append(c.Priority, int32(j.Priority))
+	c.TimeLimit = addSparse(c.TimeLimit, len(c.Submitted), int64(j.TimeLimit))
+	c.Deadline = addSparse(c.Deadline, len(c.Submitted), int64(j.Deadline))
 	c.Submitted = append(c.Submitted, int64(j.Submitted))
 	c.Properties.add(w, j.Properties)
 	c.Stages.add(w, j.Stages)
+}
+
+// addSparse appends a row's value to a column whose rows are mostly 0. Zeros at its end are left out.
+func addSparse(column []int64, row int, value int64) []int64 {
+	if value == 0 {
+		return column
+	}
+	for len(column) < row {
+		column = append(column, 0)
+	}
+	return append(column, value)
+}
+
+// sparse returns a row's value in a column of addSparse.
+func sparse(column []int64, row int) int64 {
+	if row < len(column) {
+		return column[row]
+	}
+	return 0
 }
 
 func newJobs() *Jobs { return &Jobs{Properties: &Properties{}, Stages: &Stages{}} }
@@ -260,6 +281,9 @@ func readJobs(r *reader, where string, n int, c *Jobs) jobRows {
 	}
 	r.same(where, n, len(c.GetId()), len(c.GetName()), len(c.GetUser()), len(c.GetPool()),
 		len(c.GetPriority()), len(c.GetSubmitted()))
+	if most := max(len(c.GetTimeLimit()), len(c.GetDeadline())); most > n {
+		r.fail(where, "a column has %d rows where at most %d are allowed", most, n)
+	}
 	return jobRows{
 		r: r, c: c,
 		properties: readProperties(r, where+" properties", n, c.GetProperties()),
@@ -273,7 +297,8 @@ func (c *jobRows) next() scheduler.Job {
 	return scheduler.Job{
 		ID: scheduler.JobID(c.c.Id[i]), Name: c.r.str(c.c.Name[i]), User: c.r.str(c.c.User[i]),
 		Pool: c.r.str(c.c.Pool[i]), Priority: scheduler.Priority(c.c.Priority[i]),
-		Submitted:  scheduler.Time(c.c.Submitted[i]),
+		Submitted: scheduler.Time(c.c.Submitted[i]),
+		TimeLimit: time.Duration(sparse(c.c.TimeLimit, i)), Deadline: scheduler.Time(sparse(c.c.Deadline, i)),
 		Properties: c.properties.next(), Stages: c.stages.next(),
 	}
 }

@@ -70,7 +70,7 @@ func group(t *rapid.T) scheduler.Group {
 func job(t *rapid.T) scheduler.Job {
 	j := scheduler.Job{
 		ID: id[scheduler.JobID](t), Name: text(t), User: text(t), Pool: text(t),
-		Priority: scheduler.Priority(rapid.Int32().Draw(t, "priority")), Submitted: instant(t), Properties: many(t, 3, property),
+		Priority: scheduler.Priority(rapid.Int32().Draw(t, "priority")), Submitted: instant(t), TimeLimit: time.Duration(size(t)), Deadline: instant(t), Properties: many(t, 3, property),
 	}
 	j.Stages = many(t, 3, func(t *rapid.T) scheduler.Stage {
 		return scheduler.Stage{Name: text(t), Groups: number(t), Kind: text(t), Slots: number(t), Shuffles: flag(t), NoSuspend: flag(t), After: many(t, 2, func(t *rapid.T) scheduler.StageID { return scheduler.StageID(rapid.Uint32().Draw(t, "after")) })}

@@ -1213,6 +1213,8 @@ type Jobs struct {
 	Submitted     []int64                `protobuf:"zigzag64,6,rep,packed,name=submitted,proto3" json:"submitted,omitempty"`
 	Properties    *Properties            `protobuf:"bytes,7,opt,name=properties,proto3" json:"properties,omitempty"`
 	Stages        *Stages                `protobuf:"bytes,8,opt,name=stages,proto3" json:"stages,omitempty"`
+	TimeLimit     []int64                `protobuf:"varint,9,rep,packed,name=time_limit,json=timeLimit,proto3" json:"time_limit,omitempty"` // nanoseconds; 0 at the end is left out, here and in deadline
+	Deadline      []int64                `protobuf:"zigzag64,10,rep,packed,name=deadline,proto3" json:"deadline,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1299,6 +1301,20 @@ func (x *Jobs) GetProperties() *Properties {
 func (x *Jobs) GetStages() *Stages {
 	if x != nil {
 		return x.Stages
+	}
+	return nil
+}
+
+func (x *Jobs) GetTimeLimit() []int64 {
+	if x != nil {
+		return x.TimeLimit
+	}
+	return nil
+}
+
+func (x *Jobs) GetDeadline() []int64 {
+	if x != nil {
+		return x.Deadline
 	}
 	return nil
 }
@@ -5366,7 +5382,7 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\bshuffles\x18\x06 \x03(\bR\bshuffles\x12\x1d\n" +
 	"\n" +
 	"no_suspend\x18\a \x03(\bR\tnoSuspend\x121\n" +
-	"\x05after\x18\b \x01(\v2\x1b.hamadryad.scheduler.v1.IdsR\x05after\"\x88\x02\n" +
+	"\x05after\x18\b \x01(\v2\x1b.hamadryad.scheduler.v1.IdsR\x05after\"\xc3\x02\n" +
 	"\x04Jobs\x12\x0e\n" +
 	"\x02id\x18\x01 \x03(\x04R\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x03(\rR\x04name\x12\x12\n" +
@@ -5377,7 +5393,11 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\n" +
 	"properties\x18\a \x01(\v2\".hamadryad.scheduler.v1.PropertiesR\n" +
 	"properties\x126\n" +
-	"\x06stages\x18\b \x01(\v2\x1e.hamadryad.scheduler.v1.StagesR\x06stages\"\xc4\x01\n" +
+	"\x06stages\x18\b \x01(\v2\x1e.hamadryad.scheduler.v1.StagesR\x06stages\x12\x1d\n" +
+	"\n" +
+	"time_limit\x18\t \x03(\x03R\ttimeLimit\x12\x1a\n" +
+	"\bdeadline\x18\n" +
+	" \x03(\x12R\bdeadline\"\xc4\x01\n" +
 	"\x04Work\x12\x18\n" +
 	"\arunning\x18\x01 \x03(\x03R\arunning\x12&\n" +
 	"\x0fread_node_local\x18\x02 \x03(\x03R\rreadNodeLocal\x12&\n" +

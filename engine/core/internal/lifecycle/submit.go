@@ -77,6 +77,9 @@ func (ad *Admission) Submit(m *wire.Submit) {
 	if err == nil {
 		err = ad.proved(m.GetSpec().GetPrincipal())
 	}
+	if err == nil {
+		err = ad.deadlinePast(m.GetSpec().GetLimits())
+	}
 	if err == nil && ad.state.Jobs.Len() >= ad.step.Set.JobsMax {
 		err = fmt.Errorf("%d jobs run or wait, which is the limit: try again later", ad.state.Jobs.Len())
 	}
@@ -87,6 +90,7 @@ func (ad *Admission) Submit(m *wire.Submit) {
 	j.Submission.Await(m.GetClient())
 	ad.state.Jobs.Add(id, j)
 	ad.state.Changes.MarkJob(j)
+	ad.watchDeadline(j)
 	ad.askAdmission(j)
 }
 
@@ -97,7 +101,7 @@ func (ad *Admission) CheckSubmission(id scheduler.JobID, spec *wire.JobSpec) *wi
 	if err := cmp.Or(ad.mayTake(id, spec.GetPrincipal()), ad.maySubmit(spec)); err != nil {
 		return step.Denied(err)
 	}
-	if err := cmp.Or(checkSpec(&ad.step.Set, spec), ad.proved(spec.GetPrincipal())); err != nil {
+	if err := cmp.Or(checkSpec(&ad.step.Set, spec), ad.proved(spec.GetPrincipal()), ad.deadlinePast(spec.GetLimits())); err != nil {
 		return unsound(id, spec, err)
 	}
 	return nil
@@ -168,6 +172,9 @@ func checkSpec(s *step.Settings, spec *wire.JobSpec) error {
 		if o == "" || slices.Index(spec.Outputs, o) != i {
 			return fmt.Errorf("the output folder %q is empty or named twice: name each once", o)
 		}
+	}
+	if err := checkLimits(spec.GetLimits()); err != nil {
+		return err
 	}
 	if err := plan.CheckSecret(spec.GetFolders().GetSecret()); err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 func (rd *StatusReader) statusOf(j *state.Job) *wire.JobStatus {
 	s := &wire.JobStatus{
 		Summary: j.Summary(), Failure: j.End.Failure(), Waiting: rd.waitingOf(j), Outputs: j.Spec.Outputs,
-		Counters: j.Stats.Counters(), Stages: make([]*wire.StageStatus, len(j.Stages)),
+		Counters: j.Stats.Counters(), Stages: make([]*wire.StageStatus, len(j.Stages)), Limits: j.Spec.GetLimits(), Started: int64(j.Submission.Started()),
 	}
 	for i := range j.Stages {
 		s.Stages[i] = j.Stages[i].Status()

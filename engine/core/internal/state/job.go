@@ -231,7 +231,7 @@ func (j *Job) commitOf(n graph.Node) *Commit {
 func (j *Job) ForPolicy() scheduler.Job {
 	p := scheduler.Job{
 		ID: j.ID, Name: j.Spec.Name, User: j.Spec.GetPrincipal().GetName(), Pool: j.Submission.pool, Priority: j.Submission.priority,
-		Submitted: j.Submission.submitted, Properties: j.Properties(),
+		Submitted: j.Submission.submitted, TimeLimit: j.TimeLimit(), Deadline: j.Deadline(), Properties: j.Properties(),
 	}
 	for i := range j.Stages {
 		if i == len(j.Plan.Graph.Stages) {

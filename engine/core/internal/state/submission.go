@@ -18,6 +18,7 @@ type Submission struct {
 	priority  scheduler.Priority
 	submitted scheduler.Time
 	admitted  scheduler.Time
+	started   scheduler.Time // when one of its groups was first launched
 }
 
 // Client returns the client that waits for the admission; 0: none.
@@ -189,7 +190,7 @@ func (e *EndedJob) StatusWith(attempts bool) *wire.JobStatus {
 	s := e.Status
 	return &wire.JobStatus{
 		Summary: s.Summary, Stages: s.Stages, Failure: s.Failure, Counters: s.Counters, Waiting: s.Waiting,
-		Read: s.Read, LocalAttempts: s.LocalAttempts, Notes: s.Notes, Outputs: s.Outputs, Kept: s.Kept,
+		Read: s.Read, LocalAttempts: s.LocalAttempts, Notes: s.Notes, Outputs: s.Outputs, Kept: s.Kept, Limits: s.Limits, Started: s.Started,
 	}
 }
 

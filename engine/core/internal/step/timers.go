@@ -27,6 +27,8 @@ const (
 	TimerStall
 	TimerFeed
 	TimerStoreRoom
+	TimerTimeLimit
+	TimerDeadline
 
 	timerKinds // how many there are, and one more
 )
