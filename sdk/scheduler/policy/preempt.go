@@ -46,10 +46,19 @@ func (p *Pass[O, S]) spared(a *view.Attempt, mode scheduler.PreemptMode) (schedu
 	if a.LaunchFailed() {
 		return scheduler.NotRunning, fmt.Sprintf("another group of attempt %d's launch ended, so the manager stops it", a.ID)
 	}
+	if mode == scheduler.PreemptSuspend && slices.ContainsFunc(launchOf(a), p.cannotSuspend) {
+		return scheduler.Unsupported, fmt.Sprintf("the launcher of attempt %d can't suspend", a.ID)
+	}
 	if mode == scheduler.PreemptSuspend && a.Bundle.NoSuspend() {
 		return scheduler.Unsupported, fmt.Sprintf("the program of attempt %d forbids to suspend it", a.ID)
 	}
 	return scheduler.NotRefused, ""
+}
+
+// cannotSuspend reports whether an attempt's launcher can't suspend.
+func (p *Pass[O, S]) cannotSuspend(a *view.Attempt) bool {
+	l := p.driver.view.Launcher(a.Launcher)
+	return l == nil || l.NoSuspend
 }
 
 // leaves reports whether an attempt is being stopped.
@@ -115,13 +124,17 @@ func (p *Pass[O, S]) Preempt(b *view.Bundle, mode scheduler.PreemptMode, victims
 }
 
 // PreemptFew is Preempt with as few of the candidates as let the bundle fit, taken in their order. It returns false,
-// and decides nothing, if the bundle does not fit even so.
+// and decides nothing, if the bundle does not fit even so, or fits without any: launch it then.
 func (p *Pass[O, S]) PreemptFew(b *view.Bundle, mode scheduler.PreemptMode, candidates ...*view.Attempt) bool {
 	if p.beneficiary(b) != scheduler.NotRefused {
 		return false
 	}
 	s, all, next := p.search(b, mode, victimsMax), units(candidates), 0
 	mark := p.driver.view.Mark()
+	if _, fits := p.driver.view.Fit(b); fits {
+		p.driver.view.Undo(mark)
+		return false
+	}
 	victims, where := preemption.FindAmong(s, func() (unit, bool) {
 		for ; next < len(all); next++ {
 			if refused, _ := p.spared(all[next][0], mode); refused == scheduler.NotRefused && s.Useful(all[next]) {
