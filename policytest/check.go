@@ -3,6 +3,7 @@ package policytest
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -14,16 +15,7 @@ func Check(ctx context.Context, d Driver, o Options) Report {
 	k := &kit{ctx: ctx, options: o, driver: timed{d, o.AnswerWithin}}
 	k.settings()
 	k.options.valid = k.changes()
-	all := games(k.options)
-	for i, g := range all {
-		if ctx.Err() != nil || len(k.report.Problems) > 0 {
-			break // one broken game is enough; the rest would repeat it
-		}
-		if o.Progress != nil {
-			o.Progress(g.name, i, len(all))
-		}
-		k.game(g)
-	}
+	k.all()
 	if len(k.report.Problems) == 0 {
 		k.report.Warnings = k.habits.warnings(k.report.Policy, k.report.Tally)
 	}
@@ -55,21 +47,47 @@ func Compare(ctx context.Context, first, second Driver, o Options) Report {
 	return k.report
 }
 
+// all plays all games until one breaks a rule: one broken game is enough, the rest would repeat it.
+// The broken one is made short.
+func (k *kit) all() {
+	fixed, until := games(k.options), time.Now().Add(k.options.For)
+	next := k.options.First + uint64(max(k.options.Seeds, 0))
+	for i := 0; k.ctx.Err() == nil && len(k.report.Problems) == 0; i++ {
+		var g game
+		switch {
+		case i < len(fixed):
+			g = fixed[i]
+		case time.Now().Before(until):
+			g = randomGame(next)
+			next++
+		default:
+			return
+		}
+		if k.options.Progress != nil {
+			k.options.Progress(g.name, i, max(len(fixed), i+1))
+		}
+		k.game(g)
+		if len(k.report.Problems) > 0 {
+			k.report.Story = k.shorten(g)
+		}
+	}
+}
+
 type kit struct {
 	ctx     context.Context //nolint:containedctx // lives as long as one Check
 	options Options
 	driver  timed
 	report  Report
 	habits  habits
+	telling *telling // nil: nobody listens
 }
 
 func (k *kit) game(g game) {
 	rec := k.play(g)
-	if len(k.report.Problems) > 0 {
-		return
+	if g.last != firstPlay && len(k.report.Problems) == 0 {
+		k.replay(rec, g.name+", played again", false)
 	}
-	k.replay(rec, g.name+", played again", false)
-	if k.options.Restarts > 0 {
+	if g.last != firstPlay && g.last != playedAgain && len(k.report.Problems) == 0 && k.options.Restarts > 0 {
 		k.replay(rec, g.name+", restarted", true)
 	}
 }

@@ -31,6 +31,10 @@
 //   - The policy ends when it is told to terminate.
 //   - No slot idles while ready work fits it (see Free slots).
 //
+// Options.Seeds and Options.For say how many games are played. A game that breaks a rule is made
+// short: the kit leaves events out and makes jobs smaller while the same rule is broken.
+// Report.Story tells the short game in words.
+//
 // Report.Warnings lists likely mistakes that break none of these, such as a reservation that is
 // never used.
 //

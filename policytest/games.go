@@ -20,7 +20,70 @@ const (
 type game struct {
 	name string
 	seed uint64
-	plan func(*cluster.Cluster, Options)
+	plan func(Options) []act
+	calm bool   // nothing happens while the policy thinks
+	last replay // the last play of it; 0: all of them
+}
+
+// replay is a play of a game: the first, or one of those with its rounds.
+type replay int
+
+const (
+	firstPlay replay = iota + 1
+	playedAgain
+	restarted
+)
+
+// act is one planned event of a game.
+type act struct {
+	at   time.Duration // from the beginning of the game
+	now  bool          // before the policy's first round, as one with what is planned before it
+	unit int           // acts of one unit, such as a drain and its end, are left out together; 0: it is alone
+	text string        // in plain words; "": those of job or join
+	job  *cluster.Spec // of a submission
+	join *join         // of a launcher that joins
+	do   func(*cluster.Cluster, Options)
+}
+
+// join is a launcher that joins.
+type join struct {
+	id           scheduler.LauncherID
+	memory, swap int64 // bytes
+	slots        []scheduler.SlotCount
+	resources    scheduler.Resources
+	frees        []scheduler.ResourceKind // of these, what suspension frees
+	noSuspend    bool
+}
+
+// happen makes the event happen.
+func (a act) happen(c *cluster.Cluster, o Options) {
+	switch {
+	case a.job != nil:
+		c.Submit(*a.job)
+	case a.join != nil:
+		c.Swap(a.join.id, a.join.swap)
+		c.SetNoSuspend(a.join.id, a.join.noSuspend)
+		c.Countable(a.join.id, a.join.resources, a.join.frees...)
+		c.Join(a.join.id, cluster.Rack(a.join.id), a.join.memory, a.join.slots...)
+	default:
+		a.do(c, o)
+	}
+}
+
+// schedule plans the events of a game.
+func schedule(c *cluster.Cluster, o Options, acts []act) {
+	for _, a := range acts {
+		if a.now {
+			a.happen(c, o)
+			continue
+		}
+		c.After(a.at, func() { a.happen(c, o) })
+	}
+}
+
+// randomGame is the game of a seed.
+func randomGame(seed uint64) game {
+	return game{name: fmt.Sprintf("seed %d", seed), seed: seed, plan: func(o Options) []act { return random(o, seed) }}
 }
 
 // games lists the stories, then the random games.
@@ -30,8 +93,7 @@ func games(o Options) []game {
 		all = stories()
 	}
 	for i := range max(o.Seeds, 0) {
-		seed := o.First + uint64(i)
-		all = append(all, game{fmt.Sprintf("seed %d", seed), seed, func(c *cluster.Cluster, o Options) { random(c, o, seed) }})
+		all = append(all, randomGame(o.First+uint64(i)))
 	}
 	return all
 }
@@ -48,7 +110,7 @@ func Games(o Options) []Game {
 	o = o.filled()
 	var all []Game
 	for _, g := range games(o) {
-		all = append(all, Game{g.name, g.seed, func(c *cluster.Cluster) { g.plan(c, o) }})
+		all = append(all, Game{g.name, g.seed, func(c *cluster.Cluster) { schedule(c, o, g.plan(o)) }})
 	}
 	return all
 }
@@ -63,7 +125,8 @@ const (
 
 // planner draws a random game.
 type planner struct {
-	*cluster.Cluster
+	acts   []act
+	unit   int // the last one
 	rng    *rand.Rand
 	of     *rand.Rand // for values that depend on the policy; other events of a game do not
 	has    *rand.Rand // for launchers' properties other than slots and memory
@@ -72,42 +135,62 @@ type planner struct {
 	seed   uint64
 	// special is the second kind of slot in the game.
 	special scheduler.SlotKind
+	// noSuspend has the launchers that can't suspend attempts.
+	noSuspend [launchersMax + 1]bool
 	// countable is set for a game with countable resources.
 	countable bool
 }
 
-func random(c *cluster.Cluster, o Options, seed uint64) {
-	p := planner{c, rand.New(rand.NewPCG(seed, 3)), rand.New(rand.NewPCG(seed, 4)), rand.New(rand.NewPCG(seed, 5)), rand.New(rand.NewPCG(seed, 6)), o, seed, specialKind, false} //nolint:gosec // seeded on purpose
+func random(o Options, seed uint64) []act {
+	p := planner{
+		rng: rand.New(rand.NewPCG(seed, 3)), of: rand.New(rand.NewPCG(seed, 4)), has: rand.New(rand.NewPCG(seed, 5)), counts: rand.New(rand.NewPCG(seed, 6)), //nolint:gosec // seeded on purpose
+		o: o, seed: seed, special: specialKind,
+	}
 	if others := o.others(); len(others) > 0 {
 		p.special = others[p.of.IntN(len(others))]
 	}
 	p.countable = p.counts.IntN(2) == 0
-	p.noSuspend()
+	p.drawNoSuspend()
 	for id := scheduler.LauncherID(1); id <= steady; id++ {
-		p.swap(id)
-		p.resources(id, gangMax)
-		c.Join(id, cluster.Rack(id), 16*gib, scheduler.SlotCount{Kind: scheduler.DefaultKind, Count: 6}, scheduler.SlotCount{Kind: p.special, Count: 3})
+		slots := []scheduler.SlotCount{{Kind: scheduler.DefaultKind, Count: 6}, {Kind: p.special, Count: 3}}
+		j := join{id: id, memory: 16 * gib, swap: p.swap(), slots: slots, noSuspend: p.noSuspend[id]}
+		p.resources(&j, gangMax)
+		p.acts = append(p.acts, act{now: true, join: &j})
 	}
 	for id := scheduler.LauncherID(steady + 1); int(id) <= steady+p.rng.IntN(launchersMax-steady+1); id++ {
 		p.comesAndGoes(id)
 	}
 	for range 3 + p.rng.IntN(8) {
 		spec := p.job()
-		p.at(func() { c.Submit(spec) })
+		p.acts = append(p.acts, act{at: p.when(), job: &spec})
 	}
 	if p.of.IntN(3) == 0 {
 		p.bulk()
 	}
 	p.trouble()
+	return p.acts
 }
 
-func (p *planner) at(do func()) { p.After(p.when(), do) }
+// at plans an event; a unit's events are left out together (0: it is alone).
+func (p *planner) at(at time.Duration, unit int, text string, do func(*cluster.Cluster, Options)) {
+	p.acts = append(p.acts, act{at: at, unit: unit, text: text, do: do})
+}
+
+func (p *planner) newUnit() int {
+	p.unit++
+	return p.unit
+}
 
 func (p *planner) when() time.Duration { return time.Duration(p.rng.Int64N(int64(span))) }
 
-// swap gives a launcher some swap, or none, or more than needed.
-func (p *planner) swap(id scheduler.LauncherID) {
-	p.Swap(id, []int64{0, p.has.Int64N(4 * gib), 1 << 40}[p.has.IntN(3)])
+// moment is a time in the game that depends on the policy's settings.
+func (p *planner) moment(most time.Duration) time.Duration {
+	return time.Duration(p.of.Int64N(int64(most)))
+}
+
+// swap is some swap of a launcher, or none, or more than needed.
+func (p *planner) swap() int64 {
+	return []int64{0, p.has.Int64N(4 * gib), 1 << 40}[p.has.IntN(3)]
 }
 
 // Countable resources of a game. A gang of gangMax groups with one of each fits on the steady
@@ -116,17 +199,17 @@ const gangMax = 3
 
 // resources gives a launcher countable resources in a game that has them. Suspension frees licenses
 // on some launchers.
-func (p *planner) resources(id scheduler.LauncherID, n int) {
+func (p *planner) resources(j *join, n int) {
 	if !p.countable {
 		return
 	}
-	frees := []scheduler.ResourceKind{scheduler.CoresKind}
+	j.frees = []scheduler.ResourceKind{scheduler.CoresKind}
 	if p.counts.IntN(2) == 0 {
-		frees = append(frees, "license")
+		j.frees = append(j.frees, "license")
 	}
-	p.Countable(id, scheduler.NewResources(
+	j.resources = scheduler.NewResources(
 		scheduler.ResourceCount{Kind: scheduler.CoresKind, Count: 4 * n}, scheduler.ResourceCount{Kind: "gpu", Count: n}, scheduler.ResourceCount{Kind: "license", Count: n},
-	), frees...)
+	)
 }
 
 // asks draws what a group asks for of countable resources.
@@ -140,29 +223,29 @@ func (p *planner) asks() (r scheduler.Resources) {
 	return scheduler.NewResources(list...)
 }
 
-// noSuspend makes some launchers unable to suspend attempts: in one game of eight none can, and in
+// drawNoSuspend makes some launchers unable to suspend attempts: in one game of eight none can, and in
 // another each may lack it.
-func (p *planner) noSuspend() {
+func (p *planner) drawNoSuspend() {
 	kind := rand.New(rand.NewPCG(p.seed, 8)) //nolint:gosec // seeded on purpose
 	how := kind.IntN(8)
 	for id := scheduler.LauncherID(1); id <= launchersMax; id++ {
-		p.SetNoSuspend(id, how == 0 || how == 1 && kind.IntN(2) == 0)
+		p.noSuspend[id] = how == 0 || how == 1 && kind.IntN(2) == 0
 	}
 }
 
 func (p *planner) comesAndGoes(id scheduler.LauncherID) {
-	p.swap(id)
-	p.resources(id, 1+p.counts.IntN(gangMax))
+	j := join{id: id, swap: p.swap(), noSuspend: p.noSuspend[id]}
+	p.resources(&j, 1+p.counts.IntN(gangMax))
 	slots, memory := 1+p.rng.IntN(3), (2+p.rng.Int64N(6))*gib
 	all := []scheduler.SlotCount{{Kind: scheduler.DefaultKind, Count: slots}}
 	if n := p.has.IntN(3); n > 0 {
 		all = append(all, scheduler.SlotCount{Kind: rareKind, Count: n})
 	}
-	join := func() { p.Join(id, cluster.Rack(id), memory, all...) }
-	p.After(p.when()/4, join)
+	j.memory, j.slots = memory, all
+	p.acts = append(p.acts, act{at: p.when() / 4, join: &j})
 	if p.rng.IntN(2) == 0 {
-		p.at(func() { p.Lose(id) })
-		p.at(join)
+		p.at(p.when(), 0, fmt.Sprintf("launcher %d is lost", id), func(c *cluster.Cluster, _ Options) { c.Lose(id) })
+		p.acts = append(p.acts, act{at: p.when(), join: &j})
 	}
 }
 
@@ -202,7 +285,7 @@ func (p *planner) bulk() {
 		Bundles: 12 + p.of.IntN(12), Run: span/4 + time.Duration(p.of.Int64N(int64(span))),
 		Groups: []cluster.GroupSpec{{Kind: scheduler.DefaultKind, Slots: 1, Memory: p.of.Int64N(gib)}},
 	}}}
-	p.After(time.Duration(p.of.Int64N(int64(span/8))), func() { p.Submit(s) })
+	p.acts = append(p.acts, act{at: p.moment(span / 8), job: &s})
 }
 
 func (p *planner) group() cluster.GroupSpec {
@@ -225,52 +308,60 @@ func (p *planner) group() cluster.GroupSpec {
 func (p *planner) trouble() {
 	for range 4 {
 		n := p.rng.IntN(8)
-		p.at(func() { p.Straggle(n) })
+		p.at(p.when(), 0, "a running bundle is offered for a second attempt", func(c *cluster.Cluster, _ Options) { c.Straggle(n) })
 	}
 	for range 2 {
 		n := p.of.IntN(8)
-		p.After(time.Duration(p.of.Int64N(int64(span))), func() { p.Stick(n) })
+		p.at(p.moment(span), 0, "a suspended attempt can't be resumed any more", func(c *cluster.Cluster, _ Options) { c.Stick(n) })
 	}
-	drained := scheduler.LauncherID(1 + p.rng.IntN(launchersMax))
-	from := p.when()
-	p.After(from, func() { p.Drain(drained, true) })
-	p.After(from+3*time.Second, func() { p.Drain(drained, false) })
-	excluded := scheduler.LauncherID(1 + p.of.IntN(launchersMax))
-	since := time.Duration(p.of.Int64N(int64(span)))
-	p.After(since, func() { p.SetExcluded(excluded, true) })
-	p.After(since+5*time.Second, func() { p.SetExcluded(excluded, false) })
+	p.closings()
 	job, other := scheduler.JobID(1+p.rng.IntN(4)), scheduler.JobID(1+p.rng.IntN(8))
-	p.at(func() { p.Update(job, "pool-1", scheduler.High) })
+	p.at(p.when(), 0, fmt.Sprintf("%s goes to pool-1, with priority HIGH", job), func(c *cluster.Cluster, _ Options) { c.Update(job, "pool-1", scheduler.High) })
 	if p.rng.IntN(3) == 0 {
-		p.at(func() { p.Kill(other) })
+		p.at(p.when(), 0, fmt.Sprintf("%s is killed", other), func(c *cluster.Cluster, _ Options) { c.Kill(other) })
 	}
-	p.at(func() { p.Note(scheduler.Note{Name: "stranger", Body: []byte("to be ignored")}) })
-	p.at(func() { p.Request("GET", "/", nil) })
-	p.at(func() { p.Request("POST", "/no/such/page", []byte("x")) })
-	p.at(func() { p.Settings(p.o.Bad[0], cluster.MustReject) })
-	p.at(func() { p.Settings(p.o.Config, cluster.MustAccept) })
+	p.at(p.when(), 0, "a note of a stranger comes", func(c *cluster.Cluster, _ Options) {
+		c.Note(scheduler.Note{Name: "stranger", Body: []byte("to be ignored")})
+	})
+	p.at(p.when(), 0, "GET / is requested", func(c *cluster.Cluster, _ Options) { c.Request("GET", "/", nil) })
+	p.at(p.when(), 0, "POST /no/such/page is requested", func(c *cluster.Cluster, _ Options) { c.Request("POST", "/no/such/page", []byte("x")) })
+	p.at(p.when(), 0, "wrong settings come", func(c *cluster.Cluster, o Options) { c.Settings(o.Bad[0], cluster.MustReject) })
+	p.at(p.when(), 0, "the first settings come again", func(c *cluster.Cluster, o Options) { c.Settings(o.Config, cluster.MustAccept) })
 	for range min(len(p.o.valid), changesMax) {
-		c := p.o.valid[p.of.IntN(len(p.o.valid))]
-		p.After(time.Duration(p.of.Int64N(int64(span))), func() { p.Settings(c, cluster.MayJudge) })
+		v := p.o.valid[p.of.IntN(len(p.o.valid))]
+		p.at(p.moment(span), 0, fmt.Sprintf("the settings become %.200q", v.Text), func(c *cluster.Cluster, _ Options) { c.Settings(v, cluster.MayJudge) })
 	}
 	p.loads()
 	p.requests()
 	for range 12 {
 		n := p.of.IntN(8)
-		p.After(time.Duration(p.of.Int64N(int64(2*span))), func() { p.Overdue(n) })
+		p.at(p.moment(2*span), 0, "a suspended bundle is offered for a second attempt", func(c *cluster.Cluster, _ Options) { c.Overdue(n) })
 	}
+}
+
+// closings close launchers for a while: one is drained, one is excluded.
+func (p *planner) closings() {
+	drained := scheduler.LauncherID(1 + p.rng.IntN(launchersMax))
+	from, unit := p.when(), p.newUnit()
+	p.at(from, unit, fmt.Sprintf("launcher %d is drained", drained), func(c *cluster.Cluster, _ Options) { c.Drain(drained, true) })
+	p.at(from+3*time.Second, unit, fmt.Sprintf("launcher %d is drained no more", drained), func(c *cluster.Cluster, _ Options) { c.Drain(drained, false) })
+	excluded := scheduler.LauncherID(1 + p.of.IntN(launchersMax))
+	from, unit = p.moment(span), p.newUnit()
+	p.at(from, unit, fmt.Sprintf("launcher %d is excluded", excluded), func(c *cluster.Cluster, _ Options) { c.SetExcluded(excluded, true) })
+	p.at(from+5*time.Second, unit, fmt.Sprintf("launcher %d is readmitted", excluded), func(c *cluster.Cluster, _ Options) { c.SetExcluded(excluded, false) })
 }
 
 // loads makes machines busy with other work for a while, and now and then makes their load unknown.
 func (p *planner) loads() {
 	for id := scheduler.LauncherID(1); id <= launchersMax; id++ {
+		unit := p.newUnit()
 		for range 3 {
 			cpu, memory := p.rng.Float64(), p.rng.Float64()
 			if p.rng.IntN(5) == 0 {
 				cpu = scheduler.LoadUnknown
 			}
-			p.at(func() { p.Load(id, cpu, memory) })
+			p.at(p.when(), unit, fmt.Sprintf("the machine of launcher %d has load %.2f, and %.2f of its memory used", id, cpu, memory), func(c *cluster.Cluster, _ Options) { c.Load(id, cpu, memory) })
 		}
-		p.After(span, func() { p.Load(id, 0, 0) }) // so that every job can end
+		p.at(span, unit, fmt.Sprintf("the machine of launcher %d has no other load", id), func(c *cluster.Cluster, _ Options) { c.Load(id, 0, 0) }) // so that every job can end
 	}
 }

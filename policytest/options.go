@@ -20,6 +20,12 @@ type Options struct {
 	// Seeds is the number of random games, from seed First on; default 10, negative for none.
 	Seeds int
 	First uint64
+	// For goes on with the seeds behind these until so much real time has passed since the first game;
+	// default 0: no further.
+	For time.Duration
+	// ShortenFor bounds the real time in which a game that breaks a rule is made short (Report.Story);
+	// default 10 s, negative for not at all.
+	ShortenFor time.Duration
 	// Restarts bounds the restarts of a policy in one game; default 50, negative for never. A
 	// restart has the settings in force, a snapshot, and a checkpoint with the ability. A plug-in's
 	// restart is a new process.
@@ -43,6 +49,7 @@ type Options struct {
 	NoStories bool
 	// Progress is called before each game, with the number of games done and of all, on the
 	// goroutine that plays; default: not called. Compare does not call it.
+	// With For, the number of all grows.
 	Progress func(game string, done, all int)
 
 	valid []scheduler.Config // settings that a running game changes to
@@ -54,6 +61,7 @@ const (
 	restartsDefault = 50
 	answerDefault   = 10 * time.Second
 	localityDefault = 30 * time.Second
+	shortenDefault  = 10 * time.Second
 	heartbeat       = time.Second // of launchers
 )
 
@@ -62,6 +70,7 @@ func (o Options) filled() Options {
 	o.Restarts = cmp.Or(o.Restarts, restartsDefault)
 	o.AnswerWithin = cmp.Or(o.AnswerWithin, answerDefault)
 	o.LocalityMax = cmp.Or(o.LocalityMax, localityDefault)
+	o.ShortenFor = cmp.Or(o.ShortenFor, shortenDefault)
 	if o.Bad == nil {
 		o.Bad = []scheduler.Config{{File: "settings.yaml", Line: 3, Text: []byte("no-such-setting: 1\n")}}
 	}
@@ -104,6 +113,9 @@ type Report struct {
 	Tally  cluster.Tally // of all games, first plays only
 	// Problems name the game, the round and the fault; empty when the policy passes.
 	Problems []string
+	// Story is a short game in which the first of the problems happens too; nil when the policy passes,
+	// the problem is not of a game, or Options.ShortenFor is negative.
+	Story *Story
 	// Warnings are likely mistakes that no rule forbids, of a policy that passes: declared
 	// abilities that it never used, or used in vain.
 	Warnings []string
@@ -118,10 +130,14 @@ func (r *Report) problem(game, format string, args ...any) {
 	}
 }
 
-// Err returns the problems as one error, or nil.
+// Err returns the problems as one error, with the story behind them; or nil.
 func (r Report) Err() error {
 	if len(r.Problems) == 0 {
 		return nil
 	}
-	return errors.New(strings.Join(r.Problems, "\n"))
+	all := strings.Join(r.Problems, "\n")
+	if r.Story != nil {
+		all += "\n\n" + r.Story.String()
+	}
+	return errors.New(all)
 }

@@ -2,10 +2,13 @@ package policytest
 
 import (
 	"bytes"
+	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/hamadryad/hamadryad/policytest/cluster"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -62,10 +65,17 @@ func pick[T any](rng *rand.Rand, of []T) T { return of[rng.IntN(len(of))] }
 // requests plans the logged requests to the policy.
 func (p *planner) requests() {
 	rng := rand.New(rand.NewPCG(p.seed, 6)) //nolint:gosec // seeded on purpose
+	var times []time.Duration
 	for range 8 {
-		p.After(time.Duration(rng.Int64N(int64(2*span))), func() {
-			q := p.o.asked(rng, p.Now())
-			p.Ask(scheduler.Requested{At: q.At, Principal: q.Principal, Method: q.Method, Path: q.Path, Query: q.Query, Accept: q.Accept, Body: q.Body})
+		times = append(times, time.Duration(rng.Int64N(int64(2*span))))
+	}
+	slices.Sort(times)
+	for _, at := range times {
+		q := p.o.asked(rng, 0)
+		p.at(at, 0, fmt.Sprintf("%s %.60s?%.60s is requested", q.Method, q.Path, q.Query), func(c *cluster.Cluster, _ Options) {
+			c.Ask(scheduler.Requested{
+				At: c.Now() + q.At, Principal: q.Principal, Method: q.Method, Path: q.Path, Query: q.Query, Accept: q.Accept, Body: q.Body,
+			})
 		})
 	}
 }

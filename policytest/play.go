@@ -54,7 +54,7 @@ func (k *kit) play(g game) record {
 	k.report.Policy = d
 	c.Config = k.options.Config
 	c.Started(d)
-	g.plan(c, k.options)
+	schedule(c, k.options, g.plan(k.options))
 	asks := rand.New(rand.NewPCG(g.seed, 13)) //nolint:gosec // seeded on purpose
 	p := player{kit: k, game: g, c: c, rng: rng, asks: asks, rec: &rec, waiting: map[scheduler.JobID]scheduler.WaitReason{}, told: map[scheduler.JobID]bool{}, slots: idleSlots{localityMax: k.options.LocalityMax}}
 	k.habits.idleSince = 0
@@ -124,16 +124,18 @@ func (p *player) turn() bool {
 	}
 	d, err := p.driver.AssignTasks(p.ctx, r)
 	if err != nil {
+		p.telling.round(c, r, nil)
 		p.report.problem(p.game.name, "round %d: %v", r.Number, err)
 		return false
 	}
+	p.telling.round(c, r, &d)
 	p.bounds(r.Number, d)
 	for _, e := range r.Events {
 		if s, ok := e.(scheduler.JobSubmitted); ok {
 			p.told[s.Job.ID] = true
 		}
 	}
-	if p.rng.IntN(raceOneIn) == 0 {
+	if p.rng.IntN(raceOneIn) == 0 && !p.game.calm {
 		c.Race()
 		p.slots.forget()
 	}

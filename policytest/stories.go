@@ -43,18 +43,9 @@ func stories() []game {
 		if err != nil {
 			panic(title + ": " + err.Error()) // the kit's own file
 		}
-		all = append(all, game{title, uint64(1000 + i), func(c *cluster.Cluster, o Options) {
-			for _, a := range acts {
-				c.After(a.at, func() { a.do(c, o) })
-			}
-		}})
+		all = append(all, game{name: title, seed: uint64(1000 + i), plan: func(Options) []act { return acts }}) //nolint:gosec // few
 	}
 	return all
-}
-
-type act struct {
-	at time.Duration
-	do func(*cluster.Cluster, Options)
 }
 
 func parseStory(text string) ([]act, error) {
@@ -69,82 +60,92 @@ func parseStory(text string) ([]act, error) {
 		if err == nil && len(words) < 2 {
 			err = fmt.Errorf("a time and no verb")
 		}
-		var do func(*cluster.Cluster, Options)
+		var a act
 		if err == nil {
-			do, err = parseAct(words[1], words[2:])
+			a, err = parseAct(words[1], words[2:])
 		}
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", n+1, err)
 		}
-		acts = append(acts, act{at, do})
+		a.at = at
+		acts = append(acts, a)
 	}
 	return acts, nil
 }
 
-func parseAct(verb string, args []string) (func(*cluster.Cluster, Options), error) {
+func parseAct(verb string, args []string) (act, error) {
 	switch verb {
 	case "join":
-		return parseJoin(args)
+		j, err := parseJoin(args)
+		return act{join: j}, err
 	case "submit":
-		return parseSubmit(args)
+		s, err := parseSubmit(args)
+		return act{job: s}, err
 	}
 	if len(args) == 0 {
-		return nil, fmt.Errorf("%s needs an argument", verb)
+		return act{}, fmt.Errorf("%s needs an argument", verb)
 	}
 	switch verb {
 	case "note":
-		return func(c *cluster.Cluster, _ Options) { c.Note(scheduler.Note{Name: args[0], Body: []byte(verb)}) }, nil
+		return act{text: "a note comes: " + args[0], do: func(c *cluster.Cluster, _ Options) {
+			c.Note(scheduler.Note{Name: args[0], Body: []byte(verb)})
+		}}, nil
 	case "settings":
-		return func(c *cluster.Cluster, o Options) {
-			if args[0] == "good" {
-				c.Settings(o.Config, cluster.MustAccept)
-				return
-			}
-			c.Settings(o.Bad[0], cluster.MustReject)
-		}, nil
+		if args[0] == "good" {
+			return act{text: "the first settings come again", do: func(c *cluster.Cluster, o Options) { c.Settings(o.Config, cluster.MustAccept) }}, nil
+		}
+		return act{text: "wrong settings come", do: func(c *cluster.Cluster, o Options) { c.Settings(o.Bad[0], cluster.MustReject) }}, nil
 	case "page":
 		if len(args) < 2 {
-			return nil, fmt.Errorf("page needs a method and a path")
+			return act{}, fmt.Errorf("page needs a method and a path")
 		}
-		return func(c *cluster.Cluster, _ Options) { c.Request(args[0], args[1], nil) }, nil
+		return act{text: args[0] + " " + args[1] + " is requested", do: func(c *cluster.Cluster, _ Options) { c.Request(args[0], args[1], nil) }}, nil
 	}
 	id, err := strconv.ParseUint(args[0], 10, 32)
 	if err != nil {
-		return nil, err
+		return act{}, err
 	}
 	return parseByID(verb, id, args[1:])
 }
 
-func parseByID(verb string, id uint64, args []string) (func(*cluster.Cluster, Options), error) {
-	launcher, job := scheduler.LauncherID(id), scheduler.JobID(id)
+func parseByID(verb string, id uint64, args []string) (a act, err error) {
+	launcher, job, n := scheduler.LauncherID(id), scheduler.JobID(id), int(id) //nolint:gosec // parsed as 32 bits
 	switch verb {
 	case "lose":
-		return func(c *cluster.Cluster, _ Options) { c.Lose(launcher) }, nil
+		a.text, a.do = fmt.Sprintf("launcher %d is lost", id), func(c *cluster.Cluster, _ Options) { c.Lose(launcher) }
 	case "drain", "undrain":
-		return func(c *cluster.Cluster, _ Options) { c.Drain(launcher, verb == "drain") }, nil
+		a.text = fmt.Sprintf("launcher %d is drained", id)
+		if verb == "undrain" {
+			a.text += " no more"
+		}
+		a.do = func(c *cluster.Cluster, _ Options) { c.Drain(launcher, verb == "drain") }
 	case "load":
-		return parseLoad(launcher, args)
+		a.text = fmt.Sprintf("the machine of launcher %d has other load: %s", id, strings.Join(args, " "))
+		a.do, err = parseLoad(launcher, args)
 	case "kill":
-		return func(c *cluster.Cluster, _ Options) { c.Kill(job) }, nil
+		a.text, a.do = fmt.Sprintf("%s is killed", job), func(c *cluster.Cluster, _ Options) { c.Kill(job) }
 	case "straggle":
-		return func(c *cluster.Cluster, _ Options) { c.Straggle(int(id)) }, nil //nolint:gosec // parsed as 32 bits
+		a.text, a.do = "a running bundle is offered for a second attempt", func(c *cluster.Cluster, _ Options) { c.Straggle(n) }
 	case "overdue":
-		return func(c *cluster.Cluster, _ Options) { c.Overdue(int(id)) }, nil //nolint:gosec // parsed as 32 bits
+		a.text, a.do = "a suspended bundle is offered for a second attempt", func(c *cluster.Cluster, _ Options) { c.Overdue(n) }
 	case "stick":
-		return func(c *cluster.Cluster, _ Options) { c.Stick(int(id)) }, nil //nolint:gosec // parsed as 32 bits
+		a.text, a.do = "a suspended attempt can't be resumed any more", func(c *cluster.Cluster, _ Options) { c.Stick(n) }
 	case "update":
 		var s cluster.Spec
-		for _, a := range args {
-			if err := jobWord(&s, a); err != nil {
-				return nil, err
+		for _, word := range args {
+			if err := jobWord(&s, word); err != nil {
+				return act{}, err
 			}
 		}
-		return func(c *cluster.Cluster, _ Options) { c.Update(job, s.Pool, s.Priority) }, nil
+		a.text = fmt.Sprintf("%s is updated: %s", job, strings.Join(args, " "))
+		a.do = func(c *cluster.Cluster, _ Options) { c.Update(job, s.Pool, s.Priority) }
+	default:
+		err = fmt.Errorf("unknown verb %q", verb)
 	}
-	return nil, fmt.Errorf("unknown verb %q", verb)
+	return a, err
 }
 
-func parseJoin(args []string) (func(*cluster.Cluster, Options), error) {
+func parseJoin(args []string) (*join, error) {
 	if len(args) < 2 {
 		return nil, fmt.Errorf("join needs a number and slots")
 	}
@@ -170,10 +171,7 @@ func parseJoin(args []string) (func(*cluster.Cluster, Options), error) {
 		}
 		slots = append(slots, scheduler.SlotCount{Kind: key, Count: n})
 	}
-	return func(c *cluster.Cluster, _ Options) {
-		c.Swap(scheduler.LauncherID(id), swap)
-		c.Join(scheduler.LauncherID(id), cluster.Rack(scheduler.LauncherID(id)), memory, slots...)
-	}, nil
+	return &join{id: scheduler.LauncherID(id), memory: memory, swap: swap, slots: slots}, nil
 }
 
 // parseLoad reads shares from 0 to 1; a missing one is unknown.
@@ -196,7 +194,7 @@ func parseLoad(id scheduler.LauncherID, args []string) (func(*cluster.Cluster, O
 	return func(c *cluster.Cluster, _ Options) { c.Load(id, load["cpu"], load["memory"]) }, nil
 }
 
-func parseSubmit(args []string) (func(*cluster.Cluster, Options), error) {
+func parseSubmit(args []string) (*cluster.Spec, error) {
 	if len(args) == 0 {
 		return nil, fmt.Errorf("submit needs a name")
 	}
@@ -215,7 +213,7 @@ func parseSubmit(args []string) (func(*cluster.Cluster, Options), error) {
 			return nil, err
 		}
 	}
-	return func(c *cluster.Cluster, _ Options) { c.Submit(s) }, nil
+	return &s, nil
 }
 
 func jobWord(s *cluster.Spec, word string) (err error) {

@@ -91,10 +91,12 @@ What the policy itself would refuse of these is left out. Kinds of slots are
 the site's; pools, users and properties of jobs get names that stand in the
 settings. Without PATH it is the configuration's policy that is checked.
 
-What breaks a rule ends the check with exit code 1. What breaks none and looks like a
-mistake, such as an ability that the policy declares and never uses, is a warning.`,
+What breaks a rule ends the check with exit code 1. The game is then made short: events
+are left out and jobs made smaller while the same rule is broken. The short game is told
+in words, with what the policy answered. What breaks no rule and looks like a mistake, such as an ability that the policy declares and never uses, is a warning.`,
 		Example: `  hamadryad policy check build/bin/hamadryad-policy-fifo
   hamadryad policy check --config /etc/hamadryad.yaml --seeds 1000
+  hamadryad policy check --for 30s ./hamadryad-policy-mine
   hamadryad policy check --seed 17 --seeds 1 --property preempt=true ./hamadryad-policy-mine`,
 		RunE: func(cmd *cobra.Command, args []string) error { return c.checkPolicyAt(cmd.Context(), p, args) },
 	}
@@ -102,9 +104,11 @@ mistake, such as an ability that the policy declares and never uses, is a warnin
 	f.StringVar(&p.config, "config", "", "site's configuration that has the policy's settings; the policy's defaults when left out")
 	f.IntVar(&p.options.Seeds, "seeds", 10, "how many random games to play")
 	f.Uint64Var(&p.options.First, "seed", 0, "seed of the first of them; a problem names the seed of its game")
+	f.DurationVar(&p.options.For, "for", 0, "play the seeds behind these, too, until so much time has passed since the first game")
+	f.DurationVar(&p.options.ShortenFor, "shorten", 10*time.Second, "how long a game that breaks a rule is made short, at most; 0 for not at all")
 	f.IntVar(&p.options.Restarts, "restarts", 50, "how often to restart the plug-in in one game, at most; 0 for never")
 	f.StringArrayVar(&p.properties, "property", nil, "property that jobs of random games may have and the policy looks at, as NAME=VALUE; may be repeated")
-	f.DurationVar(&p.timeout, "timeout", 0, "bound of the whole check; 10m and 10s for each random game when left out")
+	f.DurationVar(&p.timeout, "timeout", 0, "bound of the whole check; 10m, 10s for each random game, and --for and --shorten when left out")
 	return cmd
 }
 
@@ -113,16 +117,20 @@ func (p *policyCheck) settle(args []string) (path string, err error) {
 	if p.options.Seeds < 0 || p.options.Restarts < 0 {
 		return "", client.Misuse("--seeds and --restarts are counts: give 0 or more")
 	}
+	if p.options.For < 0 || p.options.ShortenFor < 0 {
+		return "", client.Misuse("--for and --shorten are durations: give 0 or more")
+	}
+	if p.timeout == 0 {
+		p.timeout = 10*time.Minute + time.Duration(p.options.Seeds)*10*time.Second + p.options.For + p.options.ShortenFor
+	}
 	p.options.Seeds, p.options.Restarts = orNone(p.options.Seeds), orNone(p.options.Restarts)
+	p.options.ShortenFor = orNone(p.options.ShortenFor)
 	for _, text := range p.properties {
 		name, value, ok := strings.Cut(text, "=")
 		if !ok || name == "" {
 			return "", client.Misuse("--property %q: write it as NAME=VALUE", text)
 		}
 		p.options.Properties = append(p.options.Properties, scheduler.Property{Name: name, Value: value})
-	}
-	if p.timeout == 0 {
-		p.timeout = 10*time.Minute + time.Duration(max(p.options.Seeds, 0))*10*time.Second
 	}
 	if p.config == "" {
 		if len(args) == 0 {
@@ -141,8 +149,8 @@ func (p *policyCheck) settle(args []string) (path string, err error) {
 	return site.FindPolicy(from.Policy)
 }
 
-// orNone converts a count for the kit, to which 0 means its default.
-func orNone(n int) int {
+// orNone converts a count or a duration for the kit, to which 0 means its default.
+func orNone[N ~int | ~int64](n N) N {
 	if n == 0 {
 		return -1
 	}
