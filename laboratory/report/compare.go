@@ -13,6 +13,9 @@ type Comparison struct {
 	// Differences compare each policy with each earlier one, over the seeds that both were played
 	// with.
 	Differences []Difference
+	// ByRows shows the most important measures of each policy in a row, as for many values of a
+	// setting. Otherwise all measures are shown, with a column for each policy.
+	ByRows bool
 	// Origin is how the runs were made; nil: it is not shown.
 	Origin *Origin
 	// More are further drawings of the runs, shown before the comparison's own.
@@ -39,6 +42,14 @@ type Difference struct {
 	Policy, Less string
 	Seeds        int
 	Estimates    []Estimate
+}
+
+// SojournMean is the mean sojourn time of all jobs over the runs, in seconds; 0: no job succeeded.
+func (p *Policy) SojournMean() float64 {
+	if e := estimate(p.Estimates, headlines[0]); e != nil {
+		return e.Mean
+	}
+	return 0
 }
 
 // Compare groups runs by policy. Of several runs of a policy with the same seed the first

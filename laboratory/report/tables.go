@@ -25,10 +25,10 @@ type table struct {
 // tables are the tables of a comparison that have rows.
 func (c *Comparison) tables() []table {
 	var list []table
-	for _, part := range c.parts() {
-		if t := c.table(part); len(t.Rows) > 0 {
-			list = append(list, t)
-		}
+	if c.ByRows {
+		list = append(list, c.byRows())
+	} else {
+		list = c.byColumns()
 	}
 	if len(c.Differences) > 0 {
 		list = append(list, c.differences())
@@ -82,6 +82,32 @@ func nothing(policies []Policy, m Measure) bool {
 		e := estimate(p.Estimates, m)
 		return e != nil && (e.Mean != 0 || e.Half != 0)
 	})
+}
+
+// byColumns are tables with a column for each policy, one for each part that has rows.
+func (c *Comparison) byColumns() (list []table) {
+	for _, part := range c.parts() {
+		if t := c.table(part); len(t.Rows) > 0 {
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+// byRows has the headlines of each policy in a row.
+func (c *Comparison) byRows() table {
+	t := table{Title: "policies and values", Head: []string{""}}
+	for _, m := range headlines {
+		t.Head = append(t.Head, m.title())
+	}
+	for _, p := range c.Policies {
+		row := []string{p.Name}
+		for _, m := range headlines {
+			row = append(row, shown(estimate(p.Estimates, m)))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
 }
 
 // differences has pairs of policies in rows.

@@ -45,6 +45,7 @@ type command struct {
 	printed, errors io.Writer
 
 	policies    []string
+	sets        []string
 	cluster     string
 	topology    string
 	launchers   int
@@ -92,6 +93,12 @@ answer of a policy takes as long as --think says: the same for all policies.
 Jobs that fail, or that can never be placed, are named, and the exit code is 1
 then.
 
+--set plays with each of several values, on all processors: launchers=10,100,
+slow-start=0.05,1 or a policy's setting, as in hfsp:locality.mode=nearest,delay.
+Several --set give all combinations. The report has a row for each, and charts
+over the values. With --results, finished runs are kept in FOLDER/runs. The
+same command goes on with those after it was killed.
+
 --verify gives each round of a manager's event log to the policy's program
 again, with the settings, snapshot and events of that time. It compares its
 decisions with those in the log. LOG is the manager's data folder, or that of
@@ -121,6 +128,7 @@ Runs share all processors.`,
 		Example: `  hamadryad simulate --launchers 100 --slots map=4,reduce=2 --policy fair --policy hfsp fb2009-100.jsonl
   hamadryad simulate --cluster cluster.yaml --policy today.yaml --policy tuned=next.yaml --seeds 5 --results results day.tsv
   hamadryad simulate --policy ./hamadryad-policy-mine -o json day.jsonl.gz
+  hamadryad simulate --policy fair --policy hfsp --set launchers=50,100,200 --results results fb2009-100.jsonl
   hamadryad simulate --topology 19-jobs.topology.json.gz --slots map=4,reduce=2 19-jobs.trace.json.gz
   hamadryad simulate --verify hamadryad-data/manager
   hamadryad simulate --verify hamadryad-data/manager --policy ./build/hamadryad-policy-fair
@@ -143,6 +151,7 @@ Runs share all processors.`,
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&c.policies, "policy", []string{"fifo"}, "`[NAME=]POLICY` to play it under; may be repeated")
+	f.StringArrayVar(&c.sets, "set", nil, "`TARGET=VALUE,...` to play it with each of the values; may be repeated")
 	f.StringVar(&c.cluster, "cluster", "", "`FILE` of the cluster; left out: --launchers and --slots")
 	f.StringVar(&c.topology, "topology", "", "`FILE` of hosts in racks, as Rumen or the SLS (nodes.json) writes it. Each has a launcher with --slots, or like the only group of --cluster")
 	f.IntVar(&c.launchers, "launchers", 100, "number of launchers")
@@ -174,6 +183,8 @@ func (c *command) args(cmd *cobra.Command, args []string) error {
 		return nil
 	case log == "":
 		return cobra.ExactArgs(1)(cmd, args)
+	case len(c.sets) > 0:
+		return client.Misuse("--set: values are set for a workload, not with --verify or --replay")
 	case c.verify != "" && c.replay != "":
 		return client.Misuse("a log is verified or replayed: use --verify or --replay")
 	case len(args) > 0:
@@ -205,6 +216,9 @@ func (c *command) run(cmd *cobra.Command, args []string) error {
 	w, err := c.input.Read(args[0])
 	if err != nil {
 		return err
+	}
+	if len(c.sets) > 0 {
+		return c.runSweep(cmd, args, w, on, list)
 	}
 	runs, err := c.playAll(list, on.Seed, func(p contender, seed uint64) (*report.Run, error) {
 		seeded := *on
@@ -357,10 +371,15 @@ func findContender(text string) (contender, error) {
 	return p, nil
 }
 
-// show prints and writes the results. The error names the jobs that failed.
+// show compares the runs, and prints and writes the results.
 func (c *command) show(runs []*report.Run, from *report.Origin) error {
 	all := report.Compare(runs)
 	all.Origin = from
+	return c.showCompared(runs, all)
+}
+
+// showCompared prints and writes the results. The error names the jobs that failed.
+func (c *command) showCompared(runs []*report.Run, all *report.Comparison) error {
 	if err := show.Write(c.printed, c.format, all.Text, all.JSON); err != nil {
 		return err
 	}

@@ -1,0 +1,226 @@
+package simulate
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hamadryad/hamadryad/engine/client"
+	"github.com/hamadryad/hamadryad/engine/progress"
+	"github.com/hamadryad/hamadryad/internal/atomicfile"
+	"github.com/hamadryad/hamadryad/laboratory/cluster"
+	"github.com/hamadryad/hamadryad/laboratory/report"
+	"github.com/hamadryad/hamadryad/laboratory/simulation"
+	"github.com/hamadryad/hamadryad/laboratory/workload"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// sweepRun is a run of a sweep.
+type sweepRun struct {
+	*point
+	on     *cluster.Cluster
+	kept   string // the file of its result; "": it is not kept
+	report *report.Run
+}
+
+// keptResult is the part of a result that a report needs. It is stored as JSON.
+type keptResult struct {
+	Jobs  []simulation.Job
+	Ended time.Duration
+	Slots map[scheduler.SlotKind]int
+}
+
+// runSweep plays all combinations of values, with as many concurrent runs as there are processors.
+func (c *command) runSweep(cmd *cobra.Command, args []string, w *workload.Workload, on *cluster.Cluster, list []contender) error {
+	dims, err := parseSets(c.sets, list)
+	if err != nil {
+		return err
+	}
+	all, err := points(list, dims)
+	if err != nil {
+		return err
+	}
+	runs, err := c.sweepRuns(all, w, on)
+	if err != nil {
+		return err
+	}
+	debug.SetGCPercent(gcPercent)
+	if err := c.playSweep(cmd.Context(), runs, w); err != nil {
+		return err
+	}
+	var reports []*report.Run
+	for _, r := range runs {
+		reports = append(reports, r.report)
+	}
+	compared := report.Compare(reports)
+	compared.ByRows = true
+	if len(all) > report.PoliciesDrawn {
+		compared.Differences = nil // there are too many pairs to be read
+	}
+	compared.More = curves(compared, all, dims)
+	var contenders []contender
+	for _, p := range all {
+		contenders = append(contenders, p.contender)
+	}
+	if compared.Origin, err = origin(cmd, args, args[0], on, contenders); err != nil {
+		return err
+	}
+	return c.showCompared(reports, compared)
+}
+
+// sweepRuns are the runs of all points and seeds, with the files of their results.
+func (c *command) sweepRuns(all []point, w *workload.Workload, on *cluster.Cluster) (runs []*sweepRun, err error) {
+	if len(all)*c.seeds > sweepMax {
+		return nil, client.Misuse("--set: the values and seeds come to %d runs: at most %d are played", len(all)*c.seeds, sweepMax)
+	}
+	keys, err := c.newSweepKeys(w)
+	if err != nil {
+		return nil, err
+	}
+	for i := range all {
+		p := &all[i]
+		for s := range c.seeds {
+			r := &sweepRun{point: p}
+			seeded := *on
+			if err := p.cluster(&seeded); err != nil {
+				return nil, err
+			}
+			seeded.Seed = on.Seed + uint64(s) //nolint:gosec // it is not negative
+			r.on = &seeded
+			if c.results != "" {
+				key, err := keys.of(r)
+				if err != nil {
+					return nil, err
+				}
+				r.kept = filepath.Join(c.results, "runs", key+".json")
+			}
+			runs = append(runs, r)
+		}
+	}
+	return runs, nil
+}
+
+// sweepKeys name the results of runs by all that decides about them.
+type sweepKeys struct {
+	fixed    string
+	programs map[string]string // checksums, by path
+}
+
+func (c *command) newSweepKeys(w *workload.Workload) (*sweepKeys, error) {
+	h := sha256.New()
+	if err := w.Write(h); err != nil {
+		return nil, err
+	}
+	own, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	version, err := checksum(own)
+	if err != nil {
+		return nil, err
+	}
+	return &sweepKeys{fixed: fmt.Sprint(version, hex.EncodeToString(h.Sum(nil)), c.tick, c.think), programs: map[string]string{}}, nil
+}
+
+// of is the key of a run: a checksum of the programs, workload, cluster, settings and seed.
+func (k *sweepKeys) of(r *sweepRun) (string, error) {
+	if k.programs[r.path] == "" {
+		sum, err := checksum(r.path)
+		if err != nil {
+			return "", err
+		}
+		k.programs[r.path] = sum
+	}
+	text, err := json.Marshal([]any{k.fixed, k.programs[r.path], string(r.config.Text), r.on})
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// playSweep plays the runs whose results are not kept.
+func (c *command) playSweep(ctx context.Context, runs []*sweepRun, w *workload.Workload) error {
+	var missing []*sweepRun
+	for _, r := range runs {
+		if r.load(w); r.report == nil {
+			missing = append(missing, r)
+		}
+	}
+	if before := len(runs) - len(missing); before > 0 {
+		fmt.Fprintf(c.errors, "%d of %d runs are in %s from before\n", before, len(runs), filepath.Join(c.results, "runs"))
+	}
+	steps := progress.NewSteps(c.errors, "sweep")
+	defer steps.Close()
+	var one sync.Mutex // for done and steps
+	done := 0
+	playing, within := errgroup.WithContext(ctx)
+	playing.SetLimit(runtime.GOMAXPROCS(0))
+	for _, r := range missing {
+		playing.Go(func() error {
+			if within.Err() != nil {
+				return context.Cause(within)
+			}
+			if err := c.playPoint(within, r, w); err != nil {
+				return fmt.Errorf("%s, seed %d: %w", r.name, r.on.Seed, err)
+			}
+			one.Lock()
+			defer one.Unlock()
+			done++
+			steps.Step(r.name, done, len(missing))
+			return nil
+		})
+	}
+	return playing.Wait()
+}
+
+// load takes a result that an earlier command kept. One that cannot be read is played again.
+func (r *sweepRun) load(w *workload.Workload) {
+	var kept keptResult
+	text, err := os.ReadFile(r.kept)
+	if err != nil || json.Unmarshal(text, &kept) != nil || len(kept.Jobs) != len(w.Jobs) {
+		return
+	}
+	r.made(w, &simulation.Result{Jobs: kept.Jobs, Ended: kept.Ended, Slots: kept.Slots})
+}
+
+// made is the run's report. It has no charts over time, for which nothing is kept.
+func (r *sweepRun) made(w *workload.Workload, result *simulation.Result) {
+	r.report = report.NewRun(r.name, r.on.Seed, w, r.on, result, nil)
+}
+
+// playPoint plays a run, and keeps its result.
+func (c *command) playPoint(ctx context.Context, r *sweepRun, w *workload.Workload) error {
+	host, err := c.launch(ctx, r.path)
+	if err != nil {
+		return err
+	}
+	result, err := simulation.Play(ctx, simulation.Options{Workload: w, Cluster: r.on, Host: host, Config: r.config, Tick: orNone(c.tick), Think: orNone(c.think)})
+	if err != nil {
+		return err
+	}
+	r.made(w, result)
+	if r.kept == "" {
+		return nil
+	}
+	var b bytes.Buffer
+	if err := json.NewEncoder(&b).Encode(keptResult{result.Jobs, result.Ended, result.Slots}); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(r.kept), 0o755); err != nil {
+		return err
+	}
+	return atomicfile.Replace(r.kept, b.Bytes())
+}
