@@ -1,0 +1,278 @@
+package drf
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/gangs"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/locality"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/queueorder"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/policy"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/settings"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
+)
+
+// Options are the policy's settings.
+type Options struct {
+	CollectAfter time.Duration          `yaml:"collect-after"`
+	Pools        map[string]PoolOptions `yaml:"pools"`
+}
+
+// PoolOptions are the settings of a pool.
+type PoolOptions struct {
+	Weight float64 `yaml:"weight"` // 0, as when left out: 1
+}
+
+// Bounds of the settings.
+const (
+	poolsMax    = 10_000
+	weightMax   = 1e6
+	defaultPool = "default" // of jobs that name none
+)
+
+func (o *Options) weight(pool string) float64 { return cmp.Or(o.Pools[pool].Weight, 1) }
+
+type (
+	pass = policy.Pass[Options, state]
+	look = policy.Look[Options, state]
+)
+
+var drf = policy.Policy[Options, state]{
+	Name: "drf", Version: "1",
+	Options: Options{CollectAfter: settings.CollectAfterDefault},
+	Check:   check,
+	Start: func(p *pass) error {
+		o := p.Options()
+		p.State().rebuild(p.View(), &o)
+		return nil
+	},
+	Assign: assign, Explain: explain, Status: status,
+}
+
+// New returns a policy of dominant resource fairness.
+func New() scheduler.TaskScheduler { return drf.New() }
+
+func check(o *Options) error {
+	if o.CollectAfter < 0 {
+		return policy.WrongSetting("collect-after", "it is %v: use 0s for never, or more", o.CollectAfter)
+	}
+	if len(o.Pools) > poolsMax {
+		return policy.WrongSetting("pools", "%d pools, at most %d are possible: leave out those of weight 1", len(o.Pools), poolsMax)
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Pools)) {
+		p := o.Pools[name]
+		if math.IsNaN(p.Weight) || p.Weight < 0 || p.Weight > weightMax {
+			return policy.WrongSetting("pools", "pool %q has weight %v: use more than 0, up to %g", name, p.Weight, weightMax)
+		}
+	}
+	return nil
+}
+
+// turn is a pool that has ready work, in one pass.
+type turn struct {
+	*pool
+	jobs []*job // that may still find room, in order
+}
+
+// job is a job of a turn.
+type job struct {
+	*view.Job
+	next func() (*view.Bundle, bool) // launches the next bundle that fits
+	stop func()
+}
+
+// assignment is the work of one pass.
+type assignment struct {
+	*pass
+	kept    gangs.Holdback
+	keptFor *view.Bundle
+}
+
+func assign(p *pass) error {
+	s := p.State()
+	s.apply(p)
+	a := assignment{pass: p}
+	open := a.turns()
+	for len(open) > 0 {
+		i := lowest(open, &s.total)
+		if !open[i].launch() {
+			open = slices.Delete(open, i, i+1)
+		}
+	}
+	if a.keptFor != nil {
+		for _, j := range p.Jobs() {
+			if j != a.keptFor.Job && j.ReadyCount() > 0 {
+				p.Waits(j, scheduler.WaitHeld, "free slots and resources are collected for %v of %s", a.keptFor.ID, a.keptFor.Job.ID())
+			}
+		}
+	}
+	a.kept.Release(p.View())
+	return nil
+}
+
+// turns lists the pools with ready work, in order of name.
+func (a *assignment) turns() (list []*turn) {
+	o, of := a.Options(), map[string]*turn{}
+	jobs := a.Jobs()
+	slices.SortFunc(jobs, queueorder.ByPriority)
+	for _, j := range jobs {
+		if j.ReadyCount() == 0 {
+			continue
+		}
+		name := poolOf(j)
+		t := of[name]
+		if t == nil {
+			real := a.State().pool(name, &o)
+			planned := *real // launches of this pass count at once, and in the state when they are accepted
+			planned.used.slots = maps.Clone(real.used.slots)
+			t = &turn{pool: &planned}
+			of[name] = t
+			list = append(list, t)
+		}
+		next, stop := iter.Pull(a.launches(j))
+		t.jobs = append(t.jobs, &job{j, next, stop})
+	}
+	slices.SortFunc(list, func(x, y *turn) int { return cmp.Compare(x.name, y.name) })
+	return list
+}
+
+// lowest returns the index of the pool with the lowest share, the first by name of equal ones.
+func lowest(open []*turn, total *amounts) (at int) {
+	least := math.Inf(1)
+	for i, t := range open {
+		if s := t.share(total); s < least {
+			at, least = i, s
+		}
+	}
+	return at
+}
+
+// launch launches one bundle of the pool's first job for which one fits.
+func (t *turn) launch() bool {
+	for len(t.jobs) > 0 {
+		if b, ok := t.jobs[0].next(); ok {
+			for i := range b.Groups {
+				t.used.add(&b.Groups[i], 1)
+			}
+			return true
+		}
+		t.jobs[0].stop()
+		t.jobs = t.jobs[1:]
+	}
+	return false
+}
+
+// launches launches bundles of a job one by one, as the caller pulls them, while some fit.
+func (a *assignment) launches(j *view.Job) iter.Seq[*view.Bundle] {
+	return func(yield func(*view.Bundle) bool) {
+		launched := false
+		start := func(b *view.Bundle, on ...scheduler.LauncherID) (started, more bool) {
+			if !a.Launch(b, on...) {
+				if len(on) == 0 && !launched && a.kept.Collect(a.View(), b, a.Options().CollectAfter) {
+					a.keptFor = b
+				}
+				return false, true
+			}
+			launched = true
+			return true, yield(b)
+		}
+		a.kept.ResetTries()
+		if j.GangCount() > 0 && !each(a.Ready(policy.Filter{Job: j, Gang: true}), start) || !a.near(j, start) {
+			return
+		}
+		for _, kind := range j.Kinds() {
+			if !each(a.Ready(policy.Filter{Job: j, Kind: kind}), start) {
+				return
+			}
+		}
+		each(a.Seconds(policy.Filter{Job: j}), start)
+	}
+}
+
+// starter launches a bundle, anywhere or on a launcher. It says whether it did, and whether to go on.
+type starter func(b *view.Bundle, on ...scheduler.LauncherID) (started, more bool)
+
+// each launches bundles until too many did not fit. It reports whether to go on.
+func each(bundles iter.Seq[*view.Bundle], start starter) bool {
+	misses := 0
+	for b := range bundles {
+		started, more := start(b)
+		if !more {
+			return false
+		}
+		if !started {
+			if misses++; misses == locality.MissesMax {
+				return true
+			}
+		}
+	}
+	return true
+}
+
+// near launches single groups on launchers that hold their input, then in racks that do.
+func (a *assignment) near(j *view.Job, start starter) bool {
+	if !j.Located() {
+		return true
+	}
+	v := a.View()
+	for _, kind := range j.Kinds() {
+		may := func(b *view.Bundle) bool { return b.State == view.Ready && b.Groups[0].Kind == kind }
+		on, racks := v.NearRoom(j, kind)
+		for _, l := range on {
+			at := func(b *view.Bundle, _ ...scheduler.LauncherID) (bool, bool) { return start(b, l.ID) }
+			if !each(only(v.ReadyAt(j, l.Host), may), at) {
+				return false
+			}
+		}
+		for _, rack := range racks {
+			if !each(only(v.ReadyIn(j, rack), may), a.inRack(start)) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// inRack launches on a launcher in a rack with the bundle's input.
+func (a *assignment) inRack(start starter) starter {
+	v := a.View()
+	return func(b *view.Bundle, _ ...scheduler.LauncherID) (bool, bool) {
+		mark := v.Mark()
+		where, fits := v.FitNear(b, scheduler.RackLocal)
+		v.Undo(mark) // Launch takes it again
+		if !fits {
+			return false, true
+		}
+		return start(b, where...)
+	}
+}
+
+// only walks the bundles that may start.
+func only(bundles iter.Seq[*view.Bundle], may func(*view.Bundle) bool) iter.Seq[*view.Bundle] {
+	return func(yield func(*view.Bundle) bool) {
+		for b := range bundles {
+			if may(b) && !yield(b) {
+				return
+			}
+		}
+	}
+}
+
+// explain adds the pool's share to the reason of the last pass.
+func explain(l look, j *view.Job) scheduler.Explanation {
+	x, s, o := l.Explain(j), l.State(), l.Options()
+	p := &pool{name: poolOf(j), weight: o.weight(poolOf(j))}
+	if known := s.pools[p.name]; known != nil {
+		p = known
+	}
+	x.Detail += fmt.Sprintf("; pool %s has %s", scheduler.Printable(p.name), p.describe(&s.total))
+	x.AddFact("pool", p.name)
+	x.AddFact("share", fmt.Sprintf("%.3f", p.share(&s.total)))
+	return x
+}

@@ -1,0 +1,155 @@
+package drf
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
+)
+
+// amounts are amounts of all resources.
+type amounts struct {
+	slots     map[scheduler.SlotKind]int
+	memory    int64 // bytes
+	countable scheduler.Resources
+}
+
+// add adds what n like groups take.
+func (a *amounts) add(g *scheduler.Group, n int) {
+	if a.slots == nil {
+		a.slots = map[scheduler.SlotKind]int{}
+	}
+	a.slots[g.Kind] += n * g.Slots
+	a.memory += int64(n) * g.Memory
+	a.countable = a.countable.Plus(g.Resources.Times(n))
+}
+
+// dominant returns the largest share of any resource, and the name of that. A resource of which there
+// is nothing has no share.
+func (a *amounts) dominant(total *amounts) (share float64, of string) {
+	take := func(name string, used, all float64) {
+		if all > 0 && used/all > share {
+			share, of = used/all, name
+		}
+	}
+	for _, kind := range slices.Sorted(maps.Keys(a.slots)) {
+		take(kind+" slots", float64(a.slots[kind]), float64(total.slots[kind]))
+	}
+	take("memory", float64(a.memory), float64(total.memory))
+	for _, c := range a.countable.Counts() {
+		take(c.Kind, float64(c.Count), float64(total.countable.Of(c.Kind)))
+	}
+	return share, of
+}
+
+// pool is a pool of jobs, with what its attempts hold.
+type pool struct {
+	name   string
+	weight float64
+	used   amounts
+}
+
+// share is the pool's dominant share, divided by its weight.
+func (p *pool) share(total *amounts) float64 {
+	s, _ := p.used.dominant(total)
+	return s / p.weight
+}
+
+// describe tells a person the pool's dominant share.
+func (p *pool) describe(total *amounts) string {
+	s, of := p.used.dominant(total)
+	return fmt.Sprintf("dominant share %.3f of %s, weight %g", s, cmp.Or(of, "nothing"), p.weight)
+}
+
+// state is what pools hold. It follows from the view, so no checkpoint keeps it.
+type state struct {
+	total amounts // of the launchers that are not closed
+	pools map[string]*pool
+	of    map[scheduler.AttemptID]*pool // live attempts
+}
+
+// poolOf is the name of a job's pool.
+func poolOf(j *view.Job) string { return cmp.Or(j.Info.Pool, defaultPool) }
+
+// pool returns a pool, which it makes at the first use.
+func (s *state) pool(name string, o *Options) *pool {
+	p := s.pools[name]
+	if p == nil {
+		p = &pool{name: name, weight: o.weight(name)}
+		s.pools[name] = p
+	}
+	return p
+}
+
+// rebuild counts everything anew.
+func (s *state) rebuild(v *view.View, o *Options) {
+	s.pools, s.of = map[string]*pool{}, map[scheduler.AttemptID]*pool{}
+	for _, j := range v.Jobs() {
+		for _, a := range j.Attempts() {
+			s.enter(a, o)
+		}
+	}
+	s.count(v)
+}
+
+// count sums what launchers have.
+func (s *state) count(v *view.View) {
+	s.total = amounts{slots: v.OpenSlots()}
+	for _, l := range v.Launchers() {
+		if !l.Closed() {
+			s.total.memory += l.Memory
+			s.total.countable = s.total.countable.Plus(l.Resources)
+		}
+	}
+}
+
+// enter counts an attempt for its job's pool.
+func (s *state) enter(a *view.Attempt, o *Options) {
+	s.leave(a)
+	p := s.pool(poolOf(a.Job()), o)
+	p.used.add(a.Need, 1)
+	s.of[a.ID] = p
+}
+
+// leave counts an attempt no more.
+func (s *state) leave(a *view.Attempt) {
+	if p := s.of[a.ID]; p != nil {
+		p.used.add(a.Need, -1)
+		delete(s.of, a.ID)
+	}
+}
+
+// poolsKept is how many pools without jobs are kept at least.
+const poolsKept = 64
+
+// apply follows the events of a round.
+func (s *state) apply(p *pass) {
+	v, o := p.View(), p.Options()
+	moved := p.OptionsChanged()
+	for _, e := range p.Events() {
+		switch e := e.(type) {
+		case scheduler.JobUpdated:
+			moved = true
+		case scheduler.Outcome:
+			if e.Accepted && e.Kind == scheduler.DecisionLaunch {
+				for _, id := range e.Attempts {
+					if a := v.LiveOrEnded(id); a != nil {
+						s.enter(a, &o)
+					}
+				}
+			}
+		}
+	}
+	for _, x := range p.Ended() {
+		s.leave(x.Attempt)
+	}
+	switch {
+	case moved, len(s.pools) > 2*len(v.Jobs())+poolsKept: // a job may be in another pool, a pool have another weight or no jobs
+		s.rebuild(v, &o)
+	case v.LaunchersChanged():
+		s.count(v)
+	}
+}
