@@ -223,7 +223,7 @@ func (c *command) run(cmd *cobra.Command, args []string) error {
 	runs, err := c.playAll(list, on.Seed, func(p contender, seed uint64) (*report.Run, error) {
 		seeded := *on
 		seeded.Seed = seed
-		return c.one(cmd.Context(), p, w, &seeded)
+		return c.one(cmd.Context(), p, c.input.Resampled(w, seed), &seeded)
 	})
 	if err != nil {
 		return err

@@ -23,7 +23,7 @@ line, with all its tasks. - is standard input, or output. TO is compressed where
 name ends in .gz or .zst, and must not be there yet.`,
 		Example: "  hamadryad workload convert 19-jobs.trace.json.gz day.jsonl.zst\n  hamadryad workload convert --sort trace.tsv - | head -2",
 		RunE: func(_ *cobra.Command, args []string) error {
-			w, err := in.Read(args[0])
+			w, err := in.ReadDrawn(args[0])
 			if err != nil {
 				return err
 			}

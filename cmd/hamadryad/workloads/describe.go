@@ -30,7 +30,7 @@ can do their work.`,
 			if err != nil {
 				return err
 			}
-			w, err := in.Read(args[0])
+			w, err := in.ReadDrawn(args[0])
 			if err != nil {
 				return err
 			}

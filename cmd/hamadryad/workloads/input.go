@@ -25,6 +25,7 @@ type Input struct {
 	reduce string
 	rate   string
 	table  string // mapping
+	again  bool   // arrivals are resampled
 	assign []string
 	seed   uint64 // of what is assigned
 	o      workload.Options
@@ -45,7 +46,8 @@ func (in *Input) Add(f *pflag.FlagSet) {
 	f.IntVar(&in.swf.TaskSlots, "swf-task-slots", in.swf.TaskSlots, "of the Standard Workload Format: processors of each task; a job is a gang of tasks")
 	f.StringVar(&in.table, "csv-mapping", "", "`MAPPING` of the columns of a table: a file, or "+strings.Join(workload.GivenMappings(), ", "))
 	f.StringArrayVar(&in.assign, "assign", nil, "`FIELD=RULE` gives all jobs a field, such as users=zipf:30; may be repeated. hamadryad workload --help lists the rules")
-	f.Uint64Var(&in.seed, "assign-seed", 1, "draws what --assign gives")
+	f.Uint64Var(&in.seed, "assign-seed", 1, "draws what --assign gives, and --resample for workload")
+	f.BoolVar(&in.again, "resample", false, "draw the times between submissions anew from those of the workload, in blocks (bootstrap); simulate does it for each seed")
 	f.StringVar(&in.scale, "swim-scale", "1/1", "of SWIM's traces: `M/N` scales bytes to M machines, of the N that were traced")
 	f.StringVar(&in.block, "swim-block", config.Size(s.Block).String(), "of SWIM's traces: `BYTES` of input for each map")
 	f.StringVar(&in.reduce, "swim-reduce", config.Size(s.ReduceBytes).String(), "of SWIM's traces: `BYTES` shuffled and written for each reduce")
@@ -67,7 +69,17 @@ func forms() string {
 	return strings.Join(names, ", ")
 }
 
-// Read reads a workload; - is standard input.
+// ReadDrawn reads a workload; - is standard input. With --resample its arrivals are those of
+// --assign-seed.
+func (in *Input) ReadDrawn(path string) (*workload.Workload, error) {
+	w, err := in.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	return in.Resampled(w, in.seed), nil
+}
+
+// Read reads a workload with its own arrivals; - is standard input.
 func (in *Input) Read(path string) (*workload.Workload, error) {
 	if err := in.settle(); err != nil {
 		return nil, err
@@ -90,6 +102,14 @@ func (in *Input) Read(path string) (*workload.Workload, error) {
 		w.Assign(a, in.seed)
 	}
 	return w, nil
+}
+
+// Resampled is a workload as a seed's arrivals make it: the same without --resample.
+func (in *Input) Resampled(w *workload.Workload, seed uint64) *workload.Workload {
+	if !in.again {
+		return w
+	}
+	return w.Resample(seed)
 }
 
 // settle applies the flags.
