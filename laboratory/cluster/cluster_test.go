@@ -286,3 +286,21 @@ func TestOnHosts(t *testing.T) {
 		t.Errorf("failures of launchers that are no more: %v", err)
 	}
 }
+
+// Away from its input a map of 95 s takes 125 s, as in table 1 of Hammr's paper, unless the file
+// says otherwise.
+func TestLocalityCostsByDefault(t *testing.T) {
+	c := Default(1, map[string]int{"map": 1})
+	task := &workload.Task{Work: 95 * time.Second, Input: 512 << 20}
+	for near, want := range map[scheduler.Locality]time.Duration{
+		scheduler.NodeLocal: 96 * time.Second, scheduler.RackLocal: 126 * time.Second, scheduler.Remote: 126 * time.Second,
+	} {
+		if d := c.Takes(task, Key{}, near, 1); d.Round(time.Millisecond) != want {
+			t.Errorf("%v it takes %v with its start, not %v", near, d, want)
+		}
+	}
+	free := parse(t, "launchers: [{count: 1, slots: {map: 1}}]\nmodel: {locality: {rack: 1, remote: 1}}\n")
+	if d := free.Takes(task, Key{}, scheduler.Remote, 1); d != 96*time.Second {
+		t.Errorf("where distance costs nothing it takes %v", d)
+	}
+}

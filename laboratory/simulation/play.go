@@ -124,6 +124,7 @@ func newPlayer(ctx context.Context, o Options) *player {
 	}
 	p.clients = loop.Clients{Loop: &p.Loop, Ended: p.ended}
 	p.cluster = simcluster.Cluster{Loop: &p.Loop, Job: p.job, Holds: p.holds, Ended: p.count, Wrong: p.fail}
+	p.cluster.Links = simcluster.Links{Host: int64(o.Cluster.Model.Network.Host), Rack: int64(o.Cluster.Model.Network.Rack)}
 	p.Gather = p.untilTick
 	p.Act = func(a core.Action) {
 		if err := p.act(ctx, a); err != nil {
@@ -236,6 +237,12 @@ func (p *player) submit(i int) {
 			return finish
 		}
 		return p.work(r, j, a)
+	}
+	r.Shuffled = func(a *simcluster.Attempt) (bytes int64) {
+		for _, n := range a.Start.Nodes {
+			bytes += j.Stages[n.Stage].Tasks[n.Index].Shuffle
+		}
+		return bytes
 	}
 	out := &p.result.Jobs[i]
 	out.Submitted = p.since(p.Now())

@@ -88,8 +88,8 @@ events have event, time and task. Without submit a job is submitted at its first
   deadlines=factor:2:5   two to five times what the job takes without any bounds
   failures=0.01          of all attempts 1 % fail
 --resample draws the times between jobs anew from those of the workload, in blocks, so
-that bursts stay. hamadryad simulate does it for each of its --seeds: the intervals of its
-report then say how much a figure owes to when the jobs of the trace happened to come.`,
+that bursts stay. A simulation with it has other arrivals for each seed. The intervals of
+its report then say how much a figure owes to when the jobs of the trace came.`,
 		Example: `  hamadryad workload describe FB-2009_samples_24_times_1hr_0.tsv --swim-scale 100/600 --slots map=400,reduce=200
   hamadryad workload convert 19-jobs.trace.json.gz day.jsonl.zst
   hamadryad workload convert day.tsv --assign users=zipf:30 --assign estimates=lognormal:0.5 day.jsonl

@@ -32,6 +32,8 @@ type Attempt struct {
 	telling   func() // reports progress; nil before
 	looked    bool   // where its stored input is
 	near      [scheduler.LocalityLevels]int64
+	readFrom  []readFrom        // launchers that it reads from, in the order of the first output of each
+	sources   map[*Launcher]int // indexes in readFrom; nil without a model of the network
 }
 
 // begin starts an attempt.
@@ -133,6 +135,10 @@ func (a *Attempt) insist() {
 
 // read reads its input, all of which can be read.
 func (a *Attempt) read() {
+	if n := a.On.cluster.connect(); n != nil && n.fetch(a, a.fetches(), func() { a.Later(0, a.execute) }) {
+		a.reading = true
+		return
+	}
 	if d := a.takes(Reading); d > 0 {
 		a.reading = true
 		a.Later(d, a.execute)
@@ -226,6 +232,7 @@ func (a *Attempt) end(e *wire.AttemptEnded) {
 	e.Attempt = a.Start.Attempt
 	a.keep(e.Stored)
 	a.ended = e
+	a.On.cluster.network.cancel(a)
 	a.reportHolds()
 	if a.On.cluster.Ended != nil {
 		a.On.cluster.Ended(a, e)

@@ -24,11 +24,15 @@ type Cluster struct {
 	// Wrong is called with a command that the manager should never send to a launcher. nil: such a
 	// command panics.
 	Wrong func(error)
+	// Links are the links between hosts and racks. The zero value is no model: transfers take no
+	// time.
+	Links Links
 	// Seen counts events, so that tests can check that they happen; may be nil.
 	Seen map[string]int
 
-	named map[string][]*Launcher // in the order in which they were added
-	byID  idmap.Map[scheduler.LauncherID, Launcher]
+	named   map[string][]*Launcher // in the order in which they were added
+	network *network               // nil before the first transfer
+	byID    idmap.Map[scheduler.LauncherID, Launcher]
 }
 
 // Add adds a launcher that does not join on its own, before its first incarnation.

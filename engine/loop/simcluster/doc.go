@@ -9,6 +9,10 @@
 //
 // A Machine describes a launcher: its slots by kind and its rack. It gives the launcher's speed:
 // the cost of a start and of a suspension, and how much longer work takes far from its input.
+// Cluster.Links is a model of the network, off by default: attempts fetch what others stored through
+// links of hosts and racks, which flows share fairly. A transfer goes on while its reader is
+// suspended, or after its source went down.
+//
 // Faults are the client's. Hooks lose, delay and double messages, refuse starts, and let attempts
 // fail. Launcher has methods to crash, freeze and forget. Package faultsim has such clients.
 // Without hooks nothing goes wrong.

@@ -67,11 +67,17 @@ func (a *Attempt) readable(s *wire.Source) bool {
 		return false
 	}
 	k := Input{s.Connection, s.From}
+	readable := false
 	if o := a.job.stored(k); o != nil && o.Attempt == s.Attempt && o.on == l { // as is usual
-		return !o.Damaged && !o.gone
+		readable = !o.Damaged && !o.gone
+	} else {
+		o := l.Stored[s.Attempt]
+		readable = o != nil && !o.Damaged && slices.Contains(o.Files, k)
 	}
-	o := l.Stored[s.Attempt]
-	return o != nil && !o.Damaged && slices.Contains(o.Files, k)
+	if readable {
+		a.noteSource(l)
+	}
+	return readable
 }
 
 // reportLost reports that input can't be read, after a worker tried for a while.

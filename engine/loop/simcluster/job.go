@@ -17,6 +17,9 @@ type Job struct {
 	Work func(*Attempt) time.Duration
 	// Size is how many bytes a node stores for one reader; nil: none.
 	Size func() int64
+	// Shuffled is how many bytes an attempt reads of what others stored, evenly from each. It is
+	// fetched through Cluster.Links when all of it is there, before the work; nil: no bytes.
+	Shuffled func(*Attempt) int64
 	// Outputs says that nodes write files that the job publishes.
 	Outputs bool
 	// AsksCommit has attempts request a commit before they end; last groups always do.

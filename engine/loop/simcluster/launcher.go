@@ -72,6 +72,7 @@ func (l *Launcher) Restart(kept bool) {
 	for _, id := range Sorted(l.Attempts) {
 		a := l.Attempts[id]
 		a.dead = true
+		l.cluster.network.cancel(a)
 		a.reportHolds()
 	}
 	l.forget()
@@ -261,6 +262,7 @@ func (l *Launcher) drop(job uint64) {
 	for id, a := range l.Attempts {
 		if a.Start.Job == job {
 			a.dead = true
+			l.cluster.network.cancel(a)
 			delete(l.Attempts, id)
 		}
 	}
