@@ -180,8 +180,14 @@ type Policy struct {
 	Store          string        `koanf:"store"`                                 // folder granted to the plug-in; "": none
 	Trace          string        `koanf:"trace"`                                 // trace file granted to it; "": none
 
+	// Shadow are names of policies that decide on the same rounds without effect, and are compared
+	// with the policy in force. Each has its settings below policy.shadowSettings, by its name.
+	Shadow []string `koanf:"shadow" validate:"max=4,unique,dive,required,excludes=/"`
+
 	// Config is the policy's configuration: the text below policy.settings, and Files.
 	Config scheduler.Config `koanf:"-"`
+	// ShadowConfigs are the texts below policy.shadowSettings, by name of a policy.
+	ShadowConfigs map[string]scheduler.Config `koanf:"-"`
 }
 
 // Auth says how processes authenticate.
@@ -318,6 +324,7 @@ func defaults() map[string]any {
 		"policy.memory":              0,
 		"policy.store":               "",
 		"policy.trace":               "",
+		"policy.shadow":              []string{},
 		"auth.mode":                  AuthOff,
 		"auth.cluster":               "",
 		"auth.ca":                    "",

@@ -106,6 +106,9 @@ func Load(s Sources) (*Config, error) {
 			return nil, fmt.Errorf("%s:1: nothing is set here, so all would be as by default, access control off: write at least one setting, such as log.level; to start with the defaults name no file", s.File)
 		}
 		c.Policy.Config, c.Access, c.Texts[s.File] = doc.settings(), doc.access(), text
+		if c.Policy.ShadowConfigs, err = doc.shadowSettings(); err != nil {
+			return nil, err
+		}
 		c.lists = doc.lists()
 		c.Watched = append(c.Watched, s.File)
 	}
@@ -218,6 +221,7 @@ func loadFile(k *koanf.Koanf, file string, text []byte, known []string, p places
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	k.Delete("policy.settings")
+	k.Delete("policy.shadowSettings")
 	return doc, nil
 }
 
@@ -279,15 +283,18 @@ func (s Sources) loadEnvironment(k *koanf.Koanf, known []string, p places) error
 
 // finish decodes, validates and reads the files that the policy's settings name.
 func (c *Config) finish(k *koanf.Koanf, s Sources) error {
-	settings := c.Policy.Config
+	settings, ofShadows := c.Policy.Config, c.Policy.ShadowConfigs
 	if wrong := c.decode(k); len(wrong) > 0 {
 		return wrong
 	}
-	c.Policy.Config = settings
+	c.Policy.Config, c.Policy.ShadowConfigs = settings, ofShadows
 	if c.Policy.Path != "" && c.places["policy.name"] == "" {
 		c.Policy.Name = strings.TrimPrefix(filepath.Base(c.Policy.Path), PolicyPrefix)
 	}
 	if wrong := c.validate(); len(wrong) > 0 {
+		return wrong
+	}
+	if wrong := c.checkShadows(); len(wrong) > 0 {
 		return wrong
 	}
 	if wrong := c.checkAuth(); len(wrong) > 0 {
@@ -307,6 +314,17 @@ func (c *Config) finish(k *koanf.Koanf, s Sources) error {
 		c.Watched = append(c.Watched, path)
 	}
 	return nil
+}
+
+// checkShadows returns the settings for policies that are no shadows.
+func (c *Config) checkShadows() Errors {
+	var wrong Errors
+	for _, name := range slices.Sorted(maps.Keys(c.Policy.ShadowConfigs)) {
+		if !slices.Contains(c.Policy.Shadow, name) {
+			wrong = append(wrong, fmt.Sprintf("%s: policy.shadowSettings has settings for %s, which is no shadow: add it to policy.shadow, or remove them", c.places.of("policy.shadowSettings"), name))
+		}
+	}
+	return wrong
 }
 
 var validate = newValidator()

@@ -76,7 +76,7 @@ func parseDocument(file string, text []byte) (*document, error) {
 // free are the parts whose keys other packages check.
 func free(path string) bool {
 	key, inAuth := strings.CutPrefix(path, "auth.")
-	return path == "policy.settings" || inAuth && slices.Contains(AccessKeys, key)
+	return path == "policy.settings" || path == "policy.shadowSettings" || inAuth && slices.Contains(AccessKeys, key)
 }
 
 // AccessKeys are the keys of the section auth that define rights. Package access reads them.
@@ -138,6 +138,22 @@ func join(path, key string) string {
 // policy can name lines of the file in its own messages.
 func (d *document) settings() scheduler.Config {
 	return d.cut(find(find(d.root, "policy"), "settings"))
+}
+
+// shadowSettings cuts the settings of each policy below policy.shadowSettings out likewise.
+func (d *document) shadowSettings() (map[string]scheduler.Config, error) {
+	n := find(find(d.root, "policy"), "shadowSettings")
+	if n == nil || n.Tag == "!!null" {
+		return nil, nil
+	}
+	if n.Kind != yaml.MappingNode {
+		return nil, fmt.Errorf("%s:%d: policy.shadowSettings has the settings of each shadow below its name", d.file, n.Line)
+	}
+	texts := map[string]scheduler.Config{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		texts[n.Content[i].Value] = d.cut(n.Content[i+1])
+	}
+	return texts, nil
 }
 
 // access cuts the section auth out likewise.

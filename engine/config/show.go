@@ -41,6 +41,9 @@ func (c *Config) Settings(core any, coreKeys []string) []Setting {
 	if text := c.Policy.Config.Text; len(text) > 0 {
 		list = append(list, Setting{Key: "policy.settings", Value: strings.TrimRight(string(text), "\n"), From: c.From("policy.settings")})
 	}
+	for name, of := range c.Policy.ShadowConfigs {
+		list = append(list, Setting{Key: "policy.shadowSettings." + name, Value: strings.TrimRight(string(of.Text), "\n"), From: c.From("policy.shadowSettings")})
+	}
 	for _, key := range AccessKeys {
 		if text := c.lists[key]; text != "" {
 			list = append(list, Setting{Key: "auth." + key, Value: text, From: c.From("auth." + key)})

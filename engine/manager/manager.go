@@ -453,7 +453,7 @@ func (m *manager) world() metrics.World {
 
 func (m *manager) webServer() *http.Server {
 	m.stats.Registry.MustRegister(m.world(), m.edges(), m.rows, m.ports.collector(), buildinfo.Metric("hamadryad"),
-		policyhost.PoolCollector{Cache: m.pools, Now: time.Now})
+		policyhost.PoolCollector{Cache: m.pools, Now: time.Now}, policyhost.ShadowCollector{Supervisor: m.supervisor})
 	mux := http.NewServeMux()
 	for pattern, handler := range m.routes() {
 		mux.Handle(pattern, m.guard.Page(pattern, handler, m.refuseWeb))

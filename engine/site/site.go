@@ -13,6 +13,7 @@
 package site
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -119,10 +120,27 @@ func policyOf(c *config.Config) (policyhost.Policy, error) {
 	if err != nil {
 		err = fmt.Errorf("%s: %w", place, err)
 	}
+	shadows, wrong := shadowsOf(c)
 	return policyhost.Policy{
-		Place: place, Name: p.Name, Path: path, Checksum: p.Checksum, Environment: p.Environment, Config: p.Config, StartTimeout: p.StartTimeout,
+		Shadows: shadows, Place: place, Name: p.Name, Path: path, Checksum: p.Checksum, Environment: p.Environment, Config: p.Config, StartTimeout: p.StartTimeout,
 		FailuresMax: p.FailuresMax, FailuresWindow: p.FailuresWindow, SlowRound: p.SlowRound, Memory: int64(p.Memory), Store: p.Store, Trace: p.Trace,
-	}, err
+	}, errors.Join(err, wrong)
+}
+
+// shadowsOf finds the plug-ins of the policies that decide without effect.
+func shadowsOf(c *config.Config) (list []policyhost.Policy, err error) {
+	place := c.Place("policy.shadow")
+	for _, name := range c.Policy.Shadow {
+		path, missing := FindPolicy(config.Policy{Name: name, Folder: c.Policy.Folder})
+		if missing != nil {
+			err = errors.Join(err, fmt.Errorf("%s: policy.shadow: %w", place, missing))
+		}
+		list = append(list, policyhost.Policy{
+			Place: place, Name: name, Path: path, Environment: c.Policy.Environment, Config: c.Policy.ShadowConfigs[name],
+			StartTimeout: c.Policy.StartTimeout, Memory: int64(c.Policy.Memory),
+		})
+	}
+	return list, err
 }
 
 // FindPolicy returns the path of a plug-in: the named path, or the program for the policy's name in

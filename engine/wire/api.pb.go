@@ -2165,6 +2165,7 @@ type PolicyReply struct {
 	Settings      *PolicySettings        `protobuf:"bytes,17,opt,name=settings,proto3" json:"settings,omitempty"`                       // those in force
 	RoundTimes    *RoundTimes            `protobuf:"bytes,18,opt,name=round_times,json=roundTimes,proto3" json:"round_times,omitempty"` // of this generation
 	Pages         bool                   `protobuf:"varint,19,opt,name=pages,proto3" json:"pages,omitempty"`                            // it serves pages of its own
+	Shadows       []*PolicyShadow        `protobuf:"bytes,20,rep,name=shadows,proto3" json:"shadows,omitempty"`                         // policies that decide beside it, without effect
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2332,11 +2333,200 @@ func (x *PolicyReply) GetPages() bool {
 	return false
 }
 
+func (x *PolicyReply) GetShadows() []*PolicyShadow {
+	if x != nil {
+		return x.Shadows
+	}
+	return nil
+}
+
+// PolicyShadow is a policy that gets the rounds of the deciding one, and whose decisions have no
+// effect. Its counts are of this manager's life, since the shadow was configured.
+type PolicyShadow struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`                                         // in the configuration
+	Version       string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`                                   // as it reports itself; "": it never started
+	State         string                 `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`                                       // starting, following, waiting, dropped
+	Problem       string                 `protobuf:"bytes,4,opt,name=problem,proto3" json:"problem,omitempty"`                                   // why it waits or was dropped, or why it started again last
+	Restarts      uint32                 `protobuf:"varint,5,opt,name=restarts,proto3" json:"restarts,omitempty"`                                // starts from a new snapshot
+	Memory        int64                  `protobuf:"varint,6,opt,name=memory,proto3" json:"memory,omitempty"`                                    // resident bytes of its processes; 0: none runs
+	MemoryMax     int64                  `protobuf:"varint,7,opt,name=memory_max,json=memoryMax,proto3" json:"memory_max,omitempty"`             // limit of that
+	Rounds        uint64                 `protobuf:"varint,8,opt,name=rounds,proto3" json:"rounds,omitempty"`                                    // it answered
+	RoundsDropped uint64                 `protobuf:"varint,9,opt,name=rounds_dropped,json=roundsDropped,proto3" json:"rounds_dropped,omitempty"` // it did not get
+	Launches      uint64                 `protobuf:"varint,10,opt,name=launches,proto3" json:"launches,omitempty"`                               // of the deciding policy, while the shadow followed
+	Same          uint64                 `protobuf:"varint,11,opt,name=same,proto3" json:"same,omitempty"`                                       // of these, the shadow decided too, in the same round or a few rounds before
+	SameRound     uint64                 `protobuf:"varint,12,opt,name=same_round,json=sameRound,proto3" json:"same_round,omitempty"`            // of the same ones, in the same round
+	SamePlace     uint64                 `protobuf:"varint,13,opt,name=same_place,json=samePlace,proto3" json:"same_place,omitempty"`            // of the same ones, on the same launchers
+	Only          uint64                 `protobuf:"varint,14,opt,name=only,proto3" json:"only,omitempty"`                                       // launches that the shadow alone decided
+	Victims       uint64                 `protobuf:"varint,15,opt,name=victims,proto3" json:"victims,omitempty"`                                 // attempts that the deciding policy preempted
+	VictimsSame   uint64                 `protobuf:"varint,16,opt,name=victims_same,json=victimsSame,proto3" json:"victims_same,omitempty"`      // of these, the shadow decided too
+	VictimsOnly   uint64                 `protobuf:"varint,17,opt,name=victims_only,json=victimsOnly,proto3" json:"victims_only,omitempty"`      // attempts that the shadow alone would have preempted
+	AnswerMean    int64                  `protobuf:"varint,18,opt,name=answer_mean,json=answerMean,proto3" json:"answer_mean,omitempty"`         // nanoseconds of a round
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PolicyShadow) Reset() {
+	*x = PolicyShadow{}
+	mi := &file_engine_wire_api_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PolicyShadow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PolicyShadow) ProtoMessage() {}
+
+func (x *PolicyShadow) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_api_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PolicyShadow.ProtoReflect.Descriptor instead.
+func (*PolicyShadow) Descriptor() ([]byte, []int) {
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *PolicyShadow) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *PolicyShadow) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *PolicyShadow) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *PolicyShadow) GetProblem() string {
+	if x != nil {
+		return x.Problem
+	}
+	return ""
+}
+
+func (x *PolicyShadow) GetRestarts() uint32 {
+	if x != nil {
+		return x.Restarts
+	}
+	return 0
+}
+
+func (x *PolicyShadow) GetMemory() int64 {
+	if x != nil {
+		return x.Memory
+	}
+	return 0
+}
+
+func (x *PolicyShadow) GetMemoryMax() int64 {
+	if x != nil {
+		return x.MemoryMax
+	}
+	return 0
+}
+
+func (x *PolicyShadow) GetRounds() uint64 {
+	if x != nil {
+		return x.Rounds
+	}
+	return 0
+}
+
+func (x *PolicyShadow) GetRoundsDropped() uint64 {
+	if x != nil {
+		return x.RoundsDropped
+	}
+	return 0
+}
+
+func (x *PolicyShadow) GetLaunches() uint64 {
+	if x != nil {
+		return x.Launches
+	}
+	return 0
+}
+
+func (x *PolicyShadow) GetSame() uint64 {
+	if x != nil {
+		return x.Same
+	}
+	return 0
+}
+
+func (x *PolicyShadow) GetSameRound() uint64 {
+	if x != nil {
+		return x.SameRound
+	}
+	return 0
+}
+
+func (x *PolicyShadow) GetSamePlace() uint64 {
+	if x != nil {
+		return x.SamePlace
+	}
+	return 0
+}
+
+func (x *PolicyShadow) GetOnly() uint64 {
+	if x != nil {
+		return x.Only
+	}
+	return 0
+}
+
+func (x *PolicyShadow) GetVictims() uint64 {
+	if x != nil {
+		return x.Victims
+	}
+	return 0
+}
+
+func (x *PolicyShadow) GetVictimsSame() uint64 {
+	if x != nil {
+		return x.VictimsSame
+	}
+	return 0
+}
+
+func (x *PolicyShadow) GetVictimsOnly() uint64 {
+	if x != nil {
+		return x.VictimsOnly
+	}
+	return 0
+}
+
+func (x *PolicyShadow) GetAnswerMean() int64 {
+	if x != nil {
+		return x.AnswerMean
+	}
+	return 0
+}
+
 // PolicyProblem is a problem of the policy, its settings or the configuration. It is removed once
 // it is fixed.
 type PolicyProblem struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	What          string                 `protobuf:"bytes,1,opt,name=what,proto3" json:"what,omitempty"` // configuration, settings, change, policy, rounds, status or lists
+	What          string                 `protobuf:"bytes,1,opt,name=what,proto3" json:"what,omitempty"` // configuration, settings, change, policy, rounds, status, lists or shadow
 	Text          string                 `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
 	At            int64                  `protobuf:"varint,3,opt,name=at,proto3" json:"at,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2345,7 +2535,7 @@ type PolicyProblem struct {
 
 func (x *PolicyProblem) Reset() {
 	*x = PolicyProblem{}
-	mi := &file_engine_wire_api_proto_msgTypes[28]
+	mi := &file_engine_wire_api_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2357,7 +2547,7 @@ func (x *PolicyProblem) String() string {
 func (*PolicyProblem) ProtoMessage() {}
 
 func (x *PolicyProblem) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[28]
+	mi := &file_engine_wire_api_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2370,7 +2560,7 @@ func (x *PolicyProblem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicyProblem.ProtoReflect.Descriptor instead.
 func (*PolicyProblem) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{28}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *PolicyProblem) GetWhat() string {
@@ -2407,7 +2597,7 @@ type PolicySettings struct {
 
 func (x *PolicySettings) Reset() {
 	*x = PolicySettings{}
-	mi := &file_engine_wire_api_proto_msgTypes[29]
+	mi := &file_engine_wire_api_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2419,7 +2609,7 @@ func (x *PolicySettings) String() string {
 func (*PolicySettings) ProtoMessage() {}
 
 func (x *PolicySettings) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[29]
+	mi := &file_engine_wire_api_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2432,7 +2622,7 @@ func (x *PolicySettings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicySettings.ProtoReflect.Descriptor instead.
 func (*PolicySettings) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{29}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *PolicySettings) GetFile() string {
@@ -2478,7 +2668,7 @@ type RoundTimes struct {
 
 func (x *RoundTimes) Reset() {
 	*x = RoundTimes{}
-	mi := &file_engine_wire_api_proto_msgTypes[30]
+	mi := &file_engine_wire_api_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2490,7 +2680,7 @@ func (x *RoundTimes) String() string {
 func (*RoundTimes) ProtoMessage() {}
 
 func (x *RoundTimes) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[30]
+	mi := &file_engine_wire_api_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2503,7 +2693,7 @@ func (x *RoundTimes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoundTimes.ProtoReflect.Descriptor instead.
 func (*RoundTimes) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{30}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *RoundTimes) GetLast() int64 {
@@ -2557,7 +2747,7 @@ type ReloadRequest struct {
 
 func (x *ReloadRequest) Reset() {
 	*x = ReloadRequest{}
-	mi := &file_engine_wire_api_proto_msgTypes[31]
+	mi := &file_engine_wire_api_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2569,7 +2759,7 @@ func (x *ReloadRequest) String() string {
 func (*ReloadRequest) ProtoMessage() {}
 
 func (x *ReloadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[31]
+	mi := &file_engine_wire_api_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2582,7 +2772,7 @@ func (x *ReloadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReloadRequest.ProtoReflect.Descriptor instead.
 func (*ReloadRequest) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{31}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ReloadRequest) GetPrincipal() *Principal {
@@ -2609,7 +2799,7 @@ type SettingsReply struct {
 
 func (x *SettingsReply) Reset() {
 	*x = SettingsReply{}
-	mi := &file_engine_wire_api_proto_msgTypes[32]
+	mi := &file_engine_wire_api_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2621,7 +2811,7 @@ func (x *SettingsReply) String() string {
 func (*SettingsReply) ProtoMessage() {}
 
 func (x *SettingsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[32]
+	mi := &file_engine_wire_api_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2634,7 +2824,7 @@ func (x *SettingsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettingsReply.ProtoReflect.Descriptor instead.
 func (*SettingsReply) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{32}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *SettingsReply) GetSettings() []*Setting {
@@ -2709,7 +2899,7 @@ type Setting struct {
 
 func (x *Setting) Reset() {
 	*x = Setting{}
-	mi := &file_engine_wire_api_proto_msgTypes[33]
+	mi := &file_engine_wire_api_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2721,7 +2911,7 @@ func (x *Setting) String() string {
 func (*Setting) ProtoMessage() {}
 
 func (x *Setting) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[33]
+	mi := &file_engine_wire_api_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2734,7 +2924,7 @@ func (x *Setting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Setting.ProtoReflect.Descriptor instead.
 func (*Setting) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{33}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Setting) GetKey() string {
@@ -2805,7 +2995,7 @@ type SettingsText struct {
 
 func (x *SettingsText) Reset() {
 	*x = SettingsText{}
-	mi := &file_engine_wire_api_proto_msgTypes[34]
+	mi := &file_engine_wire_api_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2817,7 +3007,7 @@ func (x *SettingsText) String() string {
 func (*SettingsText) ProtoMessage() {}
 
 func (x *SettingsText) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[34]
+	mi := &file_engine_wire_api_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2830,7 +3020,7 @@ func (x *SettingsText) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettingsText.ProtoReflect.Descriptor instead.
 func (*SettingsText) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{34}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *SettingsText) GetText() []byte {
@@ -2868,7 +3058,7 @@ type SettingsDiff struct {
 
 func (x *SettingsDiff) Reset() {
 	*x = SettingsDiff{}
-	mi := &file_engine_wire_api_proto_msgTypes[35]
+	mi := &file_engine_wire_api_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2880,7 +3070,7 @@ func (x *SettingsDiff) String() string {
 func (*SettingsDiff) ProtoMessage() {}
 
 func (x *SettingsDiff) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[35]
+	mi := &file_engine_wire_api_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2893,7 +3083,7 @@ func (x *SettingsDiff) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettingsDiff.ProtoReflect.Descriptor instead.
 func (*SettingsDiff) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{35}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *SettingsDiff) GetProblems() []*SettingsProblem {
@@ -2950,7 +3140,7 @@ type SettingsProblem struct {
 
 func (x *SettingsProblem) Reset() {
 	*x = SettingsProblem{}
-	mi := &file_engine_wire_api_proto_msgTypes[36]
+	mi := &file_engine_wire_api_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2962,7 +3152,7 @@ func (x *SettingsProblem) String() string {
 func (*SettingsProblem) ProtoMessage() {}
 
 func (x *SettingsProblem) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[36]
+	mi := &file_engine_wire_api_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2975,7 +3165,7 @@ func (x *SettingsProblem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettingsProblem.ProtoReflect.Descriptor instead.
 func (*SettingsProblem) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{36}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *SettingsProblem) GetFile() string {
@@ -3012,7 +3202,7 @@ type DiffLine struct {
 
 func (x *DiffLine) Reset() {
 	*x = DiffLine{}
-	mi := &file_engine_wire_api_proto_msgTypes[37]
+	mi := &file_engine_wire_api_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3024,7 +3214,7 @@ func (x *DiffLine) String() string {
 func (*DiffLine) ProtoMessage() {}
 
 func (x *DiffLine) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[37]
+	mi := &file_engine_wire_api_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3037,7 +3227,7 @@ func (x *DiffLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DiffLine.ProtoReflect.Descriptor instead.
 func (*DiffLine) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{37}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *DiffLine) GetKind() string {
@@ -3089,7 +3279,7 @@ type DiffKey struct {
 
 func (x *DiffKey) Reset() {
 	*x = DiffKey{}
-	mi := &file_engine_wire_api_proto_msgTypes[38]
+	mi := &file_engine_wire_api_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3101,7 +3291,7 @@ func (x *DiffKey) String() string {
 func (*DiffKey) ProtoMessage() {}
 
 func (x *DiffKey) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[38]
+	mi := &file_engine_wire_api_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3114,7 +3304,7 @@ func (x *DiffKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DiffKey.ProtoReflect.Descriptor instead.
 func (*DiffKey) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{38}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *DiffKey) GetKey() string {
@@ -3172,7 +3362,7 @@ type ApplyRequest struct {
 
 func (x *ApplyRequest) Reset() {
 	*x = ApplyRequest{}
-	mi := &file_engine_wire_api_proto_msgTypes[39]
+	mi := &file_engine_wire_api_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3184,7 +3374,7 @@ func (x *ApplyRequest) String() string {
 func (*ApplyRequest) ProtoMessage() {}
 
 func (x *ApplyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[39]
+	mi := &file_engine_wire_api_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3197,7 +3387,7 @@ func (x *ApplyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyRequest.ProtoReflect.Descriptor instead.
 func (*ApplyRequest) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{39}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ApplyRequest) GetPrincipal() *Principal {
@@ -3253,7 +3443,7 @@ type SettingsVersion struct {
 
 func (x *SettingsVersion) Reset() {
 	*x = SettingsVersion{}
-	mi := &file_engine_wire_api_proto_msgTypes[40]
+	mi := &file_engine_wire_api_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3265,7 +3455,7 @@ func (x *SettingsVersion) String() string {
 func (*SettingsVersion) ProtoMessage() {}
 
 func (x *SettingsVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[40]
+	mi := &file_engine_wire_api_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3278,7 +3468,7 @@ func (x *SettingsVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettingsVersion.ProtoReflect.Descriptor instead.
 func (*SettingsVersion) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{40}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *SettingsVersion) GetNumber() uint64 {
@@ -3353,7 +3543,7 @@ type VersionsRequest struct {
 
 func (x *VersionsRequest) Reset() {
 	*x = VersionsRequest{}
-	mi := &file_engine_wire_api_proto_msgTypes[41]
+	mi := &file_engine_wire_api_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3365,7 +3555,7 @@ func (x *VersionsRequest) String() string {
 func (*VersionsRequest) ProtoMessage() {}
 
 func (x *VersionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[41]
+	mi := &file_engine_wire_api_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3378,7 +3568,7 @@ func (x *VersionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VersionsRequest.ProtoReflect.Descriptor instead.
 func (*VersionsRequest) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{41}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *VersionsRequest) GetVersion() uint64 {
@@ -3397,7 +3587,7 @@ type VersionsReply struct {
 
 func (x *VersionsReply) Reset() {
 	*x = VersionsReply{}
-	mi := &file_engine_wire_api_proto_msgTypes[42]
+	mi := &file_engine_wire_api_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3409,7 +3599,7 @@ func (x *VersionsReply) String() string {
 func (*VersionsReply) ProtoMessage() {}
 
 func (x *VersionsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[42]
+	mi := &file_engine_wire_api_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3422,7 +3612,7 @@ func (x *VersionsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VersionsReply.ProtoReflect.Descriptor instead.
 func (*VersionsReply) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{42}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *VersionsReply) GetVersions() []*SettingsVersion {
@@ -3442,7 +3632,7 @@ type AccessRequest struct {
 
 func (x *AccessRequest) Reset() {
 	*x = AccessRequest{}
-	mi := &file_engine_wire_api_proto_msgTypes[43]
+	mi := &file_engine_wire_api_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3454,7 +3644,7 @@ func (x *AccessRequest) String() string {
 func (*AccessRequest) ProtoMessage() {}
 
 func (x *AccessRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[43]
+	mi := &file_engine_wire_api_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3467,7 +3657,7 @@ func (x *AccessRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessRequest.ProtoReflect.Descriptor instead.
 func (*AccessRequest) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{43}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *AccessRequest) GetUser() string {
@@ -3492,7 +3682,7 @@ type AccessReply struct {
 
 func (x *AccessReply) Reset() {
 	*x = AccessReply{}
-	mi := &file_engine_wire_api_proto_msgTypes[44]
+	mi := &file_engine_wire_api_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3504,7 +3694,7 @@ func (x *AccessReply) String() string {
 func (*AccessReply) ProtoMessage() {}
 
 func (x *AccessReply) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[44]
+	mi := &file_engine_wire_api_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3517,7 +3707,7 @@ func (x *AccessReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessReply.ProtoReflect.Descriptor instead.
 func (*AccessReply) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{44}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *AccessReply) GetOff() bool {
@@ -3581,7 +3771,7 @@ type PoolAccess struct {
 
 func (x *PoolAccess) Reset() {
 	*x = PoolAccess{}
-	mi := &file_engine_wire_api_proto_msgTypes[45]
+	mi := &file_engine_wire_api_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3593,7 +3783,7 @@ func (x *PoolAccess) String() string {
 func (*PoolAccess) ProtoMessage() {}
 
 func (x *PoolAccess) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[45]
+	mi := &file_engine_wire_api_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3606,7 +3796,7 @@ func (x *PoolAccess) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PoolAccess.ProtoReflect.Descriptor instead.
 func (*PoolAccess) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{45}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *PoolAccess) GetPool() string {
@@ -3641,7 +3831,7 @@ type PagesReply struct {
 
 func (x *PagesReply) Reset() {
 	*x = PagesReply{}
-	mi := &file_engine_wire_api_proto_msgTypes[46]
+	mi := &file_engine_wire_api_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3653,7 +3843,7 @@ func (x *PagesReply) String() string {
 func (*PagesReply) ProtoMessage() {}
 
 func (x *PagesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[46]
+	mi := &file_engine_wire_api_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3666,7 +3856,7 @@ func (x *PagesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PagesReply.ProtoReflect.Descriptor instead.
 func (*PagesReply) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{46}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *PagesReply) GetAddress() string {
@@ -3700,7 +3890,7 @@ type AuditRequest struct {
 
 func (x *AuditRequest) Reset() {
 	*x = AuditRequest{}
-	mi := &file_engine_wire_api_proto_msgTypes[47]
+	mi := &file_engine_wire_api_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3712,7 +3902,7 @@ func (x *AuditRequest) String() string {
 func (*AuditRequest) ProtoMessage() {}
 
 func (x *AuditRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[47]
+	mi := &file_engine_wire_api_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3725,7 +3915,7 @@ func (x *AuditRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuditRequest.ProtoReflect.Descriptor instead.
 func (*AuditRequest) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{47}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *AuditRequest) GetWho() string {
@@ -3797,7 +3987,7 @@ type AuditReply struct {
 
 func (x *AuditReply) Reset() {
 	*x = AuditReply{}
-	mi := &file_engine_wire_api_proto_msgTypes[48]
+	mi := &file_engine_wire_api_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3809,7 +3999,7 @@ func (x *AuditReply) String() string {
 func (*AuditReply) ProtoMessage() {}
 
 func (x *AuditReply) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[48]
+	mi := &file_engine_wire_api_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3822,7 +4012,7 @@ func (x *AuditReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuditReply.ProtoReflect.Descriptor instead.
 func (*AuditReply) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{48}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *AuditReply) GetLines() []*AuditLine {
@@ -3875,7 +4065,7 @@ type AuditLine struct {
 
 func (x *AuditLine) Reset() {
 	*x = AuditLine{}
-	mi := &file_engine_wire_api_proto_msgTypes[49]
+	mi := &file_engine_wire_api_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3887,7 +4077,7 @@ func (x *AuditLine) String() string {
 func (*AuditLine) ProtoMessage() {}
 
 func (x *AuditLine) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[49]
+	mi := &file_engine_wire_api_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3900,7 +4090,7 @@ func (x *AuditLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuditLine.ProtoReflect.Descriptor instead.
 func (*AuditLine) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{49}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *AuditLine) GetTime() string {
@@ -4004,7 +4194,7 @@ type AuditDamage struct {
 
 func (x *AuditDamage) Reset() {
 	*x = AuditDamage{}
-	mi := &file_engine_wire_api_proto_msgTypes[50]
+	mi := &file_engine_wire_api_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4016,7 +4206,7 @@ func (x *AuditDamage) String() string {
 func (*AuditDamage) ProtoMessage() {}
 
 func (x *AuditDamage) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[50]
+	mi := &file_engine_wire_api_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4029,7 +4219,7 @@ func (x *AuditDamage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuditDamage.ProtoReflect.Descriptor instead.
 func (*AuditDamage) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{50}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *AuditDamage) GetFile() string {
@@ -4057,7 +4247,7 @@ type ServingReply struct {
 
 func (x *ServingReply) Reset() {
 	*x = ServingReply{}
-	mi := &file_engine_wire_api_proto_msgTypes[51]
+	mi := &file_engine_wire_api_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4069,7 +4259,7 @@ func (x *ServingReply) String() string {
 func (*ServingReply) ProtoMessage() {}
 
 func (x *ServingReply) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[51]
+	mi := &file_engine_wire_api_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4082,7 +4272,7 @@ func (x *ServingReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServingReply.ProtoReflect.Descriptor instead.
 func (*ServingReply) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{51}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ServingReply) GetData() string {
@@ -4276,7 +4466,7 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\fcontent_type\x18\x02 \x01(\tR\vcontentType\x12\x12\n" +
 	"\x04body\x18\x03 \x01(\fR\x04body\"#\n" +
 	"\vPolicyQuery\x12\x14\n" +
-	"\x05brief\x18\x01 \x01(\bR\x05brief\"\xdd\x04\n" +
+	"\x05brief\x18\x01 \x01(\bR\x05brief\"\x9a\x05\n" +
 	"\vPolicyReply\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x1e\n" +
@@ -4301,7 +4491,32 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\bsettings\x18\x11 \x01(\v2#.hamadryad.engine.v1.PolicySettingsR\bsettings\x12@\n" +
 	"\vround_times\x18\x12 \x01(\v2\x1f.hamadryad.engine.v1.RoundTimesR\n" +
 	"roundTimes\x12\x14\n" +
-	"\x05pages\x18\x13 \x01(\bR\x05pages\"G\n" +
+	"\x05pages\x18\x13 \x01(\bR\x05pages\x12;\n" +
+	"\ashadows\x18\x14 \x03(\v2!.hamadryad.engine.v1.PolicyShadowR\ashadows\"\x81\x04\n" +
+	"\fPolicyShadow\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\tR\aversion\x12\x14\n" +
+	"\x05state\x18\x03 \x01(\tR\x05state\x12\x18\n" +
+	"\aproblem\x18\x04 \x01(\tR\aproblem\x12\x1a\n" +
+	"\brestarts\x18\x05 \x01(\rR\brestarts\x12\x16\n" +
+	"\x06memory\x18\x06 \x01(\x03R\x06memory\x12\x1d\n" +
+	"\n" +
+	"memory_max\x18\a \x01(\x03R\tmemoryMax\x12\x16\n" +
+	"\x06rounds\x18\b \x01(\x04R\x06rounds\x12%\n" +
+	"\x0erounds_dropped\x18\t \x01(\x04R\rroundsDropped\x12\x1a\n" +
+	"\blaunches\x18\n" +
+	" \x01(\x04R\blaunches\x12\x12\n" +
+	"\x04same\x18\v \x01(\x04R\x04same\x12\x1d\n" +
+	"\n" +
+	"same_round\x18\f \x01(\x04R\tsameRound\x12\x1d\n" +
+	"\n" +
+	"same_place\x18\r \x01(\x04R\tsamePlace\x12\x12\n" +
+	"\x04only\x18\x0e \x01(\x04R\x04only\x12\x18\n" +
+	"\avictims\x18\x0f \x01(\x04R\avictims\x12!\n" +
+	"\fvictims_same\x18\x10 \x01(\x04R\vvictimsSame\x12!\n" +
+	"\fvictims_only\x18\x11 \x01(\x04R\vvictimsOnly\x12\x1f\n" +
+	"\vanswer_mean\x18\x12 \x01(\x03R\n" +
+	"answerMean\"G\n" +
 	"\rPolicyProblem\x12\x12\n" +
 	"\x04what\x18\x01 \x01(\tR\x04what\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\x0e\n" +
@@ -4472,7 +4687,7 @@ func file_engine_wire_api_proto_rawDescGZIP() []byte {
 }
 
 var file_engine_wire_api_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_engine_wire_api_proto_msgTypes = make([]protoimpl.MessageInfo, 52)
+var file_engine_wire_api_proto_msgTypes = make([]protoimpl.MessageInfo, 53)
 var file_engine_wire_api_proto_goTypes = []any{
 	(JobState)(0),            // 0: hamadryad.engine.v1.JobState
 	(*PrepareRequest)(nil),   // 1: hamadryad.engine.v1.PrepareRequest
@@ -4503,82 +4718,84 @@ var file_engine_wire_api_proto_goTypes = []any{
 	(*PageReply)(nil),        // 26: hamadryad.engine.v1.PageReply
 	(*PolicyQuery)(nil),      // 27: hamadryad.engine.v1.PolicyQuery
 	(*PolicyReply)(nil),      // 28: hamadryad.engine.v1.PolicyReply
-	(*PolicyProblem)(nil),    // 29: hamadryad.engine.v1.PolicyProblem
-	(*PolicySettings)(nil),   // 30: hamadryad.engine.v1.PolicySettings
-	(*RoundTimes)(nil),       // 31: hamadryad.engine.v1.RoundTimes
-	(*ReloadRequest)(nil),    // 32: hamadryad.engine.v1.ReloadRequest
-	(*SettingsReply)(nil),    // 33: hamadryad.engine.v1.SettingsReply
-	(*Setting)(nil),          // 34: hamadryad.engine.v1.Setting
-	(*SettingsText)(nil),     // 35: hamadryad.engine.v1.SettingsText
-	(*SettingsDiff)(nil),     // 36: hamadryad.engine.v1.SettingsDiff
-	(*SettingsProblem)(nil),  // 37: hamadryad.engine.v1.SettingsProblem
-	(*DiffLine)(nil),         // 38: hamadryad.engine.v1.DiffLine
-	(*DiffKey)(nil),          // 39: hamadryad.engine.v1.DiffKey
-	(*ApplyRequest)(nil),     // 40: hamadryad.engine.v1.ApplyRequest
-	(*SettingsVersion)(nil),  // 41: hamadryad.engine.v1.SettingsVersion
-	(*VersionsRequest)(nil),  // 42: hamadryad.engine.v1.VersionsRequest
-	(*VersionsReply)(nil),    // 43: hamadryad.engine.v1.VersionsReply
-	(*AccessRequest)(nil),    // 44: hamadryad.engine.v1.AccessRequest
-	(*AccessReply)(nil),      // 45: hamadryad.engine.v1.AccessReply
-	(*PoolAccess)(nil),       // 46: hamadryad.engine.v1.PoolAccess
-	(*PagesReply)(nil),       // 47: hamadryad.engine.v1.PagesReply
-	(*AuditRequest)(nil),     // 48: hamadryad.engine.v1.AuditRequest
-	(*AuditReply)(nil),       // 49: hamadryad.engine.v1.AuditReply
-	(*AuditLine)(nil),        // 50: hamadryad.engine.v1.AuditLine
-	(*AuditDamage)(nil),      // 51: hamadryad.engine.v1.AuditDamage
-	(*ServingReply)(nil),     // 52: hamadryad.engine.v1.ServingReply
-	(*Principal)(nil),        // 53: hamadryad.engine.v1.Principal
-	(*JobSpec)(nil),          // 54: hamadryad.engine.v1.JobSpec
-	(*Failure)(nil),          // 55: hamadryad.engine.v1.Failure
-	(*Counter)(nil),          // 56: hamadryad.engine.v1.Counter
-	(*JobLimits)(nil),        // 57: hamadryad.engine.v1.JobLimits
-	(*Slots)(nil),            // 58: hamadryad.engine.v1.Slots
-	(*MachineLoad)(nil),      // 59: hamadryad.engine.v1.MachineLoad
-	(*ResourceCount)(nil),    // 60: hamadryad.engine.v1.ResourceCount
+	(*PolicyShadow)(nil),     // 29: hamadryad.engine.v1.PolicyShadow
+	(*PolicyProblem)(nil),    // 30: hamadryad.engine.v1.PolicyProblem
+	(*PolicySettings)(nil),   // 31: hamadryad.engine.v1.PolicySettings
+	(*RoundTimes)(nil),       // 32: hamadryad.engine.v1.RoundTimes
+	(*ReloadRequest)(nil),    // 33: hamadryad.engine.v1.ReloadRequest
+	(*SettingsReply)(nil),    // 34: hamadryad.engine.v1.SettingsReply
+	(*Setting)(nil),          // 35: hamadryad.engine.v1.Setting
+	(*SettingsText)(nil),     // 36: hamadryad.engine.v1.SettingsText
+	(*SettingsDiff)(nil),     // 37: hamadryad.engine.v1.SettingsDiff
+	(*SettingsProblem)(nil),  // 38: hamadryad.engine.v1.SettingsProblem
+	(*DiffLine)(nil),         // 39: hamadryad.engine.v1.DiffLine
+	(*DiffKey)(nil),          // 40: hamadryad.engine.v1.DiffKey
+	(*ApplyRequest)(nil),     // 41: hamadryad.engine.v1.ApplyRequest
+	(*SettingsVersion)(nil),  // 42: hamadryad.engine.v1.SettingsVersion
+	(*VersionsRequest)(nil),  // 43: hamadryad.engine.v1.VersionsRequest
+	(*VersionsReply)(nil),    // 44: hamadryad.engine.v1.VersionsReply
+	(*AccessRequest)(nil),    // 45: hamadryad.engine.v1.AccessRequest
+	(*AccessReply)(nil),      // 46: hamadryad.engine.v1.AccessReply
+	(*PoolAccess)(nil),       // 47: hamadryad.engine.v1.PoolAccess
+	(*PagesReply)(nil),       // 48: hamadryad.engine.v1.PagesReply
+	(*AuditRequest)(nil),     // 49: hamadryad.engine.v1.AuditRequest
+	(*AuditReply)(nil),       // 50: hamadryad.engine.v1.AuditReply
+	(*AuditLine)(nil),        // 51: hamadryad.engine.v1.AuditLine
+	(*AuditDamage)(nil),      // 52: hamadryad.engine.v1.AuditDamage
+	(*ServingReply)(nil),     // 53: hamadryad.engine.v1.ServingReply
+	(*Principal)(nil),        // 54: hamadryad.engine.v1.Principal
+	(*JobSpec)(nil),          // 55: hamadryad.engine.v1.JobSpec
+	(*Failure)(nil),          // 56: hamadryad.engine.v1.Failure
+	(*Counter)(nil),          // 57: hamadryad.engine.v1.Counter
+	(*JobLimits)(nil),        // 58: hamadryad.engine.v1.JobLimits
+	(*Slots)(nil),            // 59: hamadryad.engine.v1.Slots
+	(*MachineLoad)(nil),      // 60: hamadryad.engine.v1.MachineLoad
+	(*ResourceCount)(nil),    // 61: hamadryad.engine.v1.ResourceCount
 }
 var file_engine_wire_api_proto_depIdxs = []int32{
-	53, // 0: hamadryad.engine.v1.PrepareRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	54, // 1: hamadryad.engine.v1.SubmitRequest.spec:type_name -> hamadryad.engine.v1.JobSpec
-	53, // 2: hamadryad.engine.v1.JobRef.principal:type_name -> hamadryad.engine.v1.Principal
-	53, // 3: hamadryad.engine.v1.UpdateRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	54, // 0: hamadryad.engine.v1.PrepareRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	55, // 1: hamadryad.engine.v1.SubmitRequest.spec:type_name -> hamadryad.engine.v1.JobSpec
+	54, // 2: hamadryad.engine.v1.JobRef.principal:type_name -> hamadryad.engine.v1.Principal
+	54, // 3: hamadryad.engine.v1.UpdateRequest.principal:type_name -> hamadryad.engine.v1.Principal
 	13, // 4: hamadryad.engine.v1.JobsReply.jobs:type_name -> hamadryad.engine.v1.JobSummary
 	0,  // 5: hamadryad.engine.v1.JobSummary.state:type_name -> hamadryad.engine.v1.JobState
 	13, // 6: hamadryad.engine.v1.JobStatus.summary:type_name -> hamadryad.engine.v1.JobSummary
 	15, // 7: hamadryad.engine.v1.JobStatus.stages:type_name -> hamadryad.engine.v1.StageStatus
-	55, // 8: hamadryad.engine.v1.JobStatus.failure:type_name -> hamadryad.engine.v1.Failure
-	56, // 9: hamadryad.engine.v1.JobStatus.counters:type_name -> hamadryad.engine.v1.Counter
+	56, // 8: hamadryad.engine.v1.JobStatus.failure:type_name -> hamadryad.engine.v1.Failure
+	57, // 9: hamadryad.engine.v1.JobStatus.counters:type_name -> hamadryad.engine.v1.Counter
 	16, // 10: hamadryad.engine.v1.JobStatus.attempts:type_name -> hamadryad.engine.v1.AttemptStatus
 	16, // 11: hamadryad.engine.v1.JobStatus.idle:type_name -> hamadryad.engine.v1.AttemptStatus
-	57, // 12: hamadryad.engine.v1.JobStatus.limits:type_name -> hamadryad.engine.v1.JobLimits
+	58, // 12: hamadryad.engine.v1.JobStatus.limits:type_name -> hamadryad.engine.v1.JobLimits
 	20, // 13: hamadryad.engine.v1.LaunchersReply.launchers:type_name -> hamadryad.engine.v1.LauncherStatus
-	58, // 14: hamadryad.engine.v1.LauncherStatus.slots:type_name -> hamadryad.engine.v1.Slots
-	58, // 15: hamadryad.engine.v1.LauncherStatus.free:type_name -> hamadryad.engine.v1.Slots
-	59, // 16: hamadryad.engine.v1.LauncherStatus.load:type_name -> hamadryad.engine.v1.MachineLoad
-	60, // 17: hamadryad.engine.v1.LauncherStatus.resources:type_name -> hamadryad.engine.v1.ResourceCount
-	60, // 18: hamadryad.engine.v1.LauncherStatus.resources_free:type_name -> hamadryad.engine.v1.ResourceCount
+	59, // 14: hamadryad.engine.v1.LauncherStatus.slots:type_name -> hamadryad.engine.v1.Slots
+	59, // 15: hamadryad.engine.v1.LauncherStatus.free:type_name -> hamadryad.engine.v1.Slots
+	60, // 16: hamadryad.engine.v1.LauncherStatus.load:type_name -> hamadryad.engine.v1.MachineLoad
+	61, // 17: hamadryad.engine.v1.LauncherStatus.resources:type_name -> hamadryad.engine.v1.ResourceCount
+	61, // 18: hamadryad.engine.v1.LauncherStatus.resources_free:type_name -> hamadryad.engine.v1.ResourceCount
 	21, // 19: hamadryad.engine.v1.LauncherStatus.attempts:type_name -> hamadryad.engine.v1.LauncherAttempt
 	21, // 20: hamadryad.engine.v1.LauncherStatus.ended:type_name -> hamadryad.engine.v1.LauncherAttempt
-	53, // 21: hamadryad.engine.v1.DrainRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	29, // 22: hamadryad.engine.v1.PolicyReply.problems:type_name -> hamadryad.engine.v1.PolicyProblem
-	30, // 23: hamadryad.engine.v1.PolicyReply.settings:type_name -> hamadryad.engine.v1.PolicySettings
-	31, // 24: hamadryad.engine.v1.PolicyReply.round_times:type_name -> hamadryad.engine.v1.RoundTimes
-	53, // 25: hamadryad.engine.v1.ReloadRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	34, // 26: hamadryad.engine.v1.SettingsReply.settings:type_name -> hamadryad.engine.v1.Setting
-	37, // 27: hamadryad.engine.v1.SettingsDiff.problems:type_name -> hamadryad.engine.v1.SettingsProblem
-	38, // 28: hamadryad.engine.v1.SettingsDiff.lines:type_name -> hamadryad.engine.v1.DiffLine
-	39, // 29: hamadryad.engine.v1.SettingsDiff.keys:type_name -> hamadryad.engine.v1.DiffKey
-	34, // 30: hamadryad.engine.v1.SettingsDiff.overridden:type_name -> hamadryad.engine.v1.Setting
-	53, // 31: hamadryad.engine.v1.ApplyRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	41, // 32: hamadryad.engine.v1.VersionsReply.versions:type_name -> hamadryad.engine.v1.SettingsVersion
-	53, // 33: hamadryad.engine.v1.AccessReply.principal:type_name -> hamadryad.engine.v1.Principal
-	46, // 34: hamadryad.engine.v1.AccessReply.pools:type_name -> hamadryad.engine.v1.PoolAccess
-	50, // 35: hamadryad.engine.v1.AuditReply.lines:type_name -> hamadryad.engine.v1.AuditLine
-	51, // 36: hamadryad.engine.v1.AuditReply.damaged:type_name -> hamadryad.engine.v1.AuditDamage
-	37, // [37:37] is the sub-list for method output_type
-	37, // [37:37] is the sub-list for method input_type
-	37, // [37:37] is the sub-list for extension type_name
-	37, // [37:37] is the sub-list for extension extendee
-	0,  // [0:37] is the sub-list for field type_name
+	54, // 21: hamadryad.engine.v1.DrainRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	30, // 22: hamadryad.engine.v1.PolicyReply.problems:type_name -> hamadryad.engine.v1.PolicyProblem
+	31, // 23: hamadryad.engine.v1.PolicyReply.settings:type_name -> hamadryad.engine.v1.PolicySettings
+	32, // 24: hamadryad.engine.v1.PolicyReply.round_times:type_name -> hamadryad.engine.v1.RoundTimes
+	29, // 25: hamadryad.engine.v1.PolicyReply.shadows:type_name -> hamadryad.engine.v1.PolicyShadow
+	54, // 26: hamadryad.engine.v1.ReloadRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	35, // 27: hamadryad.engine.v1.SettingsReply.settings:type_name -> hamadryad.engine.v1.Setting
+	38, // 28: hamadryad.engine.v1.SettingsDiff.problems:type_name -> hamadryad.engine.v1.SettingsProblem
+	39, // 29: hamadryad.engine.v1.SettingsDiff.lines:type_name -> hamadryad.engine.v1.DiffLine
+	40, // 30: hamadryad.engine.v1.SettingsDiff.keys:type_name -> hamadryad.engine.v1.DiffKey
+	35, // 31: hamadryad.engine.v1.SettingsDiff.overridden:type_name -> hamadryad.engine.v1.Setting
+	54, // 32: hamadryad.engine.v1.ApplyRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	42, // 33: hamadryad.engine.v1.VersionsReply.versions:type_name -> hamadryad.engine.v1.SettingsVersion
+	54, // 34: hamadryad.engine.v1.AccessReply.principal:type_name -> hamadryad.engine.v1.Principal
+	47, // 35: hamadryad.engine.v1.AccessReply.pools:type_name -> hamadryad.engine.v1.PoolAccess
+	51, // 36: hamadryad.engine.v1.AuditReply.lines:type_name -> hamadryad.engine.v1.AuditLine
+	52, // 37: hamadryad.engine.v1.AuditReply.damaged:type_name -> hamadryad.engine.v1.AuditDamage
+	38, // [38:38] is the sub-list for method output_type
+	38, // [38:38] is the sub-list for method input_type
+	38, // [38:38] is the sub-list for extension type_name
+	38, // [38:38] is the sub-list for extension extendee
+	0,  // [0:38] is the sub-list for field type_name
 }
 
 func init() { file_engine_wire_api_proto_init() }
@@ -4595,7 +4812,7 @@ func file_engine_wire_api_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_engine_wire_api_proto_rawDesc), len(file_engine_wire_api_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   52,
+			NumMessages:   53,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

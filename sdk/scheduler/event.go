@@ -400,13 +400,14 @@ const (
 	NotAsked                          // resume of an attempt that is not suspended
 	LimitReached                      // a bound of the manager's was reached
 	Unsupported                       // the mode is not possible there, or not allowed by the site
+	Shadowed                          // the policy is a shadow: nothing of its decisions has effect
 )
 
 // String returns the reason's name.
 func (r RefusalReason) String() string {
 	return name(r, "accepted", "unknown id", "not ready", "no capacity", "wrong shape",
 		"launcher unavailable", "not running", "protected", "nothing gained",
-		"not suspended", "not asked", "limit reached", "unsupported")
+		"not suspended", "not asked", "limit reached", "unsupported", "shadowed")
 }
 
 // SettingChanged: a new version of the settings. The answer accepts or rejects it

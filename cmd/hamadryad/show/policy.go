@@ -31,6 +31,7 @@ type policyView struct {
 	Settings         settingsView            `json:"settings"`
 	Rounds           *restapi.RoundTimes     `json:"rounds,omitempty"`
 	Problems         []restapi.PolicyProblem `json:"problems"`
+	Shadows          []restapi.PolicyShadow  `json:"shadows"`
 	Facts            []restapi.Property      `json:"facts"`
 	Pools            []restapi.PoolShare     `json:"pools"`
 	Queue            []queuedView            `json:"queue"`
@@ -61,7 +62,7 @@ func viewOf(r *wire.PolicyReply, told *scheduler.Status) *policyView {
 	p := restapi.PolicyOf(r)
 	v := &policyView{
 		Name: p.Name, Version: p.Version, Configured: p.Configured, State: p.State, Generation: p.Generation, Since: p.Since, Restarts: p.Restarts,
-		RoundsDecided: r.Rounds, DecisionsRefused: r.Refusals, Memory: p.Memory, MemoryMax: p.MemoryMax, Rounds: p.Rounds, Problems: p.Problems,
+		RoundsDecided: r.Rounds, DecisionsRefused: r.Refusals, Memory: p.Memory, MemoryMax: p.MemoryMax, Rounds: p.Rounds, Problems: p.Problems, Shadows: p.Shadows,
 		Settings: settingsView{settingsFrom(r.Settings), string(r.Settings.GetText()), append([]string{}, r.Settings.GetFiles()...)},
 		Facts:    []restapi.Property{}, Pools: []restapi.PoolShare{}, Queue: []queuedView{},
 	}
@@ -160,6 +161,24 @@ func (c *Printer) printPolicy(r *wire.PolicyReply, told *scheduler.Status) {
 	for _, f := range told.Facts {
 		fmt.Fprintf(c.Out, "%s: %s\n", f.Name, f.Value)
 	}
+	for _, s := range r.Shadows {
+		c.printShadow(s)
+	}
+}
+
+// printShadow prints a policy that decides without effect, and how far it agrees.
+func (c *Printer) printShadow(s *wire.PolicyShadow) {
+	fmt.Fprintf(c.Out, "shadow %s %s: %s, %d restarts, %d rounds, %d not sent to it, mean %s\n", s.Name, s.Version, s.State, s.Restarts, s.Rounds, s.RoundsDropped, short(s.AnswerMean))
+	if s.Problem != "" {
+		fmt.Fprintf(c.Out, "  problem: %s\n", indented(s.Problem))
+	}
+	agrees := "-"
+	if part := restapi.PolicyShadowOf(s).Agreement; part != nil {
+		agrees = fmt.Sprintf("%.1f %%", 100**part)
+	}
+	fmt.Fprintf(c.Out, "  agreement: %s; of %d launches in force the same %d (same round %d, same launchers %d), only the shadow's %d\n",
+		agrees, s.Launches, s.Same, s.SameRound, s.SamePlace, s.Only)
+	fmt.Fprintf(c.Out, "  preempted attempts: %d, the same %d, only the shadow's %d\n", s.Victims, s.VictimsSame, s.VictimsOnly)
 }
 
 // short writes nanoseconds for people.

@@ -19,6 +19,7 @@ const (
 	ConditionRounds        = "rounds"        // it is slow
 	ConditionStatus        = "status"        // its status can't be read
 	ConditionLists         = "lists"         // of unknown pools
+	ConditionShadow        = "shadow"        // a shadow was dropped
 )
 
 // problemBytesMax bounds the text of one problem.

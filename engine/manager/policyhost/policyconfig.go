@@ -23,6 +23,9 @@ type Policy struct {
 	SlowRound      time.Duration    // a longer round is reported; 1 s
 	Store          string           // granted folder, or ""
 	Trace          string           // granted trace file, or ""
+	// Shadows are policies that decide on the same rounds without effect. Of their fields those of
+	// the program and its settings count.
+	Shadows []Policy
 	// Source is the configuration with this policy, in the form of the program that starts the
 	// manager. It is kept in the data folder when the policy runs with it; nil: it is not kept.
 	Source []byte

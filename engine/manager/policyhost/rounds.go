@@ -63,6 +63,7 @@ func (s *Supervisor) carry(h *policyProcess) {
 			}
 			m := &wire.PolicyAnswer{Generation: h.generation, Round: r.Number, Decisions: answer.Bytes}
 			_ = s.needs.Inbox.Enqueue(s.ctx, inbox.Entry{Inputs: []*wire.Input{wire.NewInput(m)}, Decisions: &answer.Decisions})
+			s.shadows.round(h.generation, r)
 		}
 	}
 }
@@ -250,7 +251,7 @@ func (s *Supervisor) Reply(ctx context.Context, brief bool) *wire.PolicyReply {
 func (s *Supervisor) Overview() *wire.PolicyReply {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := &wire.PolicyReply{State: s.state, Restarts: s.restarts, Name: s.spec.Name, Policy: s.spec.Name, Problems: s.needs.Conditions.Current()}
+	r := &wire.PolicyReply{State: s.state, Restarts: s.restarts, Name: s.spec.Name, Policy: s.spec.Name, Problems: s.needs.Conditions.Current(), Shadows: s.shadows.replies()}
 	if h := s.current; h != nil {
 		s.describe(h, r)
 	}
@@ -282,5 +283,6 @@ func (s *Supervisor) Close() {
 		s.end(h)
 	}
 	s.mu.Unlock()
+	s.shadows.close()
 	s.wait.Wait()
 }

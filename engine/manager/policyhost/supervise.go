@@ -64,6 +64,13 @@
 // takes it back. Posts are delayed, and never dropped, while a thousand notes or 16 MiB of them are
 // in flight to the policy.
 //
+// # Shadows
+//
+// A shadow is another policy's program that decides on the rounds of the deciding policy. It starts
+// from a copy of the core, and the log has nothing of it. Its decisions are compared with those in
+// force, and end as Shadowed. A round reaches the shadows after the policy has answered it, so none
+// delays the policy. Their queues are bounded; a shadow that is behind starts again.
+//
 // # Conditions
 //
 // Conditions has the current problems of policy and configuration, for status and metrics.
@@ -146,7 +153,9 @@ type Needs struct {
 
 // New returns a supervisor that ends with ctx, and runs no policy yet.
 func New(ctx context.Context, of Needs) *Supervisor {
-	return &Supervisor{needs: of, ctx: ctx, accepted: acceptance{folder: of.Data}, slow: slow{log: of.Log, stats: of.Stats, problems: of.Conditions}, live: map[uint64]*policyProcess{}, state: Starting}
+	s := &Supervisor{needs: of, ctx: ctx, accepted: acceptance{folder: of.Data}, slow: slow{log: of.Log, stats: of.Stats, problems: of.Conditions}, live: map[uint64]*policyProcess{}, state: Starting}
+	s.shadows = &shadows{needs: &s.needs, ctx: ctx}
+	return s
 }
 
 // Supervisor keeps a policy running. It starts plug-ins, sends rounds to them, restarts them when
@@ -159,6 +168,7 @@ type Supervisor struct {
 	accepted acceptance
 	refused  refusalLog
 	slow     slow
+	shadows  *shadows
 
 	mu       sync.Mutex
 	starts   uint32                    // generations begun in this life
@@ -533,6 +543,7 @@ func (s *Supervisor) rejected(h *policyProcess, err error) {
 // then calls then. It is called with mu held, and does not wait with it.
 func (s *Supervisor) accept(spec Policy, then func()) {
 	s.accepted.accept(spec)
+	s.shadows.configure(spec.Shadows)
 	s.wait.Go(func() {
 		if err := s.accepted.flush(); err != nil {
 			s.needs.Log.Warn("a manager that starts while the configuration is wrong will not find this one", "error", err)

@@ -220,6 +220,30 @@ func (e LauncherState) Valid() bool {
 	}
 }
 
+// Defines values for PolicyShadowState.
+const (
+	PolicyShadowStateDropped   PolicyShadowState = "dropped"
+	PolicyShadowStateFollowing PolicyShadowState = "following"
+	PolicyShadowStateStarting  PolicyShadowState = "starting"
+	PolicyShadowStateWaiting   PolicyShadowState = "waiting"
+)
+
+// Valid indicates whether the value is a known member of the PolicyShadowState enum.
+func (e PolicyShadowState) Valid() bool {
+	switch e {
+	case PolicyShadowStateDropped:
+		return true
+	case PolicyShadowStateFollowing:
+		return true
+	case PolicyShadowStateStarting:
+		return true
+	case PolicyShadowStateWaiting:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for PolicyState.
 const (
 	PolicyStateFailed   PolicyState = "failed"
@@ -1003,6 +1027,9 @@ type Policy struct {
 	// Rounds Seconds
 	Rounds *RoundTimes `json:"rounds,omitempty"`
 
+	// Shadows Policies that decide beside it, without effect
+	Shadows []PolicyShadow `json:"shadows"`
+
 	// Since When it took over
 	Since   *time.Time  `json:"since,omitempty"`
 	State   PolicyState `json:"state"`
@@ -1015,6 +1042,63 @@ type PolicyProblem struct {
 	Text string    `json:"text"`
 	What string    `json:"what"`
 }
+
+// PolicyShadow A policy that decides on the same rounds without effect. Counts are since it was configured.
+type PolicyShadow struct {
+	// Agreement Launches that both decided, as a part of all that either did; missing while there are none
+	Agreement *float64 `json:"agreement,omitempty"`
+
+	// AnswerMean Seconds that it takes for a round
+	AnswerMean float64 `json:"answerMean"`
+
+	// Launches Launches of the deciding policy, while the shadow followed
+	Launches int64 `json:"launches"`
+
+	// Memory Bytes of its processes
+	Memory *int64 `json:"memory,omitempty"`
+
+	// MemoryMax Bytes that they may have
+	MemoryMax *int64 `json:"memoryMax,omitempty"`
+	Name      string `json:"name"`
+
+	// Only Launches that the shadow alone decided
+	Only int64 `json:"only"`
+
+	// Problem Why it waits or was dropped, or started again last
+	Problem *string `json:"problem,omitempty"`
+
+	// Restarts Starts from a new snapshot
+	Restarts int `json:"restarts"`
+
+	// Rounds Rounds that it answered
+	Rounds int64 `json:"rounds"`
+
+	// RoundsDropped Rounds that it did not get
+	RoundsDropped int64 `json:"roundsDropped"`
+
+	// Same Launches that both decided, in the same round or a few rounds apart
+	Same int64 `json:"same"`
+
+	// SamePlace Of the same ones, on the same launchers
+	SamePlace int64 `json:"samePlace"`
+
+	// SameRound Of the same ones, in the same round
+	SameRound int64             `json:"sameRound"`
+	State     PolicyShadowState `json:"state"`
+	Version   *string           `json:"version,omitempty"`
+
+	// Victims Attempts that the deciding policy preempted
+	Victims int64 `json:"victims"`
+
+	// VictimsOnly Attempts that the shadow alone decided to preempt
+	VictimsOnly int64 `json:"victimsOnly"`
+
+	// VictimsSame Attempts that both decided to preempt
+	VictimsSame int64 `json:"victimsSame"`
+}
+
+// PolicyShadowState defines model for PolicyShadow.State.
+type PolicyShadowState string
 
 // PolicyState defines model for PolicyState.
 type PolicyState string

@@ -247,12 +247,30 @@ func PolicyOf(r *wire.PolicyReply) Policy {
 	p := Policy{
 		Name: r.Name, Version: Pointer(r.Version), Configured: r.Policy, State: PolicyState(r.State), Generation: Pointer(int64(r.Generation)),
 		Since: TimeOf(scheduler.Time(r.Started)), Restarts: int(r.Restarts), Pages: r.Pages, Memory: Pointer(r.Memory), MemoryMax: Pointer(r.MemoryMax), Rounds: roundTimes(r.RoundTimes),
-		Problems: []PolicyProblem{}, Accepted: []Count{}, Refused: []Count{}, Facts: []Property{},
+		Problems: []PolicyProblem{}, Accepted: []Count{}, Refused: []Count{}, Facts: []Property{}, Shadows: []PolicyShadow{},
+	}
+	for _, x := range r.Shadows {
+		p.Shadows = append(p.Shadows, PolicyShadowOf(x))
 	}
 	for _, x := range r.Problems {
 		p.Problems = append(p.Problems, PolicyProblem{What: x.What, Text: x.Text, At: *TimeOf(scheduler.Time(max(x.At, 1)))})
 	}
 	return p
+}
+
+// PolicyShadowOf is a policy that decides without effect.
+func PolicyShadowOf(x *wire.PolicyShadow) PolicyShadow {
+	s := PolicyShadow{
+		Name: x.Name, Version: Pointer(x.Version), State: PolicyShadowState(x.State), Problem: Pointer(x.Problem), Restarts: int(x.Restarts),
+		Memory: Pointer(x.Memory), MemoryMax: Pointer(x.MemoryMax), Rounds: int64(x.Rounds), RoundsDropped: int64(x.RoundsDropped),
+		Launches: int64(x.Launches), Same: int64(x.Same), SameRound: int64(x.SameRound), SamePlace: int64(x.SamePlace), Only: int64(x.Only),
+		Victims: int64(x.Victims), VictimsSame: int64(x.VictimsSame), VictimsOnly: int64(x.VictimsOnly), AnswerMean: time.Duration(x.AnswerMean).Seconds(),
+	}
+	if all := x.Launches + x.Only; all > 0 {
+		part := float64(x.Same) / float64(all)
+		s.Agreement = &part
+	}
+	return s
 }
 
 func roundTimes(t *wire.RoundTimes) *RoundTimes {

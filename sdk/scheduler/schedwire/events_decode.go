@@ -339,7 +339,7 @@ func (e *eventRows) answers(k EventKind, at scheduler.Time) scheduler.Event {
 			Kind:     scheduler.DecisionKind(known(r, "decision kind", c.Kind[i], DecisionKind_DECISION_KIND_REFUSE, DecisionKind_DECISION_KIND_LAUNCH)),
 			Attempts: e.outcomeIDs.attempts.next(),
 			Launch:   scheduler.Launch{Bundle: scheduler.BundleID(c.LaunchBundle[i]), Launchers: e.outcomeIDs.launchers.next()},
-			Reason:   scheduler.RefusalReason(known(r, "refusal reason", c.Reason[i], RefusalReason_REFUSAL_REASON_UNSPECIFIED, RefusalReason_REFUSAL_REASON_UNSUPPORTED)),
+			Reason:   scheduler.RefusalReason(known(r, "refusal reason", c.Reason[i], RefusalReason_REFUSAL_REASON_UNSPECIFIED, RefusalReason_REFUSAL_REASON_SHADOWED)),
 		}
 	case EventKind_EVENT_KIND_SETTING_CHANGED:
 		config, err := m.SettingChanged.Config[i].Decode()

@@ -342,7 +342,7 @@ func (c *Outcome) add(w *writer, e *scheduler.Outcome) {
 	addIDs(&c.Attempts, e.Attempts)
 	c.LaunchBundle = append(c.LaunchBundle, uint64(e.Launch.Bundle))
 	addIDs(&c.LaunchLaunchers, e.Launch.Launchers)
-	c.Reason = append(c.Reason, RefusalReason(checked(w, "refusal reason", e.Reason, scheduler.NotRefused, scheduler.Unsupported)))
+	c.Reason = append(c.Reason, RefusalReason(checked(w, "refusal reason", e.Reason, scheduler.NotRefused, scheduler.Shadowed)))
 	c.Detail = append(c.Detail, w.str(e.Detail))
 	if e.Kind == scheduler.DecisionPreempt {
 		get(&c.Preempt, empty).add(w, &e.Preempt)

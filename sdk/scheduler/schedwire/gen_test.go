@@ -205,7 +205,7 @@ func event(t *rapid.T, at scheduler.Time) scheduler.Event {
 		}
 		return scheduler.Outcome{
 			At: at, Round: uint64(jobID), Kind: kind, Index: number(t), Accepted: flag(t), Preempt: preempted,
-			Attempts: many(t, 3, id[scheduler.AttemptID]), Launch: launch(t), Reason: between(t, scheduler.NotRefused, scheduler.Unsupported), Detail: text(t),
+			Attempts: many(t, 3, id[scheduler.AttemptID]), Launch: launch(t), Reason: between(t, scheduler.NotRefused, scheduler.Shadowed), Detail: text(t),
 		}
 	case EventKind_EVENT_KIND_SETTING_CHANGED:
 		return scheduler.SettingChanged{At: at, Version: uint64(jobID), Config: config(t)}

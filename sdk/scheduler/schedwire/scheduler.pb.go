@@ -387,6 +387,7 @@ const (
 	RefusalReason_REFUSAL_REASON_NOT_ASKED            RefusalReason = 10
 	RefusalReason_REFUSAL_REASON_LIMIT_REACHED        RefusalReason = 11
 	RefusalReason_REFUSAL_REASON_UNSUPPORTED          RefusalReason = 12
+	RefusalReason_REFUSAL_REASON_SHADOWED             RefusalReason = 13 // the policy is a shadow
 )
 
 // Enum value maps for RefusalReason.
@@ -405,6 +406,7 @@ var (
 		10: "REFUSAL_REASON_NOT_ASKED",
 		11: "REFUSAL_REASON_LIMIT_REACHED",
 		12: "REFUSAL_REASON_UNSUPPORTED",
+		13: "REFUSAL_REASON_SHADOWED",
 	}
 	RefusalReason_value = map[string]int32{
 		"REFUSAL_REASON_UNSPECIFIED":          0,
@@ -420,6 +422,7 @@ var (
 		"REFUSAL_REASON_NOT_ASKED":            10,
 		"REFUSAL_REASON_LIMIT_REACHED":        11,
 		"REFUSAL_REASON_UNSUPPORTED":          12,
+		"REFUSAL_REASON_SHADOWED":             13,
 	}
 )
 
@@ -5800,7 +5803,7 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x13DECISION_KIND_ADMIT\x10\x02\x12\x19\n" +
 	"\x15DECISION_KIND_PREEMPT\x10\x03\x12\x18\n" +
 	"\x14DECISION_KIND_RESUME\x10\x04\x12\x18\n" +
-	"\x14DECISION_KIND_LAUNCH\x10\x05*\xb8\x03\n" +
+	"\x14DECISION_KIND_LAUNCH\x10\x05*\xd5\x03\n" +
 	"\rRefusalReason\x12\x1e\n" +
 	"\x1aREFUSAL_REASON_UNSPECIFIED\x10\x00\x12\x1d\n" +
 	"\x19REFUSAL_REASON_UNKNOWN_ID\x10\x01\x12\x1c\n" +
@@ -5815,7 +5818,8 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x18REFUSAL_REASON_NOT_ASKED\x10\n" +
 	"\x12 \n" +
 	"\x1cREFUSAL_REASON_LIMIT_REACHED\x10\v\x12\x1e\n" +
-	"\x1aREFUSAL_REASON_UNSUPPORTED\x10\f*s\n" +
+	"\x1aREFUSAL_REASON_UNSUPPORTED\x10\f\x12\x1b\n" +
+	"\x17REFUSAL_REASON_SHADOWED\x10\r*s\n" +
 	"\vPreemptMode\x12\x1c\n" +
 	"\x18PREEMPT_MODE_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11PREEMPT_MODE_KILL\x10\x01\x12\x15\n" +

@@ -11,7 +11,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-func (ev *PolicyEvents) environment() scheduler.Environment {
+// Environment is what a policy is told of the site when it starts.
+func (ev *PolicyEvents) Environment() scheduler.Environment {
 	e := scheduler.Environment{
 		Heartbeat: ev.step.Set.Heartbeat, Seed: ev.step.Set.Seed, Limits: ev.step.Set.Limits(), Simulated: ev.step.Set.Simulated,
 		ReserveMax: ev.step.Set.ReserveMax, ProtectFor: ev.step.Set.ProtectFor, SuspendMax: ev.step.Set.SuspendMax,
@@ -31,7 +32,7 @@ func (ev *PolicyEvents) BuildSnapshot() {
 	if g == nil || !ev.addAll(g) {
 		return
 	}
-	ev.step.Emit(step.StartPolicy{Generation: ev.policy.Starting(), Environment: ev.environment(), SnapshotMaker: ev.policy.FinishSnapshot(ev.step.Now)})
+	ev.step.Emit(step.StartPolicy{Generation: ev.policy.Starting(), Environment: ev.Environment(), SnapshotMaker: ev.policy.FinishSnapshot(ev.step.Now)})
 }
 
 // SnapshotNow makes the snapshot for a policy that would start now, in one piece. It is for

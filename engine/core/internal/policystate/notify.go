@@ -172,6 +172,14 @@ func (x *Session) NextKnows(job scheduler.JobID, index int) bool {
 // Backlogged reports whether the policy is thinking and at least bound events wait for it.
 func (x *Session) Backlogged(bound int) bool { return x.inFlight && len(x.current.events) >= bound }
 
+// Pending returns how many events wait for the deciding generation's next round.
+func (x *Session) Pending() int {
+	if x.current == nil {
+		return 0
+	}
+	return len(x.current.events)
+}
+
 // Events returns how many events wait to be sent, for both generations.
 func (x *Session) Events() (n int) {
 	for _, g := range []*Generation{x.current, x.next} {

@@ -194,7 +194,7 @@ func pointerTo(text string) *string { return &text }
 func (s *stub) GetPolicy(context.Context, restapi.GetPolicyRequestObject) (restapi.GetPolicyResponseObject, error) {
 	n, generation := int64(4), int64(34)
 	return restapi.GetPolicy200JSONResponse{
-		Name: "builtin", Configured: s.name, Version: &s.name, State: restapi.PolicyStateFallback, Generation: &generation, Since: &base, Restarts: 3, Pages: s.ownPages, Memory: &n, MemoryMax: &n, Rounds: &restapi.RoundTimes{Mean: .01},
+		Shadows: []restapi.PolicyShadow{{Name: s.name, State: restapi.PolicyShadowStateDropped, Problem: &s.name}}, Name: "builtin", Configured: s.name, Version: &s.name, State: restapi.PolicyStateFallback, Generation: &generation, Since: &base, Restarts: 3, Pages: s.ownPages, Memory: &n, MemoryMax: &n, Rounds: &restapi.RoundTimes{Mean: .01},
 		Problems: []restapi.PolicyProblem{{What: "policy", Text: s.name, At: base}}, Accepted: []restapi.Count{{Name: "launch", Count: 5}}, Refused: []restapi.Count{{Name: "no capacity", Count: 2}}, Facts: []restapi.Property{{Name: s.name, Value: s.name}},
 	}, nil
 }
