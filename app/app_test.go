@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/hamadryad/hamadryad/engine/client"
+	"github.com/hamadryad/hamadryad/engine/plan"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/wire/rpc"
 	"github.com/hamadryad/hamadryad/sdk/job"
@@ -179,6 +180,33 @@ func TestLimitsReachTheJob(t *testing.T) {
 	} {
 		if code, text := run(t, t.Context(), f, program{defs: definitions("one")}, strings.Fields(args)...); code != ExitUsage || !strings.Contains(text, want) {
 			t.Errorf("%s: exit code %d, want %d, with %q in\n%s", args, code, ExitUsage, want, text)
+		}
+	}
+}
+
+// A person's number of attempts wins over the program's, and that of a stage over that of the job.
+func TestAttemptsReachTheStages(t *testing.T) {
+	graph := func() *wire.Graph {
+		return &wire.Graph{Stages: []*wire.Stage{{Name: "map", AttemptsMax: 3}, {Name: "reduce", AttemptsMax: 1}}}
+	}
+	for args, want := range map[string][2]uint32{"": {3, 1}, "map=7": {7, 1}, "5": {0, 0}, "0": {3, 1}, "5 map=7": {7, 0}} {
+		var f attemptsFlag
+		for _, arg := range strings.Fields(args) {
+			if err := f.Set(arg); err != nil {
+				t.Fatal(err)
+			}
+		}
+		g := graph()
+		if err := plan.GiveAttempts(g, plan.Attempts(f)); err != nil || g.Stages[0].AttemptsMax != want[0] || g.Stages[1].AttemptsMax != want[1] {
+			t.Errorf("%q: %v, %v; want %v", args, g.Stages, err, want)
+		}
+	}
+	if err := plan.GiveAttempts(graph(), plan.Attempts{"mop": 2}); err == nil || !strings.Contains(err.Error(), "its stages are map, reduce") {
+		t.Error(err)
+	}
+	for _, arg := range []string{"map=0", "map=", "-1", "many"} {
+		if err := new(attemptsFlag).Set(arg); err == nil {
+			t.Errorf("%q is taken", arg)
 		}
 	}
 }

@@ -23,7 +23,7 @@ type options struct {
 	user          string
 	pool          string
 	priority      int
-	attempts      uint
+	attempts      attemptsFlag
 	noSpeculation bool
 	quiet         bool
 	channels      string
@@ -73,7 +73,7 @@ func declareFlags(fs *flag.FlagSet) *options {
 	fs.StringVar(&o.user, "user", "", "`NAME` that the job runs under: it is shown with the job, policies may share by it, and files get it as their owner where no certificate or ticket proves a user; from "+storage.UserVariable+", or the system's user, when not given")
 	fs.StringVar(&o.pool, "pool", "", "`POOL` (or queue) of the scheduling policy that the job belongs to")
 	fs.IntVar(&o.priority, "priority", 0, "the job's priority; larger runs earlier")
-	fs.UintVar(&o.attempts, "attempts", 0, "how often a part of the job may be tried; 0 is the site's default")
+	fs.Var(&o.attempts, "attempts", "`[STAGE=]N` how often a part of the job may be tried, such as 2 or map=2, whatever the program says; 0 is the site's default. May be repeated")
 	o.limits.declare(fs)
 	fs.BoolVar(&o.noSpeculation, "no-speculation", false, "never run a second attempt of a slow part beside the first")
 	fs.BoolVar(&o.quiet, "quiet", false, "print nothing but errors")

@@ -90,7 +90,7 @@ func hadoopAttempts(o *options, _, value string) error {
 	if err != nil || n == 0 {
 		return fmt.Errorf("use a whole number from 1 to %d", math.MaxInt32)
 	}
-	o.attempts = max(o.attempts, uint(n))
+	o.attempts.set("", max(o.attempts[""], uint32(n)))
 	return nil
 }
 

@@ -179,6 +179,9 @@ func (c *Client) submission(ctx context.Context, name string, args []string) (cl
 	if err := plan.GiveResources(graph, plan.Resources(c.options.resources)); err != nil {
 		return client.Submission{}, fmt.Errorf("job %s: %w", name, err)
 	}
+	if err := plan.GiveAttempts(graph, plan.Attempts(c.options.attempts)); err != nil {
+		return client.Submission{}, fmt.Errorf("job %s: %w", name, err)
+	}
 	if err := plan.GiveKinds(graph, plan.Kinds(c.options.slots)); err != nil {
 		return client.Submission{}, fmt.Errorf("job %s: %w", name, err)
 	}
@@ -189,7 +192,7 @@ func (c *Client) submission(ctx context.Context, name string, args []string) (cl
 	return client.Submission{Plan: blob, Program: program, Spec: &wire.JobSpec{
 		Name: cmp.Or(c.options.name, name), Pool: c.options.pool, Priority: int32(c.options.priority), Properties: properties,
 		Graph: graph, Fingerprint: plan.Fingerprint(graph), Outputs: g.Outputs(),
-		Limits: c.options.limits.message(), NoSpeculation: c.options.noSpeculation, AttemptsMax: uint32(c.options.attempts),
+		Limits: c.options.limits.message(), NoSpeculation: c.options.noSpeculation, AttemptsMax: c.options.attempts[""],
 	}}, nil
 }
 

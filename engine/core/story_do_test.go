@@ -153,7 +153,7 @@ func (s *story) submit(t *testing.T, d *datadriven.TestData, name string, named 
 		stages[f[0]] = uint32(len(spec.Graph.Stages))
 		spec.Graph.Stages = append(spec.Graph.Stages, &wire.Stage{
 			Name: f[0], Nodes: uint32(number(f[1])), Slots: uint32(number(opts["slots"])), Kind: opts["kind"], PreferKind: opts["prefer"],
-			Resources: resources(opts["resources"]),
+			Resources: resources(opts["resources"]), AttemptsMax: uint32(number(opts["attempts"])),
 		})
 	}
 	out := s.out

@@ -71,6 +71,8 @@ func validateStage(i int, s *wire.Stage, l Limits) error {
 	switch {
 	case int64(s.Slots) > int64(l.Slots):
 		return fmt.Errorf("stage %q takes %d slots a group, at most %d are allowed: ask for fewer", s.Name, s.Slots, l.Slots)
+	case s.AttemptsMax > wire.StageAttemptsMax:
+		return fmt.Errorf("stage %q may be tried %d times, at most %d are allowed", s.Name, s.AttemptsMax, wire.StageAttemptsMax)
 	case s.Memory < 0:
 		return fmt.Errorf("stage %q asks for %d bytes of memory: use 0 for the site's default, or more", s.Name, s.Memory)
 	case s.Memory > l.Memory:

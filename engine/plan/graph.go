@@ -139,6 +139,31 @@ func GiveKinds(g *wire.Graph, kinds Kinds) error {
 	return nil
 }
 
+// Attempts are how often a group of a stage may fail before its job does, by name of stage; ""
+// stands for all stages that are not named.
+type Attempts map[string]uint32
+
+// GiveAttempts sets how often groups of stages may fail, in place of the program's request. It fails
+// if a named stage does not exist. The number for "" is the submission's: the program's requests give
+// way to it.
+func GiveAttempts(g *wire.Graph, attempts Attempts) error {
+	names := map[string]bool{}
+	for _, s := range g.Stages {
+		names[s.Name] = true
+		if n, named := attempts[s.Name]; named {
+			s.AttemptsMax = n
+		} else if attempts[""] > 0 {
+			s.AttemptsMax = 0
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(attempts)) {
+		if name != "" && !names[name] {
+			return fmt.Errorf("attempts for stage %q, which the job does not have: its stages are %s", name, strings.Join(slices.Sorted(maps.Keys(names)), ", "))
+		}
+	}
+	return nil
+}
+
 // Resources are the countable resources of a node, by name of stage; "" stands for all stages that
 // are not named.
 type Resources map[string]scheduler.Resources
@@ -170,8 +195,12 @@ func wireStage(s job.StageSpec) (*wire.Stage, error) {
 	if s.Memory < 0 {
 		return nil, fmt.Errorf("stage %q has %d bytes of memory: use 0 for the site's default, or more", s.Name, s.Memory)
 	}
+	if s.Attempts < 0 || s.Attempts > wire.StageAttemptsMax {
+		return nil, fmt.Errorf("stage %q may be tried %d times: use 0 for the site's default, or up to %d", s.Name, s.Attempts, wire.StageAttemptsMax)
+	}
 	w := &wire.Stage{
-		Name: s.Name, Nodes: uint32(s.Nodes), Kind: s.Kind, PreferKind: s.PreferKind, Slots: uint32(s.Slots),
+		AttemptsMax: uint32(s.Attempts),
+		Name:        s.Name, Nodes: uint32(s.Nodes), Kind: s.Kind, PreferKind: s.PreferKind, Slots: uint32(s.Slots),
 		Memory: s.Memory, Resources: wire.ResourceCounts(s.Resources), Shuffles: s.Shuffles, OwnProcess: s.OwnProcess, NoSuspend: s.NoSuspend,
 	}
 	if s.Command != nil {
@@ -221,8 +250,8 @@ func FingerprintOf(structure *wire.Graph, g *job.Graph) []byte {
 	})
 }
 
-// fingerprint leaves out slot kinds and countable resources, which the submitter may change. inputs returns a stage's
-// number of inputs, and a function for the bytes of each.
+// fingerprint leaves out slot kinds, countable resources and numbers of attempts, which the submitter
+// may change. inputs returns a stage's number of inputs, and a function for the bytes of each.
 func fingerprint(g *wire.Graph, inputs func(stage int) (int, func(i int) int64)) []byte {
 	d := digest{sha256.New()}
 	d.number(len(g.Stages))

@@ -54,6 +54,7 @@ type StageSpec struct {
 	Slots      int
 	Memory     int64
 	Resources  scheduler.Resources // of a node
+	Attempts   int                 // how often a group may fail before the job does; 0: the site's default
 	Shuffles   bool
 	OwnProcess bool
 	NoSuspend  bool
@@ -71,7 +72,7 @@ func (s *Stage) Spec() StageSpec {
 		own.Quiet = s.quiet
 		command = &own
 	}
-	return StageSpec{s.name, s.id, s.nodes, s.program, command, s.kind, s.preferKind, s.slots, s.memory, scheduler.NewResources(s.resources...), s.shuffles, s.ownProcess, s.noSuspend, s.timeout, s.quiet, s.tasks, s.files}
+	return StageSpec{s.name, s.id, s.nodes, s.program, command, s.kind, s.preferKind, s.slots, s.memory, scheduler.NewResources(s.resources...), s.attempts, s.shuffles, s.ownProcess, s.noSuspend, s.timeout, s.quiet, s.tasks, s.files}
 }
 
 // check finds errors in the graph as the author wrote it.

@@ -126,6 +126,7 @@ type Stage struct {
 	slots      int
 	memory     int64
 	resources  []scheduler.ResourceCount // of a node
+	attempts   int
 	shuffles   bool
 	ownProcess bool
 	noSuspend  bool
@@ -197,6 +198,12 @@ func (s *Stage) Resource(kind scheduler.ResourceKind, count int) *Stage {
 	s.resources = append(s.resources, scheduler.ResourceCount{Kind: kind, Count: count})
 	return s
 }
+
+// Attempts sets how often a group of the stage may fail before the job fails; the site's default, 4,
+// when not set. 1 is for a program that must not be repeated after an error. Attempts that end with
+// their launcher, or in favour of another job, are no failures. Of groups that start together the
+// smallest number counts.
+func (s *Stage) Attempts(n int) *Stage { s.attempts = n; return s }
 
 // Shuffles marks a stage that gathers all its input before it executes, as a reduce does; policies
 // see its two phases.

@@ -619,6 +619,9 @@ type Graph struct {
 
 // GraphStage defines model for GraphStage.
 type GraphStage struct {
+	// AttemptsMax How often a group may fail before the job does; missing: as often as the job's or the site's default says
+	AttemptsMax *int `json:"attemptsMax,omitempty"`
+
 	// Kind Of slots
 	Kind *string `json:"kind,omitempty"`
 

@@ -150,13 +150,13 @@ func (js *Jobs) countFailure(b *state.Bundle, r *state.BundleAttempt) bool {
 	case f != nil && f.Kind == wire.ErrorKind_ERROR_KIND_FULL:
 		return len(b.Attempts()) == 0 && js.waitForRoom(b, f)
 	case f != nil && f.Kind != wire.ErrorKind_ERROR_KIND_RESOURCE:
-		if b.Tries.CountFailure() >= b.Job.AttemptsMax(&js.step.Set) {
+		if b.Tries.CountFailure() >= b.AttemptsMax(&js.step.Set) {
 			f = proto.CloneOf(f)
 			who := ""
 			if f.Stage == "" { // such as the end of a worker's process, which names no node
 				who = b.Job.Describe(b, 0) + " "
 			}
-			f.Message = fmt.Sprintf("%sfailed %d times, the last time: %s", who, b.Tries.Failures(), f.Message)
+			f.Message = fmt.Sprintf("%s%s: %s", who, failedTimes(b.Tries.Failures()), f.Message)
 			js.EndJob(b.Job, scheduler.JobFailed, f)
 			return true
 		}
@@ -172,4 +172,12 @@ func (js *Jobs) countFailure(b *state.Bundle, r *state.BundleAttempt) bool {
 		}
 	}
 	return false
+}
+
+// failedTimes says how often something failed that is not tried again.
+func failedTimes(n int) string {
+	if n == 1 {
+		return "failed, and may be tried once"
+	}
+	return fmt.Sprintf("failed %d times, the last time", n)
 }

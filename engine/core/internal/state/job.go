@@ -10,7 +10,6 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/internal/dataflow"
 	"github.com/hamadryad/hamadryad/engine/core/internal/resources"
 	"github.com/hamadryad/hamadryad/engine/core/internal/state/stats"
-	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -198,17 +197,6 @@ func (j *Job) LastMemory() int64 { return lastMemory + j.lastMore }
 func (j *Job) MemoryForFiles() int64 {
 	return max(min(int64(j.FilesTotal())*lastFileMemory, j.largest-lastMemory), 0)
 }
-
-// AttemptsMax returns how often a bundle of the job may fail.
-func (j *Job) AttemptsMax(s *step.Settings) int {
-	if j.Spec.AttemptsMax > 0 {
-		return int(min(j.Spec.AttemptsMax, attemptsMaxMax))
-	}
-	return s.AttemptsMax
-}
-
-// attemptsMaxMax bounds the attempts that a job may request.
-const attemptsMaxMax = 100
 
 // GroupOf returns the bundle of a node and the index of its group in the bundle.
 func (j *Job) GroupOf(n graph.Node) (*Bundle, int) {

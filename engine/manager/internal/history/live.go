@@ -101,7 +101,7 @@ func outline(g *wire.Graph) *wire.Graph {
 	o := &wire.Graph{}
 	for _, s := range g.GetStages() {
 		o.Stages = append(o.Stages, &wire.Stage{
-			Name: s.Name, Nodes: s.Nodes, Kind: s.Kind, Slots: s.Slots, Memory: s.Memory, Shuffles: s.Shuffles, OwnProcess: s.OwnProcess, Command: s.Command, NoSuspend: s.NoSuspend,
+			Name: s.Name, Nodes: s.Nodes, Kind: s.Kind, Slots: s.Slots, Memory: s.Memory, Shuffles: s.Shuffles, OwnProcess: s.OwnProcess, Command: s.Command, NoSuspend: s.NoSuspend, AttemptsMax: s.AttemptsMax,
 		})
 	}
 	for _, c := range g.GetConnections() {

@@ -128,7 +128,7 @@ func (l *jobHandle) graph(ctx context.Context) (*restapi.Graph, error) {
 	}
 	r := restapi.Graph{Stages: []restapi.GraphStage{}, Connections: []restapi.Connection{}}
 	for _, t := range g.Stages {
-		r.Stages = append(r.Stages, restapi.GraphStage{Name: t.Name, Nodes: int(t.Nodes), Resources: restapi.Pointer(wire.ResourcesOf(t.Resources).String()), Kind: restapi.Pointer(t.Kind), Slots: restapi.Pointer(int(t.Slots)), Memory: restapi.Pointer(t.Memory)})
+		r.Stages = append(r.Stages, restapi.GraphStage{Name: t.Name, Nodes: int(t.Nodes), Resources: restapi.Pointer(wire.ResourcesOf(t.Resources).String()), Kind: restapi.Pointer(t.Kind), Slots: restapi.Pointer(int(t.Slots)), Memory: restapi.Pointer(t.Memory), AttemptsMax: restapi.Pointer(int(t.AttemptsMax))})
 	}
 	for _, c := range g.Connections {
 		r.Connections = append(r.Connections, restapi.Connection{
