@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -22,38 +23,103 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// runVerify verifies a policy against a log.
+// verified is the verification of a policy against a log.
+type verified struct {
+	Policy       string // its name, "" for the log's
+	Verification *replay.Verification
+}
+
+// runVerify verifies policies against a log, one after the other.
 func (c *command) runVerify(cmd *cobra.Command) error {
-	given, err := c.oneContender(cmd)
+	list, err := c.verifyUnder(cmd)
 	if err != nil {
 		return err
 	}
 	if c.differences < 0 {
 		return client.Misuse("--differences is not negative")
 	}
+	var all []verified
+	for _, given := range list {
+		v, err := c.verifyOne(cmd.Context(), given)
+		if err != nil {
+			return err
+		}
+		one := verified{Verification: v}
+		if given != nil {
+			one.Policy = given.name
+		}
+		all = append(all, one)
+	}
+	text := func(w io.Writer) error { return verifiedText(w, all) }
+	if err := show.Write(c.printed, c.format, text, func(w io.Writer) error { return verifiedJSON(w, all) }); err != nil {
+		return err
+	}
+	return different(all)
+}
+
+// verifyOne verifies one policy against the log; nil: the log's.
+func (c *command) verifyOne(ctx context.Context, given *contender) (*replay.Verification, error) {
 	r, err := replay.Open(c.verify)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	o := replay.VerifyOptions{Differences: orNegative(c.differences), Host: func(ctx context.Context, of replay.Started) (policy.Host, scheduler.Config, error) {
-		return c.inPlaceOf(ctx, given, of)
-	}}
-	steps := progress.NewSteps(c.errors, "log")
-	o.Progress = func(done, all int64) { steps.Step("bytes of the log", int(done), int(all)) }
-	v, err := replay.Verify(cmd.Context(), r, o)
-	steps.Close()
-	if err != nil {
-		return err
+	title := "log"
+	if given != nil {
+		title = given.name
 	}
-	if err := show.Write(c.printed, c.format, v.Text, v.JSON); err != nil {
-		return err
-	}
-	if !v.Same() {
-		sum := v.Sum()
-		return &client.ExitError{Code: client.ExitFailed, Err: fmt.Errorf(
-			"the policy does not decide as the log has it: %d of %d rounds differ, and %d could not be asked", sum.Different, sum.Rounds, sum.NotAsked)}
+	steps := progress.NewSteps(c.errors, title)
+	defer steps.Close()
+	return replay.Verify(ctx, r, replay.VerifyOptions{
+		Differences: orNegative(c.differences),
+		Host: func(ctx context.Context, of replay.Started) (policy.Host, scheduler.Config, error) {
+			return c.inPlaceOf(ctx, given, of)
+		},
+		Progress: func(done, all int64) { steps.Step("bytes of the log", int(done), int(all)) },
+	})
+}
+
+// verifiedText writes the reports for people. Each of several begins with the policy's name.
+func verifiedText(w io.Writer, all []verified) error {
+	for i, one := range all {
+		if len(all) > 1 {
+			fmt.Fprintf(w, "%s%s\n", strings.Repeat("\n", min(i, 1)), one.Policy)
+		}
+		if err := one.Verification.Text(w); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// verifiedJSON writes the only report, or a list of several with the policies' names.
+func verifiedJSON(w io.Writer, all []verified) error {
+	if len(all) == 1 {
+		return all[0].Verification.JSON(w)
+	}
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(all)
+}
+
+// different is an error that names the policies that decide otherwise than the log; nil: none does.
+func different(all []verified) error {
+	var lines []string
+	for _, one := range all {
+		if one.Verification.Same() {
+			continue
+		}
+		name := "the policy"
+		if len(all) > 1 {
+			name = "policy " + one.Policy
+		}
+		sum := one.Verification.Sum()
+		lines = append(lines, fmt.Sprintf("%s does not decide as the log has it: %d of %d rounds differ, and %d could not be asked",
+			name, sum.Different, sum.Rounds, sum.NotAsked))
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	return &client.ExitError{Code: client.ExitFailed, Err: errors.New(strings.Join(lines, "\n"))}
 }
 
 // orNegative converts 0 for the laboratory, to which 0 means its default.
@@ -64,19 +130,16 @@ func orNegative(n int) int {
 	return n
 }
 
-// oneContender is the policy of --policy; nil: the flag is missing, and the log's policy is used.
-func (c *command) oneContender(cmd *cobra.Command) (*contender, error) {
+// verifyUnder are the policies of --policy. Without the flag it is the log's policy, a nil.
+func (c *command) verifyUnder(cmd *cobra.Command) (all []*contender, err error) {
 	if !cmd.Flags().Changed("policy") {
-		return nil, nil
+		return []*contender{nil}, nil
 	}
 	list, err := findContenders(c.policies)
-	if err != nil {
-		return nil, err
+	for i := range list {
+		all = append(all, &list[i])
 	}
-	if len(list) != 1 {
-		return nil, client.Misuse("a log is held against one policy: give --policy once")
-	}
-	return &list[0], nil
+	return all, err
 }
 
 // inPlaceOf starts the policy that is asked in the place of a generation of the log. In place of a

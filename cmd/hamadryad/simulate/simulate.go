@@ -68,7 +68,7 @@ type command struct {
 func Command(out, errs io.Writer) *cobra.Command {
 	c := &command{printed: out, errors: errs}
 	cmd := &cobra.Command{
-		Use: "simulate [flags] WORKLOAD\n  hamadryad simulate --verify LOG [--policy POLICY]\n  hamadryad simulate --replay LOG [flags]\n  hamadryad simulate --expect FILE...", Short: "Play a workload under policies in virtual time", Args: c.args,
+		Use: "simulate [flags] WORKLOAD\n  hamadryad simulate --verify LOG [--policy POLICY]...\n  hamadryad simulate --replay LOG [flags]\n  hamadryad simulate --expect FILE...", Short: "Play a workload under policies in virtual time", Args: c.args,
 		Long: `Plays the jobs of a workload on a simulated cluster, once for each policy and seed, and
 holds the results against each other. What decides is the manager's own core and the
 policies' own programs; launchers, workers and the network between them are simulated, in
@@ -107,8 +107,8 @@ again, with the settings, snapshot and events of that time. It compares its
 decisions with those in the log. LOG is the manager's data folder, or that of
 a local cluster, or the folder log in it, or one file of that. A running
 manager is not disturbed. The first rounds that differ are told in words, and
-the exit code is 1 then. Without --policy it is the program of the name that
-the log has. A program of that name gets the settings in the log, another one
+the exit code is 1 then. Several --policy are verified one after the other.
+Without one it is the program of the name that the log has. A program of that name gets the settings in the log, another one
 its defaults, and a configuration (FILE.yaml) brings its own. Nothing outside
 is touched: a policy's shell does not run, and nobody is charged.
 
@@ -134,7 +134,7 @@ Runs share all processors.`,
   hamadryad simulate --policy fair --policy hfsp --set launchers=50,100,200 --results results fb2009-100.jsonl
   hamadryad simulate --topology 19-jobs.topology.json.gz --slots map=4,reduce=2 19-jobs.trace.json.gz
   hamadryad simulate --verify hamadryad-data/manager
-  hamadryad simulate --verify hamadryad-data/manager --policy ./build/hamadryad-policy-fair
+  hamadryad simulate --verify hamadryad-data/manager --policy ./build/hamadryad-policy-fair --policy old=fair
   hamadryad simulate --replay hamadryad-data/manager --policy hfsp --policy next.yaml --results results
   hamadryad simulate --expect laboratory/experiments/hfsp-order.yaml`,
 		RunE: func(cmd *cobra.Command, args []string) error {
