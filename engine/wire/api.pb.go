@@ -2526,7 +2526,7 @@ func (x *PolicyShadow) GetAnswerMean() int64 {
 // it is fixed.
 type PolicyProblem struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	What          string                 `protobuf:"bytes,1,opt,name=what,proto3" json:"what,omitempty"` // configuration, settings, change, policy, rounds, status, lists or shadow
+	What          string                 `protobuf:"bytes,1,opt,name=what,proto3" json:"what,omitempty"` // configuration, settings, change, policy, rounds, status, lists, shadow, busy or start
 	Text          string                 `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
 	At            int64                  `protobuf:"varint,3,opt,name=at,proto3" json:"at,omitempty"`
 	unknownFields protoimpl.UnknownFields

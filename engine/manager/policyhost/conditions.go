@@ -20,6 +20,8 @@ const (
 	ConditionStatus        = "status"        // its status can't be read
 	ConditionLists         = "lists"         // of unknown pools
 	ConditionShadow        = "shadow"        // a shadow was dropped
+	ConditionBusy          = "busy"          // it has many rounds without effect
+	ConditionStart         = "start"         // it does not answer its start
 )
 
 // problemBytesMax bounds the text of one problem.

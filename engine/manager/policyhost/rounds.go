@@ -35,6 +35,12 @@ func (s *Supervisor) Ask(a core.AskPolicy) {
 		}
 	}
 	s.refused.round(s.needs.Log, a.Round)
+	if h != nil {
+		if text := s.busy.round(time.Now(), h.name, a.Round); text != "" {
+			s.needs.Conditions.Set(ConditionBusy, text, slowForgotten)
+			s.needs.Log.Warn("the policy has many rounds without effect", "policy", h.name, "generation", h.generation, "problem", text)
+		}
+	}
 }
 
 // carry takes rounds to a host and its answers back.

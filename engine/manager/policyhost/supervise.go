@@ -121,6 +121,9 @@ const (
 	restartMax = 10 * time.Second
 	// explainTimeout bounds the calls that status makes to a policy.
 	explainTimeout = 2 * time.Second
+	// startForgotten is for how long status shows a start without an answer, unless it is answered
+	// before. A start is given up sooner.
+	startForgotten = 2 * time.Minute
 )
 
 // builtin is the name of the policy in this process.
@@ -167,6 +170,7 @@ type Supervisor struct {
 	ctx      context.Context
 	accepted acceptance
 	refused  refusalLog
+	busy     busyWatch
 	slow     slow
 	shadows  *shadows
 
@@ -399,13 +403,29 @@ func (s *Supervisor) Start(a core.StartPolicy) {
 	env.Store, env.Trace = h.spec.Store, h.spec.Trace
 	config := h.config()
 	s.wait.Go(func() {
+		answered := s.watchStart(h)
 		d, err := h.host.Start(s.ctx, config, a.Snapshot(), env)
+		answered()
 		if err != nil {
 			s.failed(h, err)
 			return
 		}
 		s.started(h, d)
 	})
+}
+
+// watchStart reports a policy that does not answer its start, until the returned function is called.
+// Otherwise the only problem in status is the failure of the policy before.
+func (s *Supervisor) watchStart(h *policyProcess) (answered func()) {
+	after := s.slowRound(h)
+	late := time.AfterFunc(after, func() {
+		s.needs.Conditions.Set(ConditionStart, fmt.Sprintf("the policy %s has not answered its start for %v, and decides nothing yet", h.name, after), startForgotten)
+		s.needs.Log.Warn("the policy has not answered its start", "policy", h.name, "generation", h.generation, "after", after)
+	})
+	return func() {
+		late.Stop()
+		s.needs.Conditions.Clear(ConditionStart)
+	}
 }
 
 func (s *Supervisor) started(h *policyProcess, d scheduler.Description) {

@@ -1,0 +1,63 @@
+package policyhost
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// A policy that asks for rounds without pause, or repeats refused decisions, is named once in each
+// window; one that waits a while is not.
+func TestBusyPolicyIsNamed(t *testing.T) {
+	wake := []scheduler.Event{scheduler.TimePassed{}}
+	refused := []scheduler.Event{scheduler.Outcome{Kind: scheduler.DecisionLaunch, Reason: scheduler.NoCapacity, Detail: "no slot"}}
+	for _, x := range []struct {
+		what   string
+		every  time.Duration
+		events []scheduler.Event
+		told   int
+		says   string
+	}{
+		{"wakes", time.Millisecond, wake, 2, "the policy p asks for rounds without pause"},
+		{"refusals", time.Millisecond, refused, 2, "refused within 499ms, the last a launch: no capacity, no slot"},
+		{"slow wakes", 50 * time.Millisecond, wake, 0, ""},
+		{"something else", time.Millisecond, []scheduler.Event{scheduler.TimePassed{}, scheduler.JobSubmitted{}}, 0, ""},
+	} {
+		w, told, now := busyWatch{}, 0, time.Unix(1000, 0)
+		for at := time.Duration(0); at < 2*busyWindow; at += x.every {
+			text := w.round(now.Add(at), "p", &scheduler.Round{Events: x.events})
+			if text != "" {
+				told++
+			}
+			if text != "" && !strings.Contains(text, x.says) {
+				t.Errorf("%s: %q", x.what, text)
+			}
+		}
+		if told != x.told {
+			t.Errorf("%s: told %d times, want %d", x.what, told, x.told)
+		}
+	}
+}
+
+// A policy that hangs in its start is a problem of its own while it does.
+func TestHangInStartIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(t.Context(), Needs{Log: slog.New(slog.DiscardHandler), Conditions: &Conditions{}})
+		answered := s.watchStart(&policyProcess{name: "p", spec: Policy{SlowRound: time.Second}})
+		if _, told := s.needs.Conditions.Of(ConditionStart); told {
+			t.Error("it is told at once")
+		}
+		time.Sleep(2 * time.Second)
+		if c, told := s.needs.Conditions.Of(ConditionStart); !told || !strings.Contains(c.Text, "the policy p has not answered its start for 1s") {
+			t.Errorf("%v %v", c, told)
+		}
+		answered()
+		if _, told := s.needs.Conditions.Of(ConditionStart); told {
+			t.Error("it stays")
+		}
+	})
+}
