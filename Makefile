@@ -68,11 +68,13 @@ release: $(BIN)/cyclonedx-gomod ## archives of static programs with an SBOM and 
 # package that has it. Those of iproute2 cut links between network namespaces. The
 # race detector needs gcc; tests on a real HDFS, and those with Apache's readers of
 # file formats, need Maven and a JDK from 11 to 21, those with pyarrow and the policy
-# in Python need Python's venv (which is no program), those with Kerberos its server,
+# in Python need Python's venv (which is no program), that with the policy in
+# TypeScript needs Node.js, those with Kerberos its server,
 # and the page of the laboratory's reports is opened in a browser. What is released is
 # installed, checked and built into an image by Debian's tools.
 DEPS := sort:coreutils find:findutils grep:grep sed:sed setsid:util-linux \
 	gzip:gzip bzip2:bzip2 zstd:zstd xz:xz-utils lz4:lz4 awk:gawk python3:python3 \
+	node:nodejs npm:npm \
 	ip:iproute2 tc:iproute2 ss:iproute2 \
 	gcc:build-essential mvn:maven javac:default-jdk-headless \
 	pg_lsclusters:postgresql psql:postgresql-client krb5kdc:krb5-kdc kadmin.local:krb5-admin-server kinit:krb5-user \
