@@ -78,7 +78,8 @@ func withoutStack(problem string) string {
 // again says how to play a game again.
 func again(g game, o Options) string {
 	if seed, is := strings.CutPrefix(g.name, "seed "); is {
-		return fmt.Sprintf("Play the whole game again with: hamadryad policy check --seed %s --seeds 1 PATH; or in Go with policytest.Options{First: %s, Seeds: 1, NoStories: true}.", seed, seed)
+		return "Play the whole game again with: hamadryad policy check PATH --seeds 1 --seed " + seed +
+			"; or in Go with policytest.Options{First: " + seed + ", Seeds: 1, NoStories: true}."
 	}
 	return "It is one of the scripted games, which are played first: play it again with hamadryad policy check --seeds 0 PATH; or in Go with policytest.Options{Seeds: -1}."
 }
