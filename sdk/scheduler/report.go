@@ -60,8 +60,14 @@ func (p *PoolStatus) check() error {
 			return fmt.Errorf("%s is %v: it must be a finite number; look for a division by zero", n.name, n.value)
 		}
 	}
+	if math.Abs(p.FairShare) > shareMax {
+		return fmt.Errorf("FairShare is %g: no cluster has that many slots, at most %g are shown", p.FairShare, shareMax)
+	}
 	return nil
 }
+
+// shareMax bounds a pool's share, in slots.
+const shareMax = 1e12
 
 // Check returns the reason why an answer can't be sent over HTTP, or nil.
 func (a Answer) Check() error {
