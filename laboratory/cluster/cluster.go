@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -38,6 +39,9 @@ type Group struct {
 	Name string `yaml:"name"`
 	// Slots are the slots of each launcher by kind, at least one.
 	Slots map[string]int `yaml:"slots"`
+	// Resources are the countable resources of each launcher by kind, such as gpu: 4; default none.
+	// A suspended attempt keeps its own.
+	Resources map[string]int `yaml:"resources,omitempty"`
 	// Racks is the number of racks over which launchers are spread evenly, in turn; default 1. Rack
 	// is the prefix of the racks' names, default "rack"; groups with the same prefix share them.
 	Racks int    `yaml:"racks"`
@@ -225,9 +229,14 @@ func (c *Cluster) Machines() []simcluster.Machine {
 			}
 			return 1
 		})
+		var resources []*wire.ResourceCount
+		for _, kind := range slices.Sorted(maps.Keys(g.Resources)) {
+			resources = append(resources, &wire.ResourceCount{Kind: kind, Count: uint32(g.Resources[kind])})
+		}
 		for i := range g.Count {
 			one := simcluster.Machine{
-				Name: g.name(i), Host: g.host(i), Rack: g.rack(i), Slots: slots, Memory: int64(g.Memory), Swap: int64(g.Swap), CanSuspend: *g.CanSuspend,
+				Resources: resources,
+				Name:      g.name(i), Host: g.host(i), Rack: g.rack(i), Slots: slots, Memory: int64(g.Memory), Swap: int64(g.Swap), CanSuspend: *g.CanSuspend,
 				Latency: m.Latency, Heartbeat: m.Heartbeat, Start: m.Start, Stop: m.Stop, ProgressEvery: m.ProgressEvery,
 				Suspend: simcluster.Cost(m.Suspend), Resume: simcluster.Cost(m.Resume), Slow: 1 / g.Speed, Locality: m.factors(),
 			}

@@ -103,6 +103,8 @@ func TestMistakesNameFileAndLine(t *testing.T) {
 		{group + "failures:\n- {launcher: node3, at: 1m}\n", `c.yaml:5: failures[1].launcher: there is no launcher "node3"`},
 		{group + "failures:\n- {launcher: node2, at: -1m}\n", "c.yaml:5: failures[1].at: it is -1m0s"},
 		{group + "replicas: 100\n", "c.yaml:4: replicas: it is 100"},
+		{"launchers:\n- {count: 1, slots: {map: 1}, resources: {gpu: -1}}\n", "c.yaml:2: launchers[1].resources: "},
+		{group + "model:\n  network: {host: -1}\n", "c.yaml:"},
 		{group + "model:\n  locality:\n    rack: 0.5\n", "c.yaml:6: model.locality.rack: it is 0.5"},
 		{group + "model:\n  locality: {rack: 3, remote: 2}\n", "c.yaml:5: model.locality.remote: it is 2: at least what rack is"},
 		{group + "model: {slowStart: 0}\n", "c.yaml:4: model.slowStart: it is 0"},

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/hamadryad/hamadryad/laboratory/internal/document"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // Parse reads a cluster from YAML; errors name file. The error is a scheduler.Problems with all
@@ -95,6 +96,13 @@ func (g *Group) check(i int) (all []document.Problem) {
 		bad(kind != "", "a kind has no name", "slots")
 		bad(n >= 0 && n <= SlotsMax, fmt.Sprintf("there are %d: from 0 to %d is right", n, SlotsMax), "slots", kind)
 		slots += max(min(n, SlotsMax), 0)
+	}
+	var resources []scheduler.ResourceCount
+	for _, kind := range slices.Sorted(maps.Keys(g.Resources)) {
+		resources = append(resources, scheduler.ResourceCount{Kind: kind, Count: g.Resources[kind]})
+	}
+	if err := scheduler.CheckResources(resources); err != nil {
+		bad(false, err.Error(), "resources")
 	}
 	bad(slots > 0, "a launcher needs a slot, such as slots: {map: 4, reduce: 2}", "slots")
 	return all

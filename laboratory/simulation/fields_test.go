@@ -29,6 +29,16 @@ func TestTaskTakesItsSlots(t *testing.T) {
 	}
 }
 
+// Each task takes the only gpu of the launcher: one runs at a time, on four slots.
+func TestTaskTakesItsResources(t *testing.T) {
+	w := alone(workload.Stage{Resources: []scheduler.ResourceCount{{Kind: "gpu", Count: 1}}, Tasks: tasks(10*time.Second, 10*time.Second)})
+	c := bare(1, map[string]int{"default": 4})
+	c.Groups[0].Resources = map[string]int{"gpu": 1, "license": 7}
+	if r := play(t, Options{Workload: w, Cluster: c, Tick: -1, Think: -1}, fifo.New()); !near(r.Jobs[0].Ended, 20*time.Second) {
+		t.Errorf("two tasks end after %v, not after 20 s", r.Jobs[0].Ended)
+	}
+}
+
 // A gang of three starts when three slots are free: at 10 s, though one is free from the beginning
 // and two from 5 s on.
 func TestGangStartsTogether(t *testing.T) {
@@ -87,14 +97,15 @@ func TestAttemptsFailByARate(t *testing.T) {
 // noting is a policy that keeps the properties of the jobs it receives.
 type noting struct {
 	scheduler.TaskScheduler
-	got []scheduler.Property
+	got      []scheduler.Property
+	deadline scheduler.Time
 }
 
 // AssignTasks implements scheduler.TaskScheduler.
 func (n *noting) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 	for _, e := range r.Events {
 		if s, ok := e.(scheduler.JobSubmitted); ok {
-			n.got = s.Job.Properties
+			n.got, n.deadline = s.Job.Properties, s.Job.Deadline
 		}
 	}
 	return n.TaskScheduler.AssignTasks(r)
@@ -106,7 +117,10 @@ func TestPolicyReceivesProperties(t *testing.T) {
 	w.Jobs[0].Deadline, w.Jobs[0].Properties = time.Hour, []scheduler.Property{{Name: "query", Value: "7"}}
 	p := &noting{TaskScheduler: fifo.New()}
 	play(t, Options{Workload: w, Cluster: bare(1, map[string]int{"default": 1}), Tick: -1, Think: -1}, p)
-	if want := "[{deadline 1h0m0s} {estimate.work 1m30s} {query 7}]"; fmt.Sprint(p.got) != want {
+	if p.deadline != beginning.Add(time.Hour) {
+		t.Errorf("its deadline is %v, not an hour after its submission", p.deadline)
+	}
+	if want := "[{estimate.work 1m30s} {query 7}]"; fmt.Sprint(p.got) != want {
 		t.Errorf("it receives %v, want %s", p.got, want)
 	}
 }

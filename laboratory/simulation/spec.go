@@ -26,6 +26,9 @@ func (p *player) spec(i int, j *workload.Job) *wire.JobSpec {
 		Name: cmp.Or(j.Name, j.ID), Pool: cmp.Or(j.Pool, user), Principal: &wire.Principal{Name: user},
 		Priority: int32(j.Priority), Graph: &wire.Graph{},
 	}
+	if j.Deadline > 0 { // not before the batch that submits it
+		m.Limits = &wire.JobLimits{Deadline: int64(p.Now().Add(max(j.Deadline, p.options.Tick+time.Millisecond)))}
+	}
 	for _, described := range j.Described() {
 		m.Properties = append(m.Properties, &wire.Property{Name: described.Name, Value: described.Value})
 	}
@@ -40,6 +43,9 @@ func (p *player) spec(i int, j *workload.Job) *wire.JobSpec {
 
 func (p *player) stage(job, stage int, s *workload.Stage) *wire.Stage {
 	m := &wire.Stage{Name: s.Name, Nodes: uint32(len(s.Tasks)), Kind: s.Kind, Slots: uint32(s.Slots), Memory: s.Memory, Shuffles: shuffles(s)} //nolint:gosec // Check bounds the slots
+	for _, c := range s.Resources {
+		m.Resources = append(m.Resources, &wire.ResourceCount{Kind: c.Kind, Count: uint32(c.Count)}) //nolint:gosec // Check bounds the counts
+	}
 	for i := range s.Tasks {
 		in := p.input(job, stage, i, &s.Tasks[i])
 		if in == nil && m.Inputs == nil {

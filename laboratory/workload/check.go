@@ -153,6 +153,9 @@ func (c *checker) stages(what string, j *Job) error {
 		if err := c.stage(place, s, i); err != nil {
 			return err
 		}
+		if err := checkResources(place, s.Resources); err != nil {
+			return err
+		}
 		if err := j.checkChannel(place, s); err != nil {
 			return err
 		}

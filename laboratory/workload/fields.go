@@ -10,21 +10,14 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// DeadlineProperty is the property by which a policy receives a job's deadline. Its value is the
-// time from submission, such as 1h30m0s.
-const DeadlineProperty = "deadline"
-
 // EstimatePrefix, before a stage's name, is the property by which a policy receives the stage's
 // estimate. Its value is a time for each task, such as 25s.
 const EstimatePrefix = "estimate."
 
-// Described are the properties with which a job is submitted: its own, its deadline, and the
-// estimates of its stages. They are in order of name.
+// Described are the properties with which a job is submitted: its own, and the estimates of its
+// stages. They are in order of name.
 func (j *Job) Described() []scheduler.Property {
 	all := slices.Clone(j.Properties)
-	if j.Deadline > 0 {
-		all = append(all, scheduler.Property{Name: DeadlineProperty, Value: j.Deadline.String()})
-	}
 	for i := range j.Stages {
 		if s := &j.Stages[i]; s.Estimate > 0 {
 			all = append(all, scheduler.Property{Name: EstimatePrefix + s.Name, Value: s.Estimate.String()})
@@ -87,11 +80,24 @@ func checkProperties(what string, list []scheduler.Property) error {
 			return fmt.Errorf("%s has a property without a name", what)
 		case i > 0 && p.Name <= list[i-1].Name:
 			return fmt.Errorf("%s has the property %.64q after %.64q: each stands there once, in order of name", what, p.Name, list[i-1].Name)
-		case p.Name == DeadlineProperty || strings.HasPrefix(p.Name, EstimatePrefix):
-			return fmt.Errorf("%s has the property %.64q: deadlines and estimates are fields of their own (deadline_ns, estimate_ns)", what, p.Name)
+		case strings.HasPrefix(p.Name, EstimatePrefix):
+			return fmt.Errorf("%s has the property %.64q: estimates are a field of their own (estimate_ns)", what, p.Name)
 		case len(p.Value) > PropertyBytesMax || !utf8.ValidString(p.Value):
 			return fmt.Errorf("%s: the value of its property %.64q has %d bytes: at most %d of UTF-8 are allowed", what, p.Name, len(p.Value), PropertyBytesMax)
 		}
+	}
+	return nil
+}
+
+// checkResources checks the resources of a stage's tasks.
+func checkResources(what string, list []scheduler.ResourceCount) error {
+	for i, c := range list {
+		if i > 0 && c.Kind <= list[i-1].Kind {
+			return fmt.Errorf("%s: its resource %.64q comes after %.64q: each stands there once, in order of kind", what, c.Kind, list[i-1].Kind)
+		}
+	}
+	if err := scheduler.CheckResources(list); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
 	}
 	return nil
 }

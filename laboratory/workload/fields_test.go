@@ -19,7 +19,7 @@ func full() *Workload {
 		Properties: []scheduler.Property{{Name: "query", Value: "q\"7\"\n"}, {Name: "tier", Value: ""}},
 		Stages: []Stage{
 			{
-				Name: "lead", Kind: "default", Memory: 1 << 20, Slots: 2, Estimate: 5 * time.Second, FailureRate: 0.125,
+				Name: "lead", Kind: "default", Memory: 1 << 20, Slots: 2, Resources: []scheduler.ResourceCount{{Kind: "gpu", Count: 2}, {Kind: "license", Count: 1}}, Estimate: 5 * time.Second, FailureRate: 0.125,
 				Tasks: []Task{{Work: 4 * time.Second, Input: 3, Places: []Place{{"h", "r"}, {Host: "g"}}}, {Work: 6 * time.Second}},
 			},
 			{Name: "rest", Kind: "default", After: []int{0}, Channel: ChannelTCP, Pattern: Fork, Tasks: []Task{{Work: 1}, {Work: 2}, {Work: 7 * time.Second}}},
@@ -67,8 +67,9 @@ func TestCheckTellsWhatAFieldMayBe(t *testing.T) {
 	}{
 		{"has a deadline of -1ns", func(j *Job) { j.Deadline = -1 }},
 		{"each stands there once, in order of name", func(j *Job) { slices.Reverse(j.Properties) }},
-		{"deadlines and estimates are fields of their own", func(j *Job) { j.Properties[0].Name = DeadlineProperty }},
-		{"deadlines and estimates are fields of their own", func(j *Job) { j.Properties[0].Name = EstimatePrefix + "map" }},
+		{"in order of kind", func(j *Job) { slices.Reverse(j.Stages[0].Resources) }},
+		{"gpu", func(j *Job) { j.Stages[0].Resources[0].Count = -1 }},
+		{"estimates are a field of their own", func(j *Job) { j.Properties[0].Name = EstimatePrefix + "map" }},
 		{"property without a name", func(j *Job) { j.Properties[0].Name = "" }},
 		{"4097 bytes", func(j *Job) { j.Properties[1].Value = strings.Repeat("x", PropertyBytesMax+1) }},
 		{"65 properties", func(j *Job) { j.Properties = make([]scheduler.Property, PropertiesMax+1) }},
@@ -96,7 +97,7 @@ func TestCheckTellsWhatAFieldMayBe(t *testing.T) {
 // it.
 func TestWhatFollowsFromFields(t *testing.T) {
 	j := &full().Jobs[0]
-	want := []scheduler.Property{{Name: "deadline", Value: "1m0s"}, {Name: "estimate.lead", Value: "5s"}, j.Properties[0], j.Properties[1]}
+	want := []scheduler.Property{{Name: "estimate.lead", Value: "5s"}, j.Properties[0], j.Properties[1]}
 	if got := j.Described(); !slices.Equal(got, want) {
 		t.Errorf("it is described by %v, want %v", got, want)
 	}

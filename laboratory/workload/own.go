@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -112,6 +113,17 @@ func (o *ownWriter) stage(s *Stage) {
 	}
 	if s.Slots > 0 {
 		o.number("slots", int64(s.Slots))
+	}
+	for i, c := range s.Resources {
+		if i == 0 {
+			o.key("resources")
+		}
+		o.b = append(o.b, "{,"[min(i, 1)])
+		o.text(c.Kind)
+		o.b = strconv.AppendInt(append(o.b, ':'), int64(c.Count), 10)
+	}
+	if len(s.Resources) > 0 {
+		o.b = append(o.b, '}')
 	}
 	if s.Estimate > 0 {
 		o.number("estimate_ns", int64(s.Estimate))
@@ -367,6 +379,29 @@ func ownProperties(t *tokens, list *[]scheduler.Property) error {
 	return noEnd(err)
 }
 
+// ownResources reads an object of counts.
+func ownResources(t *tokens, list *[]scheduler.ResourceCount) error {
+	err := t.object(func(key string) error {
+		var n int64
+		if err := t.count(&n); err != nil {
+			return err
+		}
+		if n > math.MaxInt32 {
+			return fmt.Errorf("%d are too many", n)
+		}
+		if len(*list) == resourcesMax {
+			return fmt.Errorf("there are more than %d kinds", resourcesMax)
+		}
+		*list = append(*list, scheduler.ResourceCount{Kind: key, Count: int(n)})
+		return nil
+	})
+	slices.SortFunc(*list, func(a, b scheduler.ResourceCount) int { return strings.Compare(a.Kind, b.Kind) })
+	return noEnd(err)
+}
+
+// resourcesMax bounds the kinds that are read; Check has the bound of the contract.
+const resourcesMax = 1000
+
 func ownStage(t *tokens, most int) (s Stage, err error) {
 	var after []int64
 	slots, estimate := int64(0), int64(0)
@@ -390,6 +425,8 @@ func ownStage(t *tokens, most int) (s Stage, err error) {
 			return t.whole(&s.Memory)
 		case "slots":
 			return t.whole(&slots)
+		case "resources":
+			return ownResources(t, &s.Resources)
 		case "estimate_ns":
 			return t.whole(&estimate)
 		case "failure_rate":

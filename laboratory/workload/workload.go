@@ -58,6 +58,8 @@ type Stage struct {
 	Memory int64
 	// Slots are the slots that each task takes, at most SlotsMax; 0 is 1.
 	Slots int
+	// Resources are the countable resources that each task takes, such as gpu, in order of kind.
+	Resources []scheduler.ResourceCount
 	// Estimate is what the author expects a task to take; 0: the source has no estimate. A policy
 	// receives it, and it may be wrong. The simulated cluster does not look at it.
 	Estimate time.Duration

@@ -43,8 +43,7 @@ Each further line is a job, in order of submission:
   priority         higher is sooner, 0 is usual
   properties       an object of texts, which policies receive
   submit_ns        when it is submitted, from the beginning of the workload
-  deadline_ns      by when it should have ended, from its submission; policies receive
-                   it as the property "deadline", such as 1h30m0s
+  deadline_ns      by when it should have ended, from its submission, as policies see it
   stages           a list, in topological order
 Fields of a stage:
   name, kind       kind is that of its slots: map, reduce, default, or the site's
@@ -55,6 +54,7 @@ Fields of a stage:
                    fork from 25 tasks to 75 by tcp makes gangs of four
   slow_start       share of writers after whose end readers by file may start
   slots, memory    of each task; memory in bytes
+  resources        countable ones that each task takes, such as {"gpu":1}
   estimate_ns      what the author expects of each task; policies receive it as the
                    property "estimate.STAGE", such as 25s
   failure_rate     share of attempts that fail in the middle of their work
