@@ -33,7 +33,7 @@ func TestWhatCannotBeShownIsNamed(t *testing.T) {
 			t.Errorf("%v; want %q", err, want)
 		}
 	}
-	edge := scheduler.Status{Pools: slices.Repeat([]scheduler.PoolStatus{{Name: long[1:], FairShare: math.MaxFloat64}}, scheduler.PoolsMax)}
+	edge := scheduler.Status{Pools: slices.Repeat([]scheduler.PoolStatus{{Name: long[1:], FairShare: 1e12}}, scheduler.PoolsMax)}
 	if err := edge.Check(); err != nil {
 		t.Errorf("at the bounds: %v", err)
 	}
