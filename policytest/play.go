@@ -226,7 +226,7 @@ func (p *player) ask() {
 // bounds checks an answer against the manager's limits.
 func (p *player) bounds(round uint64, d scheduler.Decisions) {
 	l := limits()
-	if n := len(d.Refuse) + len(d.Admit) + len(d.Preempt) + len(d.Resume) + len(d.Launch); n > l.Decisions {
+	if n := len(d.Refuse) + len(d.Admit) + len(d.Preempt) + len(d.Resume) + len(d.Reserve) + len(d.Launch); n > l.Decisions {
 		p.report.problem(p.game.name, "round %d: %d decisions, at most %d are read", round, n, l.Decisions)
 	}
 	size := 0

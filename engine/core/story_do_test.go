@@ -197,7 +197,7 @@ func (s *story) limits(t *testing.T, named map[string]string) *wire.JobLimits {
 // policy starts the next generation, and makes it take over.
 func (s *story) policy(named map[string]string) {
 	s.gen++
-	s.step(wire.NewInput(&wire.PolicyStart{Generation: s.gen, Policy: "p"}))
+	s.step(wire.NewInput(&wire.PolicyStart{Generation: s.gen, Policy: cmp.Or(named["named"], "p")}))
 	s.settle()
 	s.step(wire.NewInput(&wire.PolicyStarted{
 		Generation: s.gen, Name: "p", Version: "1", Abilities: uint32(abilities(named["able"])),
@@ -231,6 +231,10 @@ func (s *story) decision(cmd, first string, rest []string, named map[string]stri
 			p.Victims = append(p.Victims, scheduler.AttemptID(number(v)))
 		}
 		d.Preempt = []scheduler.Preempt{p}
+	case "reserve":
+		lasts, _ := time.ParseDuration(named["for"])
+		until := s.Now().Add(lasts)
+		d.Reserve = []scheduler.Reserve{{Bundle: scheduler.BundleID(number(first)), Launchers: s.ids(rest), Until: until}}
 	case "resume":
 		d.Resume = []scheduler.Resume{{Attempt: scheduler.AttemptID(number(first))}}
 	case "settings":
@@ -352,6 +356,10 @@ func (s *story) tellEvents() {
 			s.say("withdrawn b%d", e.Bundle)
 		case scheduler.BundleReopened:
 			s.say("reopened b%d", e.Bundle)
+		case scheduler.BundleReserved:
+			s.say("reserved b%d on %v", e.Bundle, e.Launchers)
+		case scheduler.ReservationEnded:
+			s.say("reservation of b%d ended: %s", e.Bundle, e.End)
 		case scheduler.SpeculationOffered:
 			s.say("speculation offered b%d avoid %v", e.Bundle, e.Avoid)
 		case scheduler.AttemptStarted:

@@ -87,6 +87,7 @@ func (c *Core) endStep() {
 	}
 	c.lifecycle.Finishers.StartAll()
 	c.outbound.Dispatch.FlushSources()
+	c.rounds.NotifyEndedClaims()
 	c.rounds.WatchStall()
 }
 

@@ -244,7 +244,7 @@ func (l *life) answer(r scheduler.Round) (data []byte, err error) {
 	l.fit = l.fitting(&d)
 	for kind, n := range map[scheduler.DecisionKind]int{
 		scheduler.DecisionRefuse: len(d.Refuse), scheduler.DecisionAdmit: len(d.Admit), scheduler.DecisionPreempt: len(d.Preempt),
-		scheduler.DecisionResume: len(d.Resume), scheduler.DecisionLaunch: len(d.Launch),
+		scheduler.DecisionResume: len(d.Resume), scheduler.DecisionLaunch: len(d.Launch), scheduler.DecisionReserve: len(d.Reserve),
 	} {
 		for i := range n {
 			l.pending[decision{kind, i}] = true
@@ -257,7 +257,7 @@ func (l *life) answer(r scheduler.Round) (data []byte, err error) {
 // other decisions, which come first.
 func (l *life) fitting(d *scheduler.Decisions) map[scheduler.BundleID]bool {
 	fit := map[scheduler.BundleID]bool{}
-	if len(d.Preempt)+len(d.Resume) > 0 {
+	if len(d.Preempt)+len(d.Resume)+len(d.Reserve) > 0 {
 		return fit
 	}
 	mark := l.mirror.Mark()

@@ -80,7 +80,7 @@ func forbidsSuspend(b *view.Bundle, news []scheduler.Event, at scheduler.Time) b
 func (p *promises) round(v *view.View) error {
 	p.reservations(v)
 	for _, l := range v.Launchers() {
-		if err := p.offer(v.Now(), l); err != nil {
+		if err := p.offer(v, l); err != nil {
 			return fmt.Errorf("launcher %d: %w", l.ID, err)
 		}
 	}
@@ -103,8 +103,8 @@ func (p *promises) reservations(v *view.View) {
 	maps.DeleteFunc(p.kept, func(who beneficiary, until scheduler.Time) bool { return !present[who] && until < v.Now() })
 }
 
-func (p *promises) offer(now scheduler.Time, l *view.Launcher) error {
-	o := &l.Offer
+func (p *promises) offer(v *view.View, l *view.Launcher) error {
+	now, o := v.Now(), &l.Offer
 	if limits := p.rules.Limits(); o.Suspended > 0 && !limits.MaySuspend(o.Suspended, o.Held, l.Memory, l.Swap) {
 		return fmt.Errorf("%d attempts with %d bytes are suspended, which is more than may be: %d, and %d %% of the memory", o.Suspended, o.Held, limits.SuspendedMax, limits.SuspendedPercent)
 	}
@@ -117,7 +117,11 @@ func (p *promises) offer(now scheduler.Time, l *view.Launcher) error {
 		slots[r.Kind] += r.Slots
 		memory += r.Memory
 		resources = resources.Plus(r.Resources)
-		if until := p.kept[beneficiary{r.Job, r.Bundle}]; now > until.Add(reserveSlack) {
+		until := p.kept[beneficiary{r.Job, r.Bundle}]
+		if b := v.Bundle(r.Bundle); b != nil {
+			until = max(until, b.ReservedUntil)
+		}
+		if now > until.Add(reserveSlack) {
 			return fmt.Errorf("%d %s slots are kept for %s and %v, which had to end at %d", r.Slots, r.Kind, r.Job, r.Bundle, until)
 		}
 	}

@@ -35,6 +35,7 @@ func allPolicies() []Policy {
 	list := []Policy{
 		{Name: "suspend", New: policies.Suspend},
 		{Name: "gang", New: policies.Gang},
+		{Name: "reserve", New: policies.Reserve},
 		{Name: "load", New: policies.Load},
 		{Name: "delay", New: policies.Delay},
 		{Name: "admit", New: policies.Admit},

@@ -55,8 +55,11 @@ func (p *wild) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 				where = append(where, p.Launchers()[p.rand.IntN(len(p.Launchers()))].ID)
 			}
 		}
-		if ok && p.rand.IntN(5) > 0 {
+		switch {
+		case ok && p.rand.IntN(5) > 0:
 			d.Launch = append(d.Launch, p.Launch(b, where))
+		case restless && p.rand.IntN(5) == 0:
+			d.Reserve = append(d.Reserve, p.reserve(b))
 		}
 	}
 	d.WakeAt = r.Now.Add(time.Duration(1+p.rand.IntN(3000)) * time.Millisecond)
@@ -85,6 +88,17 @@ func (p *wild) preempt(a *view.Attempt) scheduler.Preempt {
 				d.Bundle = b.ID
 			}
 			break
+		}
+	}
+	return d
+}
+
+// reserve claims any launchers for a bundle, or withdraws its claim.
+func (p *wild) reserve(b *view.Bundle) scheduler.Reserve {
+	d := scheduler.Reserve{Bundle: b.ID, Until: p.Now().Add(time.Duration(p.rand.IntN(20000)-100) * time.Millisecond)}
+	for range b.Groups {
+		if all := p.Launchers(); len(all) > 0 && p.rand.IntN(4) > 0 {
+			d.Launchers = append(d.Launchers, all[p.rand.IntN(len(all))].ID)
 		}
 	}
 	return d

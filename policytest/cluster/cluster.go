@@ -28,6 +28,9 @@ const (
 	SuspendedPercent = 75
 )
 
+// ClaimsMax bounds the claims of a policy without a preemption (scheduler.Reserve).
+const ClaimsMax = 64
+
 const (
 	submitter                = 1                          // of jobs, as a client
 	epoch     scheduler.Time = 1_000_000_000_000          // where virtual time begins
@@ -95,7 +98,7 @@ func New(seed uint64) *Cluster {
 func settings() core.Settings {
 	s := core.DefaultSettings()
 	s.ReserveMax, s.ProtectFor, s.SuspendMax = ReserveMax, ProtectFor, SuspendMax
-	s.SuspendedMax, s.SuspendedPercent = SuspendedMax, SuspendedPercent
+	s.SuspendedMax, s.SuspendedPercent, s.ClaimsMax = SuspendedMax, SuspendedPercent, ClaimsMax
 	s.RoundGap, s.RefusedGapMax, s.StepWork = 0, 0, 1<<30
 	s.CommandTimeout, s.CommandTimeoutMax, s.ReclaimAfter, s.UnplaceableAfter = never, never, never, never
 	s.AdmissionMax, s.RequestTimeout, s.SettingsTimeout = never, never, never // see answerMax

@@ -25,6 +25,7 @@ type Tally struct {
 	Changes, Changed                                                         int // other settings that the policy might refuse; those that it accepted
 	SpeculationOffered, Seconds                                              int // offers to launch a straggler, or a long suspended bundle, a second time; those that were taken
 	Overdue, Raced                                                           int // of both, those of suspended bundles
+	Claims, ClaimsUsed                                                       int // accepted claims without a preemption (Reserve); those whose bundle was launched
 	ForSuspended, Stuck                                                      int // preemptions for a suspended bundle; suspended attempts that could not be resumed
 }
 
@@ -73,6 +74,10 @@ func (c *Cluster) watch(events []scheduler.Event) {
 			t.KindsChanged++
 		case scheduler.SpeculationOffered:
 			t.SpeculationOffered++
+		case scheduler.ReservationEnded:
+			if e.End == scheduler.ReservationUsed {
+				t.ClaimsUsed++
+			}
 		}
 	}
 }
@@ -90,6 +95,8 @@ func (c *Cluster) tallyOutcome(o scheduler.Outcome) {
 		t.RefusedJobs++
 	case scheduler.DecisionPreempt:
 		c.tallyPreemption(o.Preempt)
+	case scheduler.DecisionReserve:
+		t.Claims++
 	case scheduler.DecisionLaunch:
 		c.tallyLaunch(o.Launch)
 	case scheduler.DecisionResume:
@@ -186,6 +193,9 @@ func (c *Cluster) watchReserved() {
 	}
 	for _, l := range c.mirror.Launchers() {
 		for _, r := range l.Offer.Reserved {
+			if b := c.mirror.Bundle(r.Bundle); b != nil && b.ReservedUntil != 0 {
+				continue // a claim, which is no preemption's
+			}
 			who := keptFor{r.Job, r.Bundle}
 			k := c.kept[who]
 			if k == nil {

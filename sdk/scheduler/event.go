@@ -258,6 +258,43 @@ type BundleProtected struct {
 	Until  Time
 }
 
+// BundleReserved: the manager accepted a Reserve for the bundle. A snapshot tells of the claims that
+// the policy made before it was restarted.
+type BundleReserved struct {
+	At        Time
+	Job       JobID
+	Bundle    BundleID
+	Launchers []LauncherID // one for each group
+	Until     Time
+}
+
+// ReservationEnd is why a claim of Reserve ended.
+type ReservationEnd uint8
+
+// Why a claim can end.
+const (
+	ReservationUsed          ReservationEnd = iota + 1 // its bundle was launched, there or elsewhere
+	ReservationExpired                                 // Reserve.Until has come
+	ReservationWithdrawn                               // the policy withdrew it
+	ReservationNotReady                                // its bundle is not ready any more, or its job ended
+	ReservationLauncherLost                            // one of its launchers was lost, drains or is excluded
+	ReservationPolicyChanged                           // another policy took over
+)
+
+// String returns the reason's name.
+func (e ReservationEnd) String() string {
+	return name(e, "unknown", "used", "expired", "withdrawn", "not ready", "launcher lost", "policy changed")
+}
+
+// ReservationEnded: a claim of Reserve ended, and what was left of it is free for all. It is not
+// sent when the bundle's job has ended.
+type ReservationEnded struct {
+	At     Time
+	Job    JobID
+	Bundle BundleID
+	End    ReservationEnd
+}
+
 // AttemptStarted: the attempt's worker runs it.
 type AttemptStarted struct {
 	At          Time
@@ -358,11 +395,12 @@ const (
 	DecisionPreempt
 	DecisionResume
 	DecisionLaunch
+	DecisionReserve
 )
 
 // String returns the kind's name.
 func (k DecisionKind) String() string {
-	return name(k, "unknown", "refuse", "admit", "preempt", "resume", "launch")
+	return name(k, "unknown", "refuse", "admit", "preempt", "resume", "launch", "reserve")
 }
 
 // Outcome: the result of one decision of an earlier round. Every decision has exactly one, in the
@@ -466,6 +504,8 @@ func (e BundleWithdrawn) When() Time    { return e.At } // When returns the even
 func (e BundleReopened) When() Time     { return e.At } // When returns the event's time.
 func (e SpeculationOffered) When() Time { return e.At } // When returns the event's time.
 func (e BundleProtected) When() Time    { return e.At } // When returns the event's time.
+func (e BundleReserved) When() Time     { return e.At } // When returns the event's time.
+func (e ReservationEnded) When() Time   { return e.At } // When returns the event's time.
 func (e AttemptStarted) When() Time     { return e.At } // When returns the event's time.
 func (e AttemptPhase) When() Time       { return e.At } // When returns the event's time.
 func (e AttemptProgress) When() Time    { return e.At } // When returns the event's time.
@@ -493,6 +533,8 @@ func (BundleWithdrawn) isEvent()    {}
 func (BundleReopened) isEvent()     {}
 func (SpeculationOffered) isEvent() {}
 func (BundleProtected) isEvent()    {}
+func (BundleReserved) isEvent()     {}
+func (ReservationEnded) isEvent()   {}
 func (AttemptStarted) isEvent()     {}
 func (AttemptPhase) isEvent()       {}
 func (AttemptProgress) isEvent()    {}

@@ -71,6 +71,11 @@ func (m *Decisions) addApplied(w *writer, d *scheduler.Decisions) {
 		c := get(&m.Resume, empty)
 		c.Attempt = append(c.Attempt, uint64(v.Attempt))
 	}
+	for _, v := range d.Reserve {
+		c := get(&m.Reserve, empty)
+		c.Bundle, c.Until = append(c.Bundle, uint64(v.Bundle)), append(c.Until, int64(v.Until))
+		addIDs(&c.Launchers, v.Launchers)
+	}
 	for _, v := range d.Launch {
 		c := get(&m.Launch, empty)
 		c.Bundle = append(c.Bundle, uint64(v.Bundle))
@@ -115,11 +120,11 @@ func (m *Decisions) Decode() (scheduler.Decisions, error) {
 	r := newReader(m.GetStrings())
 	whole(r, "decisions", m, m.GetStrings(), m.GetRefuse(), m.GetAdmit(),
 		m.GetPreempt(), m.GetPreempt().GetVictims(), m.GetPreempt().GetPlacement(),
-		m.GetResume(), m.GetLaunch(), m.GetLaunch().GetLaunchers(), m.GetAnswers(),
+		m.GetReserve(), m.GetReserve().GetLaunchers(), m.GetResume(), m.GetLaunch(), m.GetLaunch().GetLaunchers(), m.GetAnswers(),
 		m.GetSettings(), m.GetSettings().GetProblems(), m.GetWaiting(), m.GetNotes(), m.GetCheckpoint())
 	d := scheduler.Decisions{
 		Refuse: m.GetRefuse().values(r), Admit: m.GetAdmit().values(r), Preempt: m.GetPreempt().values(r),
-		Resume: m.GetResume().values(), Launch: m.GetLaunch().values(r),
+		Resume: m.GetResume().values(), Reserve: m.GetReserve().values(r), Launch: m.GetLaunch().values(r),
 		Answers: m.GetAnswers().values(r), Settings: m.GetSettings().values(r),
 		Waiting: m.GetWaiting().values(r), Notes: m.GetNotes().values(r),
 		WakeAt: scheduler.Time(m.GetWakeAt()), Checkpoint: m.GetCheckpoint().value(),
@@ -179,6 +184,15 @@ func (m *Preempt) values(r *reader) []scheduler.Preempt {
 func (m *Resume) values() []scheduler.Resume {
 	return list(&reader{}, len(m.GetAttempt()), func(i int) scheduler.Resume {
 		return scheduler.Resume{Attempt: scheduler.AttemptID(m.Attempt[i])}
+	})
+}
+
+func (m *Reserve) values(r *reader) []scheduler.Reserve {
+	n := len(m.GetBundle())
+	r.same("reserve", n, len(m.GetUntil()))
+	launchers := readIDs(r, "reserve", n, m.GetLaunchers(), &r.mem.launchers)
+	return list(r, n, func(i int) scheduler.Reserve {
+		return scheduler.Reserve{Bundle: scheduler.BundleID(m.Bundle[i]), Launchers: launchers.next(), Until: scheduler.Time(m.Until[i])}
 	})
 }
 

@@ -116,7 +116,7 @@ func (e *directEncoder) addOutcome(x *scheduler.Outcome) EventKind {
 	}
 	f := fields(e.outcome[:])
 	f.put(1, x.Round)
-	f.put(2, uint64(checked(&e.w, "decision kind", x.Kind, scheduler.DecisionRefuse, scheduler.DecisionLaunch)))
+	f.put(2, uint64(checked(&e.w, "decision kind", x.Kind, scheduler.DecisionRefuse, scheduler.DecisionReserve)))
 	f.put(3, uint64(x.Index))
 	f.putBool(4, x.Accepted)
 	f.put(6, uint64(x.Launch.Bundle))

@@ -13,7 +13,7 @@ func (m *EventBatch) Decode() ([]scheduler.Event, error) {
 }
 
 // eventKinds is the number of kinds, including the unknown kind.
-const eventKinds = int(EventKind_EVENT_KIND_LAUNCHER_EXCLUDED) + 1
+const eventKinds = int(EventKind_EVENT_KIND_RESERVATION_ENDED) + 1
 
 // eventRows returns the rows of each kind's columns in order.
 type eventRows struct {
@@ -32,6 +32,7 @@ type eventRows struct {
 		attempts  idRows[scheduler.AttemptID]
 		launchers idRows[scheduler.LauncherID]
 	}
+	reserved  idRows[scheduler.LauncherID]
 	preempted []scheduler.Preempt // one for each outcome of a preemption, in order
 }
 
@@ -162,6 +163,8 @@ func (e *eventRows) checkWorld(n *[eventKinds]int) {
 	m.GetBundleWithdrawn().check(r, "bundle withdrawn", n[EventKind_EVENT_KIND_BUNDLE_WITHDRAWN])
 	m.GetBundleReopened().check(r, "bundle reopened", n[EventKind_EVENT_KIND_BUNDLE_REOPENED])
 	m.GetBundleProtected().check(r, n[EventKind_EVENT_KIND_BUNDLE_PROTECTED])
+	e.reserved = m.GetBundleReserved().check(r, n[EventKind_EVENT_KIND_BUNDLE_RESERVED])
+	m.GetReservationEnded().check(r, n[EventKind_EVENT_KIND_RESERVATION_ENDED])
 }
 
 func (e *eventRows) checkWork(n *[eventKinds]int) {
@@ -233,6 +236,12 @@ func (e *eventRows) world(k EventKind, at scheduler.Time) scheduler.Event {
 		c := m.BundleProtected
 		e.row[k]++
 		return scheduler.BundleProtected{At: at, Job: scheduler.JobID(c.Job[i]), Bundle: scheduler.BundleID(c.Bundle[i]), Until: scheduler.Time(c.Until[i])}
+	case EventKind_EVENT_KIND_BUNDLE_RESERVED:
+		e.row[k]++
+		return m.BundleReserved.row(i, at, e.reserved.next())
+	case EventKind_EVENT_KIND_RESERVATION_ENDED:
+		e.row[k]++
+		return m.ReservationEnded.row(r, i, at)
 	case EventKind_EVENT_KIND_JOB_SUBMITTED:
 		return scheduler.JobSubmitted{At: at, Job: e.jobs.submitted.next()}
 	case EventKind_EVENT_KIND_ADMISSION_ASKED:
@@ -336,7 +345,7 @@ func (e *eventRows) answers(k EventKind, at scheduler.Time) scheduler.Event {
 		return scheduler.Outcome{
 			Preempt: preempt,
 			At:      at, Round: c.Round[i], Index: int(c.Index[i]), Accepted: c.Accepted[i], Detail: r.str(c.Detail[i]),
-			Kind:     scheduler.DecisionKind(known(r, "decision kind", c.Kind[i], DecisionKind_DECISION_KIND_REFUSE, DecisionKind_DECISION_KIND_LAUNCH)),
+			Kind:     scheduler.DecisionKind(known(r, "decision kind", c.Kind[i], DecisionKind_DECISION_KIND_REFUSE, DecisionKind_DECISION_KIND_RESERVE)),
 			Attempts: e.outcomeIDs.attempts.next(),
 			Launch:   scheduler.Launch{Bundle: scheduler.BundleID(c.LaunchBundle[i]), Launchers: e.outcomeIDs.launchers.next()},
 			Reason:   scheduler.RefusalReason(known(r, "refusal reason", c.Reason[i], RefusalReason_REFUSAL_REASON_UNSPECIFIED, RefusalReason_REFUSAL_REASON_SHADOWED)),

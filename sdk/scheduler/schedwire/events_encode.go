@@ -178,6 +178,12 @@ func (m *eventWriter) addWorld(w *writer, e scheduler.Event) EventKind {
 	case scheduler.BundleProtected:
 		get(&m.BundleProtected, empty).add(&e)
 		return EventKind_EVENT_KIND_BUNDLE_PROTECTED
+	case scheduler.BundleReserved:
+		get(&m.BundleReserved, empty).add(&e)
+		return EventKind_EVENT_KIND_BUNDLE_RESERVED
+	case scheduler.ReservationEnded:
+		get(&m.ReservationEnded, empty).add(w, &e)
+		return EventKind_EVENT_KIND_RESERVATION_ENDED
 	case scheduler.JobSubmitted:
 		get(&m.JobSubmitted, newJobs).add(w, &e.Job)
 		return EventKind_EVENT_KIND_JOB_SUBMITTED
@@ -337,7 +343,7 @@ func (c *AttemptStarted) add(e *scheduler.AttemptStarted) {
 
 func (c *Outcome) add(w *writer, e *scheduler.Outcome) {
 	c.Round = append(c.Round, e.Round)
-	c.Kind = append(c.Kind, DecisionKind(checked(w, "decision kind", e.Kind, scheduler.DecisionRefuse, scheduler.DecisionLaunch)))
+	c.Kind = append(c.Kind, DecisionKind(checked(w, "decision kind", e.Kind, scheduler.DecisionRefuse, scheduler.DecisionReserve)))
 	c.Index, c.Accepted = append(c.Index, int64(e.Index)), append(c.Accepted, e.Accepted)
 	addIDs(&c.Attempts, e.Attempts)
 	c.LaunchBundle = append(c.LaunchBundle, uint64(e.Launch.Bundle))

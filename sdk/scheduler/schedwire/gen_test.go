@@ -164,6 +164,10 @@ func event(t *rapid.T, at scheduler.Time) scheduler.Event {
 		return scheduler.LauncherLost{At: at, Launcher: launcher, Reason: text(t)}
 	case EventKind_EVENT_KIND_LAUNCHER_DRAINING:
 		return scheduler.LauncherDraining{At: at, Launcher: launcher, Draining: flag(t)}
+	case EventKind_EVENT_KIND_BUNDLE_RESERVED:
+		return scheduler.BundleReserved{At: at, Job: id[scheduler.JobID](t), Bundle: id[scheduler.BundleID](t), Launchers: many(t, 3, id[scheduler.LauncherID]), Until: instant(t)}
+	case EventKind_EVENT_KIND_RESERVATION_ENDED:
+		return scheduler.ReservationEnded{At: at, Job: id[scheduler.JobID](t), Bundle: id[scheduler.BundleID](t), End: between(t, scheduler.ReservationUsed, scheduler.ReservationPolicyChanged)}
 	case EventKind_EVENT_KIND_LAUNCHER_EXCLUDED:
 		return scheduler.LauncherExcluded{At: at, Launcher: launcher, Excluded: flag(t)}
 	case EventKind_EVENT_KIND_LAUNCHER_LOAD:
@@ -303,7 +307,7 @@ func environment(t *rapid.T) scheduler.Environment {
 	return scheduler.Environment{
 		Heartbeat: span(t), Seed: id[uint64](t), Kinds: many(t, 3, text), Simulated: flag(t), Replayed: flag(t), Store: text(t), Trace: text(t),
 		ReserveMax: span(t), ProtectFor: span(t), SuspendMax: span(t),
-		Limits: scheduler.Limits{AnswerBytes: number(t), CheckpointBytes: number(t), Decisions: number(t), GraceMax: span(t), RoundDeadline: span(t), SuspendedMax: number(t), SuspendedPercent: number(t)},
+		Limits: scheduler.Limits{AnswerBytes: number(t), CheckpointBytes: number(t), Decisions: number(t), GraceMax: span(t), RoundDeadline: span(t), SuspendedMax: number(t), SuspendedPercent: number(t), ClaimsMax: number(t)},
 	}
 }
 

@@ -63,6 +63,8 @@ const (
 	EventKind_EVENT_KIND_LAUNCHER_LOAD       EventKind = 24
 	EventKind_EVENT_KIND_BUNDLE_PROTECTED    EventKind = 25
 	EventKind_EVENT_KIND_LAUNCHER_EXCLUDED   EventKind = 26
+	EventKind_EVENT_KIND_BUNDLE_RESERVED     EventKind = 27
+	EventKind_EVENT_KIND_RESERVATION_ENDED   EventKind = 28
 )
 
 // Enum value maps for EventKind.
@@ -95,6 +97,8 @@ var (
 		24: "EVENT_KIND_LAUNCHER_LOAD",
 		25: "EVENT_KIND_BUNDLE_PROTECTED",
 		26: "EVENT_KIND_LAUNCHER_EXCLUDED",
+		27: "EVENT_KIND_BUNDLE_RESERVED",
+		28: "EVENT_KIND_RESERVATION_ENDED",
 	}
 	EventKind_value = map[string]int32{
 		"EVENT_KIND_UNSPECIFIED":         0,
@@ -124,6 +128,8 @@ var (
 		"EVENT_KIND_LAUNCHER_LOAD":       24,
 		"EVENT_KIND_BUNDLE_PROTECTED":    25,
 		"EVENT_KIND_LAUNCHER_EXCLUDED":   26,
+		"EVENT_KIND_BUNDLE_RESERVED":     27,
+		"EVENT_KIND_RESERVATION_ENDED":   28,
 	}
 )
 
@@ -322,6 +328,7 @@ const (
 	DecisionKind_DECISION_KIND_PREEMPT     DecisionKind = 3
 	DecisionKind_DECISION_KIND_RESUME      DecisionKind = 4
 	DecisionKind_DECISION_KIND_LAUNCH      DecisionKind = 5
+	DecisionKind_DECISION_KIND_RESERVE     DecisionKind = 6
 )
 
 // Enum value maps for DecisionKind.
@@ -333,6 +340,7 @@ var (
 		3: "DECISION_KIND_PREEMPT",
 		4: "DECISION_KIND_RESUME",
 		5: "DECISION_KIND_LAUNCH",
+		6: "DECISION_KIND_RESERVE",
 	}
 	DecisionKind_value = map[string]int32{
 		"DECISION_KIND_UNSPECIFIED": 0,
@@ -341,6 +349,7 @@ var (
 		"DECISION_KIND_PREEMPT":     3,
 		"DECISION_KIND_RESUME":      4,
 		"DECISION_KIND_LAUNCH":      5,
+		"DECISION_KIND_RESERVE":     6,
 	}
 )
 
@@ -581,6 +590,67 @@ func (WaitReason) EnumDescriptor() ([]byte, []int) {
 	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{7}
 }
 
+type ReservationEnd int32
+
+const (
+	ReservationEnd_RESERVATION_END_UNSPECIFIED    ReservationEnd = 0
+	ReservationEnd_RESERVATION_END_USED           ReservationEnd = 1
+	ReservationEnd_RESERVATION_END_EXPIRED        ReservationEnd = 2
+	ReservationEnd_RESERVATION_END_WITHDRAWN      ReservationEnd = 3
+	ReservationEnd_RESERVATION_END_NOT_READY      ReservationEnd = 4
+	ReservationEnd_RESERVATION_END_LAUNCHER_LOST  ReservationEnd = 5
+	ReservationEnd_RESERVATION_END_POLICY_CHANGED ReservationEnd = 6
+)
+
+// Enum value maps for ReservationEnd.
+var (
+	ReservationEnd_name = map[int32]string{
+		0: "RESERVATION_END_UNSPECIFIED",
+		1: "RESERVATION_END_USED",
+		2: "RESERVATION_END_EXPIRED",
+		3: "RESERVATION_END_WITHDRAWN",
+		4: "RESERVATION_END_NOT_READY",
+		5: "RESERVATION_END_LAUNCHER_LOST",
+		6: "RESERVATION_END_POLICY_CHANGED",
+	}
+	ReservationEnd_value = map[string]int32{
+		"RESERVATION_END_UNSPECIFIED":    0,
+		"RESERVATION_END_USED":           1,
+		"RESERVATION_END_EXPIRED":        2,
+		"RESERVATION_END_WITHDRAWN":      3,
+		"RESERVATION_END_NOT_READY":      4,
+		"RESERVATION_END_LAUNCHER_LOST":  5,
+		"RESERVATION_END_POLICY_CHANGED": 6,
+	}
+)
+
+func (x ReservationEnd) Enum() *ReservationEnd {
+	p := new(ReservationEnd)
+	*p = x
+	return p
+}
+
+func (x ReservationEnd) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ReservationEnd) Descriptor() protoreflect.EnumDescriptor {
+	return file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[8].Descriptor()
+}
+
+func (ReservationEnd) Type() protoreflect.EnumType {
+	return &file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[8]
+}
+
+func (x ReservationEnd) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ReservationEnd.Descriptor instead.
+func (ReservationEnd) EnumDescriptor() ([]byte, []int) {
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{8}
+}
+
 type Purpose int32
 
 const (
@@ -614,11 +684,11 @@ func (x Purpose) String() string {
 }
 
 func (Purpose) Descriptor() protoreflect.EnumDescriptor {
-	return file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[8].Descriptor()
+	return file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[9].Descriptor()
 }
 
 func (Purpose) Type() protoreflect.EnumType {
-	return &file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[8]
+	return &file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[9]
 }
 
 func (x Purpose) Number() protoreflect.EnumNumber {
@@ -627,7 +697,7 @@ func (x Purpose) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Purpose.Descriptor instead.
 func (Purpose) EnumDescriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{8}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{9}
 }
 
 // Strings is a message's table: all strings one after another, and how many
@@ -2288,6 +2358,134 @@ func (x *BundleProtected) GetUntil() []int64 {
 	return nil
 }
 
+type BundleReserved struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Job           []uint64               `protobuf:"varint,1,rep,packed,name=job,proto3" json:"job,omitempty"`
+	Bundle        []uint64               `protobuf:"varint,2,rep,packed,name=bundle,proto3" json:"bundle,omitempty"`
+	Launchers     *Ids                   `protobuf:"bytes,3,opt,name=launchers,proto3" json:"launchers,omitempty"`
+	Until         []int64                `protobuf:"zigzag64,4,rep,packed,name=until,proto3" json:"until,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BundleReserved) Reset() {
+	*x = BundleReserved{}
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BundleReserved) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BundleReserved) ProtoMessage() {}
+
+func (x *BundleReserved) ProtoReflect() protoreflect.Message {
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BundleReserved.ProtoReflect.Descriptor instead.
+func (*BundleReserved) Descriptor() ([]byte, []int) {
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *BundleReserved) GetJob() []uint64 {
+	if x != nil {
+		return x.Job
+	}
+	return nil
+}
+
+func (x *BundleReserved) GetBundle() []uint64 {
+	if x != nil {
+		return x.Bundle
+	}
+	return nil
+}
+
+func (x *BundleReserved) GetLaunchers() *Ids {
+	if x != nil {
+		return x.Launchers
+	}
+	return nil
+}
+
+func (x *BundleReserved) GetUntil() []int64 {
+	if x != nil {
+		return x.Until
+	}
+	return nil
+}
+
+type ReservationEnded struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Job           []uint64               `protobuf:"varint,1,rep,packed,name=job,proto3" json:"job,omitempty"`
+	Bundle        []uint64               `protobuf:"varint,2,rep,packed,name=bundle,proto3" json:"bundle,omitempty"`
+	End           []ReservationEnd       `protobuf:"varint,3,rep,packed,name=end,proto3,enum=hamadryad.scheduler.v1.ReservationEnd" json:"end,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReservationEnded) Reset() {
+	*x = ReservationEnded{}
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReservationEnded) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReservationEnded) ProtoMessage() {}
+
+func (x *ReservationEnded) ProtoReflect() protoreflect.Message {
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReservationEnded.ProtoReflect.Descriptor instead.
+func (*ReservationEnded) Descriptor() ([]byte, []int) {
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *ReservationEnded) GetJob() []uint64 {
+	if x != nil {
+		return x.Job
+	}
+	return nil
+}
+
+func (x *ReservationEnded) GetBundle() []uint64 {
+	if x != nil {
+		return x.Bundle
+	}
+	return nil
+}
+
+func (x *ReservationEnded) GetEnd() []ReservationEnd {
+	if x != nil {
+		return x.End
+	}
+	return nil
+}
+
 type AttemptStarted struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Attempt       []uint64               `protobuf:"varint,1,rep,packed,name=attempt,proto3" json:"attempt,omitempty"`
@@ -2303,7 +2501,7 @@ type AttemptStarted struct {
 
 func (x *AttemptStarted) Reset() {
 	*x = AttemptStarted{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[24]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2315,7 +2513,7 @@ func (x *AttemptStarted) String() string {
 func (*AttemptStarted) ProtoMessage() {}
 
 func (x *AttemptStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[24]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2328,7 +2526,7 @@ func (x *AttemptStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptStarted.ProtoReflect.Descriptor instead.
 func (*AttemptStarted) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{24}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *AttemptStarted) GetAttempt() []uint64 {
@@ -2390,7 +2588,7 @@ type AttemptPhase struct {
 
 func (x *AttemptPhase) Reset() {
 	*x = AttemptPhase{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[25]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2402,7 +2600,7 @@ func (x *AttemptPhase) String() string {
 func (*AttemptPhase) ProtoMessage() {}
 
 func (x *AttemptPhase) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[25]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2415,7 +2613,7 @@ func (x *AttemptPhase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptPhase.ProtoReflect.Descriptor instead.
 func (*AttemptPhase) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{25}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *AttemptPhase) GetAttempt() []uint64 {
@@ -2443,7 +2641,7 @@ type AttemptProgress struct {
 
 func (x *AttemptProgress) Reset() {
 	*x = AttemptProgress{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[26]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2455,7 +2653,7 @@ func (x *AttemptProgress) String() string {
 func (*AttemptProgress) ProtoMessage() {}
 
 func (x *AttemptProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[26]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2468,7 +2666,7 @@ func (x *AttemptProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptProgress.ProtoReflect.Descriptor instead.
 func (*AttemptProgress) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{26}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *AttemptProgress) GetAttempt() []uint64 {
@@ -2505,7 +2703,7 @@ type AttemptEnded struct {
 
 func (x *AttemptEnded) Reset() {
 	*x = AttemptEnded{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[27]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2517,7 +2715,7 @@ func (x *AttemptEnded) String() string {
 func (*AttemptEnded) ProtoMessage() {}
 
 func (x *AttemptEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[27]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2530,7 +2728,7 @@ func (x *AttemptEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptEnded.ProtoReflect.Descriptor instead.
 func (*AttemptEnded) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{27}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *AttemptEnded) GetAttempt() []uint64 {
@@ -2577,7 +2775,7 @@ type AttemptNamed struct {
 
 func (x *AttemptNamed) Reset() {
 	*x = AttemptNamed{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[28]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2589,7 +2787,7 @@ func (x *AttemptNamed) String() string {
 func (*AttemptNamed) ProtoMessage() {}
 
 func (x *AttemptNamed) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[28]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2602,7 +2800,7 @@ func (x *AttemptNamed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptNamed.ProtoReflect.Descriptor instead.
 func (*AttemptNamed) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{28}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *AttemptNamed) GetAttempt() []uint64 {
@@ -2630,7 +2828,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[29]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2642,7 +2840,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[29]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2655,7 +2853,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{29}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Outcome) GetRound() []uint64 {
@@ -2738,7 +2936,7 @@ type SettingChanged struct {
 
 func (x *SettingChanged) Reset() {
 	*x = SettingChanged{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[30]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2750,7 +2948,7 @@ func (x *SettingChanged) String() string {
 func (*SettingChanged) ProtoMessage() {}
 
 func (x *SettingChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[30]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2763,7 +2961,7 @@ func (x *SettingChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettingChanged.ProtoReflect.Descriptor instead.
 func (*SettingChanged) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{30}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *SettingChanged) GetVersion() []uint64 {
@@ -2797,7 +2995,7 @@ type Requested struct {
 
 func (x *Requested) Reset() {
 	*x = Requested{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[31]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2809,7 +3007,7 @@ func (x *Requested) String() string {
 func (*Requested) ProtoMessage() {}
 
 func (x *Requested) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[31]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2822,7 +3020,7 @@ func (x *Requested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Requested.ProtoReflect.Descriptor instead.
 func (*Requested) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{31}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Requested) GetRequest() []uint64 {
@@ -2919,13 +3117,15 @@ type Events struct {
 	LauncherLoad       *LauncherLoad     `protobuf:"bytes,25,opt,name=launcher_load,json=launcherLoad,proto3" json:"launcher_load,omitempty"`
 	BundleProtected    *BundleProtected  `protobuf:"bytes,26,opt,name=bundle_protected,json=bundleProtected,proto3" json:"bundle_protected,omitempty"`
 	LauncherExcluded   *LauncherExcluded `protobuf:"bytes,27,opt,name=launcher_excluded,json=launcherExcluded,proto3" json:"launcher_excluded,omitempty"`
+	BundleReserved     *BundleReserved   `protobuf:"bytes,28,opt,name=bundle_reserved,json=bundleReserved,proto3" json:"bundle_reserved,omitempty"`
+	ReservationEnded   *ReservationEnded `protobuf:"bytes,29,opt,name=reservation_ended,json=reservationEnded,proto3" json:"reservation_ended,omitempty"`
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }
 
 func (x *Events) Reset() {
 	*x = Events{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[32]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2937,7 +3137,7 @@ func (x *Events) String() string {
 func (*Events) ProtoMessage() {}
 
 func (x *Events) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[32]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2950,7 +3150,7 @@ func (x *Events) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Events.ProtoReflect.Descriptor instead.
 func (*Events) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{32}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Events) GetKind() []EventKind {
@@ -3142,6 +3342,20 @@ func (x *Events) GetLauncherExcluded() *LauncherExcluded {
 	return nil
 }
 
+func (x *Events) GetBundleReserved() *BundleReserved {
+	if x != nil {
+		return x.BundleReserved
+	}
+	return nil
+}
+
+func (x *Events) GetReservationEnded() *ReservationEnded {
+	if x != nil {
+		return x.ReservationEnded
+	}
+	return nil
+}
+
 // EventBatch is a list of events by itself.
 type EventBatch struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3153,7 +3367,7 @@ type EventBatch struct {
 
 func (x *EventBatch) Reset() {
 	*x = EventBatch{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[33]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3165,7 +3379,7 @@ func (x *EventBatch) String() string {
 func (*EventBatch) ProtoMessage() {}
 
 func (x *EventBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[33]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3178,7 +3392,7 @@ func (x *EventBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventBatch.ProtoReflect.Descriptor instead.
 func (*EventBatch) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{33}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *EventBatch) GetStrings() *Strings {
@@ -3214,7 +3428,7 @@ type Offers struct {
 
 func (x *Offers) Reset() {
 	*x = Offers{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[34]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3226,7 +3440,7 @@ func (x *Offers) String() string {
 func (*Offers) ProtoMessage() {}
 
 func (x *Offers) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[34]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3239,7 +3453,7 @@ func (x *Offers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Offers.ProtoReflect.Descriptor instead.
 func (*Offers) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{34}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Offers) GetLauncher() []uint64 {
@@ -3334,7 +3548,7 @@ type Reservations struct {
 
 func (x *Reservations) Reset() {
 	*x = Reservations{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[35]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3346,7 +3560,7 @@ func (x *Reservations) String() string {
 func (*Reservations) ProtoMessage() {}
 
 func (x *Reservations) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[35]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3359,7 +3573,7 @@ func (x *Reservations) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reservations.ProtoReflect.Descriptor instead.
 func (*Reservations) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{35}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Reservations) GetRows() []uint32 {
@@ -3424,7 +3638,7 @@ type Round struct {
 
 func (x *Round) Reset() {
 	*x = Round{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[36]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3436,7 +3650,7 @@ func (x *Round) String() string {
 func (*Round) ProtoMessage() {}
 
 func (x *Round) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[36]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3449,7 +3663,7 @@ func (x *Round) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Round.ProtoReflect.Descriptor instead.
 func (*Round) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{36}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Round) GetStrings() *Strings {
@@ -3504,7 +3718,7 @@ type SnapshotPage struct {
 
 func (x *SnapshotPage) Reset() {
 	*x = SnapshotPage{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[37]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3516,7 +3730,7 @@ func (x *SnapshotPage) String() string {
 func (*SnapshotPage) ProtoMessage() {}
 
 func (x *SnapshotPage) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[37]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3529,7 +3743,7 @@ func (x *SnapshotPage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotPage.ProtoReflect.Descriptor instead.
 func (*SnapshotPage) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{37}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *SnapshotPage) GetStrings() *Strings {
@@ -3591,7 +3805,7 @@ type Refuse struct {
 
 func (x *Refuse) Reset() {
 	*x = Refuse{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[38]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3603,7 +3817,7 @@ func (x *Refuse) String() string {
 func (*Refuse) ProtoMessage() {}
 
 func (x *Refuse) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[38]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3616,7 +3830,7 @@ func (x *Refuse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refuse.ProtoReflect.Descriptor instead.
 func (*Refuse) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{38}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Refuse) GetJob() []uint64 {
@@ -3643,7 +3857,7 @@ type Admit struct {
 
 func (x *Admit) Reset() {
 	*x = Admit{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[39]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3655,7 +3869,7 @@ func (x *Admit) String() string {
 func (*Admit) ProtoMessage() {}
 
 func (x *Admit) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[39]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3668,7 +3882,7 @@ func (x *Admit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admit.ProtoReflect.Descriptor instead.
 func (*Admit) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{39}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Admit) GetJob() []uint64 {
@@ -3699,7 +3913,7 @@ type Preempt struct {
 
 func (x *Preempt) Reset() {
 	*x = Preempt{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[40]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3711,7 +3925,7 @@ func (x *Preempt) String() string {
 func (*Preempt) ProtoMessage() {}
 
 func (x *Preempt) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[40]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3724,7 +3938,7 @@ func (x *Preempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Preempt.ProtoReflect.Descriptor instead.
 func (*Preempt) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{40}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Preempt) GetVictims() *Ids {
@@ -3778,7 +3992,7 @@ type Resume struct {
 
 func (x *Resume) Reset() {
 	*x = Resume{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[41]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3790,7 +4004,7 @@ func (x *Resume) String() string {
 func (*Resume) ProtoMessage() {}
 
 func (x *Resume) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[41]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3803,7 +4017,7 @@ func (x *Resume) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resume.ProtoReflect.Descriptor instead.
 func (*Resume) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{41}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Resume) GetAttempt() []uint64 {
@@ -3823,7 +4037,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[42]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3835,7 +4049,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[42]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3848,7 +4062,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{42}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Launch) GetBundle() []uint64 {
@@ -3865,6 +4079,66 @@ func (x *Launch) GetLaunchers() *Ids {
 	return nil
 }
 
+type Reserve struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Bundle        []uint64               `protobuf:"varint,1,rep,packed,name=bundle,proto3" json:"bundle,omitempty"`
+	Launchers     *Ids                   `protobuf:"bytes,2,opt,name=launchers,proto3" json:"launchers,omitempty"`
+	Until         []int64                `protobuf:"zigzag64,3,rep,packed,name=until,proto3" json:"until,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Reserve) Reset() {
+	*x = Reserve{}
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[45]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Reserve) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Reserve) ProtoMessage() {}
+
+func (x *Reserve) ProtoReflect() protoreflect.Message {
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[45]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Reserve.ProtoReflect.Descriptor instead.
+func (*Reserve) Descriptor() ([]byte, []int) {
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{45}
+}
+
+func (x *Reserve) GetBundle() []uint64 {
+	if x != nil {
+		return x.Bundle
+	}
+	return nil
+}
+
+func (x *Reserve) GetLaunchers() *Ids {
+	if x != nil {
+		return x.Launchers
+	}
+	return nil
+}
+
+func (x *Reserve) GetUntil() []int64 {
+	if x != nil {
+		return x.Until
+	}
+	return nil
+}
+
 type Answer struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Request       []uint64               `protobuf:"varint,1,rep,packed,name=request,proto3" json:"request,omitempty"`
@@ -3877,7 +4151,7 @@ type Answer struct {
 
 func (x *Answer) Reset() {
 	*x = Answer{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[43]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3889,7 +4163,7 @@ func (x *Answer) String() string {
 func (*Answer) ProtoMessage() {}
 
 func (x *Answer) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[43]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3902,7 +4176,7 @@ func (x *Answer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Answer.ProtoReflect.Descriptor instead.
 func (*Answer) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{43}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Answer) GetRequest() []uint64 {
@@ -3945,7 +4219,7 @@ type SettingsVerdict struct {
 
 func (x *SettingsVerdict) Reset() {
 	*x = SettingsVerdict{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[44]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3957,7 +4231,7 @@ func (x *SettingsVerdict) String() string {
 func (*SettingsVerdict) ProtoMessage() {}
 
 func (x *SettingsVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[44]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3970,7 +4244,7 @@ func (x *SettingsVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettingsVerdict.ProtoReflect.Descriptor instead.
 func (*SettingsVerdict) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{44}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *SettingsVerdict) GetVersion() []uint64 {
@@ -4012,7 +4286,7 @@ type Waiting struct {
 
 func (x *Waiting) Reset() {
 	*x = Waiting{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[45]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4024,7 +4298,7 @@ func (x *Waiting) String() string {
 func (*Waiting) ProtoMessage() {}
 
 func (x *Waiting) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[45]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4037,7 +4311,7 @@ func (x *Waiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Waiting.ProtoReflect.Descriptor instead.
 func (*Waiting) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{45}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Waiting) GetJob() []uint64 {
@@ -4075,13 +4349,14 @@ type Decisions struct {
 	Notes         *Notes                 `protobuf:"bytes,10,opt,name=notes,proto3" json:"notes,omitempty"`
 	WakeAt        int64                  `protobuf:"zigzag64,11,opt,name=wake_at,json=wakeAt,proto3" json:"wake_at,omitempty"`
 	Checkpoint    *Checkpoint            `protobuf:"bytes,12,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
+	Reserve       *Reserve               `protobuf:"bytes,13,opt,name=reserve,proto3" json:"reserve,omitempty"` // not to a manager whose Environment.claims_max is 0
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Decisions) Reset() {
 	*x = Decisions{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[46]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4093,7 +4368,7 @@ func (x *Decisions) String() string {
 func (*Decisions) ProtoMessage() {}
 
 func (x *Decisions) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[46]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4106,7 +4381,7 @@ func (x *Decisions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decisions.ProtoReflect.Descriptor instead.
 func (*Decisions) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{46}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Decisions) GetStrings() *Strings {
@@ -4193,6 +4468,13 @@ func (x *Decisions) GetCheckpoint() *Checkpoint {
 	return nil
 }
 
+func (x *Decisions) GetReserve() *Reserve {
+	if x != nil {
+		return x.Reserve
+	}
+	return nil
+}
+
 type Config struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Strings       *Strings               `protobuf:"bytes,1,opt,name=strings,proto3" json:"strings,omitempty"`
@@ -4207,7 +4489,7 @@ type Config struct {
 
 func (x *Config) Reset() {
 	*x = Config{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[47]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4219,7 +4501,7 @@ func (x *Config) String() string {
 func (*Config) ProtoMessage() {}
 
 func (x *Config) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[47]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4232,7 +4514,7 @@ func (x *Config) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Config.ProtoReflect.Descriptor instead.
 func (*Config) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{47}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Config) GetStrings() *Strings {
@@ -4297,13 +4579,14 @@ type Environment struct {
 	SuspendedMax     int64                  `protobuf:"varint,16,opt,name=suspended_max,json=suspendedMax,proto3" json:"suspended_max,omitempty"` // 0, as suspended_percent: no bound
 	SuspendedPercent int64                  `protobuf:"varint,17,opt,name=suspended_percent,json=suspendedPercent,proto3" json:"suspended_percent,omitempty"`
 	Replayed         bool                   `protobuf:"varint,18,opt,name=replayed,proto3" json:"replayed,omitempty"`
+	ClaimsMax        int64                  `protobuf:"varint,19,opt,name=claims_max,json=claimsMax,proto3" json:"claims_max,omitempty"` // 0: the manager does not know Reserve
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
 
 func (x *Environment) Reset() {
 	*x = Environment{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[48]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4315,7 +4598,7 @@ func (x *Environment) String() string {
 func (*Environment) ProtoMessage() {}
 
 func (x *Environment) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[48]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4328,7 +4611,7 @@ func (x *Environment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Environment.ProtoReflect.Descriptor instead.
 func (*Environment) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{48}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Environment) GetStrings() *Strings {
@@ -4457,6 +4740,13 @@ func (x *Environment) GetReplayed() bool {
 	return false
 }
 
+func (x *Environment) GetClaimsMax() int64 {
+	if x != nil {
+		return x.ClaimsMax
+	}
+	return 0
+}
+
 type Description struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Strings       *Strings               `protobuf:"bytes,1,opt,name=strings,proto3" json:"strings,omitempty"`
@@ -4470,7 +4760,7 @@ type Description struct {
 
 func (x *Description) Reset() {
 	*x = Description{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[49]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4482,7 +4772,7 @@ func (x *Description) String() string {
 func (*Description) ProtoMessage() {}
 
 func (x *Description) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[49]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4495,7 +4785,7 @@ func (x *Description) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Description.ProtoReflect.Descriptor instead.
 func (*Description) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{49}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Description) GetStrings() *Strings {
@@ -4546,7 +4836,7 @@ type Explanation struct {
 
 func (x *Explanation) Reset() {
 	*x = Explanation{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[50]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4558,7 +4848,7 @@ func (x *Explanation) String() string {
 func (*Explanation) ProtoMessage() {}
 
 func (x *Explanation) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[50]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4571,7 +4861,7 @@ func (x *Explanation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation.ProtoReflect.Descriptor instead.
 func (*Explanation) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{50}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Explanation) GetStrings() *Strings {
@@ -4627,7 +4917,7 @@ type PoolStatus struct {
 
 func (x *PoolStatus) Reset() {
 	*x = PoolStatus{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[51]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4639,7 +4929,7 @@ func (x *PoolStatus) String() string {
 func (*PoolStatus) ProtoMessage() {}
 
 func (x *PoolStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[51]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4652,7 +4942,7 @@ func (x *PoolStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PoolStatus.ProtoReflect.Descriptor instead.
 func (*PoolStatus) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{51}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *PoolStatus) GetName() []uint32 {
@@ -4739,7 +5029,7 @@ type Status struct {
 
 func (x *Status) Reset() {
 	*x = Status{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[52]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4751,7 +5041,7 @@ func (x *Status) String() string {
 func (*Status) ProtoMessage() {}
 
 func (x *Status) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[52]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4764,7 +5054,7 @@ func (x *Status) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Status.ProtoReflect.Descriptor instead.
 func (*Status) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{52}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Status) GetStrings() *Strings {
@@ -4820,7 +5110,7 @@ type ProblemList struct {
 
 func (x *ProblemList) Reset() {
 	*x = ProblemList{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[53]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4832,7 +5122,7 @@ func (x *ProblemList) String() string {
 func (*ProblemList) ProtoMessage() {}
 
 func (x *ProblemList) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[53]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4845,7 +5135,7 @@ func (x *ProblemList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProblemList.ProtoReflect.Descriptor instead.
 func (*ProblemList) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{53}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ProblemList) GetStrings() *Strings {
@@ -4874,7 +5164,7 @@ type Note struct {
 
 func (x *Note) Reset() {
 	*x = Note{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[54]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4886,7 +5176,7 @@ func (x *Note) String() string {
 func (*Note) ProtoMessage() {}
 
 func (x *Note) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[54]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4899,7 +5189,7 @@ func (x *Note) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Note.ProtoReflect.Descriptor instead.
 func (*Note) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{54}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Note) GetStrings() *Strings {
@@ -4934,7 +5224,7 @@ type Principal struct {
 
 func (x *Principal) Reset() {
 	*x = Principal{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[55]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4946,7 +5236,7 @@ func (x *Principal) String() string {
 func (*Principal) ProtoMessage() {}
 
 func (x *Principal) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[55]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4959,7 +5249,7 @@ func (x *Principal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Principal.ProtoReflect.Descriptor instead.
 func (*Principal) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{55}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Principal) GetName() uint32 {
@@ -5000,7 +5290,7 @@ type PageAsked struct {
 
 func (x *PageAsked) Reset() {
 	*x = PageAsked{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[56]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5012,7 +5302,7 @@ func (x *PageAsked) String() string {
 func (*PageAsked) ProtoMessage() {}
 
 func (x *PageAsked) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[56]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5025,7 +5315,7 @@ func (x *PageAsked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PageAsked.ProtoReflect.Descriptor instead.
 func (*PageAsked) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{56}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *PageAsked) GetStrings() *Strings {
@@ -5097,7 +5387,7 @@ type Page struct {
 
 func (x *Page) Reset() {
 	*x = Page{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[57]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5109,7 +5399,7 @@ func (x *Page) String() string {
 func (*Page) ProtoMessage() {}
 
 func (x *Page) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[57]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5122,7 +5412,7 @@ func (x *Page) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Page.ProtoReflect.Descriptor instead.
 func (*Page) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{57}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Page) GetStrings() *Strings {
@@ -5170,7 +5460,7 @@ type Credentials struct {
 
 func (x *Credentials) Reset() {
 	*x = Credentials{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[58]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5182,7 +5472,7 @@ func (x *Credentials) String() string {
 func (*Credentials) ProtoMessage() {}
 
 func (x *Credentials) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[58]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5195,7 +5485,7 @@ func (x *Credentials) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Credentials.ProtoReflect.Descriptor instead.
 func (*Credentials) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{58}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *Credentials) GetStrings() *Strings {
@@ -5268,7 +5558,7 @@ type Proof struct {
 
 func (x *Proof) Reset() {
 	*x = Proof{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[59]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5280,7 +5570,7 @@ func (x *Proof) String() string {
 func (*Proof) ProtoMessage() {}
 
 func (x *Proof) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[59]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5293,7 +5583,7 @@ func (x *Proof) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Proof.ProtoReflect.Descriptor instead.
 func (*Proof) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{59}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *Proof) GetStrings() *Strings {
@@ -5476,7 +5766,16 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x0fBundleProtected\x12\x10\n" +
 	"\x03job\x18\x01 \x03(\x04R\x03job\x12\x16\n" +
 	"\x06bundle\x18\x02 \x03(\x04R\x06bundle\x12\x14\n" +
-	"\x05until\x18\x03 \x03(\x12R\x05until\"\xbe\x01\n" +
+	"\x05until\x18\x03 \x03(\x12R\x05until\"\x8b\x01\n" +
+	"\x0eBundleReserved\x12\x10\n" +
+	"\x03job\x18\x01 \x03(\x04R\x03job\x12\x16\n" +
+	"\x06bundle\x18\x02 \x03(\x04R\x06bundle\x129\n" +
+	"\tlaunchers\x18\x03 \x01(\v2\x1b.hamadryad.scheduler.v1.IdsR\tlaunchers\x12\x14\n" +
+	"\x05until\x18\x04 \x03(\x12R\x05until\"v\n" +
+	"\x10ReservationEnded\x12\x10\n" +
+	"\x03job\x18\x01 \x03(\x04R\x03job\x12\x16\n" +
+	"\x06bundle\x18\x02 \x03(\x04R\x06bundle\x128\n" +
+	"\x03end\x18\x03 \x03(\x0e2&.hamadryad.scheduler.v1.ReservationEndR\x03end\"\xbe\x01\n" +
 	"\x0eAttemptStarted\x12\x18\n" +
 	"\aattempt\x18\x01 \x03(\x04R\aattempt\x12\x10\n" +
 	"\x03job\x18\x02 \x03(\x04R\x03job\x12\x16\n" +
@@ -5524,7 +5823,7 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x04body\x18\x06 \x03(\fR\x04body\x12%\n" +
 	"\x0eprincipal_role\x18\a \x03(\rR\rprincipalRole\x12\x14\n" +
 	"\x05query\x18\b \x03(\rR\x05query\x12\x16\n" +
-	"\x06accept\x18\t \x03(\rR\x06accept\"\xb3\x0f\n" +
+	"\x06accept\x18\t \x03(\rR\x06accept\"\xdb\x10\n" +
 	"\x06Events\x125\n" +
 	"\x04kind\x18\x01 \x03(\x0e2!.hamadryad.scheduler.v1.EventKindR\x04kind\x12\x0e\n" +
 	"\x02at\x18\x02 \x03(\x12R\x02at\x12O\n" +
@@ -5555,7 +5854,9 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x05noted\x18\x18 \x01(\v2\x1d.hamadryad.scheduler.v1.NotesR\x05noted\x12I\n" +
 	"\rlauncher_load\x18\x19 \x01(\v2$.hamadryad.scheduler.v1.LauncherLoadR\flauncherLoad\x12R\n" +
 	"\x10bundle_protected\x18\x1a \x01(\v2'.hamadryad.scheduler.v1.BundleProtectedR\x0fbundleProtected\x12U\n" +
-	"\x11launcher_excluded\x18\x1b \x01(\v2(.hamadryad.scheduler.v1.LauncherExcludedR\x10launcherExcluded\"\x7f\n" +
+	"\x11launcher_excluded\x18\x1b \x01(\v2(.hamadryad.scheduler.v1.LauncherExcludedR\x10launcherExcluded\x12O\n" +
+	"\x0fbundle_reserved\x18\x1c \x01(\v2&.hamadryad.scheduler.v1.BundleReservedR\x0ebundleReserved\x12U\n" +
+	"\x11reservation_ended\x18\x1d \x01(\v2(.hamadryad.scheduler.v1.ReservationEndedR\x10reservationEnded\"\x7f\n" +
 	"\n" +
 	"EventBatch\x129\n" +
 	"\astrings\x18\x01 \x01(\v2\x1f.hamadryad.scheduler.v1.StringsR\astrings\x126\n" +
@@ -5615,7 +5916,11 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\aattempt\x18\x01 \x03(\x04R\aattempt\"[\n" +
 	"\x06Launch\x12\x16\n" +
 	"\x06bundle\x18\x01 \x03(\x04R\x06bundle\x129\n" +
-	"\tlaunchers\x18\x02 \x01(\v2\x1b.hamadryad.scheduler.v1.IdsR\tlaunchers\"q\n" +
+	"\tlaunchers\x18\x02 \x01(\v2\x1b.hamadryad.scheduler.v1.IdsR\tlaunchers\"r\n" +
+	"\aReserve\x12\x16\n" +
+	"\x06bundle\x18\x01 \x03(\x04R\x06bundle\x129\n" +
+	"\tlaunchers\x18\x02 \x01(\v2\x1b.hamadryad.scheduler.v1.IdsR\tlaunchers\x12\x14\n" +
+	"\x05until\x18\x03 \x03(\x12R\x05until\"q\n" +
 	"\x06Answer\x12\x18\n" +
 	"\arequest\x18\x01 \x03(\x04R\arequest\x12\x16\n" +
 	"\x06status\x18\x02 \x03(\x03R\x06status\x12!\n" +
@@ -5629,7 +5934,7 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\aWaiting\x12\x10\n" +
 	"\x03job\x18\x01 \x03(\x04R\x03job\x12:\n" +
 	"\x06reason\x18\x02 \x03(\x0e2\".hamadryad.scheduler.v1.WaitReasonR\x06reason\x12\x16\n" +
-	"\x06detail\x18\x03 \x03(\rR\x06detail\"\xaa\x05\n" +
+	"\x06detail\x18\x03 \x03(\rR\x06detail\"\xe5\x05\n" +
 	"\tDecisions\x129\n" +
 	"\astrings\x18\x01 \x01(\v2\x1f.hamadryad.scheduler.v1.StringsR\astrings\x126\n" +
 	"\x06refuse\x18\x02 \x01(\v2\x1e.hamadryad.scheduler.v1.RefuseR\x06refuse\x123\n" +
@@ -5645,14 +5950,15 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\awake_at\x18\v \x01(\x12R\x06wakeAt\x12B\n" +
 	"\n" +
 	"checkpoint\x18\f \x01(\v2\".hamadryad.scheduler.v1.CheckpointR\n" +
-	"checkpoint\"\xb9\x01\n" +
+	"checkpoint\x129\n" +
+	"\areserve\x18\r \x01(\v2\x1f.hamadryad.scheduler.v1.ReserveR\areserve\"\xb9\x01\n" +
 	"\x06Config\x129\n" +
 	"\astrings\x18\x01 \x01(\v2\x1f.hamadryad.scheduler.v1.StringsR\astrings\x12\x12\n" +
 	"\x04file\x18\x02 \x01(\rR\x04file\x12\x12\n" +
 	"\x04line\x18\x03 \x01(\x03R\x04line\x12\x12\n" +
 	"\x04text\x18\x04 \x01(\fR\x04text\x12\x1b\n" +
 	"\tfile_name\x18\x05 \x03(\rR\bfileName\x12\x1b\n" +
-	"\tfile_data\x18\x06 \x03(\fR\bfileData\"\xd9\x04\n" +
+	"\tfile_data\x18\x06 \x03(\fR\bfileData\"\xf8\x04\n" +
 	"\vEnvironment\x129\n" +
 	"\astrings\x18\x01 \x01(\v2\x1f.hamadryad.scheduler.v1.StringsR\astrings\x12\x1c\n" +
 	"\theartbeat\x18\x02 \x01(\x03R\theartbeat\x12\x12\n" +
@@ -5675,7 +5981,9 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"suspendMax\x12#\n" +
 	"\rsuspended_max\x18\x10 \x01(\x03R\fsuspendedMax\x12+\n" +
 	"\x11suspended_percent\x18\x11 \x01(\x03R\x10suspendedPercent\x12\x1a\n" +
-	"\breplayed\x18\x12 \x01(\bR\breplayed\"\xbb\x01\n" +
+	"\breplayed\x18\x12 \x01(\bR\breplayed\x12\x1d\n" +
+	"\n" +
+	"claims_max\x18\x13 \x01(\x03R\tclaimsMax\"\xbb\x01\n" +
 	"\vDescription\x129\n" +
 	"\astrings\x18\x01 \x01(\v2\x1f.hamadryad.scheduler.v1.StringsR\astrings\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\rR\x04name\x12\x18\n" +
@@ -5750,7 +6058,7 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\tprincipal\x18\x02 \x01(\v2!.hamadryad.scheduler.v1.PrincipalR\tprincipal\x12\x14\n" +
 	"\x05query\x18\x03 \x01(\rR\x05query\x12\x18\n" +
 	"\achanges\x18\x04 \x01(\bR\achanges\x124\n" +
-	"\x06denied\x18\x05 \x01(\v2\x1c.hamadryad.scheduler.v1.PageR\x06denied*\xc0\x06\n" +
+	"\x06denied\x18\x05 \x01(\v2\x1c.hamadryad.scheduler.v1.PageR\x06denied*\x82\a\n" +
 	"\tEventKind\x12\x1a\n" +
 	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aEVENT_KIND_LAUNCHER_JOINED\x10\x01\x12\x1c\n" +
@@ -5779,7 +6087,9 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x16EVENT_KIND_TIME_PASSED\x10\x17\x12\x1c\n" +
 	"\x18EVENT_KIND_LAUNCHER_LOAD\x10\x18\x12\x1f\n" +
 	"\x1bEVENT_KIND_BUNDLE_PROTECTED\x10\x19\x12 \n" +
-	"\x1cEVENT_KIND_LAUNCHER_EXCLUDED\x10\x1a*t\n" +
+	"\x1cEVENT_KIND_LAUNCHER_EXCLUDED\x10\x1a\x12\x1e\n" +
+	"\x1aEVENT_KIND_BUNDLE_RESERVED\x10\x1b\x12 \n" +
+	"\x1cEVENT_KIND_RESERVATION_ENDED\x10\x1c*t\n" +
 	"\n" +
 	"JobOutcome\x12\x1b\n" +
 	"\x17JOB_OUTCOME_UNSPECIFIED\x10\x00\x12\x19\n" +
@@ -5796,14 +6106,15 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x14ATTEMPT_OUTCOME_LOST\x10\x02\x12\x1a\n" +
 	"\x16ATTEMPT_OUTCOME_FAILED\x10\x03\x12\x1d\n" +
 	"\x19ATTEMPT_OUTCOME_PREEMPTED\x10\x04\x12\x1a\n" +
-	"\x16ATTEMPT_OUTCOME_KILLED\x10\x05*\xaf\x01\n" +
+	"\x16ATTEMPT_OUTCOME_KILLED\x10\x05*\xca\x01\n" +
 	"\fDecisionKind\x12\x1d\n" +
 	"\x19DECISION_KIND_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14DECISION_KIND_REFUSE\x10\x01\x12\x17\n" +
 	"\x13DECISION_KIND_ADMIT\x10\x02\x12\x19\n" +
 	"\x15DECISION_KIND_PREEMPT\x10\x03\x12\x18\n" +
 	"\x14DECISION_KIND_RESUME\x10\x04\x12\x18\n" +
-	"\x14DECISION_KIND_LAUNCH\x10\x05*\xd5\x03\n" +
+	"\x14DECISION_KIND_LAUNCH\x10\x05\x12\x19\n" +
+	"\x15DECISION_KIND_RESERVE\x10\x06*\xd5\x03\n" +
 	"\rRefusalReason\x12\x1e\n" +
 	"\x1aREFUSAL_REASON_UNSPECIFIED\x10\x00\x12\x1d\n" +
 	"\x19REFUSAL_REASON_UNKNOWN_ID\x10\x01\x12\x1c\n" +
@@ -5839,7 +6150,15 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x17WAIT_REASON_NO_CAPACITY\x10\t\x12\x19\n" +
 	"\x15WAIT_REASON_ADMISSION\x10\n" +
 	"\x12\x14\n" +
-	"\x10WAIT_REASON_HELD\x10\v*K\n" +
+	"\x10WAIT_REASON_HELD\x10\v*\xed\x01\n" +
+	"\x0eReservationEnd\x12\x1f\n" +
+	"\x1bRESERVATION_END_UNSPECIFIED\x10\x00\x12\x18\n" +
+	"\x14RESERVATION_END_USED\x10\x01\x12\x1b\n" +
+	"\x17RESERVATION_END_EXPIRED\x10\x02\x12\x1d\n" +
+	"\x19RESERVATION_END_WITHDRAWN\x10\x03\x12\x1d\n" +
+	"\x19RESERVATION_END_NOT_READY\x10\x04\x12!\n" +
+	"\x1dRESERVATION_END_LAUNCHER_LOST\x10\x05\x12\"\n" +
+	"\x1eRESERVATION_END_POLICY_CHANGED\x10\x06*K\n" +
 	"\aPurpose\x12\x17\n" +
 	"\x13PURPOSE_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fPURPOSE_REQUEST\x10\x01\x12\x12\n" +
@@ -5857,8 +6176,8 @@ func file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP() []byte {
 	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescData
 }
 
-var file_sdk_scheduler_schedwire_scheduler_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
-var file_sdk_scheduler_schedwire_scheduler_proto_msgTypes = make([]protoimpl.MessageInfo, 60)
+var file_sdk_scheduler_schedwire_scheduler_proto_enumTypes = make([]protoimpl.EnumInfo, 10)
+var file_sdk_scheduler_schedwire_scheduler_proto_msgTypes = make([]protoimpl.MessageInfo, 63)
 var file_sdk_scheduler_schedwire_scheduler_proto_goTypes = []any{
 	(EventKind)(0),           // 0: hamadryad.scheduler.v1.EventKind
 	(JobOutcome)(0),          // 1: hamadryad.scheduler.v1.JobOutcome
@@ -5868,175 +6187,185 @@ var file_sdk_scheduler_schedwire_scheduler_proto_goTypes = []any{
 	(RefusalReason)(0),       // 5: hamadryad.scheduler.v1.RefusalReason
 	(PreemptMode)(0),         // 6: hamadryad.scheduler.v1.PreemptMode
 	(WaitReason)(0),          // 7: hamadryad.scheduler.v1.WaitReason
-	(Purpose)(0),             // 8: hamadryad.scheduler.v1.Purpose
-	(*Strings)(nil),          // 9: hamadryad.scheduler.v1.Strings
-	(*Ids)(nil),              // 10: hamadryad.scheduler.v1.Ids
-	(*SlotCounts)(nil),       // 11: hamadryad.scheduler.v1.SlotCounts
-	(*ResourceCounts)(nil),   // 12: hamadryad.scheduler.v1.ResourceCounts
-	(*Properties)(nil),       // 13: hamadryad.scheduler.v1.Properties
-	(*Places)(nil),           // 14: hamadryad.scheduler.v1.Places
-	(*Groups)(nil),           // 15: hamadryad.scheduler.v1.Groups
-	(*Stages)(nil),           // 16: hamadryad.scheduler.v1.Stages
-	(*Jobs)(nil),             // 17: hamadryad.scheduler.v1.Jobs
-	(*Work)(nil),             // 18: hamadryad.scheduler.v1.Work
-	(*Problems)(nil),         // 19: hamadryad.scheduler.v1.Problems
-	(*Notes)(nil),            // 20: hamadryad.scheduler.v1.Notes
-	(*Checkpoint)(nil),       // 21: hamadryad.scheduler.v1.Checkpoint
-	(*LauncherJoined)(nil),   // 22: hamadryad.scheduler.v1.LauncherJoined
-	(*LauncherLost)(nil),     // 23: hamadryad.scheduler.v1.LauncherLost
-	(*LauncherDraining)(nil), // 24: hamadryad.scheduler.v1.LauncherDraining
-	(*LauncherExcluded)(nil), // 25: hamadryad.scheduler.v1.LauncherExcluded
-	(*LauncherLoad)(nil),     // 26: hamadryad.scheduler.v1.LauncherLoad
-	(*JobUpdated)(nil),       // 27: hamadryad.scheduler.v1.JobUpdated
-	(*JobFinished)(nil),      // 28: hamadryad.scheduler.v1.JobFinished
-	(*StageGrown)(nil),       // 29: hamadryad.scheduler.v1.StageGrown
-	(*BundleOffered)(nil),    // 30: hamadryad.scheduler.v1.BundleOffered
-	(*BundleNamed)(nil),      // 31: hamadryad.scheduler.v1.BundleNamed
-	(*BundleProtected)(nil),  // 32: hamadryad.scheduler.v1.BundleProtected
-	(*AttemptStarted)(nil),   // 33: hamadryad.scheduler.v1.AttemptStarted
-	(*AttemptPhase)(nil),     // 34: hamadryad.scheduler.v1.AttemptPhase
-	(*AttemptProgress)(nil),  // 35: hamadryad.scheduler.v1.AttemptProgress
-	(*AttemptEnded)(nil),     // 36: hamadryad.scheduler.v1.AttemptEnded
-	(*AttemptNamed)(nil),     // 37: hamadryad.scheduler.v1.AttemptNamed
-	(*Outcome)(nil),          // 38: hamadryad.scheduler.v1.Outcome
-	(*SettingChanged)(nil),   // 39: hamadryad.scheduler.v1.SettingChanged
-	(*Requested)(nil),        // 40: hamadryad.scheduler.v1.Requested
-	(*Events)(nil),           // 41: hamadryad.scheduler.v1.Events
-	(*EventBatch)(nil),       // 42: hamadryad.scheduler.v1.EventBatch
-	(*Offers)(nil),           // 43: hamadryad.scheduler.v1.Offers
-	(*Reservations)(nil),     // 44: hamadryad.scheduler.v1.Reservations
-	(*Round)(nil),            // 45: hamadryad.scheduler.v1.Round
-	(*SnapshotPage)(nil),     // 46: hamadryad.scheduler.v1.SnapshotPage
-	(*Refuse)(nil),           // 47: hamadryad.scheduler.v1.Refuse
-	(*Admit)(nil),            // 48: hamadryad.scheduler.v1.Admit
-	(*Preempt)(nil),          // 49: hamadryad.scheduler.v1.Preempt
-	(*Resume)(nil),           // 50: hamadryad.scheduler.v1.Resume
-	(*Launch)(nil),           // 51: hamadryad.scheduler.v1.Launch
-	(*Answer)(nil),           // 52: hamadryad.scheduler.v1.Answer
-	(*SettingsVerdict)(nil),  // 53: hamadryad.scheduler.v1.SettingsVerdict
-	(*Waiting)(nil),          // 54: hamadryad.scheduler.v1.Waiting
-	(*Decisions)(nil),        // 55: hamadryad.scheduler.v1.Decisions
-	(*Config)(nil),           // 56: hamadryad.scheduler.v1.Config
-	(*Environment)(nil),      // 57: hamadryad.scheduler.v1.Environment
-	(*Description)(nil),      // 58: hamadryad.scheduler.v1.Description
-	(*Explanation)(nil),      // 59: hamadryad.scheduler.v1.Explanation
-	(*PoolStatus)(nil),       // 60: hamadryad.scheduler.v1.PoolStatus
-	(*Status)(nil),           // 61: hamadryad.scheduler.v1.Status
-	(*ProblemList)(nil),      // 62: hamadryad.scheduler.v1.ProblemList
-	(*Note)(nil),             // 63: hamadryad.scheduler.v1.Note
-	(*Principal)(nil),        // 64: hamadryad.scheduler.v1.Principal
-	(*PageAsked)(nil),        // 65: hamadryad.scheduler.v1.PageAsked
-	(*Page)(nil),             // 66: hamadryad.scheduler.v1.Page
-	(*Credentials)(nil),      // 67: hamadryad.scheduler.v1.Credentials
-	(*Proof)(nil),            // 68: hamadryad.scheduler.v1.Proof
+	(ReservationEnd)(0),      // 8: hamadryad.scheduler.v1.ReservationEnd
+	(Purpose)(0),             // 9: hamadryad.scheduler.v1.Purpose
+	(*Strings)(nil),          // 10: hamadryad.scheduler.v1.Strings
+	(*Ids)(nil),              // 11: hamadryad.scheduler.v1.Ids
+	(*SlotCounts)(nil),       // 12: hamadryad.scheduler.v1.SlotCounts
+	(*ResourceCounts)(nil),   // 13: hamadryad.scheduler.v1.ResourceCounts
+	(*Properties)(nil),       // 14: hamadryad.scheduler.v1.Properties
+	(*Places)(nil),           // 15: hamadryad.scheduler.v1.Places
+	(*Groups)(nil),           // 16: hamadryad.scheduler.v1.Groups
+	(*Stages)(nil),           // 17: hamadryad.scheduler.v1.Stages
+	(*Jobs)(nil),             // 18: hamadryad.scheduler.v1.Jobs
+	(*Work)(nil),             // 19: hamadryad.scheduler.v1.Work
+	(*Problems)(nil),         // 20: hamadryad.scheduler.v1.Problems
+	(*Notes)(nil),            // 21: hamadryad.scheduler.v1.Notes
+	(*Checkpoint)(nil),       // 22: hamadryad.scheduler.v1.Checkpoint
+	(*LauncherJoined)(nil),   // 23: hamadryad.scheduler.v1.LauncherJoined
+	(*LauncherLost)(nil),     // 24: hamadryad.scheduler.v1.LauncherLost
+	(*LauncherDraining)(nil), // 25: hamadryad.scheduler.v1.LauncherDraining
+	(*LauncherExcluded)(nil), // 26: hamadryad.scheduler.v1.LauncherExcluded
+	(*LauncherLoad)(nil),     // 27: hamadryad.scheduler.v1.LauncherLoad
+	(*JobUpdated)(nil),       // 28: hamadryad.scheduler.v1.JobUpdated
+	(*JobFinished)(nil),      // 29: hamadryad.scheduler.v1.JobFinished
+	(*StageGrown)(nil),       // 30: hamadryad.scheduler.v1.StageGrown
+	(*BundleOffered)(nil),    // 31: hamadryad.scheduler.v1.BundleOffered
+	(*BundleNamed)(nil),      // 32: hamadryad.scheduler.v1.BundleNamed
+	(*BundleProtected)(nil),  // 33: hamadryad.scheduler.v1.BundleProtected
+	(*BundleReserved)(nil),   // 34: hamadryad.scheduler.v1.BundleReserved
+	(*ReservationEnded)(nil), // 35: hamadryad.scheduler.v1.ReservationEnded
+	(*AttemptStarted)(nil),   // 36: hamadryad.scheduler.v1.AttemptStarted
+	(*AttemptPhase)(nil),     // 37: hamadryad.scheduler.v1.AttemptPhase
+	(*AttemptProgress)(nil),  // 38: hamadryad.scheduler.v1.AttemptProgress
+	(*AttemptEnded)(nil),     // 39: hamadryad.scheduler.v1.AttemptEnded
+	(*AttemptNamed)(nil),     // 40: hamadryad.scheduler.v1.AttemptNamed
+	(*Outcome)(nil),          // 41: hamadryad.scheduler.v1.Outcome
+	(*SettingChanged)(nil),   // 42: hamadryad.scheduler.v1.SettingChanged
+	(*Requested)(nil),        // 43: hamadryad.scheduler.v1.Requested
+	(*Events)(nil),           // 44: hamadryad.scheduler.v1.Events
+	(*EventBatch)(nil),       // 45: hamadryad.scheduler.v1.EventBatch
+	(*Offers)(nil),           // 46: hamadryad.scheduler.v1.Offers
+	(*Reservations)(nil),     // 47: hamadryad.scheduler.v1.Reservations
+	(*Round)(nil),            // 48: hamadryad.scheduler.v1.Round
+	(*SnapshotPage)(nil),     // 49: hamadryad.scheduler.v1.SnapshotPage
+	(*Refuse)(nil),           // 50: hamadryad.scheduler.v1.Refuse
+	(*Admit)(nil),            // 51: hamadryad.scheduler.v1.Admit
+	(*Preempt)(nil),          // 52: hamadryad.scheduler.v1.Preempt
+	(*Resume)(nil),           // 53: hamadryad.scheduler.v1.Resume
+	(*Launch)(nil),           // 54: hamadryad.scheduler.v1.Launch
+	(*Reserve)(nil),          // 55: hamadryad.scheduler.v1.Reserve
+	(*Answer)(nil),           // 56: hamadryad.scheduler.v1.Answer
+	(*SettingsVerdict)(nil),  // 57: hamadryad.scheduler.v1.SettingsVerdict
+	(*Waiting)(nil),          // 58: hamadryad.scheduler.v1.Waiting
+	(*Decisions)(nil),        // 59: hamadryad.scheduler.v1.Decisions
+	(*Config)(nil),           // 60: hamadryad.scheduler.v1.Config
+	(*Environment)(nil),      // 61: hamadryad.scheduler.v1.Environment
+	(*Description)(nil),      // 62: hamadryad.scheduler.v1.Description
+	(*Explanation)(nil),      // 63: hamadryad.scheduler.v1.Explanation
+	(*PoolStatus)(nil),       // 64: hamadryad.scheduler.v1.PoolStatus
+	(*Status)(nil),           // 65: hamadryad.scheduler.v1.Status
+	(*ProblemList)(nil),      // 66: hamadryad.scheduler.v1.ProblemList
+	(*Note)(nil),             // 67: hamadryad.scheduler.v1.Note
+	(*Principal)(nil),        // 68: hamadryad.scheduler.v1.Principal
+	(*PageAsked)(nil),        // 69: hamadryad.scheduler.v1.PageAsked
+	(*Page)(nil),             // 70: hamadryad.scheduler.v1.Page
+	(*Credentials)(nil),      // 71: hamadryad.scheduler.v1.Credentials
+	(*Proof)(nil),            // 72: hamadryad.scheduler.v1.Proof
 }
 var file_sdk_scheduler_schedwire_scheduler_proto_depIdxs = []int32{
-	14,  // 0: hamadryad.scheduler.v1.Groups.places:type_name -> hamadryad.scheduler.v1.Places
-	12,  // 1: hamadryad.scheduler.v1.Groups.shape_resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
-	10,  // 2: hamadryad.scheduler.v1.Stages.after:type_name -> hamadryad.scheduler.v1.Ids
-	13,  // 3: hamadryad.scheduler.v1.Jobs.properties:type_name -> hamadryad.scheduler.v1.Properties
-	16,  // 4: hamadryad.scheduler.v1.Jobs.stages:type_name -> hamadryad.scheduler.v1.Stages
-	11,  // 5: hamadryad.scheduler.v1.LauncherJoined.slots:type_name -> hamadryad.scheduler.v1.SlotCounts
-	12,  // 6: hamadryad.scheduler.v1.LauncherJoined.resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
-	13,  // 7: hamadryad.scheduler.v1.JobUpdated.properties:type_name -> hamadryad.scheduler.v1.Properties
+	15,  // 0: hamadryad.scheduler.v1.Groups.places:type_name -> hamadryad.scheduler.v1.Places
+	13,  // 1: hamadryad.scheduler.v1.Groups.shape_resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
+	11,  // 2: hamadryad.scheduler.v1.Stages.after:type_name -> hamadryad.scheduler.v1.Ids
+	14,  // 3: hamadryad.scheduler.v1.Jobs.properties:type_name -> hamadryad.scheduler.v1.Properties
+	17,  // 4: hamadryad.scheduler.v1.Jobs.stages:type_name -> hamadryad.scheduler.v1.Stages
+	12,  // 5: hamadryad.scheduler.v1.LauncherJoined.slots:type_name -> hamadryad.scheduler.v1.SlotCounts
+	13,  // 6: hamadryad.scheduler.v1.LauncherJoined.resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
+	14,  // 7: hamadryad.scheduler.v1.JobUpdated.properties:type_name -> hamadryad.scheduler.v1.Properties
 	1,   // 8: hamadryad.scheduler.v1.JobFinished.outcome:type_name -> hamadryad.scheduler.v1.JobOutcome
-	15,  // 9: hamadryad.scheduler.v1.BundleOffered.groups:type_name -> hamadryad.scheduler.v1.Groups
-	10,  // 10: hamadryad.scheduler.v1.BundleOffered.avoid:type_name -> hamadryad.scheduler.v1.Ids
-	2,   // 11: hamadryad.scheduler.v1.AttemptPhase.phase:type_name -> hamadryad.scheduler.v1.Phase
-	18,  // 12: hamadryad.scheduler.v1.AttemptProgress.work:type_name -> hamadryad.scheduler.v1.Work
-	3,   // 13: hamadryad.scheduler.v1.AttemptEnded.outcome:type_name -> hamadryad.scheduler.v1.AttemptOutcome
-	18,  // 14: hamadryad.scheduler.v1.AttemptEnded.work:type_name -> hamadryad.scheduler.v1.Work
-	4,   // 15: hamadryad.scheduler.v1.Outcome.kind:type_name -> hamadryad.scheduler.v1.DecisionKind
-	10,  // 16: hamadryad.scheduler.v1.Outcome.attempts:type_name -> hamadryad.scheduler.v1.Ids
-	10,  // 17: hamadryad.scheduler.v1.Outcome.launch_launchers:type_name -> hamadryad.scheduler.v1.Ids
-	5,   // 18: hamadryad.scheduler.v1.Outcome.reason:type_name -> hamadryad.scheduler.v1.RefusalReason
-	49,  // 19: hamadryad.scheduler.v1.Outcome.preempt:type_name -> hamadryad.scheduler.v1.Preempt
-	56,  // 20: hamadryad.scheduler.v1.SettingChanged.config:type_name -> hamadryad.scheduler.v1.Config
-	0,   // 21: hamadryad.scheduler.v1.Events.kind:type_name -> hamadryad.scheduler.v1.EventKind
-	22,  // 22: hamadryad.scheduler.v1.Events.launcher_joined:type_name -> hamadryad.scheduler.v1.LauncherJoined
-	23,  // 23: hamadryad.scheduler.v1.Events.launcher_lost:type_name -> hamadryad.scheduler.v1.LauncherLost
-	24,  // 24: hamadryad.scheduler.v1.Events.launcher_draining:type_name -> hamadryad.scheduler.v1.LauncherDraining
-	17,  // 25: hamadryad.scheduler.v1.Events.job_submitted:type_name -> hamadryad.scheduler.v1.Jobs
-	27,  // 26: hamadryad.scheduler.v1.Events.job_updated:type_name -> hamadryad.scheduler.v1.JobUpdated
-	28,  // 27: hamadryad.scheduler.v1.Events.job_finished:type_name -> hamadryad.scheduler.v1.JobFinished
-	29,  // 28: hamadryad.scheduler.v1.Events.stage_grown:type_name -> hamadryad.scheduler.v1.StageGrown
-	30,  // 29: hamadryad.scheduler.v1.Events.bundle_ready:type_name -> hamadryad.scheduler.v1.BundleOffered
-	31,  // 30: hamadryad.scheduler.v1.Events.bundle_withdrawn:type_name -> hamadryad.scheduler.v1.BundleNamed
-	31,  // 31: hamadryad.scheduler.v1.Events.bundle_reopened:type_name -> hamadryad.scheduler.v1.BundleNamed
-	30,  // 32: hamadryad.scheduler.v1.Events.speculation_offered:type_name -> hamadryad.scheduler.v1.BundleOffered
-	33,  // 33: hamadryad.scheduler.v1.Events.attempt_started:type_name -> hamadryad.scheduler.v1.AttemptStarted
-	34,  // 34: hamadryad.scheduler.v1.Events.attempt_phase:type_name -> hamadryad.scheduler.v1.AttemptPhase
-	35,  // 35: hamadryad.scheduler.v1.Events.attempt_progress:type_name -> hamadryad.scheduler.v1.AttemptProgress
-	36,  // 36: hamadryad.scheduler.v1.Events.attempt_ended:type_name -> hamadryad.scheduler.v1.AttemptEnded
-	37,  // 37: hamadryad.scheduler.v1.Events.attempt_suspended:type_name -> hamadryad.scheduler.v1.AttemptNamed
-	37,  // 38: hamadryad.scheduler.v1.Events.attempt_resumed:type_name -> hamadryad.scheduler.v1.AttemptNamed
-	38,  // 39: hamadryad.scheduler.v1.Events.outcome:type_name -> hamadryad.scheduler.v1.Outcome
-	39,  // 40: hamadryad.scheduler.v1.Events.setting_changed:type_name -> hamadryad.scheduler.v1.SettingChanged
-	17,  // 41: hamadryad.scheduler.v1.Events.admission_asked:type_name -> hamadryad.scheduler.v1.Jobs
-	40,  // 42: hamadryad.scheduler.v1.Events.requested:type_name -> hamadryad.scheduler.v1.Requested
-	20,  // 43: hamadryad.scheduler.v1.Events.noted:type_name -> hamadryad.scheduler.v1.Notes
-	26,  // 44: hamadryad.scheduler.v1.Events.launcher_load:type_name -> hamadryad.scheduler.v1.LauncherLoad
-	32,  // 45: hamadryad.scheduler.v1.Events.bundle_protected:type_name -> hamadryad.scheduler.v1.BundleProtected
-	25,  // 46: hamadryad.scheduler.v1.Events.launcher_excluded:type_name -> hamadryad.scheduler.v1.LauncherExcluded
-	9,   // 47: hamadryad.scheduler.v1.EventBatch.strings:type_name -> hamadryad.scheduler.v1.Strings
-	41,  // 48: hamadryad.scheduler.v1.EventBatch.events:type_name -> hamadryad.scheduler.v1.Events
-	11,  // 49: hamadryad.scheduler.v1.Offers.free:type_name -> hamadryad.scheduler.v1.SlotCounts
-	44,  // 50: hamadryad.scheduler.v1.Offers.reserved:type_name -> hamadryad.scheduler.v1.Reservations
-	11,  // 51: hamadryad.scheduler.v1.Offers.for_resume:type_name -> hamadryad.scheduler.v1.SlotCounts
-	12,  // 52: hamadryad.scheduler.v1.Offers.resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
-	12,  // 53: hamadryad.scheduler.v1.Offers.for_resume_resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
-	12,  // 54: hamadryad.scheduler.v1.Reservations.resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
-	9,   // 55: hamadryad.scheduler.v1.Round.strings:type_name -> hamadryad.scheduler.v1.Strings
-	41,  // 56: hamadryad.scheduler.v1.Round.events:type_name -> hamadryad.scheduler.v1.Events
-	43,  // 57: hamadryad.scheduler.v1.Round.offers:type_name -> hamadryad.scheduler.v1.Offers
-	9,   // 58: hamadryad.scheduler.v1.SnapshotPage.strings:type_name -> hamadryad.scheduler.v1.Strings
-	41,  // 59: hamadryad.scheduler.v1.SnapshotPage.events:type_name -> hamadryad.scheduler.v1.Events
-	21,  // 60: hamadryad.scheduler.v1.SnapshotPage.checkpoint:type_name -> hamadryad.scheduler.v1.Checkpoint
-	10,  // 61: hamadryad.scheduler.v1.Preempt.victims:type_name -> hamadryad.scheduler.v1.Ids
-	6,   // 62: hamadryad.scheduler.v1.Preempt.mode:type_name -> hamadryad.scheduler.v1.PreemptMode
-	10,  // 63: hamadryad.scheduler.v1.Preempt.placement:type_name -> hamadryad.scheduler.v1.Ids
-	10,  // 64: hamadryad.scheduler.v1.Launch.launchers:type_name -> hamadryad.scheduler.v1.Ids
-	19,  // 65: hamadryad.scheduler.v1.SettingsVerdict.problems:type_name -> hamadryad.scheduler.v1.Problems
-	7,   // 66: hamadryad.scheduler.v1.Waiting.reason:type_name -> hamadryad.scheduler.v1.WaitReason
-	9,   // 67: hamadryad.scheduler.v1.Decisions.strings:type_name -> hamadryad.scheduler.v1.Strings
-	47,  // 68: hamadryad.scheduler.v1.Decisions.refuse:type_name -> hamadryad.scheduler.v1.Refuse
-	48,  // 69: hamadryad.scheduler.v1.Decisions.admit:type_name -> hamadryad.scheduler.v1.Admit
-	49,  // 70: hamadryad.scheduler.v1.Decisions.preempt:type_name -> hamadryad.scheduler.v1.Preempt
-	50,  // 71: hamadryad.scheduler.v1.Decisions.resume:type_name -> hamadryad.scheduler.v1.Resume
-	51,  // 72: hamadryad.scheduler.v1.Decisions.launch:type_name -> hamadryad.scheduler.v1.Launch
-	52,  // 73: hamadryad.scheduler.v1.Decisions.answers:type_name -> hamadryad.scheduler.v1.Answer
-	53,  // 74: hamadryad.scheduler.v1.Decisions.settings:type_name -> hamadryad.scheduler.v1.SettingsVerdict
-	54,  // 75: hamadryad.scheduler.v1.Decisions.waiting:type_name -> hamadryad.scheduler.v1.Waiting
-	20,  // 76: hamadryad.scheduler.v1.Decisions.notes:type_name -> hamadryad.scheduler.v1.Notes
-	21,  // 77: hamadryad.scheduler.v1.Decisions.checkpoint:type_name -> hamadryad.scheduler.v1.Checkpoint
-	9,   // 78: hamadryad.scheduler.v1.Config.strings:type_name -> hamadryad.scheduler.v1.Strings
-	9,   // 79: hamadryad.scheduler.v1.Environment.strings:type_name -> hamadryad.scheduler.v1.Strings
-	9,   // 80: hamadryad.scheduler.v1.Description.strings:type_name -> hamadryad.scheduler.v1.Strings
-	9,   // 81: hamadryad.scheduler.v1.Explanation.strings:type_name -> hamadryad.scheduler.v1.Strings
-	7,   // 82: hamadryad.scheduler.v1.Explanation.reason:type_name -> hamadryad.scheduler.v1.WaitReason
-	13,  // 83: hamadryad.scheduler.v1.Explanation.facts:type_name -> hamadryad.scheduler.v1.Properties
-	9,   // 84: hamadryad.scheduler.v1.Status.strings:type_name -> hamadryad.scheduler.v1.Strings
-	60,  // 85: hamadryad.scheduler.v1.Status.pools:type_name -> hamadryad.scheduler.v1.PoolStatus
-	13,  // 86: hamadryad.scheduler.v1.Status.facts:type_name -> hamadryad.scheduler.v1.Properties
-	9,   // 87: hamadryad.scheduler.v1.ProblemList.strings:type_name -> hamadryad.scheduler.v1.Strings
-	19,  // 88: hamadryad.scheduler.v1.ProblemList.problems:type_name -> hamadryad.scheduler.v1.Problems
-	9,   // 89: hamadryad.scheduler.v1.Note.strings:type_name -> hamadryad.scheduler.v1.Strings
-	9,   // 90: hamadryad.scheduler.v1.PageAsked.strings:type_name -> hamadryad.scheduler.v1.Strings
-	64,  // 91: hamadryad.scheduler.v1.PageAsked.principal:type_name -> hamadryad.scheduler.v1.Principal
-	9,   // 92: hamadryad.scheduler.v1.Page.strings:type_name -> hamadryad.scheduler.v1.Strings
-	9,   // 93: hamadryad.scheduler.v1.Credentials.strings:type_name -> hamadryad.scheduler.v1.Strings
-	8,   // 94: hamadryad.scheduler.v1.Credentials.purpose:type_name -> hamadryad.scheduler.v1.Purpose
-	64,  // 95: hamadryad.scheduler.v1.Credentials.principal:type_name -> hamadryad.scheduler.v1.Principal
-	65,  // 96: hamadryad.scheduler.v1.Credentials.request:type_name -> hamadryad.scheduler.v1.PageAsked
-	13,  // 97: hamadryad.scheduler.v1.Credentials.properties:type_name -> hamadryad.scheduler.v1.Properties
-	9,   // 98: hamadryad.scheduler.v1.Proof.strings:type_name -> hamadryad.scheduler.v1.Strings
-	64,  // 99: hamadryad.scheduler.v1.Proof.principal:type_name -> hamadryad.scheduler.v1.Principal
-	66,  // 100: hamadryad.scheduler.v1.Proof.denied:type_name -> hamadryad.scheduler.v1.Page
-	101, // [101:101] is the sub-list for method output_type
-	101, // [101:101] is the sub-list for method input_type
-	101, // [101:101] is the sub-list for extension type_name
-	101, // [101:101] is the sub-list for extension extendee
-	0,   // [0:101] is the sub-list for field type_name
+	16,  // 9: hamadryad.scheduler.v1.BundleOffered.groups:type_name -> hamadryad.scheduler.v1.Groups
+	11,  // 10: hamadryad.scheduler.v1.BundleOffered.avoid:type_name -> hamadryad.scheduler.v1.Ids
+	11,  // 11: hamadryad.scheduler.v1.BundleReserved.launchers:type_name -> hamadryad.scheduler.v1.Ids
+	8,   // 12: hamadryad.scheduler.v1.ReservationEnded.end:type_name -> hamadryad.scheduler.v1.ReservationEnd
+	2,   // 13: hamadryad.scheduler.v1.AttemptPhase.phase:type_name -> hamadryad.scheduler.v1.Phase
+	19,  // 14: hamadryad.scheduler.v1.AttemptProgress.work:type_name -> hamadryad.scheduler.v1.Work
+	3,   // 15: hamadryad.scheduler.v1.AttemptEnded.outcome:type_name -> hamadryad.scheduler.v1.AttemptOutcome
+	19,  // 16: hamadryad.scheduler.v1.AttemptEnded.work:type_name -> hamadryad.scheduler.v1.Work
+	4,   // 17: hamadryad.scheduler.v1.Outcome.kind:type_name -> hamadryad.scheduler.v1.DecisionKind
+	11,  // 18: hamadryad.scheduler.v1.Outcome.attempts:type_name -> hamadryad.scheduler.v1.Ids
+	11,  // 19: hamadryad.scheduler.v1.Outcome.launch_launchers:type_name -> hamadryad.scheduler.v1.Ids
+	5,   // 20: hamadryad.scheduler.v1.Outcome.reason:type_name -> hamadryad.scheduler.v1.RefusalReason
+	52,  // 21: hamadryad.scheduler.v1.Outcome.preempt:type_name -> hamadryad.scheduler.v1.Preempt
+	60,  // 22: hamadryad.scheduler.v1.SettingChanged.config:type_name -> hamadryad.scheduler.v1.Config
+	0,   // 23: hamadryad.scheduler.v1.Events.kind:type_name -> hamadryad.scheduler.v1.EventKind
+	23,  // 24: hamadryad.scheduler.v1.Events.launcher_joined:type_name -> hamadryad.scheduler.v1.LauncherJoined
+	24,  // 25: hamadryad.scheduler.v1.Events.launcher_lost:type_name -> hamadryad.scheduler.v1.LauncherLost
+	25,  // 26: hamadryad.scheduler.v1.Events.launcher_draining:type_name -> hamadryad.scheduler.v1.LauncherDraining
+	18,  // 27: hamadryad.scheduler.v1.Events.job_submitted:type_name -> hamadryad.scheduler.v1.Jobs
+	28,  // 28: hamadryad.scheduler.v1.Events.job_updated:type_name -> hamadryad.scheduler.v1.JobUpdated
+	29,  // 29: hamadryad.scheduler.v1.Events.job_finished:type_name -> hamadryad.scheduler.v1.JobFinished
+	30,  // 30: hamadryad.scheduler.v1.Events.stage_grown:type_name -> hamadryad.scheduler.v1.StageGrown
+	31,  // 31: hamadryad.scheduler.v1.Events.bundle_ready:type_name -> hamadryad.scheduler.v1.BundleOffered
+	32,  // 32: hamadryad.scheduler.v1.Events.bundle_withdrawn:type_name -> hamadryad.scheduler.v1.BundleNamed
+	32,  // 33: hamadryad.scheduler.v1.Events.bundle_reopened:type_name -> hamadryad.scheduler.v1.BundleNamed
+	31,  // 34: hamadryad.scheduler.v1.Events.speculation_offered:type_name -> hamadryad.scheduler.v1.BundleOffered
+	36,  // 35: hamadryad.scheduler.v1.Events.attempt_started:type_name -> hamadryad.scheduler.v1.AttemptStarted
+	37,  // 36: hamadryad.scheduler.v1.Events.attempt_phase:type_name -> hamadryad.scheduler.v1.AttemptPhase
+	38,  // 37: hamadryad.scheduler.v1.Events.attempt_progress:type_name -> hamadryad.scheduler.v1.AttemptProgress
+	39,  // 38: hamadryad.scheduler.v1.Events.attempt_ended:type_name -> hamadryad.scheduler.v1.AttemptEnded
+	40,  // 39: hamadryad.scheduler.v1.Events.attempt_suspended:type_name -> hamadryad.scheduler.v1.AttemptNamed
+	40,  // 40: hamadryad.scheduler.v1.Events.attempt_resumed:type_name -> hamadryad.scheduler.v1.AttemptNamed
+	41,  // 41: hamadryad.scheduler.v1.Events.outcome:type_name -> hamadryad.scheduler.v1.Outcome
+	42,  // 42: hamadryad.scheduler.v1.Events.setting_changed:type_name -> hamadryad.scheduler.v1.SettingChanged
+	18,  // 43: hamadryad.scheduler.v1.Events.admission_asked:type_name -> hamadryad.scheduler.v1.Jobs
+	43,  // 44: hamadryad.scheduler.v1.Events.requested:type_name -> hamadryad.scheduler.v1.Requested
+	21,  // 45: hamadryad.scheduler.v1.Events.noted:type_name -> hamadryad.scheduler.v1.Notes
+	27,  // 46: hamadryad.scheduler.v1.Events.launcher_load:type_name -> hamadryad.scheduler.v1.LauncherLoad
+	33,  // 47: hamadryad.scheduler.v1.Events.bundle_protected:type_name -> hamadryad.scheduler.v1.BundleProtected
+	26,  // 48: hamadryad.scheduler.v1.Events.launcher_excluded:type_name -> hamadryad.scheduler.v1.LauncherExcluded
+	34,  // 49: hamadryad.scheduler.v1.Events.bundle_reserved:type_name -> hamadryad.scheduler.v1.BundleReserved
+	35,  // 50: hamadryad.scheduler.v1.Events.reservation_ended:type_name -> hamadryad.scheduler.v1.ReservationEnded
+	10,  // 51: hamadryad.scheduler.v1.EventBatch.strings:type_name -> hamadryad.scheduler.v1.Strings
+	44,  // 52: hamadryad.scheduler.v1.EventBatch.events:type_name -> hamadryad.scheduler.v1.Events
+	12,  // 53: hamadryad.scheduler.v1.Offers.free:type_name -> hamadryad.scheduler.v1.SlotCounts
+	47,  // 54: hamadryad.scheduler.v1.Offers.reserved:type_name -> hamadryad.scheduler.v1.Reservations
+	12,  // 55: hamadryad.scheduler.v1.Offers.for_resume:type_name -> hamadryad.scheduler.v1.SlotCounts
+	13,  // 56: hamadryad.scheduler.v1.Offers.resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
+	13,  // 57: hamadryad.scheduler.v1.Offers.for_resume_resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
+	13,  // 58: hamadryad.scheduler.v1.Reservations.resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
+	10,  // 59: hamadryad.scheduler.v1.Round.strings:type_name -> hamadryad.scheduler.v1.Strings
+	44,  // 60: hamadryad.scheduler.v1.Round.events:type_name -> hamadryad.scheduler.v1.Events
+	46,  // 61: hamadryad.scheduler.v1.Round.offers:type_name -> hamadryad.scheduler.v1.Offers
+	10,  // 62: hamadryad.scheduler.v1.SnapshotPage.strings:type_name -> hamadryad.scheduler.v1.Strings
+	44,  // 63: hamadryad.scheduler.v1.SnapshotPage.events:type_name -> hamadryad.scheduler.v1.Events
+	22,  // 64: hamadryad.scheduler.v1.SnapshotPage.checkpoint:type_name -> hamadryad.scheduler.v1.Checkpoint
+	11,  // 65: hamadryad.scheduler.v1.Preempt.victims:type_name -> hamadryad.scheduler.v1.Ids
+	6,   // 66: hamadryad.scheduler.v1.Preempt.mode:type_name -> hamadryad.scheduler.v1.PreemptMode
+	11,  // 67: hamadryad.scheduler.v1.Preempt.placement:type_name -> hamadryad.scheduler.v1.Ids
+	11,  // 68: hamadryad.scheduler.v1.Launch.launchers:type_name -> hamadryad.scheduler.v1.Ids
+	11,  // 69: hamadryad.scheduler.v1.Reserve.launchers:type_name -> hamadryad.scheduler.v1.Ids
+	20,  // 70: hamadryad.scheduler.v1.SettingsVerdict.problems:type_name -> hamadryad.scheduler.v1.Problems
+	7,   // 71: hamadryad.scheduler.v1.Waiting.reason:type_name -> hamadryad.scheduler.v1.WaitReason
+	10,  // 72: hamadryad.scheduler.v1.Decisions.strings:type_name -> hamadryad.scheduler.v1.Strings
+	50,  // 73: hamadryad.scheduler.v1.Decisions.refuse:type_name -> hamadryad.scheduler.v1.Refuse
+	51,  // 74: hamadryad.scheduler.v1.Decisions.admit:type_name -> hamadryad.scheduler.v1.Admit
+	52,  // 75: hamadryad.scheduler.v1.Decisions.preempt:type_name -> hamadryad.scheduler.v1.Preempt
+	53,  // 76: hamadryad.scheduler.v1.Decisions.resume:type_name -> hamadryad.scheduler.v1.Resume
+	54,  // 77: hamadryad.scheduler.v1.Decisions.launch:type_name -> hamadryad.scheduler.v1.Launch
+	56,  // 78: hamadryad.scheduler.v1.Decisions.answers:type_name -> hamadryad.scheduler.v1.Answer
+	57,  // 79: hamadryad.scheduler.v1.Decisions.settings:type_name -> hamadryad.scheduler.v1.SettingsVerdict
+	58,  // 80: hamadryad.scheduler.v1.Decisions.waiting:type_name -> hamadryad.scheduler.v1.Waiting
+	21,  // 81: hamadryad.scheduler.v1.Decisions.notes:type_name -> hamadryad.scheduler.v1.Notes
+	22,  // 82: hamadryad.scheduler.v1.Decisions.checkpoint:type_name -> hamadryad.scheduler.v1.Checkpoint
+	55,  // 83: hamadryad.scheduler.v1.Decisions.reserve:type_name -> hamadryad.scheduler.v1.Reserve
+	10,  // 84: hamadryad.scheduler.v1.Config.strings:type_name -> hamadryad.scheduler.v1.Strings
+	10,  // 85: hamadryad.scheduler.v1.Environment.strings:type_name -> hamadryad.scheduler.v1.Strings
+	10,  // 86: hamadryad.scheduler.v1.Description.strings:type_name -> hamadryad.scheduler.v1.Strings
+	10,  // 87: hamadryad.scheduler.v1.Explanation.strings:type_name -> hamadryad.scheduler.v1.Strings
+	7,   // 88: hamadryad.scheduler.v1.Explanation.reason:type_name -> hamadryad.scheduler.v1.WaitReason
+	14,  // 89: hamadryad.scheduler.v1.Explanation.facts:type_name -> hamadryad.scheduler.v1.Properties
+	10,  // 90: hamadryad.scheduler.v1.Status.strings:type_name -> hamadryad.scheduler.v1.Strings
+	64,  // 91: hamadryad.scheduler.v1.Status.pools:type_name -> hamadryad.scheduler.v1.PoolStatus
+	14,  // 92: hamadryad.scheduler.v1.Status.facts:type_name -> hamadryad.scheduler.v1.Properties
+	10,  // 93: hamadryad.scheduler.v1.ProblemList.strings:type_name -> hamadryad.scheduler.v1.Strings
+	20,  // 94: hamadryad.scheduler.v1.ProblemList.problems:type_name -> hamadryad.scheduler.v1.Problems
+	10,  // 95: hamadryad.scheduler.v1.Note.strings:type_name -> hamadryad.scheduler.v1.Strings
+	10,  // 96: hamadryad.scheduler.v1.PageAsked.strings:type_name -> hamadryad.scheduler.v1.Strings
+	68,  // 97: hamadryad.scheduler.v1.PageAsked.principal:type_name -> hamadryad.scheduler.v1.Principal
+	10,  // 98: hamadryad.scheduler.v1.Page.strings:type_name -> hamadryad.scheduler.v1.Strings
+	10,  // 99: hamadryad.scheduler.v1.Credentials.strings:type_name -> hamadryad.scheduler.v1.Strings
+	9,   // 100: hamadryad.scheduler.v1.Credentials.purpose:type_name -> hamadryad.scheduler.v1.Purpose
+	68,  // 101: hamadryad.scheduler.v1.Credentials.principal:type_name -> hamadryad.scheduler.v1.Principal
+	69,  // 102: hamadryad.scheduler.v1.Credentials.request:type_name -> hamadryad.scheduler.v1.PageAsked
+	14,  // 103: hamadryad.scheduler.v1.Credentials.properties:type_name -> hamadryad.scheduler.v1.Properties
+	10,  // 104: hamadryad.scheduler.v1.Proof.strings:type_name -> hamadryad.scheduler.v1.Strings
+	68,  // 105: hamadryad.scheduler.v1.Proof.principal:type_name -> hamadryad.scheduler.v1.Principal
+	70,  // 106: hamadryad.scheduler.v1.Proof.denied:type_name -> hamadryad.scheduler.v1.Page
+	107, // [107:107] is the sub-list for method output_type
+	107, // [107:107] is the sub-list for method input_type
+	107, // [107:107] is the sub-list for extension type_name
+	107, // [107:107] is the sub-list for extension extendee
+	0,   // [0:107] is the sub-list for field type_name
 }
 
 func init() { file_sdk_scheduler_schedwire_scheduler_proto_init() }
@@ -6049,8 +6378,8 @@ func file_sdk_scheduler_schedwire_scheduler_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sdk_scheduler_schedwire_scheduler_proto_rawDesc), len(file_sdk_scheduler_schedwire_scheduler_proto_rawDesc)),
-			NumEnums:      9,
-			NumMessages:   60,
+			NumEnums:      10,
+			NumMessages:   63,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

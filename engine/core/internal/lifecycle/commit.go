@@ -23,7 +23,7 @@ func (js *Jobs) CommitBundleAttempt(r *state.BundleAttempt) {
 	wrote := writes(r.Commits())
 	js.bundles.StoreTook(b, r.Attempts[0].Launcher.ID, wrote)
 	old := b.Commit(r.Commits(), js.step.Now)
-	js.resources.Reservations.ReleaseFor(b, b.Job.Ready.Len())
+	js.resources.Reservations.ReleaseFor(b, b.Job.Ready.Len(), scheduler.ReservationNotReady)
 	if b.Last() {
 		js.lastFinished(j, b.LastCommits()[0].Report)
 		return

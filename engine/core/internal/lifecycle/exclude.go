@@ -117,6 +117,7 @@ func (bs *Bundles) reannounce(b *state.Bundle) {
 func (bs *Bundles) announce(b *state.Bundle) {
 	b.OfferAgain(bs.step.Now)
 	bs.state.Changes.MarkJob(b.Job)
+	bs.resources.Reservations.Withdraw(b.ID(), scheduler.ReservationNotReady)
 	bs.events.Notify(b, scheduler.BundleWithdrawn{At: bs.step.Now, Job: b.Job.ID, Bundle: b.ID()})
 	bs.events.Notify(b, bs.events.ReadyEvent(b))
 }

@@ -61,7 +61,7 @@ func (as *Attempts) startBundleAttempt(b *state.Bundle, where []*state.Launcher,
 		}
 	}
 	as.speculation.watchStragglers()
-	as.resources.Reservations.ReleaseFor(b, b.Job.Ready.Len())
+	as.resources.Reservations.ReleaseFor(b, b.Job.Ready.Len(), scheduler.ReservationUsed)
 	as.jobs.started(b.Job)
 	as.state.Changes.MarkJob(b.Job)
 	return ids

@@ -91,6 +91,6 @@ func (bs *Bundles) Withdraw(b *state.Bundle) {
 	b.Enter(state.BundleWaiting)
 	bs.state.RequeueFinishing(b.Job)
 	bs.events.Notify(b, scheduler.BundleWithdrawn{At: bs.step.Now, Job: b.Job.ID, Bundle: b.ID()})
-	bs.resources.Reservations.ReleaseFor(b, b.Job.Ready.Len())
+	bs.resources.Reservations.ReleaseFor(b, b.Job.Ready.Len(), scheduler.ReservationNotReady)
 	bs.state.Changes.MarkJob(b.Job)
 }

@@ -29,7 +29,7 @@ type Outbound struct {
 // New returns the outputs of a state.
 func New(s *state.Store) *Outbound {
 	return &Outbound{
-		Events:   &PolicyEvents{step: &s.Step, policy: &s.Policy, state: s.Cluster},
+		Events:   &PolicyEvents{step: &s.Step, policy: &s.Policy, resources: s.Resources, state: s.Cluster},
 		Dispatch: &Dispatcher{step: &s.Step, state: s.Cluster},
 		Status:   &StatusReader{step: &s.Step, resources: s.Resources, policy: &s.Policy, state: s.Cluster},
 	}

@@ -1,7 +1,10 @@
 package outbound
 
 import (
+	"slices"
+
 	"github.com/hamadryad/hamadryad/engine/core/internal/policystate"
+	"github.com/hamadryad/hamadryad/engine/core/internal/resources"
 	"github.com/hamadryad/hamadryad/engine/core/internal/state"
 	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -12,9 +15,10 @@ import (
 // PolicyEvents notifies the policy of changes to jobs, bundles, attempts and launchers: event by
 // event or, for a starting policy, by a snapshot of the whole state.
 type PolicyEvents struct {
-	step   *step.Step
-	policy *policystate.Session
-	state  *state.Cluster
+	step      *step.Step
+	policy    *policystate.Session
+	resources *resources.Resources
+	state     *state.Cluster
 }
 
 // Notify sends an event about a bundle to the policy, and to a starting one unless its snapshot
@@ -57,6 +61,15 @@ func (ev *PolicyEvents) Protect(b *state.Bundle) {
 
 func (ev *PolicyEvents) protectedEvent(b *state.Bundle) scheduler.BundleProtected {
 	return scheduler.BundleProtected{At: ev.step.Now, Job: b.Job.ID, Bundle: b.ID(), Until: b.Protection.Until()}
+}
+
+// NotifyReserved notifies the policy of its claim for a bundle.
+func (ev *PolicyEvents) NotifyReserved(b *state.Bundle, r *resources.Reservation) {
+	ev.Notify(b, reservedEvent(b, r))
+}
+
+func reservedEvent(b *state.Bundle, r *resources.Reservation) scheduler.BundleReserved {
+	return scheduler.BundleReserved{At: r.Since, Job: b.Job.ID, Bundle: b.ID(), Launchers: slices.Clone(r.Where), Until: r.Expires}
 }
 
 // SpeculationEvent returns the offer of a running bundle for a speculative attempt.

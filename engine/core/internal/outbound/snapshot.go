@@ -146,6 +146,9 @@ func (ev *PolicyEvents) addBundle(g *policystate.SnapshotBuilder, b *state.Bundl
 	}
 	if b.Phase() == state.BundleReady {
 		g.Add(ev.ReadyEvent(b))
+		if r := ev.resources.Reservations.ClaimFor(b.ID()); r != nil {
+			g.Add(reservedEvent(b, r))
+		}
 	}
 	if b.Protection.Until() != 0 && len(b.Attempts()) > 0 {
 		g.Add(ev.protectedEvent(b))

@@ -15,7 +15,7 @@ const usualMax = 1 << 12
 type PendingAnswer struct {
 	data      []byte // as received
 	decisions scheduler.Decisions
-	applied   [scheduler.DecisionLaunch]int // decisions of each kind, in the order of the contract
+	applied   [scheduler.DecisionReserve]int // decisions of each kind
 }
 
 // Decisions returns the answer's decisions. The caller must not change them.
@@ -138,7 +138,9 @@ func (x *Session) AnswerApplied() { x.pending, x.inFlight = nil, false }
 func (d *PendingAnswer) code(w *checkpoint.Codec) {
 	checkpoint.Blob(w, &d.data)
 	for i := range d.applied {
-		checkpoint.Num(w, &d.applied[i])
+		if i < int(scheduler.DecisionLaunch) || w.Format > 6 { // Reserve came later
+			checkpoint.Num(w, &d.applied[i])
+		}
 	}
 	if w.Reading && w.Err == nil {
 		var err error

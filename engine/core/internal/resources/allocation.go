@@ -99,6 +99,9 @@ func (c *Resources) giveBack(l *Launcher, h *Allocation, slots int, memory int64
 	l.free.Add(h.Kind, slots)
 	l.freeMemory += memory
 	l.freeResources = l.freeResources.Plus(resources)
+	if len(l.parts) > 0 {
+		c.Reservations.fill(l)
+	}
 }
 
 // AllocationOn is an allocation and its launcher.

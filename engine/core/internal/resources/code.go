@@ -117,6 +117,15 @@ func (rs *Reservations) Code(w *checkpoint.Codec) {
 		checkpoint.Num(w, &r.Bundle)
 		checkpoint.Num(w, &r.Expires)
 		checkpoint.Num(w, &r.victims)
+		if w.Format > 6 {
+			checkpoint.Nums(w, &r.Where)
+			checkpoint.Num(w, &r.Since)
+			if w.Reading && len(r.Where) > 0 {
+				rs.keepClaim(r)
+			} else if w.Reading {
+				r.Where = nil
+			}
+		}
 		checkpoint.List(w, &r.parts, func(w *checkpoint.Codec, p **part) {
 			if w.Reading {
 				*p = &part{of: r}
@@ -124,6 +133,18 @@ func (rs *Reservations) Code(w *checkpoint.Codec) {
 			rs.codePart(w, *p)
 		})
 	}
+	if w.Format > 6 {
+		checkpoint.Str(w, &rs.claims.owner)
+	}
+}
+
+// codeLack codes what a claim still waits for on a launcher.
+func (p *part) codeLack(w *checkpoint.Codec) {
+	checkpoint.Opt(w, &p.lacks, func(w *checkpoint.Codec, k *lack) {
+		codeSlots(w, &k.slots)
+		checkpoint.Num(w, &k.memory)
+		CodeResources(w, &k.resources)
+	})
 }
 
 func (rs *Reservations) codePart(w *checkpoint.Codec, p *part) {
@@ -136,6 +157,7 @@ func (rs *Reservations) codePart(w *checkpoint.Codec, p *part) {
 	checkpoint.Num(w, &p.memory)
 	if w.Format > 6 {
 		CodeResources(w, &p.resources)
+		p.codeLack(w)
 	}
 	if !w.Reading || w.Err != nil {
 		return

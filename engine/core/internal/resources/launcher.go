@@ -90,8 +90,10 @@ func (l *Launcher) Usable() bool { return l.Up && !l.Draining && !l.Excluded }
 
 // JoinedEvent returns the event that the launcher joined.
 func (l *Launcher) JoinedEvent() scheduler.LauncherJoined {
-	return scheduler.LauncherJoined{At: l.Joined, Launcher: l.ID, Name: l.Name, Host: l.Host, Rack: l.Rack, Slots: slices.Clone(l.slots), Memory: l.memory, Swap: l.swap,
-		Resources: l.resources, SuspensionFrees: slices.Clone(l.suspensionFrees), NoSuspend: !l.CanSuspend}
+	return scheduler.LauncherJoined{
+		At: l.Joined, Launcher: l.ID, Name: l.Name, Host: l.Host, Rack: l.Rack, Slots: slices.Clone(l.slots), Memory: l.memory, Swap: l.swap,
+		Resources: l.resources, SuspensionFrees: slices.Clone(l.suspensionFrees), NoSuspend: !l.CanSuspend,
+	}
 }
 
 // Clone returns an independent copy, without reservations: Resources.Clone clones those.

@@ -17,8 +17,11 @@ type Reservation struct {
 	Job     scheduler.JobID
 	Bundle  scheduler.BundleID // 0: any of the job's
 	Expires scheduler.Time
-	victims int     // that have not freed their resources yet
-	parts   []*part // one for each launcher, in order of arrival
+	// Where is the launcher for each group of a claim's bundle; nil: it is no claim.
+	Where   []scheduler.LauncherID
+	Since   scheduler.Time // of a claim: when it was made
+	victims int            // that have not freed their resources yet
+	parts   []*part        // one for each launcher, in order of arrival
 }
 
 // Reservations are all reservations, by id.
@@ -26,6 +29,7 @@ type Reservations struct {
 	index     idmap.Index[uint64, Reservation]
 	launchers *Launchers
 	offers    *Offers
+	claims    claims
 }
 
 // part is a reservation's resources on one launcher.
@@ -36,6 +40,7 @@ type part struct {
 	memory int64
 
 	resources scheduler.Resources
+	lacks     *lack // of a claim; nil: it is no claim's
 }
 
 // draw takes resources out of a part. Negative amounts are put back.
@@ -149,20 +154,37 @@ func (rs *Reservations) partFor(l *Launcher, h *Allocation) *part {
 	}
 	p := &part{on: l, of: r}
 	r.parts = append(r.parts, p)
-	l.parts = append(l.parts, p)
-	slices.SortFunc(l.parts, func(x, y *part) int { return cmp.Compare(x.of.ID, y.of.ID) })
+	l.addPart(p)
 	return p
 }
 
-// ReleaseIfEmpty ends a reservation that has nothing and expects nothing.
+// addPart adds a part of a reservation.
+func (l *Launcher) addPart(p *part) {
+	l.parts = append(l.parts, p)
+	slices.SortFunc(l.parts, func(x, y *part) int { return cmp.Compare(x.of.ID, y.of.ID) })
+}
+
+// dropPart removes a part of a reservation, whose resources become free.
+func (l *Launcher) dropPart(p *part) {
+	l.parts = slices.DeleteFunc(l.parts, func(x *part) bool { return x == p })
+	l.free.addAll(p.slots)
+	l.freeMemory += p.memory
+	l.freeResources = l.freeResources.Plus(p.resources)
+	p.slots, p.memory, p.resources = nil, 0, scheduler.Resources{}
+}
+
+// ReleaseIfEmpty ends a reservation that has nothing and expects nothing. A claim always expects
+// something.
 func (rs *Reservations) ReleaseIfEmpty(r *Reservation) {
-	if r.victims == 0 && !slices.ContainsFunc(r.parts, func(p *part) bool { return !p.empty() }) {
-		rs.release(r)
+	if !r.IsClaim() && r.victims == 0 && !slices.ContainsFunc(r.parts, func(p *part) bool { return !p.empty() }) {
+		rs.release(r, 0)
 	}
 }
 
-// release makes a reservation's resources free for all.
-func (rs *Reservations) release(r *Reservation) {
+// release makes a reservation's resources free for all. The policy is told of the end of a claim, if
+// end is not 0.
+func (rs *Reservations) release(r *Reservation, end scheduler.ReservationEnd) {
+	rs.forgetClaim(r, end)
 	for _, p := range r.parts {
 		rs.releasePart(p)
 	}
@@ -172,11 +194,8 @@ func (rs *Reservations) release(r *Reservation) {
 
 func (rs *Reservations) releasePart(p *part) {
 	l := p.on
-	l.parts = slices.DeleteFunc(l.parts, func(x *part) bool { return x == p })
-	l.free.addAll(p.slots)
-	l.freeMemory += p.memory
-	l.freeResources = l.freeResources.Plus(p.resources)
-	p.slots, p.memory, p.resources = nil, 0, scheduler.Resources{}
+	l.dropPart(p)
+	rs.fill(l)
 	rs.offers.capacityFreed = true
 	rs.offers.MarkChanged(l)
 }
@@ -187,13 +206,13 @@ func (rs *Reservations) Expire(id uint64, now scheduler.Time) bool {
 	if r == nil || now < r.Expires {
 		return false
 	}
-	rs.release(r)
+	rs.release(r, scheduler.ReservationExpired)
 	return true
 }
 
 // ReleaseFor ends the reservations for a bundle that starts or may no longer start, and those for
-// any bundle of its job when the job has no ready bundle left.
-func (rs *Reservations) ReleaseFor(b Bundle, ready int) {
+// any bundle of its job when the job has no ready bundle left. end is that of the bundle's claim.
+func (rs *Reservations) ReleaseFor(b Bundle, ready int, end scheduler.ReservationEnd) {
 	if rs.index.Len() == 0 {
 		return
 	}
@@ -201,7 +220,7 @@ func (rs *Reservations) ReleaseFor(b Bundle, ready int) {
 		switch {
 		case r.Job != b.JobID():
 		case r.Bundle == b.ID(), r.Bundle == 0 && ready == 0:
-			rs.release(r)
+			rs.release(r, end)
 		default:
 			rs.ReleaseIfEmpty(r)
 		}
@@ -213,7 +232,7 @@ func (rs *Reservations) ReleaseFor(b Bundle, ready int) {
 func (rs *Reservations) ReleaseForBundle(b scheduler.BundleID) {
 	for r := range rs.index.All() {
 		if r.Bundle == b {
-			rs.release(r)
+			rs.release(r, scheduler.ReservationNotReady)
 		}
 	}
 }
@@ -222,15 +241,15 @@ func (rs *Reservations) ReleaseForBundle(b scheduler.BundleID) {
 func (rs *Reservations) ReleaseForJob(id scheduler.JobID) {
 	for r := range rs.index.All() {
 		if r.Job == id {
-			rs.release(r)
+			rs.release(r, scheduler.ReservationNotReady)
 		}
 	}
 }
 
-// ReleaseAll ends all reservations.
+// ReleaseAll ends all reservations, because another policy takes over.
 func (rs *Reservations) ReleaseAll() {
 	for r := range rs.index.All() {
-		rs.release(r)
+		rs.release(r, scheduler.ReservationPolicyChanged)
 	}
 }
 
@@ -238,6 +257,10 @@ func (rs *Reservations) ReleaseAll() {
 func (rs *Reservations) releaseOn(l *Launcher) {
 	for _, p := range slices.Clone(l.parts) {
 		r := p.of
+		if r.IsClaim() { // the rest of it would be of no use
+			rs.release(r, scheduler.ReservationLauncherLost)
+			continue
+		}
 		rs.releasePart(p)
 		r.parts = slices.DeleteFunc(r.parts, func(x *part) bool { return x == p })
 		rs.ReleaseIfEmpty(r)

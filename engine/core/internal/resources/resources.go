@@ -141,8 +141,15 @@ func (c *Resources) Clone(of func(scheduler.LauncherID) *Launcher) *Resources {
 		x.parts = make([]*part, len(r.parts))
 		for i, p := range r.parts {
 			x.parts[i] = &part{on: of(p.on.ID), of: &x, slots: slices.Clone(p.slots), memory: p.memory, resources: p.resources}
+			if k := p.lacks; k != nil {
+				x.parts[i].lacks = &lack{slices.Clone(k.slots), k.memory, k.resources}
+			}
+		}
+		if x.IsClaim() {
+			f.Reservations.keepClaim(&x)
 		}
 		return &x
 	})
+	f.Reservations.claims.owner = c.Reservations.claims.owner
 	return f
 }

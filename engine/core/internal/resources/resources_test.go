@@ -94,7 +94,7 @@ func TestAReservationIsForItsBundle(t *testing.T) {
 	if got := l[0].Offer().Reserved; !slices.Equal(got, []scheduler.Reservation{{Job: 2, Bundle: 5, Kind: "map", Slots: 1, Memory: 10}}) {
 		t.Errorf("the policy is told of %v", got)
 	}
-	c.Reservations.ReleaseFor(own, 1)
+	c.Reservations.ReleaseFor(own, 1, 0)
 	if !c.Launchers.Fits(other, nil, nil, any) || c.Reservations.Len() != 0 {
 		t.Error("the slot is for all when bundle 5 has no use for it")
 	}
@@ -286,7 +286,7 @@ func (w *world) launch(t *rapid.T) {
 		for _, l := range where {
 			w.held[l] = append(w.held[l], &Allocation{Request: g.demand, HasSlots: true})
 		}
-		w.c.Reservations.ReleaseFor(g, rapid.IntRange(0, 1).Draw(t, "ready"))
+		w.c.Reservations.ReleaseFor(g, rapid.IntRange(0, 1).Draw(t, "ready"), 0)
 	}
 }
 

@@ -46,7 +46,7 @@ func (rs *Rounds) decode(m *wire.PolicyAnswer) (scheduler.Decisions, error) {
 			return d, fmt.Errorf("its answer can't be read: %w", err)
 		}
 	}
-	if n := len(d.Refuse) + len(d.Admit) + len(d.Preempt) + len(d.Resume) + len(d.Launch); n > l.Decisions {
+	if n := len(d.Refuse) + len(d.Admit) + len(d.Preempt) + len(d.Resume) + len(d.Reserve) + len(d.Launch); n > l.Decisions {
 		return d, fmt.Errorf("its answer has %d decisions, at most %d are allowed", n, l.Decisions)
 	}
 	if k := d.Checkpoint; k != nil {
@@ -77,7 +77,8 @@ func (rs *Rounds) apply(d *policystate.PendingAnswer) bool {
 		applyEach(rs, d, scheduler.DecisionAdmit, list.Admit, rs.applyAdmit) &&
 		applyEach(rs, d, scheduler.DecisionPreempt, list.Preempt, rs.applyPreempt) &&
 		applyEach(rs, d, scheduler.DecisionResume, list.Resume, rs.applyResume) &&
-		applyEach(rs, d, scheduler.DecisionLaunch, list.Launch, rs.applyLaunch)
+		applyEach(rs, d, scheduler.DecisionLaunch, list.Launch, rs.applyLaunch) &&
+		applyEach(rs, d, scheduler.DecisionReserve, list.Reserve, rs.applyReserve)
 }
 
 // applyEach applies the remaining decisions of a kind, as many as the step's budget allows.
@@ -172,17 +173,23 @@ func (rs *Rounds) recordDecision(d changes.Decision, i int) {
 	case scheduler.DecisionResume:
 		d.Attempt = list.Resume[i].Attempt
 		d.Job, d.Launcher = rs.jobAndLauncherOf(d.Attempt)
+	case scheduler.DecisionReserve:
+		rs.recordPlacement(&d, list.Reserve[i].Bundle, list.Reserve[i].Launchers)
 	case scheduler.DecisionLaunch:
-		x := &list.Launch[i]
-		d.Bundle, d.Count = x.Bundle, len(x.Launchers)
-		if d.Count > 0 {
-			d.Launcher = x.Launchers[0]
-		}
-		if b := rs.state.Bundles.Get(x.Bundle); b != nil {
-			d.Job = b.Job.ID
-		}
+		rs.recordPlacement(&d, list.Launch[i].Bundle, list.Launch[i].Launchers)
 	}
 	rs.state.Changes.AddDecision(d)
+}
+
+// recordPlacement records the bundle and the launchers of a decision.
+func (rs *Rounds) recordPlacement(d *changes.Decision, bundle scheduler.BundleID, on []scheduler.LauncherID) {
+	d.Bundle, d.Count = bundle, len(on)
+	if d.Count > 0 {
+		d.Launcher = on[0]
+	}
+	if b := rs.state.Bundles.Get(bundle); b != nil {
+		d.Job = b.Job.ID
+	}
 }
 
 // jobAndLauncherOf returns an attempt's job and launcher; 0 for an unknown attempt.

@@ -33,7 +33,11 @@ func (rs *Rounds) cutOver() {
 	if !yes {
 		return
 	}
-	rs.resources.Reservations.ReleaseAll()
+	kept := rs.policy.Current().Policy
+	if rs.policy.Current().Fallback {
+		kept = ""
+	}
+	rs.resources.Reservations.KeepClaimsOf(kept)
 	if old != nil {
 		rs.step.Emit(step.PolicyGone{Generation: old.Number})
 		rs.policy.Changes.Pass(rs.step)
@@ -81,7 +85,7 @@ func (rs *Rounds) Failed(number uint64, reason string) {
 		rs.step.Log(step.Warn, "a policy did not start", "generation", fmt.Sprint(number), "reason", reason)
 	case policystate.FailedCurrent:
 		rs.step.Log(step.Warn, "the policy failed", "policy", g.Name, "generation", fmt.Sprint(number), "reason", reason)
-		rs.resources.Reservations.ReleaseAll()
+		rs.resources.Reservations.ReleasePreempted()
 		rs.policy.Changes.Fail(rs.step, reason)
 		rs.cutOver()
 	}
@@ -97,7 +101,8 @@ func (rs *Rounds) breach(reason string) {
 // DropPolicies forgets the generations from before the manager's restart.
 func (rs *Rounds) DropPolicies() {
 	rs.policy.Forget()
-	rs.resources.Reservations.ReleaseAll()
+	rs.resources.Reservations.ReleasePreempted()
+	rs.resources.Reservations.ReleaseExpired(rs.step.Now)
 }
 
 // PolicyState is the status of the policy's rounds.
