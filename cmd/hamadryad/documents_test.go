@@ -320,7 +320,7 @@ func noCommandBelow(cmd *cobra.Command, args []string) string {
 var shownKey = regexp.MustCompile(`(?:^|[\s"'` + "`" + `(>])((?:manager|launcher|policy|auth|core|limits|log)\.[a-z][a-zA-Z]*(?:-[a-z]+)*(?:\.[a-z][a-zA-Z]*)*)`)
 
 // endings are file name extensions, which are not keys.
-var endings = []string{"yaml", "log", "go", "proto", "pem", "key", "token", "md", "html", "json", "service", "txt", "test", "sh", "css", "js", "keytab", "socket", "webp", "example"}
+var endings = []string{"yaml", "log", "go", "proto", "pem", "key", "token", "md", "html", "json", "service", "txt", "test", "sh", "css", "js", "ts", "keytab", "socket", "webp", "example"}
 
 // keys are all keys of the configuration, and the sections that they are in.
 func keys(t *testing.T) map[string]bool {
@@ -329,7 +329,7 @@ func keys(t *testing.T) map[string]bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := map[string]bool{"policy.settings": true}
+	all := map[string]bool{"policy.settings": true, "policy.shadowSettings": true}
 	for _, x := range c.Settings(core.Settings{}, site.CoreKeys()) {
 		all[x.Key] = true
 	}
@@ -346,7 +346,7 @@ func keys(t *testing.T) map[string]bool {
 
 // open says whether what is below a key is named by the site.
 func open(key string) bool {
-	for _, above := range []string{"policy.settings.", "auth.pools.", "auth.groups.", "auth.roles.", "auth.impersonators.", "auth.revoked.", "launcher.slots.", "launcher.resources.", "core.kinds."} {
+	for _, above := range []string{"policy.settings.", "policy.shadowSettings.", "auth.pools.", "auth.groups.", "auth.roles.", "auth.impersonators.", "auth.revoked.", "launcher.slots.", "launcher.resources.", "core.kinds."} {
 		if strings.HasPrefix(key, above) {
 			return true
 		}
