@@ -40,6 +40,21 @@ var plain = policy.Policy[policy.None, policy.None]{
 	},
 }
 
+// backfilling claims launchers for the first bundle that fits nowhere, and launches what comes behind it beside them.
+var backfilling = policy.Policy[policy.None, policy.None]{
+	Name: "backfilling", Version: "1",
+	Assign: func(p *pass) error {
+		claimed := false
+		for _, j := range p.Jobs() {
+			p.LaunchNear(j)
+			for b := range p.Ready(policy.Filter{Job: j}) {
+				claimed = claimed || b.ReservedUntil != 0 || p.Reserve(b, p.Now().Add(2*time.Second))
+			}
+		}
+		return nil
+	},
+}
+
 type options struct {
 	Groups int    `yaml:"groups"`
 	Mode   string `yaml:"mode"`
@@ -127,6 +142,7 @@ func TestConformance(t *testing.T) {
 	}{
 		"near":     {near.New, ""},
 		"plain":    {plain.New, ""},
+		"claims":   {backfilling.New, ""},
 		"kills":    {preempting.New, "groups: 6\n"},
 		"soft":     {preempting.New, "groups: 6\nmode: soft\n"},
 		"suspends": {preempting.New, "groups: 6\nmode: suspend\n"},
