@@ -67,7 +67,7 @@ func TestAStoryTellsWhatHappened(t *testing.T) {
 	}
 	for _, part := range []string{
 		"launcher 1 joins with 1 default", "job-1 is submitted", "bundle-1 of job-1 is ready", "the policy launches bundle-1 on launchers [1]",
-		"What is wrong: seed 0: round 1: launch 1 of round 1 was refused: not ready", "--seed 0 --seeds 1",
+		"What is wrong: seed 0: round 1: launch 1 of round 1 was refused: not ready", "--seeds 1 --seed 0",
 	} {
 		if !strings.Contains(first.String(), part) {
 			t.Errorf("the story lacks %q:\n%s", part, first)

@@ -46,10 +46,12 @@ func (ad *Admission) watchDeadline(j *state.Job) {
 	}
 }
 
-// DeadlineDue fails a job at its deadline. A job that still waits for its admission is refused.
+// DeadlineDue fails a job at its deadline. A job that still waits for its admission is refused. One
+// that publishes goes on: its groups have finished, and an end between two of its outputs would
+// leave half of them.
 func (ad *Admission) DeadlineDue(id scheduler.JobID) {
 	j := ad.state.Jobs.Get(id)
-	if j == nil || j.Ends() || setLimitTimer(ad.step, j.Deadline(), step.TimerDeadline, id) {
+	if j == nil || j.Ends() || j.Phase() == state.JobPublishing || setLimitTimer(ad.step, j.Deadline(), step.TimerDeadline, id) {
 		return
 	}
 	if j.Phase() == state.JobPendingAdmission {
@@ -66,10 +68,10 @@ func (js *Jobs) started(j *state.Job) {
 	}
 }
 
-// TimeLimitDue fails a job that has run for its time limit.
+// TimeLimitDue fails a job that has run for its time limit, unless it publishes, as DeadlineDue.
 func (js *Jobs) TimeLimitDue(id scheduler.JobID) {
 	j := js.state.Jobs.Get(id)
-	if j == nil || j.Ends() || setLimitTimer(js.step, j.Submission.Started().Add(j.TimeLimit()), step.TimerTimeLimit, id) {
+	if j == nil || j.Ends() || j.Phase() == state.JobPublishing || setLimitTimer(js.step, j.Submission.Started().Add(j.TimeLimit()), step.TimerTimeLimit, id) {
 		return
 	}
 	js.EndJob(j, scheduler.JobFailed, &wire.Failure{Message: fmt.Sprintf("it ran for its time limit of %v and was not over: submit it again with a longer one", j.TimeLimit())})

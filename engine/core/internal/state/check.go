@@ -99,13 +99,14 @@ func (st *Cluster) checkLauncher(l *Launcher) error {
 
 // checkJob compares a job's counts with its objects.
 func (st *Cluster) checkJob(j *Job) error {
-	if j.Spec.GetLimits().GetFailAtDeadline() && !j.Ends() && st.step.Now >= j.Deadline() && !st.step.TimerDue() {
+	over := j.Ends() || j.Phase() == JobPublishing // limits end it no more
+	if j.Spec.GetLimits().GetFailAtDeadline() && !over && st.step.Now >= j.Deadline() && !st.step.TimerDue() {
 		return fmt.Errorf("it goes on after its deadline")
 	}
 	if j.Phase() == JobPendingAdmission {
 		return nil
 	}
-	if j.Submission.started != 0 && !j.Ends() && j.TimeLimit() > 0 && st.step.Now >= j.Submission.started.Add(j.TimeLimit()) && !st.step.TimerDue() {
+	if j.Submission.started != 0 && !over && j.TimeLimit() > 0 && st.step.Now >= j.Submission.started.Add(j.TimeLimit()) && !st.step.TimerDue() {
 		return fmt.Errorf("it goes on after its time limit of %v", j.TimeLimit())
 	}
 	ready, unfinished := 0, 0
