@@ -65,7 +65,7 @@ func (s *shortener) tell(before int) *Story {
 		story.Planned = append(story.Planned, cut(fmt.Sprintf("%-8s %s", seconds(a.at), a.words(jobs)), toldWidth))
 	}
 	story.Told = k.telling.lines(lastRound(story.Problem))
-	story.Again = again(s.game, s.kit.options)
+	story.Again = again(s.game)
 	return story
 }
 
@@ -76,7 +76,7 @@ func withoutStack(problem string) string {
 }
 
 // again says how to play a game again.
-func again(g game, o Options) string {
+func again(g game) string {
 	if seed, is := strings.CutPrefix(g.name, "seed "); is {
 		return "Play the whole game again with: hamadryad policy check PATH --seeds 1 --seed " + seed +
 			"; or in Go with policytest.Options{First: " + seed + ", Seeds: 1, NoStories: true}."

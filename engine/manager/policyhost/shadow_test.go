@@ -18,8 +18,12 @@ func TestRoundsOfAShadow(t *testing.T) {
 	}
 	x := newShadowRounds(&core.ShadowStart{Round: 7, Pending: 1, Offers: []scheduler.Offer{{Launcher: 1}, {Launcher: 3}}}, 0)
 	r := &scheduler.Round{Number: 8, Now: 10, Offers: []scheduler.Offer{{Launcher: 2}, {Launcher: 3, Memory: 9}}, Events: []scheduler.Event{
-		scheduler.BundleReady{At: 1, Bundle: 1}, launched(7, 4), scheduler.Outcome{At: 6, Kind: scheduler.DecisionLaunch, Reason: scheduler.NotReady},
-		scheduler.Noted{At: 6}, scheduler.AttemptProgress{At: 6}, scheduler.BundleReady{At: 7, Bundle: 2},
+		scheduler.BundleReady{At: 1, Bundle: 1},
+		launched(7, 4),
+		scheduler.Outcome{At: 6, Kind: scheduler.DecisionLaunch, Reason: scheduler.NotReady},
+		scheduler.Noted{At: 6},
+		scheduler.AttemptProgress{At: 6},
+		scheduler.BundleReady{At: 7, Bundle: 2},
 	}}
 	own, fresh, whole := x.next(r)
 	if !whole || len(fresh) != 5 || len(own.Events) != 2 || own.Events[1].(scheduler.BundleReady).Bundle != 2 {

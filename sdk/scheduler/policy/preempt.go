@@ -39,7 +39,7 @@ func (p *Pass[O, S]) spared(a *view.Attempt, mode scheduler.PreemptMode) (schedu
 		switch {
 		case p.driver.leaves(x), x.Leaving != 0, x.Resuming:
 			return scheduler.NotRunning, fmt.Sprintf("attempt %d is being stopped or resumed", x.ID)
-		case x.State != view.Running && !(suspended && x.State == view.Suspended), x.Bundle.State != view.Launched:
+		case x.State != view.Running && (!suspended || x.State != view.Suspended), x.Bundle.State != view.Launched:
 			return scheduler.NotRunning, fmt.Sprintf("attempt %d does not run", x.ID)
 		}
 	}

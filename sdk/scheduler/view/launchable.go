@@ -17,7 +17,7 @@ type launchable struct {
 
 	// The following fields are not accessed by each launch.
 	gangs  list
-	second list // those that run, and are offered for a second attempt
+	second list             // those that run, and are offered for a second attempt
 	byHost map[string]*list // an empty list stays
 	byRack map[string]*list
 	near   nearJob // places of byHost's hosts, until a host is added; kept by where
