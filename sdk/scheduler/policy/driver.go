@@ -198,5 +198,5 @@ func (d *driver[O, S]) Terminate() {}
 func (d *driver[O, S]) look() Look[O, S] { return Look[O, S]{d} }
 
 func (d *driver[O, S]) pass(events []scheduler.Event) *Pass[O, S] {
-	return &Pass[O, S]{Look: d.look(), events: events, reasons: map[scheduler.JobID]reason{}, asked: map[scheduler.JobID]bool{}}
+	return &Pass[O, S]{Look: d.look(), events: events, reasons: map[scheduler.JobID]reason{}, delayed: map[scheduler.JobID]bool{}, asked: map[scheduler.JobID]bool{}}
 }

@@ -107,6 +107,7 @@ func (n *nearPass[O, S]) end() {
 	}
 	n.delay.Skip(now)
 	n.driver.setDelay(id, n.delay)
+	n.delayed[id] = true
 	if at, more := n.delay.Next(now, n.limits); more {
 		n.WakeAt(max(at, now+1))
 	}
@@ -116,7 +117,7 @@ func (n *nearPass[O, S]) end() {
 // stopDelays stops the delays of jobs that LaunchNear was not called for: nobody passed them over.
 func (p *Pass[O, S]) stopDelays() {
 	for id, w := range p.driver.delays {
-		if w.Skipped && p.reasons[id].why != scheduler.WaitLocality {
+		if w.Skipped && !p.delayed[id] {
 			w.Pause(p.Now())
 			p.driver.setDelay(id, w)
 		}

@@ -20,6 +20,7 @@ type Pass[O, S any] struct {
 	decisions   scheduler.Decisions
 	wake        scheduler.Time
 	reasons     map[scheduler.JobID]reason // for which jobs wait after this pass
+	delayed     map[scheduler.JobID]bool   // jobs that LaunchNear keeps waiting
 	asked       map[scheduler.JobID]bool   // jobs in order
 	order       []scheduler.JobID
 }

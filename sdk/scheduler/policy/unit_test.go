@@ -143,6 +143,37 @@ func TestLaunchOnGivenLaunchers(t *testing.T) {
 	}
 }
 
+// TestAReasonOfItsOwnStopsNoDelay: the input of a task lies on launcher 1, which is busy for an hour. The task takes
+// launcher 2 after its delay, though the policy gives another reason meanwhile.
+func TestAReasonOfItsOwnStopsNoDelay(t *testing.T) {
+	p := policy.Policy[policy.None, policy.None]{
+		Name: "p", Version: "1",
+		Assign: func(p *pass) error {
+			for _, j := range p.Jobs() {
+				if p.LaunchNear(j) == 0 && j.ReadyCount() > 0 {
+					p.Waits(j, scheduler.WaitHeld, "for the test")
+				}
+			}
+			return nil
+		},
+	}
+	play := policytest.Play(t, "", p.New)
+	play.Cluster.Join(1, cluster.Rack(1), 1<<40, scheduler.SlotCount{Kind: scheduler.DefaultKind, Count: 1})
+	near := job(1, time.Hour)
+	near.Layers[0].Hosts = []scheduler.LauncherID{1}
+	play.At(0, near)
+	short := job(1, time.Second)
+	short.Layers[0].Hosts = []scheduler.LauncherID{1}
+	play.Cluster.After(time.Minute, func() {
+		play.Cluster.Join(2, cluster.Rack(2), 1<<40, scheduler.SlotCount{Kind: scheduler.DefaultKind, Count: 1})
+	})
+	play.At(2*time.Minute, short)
+	play.Until(24 * time.Hour)
+	if got := play.Sojourn[2]; got == 0 || got > time.Minute {
+		t.Errorf("the short task took %s, want a few seconds", got)
+	}
+}
+
 // TestAPolicyNeedsItsName: a mistake of the author shows at once.
 func TestAPolicyNeedsItsName(t *testing.T) {
 	defer func() {
