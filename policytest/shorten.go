@@ -47,7 +47,7 @@ func (k *kit) shorten(g game) *Story {
 		s.leaveOut()
 		s.makeSmaller()
 	}
-	return s.tell(len(all))
+	return s.storyOf(len(all))
 }
 
 // playOf is the play of a game that a problem names.

@@ -48,8 +48,8 @@ const (
 	toldWidth = 300 // bytes of a line
 )
 
-// tell plays the short game once more, and returns it as a story.
-func (s *shortener) tell(before int) *Story {
+// storyOf plays the short game once more, and returns it as a story.
+func (s *shortener) storyOf(before int) *Story {
 	k := s.kit.again()
 	k.telling = &telling{}
 	k.game(s.with(s.acts))
@@ -207,7 +207,7 @@ func (t *telling) round(c *cluster.Cluster, r scheduler.Round, d *scheduler.Deci
 		return
 	}
 	if t.begin == 0 {
-		t.begin = c.Begin()
+		t.begin = c.Epoch()
 	}
 	lines := []string{fmt.Sprintf("round %d, at %s:", r.Number, seconds(r.Now.Sub(t.begin).Round(time.Millisecond)))}
 	var told []string

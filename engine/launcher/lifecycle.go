@@ -75,7 +75,7 @@ func (a *agent) workerStarted(ctx context.Context, at *attempt, w *worker, err e
 	case ctx.Err() != nil, !wanted && a.outputs.Dropped(at.start.Job):
 		w.leave()
 	case !wanted:
-		a.rest(w) // the attempt was stopped meanwhile: the job's next group may use the worker
+		a.keepForJob(w) // the attempt was stopped meanwhile: the job's next group may use the worker
 	default:
 		a.assign(w, at)
 	}
@@ -316,12 +316,12 @@ func (a *agent) endedByWorker(w *worker, at *attempt, e *wire.AttemptEnded) {
 		go a.wake(w)
 		return
 	}
-	a.rest(w)
+	a.keepForJob(w)
 }
 
-// rest keeps a worker for its job's next group. One with devices is dismissed, so that others may have
+// keepForJob keeps a worker for its job's next group. One with devices is dismissed, so that others may have
 // them.
-func (a *agent) rest(w *worker) {
+func (a *agent) keepForJob(w *worker) {
 	if len(w.devices) > 0 {
 		w.dismiss()
 		return
@@ -344,7 +344,7 @@ func (a *agent) wake(w *worker) {
 		a.log.Warn("can't have a worker go on, so it ends", "error", err)
 		w.leave()
 	default:
-		a.rest(w)
+		a.keepForJob(w)
 	}
 }
 

@@ -106,8 +106,8 @@ func settings() core.Settings {
 	return s
 }
 
-// Begin returns the time at which each cluster begins.
-func (c *Cluster) Begin() scheduler.Time { return epoch }
+// Epoch returns the time at which each cluster begins.
+func (c *Cluster) Epoch() scheduler.Time { return epoch }
 
 // Now returns the virtual time.
 func (c *Cluster) Now() scheduler.Time { return c.loop.Now() }

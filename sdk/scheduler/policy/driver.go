@@ -35,7 +35,7 @@ type pageDriver[O, S any] struct{ *driver[O, S] }
 
 // Page implements scheduler.PageHandler.
 func (d *pageDriver[O, S]) Page(asked scheduler.PageAsked) (scheduler.Answer, error) {
-	return d.policy.Page(d.look(), asked)
+	return d.policy.Page(d.newLook(), asked)
 }
 
 // Check implements scheduler.TaskScheduler.
@@ -89,7 +89,7 @@ func (d *driver[O, S]) AssignTasks(r scheduler.Round) (scheduler.Decisions, erro
 	d.forget(r.Events)
 	p := d.pass(r.Events)
 	for _, e := range r.Events {
-		p.hear(e)
+		p.handleEvent(e)
 	}
 	if err := d.policy.Assign(p); err != nil {
 		return scheduler.Decisions{}, err
@@ -133,8 +133,8 @@ func (d *driver[O, S]) setDelay(job scheduler.JobID, w locality.Wait) {
 	}
 }
 
-// hear takes an event that is for the policy itself.
-func (p *Pass[O, S]) hear(e scheduler.Event) {
+// handleEvent handles an event that is for the policy itself.
+func (p *Pass[O, S]) handleEvent(e scheduler.Event) {
 	f := &p.driver.policy
 	switch e := e.(type) {
 	case scheduler.SettingChanged:
@@ -179,24 +179,24 @@ func (d *driver[O, S]) Explain(id scheduler.JobID) (scheduler.Explanation, error
 		return scheduler.Explanation{}, fmt.Errorf("%w: %s", scheduler.ErrUnknownJob, id)
 	}
 	if d.policy.Explain != nil {
-		return d.policy.Explain(d.look(), j), nil
+		return d.policy.Explain(d.newLook(), j), nil
 	}
-	return d.look().Explain(j), nil
+	return d.newLook().Explain(j), nil
 }
 
 // Status implements scheduler.TaskScheduler.
 func (d *driver[O, S]) Status() (scheduler.Status, error) {
 	if d.policy.Status != nil {
-		return d.policy.Status(d.look()), nil
+		return d.policy.Status(d.newLook()), nil
 	}
-	return d.look().Status(), nil
+	return d.newLook().Status(), nil
 }
 
 // Terminate implements scheduler.TaskScheduler.
 func (d *driver[O, S]) Terminate() {}
 
-func (d *driver[O, S]) look() Look[O, S] { return Look[O, S]{d} }
+func (d *driver[O, S]) newLook() Look[O, S] { return Look[O, S]{d} }
 
 func (d *driver[O, S]) pass(events []scheduler.Event) *Pass[O, S] {
-	return &Pass[O, S]{Look: d.look(), events: events, reasons: map[scheduler.JobID]reason{}, delayed: map[scheduler.JobID]bool{}, asked: map[scheduler.JobID]bool{}}
+	return &Pass[O, S]{Look: d.newLook(), events: events, reasons: map[scheduler.JobID]reason{}, delayed: map[scheduler.JobID]bool{}, asked: map[scheduler.JobID]bool{}}
 }

@@ -66,7 +66,7 @@ func (m *miss) add(g *scheduler.Group) {
 	}
 }
 
-// change undoes one Take or Give.
+// change undoes one Take or AddRoom.
 type change struct {
 	launcher  *Launcher
 	kind      int
@@ -418,7 +418,7 @@ func (c *capacity) release(l *Launcher, g *scheduler.Group, suspended, suspend b
 		freed.Resources = g.Resources.FreedBySuspension(l.SuspensionFrees)
 	}
 	freed.Memory += scheduler.InSwap(parked, l.Swap) - scheduler.InSwap(l.seat.parked, l.Swap)
-	c.Give(l, &freed)
+	c.AddRoom(l, &freed)
 	l.seat.parked = parked
 	if suspend && !suspended {
 		l.seat.going = going{l.seat.going.n + 1, l.seat.going.memory + g.Memory}
@@ -437,9 +437,9 @@ func (c *capacity) maySuspend(l *Launcher, n int, memory int64, most scheduler.L
 	return most.MaySuspend(n+g.n+l.Offer.Suspended, memory+g.memory+l.Offer.Held, l.Memory, l.Swap)
 }
 
-// Give adds the slots, memory and resources of a group to what is tentatively free on a launcher. For
-// preempted attempts use Release.
-func (c *capacity) Give(l *Launcher, g *scheduler.Group) {
+// AddRoom adds the slots, memory and resources of a group to what is tentatively free on a launcher.
+// For preempted attempts use Release.
+func (c *capacity) AddRoom(l *Launcher, g *scheduler.Group) {
 	k := c.note(l, g.Kind)
 	l.seat.memory += g.Memory
 	l.seat.countable = l.seat.countable.Plus(g.Resources)
@@ -460,7 +460,7 @@ func (c *capacity) note(l *Launcher, kind scheduler.SlotKind) int {
 // Mark returns a point for Undo.
 func (c *capacity) Mark() int { return len(c.journal) }
 
-// Undo undoes every Take, Give, Release and Fit since the mark.
+// Undo undoes every Take, AddRoom, Release and Fit since the mark.
 func (c *capacity) Undo(mark int) {
 	j := c.journal
 	for _, x := range slices.Backward(j[mark:]) {

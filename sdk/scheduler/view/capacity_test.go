@@ -68,7 +68,7 @@ func TestCapacityAddsUp(t *testing.T) {
 			case 1:
 				took(t, c.RoomResources(l, b), g.Resources, c.TakeFor(l, b, &g))
 			default:
-				c.Give(l, &g)
+				c.AddRoom(l, &g)
 			}
 			sum()
 		}

@@ -39,7 +39,7 @@
 //
 // # What a decision costs
 //
-// While it decides, a policy takes capacity tentatively with Take, Give and Fit, so that the
+// While it decides, a policy takes capacity tentatively with Take, AddRoom and Fit, so that the
 // launches of one round do not collide. The next Apply discards all tentative changes: the offers
 // of that round include what was accepted.
 //

@@ -91,7 +91,7 @@ func (c *capacity) FitIfEmpty(b *Bundle, asTheyAre ...scheduler.LauncherID) ([]s
 			free, memory := c.Room(l, 0, s.Kind)
 			more := scheduler.Group{Kind: s.Kind, Slots: s.Count - free, Memory: l.Memory - memory}
 			more.Resources = l.Resources.Minus(c.RoomResources(l, nil))
-			c.Give(l, &more)
+			c.AddRoom(l, &more)
 		}
 	}
 	return c.Fit(b)

@@ -240,7 +240,7 @@ func TestUndoRestoresAndGiveAdds(t *testing.T) {
 		}
 	}
 	wantFit(t, v, b)
-	v.Give(v.Launcher(3), &scheduler.Group{Kind: "default", Slots: 1, Memory: 10})
+	v.AddRoom(v.Launcher(3), &scheduler.Group{Kind: "default", Slots: 1, Memory: 10})
 	wantFit(t, v, b, 3)
 	if !v.FitEver(b) {
 		t.Error("FitEver looks at what is taken")

@@ -102,7 +102,7 @@ func (k *Holdback) Release(v *view.View) {
 
 func (k *Holdback) give(v *view.View) {
 	for _, p := range k.parts {
-		v.Give(p.on, &p.Group)
+		v.AddRoom(p.on, &p.Group)
 	}
 }
 

@@ -33,7 +33,7 @@ func (p *plan) giveBack(items []*item) map[room]int {
 	for _, x := range items {
 		for i, id := range x.where {
 			g := &x.bundle.Groups[i]
-			p.View.Give(p.View.Launcher(id), g)
+			p.View.AddRoom(p.View.Launcher(id), g)
 		}
 	}
 	return most

@@ -419,7 +419,7 @@ func (p *plan) drop() {
 		}
 		for i, id := range x.where {
 			g := &x.bundle.Groups[i]
-			p.View.Give(p.View.Launcher(id), g)
+			p.View.AddRoom(p.View.Launcher(id), g)
 		}
 	}
 }
