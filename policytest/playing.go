@@ -19,6 +19,7 @@ import (
 //	p.Until(time.Hour)
 //	if p.Sojourn[2] > 5*time.Second { ... }
 //
+// An attempt takes exactly its layer's Run, from its launch to its end. A job on free slots takes so long.
 // An error of the policy and a decision that breaks the rules end the test. It belongs to the
 // test's goroutine.
 type Playing[P scheduler.TaskScheduler] struct {
@@ -52,6 +53,7 @@ func Play[P scheduler.TaskScheduler](t testing.TB, settings string, fresh func()
 		Cluster: cluster.New(1), Environment: Environment(), Sojourn: map[scheduler.JobID]time.Duration{},
 		t: t, fresh: fresh, came: map[scheduler.JobID]scheduler.Time{},
 	}
+	p.Cluster.Exact = true
 	p.Begin = p.Cluster.Now()
 	about, err := p.start(settings, p.Cluster.Snapshot())
 	if err != nil {
@@ -110,16 +112,10 @@ func (p *Playing[P]) At(d time.Duration, job cluster.Spec) {
 	p.Cluster.After(p.Begin.Add(d).Sub(p.Cluster.Now()), func() { p.Cluster.Submit(job) })
 }
 
-// Until plays rounds up to a time from the beginning, or to the end of all events. It includes a
-// round at that time.
+// Until plays the rounds that are due up to a time from the beginning, which is the time afterwards.
 func (p *Playing[P]) Until(d time.Duration) {
 	p.t.Helper()
-	passed := false
-	p.Cluster.After(p.Begin.Add(d).Sub(p.Cluster.Now()), func() {
-		passed = true
-		p.Cluster.Note(scheduler.Note{Name: "time"})
-	})
-	for !passed && p.Cluster.Step() {
+	for end := p.Begin.Add(d); p.Cluster.StepUntil(end); {
 		p.Round()
 	}
 }

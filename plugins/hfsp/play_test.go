@@ -38,6 +38,13 @@ func (w *play) at(d time.Duration, l cluster.Layer) {
 	w.At(d, cluster.Spec{Name: "job", Layers: []cluster.Layer{l}})
 }
 
+// round plays a round now, so that the policy knows the time.
+func (w *play) round() {
+	w.t.Helper()
+	w.Cluster.Note(scheduler.Note{Name: "round"})
+	w.Until(w.Cluster.Now().Sub(w.Begin))
+}
+
 // lives lists the attempts of a job that are in a state, by id.
 func (w *play) lives(id scheduler.JobID, s view.AttemptState) (ids []scheduler.AttemptID) {
 	if j := w.Policy.view.Job(id); j != nil {

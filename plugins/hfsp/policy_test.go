@@ -252,6 +252,7 @@ func TestWhatARestartKeeps(t *testing.T) {
 	w.at(0, maps(4, 8*time.Second))
 	w.at(20*time.Second, reduces(100, time.Hour))
 	w.Until(30 * time.Second)
+	w.round()
 	before, learnt := w.Policy.dump(), w.Policy.past()
 	if len(learnt) != 1 || learnt[0].Tasks != 4 {
 		t.Fatalf("learnt %+v", learnt)

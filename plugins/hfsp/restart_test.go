@@ -112,6 +112,7 @@ func TestManyStagesAreSaved(t *testing.T) {
 	w.Until(40 * time.Second)
 	w.Policy.saver.at = 0 // what changes much is saved once a second
 	w.Until(40*time.Second + 1)
+	w.round()
 	before := w.Policy.dump()
 	w.Restart("preempt-maps: kill\nsamples: 2\n")
 	if after := w.Policy.dump(); after != before {
@@ -148,6 +149,7 @@ func TestCheckpointBound(t *testing.T) {
 	w.Until(500 * time.Second)
 	w.Policy.saver.at = 0
 	w.Until(500*time.Second + 1)
+	w.round()
 	if s, err := w.Policy.Status(); err != nil || w.Policy.saver.without == 0 || !strings.Contains(fmt.Sprint(s.Facts), fmt.Sprint(w.Policy.saver.without)) {
 		t.Errorf("%d stages are not saved, and %v shows: %v", w.Policy.saver.without, s.Facts, err)
 	}

@@ -47,6 +47,8 @@ type Cluster struct {
 	Tally Tally
 	// Faults lists, in order, the policy's mistakes and omissions that no race excuses.
 	Faults []string
+	// Exact makes an attempt take exactly Layer.Run, from its launch to its end; default: drawn.
+	Exact bool
 
 	loop     loop.Loop
 	machines simcluster.Cluster
@@ -180,14 +182,22 @@ func (c *Cluster) TakeOver(checkpoint bool, start func(scheduler.Snapshot) (sche
 func (c *Cluster) Has(a scheduler.Ability) bool { return c.abilities.Has(a) }
 
 // Step advances time until there is a round, and returns false when nothing will ever happen again.
-func (c *Cluster) Step() bool {
+func (c *Cluster) Step() bool { return c.StepUntil(timeMax) }
+
+// StepUntil advances time until there is a round, at most to the given time. It returns false when there
+// is no round up to then. The clock shows the given time then.
+func (c *Cluster) StepUntil(end scheduler.Time) bool {
 	if c.starting != nil {
 		c.loop.Pass(c.Now())
 		c.input(c.starting)
 		c.starting = nil
 	}
 	for c.asked == nil {
-		if at, ok := c.loop.Upcoming(); !ok || at > timeMax {
+		at, ok := c.loop.Upcoming()
+		if !ok || at > timeMax || at > end {
+			if end < timeMax {
+				c.loop.Pass(end)
+			}
 			return false
 		}
 		c.loop.Next()

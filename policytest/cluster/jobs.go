@@ -27,7 +27,7 @@ type Layer struct {
 	Bundles   int
 	Groups    []GroupSpec            // of each bundle; each is a stage
 	After     []int                  // earlier layers
-	Run       time.Duration          // of an attempt, varied from half of it to one and a half
+	Run       time.Duration          // of an attempt, varied from half of it to one and a half (see Cluster.Exact)
 	Shuffles  bool                   // its attempts read for half of that time, and report the shuffle phase
 	Hosts     []scheduler.LauncherID // where input lies: bundle i at Hosts[i mod len]
 	FailOnce  bool                   // the first attempt of each bundle fails
@@ -123,13 +123,13 @@ func (c *Cluster) simulated(id uint64) *simcluster.Job {
 	return nil
 }
 
-// length draws the duration of an attempt, once. Groups of a bundle have similar durations, and no
+// length determines the duration of an attempt, once. Drawn ones of a bundle's groups are similar, and no
 // two the same.
 func (c *Cluster) length(a *simcluster.Attempt) *length {
 	x := c.lengths[a.Start.Attempt]
 	if x == nil {
 		l := c.jobs[scheduler.JobID(a.Start.Job)].layers[a.Start.Nodes[0].Stage]
-		all := max(l.Run/2+time.Duration(c.rng.Int64N(int64(l.Run))), time.Millisecond)
+		all := c.duration(l)
 		x = &length{work: all, fails: l.FailOnce && !c.failed[a.Start.Bundle]}
 		if x.fails {
 			all = all * 3 / 4
@@ -141,6 +141,14 @@ func (c *Cluster) length(a *simcluster.Attempt) *length {
 		c.lengths[a.Start.Attempt] = x
 	}
 	return x
+}
+
+// duration returns the duration of an attempt that is started.
+func (c *Cluster) duration(l *Layer) time.Duration {
+	if c.Exact {
+		return max(l.Run-delay, 1)
+	}
+	return max(l.Run/2+time.Duration(c.rng.Int64N(int64(l.Run))), time.Millisecond)
 }
 
 // stageOf is the first stage of a layer.

@@ -50,3 +50,27 @@ func TestPlaying(t *testing.T) {
 		t.Errorf("%d attempts began, want 6", len(began))
 	}
 }
+
+// TestPlayingTakesTheGivenTimes: an attempt takes as long as its layer says, from launch to end, and
+// Until adds no round.
+func TestPlayingTakesTheGivenTimes(t *testing.T) {
+	p := policytest.Play(t, "", Remember)
+	p.Launchers(1, 2)
+	layer := cluster.Layer{Bundles: 2, Groups: []cluster.GroupSpec{{Kind: scheduler.DefaultKind, Slots: 1}}, Run: 10 * time.Second}
+	reads := layer
+	reads.Shuffles, reads.After = true, []int{0}
+	p.At(time.Second, cluster.Spec{Name: "job", Layers: []cluster.Layer{layer, reads}})
+	p.Until(21*time.Second - 1)
+	if len(p.Sojourn) != 0 {
+		t.Errorf("the job took %s", p.Sojourn[1])
+	}
+	p.Until(21 * time.Second)
+	if p.Sojourn[1] != 20*time.Second {
+		t.Errorf("the job took %s, and its attempts 10s one after the other", p.Sojourn[1])
+	}
+	before := p.Cluster.Tally.Rounds
+	p.Until(time.Hour)
+	if p.Cluster.Tally.Rounds != before || p.Cluster.Now() != p.Begin.Add(time.Hour) {
+		t.Errorf("%d rounds in an hour without events, and the time is %d", p.Cluster.Tally.Rounds-before, p.Cluster.Now())
+	}
+}
