@@ -10,8 +10,9 @@ import (
 type Bundles struct {
 	base
 
-	kinds   map[string]int // of slots: the most that a launcher has; nil: not computed
-	kindsAt uint64         // the moves of launchers at that computation
+	kinds   map[string]int  // of slots: the most that a launcher has; nil: not computed
+	fits    map[string]bool // by shape of a bundle: whether all launchers together could hold it
+	kindsAt uint64          // the moves of launchers at these computations
 }
 
 // BundlesTried bounds the ready bundles that are tried for a preemption without a named one.

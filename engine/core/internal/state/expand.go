@@ -35,14 +35,15 @@ func (j *Job) findShapes() {
 	j.Shapes = nil
 	seen := map[string]bool{}
 	for i := range j.Plan.Bundles { // without the last bundle, which takes no slot
-		if key := j.Bundles[i].shapeKey(); !seen[key] {
+		if key := ShapeKey(&j.Bundles[i]); !seen[key] {
 			seen[key] = true
 			j.Shapes = append(j.Shapes, shape{i, key})
 		}
 	}
 }
 
-func (b *Bundle) shapeKey() string {
+// ShapeKey returns a text that is equal for bundles whose groups ask for the same.
+func ShapeKey(b resources.Bundle) string {
 	var s strings.Builder
 	for i := range b.Width() {
 		d := b.Request(i)
