@@ -194,6 +194,9 @@ func (p *Pass[O, S]) preempt(b *view.Bundle, mode scheduler.PreemptMode, victims
 		p.withdrawSecond(u[0].Bundle)
 		for _, a := range u {
 			p.stop(a.ID, b.Job.ID())
+			if mode == scheduler.PreemptSuspend {
+				v.CountSuspending(a)
+			}
 		}
 	}
 	v.LeaveOut(b)

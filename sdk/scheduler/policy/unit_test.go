@@ -113,6 +113,39 @@ func TestPreemptAsksWhatTheManagerAsks(t *testing.T) {
 	}
 }
 
+// TestSuspensionsOfOnePassAreCountedTogether: a launcher may have 4 suspended attempts. A pass that suspends 3 may not
+// suspend 3 more there.
+func TestSuspensionsOfOnePassAreCountedTogether(t *testing.T) {
+	var refused []scheduler.RefusalReason
+	p := policy.Policy[policy.None, policy.None]{
+		Name: "p", Version: "1",
+		Assign: func(p *pass) error {
+			for b := range p.Ready(policy.Filter{}) {
+				if !p.Launch(b) && p.Job(2) != nil && p.Job(3) != nil {
+					reason, _ := p.Preempt(b, scheduler.PreemptSuspend, p.Victims(p.Job(1), scheduler.PreemptSuspend)[:3]...)
+					refused = append(refused, reason)
+				}
+			}
+			return nil
+		},
+	}
+	play := policytest.Play(t, "", p.New)
+	play.Launchers(1, 6)
+	play.At(0, job(6, 24*time.Hour))
+	for range 2 {
+		wide := job(1, time.Second)
+		wide.Layers[0].Groups[0].Slots = 3
+		play.At(time.Minute, wide)
+	}
+	play.Until(2 * time.Minute)
+	if want := []scheduler.RefusalReason{scheduler.NotRefused, scheduler.LimitReached}; len(refused) < 2 || !reflect.DeepEqual(refused[:2], want) {
+		t.Errorf("got %v, want %v first", refused, want)
+	}
+	if n := play.Cluster.Tally.PreemptionsRefused; n != 0 {
+		t.Errorf("the manager refused %d preemptions, want none", n)
+	}
+}
+
 // TestLaunchOnGivenLaunchers: a bundle goes where the policy says, or nowhere.
 func TestLaunchOnGivenLaunchers(t *testing.T) {
 	p := policy.Policy[policy.None, policy.None]{
