@@ -181,7 +181,7 @@ const NodesMax = 1_000_000
 func (s *Stage) Kind(kind scheduler.SlotKind) *Stage { s.kind = kind; return s }
 
 // PreferKind names a kind of slot that the stage's groups take instead of their own, while the
-// cluster has such slots. The manager chooses when a job arrives, and again while nothing of the
+// cluster has room for its bundles with that. The manager chooses when a job arrives, and again while nothing of the
 // stage runs. Nodes joined by shm must prefer the same kind.
 func (s *Stage) PreferKind(kind scheduler.SlotKind) *Stage { s.preferKind = kind; return s }
 
