@@ -87,7 +87,7 @@ func (c *Core) endStep() {
 	}
 	c.lifecycle.Finishers.StartAll()
 	c.outbound.Dispatch.FlushSources()
-	c.rounds.NotifyEndedClaims()
+	c.rounds.NotifyEndedReservations()
 	c.rounds.WatchStall()
 }
 

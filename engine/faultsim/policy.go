@@ -44,7 +44,7 @@ type life struct {
 	dead    bool
 	round   uint64
 	fit     map[scheduler.BundleID]bool // launches of the last answer that fit the state it was sent
-	pending map[decision]bool           // decisions without an outcome
+	pending map[decision]string         // decisions without an outcome, in words
 	refused map[scheduler.BundleID]int  // how often in a row a bundle found no capacity
 
 	promises promises
@@ -239,18 +239,40 @@ func (l *life) answer(r scheduler.Round) (data []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	l.pending = map[decision]bool{}
 	l.round = r.Number
 	l.fit = l.fitting(&d)
-	for kind, n := range map[scheduler.DecisionKind]int{
-		scheduler.DecisionRefuse: len(d.Refuse), scheduler.DecisionAdmit: len(d.Admit), scheduler.DecisionPreempt: len(d.Preempt),
-		scheduler.DecisionResume: len(d.Resume), scheduler.DecisionLaunch: len(d.Launch), scheduler.DecisionReserve: len(d.Reserve),
-	} {
-		for i := range n {
-			l.pending[decision{kind, i}] = true
-		}
-	}
+	l.pending = map[decision]string{}
+	await(l.pending, scheduler.DecisionRefuse, d.Refuse)
+	await(l.pending, scheduler.DecisionAdmit, d.Admit)
+	await(l.pending, scheduler.DecisionPreempt, d.Preempt)
+	await(l.pending, scheduler.DecisionResume, d.Resume)
+	await(l.pending, scheduler.DecisionLaunch, d.Launch)
+	await(l.pending, scheduler.DecisionReserve, d.Reserve)
 	return schedwire.EncodeDecisions(&d)
+}
+
+// await adds the decisions of a kind, which await their outcomes.
+func await[D any](pending map[decision]string, kind scheduler.DecisionKind, list []D) {
+	for i := range list {
+		pending[decision{kind, i}] = fmt.Sprint(list[i])
+	}
+}
+
+// decided returns the decision of an outcome in words.
+func decided(o scheduler.Outcome) string {
+	switch o.Kind {
+	case scheduler.DecisionRefuse:
+		return fmt.Sprint(o.Refuse)
+	case scheduler.DecisionAdmit:
+		return fmt.Sprint(o.Admit)
+	case scheduler.DecisionPreempt:
+		return fmt.Sprint(o.Preempt)
+	case scheduler.DecisionResume:
+		return fmt.Sprint(o.Resume)
+	case scheduler.DecisionReserve:
+		return fmt.Sprint(o.Reserve)
+	}
+	return fmt.Sprint(o.Launch)
 }
 
 // fitting lists the launches of an answer that fit the offers. It lists none if the answer has
@@ -311,8 +333,11 @@ func (d *driver) checkRound(l *life, r *scheduler.Round) {
 			continue // a generation may receive outcomes of its predecessor's launches
 		}
 		key := decision{o.Kind, o.Index}
-		if !l.pending[key] {
+		switch want, awaited := l.pending[key]; {
+		case !awaited:
 			d.fail("round %d: decision %v has an outcome it was not waited for: %+v", r.Number, key, o)
+		case decided(o) != want:
+			d.fail("round %d: the outcome of %s %d is of %s, and the policy decided %s", r.Number, key.kind, key.index, decided(o), want)
 		}
 		delete(l.pending, key)
 		d.checkCapacity(l, o)

@@ -93,7 +93,7 @@ func (p *wild) preempt(a *view.Attempt) scheduler.Preempt {
 	return d
 }
 
-// reserve claims any launchers for a bundle, or withdraws its claim.
+// reserve reserves any launchers for a bundle, or withdraws its reservation.
 func (p *wild) reserve(b *view.Bundle) scheduler.Reserve {
 	d := scheduler.Reserve{Bundle: b.ID, Until: p.Now().Add(time.Duration(p.rand.IntN(20000)-100) * time.Millisecond)}
 	for range b.Groups {

@@ -15,7 +15,7 @@ func differences(recorded, answered *scheduler.Decisions) (words []string) {
 	words = append(words, differ("admissions", recorded.Admit, answered.Admit, func(a scheduler.Admit) string { return fmt.Sprintf("admit %v", a.Job) })...)
 	words = append(words, differ("preemptions", recorded.Preempt, answered.Preempt, preemption)...)
 	words = append(words, differ("resumptions", recorded.Resume, answered.Resume, func(r scheduler.Resume) string { return fmt.Sprintf("resume attempt %d", r.Attempt) })...)
-	words = append(words, differ("claims", recorded.Reserve, answered.Reserve, func(x scheduler.Reserve) string {
+	words = append(words, differ("reservations", recorded.Reserve, answered.Reserve, func(x scheduler.Reserve) string {
 		return fmt.Sprintf("reserve %s for %v until %s", launchers(x.Launchers), x.Bundle, wish(x.Until))
 	})...)
 	words = append(words, differ("launches", recorded.Launch, answered.Launch, func(l scheduler.Launch) string {

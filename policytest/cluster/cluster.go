@@ -28,8 +28,8 @@ const (
 	SuspendedPercent = 75
 )
 
-// ClaimsMax bounds the claims of a policy without a preemption (scheduler.Reserve).
-const ClaimsMax = 64
+// ReservationsMax bounds the reservations of a policy without a preemption (scheduler.Reserve).
+const ReservationsMax = 64
 
 const (
 	submitter                = 1                          // of jobs, as a client
@@ -100,7 +100,7 @@ func New(seed uint64) *Cluster {
 func settings() core.Settings {
 	s := core.DefaultSettings()
 	s.ReserveMax, s.ProtectFor, s.SuspendMax = ReserveMax, ProtectFor, SuspendMax
-	s.SuspendedMax, s.SuspendedPercent, s.ClaimsMax = SuspendedMax, SuspendedPercent, ClaimsMax
+	s.SuspendedMax, s.SuspendedPercent, s.ReservationsMax = SuspendedMax, SuspendedPercent, ReservationsMax
 	s.RoundGap, s.RefusedGapMax, s.StepWork = 0, 0, 1<<30
 	s.CommandTimeout, s.CommandTimeoutMax, s.ReclaimAfter, s.UnplaceableAfter = never, never, never, never
 	s.AdmissionMax, s.RequestTimeout, s.SettingsTimeout = never, never, never // see answerMax

@@ -263,13 +263,19 @@ func (c *Cluster) isKilled(o scheduler.Outcome) bool {
 	return j != nil && j.killed
 }
 
-// decided describes a refused launch or preemption; other decisions are described by their number.
+// decided describes a refused decision.
 func decided(o scheduler.Outcome) string {
 	switch o.Kind {
 	case scheduler.DecisionLaunch:
 		return fmt.Sprintf(" (%v on launchers %d: %s)", o.Launch.Bundle, o.Launch.Launchers, o.Detail)
 	case scheduler.DecisionPreempt:
 		return fmt.Sprintf(" (%s of attempts %d for %s: %s)", o.Preempt.Mode, o.Preempt.Victims, o.Preempt.For, o.Detail)
+	case scheduler.DecisionReserve:
+		return fmt.Sprintf(" (%v on launchers %d until %d: %s)", o.Reserve.Bundle, o.Reserve.Launchers, o.Reserve.Until, o.Detail)
+	case scheduler.DecisionResume:
+		return fmt.Sprintf(" (attempt %d: %s)", o.Resume.Attempt, o.Detail)
+	case scheduler.DecisionAdmit:
+		return fmt.Sprintf(" (%s to pool %q: %s)", o.Admit.Job, o.Admit.Pool, o.Detail)
 	}
-	return ""
+	return fmt.Sprintf(" (%s: %s)", o.Refuse.Job, o.Detail)
 }

@@ -25,7 +25,7 @@ type Tally struct {
 	Changes, Changed                                                         int // other settings that the policy might refuse; those that it accepted
 	SpeculationOffered, Seconds                                              int // offers to launch a straggler, or a long suspended bundle, a second time; those that were taken
 	Overdue, Raced                                                           int // of both, those of suspended bundles
-	Claims, ClaimsUsed                                                       int // accepted claims without a preemption (Reserve); those whose bundle was launched
+	Planned, PlannedUsed                                                     int // accepted reservations without a preemption (Reserve); those whose bundle was launched
 	ForSuspended, Stuck                                                      int // preemptions for a suspended bundle; suspended attempts that could not be resumed
 }
 
@@ -76,7 +76,7 @@ func (c *Cluster) watch(events []scheduler.Event) {
 			t.SpeculationOffered++
 		case scheduler.ReservationEnded:
 			if e.End == scheduler.ReservationUsed {
-				t.ClaimsUsed++
+				t.PlannedUsed++
 			}
 		}
 	}
@@ -96,7 +96,7 @@ func (c *Cluster) tallyOutcome(o scheduler.Outcome) {
 	case scheduler.DecisionPreempt:
 		c.tallyPreemption(o.Preempt)
 	case scheduler.DecisionReserve:
-		t.Claims++
+		t.Planned++
 	case scheduler.DecisionLaunch:
 		c.tallyLaunch(o.Launch)
 	case scheduler.DecisionResume:
@@ -194,7 +194,7 @@ func (c *Cluster) watchReserved() {
 	for _, l := range c.mirror.Launchers() {
 		for _, r := range l.Offer.Reserved {
 			if b := c.mirror.Bundle(r.Bundle); b != nil && b.ReservedUntil != 0 {
-				continue // a claim, which is no preemption's
+				continue // the policy asked for it by Reserve
 			}
 			who := keptFor{r.Job, r.Bundle}
 			k := c.kept[who]

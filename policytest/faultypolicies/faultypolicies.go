@@ -61,7 +61,7 @@ func All() []FaultyPolicy {
 		{"launches gangs late", GangsLate, "fits whole", true},
 		{"wastes reservations", WastesReservations, "fits whole", true},
 		{"waits for locality", WaitsForLocality, "waits for locality for", true},
-		{"claims in vain", ClaimsInVain, "nothing ended for", false},
+		{"reserves in vain", ReservesInVain, "nothing ended for", false},
 		{"suspends anywhere", SuspendsAnywhere, "can't suspend", true},
 	}
 }

@@ -20,7 +20,7 @@ func TestConformance(t *testing.T) {
 			return t.Suspensions > 0 && t.Resumptions > 0 && t.ForSuspended > 0 && t.Stuck > 0 && t.Overdue > 0 && t.Raced > 0
 		}},
 		{"gang", Gang, func(t cluster.Tally) bool { return t.Victims > 0 && t.Suspensions == 0 }},
-		{"reserve", Reserve, func(t cluster.Tally) bool { return t.Claims > 0 && t.ClaimsUsed > 0 && t.Victims == 0 }},
+		{"reserve", Reserve, func(t cluster.Tally) bool { return t.Planned > 0 && t.PlannedUsed > 0 && t.Victims == 0 }},
 		{"load", Load, func(t cluster.Tally) bool { return t.Loads > 0 && t.Busy == 0 }},
 		{"delay", Delay, func(t cluster.Tally) bool { return t.Local > 0 }},
 		{"admit", Admit, func(t cluster.Tally) bool { return t.Admitted > 0 && t.RefusedJobs > 0 }},

@@ -7,16 +7,16 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// Reserve launches the most urgent work, and claims launchers for the first bundle that fits nowhere,
-// for a while (setting wait; default 2 s). Later work goes on beside the claim: it is backfilled.
-// Nothing is preempted. Without claims, small bundles would take each slot that a large one waits
+// Reserve launches the most urgent work, and reserves launchers for the first bundle that fits nowhere,
+// for a while (setting wait; default 2 s). Later work goes on beside the reservation: it is backfilled.
+// Nothing is preempted. Without reservations, small bundles would take each slot that a large one waits
 // for.
 func Reserve() scheduler.TaskScheduler {
 	p := &base{about: scheduler.Description{Name: "reserve", Version: "1"}}
 	p.decide = func(_ scheduler.Round, d *scheduler.Decisions) {
 		jobs := p.byPriority()
 		unfit := p.fill(jobs, d)
-		if unfit == nil || p.wait == 0 || p.limits.ClaimsMax == 0 || p.claims(jobs) {
+		if unfit == nil || p.wait == 0 || p.limits.ReservationsMax == 0 || p.reserves(jobs) {
 			return
 		}
 		if where := p.largeEnough(unfit); where != nil {
@@ -26,8 +26,8 @@ func Reserve() scheduler.TaskScheduler {
 	return p
 }
 
-// claims reports whether a ready bundle of the jobs has a claim.
-func (p *base) claims(jobs []*view.Job) bool {
+// reserves reports whether a ready bundle of the jobs has a reservation.
+func (p *base) reserves(jobs []*view.Job) bool {
 	for _, j := range jobs {
 		for b := range p.ReadyOf(j) {
 			if b.ReservedUntil != 0 {

@@ -99,22 +99,24 @@ type Preempt struct {
 // for each. If a launcher fails to resume one, all end as lost, and their bundle is ready again.
 type Resume struct{ Attempt AttemptID }
 
-// Reserve claims room for a ready bundle without preempting anything. Launchers[i] is for its i-th
-// group. Each launcher's claim takes what is free there, and what becomes free, until it has what
-// the groups need, after the launches of the same answer. Offer.Reserved tells how much it has. Of two claims on a launcher the earlier one
-// is filled first. When all of it is there, launch the bundle as any other.
+// Reserve reserves room for a ready bundle without preempting anything. Launchers[i] is for its i-th
+// group. On each launcher it takes what is free, and what becomes free, until it has what the
+// groups need there, after the launches of the same answer. Offer.Reserved tells how much it has.
+// Of two on a launcher the earlier one is filled first. When all of it is there, launch the bundle
+// as any other.
 //
-// The claim ends at Until, and for the reasons of ReservationEnd. It also ends when another policy
-// takes over; a restart of the manager or of the same policy does not end it. Another Reserve of
-// the bundle replaces it, and keeps its place among other claims. One without launchers withdraws it.
+// The reservation ends at Until, and for the reasons of ReservationEnd. It also ends when another
+// policy takes over; a restart of the manager or of the same policy does not end it. Another
+// Reserve of the bundle replaces it, and keeps its place among others. One without launchers
+// withdraws it.
 //
 // It is refused as NotReady unless the bundle is ready, as NoCapacity where the launchers could not
 // hold the bundle even when empty, as LauncherUnavailable, as NothingGained where Until has passed
-// or there is nothing to withdraw, and as LimitReached beyond Limits.ClaimsMax. A manager whose
-// Limits.ClaimsMax is 0 does not know this decision: do not send it.
+// or there is nothing to withdraw, and as LimitReached beyond Limits.ReservationsMax. A manager
+// whose Limits.ReservationsMax is 0 does not know this decision: do not send it.
 type Reserve struct {
 	Bundle    BundleID
-	Launchers []LauncherID // nil: withdraw the claim
+	Launchers []LauncherID // nil: withdraw the reservation
 	Until     Time
 }
 

@@ -258,8 +258,8 @@ type BundleProtected struct {
 	Until  Time
 }
 
-// BundleReserved: the manager accepted a Reserve for the bundle. A snapshot tells of the claims that
-// the policy made before it was restarted.
+// BundleReserved: the manager accepted a Reserve for the bundle. A snapshot tells of the reservations
+// that the policy made before it was restarted.
 type BundleReserved struct {
 	At        Time
 	Job       JobID
@@ -268,10 +268,10 @@ type BundleReserved struct {
 	Until     Time
 }
 
-// ReservationEnd is why a claim of Reserve ended.
+// ReservationEnd is why a reservation by Reserve ended.
 type ReservationEnd uint8
 
-// Why a claim can end.
+// Why a reservation by Reserve can end.
 const (
 	ReservationUsed          ReservationEnd = iota + 1 // its bundle was launched, there or elsewhere
 	ReservationExpired                                 // Reserve.Until has come
@@ -286,8 +286,8 @@ func (e ReservationEnd) String() string {
 	return name(e, "unknown", "used", "expired", "withdrawn", "not ready", "launcher lost", "policy changed")
 }
 
-// ReservationEnded: a claim of Reserve ended, and what was left of it is free for all. It is not
-// sent when the bundle's job has ended.
+// ReservationEnded: a reservation by Reserve ended, and what was left of it is free for all. It is
+// not sent when the bundle's job has ended.
 type ReservationEnded struct {
 	At     Time
 	Job    JobID
@@ -413,10 +413,17 @@ type Outcome struct {
 	Index    int // in the list of its kind
 	Accepted bool
 	Attempts []AttemptID // of an accepted launch, one for each group in order; of an accepted resumption, those to be resumed
-	Launch   Launch      // the decision itself when Kind is DecisionLaunch
-	Preempt  Preempt     // the decision itself when Kind is DecisionPreempt
 	Reason   RefusalReason
 	Detail   string // for people, when refused
+
+	// The decision itself, in the field of its Kind; the others are zero. An earlier manager sends
+	// Launch and Preempt only.
+	Refuse  Refuse
+	Admit   Admit
+	Preempt Preempt
+	Resume  Resume
+	Launch  Launch
+	Reserve Reserve
 }
 
 // RefusalReason is why the manager refused a decision.

@@ -129,9 +129,9 @@ type Limits struct {
 	// bounds. See MaySuspend.
 	SuspendedMax     int
 	SuspendedPercent int
-	// ClaimsMax bounds the claims of Reserve that a policy has at one time, the site's claimsMax,
-	// default 64. 0: an earlier manager, which has no Reserve.
-	ClaimsMax int
+	// ReservationsMax bounds the reservations by Reserve that a policy has at one time, the site's
+	// reservationsMax, default 64. 0: an earlier manager, which has no Reserve.
+	ReservationsMax int
 }
 
 // MaySuspend says whether one launcher may have so many suspended attempts at once, with so much

@@ -75,20 +75,23 @@ func (x *shadowRounds) decided(r *scheduler.Round, d *scheduler.Decisions) {
 		o.At, o.Round, o.Reason, o.Detail = r.Now, r.Number, scheduler.Shadowed, "the policy is a shadow"
 		x.refusals = append(x.refusals, o)
 	}
-	for i := range d.Refuse {
-		refuse(scheduler.Outcome{Kind: scheduler.DecisionRefuse, Index: i})
+	for i, j := range d.Refuse {
+		refuse(scheduler.Outcome{Kind: scheduler.DecisionRefuse, Index: i, Refuse: j})
 	}
-	for i := range d.Admit {
-		refuse(scheduler.Outcome{Kind: scheduler.DecisionAdmit, Index: i})
+	for i, j := range d.Admit {
+		refuse(scheduler.Outcome{Kind: scheduler.DecisionAdmit, Index: i, Admit: j})
 	}
 	for i, p := range d.Preempt {
 		refuse(scheduler.Outcome{Kind: scheduler.DecisionPreempt, Index: i, Preempt: p})
 	}
-	for i := range d.Resume {
-		refuse(scheduler.Outcome{Kind: scheduler.DecisionResume, Index: i})
+	for i, r := range d.Resume {
+		refuse(scheduler.Outcome{Kind: scheduler.DecisionResume, Index: i, Resume: r})
 	}
 	for i, l := range d.Launch {
 		refuse(scheduler.Outcome{Kind: scheduler.DecisionLaunch, Index: i, Launch: l})
+	}
+	for i, r := range d.Reserve {
+		refuse(scheduler.Outcome{Kind: scheduler.DecisionReserve, Index: i, Reserve: r})
 	}
 	x.wakeAt = d.WakeAt
 }

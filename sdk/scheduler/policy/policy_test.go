@@ -40,15 +40,15 @@ var plain = policy.Policy[policy.None, policy.None]{
 	},
 }
 
-// backfilling claims launchers for the first bundle that fits nowhere, and launches what comes behind it beside them.
+// backfilling reserves launchers for the first bundle that fits nowhere, and launches what comes behind it beside them.
 var backfilling = policy.Policy[policy.None, policy.None]{
 	Name: "backfilling", Version: "1",
 	Assign: func(p *pass) error {
-		claimed := false
+		reserved := false
 		for _, j := range p.Jobs() {
 			p.LaunchNear(j)
 			for b := range p.Ready(policy.Filter{Job: j}) {
-				claimed = claimed || b.ReservedUntil != 0 || p.Reserve(b, p.Now().Add(2*time.Second))
+				reserved = reserved || b.ReservedUntil != 0 || p.Reserve(b, p.Now().Add(2*time.Second))
 			}
 		}
 		return nil
@@ -142,7 +142,7 @@ func TestConformance(t *testing.T) {
 	}{
 		"near":     {near.New, ""},
 		"plain":    {plain.New, ""},
-		"claims":   {backfilling.New, ""},
+		"reserves": {backfilling.New, ""},
 		"kills":    {preempting.New, "groups: 6\n"},
 		"soft":     {preempting.New, "groups: 6\nmode: soft\n"},
 		"suspends": {preempting.New, "groups: 6\nmode: suspend\n"},

@@ -48,7 +48,7 @@ func NewEnvironment(e scheduler.Environment) (*Environment, error) {
 		Heartbeat: int64(e.Heartbeat), Seed: e.Seed, Simulated: e.Simulated, Replayed: e.Replayed, Store: w.str(e.Store), Trace: w.str(e.Trace),
 		AnswerBytes: int64(e.Limits.AnswerBytes), CheckpointBytes: int64(e.Limits.CheckpointBytes), Decisions: int64(e.Limits.Decisions),
 		GraceMax: int64(e.Limits.GraceMax), RoundDeadline: int64(e.Limits.RoundDeadline),
-		SuspendedMax: int64(e.Limits.SuspendedMax), SuspendedPercent: int64(e.Limits.SuspendedPercent), ClaimsMax: int64(e.Limits.ClaimsMax),
+		SuspendedMax: int64(e.Limits.SuspendedMax), SuspendedPercent: int64(e.Limits.SuspendedPercent), ReservationsMax: int64(e.Limits.ReservationsMax),
 		ReserveMax: int64(e.ReserveMax), ProtectFor: int64(e.ProtectFor), SuspendMax: int64(e.SuspendMax),
 	}
 	for _, k := range e.Kinds {
@@ -69,7 +69,7 @@ func (m *Environment) Decode() (scheduler.Environment, error) {
 		Limits: scheduler.Limits{
 			AnswerBytes: int(m.GetAnswerBytes()), CheckpointBytes: int(m.GetCheckpointBytes()), Decisions: int(m.GetDecisions()),
 			GraceMax: time.Duration(m.GetGraceMax()), RoundDeadline: time.Duration(m.GetRoundDeadline()),
-			SuspendedMax: int(m.GetSuspendedMax()), SuspendedPercent: int(m.GetSuspendedPercent()), ClaimsMax: int(m.GetClaimsMax()),
+			SuspendedMax: int(m.GetSuspendedMax()), SuspendedPercent: int(m.GetSuspendedPercent()), ReservationsMax: int(m.GetReservationsMax()),
 		},
 	}
 	return decoded(r, e)

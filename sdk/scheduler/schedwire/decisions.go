@@ -51,36 +51,44 @@ func (m *Checkpoint) value() *scheduler.Checkpoint {
 
 // addApplied appends the lists that get outcomes.
 func (m *Decisions) addApplied(w *writer, d *scheduler.Decisions) {
-	for _, v := range d.Refuse {
-		c := get(&m.Refuse, empty)
-		c.Job, c.Reason = append(c.Job, uint64(v.Job)), append(c.Reason, w.str(v.Reason))
+	for i := range d.Refuse {
+		get(&m.Refuse, empty).add(w, &d.Refuse[i])
 	}
-	for _, v := range d.Admit {
-		c := get(&m.Admit, empty)
-		c.Job = append(c.Job, uint64(v.Job))
+	for i := range d.Admit {
+		get(&m.Admit, empty).add(w, &d.Admit[i])
 	}
-	if slices.ContainsFunc(d.Admit, func(v scheduler.Admit) bool { return v.Pool != "" }) {
-		for _, v := range d.Admit {
-			m.Admit.Pool = append(m.Admit.Pool, w.str(v.Pool))
-		}
+	if !slices.ContainsFunc(d.Admit, func(v scheduler.Admit) bool { return v.Pool != "" }) && m.Admit != nil {
+		m.Admit.Pool = nil
 	}
 	for i := range d.Preempt {
 		get(&m.Preempt, empty).add(w, &d.Preempt[i])
 	}
-	for _, v := range d.Resume {
-		c := get(&m.Resume, empty)
-		c.Attempt = append(c.Attempt, uint64(v.Attempt))
+	for i := range d.Resume {
+		get(&m.Resume, empty).add(&d.Resume[i])
 	}
-	for _, v := range d.Reserve {
-		c := get(&m.Reserve, empty)
-		c.Bundle, c.Until = append(c.Bundle, uint64(v.Bundle)), append(c.Until, int64(v.Until))
-		addIDs(&c.Launchers, v.Launchers)
+	for i := range d.Reserve {
+		get(&m.Reserve, empty).add(&d.Reserve[i])
 	}
 	for _, v := range d.Launch {
 		c := get(&m.Launch, empty)
 		c.Bundle = append(c.Bundle, uint64(v.Bundle))
 		addIDs(&c.Launchers, v.Launchers)
 	}
+}
+
+func (c *Refuse) add(w *writer, v *scheduler.Refuse) {
+	c.Job, c.Reason = append(c.Job, uint64(v.Job)), append(c.Reason, w.str(v.Reason))
+}
+
+func (c *Admit) add(w *writer, v *scheduler.Admit) {
+	c.Job, c.Pool = append(c.Job, uint64(v.Job)), append(c.Pool, w.str(v.Pool))
+}
+
+func (c *Resume) add(v *scheduler.Resume) { c.Attempt = append(c.Attempt, uint64(v.Attempt)) }
+
+func (c *Reserve) add(v *scheduler.Reserve) {
+	c.Bundle, c.Until = append(c.Bundle, uint64(v.Bundle)), append(c.Until, int64(v.Until))
+	addIDs(&c.Launchers, v.Launchers)
 }
 
 func (c *Preempt) add(w *writer, v *scheduler.Preempt) {

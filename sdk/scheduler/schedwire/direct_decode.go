@@ -193,12 +193,12 @@ func (d *directDecoder) event(k EventKind, at scheduler.Time) scheduler.Event {
 		f := &d.outcome
 		e := scheduler.Outcome{
 			At: at, Round: f[1].next(), Index: int(f[3].next()), Accepted: f[4].flag(), Detail: d.r.str(d.uint32(&f[9])),
-			Kind:     scheduler.DecisionKind(d.enum(&f[2], uint64(DecisionKind_DECISION_KIND_REFUSE), uint64(DecisionKind_DECISION_KIND_RESERVE))),
+			Kind:     scheduler.DecisionKind(d.enum(&f[2], uint64(DecisionKind_DECISION_KIND_REFUSE), uint64(lastDecision))),
 			Attempts: directIDs(d, &d.attempts, &d.r.mem.attempts),
 			Launch:   scheduler.Launch{Bundle: scheduler.BundleID(f[6].next()), Launchers: directIDs(d, &d.where, &d.r.mem.launchers)},
 			Reason:   scheduler.RefusalReason(d.enum(&f[8], uint64(RefusalReason_REFUSAL_REASON_UNSPECIFIED), uint64(RefusalReason_REFUSAL_REASON_SHADOWED))),
 		}
-		d.bad = d.bad || e.Kind == scheduler.DecisionPreempt // preemptions have more columns
+		d.bad = d.bad || e.Kind != scheduler.DecisionLaunch // others have more columns
 		return e
 	}
 	return d.rows.next(k, at)

@@ -111,12 +111,12 @@ func (e *directEncoder) add(x scheduler.Event) EventKind {
 }
 
 func (e *directEncoder) addOutcome(x *scheduler.Outcome) EventKind {
-	if x.Kind == scheduler.DecisionPreempt {
-		return EventKind_EVENT_KIND_UNSPECIFIED // rare, and long
+	if x.Kind != scheduler.DecisionLaunch {
+		return EventKind_EVENT_KIND_UNSPECIFIED // rare, and with more columns
 	}
 	f := fields(e.outcome[:])
 	f.put(1, x.Round)
-	f.put(2, uint64(checked(&e.w, "decision kind", x.Kind, scheduler.DecisionRefuse, scheduler.DecisionReserve)))
+	f.put(2, uint64(checked(&e.w, "decision kind", x.Kind, scheduler.DecisionRefuse, scheduler.DecisionKind(lastDecision))))
 	f.put(3, uint64(x.Index))
 	f.putBool(4, x.Accepted)
 	f.put(6, uint64(x.Launch.Bundle))

@@ -28,12 +28,8 @@ type eventRows struct {
 	joinedResources    resourceRows
 	ready              offeredRows
 	speculationOffered offeredRows
-	outcomeIDs         struct {
-		attempts  idRows[scheduler.AttemptID]
-		launchers idRows[scheduler.LauncherID]
-	}
-	reserved  idRows[scheduler.LauncherID]
-	preempted []scheduler.Preempt // one for each outcome of a preemption, in order
+	outcomes           outcomeRows
+	reserved           idRows[scheduler.LauncherID]
 }
 
 type offeredRows struct {
@@ -187,20 +183,7 @@ func (e *eventRows) checkWork(n *[eventKinds]int) {
 
 func (e *eventRows) checkAnswers(n *[eventKinds]int) {
 	r, m := e.r, e.m
-	o := m.GetOutcome()
-	k := n[EventKind_EVENT_KIND_OUTCOME]
-	r.same("outcome", k, len(o.GetRound()), len(o.GetKind()), len(o.GetIndex()), len(o.GetAccepted()),
-		len(o.GetLaunchBundle()), len(o.GetReason()), len(o.GetDetail()))
-	e.outcomeIDs.attempts = readIDs(r, "outcome attempts", k, o.GetAttempts(), &r.mem.attempts)
-	e.outcomeIDs.launchers = readIDs(r, "outcome launchers", k, o.GetLaunchLaunchers(), &r.mem.launchers)
-	preempts := 0
-	for _, kind := range o.GetKind() {
-		if kind == DecisionKind_DECISION_KIND_PREEMPT {
-			preempts++
-		}
-	}
-	r.same("outcome preempt", preempts, len(o.GetPreempt().GetMode()))
-	e.preempted = o.GetPreempt().values(r)
+	e.outcomes = m.GetOutcome().check(r, n[EventKind_EVENT_KIND_OUTCOME])
 	r.same("setting changed", n[EventKind_EVENT_KIND_SETTING_CHANGED], len(m.GetSettingChanged().GetVersion()), len(m.GetSettingChanged().GetConfig()))
 	q := m.GetRequested()
 	r.same("requested", n[EventKind_EVENT_KIND_REQUESTED], len(q.GetRequest()), len(q.GetPrincipalName()), len(q.GetPrincipalProof()),
@@ -337,19 +320,7 @@ func (e *eventRows) answers(k EventKind, at scheduler.Time) scheduler.Event {
 	e.row[k]++
 	switch k {
 	case EventKind_EVENT_KIND_OUTCOME:
-		c := m.Outcome
-		preempt := scheduler.Preempt{}
-		if c.Kind[i] == DecisionKind_DECISION_KIND_PREEMPT {
-			preempt, e.preempted = e.preempted[0], e.preempted[1:]
-		}
-		return scheduler.Outcome{
-			Preempt: preempt,
-			At:      at, Round: c.Round[i], Index: int(c.Index[i]), Accepted: c.Accepted[i], Detail: r.str(c.Detail[i]),
-			Kind:     scheduler.DecisionKind(known(r, "decision kind", c.Kind[i], DecisionKind_DECISION_KIND_REFUSE, DecisionKind_DECISION_KIND_RESERVE)),
-			Attempts: e.outcomeIDs.attempts.next(),
-			Launch:   scheduler.Launch{Bundle: scheduler.BundleID(c.LaunchBundle[i]), Launchers: e.outcomeIDs.launchers.next()},
-			Reason:   scheduler.RefusalReason(known(r, "refusal reason", c.Reason[i], RefusalReason_REFUSAL_REASON_UNSPECIFIED, RefusalReason_REFUSAL_REASON_SHADOWED)),
-		}
+		return m.Outcome.row(r, i, at, &e.outcomes)
 	case EventKind_EVENT_KIND_SETTING_CHANGED:
 		config, err := m.SettingChanged.Config[i].Decode()
 		if err != nil && r.err == nil {

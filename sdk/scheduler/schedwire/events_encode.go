@@ -341,20 +341,6 @@ func (c *AttemptStarted) add(e *scheduler.AttemptStarted) {
 	c.Launcher, c.Speculative = append(c.Launcher, uint64(e.Launcher)), append(c.Speculative, e.Speculative)
 }
 
-func (c *Outcome) add(w *writer, e *scheduler.Outcome) {
-	c.Round = append(c.Round, e.Round)
-	c.Kind = append(c.Kind, DecisionKind(checked(w, "decision kind", e.Kind, scheduler.DecisionRefuse, scheduler.DecisionReserve)))
-	c.Index, c.Accepted = append(c.Index, int64(e.Index)), append(c.Accepted, e.Accepted)
-	addIDs(&c.Attempts, e.Attempts)
-	c.LaunchBundle = append(c.LaunchBundle, uint64(e.Launch.Bundle))
-	addIDs(&c.LaunchLaunchers, e.Launch.Launchers)
-	c.Reason = append(c.Reason, RefusalReason(checked(w, "refusal reason", e.Reason, scheduler.NotRefused, scheduler.Shadowed)))
-	c.Detail = append(c.Detail, w.str(e.Detail))
-	if e.Kind == scheduler.DecisionPreempt {
-		get(&c.Preempt, empty).add(w, &e.Preempt)
-	}
-}
-
 func (c *Notes) add(w *writer, n *scheduler.Note) {
 	c.Name, c.Body = append(c.Name, w.str(n.Name)), append(c.Body, n.Body)
 }

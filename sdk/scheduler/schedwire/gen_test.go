@@ -203,14 +203,10 @@ func event(t *rapid.T, at scheduler.Time) scheduler.Event {
 	case EventKind_EVENT_KIND_ATTEMPT_RESUMED:
 		return scheduler.AttemptResumed{At: at, Attempt: attempt}
 	case EventKind_EVENT_KIND_OUTCOME:
-		kind, preempted := between(t, scheduler.DecisionRefuse, scheduler.DecisionLaunch), scheduler.Preempt{}
-		if kind == scheduler.DecisionPreempt {
-			preempted = preempt(t)
-		}
-		return scheduler.Outcome{
-			At: at, Round: uint64(jobID), Kind: kind, Index: number(t), Accepted: flag(t), Preempt: preempted,
-			Attempts: many(t, 3, id[scheduler.AttemptID]), Launch: launch(t), Reason: between(t, scheduler.NotRefused, scheduler.Shadowed), Detail: text(t),
-		}
+		return outcome(t, scheduler.Outcome{
+			At: at, Round: uint64(jobID), Kind: between(t, scheduler.DecisionRefuse, scheduler.DecisionReserve), Index: number(t), Accepted: flag(t),
+			Attempts: many(t, 3, id[scheduler.AttemptID]), Reason: between(t, scheduler.NotRefused, scheduler.Shadowed), Detail: text(t),
+		})
 	case EventKind_EVENT_KIND_SETTING_CHANGED:
 		return scheduler.SettingChanged{At: at, Version: uint64(jobID), Config: config(t)}
 	case EventKind_EVENT_KIND_ADMISSION_ASKED:
@@ -224,6 +220,41 @@ func event(t *rapid.T, at scheduler.Time) scheduler.Event {
 	default:
 		panic(fmt.Sprintf("no generator for event kind %d", k))
 	}
+}
+
+// outcome draws the decision of an outcome.
+func outcome(t *rapid.T, o scheduler.Outcome) scheduler.Outcome {
+	switch o.Kind {
+	case scheduler.DecisionRefuse:
+		o.Refuse = refuse(t)
+	case scheduler.DecisionAdmit:
+		o.Admit = admit(t)
+	case scheduler.DecisionPreempt:
+		o.Preempt = preempt(t)
+	case scheduler.DecisionResume:
+		o.Resume = resume(t)
+	case scheduler.DecisionLaunch:
+		o.Launch = launch(t)
+	case scheduler.DecisionReserve:
+		o.Reserve = reserve(t)
+	}
+	return o
+}
+
+func refuse(t *rapid.T) scheduler.Refuse {
+	return scheduler.Refuse{Job: id[scheduler.JobID](t), Reason: text(t)}
+}
+
+func admit(t *rapid.T) scheduler.Admit {
+	return scheduler.Admit{Job: id[scheduler.JobID](t), Pool: text(t)}
+}
+
+func resume(t *rapid.T) scheduler.Resume {
+	return scheduler.Resume{Attempt: id[scheduler.AttemptID](t)}
+}
+
+func reserve(t *rapid.T) scheduler.Reserve {
+	return scheduler.Reserve{Bundle: id[scheduler.BundleID](t), Launchers: many(t, 3, id[scheduler.LauncherID]), Until: instant(t)}
 }
 
 // anyEvents draws events at any times.
@@ -280,13 +311,8 @@ func snapshot(t *rapid.T) scheduler.Snapshot {
 
 func decisions(t *rapid.T) scheduler.Decisions {
 	return scheduler.Decisions{
-		Refuse: many(t, 3, func(t *rapid.T) scheduler.Refuse {
-			return scheduler.Refuse{Job: id[scheduler.JobID](t), Reason: text(t)}
-		}),
-		Admit:   many(t, 3, func(t *rapid.T) scheduler.Admit { return scheduler.Admit{Job: id[scheduler.JobID](t), Pool: text(t)} }),
-		Preempt: many(t, 3, preempt),
-		Resume:  many(t, 3, func(t *rapid.T) scheduler.Resume { return scheduler.Resume{Attempt: id[scheduler.AttemptID](t)} }),
-		Launch:  many(t, 3, launch),
+		Refuse: many(t, 3, refuse), Admit: many(t, 3, admit), Preempt: many(t, 3, preempt),
+		Resume: many(t, 3, resume), Launch: many(t, 3, launch), Reserve: many(t, 3, reserve),
 		Answers: many(t, 3, func(t *rapid.T) scheduler.Answer {
 			return scheduler.Answer{Request: id[uint64](t), Status: number(t), ContentType: text(t), Body: bits(t)}
 		}),
@@ -307,7 +333,7 @@ func environment(t *rapid.T) scheduler.Environment {
 	return scheduler.Environment{
 		Heartbeat: span(t), Seed: id[uint64](t), Kinds: many(t, 3, text), Simulated: flag(t), Replayed: flag(t), Store: text(t), Trace: text(t),
 		ReserveMax: span(t), ProtectFor: span(t), SuspendMax: span(t),
-		Limits: scheduler.Limits{AnswerBytes: number(t), CheckpointBytes: number(t), Decisions: number(t), GraceMax: span(t), RoundDeadline: span(t), SuspendedMax: number(t), SuspendedPercent: number(t), ClaimsMax: number(t)},
+		Limits: scheduler.Limits{AnswerBytes: number(t), CheckpointBytes: number(t), Decisions: number(t), GraceMax: span(t), RoundDeadline: span(t), SuspendedMax: number(t), SuspendedPercent: number(t), ReservationsMax: number(t)},
 	}
 }
 

@@ -2822,6 +2822,10 @@ type Outcome struct {
 	Reason          []RefusalReason        `protobuf:"varint,8,rep,packed,name=reason,proto3,enum=hamadryad.scheduler.v1.RefusalReason" json:"reason,omitempty"`
 	Detail          []uint32               `protobuf:"varint,9,rep,packed,name=detail,proto3" json:"detail,omitempty"`
 	Preempt         *Preempt               `protobuf:"bytes,10,opt,name=preempt,proto3" json:"preempt,omitempty"` // one row for each outcome of a preemption
+	Refuse          *Refuse                `protobuf:"bytes,11,opt,name=refuse,proto3" json:"refuse,omitempty"`   // likewise, as the next three; no rows: an earlier manager
+	Admit           *Admit                 `protobuf:"bytes,12,opt,name=admit,proto3" json:"admit,omitempty"`
+	Resume          *Resume                `protobuf:"bytes,13,opt,name=resume,proto3" json:"resume,omitempty"`
+	Reserve         *Reserve               `protobuf:"bytes,14,opt,name=reserve,proto3" json:"reserve,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -2922,6 +2926,34 @@ func (x *Outcome) GetDetail() []uint32 {
 func (x *Outcome) GetPreempt() *Preempt {
 	if x != nil {
 		return x.Preempt
+	}
+	return nil
+}
+
+func (x *Outcome) GetRefuse() *Refuse {
+	if x != nil {
+		return x.Refuse
+	}
+	return nil
+}
+
+func (x *Outcome) GetAdmit() *Admit {
+	if x != nil {
+		return x.Admit
+	}
+	return nil
+}
+
+func (x *Outcome) GetResume() *Resume {
+	if x != nil {
+		return x.Resume
+	}
+	return nil
+}
+
+func (x *Outcome) GetReserve() *Reserve {
+	if x != nil {
+		return x.Reserve
 	}
 	return nil
 }
@@ -4349,7 +4381,7 @@ type Decisions struct {
 	Notes         *Notes                 `protobuf:"bytes,10,opt,name=notes,proto3" json:"notes,omitempty"`
 	WakeAt        int64                  `protobuf:"zigzag64,11,opt,name=wake_at,json=wakeAt,proto3" json:"wake_at,omitempty"`
 	Checkpoint    *Checkpoint            `protobuf:"bytes,12,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
-	Reserve       *Reserve               `protobuf:"bytes,13,opt,name=reserve,proto3" json:"reserve,omitempty"` // not to a manager whose Environment.claims_max is 0
+	Reserve       *Reserve               `protobuf:"bytes,13,opt,name=reserve,proto3" json:"reserve,omitempty"` // not to a manager whose Environment.reservations_max is 0
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4579,7 +4611,7 @@ type Environment struct {
 	SuspendedMax     int64                  `protobuf:"varint,16,opt,name=suspended_max,json=suspendedMax,proto3" json:"suspended_max,omitempty"` // 0, as suspended_percent: no bound
 	SuspendedPercent int64                  `protobuf:"varint,17,opt,name=suspended_percent,json=suspendedPercent,proto3" json:"suspended_percent,omitempty"`
 	Replayed         bool                   `protobuf:"varint,18,opt,name=replayed,proto3" json:"replayed,omitempty"`
-	ClaimsMax        int64                  `protobuf:"varint,19,opt,name=claims_max,json=claimsMax,proto3" json:"claims_max,omitempty"` // 0: the manager does not know Reserve
+	ReservationsMax  int64                  `protobuf:"varint,19,opt,name=reservations_max,json=reservationsMax,proto3" json:"reservations_max,omitempty"` // 0: the manager does not know Reserve
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -4740,9 +4772,9 @@ func (x *Environment) GetReplayed() bool {
 	return false
 }
 
-func (x *Environment) GetClaimsMax() int64 {
+func (x *Environment) GetReservationsMax() int64 {
 	if x != nil {
-		return x.ClaimsMax
+		return x.ReservationsMax
 	}
 	return 0
 }
@@ -5798,7 +5830,7 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\vbeneficiary\x18\x04 \x03(\x04R\vbeneficiary\x12\x16\n" +
 	"\x06reason\x18\x05 \x03(\rR\x06reason\"(\n" +
 	"\fAttemptNamed\x12\x18\n" +
-	"\aattempt\x18\x01 \x03(\x04R\aattempt\"\xc3\x03\n" +
+	"\aattempt\x18\x01 \x03(\x04R\aattempt\"\xa3\x05\n" +
 	"\aOutcome\x12\x14\n" +
 	"\x05round\x18\x01 \x03(\x04R\x05round\x128\n" +
 	"\x04kind\x18\x02 \x03(\x0e2$.hamadryad.scheduler.v1.DecisionKindR\x04kind\x12\x14\n" +
@@ -5810,7 +5842,11 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x06reason\x18\b \x03(\x0e2%.hamadryad.scheduler.v1.RefusalReasonR\x06reason\x12\x16\n" +
 	"\x06detail\x18\t \x03(\rR\x06detail\x129\n" +
 	"\apreempt\x18\n" +
-	" \x01(\v2\x1f.hamadryad.scheduler.v1.PreemptR\apreempt\"b\n" +
+	" \x01(\v2\x1f.hamadryad.scheduler.v1.PreemptR\apreempt\x126\n" +
+	"\x06refuse\x18\v \x01(\v2\x1e.hamadryad.scheduler.v1.RefuseR\x06refuse\x123\n" +
+	"\x05admit\x18\f \x01(\v2\x1d.hamadryad.scheduler.v1.AdmitR\x05admit\x126\n" +
+	"\x06resume\x18\r \x01(\v2\x1e.hamadryad.scheduler.v1.ResumeR\x06resume\x129\n" +
+	"\areserve\x18\x0e \x01(\v2\x1f.hamadryad.scheduler.v1.ReserveR\areserve\"b\n" +
 	"\x0eSettingChanged\x12\x18\n" +
 	"\aversion\x18\x01 \x03(\x04R\aversion\x126\n" +
 	"\x06config\x18\x02 \x03(\v2\x1e.hamadryad.scheduler.v1.ConfigR\x06config\"\x8a\x02\n" +
@@ -5958,7 +5994,7 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x04line\x18\x03 \x01(\x03R\x04line\x12\x12\n" +
 	"\x04text\x18\x04 \x01(\fR\x04text\x12\x1b\n" +
 	"\tfile_name\x18\x05 \x03(\rR\bfileName\x12\x1b\n" +
-	"\tfile_data\x18\x06 \x03(\fR\bfileData\"\xf8\x04\n" +
+	"\tfile_data\x18\x06 \x03(\fR\bfileData\"\x84\x05\n" +
 	"\vEnvironment\x129\n" +
 	"\astrings\x18\x01 \x01(\v2\x1f.hamadryad.scheduler.v1.StringsR\astrings\x12\x1c\n" +
 	"\theartbeat\x18\x02 \x01(\x03R\theartbeat\x12\x12\n" +
@@ -5981,9 +6017,8 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"suspendMax\x12#\n" +
 	"\rsuspended_max\x18\x10 \x01(\x03R\fsuspendedMax\x12+\n" +
 	"\x11suspended_percent\x18\x11 \x01(\x03R\x10suspendedPercent\x12\x1a\n" +
-	"\breplayed\x18\x12 \x01(\bR\breplayed\x12\x1d\n" +
-	"\n" +
-	"claims_max\x18\x13 \x01(\x03R\tclaimsMax\"\xbb\x01\n" +
+	"\breplayed\x18\x12 \x01(\bR\breplayed\x12)\n" +
+	"\x10reservations_max\x18\x13 \x01(\x03R\x0freservationsMax\"\xbb\x01\n" +
 	"\vDescription\x129\n" +
 	"\astrings\x18\x01 \x01(\v2\x1f.hamadryad.scheduler.v1.StringsR\astrings\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\rR\x04name\x12\x18\n" +
@@ -6276,96 +6311,100 @@ var file_sdk_scheduler_schedwire_scheduler_proto_depIdxs = []int32{
 	11,  // 19: hamadryad.scheduler.v1.Outcome.launch_launchers:type_name -> hamadryad.scheduler.v1.Ids
 	5,   // 20: hamadryad.scheduler.v1.Outcome.reason:type_name -> hamadryad.scheduler.v1.RefusalReason
 	52,  // 21: hamadryad.scheduler.v1.Outcome.preempt:type_name -> hamadryad.scheduler.v1.Preempt
-	60,  // 22: hamadryad.scheduler.v1.SettingChanged.config:type_name -> hamadryad.scheduler.v1.Config
-	0,   // 23: hamadryad.scheduler.v1.Events.kind:type_name -> hamadryad.scheduler.v1.EventKind
-	23,  // 24: hamadryad.scheduler.v1.Events.launcher_joined:type_name -> hamadryad.scheduler.v1.LauncherJoined
-	24,  // 25: hamadryad.scheduler.v1.Events.launcher_lost:type_name -> hamadryad.scheduler.v1.LauncherLost
-	25,  // 26: hamadryad.scheduler.v1.Events.launcher_draining:type_name -> hamadryad.scheduler.v1.LauncherDraining
-	18,  // 27: hamadryad.scheduler.v1.Events.job_submitted:type_name -> hamadryad.scheduler.v1.Jobs
-	28,  // 28: hamadryad.scheduler.v1.Events.job_updated:type_name -> hamadryad.scheduler.v1.JobUpdated
-	29,  // 29: hamadryad.scheduler.v1.Events.job_finished:type_name -> hamadryad.scheduler.v1.JobFinished
-	30,  // 30: hamadryad.scheduler.v1.Events.stage_grown:type_name -> hamadryad.scheduler.v1.StageGrown
-	31,  // 31: hamadryad.scheduler.v1.Events.bundle_ready:type_name -> hamadryad.scheduler.v1.BundleOffered
-	32,  // 32: hamadryad.scheduler.v1.Events.bundle_withdrawn:type_name -> hamadryad.scheduler.v1.BundleNamed
-	32,  // 33: hamadryad.scheduler.v1.Events.bundle_reopened:type_name -> hamadryad.scheduler.v1.BundleNamed
-	31,  // 34: hamadryad.scheduler.v1.Events.speculation_offered:type_name -> hamadryad.scheduler.v1.BundleOffered
-	36,  // 35: hamadryad.scheduler.v1.Events.attempt_started:type_name -> hamadryad.scheduler.v1.AttemptStarted
-	37,  // 36: hamadryad.scheduler.v1.Events.attempt_phase:type_name -> hamadryad.scheduler.v1.AttemptPhase
-	38,  // 37: hamadryad.scheduler.v1.Events.attempt_progress:type_name -> hamadryad.scheduler.v1.AttemptProgress
-	39,  // 38: hamadryad.scheduler.v1.Events.attempt_ended:type_name -> hamadryad.scheduler.v1.AttemptEnded
-	40,  // 39: hamadryad.scheduler.v1.Events.attempt_suspended:type_name -> hamadryad.scheduler.v1.AttemptNamed
-	40,  // 40: hamadryad.scheduler.v1.Events.attempt_resumed:type_name -> hamadryad.scheduler.v1.AttemptNamed
-	41,  // 41: hamadryad.scheduler.v1.Events.outcome:type_name -> hamadryad.scheduler.v1.Outcome
-	42,  // 42: hamadryad.scheduler.v1.Events.setting_changed:type_name -> hamadryad.scheduler.v1.SettingChanged
-	18,  // 43: hamadryad.scheduler.v1.Events.admission_asked:type_name -> hamadryad.scheduler.v1.Jobs
-	43,  // 44: hamadryad.scheduler.v1.Events.requested:type_name -> hamadryad.scheduler.v1.Requested
-	21,  // 45: hamadryad.scheduler.v1.Events.noted:type_name -> hamadryad.scheduler.v1.Notes
-	27,  // 46: hamadryad.scheduler.v1.Events.launcher_load:type_name -> hamadryad.scheduler.v1.LauncherLoad
-	33,  // 47: hamadryad.scheduler.v1.Events.bundle_protected:type_name -> hamadryad.scheduler.v1.BundleProtected
-	26,  // 48: hamadryad.scheduler.v1.Events.launcher_excluded:type_name -> hamadryad.scheduler.v1.LauncherExcluded
-	34,  // 49: hamadryad.scheduler.v1.Events.bundle_reserved:type_name -> hamadryad.scheduler.v1.BundleReserved
-	35,  // 50: hamadryad.scheduler.v1.Events.reservation_ended:type_name -> hamadryad.scheduler.v1.ReservationEnded
-	10,  // 51: hamadryad.scheduler.v1.EventBatch.strings:type_name -> hamadryad.scheduler.v1.Strings
-	44,  // 52: hamadryad.scheduler.v1.EventBatch.events:type_name -> hamadryad.scheduler.v1.Events
-	12,  // 53: hamadryad.scheduler.v1.Offers.free:type_name -> hamadryad.scheduler.v1.SlotCounts
-	47,  // 54: hamadryad.scheduler.v1.Offers.reserved:type_name -> hamadryad.scheduler.v1.Reservations
-	12,  // 55: hamadryad.scheduler.v1.Offers.for_resume:type_name -> hamadryad.scheduler.v1.SlotCounts
-	13,  // 56: hamadryad.scheduler.v1.Offers.resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
-	13,  // 57: hamadryad.scheduler.v1.Offers.for_resume_resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
-	13,  // 58: hamadryad.scheduler.v1.Reservations.resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
-	10,  // 59: hamadryad.scheduler.v1.Round.strings:type_name -> hamadryad.scheduler.v1.Strings
-	44,  // 60: hamadryad.scheduler.v1.Round.events:type_name -> hamadryad.scheduler.v1.Events
-	46,  // 61: hamadryad.scheduler.v1.Round.offers:type_name -> hamadryad.scheduler.v1.Offers
-	10,  // 62: hamadryad.scheduler.v1.SnapshotPage.strings:type_name -> hamadryad.scheduler.v1.Strings
-	44,  // 63: hamadryad.scheduler.v1.SnapshotPage.events:type_name -> hamadryad.scheduler.v1.Events
-	22,  // 64: hamadryad.scheduler.v1.SnapshotPage.checkpoint:type_name -> hamadryad.scheduler.v1.Checkpoint
-	11,  // 65: hamadryad.scheduler.v1.Preempt.victims:type_name -> hamadryad.scheduler.v1.Ids
-	6,   // 66: hamadryad.scheduler.v1.Preempt.mode:type_name -> hamadryad.scheduler.v1.PreemptMode
-	11,  // 67: hamadryad.scheduler.v1.Preempt.placement:type_name -> hamadryad.scheduler.v1.Ids
-	11,  // 68: hamadryad.scheduler.v1.Launch.launchers:type_name -> hamadryad.scheduler.v1.Ids
-	11,  // 69: hamadryad.scheduler.v1.Reserve.launchers:type_name -> hamadryad.scheduler.v1.Ids
-	20,  // 70: hamadryad.scheduler.v1.SettingsVerdict.problems:type_name -> hamadryad.scheduler.v1.Problems
-	7,   // 71: hamadryad.scheduler.v1.Waiting.reason:type_name -> hamadryad.scheduler.v1.WaitReason
-	10,  // 72: hamadryad.scheduler.v1.Decisions.strings:type_name -> hamadryad.scheduler.v1.Strings
-	50,  // 73: hamadryad.scheduler.v1.Decisions.refuse:type_name -> hamadryad.scheduler.v1.Refuse
-	51,  // 74: hamadryad.scheduler.v1.Decisions.admit:type_name -> hamadryad.scheduler.v1.Admit
-	52,  // 75: hamadryad.scheduler.v1.Decisions.preempt:type_name -> hamadryad.scheduler.v1.Preempt
-	53,  // 76: hamadryad.scheduler.v1.Decisions.resume:type_name -> hamadryad.scheduler.v1.Resume
-	54,  // 77: hamadryad.scheduler.v1.Decisions.launch:type_name -> hamadryad.scheduler.v1.Launch
-	56,  // 78: hamadryad.scheduler.v1.Decisions.answers:type_name -> hamadryad.scheduler.v1.Answer
-	57,  // 79: hamadryad.scheduler.v1.Decisions.settings:type_name -> hamadryad.scheduler.v1.SettingsVerdict
-	58,  // 80: hamadryad.scheduler.v1.Decisions.waiting:type_name -> hamadryad.scheduler.v1.Waiting
-	21,  // 81: hamadryad.scheduler.v1.Decisions.notes:type_name -> hamadryad.scheduler.v1.Notes
-	22,  // 82: hamadryad.scheduler.v1.Decisions.checkpoint:type_name -> hamadryad.scheduler.v1.Checkpoint
-	55,  // 83: hamadryad.scheduler.v1.Decisions.reserve:type_name -> hamadryad.scheduler.v1.Reserve
-	10,  // 84: hamadryad.scheduler.v1.Config.strings:type_name -> hamadryad.scheduler.v1.Strings
-	10,  // 85: hamadryad.scheduler.v1.Environment.strings:type_name -> hamadryad.scheduler.v1.Strings
-	10,  // 86: hamadryad.scheduler.v1.Description.strings:type_name -> hamadryad.scheduler.v1.Strings
-	10,  // 87: hamadryad.scheduler.v1.Explanation.strings:type_name -> hamadryad.scheduler.v1.Strings
-	7,   // 88: hamadryad.scheduler.v1.Explanation.reason:type_name -> hamadryad.scheduler.v1.WaitReason
-	14,  // 89: hamadryad.scheduler.v1.Explanation.facts:type_name -> hamadryad.scheduler.v1.Properties
-	10,  // 90: hamadryad.scheduler.v1.Status.strings:type_name -> hamadryad.scheduler.v1.Strings
-	64,  // 91: hamadryad.scheduler.v1.Status.pools:type_name -> hamadryad.scheduler.v1.PoolStatus
-	14,  // 92: hamadryad.scheduler.v1.Status.facts:type_name -> hamadryad.scheduler.v1.Properties
-	10,  // 93: hamadryad.scheduler.v1.ProblemList.strings:type_name -> hamadryad.scheduler.v1.Strings
-	20,  // 94: hamadryad.scheduler.v1.ProblemList.problems:type_name -> hamadryad.scheduler.v1.Problems
-	10,  // 95: hamadryad.scheduler.v1.Note.strings:type_name -> hamadryad.scheduler.v1.Strings
-	10,  // 96: hamadryad.scheduler.v1.PageAsked.strings:type_name -> hamadryad.scheduler.v1.Strings
-	68,  // 97: hamadryad.scheduler.v1.PageAsked.principal:type_name -> hamadryad.scheduler.v1.Principal
-	10,  // 98: hamadryad.scheduler.v1.Page.strings:type_name -> hamadryad.scheduler.v1.Strings
-	10,  // 99: hamadryad.scheduler.v1.Credentials.strings:type_name -> hamadryad.scheduler.v1.Strings
-	9,   // 100: hamadryad.scheduler.v1.Credentials.purpose:type_name -> hamadryad.scheduler.v1.Purpose
-	68,  // 101: hamadryad.scheduler.v1.Credentials.principal:type_name -> hamadryad.scheduler.v1.Principal
-	69,  // 102: hamadryad.scheduler.v1.Credentials.request:type_name -> hamadryad.scheduler.v1.PageAsked
-	14,  // 103: hamadryad.scheduler.v1.Credentials.properties:type_name -> hamadryad.scheduler.v1.Properties
-	10,  // 104: hamadryad.scheduler.v1.Proof.strings:type_name -> hamadryad.scheduler.v1.Strings
-	68,  // 105: hamadryad.scheduler.v1.Proof.principal:type_name -> hamadryad.scheduler.v1.Principal
-	70,  // 106: hamadryad.scheduler.v1.Proof.denied:type_name -> hamadryad.scheduler.v1.Page
-	107, // [107:107] is the sub-list for method output_type
-	107, // [107:107] is the sub-list for method input_type
-	107, // [107:107] is the sub-list for extension type_name
-	107, // [107:107] is the sub-list for extension extendee
-	0,   // [0:107] is the sub-list for field type_name
+	50,  // 22: hamadryad.scheduler.v1.Outcome.refuse:type_name -> hamadryad.scheduler.v1.Refuse
+	51,  // 23: hamadryad.scheduler.v1.Outcome.admit:type_name -> hamadryad.scheduler.v1.Admit
+	53,  // 24: hamadryad.scheduler.v1.Outcome.resume:type_name -> hamadryad.scheduler.v1.Resume
+	55,  // 25: hamadryad.scheduler.v1.Outcome.reserve:type_name -> hamadryad.scheduler.v1.Reserve
+	60,  // 26: hamadryad.scheduler.v1.SettingChanged.config:type_name -> hamadryad.scheduler.v1.Config
+	0,   // 27: hamadryad.scheduler.v1.Events.kind:type_name -> hamadryad.scheduler.v1.EventKind
+	23,  // 28: hamadryad.scheduler.v1.Events.launcher_joined:type_name -> hamadryad.scheduler.v1.LauncherJoined
+	24,  // 29: hamadryad.scheduler.v1.Events.launcher_lost:type_name -> hamadryad.scheduler.v1.LauncherLost
+	25,  // 30: hamadryad.scheduler.v1.Events.launcher_draining:type_name -> hamadryad.scheduler.v1.LauncherDraining
+	18,  // 31: hamadryad.scheduler.v1.Events.job_submitted:type_name -> hamadryad.scheduler.v1.Jobs
+	28,  // 32: hamadryad.scheduler.v1.Events.job_updated:type_name -> hamadryad.scheduler.v1.JobUpdated
+	29,  // 33: hamadryad.scheduler.v1.Events.job_finished:type_name -> hamadryad.scheduler.v1.JobFinished
+	30,  // 34: hamadryad.scheduler.v1.Events.stage_grown:type_name -> hamadryad.scheduler.v1.StageGrown
+	31,  // 35: hamadryad.scheduler.v1.Events.bundle_ready:type_name -> hamadryad.scheduler.v1.BundleOffered
+	32,  // 36: hamadryad.scheduler.v1.Events.bundle_withdrawn:type_name -> hamadryad.scheduler.v1.BundleNamed
+	32,  // 37: hamadryad.scheduler.v1.Events.bundle_reopened:type_name -> hamadryad.scheduler.v1.BundleNamed
+	31,  // 38: hamadryad.scheduler.v1.Events.speculation_offered:type_name -> hamadryad.scheduler.v1.BundleOffered
+	36,  // 39: hamadryad.scheduler.v1.Events.attempt_started:type_name -> hamadryad.scheduler.v1.AttemptStarted
+	37,  // 40: hamadryad.scheduler.v1.Events.attempt_phase:type_name -> hamadryad.scheduler.v1.AttemptPhase
+	38,  // 41: hamadryad.scheduler.v1.Events.attempt_progress:type_name -> hamadryad.scheduler.v1.AttemptProgress
+	39,  // 42: hamadryad.scheduler.v1.Events.attempt_ended:type_name -> hamadryad.scheduler.v1.AttemptEnded
+	40,  // 43: hamadryad.scheduler.v1.Events.attempt_suspended:type_name -> hamadryad.scheduler.v1.AttemptNamed
+	40,  // 44: hamadryad.scheduler.v1.Events.attempt_resumed:type_name -> hamadryad.scheduler.v1.AttemptNamed
+	41,  // 45: hamadryad.scheduler.v1.Events.outcome:type_name -> hamadryad.scheduler.v1.Outcome
+	42,  // 46: hamadryad.scheduler.v1.Events.setting_changed:type_name -> hamadryad.scheduler.v1.SettingChanged
+	18,  // 47: hamadryad.scheduler.v1.Events.admission_asked:type_name -> hamadryad.scheduler.v1.Jobs
+	43,  // 48: hamadryad.scheduler.v1.Events.requested:type_name -> hamadryad.scheduler.v1.Requested
+	21,  // 49: hamadryad.scheduler.v1.Events.noted:type_name -> hamadryad.scheduler.v1.Notes
+	27,  // 50: hamadryad.scheduler.v1.Events.launcher_load:type_name -> hamadryad.scheduler.v1.LauncherLoad
+	33,  // 51: hamadryad.scheduler.v1.Events.bundle_protected:type_name -> hamadryad.scheduler.v1.BundleProtected
+	26,  // 52: hamadryad.scheduler.v1.Events.launcher_excluded:type_name -> hamadryad.scheduler.v1.LauncherExcluded
+	34,  // 53: hamadryad.scheduler.v1.Events.bundle_reserved:type_name -> hamadryad.scheduler.v1.BundleReserved
+	35,  // 54: hamadryad.scheduler.v1.Events.reservation_ended:type_name -> hamadryad.scheduler.v1.ReservationEnded
+	10,  // 55: hamadryad.scheduler.v1.EventBatch.strings:type_name -> hamadryad.scheduler.v1.Strings
+	44,  // 56: hamadryad.scheduler.v1.EventBatch.events:type_name -> hamadryad.scheduler.v1.Events
+	12,  // 57: hamadryad.scheduler.v1.Offers.free:type_name -> hamadryad.scheduler.v1.SlotCounts
+	47,  // 58: hamadryad.scheduler.v1.Offers.reserved:type_name -> hamadryad.scheduler.v1.Reservations
+	12,  // 59: hamadryad.scheduler.v1.Offers.for_resume:type_name -> hamadryad.scheduler.v1.SlotCounts
+	13,  // 60: hamadryad.scheduler.v1.Offers.resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
+	13,  // 61: hamadryad.scheduler.v1.Offers.for_resume_resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
+	13,  // 62: hamadryad.scheduler.v1.Reservations.resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
+	10,  // 63: hamadryad.scheduler.v1.Round.strings:type_name -> hamadryad.scheduler.v1.Strings
+	44,  // 64: hamadryad.scheduler.v1.Round.events:type_name -> hamadryad.scheduler.v1.Events
+	46,  // 65: hamadryad.scheduler.v1.Round.offers:type_name -> hamadryad.scheduler.v1.Offers
+	10,  // 66: hamadryad.scheduler.v1.SnapshotPage.strings:type_name -> hamadryad.scheduler.v1.Strings
+	44,  // 67: hamadryad.scheduler.v1.SnapshotPage.events:type_name -> hamadryad.scheduler.v1.Events
+	22,  // 68: hamadryad.scheduler.v1.SnapshotPage.checkpoint:type_name -> hamadryad.scheduler.v1.Checkpoint
+	11,  // 69: hamadryad.scheduler.v1.Preempt.victims:type_name -> hamadryad.scheduler.v1.Ids
+	6,   // 70: hamadryad.scheduler.v1.Preempt.mode:type_name -> hamadryad.scheduler.v1.PreemptMode
+	11,  // 71: hamadryad.scheduler.v1.Preempt.placement:type_name -> hamadryad.scheduler.v1.Ids
+	11,  // 72: hamadryad.scheduler.v1.Launch.launchers:type_name -> hamadryad.scheduler.v1.Ids
+	11,  // 73: hamadryad.scheduler.v1.Reserve.launchers:type_name -> hamadryad.scheduler.v1.Ids
+	20,  // 74: hamadryad.scheduler.v1.SettingsVerdict.problems:type_name -> hamadryad.scheduler.v1.Problems
+	7,   // 75: hamadryad.scheduler.v1.Waiting.reason:type_name -> hamadryad.scheduler.v1.WaitReason
+	10,  // 76: hamadryad.scheduler.v1.Decisions.strings:type_name -> hamadryad.scheduler.v1.Strings
+	50,  // 77: hamadryad.scheduler.v1.Decisions.refuse:type_name -> hamadryad.scheduler.v1.Refuse
+	51,  // 78: hamadryad.scheduler.v1.Decisions.admit:type_name -> hamadryad.scheduler.v1.Admit
+	52,  // 79: hamadryad.scheduler.v1.Decisions.preempt:type_name -> hamadryad.scheduler.v1.Preempt
+	53,  // 80: hamadryad.scheduler.v1.Decisions.resume:type_name -> hamadryad.scheduler.v1.Resume
+	54,  // 81: hamadryad.scheduler.v1.Decisions.launch:type_name -> hamadryad.scheduler.v1.Launch
+	56,  // 82: hamadryad.scheduler.v1.Decisions.answers:type_name -> hamadryad.scheduler.v1.Answer
+	57,  // 83: hamadryad.scheduler.v1.Decisions.settings:type_name -> hamadryad.scheduler.v1.SettingsVerdict
+	58,  // 84: hamadryad.scheduler.v1.Decisions.waiting:type_name -> hamadryad.scheduler.v1.Waiting
+	21,  // 85: hamadryad.scheduler.v1.Decisions.notes:type_name -> hamadryad.scheduler.v1.Notes
+	22,  // 86: hamadryad.scheduler.v1.Decisions.checkpoint:type_name -> hamadryad.scheduler.v1.Checkpoint
+	55,  // 87: hamadryad.scheduler.v1.Decisions.reserve:type_name -> hamadryad.scheduler.v1.Reserve
+	10,  // 88: hamadryad.scheduler.v1.Config.strings:type_name -> hamadryad.scheduler.v1.Strings
+	10,  // 89: hamadryad.scheduler.v1.Environment.strings:type_name -> hamadryad.scheduler.v1.Strings
+	10,  // 90: hamadryad.scheduler.v1.Description.strings:type_name -> hamadryad.scheduler.v1.Strings
+	10,  // 91: hamadryad.scheduler.v1.Explanation.strings:type_name -> hamadryad.scheduler.v1.Strings
+	7,   // 92: hamadryad.scheduler.v1.Explanation.reason:type_name -> hamadryad.scheduler.v1.WaitReason
+	14,  // 93: hamadryad.scheduler.v1.Explanation.facts:type_name -> hamadryad.scheduler.v1.Properties
+	10,  // 94: hamadryad.scheduler.v1.Status.strings:type_name -> hamadryad.scheduler.v1.Strings
+	64,  // 95: hamadryad.scheduler.v1.Status.pools:type_name -> hamadryad.scheduler.v1.PoolStatus
+	14,  // 96: hamadryad.scheduler.v1.Status.facts:type_name -> hamadryad.scheduler.v1.Properties
+	10,  // 97: hamadryad.scheduler.v1.ProblemList.strings:type_name -> hamadryad.scheduler.v1.Strings
+	20,  // 98: hamadryad.scheduler.v1.ProblemList.problems:type_name -> hamadryad.scheduler.v1.Problems
+	10,  // 99: hamadryad.scheduler.v1.Note.strings:type_name -> hamadryad.scheduler.v1.Strings
+	10,  // 100: hamadryad.scheduler.v1.PageAsked.strings:type_name -> hamadryad.scheduler.v1.Strings
+	68,  // 101: hamadryad.scheduler.v1.PageAsked.principal:type_name -> hamadryad.scheduler.v1.Principal
+	10,  // 102: hamadryad.scheduler.v1.Page.strings:type_name -> hamadryad.scheduler.v1.Strings
+	10,  // 103: hamadryad.scheduler.v1.Credentials.strings:type_name -> hamadryad.scheduler.v1.Strings
+	9,   // 104: hamadryad.scheduler.v1.Credentials.purpose:type_name -> hamadryad.scheduler.v1.Purpose
+	68,  // 105: hamadryad.scheduler.v1.Credentials.principal:type_name -> hamadryad.scheduler.v1.Principal
+	69,  // 106: hamadryad.scheduler.v1.Credentials.request:type_name -> hamadryad.scheduler.v1.PageAsked
+	14,  // 107: hamadryad.scheduler.v1.Credentials.properties:type_name -> hamadryad.scheduler.v1.Properties
+	10,  // 108: hamadryad.scheduler.v1.Proof.strings:type_name -> hamadryad.scheduler.v1.Strings
+	68,  // 109: hamadryad.scheduler.v1.Proof.principal:type_name -> hamadryad.scheduler.v1.Principal
+	70,  // 110: hamadryad.scheduler.v1.Proof.denied:type_name -> hamadryad.scheduler.v1.Page
+	111, // [111:111] is the sub-list for method output_type
+	111, // [111:111] is the sub-list for method input_type
+	111, // [111:111] is the sub-list for extension type_name
+	111, // [111:111] is the sub-list for extension extendee
+	0,   // [0:111] is the sub-list for field type_name
 }
 
 func init() { file_sdk_scheduler_schedwire_scheduler_proto_init() }

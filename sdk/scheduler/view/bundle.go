@@ -39,7 +39,7 @@ type Bundle struct {
 	// ProtectedUntil is when attempts of the bundle may be preempted again; 0 if they were never
 	// protected. Attempts that commit are never preempted; policies are not informed of those.
 	ProtectedUntil scheduler.Time
-	// ReservedOn are the launchers of the policy's claim for the bundle (scheduler.Reserve), one for
+	// ReservedOn are the launchers of the policy's reservation for the bundle (scheduler.Reserve), one for
 	// each group, and ReservedUntil is its end; nil and 0: it has none. How much of it is there
 	// stands in the launchers' offers.
 	ReservedOn    []scheduler.LauncherID

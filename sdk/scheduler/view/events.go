@@ -39,9 +39,9 @@ func (v *View) event(e scheduler.Event) error {
 	case scheduler.BundleProtected:
 		return v.protected(e)
 	case scheduler.BundleReserved:
-		return v.claimed(e.Job, e.Bundle, e.Launchers, e.Until)
+		return v.setReservation(e.Job, e.Bundle, e.Launchers, e.Until)
 	case scheduler.ReservationEnded:
-		return v.claimed(e.Job, e.Bundle, nil, 0)
+		return v.setReservation(e.Job, e.Bundle, nil, 0)
 	case scheduler.Outcome:
 		return v.outcome(e)
 	case scheduler.AttemptStarted:

@@ -248,8 +248,8 @@ func (js *jobs) speculationOffered(e scheduler.SpeculationOffered) error {
 	return nil
 }
 
-// claimed sets a bundle's claim, or ends it when until is 0.
-func (js *jobs) claimed(j scheduler.JobID, id scheduler.BundleID, on []scheduler.LauncherID, until scheduler.Time) error {
+// setReservation sets a bundle's reservation, or ends it when until is 0.
+func (js *jobs) setReservation(j scheduler.JobID, id scheduler.BundleID, on []scheduler.LauncherID, until scheduler.Time) error {
 	b, err := js.bundle(j, id)
 	if err == nil {
 		b.ReservedOn, b.ReservedUntil = on, until

@@ -63,7 +63,7 @@ func (ev *PolicyEvents) protectedEvent(b *state.Bundle) scheduler.BundleProtecte
 	return scheduler.BundleProtected{At: ev.step.Now, Job: b.Job.ID, Bundle: b.ID(), Until: b.Protection.Until()}
 }
 
-// NotifyReserved notifies the policy of its claim for a bundle.
+// NotifyReserved notifies the policy of its reservation for a bundle.
 func (ev *PolicyEvents) NotifyReserved(b *state.Bundle, r *resources.Reservation) {
 	ev.Notify(b, reservedEvent(b, r))
 }

@@ -146,7 +146,7 @@ func (ev *PolicyEvents) addBundle(g *policystate.SnapshotBuilder, b *state.Bundl
 	}
 	if b.Phase() == state.BundleReady {
 		g.Add(ev.ReadyEvent(b))
-		if r := ev.resources.Reservations.ClaimFor(b.ID()); r != nil {
+		if r := ev.resources.Reservations.PlannedFor(b.ID()); r != nil {
 			g.Add(reservedEvent(b, r))
 		}
 	}
@@ -252,7 +252,7 @@ func addAttempt(g *policystate.SnapshotBuilder, a *state.Attempt) {
 			at := max(a.Since(), a.Executing())
 			g.Add(scheduler.AttemptSuspended{At: at, Attempt: a.ID})
 			if a.Resuming() {
-				g.Add(scheduler.Outcome{At: at, Kind: scheduler.DecisionResume, Accepted: true, Attempts: []scheduler.AttemptID{a.ID}})
+				g.Add(scheduler.Outcome{At: at, Kind: scheduler.DecisionResume, Accepted: true, Attempts: []scheduler.AttemptID{a.ID}, Resume: scheduler.Resume{Attempt: a.ID}})
 			}
 		}
 	}

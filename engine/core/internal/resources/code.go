@@ -121,7 +121,7 @@ func (rs *Reservations) Code(w *checkpoint.Codec) {
 			checkpoint.Nums(w, &r.Where)
 			checkpoint.Num(w, &r.Since)
 			if w.Reading && len(r.Where) > 0 {
-				rs.keepClaim(r)
+				rs.keepPlanned(r)
 			} else if w.Reading {
 				r.Where = nil
 			}
@@ -134,11 +134,11 @@ func (rs *Reservations) Code(w *checkpoint.Codec) {
 		})
 	}
 	if w.Format > 6 {
-		checkpoint.Str(w, &rs.claims.owner)
+		checkpoint.Str(w, &rs.planned.owner)
 	}
 }
 
-// codeLack codes what a claim still waits for on a launcher.
+// codeLack codes what a planned reservation still waits for on a launcher.
 func (p *part) codeLack(w *checkpoint.Codec) {
 	checkpoint.Opt(w, &p.lacks, func(w *checkpoint.Codec, k *lack) {
 		codeSlots(w, &k.slots)

@@ -17,9 +17,9 @@ type Reservation struct {
 	Job     scheduler.JobID
 	Bundle  scheduler.BundleID // 0: any of the job's
 	Expires scheduler.Time
-	// Where is the launcher for each group of a claim's bundle; nil: it is no claim.
+	// Where is the launcher for each group of a planned reservation's bundle; nil: it is not planned.
 	Where   []scheduler.LauncherID
-	Since   scheduler.Time // of a claim: when it was made
+	Since   scheduler.Time // of a planned reservation: when it was made
 	victims int            // that have not freed their resources yet
 	parts   []*part        // one for each launcher, in order of arrival
 }
@@ -29,7 +29,7 @@ type Reservations struct {
 	index     idmap.Index[uint64, Reservation]
 	launchers *Launchers
 	offers    *Offers
-	claims    claims
+	planned   planned
 }
 
 // part is a reservation's resources on one launcher.
@@ -40,7 +40,7 @@ type part struct {
 	memory int64
 
 	resources scheduler.Resources
-	lacks     *lack // of a claim; nil: it is no claim's
+	lacks     *lack // nil: the reservation is not planned
 }
 
 // draw takes resources out of a part. Negative amounts are put back.
@@ -173,18 +173,18 @@ func (l *Launcher) dropPart(p *part) {
 	p.slots, p.memory, p.resources = nil, 0, scheduler.Resources{}
 }
 
-// ReleaseIfEmpty ends a reservation that has nothing and expects nothing. A claim always expects
-// something.
+// ReleaseIfEmpty ends a reservation that has nothing and expects nothing. A planned one always
+// expects something.
 func (rs *Reservations) ReleaseIfEmpty(r *Reservation) {
-	if !r.IsClaim() && r.victims == 0 && !slices.ContainsFunc(r.parts, func(p *part) bool { return !p.empty() }) {
+	if !r.IsPlanned() && r.victims == 0 && !slices.ContainsFunc(r.parts, func(p *part) bool { return !p.empty() }) {
 		rs.release(r, 0)
 	}
 }
 
-// release makes a reservation's resources free for all. The policy is told of the end of a claim, if
-// end is not 0.
+// release makes a reservation's resources free for all. The policy is told of the end of a planned
+// one, if end is not 0.
 func (rs *Reservations) release(r *Reservation, end scheduler.ReservationEnd) {
-	rs.forgetClaim(r, end)
+	rs.forgetPlanned(r, end)
 	for _, p := range r.parts {
 		rs.releasePart(p)
 	}
@@ -211,7 +211,8 @@ func (rs *Reservations) Expire(id uint64, now scheduler.Time) bool {
 }
 
 // ReleaseFor ends the reservations for a bundle that starts or may no longer start, and those for
-// any bundle of its job when the job has no ready bundle left. end is that of the bundle's claim.
+// any bundle of its job when the job has no ready bundle left. end is why a
+// planned one ends.
 func (rs *Reservations) ReleaseFor(b Bundle, ready int, end scheduler.ReservationEnd) {
 	if rs.index.Len() == 0 {
 		return
@@ -257,7 +258,7 @@ func (rs *Reservations) ReleaseAll() {
 func (rs *Reservations) releaseOn(l *Launcher) {
 	for _, p := range slices.Clone(l.parts) {
 		r := p.of
-		if r.IsClaim() { // the rest of it would be of no use
+		if r.IsPlanned() { // the rest of it would be of no use
 			rs.release(r, scheduler.ReservationLauncherLost)
 			continue
 		}

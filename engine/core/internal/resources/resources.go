@@ -145,11 +145,11 @@ func (c *Resources) Clone(of func(scheduler.LauncherID) *Launcher) *Resources {
 				x.parts[i].lacks = &lack{slices.Clone(k.slots), k.memory, k.resources}
 			}
 		}
-		if x.IsClaim() {
-			f.Reservations.keepClaim(&x)
+		if x.IsPlanned() {
+			f.Reservations.keepPlanned(&x)
 		}
 		return &x
 	})
-	f.Reservations.claims.owner = c.Reservations.claims.owner
+	f.Reservations.planned.owner = c.Reservations.planned.owner
 	return f
 }

@@ -95,12 +95,16 @@ func applyEach[D any](rs *Rounds, d *policystate.PendingAnswer, kind scheduler.D
 
 func (rs *Rounds) applyRefuse(list []scheduler.Refuse, i int) {
 	reason, why := rs.admission.Refuse(list[i])
-	rs.policy.Notify(rs.outcome(scheduler.DecisionRefuse, i, reason, why))
+	o := rs.outcome(scheduler.DecisionRefuse, i, reason, why)
+	o.Refuse = list[i]
+	rs.policy.Notify(o)
 }
 
 func (rs *Rounds) applyAdmit(list []scheduler.Admit, i int) {
 	reason, why := rs.admission.Admit(list[i])
-	rs.policy.Notify(rs.outcome(scheduler.DecisionAdmit, i, reason, why))
+	o := rs.outcome(scheduler.DecisionAdmit, i, reason, why)
+	o.Admit = list[i]
+	rs.policy.Notify(o)
 }
 
 func (rs *Rounds) applyPreempt(list []scheduler.Preempt, i int) {
@@ -118,7 +122,7 @@ func (rs *Rounds) applyPreempt(list []scheduler.Preempt, i int) {
 func (rs *Rounds) applyResume(list []scheduler.Resume, i int) {
 	ids, reason, why := rs.attempts.Resume(list[i])
 	o := rs.outcome(scheduler.DecisionResume, i, reason, why)
-	o.Attempts = ids
+	o.Attempts, o.Resume = ids, list[i]
 	rs.policy.Notify(o)
 	if known := rs.knownToNext(ids); o.Accepted && len(known) > 0 {
 		o.Attempts = known

@@ -37,7 +37,7 @@ func (rs *Rounds) cutOver() {
 	if rs.policy.Current().Fallback {
 		kept = ""
 	}
-	rs.resources.Reservations.KeepClaimsOf(kept)
+	rs.resources.Reservations.KeepPlannedOf(kept)
 	if old != nil {
 		rs.step.Emit(step.PolicyGone{Generation: old.Number})
 		rs.policy.Changes.Pass(rs.step)

@@ -9,12 +9,12 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// reserve makes, replaces or withdraws a claim for a ready bundle, or refuses to.
+// reserve makes, replaces or withdraws a reservation for a ready bundle, or refuses to.
 func (rs *Rounds) reserve(d scheduler.Reserve) (scheduler.RefusalReason, string) {
-	claims := &rs.resources.Reservations
+	reservations := &rs.resources.Reservations
 	if len(d.Launchers) == 0 {
-		if !claims.Withdraw(d.Bundle, scheduler.ReservationWithdrawn) {
-			return scheduler.NothingGained, fmt.Sprintf("%v has no claim to withdraw", d.Bundle)
+		if !reservations.Withdraw(d.Bundle, scheduler.ReservationWithdrawn) {
+			return scheduler.NothingGained, fmt.Sprintf("%v has no reservation to withdraw", d.Bundle)
 		}
 		return scheduler.NotRefused, ""
 	}
@@ -22,19 +22,19 @@ func (rs *Rounds) reserve(d scheduler.Reserve) (scheduler.RefusalReason, string)
 	if reason != scheduler.NotRefused {
 		return reason, why
 	}
-	if most := rs.step.Set.ClaimsMax; claims.ClaimFor(d.Bundle) == nil && claims.Claims() >= most {
-		return scheduler.LimitReached, fmt.Sprintf("the policy has %d claims already, which is the most (claimsMax): withdraw one", most)
+	if most := rs.step.Set.ReservationsMax; reservations.PlannedFor(d.Bundle) == nil && reservations.PlannedLen() >= most {
+		return scheduler.LimitReached, fmt.Sprintf("the policy has %d reservations already, which is the most (reservationsMax): withdraw one", most)
 	}
 	r := resources.Reservation{
 		ID: rs.ids.NextReservation(), Job: b.Job.ID, Bundle: d.Bundle, Expires: d.Until, Where: d.Launchers, Since: rs.step.Now,
 	}
-	k := claims.Claim(r, b, where, rs.policy.Current().Policy)
+	k := reservations.Plan(r, b, where, rs.policy.Current().Policy)
 	rs.step.SetTimer(d.Until.Sub(rs.step.Now), step.TimerReservation, k.ID)
 	rs.events.NotifyReserved(b, k)
 	return scheduler.NotRefused, ""
 }
 
-// mayReserve returns the bundle and launchers of a claim, or why it is refused.
+// mayReserve returns the bundle and launchers of a reservation, or why it is refused.
 func (rs *Rounds) mayReserve(d scheduler.Reserve) (*state.Bundle, []*resources.Launcher, scheduler.RefusalReason, string) {
 	b := rs.state.Bundles.Get(d.Bundle)
 	switch {
@@ -45,7 +45,7 @@ func (rs *Rounds) mayReserve(d scheduler.Reserve) (*state.Bundle, []*resources.L
 	case b.Job.Phase() == state.JobEnding:
 		return nil, nil, scheduler.NotReady, fmt.Sprintf("%s of %v ends", b.Job.ID, b.ID())
 	case d.Until <= rs.step.Now:
-		return nil, nil, scheduler.NothingGained, fmt.Sprintf("the claim for %v would end at %d, and it is %d", b.ID(), d.Until, rs.step.Now)
+		return nil, nil, scheduler.NothingGained, fmt.Sprintf("the reservation for %v would end at %d, and it is %d", b.ID(), d.Until, rs.step.Now)
 	case len(d.Launchers) != b.Width():
 		return nil, nil, scheduler.WrongShape, fmt.Sprintf("%v has %d groups and %d launchers were named", b.ID(), b.Width(), len(d.Launchers))
 	}
@@ -68,12 +68,14 @@ func (rs *Rounds) mayReserve(d scheduler.Reserve) (*state.Bundle, []*resources.L
 
 func (rs *Rounds) applyReserve(list []scheduler.Reserve, i int) {
 	reason, why := rs.reserve(list[i])
-	rs.policy.Notify(rs.outcome(scheduler.DecisionReserve, i, reason, why))
+	o := rs.outcome(scheduler.DecisionReserve, i, reason, why)
+	o.Reserve = list[i]
+	rs.policy.Notify(o)
 }
 
-// NotifyEndedClaims tells the policy of the claims that ended in this step.
-func (rs *Rounds) NotifyEndedClaims() {
-	for _, x := range rs.resources.Reservations.TakeEndedClaims() {
+// NotifyEndedReservations tells the policy of the reservations that ended in this step.
+func (rs *Rounds) NotifyEndedReservations() {
+	for _, x := range rs.resources.Reservations.TakeEndedReservations() {
 		if b := rs.state.Bundles.Get(x.Bundle); b != nil && b.Job.Phase() != state.JobEnding {
 			rs.events.Notify(b, scheduler.ReservationEnded{At: rs.step.Now, Job: x.Job, Bundle: x.Bundle, End: x.End})
 		}

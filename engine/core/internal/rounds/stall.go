@@ -28,11 +28,11 @@ func (rs *Rounds) stalled() *state.Job {
 
 // someFits reports whether one of a job's longest ready bundles has room now. Draining launchers,
 // and slots that preemptions freed for others, are not available to the policy. What the policy
-// itself claimed for other bundles is.
+// itself reserved for other bundles is.
 func (rs *Rounds) someFits(j *state.Job) bool {
 	tried := 0
 	for b := range j.Ready.All() {
-		if rs.bundles.Fits(b, nil, rs.resources.Reservations.ClaimedForOthers(b.ID())) {
+		if rs.bundles.Fits(b, nil, rs.resources.Reservations.PlannedForOthers(b.ID())) {
 			return true
 		}
 		if tried++; tried == lifecycle.BundlesTried {

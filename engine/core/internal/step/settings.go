@@ -90,9 +90,9 @@ type Settings struct {
 	// SpeculationEvery is the interval between checks for stragglers; default 1 s.
 	SpeculationEvery time.Duration `json:"speculationEvery"`
 
-	// ClaimsMax is how many claims without a preemption (Reserve) a policy may have at one time;
-	// default 64.
-	ClaimsMax int `json:"claimsMax"`
+	// ReservationsMax is how many reservations without a preemption (Reserve) a policy may have
+	// at one time; default 64.
+	ReservationsMax int `json:"reservationsMax"`
 	// ReserveMax is how long freed slots are kept for a beneficiary; default 1 minute.
 	ReserveMax time.Duration `json:"reserveMax"`
 	// ProtectFor is how long a preempted bundle is protected from preemption, from its next
@@ -215,7 +215,7 @@ func DefaultSettings() Settings {
 		CommandTimeout: 10 * time.Second, CommandTimeoutMax: time.Minute, CommandTries: 6,
 		Speculation: true, SpeculationMin: 15 * time.Second, SpeculationPercent: 150,
 		SpeculationAfterPercent: 50, SpeculationSharePercent: 10, SpeculationEvery: time.Second,
-		ClaimsMax: 64, ReserveMax: time.Minute, ProtectFor: 30 * time.Second, SuspendMax: 10 * time.Minute, SuspendedMax: 8, SuspendedPercent: 50, ReclaimAfter: 5 * time.Second,
+		ReservationsMax: 64, ReserveMax: time.Minute, ProtectFor: 30 * time.Second, SuspendMax: 10 * time.Minute, SuspendedMax: 8, SuspendedPercent: 50, ReclaimAfter: 5 * time.Second,
 		AdmissionMax: 10 * time.Second, UnplaceableAfter: time.Minute,
 		ExcludeAfter: 3, ExcludeJobs: 3, ExcludeFor: 10 * time.Minute, ExcludeSharePercent: 50, AvoidMax: 8,
 		PublishTries: 100, CleanTries: 3, FinishersMax: 4, PublishRetryAfter: time.Second, PublishRetryMax: time.Minute, CleanMax: 5 * time.Minute,
@@ -230,7 +230,7 @@ func DefaultSettings() Settings {
 // Limits returns the bounds that a policy gets.
 func (s *Settings) Limits() scheduler.Limits {
 	l := s.PolicyLimits
-	l.SuspendedMax, l.SuspendedPercent, l.ClaimsMax = s.SuspendedMax, s.SuspendedPercent, s.ClaimsMax
+	l.SuspendedMax, l.SuspendedPercent, l.ReservationsMax = s.SuspendedMax, s.SuspendedPercent, s.ReservationsMax
 	return l
 }
 
@@ -301,7 +301,7 @@ func (s *Settings) counts() []namedInt {
 		{"excludeJobs", s.ExcludeJobs},
 		{"avoidMax", s.AvoidMax},
 		{"suspendedMax", s.SuspendedMax},
-		{"claimsMax", s.ClaimsMax},
+		{"reservationsMax", s.ReservationsMax},
 		{"publishTries", s.PublishTries},
 		{"cleanTries", s.CleanTries},
 		{"finishersMax", s.FinishersMax},

@@ -1,6 +1,7 @@
 package rounds_test
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -12,7 +13,8 @@ import (
 )
 
 // A decision about something missing, not ready or not the policy's to decide is refused with the
-// reason, and changes nothing. Statements about such things are dropped. Texts are truncated.
+// reason, and changes nothing. The outcome carries the decision. Statements about such things are
+// dropped. Texts are truncated.
 func TestWhatAPolicySaysIsHeldAgainstWhatThereIs(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)
 	type decisions = scheduler.Decisions
@@ -49,6 +51,9 @@ func TestWhatAPolicySaysIsHeldAgainstWhatThereIs(t *testing.T) {
 		"what is not suspended": {func(_ *state.Job, _ *state.Launcher, a *state.Attempt) decisions {
 			return decisions{Resume: []scheduler.Resume{{Attempt: a.ID}}}
 		}, scheduler.NotSuspended},
+		"a reservation for a bundle that is not there": {func(_ *state.Job, l *state.Launcher, _ *state.Attempt) decisions {
+			return decisions{Reserve: []scheduler.Reserve{{Bundle: math.MaxUint64, Launchers: []scheduler.LauncherID{l.ID}, Until: math.MaxInt64}}}
+		}, scheduler.UnknownID},
 		"a job that is in": {func(j *state.Job, _ *state.Launcher, _ *state.Attempt) decisions {
 			return decisions{Admit: []scheduler.Admit{{Job: j.ID, Pool: long}}}
 		}, scheduler.NotAsked},
@@ -82,7 +87,8 @@ func TestWhatAPolicySaysIsHeldAgainstWhatThereIs(t *testing.T) {
 		before := coretest.PhasesOf(j)
 		ask := round(t, h)
 		h.Later(time.Second)
-		h.Rounds.Answer(answer(t, ask, c.say(j, l, a)))
+		said := c.say(j, l, a)
+		h.Rounds.Answer(answer(t, ask, said))
 		if list := gone(h); len(list) > 0 {
 			t.Errorf("%s: the policy is ended: %v", what, list)
 			continue
@@ -102,6 +108,9 @@ func TestWhatAPolicySaysIsHeldAgainstWhatThereIs(t *testing.T) {
 			for _, e := range next.Round.Events {
 				if o, is := e.(scheduler.Outcome); is {
 					got = append(got, o.Reason)
+					if of := decisionOf(o); fmt.Sprint(of) != fmt.Sprint(said) {
+						t.Errorf("%s: the outcome is of %+v, want %+v", what, of, said)
+					}
 					if len(o.Detail) > h.Step.Set.ReasonBytes {
 						t.Errorf("%s: the reason has %d bytes", what, len(o.Detail))
 					}
@@ -113,4 +122,23 @@ func TestWhatAPolicySaysIsHeldAgainstWhatThereIs(t *testing.T) {
 		}
 		h.Checked()
 	}
+}
+
+// decisionOf returns the decision that an outcome carries.
+func decisionOf(o scheduler.Outcome) (d scheduler.Decisions) {
+	switch o.Kind {
+	case scheduler.DecisionRefuse:
+		d.Refuse = []scheduler.Refuse{o.Refuse}
+	case scheduler.DecisionAdmit:
+		d.Admit = []scheduler.Admit{o.Admit}
+	case scheduler.DecisionPreempt:
+		d.Preempt = []scheduler.Preempt{o.Preempt}
+	case scheduler.DecisionResume:
+		d.Resume = []scheduler.Resume{o.Resume}
+	case scheduler.DecisionLaunch:
+		d.Launch = []scheduler.Launch{o.Launch}
+	case scheduler.DecisionReserve:
+		d.Reserve = []scheduler.Reserve{o.Reserve}
+	}
+	return d
 }

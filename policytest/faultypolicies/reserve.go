@@ -1,0 +1,19 @@
+package faultypolicies
+
+import (
+	"slices"
+
+	"github.com/hamadryad/hamadryad/policytest/policies"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// ReservesInVain reserves launchers for bundles and never launches those.
+func ReservesInVain() scheduler.TaskScheduler {
+	reserved := map[scheduler.BundleID]bool{}
+	return ignores(policies.Reserve(), func(d *scheduler.Decisions) {
+		for _, r := range d.Reserve {
+			reserved[r.Bundle] = true
+		}
+		d.Launch = slices.DeleteFunc(d.Launch, func(x scheduler.Launch) bool { return reserved[x.Bundle] })
+	})
+}
