@@ -101,7 +101,7 @@ func made(policy string, seed uint64, sojourns ...float64) *Run {
 	for i, s := range sojourns {
 		w.Jobs = append(w.Jobs, workload.Job{ID: fmt.Sprint("j", i), Stages: []workload.Stage{{Name: "map", Kind: "map", Tasks: []workload.Task{{Work: time.Second}}}}})
 		end := time.Duration(s * 1e9)
-		result.Jobs = append(result.Jobs, simulation.Job{Ended: end, State: wire.JobState_JOB_STATE_SUCCEEDED, Stages: []simulation.Stage{{Kind: "map", Ended: end, Attempts: 1, Busy: time.Second}}})
+		result.Jobs = append(result.Jobs, simulation.Job{Ended: end, Least: time.Second, State: wire.JobState_JOB_STATE_SUCCEEDED, Stages: []simulation.Stage{{Kind: "map", Ended: end, Attempts: 1, Busy: time.Second}}})
 		result.Ended = max(result.Ended, end)
 	}
 	return NewRun(policy, seed, w, cluster.Default(1, map[string]int{"map": 1}), result, nil)

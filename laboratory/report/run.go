@@ -1,7 +1,6 @@
 package report
 
 import (
-	"math"
 	"strings"
 	"time"
 
@@ -32,7 +31,7 @@ type Job struct {
 	// Started is the start of its first attempt; negative: none started.
 	Started time.Duration
 	// Slowdown is the sojourn time over the job's least time alone on the whole cluster
-	// (leastTime); 0: that time is 0 or unknown, and so is the slowdown.
+	// (simulation.Job.Least); 0: that time is 0 or unknown, and so is the slowdown.
 	Slowdown                                            float64
 	State                                               string
 	Failure                                             string
@@ -53,21 +52,20 @@ func (j *Job) Succeeded() bool { return j.State == stateName(wire.JobState_JOB_S
 // watched it, and may be nil: then there are no drawings over time. NewRun changes none of them.
 func NewRun(policy string, seed uint64, w *workload.Workload, c *cluster.Cluster, result *simulation.Result, recorder *Recorder) *Run {
 	r := &Run{Policy: policy, Seed: seed, Workload: w.Name, recorder: recorder, Jobs: make([]Job, len(w.Jobs))}
-	slots := c.Slots()
 	for i := range w.Jobs {
-		r.Jobs[i] = newJob(&w.Jobs[i], &result.Jobs[i], slots)
+		r.Jobs[i] = newJob(&w.Jobs[i], &result.Jobs[i])
 	}
 	r.Summary = summarize(r.Jobs, result)
 	return r
 }
 
-func newJob(w *workload.Job, r *simulation.Job, slots map[scheduler.SlotKind]int) Job {
+func newJob(w *workload.Job, r *simulation.Job) Job {
 	j := Job{
 		ID: w.ID, Name: w.Name, Class: w.Class, User: w.User, Pool: w.Pool, Tasks: w.Tasks(),
 		Submitted: r.Submitted, Ended: r.Ended, Started: -1, State: stateName(r.State), Failure: r.Failure,
 	}
-	if least := leastTime(w, slots); least > 0 && !math.IsInf(least, 1) {
-		j.Slowdown = r.Sojourn().Seconds() / least
+	if r.Least > 0 {
+		j.Slowdown = r.Sojourn().Seconds() / r.Least.Seconds()
 	}
 	for i := range r.Stages {
 		s := &r.Stages[i]
@@ -86,32 +84,6 @@ func newJob(w *workload.Job, r *simulation.Job, slots map[scheduler.SlotKind]int
 		}
 	}
 	return j
-}
-
-// leastTime is the least time, in seconds, of a job alone on all slots of a cluster of usual speed.
-// A stage takes as long as its longest task, and at least its work over the slots of its kind.
-// Consecutive stages add up, along the longest path. Slow-start does not help: a task works when
-// its input is complete. It is infinite when there is no slot of some kind.
-func leastTime(j *workload.Job, slots map[scheduler.SlotKind]int) float64 {
-	ends, least := make([]float64, len(j.Stages)), 0.0
-	for i := range j.Stages {
-		s := &j.Stages[i]
-		longest := time.Duration(0)
-		for k := range s.Tasks {
-			longest = max(longest, s.Tasks[k].Work)
-		}
-		if slots[s.Kind] == 0 {
-			return math.Inf(1)
-		}
-		ends[i] = max(longest.Seconds(), s.Work().Seconds()/float64(slots[s.Kind]))
-		before := 0.0
-		for _, from := range s.After {
-			before = max(before, ends[from])
-		}
-		ends[i] += before
-		least = max(least, ends[i])
-	}
-	return least
 }
 
 // stateName is a state in the words of the command line.

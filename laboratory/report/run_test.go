@@ -106,30 +106,6 @@ func TestSecondsAreExact(t *testing.T) {
 	}
 }
 
-// The least time by hand: stages that follow each other add up, along the longest path.
-func TestLeastTime(t *testing.T) {
-	tasks := func(works ...int) (list []workload.Task) {
-		for _, s := range works {
-			list = append(list, workload.Task{Work: time.Duration(s) * time.Second})
-		}
-		return list
-	}
-	slots := map[string]int{"map": 2, "reduce": 1}
-	j := workload.Job{Stages: []workload.Stage{
-		{Kind: "map", Tasks: tasks(3, 3, 4)},                                   // 10 s on 2 slots: 5
-		{Kind: "map", Tasks: tasks(9, 1)},                                      // the longest: 9
-		{Kind: "reduce", After: []int{0}, Tasks: tasks(2, 4), SlowStart: 0.05}, // 5 + 6
-		{Kind: "reduce", After: []int{0, 1}, Tasks: tasks(1)},                  // 9 + 1
-		{Kind: "map", After: []int{2, 3}, Tasks: tasks(1, 1, 1), SlowStart: 1}, // 11 + 1.5
-	}}
-	if got := leastTime(&j, slots); got != 12.5 {
-		t.Errorf("it is %v, want 12.5", got)
-	}
-	if got := leastTime(&j, map[string]int{"map": 2}); !math.IsInf(got, 1) {
-		t.Errorf("without a slot for its reduces it is %v", got)
-	}
-}
-
 // Alone on a cluster on which nothing but work takes time a job is hardly slowed down.
 func TestAloneNothingSlowsDown(t *testing.T) {
 	c := cluster.Default(1, map[string]int{"map": 2, "reduce": 1})

@@ -246,6 +246,7 @@ func (p *player) submit(i int) {
 	}
 	out := &p.result.Jobs[i]
 	out.Submitted = p.since(p.Now())
+	out.Least = leastTime(expanded, p.options.Cluster, func(g *graph.Group) time.Duration { return p.usual(expanded, j, g) })
 	for s := range j.Stages {
 		out.Stages = append(out.Stages, Stage{Kind: j.Stages[s].Kind})
 	}
@@ -261,6 +262,20 @@ func (p *player) job(id uint64) *simcluster.Job {
 		return &r.Job
 	}
 	return nil
+}
+
+// usual is a group's work where it is no straggler: that of its longest task. A recorded group has
+// the work of its first task.
+func (p *player) usual(e *graph.Expanded, j *workload.Job, g *graph.Group) (longest time.Duration) {
+	nodes := g.Nodes
+	if p.options.Submissions != nil {
+		nodes = nodes[:1]
+	}
+	for _, number := range nodes {
+		n := e.Node(number)
+		longest = max(longest, j.Stages[n.Stage].Tasks[n.Index].Work)
+	}
+	return longest
 }
 
 // work is an attempt's work: that of its longest task. A recorded group has the work of its first

@@ -24,9 +24,12 @@ type Result struct {
 // Job is the result of a job.
 type Job struct {
 	Submitted, Ended time.Duration
-	State            wire.JobState
-	Failure          string // why it failed; "" when it did not
-	Stages           []Stage
+	// Least is a lower bound of the job's time alone on the cluster; 0: it has no work, or it does
+	// not fit. No straggler, failure, transfer or distance is in it, and no start of a program.
+	Least   time.Duration
+	State   wire.JobState
+	Failure string // why it failed; "" when it did not
+	Stages  []Stage
 }
 
 // Stage is the result of a stage's attempts.
