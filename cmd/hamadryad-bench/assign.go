@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/hamadryad/hamadryad/plugins/drf"
 	"github.com/hamadryad/hamadryad/plugins/dynamicpriority"
 	"github.com/hamadryad/hamadryad/plugins/fair"
 	"github.com/hamadryad/hamadryad/plugins/fifo"
@@ -43,7 +44,7 @@ var assignEnds = []struct{ ends, rounds int }{{1, 400}, {10, 300}, {100, 200}, {
 
 // inside makes the policies that can be measured in process.
 var inside = map[string]func() scheduler.TaskScheduler{
-	"fair": fair.New, "fifo": fifo.New, "preemptive-fair": preemptivefair.New, "hfsp": hfsp.New, dynamicPriority: dynamicpriority.New,
+	"fair": fair.New, "fifo": fifo.New, "preemptive-fair": preemptivefair.New, "hfsp": hfsp.New, dynamicPriority: dynamicpriority.New, "drf": drf.New,
 }
 
 // assignShape is a cluster and its load.

@@ -67,7 +67,7 @@ func main() {
 	runs := flag.Int("runs", 5, "runs of each side; the median is printed")
 	file := flag.String("o", "build/bench.jsonl", "file for the rows, one JSON object a line")
 	data := flag.String("data", "build/bench-data", "folder of the inputs, which are made once, and of outputs while they are compared")
-	policies := flag.String("policies", "fair,preemptive-fair,hfsp,dynamic-priority,fifo", "policies of the rows assign-…, joined by commas")
+	policies := flag.String("policies", "fair,preemptive-fair,hfsp,dynamic-priority,drf,fifo", "policies of the rows assign-…, joined by commas")
 	flag.Usage = usageText
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/hamadryad/hamadryad/engine/policy"
+	"github.com/hamadryad/hamadryad/plugins/drf"
 	"github.com/hamadryad/hamadryad/plugins/fair"
 	"github.com/hamadryad/hamadryad/plugins/fifo"
 	"github.com/hamadryad/hamadryad/plugins/hfsp"
@@ -25,7 +26,7 @@ const folder = "../experiments"
 
 // inProcess starts policies in this process, where they decide as their own programs do (package simulation).
 func inProcess(_ context.Context, program string) (policy.Host, error) {
-	made, ok := map[string]func() scheduler.TaskScheduler{"fifo": fifo.New, "fair": fair.New, "preemptive-fair": preemptivefair.New, "hfsp": hfsp.New}[program]
+	made, ok := map[string]func() scheduler.TaskScheduler{"fifo": fifo.New, "fair": fair.New, "preemptive-fair": preemptivefair.New, "hfsp": hfsp.New, "drf": drf.New}[program]
 	if !ok {
 		return nil, fmt.Errorf("there is no policy %q", program)
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/hamadryad/hamadryad/laboratory/simulation"
 	"github.com/hamadryad/hamadryad/laboratory/workload"
 	"github.com/hamadryad/hamadryad/laboratory/workload/synthetic"
+	"github.com/hamadryad/hamadryad/plugins/drf"
 	"github.com/hamadryad/hamadryad/plugins/dynamicpriority"
 	"github.com/hamadryad/hamadryad/plugins/fair"
 	"github.com/hamadryad/hamadryad/plugins/fifo"
@@ -85,7 +86,7 @@ const seeds = 3
 
 // kinds are the policies by name.
 var kinds = map[string]func() scheduler.TaskScheduler{
-	"fifo": fifo.New, "fair": fair.New, "preemptive-fair": preemptivefair.New, "hfsp": hfsp.New, "dynamic-priority": dynamicpriority.New,
+	"fifo": fifo.New, "fair": fair.New, "preemptive-fair": preemptivefair.New, "hfsp": hfsp.New, "dynamic-priority": dynamicpriority.New, "drf": drf.New,
 }
 
 // played writes the log of a small cluster under a policy.

@@ -18,6 +18,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/laboratory/cluster"
 	"github.com/hamadryad/hamadryad/laboratory/workload"
+	"github.com/hamadryad/hamadryad/plugins/drf"
 	"github.com/hamadryad/hamadryad/plugins/fair"
 	"github.com/hamadryad/hamadryad/plugins/fifo"
 	"github.com/hamadryad/hamadryad/plugins/hfsp"
@@ -84,7 +85,7 @@ func TestByHand(t *testing.T) {
 }
 
 // policies are the policies that run random workloads.
-var policies = map[string]func() scheduler.TaskScheduler{"fifo": fifo.New, "fair": fair.New, "preemptive-fair": preemptivefair.New, "hfsp": hfsp.New}
+var policies = map[string]func() scheduler.TaskScheduler{"fifo": fifo.New, "fair": fair.New, "preemptive-fair": preemptivefair.New, "hfsp": hfsp.New, "drf": drf.New}
 
 // random draws a workload and a cluster on which anything may be otherwise.
 func random(seed uint64) (*workload.Workload, *cluster.Cluster) {

@@ -78,8 +78,8 @@ environment lets it have more.
 
 WORKLOAD is a file of any form that "hamadryad workload" reads; - is standard input.
 
-A policy is the name of one beside this program, or the path of its program.
-It may also be a configuration (FILE.yaml) whose section "policy" names it
+A policy is the name of one beside this program, or the path of its program:
+fifo, fair, preemptive-fair, hfsp, dynamic-priority and drf come with it. It may also be a configuration (FILE.yaml) whose section "policy" names it
 with its settings. Without one, fair makes the pools that jobs name. A name
 before it, as in tuned=site.yaml, is what results call it. The cluster is a
 file of launchers and of how long things take (go doc
