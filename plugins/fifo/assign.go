@@ -3,7 +3,6 @@ package fifo
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/gangs"
@@ -13,11 +12,10 @@ import (
 
 // assignment is the work of one round. It receives the waiting jobs in queue order.
 type assignment struct {
-	view         *view.View
-	locality     *locality.Settings
-	queue        []*view.Job
-	collectAfter time.Duration
-	launches     []scheduler.Launch
+	view     *view.View
+	options  options
+	queue    []*view.Job
+	launches []scheduler.Launch
 
 	// The slots being collected, which the view no longer has.
 	kept    gangs.Holdback
@@ -47,7 +45,7 @@ func (a *assignment) next(j *view.Job) {
 			a.try(b)
 		}
 	}
-	if !a.locality.Blind() {
+	if !a.options.Locality.Blind() {
 		a.near(j, kinds)
 	}
 	a.placeRest(j, kinds)
@@ -100,14 +98,14 @@ func (a *assignment) placeRest(j *view.Job, kinds []scheduler.SlotKind) {
 // try launches a bundle wherever it fits. If it does not fit, it may be time to collect slots
 // for it.
 func (a *assignment) try(b *view.Bundle) bool {
-	if where, ok := a.locality.Fit(a.view, b); ok {
+	if where, ok := a.options.Locality.Fit(a.view, b); ok {
 		a.launch(b, where)
 		return true
 	}
 	if a.unfit == nil {
 		a.unfit = b
 	}
-	if len(a.launches) == a.start && a.kept.Collect(a.view, b, a.collectAfter) {
+	if len(a.launches) == a.start && a.kept.Collect(a.view, b, a.options.CollectAfter) {
 		a.keptFor = b.Job.ID()
 	}
 	return false

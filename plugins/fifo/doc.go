@@ -34,6 +34,6 @@
 //
 // # Limits
 //
-// The policy takes nothing back from running work, keeps no checkpoint, and has no abilities beyond
-// the plain contract.
+// The policy takes nothing back from running work, and keeps nothing in a checkpoint: its order follows
+// from the jobs.
 package fifo

@@ -1,102 +1,87 @@
 package fifo
 
 import (
+	"fmt"
 	"slices"
+	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/locality"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/locality/placement"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/queueorder"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/policy"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/settings"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// Policy is the FIFO policy. The zero value is ready for Check and Start.
-type Policy struct {
-	options options
-	view    view.View
-	queue   []*view.Job // live jobs, in order
-	waiting []*view.Job // queued jobs with something to launch or report; in order
-	// reasons is why each waiting job waits, as last reported to the manager.
-	reasons map[scheduler.JobID]scheduler.WaitReason
-	placer  locality.Placer
+// options are the policy's settings.
+type options struct {
+	CollectAfter time.Duration     `yaml:"collect-after"`
+	Locality     locality.Settings `yaml:"locality"`
 }
 
-var _ scheduler.TaskScheduler = (*Policy)(nil)
+type (
+	pass = policy.Pass[options, state]
+	look = policy.Look[options, state]
+)
+
+var fifo = policy.Policy[options, state]{
+	Name: "fifo", Version: "1",
+	Options: options{
+		CollectAfter: settings.CollectAfterDefault,
+		Locality:     locality.New(locality.ModeNearest, locality.ModeFlow, locality.ModeNearest, locality.ModeNone),
+	},
+	Check: func(o *options) error {
+		var c settings.Checks
+		c.CollectAfter(o.CollectAfter)
+		return c.Err()
+	},
+	Start: func(p *pass) error {
+		for _, j := range p.Jobs() {
+			p.State().enqueue(j)
+		}
+		return nil
+	},
+	Assign: assign, Explain: explain, Status: status, Reports: true,
+}
 
 // New returns a FIFO policy.
-func New() scheduler.TaskScheduler { return &Policy{} }
+func New() scheduler.TaskScheduler { return fifo.New() }
 
-// Check validates settings.
-func (p *Policy) Check(c scheduler.Config) error {
-	_, err := parse(c)
-	return err
-}
-
-// Start takes over settings and world.
-func (p *Policy) Start(c scheduler.Config, s scheduler.Snapshot, _ scheduler.Environment) (scheduler.Description, error) {
-	o, err := parse(c)
-	if err != nil {
-		return scheduler.Description{}, err
-	}
-	if err := p.view.Start(s); err != nil {
-		return scheduler.Description{}, err
-	}
-	p.options, p.reasons = o, map[scheduler.JobID]scheduler.WaitReason{}
-	p.queue = slices.SortedFunc(slices.Values(p.view.Jobs()), queueorder.ByPriority)
-	p.waiting = nil
-	for _, j := range p.queue {
-		if j.ReadyCount() > 0 {
-			p.waiting = append(p.waiting, j)
-		}
-	}
-	return scheduler.Description{Name: "fifo", Version: "1"}, nil
-}
-
-// AssignTasks decides one round.
-func (p *Policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
-	var d scheduler.Decisions
-	if err := p.view.Apply(r); err != nil {
-		return d, err
-	}
-	p.requeue(r.Events)
-	for _, e := range r.Events {
-		if s, ok := e.(scheduler.SettingChanged); ok {
-			d.Settings = append(d.Settings, p.change(s))
-		}
-	}
-	a := assignment{view: &p.view, locality: &p.options.Locality, collectAfter: p.options.CollectAfter, queue: p.queue}
-	for _, j := range p.waiting {
+func assign(p *pass) error {
+	s := p.State()
+	s.update(p)
+	a := assignment{view: p.View(), options: p.Options(), queue: s.queue}
+	detail := a.detail
+	for _, j := range s.waiting {
 		a.next(j)
-		if told := p.reasons[j.ID()]; told != a.reason {
-			d.Waiting = append(d.Waiting, scheduler.Waiting{Job: j.ID(), Reason: a.reason, Detail: a.detail()})
-			p.reasons[j.ID()] = a.reason
+		p.Report(j, a.reason, detail)
+	}
+	s.placer.Place(&a.options.Locality, placement.Round{View: a.view}, a.launches)
+	a.kept.Release(a.view)
+	s.waiting = slices.DeleteFunc(s.waiting, func(j *view.Job) bool { return j.ReadyCount() == 0 })
+	p.Decisions().Launch = a.launches
+	return nil
+}
+
+// explain adds a job's place in the queue.
+func explain(l look, j *view.Job) scheduler.Explanation {
+	s, x := l.State(), l.Explain(j)
+	x.Place = placeIn(s.queue, j)
+	x.Detail = fmt.Sprintf("number %d of %d in the queue (priority %s), %s%s", x.Place, len(s.queue), j.Info.Priority, x.Detail, s.placer.Over())
+	x.AddFact("queue", len(s.queue))
+	return x
+}
+
+// status shows the queue beside the pool of all jobs.
+func status(l look) scheduler.Status {
+	s, o, x := l.State(), l.Options(), l.Status()
+	for place, j := range s.queue {
+		if j.ReadyCount() > 0 && len(x.Queue) < scheduler.QueueMax {
+			why := fmt.Sprintf("priority %s, then submission; %d jobs that live come before it", j.Info.Priority, place)
+			x.Queue = append(x.Queue, scheduler.Queued{Job: j.ID(), Why: why})
 		}
 	}
-	p.placer.Place(&p.options.Locality, placement.Round{View: &p.view}, a.launches)
-	a.kept.Release(&p.view)
-	p.waiting = slices.DeleteFunc(p.waiting, p.settled)
-	d.Launch = a.launches
-	return d, nil
+	x.Facts = s.placer.Facts(&o.Locality)
+	x.AddFact("collect-after", o.CollectAfter)
+	return x
 }
-
-// settled says whether nothing of a job waits any more; then it drops the job's reason.
-func (p *Policy) settled(j *view.Job) bool {
-	if j.ReadyCount() > 0 {
-		return false
-	}
-	delete(p.reasons, j.ID())
-	return true
-}
-
-// change applies a new version of the settings, or returns its problems.
-func (p *Policy) change(s scheduler.SettingChanged) scheduler.SettingsVerdict {
-	o, err := parse(s.Config)
-	if err == nil {
-		p.options = o
-	}
-	return settings.Verdict(s, err)
-}
-
-// Terminate ends the policy; it holds nothing that needs an end.
-func (p *Policy) Terminate() {}

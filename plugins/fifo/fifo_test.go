@@ -16,14 +16,14 @@ import (
 // plays the long games.
 type site struct {
 	t      *testing.T
-	policy *Policy
+	policy scheduler.TaskScheduler
 	number uint64
 	now    scheduler.Time
 }
 
 func start(t *testing.T, settings string) *site {
 	t.Helper()
-	s := &site{t: t, policy: &Policy{}, now: 1}
+	s := &site{t: t, policy: New(), now: 1}
 	if _, err := s.policy.Start(scheduler.Config{Text: []byte(settings)}, scheduler.Snapshot{Now: 1}, scheduler.Environment{}); err != nil {
 		t.Fatal(err)
 	}
@@ -57,6 +57,21 @@ func (s *site) round(r scheduler.Round) scheduler.Decisions {
 func (s *site) events(e ...scheduler.Event) scheduler.Decisions {
 	s.t.Helper()
 	return s.round(scheduler.Round{Events: e})
+}
+
+// fact returns a fact of the policy's status.
+func (s *site) fact(name string) string {
+	s.t.Helper()
+	status, err := s.policy.Status()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, f := range status.Facts {
+		if f.Name == name {
+			return f.Value
+		}
+	}
+	return ""
 }
 
 func (s *site) submit(id scheduler.JobID, p scheduler.Priority) scheduler.Event {
@@ -176,12 +191,12 @@ func TestSettingsAreStrict(t *testing.T) {
 	s := start(t, "")
 	bad := scheduler.SettingChanged{Version: 7, Config: scheduler.Config{Text: []byte("collect-after: -1s")}}
 	d := s.events(bad)
-	if len(d.Settings) != 1 || d.Settings[0].Version != 7 || len(d.Settings[0].Problems) != 1 || s.policy.options.CollectAfter != settings.CollectAfterDefault {
-		t.Errorf("verdict %+v, settings %+v", d.Settings, s.policy.options)
+	if len(d.Settings) != 1 || d.Settings[0].Version != 7 || len(d.Settings[0].Problems) != 1 || s.fact("collect-after") != settings.CollectAfterDefault.String() {
+		t.Errorf("verdict %+v, collect-after %s", d.Settings, s.fact("collect-after"))
 	}
 	good := scheduler.SettingChanged{Version: 8, Config: scheduler.Config{Text: []byte("collect-after: 1m")}}
-	if d := s.events(good); !reflect.DeepEqual(d.Settings, []scheduler.SettingsVerdict{{Version: 8}}) || s.policy.options.CollectAfter != time.Minute {
-		t.Errorf("verdict %+v, settings %+v", d.Settings, s.policy.options)
+	if d := s.events(good); !reflect.DeepEqual(d.Settings, []scheduler.SettingsVerdict{{Version: 8}}) || s.fact("collect-after") != "1m0s" {
+		t.Errorf("verdict %+v, collect-after %s", d.Settings, s.fact("collect-after"))
 	}
 }
 
@@ -206,14 +221,14 @@ func BenchmarkRound(b *testing.B) {
 		}
 		pending = append(pending, scheduler.BundleReady{Job: 1, Bundle: scheduler.BundleID(i + 1), Groups: []scheduler.Group{g}})
 	}
-	begin := func() *Policy {
-		p := &Policy{}
+	begin := func() scheduler.TaskScheduler {
+		p := New()
 		if _, err := p.Start(scheduler.Config{}, scheduler.Snapshot{Events: joined}, scheduler.Environment{}); err != nil {
 			b.Fatal(err)
 		}
 		return p
 	}
-	round := func(p *Policy, r scheduler.Round, want int) {
+	round := func(p scheduler.TaskScheduler, r scheduler.Round, want int) {
 		d, err := p.AssignTasks(r)
 		if err != nil || len(d.Launch) != want {
 			b.Fatalf("%d launches, %v", len(d.Launch), err)

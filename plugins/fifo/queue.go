@@ -4,51 +4,51 @@ import (
 	"slices"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/locality"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/queueorder"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// requeue updates the queue after a round that the view has applied. It first removes jobs that
-// ended or moved: the rest is in order.
-func (p *Policy) requeue(events []scheduler.Event) {
+// state is the queue. It follows from the view, so no checkpoint keeps it.
+type state struct {
+	queue   []*view.Job // live jobs, in order
+	waiting []*view.Job // those of the queue that may have something to launch or to report
+	placer  locality.Placer
+}
+
+// update follows the events of a round. It first removes jobs that ended or moved: the rest is in order.
+func (s *state) update(p *pass) {
 	gone := map[scheduler.JobID]bool{}
-	for _, e := range events {
+	for _, e := range p.Events() {
 		switch e := e.(type) {
 		case scheduler.JobUpdated:
 			gone[e.Job] = true
 		case scheduler.JobFinished:
 			gone[e.Job] = true
-			delete(p.reasons, e.Job)
 		}
 	}
 	if len(gone) > 0 {
 		out := func(j *view.Job) bool { return gone[j.ID()] }
-		p.queue, p.waiting = slices.DeleteFunc(p.queue, out), slices.DeleteFunc(p.waiting, out)
+		s.queue, s.waiting = slices.DeleteFunc(s.queue, out), slices.DeleteFunc(s.waiting, out)
 	}
-	for _, e := range events {
+	for _, e := range p.Events() {
 		switch e := e.(type) {
 		case scheduler.JobSubmitted:
-			p.enqueue(e.Job.ID)
+			s.enqueue(p.Job(e.Job.ID))
 		case scheduler.JobUpdated:
-			p.enqueue(e.Job)
+			s.enqueue(p.Job(e.Job))
 		case scheduler.BundleReady:
-			p.enqueue(e.Job)
+			s.enqueue(p.Job(e.Job))
 		case scheduler.SpeculationOffered:
-			p.enqueue(e.Job)
+			s.enqueue(p.Job(e.Job))
 		}
 	}
 }
 
-// enqueue adds a job to the queue, and to the waiting jobs if it waits, unless it ended in the
-// same round.
-func (p *Policy) enqueue(id scheduler.JobID) {
-	j := p.view.Job(id)
-	if j == nil {
-		return
-	}
-	p.queue = insert(p.queue, j)
-	if j.ReadyCount() > 0 || p.reasons[id] != scheduler.WaitNone {
-		p.waiting = insert(p.waiting, j)
+// enqueue adds a job to both lists. Nil is one that ended in the same round.
+func (s *state) enqueue(j *view.Job) {
+	if j != nil {
+		s.queue, s.waiting = insert(s.queue, j), insert(s.waiting, j)
 	}
 }
 

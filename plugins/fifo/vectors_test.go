@@ -46,9 +46,13 @@ func order(t *testing.T, v vector) {
 			s.events(e)
 		}
 		s.events(updates...)
-		var got []scheduler.JobID
-		for _, j := range s.policy.queue {
-			got = append(got, j.ID())
+		got := make([]scheduler.JobID, len(v.Jobs))
+		for _, j := range v.Jobs {
+			x, err := s.policy.Explain(j.Job)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got[x.Place-1] = j.Job
 		}
 		if !reflect.DeepEqual(got, v.ExpectedOrder) {
 			t.Errorf("priorities changed later %t: order %v, want %v", later, got, v.ExpectedOrder)

@@ -28,6 +28,11 @@
 // Assign must be deterministic: it reads no clock, file or socket, and orders what it takes from a map. Time is
 // Look.Now, and Look.Environment has a seed.
 //
+// # Below
+//
+// What has no method here is decided in Pass.Decisions, with what Look.View has. So LaunchNear and Preempt need not be
+// used. Policy.Reports turns off the search for reasons, which looks at every job.
+//
 // # State
 //
 // What a policy remembers between rounds stands in its state, Look.State. With Memory it is in the policy's

@@ -17,6 +17,7 @@ type driver[O, S any] struct {
 	view    view.View
 	options O
 	state   S
+	current Pass[O, S]
 
 	delays   map[scheduler.JobID]locality.Wait // of LaunchNear; jobs without an entry have not waited
 	leaving  preemption.Leaving
@@ -53,7 +54,8 @@ func (d *driver[O, S]) Start(c scheduler.Config, s scheduler.Snapshot, env sched
 	if err := d.view.Start(s); err != nil {
 		return scheduler.Description{}, err
 	}
-	d.env, d.reasons, d.order = env, map[scheduler.JobID]reason{}, nil
+	var none S
+	d.env, d.state, d.reasons, d.order = env, none, map[scheduler.JobID]reason{}, nil
 	since := 0
 	if d.recall(s.Checkpoint) {
 		since = min(s.Since, len(s.Events))
@@ -96,7 +98,9 @@ func (d *driver[O, S]) AssignTasks(r scheduler.Round) (scheduler.Decisions, erro
 	}
 	p.stopDelays()
 	p.decisions.WakeAt = p.wake
-	p.giveReasons()
+	if !d.policy.Reports {
+		p.giveReasons()
+	}
 	if d.own || d.policy.Memory != nil {
 		if err := d.remember(&p.decisions); err != nil {
 			return scheduler.Decisions{}, err
@@ -197,6 +201,15 @@ func (d *driver[O, S]) Terminate() {}
 
 func (d *driver[O, S]) newLook() Look[O, S] { return Look[O, S]{d} }
 
+// pass begins a pass, in the memory of the one before.
 func (d *driver[O, S]) pass(events []scheduler.Event) *Pass[O, S] {
-	return &Pass[O, S]{Look: d.newLook(), events: events, reasons: map[scheduler.JobID]reason{}, delayed: map[scheduler.JobID]bool{}, asked: map[scheduler.JobID]bool{}}
+	p := &d.current
+	if p.reasons == nil {
+		p.reasons, p.delayed, p.asked = map[scheduler.JobID]reason{}, map[scheduler.JobID]bool{}, map[scheduler.JobID]bool{}
+	}
+	clear(p.reasons)
+	clear(p.delayed)
+	clear(p.asked)
+	*p = Pass[O, S]{Look: d.newLook(), events: events, reasons: p.reasons, delayed: p.delayed, asked: p.asked}
+	return p
 }

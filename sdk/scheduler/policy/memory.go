@@ -87,6 +87,9 @@ func (d *driver[O, S]) remember(to *scheduler.Decisions) error {
 	if most := d.env.Limits.CheckpointBytes; most > 0 && len(data) > most {
 		return fmt.Errorf("the checkpoint has %d bytes, at most %d are allowed: keep less in the state", len(data), most)
 	}
+	if d.saved == nil && string(data) == "{}" {
+		return nil // there is nothing to keep
+	}
 	if !bytes.Equal(data, d.saved) {
 		d.saved = data
 		to.Checkpoint = &scheduler.Checkpoint{Version: d.version(), Data: data}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/settings"
@@ -34,8 +35,16 @@ func (p *Policy[O, S]) read(c scheduler.Config) (O, error) {
 // placed gives the wrong settings of an error their lines.
 func placed(c scheduler.Config, err error) error {
 	var problems scheduler.Problems
-	if err == nil || errors.As(err, &problems) {
-		return err
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &problems): // such as those of settings.Checks, which has no lines here
+		for i, p := range problems {
+			if key, message, is := strings.Cut(p.Message, ": "); is && p.File == "" && p.Line == 0 {
+				problems[i] = settings.At(c, key, message)
+			}
+		}
+		return problems
 	}
 	for _, e := range split(err) {
 		var w *wrongSetting

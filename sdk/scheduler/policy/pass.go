@@ -145,5 +145,9 @@ func (p *Pass[O, S]) Resume(a *view.Attempt) bool {
 // that is not in the future does not. Each pass asks anew.
 func (p *Pass[O, S]) WakeAt(t scheduler.Time) { p.wake = p.driver.view.Sooner(p.wake, t) }
 
+// Decisions are those of the pass so far, to be read, and to be changed by a policy that decides what has no method
+// here. What is added is not checked, and Coming does not know it before the manager's answer.
+func (p *Pass[O, S]) Decisions() *scheduler.Decisions { return &p.decisions }
+
 // Post has a note logged. Policy.Note gets it in a later pass, and again when the log is replayed.
 func (p *Pass[O, S]) Post(n scheduler.Note) { p.decisions.Notes = append(p.decisions.Notes, n) }

@@ -18,7 +18,8 @@ type Policy[O, S any] struct {
 	// Options are the defaults of the settings. O is a struct whose fields have yaml tags. Unknown keys and wrong
 	// values are refused with their line.
 	Options O
-	// Check validates options that were read, and may complete them. WrongSetting names a key in its error.
+	// Check validates options that were read, and may complete them. WrongSetting names a key in its error, as the
+	// errors of settings.Checks do.
 	Check func(*O) error
 	// Start is called before the first pass, when the view has the cluster as it is. Its Pass only looks: what it
 	// decides is dropped. State is what the checkpoint has, and Events are those that came after it.
@@ -50,6 +51,9 @@ type Policy[O, S any] struct {
 	Load bool
 	// Resumes says that the policy resumes what it suspends, by Pass.Resume. Else the manager does.
 	Resumes bool
+	// Reports says that the policy itself tells by Pass.Report why jobs wait, so that a pass costs nothing for jobs
+	// that it does not look at. Else the package finds the reasons that Pass.Waits does not give.
+	Reports bool
 }
 
 // New returns the policy for a driver: serve.Main, policytest.Run or a simulation. Each call returns one that has

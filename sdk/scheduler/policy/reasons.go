@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/gangs"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
@@ -20,6 +21,20 @@ type reason struct {
 // WaitBudget.
 func (p *Pass[O, S]) Waits(j *view.Job, why scheduler.WaitReason, format string, args ...any) {
 	p.reasons[j.ID()] = reason{why, fmt.Sprintf(format, args...)}
+}
+
+// Report tells the manager why a job waits, or WaitNone if it does not, when that is not what it was told last. Only
+// then detail is called, for numbers and names for people. It is for a policy with Policy.Reports.
+func (p *Pass[O, S]) Report(j *view.Job, why scheduler.WaitReason, detail func() string) {
+	told, id := p.driver.reasons, j.ID()
+	if told[id].why == why {
+		return
+	}
+	w := scheduler.Waiting{Job: id, Reason: why}
+	if delete(told, id); why != scheduler.WaitNone {
+		told[id], w.Detail = reason{why: why}, detail()
+	}
+	p.decisions.Waiting = append(p.decisions.Waiting, w)
 }
 
 // giveReasons tells the manager of reasons that changed.
@@ -87,21 +102,26 @@ func (p *Pass[O, S]) reasonOf(j *view.Job, place int) reason {
 	return reason{scheduler.WaitNoCapacity, "it is next; no slot that it needs is free"}
 }
 
-// Explain returns why a job waits as of the last pass, with its place among the jobs that wait.
+// Explain returns why a job waits as of the last pass, with its place among the jobs that wait. With Policy.Reports it
+// has the reason that was reported, what the job's first ready bundle needs, and no place.
 func (l Look[O, S]) Explain(j *view.Job) scheduler.Explanation {
 	d := l.driver
 	r := d.reasons[j.ID()]
 	x := scheduler.Explanation{Reason: r.why, Detail: scheduler.Printable(r.detail), Place: slices.Index(d.order, j.ID()) + 1}
-	if x.Detail == "" {
-		x.Detail = fmt.Sprintf("%d bundles are ready, %d attempts run", j.ReadyCount(), len(j.Attempts()))
+	brief := x.Detail == ""
+	if brief {
+		x.Detail = fmt.Sprintf("%d bundles ready, %d attempts live", j.ReadyCount(), len(j.Attempts()))
 	}
-	for b := range d.view.ReadyOf(j) {
+	for b := range d.view.ReadyOf(j) { // the first alone: a job may have a million
+		if brief {
+			x.Detail += "; " + gangs.Describe(&d.view, b)
+		}
 		if open := slices.ContainsFunc(d.view.Launchers(), func(on *view.Launcher) bool { return !on.Closed() }); open && !d.view.FitEver(b) {
 			x.Detail += "; it would not fit if nothing ran: add launchers, or ask for less"
 		}
 		break
 	}
-	x.AddFact("waiting jobs", len(d.order))
+	x.AddFact("waiting jobs", len(d.reasons))
 	x.AddFact("ready", j.ReadyCount())
 	x.AddFact("live", len(j.Attempts()))
 	return x
