@@ -30,7 +30,7 @@ func (p *greedy) AssignTasks(r scheduler.Round) (d scheduler.Decisions, err erro
 		}
 	}
 	for _, j := range p.view.Jobs() {
-		for b := range p.view.ReadyOf(j) {
+		for b := range j.Ready() {
 			if where, fits := p.view.Fit(b); fits && b.State == view.Ready {
 				d.Launch = append(d.Launch, p.view.Launch(b, where))
 			}

@@ -282,8 +282,8 @@ func (l *life) fitting(d *scheduler.Decisions) map[scheduler.BundleID]bool {
 	if len(d.Preempt)+len(d.Resume)+len(d.Reserve) > 0 {
 		return fit
 	}
-	mark := l.mirror.Mark()
-	defer l.mirror.Undo(mark)
+	mark := l.mirror.Capacity.Mark()
+	defer l.mirror.Capacity.Undo(mark)
 	for _, x := range d.Launch {
 		b := l.mirror.Bundle(x.Bundle)
 		if b == nil || len(x.Launchers) != len(b.Groups) {
@@ -292,7 +292,7 @@ func (l *life) fitting(d *scheduler.Decisions) map[scheduler.BundleID]bool {
 		all := true
 		for i, id := range x.Launchers {
 			at := l.mirror.Launcher(id)
-			all = all && at != nil && l.mirror.TakeFor(at, b, &b.Groups[i])
+			all = all && at != nil && l.mirror.Capacity.TakeFor(at, b, &b.Groups[i])
 		}
 		fit[x.Bundle] = all
 	}

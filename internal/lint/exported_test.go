@@ -130,6 +130,29 @@ func isPublic(path string) bool {
 		slices.ContainsFunc(public, func(folder string) bool { return within(path, folder) })
 }
 
+// viewMethodsMax bounds the methods of each type that a policy reads the cluster with. A method about
+// a job, a bundle, an attempt, a launcher or capacity belongs to that type, and not to the view.
+const viewMethodsMax = 30
+
+// TestViewIsSmall reads docs/api.txt, which TestExportedNames compares with the code.
+func TestViewIsSmall(t *testing.T) {
+	counts := map[string]int{}
+	for line := range strings.Lines(mustRead(t, listingFile)) {
+		if rest, is := strings.CutPrefix(line, "sdk/scheduler/view, method ("); is {
+			of, _, _ := strings.Cut(rest, ")")
+			counts[strings.TrimPrefix(of, "*")]++
+		}
+	}
+	for of, n := range counts {
+		if n > viewMethodsMax {
+			t.Errorf("view.%s has %d methods, at most %d are allowed", of, n, viewMethodsMax)
+		}
+	}
+	if counts["View"] == 0 {
+		t.Errorf("%s lists no method of view.View", listingFile)
+	}
+}
+
 // missing lists the lines of one sorted listing that the other has not.
 func missing(of, in []string) (lines []string) {
 	for _, line := range of {

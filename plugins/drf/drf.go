@@ -226,12 +226,12 @@ func (a *assignment) near(j *view.Job, start starter) bool {
 		on, racks := v.NearRoom(j, kind)
 		for _, l := range on {
 			at := func(b *view.Bundle, _ ...scheduler.LauncherID) (bool, bool) { return start(b, l.ID) }
-			if !each(only(v.ReadyAt(j, l.Host), may), at) {
+			if !each(only(j.ReadyAt(l.Host), may), at) {
 				return false
 			}
 		}
 		for _, rack := range racks {
-			if !each(only(v.ReadyIn(j, rack), may), a.inRack(start)) {
+			if !each(only(j.ReadyIn(rack), may), a.inRack(start)) {
 				return false
 			}
 		}
@@ -243,9 +243,9 @@ func (a *assignment) near(j *view.Job, start starter) bool {
 func (a *assignment) inRack(start starter) starter {
 	v := a.View()
 	return func(b *view.Bundle, _ ...scheduler.LauncherID) (bool, bool) {
-		mark := v.Mark()
+		mark := v.Capacity.Mark()
 		where, fits := v.FitNear(b, scheduler.RackLocal)
-		v.Undo(mark) // Launch takes it again
+		v.Capacity.Undo(mark) // Launch takes it again
 		if !fits {
 			return false, true
 		}

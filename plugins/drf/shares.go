@@ -97,7 +97,7 @@ func (s *state) rebuild(v *view.View, o *Options) {
 
 // count sums what launchers have.
 func (s *state) count(v *view.View) {
-	s.total = amounts{slots: v.OpenSlots()}
+	s.total = amounts{slots: v.Capacity.OpenSlots()}
 	for _, l := range v.Launchers() {
 		if !l.Closed() {
 			s.total.memory += l.Memory

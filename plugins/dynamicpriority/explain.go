@@ -50,7 +50,7 @@ func (d *assignment) why(j *job) (scheduler.WaitReason, scheduler.SlotKind) {
 		return scheduler.WaitPreempting, kind
 	case d.keptFor != nil && d.keptFor.Job != j.Job && d.kept.Slots(kind) > 0, j.queue.saving:
 		return scheduler.WaitTurn, kind
-	case j.unfit != nil && d.view.FreeSlots(kind) > 0:
+	case j.unfit != nil && d.view.Capacity.FreeSlots(kind) > 0:
 		return j.unfit.Unfit(), kind
 	case held < quota:
 		return scheduler.WaitBelowShare, kind
@@ -104,7 +104,7 @@ func (d *assignment) detail(j *job, reason scheduler.WaitReason, kind scheduler.
 		has = fmt.Sprintf("free slots are collected for %v of %s; %s", d.keptFor.ID, d.keptFor.Job.ID(), has)
 	case j.queue.saving:
 		has = "its queue keeps its quota for a bundle that needs more of it at once; " + has
-	case j.unfit != nil && d.view.FreeSlots(kind) > 0:
+	case j.unfit != nil && d.view.Capacity.FreeSlots(kind) > 0:
 		return gangs.Describe(&d.view, j.unfit)
 	}
 	return has + "; " + d.bid(j.queue.name)

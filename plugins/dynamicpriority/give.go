@@ -59,7 +59,7 @@ func (d *assignment) assign() {
 	for _, kind := range kinds {
 		d.quotas(kind)
 	}
-	if d.view.AnyReserved() || slices.ContainsFunc(kinds, func(k scheduler.SlotKind) bool { return d.view.FreeSlots(k) > 0 }) {
+	if d.view.Capacity.AnyReserved() || slices.ContainsFunc(kinds, func(k scheduler.SlotKind) bool { return d.view.Capacity.FreeSlots(k) > 0 }) {
 		d.leftover()
 	}
 	d.placer.Place(&d.options.Locality, placement.Round{View: &d.view}, d.launches)
@@ -136,8 +136,8 @@ func furthest(a, b *claim) int {
 
 // quotas launches work on slots of a kind up to the quotas.
 func (d *assignment) quotas(kind scheduler.SlotKind) {
-	free := d.view.FreeSlots(kind)
-	if free == 0 && !d.view.AnyReserved() {
+	free := d.view.Capacity.FreeSlots(kind)
+	if free == 0 && !d.view.Capacity.AnyReserved() {
 		return
 	}
 	all := d.below(kind)
@@ -146,7 +146,7 @@ func (d *assignment) quotas(kind scheduler.SlotKind) {
 		d.fill(s.queue, kind, s.upTo)
 	}
 	for _, s := range all { // slots that other queues could not use, or that are reserved for it
-		if d.view.FreeSlots(kind) == 0 && !d.view.AnyReserved() {
+		if d.view.Capacity.FreeSlots(kind) == 0 && !d.view.Capacity.AnyReserved() {
 			return
 		}
 		d.fill(s.queue, kind, s.quota)
@@ -185,11 +185,11 @@ func furthestBelow(a, b *claim) bool {
 
 // reserved returns how many slots of a kind are reserved for a queue's jobs.
 func (d *assignment) reserved(q *queue, kind scheduler.SlotKind) (sum int) {
-	if !d.view.AnyReserved() {
+	if !d.view.Capacity.AnyReserved() {
 		return 0
 	}
 	for _, j := range q.jobs {
-		sum += d.view.ReservedTotal(j.ID(), kind)
+		sum += d.view.Capacity.ReservedSlots(j.ID(), kind)
 	}
 	return sum
 }
@@ -244,7 +244,7 @@ func (d *assignment) overdue(j *job) iter.Seq[*view.Bundle] {
 
 // open reports whether a job could get a slot of a kind.
 func (d *assignment) open(j *job, kind scheduler.SlotKind) bool {
-	return d.view.FreeSlots(kind) > 0 || d.view.Reserved(j.ID())
+	return d.view.Capacity.FreeSlots(kind) > 0 || d.view.Capacity.Reserved(j.ID())
 }
 
 // fill launches work of a queue until it holds upTo slots of a kind: overdue work first, then
@@ -285,7 +285,7 @@ func (d *assignment) served(j *job) bool {
 
 // first returns a job's first ready bundle of a kind, or nil.
 func (d *assignment) first(j *job, kind scheduler.SlotKind) *view.Bundle {
-	for b := range d.view.ReadyOfKind(j.Job, kind, 0) {
+	for b := range j.Job.ReadyOfKind(kind, 0) {
 		return b
 	}
 	return nil
@@ -304,7 +304,7 @@ func (d *assignment) pass(j *job, kind scheduler.SlotKind, upTo int) *locality.P
 
 func (d *assignment) gang(j *job, kind scheduler.SlotKind, upTo int) {
 	if j.GangCount() > 0 {
-		d.pass(j, kind, upTo).Each(d.view.GangsOf(j.Job), d.fit)
+		d.pass(j, kind, upTo).Each(j.Job.Gangs(), d.fit)
 	}
 }
 
@@ -318,7 +318,7 @@ func (d *assignment) near(j *job, kind scheduler.SlotKind, upTo int) {
 // anywhere launches the rest wherever there is room. Gangs were tried before.
 func (d *assignment) anywhere(j *job, kind scheduler.SlotKind, upTo int) {
 	single := func(yield func(*view.Bundle) bool) {
-		for b := range d.view.ReadyOfKind(j.Job, kind, 0) {
+		for b := range j.Job.ReadyOfKind(kind, 0) {
 			if len(b.Groups) == 1 && !yield(b) {
 				return
 			}

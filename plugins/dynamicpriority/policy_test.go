@@ -453,7 +453,7 @@ func TestPagesBesideTheLog(t *testing.T) {
 	s.round()
 	s.emit(scheduler.Noted{At: s.now, Note: scheduler.Note{Name: NoteHost, Body: []byte("my<host")}})
 	s.round()
-	before := s.p.view.Dump()
+	before := s.p.view.World().String()
 	page := func(who control.Principal, query, accept string) scheduler.Answer {
 		a, err := s.p.Page(scheduler.PageAsked{At: s.now + 5e6, Principal: principal(who), Method: "GET", Path: "/", Query: query, Accept: accept})
 		if err != nil {
@@ -477,7 +477,7 @@ func TestPagesBesideTheLog(t *testing.T) {
 	if a := page(control.Principal{Name: "root"}, "infos", ""); a.Status != 500 || string(a.Body) != "ACCESS DENIED: infos\n" {
 		t.Errorf("%d %s", a.Status, a.Body)
 	}
-	if s.p.view.Dump() != before || s.p.ledger.Queue("a") == nil {
+	if s.p.view.World().String() != before || s.p.ledger.Queue("a") == nil {
 		t.Error("a page changes something")
 	}
 	// A form stands for a query.

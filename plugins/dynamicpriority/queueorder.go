@@ -92,7 +92,7 @@ func (t *turn) next(kind scheduler.SlotKind, v *view.View, work map[*job]*view.W
 		}
 		j := (*list)[0]
 		if work[j] == nil {
-			w := v.Walk(j.Job, kind, 0)
+			w := j.Job.Walk(kind, 0)
 			work[j] = &w
 		}
 		b := work[j].Next()

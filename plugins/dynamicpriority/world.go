@@ -254,7 +254,7 @@ func (w *world) unmark() {
 
 // countSlots counts the slots to divide, without those of closed launchers.
 func (w *world) countSlots() map[string]int {
-	all := w.view.OpenSlots()
+	all := w.view.Capacity.OpenSlots()
 	for kind, n := range all {
 		all[kind] = min(n, slotsMax)
 	}

@@ -41,7 +41,7 @@ func (a *assignment) next(j *view.Job) {
 		return
 	}
 	if j.GangCount() > 0 {
-		for b := range a.view.GangsOf(j) {
+		for b := range j.Gangs() {
 			a.try(b)
 		}
 	}
@@ -68,14 +68,14 @@ func (a *assignment) turn() scheduler.WaitReason {
 // open lists the kinds of slots that the job uses and may have now.
 func (a *assignment) open(j *view.Job) []scheduler.SlotKind {
 	return slices.DeleteFunc(j.Kinds(), func(kind scheduler.SlotKind) bool {
-		return a.view.FreeSlots(kind) == 0 && !a.view.Reserved(j.ID())
+		return a.view.Capacity.FreeSlots(kind) == 0 && !a.view.Capacity.Reserved(j.ID())
 	})
 }
 
 // near assigns work to launchers that hold its input, then to racks that do.
 func (a *assignment) near(j *view.Job, kinds []scheduler.SlotKind) {
 	for _, kind := range kinds {
-		if first := a.view.Walk(j, kind, 0); first.Next() == nil {
+		if first := j.Walk(kind, 0); first.Next() == nil {
 			continue // the job has no ready work there
 		}
 		p := locality.Pass{View: a.view, Job: j, Kind: kind, LeaveFull: true, May: func(b *view.Bundle) bool { return b.Groups[0].Kind == kind }, Launch: a.launch}
@@ -87,7 +87,7 @@ func (a *assignment) near(j *view.Job, kinds []scheduler.SlotKind) {
 // placeRest places the job's other bundles while there are slots.
 func (a *assignment) placeRest(j *view.Job, kinds []scheduler.SlotKind) {
 	for _, kind := range kinds {
-		for b := range a.view.ReadyOfKind(j, kind, 0) {
+		for b := range j.ReadyOfKind(kind, 0) {
 			if len(b.Groups) == 1 && !a.try(b) && !slices.Contains(a.open(j), kind) {
 				break
 			}

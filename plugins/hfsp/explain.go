@@ -27,7 +27,7 @@ func (d *assignment) explainWaits() (changed []scheduler.Waiting) {
 	}
 	// A stage that neither this round nor the last one examined still waits for its turn. Only a
 	// preemption or reservation, now or in the last round, can change that.
-	taking := len(d.preempts) > 0 || d.view.AnyReserved()
+	taking := len(d.preempts) > 0 || d.view.Capacity.AnyReserved()
 	if taking || d.took {
 		for _, k := range d.kinds {
 			for _, s := range k.waiting {
@@ -86,7 +86,7 @@ func (d *assignment) why(s *stage) scheduler.WaitReason {
 		return scheduler.WaitNone
 	case d.preempting(s):
 		return scheduler.WaitPreempting
-	case d.view.FreeSlots(s.kind.name) == 0:
+	case d.view.Capacity.FreeSlots(s.kind.name) == 0:
 		return scheduler.WaitTurn
 	case t.delayed:
 		return scheduler.WaitLocality
@@ -99,7 +99,7 @@ func (d *assignment) why(s *stage) scheduler.WaitReason {
 // preempting reports whether slots of a stage's kind are being preempted, or are reserved, for its
 // job.
 func (d *assignment) preempting(s *stage) bool {
-	if len(d.preempts) == 0 && !d.view.AnyReserved() {
+	if len(d.preempts) == 0 && !d.view.Capacity.AnyReserved() {
 		return false
 	}
 	for i := range d.preempts {
@@ -107,7 +107,7 @@ func (d *assignment) preempting(s *stage) bool {
 			return true
 		}
 	}
-	return d.view.Reserved(s.Job.ID())
+	return d.view.Capacity.Reserved(s.Job.ID())
 }
 
 // detail describes a stage in numbers: its size, slots, entitlement and obstacle.

@@ -36,14 +36,14 @@ func (d *assignment) place() {
 // move other launches so that a slot near the input becomes free. Otherwise the launch is dropped,
 // and the stage goes on waiting.
 func (d *assignment) offer(k *kind) {
-	if !d.options.Locality.Flow() || d.view.FreeSlots(k.name) == 0 {
+	if !d.options.Locality.Flow() || d.view.Capacity.FreeSlots(k.name) == 0 {
 		return
 	}
 	for s := range d.serve(k) {
 		if d.turnOf(s).delayed {
 			d.offerOf(s)
 		}
-		if d.view.FreeSlots(k.name) == 0 {
+		if d.view.Capacity.FreeSlots(k.name) == 0 {
 			return
 		}
 	}
@@ -53,7 +53,7 @@ func (d *assignment) offerOf(s *stage) {
 	level := s.wait.Allowed(d.view.Now(), d.limits())
 	misses := 0
 	for b := range d.index.Launchable(s.Stage) {
-		if misses == locality.MissesMax || d.view.FreeSlots(s.kind.name) == 0 {
+		if misses == locality.MissesMax || d.view.Capacity.FreeSlots(s.kind.name) == 0 {
 			return
 		}
 		if d.located(b) {

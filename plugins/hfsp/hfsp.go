@@ -110,7 +110,7 @@ func (p *Policy) update(events []scheduler.Event) {
 	for _, e := range events {
 		switch e := e.(type) {
 		case scheduler.LauncherJoined:
-			p.memory.suspends(e.Launcher) // view.MaySuspend knows those that say they can't
+			p.memory.suspends(e.Launcher) // view.Capacity.MaySuspend knows those that say they can't
 		case scheduler.JobSubmitted:
 			p.meet(e.Job.ID)
 		case scheduler.StageGrown:

@@ -89,7 +89,7 @@ func (p *Policy) deal(k *kind) {
 func (p *Policy) kindOf(name scheduler.SlotKind) *kind {
 	i, found := slices.BinarySearchFunc(p.kinds, name, func(k *kind, name scheduler.SlotKind) int { return cmp.Compare(k.name, name) })
 	if !found {
-		k := &kind{name: name, slots: p.view.OpenSlots()[name]}
+		k := &kind{name: name, slots: p.view.Capacity.OpenSlots()[name]}
 		k.cluster = virtual.New(k.slots, p.view.Now())
 		p.kinds = slices.Insert(p.kinds, i, k)
 	}
@@ -98,7 +98,7 @@ func (p *Policy) kindOf(name scheduler.SlotKind) *kind {
 
 // countSlots updates the number of slots of each kind.
 func (p *Policy) countSlots() {
-	slots := p.view.OpenSlots()
+	slots := p.view.Capacity.OpenSlots()
 	for _, k := range p.kinds {
 		k.slots = slots[k.name]
 		k.cluster.SetCapacity(k.slots)

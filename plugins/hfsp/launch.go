@@ -18,14 +18,14 @@ const (
 
 // open reports whether any slot is free that the stage's job could take.
 func (d *assignment) open(s *stage) bool {
-	return d.view.FreeSlots(s.kind.name) > 0 || d.view.Reserved(s.Job.ID())
+	return d.view.Capacity.FreeSlots(s.kind.name) > 0 || d.view.Capacity.Reserved(s.Job.ID())
 }
 
 // useRest gives the slots left after all stages got their share to any stage that can use them, in
 // order.
 func (d *assignment) useRest(k *kind) {
 	none := func() bool {
-		return d.view.FreeSlots(k.name) == 0 && d.view.FreeForResume(k.name) == 0 && !d.view.AnyReserved()
+		return d.view.Capacity.FreeSlots(k.name) == 0 && d.view.Capacity.FreeForResume(k.name) == 0 && !d.view.Capacity.AnyReserved()
 	}
 	if none() {
 		return
@@ -76,7 +76,7 @@ func (d *assignment) resume(s *stage, upTo int) {
 			return
 		}
 		tried++
-		if u.Turn == d.view.Round() || !d.kept.Without(&d.view, func() bool { return d.view.TakeForResume(u.Attempts[0]) }) {
+		if u.Turn == d.view.Round() || !d.kept.Without(&d.view, func() bool { return d.view.Capacity.TakeForResume(u.Attempts[0]) }) {
 			continue
 		}
 		u.Turn = d.view.Round()
@@ -155,7 +155,7 @@ func (d *assignment) limits() locality.Limits {
 // skipped records whether a stage declined free slots because they are far from its input.
 func (d *assignment) skipped(s *stage, upTo int, level scheduler.Locality) {
 	now := d.view.Now()
-	passed := level != scheduler.Remote && s.has() < upTo && s.launched < s.ReadyBundles && d.view.FreeSlots(s.kind.name) > 0 && d.somewhereLocated(s)
+	passed := level != scheduler.Remote && s.has() < upTo && s.launched < s.ReadyBundles && d.view.Capacity.FreeSlots(s.kind.name) > 0 && d.somewhereLocated(s)
 	if d.options.Locality.Mode != locality.ModeAttempts {
 		if !passed {
 			s.wait.Pause(now)
@@ -173,7 +173,7 @@ func (d *assignment) skipped(s *stage, upTo int, level scheduler.Locality) {
 	}
 	s.delayed = true
 	if next := s.skip.Add(d.heartbeat()); s.skip == 0 || now >= next {
-		for range d.view.WithRoom(s.kind.name) {
+		for range d.view.Capacity.WithRoom(s.kind.name) {
 			s.wait.Waited++
 		}
 		s.skip = now

@@ -17,8 +17,8 @@ func (p *Policy) learn(events []scheduler.Event) {
 				p.progressed(a, e)
 			}
 		case scheduler.AttemptEnded:
-			if x := p.view.EndedAttempt(e.Attempt); x != nil {
-				p.ended(x)
+			if a := p.view.LiveOrEnded(e.Attempt); a != nil {
+				p.ended(a, e.Outcome)
 			}
 		case scheduler.Outcome:
 			p.outcome(e)
@@ -38,16 +38,16 @@ func (p *Policy) progressed(a *view.Attempt, e scheduler.AttemptProgress) {
 }
 
 // ended records the end of an attempt.
-func (p *Policy) ended(x *view.Ended) {
-	w := p.index.Of(x.Attempt)
+func (p *Policy) ended(a *view.Attempt, outcome scheduler.AttemptOutcome) {
+	w := p.index.Of(a)
 	if w == nil {
 		return
 	}
-	if x.Event.Outcome == scheduler.Finished {
+	if outcome == scheduler.Finished {
 		// Ran counts on from Since, which is already the end of an ended attempt.
-		p.estimator.Finished(of(w).tasks, uint64(x.ID), measure(x.Attempt, x.Ran(x.Since)))
+		p.estimator.Finished(of(w).tasks, uint64(a.ID), measure(a, a.Ran(a.Since)))
 	} else {
-		p.estimator.Gone(of(w).tasks, uint64(x.ID))
+		p.estimator.Gone(of(w).tasks, uint64(a.ID))
 	}
 }
 

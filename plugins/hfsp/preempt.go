@@ -99,7 +99,7 @@ func (d *assignment) due(s *stage, lack int) int {
 	if _, known := d.coming[coming{key.job, ""}]; !known {
 		d.coming[coming{key.job, ""}] = 1 // the job's reserved slots are counted
 		for _, k := range d.kinds {
-			d.coming[coming{key.job, k.name}] += d.view.ReservedTotal(key.job, k.name)
+			d.coming[coming{key.job, k.name}] += d.view.Capacity.ReservedSlots(key.job, k.name)
 		}
 	}
 	n := min(d.coming[key], lack)
@@ -160,18 +160,18 @@ func (d *assignment) victimsToGoOn(u *work.Unit, mode scheduler.PreemptMode, los
 	on := func(a *view.Attempt) bool {
 		return slices.ContainsFunc(u.Attempts, func(x *view.Attempt) bool { return x.Launcher == a.Launcher })
 	}
-	mark := d.view.Mark()
+	mark := d.view.Capacity.Mark()
 	var taken []victim
 	for v, l := range d.candidates(mode, losers) {
 		if !slices.ContainsFunc(v.Attempts, on) {
 			continue
 		}
 		for _, a := range v.Attempts {
-			d.view.Release(a, mode == scheduler.PreemptSuspend)
+			d.view.Capacity.Release(a, mode == scheduler.PreemptSuspend)
 		}
 		taken = append(taken, victim{v, l})
 		taken[len(taken)-1].take(d.view.Round())
-		if d.view.TakeForResume(u.Attempts[0]) {
+		if d.view.Capacity.TakeForResume(u.Attempts[0]) {
 			u.Turn = d.view.Round()
 			d.preempts = append(d.preempts, preemption.Stop(scheduler.Preempt{Mode: mode, For: u.Bundle.Job.ID(), Bundle: u.Bundle.ID}, taken))
 			return true
@@ -180,7 +180,7 @@ func (d *assignment) victimsToGoOn(u *work.Unit, mode scheduler.PreemptMode, los
 			break
 		}
 	}
-	d.view.Undo(mark)
+	d.view.Capacity.Undo(mark)
 	for _, v := range taken {
 		v.giveBack()
 	}
@@ -202,7 +202,7 @@ func (d *assignment) takeForReady(s *stage, lack int, losers []*loser) (found bo
 			return found // if one bundle finds no victims, the rest are not tried
 		}
 		found = true
-		d.view.LeaveOut(b) // so that no later search tries it
+		b.LeaveOut() // so that no later search tries it
 		if len(b.Groups) == 1 && b.Groups[0].Slots == 1 && s.Job.ReadyCount() == s.ReadyBundles {
 			p.Bundle, p.Placement = 0, nil
 		}
@@ -283,13 +283,13 @@ func (d *assignment) mayGo(u *work.Unit, l *loser) bool {
 	case l.mode == scheduler.PreemptKill:
 		return !d.isSample(u, l.stage)
 	}
-	return u.Runs() && !u.Bundle.NoSuspend() && d.view.MaySuspend(u.Attempts, d.environment.Limits) && !slices.ContainsFunc(u.Attempts, func(a *view.Attempt) bool { return !d.canSuspend(u, a) })
+	return u.Runs() && !u.Bundle.NoSuspend() && d.view.Capacity.MaySuspend(u.Attempts, d.environment.Limits) && !slices.ContainsFunc(u.Attempts, func(a *view.Attempt) bool { return !d.canSuspend(u, a) })
 }
 
 // launchesSpeculatively reports whether the round launches a second attempt of a bundle. Then the
 // first attempt is not preempted.
 func (d *assignment) launchesSpeculatively(b *view.Bundle) bool {
-	return b.SpeculationOffered && d.view.LeftOut(b)
+	return b.SpeculationOffered && b.LeftOut()
 }
 
 // isSample reports whether a launch is one of the samples that train its stage. Samples are not

@@ -103,7 +103,7 @@ func (o *observer) judge(d scheduler.Decisions) {
 	once := map[any]bool{}
 	for _, x := range d.Resume {
 		a := o.view.Attempt(x.Attempt)
-		if once[a.Bundle.ID] || !o.view.TakeForResume(a) {
+		if once[a.Bundle.ID] || !o.view.Capacity.TakeForResume(a) {
 			o.t.Errorf("attempt %d is resumed and can't be", x.Attempt)
 		}
 		once[a.Bundle.ID] = true
@@ -115,25 +115,25 @@ func (o *observer) judge(d scheduler.Decisions) {
 		}
 		once[b.ID] = true
 		for i, id := range x.Launchers {
-			if !o.view.TakeFor(o.view.Launcher(id), b, &b.Groups[i]) {
+			if !o.view.Capacity.TakeFor(o.view.Launcher(id), b, &b.Groups[i]) {
 				o.t.Errorf("%v does not fit on launcher %d", b.ID, id)
 			}
 		}
 	}
 	for b := range o.view.Ready() {
-		mark := o.view.Mark()
+		mark := o.view.Capacity.Mark()
 		if where, ok := o.view.Fit(b); ok && !once[b.ID] {
 			o.t.Errorf("%v of %s could run on %v, and does not", b.ID, b.Job.ID(), where)
 		}
-		o.view.Undo(mark)
+		o.view.Capacity.Undo(mark)
 	}
 	for _, j := range o.view.Jobs() {
 		for _, a := range j.Attempts() {
-			mark := o.view.Mark()
-			if a.State == view.Suspended && !once[a.Bundle.ID] && o.view.TakeForResume(a) {
+			mark := o.view.Capacity.Mark()
+			if a.State == view.Suspended && !once[a.Bundle.ID] && o.view.Capacity.TakeForResume(a) {
 				o.t.Errorf("attempt %d of %s could go on, and does not", a.ID, j.ID())
 			}
-			o.view.Undo(mark)
+			o.view.Capacity.Undo(mark)
 		}
 	}
 	o.victims(d)

@@ -27,7 +27,7 @@ func (d *assignment) overdue(kind scheduler.SlotKind) {
 			continue
 		}
 		c.unfit = b
-		if !d.view.FitEver(b) {
+		if _, fits := d.view.FitIfEmpty(b); !fits {
 			continue
 		}
 		d.kept.HoldFor(d.view, b, d.options.CollectAfter)
@@ -46,7 +46,7 @@ func (d *assignment) large(j *job, kind scheduler.SlotKind) *view.Bundle {
 		return nil
 	}
 	n := 0
-	for b := range d.view.ReadyOfKind(j.Job, kind, 0) {
+	for b := range j.Job.ReadyOfKind(kind, 0) {
 		if !b.SpeculationOffered && gangs.Large(b) {
 			return b
 		}

@@ -68,7 +68,7 @@ func (d *assignment) reason(c *request, kind scheduler.SlotKind) scheduler.WaitR
 		return c.unfit.Unfit()
 	case float64(c.held) < d.share(kind):
 		return scheduler.WaitBelowShare
-	case d.view.FreeSlots(kind) > 0 && !d.options.WorkConserving:
+	case d.view.Capacity.FreeSlots(kind) > 0 && !d.options.WorkConserving:
 		return scheduler.WaitAtLimit
 	}
 	return scheduler.WaitTurn
@@ -82,7 +82,7 @@ func (d *assignment) waitsBesideHeld(c *request, kind scheduler.SlotKind) *view.
 	}
 	if c.unfit != nil {
 		for i := range c.unfit.Groups {
-			if k := c.unfit.Groups[i].Kind; d.besideHeld[k] && d.view.FreeSlots(k) > 0 {
+			if k := c.unfit.Groups[i].Kind; d.besideHeld[k] && d.view.Capacity.FreeSlots(k) > 0 {
 				return d.collect[k]
 			}
 		}
@@ -94,7 +94,7 @@ func (d *assignment) waitsBesideHeld(c *request, kind scheduler.SlotKind) *view.
 // nil: none.
 func (d *assignment) collectedFor(c *request, kind scheduler.SlotKind) *view.Bundle {
 	b := d.collect[kind]
-	if n := d.kept.Slots(kind); b == nil || n == 0 || n < d.view.FreeSlots(kind) || b.Job == c.job.Job {
+	if n := d.kept.Slots(kind); b == nil || n == 0 || n < d.view.Capacity.FreeSlots(kind) || b.Job == c.job.Job {
 		return nil
 	}
 	return b
@@ -102,7 +102,7 @@ func (d *assignment) collectedFor(c *request, kind scheduler.SlotKind) *view.Bun
 
 // misfit says whether a request has work that does not fit although slots are free.
 func (d *assignment) misfit(c *request, kind scheduler.SlotKind) bool {
-	return c.unfit != nil && d.view.FreeSlots(kind) > 0
+	return c.unfit != nil && d.view.Capacity.FreeSlots(kind) > 0
 }
 
 // detail gives the same reason in numbers.
@@ -116,7 +116,7 @@ func (d *assignment) detail(w waiting) string {
 	case w.reason == scheduler.WaitPreempting:
 		return "slots are being taken back for it: " + has
 	case c.kept != "":
-		return fmt.Sprintf("%d free %s slots are %s; %s", d.view.FreeSlots(w.kind), w.kind, c.kept, has)
+		return fmt.Sprintf("%d free %s slots are %s; %s", d.view.Capacity.FreeSlots(w.kind), w.kind, c.kept, has)
 	case d.collectedFor(c, w.kind) != nil:
 		b := d.collectedFor(c, w.kind)
 		return fmt.Sprintf("%d free %s slots are collected for %v of %s; %s", d.kept.Slots(w.kind), w.kind, b.ID, b.Job.ID(), has)

@@ -215,7 +215,7 @@ func (d *assignment) next(kind scheduler.SlotKind) *request {
 		return nil
 	}
 	var best *request
-	if d.view.FreeSlots(kind) == 0 {
+	if d.view.Capacity.FreeSlots(kind) == 0 {
 		best = d.nextReserved(kind)
 	} else {
 		best = q.next()
@@ -228,18 +228,18 @@ func (d *assignment) next(kind scheduler.SlotKind) *request {
 
 // entitled says whether a request may have a free slot.
 func (d *assignment) entitled(c *request, kind scheduler.SlotKind) bool {
-	return c.left > 0 || d.options.WorkConserving || d.view.Reserved(c.job.ID()) || float64(c.held) < d.share(kind)
+	return c.left > 0 || d.options.WorkConserving || d.view.Capacity.Reserved(c.job.ID()) || float64(c.held) < d.share(kind)
 }
 
 // nextReserved is next among the jobs with reservations, when nothing else is free.
 func (d *assignment) nextReserved(kind scheduler.SlotKind) *request {
-	if !d.view.AnyReserved() {
+	if !d.view.Capacity.AnyReserved() {
 		return nil
 	}
 	var best *request
 	for _, c := range d.requests[kind] {
 		switch {
-		case c.done || !d.view.Reserved(c.job.ID()):
+		case c.done || !d.view.Capacity.Reserved(c.job.ID()):
 		case c.left > 0:
 			return c
 		case best == nil || c.held < best.held:
@@ -258,7 +258,7 @@ func (d *assignment) start(c *request, kind scheduler.SlotKind) (*view.Bundle, [
 	}
 	for _, level := range levels {
 		n := 0
-		for b := range d.view.ReadyOfKind(c.job.Job, kind, 0) {
+		for b := range c.job.Job.ReadyOfKind(kind, 0) {
 			if where, ok := d.take(c, b, level); ok {
 				return b, where
 			}
@@ -284,14 +284,14 @@ func (d *assignment) fit(b *view.Bundle, level scheduler.Locality) ([]scheduler.
 // take fits a bundle, unless that would use held slots. Slots reserved for the job do not count
 // as held.
 func (d *assignment) take(c *request, b *view.Bundle, level scheduler.Locality) ([]scheduler.LauncherID, bool) {
-	mark := d.view.Mark()
+	mark := d.view.Capacity.Mark()
 	var one [1]int
 	free := one[:]
 	if n := len(b.Groups); n > 1 {
 		free = make([]int, n)
 	}
 	for i := range b.Groups {
-		free[i] = d.view.FreeSlots(b.Groups[i].Kind)
+		free[i] = d.view.Capacity.FreeSlots(b.Groups[i].Kind)
 	}
 	where, ok := d.fit(b, level)
 	if !ok {
@@ -299,7 +299,7 @@ func (d *assignment) take(c *request, b *view.Bundle, level scheduler.Locality) 
 	}
 	for i := range b.Groups {
 		kind := b.Groups[i].Kind
-		left := d.view.FreeSlots(kind)
+		left := d.view.Capacity.FreeSlots(kind)
 		switch {
 		case left == free[i]:
 			continue // the group uses reserved slots
@@ -308,7 +308,7 @@ func (d *assignment) take(c *request, b *view.Bundle, level scheduler.Locality) 
 		default:
 			continue
 		}
-		d.view.Undo(mark)
+		d.view.Capacity.Undo(mark)
 		return nil, false
 	}
 	return where, true

@@ -38,11 +38,11 @@ type loser struct {
 
 // preemptForNewcomers preempts for the newcomers that lack slots of a kind.
 func (d *assignment) preemptForNewcomers(kind scheduler.SlotKind) {
-	free := max(0, d.view.FreeSlots(kind)-d.keep[kind])
+	free := max(0, d.view.Capacity.FreeSlots(kind)-d.keep[kind])
 	var losers []*loser
 	for _, c := range d.requests[kind] {
 		id := c.job.ID()
-		coming := d.coming[id][kind] + d.view.ReservedTotal(id, kind)
+		coming := d.coming[id][kind] + d.view.Capacity.ReservedSlots(id, kind)
 		if coming > 0 {
 			d.taking[id] = true
 		}
@@ -70,7 +70,7 @@ func (d *assignment) losers(kind scheduler.SlotKind) []*loser {
 	for _, j := range d.view.Jobs() {
 		l := &loser{job: j, held: d.held(j, kind)}
 		for _, u := range preemption.Units(j, kind, d.stopping) {
-			second := u.Bundle.SpeculationOffered && d.view.LeftOut(u.Bundle) // none is started beside a first that is taken off
+			second := u.Bundle.SpeculationOffered && u.Bundle.LeftOut() // none is started beside a first that is taken off
 			if !second && !d.protected(u.Bundle) && (d.mode() != scheduler.PreemptSuspend || !u.Bundle.NoSuspend()) {
 				l.units = append(l.units, &unit{Unit: u, from: l, spared: d.spared(u.Bundle)})
 			}
@@ -93,7 +93,7 @@ func (d *assignment) protected(b *view.Bundle) bool {
 func (d *assignment) takeFor(c *request, kind scheduler.SlotKind, lack int, losers []*loser) {
 	d.rank(c, losers)
 	some := false
-	for b := range d.view.ReadyOfKind(c.job.Job, kind, 0) {
+	for b := range c.job.Job.ReadyOfKind(kind, 0) {
 		if lack <= 0 {
 			return
 		}
@@ -264,7 +264,7 @@ func (d *assignment) rankOf(newcomer scheduler.JobID, u *unit, near map[string]i
 // inputs sums where the input of a job's ready bundles is.
 func (d *assignment) inputs(j *view.Job) map[string]int64 {
 	near, n := map[string]int64{}, 0
-	for b := range d.view.ReadyOf(j) {
+	for b := range j.Ready() {
 		for i := range b.Groups {
 			for _, p := range b.Groups[i].Places {
 				near[p.Host] += p.Bytes

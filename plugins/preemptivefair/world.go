@@ -55,7 +55,7 @@ func newWorld(v *view.View) *world {
 	w := &world{
 		view: v, jobs: map[scheduler.SlotKind]int{}, users: map[scheduler.SlotKind]int{}, known: map[scheduler.JobID]*job{},
 	}
-	w.total = v.OpenSlots()
+	w.total = v.Capacity.OpenSlots()
 	for _, j := range v.Jobs() {
 		w.touch(j)
 	}
@@ -103,7 +103,7 @@ func (w *world) update(events []scheduler.Event) {
 		}
 	}
 	if w.view.LaunchersChanged() {
-		w.total = w.view.OpenSlots()
+		w.total = w.view.Capacity.OpenSlots()
 	}
 	w.updateTouched()
 }

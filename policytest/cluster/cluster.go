@@ -261,7 +261,7 @@ func (c *Cluster) assume(d scheduler.Decisions) {
 	v := &c.mirror
 	for _, x := range d.Resume {
 		if a := v.Attempt(x.Attempt); a != nil {
-			v.TakeForResume(a)
+			v.Capacity.TakeForResume(a)
 		}
 	}
 	for _, x := range d.Launch {
@@ -272,7 +272,7 @@ func (c *Cluster) assume(d scheduler.Decisions) {
 		c.launched = true
 		for i, id := range x.Launchers {
 			if l := v.Launcher(id); l != nil {
-				v.TakeFor(l, b, &b.Groups[i])
+				v.Capacity.TakeFor(l, b, &b.Groups[i])
 			}
 		}
 		v.Launch(b, x.Launchers)

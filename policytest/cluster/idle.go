@@ -144,9 +144,9 @@ func (c *Cluster) fitsWhole(b *view.Bundle, less func(*view.Launcher, *free) boo
 		if l.Closed() || slices.Contains(b.Avoid, l.ID) {
 			continue
 		}
-		f := free{slots: map[scheduler.SlotKind]int{}, resources: c.mirror.RoomResources(l, b)}
+		f := free{slots: map[scheduler.SlotKind]int{}, resources: c.mirror.Capacity.RoomResources(l, b)}
 		for _, k := range kinds {
-			f.slots[k], f.memory = c.mirror.RoomFor(l, b, k)
+			f.slots[k], f.memory = c.mirror.Capacity.RoomFor(l, b, k)
 		}
 		if !less(l, &f) {
 			continue
@@ -181,9 +181,9 @@ func (c *Cluster) leaveOut(l *view.Launcher, large []*view.Bundle, count func(*s
 }
 
 func (c *Cluster) idleOn(l *view.Launcher, small, large []*view.Bundle) (all []IdleSlot) {
-	f := free{slots: map[scheduler.SlotKind]int{}, resources: c.mirror.RoomResources(l, nil)}
+	f := free{slots: map[scheduler.SlotKind]int{}, resources: c.mirror.Capacity.RoomResources(l, nil)}
 	for _, s := range l.Slots {
-		f.slots[s.Kind], f.memory = c.mirror.Room(l, 0, s.Kind)
+		f.slots[s.Kind], f.memory = c.mirror.Capacity.Room(l, 0, s.Kind)
 	}
 	c.leaveOut(l, large, f.take)
 	for _, b := range small {

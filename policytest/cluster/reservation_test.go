@@ -32,7 +32,7 @@ func tableOf(t *testing.T, memory int64) *table {
 	}
 	x.c.Submit(work("low"))
 	x.take()
-	for b := range x.ReadyOf(x.Job(1)) {
+	for b := range x.Job(1).Ready() {
 		x.decide(scheduler.Decisions{Launch: []scheduler.Launch{{Bundle: b.ID, Launchers: []scheduler.LauncherID{1}}}})
 	}
 	x.c.Submit(work("high"))
@@ -91,7 +91,7 @@ func (x *table) attempts(j scheduler.JobID) (ids []scheduler.AttemptID) {
 }
 
 func (x *table) bundles(j scheduler.JobID) (list []*view.Bundle) {
-	for b := range x.ReadyOf(x.Job(j)) {
+	for b := range x.Job(j).Ready() {
 		list = append(list, b)
 	}
 	return list
@@ -118,7 +118,7 @@ func TestReservationIsForWhomItWasMade(t *testing.T) {
 			t.Errorf("named: %t; the bundle finds no room", named)
 		}
 		x.wait(cluster.ReserveMax)
-		if x.Reserved(2) || x.FreeSlots(scheduler.DefaultKind) == 0 {
+		if x.Capacity.Reserved(2) || x.Capacity.FreeSlots(scheduler.DefaultKind) == 0 {
 			t.Errorf("named: %t; it is reserved for ever", named)
 		}
 	}
@@ -143,8 +143,8 @@ func TestVictimsLeaveThoughTheirReservationEnded(t *testing.T) {
 		t.Errorf("from a snapshot attempt %d leaves for %s, want job-2", a.ID, a.Leaving)
 	}
 	x.wait(time.Minute + time.Second)
-	if len(x.attempts(1)) != 3 || x.FreeSlots(scheduler.DefaultKind) != 1 {
-		t.Errorf("%d attempts are left, and %d slots free for all", len(x.attempts(1)), x.FreeSlots(scheduler.DefaultKind))
+	if len(x.attempts(1)) != 3 || x.Capacity.FreeSlots(scheduler.DefaultKind) != 1 {
+		t.Errorf("%d attempts are left, and %d slots free for all", len(x.attempts(1)), x.Capacity.FreeSlots(scheduler.DefaultKind))
 	}
 }
 
@@ -184,11 +184,11 @@ func TestWhatEndsTogetherIsToldTogether(t *testing.T) {
 	}
 	x.decide(both)
 	x.c.Apply(x.round, scheduler.Decisions{})
-	for x.FreeSlots(scheduler.DefaultKind) == 0 && x.c.Step() {
+	for x.Capacity.FreeSlots(scheduler.DefaultKind) == 0 && x.c.Step() {
 		x.take()
 		x.c.Apply(x.round, scheduler.Decisions{})
 	}
-	if n := x.FreeSlots(scheduler.DefaultKind); n != 2 {
+	if n := x.Capacity.FreeSlots(scheduler.DefaultKind); n != 2 {
 		t.Errorf("%d slots are free at once, want 2", n)
 	}
 }

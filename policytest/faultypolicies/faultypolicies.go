@@ -140,7 +140,7 @@ func WaitsForLocality() scheduler.TaskScheduler {
 // WastesReservations preempts for gangs, and launches nothing on the slots.
 func WastesReservations() scheduler.TaskScheduler {
 	return odd("", policies.Gang, 0, func(v *view.View, _ scheduler.Round, d *scheduler.Decisions) {
-		d.Launch = slices.DeleteFunc(d.Launch, func(l scheduler.Launch) bool { return v.Reserved(v.Bundle(l.Bundle).Job.ID()) })
+		d.Launch = slices.DeleteFunc(d.Launch, func(l scheduler.Launch) bool { return v.Capacity.Reserved(v.Bundle(l.Bundle).Job.ID()) })
 	}).New()
 }
 

@@ -19,7 +19,7 @@ func Odd() []FaultyPolicy {
 	return []FaultyPolicy{
 		odd("never preempted", policies.Delay, 0, plain),
 		odd("never used a reservation", policies.Gang, 0, func(v *view.View, _ scheduler.Round, d *scheduler.Decisions) {
-			d.Launch = slices.DeleteFunc(d.Launch, func(l scheduler.Launch) bool { return v.Reserved(v.Bundle(l.Bundle).Job.ID()) })
+			d.Launch = slices.DeleteFunc(d.Launch, func(l scheduler.Launch) bool { return v.Capacity.Reserved(v.Bundle(l.Bundle).Job.ID()) })
 			hold(v, d)
 		}),
 		odd("never suspended anything", policies.Delay, scheduler.AbilityResume, plain),

@@ -117,7 +117,7 @@ func (p *base) Terminate() {}
 // fill launches all that fits, job by job, and returns the first bundle that does not fit, or nil.
 func (p *base) fill(jobs []*view.Job, d *scheduler.Decisions) (unfit *view.Bundle) {
 	for _, j := range jobs {
-		for b := range p.ReadyOf(j) {
+		for b := range j.Ready() {
 			if where, ok := p.Fit(b); ok {
 				d.Launch = append(d.Launch, p.Launch(b, where))
 			} else if unfit == nil && !b.SpeculationOffered {
@@ -150,7 +150,7 @@ func woken(r scheduler.Round) bool {
 
 // expecting reports whether slots are being preempted for a job, or reserved for it.
 func (p *base) expecting(job scheduler.JobID) bool {
-	if p.Reserved(job) {
+	if p.Capacity.Reserved(job) {
 		return true
 	}
 	for _, j := range p.Jobs() {
@@ -166,18 +166,18 @@ func (p *base) expecting(job scheduler.JobID) bool {
 // victimsFor adds victims, in their order, until the bundle fits, and returns them with its
 // placement. It leaves the view unchanged.
 func (p *base) victimsFor(b *view.Bundle, candidates []*view.Attempt, suspend bool) ([]scheduler.AttemptID, []scheduler.LauncherID) {
-	mark := p.Mark()
-	defer p.Undo(mark)
+	mark := p.Capacity.Mark()
+	defer p.Capacity.Undo(mark)
 	var victims []scheduler.AttemptID
 	for _, a := range candidates {
 		l := p.Launcher(a.Launcher)
 		if l == nil || l.Closed() || slices.Contains(b.Avoid, l.ID) {
 			continue
 		}
-		if suspend && !p.MaySuspend([]*view.Attempt{a}, p.limits) {
+		if suspend && !p.Capacity.MaySuspend([]*view.Attempt{a}, p.limits) {
 			continue
 		}
-		p.Release(a, suspend)
+		p.Capacity.Release(a, suspend)
 		victims = append(victims, a.ID)
 		if where, ok := p.Fit(b); ok {
 			return victims, where

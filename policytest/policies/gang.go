@@ -37,7 +37,7 @@ func Gang() scheduler.TaskScheduler {
 // waitingGang finds the first gang that was not launched, and its job's index.
 func (p *base) waitingGang(jobs []*view.Job) (*view.Bundle, int) {
 	for i, j := range jobs {
-		for b := range p.GangsOf(j) {
+		for b := range j.Gangs() {
 			if !b.SpeculationOffered {
 				return b, i
 			}

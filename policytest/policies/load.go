@@ -19,7 +19,7 @@ func Load() scheduler.TaskScheduler {
 		busy := 0
 		for _, l := range p.Launchers() {
 			over := l.CPULoad > loadMax || l.MemoryLoad > loadMax
-			p.Withhold(l, over)
+			p.Capacity.Withhold(l, over)
 			if over {
 				busy++
 			}
@@ -31,7 +31,7 @@ func Load() scheduler.TaskScheduler {
 		}
 		for _, j := range p.byPriority() {
 			why := scheduler.WaitNone
-			for b := range p.ReadyOf(j) {
+			for b := range j.Ready() {
 				if where, ok := p.Fit(b); ok {
 					d.Launch = append(d.Launch, p.Launch(b, where))
 				} else if !b.SpeculationOffered {

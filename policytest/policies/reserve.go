@@ -29,7 +29,7 @@ func Reserve() scheduler.TaskScheduler {
 // reserves reports whether a ready bundle of the jobs has a reservation.
 func (p *base) reserves(jobs []*view.Job) bool {
 	for _, j := range jobs {
-		for b := range p.ReadyOf(j) {
+		for b := range j.Ready() {
 			if b.ReservedUntil != 0 {
 				return true
 			}

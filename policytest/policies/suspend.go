@@ -57,7 +57,7 @@ func (p *base) resume(jobs []*view.Job, d *scheduler.Decisions) (rests *view.Att
 		for _, a := range j.Attempts() {
 			switch {
 			case a.State != view.Suspended:
-			case p.TakeForResume(a):
+			case p.Capacity.TakeForResume(a):
 				d.Resume = append(d.Resume, scheduler.Resume{Attempt: a.ID})
 			case rests == nil:
 				rests = a
@@ -70,14 +70,14 @@ func (p *base) resume(jobs []*view.Job, d *scheduler.Decisions) (rests *view.Att
 // victimsToGoOn adds victims on a suspended attempt's launcher, in their order, until it could be
 // resumed. It leaves the view unchanged.
 func (p *base) victimsToGoOn(rests *view.Attempt, candidates []*view.Attempt) []scheduler.AttemptID {
-	mark := p.Mark()
-	defer p.Undo(mark)
+	mark := p.Capacity.Mark()
+	defer p.Capacity.Undo(mark)
 	var victims []scheduler.AttemptID
 	for _, a := range candidates {
-		if a.Launcher == rests.Launcher && p.MaySuspend([]*view.Attempt{a}, p.limits) {
-			p.Release(a, true)
+		if a.Launcher == rests.Launcher && p.Capacity.MaySuspend([]*view.Attempt{a}, p.limits) {
+			p.Capacity.Release(a, true)
 			victims = append(victims, a.ID)
-			if p.TakeForResume(rests) {
+			if p.Capacity.TakeForResume(rests) {
 				return victims
 			}
 		}

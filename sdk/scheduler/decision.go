@@ -93,7 +93,7 @@ type Preempt struct {
 
 // Resume resumes a suspended attempt on its launcher, with the rest of its bundle. It takes their
 // slots, and their memory in swap, first from what is reserved for their bundle alone, then from
-// what is free (view.TakeForResume says whether there is enough). Otherwise it is refused as
+// what is free (view.Capacity.TakeForResume says whether there is enough). Otherwise it is refused as
 // NoCapacity, and nothing changes. The launcher may be draining or excluded: then Offer.ForResume
 // is what is free there. The outcome lists the attempts to be resumed, and AttemptResumed follows
 // for each. If a launcher fails to resume one, all end as lost, and their bundle is ready again.

@@ -96,7 +96,7 @@ func (a *assignment) reserved() {
 			continue
 		}
 		tries := 0
-		for b := range a.View.ReadyOf(j.Job) {
+		for b := range j.Job.Ready() {
 			if tries++; tries > scanMax {
 				break
 			}
@@ -118,7 +118,7 @@ func (a *assignment) reserved() {
 func (a *assignment) fill(k pooltree.Kind) {
 	name := a.World.Kinds[k]
 	passes := 0
-	for passes < visitsMax && a.View.FreeSlots(name) > 0 {
+	for passes < visitsMax && a.View.Capacity.FreeSlots(name) > 0 {
 		n := a.Tree.Next(k)
 		if n == nil {
 			break
@@ -137,7 +137,7 @@ func (a *assignment) fill(k pooltree.Kind) {
 // waitsBesideFree records jobs that wait although slots are free, and are not asked. A pool is
 // at its maximum, or the load manager refuses the launchers with those slots.
 func (a *assignment) waitsBesideFree(k pooltree.Kind, name scheduler.SlotKind) {
-	bounded := a.View.FreeSlots(name) > 0 && a.bounded(k)
+	bounded := a.View.Capacity.FreeSlots(name) > 0 && a.bounded(k)
 	if !bounded && !a.withheld[name] {
 		return
 	}
@@ -179,11 +179,11 @@ func (a *assignment) give(j *shares.Job, k pooltree.Kind, name scheduler.SlotKin
 	if c.Level < scheduler.Remote && a.urgent(j, k) {
 		c.Level = scheduler.Remote // a pool that takes slots back takes any
 	}
-	mark := a.View.Mark()
+	mark := a.View.Capacity.Mark()
 	pick, reason := a.selector.Select(c)
 	j.SetGiven(k, c.After)
 	if pick.Bundle != nil && a.overMax(j, pick.Bundle) {
-		a.View.Undo(mark)
+		a.View.Capacity.Undo(mark)
 		pick, reason = Pick{}, scheduler.WaitAtLimit
 	}
 	if pick.Bundle == nil {
@@ -256,7 +256,7 @@ func (a *assignment) free(kind scheduler.SlotKind) []*view.Launcher {
 		a.frees = map[scheduler.SlotKind][]*view.Launcher{}
 	}
 	var all []*view.Launcher
-	for l := range a.View.WithRoom(kind) {
+	for l := range a.View.Capacity.WithRoom(kind) {
 		if all = append(all, l); len(all) == nearMax {
 			break
 		}
@@ -272,7 +272,7 @@ func (a *assignment) fit(b *view.Bundle, find func() ([]scheduler.LauncherID, bo
 		return find()
 	}
 	for range loadTriesMax {
-		mark := a.View.Mark()
+		mark := a.View.Capacity.Mark()
 		where, ok := find()
 		if !ok {
 			return nil, false
@@ -281,13 +281,13 @@ func (a *assignment) fit(b *view.Bundle, find func() ([]scheduler.LauncherID, bo
 		if full == nil {
 			return where, true
 		}
-		a.View.Undo(mark)
-		if free, _ := a.View.Room(full, 0, kind); free > 0 {
+		a.View.Capacity.Undo(mark)
+		if free, _ := a.View.Capacity.Room(full, 0, kind); free > 0 {
 			if a.withheld == nil {
 				a.withheld = map[scheduler.SlotKind]bool{}
 			}
 			a.withheld[kind] = true
-			a.View.Take(full, &scheduler.Group{Kind: kind, Slots: free})
+			a.View.Capacity.Take(full, &scheduler.Group{Kind: kind, Slots: free})
 		}
 	}
 	return nil, false
@@ -300,7 +300,7 @@ func (a *assignment) overloaded(b *view.Bundle, where []scheduler.LauncherID) (*
 		l, kind := a.View.Launcher(id), b.Groups[i].Kind
 		k := a.World.Kind(kind)
 		crowd := Crowd{Runnable: a.Tree.Root().Of(k).Demand(), Total: a.World.Total[k]}
-		left, _ := a.View.RoomFor(l, b, kind)
+		left, _ := a.View.Capacity.RoomFor(l, b, kind)
 		held := l.Total(kind) - left
 		for n, other := range where {
 			if other == id && b.Groups[n].Kind == kind {

@@ -24,7 +24,7 @@ const busyNamed = 3
 func (b *busy) start(m LoadManager, v *view.View) {
 	for _, id := range b.launchers {
 		if l := v.Launcher(id); l != nil {
-			v.Withhold(l, false)
+			v.Capacity.Withhold(l, false)
 		}
 	}
 	*b = busy{}
@@ -52,7 +52,7 @@ func (b *busy) changed(v *view.View, id scheduler.LauncherID) {
 		b.launchers = slices.Delete(b.launchers, i, i+1)
 	}
 	if l != nil {
-		v.Withhold(l, refused)
+		v.Capacity.Withhold(l, refused)
 	}
 }
 
@@ -71,7 +71,7 @@ func (b *busy) byOthers(v *view.View) []scheduler.LauncherID {
 // withheldAll records the first job in order if nothing is free except on refused launchers. No
 // other job is asked, because there is nothing to give.
 func (a *assignment) withheldAll(k pooltree.Kind, name scheduler.SlotKind) {
-	if a.View.Withheld(name) == 0 || a.View.FreeSlots(name) > 0 {
+	if a.View.Capacity.Withheld(name) == 0 || a.View.Capacity.FreeSlots(name) > 0 {
 		return
 	}
 	if n := a.Tree.Next(k); n != nil {
@@ -81,7 +81,7 @@ func (a *assignment) withheldAll(k pooltree.Kind, name scheduler.SlotKind) {
 
 // detail says which free slots of a kind are withheld from a job; "": none.
 func (b *busy) detail(v *view.View, kind scheduler.SlotKind) string {
-	n := v.Withheld(kind)
+	n := v.Capacity.Withheld(kind)
 	if n == 0 {
 		return ""
 	}

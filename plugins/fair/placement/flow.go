@@ -46,7 +46,7 @@ func (a *assignment) place() {
 func (a *assignment) offer(k pooltree.Kind) {
 	name := a.World.Kinds[k]
 	passes := 0
-	for passes < visitsMax && a.View.FreeSlots(name) > 0 {
+	for passes < visitsMax && a.View.Capacity.FreeSlots(name) > 0 {
 		n := a.Tree.Next(k)
 		if n == nil {
 			break
@@ -64,10 +64,10 @@ func (a *assignment) offerOf(j *shares.Job, k pooltree.Kind, name scheduler.Slot
 	allowed := j.Wait.Allowed(a.View.Now(), a.Limits)
 	c := &a.choice
 	*c = Choice{View: a.View, Job: j.Job, Kind: name, After: j.Given(a.View, k), Level: scheduler.Remote, round: a}
-	mark := a.View.Mark()
+	mark := a.View.Capacity.Mark()
 	pick, _ := a.selector.Select(c)
 	if pick.Bundle == nil || !pick.Located || a.overMax(j, pick.Bundle) {
-		a.View.Undo(mark)
+		a.View.Capacity.Undo(mark)
 		return false
 	}
 	pick.Located = false // its wait is not over yet
@@ -92,7 +92,7 @@ func (a *assignment) drop(launch int) {
 // spare returns how many free slots of a kind the load manager leaves on a launcher.
 func (a *assignment) spare(l *view.Launcher, kind scheduler.SlotKind) int {
 	k := a.World.Kind(kind)
-	free, _ := a.View.Room(l, 0, kind)
+	free, _ := a.View.Capacity.Room(l, 0, kind)
 	crowd := Crowd{Runnable: a.Tree.Root().Of(k).Demand(), Total: a.World.Total[k]}
 	return min(free, max(a.load.Cap(l, kind, crowd)-(l.Total(kind)-free), 0))
 }

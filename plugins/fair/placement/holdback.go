@@ -27,7 +27,7 @@ func (a *assignment) resumeHoldback() {
 		return
 	}
 	others := a.busy.byOthers(a.View)
-	if !a.View.FitEver(b, others...) {
+	if _, fits := a.View.FitIfEmpty(b, others...); !fits {
 		a.stopHoldback()
 		return
 	}

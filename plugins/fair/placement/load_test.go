@@ -37,7 +37,7 @@ func TestBusyLaunchersAreSetAside(t *testing.T) {
 	var b busy
 	free := func(want int, refused ...scheduler.LauncherID) {
 		t.Helper()
-		if got := v.FreeSlots("default"); got != want || !slices.Equal(b.launchers, refused) {
+		if got := v.Capacity.FreeSlots("default"); got != want || !slices.Equal(b.launchers, refused) {
 			t.Errorf("%d slots are free, and %v refused, want %d and %v", got, b.launchers, want, refused)
 		}
 	}

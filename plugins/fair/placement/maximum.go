@@ -19,7 +19,7 @@ func (a *assignment) overMax(j *shares.Job, b *view.Bundle) bool {
 	}
 	for _, need := range gangs.Needs(b) {
 		k := a.World.Kind(need.Kind)
-		own := a.View.ReservedTotal(j.ID(), need.Kind)
+		own := a.View.Capacity.ReservedSlots(j.ID(), need.Kind)
 		for n := j.Node; n != nil; n = n.Parent {
 			if s := n.Of(k); s.Max > 0 && s.Running+need.Count+a.reservedIn(s, k)-own > s.Max {
 				return true
@@ -35,7 +35,7 @@ func (a *assignment) reservedIn(s *pooltree.Schedulable, k pooltree.Kind) (slots
 		if j := a.Jobs[id]; j != nil {
 			for n := j.Node; n != nil; n = n.Parent {
 				if n == s.Node {
-					slots += a.View.ReservedTotal(id, a.World.Kinds[k])
+					slots += a.View.Capacity.ReservedSlots(id, a.World.Kinds[k])
 				}
 			}
 		}

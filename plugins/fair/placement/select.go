@@ -95,7 +95,7 @@ func (c *Choice) Free() []*view.Launcher { return c.round.free(c.Kind) }
 // setFar records that all checked work waits for room near its input, and there is none. As long
 // as that holds, another check would find nothing. more says that there is other work.
 func (c *Choice) setFar(more bool) {
-	if !c.View.Reserved(c.Job.ID()) && !c.View.HasNearRoom(c.Job, c.Kind) {
+	if !c.View.Capacity.Reserved(c.Job.ID()) && !c.View.HasNearRoom(c.Job, c.Kind) {
 		shares.Of(c.Job).Far = shares.Far{Kind: c.Kind, Places: c.round.World.Places, More: more}
 	}
 }
@@ -103,7 +103,7 @@ func (c *Choice) setFar(more bool) {
 // far says whether that record still holds.
 func (c *Choice) far() bool {
 	x := &shares.Of(c.Job).Far
-	if x.Kind != c.Kind || x.Places != c.round.World.Places || c.View.Reserved(c.Job.ID()) || c.View.HasNearRoom(c.Job, c.Kind) {
+	if x.Kind != c.Kind || x.Places != c.round.World.Places || c.View.Capacity.Reserved(c.Job.ID()) || c.View.HasNearRoom(c.Job, c.Kind) {
 		return false
 	}
 	if x.More {
@@ -134,7 +134,7 @@ func (s defaultSelector) Select(c *Choice) (Pick, scheduler.WaitReason) {
 	located := &c.round.located
 	n, nodes, seen := 0, 0, 0
 	reason := scheduler.WaitNone
-	ready := c.View.Walk(c.Job, c.Kind, c.After)
+	ready := c.Job.Walk(c.Kind, c.After)
 	for b := ready.Next(); b != nil; b = ready.Next() {
 		if seen == 0 {
 			c.After = b.ID - 1
@@ -196,7 +196,7 @@ func (c *Choice) unfit(b *view.Bundle) {
 func (defaultSelector) held(c *Choice) Pick {
 	for _, l := range c.Free() {
 		looked := 0
-		ready := c.View.WalkAt(c.Job, l.Host)
+		ready := c.Job.WalkAt(l.Host)
 		for b := ready.Next(); b != nil; b = ready.Next() {
 			if looked++; looked > scanMax {
 				break

@@ -102,7 +102,7 @@ func (p *State) startTaking() *taking {
 		}
 	}
 	for id := range p.World.Reserved {
-		for _, l := range p.View.ReservedFor(id) {
+		for _, l := range p.View.Capacity.ReservedOn(id) {
 			for _, r := range l.Offer.Reserved {
 				if r.Job == id {
 					t.comes(id, p.World.Kind(r.Kind), r.Slots)
@@ -171,7 +171,7 @@ func (t *taking) takeFor(x *shares.Pool, k pooltree.Kind, due lack) {
 // takeForJob names victims for one bundle of a job.
 func (t *taking) takeForJob(x *shares.Pool, j *shares.Job, k pooltree.Kind, due lack) (int, bool) {
 	tries := 0
-	for b := range t.View.ReadyOfKind(j.Job, t.World.Kinds[k], j.Given(t.View, k)) {
+	for b := range j.Job.ReadyOfKind(t.World.Kinds[k], j.Given(t.View, k)) {
 		if tries++; tries > scanMax {
 			break
 		}
@@ -206,7 +206,7 @@ func (t *taking) decide(j *shares.Job, f *finding, victims []victim, where []sch
 		p.Grace = min(t.Config.Grace, t.limits.GraceMax)
 	}
 	p = preemption.Stop(p, victims)
-	t.View.LeaveOut(b) // it is not chosen again
+	b.LeaveOut() // it is not chosen again
 	for _, n := range gangs.Needs(b) {
 		s := j.Node.Of(t.World.Kind(n.Kind))
 		t.undo = append(t.undo, func() { s.Set(s.Running-n.Count, s.Ready()+n.Count) })

@@ -84,12 +84,12 @@ type finding struct {
 
 // victims looks for victims, in the mode in which they will be stopped.
 func (f *finding) victims() ([]victim, []scheduler.LauncherID) {
-	mark := f.View.Mark()
+	mark := f.View.Capacity.Mark()
 	if _, ok := f.View.Fit(f.bundle); ok && len(f.full) == 0 { // it fits already and waits for something else
-		f.View.Undo(mark)
+		f.View.Capacity.Undo(mark)
 		return nil, nil
 	}
-	f.View.Undo(mark)
+	f.View.Capacity.Undo(mark)
 	victims, where := f.find()
 	if victims == nil && f.guaranteed && f.mode == scheduler.PreemptSuspend {
 		f.mode = scheduler.PreemptKill

@@ -52,7 +52,7 @@ func (w *World) CountLaunchers(v *view.View) {
 			w.hosts[l.Host], w.racks[l.Rack] = true, true
 		}
 	}
-	slots := v.OpenSlots()
+	slots := v.Capacity.OpenSlots()
 	for k, name := range w.Kinds {
 		w.Total[k] = slots[name]
 	}
@@ -86,7 +86,7 @@ func (w *World) Offers(v *view.View, changed []scheduler.Offer) {
 		}
 	}
 	for j := range w.Reserved {
-		if !v.Reserved(j) {
+		if !v.Capacity.Reserved(j) {
 			delete(w.Reserved, j)
 		}
 	}

@@ -34,7 +34,7 @@ func (l Look[O, S]) Job(id scheduler.JobID) *view.Job { return l.driver.view.Job
 // Coming reports whether slots are coming for a job: some are reserved for it, or attempts are being stopped for it.
 // A policy that preempts asks for no more meanwhile.
 func (l Look[O, S]) Coming(j *view.Job) bool {
-	if l.driver.view.Reserved(j.ID()) {
+	if l.driver.view.Capacity.Reserved(j.ID()) {
 		return true
 	}
 	forJob := func(x leaver) bool { return x.For == j.ID() }

@@ -23,14 +23,14 @@ func (p *Pass[O, S]) LaunchNear(j *view.Job) (launched int) {
 	p.ask(j)
 	before := len(p.decisions.Launch)
 	n := nearPass[O, S]{Pass: p, job: j, delay: p.driver.delays[j.ID()], limits: locality.Automatic(p.driver.env.Heartbeat)}
-	if p.driver.view.Reserved(j.ID()) {
+	if p.driver.view.Capacity.Reserved(j.ID()) {
 		n.each(p.Ready(Filter{Job: j}), p.driver.view.FitReserved)
 	}
 	if j.GangCount() > 0 {
 		n.each(p.Ready(Filter{Job: j, Gang: true}), p.driver.view.Fit)
 	}
 	for _, kind := range j.Kinds() {
-		if p.driver.view.FreeSlots(kind) > 0 && j.ReadyFirst(kind) > 0 {
+		if p.driver.view.Capacity.FreeSlots(kind) > 0 && j.ReadyFirst(kind) > 0 {
 			n.kind(kind)
 		}
 	}
@@ -72,7 +72,7 @@ func (n *nearPass[O, S]) kind(kind scheduler.SlotKind) {
 	}
 	misses, walked := 0, 0
 	for b := range n.Ready(Filter{Job: n.job, Kind: kind}) {
-		if walked++; walked > walkMax || misses == locality.MissesMax || v.FreeSlots(kind) == 0 {
+		if walked++; walked > walkMax || misses == locality.MissesMax || v.Capacity.FreeSlots(kind) == 0 {
 			return
 		}
 		switch {

@@ -51,18 +51,18 @@ func (p *Pass[O, S]) Ready(f Filter) iter.Seq[*view.Bundle] {
 	return p.walk(f, func(j *view.Job) iter.Seq[*view.Bundle] {
 		switch {
 		case f.Gang:
-			return p.driver.view.GangsOf(j)
+			return j.Gangs()
 		case f.Kind != "":
-			return p.driver.view.ReadyOfKind(j, f.Kind, 0)
+			return j.ReadyOfKind(f.Kind, 0)
 		}
-		return p.driver.view.ReadyOf(j)
+		return j.Ready()
 	}, func(b *view.Bundle) bool { return b.State == view.Ready })
 }
 
 // Seconds walks bundles that run slowly or are suspended, and may be launched a second time. The first attempt that
 // commits wins. A preemption for such a bundle is refused.
 func (p *Pass[O, S]) Seconds(f Filter) iter.Seq[*view.Bundle] {
-	return p.walk(f, p.driver.view.SecondsOf, func(*view.Bundle) bool { return true })
+	return p.walk(f, (*view.Job).Seconds, func(*view.Bundle) bool { return true })
 }
 
 func (p *Pass[O, S]) walk(f Filter, of func(*view.Job) iter.Seq[*view.Bundle], may func(*view.Bundle) bool) iter.Seq[*view.Bundle] {
@@ -94,7 +94,7 @@ func (p *Pass[O, S]) ask(j *view.Job) {
 // takes the slots. It returns false, and decides nothing, if the bundle does not fit, may not be launched, or was
 // launched by this pass already.
 func (p *Pass[O, S]) Launch(b *view.Bundle, on ...scheduler.LauncherID) bool {
-	if !b.Launchable() || p.driver.view.LeftOut(b) {
+	if !b.Launchable() || b.LeftOut() {
 		return false
 	}
 	where, fits := on, false
@@ -115,11 +115,11 @@ func (p *Pass[O, S]) takeOn(b *view.Bundle, on []scheduler.LauncherID) bool {
 	if len(on) != len(b.Groups) {
 		return false
 	}
-	mark := v.Mark()
+	mark := v.Capacity.Mark()
 	for i, id := range on {
 		l := v.Launcher(id)
-		if l == nil || l.Closed() || slices.Contains(b.Avoid, id) || !v.TakeFor(l, b, &b.Groups[i]) {
-			v.Undo(mark)
+		if l == nil || l.Closed() || slices.Contains(b.Avoid, id) || !v.Capacity.TakeFor(l, b, &b.Groups[i]) {
+			v.Capacity.Undo(mark)
 			return false
 		}
 	}
@@ -134,7 +134,7 @@ func (p *Pass[O, S]) launch(b *view.Bundle, where []scheduler.LauncherID) {
 // Resume lets a suspended attempt go on, with the rest of its launch. It needs Policy.Resumes. It returns false, and
 // decides nothing, if there is too little room, or the attempt is not suspended.
 func (p *Pass[O, S]) Resume(a *view.Attempt) bool {
-	if !p.driver.policy.Resumes || !p.driver.view.TakeForResume(a) {
+	if !p.driver.policy.Resumes || !p.driver.view.Capacity.TakeForResume(a) {
 		return false
 	}
 	p.decisions.Resume = append(p.decisions.Resume, scheduler.Resume{Attempt: a.ID})

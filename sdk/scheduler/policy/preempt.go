@@ -100,22 +100,22 @@ func (p *Pass[O, S]) Preempt(b *view.Bundle, mode scheduler.PreemptMode, victims
 		}
 	}
 	v := &p.driver.view
-	mark := v.Mark()
+	mark := v.Capacity.Mark()
 	var together []*view.Attempt
 	for _, u := range units {
 		together = append(together, u...)
 	}
-	if mode == scheduler.PreemptSuspend && !v.MaySuspend(together, p.driver.env.Limits) {
+	if mode == scheduler.PreemptSuspend && !v.Capacity.MaySuspend(together, p.driver.env.Limits) {
 		return scheduler.LimitReached, false
 	}
 	s := p.search(b, mode, len(units))
 	for _, a := range together {
 		if s.Usable(a) {
-			v.Release(a, s.Suspend)
+			v.Capacity.Release(a, s.Suspend)
 		}
 	}
 	where, fits := v.Fit(b)
-	v.Undo(mark)
+	v.Capacity.Undo(mark)
 	if !fits {
 		return scheduler.NothingGained, false
 	}
@@ -130,9 +130,9 @@ func (p *Pass[O, S]) PreemptFew(b *view.Bundle, mode scheduler.PreemptMode, cand
 		return false
 	}
 	s, all, next := p.search(b, mode, victimsMax), units(candidates), 0
-	mark := p.driver.view.Mark()
+	mark := p.driver.view.Capacity.Mark()
 	if _, fits := p.driver.view.Fit(b); fits {
-		p.driver.view.Undo(mark)
+		p.driver.view.Capacity.Undo(mark)
 		return false
 	}
 	victims, where := preemption.FindAmong(s, func() (unit, bool) {
@@ -144,7 +144,7 @@ func (p *Pass[O, S]) PreemptFew(b *view.Bundle, mode scheduler.PreemptMode, cand
 		}
 		return nil, false
 	}, func(unit) {})
-	p.driver.view.Undo(mark)
+	p.driver.view.Capacity.Undo(mark)
 	if where == nil {
 		return false
 	}
@@ -154,7 +154,7 @@ func (p *Pass[O, S]) PreemptFew(b *view.Bundle, mode scheduler.PreemptMode, cand
 
 // beneficiary returns why a bundle can't be preempted for.
 func (p *Pass[O, S]) beneficiary(b *view.Bundle) scheduler.RefusalReason {
-	if b.State != view.Ready || p.driver.view.LeftOut(b) {
+	if b.State != view.Ready || b.LeftOut() {
 		return scheduler.NotReady
 	}
 	return scheduler.NotRefused
@@ -195,14 +195,14 @@ func (p *Pass[O, S]) preempt(b *view.Bundle, mode scheduler.PreemptMode, victims
 		for _, a := range u {
 			p.stop(a.ID, b.Job.ID())
 			if mode == scheduler.PreemptSuspend {
-				v.CountSuspending(a)
+				v.Capacity.CountSuspending(a)
 			}
 		}
 	}
-	v.LeaveOut(b)
+	b.LeaveOut()
 	for i, id := range where {
 		if l := v.Launcher(id); l != nil {
-			v.TakeFor(l, b, &b.Groups[i]) // where there is room already; what victims hold is not there yet
+			v.Capacity.TakeFor(l, b, &b.Groups[i]) // where there is room already; what victims hold is not there yet
 		}
 	}
 	p.reasons[b.Job.ID()] = reason{scheduler.WaitPreempting, fmt.Sprintf("%d attempts are being stopped for it", len(victims))}
@@ -219,5 +219,5 @@ func (p *Pass[O, S]) withdrawSecond(b *view.Bundle) {
 		return
 	}
 	p.decisions.Launch = slices.DeleteFunc(p.decisions.Launch, func(l scheduler.Launch) bool { return l.Bundle == b.ID })
-	p.driver.view.LeaveOut(b)
+	b.LeaveOut()
 }

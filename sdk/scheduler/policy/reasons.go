@@ -69,7 +69,7 @@ func (p *Pass[O, S]) left(j *view.Job) *view.Bundle {
 	if j.ReadyCount() == 0 {
 		return nil
 	}
-	for b := range p.driver.view.ReadyOf(j) {
+	for b := range j.Ready() {
 		if b.State == view.Ready {
 			return b
 		}
@@ -90,7 +90,7 @@ func (p *Pass[O, S]) reasonOf(j *view.Job, place int) reason {
 		return r
 	}
 	b := p.left(j)
-	free := !slices.ContainsFunc(b.Groups, func(g scheduler.Group) bool { return p.driver.view.FreeSlots(g.Kind) < g.Slots })
+	free := !slices.ContainsFunc(b.Groups, func(g scheduler.Group) bool { return p.driver.view.Capacity.FreeSlots(g.Kind) < g.Slots })
 	switch {
 	case p.Coming(j):
 		return reason{scheduler.WaitPreempting, "slots are being taken back for it"}
@@ -112,11 +112,12 @@ func (l Look[O, S]) Explain(j *view.Job) scheduler.Explanation {
 	if brief {
 		x.Detail = fmt.Sprintf("%d bundles ready, %d attempts live", j.ReadyCount(), len(j.Attempts()))
 	}
-	for b := range d.view.ReadyOf(j) { // the first alone: a job may have a million
+	for b := range j.Ready() { // the first alone: a job may have a million
 		if brief {
 			x.Detail += "; " + gangs.Describe(&d.view, b)
 		}
-		if open := slices.ContainsFunc(d.view.Launchers(), func(on *view.Launcher) bool { return !on.Closed() }); open && !d.view.FitEver(b) {
+		open := slices.ContainsFunc(d.view.Launchers(), func(on *view.Launcher) bool { return !on.Closed() })
+		if _, fits := d.view.FitIfEmpty(b); open && !fits {
 			x.Detail += "; it would not fit if nothing ran: add launchers, or ask for less"
 		}
 		break

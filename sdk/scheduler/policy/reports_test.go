@@ -22,7 +22,7 @@ func TestReports(t *testing.T) {
 			for _, j := range p.Jobs() {
 				p.LaunchNear(j)
 				why := scheduler.WaitNone
-				if p.View().FreeSlots(scheduler.DefaultKind) == 0 && j.ID() == 2 && len(j.Attempts()) == 0 {
+				if p.View().Capacity.FreeSlots(scheduler.DefaultKind) == 0 && j.ID() == 2 && len(j.Attempts()) == 0 {
 					why = scheduler.WaitAtLimit
 				}
 				p.Report(j, why, func() string { details++; return "as it is told" })

@@ -71,6 +71,14 @@ func (a *Attempt) Ran(now scheduler.Time) time.Duration {
 	return a.ran
 }
 
+// joined returns the attempt's launcher, or nil if that is lost.
+func (a *Attempt) joined() *Launcher {
+	if a.on == nil || a.on.lost {
+		return nil
+	}
+	return a.on
+}
+
 // isOf reports whether the attempt was launched in a turn of its bundle.
 func (a *Attempt) isOf(turn int) bool { return a.turn == turn }
 

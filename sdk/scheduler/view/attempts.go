@@ -25,8 +25,8 @@ func (as *attempts) Attempt(id scheduler.AttemptID) *Attempt { return as.byID.Ge
 // Ended returns the attempts that ended in the last Apply or Start, in order.
 func (as *attempts) Ended() []Ended { return as.ended }
 
-// EndedAttempt returns an attempt that ended in the last Apply or Start, or nil.
-func (as *attempts) EndedAttempt(id scheduler.AttemptID) *Ended {
+// endedAttempt returns an attempt that ended in the last Apply or Start, or nil.
+func (as *attempts) endedAttempt(id scheduler.AttemptID) *Ended {
 	if as.endedByID == nil && len(as.ended) > 0 {
 		as.endedByID = make(map[scheduler.AttemptID]*Ended, len(as.ended))
 		for i := range as.ended {
@@ -42,7 +42,7 @@ func (as *attempts) LiveOrEnded(id scheduler.AttemptID) *Attempt {
 	if a := as.byID.Get(id); a != nil {
 		return a
 	}
-	if e := as.EndedAttempt(id); e != nil {
+	if e := as.endedAttempt(id); e != nil {
 		return e.Attempt
 	}
 	return nil

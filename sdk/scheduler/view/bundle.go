@@ -82,6 +82,17 @@ func (b *Bundle) Unfit() scheduler.WaitReason {
 	return scheduler.WaitNoCapacity
 }
 
+// LeaveOut makes walks skip the bundle until the next Apply, without a decision to launch it. A
+// policy that reclaims slots for a bundle uses it to avoid choosing the bundle again.
+func (b *Bundle) LeaveOut() { b.given = *b.Job.turn }
+
+// LeftOut reports whether the bundle was given to View.Launch or LeaveOut since the last Apply.
+func (b *Bundle) LeftOut() bool { return b.given == *b.Job.turn }
+
+// CancelLaunch cancels the decision to launch the bundle: walks yield it again. Capacity taken for
+// it stays taken.
+func (b *Bundle) CancelLaunch() { b.given = 0 }
+
 func (b *Bundle) avoids(l *Launcher) bool {
 	return len(b.Avoid) > 0 && slices.Contains(b.Avoid, l.ID)
 }

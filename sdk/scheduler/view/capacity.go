@@ -1,16 +1,19 @@
 package view
 
 import (
-	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/hamadryad/hamadryad/internal/prefetch"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// capacity holds the free slots and memory of launchers: the last offers, less what was taken
-// since, and the reservations. Each change of free slots goes through setFree, which updates where.
-type capacity struct {
+// Capacity is what is free and what is reserved on the launchers: the last offers, less what the
+// policy took since. While it decides, a policy takes and frees capacity tentatively, so that the
+// launches of one round do not collide. Undo reverts such changes, and so does the next Apply.
+//
+// Each change of free slots goes through setFree, which updates where.
+type Capacity struct {
 	numbers  map[scheduler.SlotKind]int // of kinds, in order of their first appearance
 	kinds    []kindFree                 // by number
 	reserved reservations               // as offered
@@ -85,17 +88,17 @@ type going struct {
 }
 
 // launchersChanged is called with the launchers in order of id after one joined or left.
-func (c *capacity) launchersChanged(list []*Launcher) { c.where.arrange(list) }
+func (c *Capacity) launchersChanged(list []*Launcher) { c.where.arrange(list) }
 
 // offered replaces a launcher's offer.
-func (c *capacity) offered(l *Launcher, o *scheduler.Offer) {
+func (c *Capacity) offered(l *Launcher, o *scheduler.Offer) {
 	c.reserved.replace(l, o.Reserved)
 	l.Offer, l.seat.parked, l.seat.reserved = *o, o.Held, o.Reserved
 	c.refill(l)
 }
 
 // close sets whether a launcher is closed to new attempts.
-func (c *capacity) close(l *Launcher, closed bool) {
+func (c *Capacity) close(l *Launcher, closed bool) {
 	if l.seat.closed == closed {
 		return
 	}
@@ -108,7 +111,7 @@ func (c *capacity) close(l *Launcher, closed bool) {
 }
 
 // refill resets what is free on a launcher to its offer.
-func (c *capacity) refill(l *Launcher) {
+func (c *Capacity) refill(l *Launcher) {
 	for k := range l.seat.free {
 		c.setFree(l, k, 0)
 	}
@@ -136,7 +139,7 @@ func (c *capacity) refill(l *Launcher) {
 
 // kind returns a kind's number. Numbers depend on the order of first appearance, and no decision
 // depends on them.
-func (c *capacity) kind(k scheduler.SlotKind) int {
+func (c *Capacity) kind(k scheduler.SlotKind) int {
 	n, ok := c.numbers[k]
 	if !ok {
 		if c.numbers == nil {
@@ -150,14 +153,14 @@ func (c *capacity) kind(k scheduler.SlotKind) int {
 	return n
 }
 
-func (c *capacity) forgetMisses() {
+func (c *Capacity) forgetMisses() {
 	for i := range c.kinds {
 		c.kinds[i].miss = miss{}
 	}
 }
 
 // setFree is the only function that changes a launcher's free slots.
-func (c *capacity) setFree(l *Launcher, kind, n int) {
+func (c *Capacity) setFree(l *Launcher, kind, n int) {
 	s := &l.seat
 	for len(s.free) <= kind {
 		s.free = append(s.free, 0)
@@ -178,7 +181,7 @@ func (c *capacity) setFree(l *Launcher, kind, n int) {
 // finds what is reserved for it. The setting lasts over rounds until it is changed, so an idle
 // withheld launcher costs nothing. A launcher that joins is not withheld. Withhold undoes what was
 // taken tentatively on all launchers: call it first.
-func (c *capacity) Withhold(l *Launcher, withheld bool) {
+func (c *Capacity) Withhold(l *Launcher, withheld bool) {
 	if l.seat.withheld == withheld {
 		return
 	}
@@ -188,7 +191,7 @@ func (c *capacity) Withhold(l *Launcher, withheld bool) {
 }
 
 // Withheld returns how many slots of a kind are free on withheld launchers and not reserved.
-func (c *capacity) Withheld(kind scheduler.SlotKind) int {
+func (c *Capacity) Withheld(kind scheduler.SlotKind) int {
 	if n, ok := c.numbers[kind]; ok {
 		return c.kinds[n].withheld
 	}
@@ -198,7 +201,7 @@ func (c *capacity) Withheld(kind scheduler.SlotKind) int {
 // FreeForResume returns how many slots of a kind are free on launchers that are draining or
 // excluded, less what is taken tentatively. Only attempts that are suspended there may use them
 // (TakeForResume).
-func (c *capacity) FreeForResume(kind scheduler.SlotKind) int {
+func (c *Capacity) FreeForResume(kind scheduler.SlotKind) int {
 	if n, ok := c.numbers[kind]; ok {
 		return c.kinds[n].forResume
 	}
@@ -207,78 +210,49 @@ func (c *capacity) FreeForResume(kind scheduler.SlotKind) int {
 
 // FreeSlots returns how many slots of a kind are free and not reserved on all launchers that are
 // not withheld, less what is taken tentatively.
-func (c *capacity) FreeSlots(kind scheduler.SlotKind) int {
+func (c *Capacity) FreeSlots(kind scheduler.SlotKind) int {
 	if n, ok := c.numbers[kind]; ok {
 		return c.kinds[n].total
 	}
 	return 0
 }
 
-// Obstacles returns, for people, what may keep a bundle from free slots: memory, countable resources,
-// or launchers that are excluded for it. Each stands after a semicolon; "" means neither. It may walk all launchers,
-// so it is for a bundle that finds no place.
-func (c *capacity) Obstacles(b *Bundle) (text string) {
-	for i := range b.Groups {
-		g := &b.Groups[i]
-		if most, slot := c.memoryBeside(b.Job.ID(), g.Kind); slot && most < g.Memory {
-			text = fmt.Sprintf("; memory is what lacks: no launcher with a free %s slot has more than %d MiB free", g.Kind, most>>20)
-			break
-		}
-	}
-	text += c.lackingResources(b)
-	if n := len(b.Avoid); n > 0 {
-		text += fmt.Sprintf("; %d launchers are excluded for it", n)
-	}
-	return text
-}
-
-// lackingResources returns, for people, the first kind of resource of which no launcher with a free
-// slot has enough free for a group; "" where none lacks.
-func (c *capacity) lackingResources(b *Bundle) string {
-	for i := range b.Groups {
-		g := &b.Groups[i]
-		for _, need := range g.Resources.Counts() {
-			most := 0
-			for _, l := range c.where.launchers() {
-				if slots, _ := c.Room(l, b.Job.ID(), g.Kind); slots > 0 && !l.Closed() {
-					most = max(most, c.RoomResources(l, b).Of(need.Kind))
-				}
-			}
-			if most < need.Count && c.FreeSlots(g.Kind) > 0 {
-				return fmt.Sprintf("; the resource %s is what lacks: no launcher with a free %s slot has more than %d free", need.Kind, g.Kind, most)
-			}
-		}
-	}
-	return ""
-}
-
-// memoryBeside returns the most free memory on a launcher with a free slot of a kind for a job, and
-// whether there is such a launcher.
-func (c *capacity) memoryBeside(job scheduler.JobID, kind scheduler.SlotKind) (most int64, slot bool) {
-	if c.FreeSlots(kind) == 0 {
-		return 0, false
-	}
+// OpenSlots returns how many slots of each kind the launchers have, free or not, that are not
+// closed. View.LaunchersChanged tells when it may have changed.
+func (c *Capacity) OpenSlots() map[scheduler.SlotKind]int {
+	slots := map[scheduler.SlotKind]int{}
 	for _, l := range c.where.launchers() {
-		if slots, memory := c.Room(l, job, kind); slots > 0 && !l.Closed() {
-			most, slot = max(most, memory), true
+		for _, s := range l.Slots {
+			if !l.Closed() {
+				slots[s.Kind] += s.Count
+			}
 		}
 	}
-	return most, slot
+	return slots
+}
+
+// WithRoom walks, in order of id, the launchers that had a free slot of a kind when the walk began.
+func (c *Capacity) WithRoom(kind scheduler.SlotKind) iter.Seq[*Launcher] {
+	return func(yield func(*Launcher) bool) {
+		if c.FreeSlots(kind) != 0 {
+			c.where.with(c.kind(kind))(yield)
+		}
+	}
 }
 
 // Room returns the free slots of a kind and the free memory on a launcher for any bundle of a job.
 // Reservations for the job are included. Those for one bundle are not (see RoomFor). What is taken
 // is subtracted. Job 0 means no job: what is free and not reserved.
-func (c *capacity) Room(l *Launcher, job scheduler.JobID, kind scheduler.SlotKind) (slots int, memory int64) {
+func (c *Capacity) Room(l *Launcher, job scheduler.JobID, kind scheduler.SlotKind) (slots int, memory int64) {
 	return c.room(l, job, 0, kind)
 }
 
 // RoomFor is Room for one bundle, and includes what is reserved for it alone.
-func (c *capacity) RoomFor(l *Launcher, b *Bundle, kind scheduler.SlotKind) (slots int, memory int64) {
+func (c *Capacity) RoomFor(l *Launcher, b *Bundle, kind scheduler.SlotKind) (slots int, memory int64) {
 	return c.room(l, b.Job.ID(), b.ID, kind)
 }
 
-func (c *capacity) room(l *Launcher, job scheduler.JobID, b scheduler.BundleID, kind scheduler.SlotKind) (slots int, memory int64) {
+func (c *Capacity) room(l *Launcher, job scheduler.JobID, b scheduler.BundleID, kind scheduler.SlotKind) (slots int, memory int64) {
 	slots, memory = c.unreserved(l, kind)
 	for i := range l.seat.reserved {
 		if r := &l.seat.reserved[i]; drawable(r, job, b) {
@@ -293,14 +267,14 @@ func (c *capacity) room(l *Launcher, job scheduler.JobID, b scheduler.BundleID, 
 
 // RoomResources returns the free countable resources on a launcher for a bundle, with what is reserved
 // for it or its job, less what is taken. A nil bundle stands for none: what is free and not reserved.
-func (c *capacity) RoomResources(l *Launcher, b *Bundle) scheduler.Resources {
+func (c *Capacity) RoomResources(l *Launcher, b *Bundle) scheduler.Resources {
 	if b == nil {
 		return c.countable(l, 0, 0)
 	}
 	return c.countable(l, b.Job.ID(), b.ID)
 }
 
-func (c *capacity) countable(l *Launcher, job scheduler.JobID, b scheduler.BundleID) (sum scheduler.Resources) {
+func (c *Capacity) countable(l *Launcher, job scheduler.JobID, b scheduler.BundleID) (sum scheduler.Resources) {
 	if !l.seat.closed {
 		sum = l.seat.countable
 	}
@@ -313,13 +287,13 @@ func (c *capacity) countable(l *Launcher, job scheduler.JobID, b scheduler.Bundl
 }
 
 // fits reports whether a launcher has room for a group of a bundle. Job 0 and bundle 0 mean none.
-func (c *capacity) fits(l *Launcher, job scheduler.JobID, b scheduler.BundleID, g *scheduler.Group) bool {
+func (c *Capacity) fits(l *Launcher, job scheduler.JobID, b scheduler.BundleID, g *scheduler.Group) bool {
 	slots, memory := c.room(l, job, b, g.Kind)
 	return slots >= g.Slots && memory >= g.Memory && (g.Resources.IsZero() || c.countable(l, job, b).Covers(g.Resources))
 }
 
 // unreserved returns what is free on a launcher, neither reserved nor taken.
-func (c *capacity) unreserved(l *Launcher, kind scheduler.SlotKind) (slots int, memory int64) {
+func (c *Capacity) unreserved(l *Launcher, kind scheduler.SlotKind) (slots int, memory int64) {
 	if l.seat.closed {
 		return 0, 0
 	}
@@ -327,7 +301,7 @@ func (c *capacity) unreserved(l *Launcher, kind scheduler.SlotKind) (slots int, 
 }
 
 // left is unreserved, and includes what only attempts suspended there may use.
-func (c *capacity) left(l *Launcher, kind scheduler.SlotKind) (slots int, memory int64) {
+func (c *Capacity) left(l *Launcher, kind scheduler.SlotKind) (slots int, memory int64) {
 	if k, ok := c.numbers[kind]; ok && k < len(l.seat.free) {
 		slots = l.seat.free[k]
 	}
@@ -335,7 +309,7 @@ func (c *capacity) left(l *Launcher, kind scheduler.SlotKind) (slots int, memory
 }
 
 // hasRoom reports whether a launcher has a free or reserved slot of any kind.
-func (c *capacity) hasRoom(l *Launcher) bool {
+func (c *Capacity) hasRoom(l *Launcher) bool {
 	for _, n := range l.seat.free {
 		if n > 0 && !l.seat.closed {
 			return true
@@ -351,7 +325,7 @@ func (c *capacity) hasRoom(l *Launcher) bool {
 
 // Take takes what a group needs on a launcher from what is free, and returns false if there is too
 // little.
-func (c *capacity) Take(l *Launcher, g *scheduler.Group) bool {
+func (c *Capacity) Take(l *Launcher, g *scheduler.Group) bool {
 	slots, memory := c.unreserved(l, g.Kind)
 	if slots < g.Slots || memory < g.Memory || l.seat.closed && !g.Resources.IsZero() || !l.seat.countable.Covers(g.Resources) {
 		return false
@@ -362,7 +336,7 @@ func (c *capacity) Take(l *Launcher, g *scheduler.Group) bool {
 
 // TakeFor takes what a group of a bundle needs on a launcher. It draws on the reservations for the
 // bundle first, then on those for its job. It returns false if there is too little.
-func (c *capacity) TakeFor(l *Launcher, b *Bundle, g *scheduler.Group) bool {
+func (c *Capacity) TakeFor(l *Launcher, b *Bundle, g *scheduler.Group) bool {
 	if !c.fits(l, b.Job.ID(), b.ID, g) {
 		return false
 	}
@@ -373,7 +347,7 @@ func (c *capacity) TakeFor(l *Launcher, b *Bundle, g *scheduler.Group) bool {
 // takeForResume takes what a suspended group of a bundle needs on a launcher to resume: its slots,
 // memory for what it has in swap, and the resources that its suspension freed. It draws on reservations for the bundle first, and returns
 // false if there is too little.
-func (c *capacity) takeForResume(l *Launcher, b scheduler.BundleID, g *scheduler.Group) bool {
+func (c *Capacity) takeForResume(l *Launcher, b scheduler.BundleID, g *scheduler.Group) bool {
 	parked := l.seat.parked
 	need := scheduler.Group{
 		Kind: g.Kind, Slots: g.Slots,
@@ -394,7 +368,7 @@ func (c *capacity) takeForResume(l *Launcher, b scheduler.BundleID, g *scheduler
 	return true
 }
 
-func (c *capacity) take(l *Launcher, job scheduler.JobID, b scheduler.BundleID, g *scheduler.Group) {
+func (c *Capacity) take(l *Launcher, job scheduler.JobID, b scheduler.BundleID, g *scheduler.Group) {
 	kind := c.note(l, g.Kind)
 	slots, memory, countable := g.Slots, g.Memory, g.Resources
 	if len(l.seat.reserved) > 0 {
@@ -407,7 +381,7 @@ func (c *capacity) take(l *Launcher, job scheduler.JobID, b scheduler.BundleID, 
 
 // release adds to a launcher's tentatively free capacity what a group there would free: a running
 // group that is suspended or ends, or a suspended one that ends.
-func (c *capacity) release(l *Launcher, g *scheduler.Group, suspended, suspend bool) {
+func (c *Capacity) release(l *Launcher, g *scheduler.Group, suspended, suspend bool) {
 	freed, parked := scheduler.Group{Kind: g.Kind, Slots: g.Slots, Memory: g.Memory, Resources: g.Resources}, l.seat.parked
 	switch {
 	case suspended:
@@ -426,20 +400,20 @@ func (c *capacity) release(l *Launcher, g *scheduler.Group, suspended, suspend b
 }
 
 // countSuspending counts a group that would be suspended, and frees nothing.
-func (c *capacity) countSuspending(l *Launcher, g *scheduler.Group) {
+func (c *Capacity) countSuspending(l *Launcher, g *scheduler.Group) {
 	c.note(l, g.Kind)
 	l.seat.going = going{l.seat.going.n + 1, l.seat.going.memory + g.Memory}
 }
 
 // maySuspend reports whether n more attempts, with so much memory, may be suspended on a launcher.
-func (c *capacity) maySuspend(l *Launcher, n int, memory int64, most scheduler.Limits) bool {
+func (c *Capacity) maySuspend(l *Launcher, n int, memory int64, most scheduler.Limits) bool {
 	g := l.seat.going
 	return most.MaySuspend(n+g.n+l.Offer.Suspended, memory+g.memory+l.Offer.Held, l.Memory, l.Swap)
 }
 
 // AddRoom adds the slots, memory and resources of a group to what is tentatively free on a launcher.
 // For preempted attempts use Release.
-func (c *capacity) AddRoom(l *Launcher, g *scheduler.Group) {
+func (c *Capacity) AddRoom(l *Launcher, g *scheduler.Group) {
 	k := c.note(l, g.Kind)
 	l.seat.memory += g.Memory
 	l.seat.countable = l.seat.countable.Plus(g.Resources)
@@ -448,7 +422,7 @@ func (c *capacity) AddRoom(l *Launcher, g *scheduler.Group) {
 }
 
 // note saves a launcher's state in the journal and returns the kind's number.
-func (c *capacity) note(l *Launcher, kind scheduler.SlotKind) int {
+func (c *Capacity) note(l *Launcher, kind scheduler.SlotKind) int {
 	k, s := c.kind(kind), &l.seat
 	for len(s.free) <= k {
 		s.free = append(s.free, 0)
@@ -458,10 +432,10 @@ func (c *capacity) note(l *Launcher, kind scheduler.SlotKind) int {
 }
 
 // Mark returns a point for Undo.
-func (c *capacity) Mark() int { return len(c.journal) }
+func (c *Capacity) Mark() int { return len(c.journal) }
 
 // Undo undoes every Take, AddRoom, Release and Fit since the mark.
-func (c *capacity) Undo(mark int) {
+func (c *Capacity) Undo(mark int) {
 	j := c.journal
 	for _, x := range slices.Backward(j[mark:]) {
 		s := &x.launcher.seat
@@ -476,31 +450,23 @@ func (c *capacity) Undo(mark int) {
 }
 
 // Reserved reports whether anything is reserved for a job, or for one bundle of it.
-func (c *capacity) Reserved(job scheduler.JobID) bool { return len(c.reserved[job]) > 0 }
+func (c *Capacity) Reserved(job scheduler.JobID) bool { return len(c.reserved[job]) > 0 }
 
 // AnyReserved reports whether anything is reserved for any job.
-func (c *capacity) AnyReserved() bool { return len(c.reserved) > 0 }
+func (c *Capacity) AnyReserved() bool { return len(c.reserved) > 0 }
 
-// ReservedFor returns the launchers with reservations for a job, or for one bundle of it, in order
+// ReservedOn returns the launchers with reservations for a job, or for one bundle of it, in order
 // of id, as of the last Apply.
-func (c *capacity) ReservedFor(job scheduler.JobID) []*Launcher { return c.reserved[job] }
+func (c *Capacity) ReservedOn(job scheduler.JobID) []*Launcher { return c.reserved[job] }
 
-// ReservedTotal returns how many slots of a kind are reserved on all launchers for a job, or for
-// one bundle of it, less what is taken tentatively.
-func (c *capacity) ReservedTotal(job scheduler.JobID, kind scheduler.SlotKind) (slots int) {
+// ReservedSlots returns how many slots of a kind are reserved on all launchers for a job, less what
+// is taken tentatively. All of them count, whichever of the job's bundles may use them.
+func (c *Capacity) ReservedSlots(job scheduler.JobID, kind scheduler.SlotKind) (slots int) {
 	for _, l := range c.reserved[job] {
-		slots += c.ReservedSlots(l, job, kind)
-	}
-	return slots
-}
-
-// ReservedSlots returns how many slots of a kind a launcher reserves for a job, or for one bundle
-// of it, less what is taken tentatively. All of them count, whichever of the job's bundles may use
-// them.
-func (c *capacity) ReservedSlots(l *Launcher, job scheduler.JobID, kind scheduler.SlotKind) (slots int) {
-	for i := range l.seat.reserved {
-		if r := &l.seat.reserved[i]; r.Job == job && r.Kind == kind {
-			slots += r.Slots
+		for i := range l.seat.reserved {
+			if r := &l.seat.reserved[i]; r.Job == job && r.Kind == kind {
+				slots += r.Slots
+			}
 		}
 	}
 	return slots

@@ -12,7 +12,7 @@ import (
 // was taken, given, offered, withheld and closed.
 func TestCapacityAddsUp(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
-	var c capacity
+	var c Capacity
 	var list []*Launcher
 	for i := range 20 {
 		list = append(list, &Launcher{ID: scheduler.LauncherID(i + 1)})

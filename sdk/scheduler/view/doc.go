@@ -11,6 +11,9 @@
 //		}
 //	}
 //
+// View has the lists, the searches for a place (Fit and its relatives) and Launch. Job.Ready and
+// its relatives walk the bundles of one job. View.Capacity has what is free and what is reserved.
+//
 // # Rules of the mirror
 //
 // The manager keeps these rules; a round that breaks one is an error.
@@ -39,7 +42,7 @@
 //
 // # What a decision costs
 //
-// While it decides, a policy takes capacity tentatively with Take, AddRoom and Fit, so that the
+// While it decides, a policy takes capacity tentatively with Fit and Capacity.Take, so that the
 // launches of one round do not collide. The next Apply discards all tentative changes: the offers
 // of that round include what was accepted.
 //

@@ -71,7 +71,7 @@ func (v *View) launcherJoined(e scheduler.LauncherJoined) error {
 // arrangeLaunchers passes the current launchers on.
 func (v *View) arrangeLaunchers() {
 	v.launchersMoved = true
-	v.launchersChanged(v.Launchers())
+	v.Capacity.launchersChanged(v.Launchers())
 }
 
 func (v *View) launcherLost(e scheduler.LauncherLost) error {
@@ -80,7 +80,7 @@ func (v *View) launcherLost(e scheduler.LauncherLost) error {
 		return err
 	}
 	v.arrangeLaunchers()
-	v.offered(l, &scheduler.Offer{Launcher: l.ID})
+	v.Capacity.offered(l, &scheduler.Offer{Launcher: l.ID})
 	return nil
 }
 
@@ -100,7 +100,7 @@ func (v *View) offer(o *scheduler.Offer) error {
 	if !l.Resources.Covers(o.Resources) {
 		return fmt.Errorf("launcher %d offers the resources %v and has %v", o.Launcher, o.Resources, l.Resources)
 	}
-	v.offered(l, o)
+	v.Capacity.offered(l, o)
 	return nil
 }
 
@@ -126,7 +126,7 @@ func (v *View) opened(id scheduler.LauncherID, err error) error {
 	if err == nil {
 		v.launchersMoved = true
 		l := v.Launcher(id)
-		v.close(l, l.Closed())
+		v.Capacity.close(l, l.Closed())
 	}
 	return err
 }

@@ -8,13 +8,20 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
+// search has the capacity, and finds places in it for bundles.
+type search struct {
+	// Capacity is what is free and reserved, with what the policy takes while it decides.
+	Capacity Capacity
+}
+
 // Fit finds a launcher for each group of a bundle and takes what they need, or takes nothing and
 // returns false. For each group it prefers a launcher that holds input of it, then one in a rack
 // that does, then one with slots reserved for the bundle or its job. Among equals it takes the
 // launcher with most free slots of the kind, then the lowest id. Groups that need most are placed
 // first. If groups that differ do not fit that way, it searches up to searchMax arrangements. Only
 // a gang of many groups on many launchers may be missed.
-func (c *capacity) Fit(b *Bundle) ([]scheduler.LauncherID, bool) {
+func (s *search) Fit(b *Bundle) ([]scheduler.LauncherID, bool) {
+	c := &s.Capacity
 	if len(b.Groups) == 1 {
 		l := c.pick(b, &b.Groups[0])
 		if l == nil {
@@ -28,7 +35,8 @@ func (c *capacity) Fit(b *Bundle) ([]scheduler.LauncherID, bool) {
 
 // FitNear is Fit for a single-group bundle, limited to launchers that are at
 // least as near to its input as level.
-func (c *capacity) FitNear(b *Bundle, level scheduler.Locality) ([]scheduler.LauncherID, bool) {
+func (s *search) FitNear(b *Bundle, level scheduler.Locality) ([]scheduler.LauncherID, bool) {
+	c := &s.Capacity
 	if len(b.Groups) != 1 {
 		return nil, false
 	}
@@ -41,7 +49,8 @@ func (c *capacity) FitNear(b *Bundle, level scheduler.Locality) ([]scheduler.Lau
 }
 
 // FitOn is Fit for a single-group bundle on one launcher.
-func (c *capacity) FitOn(l *Launcher, b *Bundle) ([]scheduler.LauncherID, bool) {
+func (s *search) FitOn(l *Launcher, b *Bundle) ([]scheduler.LauncherID, bool) {
+	c := &s.Capacity
 	if len(b.Groups) != 1 || b.avoids(l) || !c.TakeFor(l, b, &b.Groups[0]) {
 		return nil, false
 	}
@@ -51,13 +60,14 @@ func (c *capacity) FitOn(l *Launcher, b *Bundle) ([]scheduler.LauncherID, bool) 
 // FitReserved is Fit limited to reservations for the bundle's job: on a launcher that has one or,
 // for a gang, wherever it fits with the reservations. So a job that waits for launchers near its
 // input still takes the slots that were preempted for it.
-func (c *capacity) FitReserved(b *Bundle) ([]scheduler.LauncherID, bool) {
+func (s *search) FitReserved(b *Bundle) ([]scheduler.LauncherID, bool) {
+	c := &s.Capacity
 	launchers := c.reserved[b.Job.ID()]
 	if len(b.Groups) > 1 {
 		if len(launchers) == 0 {
 			return nil, false
 		}
-		return c.Fit(b)
+		return s.Fit(b)
 	}
 	kind := b.Groups[0].Kind
 	for _, l := range launchers {
@@ -65,22 +75,17 @@ func (c *capacity) FitReserved(b *Bundle) ([]scheduler.LauncherID, bool) {
 		if with, _ := c.RoomFor(l, b, kind); with == free {
 			continue
 		}
-		if where, ok := c.FitOn(l, b); ok {
+		if where, ok := s.FitOn(l, b); ok {
 			return where, true
 		}
 	}
 	return nil, false
 }
 
-// FitEver reports whether the bundle would fit if nothing ran on the launchers that are not closed.
-// The launchers asTheyAre, in order of id, count with their present load.
-func (c *capacity) FitEver(b *Bundle, asTheyAre ...scheduler.LauncherID) bool {
-	_, ok := c.FitIfEmpty(b, asTheyAre...)
-	return ok
-}
-
-// FitIfEmpty is FitEver, and returns on which launchers the bundle would fit. It takes nothing.
-func (c *capacity) FitIfEmpty(b *Bundle, asTheyAre ...scheduler.LauncherID) ([]scheduler.LauncherID, bool) {
+// FitIfEmpty returns on which launchers the bundle would fit if nothing ran on those that are not
+// closed. It takes nothing. The launchers asTheyAre, in order of id, count with their present load.
+func (s *search) FitIfEmpty(b *Bundle, asTheyAre ...scheduler.LauncherID) ([]scheduler.LauncherID, bool) {
+	c := &s.Capacity
 	mark := c.Mark()
 	defer c.Undo(mark)
 	for _, l := range c.where.launchers() {
@@ -94,15 +99,15 @@ func (c *capacity) FitIfEmpty(b *Bundle, asTheyAre ...scheduler.LauncherID) ([]s
 			c.AddRoom(l, &more)
 		}
 	}
-	return c.Fit(b)
+	return s.Fit(b)
 }
 
 // pick chooses the launcher for a group in Fit's order of preference.
-func (c *capacity) pick(b *Bundle, g *scheduler.Group) *Launcher {
+func (c *Capacity) pick(b *Bundle, g *scheduler.Group) *Launcher {
 	return c.pickNear(b, g, scheduler.Remote)
 }
 
-func (c *capacity) pickNear(b *Bundle, g *scheduler.Group, level scheduler.Locality) *Launcher {
+func (c *Capacity) pickNear(b *Bundle, g *scheduler.Group, level scheduler.Locality) *Launcher {
 	number := c.kind(g.Kind)
 	kind := &c.kinds[number]
 	reserved := c.reserved[b.Job.ID()]
@@ -149,7 +154,8 @@ func (c *capacity) pickNear(b *Bundle, g *scheduler.Group, level scheduler.Local
 // NearRoom returns the launchers and the racks that have a free slot of a kind and hold input of a
 // job's launchable single-group bundles. Launchers are in order of id, racks in order of name. Its
 // cost depends on the places of the job's input or on the launchers with room, whichever are fewer.
-func (c *capacity) NearRoom(j *Job, kind scheduler.SlotKind) (on []*Launcher, racks []string) {
+func (s *search) NearRoom(j *Job, kind scheduler.SlotKind) (on []*Launcher, racks []string) {
+	c := &s.Capacity
 	number, near := c.kind(kind), j.near()
 	for l := range c.nearRoom(near, number) {
 		on = append(on, l)
@@ -165,7 +171,7 @@ func (c *capacity) NearRoom(j *Job, kind scheduler.SlotKind) (on []*Launcher, ra
 }
 
 // nearRoom walks, in no order, the launchers that NearRoom returns.
-func (c *capacity) nearRoom(near *launchable, kind int) iter.Seq[*Launcher] {
+func (c *Capacity) nearRoom(near *launchable, kind int) iter.Seq[*Launcher] {
 	return func(yield func(*Launcher) bool) {
 		room := c.where.count(kind)
 		if room == 0 {
@@ -191,7 +197,8 @@ func (c *capacity) nearRoom(near *launchable, kind int) iter.Seq[*Launcher] {
 
 // HasNearRoom reports whether NearRoom returns any launcher. It is cheap: a few words for each host
 // of the input.
-func (c *capacity) HasNearRoom(j *Job, kind scheduler.SlotKind) bool {
+func (s *search) HasNearRoom(j *Job, kind scheduler.SlotKind) bool {
+	c := &s.Capacity
 	number, near := c.kind(kind), j.near()
 	if c.where.count(number)*manyHosts < near.hostsMost() {
 		for range c.nearRoom(near, number) {
@@ -208,7 +215,8 @@ const manyHosts = 32
 
 // HasNear reports whether a launcher that is not closed is on a host that holds input of a
 // single-group bundle.
-func (c *capacity) HasNear(b *Bundle) bool {
+func (s *search) HasNear(b *Bundle) bool {
+	c := &s.Capacity
 	return c.where.hasOpen(c.where.near(b, b.Groups[0].Places))
 }
 
@@ -225,13 +233,4 @@ func Locality(l *Launcher, g *scheduler.Group) scheduler.Locality {
 		}
 	}
 	return near
-}
-
-// WithRoom walks, in order of id, the launchers that had a free slot of a kind when the walk began.
-func (c *capacity) WithRoom(kind scheduler.SlotKind) iter.Seq[*Launcher] {
-	return func(yield func(*Launcher) bool) {
-		if c.FreeSlots(kind) != 0 {
-			c.where.with(c.kind(kind))(yield)
-		}
-	}
 }

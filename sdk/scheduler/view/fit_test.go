@@ -86,10 +86,10 @@ func TestFitGangIsAllOrNothing(t *testing.T) {
 	gpu := scheduler.Group{Kind: "gpu", Slots: 1, Memory: 8}
 	wantFit(t, v, ready(t, v, 1, group(9), gpu, group(9)), 1, 4, 2)
 	b := ready(t, v, 2, group(1), gpu, gpu)
-	before := v.FreeSlots("default")
+	before := v.Capacity.FreeSlots("default")
 	wantFit(t, v, b)
-	if v.FreeSlots("default") != before {
-		t.Errorf("a gang that does not fit left %d free slots of %d", v.FreeSlots("default"), before)
+	if v.Capacity.FreeSlots("default") != before {
+		t.Errorf("a gang that does not fit left %d free slots of %d", v.Capacity.FreeSlots("default"), before)
 	}
 	// Spreading would leave no launcher with 6 bytes for the last; the second,
 	// tight try packs two on one.
@@ -151,11 +151,11 @@ func TestTakeForResume(t *testing.T) {
 	}
 	can := func(want bool, what string) {
 		t.Helper()
-		mark := v.Mark()
-		if got := v.TakeForResume(v.Attempt(12)); got != want {
+		mark := v.Capacity.Mark()
+		if got := v.Capacity.TakeForResume(v.Attempt(12)); got != want {
 			t.Errorf("%s: %t", what, got)
 		}
-		if !want && v.Mark() != mark {
+		if !want && v.Capacity.Mark() != mark {
 			t.Errorf("%s: something stays taken", what)
 		}
 	}
@@ -168,7 +168,7 @@ func TestTakeForResume(t *testing.T) {
 	r = offer(1, scheduler.Reservation{Job: 1, Bundle: 8, Kind: "default", Slots: 1})
 	apply(t, v, r)
 	can(true, "with what is free and for it")
-	if slots, _ := v.Room(v.Launcher(1), 0, "default"); slots != 0 || gang.Attempts()[0].State != Suspended {
+	if slots, _ := v.Capacity.Room(v.Launcher(1), 0, "default"); slots != 0 || gang.Attempts()[0].State != Suspended {
 		t.Errorf("%d slots are free beside it", slots)
 	}
 	can(false, "twice")
@@ -209,16 +209,16 @@ func TestReservationForOneBundle(t *testing.T) {
 		room  func() (int, int64)
 		slots int
 	}{
-		{"any bundle of the job", func() (int, int64) { return v.Room(v.Launcher(1), 1, "default") }, 1},
-		{"the bundle", func() (int, int64) { return v.RoomFor(v.Launcher(1), v.Bundle(8), "default") }, 2},
-		{"another bundle", func() (int, int64) { return v.RoomFor(v.Launcher(1), v.Bundle(9), "default") }, 1},
-		{"another job", func() (int, int64) { return v.Room(v.Launcher(1), 2, "default") }, 0},
+		{"any bundle of the job", func() (int, int64) { return v.Capacity.Room(v.Launcher(1), 1, "default") }, 1},
+		{"the bundle", func() (int, int64) { return v.Capacity.RoomFor(v.Launcher(1), v.Bundle(8), "default") }, 2},
+		{"another bundle", func() (int, int64) { return v.Capacity.RoomFor(v.Launcher(1), v.Bundle(9), "default") }, 1},
+		{"another job", func() (int, int64) { return v.Capacity.Room(v.Launcher(1), 2, "default") }, 0},
 	} {
 		if slots, memory := x.room(); slots != x.slots || memory != int64(5*x.slots) {
 			t.Errorf("%s has room for %d slots and %d bytes, want %d and %d", x.whose, slots, memory, x.slots, 5*x.slots)
 		}
 	}
-	if n := v.ReservedSlots(v.Launcher(1), 1, "default"); n != 2 {
+	if n := v.Capacity.ReservedSlots(1, "default"); n != 2 {
 		t.Errorf("%d slots are kept for the job, want 2", n)
 	}
 	wantFit(t, v, v.Bundle(8), 1)
@@ -233,19 +233,19 @@ func TestReservationForOneBundle(t *testing.T) {
 func TestUndoRestoresAndGiveAdds(t *testing.T) {
 	v := cluster(t)
 	b := ready(t, v, 1, group(10))
-	mark := v.Mark()
+	mark := v.Capacity.Mark()
 	for range 4 {
 		if _, ok := v.Fit(b); !ok {
 			t.Fatal("no room on an empty cluster")
 		}
 	}
 	wantFit(t, v, b)
-	v.AddRoom(v.Launcher(3), &scheduler.Group{Kind: "default", Slots: 1, Memory: 10})
+	v.Capacity.AddRoom(v.Launcher(3), &scheduler.Group{Kind: "default", Slots: 1, Memory: 10})
 	wantFit(t, v, b, 3)
-	if !v.FitEver(b) {
-		t.Error("FitEver looks at what is taken")
+	if _, fits := v.FitIfEmpty(b); !fits {
+		t.Error("FitIfEmpty looks at what is taken")
 	}
-	v.Undo(mark)
+	v.Capacity.Undo(mark)
 	wantFit(t, v, b, 1)
 }
 
@@ -255,7 +255,7 @@ func TestBundleLeavesReadyAndComesBack(t *testing.T) {
 	apply(t, v, scheduler.Round{Number: 3, Events: []scheduler.Event{
 		scheduler.Outcome{Kind: scheduler.DecisionLaunch, Accepted: true, Attempts: []scheduler.AttemptID{7}, Launch: scheduler.Launch{Bundle: 1, Launchers: []scheduler.LauncherID{1}}},
 	}})
-	for range v.ReadyAt(v.Job(1), "h1") {
+	for range v.Job(1).ReadyAt("h1") {
 		t.Error("a launched bundle is still ready")
 	}
 	apply(t, v, scheduler.Round{Number: 4, Events: []scheduler.Event{
@@ -264,7 +264,7 @@ func TestBundleLeavesReadyAndComesBack(t *testing.T) {
 	}})
 	at := map[string]int{}
 	for _, h := range []string{"h1", "h2"} {
-		for range v.ReadyAt(v.Job(1), h) {
+		for range v.Job(1).ReadyAt(h) {
 			at[h]++
 		}
 	}
@@ -299,7 +299,7 @@ func TestTheGroupsOfALaunchAreSpeculativeTogether(t *testing.T) {
 
 func TestInconsistentEventNamesItself(t *testing.T) {
 	v := cluster(t)
-	before := v.Dump()
+	before := v.World().String()
 	err := v.Apply(scheduler.Round{Number: 2, Events: []scheduler.Event{
 		scheduler.AttemptStarted{Attempt: 5, Job: 1},
 		scheduler.LauncherLost{Launcher: 1},
@@ -307,36 +307,8 @@ func TestInconsistentEventNamesItself(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "round 2, event 0 (scheduler.AttemptStarted): attempt-5") {
 		t.Errorf("error %v does not name the event", err)
 	}
-	if after := v.Dump(); after != before {
+	if after := v.World().String(); after != before {
 		t.Errorf("the view changed:\n%s", after)
-	}
-}
-
-func TestEachGoesRoundTheLaunchers(t *testing.T) {
-	v := cluster(t)
-	for id := scheduler.BundleID(1); id <= 6; id++ {
-		ready(t, v, id, group(1))
-	}
-	// One bundle a call, as a heartbeat would.
-	one := func(l *Launcher) []scheduler.Launch {
-		for b := range v.Ready() {
-			if where, ok := v.FitOn(l, b); ok {
-				return []scheduler.Launch{v.Launch(b, where)}
-			}
-		}
-		return nil
-	}
-	all, err := v.Each(one)
-	var got []scheduler.LauncherID
-	for _, l := range all {
-		got = append(got, l.Launchers...)
-	}
-	if want := []scheduler.LauncherID{1, 2, 3, 4, 1, 2}; err != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("Each gave to %v (%v), want %v", got, err, want)
-	}
-	again := func(*Launcher) []scheduler.Launch { return []scheduler.Launch{{Bundle: 1}} }
-	if _, err := v.Each(again); err == nil {
-		t.Error("one bundle may be given twice")
 	}
 }
 
@@ -375,36 +347,36 @@ func TestMemoryInSwap(t *testing.T) {
 	apply(t, v, r)
 	has := func(what string, slots int, memory int64) {
 		t.Helper()
-		if s, m := v.Room(v.Launcher(1), 0, "default"); s != slots || m != memory {
+		if s, m := v.Capacity.Room(v.Launcher(1), 0, "default"); s != slots || m != memory {
 			t.Errorf("%s: %d slots and %d bytes are free, want %d and %d", what, s, m, slots, memory)
 		}
 	}
-	mark := v.Mark()
-	v.Release(v.Attempt(1), true)
+	mark := v.Capacity.Mark()
+	v.Capacity.Release(v.Attempt(1), true)
 	has("one is suspended", 2, 4)
-	v.Release(v.Attempt(2), true)
+	v.Capacity.Release(v.Attempt(2), true)
 	has("a second, half of it", 3, 6)
-	v.Release(v.Attempt(3), false)
+	v.Capacity.Release(v.Attempt(3), false)
 	has("the third is killed", 4, 10)
-	v.Undo(mark)
+	v.Capacity.Undo(mark)
 	has("none", 1, 0)
 	apply(t, v, scheduler.Round{
 		Number: 2, Events: []scheduler.Event{scheduler.AttemptSuspended{Attempt: 1}, scheduler.AttemptSuspended{Attempt: 2}},
 		Offers: []scheduler.Offer{{Launcher: 1, Free: []scheduler.SlotCount{{Kind: "default", Count: 3}}, Memory: 3, Suspended: 2, Held: 8, Reserved: []scheduler.Reservation{{Job: 1, Bundle: 9, Memory: 3}}}},
 	})
-	mark = v.Mark()
-	if !v.TakeForResume(v.Attempt(1)) {
+	mark = v.Capacity.Mark()
+	if !v.Capacity.TakeForResume(v.Attempt(1)) {
 		t.Error("the first does not go on with 2 of 3 bytes")
 	}
 	has("the first goes on", 2, 1)
-	if v.TakeForResume(v.Attempt(2)) {
+	if v.Capacity.TakeForResume(v.Attempt(2)) {
 		t.Error("the second goes on with 1 of 4 bytes")
 	}
 	has("the second does not", 2, 1)
-	v.Undo(mark)
-	v.Release(v.Attempt(1), false)
+	v.Capacity.Undo(mark)
+	v.Capacity.Release(v.Attempt(1), false)
 	has("the first is killed, of which the second has two bytes of swap", 3, 5)
-	if v.TakeForResume(v.Attempt(2)); v.Launcher(1).Swap != 6 {
+	if v.Capacity.TakeForResume(v.Attempt(2)); v.Launcher(1).Swap != 6 {
 		t.Error("it has other swap")
 	}
 	has("the second goes on", 2, 1)
@@ -436,26 +408,26 @@ func TestClosedLaunchers(t *testing.T) {
 			_, near := v.FitNear(b, scheduler.NodeLocal)
 			_, on := v.FitOn(v.Launcher(1), b)
 			hosts, racks := v.NearRoom(v.Job(1), "default")
-			if n := v.FreeSlots("default") + v.Withheld("default") + len(hosts) + len(racks); n != 0 || near || on || v.FreeForResume("default") != again {
-				t.Errorf("%s: something finds room, or %d slots are free for what is suspended, want %d", what, v.FreeForResume("default"), again)
+			if n := v.Capacity.FreeSlots("default") + v.Capacity.Withheld("default") + len(hosts) + len(racks); n != 0 || near || on || v.Capacity.FreeForResume("default") != again {
+				t.Errorf("%s: something finds room, or %d slots are free for what is suspended, want %d", what, v.Capacity.FreeForResume("default"), again)
 			}
 		}
 		apply(t, v, scheduler.Round{Number: 2, Events: []scheduler.Event{event(true)}})
 		closed(0)
-		if v.TakeForResume(v.Attempt(11)) {
+		if v.Capacity.TakeForResume(v.Attempt(11)) {
 			t.Errorf("%s: it goes on with what was free before", what)
 		}
 		apply(t, v, scheduler.Round{Number: 3, Offers: []scheduler.Offer{{Launcher: 1, ForResume: slots(1), ForResumeMemory: 4, Suspended: 1, Held: 4}}})
 		closed(1)
-		mark := v.Mark()
-		if !v.TakeForResume(v.Attempt(11)) || v.FreeForResume("default") != 0 {
+		mark := v.Capacity.Mark()
+		if !v.Capacity.TakeForResume(v.Attempt(11)) || v.Capacity.FreeForResume("default") != 0 {
 			t.Errorf("%s: it does not go on with the slot that is for that", what)
 		}
-		v.Undo(mark)
+		v.Capacity.Undo(mark)
 		closed(1)
 		apply(t, v, scheduler.Round{Number: 4, Events: []scheduler.Event{event(false)}, Offers: []scheduler.Offer{{Launcher: 1, Free: slots(2), Memory: 4, Suspended: 1, Held: 4}}})
-		if n := v.FreeForResume("default"); n != 0 || v.FreeSlots("default") != 2 {
-			t.Errorf("%s no more: %d slots are free, and %d for what is suspended", what, v.FreeSlots("default"), n)
+		if n := v.Capacity.FreeForResume("default"); n != 0 || v.Capacity.FreeSlots("default") != 2 {
+			t.Errorf("%s no more: %d slots are free, and %d for what is suspended", what, v.Capacity.FreeSlots("default"), n)
 		}
 		wantFit(t, v, b, 1)
 	}
@@ -486,7 +458,7 @@ func TestMaySuspend(t *testing.T) {
 		for _, id := range ids {
 			list = append(list, v.Attempt(id))
 		}
-		if got := v.MaySuspend(list, scheduler.Limits{SuspendedMax: n, SuspendedPercent: percent}); got != want {
+		if got := v.Capacity.MaySuspend(list, scheduler.Limits{SuspendedMax: n, SuspendedPercent: percent}); got != want {
 			t.Errorf("%s: %t", what, got)
 		}
 	}
@@ -496,12 +468,12 @@ func TestMaySuspend(t *testing.T) {
 	may("12 bytes of 11", false, 3, 39, 4)
 	may("a fourth with it of three", false, 3, 100, 4, 5)
 	may("no bounds", true, 0, 0, 4, 5)
-	for what, more := range map[string]func(*Attempt){"leaves": func(a *Attempt) { v.Release(a, true) }, "leaves something that counts for nothing": v.CountSuspending} {
-		mark := v.Mark()
+	for what, more := range map[string]func(*Attempt){"leaves": func(a *Attempt) { v.Capacity.Release(a, true) }, "leaves something that counts for nothing": v.Capacity.CountSuspending} {
+		mark := v.Capacity.Mark()
 		more(v.Attempt(5))
 		may("a fourth of four, as one "+what, true, 4, 100, 4)
 		may("a fourth of three, as one "+what, false, 3, 100, 4)
-		v.Undo(mark)
+		v.Capacity.Undo(mark)
 		may("a third of three, as none "+what, true, 3, 100, 4)
 	}
 	v.Launcher(1).NoSuspend = true

@@ -17,7 +17,7 @@ const (
 
 // fitGang is Fit for several groups. It picks a launcher for each. If that fails, it tries the
 // launchers with least room, and then searches.
-func (c *capacity) fitGang(b *Bundle, pick func(*Bundle, *scheduler.Group) *Launcher) ([]scheduler.LauncherID, bool) {
+func (c *Capacity) fitGang(b *Bundle, pick func(*Bundle, *scheduler.Group) *Launcher) ([]scheduler.LauncherID, bool) {
 	order := hardestFirst(b.Groups)
 	if where, ok := c.tryGang(b, order, pick); ok {
 		return where, true
@@ -29,7 +29,8 @@ func (c *capacity) fitGang(b *Bundle, pick func(*Bundle, *scheduler.Group) *Laun
 }
 
 // FitAnywhere is Fit without regard to locality.
-func (c *capacity) FitAnywhere(b *Bundle) ([]scheduler.LauncherID, bool) {
+func (s *search) FitAnywhere(b *Bundle) ([]scheduler.LauncherID, bool) {
+	c := &s.Capacity
 	return c.fitGang(b, func(b *Bundle, g *scheduler.Group) *Launcher {
 		bare := *g
 		bare.Places = nil
@@ -48,7 +49,7 @@ func hardestFirst(groups []scheduler.Group) []int {
 	return order
 }
 
-func (c *capacity) tryGang(b *Bundle, order []int, pick func(*Bundle, *scheduler.Group) *Launcher) ([]scheduler.LauncherID, bool) {
+func (c *Capacity) tryGang(b *Bundle, order []int, pick func(*Bundle, *scheduler.Group) *Launcher) ([]scheduler.LauncherID, bool) {
 	mark := c.Mark()
 	where := make([]scheduler.LauncherID, len(b.Groups))
 	for _, i := range order {
@@ -65,7 +66,7 @@ func (c *capacity) tryGang(b *Bundle, order []int, pick func(*Bundle, *scheduler
 
 // tightest chooses the launcher with least memory, then fewest slots, left after the group: the
 // second try for a gang, without regard to locality.
-func (c *capacity) tightest(b *Bundle, g *scheduler.Group) *Launcher {
+func (c *Capacity) tightest(b *Bundle, g *scheduler.Group) *Launcher {
 	var best *Launcher
 	var bestSlots int
 	var bestMemory int64
@@ -83,8 +84,8 @@ func (c *capacity) tightest(b *Bundle, g *scheduler.Group) *Launcher {
 
 // searched searches for an arrangement, without regard to locality. Equal groups need no search:
 // their order does not matter.
-func (c *capacity) searched(b *Bundle) ([]scheduler.LauncherID, bool) {
-	p := puzzle{capacity: c, bundle: b}
+func (c *Capacity) searched(b *Bundle) ([]scheduler.LauncherID, bool) {
+	p := puzzle{Capacity: c, bundle: b}
 	p.pieces()
 	if len(p.items) < 2 || c.steps >= roundSearchMax {
 		return nil, false
@@ -107,11 +108,11 @@ func (c *capacity) searched(b *Bundle) ([]scheduler.LauncherID, bool) {
 }
 
 // searchAnew resets the steps of a round's searches.
-func (c *capacity) searchAnew() { c.steps = 0 }
+func (c *Capacity) searchAnew() { c.steps = 0 }
 
 // puzzle is a gang and the launchers with room for part of it, for a search.
 type puzzle struct {
-	*capacity
+	*Capacity
 	bundle *Bundle
 	kinds  []scheduler.SlotKind
 	items  []packing.Item

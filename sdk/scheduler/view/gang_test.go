@@ -29,7 +29,7 @@ func TestFitLikeBruteForce(t *testing.T) {
 			t.Fatalf("seed %d: Fit of %v says %t, want %t, on\n%s", seed, b.Groups, ok, want, before)
 		}
 		if !ok {
-			if v.Mark() != 0 {
+			if v.Capacity.Mark() != 0 {
 				t.Fatalf("seed %d: something is taken for a gang that does not fit", seed)
 			}
 			continue
@@ -49,12 +49,12 @@ func TestFitLikeBruteForce(t *testing.T) {
 
 // greedily is Fit without a search, and takes nothing.
 func (v *View) greedily(b *Bundle) ([]scheduler.LauncherID, bool) {
-	defer v.Undo(v.Mark())
+	defer v.Capacity.Undo(v.Capacity.Mark())
 	order := hardestFirst(b.Groups)
-	if where, ok := v.tryGang(b, order, v.pick); ok {
+	if where, ok := v.Capacity.tryGang(b, order, v.Capacity.pick); ok {
 		return where, true
 	}
-	return v.tryGang(b, order, v.tightest)
+	return v.Capacity.tryGang(b, order, v.Capacity.tightest)
 }
 
 func drawGang(t *testing.T, rng *rand.Rand) (*View, *Bundle) {
@@ -171,11 +171,11 @@ func TestSearchesOfARoundAreBounded(t *testing.T) {
 			t.Fatal("it fits")
 		}
 	}
-	if v.steps < searchMax || v.steps > roundSearchMax+2*searchMax {
-		t.Errorf("100 questions took %d steps, want %d at the most", v.steps, roundSearchMax)
+	if v.Capacity.steps < searchMax || v.Capacity.steps > roundSearchMax+2*searchMax {
+		t.Errorf("100 questions took %d steps, want %d at the most", v.Capacity.steps, roundSearchMax)
 	}
 	apply(t, v, scheduler.Round{Number: 2})
-	if v.steps != 0 {
+	if v.Capacity.steps != 0 {
 		t.Error("the next round does not begin anew")
 	}
 }
@@ -216,9 +216,9 @@ func BenchmarkFitGang(b *testing.B) {
 					b.Fatal(err)
 				}
 				for b.Loop() {
-					mark := v.Mark()
+					mark := v.Capacity.Mark()
 					v.Fit(v.Bundle(7))
-					v.Undo(mark)
+					v.Capacity.Undo(mark)
 				}
 			})
 		}

@@ -15,6 +15,7 @@ type Job struct {
 	live liveList // kept by attempts, as is held
 	held slotsHeld
 
+	turn *uint64 // of jobs
 	// Counts has one entry for each stage.
 	Counts []Counts
 	// Owner is the policy's own data on the job. The view never accesses it.
@@ -108,6 +109,40 @@ func (j *Job) Held(kind scheduler.SlotKind) int { return countOf(j.held, kind) }
 
 // HeldSlots returns the slots the job holds, in order of kind.
 func (j *Job) HeldSlots() []scheduler.SlotCount { return j.held }
+
+// Ready walks the job's launchable bundles in order of id.
+func (j *Job) Ready() iter.Seq[*Bundle] { return j.launchable.all(*j.turn) }
+
+// ReadyOfKind walks the bundles of Ready whose first group needs a kind of slot and whose id is
+// greater than after. So a policy that launches one bundle at a time continues after the last one
+// it tried.
+func (j *Job) ReadyOfKind(kind scheduler.SlotKind, after scheduler.BundleID) iter.Seq[*Bundle] {
+	return j.Walk(kind, after).each()
+}
+
+// Walk is ReadyOfKind without an iterator.
+func (j *Job) Walk(kind scheduler.SlotKind, after scheduler.BundleID) Walk {
+	if k := j.launchable.ofKind(kind); k != nil {
+		return k.list.after(after, *j.turn)
+	}
+	return Walk{}
+}
+
+// Gangs walks the job's launchable bundles with several groups.
+func (j *Job) Gangs() iter.Seq[*Bundle] { return j.launchable.gangs.all(*j.turn) }
+
+// Seconds walks the job's bundles that run and are offered for a second attempt. The other walks
+// yield them too, between the ready ones.
+func (j *Job) Seconds() iter.Seq[*Bundle] { return j.launchable.second.all(*j.turn) }
+
+// ReadyAt walks the job's launchable single-group bundles with input on a host.
+func (j *Job) ReadyAt(host string) iter.Seq[*Bundle] { return j.WalkAt(host).each() }
+
+// WalkAt is ReadyAt without an iterator.
+func (j *Job) WalkAt(host string) Walk { return j.launchable.byHost[host].after(0, *j.turn) }
+
+// ReadyIn walks the job's launchable single-group bundles with input in a rack.
+func (j *Job) ReadyIn(rack string) iter.Seq[*Bundle] { return j.launchable.byRack[rack].all(*j.turn) }
 
 // launchables walks the launchable bundles in order of id, including those given to Launch.
 func (j *Job) launchables() iter.Seq[*Bundle] { return j.launchable.all(noTurn) }

@@ -15,10 +15,10 @@ type jobs struct {
 	byID    idmap.Map[scheduler.JobID, Job]
 	list    []*Job // those of byID, in order of id
 	bundles idmap.Map[scheduler.BundleID, Bundle]
-	// turn counts Apply and Start: a bundle given to Launch is marked with the turn. The round's
-	// number would not do: a policy may start at any round, and marks from before a restart must
-	// not match.
-	turn uint64
+	// turn counts Apply and Start, and jobs share it: a bundle given to Launch is marked with the
+	// turn. The round's number would not do: a policy may start at any round, and marks from before
+	// a restart must not match.
+	turn *uint64
 }
 
 // Jobs returns the live jobs in order of id.
@@ -30,11 +30,12 @@ func (js *jobs) Job(id scheduler.JobID) *Job { return js.byID.Get(id) }
 // Bundle returns a bundle that was ready at least once, of a live job, or nil.
 func (js *jobs) Bundle(id scheduler.BundleID) *Bundle { return js.bundles.Get(id) }
 
-// Ready walks the launchable bundles in order of job, then id.
+// Ready walks the launchable bundles in order of job, then id. Like all walks of launchable bundles
+// it skips those that were given to Launch or Bundle.LeaveOut since the last Apply.
 func (js *jobs) Ready() iter.Seq[*Bundle] {
 	return func(yield func(*Bundle) bool) {
 		for _, j := range js.list {
-			for b := range j.launchable.all(js.turn) {
+			for b := range j.Ready() {
 				if !yield(b) {
 					return
 				}
@@ -43,78 +44,30 @@ func (js *jobs) Ready() iter.Seq[*Bundle] {
 	}
 }
 
-// ReadyOf walks a job's launchable bundles in order of id. Like Ready and the other walks it skips
-// bundles that were given to Launch since the last Apply.
-func (js *jobs) ReadyOf(j *Job) iter.Seq[*Bundle] { return j.launchable.all(js.turn) }
-
-// ReadyOfKind walks the bundles of ReadyOf whose first group needs a kind of slot and whose id is
-// greater than after. So a policy that launches one bundle at a time continues after the last one
-// it tried.
-func (js *jobs) ReadyOfKind(j *Job, kind scheduler.SlotKind, after scheduler.BundleID) iter.Seq[*Bundle] {
-	return js.Walk(j, kind, after).each()
-}
-
-// Walk is ReadyOfKind without an iterator.
-func (js *jobs) Walk(j *Job, kind scheduler.SlotKind, after scheduler.BundleID) Walk {
-	if k := j.launchable.ofKind(kind); k != nil {
-		return k.list.after(after, js.turn)
-	}
-	return Walk{}
-}
-
-// GangsOf walks a job's launchable bundles with several groups.
-func (js *jobs) GangsOf(j *Job) iter.Seq[*Bundle] { return j.launchable.gangs.all(js.turn) }
-
-// SecondsOf walks a job's bundles that run and are offered for a second attempt. The other walks
-// yield them too, between the ready ones.
-func (js *jobs) SecondsOf(j *Job) iter.Seq[*Bundle] { return j.launchable.second.all(js.turn) }
-
-// ReadyAt walks a job's launchable single-group bundles with input on a host.
-func (js *jobs) ReadyAt(j *Job, host string) iter.Seq[*Bundle] {
-	return j.launchable.byHost[host].all(js.turn)
-}
-
-// WalkAt is ReadyAt without an iterator.
-func (js *jobs) WalkAt(j *Job, host string) Walk { return j.launchable.byHost[host].after(0, js.turn) }
-
-// ReadyIn walks a job's launchable single-group bundles with input in a rack.
-func (js *jobs) ReadyIn(j *Job, rack string) iter.Seq[*Bundle] {
-	return j.launchable.byRack[rack].all(js.turn)
-}
-
-// ReadyAmong walks the launchable bundles of a policy's list.
-func (js *jobs) ReadyAmong(l *BundleList) iter.Seq[*Bundle] { return l.list.all(js.turn) }
-
-// Launch returns the decision to launch a bundle. Ready and the other walks skip the bundle from
-// then on until the next Apply.
+// Launch returns the decision to launch a bundle. Walks skip the bundle from then on until the next
+// Apply.
 func (js *jobs) Launch(b *Bundle, where []scheduler.LauncherID) scheduler.Launch {
-	b.given = js.turn
+	b.given = *js.turn
 	return scheduler.Launch{Bundle: b.ID, Launchers: where}
 }
 
-// LeaveOut makes Ready and the other walks skip a bundle until the next Apply, without a decision
-// to launch it. A policy that reclaims slots for a bundle uses it to avoid choosing the bundle
-// again.
-func (js *jobs) LeaveOut(b *Bundle) { b.given = js.turn }
-
-// LeftOut reports whether a bundle was given to Launch or LeaveOut since the last Apply.
-func (js *jobs) LeftOut(b *Bundle) bool { return b.given == js.turn }
-
-// CancelLaunch cancels the decision to launch a bundle: Ready and the other walks yield it again.
-// Capacity taken for it stays taken.
-func (js *jobs) CancelLaunch(b *Bundle) { b.given = 0 }
-
 // forgetJobs removes all jobs and bundles.
-func (js *jobs) forgetJobs() { *js = jobs{turn: js.turn + 1} }
+func (js *jobs) forgetJobs() {
+	if js.turn == nil {
+		js.turn = new(uint64)
+	}
+	js.forgetGiven()
+	*js = jobs{turn: js.turn}
+}
 
 // forgetGiven makes walks yield the bundles given to Launch again.
-func (js *jobs) forgetGiven() { js.turn++ }
+func (js *jobs) forgetGiven() { *js.turn++ }
 
 func (js *jobs) submitted(e scheduler.JobSubmitted) error {
 	if js.byID.Get(e.Job.ID) != nil {
 		return fmt.Errorf("%s was submitted already", e.Job.ID)
 	}
-	j := &Job{Info: e.Job, Counts: make([]Counts, len(e.Job.Stages))}
+	j := &Job{Info: e.Job, turn: js.turn, Counts: make([]Counts, len(e.Job.Stages))}
 	j.Info.Stages = slices.Clone(e.Job.Stages) // a copy, since the job's list grows
 	for i, s := range e.Job.Stages {
 		j.Counts[i].Waiting = s.Groups

@@ -18,7 +18,7 @@ func TestReadyByKind(t *testing.T) {
 	b := ready(t, v, 12, group(0))
 	j := v.Job(1)
 	walk := func(kind scheduler.SlotKind, after scheduler.BundleID) (ids []scheduler.BundleID) {
-		for b := range v.ReadyOfKind(j, kind, after) {
+		for b := range j.ReadyOfKind(kind, after) {
 			ids = append(ids, b.ID)
 		}
 		return ids

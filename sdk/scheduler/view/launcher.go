@@ -20,6 +20,7 @@ type Launcher struct {
 	// Launches and ends of attempts access the fields up to launcherHot.
 	attempts []*Attempt // live, in order of id
 	seat     seat       // kept by capacity
+	lost     bool       // left, while attempts of it have still to end
 
 	Draining bool
 	Excluded bool // the manager excludes it for a while
@@ -95,20 +96,6 @@ func (ls *launchers) Launchers() []*Launcher { return ls.list }
 // Launcher returns a launcher, or nil.
 func (ls *launchers) Launcher(id scheduler.LauncherID) *Launcher { return ls.byID.Get(id) }
 
-// OpenSlots returns how many slots of each kind the launchers have, free or not, that are not
-// closed.
-func (ls *launchers) OpenSlots() map[scheduler.SlotKind]int {
-	slots := map[scheduler.SlotKind]int{}
-	for _, l := range ls.list {
-		for _, s := range l.Slots {
-			if !l.Closed() {
-				slots[s.Kind] += s.Count
-			}
-		}
-	}
-	return slots
-}
-
 // ForgetLoads sets all loads to unknown, as in the view of a policy that starts. It is for a policy
 // that drops AbilityLoad by its new settings.
 func (ls *launchers) ForgetLoads() {
@@ -146,6 +133,7 @@ func (ls *launchers) lost(e scheduler.LauncherLost) (*Launcher, error) {
 	if l == nil {
 		return nil, fmt.Errorf("launcher %d is lost and was not there", e.Launcher)
 	}
+	l.lost = true
 	ls.byID.Delete(l.ID)
 	ls.list = remove(ls.list, l.ID, launcherID)
 	if len(l.attempts) > 0 {

@@ -94,6 +94,15 @@ func (l *BundleList) Add(b *Bundle) { l.list.add(b) }
 // Remove removes a bundle, if it is in the list.
 func (l *BundleList) Remove(b *Bundle) { l.list.remove(b.ID) }
 
+// Ready walks the bundles of the list that were not given to Launch or LeaveOut since the last
+// Apply. All of the list's bundles are of one view.
+func (l *BundleList) Ready() iter.Seq[*Bundle] {
+	if b := l.list.front(); b != nil {
+		return l.list.all(*b.Job.turn)
+	}
+	return Walk{}.each()
+}
+
 // All walks all bundles of the list, including those given to Launch.
 func (l *BundleList) All() iter.Seq[*Bundle] { return l.list.all(noTurn) }
 

@@ -40,13 +40,13 @@ func TestAside(t *testing.T) {
 	b := ready(t, v, 1, group(1))
 	want := func(when string, free, gpu, withheld int) {
 		t.Helper()
-		if f, g, a := v.FreeSlots("default"), v.FreeSlots("gpu"), v.Withheld("default"); f != free || g != gpu || a != withheld {
+		if f, g, a := v.Capacity.FreeSlots("default"), v.Capacity.FreeSlots("gpu"), v.Capacity.Withheld("default"); f != free || g != gpu || a != withheld {
 			t.Errorf("%s: %d default and %d gpu slots are free and %d withheld, want %d, %d and %d", when, f, g, a, free, gpu, withheld)
 		}
 	}
 	want("at first", 8, 1, 0)
 	for _, l := range v.Launchers() {
-		v.Withhold(l, true)
+		v.Capacity.Withhold(l, true)
 	}
 	want("all are withheld", 0, 0, 8)
 	wantFit(t, v, b)
@@ -56,11 +56,11 @@ func TestAside(t *testing.T) {
 	}}})
 	want("after an offer", 0, 0, 7)
 	wantFit(t, v, b, 4)
-	v.Withhold(v.Launcher(2), false)
-	v.Withhold(v.Launcher(4), false)
+	v.Capacity.Withhold(v.Launcher(2), false)
+	v.Capacity.Withhold(v.Launcher(4), false)
 	want("two are not any more", 3, 1, 4)
-	if !v.FitEver(b) {
-		t.Error("FitEver leaves out what is withheld")
+	if _, fits := v.FitIfEmpty(b); !fits {
+		t.Error("FitIfEmpty leaves out what is withheld")
 	}
 	apply(t, v, scheduler.Round{Number: 10, Events: []scheduler.Event{scheduler.LauncherLost{Launcher: 1}}})
 	want("one is lost", 3, 1, 2)

@@ -77,7 +77,7 @@ func TestHasNearRoom(t *testing.T) {
 				}
 				tell(scheduler.BundleReady{Job: 1, Bundle: bundles, Groups: []scheduler.Group{g}})
 			case what < 3:
-				for b := range v.ReadyOf(v.Job(1)) {
+				for b := range v.Job(1).Ready() {
 					tell(scheduler.BundleWithdrawn{Job: 1, Bundle: b.ID})
 					break
 				}
@@ -90,14 +90,14 @@ func TestHasNearRoom(t *testing.T) {
 				free := []scheduler.SlotCount{{Kind: "default", Count: random.IntN(5) / 3}}
 				apply(t, v, scheduler.Round{Number: v.Round() + 1, Offers: []scheduler.Offer{{Launcher: id, Free: free, Memory: 1}}})
 			default:
-				v.Take(l, &scheduler.Group{Kind: "default", Slots: 1})
+				v.Capacity.Take(l, &scheduler.Group{Kind: "default", Slots: 1})
 			}
 			on, _ := v.NearRoom(v.Job(1), "default")
 			got := v.HasNearRoom(v.Job(1), "default")
 			if said[got]++; got != (len(on) > 0) {
 				t.Fatalf("seed %d: there is room near: %t, but it is on %v", seed, got, ids(on))
 			}
-			for b := range v.ReadyOf(v.Job(1)) {
+			for b := range v.Job(1).Ready() {
 				near := slices.ContainsFunc(v.Launchers(), func(l *Launcher) bool {
 					return !l.Closed() && Locality(l, &b.Groups[0]) == scheduler.NodeLocal
 				})
@@ -116,15 +116,15 @@ func TestHasNearRoom(t *testing.T) {
 func nearRoomPlainly(v *View) (on []*Launcher, racks []string) {
 	for _, l := range v.Launchers() {
 		level := scheduler.Remote
-		for b := range v.ReadyOf(v.Job(1)) {
+		for b := range v.Job(1).Ready() {
 			level = min(level, Locality(l, &b.Groups[0]))
 			for _, p := range b.Groups[0].Places {
-				if slots, _ := v.Room(l, 1, "default"); slots > 0 && p.Rack != "" && p.Rack == l.Rack && !slices.Contains(racks, p.Rack) {
+				if slots, _ := v.Capacity.Room(l, 1, "default"); slots > 0 && p.Rack != "" && p.Rack == l.Rack && !slices.Contains(racks, p.Rack) {
 					racks = append(racks, p.Rack)
 				}
 			}
 		}
-		if slots, _ := v.Room(l, 1, "default"); slots > 0 && level == scheduler.NodeLocal {
+		if slots, _ := v.Capacity.Room(l, 1, "default"); slots > 0 && level == scheduler.NodeLocal {
 			on = append(on, l)
 		}
 	}

@@ -28,7 +28,7 @@ func TestPolicyQuestions(t *testing.T) {
 		Offers: []scheduler.Offer{{Launcher: 1, Reserved: []scheduler.Reservation{{Job: 1, Kind: "map", Slots: 1}}}},
 	})
 	j, b := v.Job(1), v.Bundle(2)
-	if got := v.OpenSlots(); got["map"] != 2 || !v.LaunchersChanged() {
+	if got := v.Capacity.OpenSlots(); got["map"] != 2 || !v.LaunchersChanged() {
 		t.Errorf("got open slots %v, changed %t, want 2 map slots and true", got, v.LaunchersChanged())
 	}
 	if got := j.Kinds(); !slices.Equal(got, []scheduler.SlotKind{"map", "gpu"}) {
@@ -37,10 +37,10 @@ func TestPolicyQuestions(t *testing.T) {
 	if got := j.WaitingSlots("map"); got != 5 { // two groups of two slots, and one of one
 		t.Errorf("got %d waiting slots, want 5", got)
 	}
-	if got := v.ReservedTotal(1, "map"); got != 1 {
+	if got := v.Capacity.ReservedSlots(1, "map"); got != 1 {
 		t.Errorf("got %d reserved slots, want 1", got)
 	}
-	if where, ok := v.FitReserved(b); !ok || where[0] != 1 || v.ReservedTotal(1, "map") != 0 {
+	if where, ok := v.FitReserved(b); !ok || where[0] != 1 || v.Capacity.ReservedSlots(1, "map") != 0 {
 		t.Errorf("got launchers %v, %t for what is reserved, want launcher 1", where, ok)
 	}
 	if _, ok := v.FitReserved(b); ok {
@@ -51,18 +51,18 @@ func TestPolicyQuestions(t *testing.T) {
 	}
 	var list BundleList
 	list.Add(b)
-	v.LeaveOut(b)
-	if left := slices.Collect(v.ReadyAmong(&list)); len(left) != 0 || !v.LeftOut(b) || len(slices.Collect(list.All())) != 1 {
+	b.LeaveOut()
+	if left := slices.Collect(list.Ready()); len(left) != 0 || !b.LeftOut() || len(slices.Collect(list.All())) != 1 {
 		t.Errorf("got %v of a list whose bundle is left out", left)
 	}
 	apply(t, v, scheduler.Round{Number: 2, Now: 6, Events: []scheduler.Event{
 		scheduler.AttemptStarted{Job: 1, Bundle: 1, Attempt: 1, Launcher: 1},
 		scheduler.AttemptEnded{At: 6, Attempt: 1, Outcome: scheduler.Finished},
 	}})
-	if a := v.LiveOrEnded(1); a == nil || v.Attempt(1) != nil || v.EndedAttempt(1).Attempt != a || v.LiveOrEnded(2) != nil {
+	if a := v.LiveOrEnded(1); a == nil || v.Attempt(1) != nil || v.LiveOrEnded(2) != nil {
 		t.Errorf("got %v for the attempt that ended", a)
 	}
-	if v.LaunchersChanged() || v.LeftOut(b) || len(slices.Collect(v.ReadyAmong(&list))) != 1 {
+	if v.LaunchersChanged() || b.LeftOut() || len(slices.Collect(list.Ready())) != 1 {
 		t.Error("the last round's marks are there still")
 	}
 	list.Remove(b)

@@ -11,12 +11,12 @@ import (
 // for their bundle first, then on what is free. It returns false, and takes nothing, if there is
 // too little. It also does so if one of them is not suspended, is resuming already, or is being
 // preempted. Call it once for each launch of a bundle: each call takes again.
-func (v *View) TakeForResume(a *Attempt) bool {
-	mark := v.Mark()
+func (c *Capacity) TakeForResume(a *Attempt) bool {
+	mark := c.Mark()
 	for x := range a.together {
-		l := v.Launcher(x.Launcher)
-		if l == nil || !x.waits() || !v.takeForResume(l, x.Bundle.ID, x.Need) {
-			v.Undo(mark)
+		l := x.joined()
+		if l == nil || !x.waits() || !c.takeForResume(l, x.Bundle.ID, x.Need) {
+			c.Undo(mark)
 			return false
 		}
 	}
@@ -26,26 +26,26 @@ func (v *View) TakeForResume(a *Attempt) bool {
 // Release frees tentatively the slots and memory of a live attempt, as if it were suspended or,
 // with suspend false, ended. A suspended attempt frees only the memory that fits in swap. An
 // attempt that is already suspended can only be ended, which frees its memory outside swap.
-func (v *View) Release(a *Attempt, suspend bool) {
-	if l := v.Launcher(a.Launcher); l != nil {
-		v.release(l, a.Need, a.State == Suspended && !a.Resuming, suspend)
+func (c *Capacity) Release(a *Attempt, suspend bool) {
+	if l := a.joined(); l != nil {
+		c.release(l, a.Need, a.State == Suspended && !a.Resuming, suspend)
 	}
 }
 
 // CountSuspending counts an attempt as about to be suspended, for MaySuspend, and frees nothing of
 // what it holds.
-func (v *View) CountSuspending(a *Attempt) {
-	if l := v.Launcher(a.Launcher); l != nil {
-		v.countSuspending(l, a.Need)
+func (c *Capacity) CountSuspending(a *Attempt) {
+	if l := a.joined(); l != nil {
+		c.countSuspending(l, a.Need)
 	}
 }
 
 // MaySuspend reports whether all these attempts may be suspended: their launchers can, and the
 // manager's bounds allow it. It counts the attempts on their launchers that are suspended or being suspended, and those of
 // Release and CountSuspending.
-func (v *View) MaySuspend(list []*Attempt, most scheduler.Limits) bool {
+func (c *Capacity) MaySuspend(list []*Attempt, most scheduler.Limits) bool {
 	for _, a := range list {
-		l := v.Launcher(a.Launcher)
+		l := a.joined()
 		if l == nil || l.NoSuspend {
 			return false
 		}
@@ -55,7 +55,7 @@ func (v *View) MaySuspend(list []*Attempt, most scheduler.Limits) bool {
 				n, memory = n+1, memory+x.Need.Memory
 			}
 		}
-		if !v.maySuspend(l, n, memory, most) {
+		if !c.maySuspend(l, n, memory, most) {
 			return false
 		}
 	}

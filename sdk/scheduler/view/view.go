@@ -22,7 +22,7 @@ type View struct {
 	launchersMoved bool // see LaunchersChanged
 
 	launchers // the joined launchers
-	capacity  // their free and reserved capacity, and searches for room
+	search    // their free and reserved capacity, and places for bundles
 	jobs      // live jobs and their bundles
 	attempts  // live attempts
 }
@@ -48,13 +48,13 @@ func (v *View) Apply(r scheduler.Round) error {
 			return err
 		}
 	}
-	v.Undo(0)
+	v.Capacity.Undo(0)
 	if r.Now < v.now {
 		return fmt.Errorf("round %d: time went back from %d to %d", r.Number, v.now, r.Now)
 	}
 	v.now, v.round = r.Now, r.Number
 	v.launchersMoved = false
-	v.searchAnew()
+	v.Capacity.searchAnew()
 	v.forgetGiven()
 	v.forgetEnded()
 	for i, e := range r.Events {
@@ -80,7 +80,7 @@ func (v *View) Now() scheduler.Time { return v.now }
 func (v *View) Round() uint64 { return v.round }
 
 // LaunchersChanged reports whether a launcher joined, left, closed or opened in the last Apply, so
-// that OpenSlots may have changed.
+// that Capacity.OpenSlots may have changed.
 func (v *View) LaunchersChanged() bool { return v.launchersMoved }
 
 // Sooner returns the earlier of two times for a policy's next round. at is 0 for none, and next

@@ -74,10 +74,8 @@ func (v *View) World() World {
 	return w
 }
 
-// Dump returns the world as text; equal worlds have equal text.
-func (v *View) Dump() string { return v.World().String() }
-
-// String returns the world as text, one launcher, job or attempt a line.
+// String returns the world as text, one launcher, job or attempt a line. Equal worlds have equal
+// text.
 func (w World) String() string {
 	var s strings.Builder
 	for _, l := range w.Launchers {

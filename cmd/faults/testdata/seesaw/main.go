@@ -160,7 +160,7 @@ func (p *seesaw) rest() time.Duration {
 // launch launches at most most of a job's ready bundles that fit.
 func (p *seesaw) launch(j *view.Job, d *scheduler.Decisions, most int) bool {
 	before := len(d.Launch)
-	for b := range p.ReadyOf(j) {
+	for b := range j.Ready() {
 		if len(d.Launch)-before == most {
 			break
 		}

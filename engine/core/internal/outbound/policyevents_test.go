@@ -54,11 +54,11 @@ func TestASnapshotTellsWhatEventsTold(t *testing.T) {
 	if err := fresh.Start(snapshot(t, h)); err != nil {
 		t.Fatal(err)
 	}
-	if all.Dump() != fresh.Dump() {
-		t.Errorf("who was there sees\n%s\nwho starts\n%s", all.Dump(), fresh.Dump())
+	if all.World().String() != fresh.World().String() {
+		t.Errorf("who was there sees\n%s\nwho starts\n%s", all.World().String(), fresh.World().String())
 	}
 	if w := fresh.World(); len(w.Jobs) != 1 || len(w.Jobs[0].Attempts) != 3 || len(w.Jobs[0].SpeculationOffered) != 1 {
-		t.Errorf("it sees\n%s", fresh.Dump())
+		t.Errorf("it sees\n%s", fresh.World().String())
 	}
 }
 
@@ -171,6 +171,6 @@ func TestASnapshotKeepsTheOfferOfAStoppedAttempt(t *testing.T) {
 		t.Fatal(err)
 	}
 	if w := fresh.World(); len(w.Jobs) != 1 || len(w.Jobs[0].SpeculationOffered) != 1 {
-		t.Errorf("a policy that starts sees\n%s\nwant an offer of a second attempt", fresh.Dump())
+		t.Errorf("a policy that starts sees\n%s\nwant an offer of a second attempt", fresh.World().String())
 	}
 }

@@ -35,10 +35,11 @@ func Example() {
 		}
 		var kept gangs.Holdback
 		gang := v.Bundle(1)
-		if _, fits := v.Fit(gang); !fits && gangs.Overdue(&v, gang, 30*time.Second) && v.FitEver(gang) {
+		_, fits := v.Fit(gang)
+		if _, ever := v.FitIfEmpty(gang); !fits && ever && gangs.Overdue(&v, gang, 30*time.Second) {
 			kept.HoldFor(&v, gang, 30*time.Second)
 		}
-		_, fits := v.Fit(v.Bundle(2))
+		_, fits = v.Fit(v.Bundle(2))
 		fmt.Printf("after %d min: %d slots are kept, the small bundle fits: %t\n", minute, kept.Slots(scheduler.DefaultKind), fits)
 		kept.Release(&v)
 	}

@@ -58,7 +58,7 @@ func Large(b *view.Bundle) bool {
 func Describe(v *view.View, b *view.Bundle) string {
 	var slots []string
 	for _, n := range Needs(b) {
-		slots = append(slots, fmt.Sprintf("%d %s slots (%d free)", n.Count, n.Kind, v.FreeSlots(n.Kind)))
+		slots = append(slots, fmt.Sprintf("%d %s slots (%d free)", n.Count, n.Kind, v.Capacity.FreeSlots(n.Kind)))
 	}
 	text := fmt.Sprintf("%v needs %s", b.ID, strings.Join(slots, " and "))
 	var memory int64

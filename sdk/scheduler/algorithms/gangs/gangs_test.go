@@ -98,8 +98,8 @@ func TestKept(t *testing.T) {
 		v, b := busy(t, c.groups, 0)
 		var kept gangs.Holdback
 		kept.HoldFor(v, b, time.Minute)
-		_, left := v.Room(v.Launcher(1), 0, "a")
-		if x, y := kept.Slots("a"), kept.Slots("b"); x != c.a || y != c.b || v.FreeSlots("a") != 2-x || v.FreeSlots("b") != 1-y || left != 10-c.memory {
+		_, left := v.Capacity.Room(v.Launcher(1), 0, "a")
+		if x, y := kept.Slots("a"), kept.Slots("b"); x != c.a || y != c.b || v.Capacity.FreeSlots("a") != 2-x || v.Capacity.FreeSlots("b") != 1-y || left != 10-c.memory {
 			t.Errorf("%s: %d and %d slots are kept, %d memory is left", c.name, x, y, left)
 		}
 		kept.HoldFor(v, b, time.Minute) // once is enough
@@ -107,7 +107,7 @@ func TestKept(t *testing.T) {
 			t.Errorf("%s: %d slots are kept now", c.name, x)
 		}
 		kept.Release(v)
-		if v.FreeSlots("a") != 2 || v.FreeSlots("b") != 1 {
+		if v.Capacity.FreeSlots("a") != 2 || v.Capacity.FreeSlots("b") != 1 {
 			t.Errorf("%s: not all is free again", c.name)
 		}
 	}
@@ -170,9 +170,9 @@ func TestWithoutKeepsWhatIsLeft(t *testing.T) {
 	v, b := busy(t, []scheduler.Group{{Kind: "a", Slots: 4}}, 0)
 	var kept gangs.Holdback
 	kept.HoldFor(v, b, time.Minute)
-	took := kept.Without(v, func() bool { return v.Take(v.Launcher(1), &scheduler.Group{Kind: "a", Slots: 1}) })
-	if n := kept.Slots("a"); !took || n != 1 || v.FreeSlots("a") != 0 {
-		t.Errorf("it was taken: %t, %d slots are kept, %d free", took, n, v.FreeSlots("a"))
+	took := kept.Without(v, func() bool { return v.Capacity.Take(v.Launcher(1), &scheduler.Group{Kind: "a", Slots: 1}) })
+	if n := kept.Slots("a"); !took || n != 1 || v.Capacity.FreeSlots("a") != 0 {
+		t.Errorf("it was taken: %t, %d slots are kept, %d free", took, n, v.Capacity.FreeSlots("a"))
 	}
 }
 
@@ -203,8 +203,8 @@ func TestCollect(t *testing.T) {
 	if kept.Collect(v, b, time.Minute) || kept.Any() {
 		t.Error("slots are collected for a bundle that is not overdue")
 	}
-	if !kept.Collect(v, b, 30*time.Second) || kept.Slots("a") != 2 || v.FreeSlots("a") != 0 {
-		t.Errorf("got %d slots collected and %d free, want 2 and 0", kept.Slots("a"), v.FreeSlots("a"))
+	if !kept.Collect(v, b, 30*time.Second) || kept.Slots("a") != 2 || v.Capacity.FreeSlots("a") != 0 {
+		t.Errorf("got %d slots collected and %d free, want 2 and 0", kept.Slots("a"), v.Capacity.FreeSlots("a"))
 	}
 	if kept.Collect(v, b, 30*time.Second) {
 		t.Error("slots are collected twice for a bundle")

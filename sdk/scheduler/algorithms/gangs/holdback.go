@@ -46,7 +46,8 @@ func (k *Holdback) WouldFit(v *view.View, b *view.Bundle, not ...scheduler.Launc
 		return false
 	}
 	k.tries++
-	return v.FitEver(b, not...)
+	_, fits := v.FitIfEmpty(b, not...)
+	return fits
 }
 
 // ResetTries lets WouldFit check four bundles again.
@@ -102,7 +103,7 @@ func (k *Holdback) Release(v *view.View) {
 
 func (k *Holdback) give(v *view.View) {
 	for _, p := range k.parts {
-		v.AddRoom(p.on, &p.Group)
+		v.Capacity.AddRoom(p.on, &p.Group)
 	}
 }
 
@@ -129,16 +130,16 @@ func (k *Holdback) Without(v *view.View, do func() bool) bool {
 func (k *Holdback) keepSeat(v *view.View, b *view.Bundle, s *seat) {
 	complete := true
 	for i, n := range s.slots {
-		free, _ := v.Room(s.on, 0, n.Kind)
-		mine, memory := v.RoomFor(s.on, b, n.Kind)
+		free, _ := v.Capacity.Room(s.on, 0, n.Kind)
+		mine, memory := v.Capacity.RoomFor(s.on, b, n.Kind)
 		complete = complete && mine >= n.Count
 		g := scheduler.Group{Kind: n.Kind, Slots: min(max(n.Count-(mine-free), 0), free)}
-		if _, unreserved := v.Room(s.on, 0, n.Kind); complete && i == len(s.slots)-1 {
+		if _, unreserved := v.Capacity.Room(s.on, 0, n.Kind); complete && i == len(s.slots)-1 {
 			g.Memory = max(s.memory-(memory-unreserved), 0)
 		}
 		if i == 0 && !s.resources.IsZero() {
-			free := v.RoomResources(s.on, nil)
-			g.Resources = s.resources.Minus(v.RoomResources(s.on, b).Minus(free)).Positive().Least(free)
+			free := v.Capacity.RoomResources(s.on, nil)
+			g.Resources = s.resources.Minus(v.Capacity.RoomResources(s.on, b).Minus(free)).Positive().Least(free)
 		}
 		k.take(v, s.on, g)
 	}
@@ -146,10 +147,10 @@ func (k *Holdback) keepSeat(v *view.View, b *view.Bundle, s *seat) {
 
 // take keeps slots and memory on a launcher, as far as they are free.
 func (k *Holdback) take(v *view.View, l *view.Launcher, g scheduler.Group) {
-	slots, memory := v.Room(l, 0, g.Kind)
+	slots, memory := v.Capacity.Room(l, 0, g.Kind)
 	g.Slots, g.Memory = min(g.Slots, max(slots, 0)), min(g.Memory, max(memory, 0))
-	g.Resources = g.Resources.Least(v.RoomResources(l, nil).Positive())
-	if (g.Slots > 0 || g.Memory > 0 || !g.Resources.IsZero()) && v.Take(l, &g) {
+	g.Resources = g.Resources.Least(v.Capacity.RoomResources(l, nil).Positive())
+	if (g.Slots > 0 || g.Memory > 0 || !g.Resources.IsZero()) && v.Capacity.Take(l, &g) {
 		k.parts = append(k.parts, part{l, g})
 	}
 }
@@ -256,7 +257,7 @@ func (a *arrangement) choices(g *scheduler.Group) []choice {
 		if l.Total(g.Kind) < slots || l.Memory < memory || !l.Resources.Covers(resources) {
 			continue
 		}
-		freeSlots, freeMemory := a.view.RoomFor(l, a.bundle, g.Kind)
+		freeSlots, freeMemory := a.view.Capacity.RoomFor(l, a.bundle, g.Kind)
 		c := choice{l, min(max(slots-freeSlots, 0), g.Slots), min(max(memory-freeMemory, 0), g.Memory), lacking(a.view, l, a.bundle, resources)}
 		at, _ := slices.BinarySearchFunc(all, c, func(x, c choice) int {
 			return cmp.Or(cmp.Compare(x.slots, c.slots), cmp.Compare(x.resources, c.resources), cmp.Compare(x.memory, c.memory), cmp.Compare(x.on.ID, c.on.ID))
@@ -274,7 +275,7 @@ func lacking(v *view.View, l *view.Launcher, b *view.Bundle, need scheduler.Reso
 	if need.IsZero() {
 		return 0
 	}
-	for _, c := range need.Minus(v.RoomResources(l, b)).Positive().Counts() {
+	for _, c := range need.Minus(v.Capacity.RoomResources(l, b)).Positive().Counts() {
 		units += min(c.Count, need.Of(c.Kind))
 	}
 	return units

@@ -41,7 +41,9 @@ type Pass struct {
 }
 
 // Open says whether a slot of the kind is free, or reserved for the job.
-func (p *Pass) Open() bool { return p.View.FreeSlots(p.Kind) > 0 || p.View.Reserved(p.Job.ID()) }
+func (p *Pass) Open() bool {
+	return p.View.Capacity.FreeSlots(p.Kind) > 0 || p.View.Capacity.Reserved(p.Job.ID())
+}
 
 // Near launches bundles on launchers that hold their input and, if level allows it, in racks that
 // hold it.
@@ -50,15 +52,15 @@ func (p *Pass) Near(level scheduler.Locality) {
 	for _, l := range launchers {
 		full := p.Full
 		if p.LeaveFull {
-			full = func() bool { slots, _ := p.View.Room(l, p.Job.ID(), p.Kind); return slots <= 0 }
+			full = func() bool { slots, _ := p.View.Capacity.Room(l, p.Job.ID(), p.Kind); return slots <= 0 }
 		}
-		p.each(p.View.ReadyAt(p.Job, l.Host), full, func(b *view.Bundle) ([]scheduler.LauncherID, bool) { return p.View.FitOn(l, b) })
+		p.each(p.Job.ReadyAt(l.Host), full, func(b *view.Bundle) ([]scheduler.LauncherID, bool) { return p.View.FitOn(l, b) })
 	}
 	if level == scheduler.NodeLocal {
 		return
 	}
 	for _, rack := range racks {
-		p.Each(p.View.ReadyIn(p.Job, rack), func(b *view.Bundle) ([]scheduler.LauncherID, bool) {
+		p.Each(p.Job.ReadyIn(rack), func(b *view.Bundle) ([]scheduler.LauncherID, bool) {
 			return p.View.FitNear(b, scheduler.RackLocal)
 		})
 	}

@@ -52,7 +52,7 @@ func TestPass(t *testing.T) {
 		p.Full = func() bool { return len(got) == test.most || !p.Open() }
 		p.Near(min(test.level, scheduler.RackLocal))
 		if test.level == scheduler.Remote {
-			p.Each(v.ReadyOfKind(v.Job(1), "map", 0), v.Fit)
+			p.Each(v.Job(1).ReadyOfKind("map", 0), v.Fit)
 		}
 		if !reflect.DeepEqual(got, test.want) {
 			t.Errorf("at most %d, level %s: got launches %v, want %v", test.most, test.level, got, test.want)
@@ -65,7 +65,7 @@ func TestPassGivesUp(t *testing.T) {
 	v := site(t, 1, make([]string, 3*locality.MissesMax)...)
 	tried := 0
 	p := locality.Pass{View: v, Job: v.Job(1), Kind: "map", Full: func() bool { return false }}
-	p.Each(v.ReadyOfKind(v.Job(1), "map", 0), func(*view.Bundle) ([]scheduler.LauncherID, bool) {
+	p.Each(v.Job(1).ReadyOfKind("map", 0), func(*view.Bundle) ([]scheduler.LauncherID, bool) {
 		tried++
 		return nil, false
 	})

@@ -33,7 +33,7 @@ type Search struct {
 // bundle's groups. What the victims set free and the bundle needs stays taken in the
 // view. Where the bundle does not fit, nothing is returned, and nothing stays taken.
 func (s Search) Find(next func() []*view.Attempt, spare func(place int)) ([]int, []scheduler.LauncherID) {
-	mark := s.View.Mark()
+	mark := s.View.Capacity.Mark()
 	var taken [][]*view.Attempt
 	var places, tooMany []int
 	fits := false
@@ -43,7 +43,7 @@ func (s Search) Find(next func() []*view.Attempt, spare func(place int)) ([]int,
 			break
 		}
 		taken = append(taken, v)
-		if s.Suspend && !s.View.MaySuspend(v, s.Limits) {
+		if s.Suspend && !s.View.Capacity.MaySuspend(v, s.Limits) {
 			tooMany = append(tooMany, len(taken)-1)
 			continue
 		}
@@ -58,7 +58,7 @@ func (s Search) Find(next func() []*view.Attempt, spare func(place int)) ([]int,
 		spare(place)
 	}
 	if !fits {
-		s.View.Undo(mark)
+		s.View.Capacity.Undo(mark)
 		for _, place := range places {
 			spare(place)
 		}
@@ -87,7 +87,7 @@ func (s Search) fits() bool {
 
 // try fits the bundle with just these victims gone.
 func (s Search) try(mark int, taken [][]*view.Attempt, places []int) ([]scheduler.LauncherID, bool) {
-	s.View.Undo(mark)
+	s.View.Capacity.Undo(mark)
 	for _, place := range places {
 		s.free(taken[place])
 	}
@@ -99,9 +99,9 @@ func (s Search) free(v []*view.Attempt) {
 	for _, a := range v {
 		switch {
 		case s.Usable(a):
-			s.View.Release(a, s.Suspend)
+			s.View.Capacity.Release(a, s.Suspend)
 		case s.Suspend:
-			s.View.CountSuspending(a)
+			s.View.Capacity.CountSuspending(a)
 		}
 	}
 }

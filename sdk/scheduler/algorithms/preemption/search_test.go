@@ -88,7 +88,7 @@ func TestNoMoreThanItTakes(t *testing.T) {
 	want(t, "victims", victims, []scheduler.AttemptID{3, 4})
 	want(t, "where", where, []scheduler.LauncherID{2})
 	want(t, "spared", spared, []scheduler.AttemptID{5, 1})
-	if n := v.FreeSlots("default"); n != 0 {
+	if n := v.Capacity.FreeSlots("default"); n != 0 {
 		t.Errorf("%d slots are free beside what the bundle is to have", n)
 	}
 }
@@ -100,8 +100,8 @@ func TestNothingWhereItDoesNotFit(t *testing.T) {
 	b := wants(t, v, nil, slots(3, 0))
 	for most, tried := range map[int]int{64: 6, 2: 2} {
 		victims, where, spared := find(preemption.Search{View: v, Bundle: b, Most: most}, 1, 2, 3, 4, 5, 6)
-		if victims != nil || where != nil || len(spared) != tried || v.FreeSlots("default") != 0 {
-			t.Errorf("of at most %d: victims %v, where %v, spared %v, %d slots free", most, victims, where, spared, v.FreeSlots("default"))
+		if victims != nil || where != nil || len(spared) != tried || v.Capacity.FreeSlots("default") != 0 {
+			t.Errorf("of at most %d: victims %v, where %v, spared %v, %d slots free", most, victims, where, spared, v.Capacity.FreeSlots("default"))
 		}
 	}
 }
@@ -138,10 +138,10 @@ func TestWhereTheBundleMayNotGo(t *testing.T) {
 func TestSuspendedWorkKeepsItsMemory(t *testing.T) {
 	v := full(t)
 	b := wants(t, v, nil, slots(1, 6))
-	mark := v.Mark()
+	mark := v.Capacity.Mark()
 	victims, _, _ := find(preemption.Search{View: v, Bundle: b, Most: 64}, 1)
 	want(t, "killed", victims, []scheduler.AttemptID{1})
-	v.Undo(mark)
+	v.Capacity.Undo(mark)
 	victims, _, _ = find(preemption.Search{View: v, Bundle: b, Most: 64, Suspend: true}, 1)
 	want(t, "suspended", victims, nil)
 }

@@ -25,7 +25,7 @@ func (p *plan) giveBack(items []*item) map[room]int {
 	}
 	if p.Spare != nil {
 		for _, kind := range kindsOf(items) {
-			for l := range p.View.WithRoom(kind) {
+			for l := range p.View.Capacity.WithRoom(kind) {
 				most[room{l.ID, kind}] += max(p.Spare(l, kind), 0)
 			}
 		}
@@ -33,7 +33,7 @@ func (p *plan) giveBack(items []*item) map[room]int {
 	for _, x := range items {
 		for i, id := range x.where {
 			g := &x.bundle.Groups[i]
-			p.View.AddRoom(p.View.Launcher(id), g)
+			p.View.Capacity.AddRoom(p.View.Launcher(id), g)
 		}
 	}
 	return most
@@ -43,7 +43,7 @@ func (p *plan) giveBack(items []*item) map[room]int {
 func (p *plan) take(items []*item) bool {
 	for _, x := range items {
 		for i, id := range x.where {
-			if !p.View.TakeFor(p.View.Launcher(id), x.bundle, &x.bundle.Groups[i]) {
+			if !p.View.Capacity.TakeFor(p.View.Launcher(id), x.bundle, &x.bundle.Groups[i]) {
 				return false
 			}
 		}
@@ -199,7 +199,7 @@ func (p *plan) launchers(n *Network, items []*item, near *nearby, most map[room]
 	kinds := kindsOf(items)
 	told := map[scheduler.LauncherID]bool{}
 	for _, kind := range kinds {
-		for l := range p.View.WithRoom(kind) {
+		for l := range p.View.Capacity.WithRoom(kind) {
 			if told[l.ID] || !near.counts(l) {
 				continue
 			}
@@ -218,13 +218,13 @@ func (p *plan) launchers(n *Network, items []*item, near *nearby, most map[room]
 func (p *plan) forLauncher(l *view.Launcher, kinds []scheduler.SlotKind, most map[room]int) Launcher {
 	x := Launcher{ID: l.ID, Host: l.Host, Rack: l.Rack}
 	for _, kind := range kinds {
-		free, memory := p.View.Room(l, 0, kind)
+		free, memory := p.View.Capacity.Room(l, 0, kind)
 		if p.Spare != nil {
 			free = min(free, most[room{l.ID, kind}])
 		}
 		x.Free = append(x.Free, scheduler.SlotCount{Kind: kind, Count: min(max(free, 0), slotsMax)})
 		x.Memory = max(memory, 0)
 	}
-	x.Resources = p.View.RoomResources(l, nil).Positive()
+	x.Resources = p.View.Capacity.RoomResources(l, nil).Positive()
 	return x
 }

@@ -153,7 +153,7 @@ func (p *plan) gather() (gains bool) {
 	of := map[choiceKey]*choice{}
 	for i, d := range p.launches {
 		b := p.View.Bundle(d.Bundle)
-		if p.View.Reserved(b.Job.ID()) {
+		if p.View.Capacity.Reserved(b.Job.ID()) {
 			continue
 		}
 		x := &item{launch: i, bundle: b, where: d.Launchers, optional: p.Optional != nil && p.Optional(i)}
@@ -227,7 +227,7 @@ func (p *plan) addCandidates() {
 		}
 		for _, host := range hosts {
 			n := 0
-			for b := range p.View.ReadyAt(job, host) {
+			for b := range job.ReadyAt(host) {
 				take(b)
 				if n++; n == candidatesOn {
 					break
@@ -235,7 +235,7 @@ func (p *plan) addCandidates() {
 			}
 		}
 		n := 0
-		for b := range p.View.ReadyOfKind(job, c.key.kind, 0) {
+		for b := range job.ReadyOfKind(c.key.kind, 0) {
 			take(b)
 			if n++; n >= most {
 				break
@@ -309,24 +309,24 @@ func (p *plan) improve(items []*item) (placed bool) {
 	if p.report.Over != "" {
 		return true
 	}
-	mark := p.View.Mark()
+	mark := p.View.Capacity.Mark()
 	taken := p.giveBack(items)
 	n := p.network(items, taken)
 	if n == nil {
-		p.View.Undo(mark)
+		p.View.Capacity.Undo(mark)
 		return true
 	}
 	r := n.Solve(0)
 	if p.spend(n.search.steps); r.Over {
 		p.report.Over = fmt.Sprintf("it takes more than steps-max (%d)", p.Options.StepsMax)
-		p.View.Undo(mark)
+		p.View.Capacity.Undo(mark)
 		return true
 	}
 	found, complete := p.assignment(items, r)
 	saved := p.cost(n, items) - p.cost(n, found)
 	together := p.Options.NeighbourBytes > 0 && slices.ContainsFunc(items, func(x *item) bool { return len(x.bundle.Groups) > 1 })
 	if !complete || saved <= 0 && !together || !p.take(found) {
-		p.View.Undo(mark)
+		p.View.Capacity.Undo(mark)
 		return complete
 	}
 	p.report.Saved += saved
@@ -419,7 +419,7 @@ func (p *plan) drop() {
 		}
 		for i, id := range x.where {
 			g := &x.bundle.Groups[i]
-			p.View.AddRoom(p.View.Launcher(id), g)
+			p.View.Capacity.AddRoom(p.View.Launcher(id), g)
 		}
 	}
 }
@@ -429,7 +429,7 @@ func (p *plan) drop() {
 func (p *plan) commit() {
 	for _, x := range p.items {
 		if before := p.View.Bundle(p.launches[x.launch].Bundle); before != x.bundle || x.out() {
-			p.View.CancelLaunch(before)
+			before.CancelLaunch()
 		}
 	}
 	for _, x := range p.items {

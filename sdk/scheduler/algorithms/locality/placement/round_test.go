@@ -89,19 +89,19 @@ func drawGroup(rng *rand.Rand, s siteShape, launchers int) scheduler.Group {
 func (x *site) launchSome(rng *rand.Rand, bundles scheduler.BundleID) {
 	for _, i := range rng.Perm(int(bundles)) {
 		b := x.Bundle(scheduler.BundleID(i + 1))
-		mark := x.Mark()
+		mark := x.Capacity.Mark()
 		var where []scheduler.LauncherID
 		for k := range b.Groups {
 			for _, l := range rng.Perm(len(x.Launchers())) {
 				on := x.Launchers()[l]
-				if !slices.Contains(b.Avoid, on.ID) && x.TakeFor(on, b, &b.Groups[k]) {
+				if !slices.Contains(b.Avoid, on.ID) && x.Capacity.TakeFor(on, b, &b.Groups[k]) {
 					where = append(where, on.ID)
 					break
 				}
 			}
 		}
 		if len(where) < len(b.Groups) {
-			x.Undo(mark)
+			x.Capacity.Undo(mark)
 			continue
 		}
 		x.launches = append(x.launches, x.Launch(b, where))
@@ -165,7 +165,7 @@ func (x *site) pieces() (all []piece) {
 					p.bundles = append(p.bundles, o)
 				}
 			}
-			for o := range x.ReadyOf(b.Job) {
+			for o := range b.Job.Ready() {
 				if len(o.Groups) == 1 {
 					p.bundles = append(p.bundles, o)
 				}
@@ -338,7 +338,7 @@ func (x *site) fits(t *testing.T) {
 	}
 	for _, l := range x.Launchers() {
 		for _, k := range []scheduler.SlotKind{scheduler.DefaultKind, special} {
-			free, left := x.Room(l, 0, k)
+			free, left := x.Capacity.Room(l, 0, k)
 			if want := l.Total(k) - slots[room{l.ID, k}]; want < 0 || memory[l.ID] > l.Memory || free != want || left != l.Memory-memory[l.ID] {
 				t.Errorf("launcher %d: %d %s slots and %d memory are left, the view has %d and %d", l.ID, want, k, l.Memory-memory[l.ID], free, left)
 			}
