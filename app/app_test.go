@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -207,6 +208,26 @@ func TestAttemptsReachTheStages(t *testing.T) {
 	for _, arg := range []string{"map=0", "map=", "-1", "many"} {
 		if err := new(attemptsFlag).Set(arg); err == nil {
 			t.Errorf("%q is taken", arg)
+		}
+	}
+}
+
+func TestDependenciesReachTheJob(t *testing.T) {
+	f := &fake{end: statusOf(wire.JobState_JOB_STATE_SUCCEEDED)}
+	run(t, t.Context(), f, program{defs: definitions("one")}, "--after", "job-3", "--after", "job-4:any", "--after", "job-5:ok", "x")
+	want := []*wire.JobDependency{{Job: 3}, {Job: 4, Any: true}, {Job: 5}}
+	if !slices.EqualFunc(f.spec.GetAfter(), want, func(a, b *wire.JobDependency) bool { return proto.Equal(a, b) }) {
+		t.Errorf("%v, want %v", f.spec.GetAfter(), want)
+	}
+	for args, want := range map[string]string{
+		"--after 3 x":                       "write job-3 for the job",
+		"--after job-3:done x":              "write it as JOB, JOB:ok or JOB:any",
+		"--after job-3: x":                  "write it as JOB, JOB:ok or JOB:any",
+		"--after job-3 --after job-3:any x": "job-3 is named twice",
+		"--after job-3,job-4 x":             "is no job",
+	} {
+		if code, text := run(t, t.Context(), f, program{defs: definitions("one")}, strings.Fields(args)...); code != ExitUsage || !strings.Contains(text, want) {
+			t.Errorf("%s: exit code %d, want %d, with %q in\n%s", args, code, ExitUsage, want, text)
 		}
 	}
 }

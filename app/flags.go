@@ -35,6 +35,7 @@ type options struct {
 	slots         slotsFlag
 	resources     resourcesFlag
 	limits        limitFlags
+	after         afterFlag
 }
 
 // ownPrefix begins the name of an engine flag when the program declares a flag of the plain name.
@@ -74,6 +75,7 @@ func declareFlags(fs *flag.FlagSet) *options {
 	fs.StringVar(&o.pool, "pool", "", "`POOL` (or queue) of the scheduling policy that the job belongs to")
 	fs.IntVar(&o.priority, "priority", 0, "the job's priority; larger runs earlier")
 	fs.Var(&o.attempts, "attempts", "`[STAGE=]N` how often a part of the job may be tried, such as 2 or map=2, whatever the program says; 0 is the site's default. May be repeated")
+	fs.Var(&o.after, "after", "`JOB[:ok|any]` that has to end before this job starts, such as job-12. With ok, which is the default, it has to succeed, or this job fails; with any, each end of it suffices. The job is accepted at once, and its inputs have to exist then. May be repeated")
 	o.limits.declare(fs)
 	fs.BoolVar(&o.noSpeculation, "no-speculation", false, "never run a second attempt of a slow part beside the first")
 	fs.BoolVar(&o.quiet, "quiet", false, "print nothing but errors")

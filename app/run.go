@@ -192,7 +192,7 @@ func (c *Client) submission(ctx context.Context, name string, args []string) (cl
 	return client.Submission{Plan: blob, Program: program, Spec: &wire.JobSpec{
 		Name: cmp.Or(c.options.name, name), Pool: c.options.pool, Priority: int32(c.options.priority), Properties: properties,
 		Graph: graph, Fingerprint: plan.Fingerprint(graph), Outputs: g.Outputs(),
-		Limits: c.options.limits.message(), NoSpeculation: c.options.noSpeculation, AttemptsMax: c.options.attempts[""],
+		Limits: c.options.limits.message(), After: c.options.after, NoSpeculation: c.options.noSpeculation, AttemptsMax: c.options.attempts[""],
 	}}, nil
 }
 

@@ -108,7 +108,7 @@ like 90m.`,
 
 // jobStates are the states of jobs in the order of a job's life.
 var jobStates = []wire.JobState{
-	wire.JobState_JOB_STATE_ASKED, wire.JobState_JOB_STATE_RUNNING, wire.JobState_JOB_STATE_FINISHING, wire.JobState_JOB_STATE_KILLING,
+	wire.JobState_JOB_STATE_WAITING, wire.JobState_JOB_STATE_ASKED, wire.JobState_JOB_STATE_RUNNING, wire.JobState_JOB_STATE_FINISHING, wire.JobState_JOB_STATE_KILLING,
 	wire.JobState_JOB_STATE_SUCCEEDED, wire.JobState_JOB_STATE_FAILED, wire.JobState_JOB_STATE_KILLED,
 }
 

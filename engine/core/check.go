@@ -28,7 +28,7 @@ func (c *Core) World() view.World {
 		}
 	}
 	for _, id := range c.state.Cluster.Jobs.IDs() {
-		if j := c.state.Cluster.Jobs.Get(id); j.Phase() != state.JobPendingAdmission {
+		if j := c.state.Cluster.Jobs.Get(id); j.KnownToPolicy() {
 			w.Jobs = append(w.Jobs, worldOf(j))
 		}
 	}

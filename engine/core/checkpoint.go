@@ -113,6 +113,9 @@ func codeCore(w *checkpoint.Codec, c *Core) {
 	if !w.Reading || w.Left() > 0 {
 		c.state.Cluster.CodeStarted(w)
 	}
+	if !w.Reading || w.Left() > 0 {
+		c.state.Cluster.CodeDependencies(w)
+	}
 }
 
 // codeLoads codes later additions: older checkpoints end before them.

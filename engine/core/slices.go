@@ -18,7 +18,11 @@ func (c *Core) continueWork() {
 		c.rounds.ApplyAnswer()
 	}
 	for _, id := range slices.Clone(c.state.Cluster.PendingWork()) {
-		c.lifecycle.Jobs.Continue(c.state.Cluster.Jobs.Get(id))
+		if j := c.state.Cluster.Jobs.Get(id); j.Phase() == state.JobWaiting {
+			c.lifecycle.Admission.EndWait(j)
+		} else {
+			c.lifecycle.Jobs.Continue(j)
+		}
 	}
 	c.outbound.Events.BuildSnapshot()
 }

@@ -132,7 +132,7 @@ func (s *story) submit(t *testing.T, d *datadriven.TestData, name string, named 
 	if o := named["outputs"]; o != "" {
 		spec.Outputs = strings.Split(o, ",")
 	}
-	spec.Limits = s.limits(t, named)
+	spec.Limits, spec.After = s.limits(t, named), after(named)
 	stages := map[string]uint32{}
 	for line := range strings.Lines(d.Input) {
 		f := strings.Fields(line)
@@ -162,7 +162,26 @@ func (s *story) submit(t *testing.T, d *datadriven.TestData, name string, named 
 	if g, err := graph.Expand(spec.Graph, s.Core.Settings().MemoryDefault, graph.DefaultLimits()); err == nil {
 		s.jobs[s.job] = &simcluster.Job{Graph: g, Outputs: len(spec.Outputs) > 0, Size: func() int64 { return 100 }}
 	}
-	s.step(wire.NewInput(&wire.Submit{Client: 2, Job: s.job, Spec: spec}))
+	s.step(wire.NewInput(&wire.Submit{Client: 2, Job: s.job, Spec: spec, Ended: history(named)}))
+}
+
+// after reads the jobs that a job waits for: after=job-1,job-2:any.
+func after(named map[string]string) (list []*wire.JobDependency) {
+	for text := range strings.FieldsFuncSeq(named["after"], func(r rune) bool { return r == ',' }) {
+		id, end, _ := strings.Cut(text, ":")
+		list = append(list, &wire.JobDependency{Job: number(id), Any: end == "any"})
+	}
+	return list
+}
+
+// history reads ended jobs that the core has forgotten: ended=job-1:failed, of a user and pool.
+func history(named map[string]string) (list []*wire.JobSummary) {
+	for text := range strings.FieldsFuncSeq(named["ended"], func(r rune) bool { return r == ',' }) {
+		id, end, _ := strings.Cut(text, ":")
+		state := wire.JobState(wire.JobState_value["JOB_STATE_"+strings.ToUpper(end)])
+		list = append(list, &wire.JobSummary{Job: number(id), State: state, User: named["of"]})
+	}
+	return list
 }
 
 // resources reads countable resources such as gpu:2,license:1.

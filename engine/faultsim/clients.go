@@ -101,7 +101,7 @@ func (c *clients) submitAgain(j *fakeJob) {
 		j.announced = false // the reply is lost
 		c.announce(j)
 	case j.id != 0 && !j.accepted && !j.refused:
-		c.Push(wire.NewInput(&wire.Submit{Client: c.name("submit"), Job: j.id, Spec: j.spec}))
+		c.Push(wire.NewInput(c.submission(j)))
 	}
 }
 
@@ -123,7 +123,7 @@ func (c *clients) submitted(r core.Reply) {
 	}
 	c.Seen["refused submissions"]++
 	j.refused, j.over = true, true
-	if r.Failure.Kind != wire.ErrorKind_ERROR_KIND_INVALID || !j.wrong && !strings.Contains(r.Failure.Message, "was refused: ") && !lateFor(j, r.Failure, c.Now()) {
+	if r.Failure.Kind != wire.ErrorKind_ERROR_KIND_INVALID || !j.wrong && !strings.Contains(r.Failure.Message, "was refused: ") && !lateFor(j, r.Failure, c.Now()) && !c.failedFor(j, r.Failure) {
 		c.fail("%s was refused: %v", j.name, r.Failure)
 	}
 	for _, out := range j.spec.Outputs {
@@ -248,7 +248,11 @@ func (c *clients) checkEnd(j *fakeJob, status *wire.JobStatus) {
 	if limited {
 		c.Seen["jobs ended by their limits"]++
 	}
-	good := !j.poison && !j.invalid && !j.tooLarge && !j.killed && !j.occupied && !limited
+	waited := c.failedFor(j, status.Failure) || len(j.spec.After) > 0 && strings.Contains(status.Failure.GetMessage(), "was refused: ")
+	if waited {
+		c.Seen["jobs that waited in vain"]++
+	}
+	good := !j.poison && !j.invalid && !j.tooLarge && !j.killed && !j.occupied && !limited && !waited
 	switch {
 	case j.state == wire.JobState_JOB_STATE_SUCCEEDED:
 		if j.poison || j.invalid || j.tooLarge || j.occupied {

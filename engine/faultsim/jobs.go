@@ -15,12 +15,14 @@ type fakeJob struct {
 	plan      *graph.Expanded
 	runs      *simcluster.Job // the launchers' data of it
 	id        uint64
-	poison    bool // a group of it always fails
-	wrong     bool // its specification is, and it must be refused
-	tooLarge  bool // for the cluster
-	invalid   bool // its program rejects it
-	occupied  bool // its output is there and not its own
-	killed    bool // a kill was requested
+	poison    bool         // a group of it always fails
+	wrong     bool         // its specification is, and it must be refused
+	tooLarge  bool         // for the cluster
+	invalid   bool         // its program rejects it
+	occupied  bool         // its output is there and not its own
+	killed    bool         // a kill was requested
+	after     []dependency // earlier jobs
+	submitted bool         // once, whether or not that was logged
 	refused   bool
 	announced bool
 	accepted  bool

@@ -270,10 +270,10 @@ func (l *ledger) firstStart(h *held) error {
 				m.Attempt, h.launcher.name, m.Speculative, id, other.launcher.name)
 		}
 	}
-	if m.Finish == nil {
-		return l.jobs.checkSources(m)
+	if err := l.jobs.checkAfter(m); err != nil || m.Finish != nil {
+		return err
 	}
-	return nil
+	return l.jobs.checkSources(m)
 }
 
 // checkGivenOnce makes sure that an attempt's id stands for one attempt, whatever the

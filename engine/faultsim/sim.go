@@ -1,6 +1,7 @@
 package faultsim
 
 import (
+	"math/rand/v2"
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core"
@@ -117,6 +118,7 @@ func (s *Sim) Run() error {
 	s.fleet.make()
 	s.policy.startNext()
 	s.clients.plan(&drawing{s.play, s.fleet.first(), wire.ResourcesOf(s.fleet.list[0].Resources)})
+	s.clients.drawDependencies(rand.New(rand.NewPCG(s.opt.Seed, dependencyStream)))
 	s.planFaults()
 	s.After(faultsFor, s.endFaults)
 	for s.err == nil && !s.clients.over() {

@@ -34,6 +34,7 @@ const (
 	JobState_JOB_STATE_FAILED      JobState = 5
 	JobState_JOB_STATE_KILLED      JobState = 6
 	JobState_JOB_STATE_KILLING     JobState = 7 // was killed: it is stopped and cleaned
+	JobState_JOB_STATE_WAITING     JobState = 8 // waits for other jobs to end
 )
 
 // Enum value maps for JobState.
@@ -47,6 +48,7 @@ var (
 		5: "JOB_STATE_FAILED",
 		6: "JOB_STATE_KILLED",
 		7: "JOB_STATE_KILLING",
+		8: "JOB_STATE_WAITING",
 	}
 	JobState_value = map[string]int32{
 		"JOB_STATE_UNSPECIFIED": 0,
@@ -57,6 +59,7 @@ var (
 		"JOB_STATE_FAILED":      5,
 		"JOB_STATE_KILLED":      6,
 		"JOB_STATE_KILLING":     7,
+		"JOB_STATE_WAITING":     8,
 	}
 )
 
@@ -894,6 +897,7 @@ type JobStatus struct {
 	IdleTotal     uint32                 `protobuf:"varint,18,opt,name=idle_total,json=idleTotal,proto3" json:"idle_total,omitempty"` // how many there are
 	Limits        *JobLimits             `protobuf:"bytes,19,opt,name=limits,proto3" json:"limits,omitempty"`                         // as it was submitted
 	Started       int64                  `protobuf:"varint,20,opt,name=started,proto3" json:"started,omitempty"`                      // when one of its groups was first launched, nanoseconds since the epoch; 0: none was
+	After         []*JobDependency       `protobuf:"bytes,21,rep,name=after,proto3" json:"after,omitempty"`                           // as it was submitted
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1031,6 +1035,13 @@ func (x *JobStatus) GetStarted() int64 {
 		return x.Started
 	}
 	return 0
+}
+
+func (x *JobStatus) GetAfter() []*JobDependency {
+	if x != nil {
+		return x.After
+	}
+	return nil
 }
 
 type StageStatus struct {
@@ -4351,7 +4362,7 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\x06groups\x18\t \x01(\rR\x06groups\x12'\n" +
 	"\x0fgroups_finished\x18\n" +
 	" \x01(\rR\x0egroupsFinished\x12%\n" +
-	"\x0egroups_running\x18\v \x01(\rR\rgroupsRunning\"\xf4\x04\n" +
+	"\x0egroups_running\x18\v \x01(\rR\rgroupsRunning\"\xae\x05\n" +
 	"\tJobStatus\x129\n" +
 	"\asummary\x18\x01 \x01(\v2\x1f.hamadryad.engine.v1.JobSummaryR\asummary\x128\n" +
 	"\x06stages\x18\x02 \x03(\v2 .hamadryad.engine.v1.StageStatusR\x06stages\x126\n" +
@@ -4369,7 +4380,8 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\n" +
 	"idle_total\x18\x12 \x01(\rR\tidleTotal\x126\n" +
 	"\x06limits\x18\x13 \x01(\v2\x1e.hamadryad.engine.v1.JobLimitsR\x06limits\x12\x18\n" +
-	"\astarted\x18\x14 \x01(\x03R\astarted\"\xd7\x01\n" +
+	"\astarted\x18\x14 \x01(\x03R\astarted\x128\n" +
+	"\x05after\x18\x15 \x03(\v2\".hamadryad.engine.v1.JobDependencyR\x05after\"\xd7\x01\n" +
 	"\vStageStatus\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05nodes\x18\x02 \x01(\rR\x05nodes\x12\x18\n" +
@@ -4663,7 +4675,7 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\x06offset\x18\x02 \x01(\x03R\x06offset\"6\n" +
 	"\fServingReply\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\tR\x04data\x12\x12\n" +
-	"\x04term\x18\x02 \x01(\x04R\x04term*\xc6\x01\n" +
+	"\x04term\x18\x02 \x01(\x04R\x04term*\xdd\x01\n" +
 	"\bJobState\x12\x19\n" +
 	"\x15JOB_STATE_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fJOB_STATE_ASKED\x10\x01\x12\x15\n" +
@@ -4672,7 +4684,8 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\x13JOB_STATE_SUCCEEDED\x10\x04\x12\x14\n" +
 	"\x10JOB_STATE_FAILED\x10\x05\x12\x14\n" +
 	"\x10JOB_STATE_KILLED\x10\x06\x12\x15\n" +
-	"\x11JOB_STATE_KILLING\x10\aB,Z*github.com/hamadryad/hamadryad/engine/wireb\x06proto3"
+	"\x11JOB_STATE_KILLING\x10\a\x12\x15\n" +
+	"\x11JOB_STATE_WAITING\x10\bB,Z*github.com/hamadryad/hamadryad/engine/wireb\x06proto3"
 
 var (
 	file_engine_wire_api_proto_rawDescOnce sync.Once
@@ -4748,9 +4761,10 @@ var file_engine_wire_api_proto_goTypes = []any{
 	(*Failure)(nil),          // 56: hamadryad.engine.v1.Failure
 	(*Counter)(nil),          // 57: hamadryad.engine.v1.Counter
 	(*JobLimits)(nil),        // 58: hamadryad.engine.v1.JobLimits
-	(*Slots)(nil),            // 59: hamadryad.engine.v1.Slots
-	(*MachineLoad)(nil),      // 60: hamadryad.engine.v1.MachineLoad
-	(*ResourceCount)(nil),    // 61: hamadryad.engine.v1.ResourceCount
+	(*JobDependency)(nil),    // 59: hamadryad.engine.v1.JobDependency
+	(*Slots)(nil),            // 60: hamadryad.engine.v1.Slots
+	(*MachineLoad)(nil),      // 61: hamadryad.engine.v1.MachineLoad
+	(*ResourceCount)(nil),    // 62: hamadryad.engine.v1.ResourceCount
 }
 var file_engine_wire_api_proto_depIdxs = []int32{
 	54, // 0: hamadryad.engine.v1.PrepareRequest.principal:type_name -> hamadryad.engine.v1.Principal
@@ -4766,36 +4780,37 @@ var file_engine_wire_api_proto_depIdxs = []int32{
 	16, // 10: hamadryad.engine.v1.JobStatus.attempts:type_name -> hamadryad.engine.v1.AttemptStatus
 	16, // 11: hamadryad.engine.v1.JobStatus.idle:type_name -> hamadryad.engine.v1.AttemptStatus
 	58, // 12: hamadryad.engine.v1.JobStatus.limits:type_name -> hamadryad.engine.v1.JobLimits
-	20, // 13: hamadryad.engine.v1.LaunchersReply.launchers:type_name -> hamadryad.engine.v1.LauncherStatus
-	59, // 14: hamadryad.engine.v1.LauncherStatus.slots:type_name -> hamadryad.engine.v1.Slots
-	59, // 15: hamadryad.engine.v1.LauncherStatus.free:type_name -> hamadryad.engine.v1.Slots
-	60, // 16: hamadryad.engine.v1.LauncherStatus.load:type_name -> hamadryad.engine.v1.MachineLoad
-	61, // 17: hamadryad.engine.v1.LauncherStatus.resources:type_name -> hamadryad.engine.v1.ResourceCount
-	61, // 18: hamadryad.engine.v1.LauncherStatus.resources_free:type_name -> hamadryad.engine.v1.ResourceCount
-	21, // 19: hamadryad.engine.v1.LauncherStatus.attempts:type_name -> hamadryad.engine.v1.LauncherAttempt
-	21, // 20: hamadryad.engine.v1.LauncherStatus.ended:type_name -> hamadryad.engine.v1.LauncherAttempt
-	54, // 21: hamadryad.engine.v1.DrainRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	30, // 22: hamadryad.engine.v1.PolicyReply.problems:type_name -> hamadryad.engine.v1.PolicyProblem
-	31, // 23: hamadryad.engine.v1.PolicyReply.settings:type_name -> hamadryad.engine.v1.PolicySettings
-	32, // 24: hamadryad.engine.v1.PolicyReply.round_times:type_name -> hamadryad.engine.v1.RoundTimes
-	29, // 25: hamadryad.engine.v1.PolicyReply.shadows:type_name -> hamadryad.engine.v1.PolicyShadow
-	54, // 26: hamadryad.engine.v1.ReloadRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	35, // 27: hamadryad.engine.v1.SettingsReply.settings:type_name -> hamadryad.engine.v1.Setting
-	38, // 28: hamadryad.engine.v1.SettingsDiff.problems:type_name -> hamadryad.engine.v1.SettingsProblem
-	39, // 29: hamadryad.engine.v1.SettingsDiff.lines:type_name -> hamadryad.engine.v1.DiffLine
-	40, // 30: hamadryad.engine.v1.SettingsDiff.keys:type_name -> hamadryad.engine.v1.DiffKey
-	35, // 31: hamadryad.engine.v1.SettingsDiff.overridden:type_name -> hamadryad.engine.v1.Setting
-	54, // 32: hamadryad.engine.v1.ApplyRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	42, // 33: hamadryad.engine.v1.VersionsReply.versions:type_name -> hamadryad.engine.v1.SettingsVersion
-	54, // 34: hamadryad.engine.v1.AccessReply.principal:type_name -> hamadryad.engine.v1.Principal
-	47, // 35: hamadryad.engine.v1.AccessReply.pools:type_name -> hamadryad.engine.v1.PoolAccess
-	51, // 36: hamadryad.engine.v1.AuditReply.lines:type_name -> hamadryad.engine.v1.AuditLine
-	52, // 37: hamadryad.engine.v1.AuditReply.damaged:type_name -> hamadryad.engine.v1.AuditDamage
-	38, // [38:38] is the sub-list for method output_type
-	38, // [38:38] is the sub-list for method input_type
-	38, // [38:38] is the sub-list for extension type_name
-	38, // [38:38] is the sub-list for extension extendee
-	0,  // [0:38] is the sub-list for field type_name
+	59, // 13: hamadryad.engine.v1.JobStatus.after:type_name -> hamadryad.engine.v1.JobDependency
+	20, // 14: hamadryad.engine.v1.LaunchersReply.launchers:type_name -> hamadryad.engine.v1.LauncherStatus
+	60, // 15: hamadryad.engine.v1.LauncherStatus.slots:type_name -> hamadryad.engine.v1.Slots
+	60, // 16: hamadryad.engine.v1.LauncherStatus.free:type_name -> hamadryad.engine.v1.Slots
+	61, // 17: hamadryad.engine.v1.LauncherStatus.load:type_name -> hamadryad.engine.v1.MachineLoad
+	62, // 18: hamadryad.engine.v1.LauncherStatus.resources:type_name -> hamadryad.engine.v1.ResourceCount
+	62, // 19: hamadryad.engine.v1.LauncherStatus.resources_free:type_name -> hamadryad.engine.v1.ResourceCount
+	21, // 20: hamadryad.engine.v1.LauncherStatus.attempts:type_name -> hamadryad.engine.v1.LauncherAttempt
+	21, // 21: hamadryad.engine.v1.LauncherStatus.ended:type_name -> hamadryad.engine.v1.LauncherAttempt
+	54, // 22: hamadryad.engine.v1.DrainRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	30, // 23: hamadryad.engine.v1.PolicyReply.problems:type_name -> hamadryad.engine.v1.PolicyProblem
+	31, // 24: hamadryad.engine.v1.PolicyReply.settings:type_name -> hamadryad.engine.v1.PolicySettings
+	32, // 25: hamadryad.engine.v1.PolicyReply.round_times:type_name -> hamadryad.engine.v1.RoundTimes
+	29, // 26: hamadryad.engine.v1.PolicyReply.shadows:type_name -> hamadryad.engine.v1.PolicyShadow
+	54, // 27: hamadryad.engine.v1.ReloadRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	35, // 28: hamadryad.engine.v1.SettingsReply.settings:type_name -> hamadryad.engine.v1.Setting
+	38, // 29: hamadryad.engine.v1.SettingsDiff.problems:type_name -> hamadryad.engine.v1.SettingsProblem
+	39, // 30: hamadryad.engine.v1.SettingsDiff.lines:type_name -> hamadryad.engine.v1.DiffLine
+	40, // 31: hamadryad.engine.v1.SettingsDiff.keys:type_name -> hamadryad.engine.v1.DiffKey
+	35, // 32: hamadryad.engine.v1.SettingsDiff.overridden:type_name -> hamadryad.engine.v1.Setting
+	54, // 33: hamadryad.engine.v1.ApplyRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	42, // 34: hamadryad.engine.v1.VersionsReply.versions:type_name -> hamadryad.engine.v1.SettingsVersion
+	54, // 35: hamadryad.engine.v1.AccessReply.principal:type_name -> hamadryad.engine.v1.Principal
+	47, // 36: hamadryad.engine.v1.AccessReply.pools:type_name -> hamadryad.engine.v1.PoolAccess
+	51, // 37: hamadryad.engine.v1.AuditReply.lines:type_name -> hamadryad.engine.v1.AuditLine
+	52, // 38: hamadryad.engine.v1.AuditReply.damaged:type_name -> hamadryad.engine.v1.AuditDamage
+	39, // [39:39] is the sub-list for method output_type
+	39, // [39:39] is the sub-list for method input_type
+	39, // [39:39] is the sub-list for extension type_name
+	39, // [39:39] is the sub-list for extension extendee
+	0,  // [0:39] is the sub-list for field type_name
 }
 
 func init() { file_engine_wire_api_proto_init() }

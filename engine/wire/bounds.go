@@ -16,6 +16,8 @@ const (
 	TailsBytesMax = 2 << 20
 	// StageAttemptsMax bounds how many attempts a job or one of its stages may ask for.
 	StageAttemptsMax = 100
+	// AfterMax bounds the jobs that one job waits for.
+	AfterMax = 1000
 	// LauncherMessageBytesMax is the largest message of a launcher that a manager reads.
 	LauncherMessageBytesMax = 48 << 20
 	// ReportBytesMax is the largest report. A launcher replaces an attempt's end that would be

@@ -417,8 +417,9 @@ type JobSpec struct {
 	MemoryDefault int64 `protobuf:"varint,14,opt,name=memory_default,json=memoryDefault,proto3" json:"memory_default,omitempty"`
 	// Folders are those that the submitter created on the job's storage before it submitted. Without it
 	// their names have no secret, and workers create the channels' folders.
-	Folders       *JobFolders `protobuf:"bytes,15,opt,name=folders,proto3" json:"folders,omitempty"`
-	Limits        *JobLimits  `protobuf:"bytes,16,opt,name=limits,proto3" json:"limits,omitempty"` // missing: none
+	Folders       *JobFolders      `protobuf:"bytes,15,opt,name=folders,proto3" json:"folders,omitempty"`
+	Limits        *JobLimits       `protobuf:"bytes,16,opt,name=limits,proto3" json:"limits,omitempty"` // missing: none
+	After         []*JobDependency `protobuf:"bytes,17,rep,name=after,proto3" json:"after,omitempty"`   // jobs that have to end before this one starts, each once
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -565,6 +566,66 @@ func (x *JobSpec) GetLimits() *JobLimits {
 	return nil
 }
 
+func (x *JobSpec) GetAfter() []*JobDependency {
+	if x != nil {
+		return x.After
+	}
+	return nil
+}
+
+// JobDependency is a job that has to end before another starts.
+type JobDependency struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Job           uint64                 `protobuf:"varint,1,opt,name=job,proto3" json:"job,omitempty"`
+	Any           bool                   `protobuf:"varint,2,opt,name=any,proto3" json:"any,omitempty"` // any end suffices; otherwise it has to succeed
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JobDependency) Reset() {
+	*x = JobDependency{}
+	mi := &file_engine_wire_job_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JobDependency) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JobDependency) ProtoMessage() {}
+
+func (x *JobDependency) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_job_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JobDependency.ProtoReflect.Descriptor instead.
+func (*JobDependency) Descriptor() ([]byte, []int) {
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *JobDependency) GetJob() uint64 {
+	if x != nil {
+		return x.Job
+	}
+	return 0
+}
+
+func (x *JobDependency) GetAny() bool {
+	if x != nil {
+		return x.Any
+	}
+	return false
+}
+
 // JobLimits says when a job has to be over.
 type JobLimits struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -581,7 +642,7 @@ type JobLimits struct {
 
 func (x *JobLimits) Reset() {
 	*x = JobLimits{}
-	mi := &file_engine_wire_job_proto_msgTypes[2]
+	mi := &file_engine_wire_job_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -593,7 +654,7 @@ func (x *JobLimits) String() string {
 func (*JobLimits) ProtoMessage() {}
 
 func (x *JobLimits) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[2]
+	mi := &file_engine_wire_job_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -606,7 +667,7 @@ func (x *JobLimits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobLimits.ProtoReflect.Descriptor instead.
 func (*JobLimits) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{2}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *JobLimits) GetTimeLimitNs() int64 {
@@ -641,7 +702,7 @@ type JobFolders struct {
 
 func (x *JobFolders) Reset() {
 	*x = JobFolders{}
-	mi := &file_engine_wire_job_proto_msgTypes[3]
+	mi := &file_engine_wire_job_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -653,7 +714,7 @@ func (x *JobFolders) String() string {
 func (*JobFolders) ProtoMessage() {}
 
 func (x *JobFolders) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[3]
+	mi := &file_engine_wire_job_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -666,7 +727,7 @@ func (x *JobFolders) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobFolders.ProtoReflect.Descriptor instead.
 func (*JobFolders) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{3}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *JobFolders) GetSecret() string {
@@ -693,7 +754,7 @@ type Property struct {
 
 func (x *Property) Reset() {
 	*x = Property{}
-	mi := &file_engine_wire_job_proto_msgTypes[4]
+	mi := &file_engine_wire_job_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -705,7 +766,7 @@ func (x *Property) String() string {
 func (*Property) ProtoMessage() {}
 
 func (x *Property) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[4]
+	mi := &file_engine_wire_job_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -718,7 +779,7 @@ func (x *Property) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Property.ProtoReflect.Descriptor instead.
 func (*Property) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{4}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Property) GetName() string {
@@ -747,7 +808,7 @@ type Graph struct {
 
 func (x *Graph) Reset() {
 	*x = Graph{}
-	mi := &file_engine_wire_job_proto_msgTypes[5]
+	mi := &file_engine_wire_job_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -759,7 +820,7 @@ func (x *Graph) String() string {
 func (*Graph) ProtoMessage() {}
 
 func (x *Graph) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[5]
+	mi := &file_engine_wire_job_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -772,7 +833,7 @@ func (x *Graph) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Graph.ProtoReflect.Descriptor instead.
 func (*Graph) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{5}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Graph) GetStages() []*Stage {
@@ -811,7 +872,7 @@ type Stage struct {
 
 func (x *Stage) Reset() {
 	*x = Stage{}
-	mi := &file_engine_wire_job_proto_msgTypes[6]
+	mi := &file_engine_wire_job_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -823,7 +884,7 @@ func (x *Stage) String() string {
 func (*Stage) ProtoMessage() {}
 
 func (x *Stage) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[6]
+	mi := &file_engine_wire_job_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -836,7 +897,7 @@ func (x *Stage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stage.ProtoReflect.Descriptor instead.
 func (*Stage) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{6}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Stage) GetName() string {
@@ -942,7 +1003,7 @@ type ResourceCount struct {
 
 func (x *ResourceCount) Reset() {
 	*x = ResourceCount{}
-	mi := &file_engine_wire_job_proto_msgTypes[7]
+	mi := &file_engine_wire_job_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -954,7 +1015,7 @@ func (x *ResourceCount) String() string {
 func (*ResourceCount) ProtoMessage() {}
 
 func (x *ResourceCount) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[7]
+	mi := &file_engine_wire_job_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -967,7 +1028,7 @@ func (x *ResourceCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceCount.ProtoReflect.Descriptor instead.
 func (*ResourceCount) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{7}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ResourceCount) GetKind() string {
@@ -1002,7 +1063,7 @@ type NodeInput struct {
 
 func (x *NodeInput) Reset() {
 	*x = NodeInput{}
-	mi := &file_engine_wire_job_proto_msgTypes[8]
+	mi := &file_engine_wire_job_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1014,7 +1075,7 @@ func (x *NodeInput) String() string {
 func (*NodeInput) ProtoMessage() {}
 
 func (x *NodeInput) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[8]
+	mi := &file_engine_wire_job_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1027,7 +1088,7 @@ func (x *NodeInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeInput.ProtoReflect.Descriptor instead.
 func (*NodeInput) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{8}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *NodeInput) GetBytes() int64 {
@@ -1055,7 +1116,7 @@ type Place struct {
 
 func (x *Place) Reset() {
 	*x = Place{}
-	mi := &file_engine_wire_job_proto_msgTypes[9]
+	mi := &file_engine_wire_job_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1067,7 +1128,7 @@ func (x *Place) String() string {
 func (*Place) ProtoMessage() {}
 
 func (x *Place) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[9]
+	mi := &file_engine_wire_job_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1080,7 +1141,7 @@ func (x *Place) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Place.ProtoReflect.Descriptor instead.
 func (*Place) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{9}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Place) GetHost() string {
@@ -1124,7 +1185,7 @@ type Connection struct {
 
 func (x *Connection) Reset() {
 	*x = Connection{}
-	mi := &file_engine_wire_job_proto_msgTypes[10]
+	mi := &file_engine_wire_job_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1136,7 +1197,7 @@ func (x *Connection) String() string {
 func (*Connection) ProtoMessage() {}
 
 func (x *Connection) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[10]
+	mi := &file_engine_wire_job_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1149,7 +1210,7 @@ func (x *Connection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Connection.ProtoReflect.Descriptor instead.
 func (*Connection) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{10}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Connection) GetFromStage() uint32 {
@@ -1232,7 +1293,7 @@ type Edge struct {
 
 func (x *Edge) Reset() {
 	*x = Edge{}
-	mi := &file_engine_wire_job_proto_msgTypes[11]
+	mi := &file_engine_wire_job_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1244,7 +1305,7 @@ func (x *Edge) String() string {
 func (*Edge) ProtoMessage() {}
 
 func (x *Edge) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[11]
+	mi := &file_engine_wire_job_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1257,7 +1318,7 @@ func (x *Edge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Edge.ProtoReflect.Descriptor instead.
 func (*Edge) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{11}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Edge) GetFrom() uint32 {
@@ -1291,7 +1352,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_engine_wire_job_proto_msgTypes[12]
+	mi := &file_engine_wire_job_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1303,7 +1364,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[12]
+	mi := &file_engine_wire_job_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1316,7 +1377,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{12}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Failure) GetKind() ErrorKind {
@@ -1385,7 +1446,7 @@ const file_engine_wire_job_proto_rawDesc = "" +
 	"\x05proof\x18\x02 \x01(\tR\x05proof\x12\x12\n" +
 	"\x04role\x18\x03 \x01(\tR\x04role\x12\x16\n" +
 	"\x06groups\x18\x04 \x03(\tR\x06groups\x12\x0e\n" +
-	"\x02by\x18\x05 \x01(\tR\x02by\"\xe9\x04\n" +
+	"\x02by\x18\x05 \x01(\tR\x02by\"\xa3\x05\n" +
 	"\aJobSpec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12<\n" +
 	"\tprincipal\x18\x02 \x01(\v2\x1e.hamadryad.engine.v1.PrincipalR\tprincipal\x12\x12\n" +
@@ -1406,7 +1467,11 @@ const file_engine_wire_job_proto_rawDesc = "" +
 	"graph_blob\x18\r \x01(\tR\tgraphBlob\x12%\n" +
 	"\x0ememory_default\x18\x0e \x01(\x03R\rmemoryDefault\x129\n" +
 	"\afolders\x18\x0f \x01(\v2\x1f.hamadryad.engine.v1.JobFoldersR\afolders\x126\n" +
-	"\x06limits\x18\x10 \x01(\v2\x1e.hamadryad.engine.v1.JobLimitsR\x06limits\"u\n" +
+	"\x06limits\x18\x10 \x01(\v2\x1e.hamadryad.engine.v1.JobLimitsR\x06limits\x128\n" +
+	"\x05after\x18\x11 \x03(\v2\".hamadryad.engine.v1.JobDependencyR\x05after\"3\n" +
+	"\rJobDependency\x12\x10\n" +
+	"\x03job\x18\x01 \x01(\x04R\x03job\x12\x10\n" +
+	"\x03any\x18\x02 \x01(\bR\x03any\"u\n" +
 	"\tJobLimits\x12\"\n" +
 	"\rtime_limit_ns\x18\x01 \x01(\x03R\vtimeLimitNs\x12\x1a\n" +
 	"\bdeadline\x18\x02 \x01(\x03R\bdeadline\x12(\n" +
@@ -1527,7 +1592,7 @@ func file_engine_wire_job_proto_rawDescGZIP() []byte {
 }
 
 var file_engine_wire_job_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_engine_wire_job_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_engine_wire_job_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_engine_wire_job_proto_goTypes = []any{
 	(ChannelKind)(0),      // 0: hamadryad.engine.v1.ChannelKind
 	(Pattern)(0),          // 1: hamadryad.engine.v1.Pattern
@@ -1536,40 +1601,42 @@ var file_engine_wire_job_proto_goTypes = []any{
 	(Refusal)(0),          // 4: hamadryad.engine.v1.Refusal
 	(*Principal)(nil),     // 5: hamadryad.engine.v1.Principal
 	(*JobSpec)(nil),       // 6: hamadryad.engine.v1.JobSpec
-	(*JobLimits)(nil),     // 7: hamadryad.engine.v1.JobLimits
-	(*JobFolders)(nil),    // 8: hamadryad.engine.v1.JobFolders
-	(*Property)(nil),      // 9: hamadryad.engine.v1.Property
-	(*Graph)(nil),         // 10: hamadryad.engine.v1.Graph
-	(*Stage)(nil),         // 11: hamadryad.engine.v1.Stage
-	(*ResourceCount)(nil), // 12: hamadryad.engine.v1.ResourceCount
-	(*NodeInput)(nil),     // 13: hamadryad.engine.v1.NodeInput
-	(*Place)(nil),         // 14: hamadryad.engine.v1.Place
-	(*Connection)(nil),    // 15: hamadryad.engine.v1.Connection
-	(*Edge)(nil),          // 16: hamadryad.engine.v1.Edge
-	(*Failure)(nil),       // 17: hamadryad.engine.v1.Failure
+	(*JobDependency)(nil), // 7: hamadryad.engine.v1.JobDependency
+	(*JobLimits)(nil),     // 8: hamadryad.engine.v1.JobLimits
+	(*JobFolders)(nil),    // 9: hamadryad.engine.v1.JobFolders
+	(*Property)(nil),      // 10: hamadryad.engine.v1.Property
+	(*Graph)(nil),         // 11: hamadryad.engine.v1.Graph
+	(*Stage)(nil),         // 12: hamadryad.engine.v1.Stage
+	(*ResourceCount)(nil), // 13: hamadryad.engine.v1.ResourceCount
+	(*NodeInput)(nil),     // 14: hamadryad.engine.v1.NodeInput
+	(*Place)(nil),         // 15: hamadryad.engine.v1.Place
+	(*Connection)(nil),    // 16: hamadryad.engine.v1.Connection
+	(*Edge)(nil),          // 17: hamadryad.engine.v1.Edge
+	(*Failure)(nil),       // 18: hamadryad.engine.v1.Failure
 }
 var file_engine_wire_job_proto_depIdxs = []int32{
 	5,  // 0: hamadryad.engine.v1.JobSpec.principal:type_name -> hamadryad.engine.v1.Principal
-	9,  // 1: hamadryad.engine.v1.JobSpec.properties:type_name -> hamadryad.engine.v1.Property
-	10, // 2: hamadryad.engine.v1.JobSpec.graph:type_name -> hamadryad.engine.v1.Graph
-	8,  // 3: hamadryad.engine.v1.JobSpec.folders:type_name -> hamadryad.engine.v1.JobFolders
-	7,  // 4: hamadryad.engine.v1.JobSpec.limits:type_name -> hamadryad.engine.v1.JobLimits
-	11, // 5: hamadryad.engine.v1.Graph.stages:type_name -> hamadryad.engine.v1.Stage
-	15, // 6: hamadryad.engine.v1.Graph.connections:type_name -> hamadryad.engine.v1.Connection
-	13, // 7: hamadryad.engine.v1.Stage.inputs:type_name -> hamadryad.engine.v1.NodeInput
-	12, // 8: hamadryad.engine.v1.Stage.resources:type_name -> hamadryad.engine.v1.ResourceCount
-	14, // 9: hamadryad.engine.v1.NodeInput.places:type_name -> hamadryad.engine.v1.Place
-	1,  // 10: hamadryad.engine.v1.Connection.pattern:type_name -> hamadryad.engine.v1.Pattern
-	0,  // 11: hamadryad.engine.v1.Connection.kind:type_name -> hamadryad.engine.v1.ChannelKind
-	2,  // 12: hamadryad.engine.v1.Connection.codec:type_name -> hamadryad.engine.v1.Codec
-	16, // 13: hamadryad.engine.v1.Connection.edges:type_name -> hamadryad.engine.v1.Edge
-	3,  // 14: hamadryad.engine.v1.Failure.kind:type_name -> hamadryad.engine.v1.ErrorKind
-	4,  // 15: hamadryad.engine.v1.Failure.refusal:type_name -> hamadryad.engine.v1.Refusal
-	16, // [16:16] is the sub-list for method output_type
-	16, // [16:16] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	10, // 1: hamadryad.engine.v1.JobSpec.properties:type_name -> hamadryad.engine.v1.Property
+	11, // 2: hamadryad.engine.v1.JobSpec.graph:type_name -> hamadryad.engine.v1.Graph
+	9,  // 3: hamadryad.engine.v1.JobSpec.folders:type_name -> hamadryad.engine.v1.JobFolders
+	8,  // 4: hamadryad.engine.v1.JobSpec.limits:type_name -> hamadryad.engine.v1.JobLimits
+	7,  // 5: hamadryad.engine.v1.JobSpec.after:type_name -> hamadryad.engine.v1.JobDependency
+	12, // 6: hamadryad.engine.v1.Graph.stages:type_name -> hamadryad.engine.v1.Stage
+	16, // 7: hamadryad.engine.v1.Graph.connections:type_name -> hamadryad.engine.v1.Connection
+	14, // 8: hamadryad.engine.v1.Stage.inputs:type_name -> hamadryad.engine.v1.NodeInput
+	13, // 9: hamadryad.engine.v1.Stage.resources:type_name -> hamadryad.engine.v1.ResourceCount
+	15, // 10: hamadryad.engine.v1.NodeInput.places:type_name -> hamadryad.engine.v1.Place
+	1,  // 11: hamadryad.engine.v1.Connection.pattern:type_name -> hamadryad.engine.v1.Pattern
+	0,  // 12: hamadryad.engine.v1.Connection.kind:type_name -> hamadryad.engine.v1.ChannelKind
+	2,  // 13: hamadryad.engine.v1.Connection.codec:type_name -> hamadryad.engine.v1.Codec
+	17, // 14: hamadryad.engine.v1.Connection.edges:type_name -> hamadryad.engine.v1.Edge
+	3,  // 15: hamadryad.engine.v1.Failure.kind:type_name -> hamadryad.engine.v1.ErrorKind
+	4,  // 16: hamadryad.engine.v1.Failure.refusal:type_name -> hamadryad.engine.v1.Refusal
+	17, // [17:17] is the sub-list for method output_type
+	17, // [17:17] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_engine_wire_job_proto_init() }
@@ -1583,7 +1650,7 @@ func file_engine_wire_job_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_engine_wire_job_proto_rawDesc), len(file_engine_wire_job_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   13,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -590,10 +590,13 @@ func (x *Prepare) GetPrincipal() *Principal {
 }
 
 type Submit struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Client        uint64                 `protobuf:"varint,1,opt,name=client,proto3" json:"client,omitempty"`
-	Job           uint64                 `protobuf:"varint,2,opt,name=job,proto3" json:"job,omitempty"`
-	Spec          *JobSpec               `protobuf:"bytes,3,opt,name=spec,proto3" json:"spec,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Client uint64                 `protobuf:"varint,1,opt,name=client,proto3" json:"client,omitempty"`
+	Job    uint64                 `protobuf:"varint,2,opt,name=job,proto3" json:"job,omitempty"`
+	Spec   *JobSpec               `protobuf:"bytes,3,opt,name=spec,proto3" json:"spec,omitempty"`
+	// Ended are jobs of spec.after that ended, as history has them: the core forgets ended jobs.
+	// They have their number, state, user and pool.
+	Ended         []*JobSummary `protobuf:"bytes,4,rep,name=ended,proto3" json:"ended,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -645,6 +648,13 @@ func (x *Submit) GetJob() uint64 {
 func (x *Submit) GetSpec() *JobSpec {
 	if x != nil {
 		return x.Spec
+	}
+	return nil
+}
+
+func (x *Submit) GetEnded() []*JobSummary {
+	if x != nil {
+		return x.Ended
 	}
 	return nil
 }
@@ -1491,7 +1501,7 @@ var File_engine_wire_log_proto protoreflect.FileDescriptor
 
 const file_engine_wire_log_proto_rawDesc = "" +
 	"\n" +
-	"\x15engine/wire/log.proto\x12\x13hamadryad.engine.v1\x1a\x15engine/wire/job.proto\x1a\x1aengine/wire/launcher.proto\"K\n" +
+	"\x15engine/wire/log.proto\x12\x13hamadryad.engine.v1\x1a\x15engine/wire/api.proto\x1a\x15engine/wire/job.proto\x1a\x1aengine/wire/launcher.proto\"K\n" +
 	"\x05Batch\x12\x0e\n" +
 	"\x02at\x18\x01 \x01(\x03R\x02at\x122\n" +
 	"\x06inputs\x18\x02 \x03(\v2\x1a.hamadryad.engine.v1.InputR\x06inputs\"\x80\t\n" +
@@ -1530,11 +1540,12 @@ const file_engine_wire_log_proto_rawDesc = "" +
 	"\x04json\x18\x01 \x01(\fR\x04json\"_\n" +
 	"\aPrepare\x12\x16\n" +
 	"\x06client\x18\x01 \x01(\x04R\x06client\x12<\n" +
-	"\tprincipal\x18\x02 \x01(\v2\x1e.hamadryad.engine.v1.PrincipalR\tprincipal\"d\n" +
+	"\tprincipal\x18\x02 \x01(\v2\x1e.hamadryad.engine.v1.PrincipalR\tprincipal\"\x9b\x01\n" +
 	"\x06Submit\x12\x16\n" +
 	"\x06client\x18\x01 \x01(\x04R\x06client\x12\x10\n" +
 	"\x03job\x18\x02 \x01(\x04R\x03job\x120\n" +
-	"\x04spec\x18\x03 \x01(\v2\x1c.hamadryad.engine.v1.JobSpecR\x04spec\"\x89\x01\n" +
+	"\x04spec\x18\x03 \x01(\v2\x1c.hamadryad.engine.v1.JobSpecR\x04spec\x125\n" +
+	"\x05ended\x18\x04 \x03(\v2\x1f.hamadryad.engine.v1.JobSummaryR\x05ended\"\x89\x01\n" +
 	"\aKillJob\x12\x16\n" +
 	"\x06client\x18\x01 \x01(\x04R\x06client\x12\x10\n" +
 	"\x03job\x18\x02 \x01(\x04R\x03job\x12<\n" +
@@ -1643,8 +1654,9 @@ var file_engine_wire_log_proto_goTypes = []any{
 	(*PolicyRequest)(nil),  // 18: hamadryad.engine.v1.PolicyRequest
 	(*Principal)(nil),      // 19: hamadryad.engine.v1.Principal
 	(*JobSpec)(nil),        // 20: hamadryad.engine.v1.JobSpec
-	(*Join)(nil),           // 21: hamadryad.engine.v1.Join
-	(*Report)(nil),         // 22: hamadryad.engine.v1.Report
+	(*JobSummary)(nil),     // 21: hamadryad.engine.v1.JobSummary
+	(*Join)(nil),           // 22: hamadryad.engine.v1.Join
+	(*Report)(nil),         // 23: hamadryad.engine.v1.Report
 }
 var file_engine_wire_log_proto_depIdxs = []int32{
 	1,  // 0: hamadryad.engine.v1.Batch.inputs:type_name -> hamadryad.engine.v1.Input
@@ -1667,17 +1679,18 @@ var file_engine_wire_log_proto_depIdxs = []int32{
 	3,  // 17: hamadryad.engine.v1.Input.site:type_name -> hamadryad.engine.v1.SiteSettings
 	19, // 18: hamadryad.engine.v1.Prepare.principal:type_name -> hamadryad.engine.v1.Principal
 	20, // 19: hamadryad.engine.v1.Submit.spec:type_name -> hamadryad.engine.v1.JobSpec
-	19, // 20: hamadryad.engine.v1.KillJob.principal:type_name -> hamadryad.engine.v1.Principal
-	19, // 21: hamadryad.engine.v1.UpdateJob.principal:type_name -> hamadryad.engine.v1.Principal
-	21, // 22: hamadryad.engine.v1.LauncherJoin.join:type_name -> hamadryad.engine.v1.Join
-	22, // 23: hamadryad.engine.v1.LauncherReport.report:type_name -> hamadryad.engine.v1.Report
-	19, // 24: hamadryad.engine.v1.DrainLauncher.principal:type_name -> hamadryad.engine.v1.Principal
-	19, // 25: hamadryad.engine.v1.PolicyRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	26, // [26:26] is the sub-list for method output_type
-	26, // [26:26] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	21, // 20: hamadryad.engine.v1.Submit.ended:type_name -> hamadryad.engine.v1.JobSummary
+	19, // 21: hamadryad.engine.v1.KillJob.principal:type_name -> hamadryad.engine.v1.Principal
+	19, // 22: hamadryad.engine.v1.UpdateJob.principal:type_name -> hamadryad.engine.v1.Principal
+	22, // 23: hamadryad.engine.v1.LauncherJoin.join:type_name -> hamadryad.engine.v1.Join
+	23, // 24: hamadryad.engine.v1.LauncherReport.report:type_name -> hamadryad.engine.v1.Report
+	19, // 25: hamadryad.engine.v1.DrainLauncher.principal:type_name -> hamadryad.engine.v1.Principal
+	19, // 26: hamadryad.engine.v1.PolicyRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	27, // [27:27] is the sub-list for method output_type
+	27, // [27:27] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_engine_wire_log_proto_init() }
@@ -1685,6 +1698,7 @@ func file_engine_wire_log_proto_init() {
 	if File_engine_wire_log_proto != nil {
 		return
 	}
+	file_engine_wire_api_proto_init()
 	file_engine_wire_job_proto_init()
 	file_engine_wire_launcher_proto_init()
 	file_engine_wire_log_proto_msgTypes[1].OneofWrappers = []any{

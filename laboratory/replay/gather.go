@@ -31,6 +31,7 @@ type gatherer struct {
 	askedAt   scheduler.Time
 	stops     map[uint64]scheduler.Time // since when attempts are to stop
 	unknown   map[uint64]bool           // jobs whose submission is not in the log
+	dependent map[uint64]*seenJob       // accepted jobs that wait for others to end, by id
 
 	rounds                         []Thought
 	starts, thinks, ends, suspends []time.Duration // measured durations
@@ -90,7 +91,7 @@ type seenLife struct {
 func newGatherer(r *Recording) *gatherer {
 	return &gatherer{
 		r: r, byID: map[uint64]*seenJob{}, submits: map[uint64]*seenJob{}, attempts: map[uint64]*seenAttempt{}, joining: map[string]*wire.Join{},
-		byNumber: map[uint64]*seenLauncher{}, lives: map[uint64]*seenLife{}, changes: map[uint64]scheduler.Config{}, stops: map[uint64]scheduler.Time{}, unknown: map[uint64]bool{},
+		byNumber: map[uint64]*seenLauncher{}, lives: map[uint64]*seenLife{}, changes: map[uint64]scheduler.Config{}, stops: map[uint64]scheduler.Time{}, unknown: map[uint64]bool{}, dependent: map[uint64]*seenJob{},
 	}
 }
 
@@ -112,7 +113,7 @@ func (g *gatherer) input(in *wire.Input) error {
 	switch w := in.GetWhat().(type) {
 	case *wire.Input_Submit:
 		g.submits[w.Submit.GetClient()] = &seenJob{
-			id: w.Submit.GetJob(), spec: proto.CloneOf(w.Submit.GetSpec()), submitted: g.now, stageEnds: map[uint32]scheduler.Time{}, groups: map[wireNode]*seenAttempt{},
+			id: w.Submit.GetJob(), spec: independent(w.Submit.GetSpec()), submitted: g.now, stageEnds: map[uint32]scheduler.Time{}, groups: map[wireNode]*seenAttempt{},
 		}
 	case *wire.Input_UpdateJob:
 		g.updates++
@@ -163,12 +164,19 @@ func (g *gatherer) after(_ *wire.Batch, actions []core.Action) error {
 				l.Settings, l.Known, l.changed = c[a.Version], true, true
 			}
 		case core.JobsChanged:
-			for _, id := range a.Ended {
-				g.ended(uint64(id))
-			}
+			g.changed(a)
 		}
 	}
 	return nil
+}
+
+// independent copies a submission without the jobs that it waits for: they have ended when it comes.
+func independent(spec *wire.JobSpec) *wire.JobSpec {
+	spec = proto.CloneOf(spec)
+	if spec != nil {
+		spec.After = nil
+	}
+	return spec
 }
 
 func (g *gatherer) answered(m *wire.PolicyAnswer) {
@@ -190,9 +198,46 @@ func (g *gatherer) replied(r core.Reply) {
 		return
 	}
 	delete(g.submits, r.Client)
-	if r.Failure == nil && g.byID[j.id] == nil {
-		g.byID[j.id] = j
-		g.jobs = append(g.jobs, j)
+	switch {
+	case r.Failure != nil || g.byID[j.id] != nil:
+	case g.waits(j.id):
+		g.dependent[j.id] = j
+	default:
+		g.admitted(j)
+	}
+}
+
+func (g *gatherer) admitted(j *seenJob) {
+	g.byID[j.id] = j
+	g.jobs = append(g.jobs, j)
+}
+
+// waits reports whether a job waits for others to end.
+func (g *gatherer) waits(id uint64) bool {
+	s, ok := g.core.JobStatus(scheduler.JobID(id), false)
+	return ok && s.GetSummary().GetState() == wire.JobState_JOB_STATE_WAITING
+}
+
+// changed records jobs that wait no longer. For a policy they come at that moment, and those that
+// end without it do not come at all.
+func (g *gatherer) changed(a core.JobsChanged) {
+	for _, id := range a.Jobs {
+		j := g.dependent[uint64(id)]
+		if j == nil || g.waits(j.id) {
+			continue
+		}
+		s, ok := g.core.JobStatus(id, false)
+		switch {
+		case ok && s.GetSummary().GetState() == wire.JobState_JOB_STATE_RUNNING:
+			j.submitted = g.now
+			g.admitted(j)
+			delete(g.dependent, j.id)
+		case !ok || wire.JobOver(s.GetSummary().GetState()):
+			delete(g.dependent, j.id)
+		}
+	}
+	for _, id := range a.Ended {
+		g.ended(uint64(id))
 	}
 }
 
@@ -231,6 +276,15 @@ func (g *gatherer) launched(m *wire.StartAttempt) {
 				j = waits
 			}
 		}
+	}
+	if w := g.dependent[m.GetJob()]; j == nil && w != nil {
+		if m.GetFinish() != nil {
+			return // the cleaning of a job that never started
+		}
+		w.submitted = g.now // it starts in the very step that ends its wait
+		g.admitted(w)
+		delete(g.dependent, w.id)
+		j = w
 	}
 	if j == nil {
 		g.unknown[m.GetJob()] = true

@@ -2,6 +2,7 @@ package show
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/client"
@@ -36,6 +37,7 @@ func (c *Printer) Status(s *wire.JobStatus, attempts bool) error {
 	if why := s.Failure.Text(); why != "" {
 		fmt.Fprintf(c.Out, "failure: %s\n", why)
 	}
+	c.printAfter(s)
 	c.printLimits(s)
 	for _, w := range s.Waiting {
 		fmt.Fprintf(c.Out, "waits: %s\n", progress.OneLine(w))
@@ -55,6 +57,21 @@ func (c *Printer) Status(s *wire.JobStatus, attempts bool) error {
 		fmt.Fprintf(c.Out, "counter: %s = %s\n", k.Name, progress.Counter(k))
 	}
 	return c.printAttempts(s.Attempts)
+}
+
+// printAfter prints the jobs that have to end before the job starts, as --after has them.
+func (c *Printer) printAfter(s *wire.JobStatus) {
+	var list []string
+	for _, d := range s.After {
+		end := "ok"
+		if d.Any {
+			end = "any"
+		}
+		list = append(list, fmt.Sprintf("%v:%s", scheduler.JobID(d.Job), end))
+	}
+	if len(list) > 0 {
+		fmt.Fprintf(c.Out, "after: %s\n", strings.Join(list, " "))
+	}
 }
 
 // printLimits prints the job's time limit and deadline, if it has them.

@@ -14,6 +14,7 @@ package changes
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/graph"
@@ -39,7 +40,7 @@ type Job struct {
 	Spec       *wire.JobSpec   // as it was submitted; pool and priority may have changed since
 	Plan       *graph.Expanded // its stages by number, and the nodes of its groups
 	StageNames []string        // of the plan, and of the stage that publishes
-	State      wire.JobState   // asked, running, finishing or killing
+	State      wire.JobState   // waiting, asked, running, finishing or killing
 	Pool       string
 	Priority   scheduler.Priority
 	Submitted  scheduler.Time
@@ -73,6 +74,13 @@ type Waits struct {
 	Resources scheduler.Resources   // countable, of all of its groups
 	Groups    []GroupNeed           // the needs of each of its groups, where it has several
 	Policy    scheduler.Waiting     // the policy's reason
+	After     []Dependency          // the jobs that have to end first, in order of id
+}
+
+// Dependency is a job that has to end before another starts.
+type Dependency struct {
+	Job    scheduler.JobID
+	AnyEnd bool // otherwise it has to succeed
 }
 
 // GroupNeed is the needs of each of several equal groups of a bundle, from one launcher.
@@ -170,6 +178,25 @@ func (d *Decision) Accepted() bool { return d.Reason == scheduler.NotRefused }
 // so many launchers are up.
 func WaitsForLauncher(group string, up int) string {
 	return fmt.Sprintf("%s waits for a launcher: each of %d drains, is avoided, or runs as many such groups as core.finishersMax allows", group, up)
+}
+
+// dependenciesNamed bounds the jobs that WaitsForJobs names.
+const dependenciesNamed = 5
+
+// WaitsForJobs explains that a job waits for others, of which there are some.
+func WaitsForJobs(list []Dependency) string {
+	var parts []string
+	for _, d := range list[:min(len(list), dependenciesNamed)] {
+		end := "succeed"
+		if d.AnyEnd {
+			end = "end"
+		}
+		parts = append(parts, fmt.Sprintf("%v to %s", d.Job, end))
+	}
+	if more := len(list) - dependenciesNamed; more > 0 {
+		parts = append(parts, fmt.Sprintf("%d more", more))
+	}
+	return "waits for " + strings.Join(parts, ", ")
 }
 
 // AllClosed explains why work waits while none of the launchers that are up accepts any.

@@ -166,6 +166,7 @@ const (
 	JobStateKilling   JobState = "killing"
 	JobStateRunning   JobState = "running"
 	JobStateSucceeded JobState = "succeeded"
+	JobStateWaiting   JobState = "waiting"
 )
 
 // Valid indicates whether the value is a known member of the JobState enum.
@@ -184,6 +185,8 @@ func (e JobState) Valid() bool {
 	case JobStateRunning:
 		return true
 	case JobStateSucceeded:
+		return true
+	case JobStateWaiting:
 		return true
 	default:
 		return false
@@ -589,6 +592,13 @@ type DecisionList struct {
 	Truncated bool `json:"truncated"`
 }
 
+// Dependency defines model for Dependency.
+type Dependency struct {
+	// Any Any end of it suffices; otherwise it has to succeed
+	Any bool   `json:"any"`
+	Job string `json:"job"`
+}
+
 // Distribution defines model for Distribution.
 type Distribution struct {
 	// Histogram Of running times
@@ -707,7 +717,9 @@ type IdleAttempt struct {
 
 // Job defines model for Job.
 type Job struct {
-	Counters []Counter `json:"counters"`
+	// After Jobs that have to end before it starts
+	After    []Dependency `json:"after"`
+	Counters []Counter    `json:"counters"`
 
 	// Damage Why of a job that ended not all can be shown: the file of its history is damaged, or could not be written yet
 	Damage *string `json:"damage,omitempty"`

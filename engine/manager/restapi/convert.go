@@ -11,7 +11,7 @@ import (
 
 // stateNames are the document's words for the states of jobs.
 var stateNames = map[wire.JobState]JobState{
-	wire.JobState_JOB_STATE_ASKED: JobStateAsked, wire.JobState_JOB_STATE_RUNNING: JobStateRunning, wire.JobState_JOB_STATE_FINISHING: JobStateFinishing,
+	wire.JobState_JOB_STATE_WAITING: JobStateWaiting, wire.JobState_JOB_STATE_ASKED: JobStateAsked, wire.JobState_JOB_STATE_RUNNING: JobStateRunning, wire.JobState_JOB_STATE_FINISHING: JobStateFinishing,
 	wire.JobState_JOB_STATE_KILLING:   JobStateKilling,
 	wire.JobState_JOB_STATE_SUCCEEDED: JobStateSucceeded, wire.JobState_JOB_STATE_FAILED: JobStateFailed, wire.JobState_JOB_STATE_KILLED: JobStateKilled,
 }
@@ -34,12 +34,15 @@ func JobOf(st *wire.JobStatus) Job {
 	j := Job{
 		ID: x.ID, Name: x.Name, User: x.User, Pool: x.Pool, Priority: x.Priority, State: x.State, Submitted: x.Submitted, Ended: x.Ended,
 		Groups: x.Groups, GroupsFinished: x.GroupsFinished, GroupsRunning: x.GroupsRunning,
-		Stages: []Stage{}, Counters: []Counter{}, Read: []LocalityRead{}, Failure: Pointer(st.GetFailure().Text()),
+		Stages: []Stage{}, After: []Dependency{}, Counters: []Counter{}, Read: []LocalityRead{}, Failure: Pointer(st.GetFailure().Text()),
 		Waiting: List(st.Waiting), Idle: []IdleAttempt{}, IdleTotal: int(st.IdleTotal), Notes: List(st.Notes), Outputs: List(st.Outputs), Kept: List(st.Kept),
 	}
 	j.Started, j.Deadline = TimeOf(scheduler.Time(st.Started)), TimeOf(scheduler.Time(st.GetLimits().GetDeadline()))
 	j.TimeLimitSeconds = Pointer(time.Duration(st.GetLimits().GetTimeLimitNs()).Seconds())
 	j.FailsAtDeadline = Pointer(st.GetLimits().GetFailAtDeadline())
+	for _, d := range st.After {
+		j.After = append(j.After, Dependency{Job: scheduler.JobID(d.Job).String(), Any: d.Any})
+	}
 	for _, t := range st.Stages {
 		j.Stages = append(j.Stages, Stage{
 			Name: t.Name, Nodes: int(t.Nodes), Waiting: int(t.Waiting), Ready: int(t.Ready), Running: int(t.Running), Suspended: int(t.Suspended),

@@ -20,6 +20,10 @@ func accessJob(j *state.Job) access.Job {
 	return access.Job{Name: j.ID.String(), Owner: j.Spec.GetPrincipal().GetName(), Pool: j.Submission.Pool()}
 }
 
+func accessOf(s *wire.JobSummary) access.Job {
+	return access.Job{Name: scheduler.JobID(s.GetJob()).String(), Owner: s.GetUser(), Pool: s.GetPool()}
+}
+
 // mayTake decides whether a caller may submit under a job's number: only the user that reserved it,
 // or submitted under it before, may.
 func (ad *Admission) mayTake(id scheduler.JobID, p *wire.Principal) error {
@@ -87,7 +91,7 @@ func (ad *Admission) job(id scheduler.JobID) (access.Job, bool) {
 		return accessJob(live), true
 	}
 	if s := ad.endedJob(id); s != nil {
-		return access.Job{Name: id.String(), Owner: s.GetUser(), Pool: s.GetPool()}, true
+		return accessOf(s), true
 	}
 	owner := ad.reservedFor(id)
 	return access.Job{Name: id.String(), Owner: owner}, owner != ""

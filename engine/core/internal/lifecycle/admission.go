@@ -26,8 +26,9 @@ func (ad *Admission) askAdmission(j *state.Job) {
 	ad.jobs.ChooseKinds(j)
 	switch {
 	case ad.policy.Has(scheduler.AbilityAdmission):
-		ad.policy.Notify(scheduler.AdmissionAsked{At: ad.step.Now, Job: j.ForPolicy()})
+		ad.ask(j)
 	case ad.policy.Current() == nil && !ad.policy.Last.Known():
+	case ad.admissionDown() && j.Submission.Accepted(): // no client can try again: it waits for the policy
 	case ad.admissionDown():
 		ad.turnAway(j, "the policy that admits jobs is down: try again later")
 		return
@@ -36,6 +37,12 @@ func (ad *Admission) askAdmission(j *state.Job) {
 		return
 	}
 	ad.step.SetTimer(ad.step.Set.AdmissionMax, step.TimerAdmission, uint64(j.ID))
+}
+
+// ask asks the policy to admit a job.
+func (ad *Admission) ask(j *state.Job) {
+	j.Submission.Ask(ad.step.Now)
+	ad.policy.Notify(scheduler.AdmissionAsked{At: ad.step.Now, Job: j.ForPolicy()})
 }
 
 // admissionDown reports whether no job is admitted, because the policy that has to admit them is
@@ -56,7 +63,7 @@ func (ad *Admission) AskAll() {
 		case err != nil:
 			ad.turnAway(j, err.Error())
 		case ad.policy.Has(scheduler.AbilityAdmission):
-			ad.policy.Notify(scheduler.AdmissionAsked{At: ad.step.Now, Job: j.ForPolicy()})
+			ad.ask(j)
 		case !ad.admissionDown():
 			ad.admit(j)
 		}
@@ -74,19 +81,45 @@ func (ad *Admission) AdmissionExpired(id scheduler.JobID) {
 		ad.admit(j)
 		return
 	}
+	if ad.askedLately(j) {
+		return
+	}
 	ad.turnAway(j, fmt.Sprintf("the policy did not admit it within %v: try again later", ad.step.Set.AdmissionMax))
 }
 
-// turnAway refuses a submission before anything of the job exists.
+// askedLately reports whether the policy still has time to admit an accepted job, and sets the timer
+// for the rest of it. No client can submit the job again, so a policy that was down does not cost
+// it the time.
+func (ad *Admission) askedLately(j *state.Job) bool {
+	if !j.Submission.Accepted() {
+		return false
+	}
+	left := j.Submission.Asked().Add(ad.step.Set.AdmissionMax).Sub(ad.step.Now)
+	if ad.policy.Down() || ad.policy.Current() == nil || j.Submission.Asked() == 0 {
+		left = ad.step.Set.AdmissionMax
+	}
+	if left <= 0 {
+		return false
+	}
+	ad.step.SetTimer(left, step.TimerAdmission, uint64(j.ID))
+	return true
+}
+
+// turnAway refuses a submission. Nothing of the job exists yet, unless it was accepted before.
 func (ad *Admission) turnAway(j *state.Job, reason string) {
 	ad.turnAwayFor(j, step.Invalid(fmt.Sprintf("%s was refused: %s", j.ID, reason)))
 }
 
 func (ad *Admission) turnAwayFor(j *state.Job, why *wire.Failure) {
+	if j.Submission.Accepted() {
+		ad.endUnadmitted(j, scheduler.JobFailed, why)
+		return
+	}
 	j.Refuse(why)
 	ad.step.Reply(j.Submission.Await(0), j.ID, why)
 	ad.status.Remember(j, why)
 	ad.state.RemoveJob(j)
+	ad.settleDependents(j)
 }
 
 // Admit carries out the policy's decision to admit a job. If it names a pool, the access rules of
@@ -94,7 +127,7 @@ func (ad *Admission) turnAwayFor(j *state.Job, why *wire.Failure) {
 func (ad *Admission) Admit(d scheduler.Admit) (scheduler.RefusalReason, string) {
 	j := ad.state.Jobs.Get(d.Job)
 	switch {
-	case j == nil:
+	case j == nil || j.Phase() == state.JobWaiting:
 		return scheduler.UnknownID, fmt.Sprintf("%s is not there", d.Job)
 	case j.Phase() != state.JobPendingAdmission:
 		return scheduler.NotAsked, fmt.Sprintf("%s is in already", d.Job)
@@ -111,7 +144,7 @@ func (ad *Admission) Admit(d scheduler.Admit) (scheduler.RefusalReason, string) 
 func (ad *Admission) Refuse(d scheduler.Refuse) (scheduler.RefusalReason, string) {
 	j := ad.state.Jobs.Get(d.Job)
 	switch {
-	case j == nil:
+	case j == nil || j.Phase() == state.JobWaiting:
 		return scheduler.UnknownID, fmt.Sprintf("%s is not there", d.Job)
 	case j.Phase() != state.JobPendingAdmission:
 		return scheduler.NotAsked, fmt.Sprintf("%s is in already", d.Job)

@@ -244,6 +244,49 @@ func TestTheFallbackLetsNobodyIn(t *testing.T) {
 	h.Checked()
 }
 
+// A job that was accepted and waited for others is not refused because the policy that admits jobs
+// is down: it waits for that policy, and then for its verdict as long as any job.
+func TestAnAcceptedJobWaitsForThePolicy(t *testing.T) {
+	h := coretest.New(t)
+	h.StartPolicy(scheduler.AbilityAdmission)
+	first, x := announce(h), announce(h)
+	submit(h, 7, first, coretest.Maps(1))
+	spec := coretest.Maps(1)
+	spec.After = []*wire.JobDependency{{Job: uint64(first), Any: true}}
+	submit(h, 8, x, spec)
+	j := h.Cluster.Jobs.Get(x)
+	if j == nil || j.Phase() != state.JobWaiting || said(h, 8) != "yes" {
+		t.Fatalf("the job is %+v, and its client is told %q", j, said(h, 8))
+	}
+	h.Rounds.Failed(1, "gone")
+	h.Admission.KillJob(&wire.KillJob{Client: 9, Job: uint64(first)})
+	h.Admission.EndWait(j)
+	for range 3 {
+		h.Later(h.Step.Set.AdmissionMax)
+		if !h.Due(step.TimerAdmission, uint64(x)) {
+			t.Fatal("no timer ends its wait for the policy")
+		}
+		h.Admission.AdmissionExpired(x)
+	}
+	if h.Cluster.Jobs.Get(x) == nil || j.Phase() != state.JobPendingAdmission {
+		t.Fatalf("without the policy the job is %+v", j)
+	}
+	h.StartPolicy(scheduler.AbilityAdmission)
+	if e := h.NotifiedEvents(); len(e) != 1 || e[0].(scheduler.AdmissionAsked).Job.ID != x {
+		t.Errorf("the policy that is back is told %v", e)
+	}
+	h.Admission.AdmissionExpired(x)
+	if h.Cluster.Jobs.Get(x) == nil {
+		t.Error("it was refused before the policy had its time")
+	}
+	h.Later(h.Step.Set.AdmissionMax)
+	h.Admission.AdmissionExpired(x)
+	if e := h.Cluster.Ended.Get(x); e == nil || e.Status.Failure == nil {
+		t.Error("a policy that never answers holds it for ever")
+	}
+	h.Checked()
+}
+
 // Under a policy with an authenticator no client submits without a proof, even while another policy
 // decides.
 func TestNobodyUnprovenSubmitsPastAGate(t *testing.T) {

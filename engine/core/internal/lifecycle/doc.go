@@ -1,6 +1,7 @@
 // Package lifecycle moves jobs, bundles and attempts from their start to their end.
 //
-//   - Admission: a job is reserved an id, submitted, checked, admitted or refused.
+//   - Admission: a job is reserved an id, submitted, checked, admitted or refused. It may wait for
+//     other jobs before.
 //   - Jobs: bundles commit, reopen when their output is lost; the last group publishes or cleans.
 //   - Bundles: a bundle is offered to the policy when its inputs open, and withdrawn when they
 //     close.
@@ -46,6 +47,18 @@
 // If the last policy that was no fallback had an authenticator, the core refuses a job without a
 // proof. It does so also while the fallback decides. Jobs that wait for the policy's answer keep
 // waiting. core.admitWithoutPolicy opens admission, and never the authenticator.
+//
+// # Jobs that wait for others
+//
+// A submission may name jobs that have to end first (JobSpec.after). It is answered at once, and the
+// job has the phase JobWaiting. The policy is not asked about it, and its bundles have no ids. The
+// end of a dependency marks the jobs that wait for it, and later steps go on with those whose wait is
+// over. They ask for the admission, or fail. A job that ends before its admission goes to its last
+// group as others do, which removes the folders that its submitter made. The policy never hears of
+// it. A policy that is down when the wait ends is waited for, as no client could submit again.
+//
+// The core forgets ended jobs. So the manager's edge adds to the submission the ended jobs that
+// history knows (Submit.ended). They are logged with it, and a replay decides the same.
 //
 // # The last group
 //

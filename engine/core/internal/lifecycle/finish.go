@@ -191,8 +191,11 @@ func (js *Jobs) jobOver(j *state.Job, outcome scheduler.JobOutcome) {
 
 // removed completes the removal of a job.
 func (js *Jobs) removed(j *state.Job) {
-	js.policy.NotifyJob(j.ID, scheduler.JobFinished{At: js.step.Now, Job: j.ID, Outcome: j.End.Outcome()})
+	if j.KnownToPolicy() {
+		js.policy.NotifyJob(j.ID, scheduler.JobFinished{At: js.step.Now, Job: j.ID, Outcome: j.End.Outcome()})
+	}
 	js.step.Stats.Jobs[j.End.Outcome()]++
 	js.status.Remember(j, nil)
 	js.state.RemoveJob(j)
+	js.settleDependents(j)
 }

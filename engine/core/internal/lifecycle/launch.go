@@ -62,7 +62,9 @@ func (as *Attempts) startBundleAttempt(b *state.Bundle, where []*state.Launcher,
 	}
 	as.speculation.watchStragglers()
 	as.resources.Reservations.ReleaseFor(b, b.Job.Ready.Len(), scheduler.ReservationUsed)
-	as.jobs.started(b.Job)
+	if b.Job.KnownToPolicy() { // the cleaning of a job that was never admitted is no start
+		as.jobs.started(b.Job)
+	}
 	as.state.Changes.MarkJob(b.Job)
 	return ids
 }

@@ -54,6 +54,10 @@ func (ad *Admission) DeadlineDue(id scheduler.JobID) {
 	if j == nil || j.Ends() || j.Phase() == state.JobPublishing || setLimitTimer(ad.step, j.Deadline(), step.TimerDeadline, id) {
 		return
 	}
+	if j.Phase() == state.JobWaiting {
+		ad.endUnadmitted(j, scheduler.JobFailed, &wire.Failure{Message: fmt.Sprintf("its deadline %s passed while it waited for %s", instant(j.Deadline()), othersOf(j))})
+		return
+	}
 	if j.Phase() == state.JobPendingAdmission {
 		ad.turnAway(j, fmt.Sprintf("its deadline %s passed before the policy admitted it", instant(j.Deadline())))
 		return

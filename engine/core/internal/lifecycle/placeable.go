@@ -13,7 +13,7 @@ import (
 func (ad *Admission) CheckPlaceable() {
 	fits := map[string]bool{}
 	for j := range ad.state.Jobs.All() {
-		if j.Phase() != state.JobPendingAdmission {
+		if j.KnownToPolicy() {
 			ad.checkPlaceableOf(j, fits)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/hamadryad/hamadryad/engine/auth/access"
 	"github.com/hamadryad/hamadryad/engine/core/internal/ids"
 	"github.com/hamadryad/hamadryad/engine/core/internal/state"
 	"github.com/hamadryad/hamadryad/engine/core/internal/step"
@@ -83,6 +84,10 @@ func (ad *Admission) Submit(m *wire.Submit) {
 	if err == nil && ad.state.Jobs.Len() >= ad.step.Set.JobsMax {
 		err = fmt.Errorf("%d jobs run or wait, which is the limit: try again later", ad.state.Jobs.Len())
 	}
+	var others []scheduler.JobID
+	if err == nil {
+		others, err = ad.unmet(m)
+	}
 	if err != nil {
 		ad.step.Reply(m.GetClient(), id, unsound(id, m.GetSpec(), err))
 		return
@@ -91,6 +96,10 @@ func (ad *Admission) Submit(m *wire.Submit) {
 	ad.state.Jobs.Add(id, j)
 	ad.state.Changes.MarkJob(j)
 	ad.watchDeadline(j)
+	if len(others) > 0 {
+		ad.wait(j, others)
+		return
+	}
 	ad.askAdmission(j)
 }
 
@@ -107,8 +116,12 @@ func (ad *Admission) CheckSubmission(id scheduler.JobID, spec *wire.JobSpec) *wi
 	return nil
 }
 
-// unsound returns the failure of a submission that can't be carried out.
+// unsound returns the failure of a submission that can't be carried out, or that asks for more than
+// its submitter may.
 func unsound(id scheduler.JobID, spec *wire.JobSpec, err error) *wire.Failure {
+	if errors.As(err, new(*access.Refusal)) {
+		return step.Denied(err)
+	}
 	return step.Invalid(fmt.Sprintf("%s %q: %v", id, spec.GetName(), err))
 }
 
@@ -125,7 +138,7 @@ func (ad *Admission) proved(p *wire.Principal) error {
 // submittedBefore answers a client that lost the answer and submits again.
 func (ad *Admission) submittedBefore(id scheduler.JobID, client uint64) bool {
 	if j := ad.state.Jobs.Get(id); j != nil {
-		if j.Phase() != state.JobPendingAdmission {
+		if j.Phase() != state.JobPendingAdmission || j.Submission.Accepted() {
 			ad.step.Reply(client, id, nil)
 			return true
 		}
@@ -173,7 +186,7 @@ func checkSpec(s *step.Settings, spec *wire.JobSpec) error {
 			return fmt.Errorf("the output folder %q is empty or named twice: name each once", o)
 		}
 	}
-	if err := checkLimits(spec.GetLimits()); err != nil {
+	if err := cmp.Or(checkLimits(spec.GetLimits()), checkAfter(spec.GetAfter())); err != nil {
 		return err
 	}
 	if err := plan.CheckSecret(spec.GetFolders().GetSecret()); err != nil {
@@ -247,7 +260,7 @@ func (ad *Admission) UpdateJob(m *wire.UpdateJob) {
 		j.Submission.Reprioritize(scheduler.Priority(*m.Priority))
 		ad.state.NoteJob(j, fmt.Sprintf("priority set to %s by %s", j.Submission.Priority(), m.GetPrincipal().GetName()))
 	}
-	if j.Phase() != state.JobPendingAdmission {
+	if j.KnownToPolicy() {
 		ad.policy.NotifyJob(j.ID, scheduler.JobUpdated{At: ad.step.Now, Job: j.ID, Pool: j.Submission.Pool(), Priority: j.Submission.Priority(), Properties: j.Properties()})
 	}
 	ad.state.Changes.MarkJob(j)
@@ -295,7 +308,7 @@ func (ad *Admission) KillJob(m *wire.KillJob) {
 	}
 	before := wire.StateName(j.Summary().State)
 	switch {
-	case j.Phase() == state.JobPendingAdmission:
+	case j.Phase() == state.JobPendingAdmission && !j.Submission.Accepted():
 		ad.turnAway(j, ad.step.Shorten(fmt.Sprintf("killed by %s: %s", m.GetPrincipal().GetName(), m.GetReason())))
 	case !j.Ends():
 		reason := "killed by " + m.GetPrincipal().GetName()
@@ -303,7 +316,11 @@ func (ad *Admission) KillJob(m *wire.KillJob) {
 			reason += ": " + m.GetReason()
 		}
 		ad.state.NoteJob(j, reason)
-		ad.jobs.EndJob(j, scheduler.JobKilled, &wire.Failure{Message: reason})
+		if why := (&wire.Failure{Message: reason}); j.BeforeAdmission() {
+			ad.endUnadmitted(j, scheduler.JobKilled, why)
+		} else {
+			ad.jobs.EndJob(j, scheduler.JobKilled, why)
+		}
 	}
 	ad.step.ReplyChanged(m.GetClient(), id, before, "killed")
 }

@@ -75,7 +75,8 @@ func (rd *StatusReader) waits(j *state.Job) changes.Waits {
 	if j.Waits.WhyNot() != "" && !j.Ends() {
 		w.WhyNot = j.Waits.WhyNot() + state.UnplaceableRemedy
 	}
-	if j.Phase() == state.JobPendingAdmission {
+	if j.BeforeAdmission() {
+		w.After = dependencies(j)
 		return w
 	}
 	w.Ready = j.Ready.Len()
@@ -85,6 +86,14 @@ func (rd *StatusReader) waits(j *state.Job) changes.Waits {
 		w.Groups = groupNeeds(b)
 	}
 	return w
+}
+
+// dependencies are the jobs that a job waits for.
+func dependencies(j *state.Job) (list []changes.Dependency) {
+	for _, id := range j.Dependencies.Unmet() {
+		list = append(list, changes.Dependency{Job: id, AnyEnd: j.AnyEnd(id)})
+	}
+	return list
 }
 
 // needs are the slots that a bundle needs at once, in order of kind, its memory and its countable

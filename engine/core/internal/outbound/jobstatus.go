@@ -17,6 +17,7 @@ func (rd *StatusReader) statusOf(j *state.Job) *wire.JobStatus {
 	s := &wire.JobStatus{
 		Summary: j.Summary(), Failure: j.End.Failure(), Waiting: rd.waitingOf(j), Outputs: j.Spec.Outputs,
 		Counters: j.Stats.Counters(), Stages: make([]*wire.StageStatus, len(j.Stages)), Limits: j.Spec.GetLimits(), Started: int64(j.Submission.Started()),
+		After: j.Spec.GetAfter(),
 	}
 	for i := range j.Stages {
 		s.Stages[i] = j.Stages[i].Status()
@@ -33,6 +34,8 @@ func (rd *StatusReader) statusOf(j *state.Job) *wire.JobStatus {
 func (rd *StatusReader) waitingOf(j *state.Job) []string {
 	var list []string
 	switch j.Phase() {
+	case state.JobWaiting:
+		list = append(list, changes.WaitsForJobs(dependencies(j)))
 	case state.JobPendingAdmission:
 		list = append(list, "waits to be admitted by the policy")
 	case state.JobRunning:
@@ -51,7 +54,7 @@ func (rd *StatusReader) waitingOf(j *state.Job) []string {
 	if j.Waits.WhyNot() != "" && !j.Ends() {
 		list = append(list, j.Waits.WhyNot()+state.UnplaceableRemedy)
 	}
-	if j.Phase() != state.JobPendingAdmission && j.Ready.Len() > 0 {
+	if !j.BeforeAdmission() && j.Ready.Len() > 0 {
 		switch {
 		case rd.resources.Launchers.Up() == 0:
 			list = append(list, "no launcher is there")

@@ -75,7 +75,7 @@ func (ev *PolicyEvents) addLaunchers(g *policystate.SnapshotBuilder) bool {
 // addJobs adds jobs; false if some are left.
 func (ev *PolicyEvents) addJobs(g *policystate.SnapshotBuilder) bool {
 	for {
-		if j := ev.state.Jobs.Get(g.Job()); j != nil && j.Phase() != state.JobPendingAdmission && !ev.addBundles(g, j) {
+		if j := ev.state.Jobs.Get(g.Job()); j != nil && j.KnownToPolicy() && !ev.addBundles(g, j) {
 			return false
 		}
 		i, _ := slices.BinarySearch(ev.state.Jobs.IDs(), g.Job()+1)
@@ -86,7 +86,7 @@ func (ev *PolicyEvents) addJobs(g *policystate.SnapshotBuilder) bool {
 			return false
 		}
 		g.BeginJob(ev.state.Jobs.IDs()[i])
-		if j := ev.state.Jobs.Get(g.Job()); j.Phase() == state.JobPendingAdmission {
+		if j := ev.state.Jobs.Get(g.Job()); !j.KnownToPolicy() {
 			g.SkipBundles()
 		} else {
 			g.Add(scheduler.JobSubmitted{At: j.Submission.Admitted(), Job: j.ForPolicy()})

@@ -20,7 +20,7 @@ func (pr *Preemption) Preempt(d scheduler.Preempt) (scheduler.RefusalReason, str
 		return reason, why
 	}
 	j := pr.state.Jobs.Get(d.For)
-	if j == nil || j.Phase() == state.JobPendingAdmission {
+	if j == nil || !j.KnownToPolicy() {
 		return scheduler.UnknownID, fmt.Sprintf("%s is not there", d.For)
 	}
 	if d.Mode == scheduler.PreemptSuspend {

@@ -31,6 +31,9 @@ func (st *Cluster) Check() error {
 	if live != st.Attempts.Len() {
 		return fmt.Errorf("%d attempts live and the jobs have %d", st.Attempts.Len(), live)
 	}
+	if err := st.checkDependents(); err != nil {
+		return err
+	}
 	for id := range st.resources.Reservations.Jobs() {
 		if st.Jobs.Get(id) == nil {
 			return fmt.Errorf("something is reserved for %s, which is not there", id)
@@ -103,8 +106,8 @@ func (st *Cluster) checkJob(j *Job) error {
 	if j.Spec.GetLimits().GetFailAtDeadline() && !over && st.step.Now >= j.Deadline() && !st.step.TimerDue() {
 		return fmt.Errorf("it goes on after its deadline")
 	}
-	if j.Phase() == JobPendingAdmission {
-		return nil
+	if err := st.checkDependencies(j); err != nil || j.BeforeAdmission() {
+		return err
 	}
 	if j.Submission.started != 0 && !over && j.TimeLimit() > 0 && st.step.Now >= j.Submission.started.Add(j.TimeLimit()) && !st.step.TimerDue() {
 		return fmt.Errorf("it goes on after its time limit of %v", j.TimeLimit())

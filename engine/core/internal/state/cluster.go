@@ -32,6 +32,10 @@ type Cluster struct {
 	launchersByName map[string]*Launcher
 	aliases         map[string]string // hosts by their other names; nil: made on next use
 
+	// dependents are the jobs that wait for a job, by that job's id; not in checkpoints.
+	dependents map[scheduler.JobID][]scheduler.JobID
+	waiting    int // jobs in phase JobWaiting
+
 	Suspended SuspendedQueue
 	Changes   ChangeFeed
 	Tokens    Tokens
@@ -67,7 +71,7 @@ func (s *Store) Freeze() *Store {
 
 // New returns a cluster without launchers and jobs, on the given step and resources.
 func New(s *step.Step, c *resources.Resources) *Cluster {
-	st := &Cluster{step: s, resources: c, launchersByName: map[string]*Launcher{}, Tokens: Tokens{step: s}}
+	st := &Cluster{step: s, resources: c, launchersByName: map[string]*Launcher{}, dependents: map[scheduler.JobID][]scheduler.JobID{}, Tokens: Tokens{step: s}}
 	st.Changes.cluster = st
 	return st
 }

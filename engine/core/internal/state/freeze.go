@@ -23,6 +23,7 @@ func (j *Job) frozen() *Job {
 		f.Stages[i].Stage = j.Stages[i].Clone()
 	}
 	f.Inputs = j.Inputs.Clone()
+	f.Dependencies.unmet = slices.Clone(j.Dependencies.unmet)
 	f.Bundles = slices.Clone(j.Bundles)
 	f.Ready.bundles = f.Bundles
 	for i := range f.Bundles {

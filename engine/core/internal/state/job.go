@@ -29,7 +29,7 @@ func (j *Job) FailStage(f *wire.Failure, a *Attempt) {
 	j.markStageDirty(failed)
 }
 
-// jobPhase is the phase of a live job.
+// jobPhase is the phase of a live job. Its numbers are in checkpoints: new ones come last.
 type jobPhase uint8
 
 const (
@@ -39,6 +39,7 @@ const (
 	JobEnding                               // failed or killed: its attempts are being stopped
 	JobCleaning                             // failed or killed: the last group cleans
 	JobRemoving                             // over: the rest of it is being removed from the state
+	JobWaiting                              // accepted, and waits for other jobs to end
 )
 
 // Job is a live job.
@@ -67,11 +68,12 @@ type Job struct {
 	dirtyStages []int32  // stages whose rows changed
 	stageNames  []string // nil: not yet computed
 
-	Submission Submission
-	Inputs     dataflow.Inputs    // of its groups
-	first      scheduler.BundleID // of its bundles; a bundle gets its id when it is opened
-	Shapes     []shape            // distinct demands of its bundles
-	largest    int64              // memory of a group, bytes
+	Submission   Submission
+	Dependencies Dependencies
+	Inputs       dataflow.Inputs    // of its groups
+	first        scheduler.BundleID // of its bundles; a bundle gets its id when it is opened
+	Shapes       []shape            // distinct demands of its bundles
+	largest      int64              // memory of a group, bytes
 
 	End          JobEnd
 	Waits        Waits
@@ -370,6 +372,8 @@ func (j *Job) CloseNext() *Bundle {
 // hasPendingWork says whether a later step must continue with the job.
 func (j *Job) hasPendingWork() bool {
 	switch j.Phase() {
+	case JobWaiting:
+		return j.Dependencies.Settled()
 	case JobRunning:
 		return !j.Slices.AllOpen() || j.Inputs.Updating()
 	case JobEnding:
@@ -381,7 +385,7 @@ func (j *Job) hasPendingWork() bool {
 // knows says whether a bundle has its id and is not yet removed.
 func (j *Job) knows(b *Bundle) bool {
 	switch {
-	case j.Phase() == JobPendingAdmission, j.Phase() == JobRemoving && b.Index < j.Slices.closed:
+	case j.BeforeAdmission(), j.Phase() == JobRemoving && b.Index < j.Slices.closed:
 		return false
 	}
 	return b.Last() || j.Slices.IsOpen(b)

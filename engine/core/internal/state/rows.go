@@ -31,6 +31,8 @@ func (j *Job) Summary() *wire.JobSummary {
 		s.Groups++
 	}
 	switch j.Phase() {
+	case JobWaiting:
+		s.State = wire.JobState_JOB_STATE_WAITING
 	case JobPendingAdmission:
 		s.State = wire.JobState_JOB_STATE_ASKED
 	case JobRunning:

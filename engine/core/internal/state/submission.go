@@ -14,11 +14,13 @@ import (
 // Submission is how a job was submitted: into which pool, with which priority, and when.
 type Submission struct {
 	client    uint64 // waits for the admission; 0: none
+	accepted  bool   // answered before the admission, as the job had to wait for others
 	pool      string
 	priority  scheduler.Priority
 	submitted scheduler.Time
 	admitted  scheduler.Time
 	started   scheduler.Time // when one of its groups was first launched
+	asked     scheduler.Time // of an accepted job: when the policy was asked to admit it; 0: not yet
 }
 
 // Client returns the client that waits for the admission; 0: none.
@@ -48,6 +50,22 @@ func (s *Submission) Await(client uint64) (before uint64) {
 	before, s.client = s.client, client
 	return before
 }
+
+// Accept records that the submission is answered before the admission. It returns the client that
+// waits for the answer; 0: none.
+func (s *Submission) Accept() (client uint64) {
+	s.accepted = true
+	return s.Await(0)
+}
+
+// Accepted says whether the submission was answered before the admission.
+func (s *Submission) Accepted() bool { return s.accepted }
+
+// Ask records that the policy is asked to admit the job.
+func (s *Submission) Ask(now scheduler.Time) { s.asked = now }
+
+// Asked returns when the policy was asked to admit the job; 0: it was not yet.
+func (s *Submission) Asked() scheduler.Time { return s.asked }
 
 // Admit records the admission, and returns the client that waits for it; 0: none.
 func (s *Submission) Admit(now scheduler.Time) (client uint64) {
@@ -190,7 +208,7 @@ func (e *EndedJob) StatusWith(attempts bool) *wire.JobStatus {
 	s := e.Status
 	return &wire.JobStatus{
 		Summary: s.Summary, Stages: s.Stages, Failure: s.Failure, Counters: s.Counters, Waiting: s.Waiting,
-		Read: s.Read, LocalAttempts: s.LocalAttempts, Notes: s.Notes, Outputs: s.Outputs, Kept: s.Kept, Limits: s.Limits, Started: s.Started,
+		Read: s.Read, LocalAttempts: s.LocalAttempts, Notes: s.Notes, Outputs: s.Outputs, Kept: s.Kept, Limits: s.Limits, Started: s.Started, After: s.After,
 	}
 }
 

@@ -159,6 +159,9 @@ type Settings struct {
 	// never changed.
 	Access *access.Rules `json:"access,omitempty"`
 
+	// JobsWaitingMax is how many of the live jobs may wait for other jobs to end, so that others
+	// still find room; default 5,000.
+	JobsWaitingMax int `json:"jobsWaitingMax"`
 	// JobsMax bounds jobs that live, default 10,000; JobsKept summaries of those
 	// that ended, default 1000; PreparedMax ids handed out and not submitted,
 	// default 10,000, of one user PreparedUserMax, default 1000, which expire after
@@ -220,7 +223,7 @@ func DefaultSettings() Settings {
 		ExcludeAfter: 3, ExcludeJobs: 3, ExcludeFor: 10 * time.Minute, ExcludeSharePercent: 50, AvoidMax: 8,
 		PublishTries: 100, CleanTries: 3, FinishersMax: 4, PublishRetryAfter: time.Second, PublishRetryMax: time.Minute, CleanMax: 5 * time.Minute,
 		StoreFullMax: 30 * time.Minute, StoreFullRetryAfter: 5 * time.Second, StoreFullRetryMax: time.Minute,
-		JobsMax: 10_000, JobsKept: 1000, PreparedMax: 10_000, PreparedUserMax: 1000, PreparedFor: time.Hour,
+		JobsWaitingMax: 5000, JobsMax: 10_000, JobsKept: 1000, PreparedMax: 10_000, PreparedUserMax: 1000, PreparedFor: time.Hour,
 		NotesKept: 50, AttemptsKept: 1000, ReasonBytes: 1024, LaunchersMax: 20_000, LaunchersKept: 10_000,
 		RequestsMax: 100, RequestTimeout: 10 * time.Second, SettingsTimeout: 30 * time.Second, NotesMax: 10_000,
 		PolicyStallAfter: time.Minute,
@@ -305,6 +308,7 @@ func (s *Settings) counts() []namedInt {
 		{"publishTries", s.PublishTries},
 		{"cleanTries", s.CleanTries},
 		{"finishersMax", s.FinishersMax},
+		{"jobsWaitingMax", s.JobsWaitingMax},
 		{"jobsMax", s.JobsMax},
 		{"jobsKept", s.JobsKept},
 		{"preparedMax", s.PreparedMax},

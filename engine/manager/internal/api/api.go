@@ -216,12 +216,16 @@ func (s *Server) Submit(ctx context.Context, q *wire.SubmitRequest) (*wire.Submi
 	if err != nil {
 		return nil, err
 	}
+	ended, err := s.endedDependencies(ctx, q.Spec)
+	if err != nil {
+		return nil, err
+	}
 	settle, err := s.takeTickets(ctx, q)
 	if err != nil {
 		return nil, err
 	}
 	_, err = s.callWith(ctx, inbox.Entry{Graph: q.Spec.GraphBlob, Draft: draft}, func(client uint64) *wire.Input {
-		return wire.NewInput(&wire.Submit{Client: client, Job: q.Job, Spec: q.Spec})
+		return wire.NewInput(&wire.Submit{Client: client, Job: q.Job, Spec: q.Spec, Ended: ended})
 	})
 	settle(err == nil)
 	if err != nil {

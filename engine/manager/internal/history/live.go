@@ -82,6 +82,8 @@ func (j *liveJob) addRow(row *changes.Job, at scheduler.Time) {
 func reason(row *changes.Job) string {
 	w := &row.Waits
 	switch {
+	case row.State == wire.JobState_JOB_STATE_WAITING:
+		return "waits for other jobs to end"
 	case row.State == wire.JobState_JOB_STATE_ASKED:
 		return "waits to be admitted by the policy"
 	case w.Retry != "":

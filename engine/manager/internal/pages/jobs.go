@@ -36,7 +36,7 @@ func (s *Server) now(r *http.Request) (string, any, error) {
 		list   *restapi.JobList
 		states []restapi.JobState
 	}{
-		{&p.Live, []restapi.JobState{restapi.JobStateAsked, restapi.JobStateRunning, restapi.JobStateFinishing}},
+		{&p.Live, []restapi.JobState{restapi.JobStateWaiting, restapi.JobStateAsked, restapi.JobStateRunning, restapi.JobStateFinishing, restapi.JobStateKilling}},
 		{&p.Ended, []restapi.JobState{restapi.JobStateSucceeded, restapi.JobStateFailed, restapi.JobStateKilled}},
 	} {
 		if *x.list, err = s.listJobs(r, restapi.ListJobsParams{State: &x.states, Limit: &most}); err != nil {
@@ -64,7 +64,10 @@ type jobsPage struct {
 }
 
 // states are all states of a job.
-var states = []restapi.JobState{restapi.JobStateAsked, restapi.JobStateRunning, restapi.JobStateFinishing, restapi.JobStateSucceeded, restapi.JobStateFailed, restapi.JobStateKilled}
+var states = []restapi.JobState{
+	restapi.JobStateWaiting, restapi.JobStateAsked, restapi.JobStateRunning, restapi.JobStateFinishing, restapi.JobStateKilling,
+	restapi.JobStateSucceeded, restapi.JobStateFailed, restapi.JobStateKilled,
+}
 
 func (s *Server) jobs(r *http.Request) (string, any, error) {
 	q := r.URL.Query()

@@ -268,7 +268,7 @@ func summary(j *changes.Job) *wire.JobSummary {
 func jobStatus(j *changes.Job, stages []changes.Stage, c cluster) *wire.JobStatus {
 	s := &wire.JobStatus{
 		Summary: summary(j), Failure: j.Failure, Waiting: waiting(j, c), Outputs: j.Spec.GetOutputs(), Counters: j.Counters,
-		Read: j.Read[:], LocalAttempts: j.Local[:], Limits: j.Spec.GetLimits(), Started: int64(j.Started),
+		Read: j.Read[:], LocalAttempts: j.Local[:], Limits: j.Spec.GetLimits(), Started: int64(j.Started), After: j.Spec.GetAfter(),
 	}
 	for i := range stages {
 		r := &stages[i]
@@ -287,7 +287,7 @@ func jobStatus(j *changes.Job, stages []changes.Stage, c cluster) *wire.JobStatu
 func endedStatus(s *wire.JobStatus, attempts bool) *wire.JobStatus {
 	own := &wire.JobStatus{
 		Summary: s.Summary, Stages: s.Stages, Failure: s.Failure, Counters: s.Counters, Waiting: s.Waiting,
-		Read: s.Read, LocalAttempts: s.LocalAttempts, Notes: s.Notes, Outputs: s.Outputs, Kept: s.Kept, Limits: s.Limits, Started: s.Started,
+		Read: s.Read, LocalAttempts: s.LocalAttempts, Notes: s.Notes, Outputs: s.Outputs, Kept: s.Kept, Limits: s.Limits, Started: s.Started, After: s.After,
 	}
 	if attempts {
 		own.Attempts = s.Attempts

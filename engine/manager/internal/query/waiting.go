@@ -64,6 +64,9 @@ func (m *Model) clusterFor(j *changes.Job) cluster {
 // waiting returns why a job waits: the manager's reasons, then the policy's.
 func waiting(j *changes.Job, c cluster) (list []string) {
 	w := &j.Waits
+	if j.State == wire.JobState_JOB_STATE_WAITING {
+		list = append(list, changes.WaitsForJobs(w.After))
+	}
 	if j.State == wire.JobState_JOB_STATE_ASKED {
 		list = append(list, "waits to be admitted by the policy")
 	}
