@@ -78,18 +78,19 @@ environment lets it have more.
 
 WORKLOAD is a file of any form that "hamadryad workload" reads; - is standard input.
 
-A policy is the name of one beside this program, or the path of its program:
-fifo, fair, preemptive-fair, hfsp, dynamic-priority and drf come with it. It may also be a configuration (FILE.yaml) whose section "policy" names it
-with its settings. Without one, fair makes the pools that jobs name. A name
-before it, as in tuned=site.yaml, is what results call it. The cluster is a
-file of launchers and of how long things take (go doc
+A policy is the name of one beside this program, or the path of its program.
+Programs of fifo, fair, preemptive-fair, hfsp, dynamic-priority and drf come
+with it. It may also be a configuration (FILE.yaml) whose section "policy"
+names it with its settings. Without one, fair makes the pools that jobs name. A
+name before it, as in tuned=site.yaml, is what results call it. The cluster is
+a file of launchers and of how long things take (go doc
 github.com/hamadryad/hamadryad/laboratory/cluster). Or it is so many launchers
 with --slots each, and the defaults of such a file. By default work takes 1.32
 times as long away from its input, after table 1 (section 7.4) of Hammr's
 paper. The key model.locality of the file says otherwise. Its key model.network
-has the speed of links; without it shuffled bytes take no time. --topology gives the
-launchers hosts and racks with names, such as those on which the input of a
-job history lies.
+has the speed of links; without it shuffled bytes take no time. --topology
+gives the launchers hosts and racks with names, such as those on which the
+input of a job history lies.
 
 All that happens within one --tick is told to the manager together. Each
 answer of a policy takes as long as --think says: the same for all policies.
