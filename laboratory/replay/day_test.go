@@ -97,6 +97,44 @@ func TestADayUnderItsOwnPolicy(t *testing.T) {
 	}
 }
 
+// A job that waited for others comes, for a policy, when its wait is over. One whose dependency
+// failed does not come at all.
+func TestADayWithDependencies(t *testing.T) {
+	d := extract(t, onTwo(t, fifo.New(), mixed(), nil), 1)
+	d.Submissions[0].Spec.Limits = &wire.JobLimits{TimeLimitNs: int64(15 * time.Second)} // job-3 comes a second before
+	d.Submissions[2].Spec.After = []*wire.JobDependency{{Job: 1}}
+	d.Submissions[3].Spec.After = []*wire.JobDependency{{Job: 1, Any: true}, {Job: 2}}
+	d.Submissions[6].Spec.After = []*wire.JobDependency{{Job: 6}}
+	out := newWriter(t)
+	result, err := simulation.Play(t.Context(), simulation.Options{
+		Workload: d.Workload, Submissions: d.Submissions, Cluster: d.Cluster, Settings: d.Settings, Host: policy.InProcess(fifo.New()), Name: "test", Record: out.batch, Tick: time.Millisecond,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out.end()
+	r, err := Open(out.folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := extract(t, r, 1)
+	if len(again.Workload.Jobs) != 11 {
+		t.Fatalf("%d jobs come, want all of 12 but one", len(again.Workload.Jobs))
+	}
+	for i, s := range again.Submissions {
+		j := again.Workload.Jobs[i]
+		if len(s.Spec.After) > 0 {
+			t.Errorf("%s is to wait again", j.ID)
+		}
+		if j.ID == "job-3" {
+			t.Error("job-3 comes, and its dependency failed")
+		}
+		if at := result.Jobs[5].Sojourn() + d.Workload.Jobs[5].Submit; j.ID == "job-7" && (j.Submit-at).Abs() > time.Second {
+			t.Errorf("job-7 comes at %v, and its dependency ended at %v", j.Submit, at)
+		}
+	}
+}
+
 // Attempts that a launcher no longer reports are drawn from the stage, by the seed alone. A
 // launcher that failed and returned does so again, and one that joined late joins late.
 func TestWhatWasNotSeen(t *testing.T) {
