@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/internal/timeparse"
 )
 
 // limitFlags are the flags for when a job has to be over.
@@ -31,26 +32,9 @@ func (f *limitFlags) setTimeLimit(s string) error {
 	return nil
 }
 
-func (f *limitFlags) setDeadline(s string) error {
-	if d, err := time.ParseDuration(s); err == nil {
-		f.deadline = time.Now().Add(d)
-	} else if f.deadline, err = parseInstant(s); err != nil {
-		return err
-	}
-	if !f.deadline.After(time.Now()) {
-		return fmt.Errorf("%s has passed: set a later time", f.deadline.Format(time.RFC3339))
-	}
-	return nil
-}
-
-// parseInstant reads a time of RFC 3339; seconds may be missing.
-func parseInstant(s string) (time.Time, error) {
-	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04Z07:00"} {
-		if t, err := time.Parse(layout, s); err == nil {
-			return t, nil
-		}
-	}
-	return time.Time{}, errors.New("write a time with its zone, such as 2026-11-30T08:00Z or 2026-11-30T08:00+01:00, or a duration, such as 6h")
+func (f *limitFlags) setDeadline(s string) (err error) {
+	f.deadline, err = timeparse.Future(s, time.Now())
+	return err
 }
 
 // check refuses flags that contradict each other. names returns a flag as a person writes it.

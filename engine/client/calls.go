@@ -80,6 +80,12 @@ func (c *Client) Update(ctx context.Context, job uint64, pool *string, priority 
 	return err
 }
 
+// Limit changes a job's time limit or deadline; what the change does not name stays.
+func (c *Client) Limit(ctx context.Context, job uint64, change *wire.JobLimitsChange) error {
+	_, err := unary(ctx, c, c.manager.Update, &wire.UpdateRequest{Job: job, Principal: c.principal, Limits: change})
+	return err
+}
+
 // Access returns what a user may do; "" is the caller.
 func (c *Client) Access(ctx context.Context, user string) (*wire.AccessReply, error) {
 	return unary(ctx, c, c.manager.Access, &wire.AccessRequest{User: user})

@@ -37,7 +37,7 @@ func (c *Core) World() view.World {
 
 // worldOf is the state of a job that a policy should have.
 func worldOf(j *state.Job) view.WorldJob {
-	w := view.WorldJob{ID: j.ID, Pool: j.Submission.Pool(), Priority: j.Submission.Priority(), Stages: make([]view.Counts, len(j.Plan.Graph.Stages))}
+	w := view.WorldJob{ID: j.ID, Pool: j.Submission.Pool(), Priority: j.Submission.Priority(), TimeLimit: j.TimeLimit(), Deadline: j.Deadline(), Stages: make([]view.Counts, len(j.Plan.Graph.Stages))}
 	for i := range j.Plan.Bundles {
 		b := &j.Bundles[i]
 		for g := range b.Width() {

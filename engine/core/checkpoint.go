@@ -116,6 +116,9 @@ func codeCore(w *checkpoint.Codec, c *Core) {
 	if !w.Reading || w.Left() > 0 {
 		c.state.Cluster.CodeDependencies(w)
 	}
+	if !w.Reading || w.Left() > 0 {
+		c.state.Cluster.CodeLimits(w)
+	}
 }
 
 // codeLoads codes later additions: older checkpoints end before them.

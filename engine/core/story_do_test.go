@@ -453,6 +453,28 @@ func principal(named map[string]string) *wire.Principal {
 	return p
 }
 
+// limitsChange reads limit=DURATION, deadline=DURATION from now, and fail=yes or no; 0s removes a limit.
+func (s *story) limitsChange(t *testing.T, named map[string]string) *wire.JobLimitsChange {
+	if named["limit"] == "" && named["deadline"] == "" && named["fail"] == "" {
+		return nil
+	}
+	l := s.limits(t, named)
+	m := &wire.JobLimitsChange{}
+	if named["limit"] != "" {
+		m.TimeLimitNs = &l.TimeLimitNs
+	}
+	if named["deadline"] == "0s" {
+		l.Deadline = 0
+	}
+	if named["deadline"] != "" {
+		m.Deadline = &l.Deadline
+	}
+	if fail := named["fail"] == "yes"; named["fail"] != "" {
+		m.FailAtDeadline = &fail
+	}
+	return m
+}
+
 // access runs the commands about permissions and rules.
 func (s *story) access(t *testing.T, d *datadriven.TestData, job uint64, named map[string]string) {
 	switch d.Cmd {
@@ -473,6 +495,7 @@ func (s *story) access(t *testing.T, d *datadriven.TestData, job uint64, named m
 			n := int32(number(text))
 			m.Priority = &n
 		}
+		m.Limits = s.limitsChange(t, named)
 		s.step(wire.NewInput(m))
 	case "announce":
 		s.step(wire.NewInput(&wire.Prepare{Client: 1, Principal: principal(named)}))

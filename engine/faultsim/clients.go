@@ -230,7 +230,8 @@ func lateFor(j *fakeJob, f *wire.Failure, now scheduler.Time) bool {
 	return strings.Contains(f.GetMessage(), "deadline") && at != 0 && at <= now
 }
 
-// limitReached reports whether a job failed for its own time limit or deadline, and not before.
+// limitReached reports whether a job failed for its own time limit or deadline, as changed last, and
+// not before.
 func limitReached(l *wire.JobLimits, s *wire.JobStatus) bool {
 	why, ended := s.Failure.GetMessage(), s.GetSummary().GetEnded()
 	switch {
@@ -244,7 +245,7 @@ func limitReached(l *wire.JobLimits, s *wire.JobStatus) bool {
 
 // checkEnd compares a job's end with the expected one.
 func (c *clients) checkEnd(j *fakeJob, status *wire.JobStatus) {
-	limited := limitReached(j.spec.GetLimits(), status)
+	limited := limitReached(status.GetLimits(), status)
 	if limited {
 		c.Seen["jobs ended by their limits"]++
 	}
@@ -351,7 +352,9 @@ func (c *clients) killJob(j *fakeJob) {
 func (c *clients) update() {
 	if j := c.randomJobThatRuns(); j != nil {
 		m := &wire.UpdateJob{Client: c.name("update"), Job: j.id}
-		if c.chance(500) {
+		if j.accepted && c.chance(200) {
+			m.Limits = c.limitsChange()
+		} else if c.chance(500) {
 			pool := fmt.Sprint("pool", c.rand.IntN(3))
 			m.Pool = &pool
 		} else {
@@ -360,6 +363,21 @@ func (c *clients) update() {
 		}
 		c.Push(wire.NewInput(m))
 	}
+}
+
+// limitsChange draws other limits, or removes one.
+func (c *clients) limitsChange() *wire.JobLimitsChange {
+	none, while := int64(0), c.between(time.Second, 3*time.Minute)
+	limit, deadline, fails := int64(while), int64(c.Now().Add(while)), true
+	switch c.rand.IntN(4) {
+	case 0:
+		return &wire.JobLimitsChange{TimeLimitNs: &limit}
+	case 1:
+		return &wire.JobLimitsChange{Deadline: &deadline, FailAtDeadline: &fails}
+	case 2:
+		return &wire.JobLimitsChange{TimeLimitNs: &none}
+	}
+	return &wire.JobLimitsChange{Deadline: &none}
 }
 
 func (c *clients) askForPage() {

@@ -546,6 +546,7 @@ type UpdateRequest struct {
 	Principal     *Principal             `protobuf:"bytes,2,opt,name=principal,proto3" json:"principal,omitempty"`
 	Pool          *string                `protobuf:"bytes,3,opt,name=pool,proto3,oneof" json:"pool,omitempty"`
 	Priority      *int32                 `protobuf:"zigzag32,4,opt,name=priority,proto3,oneof" json:"priority,omitempty"`
+	Limits        *JobLimitsChange       `protobuf:"bytes,5,opt,name=limits,proto3" json:"limits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -606,6 +607,13 @@ func (x *UpdateRequest) GetPriority() int32 {
 		return *x.Priority
 	}
 	return 0
+}
+
+func (x *UpdateRequest) GetLimits() *JobLimitsChange {
+	if x != nil {
+		return x.Limits
+	}
+	return nil
 }
 
 type Empty struct {
@@ -4333,12 +4341,13 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\x06JobRef\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\x04R\x03job\x12<\n" +
 	"\tprincipal\x18\x02 \x01(\v2\x1e.hamadryad.engine.v1.PrincipalR\tprincipal\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xaf\x01\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xed\x01\n" +
 	"\rUpdateRequest\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\x04R\x03job\x12<\n" +
 	"\tprincipal\x18\x02 \x01(\v2\x1e.hamadryad.engine.v1.PrincipalR\tprincipal\x12\x17\n" +
 	"\x04pool\x18\x03 \x01(\tH\x00R\x04pool\x88\x01\x01\x12\x1f\n" +
-	"\bpriority\x18\x04 \x01(\x11H\x01R\bpriority\x88\x01\x01B\a\n" +
+	"\bpriority\x18\x04 \x01(\x11H\x01R\bpriority\x88\x01\x01\x12<\n" +
+	"\x06limits\x18\x05 \x01(\v2$.hamadryad.engine.v1.JobLimitsChangeR\x06limitsB\a\n" +
 	"\x05_poolB\v\n" +
 	"\t_priority\"\a\n" +
 	"\x05Empty\"M\n" +
@@ -4758,59 +4767,61 @@ var file_engine_wire_api_proto_goTypes = []any{
 	(*ServingReply)(nil),     // 53: hamadryad.engine.v1.ServingReply
 	(*Principal)(nil),        // 54: hamadryad.engine.v1.Principal
 	(*JobSpec)(nil),          // 55: hamadryad.engine.v1.JobSpec
-	(*Failure)(nil),          // 56: hamadryad.engine.v1.Failure
-	(*Counter)(nil),          // 57: hamadryad.engine.v1.Counter
-	(*JobLimits)(nil),        // 58: hamadryad.engine.v1.JobLimits
-	(*JobDependency)(nil),    // 59: hamadryad.engine.v1.JobDependency
-	(*Slots)(nil),            // 60: hamadryad.engine.v1.Slots
-	(*MachineLoad)(nil),      // 61: hamadryad.engine.v1.MachineLoad
-	(*ResourceCount)(nil),    // 62: hamadryad.engine.v1.ResourceCount
+	(*JobLimitsChange)(nil),  // 56: hamadryad.engine.v1.JobLimitsChange
+	(*Failure)(nil),          // 57: hamadryad.engine.v1.Failure
+	(*Counter)(nil),          // 58: hamadryad.engine.v1.Counter
+	(*JobLimits)(nil),        // 59: hamadryad.engine.v1.JobLimits
+	(*JobDependency)(nil),    // 60: hamadryad.engine.v1.JobDependency
+	(*Slots)(nil),            // 61: hamadryad.engine.v1.Slots
+	(*MachineLoad)(nil),      // 62: hamadryad.engine.v1.MachineLoad
+	(*ResourceCount)(nil),    // 63: hamadryad.engine.v1.ResourceCount
 }
 var file_engine_wire_api_proto_depIdxs = []int32{
 	54, // 0: hamadryad.engine.v1.PrepareRequest.principal:type_name -> hamadryad.engine.v1.Principal
 	55, // 1: hamadryad.engine.v1.SubmitRequest.spec:type_name -> hamadryad.engine.v1.JobSpec
 	54, // 2: hamadryad.engine.v1.JobRef.principal:type_name -> hamadryad.engine.v1.Principal
 	54, // 3: hamadryad.engine.v1.UpdateRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	13, // 4: hamadryad.engine.v1.JobsReply.jobs:type_name -> hamadryad.engine.v1.JobSummary
-	0,  // 5: hamadryad.engine.v1.JobSummary.state:type_name -> hamadryad.engine.v1.JobState
-	13, // 6: hamadryad.engine.v1.JobStatus.summary:type_name -> hamadryad.engine.v1.JobSummary
-	15, // 7: hamadryad.engine.v1.JobStatus.stages:type_name -> hamadryad.engine.v1.StageStatus
-	56, // 8: hamadryad.engine.v1.JobStatus.failure:type_name -> hamadryad.engine.v1.Failure
-	57, // 9: hamadryad.engine.v1.JobStatus.counters:type_name -> hamadryad.engine.v1.Counter
-	16, // 10: hamadryad.engine.v1.JobStatus.attempts:type_name -> hamadryad.engine.v1.AttemptStatus
-	16, // 11: hamadryad.engine.v1.JobStatus.idle:type_name -> hamadryad.engine.v1.AttemptStatus
-	58, // 12: hamadryad.engine.v1.JobStatus.limits:type_name -> hamadryad.engine.v1.JobLimits
-	59, // 13: hamadryad.engine.v1.JobStatus.after:type_name -> hamadryad.engine.v1.JobDependency
-	20, // 14: hamadryad.engine.v1.LaunchersReply.launchers:type_name -> hamadryad.engine.v1.LauncherStatus
-	60, // 15: hamadryad.engine.v1.LauncherStatus.slots:type_name -> hamadryad.engine.v1.Slots
-	60, // 16: hamadryad.engine.v1.LauncherStatus.free:type_name -> hamadryad.engine.v1.Slots
-	61, // 17: hamadryad.engine.v1.LauncherStatus.load:type_name -> hamadryad.engine.v1.MachineLoad
-	62, // 18: hamadryad.engine.v1.LauncherStatus.resources:type_name -> hamadryad.engine.v1.ResourceCount
-	62, // 19: hamadryad.engine.v1.LauncherStatus.resources_free:type_name -> hamadryad.engine.v1.ResourceCount
-	21, // 20: hamadryad.engine.v1.LauncherStatus.attempts:type_name -> hamadryad.engine.v1.LauncherAttempt
-	21, // 21: hamadryad.engine.v1.LauncherStatus.ended:type_name -> hamadryad.engine.v1.LauncherAttempt
-	54, // 22: hamadryad.engine.v1.DrainRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	30, // 23: hamadryad.engine.v1.PolicyReply.problems:type_name -> hamadryad.engine.v1.PolicyProblem
-	31, // 24: hamadryad.engine.v1.PolicyReply.settings:type_name -> hamadryad.engine.v1.PolicySettings
-	32, // 25: hamadryad.engine.v1.PolicyReply.round_times:type_name -> hamadryad.engine.v1.RoundTimes
-	29, // 26: hamadryad.engine.v1.PolicyReply.shadows:type_name -> hamadryad.engine.v1.PolicyShadow
-	54, // 27: hamadryad.engine.v1.ReloadRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	35, // 28: hamadryad.engine.v1.SettingsReply.settings:type_name -> hamadryad.engine.v1.Setting
-	38, // 29: hamadryad.engine.v1.SettingsDiff.problems:type_name -> hamadryad.engine.v1.SettingsProblem
-	39, // 30: hamadryad.engine.v1.SettingsDiff.lines:type_name -> hamadryad.engine.v1.DiffLine
-	40, // 31: hamadryad.engine.v1.SettingsDiff.keys:type_name -> hamadryad.engine.v1.DiffKey
-	35, // 32: hamadryad.engine.v1.SettingsDiff.overridden:type_name -> hamadryad.engine.v1.Setting
-	54, // 33: hamadryad.engine.v1.ApplyRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	42, // 34: hamadryad.engine.v1.VersionsReply.versions:type_name -> hamadryad.engine.v1.SettingsVersion
-	54, // 35: hamadryad.engine.v1.AccessReply.principal:type_name -> hamadryad.engine.v1.Principal
-	47, // 36: hamadryad.engine.v1.AccessReply.pools:type_name -> hamadryad.engine.v1.PoolAccess
-	51, // 37: hamadryad.engine.v1.AuditReply.lines:type_name -> hamadryad.engine.v1.AuditLine
-	52, // 38: hamadryad.engine.v1.AuditReply.damaged:type_name -> hamadryad.engine.v1.AuditDamage
-	39, // [39:39] is the sub-list for method output_type
-	39, // [39:39] is the sub-list for method input_type
-	39, // [39:39] is the sub-list for extension type_name
-	39, // [39:39] is the sub-list for extension extendee
-	0,  // [0:39] is the sub-list for field type_name
+	56, // 4: hamadryad.engine.v1.UpdateRequest.limits:type_name -> hamadryad.engine.v1.JobLimitsChange
+	13, // 5: hamadryad.engine.v1.JobsReply.jobs:type_name -> hamadryad.engine.v1.JobSummary
+	0,  // 6: hamadryad.engine.v1.JobSummary.state:type_name -> hamadryad.engine.v1.JobState
+	13, // 7: hamadryad.engine.v1.JobStatus.summary:type_name -> hamadryad.engine.v1.JobSummary
+	15, // 8: hamadryad.engine.v1.JobStatus.stages:type_name -> hamadryad.engine.v1.StageStatus
+	57, // 9: hamadryad.engine.v1.JobStatus.failure:type_name -> hamadryad.engine.v1.Failure
+	58, // 10: hamadryad.engine.v1.JobStatus.counters:type_name -> hamadryad.engine.v1.Counter
+	16, // 11: hamadryad.engine.v1.JobStatus.attempts:type_name -> hamadryad.engine.v1.AttemptStatus
+	16, // 12: hamadryad.engine.v1.JobStatus.idle:type_name -> hamadryad.engine.v1.AttemptStatus
+	59, // 13: hamadryad.engine.v1.JobStatus.limits:type_name -> hamadryad.engine.v1.JobLimits
+	60, // 14: hamadryad.engine.v1.JobStatus.after:type_name -> hamadryad.engine.v1.JobDependency
+	20, // 15: hamadryad.engine.v1.LaunchersReply.launchers:type_name -> hamadryad.engine.v1.LauncherStatus
+	61, // 16: hamadryad.engine.v1.LauncherStatus.slots:type_name -> hamadryad.engine.v1.Slots
+	61, // 17: hamadryad.engine.v1.LauncherStatus.free:type_name -> hamadryad.engine.v1.Slots
+	62, // 18: hamadryad.engine.v1.LauncherStatus.load:type_name -> hamadryad.engine.v1.MachineLoad
+	63, // 19: hamadryad.engine.v1.LauncherStatus.resources:type_name -> hamadryad.engine.v1.ResourceCount
+	63, // 20: hamadryad.engine.v1.LauncherStatus.resources_free:type_name -> hamadryad.engine.v1.ResourceCount
+	21, // 21: hamadryad.engine.v1.LauncherStatus.attempts:type_name -> hamadryad.engine.v1.LauncherAttempt
+	21, // 22: hamadryad.engine.v1.LauncherStatus.ended:type_name -> hamadryad.engine.v1.LauncherAttempt
+	54, // 23: hamadryad.engine.v1.DrainRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	30, // 24: hamadryad.engine.v1.PolicyReply.problems:type_name -> hamadryad.engine.v1.PolicyProblem
+	31, // 25: hamadryad.engine.v1.PolicyReply.settings:type_name -> hamadryad.engine.v1.PolicySettings
+	32, // 26: hamadryad.engine.v1.PolicyReply.round_times:type_name -> hamadryad.engine.v1.RoundTimes
+	29, // 27: hamadryad.engine.v1.PolicyReply.shadows:type_name -> hamadryad.engine.v1.PolicyShadow
+	54, // 28: hamadryad.engine.v1.ReloadRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	35, // 29: hamadryad.engine.v1.SettingsReply.settings:type_name -> hamadryad.engine.v1.Setting
+	38, // 30: hamadryad.engine.v1.SettingsDiff.problems:type_name -> hamadryad.engine.v1.SettingsProblem
+	39, // 31: hamadryad.engine.v1.SettingsDiff.lines:type_name -> hamadryad.engine.v1.DiffLine
+	40, // 32: hamadryad.engine.v1.SettingsDiff.keys:type_name -> hamadryad.engine.v1.DiffKey
+	35, // 33: hamadryad.engine.v1.SettingsDiff.overridden:type_name -> hamadryad.engine.v1.Setting
+	54, // 34: hamadryad.engine.v1.ApplyRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	42, // 35: hamadryad.engine.v1.VersionsReply.versions:type_name -> hamadryad.engine.v1.SettingsVersion
+	54, // 36: hamadryad.engine.v1.AccessReply.principal:type_name -> hamadryad.engine.v1.Principal
+	47, // 37: hamadryad.engine.v1.AccessReply.pools:type_name -> hamadryad.engine.v1.PoolAccess
+	51, // 38: hamadryad.engine.v1.AuditReply.lines:type_name -> hamadryad.engine.v1.AuditLine
+	52, // 39: hamadryad.engine.v1.AuditReply.damaged:type_name -> hamadryad.engine.v1.AuditDamage
+	40, // [40:40] is the sub-list for method output_type
+	40, // [40:40] is the sub-list for method input_type
+	40, // [40:40] is the sub-list for extension type_name
+	40, // [40:40] is the sub-list for extension extendee
+	0,  // [0:40] is the sub-list for field type_name
 }
 
 func init() { file_engine_wire_api_proto_init() }

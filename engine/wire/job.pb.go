@@ -691,6 +691,67 @@ func (x *JobLimits) GetFailAtDeadline() bool {
 	return false
 }
 
+// JobLimitsChange changes a live job's limits; a missing field stays as it is.
+type JobLimitsChange struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	TimeLimitNs    *int64                 `protobuf:"varint,1,opt,name=time_limit_ns,json=timeLimitNs,proto3,oneof" json:"time_limit_ns,omitempty"` // 0 removes it
+	Deadline       *int64                 `protobuf:"varint,2,opt,name=deadline,proto3,oneof" json:"deadline,omitempty"`                            // 0 removes it, and with it fail_at_deadline
+	FailAtDeadline *bool                  `protobuf:"varint,3,opt,name=fail_at_deadline,json=failAtDeadline,proto3,oneof" json:"fail_at_deadline,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *JobLimitsChange) Reset() {
+	*x = JobLimitsChange{}
+	mi := &file_engine_wire_job_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JobLimitsChange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JobLimitsChange) ProtoMessage() {}
+
+func (x *JobLimitsChange) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_job_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JobLimitsChange.ProtoReflect.Descriptor instead.
+func (*JobLimitsChange) Descriptor() ([]byte, []int) {
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *JobLimitsChange) GetTimeLimitNs() int64 {
+	if x != nil && x.TimeLimitNs != nil {
+		return *x.TimeLimitNs
+	}
+	return 0
+}
+
+func (x *JobLimitsChange) GetDeadline() int64 {
+	if x != nil && x.Deadline != nil {
+		return *x.Deadline
+	}
+	return 0
+}
+
+func (x *JobLimitsChange) GetFailAtDeadline() bool {
+	if x != nil && x.FailAtDeadline != nil {
+		return *x.FailAtDeadline
+	}
+	return false
+}
+
 // JobFolders distinguishes a job's own folders on shared storage from those of others.
 type JobFolders struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -702,7 +763,7 @@ type JobFolders struct {
 
 func (x *JobFolders) Reset() {
 	*x = JobFolders{}
-	mi := &file_engine_wire_job_proto_msgTypes[4]
+	mi := &file_engine_wire_job_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -714,7 +775,7 @@ func (x *JobFolders) String() string {
 func (*JobFolders) ProtoMessage() {}
 
 func (x *JobFolders) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[4]
+	mi := &file_engine_wire_job_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -727,7 +788,7 @@ func (x *JobFolders) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobFolders.ProtoReflect.Descriptor instead.
 func (*JobFolders) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{4}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *JobFolders) GetSecret() string {
@@ -754,7 +815,7 @@ type Property struct {
 
 func (x *Property) Reset() {
 	*x = Property{}
-	mi := &file_engine_wire_job_proto_msgTypes[5]
+	mi := &file_engine_wire_job_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -766,7 +827,7 @@ func (x *Property) String() string {
 func (*Property) ProtoMessage() {}
 
 func (x *Property) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[5]
+	mi := &file_engine_wire_job_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -779,7 +840,7 @@ func (x *Property) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Property.ProtoReflect.Descriptor instead.
 func (*Property) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{5}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Property) GetName() string {
@@ -808,7 +869,7 @@ type Graph struct {
 
 func (x *Graph) Reset() {
 	*x = Graph{}
-	mi := &file_engine_wire_job_proto_msgTypes[6]
+	mi := &file_engine_wire_job_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -820,7 +881,7 @@ func (x *Graph) String() string {
 func (*Graph) ProtoMessage() {}
 
 func (x *Graph) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[6]
+	mi := &file_engine_wire_job_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -833,7 +894,7 @@ func (x *Graph) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Graph.ProtoReflect.Descriptor instead.
 func (*Graph) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{6}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Graph) GetStages() []*Stage {
@@ -872,7 +933,7 @@ type Stage struct {
 
 func (x *Stage) Reset() {
 	*x = Stage{}
-	mi := &file_engine_wire_job_proto_msgTypes[7]
+	mi := &file_engine_wire_job_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -884,7 +945,7 @@ func (x *Stage) String() string {
 func (*Stage) ProtoMessage() {}
 
 func (x *Stage) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[7]
+	mi := &file_engine_wire_job_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -897,7 +958,7 @@ func (x *Stage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stage.ProtoReflect.Descriptor instead.
 func (*Stage) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{7}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Stage) GetName() string {
@@ -1003,7 +1064,7 @@ type ResourceCount struct {
 
 func (x *ResourceCount) Reset() {
 	*x = ResourceCount{}
-	mi := &file_engine_wire_job_proto_msgTypes[8]
+	mi := &file_engine_wire_job_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1015,7 +1076,7 @@ func (x *ResourceCount) String() string {
 func (*ResourceCount) ProtoMessage() {}
 
 func (x *ResourceCount) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[8]
+	mi := &file_engine_wire_job_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1028,7 +1089,7 @@ func (x *ResourceCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceCount.ProtoReflect.Descriptor instead.
 func (*ResourceCount) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{8}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ResourceCount) GetKind() string {
@@ -1063,7 +1124,7 @@ type NodeInput struct {
 
 func (x *NodeInput) Reset() {
 	*x = NodeInput{}
-	mi := &file_engine_wire_job_proto_msgTypes[9]
+	mi := &file_engine_wire_job_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1075,7 +1136,7 @@ func (x *NodeInput) String() string {
 func (*NodeInput) ProtoMessage() {}
 
 func (x *NodeInput) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[9]
+	mi := &file_engine_wire_job_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1088,7 +1149,7 @@ func (x *NodeInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeInput.ProtoReflect.Descriptor instead.
 func (*NodeInput) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{9}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *NodeInput) GetBytes() int64 {
@@ -1116,7 +1177,7 @@ type Place struct {
 
 func (x *Place) Reset() {
 	*x = Place{}
-	mi := &file_engine_wire_job_proto_msgTypes[10]
+	mi := &file_engine_wire_job_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1128,7 +1189,7 @@ func (x *Place) String() string {
 func (*Place) ProtoMessage() {}
 
 func (x *Place) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[10]
+	mi := &file_engine_wire_job_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1141,7 +1202,7 @@ func (x *Place) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Place.ProtoReflect.Descriptor instead.
 func (*Place) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{10}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Place) GetHost() string {
@@ -1185,7 +1246,7 @@ type Connection struct {
 
 func (x *Connection) Reset() {
 	*x = Connection{}
-	mi := &file_engine_wire_job_proto_msgTypes[11]
+	mi := &file_engine_wire_job_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1197,7 +1258,7 @@ func (x *Connection) String() string {
 func (*Connection) ProtoMessage() {}
 
 func (x *Connection) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[11]
+	mi := &file_engine_wire_job_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1210,7 +1271,7 @@ func (x *Connection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Connection.ProtoReflect.Descriptor instead.
 func (*Connection) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{11}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Connection) GetFromStage() uint32 {
@@ -1293,7 +1354,7 @@ type Edge struct {
 
 func (x *Edge) Reset() {
 	*x = Edge{}
-	mi := &file_engine_wire_job_proto_msgTypes[12]
+	mi := &file_engine_wire_job_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1305,7 +1366,7 @@ func (x *Edge) String() string {
 func (*Edge) ProtoMessage() {}
 
 func (x *Edge) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[12]
+	mi := &file_engine_wire_job_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1318,7 +1379,7 @@ func (x *Edge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Edge.ProtoReflect.Descriptor instead.
 func (*Edge) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{12}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Edge) GetFrom() uint32 {
@@ -1352,7 +1413,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_engine_wire_job_proto_msgTypes[13]
+	mi := &file_engine_wire_job_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1364,7 +1425,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[13]
+	mi := &file_engine_wire_job_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1377,7 +1438,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{13}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Failure) GetKind() ErrorKind {
@@ -1475,7 +1536,14 @@ const file_engine_wire_job_proto_rawDesc = "" +
 	"\tJobLimits\x12\"\n" +
 	"\rtime_limit_ns\x18\x01 \x01(\x03R\vtimeLimitNs\x12\x1a\n" +
 	"\bdeadline\x18\x02 \x01(\x03R\bdeadline\x12(\n" +
-	"\x10fail_at_deadline\x18\x03 \x01(\bR\x0efailAtDeadline\"<\n" +
+	"\x10fail_at_deadline\x18\x03 \x01(\bR\x0efailAtDeadline\"\xbe\x01\n" +
+	"\x0fJobLimitsChange\x12'\n" +
+	"\rtime_limit_ns\x18\x01 \x01(\x03H\x00R\vtimeLimitNs\x88\x01\x01\x12\x1f\n" +
+	"\bdeadline\x18\x02 \x01(\x03H\x01R\bdeadline\x88\x01\x01\x12-\n" +
+	"\x10fail_at_deadline\x18\x03 \x01(\bH\x02R\x0efailAtDeadline\x88\x01\x01B\x10\n" +
+	"\x0e_time_limit_nsB\v\n" +
+	"\t_deadlineB\x13\n" +
+	"\x11_fail_at_deadline\"<\n" +
 	"\n" +
 	"JobFolders\x12\x16\n" +
 	"\x06secret\x18\x01 \x01(\tR\x06secret\x12\x16\n" +
@@ -1592,44 +1660,45 @@ func file_engine_wire_job_proto_rawDescGZIP() []byte {
 }
 
 var file_engine_wire_job_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_engine_wire_job_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_engine_wire_job_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_engine_wire_job_proto_goTypes = []any{
-	(ChannelKind)(0),      // 0: hamadryad.engine.v1.ChannelKind
-	(Pattern)(0),          // 1: hamadryad.engine.v1.Pattern
-	(Codec)(0),            // 2: hamadryad.engine.v1.Codec
-	(ErrorKind)(0),        // 3: hamadryad.engine.v1.ErrorKind
-	(Refusal)(0),          // 4: hamadryad.engine.v1.Refusal
-	(*Principal)(nil),     // 5: hamadryad.engine.v1.Principal
-	(*JobSpec)(nil),       // 6: hamadryad.engine.v1.JobSpec
-	(*JobDependency)(nil), // 7: hamadryad.engine.v1.JobDependency
-	(*JobLimits)(nil),     // 8: hamadryad.engine.v1.JobLimits
-	(*JobFolders)(nil),    // 9: hamadryad.engine.v1.JobFolders
-	(*Property)(nil),      // 10: hamadryad.engine.v1.Property
-	(*Graph)(nil),         // 11: hamadryad.engine.v1.Graph
-	(*Stage)(nil),         // 12: hamadryad.engine.v1.Stage
-	(*ResourceCount)(nil), // 13: hamadryad.engine.v1.ResourceCount
-	(*NodeInput)(nil),     // 14: hamadryad.engine.v1.NodeInput
-	(*Place)(nil),         // 15: hamadryad.engine.v1.Place
-	(*Connection)(nil),    // 16: hamadryad.engine.v1.Connection
-	(*Edge)(nil),          // 17: hamadryad.engine.v1.Edge
-	(*Failure)(nil),       // 18: hamadryad.engine.v1.Failure
+	(ChannelKind)(0),        // 0: hamadryad.engine.v1.ChannelKind
+	(Pattern)(0),            // 1: hamadryad.engine.v1.Pattern
+	(Codec)(0),              // 2: hamadryad.engine.v1.Codec
+	(ErrorKind)(0),          // 3: hamadryad.engine.v1.ErrorKind
+	(Refusal)(0),            // 4: hamadryad.engine.v1.Refusal
+	(*Principal)(nil),       // 5: hamadryad.engine.v1.Principal
+	(*JobSpec)(nil),         // 6: hamadryad.engine.v1.JobSpec
+	(*JobDependency)(nil),   // 7: hamadryad.engine.v1.JobDependency
+	(*JobLimits)(nil),       // 8: hamadryad.engine.v1.JobLimits
+	(*JobLimitsChange)(nil), // 9: hamadryad.engine.v1.JobLimitsChange
+	(*JobFolders)(nil),      // 10: hamadryad.engine.v1.JobFolders
+	(*Property)(nil),        // 11: hamadryad.engine.v1.Property
+	(*Graph)(nil),           // 12: hamadryad.engine.v1.Graph
+	(*Stage)(nil),           // 13: hamadryad.engine.v1.Stage
+	(*ResourceCount)(nil),   // 14: hamadryad.engine.v1.ResourceCount
+	(*NodeInput)(nil),       // 15: hamadryad.engine.v1.NodeInput
+	(*Place)(nil),           // 16: hamadryad.engine.v1.Place
+	(*Connection)(nil),      // 17: hamadryad.engine.v1.Connection
+	(*Edge)(nil),            // 18: hamadryad.engine.v1.Edge
+	(*Failure)(nil),         // 19: hamadryad.engine.v1.Failure
 }
 var file_engine_wire_job_proto_depIdxs = []int32{
 	5,  // 0: hamadryad.engine.v1.JobSpec.principal:type_name -> hamadryad.engine.v1.Principal
-	10, // 1: hamadryad.engine.v1.JobSpec.properties:type_name -> hamadryad.engine.v1.Property
-	11, // 2: hamadryad.engine.v1.JobSpec.graph:type_name -> hamadryad.engine.v1.Graph
-	9,  // 3: hamadryad.engine.v1.JobSpec.folders:type_name -> hamadryad.engine.v1.JobFolders
+	11, // 1: hamadryad.engine.v1.JobSpec.properties:type_name -> hamadryad.engine.v1.Property
+	12, // 2: hamadryad.engine.v1.JobSpec.graph:type_name -> hamadryad.engine.v1.Graph
+	10, // 3: hamadryad.engine.v1.JobSpec.folders:type_name -> hamadryad.engine.v1.JobFolders
 	8,  // 4: hamadryad.engine.v1.JobSpec.limits:type_name -> hamadryad.engine.v1.JobLimits
 	7,  // 5: hamadryad.engine.v1.JobSpec.after:type_name -> hamadryad.engine.v1.JobDependency
-	12, // 6: hamadryad.engine.v1.Graph.stages:type_name -> hamadryad.engine.v1.Stage
-	16, // 7: hamadryad.engine.v1.Graph.connections:type_name -> hamadryad.engine.v1.Connection
-	14, // 8: hamadryad.engine.v1.Stage.inputs:type_name -> hamadryad.engine.v1.NodeInput
-	13, // 9: hamadryad.engine.v1.Stage.resources:type_name -> hamadryad.engine.v1.ResourceCount
-	15, // 10: hamadryad.engine.v1.NodeInput.places:type_name -> hamadryad.engine.v1.Place
+	13, // 6: hamadryad.engine.v1.Graph.stages:type_name -> hamadryad.engine.v1.Stage
+	17, // 7: hamadryad.engine.v1.Graph.connections:type_name -> hamadryad.engine.v1.Connection
+	15, // 8: hamadryad.engine.v1.Stage.inputs:type_name -> hamadryad.engine.v1.NodeInput
+	14, // 9: hamadryad.engine.v1.Stage.resources:type_name -> hamadryad.engine.v1.ResourceCount
+	16, // 10: hamadryad.engine.v1.NodeInput.places:type_name -> hamadryad.engine.v1.Place
 	1,  // 11: hamadryad.engine.v1.Connection.pattern:type_name -> hamadryad.engine.v1.Pattern
 	0,  // 12: hamadryad.engine.v1.Connection.kind:type_name -> hamadryad.engine.v1.ChannelKind
 	2,  // 13: hamadryad.engine.v1.Connection.codec:type_name -> hamadryad.engine.v1.Codec
-	17, // 14: hamadryad.engine.v1.Connection.edges:type_name -> hamadryad.engine.v1.Edge
+	18, // 14: hamadryad.engine.v1.Connection.edges:type_name -> hamadryad.engine.v1.Edge
 	3,  // 15: hamadryad.engine.v1.Failure.kind:type_name -> hamadryad.engine.v1.ErrorKind
 	4,  // 16: hamadryad.engine.v1.Failure.refusal:type_name -> hamadryad.engine.v1.Refusal
 	17, // [17:17] is the sub-list for method output_type
@@ -1644,13 +1713,14 @@ func file_engine_wire_job_proto_init() {
 	if File_engine_wire_job_proto != nil {
 		return
 	}
+	file_engine_wire_job_proto_msgTypes[4].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_engine_wire_job_proto_rawDesc), len(file_engine_wire_job_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   14,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

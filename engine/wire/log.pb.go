@@ -734,6 +734,7 @@ type UpdateJob struct {
 	Principal     *Principal             `protobuf:"bytes,3,opt,name=principal,proto3" json:"principal,omitempty"`
 	Pool          *string                `protobuf:"bytes,4,opt,name=pool,proto3,oneof" json:"pool,omitempty"`
 	Priority      *int32                 `protobuf:"zigzag32,5,opt,name=priority,proto3,oneof" json:"priority,omitempty"`
+	Limits        *JobLimitsChange       `protobuf:"bytes,6,opt,name=limits,proto3" json:"limits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -801,6 +802,13 @@ func (x *UpdateJob) GetPriority() int32 {
 		return *x.Priority
 	}
 	return 0
+}
+
+func (x *UpdateJob) GetLimits() *JobLimitsChange {
+	if x != nil {
+		return x.Limits
+	}
+	return nil
 }
 
 type LauncherJoin struct {
@@ -1550,13 +1558,14 @@ const file_engine_wire_log_proto_rawDesc = "" +
 	"\x06client\x18\x01 \x01(\x04R\x06client\x12\x10\n" +
 	"\x03job\x18\x02 \x01(\x04R\x03job\x12<\n" +
 	"\tprincipal\x18\x03 \x01(\v2\x1e.hamadryad.engine.v1.PrincipalR\tprincipal\x12\x16\n" +
-	"\x06reason\x18\x04 \x01(\tR\x06reason\"\xc3\x01\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\"\x81\x02\n" +
 	"\tUpdateJob\x12\x16\n" +
 	"\x06client\x18\x01 \x01(\x04R\x06client\x12\x10\n" +
 	"\x03job\x18\x02 \x01(\x04R\x03job\x12<\n" +
 	"\tprincipal\x18\x03 \x01(\v2\x1e.hamadryad.engine.v1.PrincipalR\tprincipal\x12\x17\n" +
 	"\x04pool\x18\x04 \x01(\tH\x00R\x04pool\x88\x01\x01\x12\x1f\n" +
-	"\bpriority\x18\x05 \x01(\x11H\x01R\bpriority\x88\x01\x01B\a\n" +
+	"\bpriority\x18\x05 \x01(\x11H\x01R\bpriority\x88\x01\x01\x12<\n" +
+	"\x06limits\x18\x06 \x01(\v2$.hamadryad.engine.v1.JobLimitsChangeR\x06limitsB\a\n" +
 	"\x05_poolB\v\n" +
 	"\t_priority\"=\n" +
 	"\fLauncherJoin\x12-\n" +
@@ -1633,30 +1642,31 @@ func file_engine_wire_log_proto_rawDescGZIP() []byte {
 
 var file_engine_wire_log_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_engine_wire_log_proto_goTypes = []any{
-	(*Batch)(nil),          // 0: hamadryad.engine.v1.Batch
-	(*Input)(nil),          // 1: hamadryad.engine.v1.Input
-	(*ManagerStart)(nil),   // 2: hamadryad.engine.v1.ManagerStart
-	(*SiteSettings)(nil),   // 3: hamadryad.engine.v1.SiteSettings
-	(*Prepare)(nil),        // 4: hamadryad.engine.v1.Prepare
-	(*Submit)(nil),         // 5: hamadryad.engine.v1.Submit
-	(*KillJob)(nil),        // 6: hamadryad.engine.v1.KillJob
-	(*UpdateJob)(nil),      // 7: hamadryad.engine.v1.UpdateJob
-	(*LauncherJoin)(nil),   // 8: hamadryad.engine.v1.LauncherJoin
-	(*LauncherLost)(nil),   // 9: hamadryad.engine.v1.LauncherLost
-	(*LauncherReport)(nil), // 10: hamadryad.engine.v1.LauncherReport
-	(*DrainLauncher)(nil),  // 11: hamadryad.engine.v1.DrainLauncher
-	(*PolicyStart)(nil),    // 12: hamadryad.engine.v1.PolicyStart
-	(*PolicyStarted)(nil),  // 13: hamadryad.engine.v1.PolicyStarted
-	(*PolicyAnswer)(nil),   // 14: hamadryad.engine.v1.PolicyAnswer
-	(*PolicyFailed)(nil),   // 15: hamadryad.engine.v1.PolicyFailed
-	(*SettingsChange)(nil), // 16: hamadryad.engine.v1.SettingsChange
-	(*Note)(nil),           // 17: hamadryad.engine.v1.Note
-	(*PolicyRequest)(nil),  // 18: hamadryad.engine.v1.PolicyRequest
-	(*Principal)(nil),      // 19: hamadryad.engine.v1.Principal
-	(*JobSpec)(nil),        // 20: hamadryad.engine.v1.JobSpec
-	(*JobSummary)(nil),     // 21: hamadryad.engine.v1.JobSummary
-	(*Join)(nil),           // 22: hamadryad.engine.v1.Join
-	(*Report)(nil),         // 23: hamadryad.engine.v1.Report
+	(*Batch)(nil),           // 0: hamadryad.engine.v1.Batch
+	(*Input)(nil),           // 1: hamadryad.engine.v1.Input
+	(*ManagerStart)(nil),    // 2: hamadryad.engine.v1.ManagerStart
+	(*SiteSettings)(nil),    // 3: hamadryad.engine.v1.SiteSettings
+	(*Prepare)(nil),         // 4: hamadryad.engine.v1.Prepare
+	(*Submit)(nil),          // 5: hamadryad.engine.v1.Submit
+	(*KillJob)(nil),         // 6: hamadryad.engine.v1.KillJob
+	(*UpdateJob)(nil),       // 7: hamadryad.engine.v1.UpdateJob
+	(*LauncherJoin)(nil),    // 8: hamadryad.engine.v1.LauncherJoin
+	(*LauncherLost)(nil),    // 9: hamadryad.engine.v1.LauncherLost
+	(*LauncherReport)(nil),  // 10: hamadryad.engine.v1.LauncherReport
+	(*DrainLauncher)(nil),   // 11: hamadryad.engine.v1.DrainLauncher
+	(*PolicyStart)(nil),     // 12: hamadryad.engine.v1.PolicyStart
+	(*PolicyStarted)(nil),   // 13: hamadryad.engine.v1.PolicyStarted
+	(*PolicyAnswer)(nil),    // 14: hamadryad.engine.v1.PolicyAnswer
+	(*PolicyFailed)(nil),    // 15: hamadryad.engine.v1.PolicyFailed
+	(*SettingsChange)(nil),  // 16: hamadryad.engine.v1.SettingsChange
+	(*Note)(nil),            // 17: hamadryad.engine.v1.Note
+	(*PolicyRequest)(nil),   // 18: hamadryad.engine.v1.PolicyRequest
+	(*Principal)(nil),       // 19: hamadryad.engine.v1.Principal
+	(*JobSpec)(nil),         // 20: hamadryad.engine.v1.JobSpec
+	(*JobSummary)(nil),      // 21: hamadryad.engine.v1.JobSummary
+	(*JobLimitsChange)(nil), // 22: hamadryad.engine.v1.JobLimitsChange
+	(*Join)(nil),            // 23: hamadryad.engine.v1.Join
+	(*Report)(nil),          // 24: hamadryad.engine.v1.Report
 }
 var file_engine_wire_log_proto_depIdxs = []int32{
 	1,  // 0: hamadryad.engine.v1.Batch.inputs:type_name -> hamadryad.engine.v1.Input
@@ -1682,15 +1692,16 @@ var file_engine_wire_log_proto_depIdxs = []int32{
 	21, // 20: hamadryad.engine.v1.Submit.ended:type_name -> hamadryad.engine.v1.JobSummary
 	19, // 21: hamadryad.engine.v1.KillJob.principal:type_name -> hamadryad.engine.v1.Principal
 	19, // 22: hamadryad.engine.v1.UpdateJob.principal:type_name -> hamadryad.engine.v1.Principal
-	22, // 23: hamadryad.engine.v1.LauncherJoin.join:type_name -> hamadryad.engine.v1.Join
-	23, // 24: hamadryad.engine.v1.LauncherReport.report:type_name -> hamadryad.engine.v1.Report
-	19, // 25: hamadryad.engine.v1.DrainLauncher.principal:type_name -> hamadryad.engine.v1.Principal
-	19, // 26: hamadryad.engine.v1.PolicyRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	27, // [27:27] is the sub-list for method output_type
-	27, // [27:27] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	22, // 23: hamadryad.engine.v1.UpdateJob.limits:type_name -> hamadryad.engine.v1.JobLimitsChange
+	23, // 24: hamadryad.engine.v1.LauncherJoin.join:type_name -> hamadryad.engine.v1.Join
+	24, // 25: hamadryad.engine.v1.LauncherReport.report:type_name -> hamadryad.engine.v1.Report
+	19, // 26: hamadryad.engine.v1.DrainLauncher.principal:type_name -> hamadryad.engine.v1.Principal
+	19, // 27: hamadryad.engine.v1.PolicyRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	28, // [28:28] is the sub-list for method output_type
+	28, // [28:28] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_engine_wire_log_proto_init() }

@@ -36,7 +36,7 @@ var directions = []direction{
 	{"engine/policy/policycheck", []string{"sdk", "engine/policy", "policytest"}, "it has a plug-in play the kit: what is played is the kit's"},
 	{"engine/policy", []string{"sdk", "engine/policy", "internal/childproc", "internal/process/proctree"}, "the host of a plug-in knows the contract alone, not who asks"},
 	{"internal/browsertest", nil, "it is for tests that open the pages in a browser"},
-	{"app", []string{"sdk", "engine/client", "engine/plan", "engine/progress", "engine/wire", "engine/worker", "internal/split"}, "an application is a client or a worker, and no more"},
+	{"app", []string{"sdk", "engine/client", "engine/plan", "engine/progress", "engine/wire", "engine/worker", "internal/split", "internal/timeparse"}, "an application is a client or a worker, and no more"},
 
 	{"plugins/fair", []string{"sdk", "plugins", "internal/prefetch"}, "a policy is what an outsider could write: move what it needs to sdk"},
 	{"plugins/dynamicpriority/money", nil, "an amount is a number: it knows of nothing"},

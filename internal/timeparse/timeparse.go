@@ -2,6 +2,7 @@
 package timeparse
 
 import (
+	"errors"
 	"fmt"
 	"time"
 )
@@ -21,4 +22,26 @@ func Parse(text string, now time.Time) (time.Time, error) {
 		return now.Add(-ago), nil
 	}
 	return time.Time{}, fmt.Errorf("%.64q is no moment: write one such as 2026-03-01T10:00 (UTC), or how long ago it was, such as 90m", text)
+}
+
+// Future reads a time ahead, with its zone, such as 2026-11-30T08:00Z, or a duration from now, such
+// as 6h. Seconds may be missing.
+func Future(text string, now time.Time) (time.Time, error) {
+	at, err := future(text, now)
+	if err == nil && !at.After(now) {
+		err = fmt.Errorf("%s has passed: set a later time", at.Format(time.RFC3339))
+	}
+	return at, err
+}
+
+func future(text string, now time.Time) (time.Time, error) {
+	if d, err := time.ParseDuration(text); err == nil {
+		return now.Add(d), nil
+	}
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04Z07:00"} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, errors.New("write a time with its zone, such as 2026-11-30T08:00Z or 2026-11-30T08:00+01:00, or a duration, such as 6h")
 }

@@ -146,12 +146,14 @@ type JobSubmitted struct {
 	Job Job
 }
 
-// JobUpdated: pool, priority or properties of a job changed.
+// JobUpdated: pool, priority, limits or properties of a job changed. The event has all of them.
 type JobUpdated struct {
 	At         Time
 	Job        JobID
 	Pool       string
 	Priority   Priority
+	TimeLimit  time.Duration // as in Job
+	Deadline   Time          // as in Job
 	Properties []Property
 }
 

@@ -44,8 +44,9 @@ type Job struct {
 	Pool       string
 	Priority   scheduler.Priority
 	Submitted  scheduler.Time
-	Admitted   scheduler.Time // 0: not yet
-	Started    scheduler.Time // when one of its groups was first launched; 0: none was
+	Admitted   scheduler.Time  // 0: not yet
+	Started    scheduler.Time  // when one of its groups was first launched; 0: none was
+	Limits     *wire.JobLimits // nil: none
 
 	Groups, Finished int // groups, with the publishing one; finished ones
 	Running          int // live attempts that are not suspended

@@ -810,11 +810,20 @@ type JobSummary struct {
 
 // JobUpdate defines model for JobUpdate.
 type JobUpdate struct {
+	// Deadline When it should be over, in RFC 3339; empty: no deadline
+	Deadline *string `json:"deadline,omitempty"`
+
+	// FailsAtDeadline Whether it fails at its deadline; otherwise the deadline is only shown
+	FailsAtDeadline *bool `json:"failsAtDeadline,omitempty"`
+
 	// Pool The pool to move it to; empty: that of its user
 	Pool *string `json:"pool,omitempty"`
 
 	// Priority VERY_LOW, LOW, NORMAL, HIGH or VERY_HIGH, or a number, as text
 	Priority *Priority `json:"priority,omitempty"`
+
+	// TimeLimitSeconds How long it may run, from its first launch; 0: no limit
+	TimeLimitSeconds *float64 `json:"timeLimitSeconds,omitempty"`
 }
 
 // Kill defines model for Kill.
@@ -1893,7 +1902,7 @@ type ServerInterface interface {
 	// GetJob A job, with its stages and why it waits
 	// (GET /jobs/{job})
 	GetJob(w http.ResponseWriter, r *http.Request, job JobID, params GetJobParams)
-	// UpdateJob Move a job to another pool, or give it another priority
+	// UpdateJob Change a job's pool, priority, time limit or deadline
 	// (PATCH /jobs/{job})
 	UpdateJob(w http.ResponseWriter, r *http.Request, job JobID)
 	// ListAttempts A job's attempts, the first first
@@ -5673,7 +5682,7 @@ type StrictServerInterface interface {
 	// GetJob A job, with its stages and why it waits
 	// (GET /jobs/{job})
 	GetJob(ctx context.Context, request GetJobRequestObject) (GetJobResponseObject, error)
-	// UpdateJob Move a job to another pool, or give it another priority
+	// UpdateJob Change a job's pool, priority, time limit or deadline
 	// (PATCH /jobs/{job})
 	UpdateJob(ctx context.Context, request UpdateJobRequestObject) (UpdateJobResponseObject, error)
 	// ListAttempts A job's attempts, the first first

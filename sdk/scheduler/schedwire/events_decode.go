@@ -1,6 +1,10 @@
 package schedwire
 
-import "github.com/hamadryad/hamadryad/sdk/scheduler"
+import (
+	"time"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
 
 // Decode returns the events of a batch.
 func (m *EventBatch) Decode() ([]scheduler.Event, error) {
@@ -150,6 +154,9 @@ func (e *eventRows) checkWorld(n *[eventKinds]int) {
 	u := m.GetJobUpdated()
 	k = n[EventKind_EVENT_KIND_JOB_UPDATED]
 	r.same("job updated", k, len(u.GetJob()), len(u.GetPool()), len(u.GetPriority()))
+	if most := max(len(u.GetTimeLimit()), len(u.GetDeadline())); most > k {
+		r.fail("job updated", "%d limits of %d jobs", most, k)
+	}
 	e.updated = readProperties(r, "job updated properties", k, u.GetProperties())
 	r.same("job finished", n[EventKind_EVENT_KIND_JOB_FINISHED], len(m.GetJobFinished().GetJob()), len(m.GetJobFinished().GetOutcome()))
 	g := m.GetStageGrown()
@@ -232,7 +239,10 @@ func (e *eventRows) world(k EventKind, at scheduler.Time) scheduler.Event {
 	case EventKind_EVENT_KIND_JOB_UPDATED:
 		c := m.JobUpdated
 		e.row[k]++
-		return scheduler.JobUpdated{At: at, Job: scheduler.JobID(c.Job[i]), Pool: r.str(c.Pool[i]), Priority: scheduler.Priority(c.Priority[i]), Properties: e.updated.next()}
+		return scheduler.JobUpdated{
+			At: at, Job: scheduler.JobID(c.Job[i]), Pool: r.str(c.Pool[i]), Priority: scheduler.Priority(c.Priority[i]),
+			TimeLimit: time.Duration(sparse(c.TimeLimit, i)), Deadline: scheduler.Time(sparse(c.Deadline, i)), Properties: e.updated.next(),
+		}
 	case EventKind_EVENT_KIND_JOB_FINISHED:
 		c := m.JobFinished
 		e.row[k]++

@@ -308,6 +308,8 @@ func (c *BundleProtected) add(e *scheduler.BundleProtected) {
 func (c *JobUpdated) add(w *writer, e *scheduler.JobUpdated) {
 	c.Job, c.Pool = append(c.Job, uint64(e.Job)), append(c.Pool, w.str(e.Pool))
 	c.Priority = append(c.Priority, int32(e.Priority))
+	c.TimeLimit = addSparse(c.TimeLimit, len(c.Job)-1, int64(e.TimeLimit))
+	c.Deadline = addSparse(c.Deadline, len(c.Job)-1, int64(e.Deadline))
 	c.Properties.add(w, e.Properties)
 }
 

@@ -175,7 +175,7 @@ func event(t *rapid.T, at scheduler.Time) scheduler.Event {
 	case EventKind_EVENT_KIND_JOB_SUBMITTED:
 		return scheduler.JobSubmitted{At: at, Job: job(t)}
 	case EventKind_EVENT_KIND_JOB_UPDATED:
-		return scheduler.JobUpdated{At: at, Job: jobID, Pool: text(t), Priority: scheduler.High, Properties: many(t, 3, property)}
+		return scheduler.JobUpdated{At: at, Job: jobID, Pool: text(t), Priority: scheduler.High, TimeLimit: time.Duration(size(t)), Deadline: instant(t), Properties: many(t, 3, property)}
 	case EventKind_EVENT_KIND_JOB_FINISHED:
 		return scheduler.JobFinished{At: at, Job: jobID, Outcome: between(t, scheduler.JobSucceeded, scheduler.JobKilled)}
 	case EventKind_EVENT_KIND_STAGE_GROWN:

@@ -1995,6 +1995,8 @@ type JobUpdated struct {
 	Pool          []uint32               `protobuf:"varint,2,rep,packed,name=pool,proto3" json:"pool,omitempty"`
 	Priority      []int32                `protobuf:"zigzag32,3,rep,packed,name=priority,proto3" json:"priority,omitempty"`
 	Properties    *Properties            `protobuf:"bytes,4,opt,name=properties,proto3" json:"properties,omitempty"`
+	TimeLimit     []int64                `protobuf:"varint,5,rep,packed,name=time_limit,json=timeLimit,proto3" json:"time_limit,omitempty"` // as in Jobs
+	Deadline      []int64                `protobuf:"varint,6,rep,packed,name=deadline,proto3" json:"deadline,omitempty"`                    // as in Jobs
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2053,6 +2055,20 @@ func (x *JobUpdated) GetPriority() []int32 {
 func (x *JobUpdated) GetProperties() *Properties {
 	if x != nil {
 		return x.Properties
+	}
+	return nil
+}
+
+func (x *JobUpdated) GetTimeLimit() []int64 {
+	if x != nil {
+		return x.TimeLimit
+	}
+	return nil
+}
+
+func (x *JobUpdated) GetDeadline() []int64 {
+	if x != nil {
+		return x.Deadline
 	}
 	return nil
 }
@@ -5769,7 +5785,7 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\fLauncherLoad\x12\x1a\n" +
 	"\blauncher\x18\x01 \x03(\x04R\blauncher\x12\x10\n" +
 	"\x03cpu\x18\x02 \x03(\x01R\x03cpu\x12\x16\n" +
-	"\x06memory\x18\x03 \x03(\x01R\x06memory\"\x92\x01\n" +
+	"\x06memory\x18\x03 \x03(\x01R\x06memory\"\xcd\x01\n" +
 	"\n" +
 	"JobUpdated\x12\x10\n" +
 	"\x03job\x18\x01 \x03(\x04R\x03job\x12\x12\n" +
@@ -5777,7 +5793,10 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\bpriority\x18\x03 \x03(\x11R\bpriority\x12B\n" +
 	"\n" +
 	"properties\x18\x04 \x01(\v2\".hamadryad.scheduler.v1.PropertiesR\n" +
-	"properties\"]\n" +
+	"properties\x12\x1d\n" +
+	"\n" +
+	"time_limit\x18\x05 \x03(\x03R\ttimeLimit\x12\x1a\n" +
+	"\bdeadline\x18\x06 \x03(\x03R\bdeadline\"]\n" +
 	"\vJobFinished\x12\x10\n" +
 	"\x03job\x18\x01 \x03(\x04R\x03job\x12<\n" +
 	"\aoutcome\x18\x02 \x03(\x0e2\".hamadryad.scheduler.v1.JobOutcomeR\aoutcome\"`\n" +

@@ -83,6 +83,7 @@ func (js *jobs) updated(e scheduler.JobUpdated) error {
 		return err
 	}
 	j.Info.Pool, j.Info.Priority, j.Info.Properties = e.Pool, e.Priority, e.Properties
+	j.Info.TimeLimit, j.Info.Deadline = e.TimeLimit, e.Deadline
 	return nil
 }
 

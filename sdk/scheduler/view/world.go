@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -34,6 +35,8 @@ type WorldJob struct {
 	ID                 scheduler.JobID
 	Pool               string
 	Priority           scheduler.Priority
+	TimeLimit          time.Duration
+	Deadline           scheduler.Time
 	Stages             []Counts
 	Ready              []scheduler.BundleID // Ready
 	SpeculationOffered []scheduler.BundleID // launched, and a second attempt is offered
@@ -58,7 +61,7 @@ func (v *View) World() World {
 		w.Launchers = append(w.Launchers, WorldLauncher{l.ID, l.Draining, l.Excluded, slices.Clone(l.Slots), l.Memory, l.Swap, l.Resources, l.Offer, l.CPULoad, l.MemoryLoad})
 	}
 	for _, j := range v.Jobs() {
-		wj := WorldJob{ID: j.ID(), Pool: j.Info.Pool, Priority: j.Info.Priority, Stages: slices.Clone(j.Counts)}
+		wj := WorldJob{ID: j.ID(), Pool: j.Info.Pool, Priority: j.Info.Priority, TimeLimit: j.Info.TimeLimit, Deadline: j.Info.Deadline, Stages: slices.Clone(j.Counts)}
 		for b := range j.launchables() {
 			if b.SpeculationOffered {
 				wj.SpeculationOffered = append(wj.SpeculationOffered, b.ID)
@@ -84,6 +87,9 @@ func (w World) String() string {
 	}
 	for _, j := range w.Jobs {
 		fmt.Fprintf(&s, "%s pool %q priority %s", j.ID, j.Pool, j.Priority)
+		if j.TimeLimit != 0 || j.Deadline != 0 {
+			fmt.Fprintf(&s, " time limit %v deadline %d", j.TimeLimit, j.Deadline)
+		}
 		for _, c := range j.Stages {
 			fmt.Fprintf(&s, " %d/%d/%d", c.Waiting, c.Running, c.Finished)
 		}

@@ -39,11 +39,10 @@ func (ad *Admission) deadlinePast(l *wire.JobLimits) error {
 	return nil
 }
 
-// watchDeadline sets the timer of a job that fails at its deadline.
-func (ad *Admission) watchDeadline(j *state.Job) {
-	if j.Spec.GetLimits().GetFailAtDeadline() {
-		setLimitTimer(ad.step, j.Deadline(), step.TimerDeadline, j.ID)
-	}
+// watchDeadline sets the timer of a job that fails at its deadline. It returns false for a deadline
+// that is reached, and for a job without one.
+func (ad *Admission) watchDeadline(j *state.Job) bool {
+	return j.Limits().GetFailAtDeadline() && setLimitTimer(ad.step, j.Deadline(), step.TimerDeadline, j.ID, &j.Submission.Timers.Deadline)
 }
 
 // DeadlineDue fails a job at its deadline. A job that still waits for its admission is refused. One
@@ -51,7 +50,7 @@ func (ad *Admission) watchDeadline(j *state.Job) {
 // leave half of them.
 func (ad *Admission) DeadlineDue(id scheduler.JobID) {
 	j := ad.state.Jobs.Get(id)
-	if j == nil || j.Ends() || j.Phase() == state.JobPublishing || setLimitTimer(ad.step, j.Deadline(), step.TimerDeadline, id) {
+	if j == nil || !mayEndForLimit(j) || ad.step.Now < j.Submission.Timers.Deadline || !j.Limits().GetFailAtDeadline() || ad.watchDeadline(j) {
 		return
 	}
 	if j.Phase() == state.JobWaiting {
@@ -65,30 +64,41 @@ func (ad *Admission) DeadlineDue(id scheduler.JobID) {
 	ad.jobs.EndJob(j, scheduler.JobFailed, &wire.Failure{Message: fmt.Sprintf("its deadline %s passed before it was over", instant(j.Deadline()))})
 }
 
+// mayEndForLimit says whether a limit may still end the job.
+func mayEndForLimit(j *state.Job) bool { return !j.Ends() && j.Phase() != state.JobPublishing }
+
 // started notes a launch of a job. With the first launch its time limit begins.
 func (js *Jobs) started(j *state.Job) {
-	if j.Submission.Start(js.step.Now) && j.TimeLimit() > 0 {
-		setLimitTimer(js.step, j.Submission.Started().Add(j.TimeLimit()), step.TimerTimeLimit, j.ID)
+	if j.Submission.Start(js.step.Now) {
+		js.watchTimeLimit(j)
 	}
+}
+
+// watchTimeLimit sets the timer of the time limit of a job that has started. It returns false for a
+// limit that is reached, and for a job without one.
+func (js *Jobs) watchTimeLimit(j *state.Job) bool {
+	return j.TimeLimit() > 0 && setLimitTimer(js.step, j.Submission.Started().Add(j.TimeLimit()), step.TimerTimeLimit, j.ID, &j.Submission.Timers.TimeLimit)
 }
 
 // TimeLimitDue fails a job that has run for its time limit, unless it publishes, as DeadlineDue.
 func (js *Jobs) TimeLimitDue(id scheduler.JobID) {
 	j := js.state.Jobs.Get(id)
-	if j == nil || j.Ends() || j.Phase() == state.JobPublishing || setLimitTimer(js.step, j.Submission.Started().Add(j.TimeLimit()), step.TimerTimeLimit, id) {
+	if j == nil || !mayEndForLimit(j) || js.step.Now < j.Submission.Timers.TimeLimit || j.TimeLimit() == 0 || js.watchTimeLimit(j) {
 		return
 	}
 	js.EndJob(j, scheduler.JobFailed, &wire.Failure{Message: fmt.Sprintf("it ran for its time limit of %v and was not over: submit it again with a longer one", j.TimeLimit())})
 }
 
-// setLimitTimer sets the timer for a limit that lies ahead. It returns false for one that is
-// reached.
-func setLimitTimer(s *step.Step, end scheduler.Time, kind step.TimerKind, id scheduler.JobID) bool {
+// setLimitTimer sets the timer for a limit that lies ahead, and records when it fires. It returns
+// false for a limit that is reached.
+func setLimitTimer(s *step.Step, end scheduler.Time, kind step.TimerKind, id scheduler.JobID, fires *scheduler.Time) bool {
 	left := end.Sub(s.Now)
 	if left <= 0 {
 		return false
 	}
-	s.SetTimer(min(left, limitTimerMax), kind, uint64(id))
+	left = min(left, limitTimerMax)
+	*fires = s.Now.Add(left)
+	s.SetTimer(left, kind, uint64(id))
 	return true
 }
 

@@ -235,43 +235,6 @@ func (ad *Admission) admit(j *state.Job) {
 	ad.jobs.Open(j)
 }
 
-// UpdateJob moves a job to a pool or changes its priority.
-func (ad *Admission) UpdateJob(m *wire.UpdateJob) {
-	id := scheduler.JobID(m.GetJob())
-	if err := ad.mayUpdate(m); err != nil {
-		ad.step.Reply(m.GetClient(), id, step.Denied(err))
-		return
-	}
-	j := ad.state.Jobs.Get(id)
-	if j == nil {
-		ad.step.Reply(m.GetClient(), 0, ad.noJob(id))
-		return
-	}
-	if len(m.GetPool()) > ad.step.Set.Graph.NameBytes {
-		ad.step.Reply(m.GetClient(), j.ID, step.Invalid(fmt.Sprintf("the pool's name has %d bytes, at most %d are allowed: shorten it", len(m.GetPool()), ad.step.Set.Graph.NameBytes)))
-		return
-	}
-	before := placeOf(j)
-	if m.Pool != nil {
-		j.Submission.MoveTo(*m.Pool)
-		ad.state.NoteJob(j, fmt.Sprintf("moved to pool %q by %s", *m.Pool, m.GetPrincipal().GetName()))
-	}
-	if m.Priority != nil {
-		j.Submission.Reprioritize(scheduler.Priority(*m.Priority))
-		ad.state.NoteJob(j, fmt.Sprintf("priority set to %s by %s", j.Submission.Priority(), m.GetPrincipal().GetName()))
-	}
-	if j.KnownToPolicy() {
-		ad.policy.NotifyJob(j.ID, scheduler.JobUpdated{At: ad.step.Now, Job: j.ID, Pool: j.Submission.Pool(), Priority: j.Submission.Priority(), Properties: j.Properties()})
-	}
-	ad.state.Changes.MarkJob(j)
-	ad.step.ReplyChanged(m.GetClient(), j.ID, before, placeOf(j))
-}
-
-// placeOf is the part of a job that UpdateJob changes.
-func placeOf(j *state.Job) string {
-	return fmt.Sprintf("pool %q, priority %s", j.Submission.Pool(), j.Submission.Priority())
-}
-
 func (ad *Admission) noJob(id scheduler.JobID) *wire.Failure {
 	if ad.endedJob(id) != nil {
 		return step.Invalid(fmt.Sprintf("%s has ended", id))

@@ -16,7 +16,7 @@ import (
 func (rd *StatusReader) statusOf(j *state.Job) *wire.JobStatus {
 	s := &wire.JobStatus{
 		Summary: j.Summary(), Failure: j.End.Failure(), Waiting: rd.waitingOf(j), Outputs: j.Spec.Outputs,
-		Counters: j.Stats.Counters(), Stages: make([]*wire.StageStatus, len(j.Stages)), Limits: j.Spec.GetLimits(), Started: int64(j.Submission.Started()),
+		Counters: j.Stats.Counters(), Stages: make([]*wire.StageStatus, len(j.Stages)), Limits: j.Limits(), Started: int64(j.Submission.Started()),
 		After: j.Spec.GetAfter(),
 	}
 	for i := range j.Stages {

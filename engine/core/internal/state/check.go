@@ -103,7 +103,7 @@ func (st *Cluster) checkLauncher(l *Launcher) error {
 // checkJob compares a job's counts with its objects.
 func (st *Cluster) checkJob(j *Job) error {
 	over := j.Ends() || j.Phase() == JobPublishing // limits end it no more
-	if j.Spec.GetLimits().GetFailAtDeadline() && !over && st.step.Now >= j.Deadline() && !st.step.TimerDue() {
+	if j.Limits().GetFailAtDeadline() && !over && st.step.Now >= j.Deadline() && !st.step.TimerDue() {
 		return fmt.Errorf("it goes on after its deadline")
 	}
 	if err := st.checkDependencies(j); err != nil || j.BeforeAdmission() {

@@ -21,6 +21,9 @@ type Submission struct {
 	admitted  scheduler.Time
 	started   scheduler.Time // when one of its groups was first launched
 	asked     scheduler.Time // of an accepted job: when the policy was asked to admit it; 0: not yet
+
+	limits *wire.JobLimits // changed after the submission; nil: those of the specification. Immutable.
+	Timers LimitTimers
 }
 
 // Client returns the client that waits for the admission; 0: none.

@@ -357,14 +357,14 @@ func (s *Server) Kill(ctx context.Context, q *wire.JobRef) (*wire.Empty, error) 
 	})
 }
 
-// Update changes a job's pool or priority.
+// Update changes a job's pool, priority or limits.
 func (s *Server) Update(ctx context.Context, q *wire.UpdateRequest) (*wire.Empty, error) {
 	if err := s.moveByDefault(ctx, q); err != nil {
 		return nil, err
 	}
 	may := func(rules *access.Rules, j access.Job) error { return rules.Update(callerOf(ctx, rules), j, q.Pool) }
 	return s.onJob(ctx, q.Job, may, func(client uint64) *wire.Input {
-		return wire.NewInput(&wire.UpdateJob{Client: client, Job: q.Job, Principal: submitter(ctx, q.Principal), Pool: q.Pool, Priority: q.Priority})
+		return wire.NewInput(&wire.UpdateJob{Client: client, Job: q.Job, Principal: submitter(ctx, q.Principal), Pool: q.Pool, Priority: q.Priority, Limits: q.Limits})
 	})
 }
 

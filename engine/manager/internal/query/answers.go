@@ -268,7 +268,7 @@ func summary(j *changes.Job) *wire.JobSummary {
 func jobStatus(j *changes.Job, stages []changes.Stage, c cluster) *wire.JobStatus {
 	s := &wire.JobStatus{
 		Summary: summary(j), Failure: j.Failure, Waiting: waiting(j, c), Outputs: j.Spec.GetOutputs(), Counters: j.Counters,
-		Read: j.Read[:], LocalAttempts: j.Local[:], Limits: j.Spec.GetLimits(), Started: int64(j.Started), After: j.Spec.GetAfter(),
+		Read: j.Read[:], LocalAttempts: j.Local[:], Limits: j.Limits, Started: int64(j.Started), After: j.Spec.GetAfter(),
 	}
 	for i := range stages {
 		r := &stages[i]

@@ -2,6 +2,8 @@ package rest
 
 import (
 	"context"
+	"fmt"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -26,7 +28,7 @@ func (s *Server) KillJob(ctx context.Context, q restapi.KillJobRequestObject) (r
 	return restapi.KillJob204Response{}, err
 }
 
-// UpdateJob moves a job, or changes its priority.
+// UpdateJob changes a job's pool, priority or limits.
 func (s *Server) UpdateJob(ctx context.Context, q restapi.UpdateJobRequestObject) (restapi.UpdateJobResponseObject, error) {
 	m := &wire.UpdateRequest{Job: uint64(jobID(q.Job)), Principal: anonymous(), Pool: q.Body.Pool}
 	if q.Body.Priority != nil {
@@ -37,6 +39,35 @@ func (s *Server) UpdateJob(ctx context.Context, q restapi.UpdateJobRequestObject
 		n := int32(p)
 		m.Priority = &n
 	}
-	_, err := s.needs.Service.Update(ctx, m)
+	limits, err := limitsChange(q.Body)
+	if err != nil {
+		return nil, status.Error(codes.InvalidArgument, err.Error())
+	}
+	m.Limits = limits
+	_, err = s.needs.Service.Update(ctx, m)
 	return restapi.UpdateJob204Response{}, err
+}
+
+// limitsChange returns the limits that a request changes; nil: none.
+func limitsChange(q *restapi.JobUpdate) (*wire.JobLimitsChange, error) {
+	if q.TimeLimitSeconds == nil && q.Deadline == nil && q.FailsAtDeadline == nil {
+		return nil, nil
+	}
+	m := &wire.JobLimitsChange{FailAtDeadline: q.FailsAtDeadline}
+	if q.TimeLimitSeconds != nil {
+		d := int64(*q.TimeLimitSeconds * float64(time.Second))
+		m.TimeLimitNs = &d
+	}
+	if q.Deadline != nil {
+		at := int64(0)
+		if *q.Deadline != "" {
+			t, err := time.Parse(time.RFC3339, *q.Deadline)
+			if err != nil || t.Year() < 1970 || t.Year() > 2200 {
+				return nil, fmt.Errorf("deadline is %.100q: write a time with its zone, such as 2026-11-30T08:00:00Z, or nothing for no deadline", *q.Deadline)
+			}
+			at = t.UnixNano()
+		}
+		m.Deadline = &at
+	}
+	return m, nil
 }

@@ -68,6 +68,12 @@ func badFor(s *openapi3.Schema) (texts []string, values []any) {
 			values = append(values, t)
 		}
 	}
+	switch {
+	case s.Type.Is(openapi3.TypeBoolean):
+		values = append(values, 1, "true")
+	case s.Type.Is(openapi3.TypeNumber):
+		values = append(values, *s.Min-1, *s.Max*2, true, "1")
+	}
 	return texts, values
 }
 
@@ -80,6 +86,8 @@ func goodFor(s *openapi3.Schema) string {
 		return "job-1"
 	case strings.Contains(s.Pattern, "attempt"):
 		return "attempt-1"
+	case strings.Contains(s.Description, "VERY_LOW"):
+		return "HIGH"
 	case s.Pattern != "":
 		return `"` + strings.Repeat("0", 64) + `"`
 	case s.Type.Is(openapi3.TypeInteger):
@@ -166,6 +174,12 @@ func bodyFor(o *openapi3.Operation) any {
 	m := map[string]any{}
 	for name, p := range o.RequestBody.Value.Content.Get(request.JSON).Schema.Value.Properties {
 		m[name] = goodFor(p.Value)
+		switch {
+		case p.Value.Type.Is(openapi3.TypeBoolean):
+			m[name] = true
+		case p.Value.Type.Is(openapi3.TypeNumber):
+			m[name] = 1.5
+		}
 	}
 	return m
 }
@@ -189,7 +203,7 @@ func TestEveryFieldIsRefusedInWords(t *testing.T) {
 				w.refusedInWords(requestOf(item, method, path, o, nil, right), http.StatusBadRequest, "it is missing")
 			}
 			for name, p := range schema.Properties {
-				if !p.Value.Type.Is(openapi3.TypeString) {
+				if !slices.ContainsFunc([]string{openapi3.TypeString, openapi3.TypeBoolean, openapi3.TypeNumber}, p.Value.Type.Is) {
 					t.Errorf("%s %s: the test knows no bad values for %s", method, path, name)
 				}
 				_, values := badFor(p.Value)

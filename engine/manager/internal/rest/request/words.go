@@ -173,7 +173,7 @@ func span(s *openapi3.Schema) string {
 	if most == nil && s.Format == "int64" {
 		return fmt.Sprintf(" from %v to %d", *least, math.MaxInt64)
 	}
-	return fmt.Sprintf(" from %v to %v", *least, *most)
+	return fmt.Sprintf(" from %s to %s", strconv.FormatFloat(*least, 'f', -1, 64), strconv.FormatFloat(*most, 'f', -1, 64))
 }
 
 // cameMax is how many characters of a received value are repeated.
