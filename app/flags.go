@@ -34,6 +34,7 @@ type options struct {
 	names         map[string]string // actual names of the flags, by their plain names
 	slots         slotsFlag
 	resources     resourcesFlag
+	expected      expectFlag
 	limits        limitFlags
 	after         afterFlag
 }
@@ -84,6 +85,7 @@ func declareFlags(fs *flag.FlagSet) *options {
 	fs.Var(&o.memory, "memory", "`[STAGE=]SIZE` that each task may use, such as 1GiB or map=2GiB, whatever the program says; one that holds more is ended. May be repeated")
 	fs.Var(&o.slots, "slots", "`STAGE=KIND` of slots that the stage's tasks take, such as map=fast, whatever the program says. May be repeated")
 	fs.Var(&o.resources, "resources", "`[STAGE=]KIND:COUNT` of countable resources that each task takes, such as gpu:1 or map=gpu:2,license-x:1, whatever the program says. May be repeated")
+	fs.Var(&o.expected, "expect", "`STAGE=DURATION` that each task of the stage is expected to run, such as map=25s, whatever the program says; policies may plan by it, and nothing fails when it is wrong. May be repeated")
 	fs.Var(&o.env, "env", "`NAME[=VALUE]` of an environment variable for the program, here and in all its workers; those of this process when no value is given. May be repeated. It is kept with the job: no place for secrets")
 	fs.Func(hadoopName, hadoopHelp, o.setHadoop)
 	fs.Var(&o.properties, "property", "`NAME=VALUE` for the scheduling policy; may be repeated")

@@ -179,6 +179,9 @@ func (c *Client) submission(ctx context.Context, name string, args []string) (cl
 	if err := plan.GiveResources(graph, plan.Resources(c.options.resources)); err != nil {
 		return client.Submission{}, fmt.Errorf("job %s: %w", name, err)
 	}
+	if err := plan.GiveExpected(graph, plan.Expected(c.options.expected)); err != nil {
+		return client.Submission{}, fmt.Errorf("job %s: %w", name, err)
+	}
 	if err := plan.GiveAttempts(graph, plan.Attempts(c.options.attempts)); err != nil {
 		return client.Submission{}, fmt.Errorf("job %s: %w", name, err)
 	}

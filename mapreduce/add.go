@@ -74,7 +74,7 @@ func (j Bytes) stages(g *job.Graph, out job.Folder, tasks []job.Task, mapOf func
 		}
 		return j.mapProgram(ctx, n, out, mapOf(n.Info().Index))
 	}
-	mapper := g.Stage("map", len(tasks), program).Read(tasks).Memory(j.Memory).Files(j.Files...)
+	mapper := g.Stage("map", len(tasks), program).Read(tasks).Memory(j.Memory).Files(j.Files...).Expect(j.MapExpected)
 	askFor(mapper, j.Resources)
 	if j.NoSuspend {
 		mapper.NoSuspend()
@@ -86,7 +86,7 @@ func (j Bytes) stages(g *job.Graph, out job.Folder, tasks []job.Task, mapOf func
 	if ranged {
 		j.sampled(g, mapper, tasks, reducers, mapOf)
 	}
-	reducer := g.Stage("reduce", reducers, j.reduceProgram(out)).Memory(j.Memory).Files(j.Files...).Shuffles()
+	reducer := g.Stage("reduce", reducers, j.reduceProgram(out)).Memory(j.Memory).Files(j.Files...).Shuffles().Expect(j.ReduceExpected)
 	askFor(reducer, j.Resources)
 	if j.NoSuspend {
 		reducer.NoSuspend()

@@ -2,6 +2,7 @@ package mapreduce
 
 import (
 	"errors"
+	"time"
 
 	"github.com/hamadryad/hamadryad/mapreduce/internal/sorting"
 	"github.com/hamadryad/hamadryad/sdk/job"
@@ -69,6 +70,9 @@ type Settings struct {
 	// Resources are the countable resources that each task takes, such as GPUs and cores. See
 	// job.Stage.Resource.
 	Resources scheduler.Resources
+	// MapExpected and ReduceExpected are how long tasks are expected to run, for policies; unknown when
+	// 0. See job.Stage.Expect.
+	MapExpected, ReduceExpected time.Duration
 	// NoSuspend excludes tasks that hold external resources from suspension in favour of other
 	// jobs: see job.Stage.NoSuspend.
 	NoSuspend bool

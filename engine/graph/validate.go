@@ -3,6 +3,7 @@ package graph
 import (
 	"fmt"
 	"math"
+	"time"
 	"unicode/utf8"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -73,6 +74,8 @@ func validateStage(i int, s *wire.Stage, l Limits) error {
 		return fmt.Errorf("stage %q takes %d slots a group, at most %d are allowed: ask for fewer", s.Name, s.Slots, l.Slots)
 	case s.AttemptsMax > wire.StageAttemptsMax:
 		return fmt.Errorf("stage %q may be tried %d times, at most %d are allowed", s.Name, s.AttemptsMax, wire.StageAttemptsMax)
+	case s.ExpectedNs < 0 || s.ExpectedNs > int64(wire.StageExpectedMax):
+		return fmt.Errorf("stage %q is expected to run for %v: use 0 for unknown, up to %v", s.Name, time.Duration(s.ExpectedNs), wire.StageExpectedMax)
 	case s.Memory < 0:
 		return fmt.Errorf("stage %q asks for %d bytes of memory: use 0 for the site's default, or more", s.Name, s.Memory)
 	case s.Memory > l.Memory:

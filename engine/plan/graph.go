@@ -10,6 +10,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/job"
@@ -188,6 +189,27 @@ func GiveResources(g *wire.Graph, resources Resources) error {
 	return nil
 }
 
+// Expected are how long tasks are expected to run, by name of stage.
+type Expected map[string]time.Duration
+
+// GiveExpected sets how long stages' tasks are expected to run, in place of what the program says. It
+// fails if a named stage does not exist.
+func GiveExpected(g *wire.Graph, expected Expected) error {
+	names := map[string]bool{}
+	for _, s := range g.Stages {
+		names[s.Name] = true
+		if d, named := expected[s.Name]; named {
+			s.ExpectedNs = int64(d)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(expected)) {
+		if !names[name] {
+			return fmt.Errorf("expected time of stage %q, which the job does not have: its stages are %s", name, strings.Join(slices.Sorted(maps.Keys(names)), ", "))
+		}
+	}
+	return nil
+}
+
 func wireStage(s job.StageSpec) (*wire.Stage, error) {
 	if s.Slots < 0 || s.Slots > math.MaxUint16 {
 		return nil, fmt.Errorf("stage %q takes %d slots: use 1 to %d", s.Name, s.Slots, math.MaxUint16)
@@ -199,8 +221,8 @@ func wireStage(s job.StageSpec) (*wire.Stage, error) {
 		return nil, fmt.Errorf("stage %q may be tried %d times: use 0 for the site's default, or up to %d", s.Name, s.Attempts, wire.StageAttemptsMax)
 	}
 	w := &wire.Stage{
-		AttemptsMax: uint32(s.Attempts),
-		Name:        s.Name, Nodes: uint32(s.Nodes), Kind: s.Kind, PreferKind: s.PreferKind, Slots: uint32(s.Slots),
+		AttemptsMax: uint32(s.Attempts), ExpectedNs: int64(s.Expected),
+		Name: s.Name, Nodes: uint32(s.Nodes), Kind: s.Kind, PreferKind: s.PreferKind, Slots: uint32(s.Slots),
 		Memory: s.Memory, Resources: wire.ResourceCounts(s.Resources), Shuffles: s.Shuffles, OwnProcess: s.OwnProcess, NoSuspend: s.NoSuspend,
 	}
 	if s.Command != nil {
@@ -250,8 +272,8 @@ func FingerprintOf(structure *wire.Graph, g *job.Graph) []byte {
 	})
 }
 
-// fingerprint leaves out slot kinds, countable resources and numbers of attempts, which the submitter
-// may change. inputs returns a stage's number of inputs, and a function for the bytes of each.
+// fingerprint leaves out slot kinds, countable resources, numbers of attempts and expected times, which
+// the submitter may change. inputs returns a stage's number of inputs, and a function for the bytes of each.
 func fingerprint(g *wire.Graph, inputs func(stage int) (int, func(i int) int64)) []byte {
 	d := digest{sha256.New()}
 	d.number(len(g.Stages))

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"strings"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -18,6 +19,8 @@ const (
 	StageAttemptsMax = 100
 	// AfterMax bounds the jobs that one job waits for.
 	AfterMax = 1000
+	// StageExpectedMax bounds how long attempts of a stage may be expected to run.
+	StageExpectedMax = 10 * 365 * 24 * time.Hour
 	// LauncherMessageBytesMax is the largest message of a launcher that a manager reads.
 	LauncherMessageBytesMax = 48 << 20
 	// ReportBytesMax is the largest report. A launcher replaces an attempt's end that would be

@@ -926,6 +926,7 @@ type Stage struct {
 	Inputs        []*NodeInput     `protobuf:"bytes,9,rep,name=inputs,proto3" json:"inputs,omitempty"`
 	NoSuspend     bool             `protobuf:"varint,10,opt,name=no_suspend,json=noSuspend,proto3" json:"no_suspend,omitempty"`       // its attempts hold external resources, and must not be suspended
 	Resources     []*ResourceCount `protobuf:"bytes,12,rep,name=resources,proto3" json:"resources,omitempty"`                         // of a node, by kind; a group takes the sum of its nodes'
+	ExpectedNs    int64            `protobuf:"varint,14,opt,name=expected_ns,json=expectedNs,proto3" json:"expected_ns,omitempty"`    // how long the author or submitter expects an attempt to run; 0: not said
 	AttemptsMax   uint32           `protobuf:"varint,13,opt,name=attempts_max,json=attemptsMax,proto3" json:"attempts_max,omitempty"` // how often a group may fail before the job does; 0: the job's number
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1043,6 +1044,13 @@ func (x *Stage) GetResources() []*ResourceCount {
 		return x.Resources
 	}
 	return nil
+}
+
+func (x *Stage) GetExpectedNs() int64 {
+	if x != nil {
+		return x.ExpectedNs
+	}
+	return 0
 }
 
 func (x *Stage) GetAttemptsMax() uint32 {
@@ -1553,7 +1561,7 @@ const file_engine_wire_job_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value\"~\n" +
 	"\x05Graph\x122\n" +
 	"\x06stages\x18\x01 \x03(\v2\x1a.hamadryad.engine.v1.StageR\x06stages\x12A\n" +
-	"\vconnections\x18\x02 \x03(\v2\x1f.hamadryad.engine.v1.ConnectionR\vconnections\"\xa7\x03\n" +
+	"\vconnections\x18\x02 \x03(\v2\x1f.hamadryad.engine.v1.ConnectionR\vconnections\"\xc8\x03\n" +
 	"\x05Stage\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05nodes\x18\x02 \x01(\rR\x05nodes\x12\x12\n" +
@@ -1570,7 +1578,9 @@ const file_engine_wire_job_proto_rawDesc = "" +
 	"\n" +
 	"no_suspend\x18\n" +
 	" \x01(\bR\tnoSuspend\x12@\n" +
-	"\tresources\x18\f \x03(\v2\".hamadryad.engine.v1.ResourceCountR\tresources\x12!\n" +
+	"\tresources\x18\f \x03(\v2\".hamadryad.engine.v1.ResourceCountR\tresources\x12\x1f\n" +
+	"\vexpected_ns\x18\x0e \x01(\x03R\n" +
+	"expectedNs\x12!\n" +
 	"\fattempts_max\x18\r \x01(\rR\vattemptsMax\"i\n" +
 	"\rResourceCount\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x14\n" +

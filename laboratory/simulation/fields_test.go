@@ -94,10 +94,11 @@ func TestAttemptsFailByARate(t *testing.T) {
 	}
 }
 
-// noting is a policy that keeps the properties of the jobs it receives.
+// noting is a policy that keeps properties, stages and deadline of the jobs it receives.
 type noting struct {
 	scheduler.TaskScheduler
 	got      []scheduler.Property
+	stages   []scheduler.Stage
 	deadline scheduler.Time
 }
 
@@ -105,7 +106,7 @@ type noting struct {
 func (n *noting) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 	for _, e := range r.Events {
 		if s, ok := e.(scheduler.JobSubmitted); ok {
-			n.got, n.deadline = s.Job.Properties, s.Job.Deadline
+			n.got, n.stages, n.deadline = s.Job.Properties, s.Job.Stages, s.Job.Deadline
 		}
 	}
 	return n.TaskScheduler.AssignTasks(r)
@@ -120,7 +121,10 @@ func TestPolicyReceivesProperties(t *testing.T) {
 	if p.deadline != beginning.Add(time.Hour) {
 		t.Errorf("its deadline is %v, not an hour after its submission", p.deadline)
 	}
-	if want := "[{estimate.work 1m30s} {query 7}]"; fmt.Sprint(p.got) != want {
+	if want := "[{query 7}]"; fmt.Sprint(p.got) != want {
 		t.Errorf("it receives %v, want %s", p.got, want)
+	}
+	if s := p.stages[0]; s.Expected != 90*time.Second || s.ExpectedBy != scheduler.EstimateAuthor {
+		t.Errorf("a task is expected to run %v by %v, want 90 s by its author", s.Expected, s.ExpectedBy)
 	}
 }

@@ -29,8 +29,8 @@ func (p *player) spec(i int, j *workload.Job) *wire.JobSpec {
 	if j.Deadline > 0 { // not before the batch that submits it
 		m.Limits = &wire.JobLimits{Deadline: int64(p.Now().Add(max(j.Deadline, p.options.Tick+time.Millisecond)))}
 	}
-	for _, described := range j.Described() {
-		m.Properties = append(m.Properties, &wire.Property{Name: described.Name, Value: described.Value})
+	for _, p := range j.Properties {
+		m.Properties = append(m.Properties, &wire.Property{Name: p.Name, Value: p.Value})
 	}
 	for s := range j.Stages {
 		m.Graph.Stages = append(m.Graph.Stages, p.stage(i, s, &j.Stages[s]))
@@ -42,7 +42,7 @@ func (p *player) spec(i int, j *workload.Job) *wire.JobSpec {
 }
 
 func (p *player) stage(job, stage int, s *workload.Stage) *wire.Stage {
-	m := &wire.Stage{Name: s.Name, Nodes: uint32(len(s.Tasks)), Kind: s.Kind, Slots: uint32(s.Slots), Memory: s.Memory, Shuffles: shuffles(s)} //nolint:gosec // Check bounds the slots
+	m := &wire.Stage{Name: s.Name, Nodes: uint32(len(s.Tasks)), Kind: s.Kind, Slots: uint32(s.Slots), Memory: s.Memory, Shuffles: shuffles(s), ExpectedNs: int64(s.Estimate)} //nolint:gosec // Check bounds the slots
 	for _, c := range s.Resources {
 		m.Resources = append(m.Resources, &wire.ResourceCount{Kind: c.Kind, Count: uint32(c.Count)}) //nolint:gosec // Check bounds the counts
 	}

@@ -3,29 +3,11 @@ package workload
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
-
-// EstimatePrefix, before a stage's name, is the property by which a policy receives the stage's
-// estimate. Its value is a time for each task, such as 25s.
-const EstimatePrefix = "estimate."
-
-// Described are the properties with which a job is submitted: its own, and the estimates of its
-// stages. They are in order of name.
-func (j *Job) Described() []scheduler.Property {
-	all := slices.Clone(j.Properties)
-	for i := range j.Stages {
-		if s := &j.Stages[i]; s.Estimate > 0 {
-			all = append(all, scheduler.Property{Name: EstimatePrefix + s.Name, Value: s.Estimate.String()})
-		}
-	}
-	slices.SortFunc(all, func(a, b scheduler.Property) int { return strings.Compare(a.Name, b.Name) })
-	return all
-}
 
 // ShortestTime is how long the job takes on a cluster without bounds. It is the longest chain of
 // stages, each with its longest task. Stages joined by TCP or shared memory run at the same time.
@@ -80,8 +62,6 @@ func checkProperties(what string, list []scheduler.Property) error {
 			return fmt.Errorf("%s has a property without a name", what)
 		case i > 0 && p.Name <= list[i-1].Name:
 			return fmt.Errorf("%s has the property %.64q after %.64q: each stands there once, in order of name", what, p.Name, list[i-1].Name)
-		case strings.HasPrefix(p.Name, EstimatePrefix):
-			return fmt.Errorf("%s has the property %.64q: estimates are a field of their own (estimate_ns)", what, p.Name)
 		case len(p.Value) > PropertyBytesMax || !utf8.ValidString(p.Value):
 			return fmt.Errorf("%s: the value of its property %.64q has %d bytes: at most %d of UTF-8 are allowed", what, p.Name, len(p.Value), PropertyBytesMax)
 		}

@@ -69,7 +69,6 @@ func TestCheckTellsWhatAFieldMayBe(t *testing.T) {
 		{"each stands there once, in order of name", func(j *Job) { slices.Reverse(j.Properties) }},
 		{"in order of kind", func(j *Job) { slices.Reverse(j.Stages[0].Resources) }},
 		{"gpu", func(j *Job) { j.Stages[0].Resources[0].Count = -1 }},
-		{"estimates are a field of their own", func(j *Job) { j.Properties[0].Name = EstimatePrefix + "map" }},
 		{"property without a name", func(j *Job) { j.Properties[0].Name = "" }},
 		{"4097 bytes", func(j *Job) { j.Properties[1].Value = strings.Repeat("x", PropertyBytesMax+1) }},
 		{"65 properties", func(j *Job) { j.Properties = make([]scheduler.Property, PropertiesMax+1) }},
@@ -93,14 +92,9 @@ func TestCheckTellsWhatAFieldMayBe(t *testing.T) {
 	}
 }
 
-// What policies receive, and how long the job takes without bounds: 7 s in the bundle, 1 s after
-// it.
-func TestWhatFollowsFromFields(t *testing.T) {
+// The job takes this without bounds: 7 s in the bundle, 1 s after it.
+func TestShortestTime(t *testing.T) {
 	j := &full().Jobs[0]
-	want := []scheduler.Property{{Name: "estimate.lead", Value: "5s"}, j.Properties[0], j.Properties[1]}
-	if got := j.Described(); !slices.Equal(got, want) {
-		t.Errorf("it is described by %v, want %v", got, want)
-	}
 	if d := j.ShortestTime(); d != 8*time.Second {
 		t.Errorf("the shortest time is %v, not 8 s", d)
 	}

@@ -32,6 +32,7 @@ type Layer struct {
 	Hosts     []scheduler.LauncherID // where input lies: bundle i at Hosts[i mod len]
 	FailOnce  bool                   // the first attempt of each bundle fails
 	NoSuspend bool                   // its stages forbid suspension
+	Expected  time.Duration          // what the author expects an attempt to run; 0: nothing
 	Prefers   scheduler.SlotKind     // the kind that its groups take instead while a launcher has some; "": none
 }
 
@@ -175,6 +176,7 @@ func graphOf(s Spec) *wire.Graph {
 			g.Stages = append(g.Stages, &wire.Stage{
 				Name: fmt.Sprint("layer-", n, "-", i), Nodes: uint32(l.Bundles), Kind: x.Kind, PreferKind: l.Prefers, Slots: uint32(x.Slots), Memory: x.Memory, //nolint:gosec // few
 				Resources:  wire.ResourceCounts(x.Resources),
+				ExpectedNs: int64(l.Expected),
 				OwnProcess: true, NoSuspend: l.NoSuspend, Shuffles: l.Shuffles, Inputs: l.inputs(),
 			})
 			if i > 0 {

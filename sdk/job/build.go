@@ -58,6 +58,7 @@ type StageSpec struct {
 	Shuffles   bool
 	OwnProcess bool
 	NoSuspend  bool
+	Expected   time.Duration // how long a task is expected to run; 0: unknown
 	Timeout    time.Duration // 0: none
 	Quiet      time.Duration // 0: none for a program
 	Tasks      []Task
@@ -72,7 +73,7 @@ func (s *Stage) Spec() StageSpec {
 		own.Quiet = s.quiet
 		command = &own
 	}
-	return StageSpec{s.name, s.id, s.nodes, s.program, command, s.kind, s.preferKind, s.slots, s.memory, scheduler.NewResources(s.resources...), s.attempts, s.shuffles, s.ownProcess, s.noSuspend, s.timeout, s.quiet, s.tasks, s.files}
+	return StageSpec{s.name, s.id, s.nodes, s.program, command, s.kind, s.preferKind, s.slots, s.memory, scheduler.NewResources(s.resources...), s.attempts, s.shuffles, s.ownProcess, s.noSuspend, s.expected, s.timeout, s.quiet, s.tasks, s.files}
 }
 
 // check finds errors in the graph as the author wrote it.
@@ -94,6 +95,9 @@ func (g *Graph) check() {
 			if !used[portKey(Port{s, name, true})] {
 				g.errorf("output port %q of stage %q is connected to nothing: join it or do not name it", name, s.name)
 			}
+		}
+		if s.expected < 0 {
+			g.errorf("stage %q is expected to run for %v: use 0 for unknown", s.name, s.expected)
 		}
 		if s.timeout < 0 || s.quiet < 0 {
 			g.errorf("stage %q has a negative time limit (Timeout %v, Quiet %v): use 0 for none", s.name, s.timeout, s.quiet)

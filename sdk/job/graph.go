@@ -130,6 +130,7 @@ type Stage struct {
 	shuffles   bool
 	ownProcess bool
 	noSuspend  bool
+	expected   time.Duration
 	timeout    time.Duration
 	quiet      time.Duration
 	tasks      []Task
@@ -211,6 +212,11 @@ func (s *Stage) Shuffles() *Stage { s.shuffles = true; return s }
 
 // OwnProcess keeps the stage's nodes from sharing a process with other nodes.
 func (s *Stage) OwnProcess() *Stage { s.ownProcess = true; return s }
+
+// Expect says how long each of the stage's tasks is expected to run, on the machines of the site. A
+// policy may plan by it (scheduler.Stage.Expected); nothing fails when it is wrong. 0, the default,
+// says nothing: then the manager takes the median of the program's last job of the same name.
+func (s *Stage) Expect(d time.Duration) *Stage { s.expected = d; return s }
 
 // NoSuspend excludes the stage's attempts, and the attempts that run together with them, from
 // suspension. Use it for a program that holds an external lock, connection or lease: while the

@@ -131,6 +131,10 @@ type Stage struct {
 	Kind     SlotKind // changes with StageGrown
 	Slots    int      // slots of Kind that each group takes
 	Shuffles bool     // its attempts have a shuffle phase before they execute
+	// Expected is how long each of its attempts is expected to run, without suspension, as
+	// ExpectedBy says. It may be wrong. 0: unknown. It does not change while the job lives.
+	Expected   time.Duration  `json:",omitempty"`
+	ExpectedBy EstimateSource `json:",omitempty"`
 	// NoSuspend says that a preemption may not suspend its attempts, since they hold external
 	// resources. Such a preemption is refused as Unsupported, also for a bundle with such a group.
 	NoSuspend bool
@@ -139,6 +143,19 @@ type Stage struct {
 	// run together with it are not listed.
 	After []StageID
 }
+
+// EstimateSource says where an expected duration comes from.
+type EstimateSource uint8
+
+// The sources.
+const (
+	EstimateNone    EstimateSource = iota // nothing is known
+	EstimateAuthor                        // the job's author or submitter gave it
+	EstimatePastRun                       // the median of the stage in an earlier job of the same program and name
+)
+
+// String returns the source's name.
+func (s EstimateSource) String() string { return name(s, "none", "author", "past run") }
 
 // JobSubmitted: a job was admitted.
 type JobSubmitted struct {

@@ -55,8 +55,8 @@ Fields of a stage:
   slow_start       share of writers after whose end readers by file may start
   slots, memory    of each task; memory in bytes
   resources        countable ones that each task takes, such as {"gpu":1}
-  estimate_ns      what the author expects of each task; policies receive it as the
-                   property "estimate.STAGE", such as 25s
+  estimate_ns      what the author expects of each task; policies receive it as
+                   the stage's expected time (Stage.Expected)
   failure_rate     share of attempts that fail in the middle of their work
   work_ns          a list: how long each task works beside its input
   input, shuffle, output

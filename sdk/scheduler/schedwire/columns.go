@@ -172,6 +172,8 @@ func (c *Stages) add(w *writer, stages []scheduler.Stage) {
 		c.Slots = append(c.Slots, int64(s.Slots))
 		c.Shuffles = append(c.Shuffles, s.Shuffles)
 		c.NoSuspend = append(c.NoSuspend, s.NoSuspend)
+		c.Expected = append(c.Expected, int64(s.Expected))
+		c.ExpectedBy = append(c.ExpectedBy, EstimateSource(checked(w, "source of an estimate", s.ExpectedBy, scheduler.EstimateNone, scheduler.EstimatePastRun)))
 		addStageIDs(&c.After, s.After)
 	}
 }
@@ -196,6 +198,9 @@ func readStages(r *reader, where string, n int, c *Stages) stageRows {
 	all := len(c.GetName())
 	if len(c.GetNoSuspend()) > 0 { // an earlier manager omits it
 		r.same(where+" that are not suspended", all, len(c.NoSuspend))
+	}
+	if len(c.GetExpected()) > 0 || len(c.GetExpectedBy()) > 0 {
+		r.same(where+" with expected times", all, len(c.GetExpected()), len(c.GetExpectedBy()))
 	}
 	return stageRows{
 		r, r.spans(where, n, c.GetRows(), all, len(c.GetGroups()), len(c.GetKind()), len(c.GetSlots()), len(c.GetShuffles())), c,
@@ -228,6 +233,10 @@ func (c *stageRows) next() []scheduler.Stage {
 			ID: scheduler.StageID(i), Name: c.r.str(c.c.Name[j]), Groups: int(c.c.Groups[j]),
 			Kind: c.r.str(c.c.Kind[j]), Slots: int(c.c.Slots[j]), Shuffles: c.c.Shuffles[j],
 			NoSuspend: len(c.c.NoSuspend) > 0 && c.c.NoSuspend[j], After: c.stageIDs(),
+		}
+		if len(c.c.Expected) > j && len(c.c.ExpectedBy) > j {
+			out[i].Expected = time.Duration(c.c.Expected[j])
+			out[i].ExpectedBy = scheduler.EstimateSource(known(c.r, "source of an estimate", c.c.ExpectedBy[j], EstimateSource_ESTIMATE_SOURCE_UNSPECIFIED, EstimateSource_ESTIMATE_SOURCE_PAST_RUN))
 		}
 	}
 	return out

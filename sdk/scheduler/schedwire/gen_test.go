@@ -73,7 +73,7 @@ func job(t *rapid.T) scheduler.Job {
 		Priority: scheduler.Priority(rapid.Int32().Draw(t, "priority")), Submitted: instant(t), TimeLimit: time.Duration(size(t)), Deadline: instant(t), Properties: many(t, 3, property),
 	}
 	j.Stages = many(t, 3, func(t *rapid.T) scheduler.Stage {
-		return scheduler.Stage{Name: text(t), Groups: number(t), Kind: text(t), Slots: number(t), Shuffles: flag(t), NoSuspend: flag(t), After: many(t, 2, func(t *rapid.T) scheduler.StageID { return scheduler.StageID(rapid.Uint32().Draw(t, "after")) })}
+		return scheduler.Stage{Name: text(t), Groups: number(t), Kind: text(t), Slots: number(t), Shuffles: flag(t), NoSuspend: flag(t), Expected: span(t), ExpectedBy: between(t, scheduler.EstimateNone, scheduler.EstimatePastRun), After: many(t, 2, func(t *rapid.T) scheduler.StageID { return scheduler.StageID(rapid.Uint32().Draw(t, "after")) })}
 	})
 	for i := range j.Stages {
 		j.Stages[i].ID = scheduler.StageID(i)

@@ -31,6 +31,55 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type EstimateSource int32
+
+const (
+	EstimateSource_ESTIMATE_SOURCE_UNSPECIFIED EstimateSource = 0 // nothing is known
+	EstimateSource_ESTIMATE_SOURCE_AUTHOR      EstimateSource = 1
+	EstimateSource_ESTIMATE_SOURCE_PAST_RUN    EstimateSource = 2
+)
+
+// Enum value maps for EstimateSource.
+var (
+	EstimateSource_name = map[int32]string{
+		0: "ESTIMATE_SOURCE_UNSPECIFIED",
+		1: "ESTIMATE_SOURCE_AUTHOR",
+		2: "ESTIMATE_SOURCE_PAST_RUN",
+	}
+	EstimateSource_value = map[string]int32{
+		"ESTIMATE_SOURCE_UNSPECIFIED": 0,
+		"ESTIMATE_SOURCE_AUTHOR":      1,
+		"ESTIMATE_SOURCE_PAST_RUN":    2,
+	}
+)
+
+func (x EstimateSource) Enum() *EstimateSource {
+	p := new(EstimateSource)
+	*p = x
+	return p
+}
+
+func (x EstimateSource) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (EstimateSource) Descriptor() protoreflect.EnumDescriptor {
+	return file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[0].Descriptor()
+}
+
+func (EstimateSource) Type() protoreflect.EnumType {
+	return &file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[0]
+}
+
+func (x EstimateSource) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use EstimateSource.Descriptor instead.
+func (EstimateSource) EnumDescriptor() ([]byte, []int) {
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{0}
+}
+
 // EventKind says of what kind the i-th event is. The attributes of the n-th
 // event of a kind are the n-th row of that kind's columns.
 type EventKind int32
@@ -144,11 +193,11 @@ func (x EventKind) String() string {
 }
 
 func (EventKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[0].Descriptor()
+	return file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[1].Descriptor()
 }
 
 func (EventKind) Type() protoreflect.EnumType {
-	return &file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[0]
+	return &file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[1]
 }
 
 func (x EventKind) Number() protoreflect.EnumNumber {
@@ -157,7 +206,7 @@ func (x EventKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use EventKind.Descriptor instead.
 func (EventKind) EnumDescriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{0}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{1}
 }
 
 type JobOutcome int32
@@ -196,11 +245,11 @@ func (x JobOutcome) String() string {
 }
 
 func (JobOutcome) Descriptor() protoreflect.EnumDescriptor {
-	return file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[1].Descriptor()
+	return file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[2].Descriptor()
 }
 
 func (JobOutcome) Type() protoreflect.EnumType {
-	return &file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[1]
+	return &file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[2]
 }
 
 func (x JobOutcome) Number() protoreflect.EnumNumber {
@@ -209,7 +258,7 @@ func (x JobOutcome) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use JobOutcome.Descriptor instead.
 func (JobOutcome) EnumDescriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{1}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{2}
 }
 
 type Phase int32
@@ -245,11 +294,11 @@ func (x Phase) String() string {
 }
 
 func (Phase) Descriptor() protoreflect.EnumDescriptor {
-	return file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[2].Descriptor()
+	return file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[3].Descriptor()
 }
 
 func (Phase) Type() protoreflect.EnumType {
-	return &file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[2]
+	return &file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[3]
 }
 
 func (x Phase) Number() protoreflect.EnumNumber {
@@ -258,7 +307,7 @@ func (x Phase) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Phase.Descriptor instead.
 func (Phase) EnumDescriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{2}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{3}
 }
 
 type AttemptOutcome int32
@@ -303,11 +352,11 @@ func (x AttemptOutcome) String() string {
 }
 
 func (AttemptOutcome) Descriptor() protoreflect.EnumDescriptor {
-	return file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[3].Descriptor()
+	return file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[4].Descriptor()
 }
 
 func (AttemptOutcome) Type() protoreflect.EnumType {
-	return &file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[3]
+	return &file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[4]
 }
 
 func (x AttemptOutcome) Number() protoreflect.EnumNumber {
@@ -316,7 +365,7 @@ func (x AttemptOutcome) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use AttemptOutcome.Descriptor instead.
 func (AttemptOutcome) EnumDescriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{3}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{4}
 }
 
 type DecisionKind int32
@@ -364,11 +413,11 @@ func (x DecisionKind) String() string {
 }
 
 func (DecisionKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[4].Descriptor()
+	return file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[5].Descriptor()
 }
 
 func (DecisionKind) Type() protoreflect.EnumType {
-	return &file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[4]
+	return &file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[5]
 }
 
 func (x DecisionKind) Number() protoreflect.EnumNumber {
@@ -377,7 +426,7 @@ func (x DecisionKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use DecisionKind.Descriptor instead.
 func (DecisionKind) EnumDescriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{4}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{5}
 }
 
 type RefusalReason int32
@@ -446,11 +495,11 @@ func (x RefusalReason) String() string {
 }
 
 func (RefusalReason) Descriptor() protoreflect.EnumDescriptor {
-	return file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[5].Descriptor()
+	return file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[6].Descriptor()
 }
 
 func (RefusalReason) Type() protoreflect.EnumType {
-	return &file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[5]
+	return &file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[6]
 }
 
 func (x RefusalReason) Number() protoreflect.EnumNumber {
@@ -459,7 +508,7 @@ func (x RefusalReason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use RefusalReason.Descriptor instead.
 func (RefusalReason) EnumDescriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{5}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{6}
 }
 
 type PreemptMode int32
@@ -498,11 +547,11 @@ func (x PreemptMode) String() string {
 }
 
 func (PreemptMode) Descriptor() protoreflect.EnumDescriptor {
-	return file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[6].Descriptor()
+	return file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[7].Descriptor()
 }
 
 func (PreemptMode) Type() protoreflect.EnumType {
-	return &file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[6]
+	return &file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[7]
 }
 
 func (x PreemptMode) Number() protoreflect.EnumNumber {
@@ -511,7 +560,7 @@ func (x PreemptMode) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use PreemptMode.Descriptor instead.
 func (PreemptMode) EnumDescriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{6}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{7}
 }
 
 type WaitReason int32
@@ -574,11 +623,11 @@ func (x WaitReason) String() string {
 }
 
 func (WaitReason) Descriptor() protoreflect.EnumDescriptor {
-	return file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[7].Descriptor()
+	return file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[8].Descriptor()
 }
 
 func (WaitReason) Type() protoreflect.EnumType {
-	return &file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[7]
+	return &file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[8]
 }
 
 func (x WaitReason) Number() protoreflect.EnumNumber {
@@ -587,7 +636,7 @@ func (x WaitReason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use WaitReason.Descriptor instead.
 func (WaitReason) EnumDescriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{7}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{8}
 }
 
 type ReservationEnd int32
@@ -635,11 +684,11 @@ func (x ReservationEnd) String() string {
 }
 
 func (ReservationEnd) Descriptor() protoreflect.EnumDescriptor {
-	return file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[8].Descriptor()
+	return file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[9].Descriptor()
 }
 
 func (ReservationEnd) Type() protoreflect.EnumType {
-	return &file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[8]
+	return &file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[9]
 }
 
 func (x ReservationEnd) Number() protoreflect.EnumNumber {
@@ -648,7 +697,7 @@ func (x ReservationEnd) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ReservationEnd.Descriptor instead.
 func (ReservationEnd) EnumDescriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{8}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{9}
 }
 
 type Purpose int32
@@ -684,11 +733,11 @@ func (x Purpose) String() string {
 }
 
 func (Purpose) Descriptor() protoreflect.EnumDescriptor {
-	return file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[9].Descriptor()
+	return file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[10].Descriptor()
 }
 
 func (Purpose) Type() protoreflect.EnumType {
-	return &file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[9]
+	return &file_sdk_scheduler_schedwire_scheduler_proto_enumTypes[10]
 }
 
 func (x Purpose) Number() protoreflect.EnumNumber {
@@ -697,7 +746,7 @@ func (x Purpose) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Purpose.Descriptor instead.
 func (Purpose) EnumDescriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{9}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{10}
 }
 
 // Strings is a message's table: all strings one after another, and how many
@@ -1186,6 +1235,8 @@ type Stages struct {
 	Shuffles      []bool                 `protobuf:"varint,6,rep,packed,name=shuffles,proto3" json:"shuffles,omitempty"`
 	NoSuspend     []bool                 `protobuf:"varint,7,rep,packed,name=no_suspend,json=noSuspend,proto3" json:"no_suspend,omitempty"` // no rows: all false
 	After         *Ids                   `protobuf:"bytes,8,opt,name=after,proto3" json:"after,omitempty"`                                  // stages
+	Expected      []int64                `protobuf:"varint,9,rep,packed,name=expected,proto3" json:"expected,omitempty"`                    // no rows, as of the next: nothing is known
+	ExpectedBy    []EstimateSource       `protobuf:"varint,10,rep,packed,name=expected_by,json=expectedBy,proto3,enum=hamadryad.scheduler.v1.EstimateSource" json:"expected_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1272,6 +1323,20 @@ func (x *Stages) GetNoSuspend() []bool {
 func (x *Stages) GetAfter() *Ids {
 	if x != nil {
 		return x.After
+	}
+	return nil
+}
+
+func (x *Stages) GetExpected() []int64 {
+	if x != nil {
+		return x.Expected
+	}
+	return nil
+}
+
+func (x *Stages) GetExpectedBy() []EstimateSource {
+	if x != nil {
+		return x.ExpectedBy
 	}
 	return nil
 }
@@ -5713,7 +5778,7 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\vshape_slots\x18\a \x03(\x03R\n" +
 	"shapeSlots\x12!\n" +
 	"\fshape_memory\x18\b \x03(\x03R\vshapeMemory\x12O\n" +
-	"\x0fshape_resources\x18\t \x01(\v2&.hamadryad.scheduler.v1.ResourceCountsR\x0eshapeResources\"\xe0\x01\n" +
+	"\x0fshape_resources\x18\t \x01(\v2&.hamadryad.scheduler.v1.ResourceCountsR\x0eshapeResources\"\xc5\x02\n" +
 	"\x06Stages\x12\x12\n" +
 	"\x04rows\x18\x01 \x03(\rR\x04rows\x12\x12\n" +
 	"\x04name\x18\x02 \x03(\rR\x04name\x12\x16\n" +
@@ -5723,7 +5788,11 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\bshuffles\x18\x06 \x03(\bR\bshuffles\x12\x1d\n" +
 	"\n" +
 	"no_suspend\x18\a \x03(\bR\tnoSuspend\x121\n" +
-	"\x05after\x18\b \x01(\v2\x1b.hamadryad.scheduler.v1.IdsR\x05after\"\xc3\x02\n" +
+	"\x05after\x18\b \x01(\v2\x1b.hamadryad.scheduler.v1.IdsR\x05after\x12\x1a\n" +
+	"\bexpected\x18\t \x03(\x03R\bexpected\x12G\n" +
+	"\vexpected_by\x18\n" +
+	" \x03(\x0e2&.hamadryad.scheduler.v1.EstimateSourceR\n" +
+	"expectedBy\"\xc3\x02\n" +
 	"\x04Jobs\x12\x0e\n" +
 	"\x02id\x18\x01 \x03(\x04R\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x03(\rR\x04name\x12\x12\n" +
@@ -6112,7 +6181,11 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\tprincipal\x18\x02 \x01(\v2!.hamadryad.scheduler.v1.PrincipalR\tprincipal\x12\x14\n" +
 	"\x05query\x18\x03 \x01(\rR\x05query\x12\x18\n" +
 	"\achanges\x18\x04 \x01(\bR\achanges\x124\n" +
-	"\x06denied\x18\x05 \x01(\v2\x1c.hamadryad.scheduler.v1.PageR\x06denied*\x82\a\n" +
+	"\x06denied\x18\x05 \x01(\v2\x1c.hamadryad.scheduler.v1.PageR\x06denied*k\n" +
+	"\x0eEstimateSource\x12\x1f\n" +
+	"\x1bESTIMATE_SOURCE_UNSPECIFIED\x10\x00\x12\x1a\n" +
+	"\x16ESTIMATE_SOURCE_AUTHOR\x10\x01\x12\x1c\n" +
+	"\x18ESTIMATE_SOURCE_PAST_RUN\x10\x02*\x82\a\n" +
 	"\tEventKind\x12\x1a\n" +
 	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aEVENT_KIND_LAUNCHER_JOINED\x10\x01\x12\x1c\n" +
@@ -6230,200 +6303,202 @@ func file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP() []byte {
 	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescData
 }
 
-var file_sdk_scheduler_schedwire_scheduler_proto_enumTypes = make([]protoimpl.EnumInfo, 10)
+var file_sdk_scheduler_schedwire_scheduler_proto_enumTypes = make([]protoimpl.EnumInfo, 11)
 var file_sdk_scheduler_schedwire_scheduler_proto_msgTypes = make([]protoimpl.MessageInfo, 63)
 var file_sdk_scheduler_schedwire_scheduler_proto_goTypes = []any{
-	(EventKind)(0),           // 0: hamadryad.scheduler.v1.EventKind
-	(JobOutcome)(0),          // 1: hamadryad.scheduler.v1.JobOutcome
-	(Phase)(0),               // 2: hamadryad.scheduler.v1.Phase
-	(AttemptOutcome)(0),      // 3: hamadryad.scheduler.v1.AttemptOutcome
-	(DecisionKind)(0),        // 4: hamadryad.scheduler.v1.DecisionKind
-	(RefusalReason)(0),       // 5: hamadryad.scheduler.v1.RefusalReason
-	(PreemptMode)(0),         // 6: hamadryad.scheduler.v1.PreemptMode
-	(WaitReason)(0),          // 7: hamadryad.scheduler.v1.WaitReason
-	(ReservationEnd)(0),      // 8: hamadryad.scheduler.v1.ReservationEnd
-	(Purpose)(0),             // 9: hamadryad.scheduler.v1.Purpose
-	(*Strings)(nil),          // 10: hamadryad.scheduler.v1.Strings
-	(*Ids)(nil),              // 11: hamadryad.scheduler.v1.Ids
-	(*SlotCounts)(nil),       // 12: hamadryad.scheduler.v1.SlotCounts
-	(*ResourceCounts)(nil),   // 13: hamadryad.scheduler.v1.ResourceCounts
-	(*Properties)(nil),       // 14: hamadryad.scheduler.v1.Properties
-	(*Places)(nil),           // 15: hamadryad.scheduler.v1.Places
-	(*Groups)(nil),           // 16: hamadryad.scheduler.v1.Groups
-	(*Stages)(nil),           // 17: hamadryad.scheduler.v1.Stages
-	(*Jobs)(nil),             // 18: hamadryad.scheduler.v1.Jobs
-	(*Work)(nil),             // 19: hamadryad.scheduler.v1.Work
-	(*Problems)(nil),         // 20: hamadryad.scheduler.v1.Problems
-	(*Notes)(nil),            // 21: hamadryad.scheduler.v1.Notes
-	(*Checkpoint)(nil),       // 22: hamadryad.scheduler.v1.Checkpoint
-	(*LauncherJoined)(nil),   // 23: hamadryad.scheduler.v1.LauncherJoined
-	(*LauncherLost)(nil),     // 24: hamadryad.scheduler.v1.LauncherLost
-	(*LauncherDraining)(nil), // 25: hamadryad.scheduler.v1.LauncherDraining
-	(*LauncherExcluded)(nil), // 26: hamadryad.scheduler.v1.LauncherExcluded
-	(*LauncherLoad)(nil),     // 27: hamadryad.scheduler.v1.LauncherLoad
-	(*JobUpdated)(nil),       // 28: hamadryad.scheduler.v1.JobUpdated
-	(*JobFinished)(nil),      // 29: hamadryad.scheduler.v1.JobFinished
-	(*StageGrown)(nil),       // 30: hamadryad.scheduler.v1.StageGrown
-	(*BundleOffered)(nil),    // 31: hamadryad.scheduler.v1.BundleOffered
-	(*BundleNamed)(nil),      // 32: hamadryad.scheduler.v1.BundleNamed
-	(*BundleProtected)(nil),  // 33: hamadryad.scheduler.v1.BundleProtected
-	(*BundleReserved)(nil),   // 34: hamadryad.scheduler.v1.BundleReserved
-	(*ReservationEnded)(nil), // 35: hamadryad.scheduler.v1.ReservationEnded
-	(*AttemptStarted)(nil),   // 36: hamadryad.scheduler.v1.AttemptStarted
-	(*AttemptPhase)(nil),     // 37: hamadryad.scheduler.v1.AttemptPhase
-	(*AttemptProgress)(nil),  // 38: hamadryad.scheduler.v1.AttemptProgress
-	(*AttemptEnded)(nil),     // 39: hamadryad.scheduler.v1.AttemptEnded
-	(*AttemptNamed)(nil),     // 40: hamadryad.scheduler.v1.AttemptNamed
-	(*Outcome)(nil),          // 41: hamadryad.scheduler.v1.Outcome
-	(*SettingChanged)(nil),   // 42: hamadryad.scheduler.v1.SettingChanged
-	(*Requested)(nil),        // 43: hamadryad.scheduler.v1.Requested
-	(*Events)(nil),           // 44: hamadryad.scheduler.v1.Events
-	(*EventBatch)(nil),       // 45: hamadryad.scheduler.v1.EventBatch
-	(*Offers)(nil),           // 46: hamadryad.scheduler.v1.Offers
-	(*Reservations)(nil),     // 47: hamadryad.scheduler.v1.Reservations
-	(*Round)(nil),            // 48: hamadryad.scheduler.v1.Round
-	(*SnapshotPage)(nil),     // 49: hamadryad.scheduler.v1.SnapshotPage
-	(*Refuse)(nil),           // 50: hamadryad.scheduler.v1.Refuse
-	(*Admit)(nil),            // 51: hamadryad.scheduler.v1.Admit
-	(*Preempt)(nil),          // 52: hamadryad.scheduler.v1.Preempt
-	(*Resume)(nil),           // 53: hamadryad.scheduler.v1.Resume
-	(*Launch)(nil),           // 54: hamadryad.scheduler.v1.Launch
-	(*Reserve)(nil),          // 55: hamadryad.scheduler.v1.Reserve
-	(*Answer)(nil),           // 56: hamadryad.scheduler.v1.Answer
-	(*SettingsVerdict)(nil),  // 57: hamadryad.scheduler.v1.SettingsVerdict
-	(*Waiting)(nil),          // 58: hamadryad.scheduler.v1.Waiting
-	(*Decisions)(nil),        // 59: hamadryad.scheduler.v1.Decisions
-	(*Config)(nil),           // 60: hamadryad.scheduler.v1.Config
-	(*Environment)(nil),      // 61: hamadryad.scheduler.v1.Environment
-	(*Description)(nil),      // 62: hamadryad.scheduler.v1.Description
-	(*Explanation)(nil),      // 63: hamadryad.scheduler.v1.Explanation
-	(*PoolStatus)(nil),       // 64: hamadryad.scheduler.v1.PoolStatus
-	(*Status)(nil),           // 65: hamadryad.scheduler.v1.Status
-	(*ProblemList)(nil),      // 66: hamadryad.scheduler.v1.ProblemList
-	(*Note)(nil),             // 67: hamadryad.scheduler.v1.Note
-	(*Principal)(nil),        // 68: hamadryad.scheduler.v1.Principal
-	(*PageAsked)(nil),        // 69: hamadryad.scheduler.v1.PageAsked
-	(*Page)(nil),             // 70: hamadryad.scheduler.v1.Page
-	(*Credentials)(nil),      // 71: hamadryad.scheduler.v1.Credentials
-	(*Proof)(nil),            // 72: hamadryad.scheduler.v1.Proof
+	(EstimateSource)(0),      // 0: hamadryad.scheduler.v1.EstimateSource
+	(EventKind)(0),           // 1: hamadryad.scheduler.v1.EventKind
+	(JobOutcome)(0),          // 2: hamadryad.scheduler.v1.JobOutcome
+	(Phase)(0),               // 3: hamadryad.scheduler.v1.Phase
+	(AttemptOutcome)(0),      // 4: hamadryad.scheduler.v1.AttemptOutcome
+	(DecisionKind)(0),        // 5: hamadryad.scheduler.v1.DecisionKind
+	(RefusalReason)(0),       // 6: hamadryad.scheduler.v1.RefusalReason
+	(PreemptMode)(0),         // 7: hamadryad.scheduler.v1.PreemptMode
+	(WaitReason)(0),          // 8: hamadryad.scheduler.v1.WaitReason
+	(ReservationEnd)(0),      // 9: hamadryad.scheduler.v1.ReservationEnd
+	(Purpose)(0),             // 10: hamadryad.scheduler.v1.Purpose
+	(*Strings)(nil),          // 11: hamadryad.scheduler.v1.Strings
+	(*Ids)(nil),              // 12: hamadryad.scheduler.v1.Ids
+	(*SlotCounts)(nil),       // 13: hamadryad.scheduler.v1.SlotCounts
+	(*ResourceCounts)(nil),   // 14: hamadryad.scheduler.v1.ResourceCounts
+	(*Properties)(nil),       // 15: hamadryad.scheduler.v1.Properties
+	(*Places)(nil),           // 16: hamadryad.scheduler.v1.Places
+	(*Groups)(nil),           // 17: hamadryad.scheduler.v1.Groups
+	(*Stages)(nil),           // 18: hamadryad.scheduler.v1.Stages
+	(*Jobs)(nil),             // 19: hamadryad.scheduler.v1.Jobs
+	(*Work)(nil),             // 20: hamadryad.scheduler.v1.Work
+	(*Problems)(nil),         // 21: hamadryad.scheduler.v1.Problems
+	(*Notes)(nil),            // 22: hamadryad.scheduler.v1.Notes
+	(*Checkpoint)(nil),       // 23: hamadryad.scheduler.v1.Checkpoint
+	(*LauncherJoined)(nil),   // 24: hamadryad.scheduler.v1.LauncherJoined
+	(*LauncherLost)(nil),     // 25: hamadryad.scheduler.v1.LauncherLost
+	(*LauncherDraining)(nil), // 26: hamadryad.scheduler.v1.LauncherDraining
+	(*LauncherExcluded)(nil), // 27: hamadryad.scheduler.v1.LauncherExcluded
+	(*LauncherLoad)(nil),     // 28: hamadryad.scheduler.v1.LauncherLoad
+	(*JobUpdated)(nil),       // 29: hamadryad.scheduler.v1.JobUpdated
+	(*JobFinished)(nil),      // 30: hamadryad.scheduler.v1.JobFinished
+	(*StageGrown)(nil),       // 31: hamadryad.scheduler.v1.StageGrown
+	(*BundleOffered)(nil),    // 32: hamadryad.scheduler.v1.BundleOffered
+	(*BundleNamed)(nil),      // 33: hamadryad.scheduler.v1.BundleNamed
+	(*BundleProtected)(nil),  // 34: hamadryad.scheduler.v1.BundleProtected
+	(*BundleReserved)(nil),   // 35: hamadryad.scheduler.v1.BundleReserved
+	(*ReservationEnded)(nil), // 36: hamadryad.scheduler.v1.ReservationEnded
+	(*AttemptStarted)(nil),   // 37: hamadryad.scheduler.v1.AttemptStarted
+	(*AttemptPhase)(nil),     // 38: hamadryad.scheduler.v1.AttemptPhase
+	(*AttemptProgress)(nil),  // 39: hamadryad.scheduler.v1.AttemptProgress
+	(*AttemptEnded)(nil),     // 40: hamadryad.scheduler.v1.AttemptEnded
+	(*AttemptNamed)(nil),     // 41: hamadryad.scheduler.v1.AttemptNamed
+	(*Outcome)(nil),          // 42: hamadryad.scheduler.v1.Outcome
+	(*SettingChanged)(nil),   // 43: hamadryad.scheduler.v1.SettingChanged
+	(*Requested)(nil),        // 44: hamadryad.scheduler.v1.Requested
+	(*Events)(nil),           // 45: hamadryad.scheduler.v1.Events
+	(*EventBatch)(nil),       // 46: hamadryad.scheduler.v1.EventBatch
+	(*Offers)(nil),           // 47: hamadryad.scheduler.v1.Offers
+	(*Reservations)(nil),     // 48: hamadryad.scheduler.v1.Reservations
+	(*Round)(nil),            // 49: hamadryad.scheduler.v1.Round
+	(*SnapshotPage)(nil),     // 50: hamadryad.scheduler.v1.SnapshotPage
+	(*Refuse)(nil),           // 51: hamadryad.scheduler.v1.Refuse
+	(*Admit)(nil),            // 52: hamadryad.scheduler.v1.Admit
+	(*Preempt)(nil),          // 53: hamadryad.scheduler.v1.Preempt
+	(*Resume)(nil),           // 54: hamadryad.scheduler.v1.Resume
+	(*Launch)(nil),           // 55: hamadryad.scheduler.v1.Launch
+	(*Reserve)(nil),          // 56: hamadryad.scheduler.v1.Reserve
+	(*Answer)(nil),           // 57: hamadryad.scheduler.v1.Answer
+	(*SettingsVerdict)(nil),  // 58: hamadryad.scheduler.v1.SettingsVerdict
+	(*Waiting)(nil),          // 59: hamadryad.scheduler.v1.Waiting
+	(*Decisions)(nil),        // 60: hamadryad.scheduler.v1.Decisions
+	(*Config)(nil),           // 61: hamadryad.scheduler.v1.Config
+	(*Environment)(nil),      // 62: hamadryad.scheduler.v1.Environment
+	(*Description)(nil),      // 63: hamadryad.scheduler.v1.Description
+	(*Explanation)(nil),      // 64: hamadryad.scheduler.v1.Explanation
+	(*PoolStatus)(nil),       // 65: hamadryad.scheduler.v1.PoolStatus
+	(*Status)(nil),           // 66: hamadryad.scheduler.v1.Status
+	(*ProblemList)(nil),      // 67: hamadryad.scheduler.v1.ProblemList
+	(*Note)(nil),             // 68: hamadryad.scheduler.v1.Note
+	(*Principal)(nil),        // 69: hamadryad.scheduler.v1.Principal
+	(*PageAsked)(nil),        // 70: hamadryad.scheduler.v1.PageAsked
+	(*Page)(nil),             // 71: hamadryad.scheduler.v1.Page
+	(*Credentials)(nil),      // 72: hamadryad.scheduler.v1.Credentials
+	(*Proof)(nil),            // 73: hamadryad.scheduler.v1.Proof
 }
 var file_sdk_scheduler_schedwire_scheduler_proto_depIdxs = []int32{
-	15,  // 0: hamadryad.scheduler.v1.Groups.places:type_name -> hamadryad.scheduler.v1.Places
-	13,  // 1: hamadryad.scheduler.v1.Groups.shape_resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
-	11,  // 2: hamadryad.scheduler.v1.Stages.after:type_name -> hamadryad.scheduler.v1.Ids
-	14,  // 3: hamadryad.scheduler.v1.Jobs.properties:type_name -> hamadryad.scheduler.v1.Properties
-	17,  // 4: hamadryad.scheduler.v1.Jobs.stages:type_name -> hamadryad.scheduler.v1.Stages
-	12,  // 5: hamadryad.scheduler.v1.LauncherJoined.slots:type_name -> hamadryad.scheduler.v1.SlotCounts
-	13,  // 6: hamadryad.scheduler.v1.LauncherJoined.resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
-	14,  // 7: hamadryad.scheduler.v1.JobUpdated.properties:type_name -> hamadryad.scheduler.v1.Properties
-	1,   // 8: hamadryad.scheduler.v1.JobFinished.outcome:type_name -> hamadryad.scheduler.v1.JobOutcome
-	16,  // 9: hamadryad.scheduler.v1.BundleOffered.groups:type_name -> hamadryad.scheduler.v1.Groups
-	11,  // 10: hamadryad.scheduler.v1.BundleOffered.avoid:type_name -> hamadryad.scheduler.v1.Ids
-	11,  // 11: hamadryad.scheduler.v1.BundleReserved.launchers:type_name -> hamadryad.scheduler.v1.Ids
-	8,   // 12: hamadryad.scheduler.v1.ReservationEnded.end:type_name -> hamadryad.scheduler.v1.ReservationEnd
-	2,   // 13: hamadryad.scheduler.v1.AttemptPhase.phase:type_name -> hamadryad.scheduler.v1.Phase
-	19,  // 14: hamadryad.scheduler.v1.AttemptProgress.work:type_name -> hamadryad.scheduler.v1.Work
-	3,   // 15: hamadryad.scheduler.v1.AttemptEnded.outcome:type_name -> hamadryad.scheduler.v1.AttemptOutcome
-	19,  // 16: hamadryad.scheduler.v1.AttemptEnded.work:type_name -> hamadryad.scheduler.v1.Work
-	4,   // 17: hamadryad.scheduler.v1.Outcome.kind:type_name -> hamadryad.scheduler.v1.DecisionKind
-	11,  // 18: hamadryad.scheduler.v1.Outcome.attempts:type_name -> hamadryad.scheduler.v1.Ids
-	11,  // 19: hamadryad.scheduler.v1.Outcome.launch_launchers:type_name -> hamadryad.scheduler.v1.Ids
-	5,   // 20: hamadryad.scheduler.v1.Outcome.reason:type_name -> hamadryad.scheduler.v1.RefusalReason
-	52,  // 21: hamadryad.scheduler.v1.Outcome.preempt:type_name -> hamadryad.scheduler.v1.Preempt
-	50,  // 22: hamadryad.scheduler.v1.Outcome.refuse:type_name -> hamadryad.scheduler.v1.Refuse
-	51,  // 23: hamadryad.scheduler.v1.Outcome.admit:type_name -> hamadryad.scheduler.v1.Admit
-	53,  // 24: hamadryad.scheduler.v1.Outcome.resume:type_name -> hamadryad.scheduler.v1.Resume
-	55,  // 25: hamadryad.scheduler.v1.Outcome.reserve:type_name -> hamadryad.scheduler.v1.Reserve
-	60,  // 26: hamadryad.scheduler.v1.SettingChanged.config:type_name -> hamadryad.scheduler.v1.Config
-	0,   // 27: hamadryad.scheduler.v1.Events.kind:type_name -> hamadryad.scheduler.v1.EventKind
-	23,  // 28: hamadryad.scheduler.v1.Events.launcher_joined:type_name -> hamadryad.scheduler.v1.LauncherJoined
-	24,  // 29: hamadryad.scheduler.v1.Events.launcher_lost:type_name -> hamadryad.scheduler.v1.LauncherLost
-	25,  // 30: hamadryad.scheduler.v1.Events.launcher_draining:type_name -> hamadryad.scheduler.v1.LauncherDraining
-	18,  // 31: hamadryad.scheduler.v1.Events.job_submitted:type_name -> hamadryad.scheduler.v1.Jobs
-	28,  // 32: hamadryad.scheduler.v1.Events.job_updated:type_name -> hamadryad.scheduler.v1.JobUpdated
-	29,  // 33: hamadryad.scheduler.v1.Events.job_finished:type_name -> hamadryad.scheduler.v1.JobFinished
-	30,  // 34: hamadryad.scheduler.v1.Events.stage_grown:type_name -> hamadryad.scheduler.v1.StageGrown
-	31,  // 35: hamadryad.scheduler.v1.Events.bundle_ready:type_name -> hamadryad.scheduler.v1.BundleOffered
-	32,  // 36: hamadryad.scheduler.v1.Events.bundle_withdrawn:type_name -> hamadryad.scheduler.v1.BundleNamed
-	32,  // 37: hamadryad.scheduler.v1.Events.bundle_reopened:type_name -> hamadryad.scheduler.v1.BundleNamed
-	31,  // 38: hamadryad.scheduler.v1.Events.speculation_offered:type_name -> hamadryad.scheduler.v1.BundleOffered
-	36,  // 39: hamadryad.scheduler.v1.Events.attempt_started:type_name -> hamadryad.scheduler.v1.AttemptStarted
-	37,  // 40: hamadryad.scheduler.v1.Events.attempt_phase:type_name -> hamadryad.scheduler.v1.AttemptPhase
-	38,  // 41: hamadryad.scheduler.v1.Events.attempt_progress:type_name -> hamadryad.scheduler.v1.AttemptProgress
-	39,  // 42: hamadryad.scheduler.v1.Events.attempt_ended:type_name -> hamadryad.scheduler.v1.AttemptEnded
-	40,  // 43: hamadryad.scheduler.v1.Events.attempt_suspended:type_name -> hamadryad.scheduler.v1.AttemptNamed
-	40,  // 44: hamadryad.scheduler.v1.Events.attempt_resumed:type_name -> hamadryad.scheduler.v1.AttemptNamed
-	41,  // 45: hamadryad.scheduler.v1.Events.outcome:type_name -> hamadryad.scheduler.v1.Outcome
-	42,  // 46: hamadryad.scheduler.v1.Events.setting_changed:type_name -> hamadryad.scheduler.v1.SettingChanged
-	18,  // 47: hamadryad.scheduler.v1.Events.admission_asked:type_name -> hamadryad.scheduler.v1.Jobs
-	43,  // 48: hamadryad.scheduler.v1.Events.requested:type_name -> hamadryad.scheduler.v1.Requested
-	21,  // 49: hamadryad.scheduler.v1.Events.noted:type_name -> hamadryad.scheduler.v1.Notes
-	27,  // 50: hamadryad.scheduler.v1.Events.launcher_load:type_name -> hamadryad.scheduler.v1.LauncherLoad
-	33,  // 51: hamadryad.scheduler.v1.Events.bundle_protected:type_name -> hamadryad.scheduler.v1.BundleProtected
-	26,  // 52: hamadryad.scheduler.v1.Events.launcher_excluded:type_name -> hamadryad.scheduler.v1.LauncherExcluded
-	34,  // 53: hamadryad.scheduler.v1.Events.bundle_reserved:type_name -> hamadryad.scheduler.v1.BundleReserved
-	35,  // 54: hamadryad.scheduler.v1.Events.reservation_ended:type_name -> hamadryad.scheduler.v1.ReservationEnded
-	10,  // 55: hamadryad.scheduler.v1.EventBatch.strings:type_name -> hamadryad.scheduler.v1.Strings
-	44,  // 56: hamadryad.scheduler.v1.EventBatch.events:type_name -> hamadryad.scheduler.v1.Events
-	12,  // 57: hamadryad.scheduler.v1.Offers.free:type_name -> hamadryad.scheduler.v1.SlotCounts
-	47,  // 58: hamadryad.scheduler.v1.Offers.reserved:type_name -> hamadryad.scheduler.v1.Reservations
-	12,  // 59: hamadryad.scheduler.v1.Offers.for_resume:type_name -> hamadryad.scheduler.v1.SlotCounts
-	13,  // 60: hamadryad.scheduler.v1.Offers.resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
-	13,  // 61: hamadryad.scheduler.v1.Offers.for_resume_resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
-	13,  // 62: hamadryad.scheduler.v1.Reservations.resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
-	10,  // 63: hamadryad.scheduler.v1.Round.strings:type_name -> hamadryad.scheduler.v1.Strings
-	44,  // 64: hamadryad.scheduler.v1.Round.events:type_name -> hamadryad.scheduler.v1.Events
-	46,  // 65: hamadryad.scheduler.v1.Round.offers:type_name -> hamadryad.scheduler.v1.Offers
-	10,  // 66: hamadryad.scheduler.v1.SnapshotPage.strings:type_name -> hamadryad.scheduler.v1.Strings
-	44,  // 67: hamadryad.scheduler.v1.SnapshotPage.events:type_name -> hamadryad.scheduler.v1.Events
-	22,  // 68: hamadryad.scheduler.v1.SnapshotPage.checkpoint:type_name -> hamadryad.scheduler.v1.Checkpoint
-	11,  // 69: hamadryad.scheduler.v1.Preempt.victims:type_name -> hamadryad.scheduler.v1.Ids
-	6,   // 70: hamadryad.scheduler.v1.Preempt.mode:type_name -> hamadryad.scheduler.v1.PreemptMode
-	11,  // 71: hamadryad.scheduler.v1.Preempt.placement:type_name -> hamadryad.scheduler.v1.Ids
-	11,  // 72: hamadryad.scheduler.v1.Launch.launchers:type_name -> hamadryad.scheduler.v1.Ids
-	11,  // 73: hamadryad.scheduler.v1.Reserve.launchers:type_name -> hamadryad.scheduler.v1.Ids
-	20,  // 74: hamadryad.scheduler.v1.SettingsVerdict.problems:type_name -> hamadryad.scheduler.v1.Problems
-	7,   // 75: hamadryad.scheduler.v1.Waiting.reason:type_name -> hamadryad.scheduler.v1.WaitReason
-	10,  // 76: hamadryad.scheduler.v1.Decisions.strings:type_name -> hamadryad.scheduler.v1.Strings
-	50,  // 77: hamadryad.scheduler.v1.Decisions.refuse:type_name -> hamadryad.scheduler.v1.Refuse
-	51,  // 78: hamadryad.scheduler.v1.Decisions.admit:type_name -> hamadryad.scheduler.v1.Admit
-	52,  // 79: hamadryad.scheduler.v1.Decisions.preempt:type_name -> hamadryad.scheduler.v1.Preempt
-	53,  // 80: hamadryad.scheduler.v1.Decisions.resume:type_name -> hamadryad.scheduler.v1.Resume
-	54,  // 81: hamadryad.scheduler.v1.Decisions.launch:type_name -> hamadryad.scheduler.v1.Launch
-	56,  // 82: hamadryad.scheduler.v1.Decisions.answers:type_name -> hamadryad.scheduler.v1.Answer
-	57,  // 83: hamadryad.scheduler.v1.Decisions.settings:type_name -> hamadryad.scheduler.v1.SettingsVerdict
-	58,  // 84: hamadryad.scheduler.v1.Decisions.waiting:type_name -> hamadryad.scheduler.v1.Waiting
-	21,  // 85: hamadryad.scheduler.v1.Decisions.notes:type_name -> hamadryad.scheduler.v1.Notes
-	22,  // 86: hamadryad.scheduler.v1.Decisions.checkpoint:type_name -> hamadryad.scheduler.v1.Checkpoint
-	55,  // 87: hamadryad.scheduler.v1.Decisions.reserve:type_name -> hamadryad.scheduler.v1.Reserve
-	10,  // 88: hamadryad.scheduler.v1.Config.strings:type_name -> hamadryad.scheduler.v1.Strings
-	10,  // 89: hamadryad.scheduler.v1.Environment.strings:type_name -> hamadryad.scheduler.v1.Strings
-	10,  // 90: hamadryad.scheduler.v1.Description.strings:type_name -> hamadryad.scheduler.v1.Strings
-	10,  // 91: hamadryad.scheduler.v1.Explanation.strings:type_name -> hamadryad.scheduler.v1.Strings
-	7,   // 92: hamadryad.scheduler.v1.Explanation.reason:type_name -> hamadryad.scheduler.v1.WaitReason
-	14,  // 93: hamadryad.scheduler.v1.Explanation.facts:type_name -> hamadryad.scheduler.v1.Properties
-	10,  // 94: hamadryad.scheduler.v1.Status.strings:type_name -> hamadryad.scheduler.v1.Strings
-	64,  // 95: hamadryad.scheduler.v1.Status.pools:type_name -> hamadryad.scheduler.v1.PoolStatus
-	14,  // 96: hamadryad.scheduler.v1.Status.facts:type_name -> hamadryad.scheduler.v1.Properties
-	10,  // 97: hamadryad.scheduler.v1.ProblemList.strings:type_name -> hamadryad.scheduler.v1.Strings
-	20,  // 98: hamadryad.scheduler.v1.ProblemList.problems:type_name -> hamadryad.scheduler.v1.Problems
-	10,  // 99: hamadryad.scheduler.v1.Note.strings:type_name -> hamadryad.scheduler.v1.Strings
-	10,  // 100: hamadryad.scheduler.v1.PageAsked.strings:type_name -> hamadryad.scheduler.v1.Strings
-	68,  // 101: hamadryad.scheduler.v1.PageAsked.principal:type_name -> hamadryad.scheduler.v1.Principal
-	10,  // 102: hamadryad.scheduler.v1.Page.strings:type_name -> hamadryad.scheduler.v1.Strings
-	10,  // 103: hamadryad.scheduler.v1.Credentials.strings:type_name -> hamadryad.scheduler.v1.Strings
-	9,   // 104: hamadryad.scheduler.v1.Credentials.purpose:type_name -> hamadryad.scheduler.v1.Purpose
-	68,  // 105: hamadryad.scheduler.v1.Credentials.principal:type_name -> hamadryad.scheduler.v1.Principal
-	69,  // 106: hamadryad.scheduler.v1.Credentials.request:type_name -> hamadryad.scheduler.v1.PageAsked
-	14,  // 107: hamadryad.scheduler.v1.Credentials.properties:type_name -> hamadryad.scheduler.v1.Properties
-	10,  // 108: hamadryad.scheduler.v1.Proof.strings:type_name -> hamadryad.scheduler.v1.Strings
-	68,  // 109: hamadryad.scheduler.v1.Proof.principal:type_name -> hamadryad.scheduler.v1.Principal
-	70,  // 110: hamadryad.scheduler.v1.Proof.denied:type_name -> hamadryad.scheduler.v1.Page
-	111, // [111:111] is the sub-list for method output_type
-	111, // [111:111] is the sub-list for method input_type
-	111, // [111:111] is the sub-list for extension type_name
-	111, // [111:111] is the sub-list for extension extendee
-	0,   // [0:111] is the sub-list for field type_name
+	16,  // 0: hamadryad.scheduler.v1.Groups.places:type_name -> hamadryad.scheduler.v1.Places
+	14,  // 1: hamadryad.scheduler.v1.Groups.shape_resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
+	12,  // 2: hamadryad.scheduler.v1.Stages.after:type_name -> hamadryad.scheduler.v1.Ids
+	0,   // 3: hamadryad.scheduler.v1.Stages.expected_by:type_name -> hamadryad.scheduler.v1.EstimateSource
+	15,  // 4: hamadryad.scheduler.v1.Jobs.properties:type_name -> hamadryad.scheduler.v1.Properties
+	18,  // 5: hamadryad.scheduler.v1.Jobs.stages:type_name -> hamadryad.scheduler.v1.Stages
+	13,  // 6: hamadryad.scheduler.v1.LauncherJoined.slots:type_name -> hamadryad.scheduler.v1.SlotCounts
+	14,  // 7: hamadryad.scheduler.v1.LauncherJoined.resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
+	15,  // 8: hamadryad.scheduler.v1.JobUpdated.properties:type_name -> hamadryad.scheduler.v1.Properties
+	2,   // 9: hamadryad.scheduler.v1.JobFinished.outcome:type_name -> hamadryad.scheduler.v1.JobOutcome
+	17,  // 10: hamadryad.scheduler.v1.BundleOffered.groups:type_name -> hamadryad.scheduler.v1.Groups
+	12,  // 11: hamadryad.scheduler.v1.BundleOffered.avoid:type_name -> hamadryad.scheduler.v1.Ids
+	12,  // 12: hamadryad.scheduler.v1.BundleReserved.launchers:type_name -> hamadryad.scheduler.v1.Ids
+	9,   // 13: hamadryad.scheduler.v1.ReservationEnded.end:type_name -> hamadryad.scheduler.v1.ReservationEnd
+	3,   // 14: hamadryad.scheduler.v1.AttemptPhase.phase:type_name -> hamadryad.scheduler.v1.Phase
+	20,  // 15: hamadryad.scheduler.v1.AttemptProgress.work:type_name -> hamadryad.scheduler.v1.Work
+	4,   // 16: hamadryad.scheduler.v1.AttemptEnded.outcome:type_name -> hamadryad.scheduler.v1.AttemptOutcome
+	20,  // 17: hamadryad.scheduler.v1.AttemptEnded.work:type_name -> hamadryad.scheduler.v1.Work
+	5,   // 18: hamadryad.scheduler.v1.Outcome.kind:type_name -> hamadryad.scheduler.v1.DecisionKind
+	12,  // 19: hamadryad.scheduler.v1.Outcome.attempts:type_name -> hamadryad.scheduler.v1.Ids
+	12,  // 20: hamadryad.scheduler.v1.Outcome.launch_launchers:type_name -> hamadryad.scheduler.v1.Ids
+	6,   // 21: hamadryad.scheduler.v1.Outcome.reason:type_name -> hamadryad.scheduler.v1.RefusalReason
+	53,  // 22: hamadryad.scheduler.v1.Outcome.preempt:type_name -> hamadryad.scheduler.v1.Preempt
+	51,  // 23: hamadryad.scheduler.v1.Outcome.refuse:type_name -> hamadryad.scheduler.v1.Refuse
+	52,  // 24: hamadryad.scheduler.v1.Outcome.admit:type_name -> hamadryad.scheduler.v1.Admit
+	54,  // 25: hamadryad.scheduler.v1.Outcome.resume:type_name -> hamadryad.scheduler.v1.Resume
+	56,  // 26: hamadryad.scheduler.v1.Outcome.reserve:type_name -> hamadryad.scheduler.v1.Reserve
+	61,  // 27: hamadryad.scheduler.v1.SettingChanged.config:type_name -> hamadryad.scheduler.v1.Config
+	1,   // 28: hamadryad.scheduler.v1.Events.kind:type_name -> hamadryad.scheduler.v1.EventKind
+	24,  // 29: hamadryad.scheduler.v1.Events.launcher_joined:type_name -> hamadryad.scheduler.v1.LauncherJoined
+	25,  // 30: hamadryad.scheduler.v1.Events.launcher_lost:type_name -> hamadryad.scheduler.v1.LauncherLost
+	26,  // 31: hamadryad.scheduler.v1.Events.launcher_draining:type_name -> hamadryad.scheduler.v1.LauncherDraining
+	19,  // 32: hamadryad.scheduler.v1.Events.job_submitted:type_name -> hamadryad.scheduler.v1.Jobs
+	29,  // 33: hamadryad.scheduler.v1.Events.job_updated:type_name -> hamadryad.scheduler.v1.JobUpdated
+	30,  // 34: hamadryad.scheduler.v1.Events.job_finished:type_name -> hamadryad.scheduler.v1.JobFinished
+	31,  // 35: hamadryad.scheduler.v1.Events.stage_grown:type_name -> hamadryad.scheduler.v1.StageGrown
+	32,  // 36: hamadryad.scheduler.v1.Events.bundle_ready:type_name -> hamadryad.scheduler.v1.BundleOffered
+	33,  // 37: hamadryad.scheduler.v1.Events.bundle_withdrawn:type_name -> hamadryad.scheduler.v1.BundleNamed
+	33,  // 38: hamadryad.scheduler.v1.Events.bundle_reopened:type_name -> hamadryad.scheduler.v1.BundleNamed
+	32,  // 39: hamadryad.scheduler.v1.Events.speculation_offered:type_name -> hamadryad.scheduler.v1.BundleOffered
+	37,  // 40: hamadryad.scheduler.v1.Events.attempt_started:type_name -> hamadryad.scheduler.v1.AttemptStarted
+	38,  // 41: hamadryad.scheduler.v1.Events.attempt_phase:type_name -> hamadryad.scheduler.v1.AttemptPhase
+	39,  // 42: hamadryad.scheduler.v1.Events.attempt_progress:type_name -> hamadryad.scheduler.v1.AttemptProgress
+	40,  // 43: hamadryad.scheduler.v1.Events.attempt_ended:type_name -> hamadryad.scheduler.v1.AttemptEnded
+	41,  // 44: hamadryad.scheduler.v1.Events.attempt_suspended:type_name -> hamadryad.scheduler.v1.AttemptNamed
+	41,  // 45: hamadryad.scheduler.v1.Events.attempt_resumed:type_name -> hamadryad.scheduler.v1.AttemptNamed
+	42,  // 46: hamadryad.scheduler.v1.Events.outcome:type_name -> hamadryad.scheduler.v1.Outcome
+	43,  // 47: hamadryad.scheduler.v1.Events.setting_changed:type_name -> hamadryad.scheduler.v1.SettingChanged
+	19,  // 48: hamadryad.scheduler.v1.Events.admission_asked:type_name -> hamadryad.scheduler.v1.Jobs
+	44,  // 49: hamadryad.scheduler.v1.Events.requested:type_name -> hamadryad.scheduler.v1.Requested
+	22,  // 50: hamadryad.scheduler.v1.Events.noted:type_name -> hamadryad.scheduler.v1.Notes
+	28,  // 51: hamadryad.scheduler.v1.Events.launcher_load:type_name -> hamadryad.scheduler.v1.LauncherLoad
+	34,  // 52: hamadryad.scheduler.v1.Events.bundle_protected:type_name -> hamadryad.scheduler.v1.BundleProtected
+	27,  // 53: hamadryad.scheduler.v1.Events.launcher_excluded:type_name -> hamadryad.scheduler.v1.LauncherExcluded
+	35,  // 54: hamadryad.scheduler.v1.Events.bundle_reserved:type_name -> hamadryad.scheduler.v1.BundleReserved
+	36,  // 55: hamadryad.scheduler.v1.Events.reservation_ended:type_name -> hamadryad.scheduler.v1.ReservationEnded
+	11,  // 56: hamadryad.scheduler.v1.EventBatch.strings:type_name -> hamadryad.scheduler.v1.Strings
+	45,  // 57: hamadryad.scheduler.v1.EventBatch.events:type_name -> hamadryad.scheduler.v1.Events
+	13,  // 58: hamadryad.scheduler.v1.Offers.free:type_name -> hamadryad.scheduler.v1.SlotCounts
+	48,  // 59: hamadryad.scheduler.v1.Offers.reserved:type_name -> hamadryad.scheduler.v1.Reservations
+	13,  // 60: hamadryad.scheduler.v1.Offers.for_resume:type_name -> hamadryad.scheduler.v1.SlotCounts
+	14,  // 61: hamadryad.scheduler.v1.Offers.resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
+	14,  // 62: hamadryad.scheduler.v1.Offers.for_resume_resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
+	14,  // 63: hamadryad.scheduler.v1.Reservations.resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
+	11,  // 64: hamadryad.scheduler.v1.Round.strings:type_name -> hamadryad.scheduler.v1.Strings
+	45,  // 65: hamadryad.scheduler.v1.Round.events:type_name -> hamadryad.scheduler.v1.Events
+	47,  // 66: hamadryad.scheduler.v1.Round.offers:type_name -> hamadryad.scheduler.v1.Offers
+	11,  // 67: hamadryad.scheduler.v1.SnapshotPage.strings:type_name -> hamadryad.scheduler.v1.Strings
+	45,  // 68: hamadryad.scheduler.v1.SnapshotPage.events:type_name -> hamadryad.scheduler.v1.Events
+	23,  // 69: hamadryad.scheduler.v1.SnapshotPage.checkpoint:type_name -> hamadryad.scheduler.v1.Checkpoint
+	12,  // 70: hamadryad.scheduler.v1.Preempt.victims:type_name -> hamadryad.scheduler.v1.Ids
+	7,   // 71: hamadryad.scheduler.v1.Preempt.mode:type_name -> hamadryad.scheduler.v1.PreemptMode
+	12,  // 72: hamadryad.scheduler.v1.Preempt.placement:type_name -> hamadryad.scheduler.v1.Ids
+	12,  // 73: hamadryad.scheduler.v1.Launch.launchers:type_name -> hamadryad.scheduler.v1.Ids
+	12,  // 74: hamadryad.scheduler.v1.Reserve.launchers:type_name -> hamadryad.scheduler.v1.Ids
+	21,  // 75: hamadryad.scheduler.v1.SettingsVerdict.problems:type_name -> hamadryad.scheduler.v1.Problems
+	8,   // 76: hamadryad.scheduler.v1.Waiting.reason:type_name -> hamadryad.scheduler.v1.WaitReason
+	11,  // 77: hamadryad.scheduler.v1.Decisions.strings:type_name -> hamadryad.scheduler.v1.Strings
+	51,  // 78: hamadryad.scheduler.v1.Decisions.refuse:type_name -> hamadryad.scheduler.v1.Refuse
+	52,  // 79: hamadryad.scheduler.v1.Decisions.admit:type_name -> hamadryad.scheduler.v1.Admit
+	53,  // 80: hamadryad.scheduler.v1.Decisions.preempt:type_name -> hamadryad.scheduler.v1.Preempt
+	54,  // 81: hamadryad.scheduler.v1.Decisions.resume:type_name -> hamadryad.scheduler.v1.Resume
+	55,  // 82: hamadryad.scheduler.v1.Decisions.launch:type_name -> hamadryad.scheduler.v1.Launch
+	57,  // 83: hamadryad.scheduler.v1.Decisions.answers:type_name -> hamadryad.scheduler.v1.Answer
+	58,  // 84: hamadryad.scheduler.v1.Decisions.settings:type_name -> hamadryad.scheduler.v1.SettingsVerdict
+	59,  // 85: hamadryad.scheduler.v1.Decisions.waiting:type_name -> hamadryad.scheduler.v1.Waiting
+	22,  // 86: hamadryad.scheduler.v1.Decisions.notes:type_name -> hamadryad.scheduler.v1.Notes
+	23,  // 87: hamadryad.scheduler.v1.Decisions.checkpoint:type_name -> hamadryad.scheduler.v1.Checkpoint
+	56,  // 88: hamadryad.scheduler.v1.Decisions.reserve:type_name -> hamadryad.scheduler.v1.Reserve
+	11,  // 89: hamadryad.scheduler.v1.Config.strings:type_name -> hamadryad.scheduler.v1.Strings
+	11,  // 90: hamadryad.scheduler.v1.Environment.strings:type_name -> hamadryad.scheduler.v1.Strings
+	11,  // 91: hamadryad.scheduler.v1.Description.strings:type_name -> hamadryad.scheduler.v1.Strings
+	11,  // 92: hamadryad.scheduler.v1.Explanation.strings:type_name -> hamadryad.scheduler.v1.Strings
+	8,   // 93: hamadryad.scheduler.v1.Explanation.reason:type_name -> hamadryad.scheduler.v1.WaitReason
+	15,  // 94: hamadryad.scheduler.v1.Explanation.facts:type_name -> hamadryad.scheduler.v1.Properties
+	11,  // 95: hamadryad.scheduler.v1.Status.strings:type_name -> hamadryad.scheduler.v1.Strings
+	65,  // 96: hamadryad.scheduler.v1.Status.pools:type_name -> hamadryad.scheduler.v1.PoolStatus
+	15,  // 97: hamadryad.scheduler.v1.Status.facts:type_name -> hamadryad.scheduler.v1.Properties
+	11,  // 98: hamadryad.scheduler.v1.ProblemList.strings:type_name -> hamadryad.scheduler.v1.Strings
+	21,  // 99: hamadryad.scheduler.v1.ProblemList.problems:type_name -> hamadryad.scheduler.v1.Problems
+	11,  // 100: hamadryad.scheduler.v1.Note.strings:type_name -> hamadryad.scheduler.v1.Strings
+	11,  // 101: hamadryad.scheduler.v1.PageAsked.strings:type_name -> hamadryad.scheduler.v1.Strings
+	69,  // 102: hamadryad.scheduler.v1.PageAsked.principal:type_name -> hamadryad.scheduler.v1.Principal
+	11,  // 103: hamadryad.scheduler.v1.Page.strings:type_name -> hamadryad.scheduler.v1.Strings
+	11,  // 104: hamadryad.scheduler.v1.Credentials.strings:type_name -> hamadryad.scheduler.v1.Strings
+	10,  // 105: hamadryad.scheduler.v1.Credentials.purpose:type_name -> hamadryad.scheduler.v1.Purpose
+	69,  // 106: hamadryad.scheduler.v1.Credentials.principal:type_name -> hamadryad.scheduler.v1.Principal
+	70,  // 107: hamadryad.scheduler.v1.Credentials.request:type_name -> hamadryad.scheduler.v1.PageAsked
+	15,  // 108: hamadryad.scheduler.v1.Credentials.properties:type_name -> hamadryad.scheduler.v1.Properties
+	11,  // 109: hamadryad.scheduler.v1.Proof.strings:type_name -> hamadryad.scheduler.v1.Strings
+	69,  // 110: hamadryad.scheduler.v1.Proof.principal:type_name -> hamadryad.scheduler.v1.Principal
+	71,  // 111: hamadryad.scheduler.v1.Proof.denied:type_name -> hamadryad.scheduler.v1.Page
+	112, // [112:112] is the sub-list for method output_type
+	112, // [112:112] is the sub-list for method input_type
+	112, // [112:112] is the sub-list for extension type_name
+	112, // [112:112] is the sub-list for extension extendee
+	0,   // [0:112] is the sub-list for field type_name
 }
 
 func init() { file_sdk_scheduler_schedwire_scheduler_proto_init() }
@@ -6436,7 +6511,7 @@ func file_sdk_scheduler_schedwire_scheduler_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sdk_scheduler_schedwire_scheduler_proto_rawDesc), len(file_sdk_scheduler_schedwire_scheduler_proto_rawDesc)),
-			NumEnums:      10,
+			NumEnums:      11,
 			NumMessages:   63,
 			NumExtensions: 0,
 			NumServices:   0,

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -271,10 +272,11 @@ func TestWhatIsNotKnownIsCountedWithinBounds(t *testing.T) {
 
 // An earlier manager omits which stages forbid suspension and what they read.
 func TestStagesOfAnEarlierManager(t *testing.T) {
-	stages := []scheduler.Stage{{Name: "map", Groups: 2}, {ID: 1, Name: "reduce", NoSuspend: true, After: []scheduler.StageID{0}}}
+	stages := []scheduler.Stage{{Name: "map", Groups: 2}, {ID: 1, Name: "reduce", NoSuspend: true, Expected: time.Minute, ExpectedBy: scheduler.EstimateAuthor, After: []scheduler.StageID{0}}}
 	for name, change := range map[string]func(*Stages){
-		"as it is": func(*Stages) {}, "without the columns": func(c *Stages) { c.NoSuspend, c.After = nil, nil },
-		"half a column": func(c *Stages) { c.NoSuspend = c.NoSuspend[:1] }, "no such stage": func(c *Stages) { c.After.Id[0] = 1 << 40 },
+		"as it is": func(*Stages) {}, "without the columns": func(c *Stages) { c.NoSuspend, c.After, c.Expected, c.ExpectedBy = nil, nil, nil, nil },
+		"one without its source": func(c *Stages) { c.ExpectedBy = nil },
+		"half a column":          func(c *Stages) { c.NoSuspend = c.NoSuspend[:1] }, "no such stage": func(c *Stages) { c.After.Id[0] = 1 << 40 },
 	} {
 		w := &writer{}
 		c := newJobs()
@@ -286,10 +288,10 @@ func TestStagesOfAnEarlierManager(t *testing.T) {
 		if r.err == nil {
 			got = rows.next().Stages
 		}
-		switch bad := name == "half a column" || name == "no such stage"; {
+		switch bad := name == "half a column" || name == "one without its source" || name == "no such stage"; {
 		case bad != (r.err != nil):
 			t.Errorf("%s: %v", name, r.err)
-		case name == "without the columns" && (len(got) != 2 || got[1].NoSuspend || got[1].After != nil):
+		case name == "without the columns" && (len(got) != 2 || got[1].NoSuspend || got[1].Expected != 0 || got[1].After != nil):
 			t.Errorf("%s: %+v", name, got)
 		case name == "as it is" && cmp.Diff(stages, got) != "":
 			t.Errorf("%s: %s", name, cmp.Diff(stages, got))

@@ -2,6 +2,7 @@ package view
 
 import (
 	"slices"
+	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -39,9 +40,9 @@ type Bundle struct {
 	// ProtectedUntil is when attempts of the bundle may be preempted again; 0 if they were never
 	// protected. Attempts that commit are never preempted; policies are not informed of those.
 	ProtectedUntil scheduler.Time
-	// ReservedOn are the launchers of the policy's reservation for the bundle (scheduler.Reserve), one for
-	// each group, and ReservedUntil is its end; nil and 0: it has none. How much of it is there
-	// stands in the launchers' offers.
+	// ReservedOn are the launchers of the policy's reservation for the bundle (scheduler.Reserve),
+	// one for each group, and ReservedUntil is its end; nil and 0: it has none. How much of it is
+	// there stands in the launchers' offers.
 	ReservedOn    []scheduler.LauncherID
 	ReservedUntil scheduler.Time
 
@@ -65,6 +66,19 @@ func (b *Bundle) NoSuspend() bool {
 		}
 	}
 	return false
+}
+
+// Expected returns how long an attempt of the bundle is expected to run, by the longest of its groups'
+// stages. It returns 0 if nothing is known of one of them, or if the bundle is finished.
+func (b *Bundle) Expected() (longest time.Duration) {
+	for i := range b.Groups {
+		d := b.Job.Info.Stages[b.Groups[i].Stage].Expected
+		if d == 0 {
+			return 0
+		}
+		longest = max(longest, d)
+	}
+	return longest
 }
 
 // Attempts returns the bundle's live attempts.

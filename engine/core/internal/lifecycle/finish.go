@@ -183,6 +183,7 @@ func (js *Jobs) jobOver(j *state.Job, outcome scheduler.JobOutcome) {
 	j.BeginRemoval(outcome)
 	if outcome == scheduler.JobSucceeded {
 		js.bundles.Succeeded(j)
+		js.state.PastRuns.Record(j, js.step.Set.PastStagesMax)
 	}
 	js.resources.Reservations.ReleaseForJob(j.ID)
 	js.state.Changes.MarkJob(j)

@@ -25,6 +25,7 @@ type Cluster struct {
 	finishing   []scheduler.JobID
 	ReservedIDs ReservedIDs
 	Ended       EndedJobs
+	PastRuns    PastRuns
 	Bundles     idmap.Map[scheduler.BundleID, Bundle]
 	Attempts    idmap.Map[scheduler.AttemptID, Attempt] // live
 

@@ -21,7 +21,7 @@ var noLimits = graph.Limits{
 	BundleGroups: math.MaxInt, Slots: math.MaxInt, Memory: math.MaxInt64, NameBytes: math.MaxInt, Places: math.MaxInt,
 }
 
-// CodeReservedAndEnded codes reserved ids and the jobs that ended.
+// CodeReservedAndEnded codes reserved ids, the jobs that ended, and the running times of their stages.
 func (st *Cluster) CodeReservedAndEnded(w *checkpoint.Codec) {
 	st.ReservedIDs.code(w)
 	checkpoint.List(w, &st.Ended.list, func(w *checkpoint.Codec, p **EndedJob) {
@@ -30,6 +30,9 @@ func (st *Cluster) CodeReservedAndEnded(w *checkpoint.Codec) {
 			checkpoint.Message(w, &e.Refused)
 		})
 	})
+	if w.Format > 6 {
+		st.PastRuns.Code(w)
+	}
 }
 
 // CodeJobs codes all jobs with their bundles and attempts. Launchers must be coded before.
@@ -76,6 +79,9 @@ func codeJob(w *checkpoint.Codec, st *Cluster, j *Job) {
 	codeJobFields(w, j)
 	if w.Format > 4 {
 		codeKinds(w, j)
+	}
+	if w.Format > 6 {
+		codePastRuns(w, j)
 	}
 	for i := range j.Stages {
 		j.Stages[i].Code(w)

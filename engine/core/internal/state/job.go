@@ -2,6 +2,7 @@ package state
 
 import (
 	"slices"
+	"time"
 	"unsafe"
 
 	"google.golang.org/protobuf/proto"
@@ -119,6 +120,7 @@ type stage struct {
 	dirty     bool                // in Job.dirtyStages
 	noSuspend bool                // some of its groups must not be suspended
 	after     []scheduler.StageID // stages whose stored outputs it reads, ascending
+	pastRun   time.Duration       // of its attempts in an earlier job of the same program; 0: unknown
 }
 
 // NoSuspend says whether groups that count for the stage must not be suspended.
@@ -232,6 +234,8 @@ func (j *Job) ForPolicy() scheduler.Job {
 			ID: scheduler.StageID(i), Name: j.Stages[i].Name(), Groups: j.Stages[i].Groups(), Kind: j.Stages[i].kind,
 			Slots: max(int(m.Slots), j.Stages[i].Slots(), 1), Shuffles: m.Shuffles, NoSuspend: j.Stages[i].noSuspend, After: j.Stages[i].after,
 		})
+		s := &p.Stages[i]
+		s.Expected, s.ExpectedBy = j.expected(i)
 	}
 	return p
 }

@@ -93,6 +93,9 @@ type Settings struct {
 	// ReservationsMax is how many reservations without a preemption (Reserve) a policy may have
 	// at one time; default 64.
 	ReservationsMax int `json:"reservationsMax"`
+	// PastStagesMax is of how many stages the running times in past jobs are kept, for jobs of the
+	// same program and name (Stage.Expected); default 1000.
+	PastStagesMax int `json:"pastStagesMax"`
 	// ReserveMax is how long freed slots are kept for a beneficiary; default 1 minute.
 	ReserveMax time.Duration `json:"reserveMax"`
 	// ProtectFor is how long a preempted bundle is protected from preemption, from its next
@@ -218,7 +221,7 @@ func DefaultSettings() Settings {
 		CommandTimeout: 10 * time.Second, CommandTimeoutMax: time.Minute, CommandTries: 6,
 		Speculation: true, SpeculationMin: 15 * time.Second, SpeculationPercent: 150,
 		SpeculationAfterPercent: 50, SpeculationSharePercent: 10, SpeculationEvery: time.Second,
-		ReservationsMax: 64, ReserveMax: time.Minute, ProtectFor: 30 * time.Second, SuspendMax: 10 * time.Minute, SuspendedMax: 8, SuspendedPercent: 50, ReclaimAfter: 5 * time.Second,
+		ReservationsMax: 64, PastStagesMax: 1000, ReserveMax: time.Minute, ProtectFor: 30 * time.Second, SuspendMax: 10 * time.Minute, SuspendedMax: 8, SuspendedPercent: 50, ReclaimAfter: 5 * time.Second,
 		AdmissionMax: 10 * time.Second, UnplaceableAfter: time.Minute,
 		ExcludeAfter: 3, ExcludeJobs: 3, ExcludeFor: 10 * time.Minute, ExcludeSharePercent: 50, AvoidMax: 8,
 		PublishTries: 100, CleanTries: 3, FinishersMax: 4, PublishRetryAfter: time.Second, PublishRetryMax: time.Minute, CleanMax: 5 * time.Minute,
@@ -305,6 +308,7 @@ func (s *Settings) counts() []namedInt {
 		{"avoidMax", s.AvoidMax},
 		{"suspendedMax", s.SuspendedMax},
 		{"reservationsMax", s.ReservationsMax},
+		{"pastStagesMax", s.PastStagesMax},
 		{"publishTries", s.PublishTries},
 		{"cleanTries", s.CleanTries},
 		{"finishersMax", s.FinishersMax},
