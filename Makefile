@@ -4,6 +4,10 @@ SHELL := /bin/bash
 BIN   := build/bin
 GO    := go
 
+# Without gRPC's traces of requests, which nobody reads here, a program is a third to a half smaller: their templates
+# make the linker keep every exported method.
+export GOFLAGS := $(strip $(GOFLAGS) -tags=grpcnotrace)
+
 BUF_VERSION  := v1.65.0
 LINT_VERSION := v2.15.0
 FUMPT_VERSION := v0.12.0
