@@ -34,7 +34,7 @@ func BenchmarkRound(b *testing.B) {
 		free int
 	}{{"all", launchers}, {"one", 1}} {
 		b.Run(c.name, func(b *testing.B) {
-			var p Policy
+			p := newTested()
 			if _, err := p.Start(scheduler.Config{}, scheduler.Snapshot{Events: events}, scheduler.Environment{}); err != nil {
 				b.Fatal(err)
 			}

@@ -40,7 +40,7 @@ func mean(t *testing.T, settings string) (research, production time.Duration) {
 func disco(t *testing.T, settings string, seed uint64) (research, production time.Duration) {
 	t.Helper()
 	c := cluster.New(seed)
-	var p Policy
+	p := newTested()
 	about, err := p.Start(scheduler.Config{Text: []byte(settings)}, c.Snapshot(), scheduler.Environment{Seed: seed})
 	if err != nil {
 		t.Fatal(err)

@@ -90,5 +90,5 @@
 // # Limits
 //
 // After ten refused preemptions in a row the policy takes nothing more back for a newcomer. A
-// checkpoint lists at most 4,096 newcomers, jobs between stages and leaving attempts.
+// checkpoint lists at most 4,096 newcomers, and as many jobs between stages and leaving attempts.
 package preemptivefair

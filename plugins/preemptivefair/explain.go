@@ -19,25 +19,18 @@ type waiting struct {
 	kind    scheduler.SlotKind
 }
 
-// explainWaits reports why jobs wait, if the reason changed, in order of job.
-func (d *assignment) explainWaits() []scheduler.Waiting {
-	var changed []scheduler.Waiting
-	say := func(j *job, w waiting) {
-		if j.reported != w.reason {
-			j.reported = w.reason
-			changed = append(changed, scheduler.Waiting{Job: j.ID(), Reason: w.reason, Detail: d.detail(w)})
-		}
-	}
+// explainWaits reports why jobs wait, in order of job.
+func (d *assignment) explainWaits(p *pass) {
 	for _, j := range d.waiting {
-		say(j, d.why(j))
+		w := d.why(j)
+		p.Report(j.Job, w.reason, func() string { return d.detail(w) })
 	}
 	for _, j := range d.touched {
 		if !j.waits {
-			say(j, waiting{})
+			p.Report(j.Job, scheduler.WaitNone, nil)
 		}
 	}
-	slices.SortFunc(changed, func(a, b scheduler.Waiting) int { return cmp.Compare(a.Job, b.Job) })
-	return changed
+	slices.SortFunc(p.Decisions().Waiting, func(a, b scheduler.Waiting) int { return cmp.Compare(a.Job, b.Job) })
 }
 
 // why says why a job waits after the round's decisions, judged by the first kind of slots that
@@ -131,38 +124,32 @@ func (d *assignment) detail(w waiting) string {
 	return has
 }
 
-// Explain says why a job waits. It is as of the last round.
-func (p *Policy) Explain(id scheduler.JobID) (scheduler.Explanation, error) {
-	j := p.view.Job(id)
-	if j == nil {
-		return scheduler.Explanation{}, fmt.Errorf("%w: %s", scheduler.ErrUnknownJob, id)
-	}
-	s := p.world.known[id]
-	x := scheduler.Explanation{}
-	if p.last != nil {
-		w := p.last.why(s)
-		x.Reason, x.Detail = w.reason, p.last.detail(w)
-	}
-	if p.last != nil {
-		for _, kind := range p.last.kinds {
-			if c := p.last.requestOf(s, kind); c != nil {
-				x.Detail += p.last.exhausted(c, kind)
+// explain says why a job waits. It is as of the last round.
+func explain(l look, j *view.Job) scheduler.Explanation {
+	s, x := l.State(), scheduler.Explanation{}
+	known := s.world.known[j.ID()]
+	if d := s.last; d != nil {
+		w := d.why(known)
+		x.Reason, x.Detail = w.reason, d.detail(w)
+		for _, kind := range d.kinds {
+			if c := d.requestOf(known, kind); c != nil {
+				x.Detail += d.exhausted(c, kind)
 			}
 		}
 	}
 	if x.Detail == "" {
 		x.Detail = fmt.Sprintf("%d bundles are ready, %d attempts live", j.ReadyCount(), len(j.Attempts()))
 	}
-	x.Detail += p.placer.Over()
+	x.Detail += s.placer.Over()
 	for _, property := range []string{"preempt", "preemptible"} {
 		if said(&j.Info, property) == unclear {
 			x.Detail += fmt.Sprintf("; its property %s is neither true nor false and does not count", property)
 		}
 	}
-	n := p.memory.newcomer(id)
-	for _, kind := range s.kinds {
-		x.AddFact("share "+kind, strconv.FormatFloat(p.world.share(kind), 'f', 1, 64))
-		x.AddFact("held "+kind, p.world.held(j, kind))
+	n := s.memory.newcomer(j.ID())
+	for _, kind := range known.kinds {
+		x.AddFact("share "+kind, strconv.FormatFloat(s.world.share(kind), 'f', 1, 64))
+		x.AddFact("held "+kind, s.world.held(j, kind))
 		x.AddFact("ready "+kind, j.ReadySlots(kind))
 		if d := n.due(kind); d != nil {
 			x.AddFact("first share "+kind, d.First)
@@ -170,34 +157,34 @@ func (p *Policy) Explain(id scheduler.JobID) (scheduler.Explanation, error) {
 			x.AddFact("taken from others "+kind, d.Taken)
 		}
 	}
-	return x, nil
+	return x
 }
 
-// Status shows one pool for each kind of slot.
-func (p *Policy) Status() (scheduler.Status, error) {
-	s := scheduler.Status{Facts: p.placer.Facts(&p.options.Locality)}
-	for _, kind := range p.world.kinds {
-		pool := scheduler.PoolStatus{Name: "preemptive-fair", Kind: kind, Weight: 1, FairShare: float64(p.world.slots(kind)), Jobs: p.world.sharers(kind)}
-		for _, j := range p.view.Jobs() {
+// status shows one pool for each kind of slot.
+func status(l look) scheduler.Status {
+	s, o := l.State(), l.Options()
+	x := scheduler.Status{Facts: s.placer.Facts(&o.Locality)}
+	for _, kind := range s.world.kinds {
+		pool := scheduler.PoolStatus{Name: "preemptive-fair", Kind: kind, Weight: 1, FairShare: float64(s.world.slots(kind)), Jobs: s.world.sharers(kind)}
+		for _, j := range l.View().Jobs() {
 			pool.Running += j.Held(kind)
 			pool.Demand += j.Held(kind) + j.WaitingSlots(kind)
 		}
-		s.Pools = append(s.Pools, pool)
-		s.AddFact("share of a job "+kind, strconv.FormatFloat(p.world.share(kind), 'f', 1, 64))
+		x.Pools = append(x.Pools, pool)
+		x.AddFact("share of a job "+kind, strconv.FormatFloat(s.world.share(kind), 'f', 1, 64))
 	}
-	s.Queue = p.queue()
-	s.AddFact("jobs below their first share", len(p.memory.Newcomers))
-	s.AddFact("jobs between stages", len(p.memory.Between))
-	o := p.options
-	s.AddFact("preemption", o.Preemption)
-	s.AddFact("only-higher-priority", o.OnlyHigherPriority)
-	s.AddFact("job-loses", o.JobLoses)
-	s.AddFact("attempt-loses", o.AttemptLoses)
-	s.AddFact("mode", o.Mode)
-	s.AddFact("hold", o.Hold)
-	s.AddFact("hold-max", o.HoldMax)
-	s.AddFact("work-conserving", o.WorkConserving)
-	s.AddFact("collect-after", o.CollectAfter)
-	s.AddFact("times-max", o.TimesMax)
-	return s, nil
+	x.Queue = s.last.order()
+	x.AddFact("jobs below their first share", len(s.memory.Newcomers))
+	x.AddFact("jobs between stages", len(s.memory.Between))
+	x.AddFact("preemption", o.Preemption)
+	x.AddFact("only-higher-priority", o.OnlyHigherPriority)
+	x.AddFact("job-loses", o.JobLoses)
+	x.AddFact("attempt-loses", o.AttemptLoses)
+	x.AddFact("mode", o.Mode)
+	x.AddFact("hold", o.Hold)
+	x.AddFact("hold-max", o.HoldMax)
+	x.AddFact("work-conserving", o.WorkConserving)
+	x.AddFact("collect-after", o.CollectAfter)
+	x.AddFact("times-max", o.TimesMax)
+	return x
 }

@@ -1,25 +1,20 @@
 package preemptivefair
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
-	"fmt"
 	"math"
 	"slices"
 	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/preemption"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
 const (
 	// memoryVersion is the version of the checkpoint's format.
 	memoryVersion = 1
-	// savedMax is how many newcomers, jobs between stages and leaving attempts a
-	// checkpoint lists, oldest first: at most some 600 KB. After a restart the rest counts as
-	// new, and as just between stages.
+	// savedMax is how many newcomers and jobs between stages a checkpoint lists, oldest first:
+	// at most some 600 KB. After a restart the rest counts as new, and as just between stages.
 	savedMax = 4096
 	// refusedMax is how often in a row the manager may refuse a preemption for a job. After that
 	// the job waits for its slots like others.
@@ -35,14 +30,10 @@ type memory struct {
 	Seen      scheduler.JobID
 	Newcomers []*newcomer `json:",omitempty"` // in order of job
 	Between   []between   `json:",omitempty"` // in order of job
-	// Leaving are the attempts that are being stopped, in order: a snapshot need not have them.
-	Leaving preemption.Leaving `json:",omitempty"`
 	// Times is how often bundles were preempted, in order of bundle.
 	Times []times `json:",omitempty"`
 	// NoSuspend says that a launcher can't suspend, so that victims are killed everywhere.
 	NoSuspend bool `json:",omitempty"`
-
-	saved []byte
 }
 
 // newcomer is a job that lacks its first share.
@@ -69,39 +60,15 @@ type between struct {
 	Since scheduler.Time
 }
 
-// load restores a checkpoint, and returns the events after it. A checkpoint of another version
-// is ignored.
-func (m *memory) load(s scheduler.Snapshot) ([]scheduler.Event, error) {
-	*m = memory{}
-	c := s.Checkpoint
-	if c == nil || c.Version != memoryVersion {
-		return s.Events, nil
-	}
-	if err := json.Unmarshal(c.Data, m); err != nil {
-		return nil, fmt.Errorf("the checkpoint cannot be read: %w", err)
-	}
-	m.saved = c.Data
-	return s.Events[min(s.Since, len(s.Events)):], nil
-}
-
-// save returns a checkpoint if there is something new to keep.
-func (m *memory) save() (*scheduler.Checkpoint, error) {
+// bounded returns what a checkpoint lists.
+func (m *memory) bounded() memory {
 	kept := *m
 	if len(kept.Newcomers) > savedMax {
 		kept.Newcomers = kept.Newcomers[:savedMax]
 		kept.Seen = kept.Newcomers[savedMax-1].Job
 	}
-	kept.Leaving = kept.Leaving[:min(len(kept.Leaving), savedMax)]
 	kept.Between = kept.Between[:min(len(kept.Between), savedMax)]
-	data, err := json.Marshal(kept)
-	if err != nil {
-		return nil, err
-	}
-	if bytes.Equal(data, m.saved) {
-		return nil, nil
-	}
-	m.saved = data
-	return &scheduler.Checkpoint{Version: memoryVersion, Data: data}, nil
+	return kept
 }
 
 func newcomerOrder(n *newcomer, id scheduler.JobID) int { return cmp.Compare(n.Job, id) }

@@ -21,9 +21,9 @@ func TestNothingRemainsOfAJob(t *testing.T) {
 		events = append(events, scheduler.JobFinished{At: s.now, Job: id, Outcome: scheduler.JobKilled})
 	}
 	s.events(events...)
-	m := s.policy.memory
-	if len(m.Newcomers)+len(m.Between)+len(m.Leaving)+len(s.policy.world.known)+len(s.policy.world.waiting) > 0 {
-		t.Errorf("remains: %+v, %v", m, s.policy.world)
+	m := s.policy.State().memory
+	if len(m.Newcomers)+len(m.Between)+len(s.policy.Leaving())+len(s.policy.State().world.known)+len(s.policy.State().world.waiting) > 0 {
+		t.Errorf("remains: %+v, %v", m, s.policy.State().world)
 	}
 	if _, err := s.policy.Explain(3); !errors.Is(err, scheduler.ErrUnknownJob) {
 		t.Errorf("Explain: %v", err)
@@ -63,14 +63,14 @@ func TestSettingsAreStrict(t *testing.T) {
 		}
 		return d.Settings[0]
 	}
-	if v := change("hold: x"); len(v.Problems) != 1 || s.policy.options.Hold != holdAll {
-		t.Errorf("%+v, hold: %s", v, s.policy.options.Hold)
+	if v := change("hold: x"); len(v.Problems) != 1 || s.policy.Options().Hold != holdAll {
+		t.Errorf("%+v, hold: %s", v, s.policy.Options().Hold)
 	}
 	if v := change("attempt-loses: least-progress"); len(v.Problems) != 0 || !v.Abilities.Has(scheduler.AbilityProgress) || v.ProgressEvery != progressEvery {
 		t.Errorf("%+v, and progress is not asked for", v)
 	}
-	if v := change("hold: none"); len(v.Problems) != 0 || v.Abilities.Has(scheduler.AbilityProgress) || s.policy.options.Hold != holdNone {
-		t.Errorf("%+v, hold: %s", v, s.policy.options.Hold)
+	if v := change("hold: none"); len(v.Problems) != 0 || v.Abilities.Has(scheduler.AbilityProgress) || s.policy.Options().Hold != holdNone {
+		t.Errorf("%+v, hold: %s", v, s.policy.Options().Hold)
 	}
 }
 
@@ -102,22 +102,22 @@ func TestStatusShowsShares(t *testing.T) {
 func TestRestartKeepsWhatIsDue(t *testing.T) {
 	s := busy(t, "", 1, plain, plain)
 	s.comes(20)
-	var p Policy
+	p := newTested()
 	events := []scheduler.Event{s.submit(1, 20), s.submit(3, 20)}
 	snapshot := scheduler.Snapshot{Now: s.now, Events: events, Checkpoint: s.saved, Since: len(events)}
 	if _, err := p.Start(scheduler.Config{}, snapshot, scheduler.Environment{}); err != nil {
 		t.Fatal(err)
 	}
-	if d := p.memory.newcomer(3).due(scheduler.DefaultKind); d == nil || d.First != 3 || p.memory.newcomer(1) != nil {
-		t.Errorf("due %+v, newcomers %+v", d, p.memory.Newcomers)
+	if d := p.State().memory.newcomer(3).due(scheduler.DefaultKind); d == nil || d.First != 3 || p.State().memory.newcomer(1) != nil {
+		t.Errorf("due %+v, newcomers %+v", d, p.State().memory.Newcomers)
 	}
-	snapshot.Checkpoint = &scheduler.Checkpoint{Version: memoryVersion, Data: []byte("{")}
-	if _, err := p.Start(scheduler.Config{}, snapshot, scheduler.Environment{}); err == nil {
-		t.Error("a broken checkpoint is taken")
+	snapshot.Checkpoint = &scheduler.Checkpoint{Version: s.saved.Version, Data: []byte("{")}
+	if _, err := p.Start(scheduler.Config{}, snapshot, scheduler.Environment{}); err != nil || p.State().memory.newcomer(3) == nil {
+		t.Errorf("a broken checkpoint: %v, %+v", err, p.State().memory)
 	}
-	snapshot.Checkpoint = &scheduler.Checkpoint{Version: memoryVersion + 1, Data: []byte("{")}
-	if _, err := p.Start(scheduler.Config{}, snapshot, scheduler.Environment{}); err != nil || p.memory.newcomer(3) == nil {
-		t.Errorf("a checkpoint of another version: %v, %+v", err, p.memory)
+	snapshot.Checkpoint = &scheduler.Checkpoint{Version: s.saved.Version + 1, Data: []byte("{")}
+	if _, err := p.Start(scheduler.Config{}, snapshot, scheduler.Environment{}); err != nil || p.State().memory.newcomer(3) == nil {
+		t.Errorf("a checkpoint of another version: %v, %+v", err, p.State().memory)
 	}
 }
 
@@ -153,5 +153,28 @@ func TestClockGoesBack(t *testing.T) {
 	s.events()
 	if _, err := s.policy.AssignTasks(scheduler.Round{Number: 2, Now: s.now - 1}); err == nil {
 		t.Error("a round before the last one is taken")
+	}
+}
+
+// A stage takes another kind of slots while its job waits. The reason that the job waited for is taken back when its
+// bundle starts.
+func TestAJobThatChangesItsKindWaitsNoMore(t *testing.T) {
+	s := start(t, "", 1)
+	d := s.events(append([]scheduler.Event{s.submit(1, 1)}, s.ready(1, 1)...)...)
+	if len(d.Waiting) != 1 || d.Waiting[0].Reason == scheduler.WaitNone {
+		t.Fatalf("told %+v, want why job 1 waits", d.Waiting)
+	}
+	rare := []scheduler.SlotCount{{Kind: "rare", Count: 1}}
+	d = s.round(scheduler.Round{
+		Events: []scheduler.Event{
+			scheduler.LauncherJoined{At: s.now, Launcher: 1, Host: "h", Slots: rare, Memory: 1 << 30},
+			scheduler.BundleWithdrawn{At: s.now, Job: 1, Bundle: s.bundle},
+			scheduler.StageGrown{At: s.now, Job: 1, Stage: 0, Groups: 1, Kind: "rare"},
+			scheduler.BundleReady{At: s.now, Job: 1, Bundle: s.bundle, Groups: []scheduler.Group{{Kind: "rare", Slots: 1}}},
+		},
+		Offers: []scheduler.Offer{{Launcher: 1, Free: rare, Memory: 1 << 30}},
+	})
+	if want := []scheduler.Waiting{{Job: 1}}; len(d.Launch) != 1 || !slices.Equal(d.Waiting, want) {
+		t.Errorf("launched %v and told %+v, want one launch and %+v", d.Launch, d.Waiting, want)
 	}
 }

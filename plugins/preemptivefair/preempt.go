@@ -93,7 +93,7 @@ func (d *assignment) protected(b *view.Bundle) bool {
 func (d *assignment) takeFor(c *request, kind scheduler.SlotKind, lack int, losers []*loser) {
 	d.rank(c, losers)
 	some := false
-	for b := range c.job.Job.ReadyOfKind(kind, 0) {
+	for b := range c.job.ReadyOfKind(kind, 0) {
 		if lack <= 0 {
 			return
 		}

@@ -191,8 +191,8 @@ func TestNothingIsTakenTwice(t *testing.T) {
 		events = append(events, s.started(l)...)
 	}
 	d = s.round(scheduler.Round{Events: events, Offers: []scheduler.Offer{{Launcher: 1}}})
-	if len(d.Preempt) > 0 || len(s.policy.memory.Newcomers) > 0 {
-		t.Errorf("it had its first share, and %v, %v", d.Preempt, s.policy.memory.Newcomers)
+	if len(d.Preempt) > 0 || len(s.policy.State().memory.Newcomers) > 0 {
+		t.Errorf("it had its first share, and %v, %v", d.Preempt, s.policy.State().memory.Newcomers)
 	}
 	// An attempt of it is lost: it waits its turn like others.
 	s.events(s.ended(s.attempt, scheduler.Lost))

@@ -1,141 +1,103 @@
 package preemptivefair
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/locality"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/settings"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/policy"
 )
 
 // progressEvery is the interval of attempts' progress reports, when progress decides which
 // attempt loses.
 const progressEvery = time.Second
 
-// Policy is the preemptive-fair policy. The zero value is ready for Check and
-// Start.
-type Policy struct {
-	options     options
-	environment scheduler.Environment
-	view        view.View
-	memory      memory
-	world       *world      // as of the last round
-	last        *assignment // the last round; nil before the first
-	placer      locality.Placer
+type (
+	pass = policy.Pass[options, state]
+	look = policy.Look[options, state]
+)
+
+// state is what the policy knows between rounds. A checkpoint has the memory.
+type state struct {
+	memory memory
+	world  *world      // as of the last round
+	last   *assignment // the last round; nil before the first
+	placer locality.Placer
 }
 
-var _ scheduler.TaskScheduler = (*Policy)(nil)
+var preemptiveFair = policy.Policy[options, state]{
+	Name: "preemptive-fair", Version: "1",
+	Options: defaults, Check: (*options).check, Abilities: (*options).abilities, Progress: progressEvery,
+	Start: begin, Assign: assign, Explain: explain, Status: status, Reports: true,
+	Memory: &policy.Memory[state]{
+		Version: memoryVersion,
+		Encode:  func(s *state) ([]byte, error) { return json.Marshal(s.memory.bounded()) },
+		Decode:  func(data []byte, s *state) error { return json.Unmarshal(data, &s.memory) },
+	},
+}
 
 // New returns a preemptive-fair policy.
-func New() scheduler.TaskScheduler { return &Policy{} }
+func New() scheduler.TaskScheduler { return preemptiveFair.New() }
 
-// Check validates settings.
-func (p *Policy) Check(c scheduler.Config) error {
-	_, err := parse(c)
-	return err
-}
-
-// Start applies settings, world and, if there is one, the checkpoint.
-func (p *Policy) Start(c scheduler.Config, s scheduler.Snapshot, e scheduler.Environment) (scheduler.Description, error) {
-	o, err := parse(c)
-	if err != nil {
-		return scheduler.Description{}, err
-	}
-	if err := p.view.Start(s); err != nil {
-		return scheduler.Description{}, err
-	}
-	missed, err := p.memory.load(s)
-	if err != nil {
-		return scheduler.Description{}, err
-	}
-	p.options, p.environment, p.last = o, e, nil
-	p.memory.Leaving = p.memory.Leaving.Start(&p.view)
-	for _, l := range p.view.Launchers() {
-		p.memory.NoSuspend = p.memory.NoSuspend || l.NoSuspend
-	}
-	p.world = newWorld(&p.view)
-	if len(missed) > 0 {
-		p.memory.meet(p.view.Jobs())
-		p.memory.updateNewcomers(p.world)
-		p.memory.learn(&p.view, missed)
-	}
-	d := scheduler.Description{Name: "preemptive-fair", Version: "1"}
-	d.Abilities, d.ProgressEvery = o.abilities()
-	return d, nil
-}
-
-// abilities returns what the policy can do. It asks for progress if its decisions depend on it.
-func (o options) abilities() (able scheduler.Ability, progress time.Duration) {
+// abilities asks for progress if decisions depend on it.
+func (o *options) abilities() (able scheduler.Ability) {
 	if o.AttemptLoses == leastProgress {
-		return scheduler.AbilityCheckpoint | scheduler.AbilityProgress, progressEvery
+		able = scheduler.AbilityProgress
 	}
-	return scheduler.AbilityCheckpoint, 0
+	return able
 }
 
-// AssignTasks decides one round.
-func (p *Policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
-	var d scheduler.Decisions
-	if err := p.view.Apply(r); err != nil {
-		return d, err
+// begin counts what there is, and learns from the events since the checkpoint.
+func begin(p *pass) error {
+	s := p.State()
+	for _, l := range p.View().Launchers() {
+		s.memory.NoSuspend = s.memory.NoSuspend || l.NoSuspend
 	}
-	for _, e := range r.Events {
-		if s, ok := e.(scheduler.SettingChanged); ok {
-			d.Settings = append(d.Settings, p.change(s))
-		}
+	s.world = newWorld(p.View())
+	if len(p.Events()) > 0 {
+		s.memory.meet(p.View().Jobs())
+		s.memory.updateNewcomers(s.world)
+		s.memory.learn(p.View(), p.Events())
 	}
-	p.memory.Leaving = p.memory.Leaving.After(&p.view, r.Events)
-	p.world.update(r.Events)
-	p.world.part(p.memory.Leaving)
-	p.memory.learn(&p.view, r.Events)
-	p.memory.meet(p.view.Jobs())
-	p.memory.updateNewcomers(p.world)
-	p.memory.forget(&p.view)
-	p.memory.wait(p.world)
-	a := &assignment{world: p.world, options: p.options, memory: &p.memory, seed: p.environment.Seed, limits: p.environment.Limits, placer: &p.placer}
-	a.assign()
-	d.Launch, d.Preempt = a.launches, a.preempts
-	d.WakeAt = a.wakeAt()
-	d.Waiting = a.explainWaits()
-	p.last = a
-	p.world.rest()
-	var err error
-	d.Checkpoint, err = p.memory.save()
-	return d, err
+	return nil
 }
 
-// change applies a new version of the settings, or returns its problems.
-func (p *Policy) change(s scheduler.SettingChanged) scheduler.SettingsVerdict {
-	o, err := parse(s.Config)
-	v := settings.Verdict(s, err)
-	if err == nil {
-		p.options = o
-		v.Abilities, v.ProgressEvery = o.abilities()
-	}
-	return v
+// assign decides one round.
+func assign(p *pass) error {
+	s, v := p.State(), p.View()
+	s.world.update(p.Events())
+	s.world.part(p.Leaving())
+	s.memory.learn(v, p.Events())
+	s.memory.meet(v.Jobs())
+	s.memory.updateNewcomers(s.world)
+	s.memory.forget(v)
+	s.memory.wait(s.world)
+	s.last = &assignment{world: s.world, options: p.Options(), memory: &s.memory, seed: p.Environment().Seed, limits: p.Environment().Limits, placer: &s.placer}
+	s.last.assign()
+	p.Decisions().Launch, p.Decisions().Preempt = s.last.launches, s.last.preempts
+	s.last.wake(p)
+	s.last.explainWaits(p)
+	s.world.rest()
+	return nil
 }
 
-// wakeAt returns when the policy could decide something without an event: a hold ends, a refused
+// wake asks for a round when the policy could decide something without an event: a hold ends, a refused
 // preemption may be retried, or a protection ends.
-func (d *assignment) wakeAt() scheduler.Time {
-	at := scheduler.Time(0)
-	for _, requests := range d.requests {
+func (d *assignment) wake(p *pass) {
+	for _, requests := range d.requests { // in any order: the earliest counts
 		for _, c := range requests {
 			if c.kept != "" {
-				at = d.view.Sooner(at, d.keepTill)
+				p.WakeAt(d.keepTill)
 			}
 		}
 	}
 	if d.lacking {
-		at = d.view.Sooner(at, d.protectedTill)
+		p.WakeAt(d.protectedTill)
 	}
 	for _, n := range d.memory.Newcomers {
 		if n.Refused < refusedMax {
-			at = d.view.Sooner(at, n.RetryAt)
+			p.WakeAt(n.RetryAt)
 		}
 	}
-	return at
 }
-
-// Terminate ends the policy; it holds nothing that needs an end.
-func (p *Policy) Terminate() {}

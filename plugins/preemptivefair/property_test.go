@@ -41,7 +41,7 @@ type observer struct {
 func (o *observer) play() {
 	rng := rand.New(rand.NewPCG(o.seed, 9)) //nolint:gosec // seeded on purpose
 	c := cluster.New(o.seed)
-	var p Policy
+	p := newTested()
 	about, err := p.Start(scheduler.Config{}, c.Snapshot(), scheduler.Environment{Seed: o.seed})
 	if err != nil {
 		o.t.Fatal(err)

@@ -9,27 +9,27 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// queue lists the waiting jobs of the last round in the order in which they would start work if
+// order lists the waiting jobs of a round in the order in which they would start work if
 // slots of each kind came free one by one; nil before the first round. If the policy is not
 // work-conserving, jobs that may have no slot now come after all others. Held and collected
 // slots are ignored.
-func (p *Policy) queue() []scheduler.Queued {
-	if p.last == nil {
+func (d *assignment) order() []scheduler.Queued {
+	if d == nil {
 		return nil
 	}
 	var l queueorder.List
-	for _, kind := range p.last.kinds {
+	for _, kind := range d.kinds {
 		l.BeginKind()
-		p.last.turns(kind, &l)
+		d.turns(kind, &l)
 	}
 	l.BeginUnserved()
-	for _, j := range p.last.waiting {
+	for _, j := range d.waiting {
 		if l.Full() {
 			break
 		}
 		for _, kind := range j.kinds {
-			if c := p.last.requestOf(j, kind); c != nil && c.more > 0 && !l.Knows(j.ID()) {
-				l.Add(j.ID(), p.last.compared(c, kind)+"; slots above its share stay free")
+			if c := d.requestOf(j, kind); c != nil && c.more > 0 && !l.Knows(j.ID()) {
+				l.Add(j.ID(), d.compared(c, kind)+"; slots above its share stay free")
 			}
 		}
 	}

@@ -60,17 +60,15 @@ type options struct {
 	Locality locality.Settings `yaml:"locality"`
 }
 
-func parse(c scheduler.Config) (options, error) {
-	o := options{
-		Preemption: everyJob, JobLoses: evenly, AttemptLoses: newest, Mode: "kill", Grace: graceDefault,
-		Hold: holdShare, HoldMax: holdMaxDefault, WorkConserving: true, CollectAfter: settings.CollectAfterDefault,
-		TimesMax: timesMaxDefault,
-		Locality: locality.New(locality.ModeNearest, locality.ModeFlow, locality.ModeNearest, locality.ModeNone),
-	}
-	if err := settings.Decode(c, &o); err != nil {
-		return options{}, err
-	}
-	checks := settings.Checks{Config: c}
+var defaults = options{
+	Preemption: everyJob, JobLoses: evenly, AttemptLoses: newest, Mode: "kill", Grace: graceDefault,
+	Hold: holdShare, HoldMax: holdMaxDefault, WorkConserving: true, CollectAfter: settings.CollectAfterDefault,
+	TimesMax: timesMaxDefault,
+	Locality: locality.New(locality.ModeNearest, locality.ModeFlow, locality.ModeNearest, locality.ModeNone),
+}
+
+func (o *options) check() error {
+	var checks settings.Checks
 	checks.Choice("preemption", o.Preemption, everyJob, askedOnly, nobody)
 	checks.Choice("job-loses", o.JobLoses, evenly, furthestOver, lowestPriority)
 	checks.Choice("attempt-loses", o.AttemptLoses, newest, atRandom, newestInCluster, leastProgress, newcomerData)
@@ -80,7 +78,7 @@ func parse(c scheduler.Config) (options, error) {
 	checks.That(o.HoldMax >= 0, "hold-max", "must not be negative; 0s sets no bound, hold: none holds nothing")
 	checks.CollectAfter(o.CollectAfter)
 	checks.That(o.TimesMax >= 0, "times-max", "must not be negative; 0 sets no bound, preemption: none takes nothing back")
-	return o, checks.Err()
+	return checks.Err()
 }
 
 // answer is a job's choice, given by a property.

@@ -13,7 +13,7 @@ import (
 // only when a test says so.
 type site struct {
 	t       *testing.T
-	policy  *Policy
+	policy  *tested
 	number  uint64
 	now     scheduler.Time
 	bundle  scheduler.BundleID
@@ -25,6 +25,29 @@ type site struct {
 	config  scheduler.Config
 	around  scheduler.Environment
 }
+
+// tested is a policy with what it keeps, once it has started.
+type tested struct {
+	scheduler.TaskScheduler
+	look
+}
+
+func newTested() *tested {
+	t, p := &tested{}, preemptiveFair
+	p.Start = func(x *pass) error {
+		t.look = x.Look
+		return begin(x)
+	}
+	t.TaskScheduler = p.New()
+	return t
+}
+
+// Explain and Status are the policy's, not those that a look has by default.
+func (t *tested) Explain(id scheduler.JobID) (scheduler.Explanation, error) {
+	return t.TaskScheduler.Explain(id)
+}
+
+func (t *tested) Status() (scheduler.Status, error) { return t.TaskScheduler.Status() }
 
 func start(t *testing.T, settings string, seed uint64) *site {
 	t.Helper()
@@ -41,7 +64,7 @@ func start(t *testing.T, settings string, seed uint64) *site {
 // restart continues with a new policy, started from a snapshot.
 func (s *site) restart(more ...scheduler.Event) {
 	s.t.Helper()
-	s.policy = &Policy{}
+	s.policy = newTested()
 	events := append(slices.Clone(s.told), more...)
 	if _, err := s.policy.Start(s.config, scheduler.Snapshot{Now: s.now, Events: events, Checkpoint: s.saved, Since: len(events)}, s.around); err != nil {
 		s.t.Fatal(err)
@@ -142,7 +165,7 @@ func (s *site) ended(id scheduler.AttemptID, how scheduler.AttemptOutcome) sched
 }
 
 // settled makes all jobs old ones, that are due nothing.
-func (s *site) settled() { s.policy.memory.Newcomers = nil }
+func (s *site) settled() { s.policy.State().memory.Newcomers = nil }
 
 // victims lists the victims of a round's decisions, in order.
 func victims(d scheduler.Decisions) []scheduler.AttemptID {

@@ -22,7 +22,7 @@ func TestPreemptedTooOftenIsSpared(t *testing.T) {
 		{"times-max: 0", 99, 6},
 	} {
 		s := busy(t, "attempt-loses: newest\n"+c.settings, 1, plain, plain)
-		s.policy.memory.Times = []times{{Bundle: 6, Times: c.before}}
+		s.policy.State().memory.Times = []times{{Bundle: 6, Times: c.before}}
 		if got := victims(s.comes(1)); !slices.Equal(got, []scheduler.AttemptID{c.want}) {
 			t.Errorf("%q, preempted %d times before: %v loses, want %d", c.settings, c.before, got, c.want)
 		}
@@ -34,7 +34,7 @@ func TestTimesAreForgottenWithTheirBundles(t *testing.T) {
 	s := busy(t, "", 1, plain, plain)
 	d := s.comes(20)
 	s.events(s.accepted(d)...)
-	if got := len(s.policy.memory.Times); got != 3 {
+	if got := len(s.policy.State().memory.Times); got != 3 {
 		t.Fatalf("%d bundles are remembered, want 3", got)
 	}
 	var events []scheduler.Event
@@ -45,7 +45,7 @@ func TestTimesAreForgottenWithTheirBundles(t *testing.T) {
 		events = append(events, scheduler.JobFinished{At: s.now, Job: id, Outcome: scheduler.JobKilled})
 	}
 	s.events(events...)
-	if got := s.policy.memory.Times; len(got) > 0 {
+	if got := s.policy.State().memory.Times; len(got) > 0 {
 		t.Errorf("%v are remembered of jobs that ended", got)
 	}
 }
@@ -55,7 +55,7 @@ func TestTimesAreForgottenWithTheirBundles(t *testing.T) {
 func TestSparedLoseAfterAllOthers(t *testing.T) {
 	s := busy(t, "", 1, plain, plain)
 	for b := scheduler.BundleID(1); b <= 10; b++ {
-		s.policy.memory.Times = append(s.policy.memory.Times, times{Bundle: b, Times: timesMaxDefault})
+		s.policy.State().memory.Times = append(s.policy.State().memory.Times, times{Bundle: b, Times: timesMaxDefault})
 	}
 	if got := len(victims(s.comes(3))); got != 3 {
 		t.Errorf("%d attempts lose to a newcomer, want its first share of 3", got)
@@ -66,7 +66,7 @@ func TestSparedLoseAfterAllOthers(t *testing.T) {
 	alone.events(alone.submit(1, 2))
 	alone.events(alone.running(1, 1, 1)...)
 	alone.settled()
-	alone.policy.memory.Times = []times{{Bundle: 1, Times: timesMaxDefault}}
+	alone.policy.State().memory.Times = []times{{Bundle: 1, Times: timesMaxDefault}}
 	if got := victims(alone.comes(1)); len(got) > 0 {
 		t.Errorf("%v loses, the last of its job", got)
 	}

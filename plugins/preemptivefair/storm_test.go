@@ -23,7 +23,7 @@ func TestPreemptionsEnd(t *testing.T) {
 		pick := func(all ...string) string { return all[rng.IntN(len(all))] }
 		settings := fmt.Sprintf("mode: %s\ngrace: 1s\njob-loses: %s\nattempt-loses: %s\ntimes-max: %d\nhold: %s\n", pick("kill", "soft", "suspend"),
 			pick(evenly, furthestOver, lowestPriority), pick(newest, atRandom, newestInCluster), rng.IntN(4), pick(holdShare, holdAll, holdNone))
-		p := policytest.Play(t, settings, func() *Policy { return &Policy{} })
+		p := policytest.Play(t, settings, newTested)
 		p.Launchers(1+rng.IntN(4), 1+rng.IntN(4))
 		for range 2 + rng.IntN(12) {
 			l := cluster.Layer{Bundles: 1 + rng.IntN(20), Groups: groupsOf(1), Run: 1000 * time.Hour}

@@ -61,7 +61,7 @@ func newJob(t *testing.T, v vector) {
 	id := scheduler.JobID(len(v.RunningTasksPerJob) + 1)
 	s.events(s.submit(id, 2*v.Cores))
 	reserved := 0
-	if d := s.policy.memory.newcomer(id).due(scheduler.DefaultKind); d != nil {
+	if d := s.policy.State().memory.newcomer(id).due(scheduler.DefaultKind); d != nil {
 		reserved = d.First
 	}
 	r := free(1, unused)

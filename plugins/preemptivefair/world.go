@@ -31,12 +31,11 @@ type world struct {
 // job is the policy's record of a live job.
 type job struct {
 	*view.Job
-	kinds    []scheduler.SlotKind // of its stages, in their order
-	of       []account            // by kind
-	waits    bool                 // it is in world.waiting
-	small    bool                 // each of its ready bundles needs a single slot
-	touched  bool
-	reported scheduler.WaitReason // as last reported to the manager
+	kinds   []scheduler.SlotKind // of its stages, in their order
+	of      []account            // by kind
+	waits   bool                 // it is in world.waiting
+	small   bool                 // each of its ready bundles needs a single slot
+	touched bool
 
 	requests []*request // by kind, of the last assignment; nil where it wants nothing
 }

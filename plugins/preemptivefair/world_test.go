@@ -20,7 +20,7 @@ func TestAccountsOfChanges(t *testing.T) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 3))
 			c := cluster.New(seed)
-			var p Policy
+			p := newTested()
 			config := scheduler.Config{Text: fmt.Appendf(nil, "mode: %s\nhold-max: 1s\n", modes[seed%3])}
 			about, err := p.Start(config, c.Snapshot(), scheduler.Environment{Seed: seed, Limits: scheduler.Limits{GraceMax: time.Minute}})
 			if err != nil {
@@ -34,7 +34,7 @@ func TestAccountsOfChanges(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				wantLikeNew(t, &p)
+				wantLikeNew(t, p)
 				if t.Failed() {
 					t.Fatalf("after round %d: %+v", r.Number, r.Events)
 				}
@@ -46,7 +46,7 @@ func TestAccountsOfChanges(t *testing.T) {
 
 // A launcher that drains or is excluded has nothing to share.
 func TestSlotsAreThoseWhereWorkMayStart(t *testing.T) {
-	p := &Policy{}
+	p := newTested()
 	slots := []scheduler.SlotCount{{Kind: scheduler.DefaultKind, Count: 3}}
 	if _, err := p.Start(scheduler.Config{}, scheduler.Snapshot{Events: []scheduler.Event{scheduler.LauncherJoined{Launcher: 1, Slots: slots}}}, scheduler.Environment{}); err != nil {
 		t.Fatal(err)
@@ -63,7 +63,7 @@ func TestSlotsAreThoseWhereWorkMayStart(t *testing.T) {
 		if _, err := p.AssignTasks(scheduler.Round{Number: uint64(i + 1), Events: []scheduler.Event{c.event}}); err != nil { //nolint:gosec // few
 			t.Fatal(err)
 		}
-		if got := p.world.slots(scheduler.DefaultKind); got != c.want {
+		if got := p.State().world.slots(scheduler.DefaultKind); got != c.want {
 			t.Errorf("after %T: %d slots, want %d", c.event, got, c.want)
 		}
 	}
@@ -99,34 +99,34 @@ func disturb(c *cluster.Cluster, rng *rand.Rand) {
 }
 
 // wantLikeNew compares a policy's accounts with those of a newly started one.
-func wantLikeNew(t *testing.T, p *Policy) {
+func wantLikeNew(t *testing.T, p *tested) {
 	t.Helper()
-	fresh := newWorld(&p.view)
-	if !slices.Equal(p.world.kinds, fresh.kinds) || !reflect.DeepEqual(p.world.total, fresh.total) || len(p.world.known) != len(fresh.known) {
-		t.Errorf("kinds %v, slots %v, %d jobs; want %v, %v, %d", p.world.kinds, p.world.total, len(p.world.known), fresh.kinds, fresh.total, len(fresh.known))
+	fresh := newWorld(p.View())
+	if !slices.Equal(p.State().world.kinds, fresh.kinds) || !reflect.DeepEqual(p.State().world.total, fresh.total) || len(p.State().world.known) != len(fresh.known) {
+		t.Errorf("kinds %v, slots %v, %d jobs; want %v, %v, %d", p.State().world.kinds, p.State().world.total, len(p.State().world.known), fresh.kinds, fresh.total, len(fresh.known))
 	}
 	for _, kind := range fresh.kinds {
-		if got, want := p.world.sharers(kind), fresh.sharers(kind); got != want {
+		if got, want := p.State().world.sharers(kind), fresh.sharers(kind); got != want {
 			t.Errorf("%d jobs share the %s slots, want %d", got, kind, want)
 		}
 	}
-	for id, s := range p.world.known {
+	for id, s := range p.State().world.known {
 		if want := fresh.known[id]; !slices.Equal(s.of, want.of) || s.small != want.small {
 			t.Errorf("the accounts of %s are %+v, want %+v", id, s.of, want.of)
 		}
 	}
 	sameJob := func(a, b *job) bool { return a.Job == b.Job }
-	if !slices.EqualFunc(p.world.waiting, fresh.waiting, sameJob) {
-		t.Errorf("%d jobs wait, want %d, or in another order", len(p.world.waiting), len(fresh.waiting))
+	if !slices.EqualFunc(p.State().world.waiting, fresh.waiting, sameJob) {
+		t.Errorf("%d jobs wait, want %d, or in another order", len(p.State().world.waiting), len(fresh.waiting))
 	}
-	if all := p.memory.Leaving.Start(&p.view); !slices.Equal(p.memory.Leaving, all) {
-		t.Errorf("attempts that leave are %v, want %v", p.memory.Leaving, all)
+	if all := p.Leaving().Start(p.View()); !slices.Equal(p.Leaving(), all) {
+		t.Errorf("attempts that leave are %v, want %v", p.Leaving(), all)
 	}
 	var between, want []scheduler.JobID
-	for _, b := range p.memory.Between {
+	for _, b := range p.State().memory.Between {
 		between = append(between, b.Job)
 	}
-	for _, j := range p.view.Jobs() {
+	for _, j := range p.View().Jobs() {
 		if isBetween(j) {
 			want = append(want, j.ID())
 		}

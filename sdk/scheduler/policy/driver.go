@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/locality"
@@ -23,6 +24,7 @@ type driver[O, S any] struct {
 	leaving  preemption.Leaving
 	stopping preemption.Leaving // by this pass, in its order
 	saved    []byte             // the last checkpoint
+	encoded  []byte             // the state in it
 	own      bool               // delays or leaving changed since then
 
 	reasons map[scheduler.JobID]reason // in force at the manager
@@ -68,9 +70,9 @@ func (d *driver[O, S]) Start(c scheduler.Config, s scheduler.Snapshot, env sched
 			return scheduler.Description{}, err
 		}
 	}
-	return scheduler.Description{
-		Name: d.policy.Name, Version: d.policy.Version, Abilities: d.policy.abilities(), ProgressEvery: d.policy.Progress,
-	}, nil
+	about := scheduler.Description{Name: d.policy.Name, Version: d.policy.Version}
+	about.Abilities, about.ProgressEvery = d.policy.abilities(&d.options)
+	return about, nil
 }
 
 // endedIn counts the ends of attempts.
@@ -101,11 +103,8 @@ func (d *driver[O, S]) AssignTasks(r scheduler.Round) (scheduler.Decisions, erro
 	if !d.policy.Reports {
 		p.giveReasons()
 	}
-	if d.own || d.policy.Memory != nil {
-		if err := d.remember(&p.decisions); err != nil {
-			return scheduler.Decisions{}, err
-		}
-		d.own = false
+	if err := d.remember(&p.decisions); err != nil {
+		return scheduler.Decisions{}, err
 	}
 	return p.decisions, nil
 }
@@ -118,10 +117,10 @@ func (d *driver[O, S]) forget(events []scheduler.Event) {
 			d.setDelay(x.Job, locality.Wait{})
 		}
 	}
-	before := len(d.leaving)
+	before := d.leaving
 	d.stopping = nil
 	d.leaving = d.leaving.After(&d.view, events)
-	d.own = d.own || before+len(d.leaving) > 0
+	d.own = d.own || !slices.Equal(before, d.leaving)
 }
 
 // setDelay notes a job's delay for locality.
@@ -143,10 +142,14 @@ func (p *Pass[O, S]) handleEvent(e scheduler.Event) {
 	switch e := e.(type) {
 	case scheduler.SettingChanged:
 		o, err := f.read(e.Config)
+		v := settings.Verdict(e, err)
 		if err == nil {
 			p.driver.options, p.changed = o, true
+			if f.Abilities != nil {
+				v.Abilities, v.ProgressEvery = f.abilities(&o)
+			}
 		}
-		p.decisions.Settings = append(p.decisions.Settings, settings.Verdict(e, err))
+		p.decisions.Settings = append(p.decisions.Settings, v)
 	case scheduler.AdmissionAsked:
 		p.judge(e.Job)
 	case scheduler.Requested:

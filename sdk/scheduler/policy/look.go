@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/preemption"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
@@ -30,6 +31,10 @@ func (l Look[O, S]) Jobs() []*view.Job { return slices.Clone(l.driver.view.Jobs(
 
 // Job returns a live job, or nil.
 func (l Look[O, S]) Job(id scheduler.JobID) *view.Job { return l.driver.view.Job(id) }
+
+// Leaving returns the attempts that are being stopped, each with the job that it is stopped for. Those that the running
+// pass stops are not among them.
+func (l Look[O, S]) Leaving() preemption.Leaving { return l.driver.leaving }
 
 // Coming reports whether slots are coming for a job: some are reserved for it, or attempts are being stopped for it.
 // A policy that preempts asks for no more meanwhile.

@@ -22,8 +22,12 @@ type Memory[S any] struct {
 	Decode func([]byte, *S) error
 }
 
-// delaysMax bounds the jobs whose delays for locality are in a checkpoint. The others' begin anew at a restart.
-const delaysMax = 4096
+// Bounds of what the package keeps in a checkpoint. Jobs beyond delaysMax begin their delays for locality anew at a
+// restart. Attempts beyond leavingMax do not count as being stopped then, if the snapshot does not say so.
+const (
+	delaysMax  = 4096
+	leavingMax = 4096
+)
 
 // checkpoint is the content of a policy's checkpoint.
 type checkpoint struct {
@@ -34,7 +38,7 @@ type checkpoint struct {
 
 // recall takes over a checkpoint, nil for none. It reports whether the state was read.
 func (d *driver[O, S]) recall(c *scheduler.Checkpoint) (stateRead bool) {
-	d.delays, d.leaving, d.saved = map[scheduler.JobID]locality.Wait{}, nil, nil
+	d.delays, d.leaving, d.saved, d.encoded = map[scheduler.JobID]locality.Wait{}, nil, nil, nil
 	var x checkpoint
 	if c == nil || c.Version != d.version() || json.Unmarshal(c.Data, &x) != nil {
 		return false
@@ -57,19 +61,15 @@ func (d *driver[O, S]) recall(c *scheduler.Checkpoint) (stateRead bool) {
 	if decode(x.State, &s) != nil {
 		return false
 	}
-	d.state = s
+	d.state, d.encoded = s, x.State
 	return true
 }
 
 // remember adds a checkpoint to the decisions if the memory changed.
 func (d *driver[O, S]) remember(to *scheduler.Decisions) error {
-	x := checkpoint{Leaving: d.leaving, Delays: d.delays}
-	if len(x.Delays) > delaysMax {
-		x.Delays = map[scheduler.JobID]locality.Wait{}
-		for _, id := range slices.Sorted(maps.Keys(d.delays))[:delaysMax] {
-			x.Delays[id] = d.delays[id]
-		}
-	}
+	own := d.own
+	d.own = false
+	x := checkpoint{Leaving: d.leaving[:min(len(d.leaving), leavingMax)], Delays: d.delays}
 	if m := d.policy.Memory; m != nil {
 		encode := m.Encode
 		if encode == nil {
@@ -78,6 +78,16 @@ func (d *driver[O, S]) remember(to *scheduler.Decisions) error {
 		var err error
 		if x.State, err = encode(&d.state); err != nil {
 			return fmt.Errorf("the state can't be saved: %w", err)
+		}
+	}
+	if !own && bytes.Equal(x.State, d.encoded) {
+		return nil
+	}
+	d.encoded = x.State
+	if len(x.Delays) > delaysMax {
+		x.Delays = map[scheduler.JobID]locality.Wait{}
+		for _, id := range slices.Sorted(maps.Keys(d.delays))[:delaysMax] {
+			x.Delays[id] = d.delays[id]
 		}
 	}
 	data, err := json.Marshal(x)

@@ -47,6 +47,9 @@ type Policy[O, S any] struct {
 	Note func(*Pass[O, S], scheduler.Note)
 	// Progress is how often attempts report their progress, at least 100 ms. 0: never.
 	Progress time.Duration
+	// Abilities returns what options need of the abilities that the other fields give. The rest is not declared, and
+	// costs the manager nothing. It is asked at the start and after each change. Nil: all are needed.
+	Abilities func(*O) scheduler.Ability
 	// Load asks for the load of launchers' machines.
 	Load bool
 	// Resumes says that the policy resumes what it suspends, by Pass.Resume. Else the manager does.
@@ -69,8 +72,8 @@ func (p Policy[O, S]) New() scheduler.TaskScheduler {
 	return d
 }
 
-func (p *Policy[O, S]) abilities() scheduler.Ability {
-	a := scheduler.AbilityCheckpoint
+// abilities returns what the policy can do and needs with such options, and how often attempts report progress.
+func (p *Policy[O, S]) abilities(o *O) (a scheduler.Ability, progress time.Duration) {
 	for ability, has := range map[scheduler.Ability]bool{
 		scheduler.AbilityProgress: p.Progress > 0, scheduler.AbilityResume: p.Resumes, scheduler.AbilityLoad: p.Load,
 		scheduler.AbilityAdmission: p.Admit != nil, scheduler.AbilityAdvisoryAdmission: p.Admit != nil && p.AdmitAdvisory,
@@ -80,5 +83,11 @@ func (p *Policy[O, S]) abilities() scheduler.Ability {
 			a |= ability
 		}
 	}
-	return a
+	if p.Abilities != nil {
+		a &= p.Abilities(o)
+	}
+	if a.Has(scheduler.AbilityProgress) {
+		progress = p.Progress
+	}
+	return a | scheduler.AbilityCheckpoint, progress
 }

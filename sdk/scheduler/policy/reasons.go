@@ -24,7 +24,8 @@ func (p *Pass[O, S]) Waits(j *view.Job, why scheduler.WaitReason, format string,
 }
 
 // Report tells the manager why a job waits, or WaitNone if it does not, when that is not what it was told last. Only
-// then detail is called, for numbers and names for people. It is for a policy with Policy.Reports.
+// then detail is called, for numbers and names for people. It may be nil for WaitNone. It is for a policy with
+// Policy.Reports.
 func (p *Pass[O, S]) Report(j *view.Job, why scheduler.WaitReason, detail func() string) {
 	told, id := p.driver.reasons, j.ID()
 	if told[id].why == why {

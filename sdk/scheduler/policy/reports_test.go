@@ -102,3 +102,29 @@ func TestChecksHaveLines(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+// TestAbilitiesFollowOptions: a policy declares only what its options need, at its start and after each change.
+func TestAbilitiesFollowOptions(t *testing.T) {
+	type options struct {
+		Eager bool `yaml:"eager"`
+	}
+	p := policy.Policy[options, policy.None]{
+		Name: "p", Version: "1", Progress: time.Second, Load: true,
+		Assign: func(*policy.Pass[options, policy.None]) error { return nil },
+		Abilities: func(o *options) scheduler.Ability {
+			if o.Eager {
+				return scheduler.AbilityProgress
+			}
+			return 0
+		},
+	}.New()
+	about, err := p.Start(scheduler.Config{Text: []byte("eager: true")}, scheduler.Snapshot{}, scheduler.Environment{})
+	if want := scheduler.AbilityCheckpoint | scheduler.AbilityProgress; err != nil || about.Abilities != want || about.ProgressEvery != time.Second {
+		t.Errorf("got %+v, %v; want abilities %b and progress each second", about, err, want)
+	}
+	change := scheduler.SettingChanged{Version: 2, Config: scheduler.Config{Text: []byte("eager: false")}}
+	d, err := p.AssignTasks(scheduler.Round{Number: 1, Events: []scheduler.Event{change}})
+	if want := (scheduler.SettingsVerdict{Version: 2, Abilities: scheduler.AbilityCheckpoint}); err != nil || !reflect.DeepEqual(d.Settings, []scheduler.SettingsVerdict{want}) {
+		t.Errorf("got %+v, %v; want %+v", d.Settings, err, want)
+	}
+}
