@@ -83,7 +83,7 @@ func (d *drawing) randomLimits() *wire.JobLimits {
 func (d *drawing) randomGraph() *wire.Graph {
 	g := &wire.Graph{}
 	for i := range 1 + d.rand.IntN(4) {
-		m := &wire.Stage{Name: fmt.Sprint("s", i), Nodes: uint32(d.rand.IntN(9)), Kind: jobKinds[d.rand.IntN(len(jobKinds))], Shuffles: d.chance(300), NoSuspend: d.chance(100), ExpectedNs: int64(d.rand.IntN(3)) * int64(time.Second)}
+		m := &wire.Stage{Name: fmt.Sprint("s", i), Nodes: uint32(d.rand.IntN(9)), Kind: jobKinds[d.rand.IntN(len(jobKinds))], Shuffles: d.chance(300), NoSuspend: d.chance(100), ExpectedNs: int64(i%3) * int64(time.Second)}
 		if d.chance(200) {
 			m.Slots = 2
 		}
