@@ -92,7 +92,7 @@ func (o Options) environment(seed uint64) scheduler.Environment {
 	return scheduler.Environment{
 		Heartbeat: heartbeat, Seed: seed, Kinds: append([]scheduler.SlotKind{scheduler.DefaultKind, rareKind, specialKind}, o.others()...),
 		Limits: limits(), Simulated: true,
-		ReserveMax: cluster.ReserveMax, ProtectFor: cluster.ProtectFor, SuspendMax: cluster.SuspendMax,
+		ReserveMax: cluster.ReserveMax, ProtectFor: cluster.ProtectFor, SuspendMax: cluster.SuspendMax, WakeMin: cluster.WakeMin,
 	}
 }
 

@@ -73,7 +73,7 @@ func (c *Core) NextWake() (scheduler.Time, bool) {
 	if first, ok := c.state.Step.NextTimer(); ok {
 		earlier(first)
 	}
-	if round, ok := c.state.Policy.Wake(c.state.Step.Set.RoundGap, c.state.Step.Set.RefusedGapMax, c.state.Resources.Offers.AnyChanged()); ok {
+	if round, ok := c.state.Policy.Wake(c.state.Step.Set.RoundGap, c.state.Step.Set.RefusedGapMax, c.state.Step.Set.WakeMin, c.state.Resources.Offers.AnyChanged()); ok {
 		earlier(round)
 	}
 	return at, found

@@ -45,6 +45,7 @@ type life struct {
 	round   uint64
 	fit     map[scheduler.BundleID]bool // launches of the last answer that fit the state it was sent
 	pending map[decision]string         // decisions without an outcome, in words
+	woken   scheduler.Time              // when it was told last that time passed
 	refused map[scheduler.BundleID]int  // how often in a row a bundle found no capacity
 
 	promises promises
@@ -361,6 +362,12 @@ func (d *driver) checkRound(l *life, r *scheduler.Round) {
 		d.fail("round %d: %d decisions of round %d have no outcome", r.Number, len(l.pending), l.round)
 	}
 	for _, e := range r.Events {
+		if e, is := e.(scheduler.TimePassed); is {
+			if least := l.woken.Add(d.Core.Settings().WakeMin); l.woken != 0 && e.At < least {
+				d.fail("round %d: the policy is woken at %d, and not before %d", r.Number, e.At, least)
+			}
+			l.woken = e.At
+		}
 		d.Seen[strings.TrimPrefix(fmt.Sprintf("%T", e), "scheduler.")]++
 		if e.When() > r.Now {
 			d.fail("round %d of %d tells what happens at %d", r.Number, r.Now, e.When())

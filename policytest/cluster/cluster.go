@@ -28,6 +28,10 @@ const (
 	SuspendedPercent = 75
 )
 
+// WakeMin is the least time between two wake-ups (scheduler.Decisions.WakeAt). It is far below a
+// site's, so that games see a policy that is woken for ever.
+const WakeMin = time.Nanosecond
+
 // ReservationsMax bounds the reservations of a policy without a preemption (scheduler.Reserve).
 const ReservationsMax = 64
 
@@ -100,7 +104,7 @@ func New(seed uint64) *Cluster {
 func settings() core.Settings {
 	s := core.DefaultSettings()
 	s.ReserveMax, s.ProtectFor, s.SuspendMax = ReserveMax, ProtectFor, SuspendMax
-	s.SuspendedMax, s.SuspendedPercent, s.ReservationsMax = SuspendedMax, SuspendedPercent, ReservationsMax
+	s.SuspendedMax, s.SuspendedPercent, s.ReservationsMax, s.WakeMin = SuspendedMax, SuspendedPercent, ReservationsMax, WakeMin
 	s.RoundGap, s.RefusedGapMax, s.StepWork = 0, 0, 1<<30
 	s.CommandTimeout, s.CommandTimeoutMax, s.ReclaimAfter, s.UnplaceableAfter = never, never, never, never
 	s.AdmissionMax, s.RequestTimeout, s.SettingsTimeout = never, never, never // see answerMax

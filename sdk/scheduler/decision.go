@@ -25,7 +25,8 @@ type Decisions struct {
 	// Notes the policy wants logged and delivered to it again on replay.
 	Notes []Note
 	// WakeAt requests a round with TimePassed at that time even if nothing happens. Zero requests
-	// none and cancels an earlier request.
+	// none and cancels an earlier request. Wake-ups are at least Environment.WakeMin apart: a sooner
+	// one comes that much later. Rounds for other reasons are not held up.
 	WakeAt Time
 	// Checkpoint, when not nil, replaces the policy's checkpoint, or is appended to it.
 	// Only from a policy with AbilityCheckpoint.

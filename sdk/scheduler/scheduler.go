@@ -104,7 +104,10 @@ type Environment struct {
 	// manager resumes it when its slots are free. After SuspendMax it is preempted, and its bundle
 	// ready again; the site's suspendMax, default 10 minutes.
 	SuspendMax time.Duration
-	Simulated  bool // memory-only stores; nothing real may be charged
+	// WakeMin is the least time between two wake-ups that Decisions.WakeAt asks for; the site's
+	// wakeMin, default 10 ms. 0: an earlier manager, which has no such bound.
+	WakeMin   time.Duration
+	Simulated bool // memory-only stores; nothing real may be charged
 	// Replayed says that the events come from a log, to see what the policy decides. It decides as
 	// it would otherwise, without effects outside: its shell does not run, and it writes nothing
 	// besides its decisions.

@@ -49,7 +49,7 @@ func NewEnvironment(e scheduler.Environment) (*Environment, error) {
 		AnswerBytes: int64(e.Limits.AnswerBytes), CheckpointBytes: int64(e.Limits.CheckpointBytes), Decisions: int64(e.Limits.Decisions),
 		GraceMax: int64(e.Limits.GraceMax), RoundDeadline: int64(e.Limits.RoundDeadline),
 		SuspendedMax: int64(e.Limits.SuspendedMax), SuspendedPercent: int64(e.Limits.SuspendedPercent), ReservationsMax: int64(e.Limits.ReservationsMax),
-		ReserveMax: int64(e.ReserveMax), ProtectFor: int64(e.ProtectFor), SuspendMax: int64(e.SuspendMax),
+		ReserveMax: int64(e.ReserveMax), ProtectFor: int64(e.ProtectFor), SuspendMax: int64(e.SuspendMax), WakeMin: int64(e.WakeMin),
 	}
 	for _, k := range e.Kinds {
 		m.Kind = append(m.Kind, w.str(k))
@@ -63,7 +63,7 @@ func (m *Environment) Decode() (scheduler.Environment, error) {
 	r := newReader(m.GetStrings())
 	e := scheduler.Environment{
 		Heartbeat: time.Duration(m.GetHeartbeat()), Seed: m.GetSeed(), Simulated: m.GetSimulated(), Replayed: m.GetReplayed(),
-		ReserveMax: time.Duration(m.GetReserveMax()), ProtectFor: time.Duration(m.GetProtectFor()), SuspendMax: time.Duration(m.GetSuspendMax()),
+		ReserveMax: time.Duration(m.GetReserveMax()), ProtectFor: time.Duration(m.GetProtectFor()), SuspendMax: time.Duration(m.GetSuspendMax()), WakeMin: time.Duration(m.GetWakeMin()),
 		Store: r.str(m.GetStore()), Trace: r.str(m.GetTrace()),
 		Kinds: list(r, len(m.GetKind()), func(i int) scheduler.SlotKind { return r.str(m.Kind[i]) }),
 		Limits: scheduler.Limits{

@@ -332,7 +332,7 @@ func decisions(t *rapid.T) scheduler.Decisions {
 func environment(t *rapid.T) scheduler.Environment {
 	return scheduler.Environment{
 		Heartbeat: span(t), Seed: id[uint64](t), Kinds: many(t, 3, text), Simulated: flag(t), Replayed: flag(t), Store: text(t), Trace: text(t),
-		ReserveMax: span(t), ProtectFor: span(t), SuspendMax: span(t),
+		ReserveMax: span(t), ProtectFor: span(t), SuspendMax: span(t), WakeMin: span(t),
 		Limits: scheduler.Limits{AnswerBytes: number(t), CheckpointBytes: number(t), Decisions: number(t), GraceMax: span(t), RoundDeadline: span(t), SuspendedMax: number(t), SuspendedPercent: number(t), ReservationsMax: number(t)},
 	}
 }

@@ -4693,6 +4693,7 @@ type Environment struct {
 	SuspendedPercent int64                  `protobuf:"varint,17,opt,name=suspended_percent,json=suspendedPercent,proto3" json:"suspended_percent,omitempty"`
 	Replayed         bool                   `protobuf:"varint,18,opt,name=replayed,proto3" json:"replayed,omitempty"`
 	ReservationsMax  int64                  `protobuf:"varint,19,opt,name=reservations_max,json=reservationsMax,proto3" json:"reservations_max,omitempty"` // 0: the manager does not know Reserve
+	WakeMin          int64                  `protobuf:"varint,20,opt,name=wake_min,json=wakeMin,proto3" json:"wake_min,omitempty"`                         // 0: not set
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -4856,6 +4857,13 @@ func (x *Environment) GetReplayed() bool {
 func (x *Environment) GetReservationsMax() int64 {
 	if x != nil {
 		return x.ReservationsMax
+	}
+	return 0
+}
+
+func (x *Environment) GetWakeMin() int64 {
+	if x != nil {
+		return x.WakeMin
 	}
 	return 0
 }
@@ -6082,7 +6090,7 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x04line\x18\x03 \x01(\x03R\x04line\x12\x12\n" +
 	"\x04text\x18\x04 \x01(\fR\x04text\x12\x1b\n" +
 	"\tfile_name\x18\x05 \x03(\rR\bfileName\x12\x1b\n" +
-	"\tfile_data\x18\x06 \x03(\fR\bfileData\"\x84\x05\n" +
+	"\tfile_data\x18\x06 \x03(\fR\bfileData\"\x9f\x05\n" +
 	"\vEnvironment\x129\n" +
 	"\astrings\x18\x01 \x01(\v2\x1f.hamadryad.scheduler.v1.StringsR\astrings\x12\x1c\n" +
 	"\theartbeat\x18\x02 \x01(\x03R\theartbeat\x12\x12\n" +
@@ -6106,7 +6114,8 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\rsuspended_max\x18\x10 \x01(\x03R\fsuspendedMax\x12+\n" +
 	"\x11suspended_percent\x18\x11 \x01(\x03R\x10suspendedPercent\x12\x1a\n" +
 	"\breplayed\x18\x12 \x01(\bR\breplayed\x12)\n" +
-	"\x10reservations_max\x18\x13 \x01(\x03R\x0freservationsMax\"\xbb\x01\n" +
+	"\x10reservations_max\x18\x13 \x01(\x03R\x0freservationsMax\x12\x19\n" +
+	"\bwake_min\x18\x14 \x01(\x03R\awakeMin\"\xbb\x01\n" +
 	"\vDescription\x129\n" +
 	"\astrings\x18\x01 \x01(\v2\x1f.hamadryad.scheduler.v1.StringsR\astrings\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\rR\x04name\x12\x18\n" +

@@ -15,7 +15,7 @@ import (
 func (ev *PolicyEvents) Environment() scheduler.Environment {
 	e := scheduler.Environment{
 		Heartbeat: ev.step.Set.Heartbeat, Seed: ev.step.Set.Seed, Limits: ev.step.Set.Limits(), Simulated: ev.step.Set.Simulated,
-		ReserveMax: ev.step.Set.ReserveMax, ProtectFor: ev.step.Set.ProtectFor, SuspendMax: ev.step.Set.SuspendMax,
+		ReserveMax: ev.step.Set.ReserveMax, ProtectFor: ev.step.Set.ProtectFor, SuspendMax: ev.step.Set.SuspendMax, WakeMin: ev.step.Set.WakeMin,
 		Kinds: slices.Clone(ev.step.Set.Kinds),
 	}
 	if len(e.Kinds) == 0 {

@@ -73,6 +73,9 @@ func codeGeneration(w *checkpoint.Codec, g *Generation) {
 	checkpoint.Flag(w, &g.ready)
 	checkpoint.Flag(w, &g.fresh)
 	checkpoint.Num(w, &g.wakeAt)
+	if w.Format > 6 {
+		checkpoint.Num(w, &g.lastWake)
+	}
 	checkpoint.Num(w, &g.notes)
 	if w.Format > 1 {
 		checkpoint.Flag(w, &g.Fallback)

@@ -28,17 +28,27 @@ func (d *PendingAnswer) Applied(kind scheduler.DecisionKind) int { return d.appl
 func (d *PendingAnswer) CountApplied(kind scheduler.DecisionKind) { d.applied[kind-1]++ }
 
 // Due reports whether a round may start now: the deciding policy is not thinking, and enough time
-// has passed since the last round. A policy that asked to be woken by now gets TimePassed.
-func (x *Session) Due(now scheduler.Time, gap time.Duration) bool {
+// has passed since the last round. A policy that asked to be woken by now gets TimePassed, unless its
+// last wake-up was less than wakeMin ago.
+func (x *Session) Due(now scheduler.Time, gap, wakeMin time.Duration) bool {
 	g := x.current
 	if g == nil || x.inFlight || now < x.lastRound.Add(gap) {
 		return false
 	}
-	if g.wakeAt != 0 && now >= g.wakeAt {
-		g.wakeAt = 0
+	if g.wakeAt != 0 && now >= g.wakeDue(wakeMin) {
+		g.wakeAt, g.lastWake = 0, now
 		x.Notify(scheduler.TimePassed{At: now})
 	}
 	return true
+}
+
+// wakeDue returns when to wake the policy: at the time that it asked for, but not sooner than wakeMin
+// after its last wake-up.
+func (g *Generation) wakeDue(wakeMin time.Duration) scheduler.Time {
+	if g.lastWake == 0 {
+		return g.wakeAt
+	}
+	return max(g.wakeAt, g.lastWake.Add(wakeMin))
 }
 
 // Wanted reports whether there are events or a first set of offers for the policy.
@@ -89,8 +99,8 @@ func (g *Generation) futileBackoff(gap, gapMax time.Duration) time.Duration {
 
 // Wake returns the time of the next check for a round without further input, because time passed or
 // offers changed; false when there is none. gap is that between two rounds, and gapMax its bound
-// while rounds carry only refusals.
-func (x *Session) Wake(gap, gapMax time.Duration, offers bool) (at scheduler.Time, yes bool) {
+// while rounds carry only refusals. wakeMin is the least time between two wake-ups.
+func (x *Session) Wake(gap, gapMax, wakeMin time.Duration, offers bool) (at scheduler.Time, yes bool) {
 	g := x.current
 	if g == nil || x.inFlight {
 		return 0, false
@@ -100,13 +110,13 @@ func (x *Session) Wake(gap, gapMax time.Duration, offers bool) (at scheduler.Tim
 	case !offers && g.onlyRefusals():
 		at := x.lastRound.Add(g.futileBackoff(gap, gapMax))
 		if g.wakeAt != 0 {
-			at = min(at, max(soonest, g.wakeAt))
+			at = min(at, max(soonest, g.wakeDue(wakeMin)))
 		}
 		return at, true
 	case offers || g.Wanted():
 		return soonest, true
 	case g.wakeAt != 0:
-		return max(soonest, g.wakeAt), true
+		return max(soonest, g.wakeDue(wakeMin)), true
 	}
 	return 0, false
 }

@@ -50,6 +50,7 @@ type Generation struct {
 	ready        bool // started, and waits for the cut-over
 	fresh        bool // no offers were sent to it yet
 	wakeAt       scheduler.Time
+	lastWake     scheduler.Time    // of its last round with TimePassed; 0: none
 	building     *SnapshotBuilder  // the snapshot for its start; nil: complete
 	events       []scheduler.Event // for its next round, or that follow the snapshot
 	notes        int               // how many of them are notes

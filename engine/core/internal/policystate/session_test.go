@@ -36,17 +36,17 @@ func start(t interface{ Fatal(...any) }, x *Session, number uint64, a scheduler.
 // and dropped. Events since then are sent in the next round, once.
 func TestRoundsAndAnswers(t *testing.T) {
 	var x Session
-	if x.Due(5, gap) {
+	if x.Due(5, gap, 0) {
 		t.Error("a round is due without a policy")
 	}
 	start(t, &x, 7, 0)
 	now := scheduler.Time(time.Second)
-	if !x.Due(now, gap) || !x.Current().Wanted() || !x.Current().Fresh() {
+	if !x.Due(now, gap, 0) || !x.Current().Wanted() || !x.Current().Fresh() {
 		t.Error("no first round is due")
 	}
 	r := x.Ask(now, nil)
 	x.Notify(scheduler.TimePassed{At: now + 1})
-	if x.Due(now.Add(time.Hour), gap) {
+	if x.Due(now.Add(time.Hour), gap, 0) {
 		t.Error("a second round is due while one is in flight")
 	}
 	for _, wrong := range [][2]uint64{{6, r.Number}, {7, r.Number + 1}} {
@@ -65,10 +65,10 @@ func TestRoundsAndAnswers(t *testing.T) {
 	if got := x.State(); got.Dropped != 3 || got.InFlight {
 		t.Errorf("%+v", got)
 	}
-	if x.Due(now, gap) {
+	if x.Due(now, gap, 0) {
 		t.Error("the next round is due before the gap")
 	}
-	if at, ok := x.Wake(gap, gap, false); !ok || at != now.Add(gap) {
+	if at, ok := x.Wake(gap, gap, 0, false); !ok || at != now.Add(gap) {
 		t.Errorf("the next round is to be looked at at %d, %t", at, ok)
 	}
 	if r := x.Ask(now.Add(gap), nil); len(r.Events) != 1 || r.Number != 2 {
@@ -76,6 +76,55 @@ func TestRoundsAndAnswers(t *testing.T) {
 	}
 	if x.Current().Wanted() {
 		t.Error("an event is told twice")
+	}
+}
+
+// A policy that always asks to be woken at once is woken on time first, then once in each wakeMin.
+// Other events still come at once. A copy of the state wakes it at the same times.
+func TestWakesAreSpaced(t *testing.T) {
+	const wakeMin = 10 * gap
+	var x Session
+	start(t, &x, 1, 0)
+	now, wakes := scheduler.Time(time.Second), []scheduler.Time{}
+	ask := func() {
+		r := x.Ask(now, nil)
+		for _, e := range r.Events {
+			if e, is := e.(scheduler.TimePassed); is {
+				wakes = append(wakes, e.At)
+			}
+		}
+		x.Answers(1, r.Number)
+		x.BeginAnswer(nil, scheduler.Decisions{})
+		x.AnswerApplied()
+		x.Current().WakeAt(now + 1)
+	}
+	ask()
+	first := now.Add(gap) // as soon as a round may start
+	for range 3 {
+		at, yes := x.Wake(gap, gap, wakeMin, false)
+		if !yes {
+			t.Fatal("the policy is not woken")
+		}
+		if at > first.Add(gap) && x.Due(at-1, gap, wakeMin) && x.Current().Wanted() {
+			t.Errorf("it is woken before %d", at)
+		}
+		var back Session
+		codectest.Read(t, codectest.Bytes(t, x.Code), back.Code)
+		if again, yes := back.Wake(gap, gap, wakeMin, false); !yes || again != at {
+			t.Errorf("it is woken at %d, and at %d after a restart", at, again)
+		}
+		now = at
+		if !x.Due(now, gap, wakeMin) {
+			t.Fatalf("no round is due at %d", now)
+		}
+		ask()
+	}
+	if want := []scheduler.Time{first, first.Add(wakeMin), first.Add(2 * wakeMin)}; !slices.Equal(wakes, want) {
+		t.Errorf("it is woken at %v, want %v", wakes, want)
+	}
+	x.Notify(scheduler.JobFinished{At: now})
+	if at, yes := x.Wake(gap, gap, wakeMin, false); !yes || at != now.Add(gap) {
+		t.Errorf("another event comes at %d, want %d", at, now.Add(gap))
 	}
 }
 
@@ -362,7 +411,7 @@ func TestStateComesBack(t *testing.T) {
 			case 3:
 				x.NotifyBundle(scheduler.JobID(n), 1, scheduler.BundleWithdrawn{At: now, Bundle: 1})
 			case 4:
-				if x.Due(now, 0) {
+				if x.Due(now, 0, 0) {
 					x.Ask(now, nil)
 				}
 			case 5:

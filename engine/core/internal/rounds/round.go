@@ -8,7 +8,7 @@ import (
 // passed, and there are events or offers to send; else nil.
 func (rs *Rounds) StartRound() *step.AskPolicy {
 	p := rs.policy
-	if !p.Due(rs.step.Now, rs.step.Set.RoundGap) || !p.Current().Wanted() && !rs.resources.Offers.AnyChanged() {
+	if !p.Due(rs.step.Now, rs.step.Set.RoundGap, rs.step.Set.WakeMin) || !p.Current().Wanted() && !rs.resources.Offers.AnyChanged() {
 		return nil
 	}
 	offers := rs.resources.Offers.Send(p.Current().Fresh())

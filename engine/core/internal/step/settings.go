@@ -56,6 +56,8 @@ type Settings struct {
 	// RefusedGapMax bounds the gap between rounds that carry only refusals: it doubles with each
 	// such round; default 1 s.
 	RefusedGapMax time.Duration `json:"refusedGapMax"`
+	// WakeMin is the least time between two rounds that a policy asks for by WakeAt; default 10 ms.
+	WakeMin time.Duration `json:"wakeMin"`
 	// Heartbeat is the period of launchers' heartbeats, which policies learn; default 1 s.
 	Heartbeat time.Duration `json:"heartbeat"`
 	// Seed is for policies that use random numbers; default 1.
@@ -213,7 +215,7 @@ func (s *Settings) TakesKind(kind string) bool {
 func DefaultSettings() Settings {
 	return Settings{
 		AttemptsMax: 4, LostMax: 20, MemoryDefault: 256 << 20, Graph: graph.DefaultLimits(),
-		CommandBytes: 128 << 10, StepWork: 4096, RoundEvents: 1 << 16, RoundGap: 500 * time.Microsecond, RefusedGapMax: time.Second, Heartbeat: time.Second, Seed: 1,
+		CommandBytes: 128 << 10, StepWork: 4096, RoundEvents: 1 << 16, RoundGap: 500 * time.Microsecond, RefusedGapMax: time.Second, WakeMin: 10 * time.Millisecond, Heartbeat: time.Second, Seed: 1,
 		PolicyLimits: scheduler.Limits{
 			AnswerBytes: 4 << 20, CheckpointBytes: 1 << 20, Decisions: 1_000_000,
 			GraceMax: time.Minute, RoundDeadline: 10 * time.Second,
@@ -337,6 +339,7 @@ func (s *Settings) durations() []namedDuration {
 	return []namedDuration{
 		{"roundGap", s.RoundGap},
 		{"refusedGapMax", s.RefusedGapMax},
+		{"wakeMin", s.WakeMin},
 		{"heartbeat", s.Heartbeat},
 		{"commandTimeout", s.CommandTimeout},
 		{"commandTimeoutMax", s.CommandTimeoutMax},
