@@ -99,7 +99,16 @@ func textOf(value any) string {
 	case time.Duration:
 		return v.String()
 	}
-	if v := reflect.ValueOf(value); v.Kind() == reflect.Struct {
+	v := reflect.ValueOf(value)
+	if v.Kind() == reflect.Map && v.Type().Key().Kind() == reflect.String {
+		var parts []string
+		for _, k := range v.MapKeys() {
+			parts = append(parts, k.String()+": "+textOf(v.MapIndex(k).Interface()))
+		}
+		slices.Sort(parts)
+		return "{" + strings.Join(parts, ", ") + "}"
+	}
+	if v.Kind() == reflect.Struct {
 		var parts []string
 		for i := range v.NumField() {
 			name := cmp.Or(jsonName(v.Type().Field(i)), v.Type().Field(i).Name)

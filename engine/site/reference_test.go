@@ -201,7 +201,7 @@ func forms(of string) string {
 		return "list"
 	case "string":
 		return "text"
-	case "Slots", "Resources", "map", "Limits":
+	case "Slots", "Resources", "map", "Limits", "UserLimits":
 		return "mapping"
 	}
 	return "number"

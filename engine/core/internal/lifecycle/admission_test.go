@@ -623,3 +623,48 @@ func TestCheckSubmissionIsWhatSubmitDecides(t *testing.T) {
 		}
 	}
 }
+
+// A user has at most as many live jobs as its limit says. A new limit counts from the next
+// submission on, and an exception replaces the limit of all users.
+func TestUsersHaveAtMostSoManyJobs(t *testing.T) {
+	h := coretest.New(t)
+	h.StartPolicy(0)
+	submitted := func(user string) (scheduler.JobID, string) {
+		id, spec := announce(h), coretest.Maps(1)
+		spec.Principal = &wire.Principal{Name: user}
+		submit(h, 7, id, spec)
+		text := said(h, 7)
+		h.Later(time.Second)
+		return id, text
+	}
+	want := func(user, want string) scheduler.JobID {
+		t.Helper()
+		id, text := submitted(user)
+		if text != want && (want == "" || !strings.Contains(text, want)) {
+			t.Errorf("%s is told %q, not %q", user, text, want)
+		}
+		return id
+	}
+	h.Step.Set.UserLimits = step.UserLimits{Each: step.UserLimit{Jobs: 2}, Users: map[string]step.UserLimit{"bob": {Jobs: 1}, "eve": {}}}
+	first := want("ann", "yes")
+	want("ann", "yes")
+	want("ann", `user "ann" has 2 jobs that run or wait, and may have 2 (core.userLimits): wait until one has ended`)
+	want("bob", "yes")
+	want("bob", `user "bob" has 1 jobs`)
+	for range 4 {
+		want("eve", "yes")
+	}
+	h.Admission.KillJob(&wire.KillJob{Client: 9, Job: uint64(first), Principal: &wire.Principal{Name: "ann"}})
+	h.Checked()
+	for range 100 {
+		if h.Cluster.Jobs.Get(first) == nil {
+			break
+		}
+		h.Later(time.Second)
+		h.Jobs.Continue(h.Cluster.Jobs.Get(first))
+	}
+	want("ann", "yes")
+	h.Step.Set.UserLimits = step.UserLimits{}
+	want("ann", "yes")
+	h.Checked()
+}

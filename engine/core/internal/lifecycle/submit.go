@@ -84,6 +84,9 @@ func (ad *Admission) Submit(m *wire.Submit) {
 	if err == nil && ad.state.Jobs.Len() >= ad.step.Set.JobsMax {
 		err = fmt.Errorf("%d jobs run or wait, which is the limit: try again later", ad.state.Jobs.Len())
 	}
+	if err == nil {
+		err = ad.userJobs(m.GetSpec().GetPrincipal().GetName())
+	}
 	var others []scheduler.JobID
 	if err == nil {
 		others, err = ad.unmet(m)
@@ -93,7 +96,7 @@ func (ad *Admission) Submit(m *wire.Submit) {
 		return
 	}
 	j.Submission.Await(m.GetClient())
-	ad.state.Jobs.Add(id, j)
+	ad.state.AddJob(j)
 	ad.state.Changes.MarkJob(j)
 	ad.watchDeadline(j)
 	if len(others) > 0 {
@@ -112,6 +115,15 @@ func (ad *Admission) CheckSubmission(id scheduler.JobID, spec *wire.JobSpec) *wi
 	}
 	if err := cmp.Or(checkSpec(&ad.step.Set, spec), ad.proved(spec.GetPrincipal()), ad.deadlinePast(spec.GetLimits())); err != nil {
 		return unsound(id, spec, err)
+	}
+	return nil
+}
+
+// userJobs refuses a job of a user that has as many jobs as it may.
+func (ad *Admission) userJobs(user string) error {
+	has, most := ad.state.UserJobs(user), ad.step.Set.UserLimits.Of(user).Jobs
+	if most > 0 && has >= most {
+		return fmt.Errorf("user %q has %d jobs that run or wait, and may have %d (core.userLimits): wait until one has ended", user, has, most)
 	}
 	return nil
 }

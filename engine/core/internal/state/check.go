@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 
 	"github.com/hamadryad/hamadryad/engine/core/internal/dataflow"
@@ -20,13 +21,17 @@ func (st *Cluster) Check() error {
 			return fmt.Errorf("launcher %d: %w", id, err)
 		}
 	}
-	live := 0
+	live, users := 0, map[string]int{}
 	for _, id := range st.Jobs.IDs() {
 		j := st.Jobs.Get(id)
+		users[j.Spec.GetPrincipal().GetName()]++
 		live += len(j.attempts)
 		if err := st.checkJob(j); err != nil {
 			return fmt.Errorf("%s: %w", id, err)
 		}
+	}
+	if !maps.Equal(users, st.userJobs) {
+		return fmt.Errorf("the users have %v live jobs, counted as %v", users, st.userJobs)
 	}
 	if live != st.Attempts.Len() {
 		return fmt.Errorf("%d attempts live and the jobs have %d", st.Attempts.Len(), live)

@@ -20,6 +20,7 @@ type Cluster struct {
 	resources *resources.Resources
 
 	Jobs        idmap.Index[scheduler.JobID, Job] // live: pending admission, or admitted
+	userJobs    map[string]int                    // live jobs by user
 	pendingWork []scheduler.JobID                 // live jobs with work left to a later step, ascending
 	// finishing are the jobs whose last bundle is ready, ascending; not in checkpoints.
 	finishing   []scheduler.JobID
@@ -72,7 +73,7 @@ func (s *Store) Freeze() *Store {
 
 // New returns a cluster without launchers and jobs, on the given step and resources.
 func New(s *step.Step, c *resources.Resources) *Cluster {
-	st := &Cluster{step: s, resources: c, launchersByName: map[string]*Launcher{}, dependents: map[scheduler.JobID][]scheduler.JobID{}, Tokens: Tokens{step: s}}
+	st := &Cluster{step: s, resources: c, launchersByName: map[string]*Launcher{}, userJobs: map[string]int{}, dependents: map[scheduler.JobID][]scheduler.JobID{}, Tokens: Tokens{step: s}}
 	st.Changes.cluster = st
 	return st
 }
@@ -177,12 +178,29 @@ func (st *Cluster) RemoveNext(j *Job) {
 	}
 }
 
+// AddJob adds a live job under its id.
+func (st *Cluster) AddJob(j *Job) {
+	st.Jobs.Add(j.ID, j)
+	st.countUserJob(j, +1)
+}
+
+// UserJobs returns how many jobs of a user are live.
+func (st *Cluster) UserJobs(user string) int { return st.userJobs[user] }
+
+func (st *Cluster) countUserJob(j *Job, n int) {
+	user := j.Spec.GetPrincipal().GetName()
+	if st.userJobs[user] += n; st.userJobs[user] == 0 {
+		delete(st.userJobs, user)
+	}
+}
+
 // RemoveJob removes a job that has ended, or was refused.
 func (st *Cluster) RemoveJob(j *Job) {
 	if i, found := slices.BinarySearch(st.pendingWork, j.ID); found {
 		st.pendingWork = slices.Delete(st.pendingWork, i, i+1)
 	}
 	st.Jobs.Remove(j.ID)
+	st.countUserJob(j, -1)
 	st.Changes.MarkJob(j)
 }
 

@@ -49,7 +49,7 @@ func (st *Cluster) CodeJobs(w *checkpoint.Codec) {
 		}
 		codeJob(w, st, j)
 		if w.Reading && w.Err == nil {
-			st.Jobs.Add(id, j)
+			st.AddJob(j)
 			for i := range j.Bundles {
 				if b := &j.Bundles[i]; j.knows(b) {
 					st.Bundles.Set(b.id, b)

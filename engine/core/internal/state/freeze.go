@@ -1,6 +1,7 @@
 package state
 
 import (
+	"maps"
 	"slices"
 )
 
@@ -62,4 +63,5 @@ func (st *Cluster) Freeze(of *Cluster) {
 	st.Suspended.freeze(&of.Suspended)
 	st.Launchers = of.Launchers.Clone((*Launcher).frozen)
 	st.Jobs = of.Jobs.Clone((*Job).frozen)
+	st.userJobs = maps.Clone(of.userJobs)
 }

@@ -176,6 +176,8 @@ type Settings struct {
 	PreparedMax     int           `json:"preparedMax"`
 	PreparedUserMax int           `json:"preparedUserMax"`
 	PreparedFor     time.Duration `json:"preparedFor"`
+	// UserLimits bound what one user may have; default: no user has bounds of its own.
+	UserLimits UserLimits `json:"userLimits"`
 	// NotesKept and AttemptsKept bound what status shows of one job; defaults 50
 	// and 1000.
 	NotesKept    int `json:"notesKept"`
@@ -278,6 +280,7 @@ func (s *Settings) Check() error {
 	if s.Graph.Nodes > math.MaxInt32/2 {
 		errs = append(errs, fmt.Errorf("graph.Nodes is %d: use %d or less", s.Graph.Nodes, math.MaxInt32/2))
 	}
+	errs = append(errs, s.UserLimits.check()...)
 	if slices.Contains(s.Kinds, "") {
 		errs = append(errs, errors.New("kinds holds an empty name: name the kind or leave it out"))
 	}
