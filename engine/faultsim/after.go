@@ -59,8 +59,11 @@ func (c *clients) failedFor(j *fakeJob, f *wire.Failure) bool {
 		if c.lossy && of.lost && strings.Contains(f.GetMessage(), "can't wait for "+scheduler.JobID(d.Job).String()) {
 			return true
 		}
-		s, ok := c.Core.JobStatus(scheduler.JobID(d.Job), false)
-		return !d.Any && ok && wire.JobOver(s.Summary.State) && s.Summary.State != jobSucceeded &&
+		state := of.state // as its client was told: the core forgets jobs that ended long ago
+		if s, known := c.Core.JobStatus(scheduler.JobID(d.Job), false); known {
+			state = s.Summary.State
+		}
+		return !d.Any && wire.JobOver(state) && state != jobSucceeded &&
 			strings.Contains(f.GetMessage(), scheduler.JobID(d.Job).String()+", which had to succeed first")
 	})
 }
