@@ -33,13 +33,17 @@ type Day struct {
 	Thoughts []Thought
 	// Policy is the policy process that decided most of the rounds, with its last settings.
 	Policy Started
+	// First is the policy that decided at the beginning, with its settings then. AsRecorded has what
+	// happened to it later.
+	First Started
 	// Tasks is the number of all tasks. Imputed of them never finished in the log; their times are
 	// drawn from finished tasks of their stage.
 	Tasks, Imputed int
 	// Remarks list what the replay does differently from the log.
 	Remarks []string
 
-	core core.Settings
+	core    core.Settings
+	changes []seenChange
 }
 
 // Thought is a round, from its request until the decision on its answer. Times count from the
@@ -84,6 +88,7 @@ func Extract(ctx context.Context, r *Recording, seed uint64, told Progress) (*Da
 		return nil, fmt.Errorf("%s: %w", r.Path, err)
 	}
 	d.launchers(g, seed, life)
+	d.planned(g)
 	d.remark(g, life)
 	return d, errors.Join(d.Workload.Check(), d.Cluster.Check())
 }
@@ -121,6 +126,11 @@ func (d *Day) jobs(g *gatherer, seed uint64) error {
 				d.Imputed++
 			}
 		}
+		var sizes []int
+		for s := range job.Stages {
+			sizes = append(sizes, len(job.Stages[s].Tasks))
+		}
+		sub.Fails = j.fails(sizes)
 		d.Workload.Jobs = append(d.Workload.Jobs, job)
 		d.Submissions = append(d.Submissions, sub)
 		took := time.Duration(0)
@@ -267,10 +277,8 @@ func (d *Day) remark(g *gatherer, life *seenLife) {
 	}
 	add(len(g.unknown), "jobs were there before the log begins: they are left out")
 	add(open, "jobs have not ended in the log: they are played to their end, and not compared")
-	add(failed, "jobs failed or were killed: they are played as if they had not, and not compared")
-	add(g.failed, "attempts failed or were lost: none fails by itself in the replay")
-	add(g.updates, "times a job's pool or priority was changed: each keeps those that it was submitted with")
-	add(g.drains, "times launchers were drained, or taken back: they are not in the replay")
+	add(failed, "jobs failed or were killed: they are not compared")
+	add(g.failed, "attempts were lost, and not by their own programs: only those of lost launchers are lost again")
 	add(d.Extent.Gaps, "times files of the log are missing between two others")
 	if d.Extent.First > 1 {
 		d.Remarks = append(d.Remarks, fmt.Sprintf("the log begins with record %d: what was before it is not played", d.Extent.First))
@@ -280,7 +288,7 @@ func (d *Day) remark(g *gatherer, life *seenLife) {
 		d.Remarks = append(d.Remarks, "the start of no policy is in the log: name one")
 	case !life.Known:
 		d.Remarks = append(d.Remarks, fmt.Sprintf("the log does not say with which settings policy %s was started: name a configuration, or its defaults are taken", life.Policy))
-	case len(g.order) > 1 || life.changed:
-		d.Remarks = append(d.Remarks, fmt.Sprintf("the policy or its settings changed in the log: what is meant is generation %d of %s, with the settings that it had last", life.Generation, life.Policy))
+	case d.PolicyChanges():
+		d.Remarks = append(d.Remarks, fmt.Sprintf("the policy or its settings changed in the log (%s): without --policy they change again; a --policy decides all day, and %s has the settings that it had last", d.described(), life.Policy))
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/laboratory/simulation"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -32,10 +33,12 @@ type gatherer struct {
 	stops     map[uint64]scheduler.Time // since when attempts are to stop
 	unknown   map[uint64]bool           // jobs whose submission is not in the log
 	dependent map[uint64]*seenJob       // accepted jobs that wait for others to end, by id
+	happened  []seenChange              // in order
+	deciding  *seenLife                 // nil: none has started
 
 	rounds                         []Thought
 	starts, thinks, ends, suspends []time.Duration // measured durations
-	failed, updates, drains        int
+	failed                         int
 }
 
 // seenJob is a submission.
@@ -45,9 +48,10 @@ type seenJob struct {
 	submitted scheduler.Time
 	ended     scheduler.Time // 0: not in the log
 	succeeded bool
-	stageEnds map[uint32]scheduler.Time // end of the last finished task
-	groups    map[wireNode]*seenAttempt // the first attempts to finish, by the first node
-	last      *seenAttempt              // the attempt that published
+	stageEnds map[uint32]scheduler.Time    // end of the last finished task
+	groups    map[wireNode]*seenAttempt    // the first attempts to finish, by the first node
+	last      *seenAttempt                 // the attempt that published
+	failures  map[wireNode][]time.Duration // work of attempts before their programs failed, by the first node
 }
 
 type wireNode struct{ stage, index uint32 }
@@ -85,7 +89,8 @@ type seenLife struct {
 	Started
 	rounds        int
 	progressEvery time.Duration
-	changed       bool
+	initial       scheduler.Config // what it was started with
+	from, up      scheduler.Time   // of its start, and when it decides; 0: never
 }
 
 func newGatherer(r *Recording) *gatherer {
@@ -115,10 +120,12 @@ func (g *gatherer) input(in *wire.Input) error {
 		g.submits[w.Submit.GetClient()] = &seenJob{
 			id: w.Submit.GetJob(), spec: independent(w.Submit.GetSpec()), submitted: g.now, stageEnds: map[uint32]scheduler.Time{}, groups: map[wireNode]*seenAttempt{},
 		}
+	case *wire.Input_KillJob:
+		g.change(seenChange{Change: simulation.Change{Kill: proto.CloneOf(w.KillJob)}, job: w.KillJob.GetJob()})
 	case *wire.Input_UpdateJob:
-		g.updates++
+		g.change(seenChange{Change: simulation.Change{Update: proto.CloneOf(w.UpdateJob)}, job: w.UpdateJob.GetJob()})
 	case *wire.Input_Drain:
-		g.drains++
+		g.change(seenChange{Change: simulation.Change{Drain: proto.CloneOf(w.Drain)}})
 	case *wire.Input_LauncherJoin:
 		g.joining[w.LauncherJoin.GetJoin().GetName()] = w.LauncherJoin.GetJoin()
 	case *wire.Input_LauncherLost:
@@ -130,19 +137,23 @@ func (g *gatherer) input(in *wire.Input) error {
 		if err != nil {
 			return err
 		}
-		l := &seenLife{Started: Started{w.PolicyStart.GetGeneration(), w.PolicyStart.GetPolicy(), w.PolicyStart.GetFallback(), config, known}}
+		l := &seenLife{Started: Started{w.PolicyStart.GetGeneration(), w.PolicyStart.GetPolicy(), w.PolicyStart.GetFallback(), config, known}, initial: config, from: g.now}
 		g.lives[l.Generation] = l
 		g.order = append(g.order, l)
 	case *wire.Input_PolicyStarted:
 		if l := g.lives[w.PolicyStarted.GetGeneration()]; l != nil && scheduler.Ability(w.PolicyStarted.GetAbilities()).Has(scheduler.AbilityProgress) {
 			l.progressEvery = time.Duration(w.PolicyStarted.GetProgressEveryNs())
 		}
+		g.policyChange(in)
+	case *wire.Input_PolicyFailed:
+		g.policyChange(in)
 	case *wire.Input_PolicyAnswer:
 		g.answered(w.PolicyAnswer)
 	case *wire.Input_Settings:
 		if c, known, err := (&wire.PolicyStart{Config: w.Settings.GetConfig()}).Settings(); err == nil && known {
 			g.changes[w.Settings.GetVersion()] = c
 		}
+		g.policyChange(in)
 	}
 	return nil
 }
@@ -161,7 +172,7 @@ func (g *gatherer) after(_ *wire.Batch, actions []core.Action) error {
 			g.asked, g.askedAt = &a, g.now
 		case core.SettingsVerdict:
 			if l, c := g.lives[a.Generation], g.changes; l != nil && a.Source == core.VerdictAnswered && len(a.Problems) == 0 {
-				l.Settings, l.Known, l.changed = c[a.Version], true, true
+				l.Settings, l.Known = c[a.Version], true
 			}
 		case core.JobsChanged:
 			g.changed(a)
@@ -339,7 +350,7 @@ func (g *gatherer) attemptEnded(m *wire.AttemptEnded) {
 		}
 		return
 	case m.GetEnd() != wire.End_END_FINISHED:
-		g.failed++
+		g.attemptFailed(a, m)
 		return
 	case a.last:
 		a.job.last = a
@@ -356,6 +367,20 @@ func (g *gatherer) attemptEnded(m *wire.AttemptEnded) {
 	a.waited = a.job.waited(a)
 	a.job.groups[a.first] = a
 	a.job.stageEnds[a.first.stage] = g.now
+}
+
+// attemptFailed records a failure. A program fails again in the replay; an attempt that was lost
+// with a launcher is lost with it.
+func (g *gatherer) attemptFailed(a *seenAttempt, m *wire.AttemptEnded) {
+	if m.GetFailure().GetKind() != wire.ErrorKind_ERROR_KIND_PROGRAM || a.last {
+		g.failed++
+		return
+	}
+	if a.job.failures == nil {
+		a.job.failures = map[wireNode][]time.Duration{}
+	}
+	a.waited = a.job.waited(a)
+	a.job.failures[a.first] = append(a.job.failures[a.first], a.worked())
 }
 
 // waited is the time from an attempt's launch to the end of the last task that it reads from, if it

@@ -33,6 +33,9 @@ type Options struct {
 	// Submissions are further data of the workload's jobs, in their order, such as from a
 	// recording; nil: none.
 	Submissions []Submission
+	// Changes are what else happens, in order of time; nil: nothing does. Play closes the policies
+	// that switches launch.
+	Changes []Change
 	// Cluster must have passed its Check.
 	Cluster *cluster.Cluster
 	// Host is the policy. Play closes it.
@@ -68,6 +71,9 @@ type Submission struct {
 	// Starts are the times from a task's launch until its program runs, in addition to the
 	// cluster's model, by stage and task.
 	Starts [][]time.Duration
+	// Fails are the times after which attempts at a task fail, of the first attempts, by stage and
+	// task. A time is that of work. nil: none fails.
+	Fails [][][]time.Duration
 	// Finish is the time of the job's last group, which publishes its output.
 	Finish time.Duration
 }

@@ -84,6 +84,7 @@ func Play(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	p := newPlayer(ctx, o)
+	defer p.policy.Close()
 	p.At(beginning.Add(-joining), p.begin)
 	for n := 0; p.err == nil && p.over < len(o.Workload.Jobs); n++ {
 		if n%cancelEvery == 0 && ctx.Err() != nil {
@@ -187,6 +188,7 @@ func (p *player) begin() {
 		p.At(beginning.Add(joins[i]), func() { p.comesBack(l) })
 	}
 	p.planOutages()
+	p.planChanges()
 	p.At(beginning, p.come)
 }
 
@@ -311,6 +313,9 @@ func (p *player) takes(a *simcluster.Attempt, s simcluster.Step, usual time.Dura
 	case s == simcluster.Working:
 		k := r.key(n)
 		k.Try-- // its work was asked for before
+		if p.options.Submissions != nil {
+			return p.failAsRecorded(a, p.options.Submissions[r.place].Fails, k, usual)
+		}
 		if part, fails := p.options.Cluster.Fails(&p.options.Workload.Jobs[r.place].Stages[n.Stage], k); fails {
 			a.Later(time.Duration(float64(usual)*part), func() {
 				a.Fail(wire.ErrorKind_ERROR_KIND_PROGRAM, "the workload has it fail (failure_rate)")
@@ -318,6 +323,19 @@ func (p *player) takes(a *simcluster.Attempt, s simcluster.Step, usual time.Dura
 		}
 	}
 	return usual
+}
+
+// failAsRecorded has an attempt fail where the recorded one with its number failed. It returns how
+// long the attempt works, which is longer than that.
+func (p *player) failAsRecorded(a *simcluster.Attempt, fails [][][]time.Duration, k cluster.Key, usual time.Duration) time.Duration {
+	if fails == nil || k.Try >= len(fails[k.Stage][k.Task]) {
+		return usual
+	}
+	after := fails[k.Stage][k.Task][k.Try]
+	a.Later(after, func() {
+		a.Fail(wire.ErrorKind_ERROR_KIND_PROGRAM, "it failed in the recording")
+	})
+	return max(usual, after+time.Second)
 }
 
 // ended records a job's end.

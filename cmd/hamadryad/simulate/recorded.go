@@ -187,9 +187,26 @@ func (c *command) runReplay(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	list, err := c.replayUnder(cmd, day.Policy)
+	list, err := c.replayUnder(cmd, day)
 	if err != nil {
 		return err
+	}
+	dims, err := parseSets(c.sets, list)
+	if err != nil {
+		return err
+	}
+	for _, d := range dims {
+		if d.policy == "" {
+			return client.Misuse("--set %s: with --replay the launchers are those of the log, and only settings of policies are set", d.key)
+		}
+	}
+	spread, err := points(list, dims)
+	if err != nil {
+		return err
+	}
+	list = list[:0]
+	for _, p := range spread {
+		list = append(list, p.contender)
 	}
 	runs, err := c.playAll(list, first, func(p contender, seed uint64) (*report.Run, error) {
 		seeded := day
@@ -198,7 +215,11 @@ func (c *command) runReplay(cmd *cobra.Command) error {
 				return nil, err
 			}
 		}
-		run, err := c.play(cmd.Context(), p, c.optionsOf(cmd, seeded))
+		o := c.optionsOf(cmd, seeded)
+		if p.recorded {
+			o.Changes = seeded.AsRecorded(c.launchRecorded)
+		}
+		run, err := c.play(cmd.Context(), p, o)
 		if err == nil {
 			run.HoldAgainst(seeded.Sojourns)
 		}
@@ -211,7 +232,12 @@ func (c *command) runReplay(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	shown := c.show(runs, from)
+	all := report.Compare(runs)
+	all.Origin = from
+	if all.More = curves(all, spread, dims); len(dims) > 0 {
+		all.ByRows = true
+	}
+	shown := c.showCompared(runs, all)
 	if c.format == show.Table {
 		return errors.Join(shown, tellReplay(c.printed, day, runs))
 	}
@@ -227,7 +253,7 @@ func (c *command) extract(ctx context.Context, r *replay.Recording, seed uint64)
 
 // optionsOf are a day's options, with the flags on time.
 func (c *command) optionsOf(cmd *cobra.Command, day *replay.Day) simulation.Options {
-	o := simulation.Options{Workload: day.Workload, Submissions: day.Submissions, Cluster: day.Cluster, Settings: day.Settings, Tick: orNone(0), ThinkAt: day.ThinkAt}
+	o := simulation.Options{Workload: day.Workload, Submissions: day.Submissions, Cluster: day.Cluster, Settings: day.Settings, Changes: day.ByPeople(), Tick: orNone(0), ThinkAt: day.ThinkAt}
 	if cmd.Flags().Changed("tick") {
 		o.Tick = orNone(c.tick)
 	}
@@ -238,10 +264,15 @@ func (c *command) optionsOf(cmd *cobra.Command, day *replay.Day) simulation.Opti
 	return o
 }
 
-// replayUnder are the policies that play a log.
-func (c *command) replayUnder(cmd *cobra.Command, inLog replay.Started) ([]contender, error) {
-	texts := c.policies
-	if !cmd.Flags().Changed("policy") {
+// replayUnder are the policies that play a log. Without --policy they are the log's, with its
+// switches and changed settings where there are any.
+func (c *command) replayUnder(cmd *cobra.Command, day *replay.Day) ([]contender, error) {
+	inLog, texts := day.Policy, c.policies
+	asRecorded := !cmd.Flags().Changed("policy")
+	if asRecorded {
+		if day.PolicyChanges() {
+			inLog = day.First
+		}
 		if inLog.Policy == "" {
 			return nil, errors.New("the start of no policy is in the log: name one with --policy")
 		}
@@ -250,8 +281,17 @@ func (c *command) replayUnder(cmd *cobra.Command, inLog replay.Started) ([]conte
 	list, err := findContenders(texts)
 	for i := range list {
 		list[i].config = list[i].settings(inLog.Policy, inLog.Settings)
+		if list[i].recorded = asRecorded && day.PolicyChanges(); list[i].recorded {
+			list[i].name = "as recorded"
+		}
 	}
 	return list, err
+}
+
+// launchRecorded starts a policy that the log names. In place of a fallback it is the fallback.
+func (c *command) launchRecorded(ctx context.Context, of replay.Started) (policy.Host, error) {
+	host, _, err := c.inPlaceOf(ctx, nil, of)
+	return host, err
 }
 
 // tellReplay prints how near a replay is to its log, and its differences.

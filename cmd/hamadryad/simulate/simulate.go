@@ -119,8 +119,10 @@ the attempt that finished it, as if its input had been on its machine. One
 that never finished takes as long as a finished one of its stage, drawn by the
 seed. The number of such tasks is printed. The log tells what a start, a stop,
 distance and a policy's answer take. What happens is told at once unless
---tick says otherwise. Without --policy it is the log's, with the settings in
-force there. Beside each job stands what it took in the log (in the CSV of
+--tick says otherwise. Jobs are moved and killed, launchers drained and lost,
+and programs fail, as in the log. Without --policy the log's policies decide,
+with their settings, and each change of them is played. --policy decides all
+day; --set then plays it with each value of a setting. Beside each job stands what it took in the log (in the CSV of
 --results). Under the log's policy that is about the same: the median and the
 largest difference are printed.
 
@@ -187,8 +189,8 @@ func (c *command) args(cmd *cobra.Command, args []string) error {
 		return nil
 	case log == "":
 		return cobra.ExactArgs(1)(cmd, args)
-	case len(c.sets) > 0:
-		return client.Misuse("--set: values are set for a workload, not with --verify or --replay")
+	case len(c.sets) > 0 && c.verify != "":
+		return client.Misuse("--set: values are set for a workload or with --replay, not with --verify")
 	case c.verify != "" && c.replay != "":
 		return client.Misuse("a log is verified or replayed: use --verify or --replay")
 	case len(args) > 0:
@@ -203,6 +205,7 @@ type contender struct {
 	program    string // its name without the prefix of policies' programs
 	config     scheduler.Config
 	configured bool // config is from a file
+	recorded   bool // it changes as in the replayed log
 }
 
 func (c *command) run(cmd *cobra.Command, args []string) error {
