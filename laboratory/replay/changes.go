@@ -7,7 +7,6 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/hamadryad/hamadryad/engine/loop"
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/laboratory/simulation"
@@ -55,7 +54,7 @@ func (d *Day) AsRecorded(launch Launch) (all []simulation.Change) {
 		if c.life != nil {
 			started := c.life.Started
 			started.Settings = c.life.initial
-			c.Switch = &loop.Switch{
+			c.Switch = &simulation.Switch{
 				Name: started.Policy, Fallback: started.Fallback, Config: started.Settings, Takes: c.life.up.Sub(c.life.from),
 				Launch: func(ctx context.Context) (policy.Host, error) { return launch(ctx, started) },
 			}

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/loop"
 	"github.com/hamadryad/hamadryad/engine/loop/simcluster"
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -47,8 +46,8 @@ func eventful(t *testing.T) (*Recording, *launches, *simulation.Result) {
 	on.Failures = []cluster.Failure{{Launcher: "node2", At: 70 * time.Second, Back: 40 * time.Second}}
 	pool, high := "uc", int32(5)
 	who := &wire.Principal{Name: "ua"}
-	other := func(name, settings string) *loop.Switch {
-		return &loop.Switch{Name: name, Config: scheduler.Config{Text: []byte(settings)}, Takes: 30 * time.Millisecond, Launch: func(context.Context) (policy.Host, error) {
+	other := func(name, settings string) *simulation.Switch {
+		return &simulation.Switch{Name: name, Config: scheduler.Config{Text: []byte(settings)}, Takes: 30 * time.Millisecond, Launch: func(context.Context) (policy.Host, error) {
 			return policy.InProcess(kinds[name]()), nil
 		}}
 	}

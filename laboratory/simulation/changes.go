@@ -18,7 +18,7 @@ type Change struct {
 	Update *wire.UpdateJob
 	Drain  *wire.DrainLauncher
 	// Switch is a change of the policy, and Settings one of the settings of the policy in force.
-	Switch   *loop.Switch
+	Switch   *Switch
 	Settings *wire.SettingsChange
 	// Failed is why the policy in force failed. No policy decides until the next switch.
 	Failed string
@@ -66,3 +66,6 @@ func (p *player) idOf(job int) uint64 {
 	}
 	return 0
 }
+
+// Switch is a change to another policy, or to other settings, while jobs run.
+type Switch = loop.Switch
