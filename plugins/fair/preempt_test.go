@@ -329,3 +329,20 @@ func TestNothingIsTakenOnDrainingLaunchers(t *testing.T) {
 		t.Errorf("%d sets were taken, and b holds %d slots, want one each", len(sets), w.Policy.view.Job(b).Held(scheduler.DefaultKind))
 	}
 }
+
+// TestASuspendedVictimIsExpectedNoMore: one that is suspended and resumed before the next check has left its slots,
+// in a round and in a snapshot that a checkpoint has not seen.
+func TestASuspendedVictimIsExpectedNoMore(t *testing.T) {
+	w := newPlay(t, "")
+	w.Launchers(1, 1)
+	victim, beneficiary := w.job("a", 1, time.Hour), scheduler.JobID(9)
+	w.Until(time.Second)
+	id, now := w.Policy.view.Job(victim).Attempts()[0].ID, w.Cluster.Now()
+	w.Policy.preemption.Leaving = map[scheduler.JobID][]scheduler.AttemptID{beneficiary: {id}}
+	_, err := w.Policy.AssignTasks(scheduler.Round{Number: w.Policy.view.Round() + 1, Now: now.Add(2), Events: []scheduler.Event{
+		scheduler.AttemptSuspended{At: now.Add(1), Attempt: id}, scheduler.AttemptResumed{At: now.Add(2), Attempt: id},
+	}})
+	if err != nil || w.Policy.preemption.Expects(beneficiary) {
+		t.Errorf("the slots of a victim that runs again are expected (%v)", err)
+	}
+}

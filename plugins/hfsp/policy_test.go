@@ -244,6 +244,26 @@ func TestLocatedWorkTakesWhatIsKeptForIt(t *testing.T) {
 	}
 }
 
+// TestAStageOfAnotherKindWaitsNoMore: a stage that takes slots of the kind that it prefers starts, and leaves no
+// reason for waiting behind.
+func TestAStageOfAnotherKindWaitsNoMore(t *testing.T) {
+	w := newPlay(t, "preempt-maps: wait\npreempt-reduces: wait\n")
+	w.Launchers(1, 1)
+	w.at(0, maps(1, time.Hour))
+	other := maps(1, time.Hour)
+	other.Prefers = "rare"
+	w.at(time.Second, other)
+	w.Until(2 * time.Second)
+	if w.Policy.reported[2] == scheduler.WaitNone {
+		t.Fatal("the job has no reason to wait for a slot")
+	}
+	w.Cluster.Join(2, "", 1<<40, scheduler.SlotCount{Kind: "rare", Count: 1})
+	w.Until(10 * time.Second)
+	if n := len(w.lives(2, view.Running)); n != 1 || w.Policy.reported[2] != scheduler.WaitNone {
+		t.Errorf("%d attempts run, and the reason for waiting is %q", n, w.Policy.reported[2])
+	}
+}
+
 // What was learnt outlives a restart, with all that is known of live stages. A checkpoint of another version does
 // not, and a note says so.
 func TestWhatARestartKeeps(t *testing.T) {

@@ -192,3 +192,30 @@ func TestWhatEndsTogetherIsToldTogether(t *testing.T) {
 		t.Errorf("%d slots are free at once, want 2", n)
 	}
 }
+
+// TestASnapshotTellsOfASuspension: of an attempt that was suspended and runs again it tells how long it
+// ran, and since when it runs.
+func TestASnapshotTellsOfASuspension(t *testing.T) {
+	x := newTable(t)
+	b, id := x.bundles(2)[0], x.attempts(1)[0]
+	x.c.Join(2, "", 2<<30, scheduler.SlotCount{Kind: scheduler.DefaultKind, Count: 1})
+	x.wait(time.Second)
+	x.preempt(scheduler.Preempt{Victims: []scheduler.AttemptID{id}, Mode: scheduler.PreemptSuspend, For: 2})
+	x.wait(10 * time.Second)
+	if a := x.Attempt(id); a.State != view.Suspended {
+		t.Fatalf("the attempt is in state %d", a.State)
+	}
+	x.wait(cluster.ReserveMax)
+	if reason := x.decide(scheduler.Decisions{Resume: []scheduler.Resume{{Attempt: id}}}); reason != scheduler.NotRefused {
+		t.Fatalf("refused: %s", reason)
+	}
+	x.wait(10 * time.Second)
+	var fresh view.View
+	if err := fresh.Start(x.c.Snapshot()); err != nil {
+		t.Fatal(err)
+	}
+	now, want, got := x.c.Now(), x.Attempt(id), fresh.Attempt(id)
+	if want.State != view.Running || got.State != view.Running || !near(got.Since, want.Since) || (got.Ran(now)-want.Ran(now)).Abs() > time.Millisecond {
+		t.Errorf("%v: from a snapshot it runs since %d and ran %s, by events since %d and %s", b.ID, got.Since, got.Ran(now), want.Since, want.Ran(now))
+	}
+}
