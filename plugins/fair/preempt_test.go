@@ -330,8 +330,7 @@ func TestNothingIsTakenOnDrainingLaunchers(t *testing.T) {
 	}
 }
 
-// TestASuspendedVictimIsExpectedNoMore: one that is suspended and resumed before the next check has left its slots,
-// in a round and in a snapshot that a checkpoint has not seen.
+// TestASuspendedVictimIsExpectedNoMore: a victim that a round suspends and resumes has left its slots.
 func TestASuspendedVictimIsExpectedNoMore(t *testing.T) {
 	w := newPlay(t, "")
 	w.Launchers(1, 1)
