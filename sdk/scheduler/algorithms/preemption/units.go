@@ -18,8 +18,8 @@ type Unit struct {
 func (u *Unit) Live() []*view.Attempt { return u.Attempts }
 
 // Units lists the launches of a job that hold slots of a kind and may be stopped, in order of their
-// first attempts. All attempts of such a launch run, none is leaving, and no other launch of the
-// bundle has finished.
+// first attempts. All attempts of such a launch run, none is leaving or has failed, and no other launch
+// of the bundle has finished.
 func Units(j *view.Job, kind scheduler.SlotKind, leaving Leaving) []*Unit {
 	type launch struct {
 		bundle      *view.Bundle
@@ -39,7 +39,7 @@ func Units(j *view.Job, kind scheduler.SlotKind, leaving Leaving) []*Unit {
 		if a.Need.Kind == kind {
 			u.Slots += a.Need.Slots
 		}
-		if a.State != view.Running || a.Bundle.State != view.Launched || leaving.Has(a.ID) {
+		if a.State != view.Running || a.Bundle.State != view.Launched || leaving.Has(a.ID) || a.LaunchFailed() {
 			busy[u] = true
 		}
 	}

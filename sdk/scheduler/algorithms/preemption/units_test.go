@@ -2,6 +2,7 @@ package preemption_test
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -28,6 +29,26 @@ func TestUnits(t *testing.T) {
 	}
 	if units := preemption.Units(v.Job(1), "gpu", nil); len(units) != 0 {
 		t.Errorf("got %d units of a kind that no launch holds", len(units))
+	}
+}
+
+// A group of a gang fails. The manager stops the rest, so that this launch can't be preempted any more.
+func TestAFailedLaunchIsNoUnit(t *testing.T) {
+	v := full(t)
+	launch := scheduler.Launch{Bundle: 7, Launchers: []scheduler.LauncherID{1, 1}}
+	play(t, v, nil, scheduler.BundleReady{Job: 1, Bundle: 7, Groups: []scheduler.Group{slots(1, 0), slots(1, 0)}},
+		scheduler.Outcome{Kind: scheduler.DecisionLaunch, Accepted: true, Attempts: []scheduler.AttemptID{17, 18}, Launch: launch},
+		scheduler.AttemptStarted{Job: 1, Bundle: 7, Attempt: 17, Launcher: 1},
+		scheduler.AttemptStarted{Job: 1, Bundle: 7, Group: 1, Attempt: 18, Launcher: 1})
+	has := func() bool {
+		return slices.ContainsFunc(preemption.Units(v.Job(1), "default", nil), func(u *preemption.Unit) bool { return u.Bundle.ID == 7 })
+	}
+	if !has() {
+		t.Fatal("a gang that runs is no unit")
+	}
+	play(t, v, nil, scheduler.AttemptEnded{Attempt: 18, Outcome: scheduler.Failed})
+	if has() {
+		t.Error("what is left of a launch that failed is a unit")
 	}
 }
 
