@@ -119,6 +119,7 @@ func codeCore(w *checkpoint.Codec, c *Core) {
 	if !w.Reading || w.Left() > 0 {
 		c.state.Cluster.CodeLimits(w)
 	}
+	codeIdle(w, c)
 }
 
 // codeLoads codes later additions: older checkpoints end before them.
@@ -139,5 +140,14 @@ func codeLosses(w *checkpoint.Codec, c *Core) {
 	}
 	for _, id := range c.state.Cluster.Launchers.IDs() {
 		c.state.Cluster.Launchers.Get(id).Outstanding.CodeDrops(w)
+	}
+}
+
+// codeIdle codes later additions: since when nothing runs, and since when the policy has known the
+// room of launchers.
+func codeIdle(w *checkpoint.Codec, c *Core) {
+	if !w.Reading || w.Left() > 0 {
+		c.state.Cluster.CodeIdle(w)
+		c.state.Resources.Launchers.CodeRooms(w)
 	}
 }

@@ -53,7 +53,17 @@ func TestOlderCheckpointsAreRead(t *testing.T) {
 	good := b.c.Checkpoint()
 	end := len(good) - crc32.Size
 	codeIdentities := func(w *checkpoint.Codec, c *Core) { c.state.Cluster.CodeIdentities(w) }
-	codeBase := func(w *checkpoint.Codec, c *Core) { c.state.IDs.CodeBase(w) }
+	codeBase := func(w *checkpoint.Codec, c *Core) {
+		c.state.IDs.CodeBase(w)
+		c.state.Cluster.CodeStarted(w)
+		c.state.Cluster.CodeDependencies(w)
+		c.state.Cluster.CodeLimits(w)
+		codeIdle(w, c)
+	}
+	codeLosses := func(w *checkpoint.Codec, c *Core) {
+		codeLosses(w, c)
+		c.state.Cluster.ReservedIDs.CodeOwners(w)
+	}
 	for name, part := range map[string][]func(*checkpoint.Codec, *Core){
 		"numbers": {codeBase}, "losses": {codeBase, codeLosses}, "identities": {codeBase, codeLosses, codeIdentities}, "loads": {codeBase, codeLosses, codeIdentities, codeLoads},
 	} {
@@ -71,9 +81,27 @@ func TestOlderCheckpointsAreRead(t *testing.T) {
 			t.Fatalf("one from before %s does not come back: %v", name, err)
 		}
 		c.state.IDs = b.c.state.IDs // unknown in an older checkpoint until a life begins
+		copyIdle(t, c, b.c)
 		if !slices.Equal(c.Checkpoint(), good) {
 			t.Fatalf("one from before %s comes back as another state", name)
 		}
+	}
+}
+
+// copyIdle copies what older checkpoints do not know of idle jobs and launchers.
+func copyIdle(t *testing.T, to, from *Core) {
+	var b bytes.Buffer
+	w := checkpoint.NewWriter(&b)
+	codeIdle(w, from)
+	if lost, wrong := w.Close(); lost != nil || wrong != nil {
+		t.Fatal(lost, wrong)
+	}
+	r, err := checkpoint.NewReader([][]byte{b.Bytes()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if codeIdle(r, to); r.Err != nil {
+		t.Fatal(r.Err)
 	}
 }
 

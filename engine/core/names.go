@@ -31,6 +31,7 @@ type (
 	AskPolicy       = step.AskPolicy
 	StartPolicy     = step.StartPolicy
 	PolicyGone      = step.PolicyGone
+	PolicyStalls    = step.PolicyStalls
 	Reply           = step.Reply
 	SettingsVerdict = step.SettingsVerdict
 	JobsChanged     = step.JobsChanged

@@ -45,7 +45,7 @@ func (c *Core) expire() {
 		case step.TimerReservedIDs:
 			c.lifecycle.Admission.ExpireReservedIDs()
 		case step.TimerStall:
-			c.rounds.StallDue(scheduler.AttemptID(id))
+			c.rounds.StallDue()
 		case step.TimerFeed:
 			if a := c.state.Cluster.Attempts.Get(scheduler.AttemptID(id)); a != nil {
 				c.outbound.Dispatch.Feed(a)

@@ -161,6 +161,14 @@ func (d *driver) gone(a core.PolicyGone) {
 	}
 }
 
+// stalls notes that a policy leaves a job without attempts. A good one does not.
+func (d *driver) stalls(a core.PolicyStalls) {
+	d.Seen["stalls"]++
+	if l := d.lives[a.Generation]; l != nil && !l.kind.Bad {
+		d.fail("policy %s %s", l.kind.Name, a.Problem)
+	}
+}
+
 // ask gives a round to a generation, and returns its answer after the time it thinks.
 func (d *driver) ask(a core.AskPolicy) {
 	l := d.lives[a.Generation]

@@ -281,6 +281,8 @@ func (s *Sim) act(a core.Action) {
 		s.policy.start(a)
 	case core.PolicyGone:
 		s.policy.gone(a)
+	case core.PolicyStalls:
+		s.policy.stalls(a)
 	case core.Reply:
 		s.jobsGiven = max(s.jobsGiven, uint64(a.Job))
 		s.clients.replied(a)

@@ -175,9 +175,11 @@ func (r WaitReason) String() string {
 		"preempting for it", "no free capacity", "waiting for admission", "slots are held back")
 }
 
-// Waiting says why a job waits. A policy that starts nothing although ready work fits and nothing
-// runs must give a reason here. Without one it counts as broken after a time that the site sets,
-// and is replaced.
+// Waiting says why a job waits. A policy that starts nothing of a job although ready work of it fits
+// must give a reason here. Without one it is named as a problem after a time that the site sets
+// (core.policyStallAfter, 1 minute by default). If nothing else runs either, it counts as broken and
+// is replaced. WaitBudget, WaitAtLimit, WaitHeld, WaitNoCapacity, WaitExcluded and WaitAdmission may
+// last; with another reason it has ten times as long.
 type Waiting struct {
 	Job    JobID
 	Reason WaitReason

@@ -36,6 +36,9 @@ func (rd *StatusReader) Jobs(all bool) []*wire.JobSummary {
 	return list
 }
 
+// JobLives reports whether a job is live: it is pending admission, or was admitted and has not ended.
+func (rd *StatusReader) JobLives(id scheduler.JobID) bool { return rd.state.Jobs.Get(id) != nil }
+
 // JobStatus returns a job's status, with its attempts when requested: at most Settings.AttemptsKept
 // ended ones, and all live ones. It returns false for an unknown job. The caller must not change
 // the result.

@@ -178,6 +178,15 @@ func (of *Offers) CodeFreedAndTopology(w *checkpoint.Codec) {
 	checkpoint.Flag(w, &of.topologyChanged)
 }
 
+// CodeRooms codes since when the policy has known the room of launchers.
+func (ls *Launchers) CodeRooms(w *checkpoint.Codec) {
+	for _, id := range ls.index.IDs() {
+		l := ls.index.Get(id)
+		checkpoint.Flag(w, &l.roomChanged)
+		checkpoint.Num(w, &l.roomSince)
+	}
+}
+
 // CodeLoads codes the load of machines.
 func (ls *Launchers) CodeLoads(w *checkpoint.Codec) {
 	for _, id := range ls.index.IDs() {

@@ -27,6 +27,8 @@ type Launcher struct {
 	swap            int64   // total, for that
 	freeResources   scheduler.Resources
 	lastOffer       scheduler.Offer // the last one sent to the policy
+	roomChanged     bool            // other than by Reserve, since roomSince
+	roomSince       scheduler.Time  // see RoomSince
 
 	CanSuspend bool
 	Joined     scheduler.Time
@@ -84,6 +86,10 @@ func (l *Launcher) FreeCountable() scheduler.Resources { return l.freeResources 
 
 // LastOffer returns the last offer sent to the policy.
 func (l *Launcher) LastOffer() scheduler.Offer { return l.lastOffer }
+
+// RoomSince returns since when the policy has known the launcher's present room. What the policy
+// reserves of it for other work does not count as a change.
+func (l *Launcher) RoomSince() scheduler.Time { return l.roomSince }
 
 // Usable reports whether work may start there.
 func (l *Launcher) Usable() bool { return l.Up && !l.Draining && !l.Excluded }

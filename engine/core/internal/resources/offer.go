@@ -37,8 +37,15 @@ func (of *Offers) TakeTopologyChanged() bool {
 // capacity better.
 func (of *Offers) MarkCapacityFreed() { of.capacityFreed = true }
 
-// MarkChanged makes the next round check a launcher's offer.
+// MarkChanged makes the next round check a launcher's offer, whose room changed.
 func (of *Offers) MarkChanged(l *Launcher) {
+	l.roomChanged = true
+	of.markPlanned(l)
+}
+
+// markPlanned makes the next round check a launcher's offer, of which the policy reserved another
+// part.
+func (of *Offers) markPlanned(l *Launcher) {
 	of.MarkDirty(l)
 	if !l.offerChanged && l.Up {
 		l.offerChanged = true
@@ -74,8 +81,8 @@ func (of *Offers) DrainDirty() []scheduler.LauncherID {
 func (of *Offers) AnyChanged() bool { return len(of.changed) > 0 }
 
 // Send lists the offers that changed since they were last sent, or all of them, and marks them
-// as sent.
-func (of *Offers) Send(all bool) []scheduler.Offer {
+// as sent now.
+func (of *Offers) Send(now scheduler.Time, all bool) []scheduler.Offer {
 	ids := of.changed
 	if all {
 		ids = of.launchers.index.IDs()
@@ -91,6 +98,9 @@ func (of *Offers) Send(all bool) []scheduler.Offer {
 			continue
 		}
 		l.offerChanged = false
+		if all || l.roomChanged {
+			l.roomChanged, l.roomSince = false, now
+		}
 		if cap(free)-len(free) < len(l.free) {
 			free = make([]scheduler.SlotCount, 0, max(len(l.free), offersTogether))
 		}

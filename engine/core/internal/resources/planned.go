@@ -88,7 +88,7 @@ func (rs *Reservations) Plan(r Reservation, b Bundle, where []*Launcher, owner s
 	slices.SortFunc(touched, func(x, y *Launcher) int { return cmp.Compare(x.ID, y.ID) })
 	for _, l := range slices.Compact(touched) {
 		rs.fill(l)
-		rs.offers.MarkChanged(l)
+		rs.offers.markPlanned(l)
 	}
 	return k
 }

@@ -197,7 +197,11 @@ func (rs *Reservations) releasePart(p *part) {
 	l.dropPart(p)
 	rs.fill(l)
 	rs.offers.capacityFreed = true
-	rs.offers.MarkChanged(l)
+	if p.of.IsPlanned() {
+		rs.offers.markPlanned(l)
+	} else {
+		rs.offers.MarkChanged(l)
+	}
 }
 
 // Expire ends a reservation that is due, and reports whether there was one.

@@ -49,6 +49,7 @@ func (rs *Rounds) cutOver() {
 	rs.policy.PassRequests(rs.step)
 	g := rs.policy.Current()
 	rs.step.Log(step.Info, "a policy took over", "policy", g.Name, "version", g.Version, "generation", fmt.Sprint(g.Number))
+	rs.state.RestartIdle()
 	for j := range rs.state.Jobs.All() {
 		if j.Waits.NotePolicy(scheduler.Waiting{}) {
 			rs.state.Changes.MarkJob(j)

@@ -11,7 +11,7 @@ func (rs *Rounds) StartRound() *step.AskPolicy {
 	if !p.Due(rs.step.Now, rs.step.Set.RoundGap, rs.step.Set.WakeMin) || !p.Current().Wanted() && !rs.resources.Offers.AnyChanged() {
 		return nil
 	}
-	offers := rs.resources.Offers.Send(p.Current().Fresh())
+	offers := rs.resources.Offers.Send(rs.step.Now, p.Current().Fresh())
 	if len(offers) == 0 && (!p.Current().Wanted() || p.Futile(rs.step.Now, rs.step.Set.RoundGap, rs.step.Set.RefusedGapMax)) {
 		return nil // the changes cancelled out
 	}

@@ -156,23 +156,3 @@ func TestABreachEndsAPolicy(t *testing.T) {
 		h.Checked()
 	}
 }
-
-// A policy that starts nothing though something fits, for too long and without a reason, is ended
-// as stalled. With a reason it is not.
-func TestAPolicyThatStalls(t *testing.T) {
-	for _, reason := range []scheduler.WaitReason{scheduler.WaitNone, scheduler.WaitAtLimit} {
-		h := coretest.New(t)
-		h.StartPolicy(0)
-		h.Launcher("a", 1)
-		j := h.Job(coretest.Maps(1))
-		ask := round(t, h)
-		h.Rounds.WatchStall()
-		h.Rounds.Answer(answer(t, ask, scheduler.Decisions{Waiting: []scheduler.Waiting{{Job: j.ID, Reason: reason}}}))
-		h.Later(h.Step.Set.PolicyStallAfter)
-		h.Rounds.StallDue(h.IDs.LastAttempt())
-		g := gone(h)
-		if stalls := len(g) == 1 && g[0].Stalled; stalls != (reason == scheduler.WaitNone) {
-			t.Errorf("it waits because of %v, and is ended: %+v", reason, g)
-		}
-	}
-}

@@ -3,6 +3,7 @@ package state
 import (
 	"slices"
 
+	"github.com/hamadryad/hamadryad/engine/core/internal/checkpoint"
 	"github.com/hamadryad/hamadryad/engine/core/internal/ids"
 	"github.com/hamadryad/hamadryad/engine/core/internal/policystate"
 	"github.com/hamadryad/hamadryad/engine/core/internal/resources"
@@ -29,6 +30,7 @@ type Cluster struct {
 	PastRuns    PastRuns
 	Bundles     idmap.Map[scheduler.BundleID, Bundle]
 	Attempts    idmap.Map[scheduler.AttemptID, Attempt] // live
+	idleSince   scheduler.Time                          // see IdleSince
 
 	Launchers       idmap.Index[scheduler.LauncherID, Launcher] // up and lost
 	launchersByName map[string]*Launcher
@@ -124,6 +126,32 @@ func (st *Cluster) RemoveAttempt(a *Attempt) {
 	}
 	if a.Phase() == phase.Suspended {
 		a.CountSuspended(-1)
+	}
+	if j := a.BundleAttempt.Bundle.Job; len(j.attempts) == 0 {
+		j.Waits.idleSince = st.step.Now
+	}
+	if st.Attempts.Len() == 0 {
+		st.idleSince = st.step.Now
+	}
+}
+
+// IdleSince returns since when no attempt is live under the deciding policy. It means nothing while
+// one is.
+func (st *Cluster) IdleSince() scheduler.Time { return st.idleSince }
+
+// RestartIdle makes IdleSince, of the cluster and of each job, start now: another policy decides.
+func (st *Cluster) RestartIdle() {
+	st.idleSince = st.step.Now
+	for j := range st.Jobs.All() {
+		j.Waits.idleSince = st.step.Now
+	}
+}
+
+// CodeIdle codes since when jobs, and the cluster, have had no live attempt.
+func (st *Cluster) CodeIdle(w *checkpoint.Codec) {
+	checkpoint.Num(w, &st.idleSince)
+	for _, id := range st.Jobs.IDs() {
+		checkpoint.Num(w, &st.Jobs.Get(id).Waits.idleSince)
 	}
 }
 

@@ -60,6 +60,7 @@ func (a *Attempt) frozen() *Attempt {
 func (st *Cluster) Freeze(of *Cluster) {
 	st.ReservedIDs.list, st.Ended.list = slices.Clone(of.ReservedIDs.list), slices.Clone(of.Ended.list)
 	st.PastRuns = of.PastRuns.clone()
+	st.idleSince = of.idleSince
 	st.Suspended.freeze(&of.Suspended)
 	st.Launchers = of.Launchers.Clone((*Launcher).frozen)
 	st.Jobs = of.Jobs.Clone((*Job).frozen)

@@ -17,6 +17,7 @@ type Waits struct {
 	unplaceable     scheduler.Time    // since when no launchers could hold some bundle; 0: they can hold each
 	whyNot          string            // the message for it
 	policy          scheduler.Waiting // the policy's reason
+	idleSince       scheduler.Time    // see IdleSince
 }
 
 // UnplaceableRemedy says what helps a job with a bundle that no launchers could hold.
@@ -70,6 +71,10 @@ func (w *Waits) HadRoomFor(now scheduler.Time) time.Duration {
 	}
 	return now.Sub(w.roomSince)
 }
+
+// IdleSince returns since when no attempt of the job is live under the deciding policy; 0: none ever
+// was. It means nothing while one is.
+func (w *Waits) IdleSince() scheduler.Time { return w.idleSince }
 
 // Policy returns the policy's reason to let the job wait.
 func (w *Waits) Policy() scheduler.Waiting { return w.policy }

@@ -66,6 +66,14 @@ type PolicyGone struct {
 	Stalled    bool // the breach is that it started nothing: another start would not help
 }
 
+// PolicyStalls says that a generation leaves a job without attempts, although its work is ready and
+// fits. The generation goes on, as other work runs. The core says it again each Every while it lasts.
+type PolicyStalls struct {
+	Generation uint64
+	Problem    string // in words, which follow the policy's name
+	Every      time.Duration
+}
+
 // Reply answers a client's request: prepare, submit, kill, update, drain, or a
 // request for a policy's page.
 type Reply struct {
@@ -144,6 +152,7 @@ func (Welcome) isAction()         {}
 func (AskPolicy) isAction()       {}
 func (StartPolicy) isAction()     {}
 func (PolicyGone) isAction()      {}
+func (PolicyStalls) isAction()    {}
 func (Reply) isAction()           {}
 func (SettingsVerdict) isAction() {}
 func (JobsChanged) isAction()     {}

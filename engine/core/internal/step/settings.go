@@ -196,9 +196,11 @@ type Settings struct {
 	RequestsMax     int           `json:"requestsMax"`
 	RequestTimeout  time.Duration `json:"requestTimeout"`
 	SettingsTimeout time.Duration `json:"settingsTimeout"`
-	// PolicyStallAfter is how long a policy may leave work that fits when nothing at
-	// all runs, without a waiting reason, before it counts as broken; default 1
-	// minute; 0 is for ever.
+	// PolicyStallAfter is how long a policy may leave a job without attempts though its work is
+	// ready and fits free slots; default 1 minute; 0 is for ever. Then it is a problem in status, and
+	// if nothing at all runs the policy counts as broken. The waiting reasons "budget spent",
+	// "at its limit", "slots are held back", "no free capacity", "launchers excluded" and
+	// "waiting for admission" excuse a job for ever, others for ten times as long.
 	PolicyStallAfter time.Duration `json:"policyStallAfter"`
 	// NotesMax bounds the notes that wait for a round; default 10,000.
 	NotesMax int `json:"notesMax"`
