@@ -287,7 +287,7 @@ func (m *manager) serve(ctx context.Context, cancel context.CancelCauseFunc, log
 	}
 	m.supervisor = policyhost.New(ctx, policyhost.Needs{
 		Inbox: m.inbox, Data: m.cfg.Data, Plugin: policy.Launch, Fallback: m.cfg.Fallback, Last: m.lastPolicy(), Term: m.life.Term, NotesMax: m.cfg.Core.NotesMax,
-		Log: m.log, Stats: m.stats, Conditions: m.conditions, Fatal: cancel, Looked: m.pools.UpdateStatus,
+		Log: m.log, Stats: m.stats, Conditions: m.conditions, Fatal: cancel, Looked: m.pools.UpdateStatus, Missing: m.model.Missing,
 	})
 	m.launchers.Expect(m.life.Core)
 	m.web = web.Addr().String()
@@ -605,6 +605,8 @@ func (m *manager) act(a core.Action) {
 		m.streams.Welcome(a)
 	case core.PolicyGone:
 		m.supervisor.Gone(a)
+	case core.PolicyStalls:
+		m.supervisor.Stalls(a)
 	case core.SettingsVerdict:
 		m.supervisor.Settled(a)
 	case core.Reply:

@@ -171,13 +171,13 @@ func TestSlowPolicyIsTold(t *testing.T) {
 	b.launcher("a", 1, false)
 	job := b.submit(6)
 	r := b.policyWhen("it is slow", func(r *wire.PolicyReply) bool { return r.RoundTimes.GetSlowRounds() > 0 })
-	if text := problemOf(r, policyhost.ConditionRounds); !strings.Contains(text, "the policy is slow: ") || !strings.Contains(text, "policy.slowRound") {
+	if text := problemOf(r, policyhost.ConditionRounds); !strings.Contains(text, "the policy "+b.cfg.Policy.Name+" is slow: ") || !strings.Contains(text, "policy.slowRound") {
 		t.Errorf("%q", text)
 	}
 	told := false
 	eventually(t, "the job says so, or ends", func() bool {
 		s, err := b.api.Status(b.ctx(), &wire.StatusRequest{Job: job})
-		told = told || strings.Contains(strings.Join(s.GetWaiting(), "\n"), "policy: the policy is slow")
+		told = told || strings.Contains(strings.Join(s.GetWaiting(), "\n"), "policy: the policy "+b.cfg.Policy.Name+" is slow")
 		return err == nil && (told || over(s))
 	})
 	if !told {
@@ -190,7 +190,7 @@ func TestSlowPolicyIsTold(t *testing.T) {
 	if x := r.RoundTimes; x.Longest < int64(300*time.Millisecond) || x.Mean == 0 {
 		t.Errorf("%v", x)
 	}
-	if _, text := b.page("/metrics"); strings.Contains(text, "hamadryad_rounds_slow_total 0\n") || !strings.Contains(b.log.String(), "the policy is slow") {
+	if _, text := b.page("/metrics"); strings.Contains(text, "hamadryad_rounds_slow_total 0\n") || !strings.Contains(b.log.String(), " is slow: it has not answered round") || !strings.Contains(text, "hamadryad_policy_problems_total{kind=\"rounds\",policy=\""+b.cfg.Policy.Name+"\"} ") {
 		t.Error("metrics or log do not tell of slow rounds")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/hamadryad/hamadryad/engine/manager/internal/metrics"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -46,7 +47,7 @@ func TestBusyPolicyIsNamed(t *testing.T) {
 // A policy that hangs in its start is a problem of its own while it does.
 func TestHangInStartIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := New(t.Context(), Needs{Log: slog.New(slog.DiscardHandler), Conditions: &Conditions{}})
+		s := New(t.Context(), Needs{Log: slog.New(slog.DiscardHandler), Stats: metrics.New(), Conditions: &Conditions{}})
 		answered := s.watchStart(&policyProcess{name: "p", spec: Policy{SlowRound: time.Second}})
 		if _, told := s.needs.Conditions.Of(ConditionStart); told {
 			t.Error("it is told at once")

@@ -228,8 +228,8 @@ func (s *Supervisor) askSettings(q question) <-chan error {
 	config, err := settingsBytes(q.spec.Config)
 	if err != nil {
 		s.changes.leave()
-		s.needs.Conditions.Set(ConditionSettings, err.Error(), 0)
-		s.needs.Log.Error("the policy's new settings can't be sent: the old ones stand", "error", err)
+		s.needs.problem(ConditionSettings, q.spec.Name, 0, fmt.Sprintf("the new settings of the policy %s can't be sent, the old ones stand: %v", q.spec.Name, err))
+		s.needs.Log.Error("the policy's new settings can't be sent: the old ones stand", "policy", q.spec.Name, "error", err)
 		q.outcome.set(err)
 		return q.outcome
 	}
@@ -271,12 +271,12 @@ func (s *Supervisor) Settled(v core.SettingsVerdict) {
 	switch h := s.live[v.Generation]; {
 	case v.Source == core.VerdictTimedOut:
 		s.changes.unjudged(v.Version, q, true)
-		s.needs.Conditions.Set(ConditionSettings, fmt.Sprintf("the policy did not take over the new settings, the old ones stand: %v\n"+
-			"\"hamadryad policy reload\" starts the policy with the new ones, and a change of the configuration asks again", why), 0)
-		s.needs.Log.Error("the policy did not take over its new settings: the old ones stand", "error", why)
+		s.needs.problem(ConditionSettings, q.spec.Name, 0, fmt.Sprintf("the policy %s did not take over the new settings, the old ones stand: %v\n"+
+			"\"hamadryad policy reload\" starts the policy with the new ones, and a change of the configuration asks again", q.spec.Name, why))
+		s.needs.Log.Error("the policy did not take over its new settings: the old ones stand", "policy", q.spec.Name, "error", why)
 	case v.Source == core.VerdictAnswered && len(v.Problems) > 0:
-		s.needs.Conditions.Set(ConditionSettings, fmt.Sprintf("the policy rejects the new settings, the old ones stand:\n%v", why), 0)
-		s.needs.Log.Error("the policy rejects its new settings: the old ones stand", "problems", why)
+		s.needs.problem(ConditionSettings, q.spec.Name, 0, fmt.Sprintf("the policy %s rejects the new settings, the old ones stand:\n%v", q.spec.Name, why))
+		s.needs.Log.Error("the policy rejects its new settings: the old ones stand", "policy", q.spec.Name, "problems", why)
 	case v.Source == core.VerdictAnswered && h != nil:
 		s.tookSettings(h, q, v)
 	default: // no policy got them, or the policy that accepted them is gone
@@ -289,7 +289,7 @@ func (s *Supervisor) Settled(v core.SettingsVerdict) {
 // tookSettings records a policy's verdict on new settings, and asks the policy that takes over from
 // it as well; with mu held.
 func (s *Supervisor) tookSettings(h *policyProcess, q question, v core.SettingsVerdict) {
-	s.needs.Log.Info("the policy has taken over its new settings", "version", v.Version)
+	s.needs.Log.Info("the policy has taken over its new settings", "policy", q.spec.Name, "version", v.Version)
 	if v.Abilities != 0 {
 		h.described.Abilities, h.described.ProgressEvery = v.Abilities, v.ProgressEvery
 	}

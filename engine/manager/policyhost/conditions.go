@@ -22,7 +22,14 @@ const (
 	ConditionShadow        = "shadow"        // a shadow was dropped
 	ConditionBusy          = "busy"          // it has many rounds without effect
 	ConditionStart         = "start"         // it does not answer its start
+	ConditionStall         = "stall"         // it leaves a job without attempts
+	ConditionJobs          = "jobs"          // its status names jobs that are not there
 )
+
+// policyConditions are the kinds of problems that a policy can have which decides, or is to.
+var policyConditions = []string{
+	ConditionSettings, ConditionChange, ConditionPolicy, ConditionRounds, ConditionStatus, ConditionBusy, ConditionStart, ConditionStall, ConditionJobs,
+}
 
 // problemBytesMax bounds the text of one problem.
 const problemBytesMax = 16 << 10

@@ -41,7 +41,8 @@ func (s *Supervisor) pollStatus(h *policyProcess) {
 		status, err := h.host.Status(ctx)
 		cancel()
 		took := time.Since(asked)
-		if s.looked(err); err == nil {
+		if s.looked(h.name, err); err == nil {
+			s.checkJobs(h, status)
 			s.needs.Looked(h.name, h.generation, time.Now(), status)
 		}
 		switch policy.KindOf(err) {

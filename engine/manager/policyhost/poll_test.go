@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/hamadryad/hamadryad/engine/manager/internal/metrics"
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -28,7 +29,7 @@ func TestLook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		told := 0
 		s := New(t.Context(), Needs{
-			Log: slog.New(slog.DiscardHandler), Conditions: &Conditions{},
+			Log: slog.New(slog.DiscardHandler), Stats: metrics.New(), Conditions: &Conditions{},
 			Looked: func(name string, generation uint64, _ time.Time, _ scheduler.Status) {
 				if told++; name != "fair" || generation != 7 {
 					t.Errorf("told is %s, generation %d", name, generation)

@@ -3,6 +3,7 @@ package policyhost
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"slices"
 	"time"
@@ -37,7 +38,7 @@ func (s *Supervisor) Ask(a core.AskPolicy) {
 	s.refused.round(s.needs.Log, a.Round)
 	if h != nil {
 		if text := s.busy.round(time.Now(), h.name, a.Round); text != "" {
-			s.needs.Conditions.Set(ConditionBusy, text, slowForgotten)
+			s.needs.problem(ConditionBusy, h.name, slowForgotten, text)
 			s.needs.Log.Warn("the policy has many rounds without effect", "policy", h.name, "generation", h.generation, "problem", text)
 		}
 	}
@@ -65,7 +66,7 @@ func (s *Supervisor) carry(h *policyProcess) {
 			took := h.latency.endRound()
 			s.needs.Stats.Round(took)
 			if took > slow {
-				s.slow.roundAnswered(took, r.Number, slow)
+				s.slow.roundAnswered(h.name, took, r.Number, slow)
 			}
 			m := &wire.PolicyAnswer{Generation: h.generation, Round: r.Number, Decisions: answer.Bytes}
 			_ = s.needs.Inbox.Enqueue(s.ctx, inbox.Entry{Inputs: []*wire.Input{wire.NewInput(m)}, Decisions: &answer.Decisions})
@@ -117,14 +118,15 @@ func sameConfig(a, b scheduler.Config) bool {
 	})
 }
 
-// running returns the host for calls beside rounds, nil when there is none.
-func (s *Supervisor) running() policy.Host {
+// running returns the host for calls beside rounds, and its policy's name in the configuration; nil
+// when there is none.
+func (s *Supervisor) running() (host policy.Host, name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.current == nil {
-		return nil
+		return nil, ""
 	}
-	return s.current.host
+	return s.current.host, s.current.name
 }
 
 // Decider returns the policy that decides with its abilities, nil when none does. It never returns
@@ -179,7 +181,7 @@ var States = []string{Starting, Running, Fallback, Failed}
 
 // Shape is the policy's state, and its memory, if it runs.
 func (s *Supervisor) Shape() (state string, memory int64, runs bool) {
-	if host := s.running(); host != nil {
+	if host, _ := s.running(); host != nil {
 		memory, _ = host.Memory()
 		runs = true
 	}
@@ -207,10 +209,10 @@ func (s *Supervisor) Shown() Shown {
 
 // looked notes whether a policy's status could be read. A busy policy, or an unknown job, is no
 // problem.
-func (s *Supervisor) looked(err error) {
+func (s *Supervisor) looked(name string, err error) {
 	switch policy.KindOf(err) {
 	case policy.Unfit, policy.Faulted:
-		s.needs.Conditions.Set(ConditionStatus, err.Error(), viewForgotten)
+		s.needs.problem(ConditionStatus, name, viewForgotten, fmt.Sprintf("the status of the policy %s can't be shown: %v", name, err))
 	}
 }
 
@@ -219,20 +221,21 @@ const viewForgotten = time.Minute
 
 // Explain asks the policy why a job waits; "" when it has no answer.
 func (s *Supervisor) Explain(ctx context.Context, job scheduler.JobID) (scheduler.Explanation, bool) {
-	host := s.running()
+	host, name := s.running()
 	if host == nil {
 		return scheduler.Explanation{}, false
 	}
 	ctx, cancel := context.WithTimeout(ctx, explainTimeout)
 	defer cancel()
 	e, err := host.Explain(ctx, job)
-	s.looked(err)
+	s.looked(name, err)
 	return e, err == nil
 }
 
 // Reply describes the policy; when brief, without reading its program.
 func (s *Supervisor) Reply(ctx context.Context, brief bool) *wire.PolicyReply {
-	host, r := s.running(), s.Overview()
+	host, name := s.running()
+	r := s.Overview()
 	if host == nil {
 		return r
 	}
@@ -248,7 +251,7 @@ func (s *Supervisor) Reply(ctx context.Context, brief bool) *wire.PolicyReply {
 			r.Status, err = proto.Marshal(m)
 		}
 	}
-	s.looked(err)
+	s.looked(name, err)
 	r.Problems = s.needs.Conditions.Current()
 	return r
 }

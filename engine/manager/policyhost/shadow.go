@@ -77,6 +77,7 @@ func (s *shadows) configure(specs []Policy) {
 		ctx, cancel := context.WithCancel(s.ctx)
 		x := &shadow{spec: spec, needs: s.needs, log: s.needs.Log.With("shadow", spec.Name), cancel: cancel, queue: newShadowQueue(), state: ShadowStarting, agreement: newAgreement()}
 		s.list = append(s.list, x)
+		s.needs.Stats.CountProblems(spec.Name, ConditionShadow)
 		s.wait.Go(func() { x.run(ctx) })
 	}
 	for _, x := range old {
@@ -178,7 +179,7 @@ func (x *shadow) run(ctx context.Context) {
 func (x *shadow) drop(err error) {
 	text := problemsOf(err).Error()
 	x.set(ShadowDropped, text)
-	x.needs.Conditions.Set(ConditionShadow, fmt.Sprintf("the shadow %s is dropped until policy.shadow changes: %s", x.spec.Name, text), 0)
+	x.needs.problem(ConditionShadow, x.spec.Name, 0, fmt.Sprintf("the shadow %s is dropped until policy.shadow changes: %s", x.spec.Name, text))
 	x.log.Error("a shadow is dropped until policy.shadow changes", "error", text)
 }
 

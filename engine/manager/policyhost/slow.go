@@ -2,11 +2,8 @@ package policyhost
 
 import (
 	"fmt"
-	"log/slog"
 	"sync"
 	"time"
-
-	"github.com/hamadryad/hamadryad/engine/manager/internal/metrics"
 )
 
 const (
@@ -18,9 +15,7 @@ const (
 
 // slow reports slow rounds. Safe for concurrent use.
 type slow struct {
-	log      *slog.Logger
-	stats    *metrics.Metrics
-	problems *Conditions
+	needs *Needs
 
 	mu   sync.Mutex
 	said time.Time // when the log last had that the policy is slow
@@ -32,8 +27,9 @@ func (s *slow) late(name string, generation uint64, p *latency, bound time.Durat
 	if !still {
 		return
 	}
-	s.stats.SlowRound()
-	text := fmt.Sprintf("the policy is slow: it has not answered round %d for %v", number, bound)
+	s.needs.Stats.SlowRound()
+	s.needs.Stats.PolicyProblem(ConditionRounds, name)
+	text := fmt.Sprintf("the policy %s is slow: it has not answered round %d for %v", name, number, bound)
 	s.show(bound, text)
 	s.mu.Lock()
 	again := time.Since(s.said) >= slowLogEvery
@@ -42,16 +38,16 @@ func (s *slow) late(name string, generation uint64, p *latency, bound time.Durat
 	}
 	s.mu.Unlock()
 	if again {
-		s.log.Warn(text+", and nothing is launched meanwhile", "policy", name, "generation", generation)
+		s.needs.Log.Warn(text+", and nothing is launched meanwhile", "policy", name, "generation", generation)
 	}
 }
 
 // roundAnswered reports a slow round that was answered in the end.
-func (s *slow) roundAnswered(took time.Duration, round uint64, bound time.Duration) {
-	s.show(bound, fmt.Sprintf("the policy is slow: it took %v for round %d", took.Round(time.Millisecond), round))
+func (s *slow) roundAnswered(name string, took time.Duration, round uint64, bound time.Duration) {
+	s.show(bound, fmt.Sprintf("the policy %s is slow: it took %v for round %d", name, took.Round(time.Millisecond), round))
 }
 
 // show puts the report into the status.
 func (s *slow) show(bound time.Duration, text string) {
-	s.problems.Set(ConditionRounds, fmt.Sprintf("%s (over %v counts as slow: policy.slowRound)", text, bound), slowForgotten)
+	s.needs.Conditions.Set(ConditionRounds, fmt.Sprintf("%s (over %v counts as slow: policy.slowRound)", text, bound), slowForgotten)
 }

@@ -124,6 +124,8 @@ const (
 	// startForgotten is for how long status shows a start without an answer, unless it is answered
 	// before. A start is given up sooner.
 	startForgotten = 2 * time.Minute
+	// stallForgotten is for how much longer than the core's checks status shows that a policy stalls.
+	stallForgotten = 5 * time.Second
 )
 
 // builtin is the name of the policy in this process.
@@ -152,12 +154,22 @@ type Needs struct {
 	Fatal      func(error) // ends the manager
 	// Looked is called with the status of a policy's pools, about once a second; nil: no calls.
 	Looked func(name string, generation uint64, at time.Time, s scheduler.Status)
+	// Missing returns those of some jobs that are not live, as far as the manager's views show; nil:
+	// jobs in a status are not checked.
+	Missing func(ctx context.Context, jobs []scheduler.JobID) ([]scheduler.JobID, error)
+}
+
+// problem sets and counts a problem of the policy with a name in the configuration. The text names
+// it. The problem ends by itself after a while; 0: when it is cleared.
+func (n *Needs) problem(kind, policy string, after time.Duration, text string) {
+	n.Conditions.Set(kind, text, after)
+	n.Stats.PolicyProblem(kind, policy)
 }
 
 // New returns a supervisor that ends with ctx, and runs no policy yet.
 func New(ctx context.Context, of Needs) *Supervisor {
-	s := &Supervisor{needs: of, ctx: ctx, accepted: acceptance{folder: of.Data}, slow: slow{log: of.Log, stats: of.Stats, problems: of.Conditions}, live: map[uint64]*policyProcess{}, state: Starting}
-	s.shadows = &shadows{needs: &s.needs, ctx: ctx}
+	s := &Supervisor{needs: of, ctx: ctx, accepted: acceptance{folder: of.Data}, live: map[uint64]*policyProcess{}, state: Starting}
+	s.slow.needs, s.shadows = &s.needs, &shadows{needs: &s.needs, ctx: ctx}
 	return s
 }
 
@@ -212,6 +224,7 @@ type policyProcess struct {
 	end        chan struct{} // closed when ended
 	latency    latency
 	outcomes   []outcome // nil when it has taken over, or why it did not
+	listed     listedJobs
 }
 
 // config are the settings for its start; with the supervisor's lock held.
@@ -258,6 +271,7 @@ func (s *Supervisor) launch(spec Policy, inProcess bool) *policyProcess {
 	if inProcess {
 		name = builtin
 	}
+	s.needs.Stats.CountProblems(name, policyConditions...)
 	h := &policyProcess{
 		generation: wire.NewEpochID(s.needs.Term, uint64(s.starts)), name: name, spec: spec, inProcess: inProcess,
 		inFlight: newInFlightNotes(s.needs.NotesMax), rounds: make(chan *scheduler.Round, 1), durable: make(chan uint64, 1), end: make(chan struct{}),
@@ -419,7 +433,7 @@ func (s *Supervisor) Start(a core.StartPolicy) {
 func (s *Supervisor) watchStart(h *policyProcess) (answered func()) {
 	after := s.slowRound(h)
 	late := time.AfterFunc(after, func() {
-		s.needs.Conditions.Set(ConditionStart, fmt.Sprintf("the policy %s has not answered its start for %v, and decides nothing yet", h.name, after), startForgotten)
+		s.needs.problem(ConditionStart, h.name, startForgotten, fmt.Sprintf("the policy %s has not answered its start for %v, and decides nothing yet", h.name, after))
 		s.needs.Log.Warn("the policy has not answered its start", "policy", h.name, "generation", h.generation, "after", after)
 	})
 	return func() {
@@ -439,7 +453,7 @@ func (s *Supervisor) started(h *policyProcess, d scheduler.Description) {
 	s.current, s.incoming, s.since = h, nil, time.Now()
 	s.everRan = true
 	s.state = Running
-	s.needs.Conditions.Clear(ConditionChange, ConditionRounds, ConditionStatus)
+	s.needs.Conditions.Clear(ConditionChange, ConditionRounds, ConditionStatus, ConditionStall, ConditionJobs, ConditionBusy)
 	if h.inProcess {
 		s.state = Fallback
 	} else {
@@ -484,6 +498,19 @@ func (s *Supervisor) Gone(a core.PolicyGone) {
 	}
 }
 
+// Stalls reports a generation that leaves a job without attempts, and goes on.
+func (s *Supervisor) Stalls(a core.PolicyStalls) {
+	s.mu.Lock()
+	h := s.live[a.Generation]
+	s.mu.Unlock()
+	if h == nil {
+		return
+	}
+	text := fmt.Sprintf("the policy %s %s", h.name, a.Problem)
+	s.needs.problem(ConditionStall, h.name, a.Every+stallForgotten, text)
+	s.needs.Log.Warn("the policy leaves a job without attempts", "policy", h.name, "generation", h.generation, "problem", text)
+}
+
 // end closes a generation; with mu held.
 func (s *Supervisor) end(h *policyProcess) {
 	if h.ended {
@@ -519,7 +546,7 @@ func (s *Supervisor) failed(h *policyProcess, err error) {
 	switch {
 	case h == s.incoming && s.current != nil:
 		s.incoming, s.spec = nil, s.current.spec
-		s.needs.Conditions.Set(ConditionChange, fmt.Sprintf("%s could not take over from %s, which goes on: %v", h.name, s.current.name, problemsOf(err)), 0)
+		s.needs.problem(ConditionChange, h.name, 0, fmt.Sprintf("the policy %s could not take over from %s, which goes on: %v", h.name, s.current.name, problemsOf(err)))
 		log.Error("the new policy could not take over: the old one goes on")
 		s.pursue()
 		return
@@ -533,7 +560,7 @@ func (s *Supervisor) failed(h *policyProcess, err error) {
 			s.rejected(h, err)
 			return
 		}
-		s.needs.Conditions.Set(ConditionPolicy, fmt.Sprintf("policy %s rejects its settings:\n%v", h.name, problemsOf(err)), 0)
+		s.needs.problem(ConditionPolicy, h.name, 0, fmt.Sprintf("the policy %s rejects its settings:\n%v", h.name, problemsOf(err)))
 		s.state = Failed
 		log.Error("the policy rejects its settings: nothing new is scheduled until they are changed")
 		if !s.everRan {
@@ -542,7 +569,7 @@ func (s *Supervisor) failed(h *policyProcess, err error) {
 		s.pursue()
 		return
 	}
-	s.needs.Conditions.Set(ConditionPolicy, err.Error(), 0)
+	s.needs.problem(ConditionPolicy, h.name, 0, fmt.Sprintf("the policy %s failed: %v", h.name, err))
 	var stall *stallError
 	s.restart(h, errors.As(err, &stall), log)
 }
@@ -552,7 +579,7 @@ func (s *Supervisor) failed(h *policyProcess, err error) {
 func (s *Supervisor) rejected(h *policyProcess, err error) {
 	last := *s.needs.Last
 	s.needs.Last = nil
-	s.needs.Conditions.Set(ConditionSettings, fmt.Sprintf("policy %s rejects its settings, those that were accepted last are in force:\n%v", h.name, problemsOf(err)), 0)
+	s.needs.problem(ConditionSettings, h.name, 0, fmt.Sprintf("the policy %s rejects its settings, those that were accepted last are in force:\n%v", h.name, problemsOf(err)))
 	s.needs.Log.Error("the policy rejects its settings: those that were accepted last stay in force, the file's are taken when they are right",
 		"policy", h.name, "last", last.Name, "error", problemsOf(err))
 	last.Fill()

@@ -30,6 +30,7 @@ type Metrics struct {
 	rounds         prometheus.Histogram
 	slowRounds     prometheus.Counter
 	policyRestarts prometheus.Counter
+	policyProblems *prometheus.CounterVec
 	sync           prometheus.Histogram
 	logged         prometheus.Counter
 	channels       *prometheus.CounterVec
@@ -55,6 +56,7 @@ func New() *Metrics {
 		rounds:         prometheus.NewHistogram(prometheus.HistogramOpts{Name: "hamadryad_round_seconds", Help: "Time from asking the policy to its answer.", Buckets: latencies}),
 		slowRounds:     prometheus.NewCounter(prometheus.CounterOpts{Name: "hamadryad_rounds_slow_total", Help: "Rounds that the policy did not answer within policy.slowRound."}),
 		policyRestarts: prometheus.NewCounter(prometheus.CounterOpts{Name: "hamadryad_policy_restarts_total", Help: "Starts of a policy because one failed."}),
+		policyProblems: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "hamadryad_policy_problems_total", Help: "Problems of a policy, by kind (see \"hamadryad policy\") and by the policy's name in the configuration."}, []string{"kind", "policy"}),
 		sync:           prometheus.NewHistogram(prometheus.HistogramOpts{Name: "hamadryad_log_sync_seconds", Help: "Time of one write of the event log to the disk.", Buckets: latencies}),
 		logged:         prometheus.NewCounter(prometheus.CounterOpts{Name: "hamadryad_log_bytes_total", Help: "Bytes written to the event log."}),
 		channels:       prometheus.NewCounterVec(prometheus.CounterOpts{Name: "hamadryad_channel_bytes_total", Help: "Bytes of records that ended attempts wrote into channels, by kind of channel."}, []string{"kind"}),
@@ -66,7 +68,7 @@ func New() *Metrics {
 		m.checkpoints.WithLabelValues(from)
 	}
 	m.Registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), m.GRPC,
-		m.steps, m.frozen, m.checkpoints, m.notRemade, m.inputs, m.reads, m.rounds, m.slowRounds, m.policyRestarts, m.sync, m.logged, m.channels)
+		m.steps, m.frozen, m.checkpoints, m.notRemade, m.inputs, m.reads, m.rounds, m.slowRounds, m.policyRestarts, m.policyProblems, m.sync, m.logged, m.channels)
 	return m
 }
 
@@ -104,6 +106,18 @@ func (m *Metrics) SlowRound() { m.slowRounds.Inc() }
 
 // Restart counts a start of a policy because one failed.
 func (m *Metrics) Restart() { m.policyRestarts.Inc() }
+
+// CountProblems starts the counters of a policy's problems at zero, so that rates have a beginning.
+func (m *Metrics) CountProblems(policy string, kinds ...string) {
+	for _, k := range kinds {
+		m.policyProblems.WithLabelValues(k, policy)
+	}
+}
+
+// PolicyProblem counts a problem of a policy, by its name in the configuration.
+func (m *Metrics) PolicyProblem(kind, policy string) {
+	m.policyProblems.WithLabelValues(kind, policy).Inc()
+}
 
 // NotMade counts a checkpoint that could not be made from the log.
 func (m *Metrics) NotMade() { m.notRemade.Inc() }

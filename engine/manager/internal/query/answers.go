@@ -251,6 +251,18 @@ func (m *Model) JobRevision(ctx context.Context, id scheduler.JobID) (revision u
 	return revision, waits, err
 }
 
+// Missing returns those of some jobs that are not live, in their order. The error is that of ctx.
+func (m *Model) Missing(ctx context.Context, ids []scheduler.JobID) (missing []scheduler.JobID, err error) {
+	err = m.read(ctx, func() {
+		for _, id := range ids {
+			if m.live.Get(id) == nil {
+				missing = append(missing, id)
+			}
+		}
+	})
+	return missing, err
+}
+
 // MayCome reports whether an unknown job may be submitted at this moment: it is announced, or its
 // id lies between announced ones.
 func (m *Model) MayCome(ctx context.Context, id scheduler.JobID) (may bool, err error) {
