@@ -183,16 +183,28 @@ func (a *assignment) launches(j *view.Job) iter.Seq[*view.Bundle] {
 			return true, yield(b)
 		}
 		a.kept.ResetTries()
-		if j.GangCount() > 0 && !each(a.Ready(policy.Filter{Job: j, Gang: true}), start) || !a.near(j, start) {
+		kinds := a.open(j)
+		if len(kinds) == 0 {
 			return
 		}
-		for _, kind := range j.Kinds() {
+		if j.GangCount() > 0 && !each(a.Ready(policy.Filter{Job: j, Gang: true}), start) || !a.near(j, kinds, start) {
+			return
+		}
+		for _, kind := range kinds {
 			if !each(a.Ready(policy.Filter{Job: j, Kind: kind}), start) {
 				return
 			}
 		}
 		each(a.Seconds(policy.Filter{Job: j}), start)
 	}
+}
+
+// open lists the kinds of slots that the job uses and of which some are free.
+func (a *assignment) open(j *view.Job) []scheduler.SlotKind {
+	v := a.View()
+	return slices.DeleteFunc(j.Kinds(), func(kind scheduler.SlotKind) bool {
+		return v.Capacity.FreeSlots(kind) == 0 && !v.Capacity.Reserved(j.ID())
+	})
 }
 
 // starter launches a bundle, anywhere or on a launcher. It says whether it did, and whether to go on.
@@ -216,12 +228,15 @@ func each(bundles iter.Seq[*view.Bundle], start starter) bool {
 }
 
 // near launches single groups on launchers that hold their input, then in racks that do.
-func (a *assignment) near(j *view.Job, start starter) bool {
+func (a *assignment) near(j *view.Job, kinds []scheduler.SlotKind, start starter) bool {
 	if !j.Located() {
 		return true
 	}
 	v := a.View()
-	for _, kind := range j.Kinds() {
+	for _, kind := range kinds {
+		if first := j.Walk(kind, 0); first.Next() == nil {
+			continue // the walks by host and rack would pass over all work of other kinds
+		}
 		may := func(b *view.Bundle) bool { return b.State == view.Ready && b.Groups[0].Kind == kind }
 		on, racks := v.NearRoom(j, kind)
 		for _, l := range on {
