@@ -120,7 +120,7 @@ func (ad *Admission) turnAwayFor(j *state.Job, why *wire.Failure) {
 	ad.step.Reply(j.Submission.Await(0), j.ID, why)
 	ad.status.Remember(j, why)
 	ad.state.RemoveJob(j)
-	ad.settleDependents(j)
+	ad.endDependencies(j)
 }
 
 // Admit carries out the policy's decision to admit a job. If it names a pool, the access rules of

@@ -115,15 +115,15 @@ func othersOf(j *state.Job) string {
 	}
 }
 
-// settleDependents tells the jobs that wait for a job that it has ended. Later steps go on with
+// endDependencies tells the jobs that wait for a job that it has ended. Later steps go on with
 // those whose wait is over.
-func (b *base) settleDependents(of *state.Job) {
+func (b *base) endDependencies(of *state.Job) {
 	for _, id := range b.state.Dependents(of.ID) {
 		j, broken := b.state.Jobs.Get(id), ""
 		if end := of.End.Outcome(); end != scheduler.JobSucceeded && !j.AnyEnd(of.ID) {
 			broken = notMet(of.ID, outcomeState(end))
 		}
-		b.state.SettleDependency(j, of.ID, broken)
+		b.state.EndDependency(j, of.ID, broken)
 	}
 	b.state.ForgetDependents(of.ID)
 }

@@ -198,5 +198,5 @@ func (js *Jobs) removed(j *state.Job) {
 	js.step.Stats.Jobs[j.End.Outcome()]++
 	js.status.Remember(j, nil)
 	js.state.RemoveJob(j)
-	js.settleDependents(j)
+	js.endDependencies(j)
 }

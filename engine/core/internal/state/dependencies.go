@@ -94,9 +94,9 @@ func (st *Cluster) WaitingJobs() int { return st.waiting }
 // Dependents returns the jobs that wait for a job, ascending. The caller must not change the list.
 func (st *Cluster) Dependents(id scheduler.JobID) []scheduler.JobID { return st.dependents[id] }
 
-// SettleDependency records at a waiting job that a dependency is met or, with a reason, that it
+// EndDependency records at a waiting job that a dependency is met or, with a reason, that it
 // can't be met any more. A later step goes on with a job whose wait is over.
-func (st *Cluster) SettleDependency(j *Job, dependency scheduler.JobID, broken string) {
+func (st *Cluster) EndDependency(j *Job, dependency scheduler.JobID, broken string) {
 	switch {
 	case broken == "":
 		j.Dependencies.meet(dependency)
