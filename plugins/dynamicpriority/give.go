@@ -285,7 +285,7 @@ func (d *assignment) served(j *job) bool {
 
 // first returns a job's first ready bundle of a kind, or nil.
 func (d *assignment) first(j *job, kind scheduler.SlotKind) *view.Bundle {
-	for b := range j.Job.ReadyOfKind(kind, 0) {
+	for b := range j.ReadyOfKind(kind, 0) {
 		return b
 	}
 	return nil
@@ -304,7 +304,7 @@ func (d *assignment) pass(j *job, kind scheduler.SlotKind, upTo int) *locality.P
 
 func (d *assignment) gang(j *job, kind scheduler.SlotKind, upTo int) {
 	if j.GangCount() > 0 {
-		d.pass(j, kind, upTo).Each(j.Job.Gangs(), d.fit)
+		d.pass(j, kind, upTo).Each(j.Gangs(), d.fit)
 	}
 }
 
@@ -318,7 +318,7 @@ func (d *assignment) near(j *job, kind scheduler.SlotKind, upTo int) {
 // anywhere launches the rest wherever there is room. Gangs were tried before.
 func (d *assignment) anywhere(j *job, kind scheduler.SlotKind, upTo int) {
 	single := func(yield func(*view.Bundle) bool) {
-		for b := range j.Job.ReadyOfKind(kind, 0) {
+		for b := range j.ReadyOfKind(kind, 0) {
 			if len(b.Groups) == 1 && !yield(b) {
 				return
 			}

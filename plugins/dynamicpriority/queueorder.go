@@ -59,7 +59,7 @@ func (d *assignment) withinQuotas(kind scheduler.SlotKind, l *queueorder.List) {
 	}
 	for starts := 0; starts < queueorder.StartsMax && len(queue.Items) > 0; starts++ {
 		s := queue.Items[0]
-		j, slots := line[s].next(kind, &d.view, work)
+		j, slots := line[s].next(kind, work)
 		if j != nil && !l.Has(j.ID()) {
 			l.Add(j.ID(), d.compared(j, kind))
 		}
@@ -84,7 +84,7 @@ func (d *assignment) line(s *claim, kind scheduler.SlotKind) *turn {
 
 // next returns the job whose work the queue starts next within its quota, and how many slots that
 // takes; nil if no work may start. Work that needs more than the rest of the quota is skipped.
-func (t *turn) next(kind scheduler.SlotKind, v *view.View, work map[*job]*view.Walk) (*job, int) {
+func (t *turn) next(kind scheduler.SlotKind, work map[*job]*view.Walk) (*job, int) {
 	for len(t.overdue)+len(t.jobs) > 0 {
 		list := &t.overdue
 		if len(t.overdue) == 0 {

@@ -308,21 +308,6 @@ func (c *Capacity) left(l *Launcher, kind scheduler.SlotKind) (slots int, memory
 	return slots, l.seat.memory
 }
 
-// hasRoom reports whether a launcher has a free or reserved slot of any kind.
-func (c *Capacity) hasRoom(l *Launcher) bool {
-	for _, n := range l.seat.free {
-		if n > 0 && !l.seat.closed {
-			return true
-		}
-	}
-	for _, r := range l.seat.reserved {
-		if r.Slots > 0 {
-			return true
-		}
-	}
-	return false
-}
-
 // Take takes what a group needs on a launcher from what is free, and returns false if there is too
 // little.
 func (c *Capacity) Take(l *Launcher, g *scheduler.Group) bool {
