@@ -320,7 +320,7 @@ func noCommandBelow(cmd *cobra.Command, args []string) string {
 var shownKey = regexp.MustCompile(`(?:^|[\s"'` + "`" + `(>])((?:manager|launcher|policy|auth|core|limits|log)\.[a-z][a-zA-Z]*(?:-[a-z]+)*(?:\.[a-z][a-zA-Z]*)*)`)
 
 // endings are file name extensions, which are not keys.
-var endings = []string{"yaml", "log", "go", "proto", "pem", "key", "token", "md", "html", "json", "service", "txt", "test", "sh", "css", "js", "ts", "keytab", "socket", "webp", "example"}
+var endings = []string{"yaml", "log", "go", "proto", "pem", "key", "token", "md", "html", "json", "service", "txt", "test", "sh", "css", "js", "ts", "rs", "keytab", "socket", "webp", "example"}
 
 // keys are all keys of the configuration, and the sections that they are in.
 func keys(t *testing.T) map[string]bool {

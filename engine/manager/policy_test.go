@@ -139,7 +139,7 @@ func TestPanicOfALookIsToldWithItsCall(t *testing.T) {
 				_, err := bed.api.Status(bed.ctx(), &wire.StatusRequest{Job: job})
 				return err == nil && r.State == policyhost.Fallback
 			})
-			if text := problemOf(r, policyhost.ConditionPolicy); !strings.HasPrefix(text, want) || !strings.Contains(text, "main.(*policy).") {
+			if text := problemOf(r, policyhost.ConditionPolicy); !strings.HasPrefix(text, "the policy test failed: "+want) || !strings.Contains(text, "main.(*policy).") {
 				t.Errorf("%q", text)
 			}
 			if log := bed.log.String(); strings.Contains(log, "AssignTasks") || !strings.Contains(log, "on purpose") {
