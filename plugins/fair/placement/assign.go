@@ -96,7 +96,7 @@ func (a *assignment) reserved() {
 			continue
 		}
 		tries := 0
-		for b := range j.Job.Ready() {
+		for b := range j.Ready() {
 			if tries++; tries > scanMax {
 				break
 			}

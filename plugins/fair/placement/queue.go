@@ -45,7 +45,7 @@ func (p *State) turns(k pooltree.Kind, l *queueorder.List, why func(*shares.Job,
 		}
 		j := next.Owner.(*shares.Job)
 		if work[j] == nil {
-			w := j.Job.Walk(name, 0)
+			w := j.Walk(name, 0)
 			work[j] = &w
 		}
 		b := work[j].Next()
@@ -66,7 +66,7 @@ func (p *State) turns(k pooltree.Kind, l *queueorder.List, why func(*shares.Job,
 
 // left says whether a job has work to launch that the last round left.
 func (p *State) left(j *shares.Job) bool {
-	for range j.Job.Ready() {
+	for range j.Ready() {
 		return true
 	}
 	return false
