@@ -287,7 +287,7 @@ func (a *assignment) fit(b *view.Bundle, find func() ([]scheduler.LauncherID, bo
 				a.withheld = map[scheduler.SlotKind]bool{}
 			}
 			a.withheld[kind] = true
-			a.View.Capacity.Take(full, &scheduler.Group{Kind: kind, Slots: free})
+			a.View.Capacity.TakeRoom(full, &scheduler.Group{Kind: kind, Slots: free})
 		}
 	}
 	return nil, false

@@ -308,9 +308,9 @@ func (c *Capacity) left(l *Launcher, kind scheduler.SlotKind) (slots int, memory
 	return slots, l.seat.memory
 }
 
-// Take takes what a group needs on a launcher from what is free, and returns false if there is too
+// TakeRoom takes what a group needs on a launcher from what is free, and returns false if there is too
 // little.
-func (c *Capacity) Take(l *Launcher, g *scheduler.Group) bool {
+func (c *Capacity) TakeRoom(l *Launcher, g *scheduler.Group) bool {
 	slots, memory := c.unreserved(l, g.Kind)
 	if slots < g.Slots || memory < g.Memory || l.seat.closed && !g.Resources.IsZero() || !l.seat.countable.Covers(g.Resources) {
 		return false

@@ -64,7 +64,7 @@ func TestCapacityAddsUp(t *testing.T) {
 			l, g := list[rng.IntN(len(list))], scheduler.Group{Kind: kinds[rng.IntN(2)], Slots: rng.IntN(3), Memory: rng.Int64N(4), Resources: gpus(rng.IntN(3))}
 			switch rng.IntN(3) {
 			case 0:
-				took(t, c.RoomResources(l, nil), g.Resources, c.Take(l, &g))
+				took(t, c.RoomResources(l, nil), g.Resources, c.TakeRoom(l, &g))
 			case 1:
 				took(t, c.RoomResources(l, b), g.Resources, c.TakeFor(l, b, &g))
 			default:

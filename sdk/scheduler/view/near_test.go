@@ -90,7 +90,7 @@ func TestHasNearRoom(t *testing.T) {
 				free := []scheduler.SlotCount{{Kind: "default", Count: random.IntN(5) / 3}}
 				apply(t, v, scheduler.Round{Number: v.Round() + 1, Offers: []scheduler.Offer{{Launcher: id, Free: free, Memory: 1}}})
 			default:
-				v.Capacity.Take(l, &scheduler.Group{Kind: "default", Slots: 1})
+				v.Capacity.TakeRoom(l, &scheduler.Group{Kind: "default", Slots: 1})
 			}
 			on, _ := v.NearRoom(v.Job(1), "default")
 			got := v.HasNearRoom(v.Job(1), "default")

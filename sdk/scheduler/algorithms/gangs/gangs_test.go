@@ -170,7 +170,7 @@ func TestWithoutKeepsWhatIsLeft(t *testing.T) {
 	v, b := busy(t, []scheduler.Group{{Kind: "a", Slots: 4}}, 0)
 	var kept gangs.Holdback
 	kept.HoldFor(v, b, time.Minute)
-	took := kept.Without(v, func() bool { return v.Capacity.Take(v.Launcher(1), &scheduler.Group{Kind: "a", Slots: 1}) })
+	took := kept.Without(v, func() bool { return v.Capacity.TakeRoom(v.Launcher(1), &scheduler.Group{Kind: "a", Slots: 1}) })
 	if n := kept.Slots("a"); !took || n != 1 || v.Capacity.FreeSlots("a") != 0 {
 		t.Errorf("it was taken: %t, %d slots are kept, %d free", took, n, v.Capacity.FreeSlots("a"))
 	}

@@ -150,7 +150,7 @@ func (k *Holdback) take(v *view.View, l *view.Launcher, g scheduler.Group) {
 	slots, memory := v.Capacity.Room(l, 0, g.Kind)
 	g.Slots, g.Memory = min(g.Slots, max(slots, 0)), min(g.Memory, max(memory, 0))
 	g.Resources = g.Resources.Least(v.Capacity.RoomResources(l, nil).Positive())
-	if (g.Slots > 0 || g.Memory > 0 || !g.Resources.IsZero()) && v.Capacity.Take(l, &g) {
+	if (g.Slots > 0 || g.Memory > 0 || !g.Resources.IsZero()) && v.Capacity.TakeRoom(l, &g) {
 		k.parts = append(k.parts, part{l, g})
 	}
 }
