@@ -9,6 +9,7 @@ package browsertest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
@@ -112,11 +114,28 @@ func (b *Tab) Context() context.Context { return b.ctx }
 func (b *Tab) Do(actions ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
 	for i, a := range actions {
-		ctx, cancel := context.WithTimeout(b.ctx, stepMax)
-		err := chromedp.Do(ctx, a)
-		cancel()
-		if err != nil {
+		if _, err := retried(b.ctx, a); err != nil {
 			b.fail(fmt.Errorf("action %d of %d: %w", i+1, len(actions), err))
+		}
+	}
+}
+
+// replaced are the browser's errors for an element or a document that the page replaced between two
+// messages of one action. Such an action had no effect: the browser finds an element before it sends events to it.
+var replaced = []string{
+	"Could not find node with given id", "Node with given id does not belong to the document", "No node with given id found",
+	"Cannot find context with specified id", "Execution context was destroyed.",
+}
+
+// retried runs an action again while the page replaces what the action needs, for at most stepMax.
+func retried[T any](ctx context.Context, action chromedp.Action[T]) (T, error) {
+	ctx, cancel := context.WithTimeout(ctx, stepMax)
+	defer cancel()
+	for {
+		x, err := chromedp.Run(ctx, action)
+		var told *cdproto.Error
+		if err == nil || ctx.Err() != nil || !errors.As(err, &told) || !slices.Contains(replaced, told.Message) {
+			return x, err
 		}
 	}
 }
@@ -134,9 +153,7 @@ func (b *Tab) fail(err error) {
 // Ask runs an action and returns its result.
 func Ask[T any](b *Tab, action chromedp.Action[T]) T {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, stepMax)
-	defer cancel()
-	x, err := chromedp.Run(ctx, action)
+	x, err := retried(b.ctx, action)
 	if err != nil {
 		b.fail(err)
 	}
