@@ -330,18 +330,63 @@ func TestNothingIsTakenOnDrainingLaunchers(t *testing.T) {
 	}
 }
 
-// TestASuspendedVictimIsExpectedNoMore: a victim that a round suspends and resumes has left its slots.
+// TestASuspendedVictimIsExpectedNoMore: a victim that is suspended and resumed before the next check has left its
+// slots. It is expected no more after a round that tells of both, or after a start whose checkpoint is older.
 func TestASuspendedVictimIsExpectedNoMore(t *testing.T) {
 	w := newPlay(t, "")
 	w.Launchers(1, 1)
 	victim, beneficiary := w.job("a", 1, time.Hour), scheduler.JobID(9)
 	w.Until(time.Second)
 	id, now := w.Policy.view.Job(victim).Attempts()[0].ID, w.Cluster.Now()
-	w.Policy.preemption.Leaving = map[scheduler.JobID][]scheduler.AttemptID{beneficiary: {id}}
-	_, err := w.Policy.AssignTasks(scheduler.Round{Number: w.Policy.view.Round() + 1, Now: now.Add(2), Events: []scheduler.Event{
+	left := []scheduler.Event{
 		scheduler.AttemptSuspended{At: now.Add(1), Attempt: id}, scheduler.AttemptResumed{At: now.Add(2), Attempt: id},
-	}})
+	}
+	expects := map[scheduler.JobID][]scheduler.AttemptID{beneficiary: {id}}
+
+	s := w.Cluster.Snapshot()
+	w.Policy.preemption.Leaving = expects
+	s.Checkpoint = &scheduler.Checkpoint{Version: memoryVersion, Data: w.Policy.encode()}
+	s.Since = len(s.Events)
+	for _, seen := range []bool{true, false} {
+		fresh := &Policy{}
+		if !seen {
+			s.Now, s.Events = now.Add(2), append(s.Events, left...)
+		}
+		if _, err := fresh.Start(scheduler.Config{Text: []byte(makesPools(""))}, s, w.Environment); err != nil || fresh.preemption.Expects(beneficiary) != seen {
+			t.Errorf("after a start whose checkpoint has seen all, %t, the slots are expected: %t (%v)", seen, !seen, err)
+		}
+	}
+
+	_, err := w.Policy.AssignTasks(scheduler.Round{Number: w.Policy.view.Round() + 1, Now: now.Add(2), Events: left})
 	if err != nil || w.Policy.preemption.Expects(beneficiary) {
-		t.Errorf("the slots of a victim that runs again are expected (%v)", err)
+		t.Errorf("after a round the slots of a victim that runs again are expected (%v)", err)
+	}
+}
+
+// TestACollectedBundleIsLaunchedOnce: slots were collected for a gang, and others are now reserved for it. It starts
+// on these, and the free ones go to other work.
+func TestACollectedBundleIsLaunchedOnce(t *testing.T) {
+	w := newPlay(t, "collect-after: 1s")
+	w.Launchers(1, 4)
+	w.job("a", 4, time.Hour)
+	w.Until(time.Second)
+	gang := w.gang("b", 2, time.Hour)
+	w.Until(2 * time.Second)
+	var bundle scheduler.BundleID
+	for b := range w.Policy.view.Job(gang).Ready() {
+		bundle = b.ID
+	}
+	w.Policy.placement.Collect = bundle
+	now := w.Cluster.Now()
+	r := scheduler.Round{Number: w.Policy.view.Round() + 1, Now: now.Add(1), Offers: []scheduler.Offer{{
+		Launcher: 1, Memory: 1 << 30, Free: []scheduler.SlotCount{{Kind: scheduler.DefaultKind, Count: 2}},
+		Reserved: []scheduler.Reservation{{Job: gang, Bundle: bundle, Kind: scheduler.DefaultKind, Slots: 2, Memory: 1 << 30}},
+	}}}
+	for _, a := range w.Policy.view.Job(1).Attempts() {
+		r.Events = append(r.Events, scheduler.AttemptEnded{At: now.Add(1), Attempt: a.ID, Outcome: scheduler.Finished})
+	}
+	d, err := w.Policy.AssignTasks(r)
+	if err != nil || len(d.Launch) != 1 || d.Launch[0].Bundle != bundle || w.Policy.placement.Collect != 0 {
+		t.Errorf("launches %v, and slots are collected for %v, want one launch and no more slots collected (%v)", d.Launch, w.Policy.placement.Collect, err)
 	}
 }
