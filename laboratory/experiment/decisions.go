@@ -73,27 +73,75 @@ func (k *Decisions) title(e *Experiment) string {
 	return "decisions equal those of " + k.Log
 }
 
-// compare gives the rounds of a log to the policy again.
-func (e *Experiment) compare(ctx context.Context, o Options, k *Decisions) (Row, error) {
+// follow returns the logs in a folder with which the run is compared, in the order of r.compared. A
+// log that can't be read is nil: compare tells why.
+func (r *run) follow(folder string) replay.Followers {
+	logs := make(replay.Followers, len(r.compared))
+	for i, k := range r.compared {
+		log, err := replay.Open(below(folder, k.Log))
+		if err != nil {
+			continue
+		}
+		if f, err := replay.NewFollower(log); err == nil {
+			logs[i] = f
+		}
+	}
+	return logs
+}
+
+// followed keeps the number of rounds of each log to which the run was equal.
+func (r *run) followed(logs replay.Followers) {
+	r.equal = map[*Decisions]int{}
+	for i, log := range logs {
+		if log == nil {
+			continue
+		}
+		if rounds, ok := log.Equal(); ok {
+			r.equal[r.compared[i]] = rounds
+		}
+	}
+}
+
+// firstOf is the first run of the policy with a name; there is one.
+func (e *Experiment) firstOf(runs []*run, name string) *run {
+	return runs[slices.IndexFunc(runs, func(r *run) bool { return e.Policies[r.policy].Name == name })]
+}
+
+// compare gives the rounds of a log to the policy again. A run that was equal to the log has
+// answered them already.
+func (e *Experiment) compare(ctx context.Context, o Options, k *Decisions, runs []*run) (Row, error) {
 	row := Row{Claim: k.title(e)}
-	log, err := replay.Open(filepath.Join(filepath.Dir(e.file), k.Log))
+	var of *run
+	if k.Run != "" {
+		of = e.firstOf(runs, k.Run)
+		if rounds := of.equal[k]; rounds > 0 {
+			row.Measured = measured(rounds, 0)
+			return row, nil
+		}
+	}
+	log, err := replay.Open(below(filepath.Dir(e.file), k.Log))
 	if err != nil {
 		return row, err
 	}
-	v, err := replay.Verify(ctx, log, replay.VerifyOptions{Differences: 1, Host: func(ctx context.Context, of replay.Started) (policy.Host, scheduler.Config, error) {
-		return e.asked(ctx, o, k, of)
+	v, err := replay.Verify(ctx, log, replay.VerifyOptions{Differences: 1, Host: func(ctx context.Context, was replay.Started) (policy.Host, scheduler.Config, error) {
+		return e.asked(ctx, o, k, of, was)
 	}})
 	if err != nil {
 		return row, err
 	}
 	sum := v.Sum()
-	row.Measured = fmt.Sprintf("%d rounds, %d differ", sum.Rounds, sum.Different)
+	row.Measured = measured(sum.Rounds, sum.Different)
 	row.Problem = firstProblem(v)
 	return row, nil
 }
 
-// asked starts the policy that is asked in the place of a generation of a log.
-func (e *Experiment) asked(ctx context.Context, o Options, k *Decisions, of replay.Started) (policy.Host, scheduler.Config, error) {
+func measured(rounds, different int) string {
+	return fmt.Sprintf("%d rounds, %d differ", rounds, different)
+}
+
+// asked starts the policy that is asked in the place of a generation of a log: that of a run, which
+// is nil for a log without one.
+func (e *Experiment) asked(ctx context.Context, o Options, k *Decisions, run *run, of replay.Started) (policy.Host, scheduler.Config, error) {
 	if of.Fallback {
 		if o.Fallback == nil {
 			return nil, scheduler.Config{}, errors.New("the manager had fallen back to its own policy")
@@ -104,12 +152,10 @@ func (e *Experiment) asked(ctx context.Context, o Options, k *Decisions, of repl
 	if p.Policy == "" {
 		p.Policy = of.Policy
 	}
-	run := e.named(k.Run)
-	if run != nil {
-		p.Settings = run.Settings
-	}
 	config := of.Settings
-	if run != nil || p.Policy != of.Policy || p.Settings.Kind != 0 {
+	if run != nil {
+		config = run.config
+	} else if p.Policy != of.Policy || p.Settings.Kind != 0 {
 		var err error
 		if config, err = p.config(e.file, nil); err != nil {
 			return nil, config, err
@@ -162,7 +208,7 @@ func (e *Experiment) Record(ctx context.Context, o Options) (folders []string, e
 		if k.Run == "" {
 			continue
 		}
-		folder := filepath.Join(filepath.Dir(e.file), k.Log)
+		folder := below(filepath.Dir(e.file), k.Log)
 		if err := e.record(ctx, o, k, runs, folder); err != nil {
 			return folders, fmt.Errorf("%s: %w", k.Run, err)
 		}
@@ -172,12 +218,7 @@ func (e *Experiment) Record(ctx context.Context, o Options) (folders []string, e
 }
 
 func (e *Experiment) record(ctx context.Context, o Options, k *Decisions, runs []*run, folder string) (err error) {
-	var r *run
-	for _, of := range runs {
-		if p := &e.Policies[of.policy]; r == nil && p.Name == k.Run {
-			r = of
-		}
-	}
+	r := e.firstOf(runs, k.Run)
 	w, err := replay.NewWriter(folder)
 	if err != nil {
 		return err

@@ -2,12 +2,17 @@ package experiment
 
 import (
 	"bytes"
+	"context"
 	"encoding/xml"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/hamadryad/hamadryad/engine/policy"
+	"github.com/hamadryad/hamadryad/laboratory/replay"
 )
 
 // regression is a test of a policy: what is expected of its figures, and its recorded decisions.
@@ -168,5 +173,72 @@ func TestJUnit(t *testing.T) {
 	}
 	if !tests[0].Passed() || tests[1].Passed() || tests[2].Passed() {
 		t.Error("of three tests the first passes")
+	}
+}
+
+// counting launches policies in this process, and counts them.
+func counting(launched *atomic.Int32) Options {
+	return Options{Launch: func(ctx context.Context, program string) (policy.Host, error) {
+		launched.Add(1)
+		return inProcess(ctx, program)
+	}}
+}
+
+// A run that decides as recorded is compared while it is played, so its policy is not asked a second
+// time. The row is that of asking it.
+func TestARunThatIsAsRecordedIsPlayedOnce(t *testing.T) {
+	e := recorded(t)
+	asked := beside(t, e, strings.Replace(regression, "run: mine", "policy: fifo", 1))
+	want := play(t, asked).Rows[1]
+	for name, text := range map[string]string{
+		"the same":                          regression,
+		"settings in another place of file": strings.Replace(regression, "title:", "# moved\ntitle:", 1),
+	} {
+		var launched atomic.Int32
+		o, err := beside(t, e, text).Run(t.Context(), counting(&launched))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := o.Rows[1]; got.Measured != want.Measured || got.Problem != want.Problem || launched.Load() != 1 {
+			t.Errorf("%s: %+v with %d policies launched, want %+v with 1", name, got, launched.Load(), want)
+		}
+	}
+	// Another workload has other batches. Its policy is asked, and the log's rounds are still the same.
+	var launched atomic.Int32
+	o, err := beside(t, e, strings.Replace(regression, "submit: 1s", "submit: 2s", 1)).Run(t.Context(), counting(&launched))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := o.Rows[1]; got.Measured != want.Measured || got.Problem != "" || launched.Load() != 2 {
+		t.Errorf("another workload: %+v with %d policies launched, want %+v with 2", got, launched.Load(), want)
+	}
+}
+
+// Decisions that name a run are asked with the settings of its first run, which is the recorded one.
+func TestDecisionsOfASweepHaveItsSettings(t *testing.T) {
+	text := strings.Replace(regression, "{name: mine, policy: fifo}", "{name: mine, policy: hfsp, sweep: {set: settings.samples, values: [3, 5]}}", 1)
+	text, _, _ = strings.Cut(text, "figures:")
+	e := written(t, text+"decisions: [{log: yesterday, run: mine}]\n")
+	runs, err := e.plan(t.Context(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	host, config, err := e.asked(t.Context(), Options{Launch: inProcess}, &e.Decisions[0], e.firstOf(runs, "mine"), replay.Started{Policy: "hfsp"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer host.Close()
+	if string(config.Text) != "samples: 3\n" {
+		t.Errorf("its settings are %q", config.Text)
+	}
+}
+
+// A workload may have an absolute path.
+func TestAbsolutePaths(t *testing.T) {
+	e := recorded(t)
+	log := filepath.Join(filepath.Dir(e.file), "yesterday")
+	other := written(t, strings.NewReplacer("log: yesterday, run: mine", "log: "+log).Replace(regression))
+	if row := play(t, other).Rows[1]; row.Problem != "" || !strings.HasSuffix(row.Measured, " rounds, 0 differ") {
+		t.Errorf("got %+v", row)
 	}
 }

@@ -67,6 +67,8 @@ type run struct {
 	waits    *waits
 	recorder *report.Recorder
 	result   *simulation.Result
+	compared []*Decisions       // whose logs the run is compared with while it is played
+	equal    map[*Decisions]int // those to which it was equal, with the number of rounds
 }
 
 // Run plays the experiment, with as many concurrent runs as there are processors, and computes its
@@ -77,6 +79,12 @@ func (e *Experiment) Run(ctx context.Context, o Options) (*Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
+	for i := range e.Decisions {
+		if k := &e.Decisions[i]; k.Run != "" {
+			r := e.firstOf(runs, k.Run)
+			r.compared = append(r.compared, k)
+		}
+	}
 	if err := e.play(ctx, o, runs); err != nil {
 		return nil, err
 	}
@@ -85,7 +93,7 @@ func (e *Experiment) Run(ctx context.Context, o Options) (*Outcome, error) {
 		return nil, err
 	}
 	for i := range e.Decisions {
-		row, err := e.compare(ctx, o, &e.Decisions[i])
+		row, err := e.compare(ctx, o, &e.Decisions[i], runs)
 		if err != nil {
 			return nil, fmt.Errorf("decisions of %s: %w", e.Decisions[i].Log, err)
 		}
@@ -255,7 +263,7 @@ func (e *Experiment) play(ctx context.Context, o Options, runs []*run) error {
 			if within.Err() != nil { // another run has failed, or the caller cancelled
 				return context.Cause(within)
 			}
-			if err := r.play(within, o, e.Policies[r.policy].Policy, show); err != nil {
+			if err := r.play(within, o, e.Policies[r.policy].Policy, filepath.Dir(e.file), show); err != nil {
 				return fmt.Errorf("%s, seed %d: %w", r.name, r.seed, err)
 			}
 			return nil
@@ -264,18 +272,25 @@ func (e *Experiment) play(ctx context.Context, o Options, runs []*run) error {
 	return playing.Wait()
 }
 
-func (r *run) play(ctx context.Context, o Options, program string, show *shown) error {
+// play plays a run. Logs are in a folder.
+func (r *run) play(ctx context.Context, o Options, program, folder string, show *shown) error {
 	host, err := o.Launch(ctx, program)
 	if err != nil {
 		return err
 	}
 	recorder := report.NewRecorder(r.workload, &r.on)
 	r.waits = newWaits(len(r.workload.Jobs))
-	watch := &watcher{Watcher: recorder, waits: r.waits, name: r.name, shown: show}
-	r.result, err = simulation.Play(ctx, r.options(host, watch))
+	options := r.options(host, &watcher{Watcher: recorder, waits: r.waits, name: r.name, shown: show})
+	options.Name = program
+	logs := r.follow(folder)
+	if len(logs) > 0 {
+		options.Record = logs.Batch
+	}
+	r.result, err = simulation.Play(ctx, options)
 	if err != nil {
 		return err
 	}
+	r.followed(logs)
 	if r.watched {
 		r.recorder = recorder
 	}
@@ -322,7 +337,7 @@ func (m *workloads) day(ctx context.Context, w *Workload, seed uint64) (*replay.
 	if made := m.days[key]; made != nil {
 		return made, nil
 	}
-	log, err := replay.Open(filepath.Join(m.folder, w.Log))
+	log, err := replay.Open(below(m.folder, w.Log))
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ func (w *Workload) drawn() bool { return len(w.Jobs) > 0 || w.Generate != nil ||
 func (w *Workload) make(folder string, seed uint64, on *cluster.Cluster) (made *workload.Workload, err error) {
 	switch {
 	case w.File != "":
-		made, err = readFile(filepath.Join(folder, w.File))
+		made, err = readFile(below(folder, w.File))
 	case w.Generate != nil:
 		spec := *w.Generate
 		if seed > 0 {
@@ -57,6 +57,14 @@ func (w *Workload) make(folder string, seed uint64, on *cluster.Cluster) (made *
 		}
 	}
 	return made, nil
+}
+
+// below is the path of a file that an experiment in a folder names.
+func below(folder, name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(folder, name)
 }
 
 func readFile(path string) (*workload.Workload, error) {

@@ -23,6 +23,9 @@ type Writer struct {
 	log                *eventlog.Log // nil: no batch was written
 }
 
+// encoding writes equal batches as equal bytes.
+var encoding = proto.MarshalOptions{Deterministic: true}
+
 // NewWriter makes a Writer of a folder. The folder is missing, empty, or an event log, which Commit
 // replaces. Any other folder is an error, and nothing is changed. Close must be called.
 func NewWriter(folder string) (*Writer, error) {
@@ -51,7 +54,7 @@ func (w *Writer) Batch(c *core.Core, b *wire.Batch) error {
 			return err
 		}
 	}
-	data, err := proto.Marshal(b)
+	data, err := encoding.Marshal(b)
 	if err != nil {
 		return err
 	}

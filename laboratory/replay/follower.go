@@ -1,0 +1,134 @@
+package replay
+
+import (
+	"bytes"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/eventlog"
+	"github.com/hamadryad/hamadryad/engine/wire"
+)
+
+// Follower compares a simulation with the log that Writer wrote of an earlier one, batch by batch.
+// Where all batches are equal, the policy had the same events and gave the same answers. Then Verify
+// would find no difference, and playing the log again is needless. The settings' file and the name
+// and version that a policy gives itself may differ. A Follower is for one goroutine.
+type Follower struct {
+	checkpoint []byte   // the core before the first batch
+	records    [][]byte // not compared yet; nil after a difference
+	begun      bool
+	differs    bool
+	rounds     int    // answers so far
+	encoded    []byte // the last batch; kept for its memory
+}
+
+// NewFollower reads a log. Any log of another shape than Writer's counts as different. The error is
+// of an unreadable file.
+func NewFollower(r *Recording) (*Follower, error) {
+	if len(r.files) != 1 || len(r.Left) > 0 {
+		return &Follower{differs: true}, nil
+	}
+	s, err := eventlog.ReadSegment(r.files[0])
+	if err != nil {
+		return nil, err
+	}
+	if s.Torn > 0 || s.First != 1 {
+		return &Follower{differs: true}, nil
+	}
+	return &Follower{checkpoint: slices.Concat(s.Checkpoint...), records: s.Records}, nil
+}
+
+// Batch compares a batch before a core takes it. It is a simulation's Record.
+func (f *Follower) Batch(c *core.Core, b *wire.Batch) error {
+	if !f.begun {
+		f.begun = true
+		f.differs = f.differs || !bytes.Equal(f.checkpoint, c.Checkpoint())
+	}
+	if f.differs {
+		return nil
+	}
+	same, err := f.next(b)
+	if err != nil {
+		return err
+	}
+	if !same {
+		f.differs, f.records = true, nil
+		return nil
+	}
+	for _, in := range b.GetInputs() {
+		if in.GetPolicyAnswer() != nil {
+			f.rounds++
+		}
+	}
+	return nil
+}
+
+// next reports whether a batch is that of the next record.
+func (f *Follower) next(b *wire.Batch) (same bool, err error) {
+	if len(f.records) == 0 {
+		return false, nil
+	}
+	record := f.records[0]
+	f.records = f.records[1:]
+	if f.encoded, err = encoding.MarshalAppend(f.encoded[:0], b); err != nil {
+		return false, err
+	}
+	if bytes.Equal(record, f.encoded) {
+		return true, nil
+	}
+	if !slices.ContainsFunc(b.GetInputs(), func(in *wire.Input) bool { return in.GetPolicyStart() != nil || in.GetPolicyStarted() != nil }) {
+		return false, nil
+	}
+	var recorded wire.Batch
+	if err := proto.Unmarshal(record, &recorded); err != nil {
+		return false, err
+	}
+	played := proto.CloneOf(b)
+	return withoutNames(&recorded) && withoutNames(played) && proto.Equal(&recorded, played), nil
+}
+
+// withoutNames removes what no decision depends on from a batch. It is false where that fails.
+func withoutNames(b *wire.Batch) bool {
+	for _, in := range b.GetInputs() {
+		if m := in.GetPolicyStarted(); m != nil {
+			m.Name, m.Version = "", ""
+		}
+		m := in.GetPolicyStart()
+		if m == nil {
+			continue
+		}
+		c, known, err := m.Settings()
+		if err != nil {
+			return false
+		}
+		if known {
+			c.File, c.Line = "", 0
+			m.Config = wire.NewPolicyStart(&wire.PolicyStart{}, c).GetPolicyStart().GetConfig()
+		}
+	}
+	return true
+}
+
+// Equal reports whether the simulation was equal to the whole log, and the number of its rounds. It
+// is called at the end.
+func (f *Follower) Equal() (rounds int, equal bool) {
+	return f.rounds, f.begun && !f.differs && len(f.records) == 0
+}
+
+// Followers compare a simulation with several logs; nil ones are left out.
+type Followers []*Follower
+
+// Batch is a simulation's Record.
+func (list Followers) Batch(c *core.Core, b *wire.Batch) error {
+	for _, f := range list {
+		if f == nil {
+			continue
+		}
+		if err := f.Batch(c, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
