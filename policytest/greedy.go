@@ -31,7 +31,7 @@ func (p *greedy) AssignTasks(r scheduler.Round) (d scheduler.Decisions, err erro
 	}
 	for _, j := range p.view.Jobs() {
 		for b := range j.Ready() {
-			if where, fits := p.view.Fit(b); fits && b.State == view.Ready {
+			if where, fits := p.view.Fit(b); fits {
 				d.Launch = append(d.Launch, p.view.Launch(b, where))
 			}
 		}

@@ -47,7 +47,7 @@ func (p *wild) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 			}
 		}
 	}
-	for b := range p.Ready() {
+	for b := range p.Launchable() {
 		where, ok := p.Fit(b)
 		if restless && p.rand.IntN(20) == 0 && len(p.Launchers()) > 0 { // as if it had not looked
 			where, ok = nil, true

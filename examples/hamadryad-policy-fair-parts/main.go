@@ -41,7 +41,7 @@ const lookMax = 64
 
 func (largest) Select(c *placement.Choice) (placement.Pick, scheduler.WaitReason) {
 	var all []*view.Bundle
-	for b := range c.Job.ReadyOfKind(c.Kind, c.After) {
+	for b := range c.Job.Launchable(c.Kind, c.After).All() {
 		if all = append(all, b); len(all) == lookMax {
 			break
 		}

@@ -107,7 +107,7 @@ func assign(p *pass) error {
 	}
 	if a.keptFor != nil {
 		for _, j := range p.Jobs() {
-			if j != a.keptFor.Job && j.ReadyCount() > 0 {
+			if j != a.keptFor.Job && j.LaunchableCount() > 0 {
 				p.Waits(j, scheduler.WaitHeld, "free slots and resources are collected for %v of %s", a.keptFor.ID, a.keptFor.Job.ID())
 			}
 		}
@@ -122,7 +122,7 @@ func (a *assignment) turns() (list []*turn) {
 	jobs := a.Jobs()
 	slices.SortFunc(jobs, queueorder.ByPriority)
 	for _, j := range jobs {
-		if j.ReadyCount() == 0 {
+		if j.LaunchableCount() == 0 {
 			continue
 		}
 		name := poolOf(j)
@@ -234,10 +234,10 @@ func (a *assignment) near(j *view.Job, kinds []scheduler.SlotKind, start starter
 	}
 	v := a.View()
 	for _, kind := range kinds {
-		if first := j.Walk(kind, 0); first.Next() == nil {
+		if first := j.Launchable(kind, 0); first.Next() == nil {
 			continue // the walks by host and rack would pass over all work of other kinds
 		}
-		may := func(b *view.Bundle) bool { return b.State == view.Ready && b.Groups[0].Kind == kind }
+		may := func(b *view.Bundle) bool { return b.Groups[0].Kind == kind }
 		on, racks := v.NearRoom(j, kind)
 		for _, l := range on {
 			at := func(b *view.Bundle, _ ...scheduler.LauncherID) (bool, bool) { return start(b, l.ID) }

@@ -65,14 +65,14 @@ func (d *assignment) why(j *job) (scheduler.WaitReason, scheduler.SlotKind) {
 // next returns the kind of slots that a job waits for first, if it has bundles that are not
 // launched.
 func (d *assignment) next(j *job) (scheduler.SlotKind, bool) {
-	if j.ReadyCount() <= j.launched {
+	if j.LaunchableCount() <= j.launched {
 		return "", false
 	}
 	if j.unfit != nil {
 		return j.unfit.Groups[0].Kind, true
 	}
 	for i := range j.Info.Stages {
-		if kind := j.Info.Stages[i].Kind; j.ReadyFirst(kind) > 0 && (j.launched == 0 || d.first(j, kind) != nil) {
+		if kind := j.Info.Stages[i].Kind; j.LaunchableFirst(kind) > 0 && (j.launched == 0 || d.first(j, kind) != nil) {
 			return kind, true
 		}
 	}
@@ -138,7 +138,7 @@ func (p *Policy) Explain(id scheduler.JobID) (scheduler.Explanation, error) {
 		x.Reason, x.Detail = reason, p.last.detail(j, reason, kind)
 	}
 	if x.Detail == "" {
-		x.Detail = fmt.Sprintf("%d bundles are ready, %d attempts live; %s", j.ReadyCount(), len(j.Attempts()), p.bid(j.queue.name))
+		x.Detail = fmt.Sprintf("%d bundles are ready, %d attempts live; %s", j.LaunchableCount(), len(j.Attempts()), p.bid(j.queue.name))
 	}
 	x.Detail += p.placer.Over()
 	x.AddFact("queue", j.queue.name)

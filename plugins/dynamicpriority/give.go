@@ -119,7 +119,7 @@ func (d *assignment) below(kind scheduler.SlotKind) []*claim {
 		}
 		s := &claim{queue: q, quota: quota, held: held}
 		for _, j := range q.waiting {
-			s.want += j.ReadySlots(kind)
+			s.want += j.LaunchableSlots(kind)
 		}
 		if s.want > 0 {
 			all = append(all, s)
@@ -222,7 +222,7 @@ func (d *assignment) leftover() {
 func (d *assignment) rest(j *job) {
 	for i := range j.Info.Stages {
 		kind := j.Info.Stages[i].Kind
-		if d.open(j, kind) && j.ReadyFirst(kind) > 0 {
+		if d.open(j, kind) && j.LaunchableFirst(kind) > 0 {
 			d.gang(j, kind, math.MaxInt)
 			d.near(j, kind, math.MaxInt)
 			d.anywhere(j, kind, math.MaxInt)
@@ -269,7 +269,7 @@ func (d *assignment) fill(q *queue, kind scheduler.SlotKind, upTo int) {
 			if i == 2 && n == jobsMax || q.saving || d.holds(q, kind) >= upTo {
 				break
 			}
-			if !done(j) && j.ReadyFirst(kind) > 0 {
+			if !done(j) && j.LaunchableFirst(kind) > 0 {
 				pass(j)
 			}
 		}
@@ -285,7 +285,7 @@ func (d *assignment) served(j *job) bool {
 
 // first returns a job's first ready bundle of a kind, or nil.
 func (d *assignment) first(j *job, kind scheduler.SlotKind) *view.Bundle {
-	for b := range j.ReadyOfKind(kind, 0) {
+	for b := range j.Launchable(kind, 0).All() {
 		return b
 	}
 	return nil
@@ -293,7 +293,7 @@ func (d *assignment) first(j *job, kind scheduler.SlotKind) *view.Bundle {
 
 // pass launches work of a job while its queue may have more, up to upTo slots.
 func (d *assignment) pass(j *job, kind scheduler.SlotKind, upTo int) *locality.Pass {
-	p := &locality.Pass{View: &d.view, Job: j.Job, Kind: kind}
+	p := &locality.Pass{View: &d.view, Job: j.Job, Kind: kind, Seconds: true}
 	p.Full = func() bool {
 		return d.holds(j.queue, kind) >= upTo || upTo != math.MaxInt && j.queue.saving || !p.Open()
 	}
@@ -304,7 +304,7 @@ func (d *assignment) pass(j *job, kind scheduler.SlotKind, upTo int) *locality.P
 
 func (d *assignment) gang(j *job, kind scheduler.SlotKind, upTo int) {
 	if j.GangCount() > 0 {
-		d.pass(j, kind, upTo).Each(j.Gangs(), d.fit)
+		d.pass(j, kind, upTo).Each(j.LaunchableGangs().All(), d.fit)
 	}
 }
 
@@ -318,7 +318,7 @@ func (d *assignment) near(j *job, kind scheduler.SlotKind, upTo int) {
 // anywhere launches the rest wherever there is room. Gangs were tried before.
 func (d *assignment) anywhere(j *job, kind scheduler.SlotKind, upTo int) {
 	single := func(yield func(*view.Bundle) bool) {
-		for b := range j.ReadyOfKind(kind, 0) {
+		for b := range j.Launchable(kind, 0).All() {
 			if len(b.Groups) == 1 && !yield(b) {
 				return
 			}

@@ -108,7 +108,7 @@ func (d *assignment) protected(b *view.Bundle) bool {
 // bundles it found none, at most fruitlessMost.
 func (d *assignment) takeFor(s *claim, kind scheduler.SlotKind, losers []*loser, fruitlessMost int) (fruitless int) {
 	for _, j := range s.waiting {
-		for b := range j.ReadyOfKind(kind, 0) {
+		for b := range j.Launchable(kind, 0).All() {
 			if s.held >= s.quota || fruitless >= fruitlessMost {
 				return fruitless
 			}

@@ -92,7 +92,7 @@ func (t *turn) next(kind scheduler.SlotKind, work map[*job]*view.Walk) (*job, in
 		}
 		j := (*list)[0]
 		if work[j] == nil {
-			w := j.Walk(kind, 0)
+			w := j.Launchable(kind, 0)
 			work[j] = &w
 		}
 		b := work[j].Next()

@@ -140,7 +140,7 @@ func (w *world) touchJob(j *job) {
 // updateWaiting lists the touched jobs that have something to launch or to report.
 func (w *world) updateWaiting() {
 	for _, j := range w.touched {
-		w.list(j, j.ReadyCount() > 0)
+		w.list(j, j.LaunchableCount() > 0)
 	}
 }
 

@@ -46,7 +46,7 @@ func (p *Policy) why(j *shares.Job) scheduler.WaitReason {
 	switch {
 	case j.PassedOver == scheduler.WaitPreempting:
 		return j.PassedOver
-	case !j.Runnable && j.ReadyCount() > 0:
+	case !j.Runnable && j.LaunchableCount() > 0:
 		return scheduler.WaitAtLimit
 	case !waits:
 		return scheduler.WaitNone

@@ -32,7 +32,7 @@ func (a *assignment) next(j *view.Job) {
 	a.job = j
 	a.reason, a.unfit, a.start = scheduler.WaitNone, nil, len(a.launches)
 	a.kept.ResetTries()
-	if j.ReadyCount() == 0 {
+	if j.LaunchableCount() == 0 {
 		return
 	}
 	kinds := a.open(j)
@@ -41,7 +41,7 @@ func (a *assignment) next(j *view.Job) {
 		return
 	}
 	if j.GangCount() > 0 {
-		for b := range j.Gangs() {
+		for b := range j.LaunchableGangs().All() {
 			a.try(b)
 		}
 	}
@@ -50,7 +50,7 @@ func (a *assignment) next(j *view.Job) {
 	}
 	a.placeRest(j, kinds)
 	switch {
-	case len(a.launches)-a.start == j.ReadyCount():
+	case len(a.launches)-a.start == j.LaunchableCount():
 	case a.unfit != nil:
 		a.reason = a.unfit.Unfit()
 	default:
@@ -75,10 +75,10 @@ func (a *assignment) open(j *view.Job) []scheduler.SlotKind {
 // near assigns work to launchers that hold its input, then to racks that do.
 func (a *assignment) near(j *view.Job, kinds []scheduler.SlotKind) {
 	for _, kind := range kinds {
-		if first := j.Walk(kind, 0); first.Next() == nil {
+		if first := j.Launchable(kind, 0); first.Next() == nil {
 			continue // the job has no ready work there
 		}
-		p := locality.Pass{View: a.view, Job: j, Kind: kind, LeaveFull: true, May: func(b *view.Bundle) bool { return b.Groups[0].Kind == kind }, Launch: a.launch}
+		p := locality.Pass{View: a.view, Job: j, Kind: kind, LeaveFull: true, Seconds: true, May: func(b *view.Bundle) bool { return b.Groups[0].Kind == kind }, Launch: a.launch}
 		p.Full = func() bool { return !p.Open() }
 		p.Near(scheduler.RackLocal)
 	}
@@ -87,7 +87,7 @@ func (a *assignment) near(j *view.Job, kinds []scheduler.SlotKind) {
 // placeRest places the job's other bundles while there are slots.
 func (a *assignment) placeRest(j *view.Job, kinds []scheduler.SlotKind) {
 	for _, kind := range kinds {
-		for b := range j.ReadyOfKind(kind, 0) {
+		for b := range j.Launchable(kind, 0).All() {
 			if len(b.Groups) == 1 && !a.try(b) && !slices.Contains(a.open(j), kind) {
 				break
 			}

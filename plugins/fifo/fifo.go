@@ -58,7 +58,7 @@ func assign(p *pass) error {
 	}
 	s.placer.Place(&a.options.Locality, placement.Round{View: a.view}, a.launches)
 	a.kept.Release(a.view)
-	s.waiting = slices.DeleteFunc(s.waiting, func(j *view.Job) bool { return j.ReadyCount() == 0 })
+	s.waiting = slices.DeleteFunc(s.waiting, func(j *view.Job) bool { return j.LaunchableCount() == 0 })
 	p.Decisions().Launch = a.launches
 	return nil
 }
@@ -76,7 +76,7 @@ func explain(l look, j *view.Job) scheduler.Explanation {
 func status(l look) scheduler.Status {
 	s, o, x := l.State(), l.Options(), l.Status()
 	for place, j := range s.queue {
-		if j.ReadyCount() > 0 && len(x.Queue) < scheduler.QueueMax {
+		if j.LaunchableCount() > 0 && len(x.Queue) < scheduler.QueueMax {
 			why := fmt.Sprintf("priority %s, then submission; %d jobs that live come before it", j.Info.Priority, place)
 			x.Queue = append(x.Queue, scheduler.Queued{Job: j.ID(), Why: why})
 		}

@@ -173,7 +173,7 @@ func (p *Policy) Explain(id scheduler.JobID) (scheduler.Explanation, error) {
 	if j == nil {
 		return scheduler.Explanation{}, fmt.Errorf("%w: %s", scheduler.ErrUnknownJob, id)
 	}
-	x := scheduler.Explanation{Detail: fmt.Sprintf("%d bundles are ready, %d attempts live", j.ReadyCount(), len(j.Attempts()))}
+	x := scheduler.Explanation{Detail: fmt.Sprintf("%d bundles are ready, %d attempts live", j.LaunchableCount(), len(j.Attempts()))}
 	var first *stage
 	for _, w := range p.index.Stages(id) {
 		s := of(w)

@@ -88,7 +88,7 @@ func (d *assignment) resume(s *stage, upTo int) {
 // pass launches bundles of a stage, up to upTo slots. level is how far from its input the stage's
 // work may be placed.
 func (d *assignment) pass(s *stage, upTo int, level scheduler.Locality) *locality.Pass {
-	p := &locality.Pass{View: &d.view, Job: s.Job, Kind: s.kind.name}
+	p := &locality.Pass{View: &d.view, Job: s.Job, Kind: s.kind.name, Seconds: true}
 	p.Full = func() bool { return s.has() >= upTo || !p.Open() }
 	p.May = func(b *view.Bundle) bool { return d.index.StageOf(b) == s.Stage }
 	p.Launch = func(b *view.Bundle, where []scheduler.LauncherID) {

@@ -203,7 +203,7 @@ func (d *assignment) takeForReady(s *stage, lack int, losers []*loser) (found bo
 		}
 		found = true
 		b.LeaveOut() // so that no later search tries it
-		if len(b.Groups) == 1 && b.Groups[0].Slots == 1 && s.Job.ReadyCount() == s.ReadyBundles {
+		if len(b.Groups) == 1 && b.Groups[0].Slots == 1 && s.Job.LaunchableCount() == s.ReadyBundles {
 			p.Bundle, p.Placement = 0, nil
 		}
 		d.preempts = append(d.preempts, p)

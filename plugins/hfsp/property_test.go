@@ -120,7 +120,7 @@ func (o *observer) judge(d scheduler.Decisions) {
 			}
 		}
 	}
-	for b := range o.view.Ready() {
+	for b := range o.view.Launchable() {
 		mark := o.view.Capacity.Mark()
 		if where, ok := o.view.Fit(b); ok && !once[b.ID] {
 			o.t.Errorf("%v of %s could run on %v, and does not", b.ID, b.Job.ID(), where)

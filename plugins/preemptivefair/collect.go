@@ -46,7 +46,7 @@ func (d *assignment) large(j *job, kind scheduler.SlotKind) *view.Bundle {
 		return nil
 	}
 	n := 0
-	for b := range j.ReadyOfKind(kind, 0) {
+	for b := range j.Launchable(kind, 0).All() {
 		if !b.SpeculationOffered && gangs.Large(b) {
 			return b
 		}

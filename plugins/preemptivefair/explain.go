@@ -138,7 +138,7 @@ func explain(l look, j *view.Job) scheduler.Explanation {
 		}
 	}
 	if x.Detail == "" {
-		x.Detail = fmt.Sprintf("%d bundles are ready, %d attempts live", j.ReadyCount(), len(j.Attempts()))
+		x.Detail = fmt.Sprintf("%d bundles are ready, %d attempts live", j.LaunchableCount(), len(j.Attempts()))
 	}
 	x.Detail += s.placer.Over()
 	for _, property := range []string{"preempt", "preemptible"} {
@@ -150,7 +150,7 @@ func explain(l look, j *view.Job) scheduler.Explanation {
 	for _, kind := range known.kinds {
 		x.AddFact("share "+kind, strconv.FormatFloat(s.world.share(kind), 'f', 1, 64))
 		x.AddFact("held "+kind, s.world.held(j, kind))
-		x.AddFact("ready "+kind, j.ReadySlots(kind))
+		x.AddFact("ready "+kind, j.LaunchableSlots(kind))
 		if d := n.due(kind); d != nil {
 			x.AddFact("first share "+kind, d.First)
 			x.AddFact("given of it "+kind, d.Given)

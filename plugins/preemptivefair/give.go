@@ -258,7 +258,7 @@ func (d *assignment) start(c *request, kind scheduler.SlotKind) (*view.Bundle, [
 	}
 	for _, level := range levels {
 		n := 0
-		for b := range c.job.ReadyOfKind(kind, 0) {
+		for b := range c.job.Launchable(kind, 0).All() {
 			if where, ok := d.take(c, b, level); ok {
 				return b, where
 			}

@@ -209,7 +209,7 @@ func (m *memory) wait(w *world) {
 // isBetween says whether a job that has run has nothing ready or running, and a
 // stage that is not ready yet.
 func isBetween(j *view.Job) bool {
-	if j.ReadyCount() > 0 || len(j.Attempts()) > 0 {
+	if j.LaunchableCount() > 0 || len(j.Attempts()) > 0 {
 		return false
 	}
 	waiting, finished := 0, 0

@@ -93,7 +93,7 @@ func (d *assignment) protected(b *view.Bundle) bool {
 func (d *assignment) takeFor(c *request, kind scheduler.SlotKind, lack int, losers []*loser) {
 	d.rank(c, losers)
 	some := false
-	for b := range c.job.ReadyOfKind(kind, 0) {
+	for b := range c.job.Launchable(kind, 0).All() {
 		if lack <= 0 {
 			return
 		}
@@ -264,7 +264,7 @@ func (d *assignment) rankOf(newcomer scheduler.JobID, u *unit, near map[string]i
 // inputs sums where the input of a job's ready bundles is.
 func (d *assignment) inputs(j *view.Job) map[string]int64 {
 	near, n := map[string]int64{}, 0
-	for b := range j.Ready() {
+	for b := range j.Launchable("", 0).All() {
 		for i := range b.Groups {
 			for _, p := range b.Groups[i].Places {
 				near[p.Host] += p.Bytes

@@ -81,7 +81,7 @@ func (d *assignment) line(kind scheduler.SlotKind) (*queue, []waits) {
 		}
 		copies[i] = *c
 		copies[i].done = false // nothing fitted, but other slots may become free
-		of[i] = waits{c, c.job.Walk(kind, 0)}
+		of[i] = waits{c, c.job.Launchable(kind, 0)}
 		waiting = append(waiting, &copies[i])
 	}
 	q := &queue{}

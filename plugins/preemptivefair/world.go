@@ -173,7 +173,7 @@ func (w *world) updateTouched() {
 	for _, s := range w.touched {
 		slots := 0
 		for i, kind := range s.kinds {
-			now := account{held: s.Held(kind), ready: s.ReadySlots(kind), first: s.ReadyFirst(kind)}
+			now := account{held: s.Held(kind), ready: s.LaunchableSlots(kind), first: s.LaunchableFirst(kind)}
 			now.counts = s.WaitingSlots(kind)+now.held > 0
 			switch {
 			case now.counts && !s.of[i].counts:
@@ -184,8 +184,8 @@ func (w *world) updateTouched() {
 			s.of[i] = now
 			slots += now.ready
 		}
-		s.small = s.GangCount() == 0 && slots == s.ReadyCount()
-		w.setWaits(s, s.ReadyCount() > 0)
+		s.small = s.GangCount() == 0 && slots == s.LaunchableCount()
+		w.setWaits(s, s.LaunchableCount() > 0)
 	}
 }
 

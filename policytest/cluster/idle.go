@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"iter"
 	"slices"
 
 	"github.com/hamadryad/hamadryad/internal/packing"
@@ -22,7 +21,7 @@ func (c *Cluster) Idle() (ids []scheduler.JobID) {
 	if c.launched || slices.ContainsFunc(c.mirror.Launchers(), func(l *view.Launcher) bool { return len(l.Attempts()) > 0 }) {
 		return nil
 	}
-	for b := range c.ready() {
+	for b := range c.mirror.Ready() {
 		if !slices.Contains(ids, b.Job.ID()) && c.fitsWhole(b, always) {
 			ids = append(ids, b.Job.ID())
 		}
@@ -45,17 +44,6 @@ func (f *free) take(g *scheduler.Group) {
 }
 
 func always(*view.Launcher, *free) bool { return true }
-
-// ready lists the ready bundles that the policy did not launch.
-func (c *Cluster) ready() iter.Seq[*view.Bundle] {
-	return func(yield func(*view.Bundle) bool) {
-		for b := range c.mirror.Ready() {
-			if b.State == view.Ready && !yield(b) {
-				return
-			}
-		}
-	}
-}
 
 // IdleWork lists the unreserved free slots that ready work fits, on quiet launchers, as the policy
 // was told, less its launches since. It leaves out slots that larger bundles or attempts suspended
@@ -84,7 +72,7 @@ func (c *Cluster) IdleWork(quiet func(scheduler.LauncherID) bool) (slots, gangs 
 // bySize splits the ready bundles. small fit in addition to all bundles that need more than is free
 // now. large would fit if nothing ran: slots may be collected for these.
 func (c *Cluster) bySize(quiet func(scheduler.LauncherID) bool) (small, large []*view.Bundle) {
-	for b := range c.ready() {
+	for b := range c.mirror.Ready() {
 		switch {
 		case c.fitsWhole(b, func(l *view.Launcher, _ *free) bool { return quiet(l.ID) }):
 			small = append(small, b)

@@ -99,8 +99,8 @@ func (p *base) Explain(id scheduler.JobID) (scheduler.Explanation, error) {
 	if j == nil {
 		return scheduler.Explanation{}, fmt.Errorf("%w: %s", scheduler.ErrUnknownJob, id)
 	}
-	x := scheduler.Explanation{Detail: fmt.Sprintf("%d bundles may start, %d attempts are live", j.ReadyCount(), len(j.Attempts()))}
-	if j.ReadyCount() > 0 {
+	x := scheduler.Explanation{Detail: fmt.Sprintf("%d bundles may start, %d attempts are live", j.LaunchableCount(), len(j.Attempts()))}
+	if j.LaunchableCount() > 0 {
 		x.Reason = scheduler.WaitNoCapacity
 	}
 	return x, nil
@@ -117,7 +117,7 @@ func (p *base) Terminate() {}
 // fill launches all that fits, job by job, and returns the first bundle that does not fit, or nil.
 func (p *base) fill(jobs []*view.Job, d *scheduler.Decisions) (unfit *view.Bundle) {
 	for _, j := range jobs {
-		for b := range j.Ready() {
+		for b := range j.Launchable("", 0).All() {
 			if where, ok := p.Fit(b); ok {
 				d.Launch = append(d.Launch, p.Launch(b, where))
 			} else if unfit == nil && !b.SpeculationOffered {

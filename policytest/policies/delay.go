@@ -16,7 +16,7 @@ func Delay() scheduler.TaskScheduler {
 	p.loaded = func(scheduler.Snapshot) error { clear(told); return nil }
 	p.decide = func(_ scheduler.Round, d *scheduler.Decisions) {
 		waits := map[scheduler.JobID]bool{}
-		for b := range p.Ready() {
+		for b := range p.Launchable() {
 			level := scheduler.Remote
 			until := b.Since.Add(p.wait)
 			if p.Now() < until && p.hasHome(b) {

@@ -37,10 +37,8 @@ func Gang() scheduler.TaskScheduler {
 // waitingGang finds the first gang that was not launched, and its job's index.
 func (p *base) waitingGang(jobs []*view.Job) (*view.Bundle, int) {
 	for i, j := range jobs {
-		for b := range j.Gangs() {
-			if !b.SpeculationOffered {
-				return b, i
-			}
+		for b := range j.ReadyGangs() {
+			return b, i
 		}
 	}
 	return nil, 0

@@ -31,7 +31,7 @@ func Load() scheduler.TaskScheduler {
 		}
 		for _, j := range p.byPriority() {
 			why := scheduler.WaitNone
-			for b := range j.Ready() {
+			for b := range j.Launchable("", 0).All() {
 				if where, ok := p.Fit(b); ok {
 					d.Launch = append(d.Launch, p.Launch(b, where))
 				} else if !b.SpeculationOffered {

@@ -96,7 +96,7 @@ func (a *assignment) reserved() {
 			continue
 		}
 		tries := 0
-		for b := range j.Ready() {
+		for b := range j.Launchable("", 0).All() {
 			if tries++; tries > scanMax {
 				break
 			}

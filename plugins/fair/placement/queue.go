@@ -45,7 +45,7 @@ func (p *State) turns(k pooltree.Kind, l *queueorder.List, why func(*shares.Job,
 		}
 		j := next.Owner.(*shares.Job)
 		if work[j] == nil {
-			w := j.Walk(name, 0)
+			w := j.Launchable(name, 0)
 			work[j] = &w
 		}
 		b := work[j].Next()
@@ -66,7 +66,7 @@ func (p *State) turns(k pooltree.Kind, l *queueorder.List, why func(*shares.Job,
 
 // left says whether a job has work to launch that the last round left.
 func (p *State) left(j *shares.Job) bool {
-	for range j.Ready() {
+	for range j.Launchable("", 0).All() {
 		return true
 	}
 	return false
@@ -75,7 +75,7 @@ func (p *State) left(j *shares.Job) bool {
 // firstKind is the first kind of slots that a job's ready work needs.
 func (p *State) firstKind(j *shares.Job) pooltree.Kind {
 	for _, k := range p.World.Order {
-		if j.ReadyFirst(p.World.Kinds[k]) > 0 {
+		if j.LaunchableFirst(p.World.Kinds[k]) > 0 {
 			return k
 		}
 	}

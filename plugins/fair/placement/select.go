@@ -134,7 +134,7 @@ func (s defaultSelector) Select(c *Choice) (Pick, scheduler.WaitReason) {
 	located := &c.round.located
 	n, nodes, seen := 0, 0, 0
 	reason := scheduler.WaitNone
-	ready := c.Job.Walk(c.Kind, c.After)
+	ready := c.Job.Launchable(c.Kind, c.After)
 	for b := ready.Next(); b != nil; b = ready.Next() {
 		if seen == 0 {
 			c.After = b.ID - 1
@@ -196,7 +196,7 @@ func (c *Choice) unfit(b *view.Bundle) {
 func (defaultSelector) held(c *Choice) Pick {
 	for _, l := range c.Free() {
 		looked := 0
-		ready := c.Job.WalkAt(l.Host)
+		ready := c.Job.LaunchableAt(l.Host)
 		for b := ready.Next(); b != nil; b = ready.Next() {
 			if looked++; looked > scanMax {
 				break

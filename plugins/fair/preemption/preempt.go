@@ -171,7 +171,7 @@ func (t *taking) takeFor(x *shares.Pool, k pooltree.Kind, due lack) {
 // takeForJob names victims for one bundle of a job.
 func (t *taking) takeForJob(x *shares.Pool, j *shares.Job, k pooltree.Kind, due lack) (int, bool) {
 	tries := 0
-	for b := range j.ReadyOfKind(t.World.Kinds[k], j.Given(t.View, k)) {
+	for b := range j.Launchable(t.World.Kinds[k], j.Given(t.View, k)).All() {
 		if tries++; tries > scanMax {
 			break
 		}

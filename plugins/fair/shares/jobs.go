@@ -231,7 +231,7 @@ func (s *State) count(j *Job) {
 	j.Far = Far{}
 	for _, k := range s.World.Order {
 		name := s.World.Kinds[k]
-		held, ready := j.Held(name), j.ReadySlots(name)
+		held, ready := j.Held(name), j.LaunchableSlots(name)
 		if !j.Runnable {
 			ready = 0
 		}

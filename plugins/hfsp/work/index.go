@@ -47,7 +47,7 @@ func (b *StageIndex) Start(v *view.View) {
 			s.Came = true
 		}
 	}
-	for bundle := range v.Ready() {
+	for bundle := range v.Launchable() {
 		b.list(bundle)
 	}
 }
@@ -100,7 +100,7 @@ func (b *StageIndex) EndRound() {
 
 // Launchable walks a stage's launchable bundles in order of id, without those launched since the
 // last Update.
-func (b *StageIndex) Launchable(s *Stage) iter.Seq[*view.Bundle] { return s.ready.Ready() }
+func (b *StageIndex) Launchable(s *Stage) iter.Seq[*view.Bundle] { return s.ready.Launchable() }
 
 // Update processes the events of a round that the view has applied.
 func (b *StageIndex) Update(events []scheduler.Event) {

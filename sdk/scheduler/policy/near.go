@@ -30,7 +30,7 @@ func (p *Pass[O, S]) LaunchNear(j *view.Job) (launched int) {
 		n.each(p.Ready(Filter{Job: j, Gang: true}), p.driver.view.Fit)
 	}
 	for _, kind := range j.Kinds() {
-		if p.driver.view.Capacity.FreeSlots(kind) > 0 && j.ReadyFirst(kind) > 0 {
+		if p.driver.view.Capacity.FreeSlots(kind) > 0 && j.LaunchableFirst(kind) > 0 {
 			n.kind(kind)
 		}
 	}
@@ -65,7 +65,7 @@ func (n *nearPass[O, S]) kind(kind scheduler.SlotKind) {
 	v := &n.driver.view
 	if n.job.Located() {
 		near := locality.Pass{View: v, Job: n.job, Kind: kind, LeaveFull: true, Launch: n.place, May: func(b *view.Bundle) bool {
-			return b.State == view.Ready && b.Groups[0].Kind == kind
+			return b.Groups[0].Kind == kind
 		}}
 		near.Full = func() bool { return !near.Open() }
 		near.Near(min(n.delay.Allowed(v.Now(), n.limits), scheduler.RackLocal))

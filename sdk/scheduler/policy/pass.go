@@ -51,21 +51,21 @@ func (p *Pass[O, S]) Ready(f Filter) iter.Seq[*view.Bundle] {
 	return p.walk(f, func(j *view.Job) iter.Seq[*view.Bundle] {
 		switch {
 		case f.Gang:
-			return j.Gangs()
+			return j.ReadyGangs()
 		case f.Kind != "":
 			return j.ReadyOfKind(f.Kind, 0)
 		}
 		return j.Ready()
-	}, func(b *view.Bundle) bool { return b.State == view.Ready })
+	})
 }
 
 // Seconds walks bundles that run slowly or are suspended, and may be launched a second time. The first attempt that
 // commits wins. A preemption for such a bundle is refused.
 func (p *Pass[O, S]) Seconds(f Filter) iter.Seq[*view.Bundle] {
-	return p.walk(f, (*view.Job).Seconds, func(*view.Bundle) bool { return true })
+	return p.walk(f, (*view.Job).Seconds)
 }
 
-func (p *Pass[O, S]) walk(f Filter, of func(*view.Job) iter.Seq[*view.Bundle], may func(*view.Bundle) bool) iter.Seq[*view.Bundle] {
+func (p *Pass[O, S]) walk(f Filter, of func(*view.Job) iter.Seq[*view.Bundle]) iter.Seq[*view.Bundle] {
 	jobs := p.driver.view.Jobs()
 	if f.Job != nil {
 		jobs = []*view.Job{f.Job}
@@ -74,7 +74,7 @@ func (p *Pass[O, S]) walk(f Filter, of func(*view.Job) iter.Seq[*view.Bundle], m
 		for _, j := range jobs {
 			p.ask(j)
 			for b := range of(j) {
-				if f.has(b) && may(b) && !yield(b) {
+				if f.has(b) && !yield(b) {
 					return
 				}
 			}

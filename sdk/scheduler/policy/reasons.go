@@ -71,9 +71,7 @@ func (p *Pass[O, S]) left(j *view.Job) *view.Bundle {
 		return nil
 	}
 	for b := range j.Ready() {
-		if b.State == view.Ready {
-			return b
-		}
+		return b
 	}
 	if len(p.decisions.Preempt) > 0 { // the bundle that slots are taken back for is left out of walks
 		for _, x := range p.decisions.Preempt {

@@ -29,7 +29,8 @@
 //     is not Finished, it is Waiting; BundleReady (or JobFinished) follows.
 //   - BundleReopened turns Finished to Waiting.
 //   - SpeculationOffered makes a Launched bundle launchable a second time, with
-//     its own Avoid. The offer ends when it is launched, or an attempt of it ends or is
+//     its own Avoid. Job.Seconds walks such bundles, Ready and its relatives do
+//     not. The offer ends when it is launched, or an attempt of it ends or is
 //     preempted. The groups of both attempts count once.
 //   - BundleProtected sets until when attempts of a bundle may not be preempted.
 //   - LauncherLost removes the launcher and its offer; AttemptEnded with

@@ -50,21 +50,37 @@ func (c *Counts) of(s BundleState) *int {
 // ID returns the job's id.
 func (j *Job) ID() scheduler.JobID { return j.Info.ID }
 
-// ReadyCount returns how many bundles are launchable, as of the last Apply.
-func (j *Job) ReadyCount() int { return j.launchable.list.len() }
+// ReadyCount returns how many bundles are ready, as of the last Apply.
+func (j *Job) ReadyCount() int { return j.launchable.list.len() - j.launchable.second.len() }
 
-// ReadySlots returns how many slots of a kind the launchable bundles need, as of
-// the last Apply.
+// LaunchableCount returns how many bundles are ready or offered for a second attempt, as of the last
+// Apply.
+func (j *Job) LaunchableCount() int { return j.launchable.list.len() }
+
+// ReadySlots returns how many slots of a kind the ready bundles need, as of the last Apply.
 func (j *Job) ReadySlots(kind scheduler.SlotKind) int {
+	slots := j.LaunchableSlots(kind)
+	for b := range j.launchable.second.all(noTurn) {
+		for i := range b.Groups {
+			if b.Groups[i].Kind == kind {
+				slots -= b.Groups[i].Slots
+			}
+		}
+	}
+	return slots
+}
+
+// LaunchableSlots returns how many slots of a kind the bundles of LaunchableCount need.
+func (j *Job) LaunchableSlots(kind scheduler.SlotKind) int {
 	if k := j.launchable.ofKind(kind); k != nil {
 		return k.slots
 	}
 	return 0
 }
 
-// ReadyFirst returns how many of the launchable bundles need a kind of slot for their first group,
-// as of the last Apply. Walk yields these before any is launched.
-func (j *Job) ReadyFirst(kind scheduler.SlotKind) int {
+// LaunchableFirst returns how many of the bundles of LaunchableCount need a kind of slot for their
+// first group. Launchable yields these before any is launched.
+func (j *Job) LaunchableFirst(kind scheduler.SlotKind) int {
 	if k := j.launchable.ofKind(kind); k != nil {
 		return k.list.len()
 	}
@@ -93,7 +109,7 @@ func (j *Job) WaitingSlots(kind scheduler.SlotKind) (n int) {
 	return n
 }
 
-// GangCount returns how many of the launchable bundles have several groups.
+// GangCount returns how many of the bundles of LaunchableCount have several groups.
 func (j *Job) GangCount() int { return j.launchable.gangs.len() }
 
 // Located reports whether a single-group bundle of the job was ever ready with located input. For
@@ -110,39 +126,42 @@ func (j *Job) Held(kind scheduler.SlotKind) int { return countOf(j.held, kind) }
 // HeldSlots returns the slots the job holds, in order of kind.
 func (j *Job) HeldSlots() []scheduler.SlotCount { return j.held }
 
-// Ready walks the job's launchable bundles in order of id.
-func (j *Job) Ready() iter.Seq[*Bundle] { return j.launchable.all(*j.turn) }
+// Ready walks the job's ready bundles in order of id.
+func (j *Job) Ready() iter.Seq[*Bundle] { return j.launchable.list.after(0, *j.turn).ready() }
 
 // ReadyOfKind walks the bundles of Ready whose first group needs a kind of slot and whose id is
 // greater than after. So a policy that launches one bundle at a time continues after the last one
 // it tried.
 func (j *Job) ReadyOfKind(kind scheduler.SlotKind, after scheduler.BundleID) iter.Seq[*Bundle] {
-	return j.Walk(kind, after).each()
+	return j.launchable.listOf(kind).after(after, *j.turn).ready()
 }
 
-// Walk is ReadyOfKind without an iterator.
-func (j *Job) Walk(kind scheduler.SlotKind, after scheduler.BundleID) Walk {
-	if k := j.launchable.ofKind(kind); k != nil {
-		return k.list.after(after, *j.turn)
-	}
-	return Walk{}
-}
+// ReadyGangs walks the job's ready bundles with several groups.
+func (j *Job) ReadyGangs() iter.Seq[*Bundle] { return j.launchable.gangs.after(0, *j.turn).ready() }
 
-// Gangs walks the job's launchable bundles with several groups.
-func (j *Job) Gangs() iter.Seq[*Bundle] { return j.launchable.gangs.all(*j.turn) }
+// ReadyAt walks the job's ready single-group bundles with input on a host.
+func (j *Job) ReadyAt(host string) iter.Seq[*Bundle] { return j.LaunchableAt(host).ready() }
 
-// Seconds walks the job's bundles that run and are offered for a second attempt. The other walks
-// yield them too, between the ready ones.
+// ReadyIn walks the job's ready single-group bundles with input in a rack.
+func (j *Job) ReadyIn(rack string) iter.Seq[*Bundle] { return j.LaunchableIn(rack).ready() }
+
+// Seconds walks the job's bundles that run and are offered for a second attempt, in order of id.
 func (j *Job) Seconds() iter.Seq[*Bundle] { return j.launchable.second.all(*j.turn) }
 
-// ReadyAt walks the job's launchable single-group bundles with input on a host.
-func (j *Job) ReadyAt(host string) iter.Seq[*Bundle] { return j.WalkAt(host).each() }
+// Launchable walks, in order of id, the bundles of ReadyOfKind and those of Seconds together, for a
+// policy that treats both alike. The kind "" stands for all kinds.
+func (j *Job) Launchable(kind scheduler.SlotKind, after scheduler.BundleID) Walk {
+	return j.launchable.listOf(kind).after(after, *j.turn)
+}
 
-// WalkAt is ReadyAt without an iterator.
-func (j *Job) WalkAt(host string) Walk { return j.launchable.byHost[host].after(0, *j.turn) }
+// LaunchableGangs walks the bundles of ReadyGangs and the gangs of Seconds together.
+func (j *Job) LaunchableGangs() Walk { return j.launchable.gangs.after(0, *j.turn) }
 
-// ReadyIn walks the job's launchable single-group bundles with input in a rack.
-func (j *Job) ReadyIn(rack string) iter.Seq[*Bundle] { return j.launchable.byRack[rack].all(*j.turn) }
+// LaunchableAt walks the bundles of ReadyAt, and such bundles of Seconds, together.
+func (j *Job) LaunchableAt(host string) Walk { return j.launchable.byHost[host].after(0, *j.turn) }
+
+// LaunchableIn walks the bundles of ReadyIn, and such bundles of Seconds, together.
+func (j *Job) LaunchableIn(rack string) Walk { return j.launchable.byRack[rack].after(0, *j.turn) }
 
 // launchables walks the launchable bundles in order of id, including those given to Launch.
 func (j *Job) launchables() iter.Seq[*Bundle] { return j.launchable.all(noTurn) }

@@ -30,12 +30,21 @@ func (js *jobs) Job(id scheduler.JobID) *Job { return js.byID.Get(id) }
 // Bundle returns a bundle that was ready at least once, of a live job, or nil.
 func (js *jobs) Bundle(id scheduler.BundleID) *Bundle { return js.bundles.Get(id) }
 
-// Ready walks the launchable bundles in order of job, then id. Like all walks of launchable bundles
-// it skips those that were given to Launch or Bundle.LeaveOut since the last Apply.
-func (js *jobs) Ready() iter.Seq[*Bundle] {
+// Ready walks the ready bundles in order of job, then id. Like all walks of a job's bundles it skips
+// those that were given to Launch or Bundle.LeaveOut since the last Apply. Bundles that run and are
+// offered for a second attempt are in Job.Seconds.
+func (js *jobs) Ready() iter.Seq[*Bundle] { return js.each((*Job).Ready) }
+
+// Launchable walks the ready bundles, and those that are offered for a second attempt, in order of
+// job, then id.
+func (js *jobs) Launchable() iter.Seq[*Bundle] {
+	return js.each(func(j *Job) iter.Seq[*Bundle] { return j.launchable.all(*j.turn) })
+}
+
+func (js *jobs) each(of func(*Job) iter.Seq[*Bundle]) iter.Seq[*Bundle] {
 	return func(yield func(*Bundle) bool) {
 		for _, j := range js.list {
-			for b := range j.Ready() {
+			for b := range of(j) {
 				if !yield(b) {
 					return
 				}

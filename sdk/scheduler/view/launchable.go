@@ -42,6 +42,17 @@ func (r *launchable) ofKind(kind scheduler.SlotKind) *launchableKind {
 	return nil
 }
 
+// listOf returns the list of a kind, that of all kinds for "", or nil if there is none.
+func (r *launchable) listOf(kind scheduler.SlotKind) *list {
+	if kind == "" {
+		return &r.list
+	}
+	if k := r.ofKind(kind); k != nil {
+		return &k.list
+	}
+	return nil
+}
+
 func (r *launchable) addKind(kind scheduler.SlotKind) *launchableKind {
 	if k := r.ofKind(kind); k != nil {
 		return k

@@ -94,13 +94,13 @@ func (l *BundleList) Add(b *Bundle) { l.list.add(b) }
 // Remove removes a bundle, if it is in the list.
 func (l *BundleList) Remove(b *Bundle) { l.list.remove(b.ID) }
 
-// Ready walks the bundles of the list that were not given to Launch or LeaveOut since the last
+// Launchable walks the bundles of the list that were not given to Launch or LeaveOut since the last
 // Apply. All of the list's bundles are of one view.
-func (l *BundleList) Ready() iter.Seq[*Bundle] {
+func (l *BundleList) Launchable() iter.Seq[*Bundle] {
 	if b := l.list.front(); b != nil {
 		return l.list.all(*b.Job.turn)
 	}
-	return Walk{}.each()
+	return Walk{}.All()
 }
 
 // All walks all bundles of the list, including those given to Launch.
@@ -129,16 +129,27 @@ func (w *Walk) Next() *Bundle {
 	return nil
 }
 
-// each returns the walk as an iterator.
-func (w Walk) each() iter.Seq[*Bundle] {
+// All returns the walk as an iterator.
+func (w Walk) All() iter.Seq[*Bundle] {
 	return func(yield func(*Bundle) bool) {
 		for b := w.Next(); b != nil && yield(b); b = w.Next() {
 		}
 	}
 }
 
+// ready walks those of the bundles that are ready.
+func (w Walk) ready() iter.Seq[*Bundle] {
+	return func(yield func(*Bundle) bool) {
+		for b := w.Next(); b != nil; b = w.Next() {
+			if !b.SpeculationOffered && !yield(b) {
+				return
+			}
+		}
+	}
+}
+
 // all walks the bundles not given to Launch in a turn.
-func (l *list) all(turn uint64) iter.Seq[*Bundle] { return l.after(0, turn).each() }
+func (l *list) all(turn uint64) iter.Seq[*Bundle] { return l.after(0, turn).All() }
 
 // after walks the bundles with ids above id that were not given to Launch in a turn.
 func (l *list) after(id scheduler.BundleID, turn uint64) Walk {

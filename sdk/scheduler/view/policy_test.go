@@ -52,7 +52,7 @@ func TestPolicyQuestions(t *testing.T) {
 	var list BundleList
 	list.Add(b)
 	b.LeaveOut()
-	if left := slices.Collect(list.Ready()); len(left) != 0 || !b.LeftOut() || len(slices.Collect(list.All())) != 1 {
+	if left := slices.Collect(list.Launchable()); len(left) != 0 || !b.LeftOut() || len(slices.Collect(list.All())) != 1 {
 		t.Errorf("got %v of a list whose bundle is left out", left)
 	}
 	apply(t, v, scheduler.Round{Number: 2, Now: 6, Events: []scheduler.Event{
@@ -62,7 +62,7 @@ func TestPolicyQuestions(t *testing.T) {
 	if a := v.LiveOrEnded(1); a == nil || v.Attempt(1) != nil || v.LiveOrEnded(2) != nil {
 		t.Errorf("got %v for the attempt that ended", a)
 	}
-	if v.LaunchersChanged() || b.LeftOut() || len(slices.Collect(list.Ready())) != 1 {
+	if v.LaunchersChanged() || b.LeftOut() || len(slices.Collect(list.Launchable())) != 1 {
 		t.Error("the last round's marks are there still")
 	}
 	list.Remove(b)

@@ -99,7 +99,7 @@ func (p *lottery) AssignTasks(r scheduler.Round) (d scheduler.Decisions, err err
 		slices.Reverse(jobs)
 	}
 	for _, j := range jobs {
-		for b := range j.Ready() {
+		for b := range j.Launchable("", 0).All() {
 			if where, ok := p.Fit(b); ok {
 				d.Launch = append(d.Launch, p.Launch(b, where))
 			}

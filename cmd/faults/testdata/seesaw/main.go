@@ -160,7 +160,7 @@ func (p *seesaw) rest() time.Duration {
 // launch launches at most most of a job's ready bundles that fit.
 func (p *seesaw) launch(j *view.Job, d *scheduler.Decisions, most int) bool {
 	before := len(d.Launch)
-	for b := range j.Ready() {
+	for b := range j.Launchable("", 0).All() {
 		if len(d.Launch)-before == most {
 			break
 		}
@@ -178,7 +178,7 @@ func (p *seesaw) suspend(other *view.Job, d *scheduler.Decisions) {
 			continue
 		}
 		for _, a := range j.Attempts() {
-			if a.State == view.Running && a.Phase == scheduler.PhaseExecute && j.Info.Stages[a.Need.Stage].Shuffles && other.ReadyCount() > 0 {
+			if a.State == view.Running && a.Phase == scheduler.PhaseExecute && j.Info.Stages[a.Need.Stage].Shuffles && other.LaunchableCount() > 0 {
 				d.Preempt = append(d.Preempt, scheduler.Preempt{Victims: []scheduler.AttemptID{a.ID}, Mode: scheduler.PreemptSuspend, For: other.ID()})
 				p.at, p.victim, p.asked = stops, a.ID, p.Now()
 				return

@@ -9,7 +9,7 @@
 //
 //	p := locality.Pass{View: v, Job: j, Kind: kind, Full: full, Launch: launch}
 //	p.Near(scheduler.RackLocal)                    // where its input lies
-//	p.Each(v.ReadyOfKind(j, kind, 0), v.Fit)       // then anywhere
+//	p.Each(j.ReadyOfKind(kind, 0), v.Fit)          // then anywhere
 //	placer.Place(&settings, placement.Round{View: v}, launches)
 //
 // With ModeFlow, Place moves the launches where they cost least. Package placement has the rules.

@@ -34,6 +34,8 @@ type Pass struct {
 	// without trying its other bundles. It saves time. It requires that Full does not change on a
 	// launcher, May has no effects, and no slot is reserved for one bundle alone.
 	LeaveFull bool
+	// Seconds makes Near try bundles that are offered for a second attempt too, in order of id.
+	Seconds bool
 	// May says whether a bundle may start now. Nil: all may.
 	May func(*view.Bundle) bool
 	// Launch is called for each bundle that starts, after its slots and memory were taken.
@@ -54,16 +56,24 @@ func (p *Pass) Near(level scheduler.Locality) {
 		if p.LeaveFull {
 			full = func() bool { slots, _ := p.View.Capacity.Room(l, p.Job.ID(), p.Kind); return slots <= 0 }
 		}
-		p.each(p.Job.ReadyAt(l.Host), full, func(b *view.Bundle) ([]scheduler.LauncherID, bool) { return p.View.FitOn(l, b) })
+		p.each(p.bundles(p.Job.ReadyAt(l.Host), p.Job.LaunchableAt(l.Host)), full, func(b *view.Bundle) ([]scheduler.LauncherID, bool) { return p.View.FitOn(l, b) })
 	}
 	if level == scheduler.NodeLocal {
 		return
 	}
 	for _, rack := range racks {
-		p.Each(p.Job.ReadyIn(rack), func(b *view.Bundle) ([]scheduler.LauncherID, bool) {
+		p.Each(p.bundles(p.Job.ReadyIn(rack), p.Job.LaunchableIn(rack)), func(b *view.Bundle) ([]scheduler.LauncherID, bool) {
 			return p.View.FitNear(b, scheduler.RackLocal)
 		})
 	}
+}
+
+// bundles returns those that Near tries.
+func (p *Pass) bundles(ready iter.Seq[*view.Bundle], launchable view.Walk) iter.Seq[*view.Bundle] {
+	if p.Seconds {
+		return launchable.All()
+	}
+	return ready
 }
 
 // Each launches the bundles that may start and fit, until the job is Full or MissesMax of them did

@@ -73,3 +73,24 @@ func TestPassGivesUp(t *testing.T) {
 		t.Errorf("got %d bundles tried, want %d", tried, locality.MissesMax)
 	}
 }
+
+// TestPassOfSeconds: near its input, a pass launches a bundle that is offered for a second attempt only if it is to.
+func TestPassOfSeconds(t *testing.T) {
+	for _, seconds := range []bool{false, true} {
+		v := site(t, 2, "h1")
+		first := v.Launch(v.Bundle(1), []scheduler.LauncherID{2})
+		offered := scheduler.SpeculationOffered{Job: 1, Bundle: 1, Groups: v.Bundle(1).Groups, Avoid: []scheduler.LauncherID{2}}
+		if err := v.Apply(scheduler.Round{Number: 2, Events: []scheduler.Event{
+			scheduler.Outcome{Kind: scheduler.DecisionLaunch, Accepted: true, Launch: first, Attempts: []scheduler.AttemptID{1}}, offered,
+		}}); err != nil {
+			t.Fatal(err)
+		}
+		launched := 0
+		p := locality.Pass{View: v, Job: v.Job(1), Kind: "map", Seconds: seconds, Launch: func(*view.Bundle, []scheduler.LauncherID) { launched++ }}
+		p.Full = func() bool { return !p.Open() }
+		p.Near(scheduler.NodeLocal)
+		if want := map[bool]int{true: 1}[seconds]; launched != want {
+			t.Errorf("seconds %t: got %d launches, want %d", seconds, launched, want)
+		}
+	}
+}

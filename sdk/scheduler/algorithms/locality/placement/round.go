@@ -227,7 +227,7 @@ func (p *plan) addCandidates() {
 		}
 		for _, host := range hosts {
 			n := 0
-			for b := range job.ReadyAt(host) {
+			for b := range job.LaunchableAt(host).All() {
 				take(b)
 				if n++; n == candidatesOn {
 					break
@@ -235,7 +235,7 @@ func (p *plan) addCandidates() {
 			}
 		}
 		n := 0
-		for b := range job.ReadyOfKind(c.key.kind, 0) {
+		for b := range job.Launchable(c.key.kind, 0).All() {
 			take(b)
 			if n++; n >= most {
 				break
