@@ -45,6 +45,9 @@ type Workload struct {
 	// File is a file in any format that `hamadryad workload` reads. Its path is relative to the
 	// experiment's folder.
 	File string `yaml:"file"`
+	// Mapping says what the columns of File are when it is a table: the name of a given mapping, or
+	// a file as for `hamadryad workload --csv-mapping`, relative to the experiment's folder.
+	Mapping string `yaml:"mapping"`
 	// Log is a manager's event log, whose jobs are played as `hamadryad simulate --replay` does. The
 	// launchers are those of the log, and so are the settings of a policy with its name that has
 	// none in the file. Its path is relative to the experiment's folder.

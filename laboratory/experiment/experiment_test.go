@@ -14,6 +14,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/plugins/drf"
+	"github.com/hamadryad/hamadryad/plugins/dynamicpriority"
 	"github.com/hamadryad/hamadryad/plugins/fair"
 	"github.com/hamadryad/hamadryad/plugins/fifo"
 	"github.com/hamadryad/hamadryad/plugins/hfsp"
@@ -26,7 +27,7 @@ const folder = "../experiments"
 
 // inProcess starts policies in this process, where they decide as their own programs do (package simulation).
 func inProcess(_ context.Context, program string) (policy.Host, error) {
-	made, ok := map[string]func() scheduler.TaskScheduler{"fifo": fifo.New, "fair": fair.New, "preemptive-fair": preemptivefair.New, "hfsp": hfsp.New, "drf": drf.New}[program]
+	made, ok := map[string]func() scheduler.TaskScheduler{"fifo": fifo.New, "fair": fair.New, "preemptive-fair": preemptivefair.New, "hfsp": hfsp.New, "drf": drf.New, "dynamic-priority": dynamicpriority.New}[program]
 	if !ok {
 		return nil, fmt.Errorf("there is no policy %q", program)
 	}
@@ -68,7 +69,7 @@ func published(t *testing.T) []string {
 // shortened are the experiments that take minutes. Here they are played with the first jobs of their workloads, one value of
 // each sweep and few seeds: their figures are computed, and what comes out says nothing of their claims.
 var shortened = map[string]int{ // jobs
-	"hfsp-errors": 10, "hfsp-fb2009": 8, "hfsp-fb2009-early": 8, "hfsp-fb2010": 2, "hfsp-fifo": 2, "hfsp-locality": 8, "hfsp-skew": 5,
+	"hfsp-errors": 10, "hfsp-fb2009": 8, "hfsp-fb2009-early": 8, "hfsp-fb2010": 2, "hfsp-fifo": 2, "hfsp-locality": 8, "hfsp-skew": 5, "six-policies": 1,
 }
 
 // Experiments that take seconds come out as their files say, to the last digit.
@@ -254,6 +255,7 @@ func TestMistakesNameTheLine(t *testing.T) {
 		{"below: [25, 15]", "below: 9, order: true", "small.yaml:15: claims[1].holds[1].order: it is the order of near"},
 		{"tasks: 4", "tasks: 999999999999", "small.yaml:4: workload.jobs[1].stages[1].tasks: it is 999999999999"},
 		{"[fifo, fair], unit: s", "[fifo, fair]}\n- {name: n, of: jobs, policy: fair, unit: min", "small.yaml:14: figures[4].unit: it is no time"},
+		{"workload:\n", "workload:\n  mapping: azure-vm\n", "small.yaml:3: workload.mapping: it is for the columns of a file: give a file, or remove it"},
 		{"workload:\n", "workload:\n  file: day.tsv\n", "small.yaml:3: workload: it has one of file, log, generate and jobs"},
 	} {
 		if !strings.Contains(small, c.old) {
@@ -305,5 +307,60 @@ func TestVerdicts(t *testing.T) {
 				t.Errorf("docs/EXPERIMENTS.md has no row %s", row)
 			}
 		}
+	}
+}
+
+// docs/EXPERIMENTS.md has the rows of six policies as its file has them.
+func TestSixPolicies(t *testing.T) {
+	text, err := os.ReadFile("../../docs/EXPERIMENTS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(string(text), "\n")
+	for _, c := range read(t, folder+"/six-policies.yaml").Claims {
+		var numbers []string
+		for part := range strings.SplitSeq(c.Here, "; ") {
+			number, _, _ := strings.Cut(part, " ")
+			numbers = append(numbers, number)
+		}
+		if len(numbers) == 4 { // without a locality
+			numbers = slices.Insert(numbers, 2, "–")
+		}
+		if row := fmt.Sprintf("| %s | %s |", c.Claim, strings.Join(numbers, " | ")); len(numbers) != 5 || !slices.Contains(lines, row) {
+			t.Errorf("docs/EXPERIMENTS.md has no row %s", row)
+		}
+	}
+}
+
+// A table is read by its mapping, which is given or a file, and a file that several policies name is
+// read once.
+func TestAWorkloadIsATable(t *testing.T) {
+	folder := t.TempDir()
+	for name, text := range map[string]string{
+		"day.csv":      "M1,2,j1,1,Terminated,5,15,100,1\nR2_1,1,j1,1,Terminated,15,20,100,1\n",
+		"columns.yaml": "columns: [{column: 1, field: stage}, {column: 2, field: tasks}, {column: 3, field: job}, {column: 6, field: start}, {column: 7, field: end}]\n",
+	} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for mapping, want := range map[string]float64{"alibaba2018-task": 15, "columns.yaml": 10} { // its own columns tell no graph
+		text := "title: a table\ncluster: {launchers: [{count: 1, slots: {default: 3}}]}\npolicies: [{policy: fifo, workload: {file: day.csv, mapping: " + mapping + "}}]\n" +
+			"figures: [{name: mean, of: time, policy: fifo}]\nclaims: [{claim: mean, figures: [mean]}]\n"
+		e, err := Parse(filepath.Join(folder, "e.yaml"), []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := float64(play(t, e).Rows[0].Figures[0].Numbers[0]); got < want || got > want+5 {
+			t.Errorf("with %s the job takes %v s, want a little more than %v", mapping, got, want)
+		}
+	}
+	e := read(t, "../experiments/six-policies.yaml")
+	runs, err := e.plan(t.Context(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if runs[0].workload != runs[5].workload || runs[0].workload == runs[6].workload {
+		t.Error("the first six policies have not one workload, or share it with others")
 	}
 }

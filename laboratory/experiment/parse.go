@@ -119,6 +119,7 @@ func (c *checks) workload(w *Workload, path ...any) {
 	}
 	c.that(n == 1, "it has one of file, log, generate and jobs", path...)
 	c.that(w.Log == "" || w.First == 0 && w.Stages == 0, "all jobs of a log are played, with all stages: remove first and stages", path...)
+	c.that(w.Mapping == "" || w.File != "", "it is for the columns of a file: give a file, or remove it", at("mapping")...)
 	c.that(w.First >= 0, "it is not negative", at("first")...)
 	c.that(w.Stages >= 0, "it is not negative", at("stages")...)
 	if w.Generate != nil {

@@ -310,13 +310,28 @@ type workloads struct {
 }
 
 type workloadKey struct {
-	of        *Workload
+	of        *Workload // nil: it is the file
+	file      file
 	seed      uint64
 	launchers int
 }
 
+// file is a workload in a file. A file that several policies name is read once.
+type file struct {
+	path, mapping string
+	first, stages int
+}
+
+// newWorkloadKey is the key of a workload that no seed draws.
+func newWorkloadKey(w *Workload) workloadKey {
+	if w.File != "" {
+		return workloadKey{file: file{w.File, w.Mapping, w.First, w.Stages}}
+	}
+	return workloadKey{of: w}
+}
+
 func (m *workloads) of(w *Workload, seed uint64, on *cluster.Cluster) (*workload.Workload, error) {
-	key := workloadKey{of: w}
+	key := newWorkloadKey(w)
 	if w.drawn() {
 		key.seed, key.launchers = seed, on.Launchers()
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/hamadryad/hamadryad/laboratory/cluster"
@@ -26,7 +27,7 @@ func (w *Workload) drawn() bool { return len(w.Jobs) > 0 || w.Generate != nil ||
 func (w *Workload) make(folder string, seed uint64, on *cluster.Cluster) (made *workload.Workload, err error) {
 	switch {
 	case w.File != "":
-		made, err = readFile(below(folder, w.File))
+		made, err = w.readFile(folder)
 	case w.Generate != nil:
 		spec := *w.Generate
 		if seed > 0 {
@@ -67,13 +68,31 @@ func below(folder, name string) string {
 	return filepath.Join(folder, name)
 }
 
-func readFile(path string) (*workload.Workload, error) {
-	f, err := os.Open(path)
+// readFile reads the file, with its mapping.
+func (w *Workload) readFile(folder string) (*workload.Workload, error) {
+	o := workload.Options{File: below(folder, w.File)}
+	if w.Mapping != "" {
+		name := w.Mapping
+		text, given := workload.GivenMapping(name)
+		if !given {
+			var err error
+			name = below(folder, name)
+			if text, err = os.ReadFile(name); err != nil {
+				return nil, fmt.Errorf("the mapping is none of %s: %w", strings.Join(workload.GivenMappings(), ", "), err)
+			}
+		}
+		mapping, err := workload.ParseMapping(name, text)
+		if err != nil {
+			return nil, err
+		}
+		o.Mapping = mapping
+	}
+	f, err := os.Open(o.File)
 	if err != nil {
 		return nil, fmt.Errorf("the workload: %w", err)
 	}
 	defer f.Close()
-	return workload.Read(f, workload.Options{File: path})
+	return workload.Read(f, o)
 }
 
 // make makes a job. Lengths of tasks are drawn job by job and stage by stage.

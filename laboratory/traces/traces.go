@@ -19,6 +19,13 @@ const (
 	FB2010 = "fb2010-93.jsonl.gz"
 )
 
+// Lublin and Alibaba stand for archives that are too large, or not free to be copied. Their models
+// are in README.md; nothing in them was recorded. Alibaba is read with the mapping alibaba2018-task.
+const (
+	Lublin  = "lublin-128.swf.gz"
+	Alibaba = "alibaba-day.csv.gz"
+)
+
 // Read reads one of these traces.
 func Read(name string) (*workload.Workload, error) { return read(name, workload.Options{}) }
 
