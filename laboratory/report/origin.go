@@ -8,8 +8,9 @@ type Origin struct {
 	Version string
 	// Workload is the path of the workload's file. Checksum is its SHA-256; "": unknown.
 	Workload, Checksum string
-	// Cluster is the cluster as a file of YAML.
-	Cluster string
+	// Cluster is the cluster as a file of YAML. Assumed is its size in words, and why it has that;
+	// "": the command names it.
+	Cluster, Assumed string
 	// Policies are in the order of the comparison's.
 	Policies []OriginPolicy
 }
@@ -30,6 +31,7 @@ type jsonOrigin struct {
 	Workload string             `json:"workload"`
 	Checksum string             `json:"workloadSHA256"`
 	Cluster  string             `json:"cluster"`
+	Assumed  string             `json:"clusterAssumed,omitempty"`
 	Policies []jsonOriginPolicy `json:"policies"`
 }
 
@@ -44,7 +46,7 @@ func newJSONOrigin(o *Origin) *jsonOrigin {
 	if o == nil {
 		return nil
 	}
-	out := &jsonOrigin{Command: o.Command, Version: o.Version, Workload: o.Workload, Checksum: o.Checksum, Cluster: o.Cluster, Policies: []jsonOriginPolicy{}}
+	out := &jsonOrigin{Command: o.Command, Version: o.Version, Workload: o.Workload, Checksum: o.Checksum, Cluster: o.Cluster, Assumed: o.Assumed, Policies: []jsonOriginPolicy{}}
 	for _, p := range o.Policies {
 		out.Policies = append(out.Policies, jsonOriginPolicy(p))
 	}
@@ -68,6 +70,7 @@ func (o *Origin) facts() (list []htmlFact) {
 	add("version", o.Version)
 	add("workload", o.Workload)
 	add("SHA-256 of the workload", o.Checksum)
+	add("assumed cluster", o.Assumed)
 	add("cluster", o.Cluster)
 	for _, p := range o.Policies {
 		add("program of "+p.Name, p.Program)

@@ -14,6 +14,9 @@ import (
 func (c *Comparison) Text(w io.Writer) error {
 	var b bytes.Buffer
 	fmt.Fprintln(&b, printable(c.about()))
+	if c.Origin != nil && c.Origin.Assumed != "" {
+		fmt.Fprintf(&b, "assumed cluster: %s\n", printable(c.Origin.Assumed))
+	}
 	for _, t := range c.tables() {
 		fmt.Fprintf(&b, "\n%s\n", printable(t.Title))
 		t.text(&b)

@@ -213,6 +213,19 @@ func (t *tokens) count(to *int64) error {
 	return err
 }
 
+// size reads a number of processors or nodes.
+func (t *tokens) size(to *int) error {
+	var n int64
+	if err := t.count(&n); err != nil {
+		return err
+	}
+	if n < 1 || n > MachineMax {
+		return fmt.Errorf("%d: from 1 to %d is right", n, MachineMax)
+	}
+	*to = int(n)
+	return nil
+}
+
 // fraction reads a number.
 func (t *tokens) fraction(to *float64) error {
 	k, err := t.token()

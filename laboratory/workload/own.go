@@ -63,6 +63,14 @@ func (o *ownWriter) header(w *Workload) {
 	if w.LeftOut > 0 {
 		o.number("left_out", int64(w.LeftOut))
 	}
+	if m := w.Machine; m.Seen {
+		o.number("processors_seen", int64(m.Processors))
+	} else if m.Processors > 0 {
+		o.number("processors", int64(m.Processors))
+		if m.Nodes > 0 {
+			o.number("nodes", int64(m.Nodes))
+		}
+	}
 	o.b = append(o.b, '}')
 }
 
@@ -297,6 +305,13 @@ func ownHeader(t *tokens, c *collector, jobs, tasks, imputed *int64) error {
 			err := t.count(&n)
 			c.workload.LeftOut = int(n)
 			return err
+		case "nodes":
+			return t.size(&c.workload.Machine.Nodes)
+		case "processors_seen":
+			c.workload.Machine.Seen = true
+			return t.size(&c.workload.Machine.Processors)
+		case "processors":
+			return t.size(&c.workload.Machine.Processors)
 		}
 		if version > ownVersion {
 			return t.skip() // the message below is better

@@ -37,9 +37,13 @@ var swfColumns = []string{
 
 // Indexes of the columns that are used.
 const (
-	swfID, swfSubmit, swfRun, swfAllocated, swfUsedMemory, swfRequested, swfRequestedTime  = 0, 1, 3, 4, 6, 7, 8
-	swfMemory, swfStatus, swfUser, swfExecutable, swfQueue, swfPreceding, swfThink, swfAll = 9, 10, 11, 13, 14, 16, 17, 18
+	swfID, swfSubmit, swfWait, swfRun, swfAllocated, swfUsedMemory, swfRequested = 0, 1, 2, 3, 4, 6, 7
+	swfRequestedTime, swfMemory, swfStatus, swfUser, swfExecutable, swfQueue     = 8, 9, 10, 11, 13, 14
+	swfPreceding, swfThink, swfAll                                               = 16, 17, 18
 )
+
+// wholeMax bounds whole numbers: larger ones are not told apart as floating-point numbers.
+const wholeMax = 1<<53 - 1
 
 // Statuses of lines that tell of a part of a job. Another line sums the job up.
 const swfPartFirst, swfPartLast = 2, 4
@@ -52,9 +56,15 @@ func readSWF(in *bufio.Reader, c *collector, s SWF) error {
 	}
 	c.absolute = true
 	l := &lines{in: in, longest: rowBytesMax}
+	var held holdings
+	defer func() { c.workload.Machine = swfMachine(c.workload.Machine, held) }()
 	return c.eachOf(l, func(l *lines) error {
 		line := strings.TrimSpace(string(l.text))
-		if line == "" || line[0] == ';' { // a comment of the header
+		if line == "" {
+			return nil
+		}
+		if line[0] == ';' { // a comment of the header
+			swfHeader(line[1:], &c.workload.Machine)
 			return nil
 		}
 		row, err := parseSWF(line)
@@ -72,6 +82,7 @@ func readSWF(in *bufio.Reader, c *collector, s SWF) error {
 			c.workload.LeftOut++
 			return nil
 		}
+		held.add(row)
 		return c.add(l.n, *j)
 	})
 }
@@ -91,6 +102,8 @@ func parseSWF(line string) (row [swfAll]float64, err error) {
 			return row, fmt.Errorf("column %d (%s): %s is negative, and -1 alone is unknown", i+1, swfColumns[i], text)
 		case i != swfSubmit && i != swfRun && i != swfRequestedTime && i != swfThink && v != math.Trunc(v) && isUsed(i):
 			return row, fmt.Errorf("column %d (%s): %s is no whole number", i+1, swfColumns[i], text)
+		case v > wholeMax && isUsed(i) && i != swfAllocated && i != swfRequested: // which have a bound of their own
+			return row, fmt.Errorf("column %d (%s): %.64s is too large: at most %d is allowed", i+1, swfColumns[i], text, int64(wholeMax))
 		}
 		row[i] = v
 	}

@@ -78,6 +78,42 @@ func TestStandardWorkloadFormat(t *testing.T) {
 	}
 }
 
+// A header names the machine, in any comment. Without it the machine is the smallest on which the jobs
+// ran as the file says: here 4 and 2 processors at once, since the second job ends when the third begins.
+func TestTheMachineOfATrace(t *testing.T) {
+	const jobs = "1 0 10 60 4 -1 -1 4 -1 -1 1 -1 -1 -1 -1 -1 -1 -1\n2 5 0 25 -1 -1 -1 3 -1 -1 1 -1 -1 -1 -1 -1 -1 -1\n3 9 21 5 2 -1 -1 2 -1 -1 1 -1 -1 -1 -1 -1 -1 -1\n"
+	for header, want := range map[string]Machine{
+		"; MaxNodes: 32 (of 4)\n;MaxProcs:   128\n": {Nodes: 32, Processors: 128},
+		"; Note: MaxProcs\n; MaxProcs: 128\n":       {Processors: 128},
+		"; MaxNodes: 32\n":                          {Nodes: 32, Processors: 32},
+		"; MaxProcs: 99999999999999999999\n":        {Processors: 7, Seen: true},
+		"; MaxProcs: -1\n; MaxNodes: unknown\n":     {Processors: 7, Seen: true},
+		"":                                          {Processors: 7, Seen: true},
+		"; Version: 2.2\r\n; MaxProcs: 8\r\n":       {Processors: 8},
+	} {
+		w, err := Read(strings.NewReader(header+jobs), Options{})
+		if err != nil {
+			t.Errorf("%q: %v", header, err)
+			continue
+		}
+		if w.Machine != want {
+			t.Errorf("%q: got %+v, want %+v", header, w.Machine, want)
+		}
+		var b bytes.Buffer
+		if err := w.Write(&b); err != nil {
+			t.Fatal(err)
+		}
+		again, err := Read(&b, Options{})
+		if err != nil || again.Machine != want {
+			t.Errorf("%q: written and read it is %+v, %v", header, again, err)
+		}
+	}
+	unknown := strings.NewReplacer("1 0 10", "1 0 -1", "2 5 0", "2 5 -1", "3 9 21", "3 9 -1").Replace(jobs)
+	if w, err := Read(strings.NewReader(unknown), Options{}); err != nil || w.Machine != (Machine{}) {
+		t.Errorf("nobody knows when they ran: %+v, %v", w, err)
+	}
+}
+
 // The task M1 has two instances of 10 s, R2_1 reads from it; J3_2_1 reads from both; M4_9 reads
 // from a task that is not there. Of job j_2 one row has no end, and one is Failed.
 func TestAlibabasTasks(t *testing.T) {
@@ -179,6 +215,7 @@ func TestBadTables(t *testing.T) {
 		{"out of order", swf(nil) + strings.Replace(swf(nil), "\n1 0", "\n2 -0.5", 1), "", "f:4: column 2 (submit time): -0.5 is negative"},
 		{"twice", swf(nil) + swf(nil), "", `f:4: job "1" stands there twice`},
 		{"long line", "; " + strings.Repeat("x", rowBytesMax), "", "f:1: the line has more than 1048576 bytes"},
+		{"many digits", swf(map[int]string{1: "9007199254740993"}), "", "f:2: column 1 (job number): 9007199254740993 is too large"},
 		{"nothing ran", swf(map[int]string{4: "-1"}), "", "there is no job in it"},
 
 		{"width", "a,1,2,1,s,1\na,1\n", plainMapping, "f:2: there are 2 columns, and 6 in the first line"},

@@ -18,6 +18,17 @@ type Workload struct {
 	// LeftOut is the number of jobs or tasks of the source that are not in the workload: they never
 	// ran, or the source does not tell for how long.
 	LeftOut int
+	// Machine is the machine on which the source was recorded.
+	Machine Machine
+}
+
+// Machine is the size of a machine; its zero value is unknown.
+type Machine struct {
+	// Nodes is 0 where only Processors are known.
+	Nodes, Processors int
+	// Seen says that the source does not name its size: Processors are the most that its jobs held
+	// at once.
+	Seen bool
 }
 
 // Job is one submission.

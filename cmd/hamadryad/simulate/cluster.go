@@ -5,16 +5,28 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/pflag"
+
 	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/laboratory/cluster"
 	"github.com/hamadryad/hamadryad/laboratory/workload"
 )
 
-// settleCluster makes the cluster of the flags.
-func (c *command) settleCluster() (*cluster.Cluster, error) {
+// settleCluster makes the cluster of the flags. Where they name none, it is one that suits the
+// workload, and c.assumed says which.
+func (c *command) settleCluster(flags *pflag.FlagSet, w *workload.Workload) (*cluster.Cluster, error) {
 	on, err := c.readCluster()
 	if err != nil {
 		return nil, err
+	}
+	if c.cluster == "" && c.topology == "" && !flags.Changed("slots") {
+		suited := *w
+		if flags.Changed("launchers") {
+			suited.Machine = workload.Machine{} // so many are wanted
+		}
+		if groups, why := cluster.Assumed(&suited, on.Groups[0]); groups != nil {
+			on, c.assumed = cluster.Of(groups), why
+		}
 	}
 	if c.topology != "" {
 		if err := c.onHosts(on); err != nil {

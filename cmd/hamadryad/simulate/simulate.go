@@ -62,6 +62,7 @@ type command struct {
 	replay      string // log
 	differences int
 	expects     bool
+	assumed     string // the cluster, in words, where no flag names it
 }
 
 // Command returns the command. It prints results to out, and progress to errs.
@@ -85,7 +86,10 @@ names it with its settings. Without one, fair makes the pools that jobs name. A
 name before it, as in tuned=site.yaml, is what results call it. The cluster is
 a file of launchers and of how long things take (go doc
 github.com/hamadryad/hamadryad/laboratory/cluster). Or it is so many launchers
-with --slots each, and the defaults of such a file. By default work takes 1.32
+with --slots each, and the defaults of such a file. Without any of these a
+trace that names its machine (SWF) gets as many slots as that has processors.
+Tasks of other kinds than map and reduce get slots of these kinds. The report
+says which cluster that is. By default work takes 1.32
 times as long away from its input, after table 1 (section 7.4) of Hammr's
 paper. The key model.locality of the file says otherwise. Its key model.network
 has the speed of links; without it shuffled bytes take no time. --topology
@@ -212,15 +216,15 @@ func (c *command) run(cmd *cobra.Command, args []string) error {
 	if err := c.checkRuns(); err != nil {
 		return err
 	}
-	on, err := c.settleCluster()
-	if err != nil {
-		return err
-	}
 	list, err := findContenders(c.policies)
 	if err != nil {
 		return err
 	}
 	w, err := c.input.Read(args[0])
+	if err != nil {
+		return err
+	}
+	on, err := c.settleCluster(cmd.Flags(), w)
 	if err != nil {
 		return err
 	}
@@ -239,6 +243,7 @@ func (c *command) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	from.Assumed = c.assumed
 	return c.show(runs, from)
 }
 

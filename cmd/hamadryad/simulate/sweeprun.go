@@ -77,6 +77,7 @@ func (c *command) runSweep(cmd *cobra.Command, args []string, w *workload.Worklo
 	if compared.Origin, err = origin(cmd, args, args[0], on, contenders); err != nil {
 		return err
 	}
+	compared.Origin.Assumed = c.assumed
 	return c.showCompared(reports, compared)
 }
 

@@ -25,7 +25,9 @@ These forms are read, compressed with gzip, zstd or not at all:
   sls        the JSON of YARN's Scheduler Load Simulator
   swf        the Standard Workload Format (2.2) of the Parallel Workloads Archive. A job is
              a gang of tasks of --swf-task-slots processors each; its requested time is
-             its estimate. Jobs that never ran are left out, and counted
+             its estimate. Jobs that never ran are left out, and counted. MaxProcs and
+             MaxNodes of the header, else the processors that jobs held at once, are the
+             cluster of simulate where no flag names one
   csv        a table of tasks, or of events of tasks, by --csv-mapping: a file, or
              MAPPINGS
 What is wrong is told with file and line, and nothing of such a file is taken.
@@ -36,6 +38,8 @@ A line of the form hamadryad is a JSON object. The first is the header:
   jobs, tasks      their numbers; where they stand there, a cut file is found
   imputed          number of tasks whose work comes from a rule
   left_out         number of jobs or tasks of the source that never ran
+  processors, nodes, processors_seen
+                   size of the recorded machine; the last where jobs show it
 Each further line is a job, in order of submission:
   id               unique in the workload
   name, class      for people, and to group results
