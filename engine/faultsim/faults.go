@@ -72,13 +72,12 @@ func (s *Sim) changeSite() {
 	c := s.settings()
 	if !s.calm {
 		c.Speculation, c.AdmitWithoutPolicy = s.chance(500), s.chance(500)
-		// Reservations may last as long as the promises allow: what they know of is the first setting.
-		reserveMost := s.policy.rules.ReserveMax + reserveSlack/2
 		c.ReclaimAfter, c.ReserveMax, c.ProtectFor = s.between(time.Second, 20*time.Second), s.between(time.Second, reserveMost), s.between(time.Second, time.Minute)
 		c.StepWork = 1 + s.rand.IntN(100)
 		c.RoundGap, c.AvoidMax, c.ExcludeAfter = s.between(1, time.Second), 1+s.rand.IntN(4), 1+s.rand.IntN(4)
 	}
-	s.Push(wire.NewInput(&wire.SiteSettings{Json: c.JSON()}))
+	s.site.now = c
+	s.Push(s.site.input())
 }
 
 // endFaults ends the faults and repairs their effects.

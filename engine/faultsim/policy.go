@@ -26,13 +26,14 @@ type driver struct {
 	kinds      map[uint64]Policy
 	lives      map[uint64]*life // started and not ended
 	everBad    bool
-	told       scheduler.Time         // of the last round
-	rules      core.Settings          // of the site
+	told       scheduler.Time // of the last round
+	site       *site
+	rules      core.Settings          // of the site, at first
 	distort    func(*scheduler.Round) // for tests, has the core send something wrong; nil: it does not
 }
 
-func newDriver(p *play, policies []Policy, rules core.Settings, tell func(*scheduler.Round)) *driver {
-	return &driver{play: p, policies: policies, rules: rules, distort: tell, kinds: map[uint64]Policy{}, lives: map[uint64]*life{}}
+func newDriver(p *play, policies []Policy, at *site, tell func(*scheduler.Round)) *driver {
+	return &driver{play: p, policies: policies, site: at, rules: at.now, distort: tell, kinds: map[uint64]Policy{}, lives: map[uint64]*life{}}
 }
 
 // life is one generation, with its view, which is compared with the core.
@@ -82,7 +83,7 @@ func (d *driver) forget() {
 }
 
 func (d *driver) start(a core.StartPolicy) {
-	l := &life{number: a.Generation, kind: d.kinds[a.Generation], promises: promises{d.rules, map[beneficiary]scheduler.Time{}}}
+	l := &life{number: a.Generation, kind: d.kinds[a.Generation], promises: promises{d.rules, d.site, map[beneficiary]scheduler.Time{}}}
 	l.policy = l.kind.New()
 	d.everBad = d.everBad || l.kind.Bad
 	d.lives[a.Generation] = l

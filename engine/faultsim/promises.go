@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -17,6 +16,7 @@ import (
 // and never ask the core.
 type promises struct {
 	rules core.Settings
+	site  *site
 	kept  map[beneficiary]scheduler.Time // until when slots may be kept, because of preemptions
 }
 
@@ -25,10 +25,6 @@ type beneficiary struct {
 	job    scheduler.JobID
 	bundle scheduler.BundleID
 }
-
-// reserveSlack is how much later than planned a reservation may end: the core may have made another
-// for the same job, and the site may have set a longer time.
-const reserveSlack = 30 * time.Second
 
 // outcome compares a decision's outcome, which the round reports, with the policy's view at the
 // time of the decision.
@@ -55,7 +51,7 @@ func (p *promises) outcome(v *view.View, o scheduler.Outcome, r *scheduler.Round
 			return fmt.Errorf("attempt %d is suspended, which its stage forbids", id)
 		}
 	}
-	until := o.At.Add(p.rules.ReserveMax)
+	until := o.At.Add(p.site.reserveMaxAt(o.At))
 	if x.Mode == scheduler.PreemptSoft {
 		until = until.Add(x.Grace)
 	}
@@ -88,15 +84,24 @@ func (p *promises) round(v *view.View) error {
 }
 
 // reservations notes reservations that the policy did not request: the core takes back what readers
-// that started early hold from the work that they wait for.
+// that started early hold from the work that they wait for. It makes such a reservation when it stops
+// the readers, which are of the same job. The policy learns of it when a reader has ended. It may be
+// for the same bundle as one that the policy requested.
 func (p *promises) reservations(v *view.View) {
+	longest := v.Now().Add(p.site.longest())
+	reclaimed := map[scheduler.JobID]bool{}
+	for _, e := range v.Ended() {
+		if e.Event.Outcome == scheduler.Preempted {
+			reclaimed[e.Job().ID()] = true
+		}
+	}
 	present := map[beneficiary]bool{}
 	for _, l := range v.Launchers() {
 		for _, r := range l.Offer.Reserved {
 			who := beneficiary{r.Job, r.Bundle}
 			present[who] = true
-			if _, known := p.kept[who]; !known {
-				p.kept[who] = v.Now().Add(p.rules.ReserveMax)
+			if _, known := p.kept[who]; !known || reclaimed[r.Job] {
+				p.kept[who] = max(p.kept[who], longest)
 			}
 		}
 	}
@@ -121,7 +126,7 @@ func (p *promises) offer(v *view.View, l *view.Launcher) error {
 		if b := v.Bundle(r.Bundle); b != nil {
 			until = max(until, b.ReservedUntil)
 		}
-		if now > until.Add(reserveSlack) {
+		if now > until {
 			return fmt.Errorf("%d %s slots are kept for %s and %v, which had to end at %d", r.Slots, r.Kind, r.Job, r.Bundle, until)
 		}
 	}

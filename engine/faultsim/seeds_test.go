@@ -9,9 +9,12 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/hamadryad/hamadryad/plugins/drf"
 	"github.com/hamadryad/hamadryad/plugins/dynamicpriority"
+	"github.com/hamadryad/hamadryad/plugins/fair"
 	"github.com/hamadryad/hamadryad/plugins/fifo"
 	"github.com/hamadryad/hamadryad/plugins/hfsp"
+	"github.com/hamadryad/hamadryad/plugins/preemptivefair"
 	"github.com/hamadryad/hamadryad/policytest/faultypolicies"
 	"github.com/hamadryad/hamadryad/policytest/policies"
 )
@@ -44,6 +47,9 @@ func allPolicies() []Policy {
 		{Name: "fifo", New: fifo.New},
 		{Name: "hfsp", New: hfsp.New},
 		{Name: "dynamic-priority", New: dynamicpriority.New},
+		{Name: "fair", New: fair.New},
+		{Name: "preemptive-fair", New: preemptivefair.New},
+		{Name: "drf", New: drf.New},
 		{Name: "wild", New: newWild},
 		{Name: "wild too", New: newWild},
 	}

@@ -2,6 +2,7 @@ package faultsim
 
 import (
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core"
@@ -60,6 +61,7 @@ type Sim struct {
 	records   *records
 	ledger    *ledger
 	shown     *shown
+	site      *site
 	jobsGiven uint64 // the largest job number that a client got
 	dying     bool   // the manager logs its decisions, and ends before it acts, with the next batch
 }
@@ -71,18 +73,14 @@ func New(o Options) *Sim {
 	s.Next()
 	s.Gather = func() time.Duration { return s.upTo(2 * time.Millisecond) }
 	s.Decide, s.Act = s.decide, s.act
-	rules := s.settings()
-	given := rules
-	if o.settings != nil {
-		o.settings(&given)
-	}
-	s.Core = core.New(given)
+	s.site = newSite(s.settings(), o.settings)
+	s.Core = core.New(s.site.given())
 	s.Core.TokensFrom(token)
 	s.shown = newShown(s.Core)
 	s.records = newRecords(s.play, o)
 	s.clients = newClients(s.play)
 	s.fleet = newFleet(s.play, s.clients)
-	s.policy = newDriver(s.play, o.Policies, rules, o.tamper)
+	s.policy = newDriver(s.play, o.Policies, s.site, o.tamper)
 	s.ledger = newLedger(s.clients)
 	return s
 }
@@ -179,6 +177,9 @@ func (s *Sim) decide(b *wire.Batch) []core.Action {
 	}
 	s.expectAnswers(b.Inputs)
 	actions := s.Core.Step(b)
+	if slices.ContainsFunc(b.Inputs, func(in *wire.Input) bool { return in.GetSite() != nil }) {
+		s.site.inForce(s.Core.Now())
+	}
 	s.records.add(data, actions)
 	if s.Core.Now() <= before {
 		s.fail("the core's time went from %d to %d", before, s.Core.Now())
@@ -256,13 +257,13 @@ func (s *Sim) loseEnd() {
 	}
 }
 
-// startManager opens a life of the manager, before its first other input.
+// startManager opens a life of the manager, before its first other input, with the site's settings.
 func (s *Sim) startManager() {
 	m := &wire.ManagerStart{Term: core.Term(s.Core.Term(), s.age()), AgeNs: int64(s.age())}
 	if s.chance(700) { // the file that says so is there, and no copy
 		m.JobsKnown, m.JobsGiven = true, s.jobsGiven+uint64(s.rand.IntN(100))
 	}
-	s.Step([]*wire.Input{wire.NewInput(m)})
+	s.Step([]*wire.Input{s.site.input(), wire.NewInput(m)})
 }
 
 // act carries out an action.
