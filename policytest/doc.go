@@ -27,7 +27,8 @@
 //   - Settings that change while a game goes on are answered. A policy that starts has those in force.
 //   - Every admission and page is answered, and refusals have a reason.
 //   - Nothing impossible is shown. No number is negative, not finite, or larger than anything there is.
-//     No text steers a terminal, and a page that is said to be JSON is.
+//     No text steers a terminal, and a page that is said to be JSON is. The queue of a Status has only
+//     jobs that the policy was told of and that have not ended.
 //   - The policy ends when it is told to terminate.
 //   - No slot idles while ready work fits it (see Free slots).
 //

@@ -32,8 +32,9 @@ const (
 // site's, so that games see a policy that is woken for ever.
 const WakeMin = time.Nanosecond
 
-// ReservationsMax bounds the reservations of a policy without a preemption (scheduler.Reserve).
-const ReservationsMax = 64
+// ReservationsMax bounds the reservations of a policy without a preemption (scheduler.Reserve). It is below
+// a site's, so that games reach it.
+const ReservationsMax = 8
 
 const (
 	submitter                = 1                          // of jobs, as a client
@@ -180,6 +181,12 @@ func (c *Cluster) TakeOver(checkpoint bool, start func(scheduler.Snapshot) (sche
 	c.abilities = about.Abilities
 	c.input(wire.NewPolicyStarted(c.generation, about))
 	return untold, nil
+}
+
+// Told reports whether the policy was told of a live job, or of one that waits for its admission.
+func (c *Cluster) Told(id scheduler.JobID) bool {
+	_, asked := c.exchange.asked[id]
+	return asked || c.mirror.Job(id) != nil
 }
 
 // Has reports whether the policy has an ability.

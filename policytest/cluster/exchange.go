@@ -232,7 +232,7 @@ func (c *Cluster) outcome(o scheduler.Outcome) {
 	case o.Accepted && o.Kind == scheduler.DecisionPreempt:
 		x.vain = 0
 	case o.Accepted:
-	case o.Reason == scheduler.Protected, o.Reason == scheduler.NothingGained:
+	case o.Kind == scheduler.DecisionPreempt && (o.Reason == scheduler.Protected || o.Reason == scheduler.NothingGained):
 		if x.vain++; x.vain == vainMax {
 			c.fault("%d preemptions in a row were refused, the last because %s", vainMax, o.Reason)
 		}

@@ -30,6 +30,17 @@ func TestTheKitCatchesEach(t *testing.T) {
 	}
 }
 
+// TestTheKitCatchesRuleBreakers: each rule that a policy can break alone has a policy that does.
+func TestTheKitCatchesRuleBreakers(t *testing.T) {
+	o := policytest.Options{NoStories: true, Seeds: 12, Restarts: -1, ShortenFor: -1}
+	for _, a := range RuleBreakers() {
+		err := policytest.Check(t.Context(), policytest.InProcess(a.New), o).Err()
+		if err == nil || !strings.Contains(err.Error(), a.Caught) {
+			t.Errorf("%s: the kit does not say %q:\n%.500v", a.Name, a.Caught, err)
+		}
+	}
+}
+
 // TestTheKitCatchesWhatIsMisshown: numbers that can't be, and texts that steer a terminal,
 // are told with the field that holds them.
 func TestTheKitCatchesWhatIsMisshown(t *testing.T) {

@@ -19,9 +19,10 @@ type Pass[O, S any] struct {
 	changed     bool
 	decisions   scheduler.Decisions
 	wake        scheduler.Time
-	reasons     map[scheduler.JobID]reason // for which jobs wait after this pass
-	delayed     map[scheduler.JobID]bool   // jobs that LaunchNear keeps waiting
-	asked       map[scheduler.JobID]bool   // jobs in order
+	reasons     map[scheduler.JobID]reason  // for which jobs wait after this pass
+	delayed     map[scheduler.JobID]bool    // jobs that LaunchNear keeps waiting
+	reserved    map[scheduler.BundleID]bool // see reservations; nil: not counted yet
+	asked       map[scheduler.JobID]bool    // jobs in order
 	order       []scheduler.JobID
 }
 

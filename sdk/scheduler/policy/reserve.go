@@ -11,9 +11,14 @@ import (
 // is set. Launch the bundle when it fits: that ends the reservation. See scheduler.Reserve for how else it ends.
 //
 // It returns false, and decides nothing, if the bundle is not ready or was launched by this pass, if it fits on no
-// launchers, if the time is past, or if the manager is too old for Reserve.
+// launchers, if the time is past, if there are Limits.ReservationsMax reservations, or if the manager is too old for
+// Reserve. A second Reserve for a bundle replaces the first.
 func (p *Pass[O, S]) Reserve(b *view.Bundle, until scheduler.Time, on ...scheduler.LauncherID) bool {
-	if p.driver.env.Limits.ReservationsMax == 0 || p.beneficiary(b) != scheduler.NotRefused || until <= p.Now() {
+	most := p.driver.env.Limits.ReservationsMax
+	if most == 0 || p.beneficiary(b) != scheduler.NotRefused || until <= p.Now() {
+		return false
+	}
+	if reserved := p.reservations(); !reserved[b.ID] && len(reserved) >= most {
 		return false
 	}
 	if len(on) == 0 {
@@ -22,15 +27,31 @@ func (p *Pass[O, S]) Reserve(b *view.Bundle, until scheduler.Time, on ...schedul
 	if len(on) != len(b.Groups) {
 		return false
 	}
+	p.reserved[b.ID] = true
 	p.decisions.Reserve = append(p.decisions.Reserve, scheduler.Reserve{Bundle: b.ID, Launchers: on, Until: until})
 	return true
 }
 
+// reservations returns the bundles that have a reservation when this pass's decisions so far are carried out. A launch
+// ends none, because launches come after reservations.
+func (p *Pass[O, S]) reservations() map[scheduler.BundleID]bool {
+	if p.reserved == nil {
+		p.reserved = map[scheduler.BundleID]bool{}
+		for b := range p.driver.view.Ready() {
+			if b.ReservedUntil != 0 {
+				p.reserved[b.ID] = true
+			}
+		}
+	}
+	return p.reserved
+}
+
 // Unreserve withdraws the reservation of Reserve. It returns false if there is none.
 func (p *Pass[O, S]) Unreserve(b *view.Bundle) bool {
-	if b.ReservedUntil == 0 {
+	if !p.reservations()[b.ID] {
 		return false
 	}
+	delete(p.reserved, b.ID)
 	p.decisions.Reserve = append(p.decisions.Reserve, scheduler.Reserve{Bundle: b.ID})
 	return true
 }
