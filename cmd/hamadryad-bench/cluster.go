@@ -23,6 +23,17 @@ func startCluster(ctx context.Context, b *bench, launchers, slots int) (cluster,
 	return cluster{c}, err
 }
 
+// managerPID is the process of the cluster's manager; 0 when there is none.
+func (c cluster) managerPID() int {
+	for _, pid := range descendants(c.PID()) {
+		command, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) // an ended process serves nothing
+		if strings.Contains(string(command), "\x00serve\x00manager\x00") {
+			return pid
+		}
+	}
+	return 0
+}
+
 // run runs a program against the cluster and returns its duration.
 func (c cluster) run(ctx context.Context, b *bench, program string, args ...string) (time.Duration, error) {
 	return timed(ctx, []string{client.AddressVariable + "=" + c.Address}, filepath.Join(b.bin, program), args...)

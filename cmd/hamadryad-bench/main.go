@@ -31,8 +31,13 @@ type benchmark struct {
 }
 
 var benchmarks = []benchmark{
-	{"noop-tasks", "tasks that do nothing", noopTasks},
-	{"small-job", "a word count of 1 KB on a running cluster", smallJob},
+	{"noop-tasks", "tasks that do nothing, on three clusters: a second, and processor time of each", noopTasks},
+	{"noop-clients", "the same from eight programs at once", noopManyClients},
+	{"jobs-at-once", "a hundred jobs of ten tasks that one program submits at once", jobsAtOnce},
+	{"small-job", "a word count of 1 KB on a running cluster: median and 99th percentile", smallJob},
+	{"start", "starting a cluster and a command, sizes of programs, memory of an idle manager", starts},
+	{"shuffle-1000x1000", "1 GB from a thousand writers to a thousand readers, and the manager's memory (3 GB while it runs)", shuffles(1000, 4)},
+	{"shuffle-5000x5000", "the same from and to five thousand (3 GB while it runs)", shuffles(5000, 60)},
 	{"access", "certificates, roles, lists and audit, against a cluster where everybody may do everything (1.5 GB, and 3 GB while it runs)", accessCosts},
 	{"viewers", "tasks that do nothing, and assignments, while fifty people look at the pages, against while nobody does", viewersCost},
 	{"round", "one round of a policy", rounds},

@@ -119,9 +119,14 @@ func descendants(pid int) []int {
 }
 
 // highWater is a process's peak memory, bytes; 0 when it is gone.
-func highWater(pid int) int64 {
+func highWater(pid int) int64 { return memoryOf(pid, "VmHWM:") }
+
+// residentOf is a process's memory now, bytes; 0 when it is gone.
+func residentOf(pid int) int64 { return memoryOf(pid, "VmRSS:") }
+
+func memoryOf(pid int, field string) int64 {
 	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	_, rest, found := strings.Cut(string(status), "VmHWM:")
+	_, rest, found := strings.Cut(string(status), field)
 	if !found {
 		return 0
 	}
@@ -137,19 +142,34 @@ func highWater(pid int) int64 {
 const clockTicks = time.Second / 100
 
 // processTime is the processor time of a running process; 0 for none.
-func processTime(pid int) time.Duration {
+func processTime(pid int) time.Duration { return timesOf(pid, 2) }
+
+// timesOf sums the first so many of a running process's times: user, system, and those of the
+// children that it waited for.
+func timesOf(pid, count int) (sum time.Duration) {
 	if pid == 0 {
 		return 0
 	}
 	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)) // an ended process has used nothing since
 	_, rest, _ := strings.Cut(string(stat), ") ")
 	fields := strings.Fields(rest)
-	if len(fields) < 13 {
+	if len(fields) < 11+count {
 		return 0
 	}
-	user, _ := strconv.ParseInt(fields[11], 10, 64)
-	system, _ := strconv.ParseInt(fields[12], 10, 64)
-	return time.Duration(user+system) * clockTicks
+	for _, field := range fields[11 : 11+count] {
+		ticks, _ := strconv.ParseInt(field, 10, 64)
+		sum += time.Duration(ticks) * clockTicks
+	}
+	return sum
+}
+
+// treeTime is the processor time of a process and all its descendants, and of those that they have
+// waited for. A process that ended and was not waited for yet counts as zero.
+func treeTime(pid int) (sum time.Duration) {
+	for _, p := range descendants(pid) {
+		sum += timesOf(p, 4)
+	}
+	return sum
 }
 
 // local runs a program on a separate cluster, whose start and end are part of the measured time.

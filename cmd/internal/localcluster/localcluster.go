@@ -115,6 +115,9 @@ func announced(out io.Reader, found chan<- string) {
 	_, _ = io.Copy(io.Discard, out)
 }
 
+// PID is the process of `hamadryad local`, the parent of the cluster's processes.
+func (c *Cluster) PID() int { return c.cmd.Process.Pid }
+
 // Stop ends the cluster, within stopMax, and removes its folder. It may be called repeatedly.
 func (c *Cluster) Stop() {
 	c.cancel()

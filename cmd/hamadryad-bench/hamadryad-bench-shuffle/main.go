@@ -1,0 +1,116 @@
+// Command hamadryad-bench-shuffle is a job of hamadryad-bench: each of many writers has records for
+// each of many readers.
+//
+//	hamadryad local -- hamadryad-bench-shuffle 1000 1000 1000000000
+//
+// A record has 100 bytes: its writer, its reader, and random digits. Each reader checks that it got
+// the records that were written for it, and only those.
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strconv"
+
+	"github.com/hamadryad/hamadryad/app"
+	"github.com/hamadryad/hamadryad/sdk/job"
+)
+
+const recordBytes = 100
+
+func main() {
+	app.Main(job.Definition{
+		Name: "shuffle", Help: "WRITERS READERS BYTES  send so many bytes in all from all writers to all readers", Build: build,
+	})
+}
+
+func build(g *job.Graph, args []string) error {
+	if len(args) != 3 {
+		return errors.New("give the numbers of writers, readers and bytes: WRITERS READERS BYTES")
+	}
+	var n [3]int
+	for i, arg := range args {
+		var err error
+		if n[i], err = strconv.Atoi(arg); err != nil || n[i] < 1 {
+			return fmt.Errorf("%q is no number from 1 on", arg)
+		}
+	}
+	writers, readers, each := n[0], n[1], n[2]/recordBytes/n[0]
+	from := g.Stage("write", writers, write(readers, each))
+	to := g.Stage("read", readers, read(writers, readers, each))
+	g.AllToAll(from.Out("records"), to.In("records"), job.Channel{Kind: job.File})
+	return nil
+}
+
+// readerOf is the reader of a writer's record: each reader gets an equal share, up to one record.
+func readerOf(writer, record, readers int) int { return (writer + record) % readers }
+
+func write(readers, each int) job.Program {
+	return func(ctx context.Context, n *job.Node) error {
+		out, err := n.Output("records")
+		if err != nil {
+			return err
+		}
+		self := n.Info().Index
+		random := rand.New(rand.NewPCG(1, uint64(self)))
+		record := make([]byte, recordBytes)
+		for i := range each {
+			reader := readerOf(self, i, readers)
+			binary.LittleEndian.PutUint32(record, uint32(self))
+			binary.LittleEndian.PutUint32(record[4:], uint32(reader))
+			for at := 8; at < recordBytes; at += 4 {
+				binary.LittleEndian.PutUint32(record[at:], random.Uint32())
+			}
+			if err := out.Write(ctx, reader, record); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+func read(writers, readers, each int) job.Program {
+	return func(ctx context.Context, n *job.Node) error {
+		in, err := n.Input("records")
+		if err != nil {
+			return err
+		}
+		self, got := n.Info().Index, make([]int, writers)
+		for {
+			batch, err := in.Next(ctx)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				return err
+			}
+			for record := range batch.All() {
+				writer, reader := int(binary.LittleEndian.Uint32(record)), int(binary.LittleEndian.Uint32(record[4:]))
+				if reader != self || writer >= writers {
+					return fmt.Errorf("reader %d got a record of writer %d for reader %d", self, writer, reader)
+				}
+				got[writer]++
+			}
+			job.PutBatch(batch)
+		}
+		for writer, count := range got {
+			if want := wanted(writer, self, readers, each); count != want {
+				return fmt.Errorf("reader %d got %d records of writer %d, and %d were written", self, count, writer, want)
+			}
+		}
+		return nil
+	}
+}
+
+// wanted is how many of a writer's records are for a reader.
+func wanted(writer, reader, readers, each int) int {
+	first := ((reader-writer)%readers + readers) % readers // its first record for this reader
+	if first >= each {
+		return 0
+	}
+	return (each-first-1)/readers + 1
+}
