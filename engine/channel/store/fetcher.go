@@ -56,6 +56,7 @@ type Fetcher struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	work   sync.WaitGroup // windows that are being fetched
+	files  *openFiles
 
 	mu     sync.Mutex
 	idle   []*link // unused connections, oldest first
@@ -65,7 +66,7 @@ type Fetcher struct {
 
 // NewFetcher makes a Fetcher; Close it after its sources.
 func NewFetcher(o Options) *Fetcher {
-	f := &Fetcher{dial: o.Dial, budget: o.Budget, pause: o.RetryPause, slots: make(chan struct{}, fetchesMax)}
+	f := &Fetcher{dial: o.Dial, budget: o.Budget, pause: o.RetryPause, slots: make(chan struct{}, fetchesMax), files: newOpenFiles()}
 	if f.dial == nil {
 		f.dial = func(ctx context.Context, addr, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "tcp", addr)
@@ -100,7 +101,7 @@ type Want struct {
 // channel.ErrDamaged or channel.ErrRefused and are final.
 func (f *Fetcher) Source(w Want) job.Source {
 	if w.Path != "" {
-		return newLocal(w)
+		return newLocal(f.files, w)
 	}
 	return newRemote(f, w)
 }
@@ -113,6 +114,7 @@ func (f *Fetcher) Close() error {
 	f.idle = nil
 	f.mu.Unlock()
 	f.cancel()
+	f.files.close()
 	for _, l := range idle {
 		l.close()
 	}

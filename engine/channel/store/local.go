@@ -4,26 +4,27 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"sync/atomic"
 
 	"github.com/hamadryad/hamadryad/engine/channel"
-	"github.com/hamadryad/hamadryad/engine/channel/file"
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
 // local reads a file on this machine.
 type local struct {
-	want Want
+	files *openFiles
+	want  Want
 	job.Source
-	file *file.File
+	file *openFile
 	err  error
 	gone atomic.Bool
 	busy chan struct{} // holds one token while file is not in use
 }
 
-func newLocal(w Want) *local {
-	l := &local{want: w, busy: make(chan struct{}, 1)}
+func newLocal(files *openFiles, w Want) *local {
+	l := &local{files: files, want: w, busy: make(chan struct{}, 1)}
 	l.busy <- struct{}{}
 	return l
 }
@@ -37,7 +38,7 @@ func (l *local) Next(ctx context.Context) (*job.Batch, error) {
 	b, err := l.next(ctx)
 	if err != nil && ctx.Err() == nil {
 		l.err = err
-		l.drop()
+		l.drop(err != io.EOF) //nolint:errorlint // only the bare one is the end
 	}
 	l.busy <- struct{}{}
 	l.sweep()
@@ -52,7 +53,7 @@ func (l *local) next(ctx context.Context) (*job.Batch, error) {
 		return nil, l.err
 	}
 	if l.file == nil {
-		f, err := file.Open(l.want.Path)
+		f, err := l.files.open(l.want.Path)
 		if errors.Is(err, fs.ErrPermission) {
 			err = fmt.Errorf("%w, for this user: %w", channel.ErrLost, err) // the launcher's store may still be able to serve it
 		}
@@ -64,15 +65,16 @@ func (l *local) next(ctx context.Context) (*job.Batch, error) {
 	return l.Source.Next(ctx)
 }
 
-// drop closes the file; the caller holds the token.
-func (l *local) drop() {
+// drop gives the file back; the caller holds the token.
+func (l *local) drop(unreadable bool) {
 	if l.file != nil {
-		_ = l.file.Close() // it was only read
+		_ = l.Source.Close() // it was only read
+		l.files.release(l.file, unreadable)
 		l.file = nil
 	}
 }
 
-// Close closes the file now, or when the Next that runs is done.
+// Close gives the file back now, or when the Next that runs is done.
 func (l *local) Close() error {
 	l.gone.Store(true)
 	l.sweep()
@@ -85,7 +87,7 @@ func (l *local) sweep() {
 	}
 	select {
 	case <-l.busy:
-		l.drop()
+		l.drop(false)
 		l.busy <- struct{}{}
 	default:
 	}

@@ -1,0 +1,146 @@
+package store
+
+import (
+	"container/list"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/channel/file"
+)
+
+const (
+	// openFilesMax bounds the files that stay open without a reader. It is at most a quarter of the
+	// files that the process may have open.
+	openFilesMax = 4096
+	// openFilesIdle is how long a file stays open without a reader. The disk space of a removed file
+	// is not free before.
+	openFilesIdle = 5 * time.Second
+)
+
+// openFiles keeps stored files of this machine open between readers. A process that runs one reader
+// after the other opens each writer's file once: each reader wants another partition of the same files.
+// A stored file never changes under its name. Safe for concurrent use.
+type openFiles struct {
+	most int
+
+	mu     sync.Mutex
+	files  map[string]*openFile
+	unused list.List // of *openFile, the longest unused first
+	timer  *time.Timer
+	closed bool
+}
+
+// openFile is a file with its readers.
+type openFile struct {
+	*file.File
+	path    string
+	readers int
+	since   time.Time     // without a reader
+	at      *list.Element // in unused; nil while it has a reader
+}
+
+func newOpenFiles() *openFiles {
+	most := openFilesMax
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err == nil {
+		most = int(min(uint64(most), limit.Cur/4))
+	}
+	return &openFiles{most: most, files: map[string]*openFile{}}
+}
+
+// open returns the open file of a path. The caller releases it once.
+func (o *openFiles) open(path string) (*openFile, error) {
+	if f := o.known(path); f != nil {
+		return f, nil
+	}
+	opened, err := file.Open(path) // without the lock: a disk may be slow
+	if err != nil {
+		return nil, err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	f := &openFile{File: opened, path: path, readers: 1}
+	if o.files[path] == nil && !o.closed {
+		o.files[path] = f // of two readers that opened it at once, the second has a file of its own
+	}
+	return f, nil
+}
+
+// known returns a file that is open, for a further reader; nil for none.
+func (o *openFiles) known(path string) *openFile {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	f := o.files[path]
+	if f == nil {
+		return nil
+	}
+	if f.readers++; f.at != nil {
+		o.unused.Remove(f.at)
+		f.at = nil
+	}
+	return f
+}
+
+// release gives back a reader's file. A file that could not be read is not given to further readers.
+func (o *openFiles) release(f *openFile, unreadable bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	f.readers--
+	if unreadable && o.files[f.path] == f {
+		delete(o.files, f.path)
+	}
+	switch {
+	case f.readers > 0:
+	case o.files[f.path] != f:
+		_ = f.Close() // it was only read
+	default:
+		f.since, f.at = time.Now(), o.unused.PushBack(f)
+		if o.unused.Len() > o.most {
+			o.closeOldest()
+		}
+		if o.timer == nil {
+			o.timer = time.AfterFunc(openFilesIdle, o.closeIdle)
+		}
+	}
+}
+
+// closeIdle closes the files that have had no reader for openFilesIdle.
+func (o *openFiles) closeIdle() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.timer = nil
+	for o.unused.Len() > 0 {
+		if left := openFilesIdle - time.Since(o.oldest().since); left > 0 {
+			o.timer = time.AfterFunc(left, o.closeIdle)
+			return
+		}
+		o.closeOldest()
+	}
+}
+
+// oldest is the file that is longest without a reader. The caller holds mu.
+func (o *openFiles) oldest() *openFile { return o.unused.Front().Value.(*openFile) }
+
+// closeOldest closes the file that is longest without a reader. The caller holds mu.
+func (o *openFiles) closeOldest() {
+	f := o.oldest()
+	o.unused.Remove(f.at)
+	delete(o.files, f.path)
+	_ = f.Close() // it was only read
+}
+
+// close closes all files that have no reader. The others close when they are released.
+func (o *openFiles) close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.closed = true
+	for o.unused.Len() > 0 {
+		o.closeOldest()
+	}
+	clear(o.files)
+	if o.timer != nil {
+		o.timer.Stop()
+		o.timer = nil
+	}
+}
