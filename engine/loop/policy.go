@@ -59,6 +59,16 @@ func (p *Policy) Fail(reason string) {
 	p.Loop.Push(wire.NewInput(&wire.PolicyFailed{Generation: p.Loop.Core.PolicyState().Generation, Reason: reason}))
 }
 
+// Status is what the policy that decides tells of itself; false: none decides.
+func (p *Policy) Status(ctx context.Context) (s scheduler.Status, decides bool, err error) {
+	generation := p.Loop.Core.PolicyState().Generation
+	if generation == 0 {
+		return s, false, nil
+	}
+	s, err = p.host(generation).Status(ctx)
+	return s, true, err
+}
+
 // Close closes the policies that Switch launched.
 func (p *Policy) Close() {
 	for _, h := range p.hosts {

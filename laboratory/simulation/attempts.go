@@ -20,6 +20,7 @@ func (p *player) holds(a *simcluster.Attempt, holds bool) {
 	} else {
 		p.held--
 	}
+	p.meters[a.On].holds(p.since(p.Now()), a, holds)
 	out := &p.result.Jobs[r.place].Stages[a.Start.Nodes[0].Stage]
 	id := a.Start.Attempt
 	if holds {
@@ -56,6 +57,10 @@ func (p *player) count(a *simcluster.Attempt, e *wire.AttemptEnded) {
 		busy += p.Now().Sub(since)
 	}
 	delete(r.busy, id)
+	if r.near != nil {
+		level, known := a.Near()
+		r.near[id] = nearness{level, known}
+	}
 	slots := max(int64(a.Start.Slots), 1)
 	out.Busy += busy * time.Duration(slots)
 	n := a.Start.Nodes[0]

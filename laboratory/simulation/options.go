@@ -21,6 +21,8 @@ const (
 	DefaultThink = 2 * time.Millisecond
 	// DefaultStall is how long jobs may wait while nothing runs.
 	DefaultStall = 24 * time.Hour
+	// DefaultStatusEvery is the time between two questions for the policy's status.
+	DefaultStatusEvery = 10 * time.Second
 )
 
 // GangMax is the most tasks that a workload may join into one group, or groups into one bundle.
@@ -57,6 +59,16 @@ type Options struct {
 	Stall time.Duration
 	// Watch receives the run's events; may be nil.
 	Watch Watcher
+	// Attempts receives each attempt at the workload's tasks when the manager knows of its end, in
+	// order; may be nil. The attempt is the callee's.
+	Attempts func(*Attempt)
+	// Status receives what the policy in force tells of itself, from the beginning on at least
+	// StatusEvery apart; may be nil. The policy is asked between two steps, and no time passes. An
+	// answer that can't be shown is an error in place of a status.
+	Status func(at time.Duration, s scheduler.Status, err error)
+	// StatusEvery is the time between two calls; nil: DefaultStatusEvery. It is asked anew after
+	// each, so that it may grow.
+	StatusEvery func() time.Duration
 	// Record receives each batch before the core takes it, with the core's state then; may be nil.
 	// Name is the policy's name in the record.
 	Record func(c *core.Core, b *wire.Batch) error

@@ -53,6 +53,7 @@ func (p *player) fails(o cluster.Outage) {
 	for _, a := range ran {
 		p.lose(a)
 	}
+	p.present(l, false)
 	p.After(LostAfter, func() { p.Push(wire.NewInput(lost)) })
 	if o.To > 0 {
 		p.At(beginning.Add(o.To), func() { p.comesBack(l) })
@@ -62,5 +63,6 @@ func (p *player) fails(o cluster.Outage) {
 // comesBack begins a new incarnation of a launcher.
 func (p *player) comesBack(l *simcluster.Launcher) {
 	l.Down = false
+	p.present(l, true)
 	p.Push(wire.NewInput(&wire.LauncherJoin{Join: l.Message()}))
 }

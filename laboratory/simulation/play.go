@@ -47,6 +47,8 @@ type player struct {
 	policy    loop.Policy
 	cluster   simcluster.Cluster
 	launchers []*simcluster.Launcher
+	meters    map[*simcluster.Launcher]*meter
+	asked     time.Duration // when the policy is asked for its status next
 	clients   loop.Clients
 	jobs      map[uint64]*running
 	copies    func(job, stage, task int) []workload.Place // nil: input has no locations
@@ -69,6 +71,7 @@ type running struct {
 	suspended map[uint64]bool
 	since     map[uint64]scheduler.Time // attempts with slots
 	busy      map[uint64]time.Duration
+	near      map[uint64]nearness // of ended attempts whose end the manager does not know yet; nil: nobody asks
 }
 
 // key is the next attempt at a task. Tries are counted for the first task of each group.
@@ -93,12 +96,16 @@ func Play(ctx context.Context, o Options) (*Result, error) {
 		if !p.Next() || p.stands() {
 			return nil, p.stalled()
 		}
+		if p.options.Status != nil && p.since(p.Now()) >= p.asked {
+			p.askStatus(ctx)
+		}
 	}
 	p.result.Core = p.Core.Stats()
 	p.result.Rounds = p.result.Core.Rounds
 	if p.err != nil {
 		return nil, p.err
 	}
+	p.result.Uses = p.uses()
 	result := p.result // a pointer into the player would keep the core and the whole run
 	return &result, nil
 }
@@ -119,6 +126,9 @@ func newPlayer(ctx context.Context, o Options) *player {
 	set.Simulated, set.Speculation, set.Seed = true, o.Cluster.Model.Speculation, o.Cluster.Seed
 	p := &player{options: o, jobs: map[uint64]*running{}, places: map[string]*wire.Place{}, moved: beginning}
 	p.Core = core.New(set)
+	if o.Attempts != nil {
+		p.Core.EnableChanges()
+	}
 	p.policy = loop.Policy{Loop: &p.Loop, Host: o.Host, Name: o.Name, Think: o.Think, Config: o.Config, Prompt: true}
 	if o.ThinkAt != nil {
 		p.policy.Thinks = func() time.Duration { return o.ThinkAt(p.since(p.Now())) }
@@ -144,6 +154,7 @@ func newPlayer(ctx context.Context, o Options) *player {
 	p.result.Jobs = make([]Job, len(o.Workload.Jobs))
 	p.copies = o.Cluster.Copies()
 	p.result.Slots = map[scheduler.SlotKind]int{}
+	p.meters = map[*simcluster.Launcher]*meter{}
 	return p
 }
 
@@ -179,12 +190,12 @@ func (p *player) begin() {
 		if joins[i] == 0 {
 			l := p.cluster.Join(m)
 			l.Takes = hook
-			p.launchers = append(p.launchers, l)
+			p.add(l, true)
 			continue
 		}
 		l := p.cluster.Add(m, simcluster.Hooks{Takes: hook})
 		l.Incarnation = 1
-		p.launchers = append(p.launchers, l)
+		p.add(l, false)
 		p.At(beginning.Add(joins[i]), func() { p.comesBack(l) })
 	}
 	p.planOutages()
@@ -205,6 +216,10 @@ func (p *player) come() {
 }
 
 func (p *player) act(ctx context.Context, a core.Action) error {
+	if c, ok := a.(core.Changes); ok {
+		p.attemptsEnded(&c)
+		return nil
+	}
 	if mine, err := p.policy.Act(ctx, a); mine {
 		return err
 	}
@@ -230,6 +245,9 @@ func (p *player) submit(i int) {
 	}
 	r := &running{place: i, suspended: map[uint64]bool{}, since: map[uint64]scheduler.Time{}, busy: map[uint64]time.Duration{}}
 	r.Graph = expanded
+	if p.options.Attempts != nil {
+		r.near = map[uint64]nearness{}
+	}
 	for s := range j.Stages {
 		r.tries = append(r.tries, make([]uint32, len(j.Stages[s].Tasks)))
 		r.done = append(r.done, make([]bool, len(j.Stages[s].Tasks)))

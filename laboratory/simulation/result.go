@@ -15,6 +15,8 @@ type Result struct {
 	Ended time.Duration
 	// Slots are the cluster's slots, by kind.
 	Slots map[scheduler.SlotKind]int
+	// Uses are the uses of the launchers, in the order of the cluster's machines.
+	Uses []Use
 	// Core is the statistics of the manager's core.
 	Core core.Stats
 	// Steps are the core's steps, and Rounds the policy's rounds.

@@ -168,15 +168,13 @@ func (p *contender) settings(name string, inLog scheduler.Config) scheduler.Conf
 	return inLog
 }
 
+// ofWorkload are the flags that say what is played, or where, in place of a log.
+var ofWorkload = []string{"cluster", "topology", "launchers", "slots", "slow-start"}
+
 // runReplay plays the jobs of a log.
 func (c *command) runReplay(cmd *cobra.Command) error {
-	if err := c.checkRuns(); err != nil {
+	if err := c.checkReplay(cmd); err != nil {
 		return err
-	}
-	for _, name := range []string{"cluster", "topology", "launchers", "slots", "slow-start"} {
-		if cmd.Flags().Changed(name) {
-			return client.Misuse("--%s: with --replay the launchers are those of the log", name)
-		}
 	}
 	r, err := replay.Open(c.replay)
 	if err != nil {
@@ -191,16 +189,7 @@ func (c *command) runReplay(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	dims, err := parseSets(c.sets, list)
-	if err != nil {
-		return err
-	}
-	for _, d := range dims {
-		if d.policy == "" {
-			return client.Misuse("--set %s: with --replay the launchers are those of the log, and only settings of policies are set", d.key)
-		}
-	}
-	spread, err := points(list, dims)
+	spread, dims, err := c.replayPoints(list)
 	if err != nil {
 		return err
 	}
@@ -208,22 +197,14 @@ func (c *command) runReplay(cmd *cobra.Command) error {
 	for _, p := range spread {
 		list = append(list, p.contender)
 	}
-	runs, err := c.playAll(list, first, func(p contender, seed uint64) (*report.Run, error) {
+	runs, err := c.playAll(cmd.Context(), list, first, func(p contender, seed uint64, kept *attemptsOf) (*report.Run, error) {
 		seeded := day
 		if seed != first {
 			if seeded, err = c.extract(cmd.Context(), r, seed); err != nil {
 				return nil, err
 			}
 		}
-		o := c.optionsOf(cmd, seeded)
-		if p.recorded {
-			o.Changes = seeded.AsRecorded(c.launchRecorded)
-		}
-		run, err := c.play(cmd.Context(), p, o)
-		if err == nil {
-			run.HoldAgainst(seeded.Sojourns)
-		}
-		return run, err
+		return c.playDay(cmd, p, seeded, kept)
 	})
 	if err != nil {
 		return err
@@ -242,6 +223,51 @@ func (c *command) runReplay(cmd *cobra.Command) error {
 		return errors.Join(shown, tellReplay(c.printed, day, runs))
 	}
 	return shown
+}
+
+// checkReplay refuses flags that a log replaces.
+func (c *command) checkReplay(cmd *cobra.Command) error {
+	if err := c.checkRuns(); err != nil {
+		return err
+	}
+	for _, name := range ofWorkload {
+		if cmd.Flags().Changed(name) {
+			return client.Misuse("--%s: with --replay the launchers are those of the log", name)
+		}
+	}
+	if name := c.input.Changed(cmd.Flags()); name != "" {
+		return client.Misuse("--%s: with --replay the jobs are those of the log, and come when they came", name)
+	}
+	return nil
+}
+
+// replayPoints are the policies with the values of --set, which are settings of policies here.
+func (c *command) replayPoints(list []contender) ([]point, []dimension, error) {
+	dims, err := parseSets(c.sets, list)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, d := range dims {
+		if d.policy == "" {
+			return nil, nil, client.Misuse("--set %s: with --replay the launchers are those of the log, and only settings of policies are set", d.key)
+		}
+	}
+	spread, err := points(list, dims)
+	return spread, dims, err
+}
+
+// playDay plays a day of a log under a policy.
+func (c *command) playDay(cmd *cobra.Command, p contender, day *replay.Day, kept *attemptsOf) (*report.Run, error) {
+	o := c.optionsOf(cmd, day)
+	if p.recorded {
+		o.Changes = day.AsRecorded(c.launchRecorded)
+	}
+	kept.watch(p.name, &o)
+	run, err := c.play(cmd.Context(), p, o)
+	if err == nil {
+		run.HoldAgainst(day.Sojourns)
+	}
+	return run, err
 }
 
 // extract makes a day of a log, and shows progress.

@@ -24,12 +24,10 @@ import (
 	"github.com/hamadryad/hamadryad/engine/progress"
 	"github.com/hamadryad/hamadryad/engine/site"
 	"github.com/hamadryad/hamadryad/internal/cpuaffinity"
-	"github.com/hamadryad/hamadryad/laboratory/cluster"
 	"github.com/hamadryad/hamadryad/laboratory/experiment"
 	"github.com/hamadryad/hamadryad/laboratory/replay"
 	"github.com/hamadryad/hamadryad/laboratory/report"
 	"github.com/hamadryad/hamadryad/laboratory/simulation"
-	"github.com/hamadryad/hamadryad/laboratory/workload"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -56,6 +54,7 @@ type command struct {
 	seeds       int
 	tick, think time.Duration
 	results     string
+	attempts    string // file
 	format      string
 	input       workloads.Input
 	verify      string // log
@@ -105,7 +104,8 @@ then.
 slow-start=0.05,1 or a policy's setting, as in hfsp:locality.mode=nearest,delay.
 Several --set give all combinations. The report has a row for each, and charts
 over the values. With --results, finished runs are kept in FOLDER/runs. The
-same command goes on with those after it was killed.
+same command goes on with those after it was killed. With --attempts, all runs
+are played anew.
 
 --verify gives each round of a manager's event log to the policy's program
 again, with the settings, snapshot and events of that time. It compares its
@@ -139,6 +139,7 @@ Runs share all processors.`,
   hamadryad simulate --cluster cluster.yaml --policy today.yaml --policy tuned=next.yaml --seeds 5 --results results day.tsv
   hamadryad simulate --policy ./hamadryad-policy-mine -o json day.jsonl.gz
   hamadryad simulate --policy fair --policy hfsp --set launchers=50,100,200 --results results fb2009-100.jsonl
+  hamadryad simulate --policy fair --attempts attempts.parquet fb2009-100.jsonl
   hamadryad simulate --topology 19-jobs.topology.json.gz --slots map=4,reduce=2 19-jobs.trace.json.gz
   hamadryad simulate --verify hamadryad-data/manager
   hamadryad simulate --verify hamadryad-data/manager --policy ./build/hamadryad-policy-fair --policy old=fair
@@ -173,6 +174,7 @@ Runs share all processors.`,
 	f.DurationVar(&c.tick, "tick", simulation.DefaultTick, "period in which what happens is told to the manager; 0: at once")
 	f.DurationVar(&c.think, "think", simulation.DefaultThink, "how long each of a policy's answers takes")
 	f.StringVar(&c.results, "results", "", "`FOLDER` for each run's jobs as CSV, the comparison as JSON and HTML, and drawings")
+	f.StringVar(&c.attempts, "attempts", "", "`FILE` for a table of all attempts in the form Parquet; docs/SIMULATOR.md has its columns")
 	f.StringVarP(&c.format, "output", "o", show.Table, show.FormatUsage(show.ThingFormats))
 	f.StringVar(&c.verify, "verify", "", "`LOG` whose rounds are given to a policy again, in place of a workload")
 	f.StringVar(&c.replay, "replay", "", "`LOG` whose jobs are played, in place of a workload; --cluster, --launchers and --slots do not count then")
@@ -193,6 +195,8 @@ func (c *command) args(cmd *cobra.Command, args []string) error {
 		return nil
 	case log == "":
 		return cobra.ExactArgs(1)(cmd, args)
+	case c.attempts != "" && c.verify != "":
+		return client.Misuse("--attempts: with --verify nothing is played")
 	case len(c.sets) > 0 && c.verify != "":
 		return client.Misuse("--set: values are set for a workload or with --replay, not with --verify")
 	case c.verify != "" && c.replay != "":
@@ -231,10 +235,12 @@ func (c *command) run(cmd *cobra.Command, args []string) error {
 	if len(c.sets) > 0 {
 		return c.runSweep(cmd, args, w, on, list)
 	}
-	runs, err := c.playAll(list, on.Seed, func(p contender, seed uint64) (*report.Run, error) {
+	runs, err := c.playAll(cmd.Context(), list, on.Seed, func(p contender, seed uint64, kept *attemptsOf) (*report.Run, error) {
 		seeded := *on
 		seeded.Seed = seed
-		return c.one(cmd.Context(), p, c.input.Resampled(w, seed), &seeded)
+		o := simulation.Options{Workload: c.input.Resampled(w, seed), Cluster: &seeded, Tick: orNone(c.tick), Think: orNone(c.think)}
+		kept.watch(p.name, &o)
+		return c.play(cmd.Context(), p, o)
 	})
 	if err != nil {
 		return err
@@ -258,24 +264,26 @@ func (c *command) checkRuns() error {
 }
 
 // playAll plays once under each policy with each seed.
-func (c *command) playAll(list []contender, first uint64, one func(contender, uint64) (*report.Run, error)) (runs []*report.Run, err error) {
+func (c *command) playAll(ctx context.Context, list []contender, first uint64, one func(contender, uint64, *attemptsOf) (*report.Run, error)) (runs []*report.Run, err error) {
 	debug.SetGCPercent(gcPercent)
-	for _, p := range list {
-		for i := range c.seeds {
-			seed := first + uint64(i) //nolint:gosec // it is not negative
-			run, err := one(p, seed)
-			if err != nil {
-				return nil, fmt.Errorf("%s, seed %d: %w", p.name, seed, err)
+	err = c.withAttempts(func(file *attemptsFile) error {
+		for _, p := range list {
+			for i := range c.seeds {
+				seed := first + uint64(i) //nolint:gosec // it is not negative
+				kept := file.of(len(runs))
+				run, err := one(p, seed, kept)
+				if err == nil {
+					err = kept.write(ctx)
+				}
+				if err != nil {
+					return fmt.Errorf("%s, seed %d: %w", p.name, seed, err)
+				}
+				runs = append(runs, run)
 			}
-			runs = append(runs, run)
 		}
-	}
-	return runs, nil
-}
-
-// one plays the workload once, and shows progress.
-func (c *command) one(ctx context.Context, p contender, w *workload.Workload, on *cluster.Cluster) (*report.Run, error) {
-	return c.play(ctx, p, simulation.Options{Workload: w, Cluster: on, Tick: orNone(c.tick), Think: orNone(c.think)})
+		return nil
+	})
+	return runs, err
 }
 
 // play plays what the options say.

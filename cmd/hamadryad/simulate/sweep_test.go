@@ -34,15 +34,16 @@ func TestAKeptResultIsTakenAgain(t *testing.T) {
 	w := &workload.Workload{Jobs: []workload.Job{{ID: "a", Stages: []workload.Stage{{Name: "m", Kind: "map", Tasks: []workload.Task{{Work: time.Second}}}}}}}
 	file := filepath.Join(t.TempDir(), "run.json")
 	for text, taken := range map[string]bool{
-		`{"Jobs":[{"Ended":1000000000,"State":2,"Stages":[{"Kind":"map"}]}],"Ended":1000000000,"Slots":{"map":1}}`: true,
+		`{"Jobs":[{"Ended":1000000000,"State":2,"Stages":[{"Kind":"map"}]}],"Ended":1000000000,"Slots":{"map":1},"Uses":[{"Up":1000000000}]}`: true,
+		`{"Jobs":[{"Ended":1000000000}],"Ended":1000000000,"Slots":{"map":1}}`:                                                                false, // an earlier program kept it
 		`{"Jobs":[{"Ended":1000`: false,
 		`{"Jobs":[]}`:            false,
 	} {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		r := &sweepRun{point: &point{}, on: cluster.Default(1, map[string]int{"map": 1}), kept: file}
-		if r.load(w); (r.report != nil) != taken {
+		r := &sweepRun{point: &point{}, jobs: w, on: cluster.Default(1, map[string]int{"map": 1}), kept: file}
+		if r.load(); (r.report != nil) != taken {
 			t.Errorf("%s is taken: %v", text, r.report != nil)
 		}
 		if taken && r.report.Jobs[0].Ended != time.Second {

@@ -30,8 +30,10 @@ import (
 // sweepRun is a run of a sweep.
 type sweepRun struct {
 	*point
+	number int
 	on     *cluster.Cluster
-	kept   string // the file of its result; "": it is not kept
+	jobs   *workload.Workload // with the seed's arrivals
+	kept   string             // the file of its result; "": it is not kept
 	report *report.Run
 }
 
@@ -40,6 +42,7 @@ type keptResult struct {
 	Jobs  []simulation.Job
 	Ended time.Duration
 	Slots map[scheduler.SlotKind]int
+	Uses  []simulation.Use
 }
 
 // runSweep plays all combinations of values, with as many concurrent runs as there are processors.
@@ -57,7 +60,7 @@ func (c *command) runSweep(cmd *cobra.Command, args []string, w *workload.Worklo
 		return err
 	}
 	debug.SetGCPercent(gcPercent)
-	if err := c.playSweep(cmd.Context(), runs, w); err != nil {
+	if err := c.withAttempts(func(file *attemptsFile) error { return c.playSweep(cmd.Context(), runs, file) }); err != nil {
 		return err
 	}
 	var reports []*report.Run
@@ -90,10 +93,14 @@ func (c *command) sweepRuns(all []point, w *workload.Workload, on *cluster.Clust
 	if err != nil {
 		return nil, err
 	}
+	jobs := make([]*workload.Workload, c.seeds)
+	for s := range jobs {
+		jobs[s] = c.input.Resampled(w, on.Seed+uint64(s)) //nolint:gosec // it is not negative
+	}
 	for i := range all {
 		p := &all[i]
 		for s := range c.seeds {
-			r := &sweepRun{point: p}
+			r := &sweepRun{point: p, number: len(runs), jobs: jobs[s]}
 			seeded := *on
 			if err := p.cluster(&seeded); err != nil {
 				return nil, err
@@ -132,7 +139,7 @@ func (c *command) newSweepKeys(w *workload.Workload) (*sweepKeys, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &sweepKeys{fixed: fmt.Sprint(version, hex.EncodeToString(h.Sum(nil)), c.tick, c.think), programs: map[string]string{}}, nil
+	return &sweepKeys{fixed: fmt.Sprint(version, hex.EncodeToString(h.Sum(nil)), c.tick, c.think, c.input.Resamples()), programs: map[string]string{}}, nil
 }
 
 // of is the key of a run: a checksum of the programs, workload, cluster, settings and seed.
@@ -152,11 +159,15 @@ func (k *sweepKeys) of(r *sweepRun) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// playSweep plays the runs whose results are not kept.
-func (c *command) playSweep(ctx context.Context, runs []*sweepRun, w *workload.Workload) error {
+// playSweep plays the runs whose results are not kept. For a table of attempts, which nothing
+// keeps, all are played.
+func (c *command) playSweep(ctx context.Context, runs []*sweepRun, file *attemptsFile) error {
 	var missing []*sweepRun
 	for _, r := range runs {
-		if r.load(w); r.report == nil {
+		if file == nil {
+			r.load()
+		}
+		if r.report == nil {
 			missing = append(missing, r)
 		}
 	}
@@ -174,7 +185,7 @@ func (c *command) playSweep(ctx context.Context, runs []*sweepRun, w *workload.W
 			if within.Err() != nil {
 				return context.Cause(within)
 			}
-			if err := c.playPoint(within, r, w); err != nil {
+			if err := c.playPoint(within, r, file.of(r.number)); err != nil {
 				return fmt.Errorf("%s, seed %d: %w", r.name, r.on.Seed, err)
 			}
 			one.Lock()
@@ -188,36 +199,41 @@ func (c *command) playSweep(ctx context.Context, runs []*sweepRun, w *workload.W
 }
 
 // load takes a result that an earlier command kept. One that cannot be read is played again.
-func (r *sweepRun) load(w *workload.Workload) {
+func (r *sweepRun) load() {
 	var kept keptResult
 	text, err := os.ReadFile(r.kept)
-	if err != nil || json.Unmarshal(text, &kept) != nil || len(kept.Jobs) != len(w.Jobs) {
+	if err != nil || json.Unmarshal(text, &kept) != nil || len(kept.Jobs) != len(r.jobs.Jobs) || len(kept.Uses) != r.on.Launchers() {
 		return
 	}
-	r.made(w, &simulation.Result{Jobs: kept.Jobs, Ended: kept.Ended, Slots: kept.Slots})
+	r.made(&simulation.Result{Jobs: kept.Jobs, Ended: kept.Ended, Slots: kept.Slots, Uses: kept.Uses})
 }
 
 // made is the run's report. It has no charts over time, for which nothing is kept.
-func (r *sweepRun) made(w *workload.Workload, result *simulation.Result) {
-	r.report = report.NewRun(r.name, r.on.Seed, w, r.on, result, nil)
+func (r *sweepRun) made(result *simulation.Result) {
+	r.report = report.NewRun(r.name, r.on.Seed, r.jobs, r.on, result, nil)
 }
 
 // playPoint plays a run, and keeps its result.
-func (c *command) playPoint(ctx context.Context, r *sweepRun, w *workload.Workload) error {
+func (c *command) playPoint(ctx context.Context, r *sweepRun, kept *attemptsOf) error {
 	host, err := c.launch(ctx, r.path)
 	if err != nil {
 		return err
 	}
-	result, err := simulation.Play(ctx, simulation.Options{Workload: w, Cluster: r.on, Host: host, Config: r.config, Tick: orNone(c.tick), Think: orNone(c.think)})
+	o := simulation.Options{Workload: r.jobs, Cluster: r.on, Host: host, Config: r.config, Tick: orNone(c.tick), Think: orNone(c.think)}
+	kept.watch(r.name, &o)
+	result, err := simulation.Play(ctx, o)
 	if err != nil {
 		return err
 	}
-	r.made(w, result)
+	if err := kept.write(ctx); err != nil {
+		return err
+	}
+	r.made(result)
 	if r.kept == "" {
 		return nil
 	}
 	var b bytes.Buffer
-	if err := json.NewEncoder(&b).Encode(keptResult{result.Jobs, result.Ended, result.Slots}); err != nil {
+	if err := json.NewEncoder(&b).Encode(keptResult{result.Jobs, result.Ended, result.Slots, result.Uses}); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(r.kept), 0o755); err != nil {

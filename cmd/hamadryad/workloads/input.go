@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -33,10 +34,18 @@ type Input struct {
 	swf    workload.SWF
 
 	assignments []workload.Assignment // of assign
+	flags       []string
 }
 
 // Add adds the flags for reading a workload.
 func (in *Input) Add(f *pflag.FlagSet) {
+	before := map[string]bool{}
+	f.VisitAll(func(f *pflag.Flag) { before[f.Name] = true })
+	defer f.VisitAll(func(f *pflag.Flag) {
+		if !before[f.Name] {
+			in.flags = append(in.flags, f.Name)
+		}
+	})
 	in.swim = workload.DefaultSWIM()
 	s := &in.swim
 	f.StringVar(&in.format, "format", "", "`FORM` of the file; left out: by its content. One of "+forms())
@@ -59,6 +68,15 @@ func (in *Input) Add(f *pflag.FlagSet) {
 	f.DurationVar(&s.ReduceMax, "swim-reduce-time-max", s.ReduceMax, "of SWIM's traces: the most that a reduce takes; 0: no bound")
 	f.Float64Var(&s.Spread, "swim-spread", s.Spread, "of SWIM's traces: by which part a task may be faster or slower")
 	f.Uint64Var(&s.Seed, "swim-seed", s.Seed, "of SWIM's traces: draws how much each is")
+}
+
+// Changed is the first of the flags for reading a workload that was given; "": none was.
+func (in *Input) Changed(f *pflag.FlagSet) string {
+	i := slices.IndexFunc(in.flags, f.Changed)
+	if i < 0 {
+		return ""
+	}
+	return in.flags[i]
 }
 
 func forms() string {
@@ -103,6 +121,9 @@ func (in *Input) Read(path string) (*workload.Workload, error) {
 	}
 	return w, nil
 }
+
+// Resamples reports whether each seed has arrivals of its own.
+func (in *Input) Resamples() bool { return in.again }
 
 // Resampled is a workload as a seed's arrivals make it: the same without --resample.
 func (in *Input) Resampled(w *workload.Workload, seed uint64) *workload.Workload {
