@@ -68,7 +68,7 @@ func (p *Policy) outcome(o scheduler.Outcome) {
 	switch {
 	case o.Kind == scheduler.DecisionPreempt && o.Accepted:
 		p.memory.accepted(o.Preempt.For)
-	case o.Kind == scheduler.DecisionPreempt:
+	case o.Kind == scheduler.DecisionPreempt && o.Reason != scheduler.Shadowed:
 		p.memory.refused(o)
 		if o.Reason == scheduler.Unsupported && o.Preempt.Mode == scheduler.PreemptSuspend {
 			for _, id := range o.Preempt.Victims {

@@ -146,7 +146,7 @@ func (m *memory) learn(v *view.View, events []scheduler.Event) {
 				n.Refused = 0
 				add(n, o.Preempt.Victims, func(d *due) *int { return &d.Taken })
 			}
-		case o.Kind == scheduler.DecisionPreempt:
+		case o.Kind == scheduler.DecisionPreempt && o.Reason != scheduler.Shadowed:
 			m.refused(o)
 		}
 	}

@@ -140,6 +140,22 @@ func (c *Cluster) Snapshot() scheduler.Snapshot {
 	return s
 }
 
+// ShadowStart is the state from which a policy follows the rounds of the deciding one, without
+// effect.
+type ShadowStart struct {
+	Generation  uint64 // that decides; 0: none does
+	Round       uint64 // the last one asked: the policy follows from the next one on
+	Pending     int    // events that the next round begins with, and that the snapshot includes
+	Snapshot    scheduler.Snapshot
+	Environment scheduler.Environment
+	Offers      []scheduler.Offer // of all launchers, ascending
+}
+
+// ShadowStart returns the state now, for a policy with a name. The cluster goes on as without it.
+func (c *Cluster) ShadowStart(policy string) ShadowStart {
+	return ShadowStart(c.loop.Core.Freeze().ShadowStart(policy))
+}
+
 // SnapshotAsOf sets a snapshot's checkpoint, taken after all of it.
 func SnapshotAsOf(s scheduler.Snapshot, checkpoint *scheduler.Checkpoint) scheduler.Snapshot {
 	s.Checkpoint, s.Since = checkpoint, len(s.Events)

@@ -449,7 +449,8 @@ type Outcome struct {
 type RefusalReason uint8
 
 // Why a decision can be refused. If Accepted is false, NotRefused stands for a reason that only a
-// later version knows.
+// later version knows. Shadowed says nothing of the decision, so a policy need not wait before it
+// decides the same again.
 const (
 	NotRefused          RefusalReason = iota
 	UnknownID                         // job, bundle, attempt or launcher does not exist

@@ -22,6 +22,7 @@ type agreement struct {
 	launches map[scheduler.BundleID]*shadowLaunch
 	waiting  []scheduler.BundleID // of launches, in order of round: may become only the shadow's
 	victims  map[scheduler.AttemptID]bool
+	from     uint64 // decisions of earlier rounds are not compared: the shadow did not decide on them
 
 	counts agreementCounts
 }
@@ -43,8 +44,9 @@ func newAgreement() *agreement {
 	return &agreement{launches: map[scheduler.BundleID]*shadowLaunch{}, victims: map[scheduler.AttemptID]bool{}}
 }
 
-// restarted forgets the decisions of a shadow that starts again. Its counts stay.
-func (g *agreement) restarted() {
+// restarted forgets the decisions of a shadow that starts again after a round. Its counts stay.
+func (g *agreement) restarted(after uint64) {
+	g.from = after + 1
 	clear(g.launches)
 	clear(g.victims)
 	g.waiting = nil
@@ -78,7 +80,7 @@ func (g *agreement) happened(round uint64, events []scheduler.Event) {
 	for _, e := range events {
 		switch e := e.(type) {
 		case scheduler.Outcome:
-			if e.Accepted {
+			if e.Accepted && e.Round >= g.from {
 				g.carriedOut(&e)
 			}
 		case scheduler.BundleWithdrawn:
@@ -125,7 +127,7 @@ func (g *agreement) carriedOut(e *scheduler.Outcome) {
 		for _, a := range e.Preempt.Victims {
 			g.counts.victims++
 			if g.victims[a] {
-				g.victims[a] = false
+				delete(g.victims, a) // when suspended, it may be preempted again later
 				g.counts.victimsOnly--
 				g.counts.victimsSame++
 			}

@@ -226,7 +226,7 @@ func (x *shadow) follow(ctx context.Context) error {
 	x.mu.Lock()
 	x.state, x.version = ShadowFollowing, limits.Cut(d.Version, limits.TextBytesMax)
 	x.starts++
-	x.agreement.restarted()
+	x.agreement.restarted(start.Round)
 	x.mu.Unlock()
 	x.log.Info("a shadow follows the rounds", "version", d.Version, "from", start.Round, "pid", host.PID())
 	return x.decide(ctx, host, start, d.Abilities)
