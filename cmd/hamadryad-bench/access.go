@@ -51,8 +51,8 @@ func accessCosts(ctx context.Context, b *bench) error {
 type pair struct{ open, closed *site }
 
 func startPair(ctx context.Context, b *bench) (*pair, error) {
-	open, errOpen := startSite(ctx, b, false)
-	closed, errClosed := startSite(ctx, b, true)
+	open, errOpen := startSite(ctx, b, false, usualShape)
+	closed, errClosed := startSite(ctx, b, true, usualShape)
 	return &pair{open, closed}, errors.Join(errOpen, errClosed)
 }
 

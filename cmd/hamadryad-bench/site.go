@@ -21,14 +21,20 @@ type site struct {
 	http    string      // the address of the manager's pages
 	user    certs.Files // of the submitter; none: everybody may submit
 	folder  string
-	stops   []func()
+	file    string // its configuration
+	// processes are all that were started, the manager first.
+	processes []int
+	stops     []func()
 }
 
-// launchersOfSite have two slots each.
-const launchersOfSite = 2
+// shape is a site's launchers.
+type shape struct{ launchers, slots int }
+
+// usualShape is that of most benchmarks.
+var usualShape = shape{launchers: 2, slots: 2}
 
 // startSite starts a site. After an error the caller stops the processes started before.
-func startSite(ctx context.Context, b *bench, closed bool) (*site, error) {
+func startSite(ctx context.Context, b *bench, closed bool, of shape) (*site, error) {
 	folder, err := os.MkdirTemp("", "hamadryad-access")
 	if err != nil {
 		return &site{}, err
@@ -56,8 +62,8 @@ func startSite(ctx context.Context, b *bench, closed bool) (*site, error) {
 			return []string{"--certificate", file}, err
 		}
 	}
-	file := filepath.Join(folder, "site.yaml")
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+	s.file = filepath.Join(folder, "site.yaml")
+	if err := os.WriteFile(s.file, []byte(config), 0o600); err != nil {
 		return s, err
 	}
 	begin := func(kind auth.Kind, name string, flags ...string) error {
@@ -65,14 +71,14 @@ func startSite(ctx context.Context, b *bench, closed bool) (*site, error) {
 		if err != nil {
 			return err
 		}
-		args := append([]string{string(kind), "--config", file, "--log-level", "error", "--data", filepath.Join(folder, name)}, flags...)
+		args := append([]string{"serve", string(kind), "--config", s.file, "--log-level", "error", "--data", filepath.Join(folder, name)}, flags...)
 		return s.begin(ctx, filepath.Join(b.bin, "hamadryad"), append(args, shown...)...)
 	}
 	if err := begin(auth.Manager, "m", "--listen", s.address, "--http", s.http); err != nil {
 		return s, err
 	}
-	for i := range launchersOfSite {
-		if err := begin(auth.Launcher, fmt.Sprint("l", i), "--manager", s.address, "--slots", "2", "--name", fmt.Sprint("l", i), "--bind", "127.0.0.1"); err != nil {
+	for i := range of.launchers {
+		if err := begin(auth.Launcher, fmt.Sprint("l", i), "--manager", s.address, "--slots", fmt.Sprint(of.slots), "--name", fmt.Sprint("l", i), "--bind", "127.0.0.1"); err != nil {
 			return s, err
 		}
 	}
@@ -96,6 +102,7 @@ func (s *site) begin(ctx context.Context, program string, args ...string) error 
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		_ = cmd.Wait() // it was asked to end: its exit status does not matter
 	})
+	s.processes = append(s.processes, cmd.Process.Pid)
 	return nil
 }
 

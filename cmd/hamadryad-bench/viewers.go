@@ -39,7 +39,7 @@ func (b *bench) viewedTasks(ctx context.Context) error {
 	if !wanted(row, b.names) {
 		return nil
 	}
-	s, err := startSite(ctx, b, false)
+	s, err := startSite(ctx, b, false, usualShape)
 	defer s.stop()
 	if err != nil {
 		return err
