@@ -346,7 +346,7 @@ func keys(t *testing.T) map[string]bool {
 
 // open says whether what is below a key is named by the site.
 func open(key string) bool {
-	for _, above := range []string{"policy.settings.", "policy.shadowSettings.", "auth.pools.", "auth.groups.", "auth.roles.", "auth.impersonators.", "auth.revoked.", "launcher.slots.", "launcher.resources.", "core.kinds."} {
+	for _, above := range []string{"policy.settings.", "policy.shadowSettings.", "policy.shadowFiles.", "auth.pools.", "auth.groups.", "auth.roles.", "auth.impersonators.", "auth.revoked.", "launcher.slots.", "launcher.resources.", "core.kinds."} {
 		if strings.HasPrefix(key, above) {
 			return true
 		}

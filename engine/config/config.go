@@ -183,6 +183,8 @@ type Policy struct {
 	// Shadow are names of policies that decide on the same rounds without effect, and are compared
 	// with the policy in force. Each has its settings below policy.shadowSettings, by its name.
 	Shadow []string `koanf:"shadow" validate:"max=4,unique,dive,required,excludes=/"`
+	// ShadowFiles are as files, by name of a shadow.
+	ShadowFiles map[string][]string `koanf:"shadowFiles"`
 
 	// Config is the policy's configuration: the text below policy.settings, and Files.
 	Config scheduler.Config `koanf:"-"`
@@ -325,6 +327,7 @@ func defaults() map[string]any {
 		"policy.store":               "",
 		"policy.trace":               "",
 		"policy.shadow":              []string{},
+		"policy.shadowFiles":         map[string]any{},
 		"auth.mode":                  AuthOff,
 		"auth.cluster":               "",
 		"auth.ca":                    "",

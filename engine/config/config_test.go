@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -146,6 +147,34 @@ func TestPolicyFilesAreReadAndWatched(t *testing.T) {
 	}
 	if len(c.Watched) != 2 || c.Watched[1] != pools {
 		t.Fatalf("watched %v", c.Watched)
+	}
+}
+
+func TestFilesOfShadowsAreReadAndWatched(t *testing.T) {
+	file := write(t, "h.yaml", "policy:\n  shadow: [fair, hfsp]\n  shadowFiles:\n    fair: [pools.xml]\n  shadowSettings:\n    fair: {a: 1}\n")
+	pools := filepath.Join(filepath.Dir(file), "pools.xml")
+	if _, err := Load(Sources{File: file}); err == nil || !strings.Contains(err.Error(), "h.yaml:3: policy.shadowFiles: there is no file") {
+		t.Fatal(err)
+	}
+	os.WriteFile(pools, []byte("<a/>"), 0o600)
+	c, err := Load(Sources{File: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := c.Policy.ShadowConfigs["fair"]
+	if len(of.Files) != 1 || of.Files[0].Name != "pools.xml" || string(of.Files[0].Data) != "<a/>" || strings.TrimSpace(string(of.Text)) != "{a: 1}" {
+		t.Errorf("%+v", of)
+	}
+	if of := c.Policy.ShadowConfigs["hfsp"]; len(of.Files) != 0 || len(of.Text) != 0 || !slices.Contains(c.Watched, pools) {
+		t.Errorf("%+v, watched %v", of, c.Watched)
+	}
+	for text, want := range map[string]string{
+		"policy:\n  shadow: [fair]\n  shadowFiles:\n    hfsp: [pools.xml]\n": "h.yaml:3: policy.shadowFiles has files for hfsp, which is no shadow",
+		"policy:\n  shadow: [fair]\n  shadowFiles: [pools.xml]\n":            "h.yaml:3: policy.shadowFiles",
+	} {
+		if _, err := Load(Sources{File: write(t, "h.yaml", text)}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
 	}
 }
 

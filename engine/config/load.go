@@ -300,28 +300,54 @@ func (c *Config) finish(k *koanf.Koanf, s Sources) error {
 	if wrong := c.checkAuth(); len(wrong) > 0 {
 		return wrong
 	}
-	for _, name := range c.Policy.Files {
+	var err error
+	if c.Policy.Config.Files, err = c.readFiles(s, "policy.files", c.Policy.Files); err != nil {
+		return err
+	}
+	for _, name := range c.Policy.Shadow {
+		of := c.Policy.ShadowConfigs[name]
+		if of.Files, err = c.readFiles(s, "policy.shadowFiles", c.Policy.ShadowFiles[name]); err != nil {
+			return err
+		}
+		if len(of.Files) > 0 {
+			if c.Policy.ShadowConfigs == nil {
+				c.Policy.ShadowConfigs = map[string]scheduler.Config{}
+			}
+			c.Policy.ShadowConfigs[name] = of
+		}
+	}
+	return nil
+}
+
+// readFiles reads the files that a key names, for a policy, and has them watched.
+func (c *Config) readFiles(s Sources, key string, names []string) (files []scheduler.ConfigFile, err error) {
+	for _, name := range names {
 		path := name
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(filepath.Dir(c.File), path)
 		}
 		data, err := s.read(path)
 		if err != nil {
-			return fmt.Errorf("%s: policy.files: %w", c.places.of("policy.files"), err)
+			return nil, fmt.Errorf("%s: %s: %w", c.places.of(key), key, err)
 		}
 		c.Texts[path] = data
-		c.Policy.Config.Files = append(c.Policy.Config.Files, scheduler.ConfigFile{Name: name, Data: data})
+		files = append(files, scheduler.ConfigFile{Name: name, Data: data})
 		c.Watched = append(c.Watched, path)
 	}
-	return nil
+	return files, nil
 }
 
-// checkShadows returns the settings for policies that are no shadows.
+// checkShadows returns the settings and files for policies that are no shadows.
 func (c *Config) checkShadows() Errors {
 	var wrong Errors
 	for _, name := range slices.Sorted(maps.Keys(c.Policy.ShadowConfigs)) {
 		if !slices.Contains(c.Policy.Shadow, name) {
 			wrong = append(wrong, fmt.Sprintf("%s: policy.shadowSettings has settings for %s, which is no shadow: add it to policy.shadow, or remove them", c.places.of("policy.shadowSettings"), name))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Policy.ShadowFiles)) {
+		if !slices.Contains(c.Policy.Shadow, name) {
+			wrong = append(wrong, fmt.Sprintf("%s: policy.shadowFiles has files for %s, which is no shadow: add it to policy.shadow, or remove them", c.places.of("policy.shadowFiles"), name))
 		}
 	}
 	return wrong

@@ -120,7 +120,7 @@ func (d *document) walk(n *yaml.Node, path string, known []string, p places, wro
 
 // isMap reports whether a key's value is a mapping of free names.
 func isMap(path string) bool {
-	return path == "launcher.slots" || path == "launcher.resources" || strings.HasPrefix(path, "core.")
+	return path == "launcher.slots" || path == "launcher.resources" || path == "policy.shadowFiles" || strings.HasPrefix(path, "core.")
 }
 
 func hasPrefix(known []string, prefix string) bool {

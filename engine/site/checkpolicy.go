@@ -7,7 +7,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/policyhost"
 )
 
-// CheckPolicy lets the plug-in check its settings.
+// CheckPolicy lets the plug-in check its settings, and shadows theirs.
 func (s *Site) CheckPolicy(ctx context.Context) error { return policyhost.Validate(ctx, s.Plugin, "") }
 
 // Doubts are possible mistakes of a valid configuration: lists of pools that the policy does not

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hamadryad/hamadryad/engine/policy/plugintest"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -42,5 +43,14 @@ func TestWhatIsWrongHasAPlace(t *testing.T) {
 	}
 	if err := Validate(t.Context(), Policy{Place: "h.yaml:2", Path: program}, ""); err == nil || !strings.HasPrefix(err.Error(), "h.yaml:2: ") {
 		t.Error(err)
+	}
+	right := Policy{Place: "h.yaml:2", Path: plugintest.Plugin(t, plugintest.Good)}
+	right.Shadows = []Policy{{Place: "h.yaml:3", Path: right.Path}}
+	if err := Validate(t.Context(), right, ""); err != nil {
+		t.Error(err)
+	}
+	right.Shadows[0].Config = scheduler.Config{File: "h.yaml", Line: 5, Text: []byte("invalid")}
+	if err := Validate(t.Context(), right, ""); err == nil || !strings.HasPrefix(err.Error(), "h.yaml:") {
+		t.Errorf("wrong settings of a shadow: %v", err)
 	}
 }

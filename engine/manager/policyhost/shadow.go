@@ -177,6 +177,9 @@ func (x *shadow) run(ctx context.Context) {
 
 // drop ends the shadow until the configuration changes.
 func (x *shadow) drop(err error) {
+	if policy.KindOf(err) == policy.Invalid {
+		err = x.spec.placed(err)
+	}
 	text := problemsOf(err).Error()
 	x.set(ShadowDropped, text)
 	x.needs.problem(ConditionShadow, x.spec.Name, 0, fmt.Sprintf("the shadow %s is dropped until policy.shadow changes: %s", x.spec.Name, text))

@@ -315,10 +315,19 @@ func checked(ctx context.Context, launch func(context.Context, policy.Options) (
 	return host, nil
 }
 
-// Validate has a policy's program check its settings, in a process of its own beside the running
-// one. The error is in the policy's own words. data is the folder of the manager that owns the
-// process; "": none.
+// Validate has the programs of a policy and of its shadows check their settings, each in a process
+// of its own beside the running ones. The error is in the policy's own words. data is the folder of
+// the manager that owns the processes; "": none.
 func Validate(ctx context.Context, spec Policy, data string) error {
+	for _, s := range append([]Policy{spec}, spec.Shadows...) {
+		if err := validate(ctx, s, data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func validate(ctx context.Context, spec Policy, data string) error {
 	o := policy.Options{Dir: SocketFolder(data), Log: slog.New(slog.DiscardHandler)}
 	if data != "" {
 		o.Mark = pluginMark(data)
