@@ -43,6 +43,7 @@ var benchmarks = []benchmark{
 	{"shadows", "tasks that do nothing beside one shadow and three, against none: speed, a round's time, and processor time of the manager and of all", shadowCosts},
 	{"round", "one round of a policy", rounds},
 	{"assign", "the way from the end of an attempt to the next launch, with core, log and policy", assignments},
+	{"policy-test", "the tests of policies on twenty days, with recorded decisions", policyTests},
 	{"steps", "how long a step of the core takes with a million tasks and twenty thousand launchers (12 GB of memory)", steps},
 	{"channel", "a million records through each kind of channel", channels},
 	{"wordcount-500mb", "the words of 500 MB, against a hand-written program (0.5 GB)", wordCount500},
