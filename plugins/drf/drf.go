@@ -83,7 +83,7 @@ type turn struct {
 // job is a job of a turn.
 type job struct {
 	*view.Job
-	next func() (*view.Bundle, bool) // launches the next bundle that fits
+	next func() (*view.Bundle, bool) // launches the next bundle that fits; nil before the first
 	stop func()
 }
 
@@ -101,7 +101,7 @@ func assign(p *pass) error {
 	open := a.turns()
 	for len(open) > 0 {
 		i := lowest(open, &s.total)
-		if !open[i].launch() {
+		if !open[i].launch(&a) {
 			open = slices.Delete(open, i, i+1)
 		}
 	}
@@ -135,8 +135,7 @@ func (a *assignment) turns() (list []*turn) {
 			of[name] = t
 			list = append(list, t)
 		}
-		next, stop := iter.Pull(a.launches(j))
-		t.jobs = append(t.jobs, &job{j, next, stop})
+		t.jobs = append(t.jobs, &job{Job: j})
 	}
 	slices.SortFunc(list, func(x, y *turn) int { return cmp.Compare(x.name, y.name) })
 	return list
@@ -154,22 +153,39 @@ func lowest(open []*turn, total *amounts) (at int) {
 }
 
 // launch launches one bundle of the pool's first job for which one fits.
-func (t *turn) launch() bool {
+func (t *turn) launch(a *assignment) bool {
 	for len(t.jobs) > 0 {
-		if b, ok := t.jobs[0].next(); ok {
+		if b, ok := t.jobs[0].launch(a); ok {
 			for i := range b.Groups {
 				t.used.add(&b.Groups[i], 1)
 			}
 			return true
 		}
-		t.jobs[0].stop()
 		t.jobs = t.jobs[1:]
 	}
 	return false
 }
 
-// launches launches bundles of a job one by one, as the caller pulls them, while some fit.
-func (a *assignment) launches(j *view.Job) iter.Seq[*view.Bundle] {
+// launch launches the job's next bundle that fits. Most jobs of most passes find no free slot of their kinds: they
+// begin no coroutine.
+func (j *job) launch(a *assignment) (b *view.Bundle, ok bool) {
+	if j.next == nil {
+		a.kept.ResetTries()
+		kinds := a.open(j.Job)
+		if len(kinds) == 0 {
+			return nil, false
+		}
+		j.next, j.stop = iter.Pull(a.launches(j.Job, kinds))
+	}
+	if b, ok = j.next(); !ok {
+		j.stop()
+	}
+	return b, ok
+}
+
+// launches launches bundles of a job that need some kinds of slots, one by one, as the caller pulls them, while some
+// fit.
+func (a *assignment) launches(j *view.Job, kinds []scheduler.SlotKind) iter.Seq[*view.Bundle] {
 	return func(yield func(*view.Bundle) bool) {
 		launched := false
 		start := func(b *view.Bundle, on ...scheduler.LauncherID) (started, more bool) {
@@ -181,11 +197,6 @@ func (a *assignment) launches(j *view.Job) iter.Seq[*view.Bundle] {
 			}
 			launched = true
 			return true, yield(b)
-		}
-		a.kept.ResetTries()
-		kinds := a.open(j)
-		if len(kinds) == 0 {
-			return
 		}
 		if j.GangCount() > 0 && !each(a.Ready(policy.Filter{Job: j, Gang: true}), start) || !a.near(j, kinds, start) {
 			return

@@ -213,6 +213,7 @@ func (d *driver[O, S]) pass(events []scheduler.Event) *Pass[O, S] {
 	clear(p.reasons)
 	clear(p.delayed)
 	clear(p.asked)
-	*p = Pass[O, S]{Look: d.newLook(), events: events, reasons: p.reasons, delayed: p.delayed, asked: p.asked}
+	order := make([]scheduler.JobID, 0, len(d.view.Jobs())) // the last pass's is shown until this one ends
+	*p = Pass[O, S]{Look: d.newLook(), events: events, reasons: p.reasons, delayed: p.delayed, asked: p.asked, order: order}
 	return p
 }

@@ -13,6 +13,15 @@ import (
 type reason struct {
 	why    scheduler.WaitReason
 	detail string
+	before int // for WaitTurn without a detail: jobs that come first
+}
+
+// text is the detail for people. Most reasons are never shown.
+func (r *reason) text() string {
+	if r.before > 0 {
+		return fmt.Sprintf("%d jobs come first", r.before)
+	}
+	return r.detail
 }
 
 // Waits says why a job waits after this pass, with numbers and names for people. Without it the package finds a
@@ -20,7 +29,7 @@ type reason struct {
 // A policy that keeps free slots from a job on purpose says so here, with scheduler.WaitHeld, WaitAtLimit or
 // WaitBudget.
 func (p *Pass[O, S]) Waits(j *view.Job, why scheduler.WaitReason, format string, args ...any) {
-	p.reasons[j.ID()] = reason{why, fmt.Sprintf(format, args...)}
+	p.reasons[j.ID()] = reason{why: why, detail: fmt.Sprintf(format, args...)}
 }
 
 // Report tells the manager why a job waits, or WaitNone if it does not, when that is not what it was told last. Only
@@ -38,16 +47,28 @@ func (p *Pass[O, S]) Report(j *view.Job, why scheduler.WaitReason, detail func()
 	p.decisions.Waiting = append(p.decisions.Waiting, w)
 }
 
-// giveReasons tells the manager of reasons that changed.
+// giveReasons tells the manager of reasons that changed. It is called in each pass, for all jobs: it finds each job's
+// first bundle once, and writes no text that nobody asked for.
 func (p *Pass[O, S]) giveReasons() {
 	d := p.driver
-	d.order = p.queue()
-	for place, id := range d.order {
-		now := p.reasonOf(d.view.Job(id), place)
+	for _, j := range d.view.Jobs() {
+		p.ask(j) // those that the pass did not ask for come last
+	}
+	d.order = p.order[:0]
+	for _, id := range p.order {
+		b := p.left(d.view.Job(id))
+		if b == nil {
+			continue
+		}
+		now := p.reasonOf(b, len(d.order))
 		if d.reasons[id].why != now.why {
-			p.decisions.Waiting = append(p.decisions.Waiting, scheduler.Waiting{Job: id, Reason: now.why, Detail: now.detail})
+			p.decisions.Waiting = append(p.decisions.Waiting, scheduler.Waiting{Job: id, Reason: now.why, Detail: now.text()})
 		}
 		d.reasons[id] = now
+		d.order = append(d.order, id)
+	}
+	if len(d.reasons) == len(d.order) {
+		return
 	}
 	for _, j := range d.view.Jobs() {
 		if _, told := d.reasons[j.ID()]; told && p.left(j) == nil {
@@ -57,21 +78,16 @@ func (p *Pass[O, S]) giveReasons() {
 	}
 }
 
-// queue lists the jobs with ready work left: those that the pass asked for in its order, then the others.
-func (p *Pass[O, S]) queue() []scheduler.JobID {
-	for _, j := range p.driver.view.Jobs() {
-		p.ask(j)
-	}
-	return slices.DeleteFunc(p.order, func(id scheduler.JobID) bool { return p.left(p.driver.view.Job(id)) == nil })
-}
-
 // left returns the first ready bundle of a job that the pass did not launch, or nil.
 func (p *Pass[O, S]) left(j *view.Job) *view.Bundle {
 	if j.ReadyCount() == 0 {
 		return nil
 	}
-	for b := range j.Ready() {
-		return b
+	walk := j.Launchable("", 0)
+	for b := walk.Next(); b != nil; b = walk.Next() {
+		if !b.SpeculationOffered {
+			return b
+		}
 	}
 	if len(p.decisions.Preempt) > 0 { // the bundle that slots are taken back for is left out of walks
 		for _, x := range p.decisions.Preempt {
@@ -83,22 +99,21 @@ func (p *Pass[O, S]) left(j *view.Job) *view.Bundle {
 	return nil
 }
 
-// reasonOf returns why a job waits that has ready work left.
-func (p *Pass[O, S]) reasonOf(j *view.Job, place int) reason {
-	if r, given := p.reasons[j.ID()]; given {
+// reasonOf returns why a job waits whose first ready bundle is left.
+func (p *Pass[O, S]) reasonOf(b *view.Bundle, place int) reason {
+	if r, given := p.reasons[b.Job.ID()]; given {
 		return r
 	}
-	b := p.left(j)
 	free := !slices.ContainsFunc(b.Groups, func(g scheduler.Group) bool { return p.driver.view.Capacity.FreeSlots(g.Kind) < g.Slots })
 	switch {
-	case p.Coming(j):
-		return reason{scheduler.WaitPreempting, "slots are being taken back for it"}
+	case p.Coming(b.Job):
+		return reason{why: scheduler.WaitPreempting, detail: "slots are being taken back for it"}
 	case free:
-		return reason{b.Unfit(), p.driver.view.Obstacles(b)}
+		return reason{why: b.Unfit(), detail: p.driver.view.Obstacles(b)}
 	case place > 0:
-		return reason{scheduler.WaitTurn, fmt.Sprintf("%d jobs come first", place)}
+		return reason{why: scheduler.WaitTurn, before: place}
 	}
-	return reason{scheduler.WaitNoCapacity, "it is next; no slot that it needs is free"}
+	return reason{why: scheduler.WaitNoCapacity, detail: "it is next; no slot that it needs is free"}
 }
 
 // Explain returns why a job waits as of the last pass, with its place among the jobs that wait. With Policy.Reports it
@@ -106,7 +121,7 @@ func (p *Pass[O, S]) reasonOf(j *view.Job, place int) reason {
 func (l Look[O, S]) Explain(j *view.Job) scheduler.Explanation {
 	d := l.driver
 	r := d.reasons[j.ID()]
-	x := scheduler.Explanation{Reason: r.why, Detail: scheduler.Printable(r.detail), Place: slices.Index(d.order, j.ID()) + 1}
+	x := scheduler.Explanation{Reason: r.why, Detail: scheduler.Printable(r.text()), Place: slices.Index(d.order, j.ID()) + 1}
 	brief := x.Detail == ""
 	if brief {
 		x.Detail = fmt.Sprintf("%d bundles ready, %d attempts live", j.ReadyCount(), len(j.Attempts()))
@@ -148,7 +163,8 @@ func (l Look[O, S]) Status() scheduler.Status {
 	pool.FairShare = float64(min(pool.Demand, slots))
 	s := scheduler.Status{Pools: []scheduler.PoolStatus{pool}, Queue: []scheduler.Queued{}}
 	for _, id := range d.order[:min(len(d.order), scheduler.QueueMax)] {
-		why := scheduler.Printable(d.reasons[id].detail)
+		r := d.reasons[id]
+		why := scheduler.Printable(r.text())
 		if len(why) > scheduler.WhyBytesMax {
 			why = why[:scheduler.WhyBytesMax]
 		}
