@@ -32,7 +32,7 @@ var preemptiveFair = policy.Policy[options, state]{
 	Start: begin, Assign: assign, Explain: explain, Status: status, Reports: true,
 	Memory: &policy.Memory[state]{
 		Version: memoryVersion,
-		Encode:  func(s *state) ([]byte, error) { return json.Marshal(s.memory.bounded()) },
+		Encode:  func(s *state) ([]byte, error) { kept := s.memory.bounded(); return kept.encode(), nil },
 		Decode:  func(data []byte, s *state) error { return json.Unmarshal(data, &s.memory) },
 	},
 }
