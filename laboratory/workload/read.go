@@ -57,6 +57,9 @@ func Read(r io.Reader, o Options) (*Workload, error) {
 	if err != nil {
 		return nil, at(o.File, 1, err)
 	}
+	if head, err := text.Peek(len(byteOrderMark)); err == nil && string(head) == byteOrderMark {
+		_, _ = text.Discard(len(byteOrderMark)) // it has them
+	}
 	if o.Format == "" && o.Mapping != nil {
 		o.Format = CSV
 	}
@@ -89,6 +92,9 @@ func Read(r io.Reader, o Options) (*Workload, error) {
 	}
 	return c.finish()
 }
+
+// byteOrderMark begins texts of some editors.
+const byteOrderMark = "\ufeff"
 
 func orDefault[T any](given *T, otherwise T) T {
 	if given == nil {

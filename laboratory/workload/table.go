@@ -2,7 +2,6 @@ package workload
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"math"
@@ -89,9 +88,6 @@ func readTable(in *bufio.Reader, c *collector, m *Mapping) error {
 	}
 	var cells []string
 	err := c.eachOf(&lines{in: in, longest: rowBytesMax}, func(l *lines) (err error) {
-		if l.n == 1 { // some programs write a byte order mark
-			l.text = bytes.TrimPrefix(l.text, []byte("\ufeff"))
-		}
 		if cells, err = split(cells[:0], string(l.text), separator); err != nil {
 			return err
 		}

@@ -85,6 +85,7 @@ func TestTheMachineOfATrace(t *testing.T) {
 	for header, want := range map[string]Machine{
 		"; MaxNodes: 32 (of 4)\n;MaxProcs:   128\n": {Nodes: 32, Processors: 128},
 		"; Note: MaxProcs\n; MaxProcs: 128\n":       {Processors: 128},
+		"\ufeff; MaxProcs: 9\n":                     {Processors: 9},
 		"; MaxNodes: 32\n":                          {Nodes: 32, Processors: 32},
 		"; MaxProcs: 99999999999999999999\n":        {Processors: 7, Seen: true},
 		"; MaxProcs: -1\n; MaxNodes: unknown\n":     {Processors: 7, Seen: true},
