@@ -54,6 +54,8 @@ func workWords(e scheduler.Event) string {
 		return fmt.Sprintf("%s of %s has to run again, its output is lost", e.Bundle, e.Job)
 	case scheduler.SpeculationOffered:
 		return fmt.Sprintf("a second attempt of %s of %s is offered", e.Bundle, e.Job)
+	case scheduler.SpeculationWithdrawn:
+		return fmt.Sprintf("a second attempt of %s of %s is offered no more", e.Bundle, e.Job)
 	case scheduler.BundleProtected:
 		return fmt.Sprintf("%s of %s is protected from preemption", e.Bundle, e.Job)
 	case scheduler.AttemptStarted:

@@ -381,6 +381,8 @@ func (s *story) tellEvents() {
 			s.say("reservation of b%d ended: %s", e.Bundle, e.End)
 		case scheduler.SpeculationOffered:
 			s.say("speculation offered b%d avoid %v", e.Bundle, e.Avoid)
+		case scheduler.SpeculationWithdrawn:
+			s.say("speculation withdrawn b%d", e.Bundle)
 		case scheduler.AttemptStarted:
 			s.say("started a%d", e.Attempt)
 		case scheduler.AttemptProgress:

@@ -119,6 +119,8 @@ func (p *Policy) event(e scheduler.Event, d *scheduler.Decisions) {
 		p.world.touch(e.Job)
 	case scheduler.SpeculationOffered:
 		p.world.touch(e.Job)
+	case scheduler.SpeculationWithdrawn:
+		p.world.touch(e.Job)
 	case scheduler.AttemptSuspended:
 		p.world.release(e.Attempt, at)
 	case scheduler.AttemptResumed:

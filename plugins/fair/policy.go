@@ -194,6 +194,8 @@ func (p *Policy) event(e scheduler.Event, d *scheduler.Decisions) {
 		p.shares.Mark(p.shares.Jobs[e.Job])
 	case scheduler.SpeculationOffered:
 		p.shares.Mark(p.shares.Jobs[e.Job])
+	case scheduler.SpeculationWithdrawn:
+		p.shares.Mark(p.shares.Jobs[e.Job])
 	case scheduler.AttemptSuspended:
 		p.shares.MarkAttempt(e.Attempt)
 		p.preemption.Suspended(e.Attempt)

@@ -83,6 +83,8 @@ func (w *world) update(events []scheduler.Event) {
 			w.touch(w.view.Job(e.Job))
 		case scheduler.SpeculationOffered:
 			w.touch(w.view.Job(e.Job))
+		case scheduler.SpeculationWithdrawn:
+			w.touch(w.view.Job(e.Job))
 		case scheduler.AttemptSuspended:
 			w.touchAttempt(e.Attempt)
 		case scheduler.AttemptResumed:

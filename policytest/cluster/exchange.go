@@ -236,7 +236,7 @@ func (c *Cluster) outcome(o scheduler.Outcome) {
 		if x.vain++; x.vain == vainMax {
 			c.fault("%d preemptions in a row were refused, the last because %s", vainMax, o.Reason)
 		}
-	case x.wasRacy, c.isStopped(o), c.isKilled(o):
+	case x.wasRacy, c.isStopped(o):
 		c.Tally.StaleRefusals++
 	default:
 		c.fault("%s %d of round %d was refused: %s%s", o.Kind, o.Index, o.Round, o.Reason, decided(o))
@@ -251,16 +251,6 @@ func (c *Cluster) isStopped(o scheduler.Outcome) bool {
 			a := c.mirror.Attempt(id)
 			return a != nil && a.Bundle.State == view.Finished
 		})
-}
-
-// isKilled reports whether the refused launch is of a job that a user killed and whose attempts are
-// still being stopped: policies learn of the kill by JobFinished.
-func (c *Cluster) isKilled(o scheduler.Outcome) bool {
-	if o.Kind != scheduler.DecisionLaunch || o.Reason != scheduler.NotReady {
-		return false
-	}
-	j := c.jobs[c.JobOf(o.Launch.Bundle)]
-	return j != nil && j.killed
 }
 
 // decided describes a refused decision.

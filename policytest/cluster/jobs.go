@@ -50,7 +50,6 @@ type job struct {
 	spec        Spec
 	layers      []*Layer // by stage
 	onLaunchers *simcluster.Job
-	killed      bool // by a user; its attempts may still be stopping
 }
 
 // length is the duration of an attempt.
@@ -104,7 +103,6 @@ func (c *Cluster) JobOf(id scheduler.BundleID) scheduler.JobID {
 // Kill ends a job, if it has not ended.
 func (c *Cluster) Kill(id scheduler.JobID) {
 	if j := c.jobs[id]; j != nil {
-		j.killed = true
 		c.loop.Push(wire.NewInput(&wire.KillJob{Job: uint64(id), Principal: &wire.Principal{Name: j.spec.User}}))
 	}
 }

@@ -2,9 +2,9 @@ package scheduler
 
 import "time"
 
-// Event is something that happened, with its time. The concrete types of this file are all there
+// Event is something that happened, with its time. The concrete types of this package are all there
 // are. A manager of a later version may have more: the SDK skips those. A value of an enumeration
-// of this file that only a later version knows becomes 0, which none of them uses, so a policy must
+// of this package that only a later version knows becomes 0, which none of them uses, so a policy must
 // be ready for 0. Events of a round are in order. At never decreases within a round, nor from one
 // round to the next. The events of a Snapshot keep their original times.
 type Event interface {
@@ -257,8 +257,7 @@ type BundleReopened struct {
 
 // SpeculationOffered: a running bundle may be launched a second time, on other launchers. It is a
 // straggler, or was suspended for long and the site offers that. The first attempt to commit wins.
-// The offer ends when either attempt ends, when the first resumes after a suspension, and when a
-// preemption of it is accepted.
+// The offer ends with that launch, or with SpeculationWithdrawn.
 type SpeculationOffered struct {
 	At     Time
 	Job    JobID

@@ -85,6 +85,8 @@ func (g *agreement) happened(round uint64, events []scheduler.Event) {
 			}
 		case scheduler.BundleWithdrawn:
 			g.void(e.Bundle)
+		case scheduler.SpeculationWithdrawn:
+			g.void(e.Bundle)
 		case scheduler.AttemptEnded:
 			delete(g.victims, e.Attempt)
 		}

@@ -175,18 +175,20 @@ func TestPlugInsOfEarlierContractsConform(t *testing.T) {
 	}
 }
 
-// TestClaimsAreLeftOut: a plug-in of before claims gets none of their events, and those behind them on time.
-func TestClaimsAreLeftOut(t *testing.T) {
+// TestLaterEventsAreLeftOut: a plug-in of before reservations and ends of offers gets no events of them, and those behind
+// them on time.
+func TestLaterEventsAreLeftOut(t *testing.T) {
 	o := &old{t: t, contract: readContract(t, "2026-11-27-before-claims")}
 	m, err := schedwire.NewRound(&scheduler.Round{Number: 1, Now: 30, Events: []scheduler.Event{
 		scheduler.BundleReserved{At: 10, Job: 1, Bundle: 2, Launchers: []scheduler.LauncherID{1}, Until: 40},
+		scheduler.SpeculationWithdrawn{At: 15, Job: 1, Bundle: 3},
 		scheduler.LauncherLost{At: 20, Launcher: 1},
 		scheduler.ReservationEnded{At: 20, Job: 1, Bundle: 2, End: scheduler.ReservationUsed},
 	}})
 	round := passOn(o, m, err)
 	o.leaveOut(round.GetEvents())
 	got, err := round.Decode()
-	if want := []scheduler.Event{scheduler.LauncherLost{At: 20, Launcher: 1}}; err != nil || !slices.Equal(got.Events, want) || o.forgotten != 2 {
+	if want := []scheduler.Event{scheduler.LauncherLost{At: 20, Launcher: 1}}; err != nil || !slices.Equal(got.Events, want) || o.forgotten != 3 {
 		t.Errorf("it gets %v (%v), want %v", got.Events, err, want)
 	}
 }

@@ -127,6 +127,8 @@ func (b *StageIndex) Update(events []scheduler.Event) {
 			b.touchAll(e.Job)
 		case scheduler.SpeculationOffered:
 			b.bundle(e.Bundle)
+		case scheduler.SpeculationWithdrawn:
+			b.bundle(e.Bundle)
 		case scheduler.Outcome:
 			b.outcome(&e)
 		case scheduler.AttemptStarted:

@@ -17,7 +17,7 @@ func (m *EventBatch) Decode() ([]scheduler.Event, error) {
 }
 
 // eventKinds is the number of kinds, including the unknown kind.
-const eventKinds = int(EventKind_EVENT_KIND_RESERVATION_ENDED) + 1
+const eventKinds = int(EventKind_EVENT_KIND_SPECULATION_WITHDRAWN) + 1
 
 // eventRows returns the rows of each kind's columns in order.
 type eventRows struct {
@@ -163,6 +163,7 @@ func (e *eventRows) checkWorld(n *[eventKinds]int) {
 	r.same("stage grown", n[EventKind_EVENT_KIND_STAGE_GROWN], len(g.GetJob()), len(g.GetStage()), len(g.GetGroups()))
 	e.ready = readOffered(r, "bundle ready", n[EventKind_EVENT_KIND_BUNDLE_READY], m.GetBundleReady())
 	e.speculationOffered = readOffered(r, "speculation offered", n[EventKind_EVENT_KIND_SPECULATION_OFFERED], m.GetSpeculationOffered())
+	m.GetSpeculationWithdrawn().check(r, "speculation withdrawn", n[EventKind_EVENT_KIND_SPECULATION_WITHDRAWN])
 	m.GetBundleWithdrawn().check(r, "bundle withdrawn", n[EventKind_EVENT_KIND_BUNDLE_WITHDRAWN])
 	m.GetBundleReopened().check(r, "bundle reopened", n[EventKind_EVENT_KIND_BUNDLE_REOPENED])
 	m.GetBundleProtected().check(r, n[EventKind_EVENT_KIND_BUNDLE_PROTECTED])
@@ -216,6 +217,9 @@ func (e *eventRows) world(k EventKind, at scheduler.Time) scheduler.Event {
 		c := m.SpeculationOffered
 		e.row[k]++
 		return scheduler.SpeculationOffered{At: at, Job: scheduler.JobID(c.Job[i]), Bundle: scheduler.BundleID(c.Bundle[i]), Groups: e.speculationOffered.groups.next(), Avoid: e.speculationOffered.avoid.next()}
+	case EventKind_EVENT_KIND_SPECULATION_WITHDRAWN:
+		e.row[k]++
+		return scheduler.SpeculationWithdrawn{At: at, Job: scheduler.JobID(m.SpeculationWithdrawn.Job[i]), Bundle: scheduler.BundleID(m.SpeculationWithdrawn.Bundle[i])}
 	case EventKind_EVENT_KIND_BUNDLE_WITHDRAWN:
 		e.row[k]++
 		return scheduler.BundleWithdrawn{At: at, Job: scheduler.JobID(m.BundleWithdrawn.Job[i]), Bundle: scheduler.BundleID(m.BundleWithdrawn.Bundle[i])}

@@ -169,6 +169,9 @@ func (m *eventWriter) addWorld(w *writer, e scheduler.Event) EventKind {
 		c.add(e.Job, e.Bundle, e.Avoid)
 		g.add(w, e.Groups)
 		return EventKind_EVENT_KIND_SPECULATION_OFFERED
+	case scheduler.SpeculationWithdrawn:
+		get(&m.SpeculationWithdrawn, empty).add(e.Job, e.Bundle)
+		return EventKind_EVENT_KIND_SPECULATION_WITHDRAWN
 	case scheduler.BundleWithdrawn:
 		get(&m.BundleWithdrawn, empty).add(e.Job, e.Bundle)
 		return EventKind_EVENT_KIND_BUNDLE_WITHDRAWN

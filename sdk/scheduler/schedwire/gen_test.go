@@ -188,6 +188,8 @@ func event(t *rapid.T, at scheduler.Time) scheduler.Event {
 		return scheduler.BundleReopened{At: at, Job: jobID, Bundle: bundle}
 	case EventKind_EVENT_KIND_SPECULATION_OFFERED:
 		return scheduler.SpeculationOffered{At: at, Job: jobID, Bundle: bundle, Groups: many(t, 3, group), Avoid: avoid()}
+	case EventKind_EVENT_KIND_SPECULATION_WITHDRAWN:
+		return scheduler.SpeculationWithdrawn{At: at, Job: jobID, Bundle: bundle}
 	case EventKind_EVENT_KIND_BUNDLE_PROTECTED:
 		return scheduler.BundleProtected{At: at, Job: jobID, Bundle: bundle, Until: scheduler.Time(rapid.Int64().Draw(t, "until"))}
 	case EventKind_EVENT_KIND_ATTEMPT_STARTED:

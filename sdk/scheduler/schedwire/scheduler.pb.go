@@ -85,35 +85,36 @@ func (EstimateSource) EnumDescriptor() ([]byte, []int) {
 type EventKind int32
 
 const (
-	EventKind_EVENT_KIND_UNSPECIFIED         EventKind = 0
-	EventKind_EVENT_KIND_LAUNCHER_JOINED     EventKind = 1
-	EventKind_EVENT_KIND_LAUNCHER_LOST       EventKind = 2
-	EventKind_EVENT_KIND_LAUNCHER_DRAINING   EventKind = 3
-	EventKind_EVENT_KIND_JOB_SUBMITTED       EventKind = 4
-	EventKind_EVENT_KIND_JOB_UPDATED         EventKind = 5
-	EventKind_EVENT_KIND_JOB_FINISHED        EventKind = 6
-	EventKind_EVENT_KIND_STAGE_GROWN         EventKind = 7
-	EventKind_EVENT_KIND_BUNDLE_READY        EventKind = 8
-	EventKind_EVENT_KIND_BUNDLE_WITHDRAWN    EventKind = 9
-	EventKind_EVENT_KIND_BUNDLE_REOPENED     EventKind = 10
-	EventKind_EVENT_KIND_SPECULATION_OFFERED EventKind = 11
-	EventKind_EVENT_KIND_ATTEMPT_STARTED     EventKind = 12
-	EventKind_EVENT_KIND_ATTEMPT_PHASE       EventKind = 13
-	EventKind_EVENT_KIND_ATTEMPT_PROGRESS    EventKind = 14
-	EventKind_EVENT_KIND_ATTEMPT_ENDED       EventKind = 15
-	EventKind_EVENT_KIND_ATTEMPT_SUSPENDED   EventKind = 16
-	EventKind_EVENT_KIND_ATTEMPT_RESUMED     EventKind = 17
-	EventKind_EVENT_KIND_OUTCOME             EventKind = 18
-	EventKind_EVENT_KIND_SETTING_CHANGED     EventKind = 19
-	EventKind_EVENT_KIND_ADMISSION_ASKED     EventKind = 20
-	EventKind_EVENT_KIND_REQUESTED           EventKind = 21
-	EventKind_EVENT_KIND_NOTED               EventKind = 22
-	EventKind_EVENT_KIND_TIME_PASSED         EventKind = 23
-	EventKind_EVENT_KIND_LAUNCHER_LOAD       EventKind = 24
-	EventKind_EVENT_KIND_BUNDLE_PROTECTED    EventKind = 25
-	EventKind_EVENT_KIND_LAUNCHER_EXCLUDED   EventKind = 26
-	EventKind_EVENT_KIND_BUNDLE_RESERVED     EventKind = 27
-	EventKind_EVENT_KIND_RESERVATION_ENDED   EventKind = 28
+	EventKind_EVENT_KIND_UNSPECIFIED           EventKind = 0
+	EventKind_EVENT_KIND_LAUNCHER_JOINED       EventKind = 1
+	EventKind_EVENT_KIND_LAUNCHER_LOST         EventKind = 2
+	EventKind_EVENT_KIND_LAUNCHER_DRAINING     EventKind = 3
+	EventKind_EVENT_KIND_JOB_SUBMITTED         EventKind = 4
+	EventKind_EVENT_KIND_JOB_UPDATED           EventKind = 5
+	EventKind_EVENT_KIND_JOB_FINISHED          EventKind = 6
+	EventKind_EVENT_KIND_STAGE_GROWN           EventKind = 7
+	EventKind_EVENT_KIND_BUNDLE_READY          EventKind = 8
+	EventKind_EVENT_KIND_BUNDLE_WITHDRAWN      EventKind = 9
+	EventKind_EVENT_KIND_BUNDLE_REOPENED       EventKind = 10
+	EventKind_EVENT_KIND_SPECULATION_OFFERED   EventKind = 11
+	EventKind_EVENT_KIND_ATTEMPT_STARTED       EventKind = 12
+	EventKind_EVENT_KIND_ATTEMPT_PHASE         EventKind = 13
+	EventKind_EVENT_KIND_ATTEMPT_PROGRESS      EventKind = 14
+	EventKind_EVENT_KIND_ATTEMPT_ENDED         EventKind = 15
+	EventKind_EVENT_KIND_ATTEMPT_SUSPENDED     EventKind = 16
+	EventKind_EVENT_KIND_ATTEMPT_RESUMED       EventKind = 17
+	EventKind_EVENT_KIND_OUTCOME               EventKind = 18
+	EventKind_EVENT_KIND_SETTING_CHANGED       EventKind = 19
+	EventKind_EVENT_KIND_ADMISSION_ASKED       EventKind = 20
+	EventKind_EVENT_KIND_REQUESTED             EventKind = 21
+	EventKind_EVENT_KIND_NOTED                 EventKind = 22
+	EventKind_EVENT_KIND_TIME_PASSED           EventKind = 23
+	EventKind_EVENT_KIND_LAUNCHER_LOAD         EventKind = 24
+	EventKind_EVENT_KIND_BUNDLE_PROTECTED      EventKind = 25
+	EventKind_EVENT_KIND_LAUNCHER_EXCLUDED     EventKind = 26
+	EventKind_EVENT_KIND_BUNDLE_RESERVED       EventKind = 27
+	EventKind_EVENT_KIND_RESERVATION_ENDED     EventKind = 28
+	EventKind_EVENT_KIND_SPECULATION_WITHDRAWN EventKind = 29
 )
 
 // Enum value maps for EventKind.
@@ -148,37 +149,39 @@ var (
 		26: "EVENT_KIND_LAUNCHER_EXCLUDED",
 		27: "EVENT_KIND_BUNDLE_RESERVED",
 		28: "EVENT_KIND_RESERVATION_ENDED",
+		29: "EVENT_KIND_SPECULATION_WITHDRAWN",
 	}
 	EventKind_value = map[string]int32{
-		"EVENT_KIND_UNSPECIFIED":         0,
-		"EVENT_KIND_LAUNCHER_JOINED":     1,
-		"EVENT_KIND_LAUNCHER_LOST":       2,
-		"EVENT_KIND_LAUNCHER_DRAINING":   3,
-		"EVENT_KIND_JOB_SUBMITTED":       4,
-		"EVENT_KIND_JOB_UPDATED":         5,
-		"EVENT_KIND_JOB_FINISHED":        6,
-		"EVENT_KIND_STAGE_GROWN":         7,
-		"EVENT_KIND_BUNDLE_READY":        8,
-		"EVENT_KIND_BUNDLE_WITHDRAWN":    9,
-		"EVENT_KIND_BUNDLE_REOPENED":     10,
-		"EVENT_KIND_SPECULATION_OFFERED": 11,
-		"EVENT_KIND_ATTEMPT_STARTED":     12,
-		"EVENT_KIND_ATTEMPT_PHASE":       13,
-		"EVENT_KIND_ATTEMPT_PROGRESS":    14,
-		"EVENT_KIND_ATTEMPT_ENDED":       15,
-		"EVENT_KIND_ATTEMPT_SUSPENDED":   16,
-		"EVENT_KIND_ATTEMPT_RESUMED":     17,
-		"EVENT_KIND_OUTCOME":             18,
-		"EVENT_KIND_SETTING_CHANGED":     19,
-		"EVENT_KIND_ADMISSION_ASKED":     20,
-		"EVENT_KIND_REQUESTED":           21,
-		"EVENT_KIND_NOTED":               22,
-		"EVENT_KIND_TIME_PASSED":         23,
-		"EVENT_KIND_LAUNCHER_LOAD":       24,
-		"EVENT_KIND_BUNDLE_PROTECTED":    25,
-		"EVENT_KIND_LAUNCHER_EXCLUDED":   26,
-		"EVENT_KIND_BUNDLE_RESERVED":     27,
-		"EVENT_KIND_RESERVATION_ENDED":   28,
+		"EVENT_KIND_UNSPECIFIED":           0,
+		"EVENT_KIND_LAUNCHER_JOINED":       1,
+		"EVENT_KIND_LAUNCHER_LOST":         2,
+		"EVENT_KIND_LAUNCHER_DRAINING":     3,
+		"EVENT_KIND_JOB_SUBMITTED":         4,
+		"EVENT_KIND_JOB_UPDATED":           5,
+		"EVENT_KIND_JOB_FINISHED":          6,
+		"EVENT_KIND_STAGE_GROWN":           7,
+		"EVENT_KIND_BUNDLE_READY":          8,
+		"EVENT_KIND_BUNDLE_WITHDRAWN":      9,
+		"EVENT_KIND_BUNDLE_REOPENED":       10,
+		"EVENT_KIND_SPECULATION_OFFERED":   11,
+		"EVENT_KIND_ATTEMPT_STARTED":       12,
+		"EVENT_KIND_ATTEMPT_PHASE":         13,
+		"EVENT_KIND_ATTEMPT_PROGRESS":      14,
+		"EVENT_KIND_ATTEMPT_ENDED":         15,
+		"EVENT_KIND_ATTEMPT_SUSPENDED":     16,
+		"EVENT_KIND_ATTEMPT_RESUMED":       17,
+		"EVENT_KIND_OUTCOME":               18,
+		"EVENT_KIND_SETTING_CHANGED":       19,
+		"EVENT_KIND_ADMISSION_ASKED":       20,
+		"EVENT_KIND_REQUESTED":             21,
+		"EVENT_KIND_NOTED":                 22,
+		"EVENT_KIND_TIME_PASSED":           23,
+		"EVENT_KIND_LAUNCHER_LOAD":         24,
+		"EVENT_KIND_BUNDLE_PROTECTED":      25,
+		"EVENT_KIND_LAUNCHER_EXCLUDED":     26,
+		"EVENT_KIND_BUNDLE_RESERVED":       27,
+		"EVENT_KIND_RESERVATION_ENDED":     28,
+		"EVENT_KIND_SPECULATION_WITHDRAWN": 29,
 	}
 )
 
@@ -3204,36 +3207,37 @@ type Events struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Kind  []EventKind            `protobuf:"varint,1,rep,packed,name=kind,proto3,enum=hamadryad.scheduler.v1.EventKind" json:"kind,omitempty"`
 	// at is each event's time, less that of the event before.
-	At                 []int64           `protobuf:"zigzag64,2,rep,packed,name=at,proto3" json:"at,omitempty"`
-	LauncherJoined     *LauncherJoined   `protobuf:"bytes,3,opt,name=launcher_joined,json=launcherJoined,proto3" json:"launcher_joined,omitempty"`
-	LauncherLost       *LauncherLost     `protobuf:"bytes,4,opt,name=launcher_lost,json=launcherLost,proto3" json:"launcher_lost,omitempty"`
-	LauncherDraining   *LauncherDraining `protobuf:"bytes,5,opt,name=launcher_draining,json=launcherDraining,proto3" json:"launcher_draining,omitempty"`
-	JobSubmitted       *Jobs             `protobuf:"bytes,6,opt,name=job_submitted,json=jobSubmitted,proto3" json:"job_submitted,omitempty"`
-	JobUpdated         *JobUpdated       `protobuf:"bytes,7,opt,name=job_updated,json=jobUpdated,proto3" json:"job_updated,omitempty"`
-	JobFinished        *JobFinished      `protobuf:"bytes,8,opt,name=job_finished,json=jobFinished,proto3" json:"job_finished,omitempty"`
-	StageGrown         *StageGrown       `protobuf:"bytes,9,opt,name=stage_grown,json=stageGrown,proto3" json:"stage_grown,omitempty"`
-	BundleReady        *BundleOffered    `protobuf:"bytes,10,opt,name=bundle_ready,json=bundleReady,proto3" json:"bundle_ready,omitempty"`
-	BundleWithdrawn    *BundleNamed      `protobuf:"bytes,11,opt,name=bundle_withdrawn,json=bundleWithdrawn,proto3" json:"bundle_withdrawn,omitempty"`
-	BundleReopened     *BundleNamed      `protobuf:"bytes,12,opt,name=bundle_reopened,json=bundleReopened,proto3" json:"bundle_reopened,omitempty"`
-	SpeculationOffered *BundleOffered    `protobuf:"bytes,13,opt,name=speculation_offered,json=speculationOffered,proto3" json:"speculation_offered,omitempty"`
-	AttemptStarted     *AttemptStarted   `protobuf:"bytes,14,opt,name=attempt_started,json=attemptStarted,proto3" json:"attempt_started,omitempty"`
-	AttemptPhase       *AttemptPhase     `protobuf:"bytes,15,opt,name=attempt_phase,json=attemptPhase,proto3" json:"attempt_phase,omitempty"`
-	AttemptProgress    *AttemptProgress  `protobuf:"bytes,16,opt,name=attempt_progress,json=attemptProgress,proto3" json:"attempt_progress,omitempty"`
-	AttemptEnded       *AttemptEnded     `protobuf:"bytes,17,opt,name=attempt_ended,json=attemptEnded,proto3" json:"attempt_ended,omitempty"`
-	AttemptSuspended   *AttemptNamed     `protobuf:"bytes,18,opt,name=attempt_suspended,json=attemptSuspended,proto3" json:"attempt_suspended,omitempty"`
-	AttemptResumed     *AttemptNamed     `protobuf:"bytes,19,opt,name=attempt_resumed,json=attemptResumed,proto3" json:"attempt_resumed,omitempty"`
-	Outcome            *Outcome          `protobuf:"bytes,20,opt,name=outcome,proto3" json:"outcome,omitempty"`
-	SettingChanged     *SettingChanged   `protobuf:"bytes,21,opt,name=setting_changed,json=settingChanged,proto3" json:"setting_changed,omitempty"`
-	AdmissionAsked     *Jobs             `protobuf:"bytes,22,opt,name=admission_asked,json=admissionAsked,proto3" json:"admission_asked,omitempty"`
-	Requested          *Requested        `protobuf:"bytes,23,opt,name=requested,proto3" json:"requested,omitempty"`
-	Noted              *Notes            `protobuf:"bytes,24,opt,name=noted,proto3" json:"noted,omitempty"`
-	LauncherLoad       *LauncherLoad     `protobuf:"bytes,25,opt,name=launcher_load,json=launcherLoad,proto3" json:"launcher_load,omitempty"`
-	BundleProtected    *BundleProtected  `protobuf:"bytes,26,opt,name=bundle_protected,json=bundleProtected,proto3" json:"bundle_protected,omitempty"`
-	LauncherExcluded   *LauncherExcluded `protobuf:"bytes,27,opt,name=launcher_excluded,json=launcherExcluded,proto3" json:"launcher_excluded,omitempty"`
-	BundleReserved     *BundleReserved   `protobuf:"bytes,28,opt,name=bundle_reserved,json=bundleReserved,proto3" json:"bundle_reserved,omitempty"`
-	ReservationEnded   *ReservationEnded `protobuf:"bytes,29,opt,name=reservation_ended,json=reservationEnded,proto3" json:"reservation_ended,omitempty"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	At                   []int64           `protobuf:"zigzag64,2,rep,packed,name=at,proto3" json:"at,omitempty"`
+	LauncherJoined       *LauncherJoined   `protobuf:"bytes,3,opt,name=launcher_joined,json=launcherJoined,proto3" json:"launcher_joined,omitempty"`
+	LauncherLost         *LauncherLost     `protobuf:"bytes,4,opt,name=launcher_lost,json=launcherLost,proto3" json:"launcher_lost,omitempty"`
+	LauncherDraining     *LauncherDraining `protobuf:"bytes,5,opt,name=launcher_draining,json=launcherDraining,proto3" json:"launcher_draining,omitempty"`
+	JobSubmitted         *Jobs             `protobuf:"bytes,6,opt,name=job_submitted,json=jobSubmitted,proto3" json:"job_submitted,omitempty"`
+	JobUpdated           *JobUpdated       `protobuf:"bytes,7,opt,name=job_updated,json=jobUpdated,proto3" json:"job_updated,omitempty"`
+	JobFinished          *JobFinished      `protobuf:"bytes,8,opt,name=job_finished,json=jobFinished,proto3" json:"job_finished,omitempty"`
+	StageGrown           *StageGrown       `protobuf:"bytes,9,opt,name=stage_grown,json=stageGrown,proto3" json:"stage_grown,omitempty"`
+	BundleReady          *BundleOffered    `protobuf:"bytes,10,opt,name=bundle_ready,json=bundleReady,proto3" json:"bundle_ready,omitempty"`
+	BundleWithdrawn      *BundleNamed      `protobuf:"bytes,11,opt,name=bundle_withdrawn,json=bundleWithdrawn,proto3" json:"bundle_withdrawn,omitempty"`
+	BundleReopened       *BundleNamed      `protobuf:"bytes,12,opt,name=bundle_reopened,json=bundleReopened,proto3" json:"bundle_reopened,omitempty"`
+	SpeculationOffered   *BundleOffered    `protobuf:"bytes,13,opt,name=speculation_offered,json=speculationOffered,proto3" json:"speculation_offered,omitempty"`
+	AttemptStarted       *AttemptStarted   `protobuf:"bytes,14,opt,name=attempt_started,json=attemptStarted,proto3" json:"attempt_started,omitempty"`
+	AttemptPhase         *AttemptPhase     `protobuf:"bytes,15,opt,name=attempt_phase,json=attemptPhase,proto3" json:"attempt_phase,omitempty"`
+	AttemptProgress      *AttemptProgress  `protobuf:"bytes,16,opt,name=attempt_progress,json=attemptProgress,proto3" json:"attempt_progress,omitempty"`
+	AttemptEnded         *AttemptEnded     `protobuf:"bytes,17,opt,name=attempt_ended,json=attemptEnded,proto3" json:"attempt_ended,omitempty"`
+	AttemptSuspended     *AttemptNamed     `protobuf:"bytes,18,opt,name=attempt_suspended,json=attemptSuspended,proto3" json:"attempt_suspended,omitempty"`
+	AttemptResumed       *AttemptNamed     `protobuf:"bytes,19,opt,name=attempt_resumed,json=attemptResumed,proto3" json:"attempt_resumed,omitempty"`
+	Outcome              *Outcome          `protobuf:"bytes,20,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	SettingChanged       *SettingChanged   `protobuf:"bytes,21,opt,name=setting_changed,json=settingChanged,proto3" json:"setting_changed,omitempty"`
+	AdmissionAsked       *Jobs             `protobuf:"bytes,22,opt,name=admission_asked,json=admissionAsked,proto3" json:"admission_asked,omitempty"`
+	Requested            *Requested        `protobuf:"bytes,23,opt,name=requested,proto3" json:"requested,omitempty"`
+	Noted                *Notes            `protobuf:"bytes,24,opt,name=noted,proto3" json:"noted,omitempty"`
+	LauncherLoad         *LauncherLoad     `protobuf:"bytes,25,opt,name=launcher_load,json=launcherLoad,proto3" json:"launcher_load,omitempty"`
+	BundleProtected      *BundleProtected  `protobuf:"bytes,26,opt,name=bundle_protected,json=bundleProtected,proto3" json:"bundle_protected,omitempty"`
+	LauncherExcluded     *LauncherExcluded `protobuf:"bytes,27,opt,name=launcher_excluded,json=launcherExcluded,proto3" json:"launcher_excluded,omitempty"`
+	BundleReserved       *BundleReserved   `protobuf:"bytes,28,opt,name=bundle_reserved,json=bundleReserved,proto3" json:"bundle_reserved,omitempty"`
+	ReservationEnded     *ReservationEnded `protobuf:"bytes,29,opt,name=reservation_ended,json=reservationEnded,proto3" json:"reservation_ended,omitempty"`
+	SpeculationWithdrawn *BundleNamed      `protobuf:"bytes,30,opt,name=speculation_withdrawn,json=speculationWithdrawn,proto3" json:"speculation_withdrawn,omitempty"`
+	unknownFields        protoimpl.UnknownFields
+	sizeCache            protoimpl.SizeCache
 }
 
 func (x *Events) Reset() {
@@ -3465,6 +3469,13 @@ func (x *Events) GetBundleReserved() *BundleReserved {
 func (x *Events) GetReservationEnded() *ReservationEnded {
 	if x != nil {
 		return x.ReservationEnded
+	}
+	return nil
+}
+
+func (x *Events) GetSpeculationWithdrawn() *BundleNamed {
+	if x != nil {
+		return x.SpeculationWithdrawn
 	}
 	return nil
 }
@@ -5955,7 +5966,7 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x04body\x18\x06 \x03(\fR\x04body\x12%\n" +
 	"\x0eprincipal_role\x18\a \x03(\rR\rprincipalRole\x12\x14\n" +
 	"\x05query\x18\b \x03(\rR\x05query\x12\x16\n" +
-	"\x06accept\x18\t \x03(\rR\x06accept\"\xdb\x10\n" +
+	"\x06accept\x18\t \x03(\rR\x06accept\"\xb5\x11\n" +
 	"\x06Events\x125\n" +
 	"\x04kind\x18\x01 \x03(\x0e2!.hamadryad.scheduler.v1.EventKindR\x04kind\x12\x0e\n" +
 	"\x02at\x18\x02 \x03(\x12R\x02at\x12O\n" +
@@ -5988,7 +5999,8 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x10bundle_protected\x18\x1a \x01(\v2'.hamadryad.scheduler.v1.BundleProtectedR\x0fbundleProtected\x12U\n" +
 	"\x11launcher_excluded\x18\x1b \x01(\v2(.hamadryad.scheduler.v1.LauncherExcludedR\x10launcherExcluded\x12O\n" +
 	"\x0fbundle_reserved\x18\x1c \x01(\v2&.hamadryad.scheduler.v1.BundleReservedR\x0ebundleReserved\x12U\n" +
-	"\x11reservation_ended\x18\x1d \x01(\v2(.hamadryad.scheduler.v1.ReservationEndedR\x10reservationEnded\"\x7f\n" +
+	"\x11reservation_ended\x18\x1d \x01(\v2(.hamadryad.scheduler.v1.ReservationEndedR\x10reservationEnded\x12X\n" +
+	"\x15speculation_withdrawn\x18\x1e \x01(\v2#.hamadryad.scheduler.v1.BundleNamedR\x14speculationWithdrawn\"\x7f\n" +
 	"\n" +
 	"EventBatch\x129\n" +
 	"\astrings\x18\x01 \x01(\v2\x1f.hamadryad.scheduler.v1.StringsR\astrings\x126\n" +
@@ -6194,7 +6206,7 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x0eEstimateSource\x12\x1f\n" +
 	"\x1bESTIMATE_SOURCE_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16ESTIMATE_SOURCE_AUTHOR\x10\x01\x12\x1c\n" +
-	"\x18ESTIMATE_SOURCE_PAST_RUN\x10\x02*\x82\a\n" +
+	"\x18ESTIMATE_SOURCE_PAST_RUN\x10\x02*\xa8\a\n" +
 	"\tEventKind\x12\x1a\n" +
 	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aEVENT_KIND_LAUNCHER_JOINED\x10\x01\x12\x1c\n" +
@@ -6225,7 +6237,8 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x1bEVENT_KIND_BUNDLE_PROTECTED\x10\x19\x12 \n" +
 	"\x1cEVENT_KIND_LAUNCHER_EXCLUDED\x10\x1a\x12\x1e\n" +
 	"\x1aEVENT_KIND_BUNDLE_RESERVED\x10\x1b\x12 \n" +
-	"\x1cEVENT_KIND_RESERVATION_ENDED\x10\x1c*t\n" +
+	"\x1cEVENT_KIND_RESERVATION_ENDED\x10\x1c\x12$\n" +
+	" EVENT_KIND_SPECULATION_WITHDRAWN\x10\x1d*t\n" +
 	"\n" +
 	"JobOutcome\x12\x1b\n" +
 	"\x17JOB_OUTCOME_UNSPECIFIED\x10\x00\x12\x19\n" +
@@ -6447,67 +6460,68 @@ var file_sdk_scheduler_schedwire_scheduler_proto_depIdxs = []int32{
 	27,  // 53: hamadryad.scheduler.v1.Events.launcher_excluded:type_name -> hamadryad.scheduler.v1.LauncherExcluded
 	35,  // 54: hamadryad.scheduler.v1.Events.bundle_reserved:type_name -> hamadryad.scheduler.v1.BundleReserved
 	36,  // 55: hamadryad.scheduler.v1.Events.reservation_ended:type_name -> hamadryad.scheduler.v1.ReservationEnded
-	11,  // 56: hamadryad.scheduler.v1.EventBatch.strings:type_name -> hamadryad.scheduler.v1.Strings
-	45,  // 57: hamadryad.scheduler.v1.EventBatch.events:type_name -> hamadryad.scheduler.v1.Events
-	13,  // 58: hamadryad.scheduler.v1.Offers.free:type_name -> hamadryad.scheduler.v1.SlotCounts
-	48,  // 59: hamadryad.scheduler.v1.Offers.reserved:type_name -> hamadryad.scheduler.v1.Reservations
-	13,  // 60: hamadryad.scheduler.v1.Offers.for_resume:type_name -> hamadryad.scheduler.v1.SlotCounts
-	14,  // 61: hamadryad.scheduler.v1.Offers.resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
-	14,  // 62: hamadryad.scheduler.v1.Offers.for_resume_resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
-	14,  // 63: hamadryad.scheduler.v1.Reservations.resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
-	11,  // 64: hamadryad.scheduler.v1.Round.strings:type_name -> hamadryad.scheduler.v1.Strings
-	45,  // 65: hamadryad.scheduler.v1.Round.events:type_name -> hamadryad.scheduler.v1.Events
-	47,  // 66: hamadryad.scheduler.v1.Round.offers:type_name -> hamadryad.scheduler.v1.Offers
-	11,  // 67: hamadryad.scheduler.v1.SnapshotPage.strings:type_name -> hamadryad.scheduler.v1.Strings
-	45,  // 68: hamadryad.scheduler.v1.SnapshotPage.events:type_name -> hamadryad.scheduler.v1.Events
-	23,  // 69: hamadryad.scheduler.v1.SnapshotPage.checkpoint:type_name -> hamadryad.scheduler.v1.Checkpoint
-	12,  // 70: hamadryad.scheduler.v1.Preempt.victims:type_name -> hamadryad.scheduler.v1.Ids
-	7,   // 71: hamadryad.scheduler.v1.Preempt.mode:type_name -> hamadryad.scheduler.v1.PreemptMode
-	12,  // 72: hamadryad.scheduler.v1.Preempt.placement:type_name -> hamadryad.scheduler.v1.Ids
-	12,  // 73: hamadryad.scheduler.v1.Launch.launchers:type_name -> hamadryad.scheduler.v1.Ids
-	12,  // 74: hamadryad.scheduler.v1.Reserve.launchers:type_name -> hamadryad.scheduler.v1.Ids
-	21,  // 75: hamadryad.scheduler.v1.SettingsVerdict.problems:type_name -> hamadryad.scheduler.v1.Problems
-	8,   // 76: hamadryad.scheduler.v1.Waiting.reason:type_name -> hamadryad.scheduler.v1.WaitReason
-	11,  // 77: hamadryad.scheduler.v1.Decisions.strings:type_name -> hamadryad.scheduler.v1.Strings
-	51,  // 78: hamadryad.scheduler.v1.Decisions.refuse:type_name -> hamadryad.scheduler.v1.Refuse
-	52,  // 79: hamadryad.scheduler.v1.Decisions.admit:type_name -> hamadryad.scheduler.v1.Admit
-	53,  // 80: hamadryad.scheduler.v1.Decisions.preempt:type_name -> hamadryad.scheduler.v1.Preempt
-	54,  // 81: hamadryad.scheduler.v1.Decisions.resume:type_name -> hamadryad.scheduler.v1.Resume
-	55,  // 82: hamadryad.scheduler.v1.Decisions.launch:type_name -> hamadryad.scheduler.v1.Launch
-	57,  // 83: hamadryad.scheduler.v1.Decisions.answers:type_name -> hamadryad.scheduler.v1.Answer
-	58,  // 84: hamadryad.scheduler.v1.Decisions.settings:type_name -> hamadryad.scheduler.v1.SettingsVerdict
-	59,  // 85: hamadryad.scheduler.v1.Decisions.waiting:type_name -> hamadryad.scheduler.v1.Waiting
-	22,  // 86: hamadryad.scheduler.v1.Decisions.notes:type_name -> hamadryad.scheduler.v1.Notes
-	23,  // 87: hamadryad.scheduler.v1.Decisions.checkpoint:type_name -> hamadryad.scheduler.v1.Checkpoint
-	56,  // 88: hamadryad.scheduler.v1.Decisions.reserve:type_name -> hamadryad.scheduler.v1.Reserve
-	11,  // 89: hamadryad.scheduler.v1.Config.strings:type_name -> hamadryad.scheduler.v1.Strings
-	11,  // 90: hamadryad.scheduler.v1.Environment.strings:type_name -> hamadryad.scheduler.v1.Strings
-	11,  // 91: hamadryad.scheduler.v1.Description.strings:type_name -> hamadryad.scheduler.v1.Strings
-	11,  // 92: hamadryad.scheduler.v1.Explanation.strings:type_name -> hamadryad.scheduler.v1.Strings
-	8,   // 93: hamadryad.scheduler.v1.Explanation.reason:type_name -> hamadryad.scheduler.v1.WaitReason
-	15,  // 94: hamadryad.scheduler.v1.Explanation.facts:type_name -> hamadryad.scheduler.v1.Properties
-	11,  // 95: hamadryad.scheduler.v1.Status.strings:type_name -> hamadryad.scheduler.v1.Strings
-	65,  // 96: hamadryad.scheduler.v1.Status.pools:type_name -> hamadryad.scheduler.v1.PoolStatus
-	15,  // 97: hamadryad.scheduler.v1.Status.facts:type_name -> hamadryad.scheduler.v1.Properties
-	11,  // 98: hamadryad.scheduler.v1.ProblemList.strings:type_name -> hamadryad.scheduler.v1.Strings
-	21,  // 99: hamadryad.scheduler.v1.ProblemList.problems:type_name -> hamadryad.scheduler.v1.Problems
-	11,  // 100: hamadryad.scheduler.v1.Note.strings:type_name -> hamadryad.scheduler.v1.Strings
-	11,  // 101: hamadryad.scheduler.v1.PageAsked.strings:type_name -> hamadryad.scheduler.v1.Strings
-	69,  // 102: hamadryad.scheduler.v1.PageAsked.principal:type_name -> hamadryad.scheduler.v1.Principal
-	11,  // 103: hamadryad.scheduler.v1.Page.strings:type_name -> hamadryad.scheduler.v1.Strings
-	11,  // 104: hamadryad.scheduler.v1.Credentials.strings:type_name -> hamadryad.scheduler.v1.Strings
-	10,  // 105: hamadryad.scheduler.v1.Credentials.purpose:type_name -> hamadryad.scheduler.v1.Purpose
-	69,  // 106: hamadryad.scheduler.v1.Credentials.principal:type_name -> hamadryad.scheduler.v1.Principal
-	70,  // 107: hamadryad.scheduler.v1.Credentials.request:type_name -> hamadryad.scheduler.v1.PageAsked
-	15,  // 108: hamadryad.scheduler.v1.Credentials.properties:type_name -> hamadryad.scheduler.v1.Properties
-	11,  // 109: hamadryad.scheduler.v1.Proof.strings:type_name -> hamadryad.scheduler.v1.Strings
-	69,  // 110: hamadryad.scheduler.v1.Proof.principal:type_name -> hamadryad.scheduler.v1.Principal
-	71,  // 111: hamadryad.scheduler.v1.Proof.denied:type_name -> hamadryad.scheduler.v1.Page
-	112, // [112:112] is the sub-list for method output_type
-	112, // [112:112] is the sub-list for method input_type
-	112, // [112:112] is the sub-list for extension type_name
-	112, // [112:112] is the sub-list for extension extendee
-	0,   // [0:112] is the sub-list for field type_name
+	33,  // 56: hamadryad.scheduler.v1.Events.speculation_withdrawn:type_name -> hamadryad.scheduler.v1.BundleNamed
+	11,  // 57: hamadryad.scheduler.v1.EventBatch.strings:type_name -> hamadryad.scheduler.v1.Strings
+	45,  // 58: hamadryad.scheduler.v1.EventBatch.events:type_name -> hamadryad.scheduler.v1.Events
+	13,  // 59: hamadryad.scheduler.v1.Offers.free:type_name -> hamadryad.scheduler.v1.SlotCounts
+	48,  // 60: hamadryad.scheduler.v1.Offers.reserved:type_name -> hamadryad.scheduler.v1.Reservations
+	13,  // 61: hamadryad.scheduler.v1.Offers.for_resume:type_name -> hamadryad.scheduler.v1.SlotCounts
+	14,  // 62: hamadryad.scheduler.v1.Offers.resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
+	14,  // 63: hamadryad.scheduler.v1.Offers.for_resume_resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
+	14,  // 64: hamadryad.scheduler.v1.Reservations.resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
+	11,  // 65: hamadryad.scheduler.v1.Round.strings:type_name -> hamadryad.scheduler.v1.Strings
+	45,  // 66: hamadryad.scheduler.v1.Round.events:type_name -> hamadryad.scheduler.v1.Events
+	47,  // 67: hamadryad.scheduler.v1.Round.offers:type_name -> hamadryad.scheduler.v1.Offers
+	11,  // 68: hamadryad.scheduler.v1.SnapshotPage.strings:type_name -> hamadryad.scheduler.v1.Strings
+	45,  // 69: hamadryad.scheduler.v1.SnapshotPage.events:type_name -> hamadryad.scheduler.v1.Events
+	23,  // 70: hamadryad.scheduler.v1.SnapshotPage.checkpoint:type_name -> hamadryad.scheduler.v1.Checkpoint
+	12,  // 71: hamadryad.scheduler.v1.Preempt.victims:type_name -> hamadryad.scheduler.v1.Ids
+	7,   // 72: hamadryad.scheduler.v1.Preempt.mode:type_name -> hamadryad.scheduler.v1.PreemptMode
+	12,  // 73: hamadryad.scheduler.v1.Preempt.placement:type_name -> hamadryad.scheduler.v1.Ids
+	12,  // 74: hamadryad.scheduler.v1.Launch.launchers:type_name -> hamadryad.scheduler.v1.Ids
+	12,  // 75: hamadryad.scheduler.v1.Reserve.launchers:type_name -> hamadryad.scheduler.v1.Ids
+	21,  // 76: hamadryad.scheduler.v1.SettingsVerdict.problems:type_name -> hamadryad.scheduler.v1.Problems
+	8,   // 77: hamadryad.scheduler.v1.Waiting.reason:type_name -> hamadryad.scheduler.v1.WaitReason
+	11,  // 78: hamadryad.scheduler.v1.Decisions.strings:type_name -> hamadryad.scheduler.v1.Strings
+	51,  // 79: hamadryad.scheduler.v1.Decisions.refuse:type_name -> hamadryad.scheduler.v1.Refuse
+	52,  // 80: hamadryad.scheduler.v1.Decisions.admit:type_name -> hamadryad.scheduler.v1.Admit
+	53,  // 81: hamadryad.scheduler.v1.Decisions.preempt:type_name -> hamadryad.scheduler.v1.Preempt
+	54,  // 82: hamadryad.scheduler.v1.Decisions.resume:type_name -> hamadryad.scheduler.v1.Resume
+	55,  // 83: hamadryad.scheduler.v1.Decisions.launch:type_name -> hamadryad.scheduler.v1.Launch
+	57,  // 84: hamadryad.scheduler.v1.Decisions.answers:type_name -> hamadryad.scheduler.v1.Answer
+	58,  // 85: hamadryad.scheduler.v1.Decisions.settings:type_name -> hamadryad.scheduler.v1.SettingsVerdict
+	59,  // 86: hamadryad.scheduler.v1.Decisions.waiting:type_name -> hamadryad.scheduler.v1.Waiting
+	22,  // 87: hamadryad.scheduler.v1.Decisions.notes:type_name -> hamadryad.scheduler.v1.Notes
+	23,  // 88: hamadryad.scheduler.v1.Decisions.checkpoint:type_name -> hamadryad.scheduler.v1.Checkpoint
+	56,  // 89: hamadryad.scheduler.v1.Decisions.reserve:type_name -> hamadryad.scheduler.v1.Reserve
+	11,  // 90: hamadryad.scheduler.v1.Config.strings:type_name -> hamadryad.scheduler.v1.Strings
+	11,  // 91: hamadryad.scheduler.v1.Environment.strings:type_name -> hamadryad.scheduler.v1.Strings
+	11,  // 92: hamadryad.scheduler.v1.Description.strings:type_name -> hamadryad.scheduler.v1.Strings
+	11,  // 93: hamadryad.scheduler.v1.Explanation.strings:type_name -> hamadryad.scheduler.v1.Strings
+	8,   // 94: hamadryad.scheduler.v1.Explanation.reason:type_name -> hamadryad.scheduler.v1.WaitReason
+	15,  // 95: hamadryad.scheduler.v1.Explanation.facts:type_name -> hamadryad.scheduler.v1.Properties
+	11,  // 96: hamadryad.scheduler.v1.Status.strings:type_name -> hamadryad.scheduler.v1.Strings
+	65,  // 97: hamadryad.scheduler.v1.Status.pools:type_name -> hamadryad.scheduler.v1.PoolStatus
+	15,  // 98: hamadryad.scheduler.v1.Status.facts:type_name -> hamadryad.scheduler.v1.Properties
+	11,  // 99: hamadryad.scheduler.v1.ProblemList.strings:type_name -> hamadryad.scheduler.v1.Strings
+	21,  // 100: hamadryad.scheduler.v1.ProblemList.problems:type_name -> hamadryad.scheduler.v1.Problems
+	11,  // 101: hamadryad.scheduler.v1.Note.strings:type_name -> hamadryad.scheduler.v1.Strings
+	11,  // 102: hamadryad.scheduler.v1.PageAsked.strings:type_name -> hamadryad.scheduler.v1.Strings
+	69,  // 103: hamadryad.scheduler.v1.PageAsked.principal:type_name -> hamadryad.scheduler.v1.Principal
+	11,  // 104: hamadryad.scheduler.v1.Page.strings:type_name -> hamadryad.scheduler.v1.Strings
+	11,  // 105: hamadryad.scheduler.v1.Credentials.strings:type_name -> hamadryad.scheduler.v1.Strings
+	10,  // 106: hamadryad.scheduler.v1.Credentials.purpose:type_name -> hamadryad.scheduler.v1.Purpose
+	69,  // 107: hamadryad.scheduler.v1.Credentials.principal:type_name -> hamadryad.scheduler.v1.Principal
+	70,  // 108: hamadryad.scheduler.v1.Credentials.request:type_name -> hamadryad.scheduler.v1.PageAsked
+	15,  // 109: hamadryad.scheduler.v1.Credentials.properties:type_name -> hamadryad.scheduler.v1.Properties
+	11,  // 110: hamadryad.scheduler.v1.Proof.strings:type_name -> hamadryad.scheduler.v1.Strings
+	69,  // 111: hamadryad.scheduler.v1.Proof.principal:type_name -> hamadryad.scheduler.v1.Principal
+	71,  // 112: hamadryad.scheduler.v1.Proof.denied:type_name -> hamadryad.scheduler.v1.Page
+	113, // [113:113] is the sub-list for method output_type
+	113, // [113:113] is the sub-list for method input_type
+	113, // [113:113] is the sub-list for extension type_name
+	113, // [113:113] is the sub-list for extension extendee
+	0,   // [0:113] is the sub-list for field type_name
 }
 
 func init() { file_sdk_scheduler_schedwire_scheduler_proto_init() }

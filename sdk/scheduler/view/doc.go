@@ -30,8 +30,8 @@
 //   - BundleReopened turns Finished to Waiting.
 //   - SpeculationOffered makes a Launched bundle launchable a second time, with
 //     its own Avoid. Job.Seconds walks such bundles, Ready and its relatives do
-//     not. The offer ends when it is launched, or an attempt of it ends or is
-//     preempted. The groups of both attempts count once.
+//     not. The offer ends when it is launched, by SpeculationWithdrawn, or when an
+//     attempt of it ends or is preempted. The groups of both attempts count once.
 //   - BundleProtected sets until when attempts of a bundle may not be preempted.
 //   - LauncherLost removes the launcher and its offer; AttemptEnded with
 //     outcome Lost follows for each of its attempts before it joins again.

@@ -36,6 +36,8 @@ func (v *View) event(e scheduler.Event) error {
 		return v.reopened(e)
 	case scheduler.SpeculationOffered:
 		return v.speculationOffered(e)
+	case scheduler.SpeculationWithdrawn:
+		return v.speculationWithdrawn(e)
 	case scheduler.BundleProtected:
 		return v.protected(e)
 	case scheduler.BundleReserved:

@@ -211,6 +211,16 @@ func (js *jobs) speculationOffered(e scheduler.SpeculationOffered) error {
 	return nil
 }
 
+// speculationWithdrawn ends an offer. It may have ended already: an end of an attempt ends it too, as an earlier manager
+// tells nothing else.
+func (js *jobs) speculationWithdrawn(e scheduler.SpeculationWithdrawn) error {
+	b, err := js.bundle(e.Job, e.Bundle)
+	if err == nil {
+		b.onceOnly()
+	}
+	return err
+}
+
 // setReservation sets a bundle's reservation, or ends it when until is 0.
 func (js *jobs) setReservation(j scheduler.JobID, id scheduler.BundleID, on []scheduler.LauncherID, until scheduler.Time) error {
 	b, err := js.bundle(j, id)

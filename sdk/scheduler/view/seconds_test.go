@@ -56,3 +56,23 @@ func TestSecondsAreNotReady(t *testing.T) {
 		t.Errorf("got %d bundles with %d slots ready, %d with %d launchable, want 2 with 3, 4 with 6", n, slots, all, allSlots)
 	}
 }
+
+// TestAnOfferIsWithdrawn: a bundle whose second attempt is offered no more is in no walk, and may be told so twice.
+func TestAnOfferIsWithdrawn(t *testing.T) {
+	v := cluster(t)
+	b := ready(t, v, 10, group(0))
+	launch := v.Launch(b, []scheduler.LauncherID{1})
+	apply(t, v, scheduler.Round{Number: v.Round() + 1, Events: []scheduler.Event{
+		scheduler.Outcome{Kind: scheduler.DecisionLaunch, Accepted: true, Launch: launch, Attempts: []scheduler.AttemptID{1}},
+		scheduler.SpeculationOffered{Job: 1, Bundle: 10, Groups: []scheduler.Group{group(0)}},
+	}})
+	for range 2 {
+		apply(t, v, scheduler.Round{Number: v.Round() + 1, Events: []scheduler.Event{scheduler.SpeculationWithdrawn{Job: 1, Bundle: 10}}})
+		if b.Launchable() || b.State != Launched || v.Job(1).LaunchableCount() != 0 {
+			t.Errorf("got state %s, launchable %t, %d in the lists", b.State, b.Launchable(), v.Job(1).LaunchableCount())
+		}
+	}
+	if err := v.Apply(scheduler.Round{Number: v.Round() + 1, Events: []scheduler.Event{scheduler.SpeculationWithdrawn{Job: 1, Bundle: 99}}}); err == nil {
+		t.Error("got no error for a bundle that is not known")
+	}
+}

@@ -184,7 +184,7 @@ func (as *Attempts) EndAttempt(a *state.Attempt, outcome scheduler.AttemptOutcom
 		as.step.Stats.AddSuspension(as.step.Now.Sub(a.Since()))
 	}
 	a.End(as.step.Now, outcome)
-	b.SetSpeculationOffered(0)
+	as.events.WithdrawSpeculation(b)
 	e := scheduler.AttemptEnded{At: as.step.Now, Attempt: a.ID, Outcome: outcome, Work: work, Reason: reason}
 	if outcome == scheduler.Preempted && a.Stop() != nil {
 		e.For = a.Stop().ForJob

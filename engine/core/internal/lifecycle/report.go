@@ -94,6 +94,7 @@ func (as *Attempts) grant(a *state.Attempt) {
 	as.EnsureStarted(a)
 	b := a.BundleAttempt.Bundle
 	a.BundleAttempt.Grant()
+	as.events.WithdrawSpeculation(b)
 	if b.Last() && b.Job.Phase() == state.JobPublishing {
 		b.Job.OutputCommit.Grant()
 	}

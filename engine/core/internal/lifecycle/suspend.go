@@ -127,7 +127,7 @@ func (as *Attempts) ResumedNow(a *state.Attempt) {
 		a.Unacked.Confirmed()
 	}
 	as.resources.Offers.MarkChanged(&a.Launcher.Launcher)
-	a.BundleAttempt.Bundle.SetSpeculationOffered(0)
+	as.events.WithdrawSpeculation(a.BundleAttempt.Bundle)
 	as.events.Notify(a.BundleAttempt.Bundle, scheduler.AttemptResumed{At: as.step.Now, Attempt: a.ID})
 	as.state.Changes.MarkAttempt(a)
 }

@@ -9,8 +9,9 @@ import (
 // Dispatcher sends commands to launchers: start, stop, suspend or resume an attempt, give it
 // sources, forget an end, delete an output.
 type Dispatcher struct {
-	step  *step.Step
-	state *state.Cluster
+	step   *step.Step
+	state  *state.Cluster
+	events *PolicyEvents
 
 	Feeds dataflow.Feed // the current step's sources for readers
 }

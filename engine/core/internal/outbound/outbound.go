@@ -28,9 +28,10 @@ type Outbound struct {
 
 // New returns the outputs of a state.
 func New(s *state.Store) *Outbound {
+	events := &PolicyEvents{step: &s.Step, policy: &s.Policy, resources: s.Resources, state: s.Cluster}
 	return &Outbound{
-		Events:   &PolicyEvents{step: &s.Step, policy: &s.Policy, resources: s.Resources, state: s.Cluster},
-		Dispatch: &Dispatcher{step: &s.Step, state: s.Cluster},
+		Events:   events,
+		Dispatch: &Dispatcher{step: &s.Step, state: s.Cluster, events: events},
 		Status:   &StatusReader{step: &s.Step, resources: s.Resources, policy: &s.Policy, state: s.Cluster},
 	}
 }

@@ -83,6 +83,14 @@ func (ev *PolicyEvents) SpeculationEvent(b *state.Bundle) scheduler.SpeculationO
 	return scheduler.SpeculationOffered{At: b.SpeculationOffered(), Job: b.Job.ID, Bundle: b.ID(), Groups: ev.GroupsFor(b, true), Avoid: avoid}
 }
 
+// WithdrawSpeculation ends the offer of a speculative attempt, if there is one, and notifies the policy.
+func (ev *PolicyEvents) WithdrawSpeculation(b *state.Bundle) {
+	if b.SpeculationOffered() != 0 {
+		b.SetSpeculationOffered(0)
+		ev.Notify(b, scheduler.SpeculationWithdrawn{At: ev.step.Now, Job: b.Job.ID, Bundle: b.ID()})
+	}
+}
+
 // NotifyExclusion notifies the policy whether the site excludes a launcher.
 func (ev *PolicyEvents) NotifyExclusion(l *state.Launcher) {
 	ev.policy.NotifyLauncher(l.ID, scheduler.LauncherExcluded{At: ev.step.Now, Launcher: l.ID, Excluded: l.Excluded})

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core/internal/coretest"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
 	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -147,30 +148,57 @@ func TestASnapshotTellsWhoIsToLeave(t *testing.T) {
 	}
 }
 
-// A bundle whose suspended attempt is stopped after SuspendMax keeps its offer of a second attempt.
-// A policy that starts before the attempt has ended may use it.
-func TestASnapshotKeepsTheOfferOfAStoppedAttempt(t *testing.T) {
-	h := coretest.New(t)
-	h.StartPolicy(0)
-	j := h.Job(coretest.Maps(1))
-	r := h.RunBundle(j, 0, h.Launcher("a", 1))
-	h.Attempts.SuspendBundleAttempt(r)
-	h.Attempts.SuspendedNow(r.Attempts[0])
-	h.Later(time.Minute)
-	h.Speculation.OfferSpeculation(r.Bundle)
-	h.Later(h.Step.Set.SuspendMax)
-	h.Attempts.SuspendedTooLong(r.ID)
-	if r.Stopped() != scheduler.Preempted || r.Bundle.SpeculationOffered() == 0 {
-		t.Fatalf("it is stopped as %v, and offered since %v", r.Stopped(), r.Bundle.SpeculationOffered())
-	}
-	h.Later(time.Second)
-	h.Rounds.Start(&wire.PolicyStart{Generation: 9, Policy: "test"})
-	h.Events.BuildSnapshot()
-	var fresh view.View
-	if err := fresh.Start(snapshot(t, h)); err != nil {
-		t.Fatal(err)
-	}
-	if w := fresh.World(); len(w.Jobs) != 1 || len(w.Jobs[0].SpeculationOffered) != 1 {
-		t.Errorf("a policy that starts sees\n%s\nwant an offer of a second attempt", fresh.World().String())
+// TestEndsOfAnOffer: a policy is told that a second attempt is offered no more, once, when the first attempt ends,
+// commits, resumes, is preempted or is stopped, when its launcher is lost, and when its job is killed. A policy that
+// starts afterwards sees no offer.
+func TestEndsOfAnOffer(t *testing.T) {
+	for name, end := range map[string]func(*coretest.Core, *state.BundleAttempt){
+		"it fails":    func(h *coretest.Core, r *state.BundleAttempt) { h.Attempts.GiveUp(r.Attempts[0], "it left") },
+		"it finishes": func(h *coretest.Core, r *state.BundleAttempt) { h.Finish(r.Attempts[0]) },
+		"it commits": func(h *coretest.Core, r *state.BundleAttempt) {
+			h.Attempts.CommitAsked(r.Attempts[0].Launcher, r.Attempts[0].ID)
+		},
+		"it is stopped": func(h *coretest.Core, r *state.BundleAttempt) {
+			h.Dispatch.StopBundleAttempt(r, scheduler.Preempted, "test", time.Minute, 0)
+		},
+		"it is preempted": func(h *coretest.Core, r *state.BundleAttempt) {
+			other := h.Job(coretest.Maps(1))
+			d := scheduler.Preempt{Victims: []scheduler.AttemptID{r.Attempts[0].ID}, Mode: scheduler.PreemptSuspend, For: other.ID}
+			if reason, why := h.Rounds.Preemption.Preempt(d); reason != scheduler.NotRefused {
+				t.Fatal(why)
+			}
+		},
+		"the job is killed": func(h *coretest.Core, r *state.BundleAttempt) {
+			h.Admission.KillJob(&wire.KillJob{Job: uint64(r.Bundle.Job.ID), Principal: &wire.Principal{Name: "ann"}})
+		},
+	} {
+		h := coretest.New(t)
+		h.StartPolicy(0)
+		r := h.RunBundle(h.Job(coretest.Maps(2)), 0, h.Launcher("a", 1))
+		h.Speculation.OfferSpeculation(r.Bundle)
+		h.NotifiedEvents()
+		h.Later(time.Second)
+		end(h, r)
+		told := 0
+		for _, e := range h.NotifiedEvents() {
+			if w, is := e.(scheduler.SpeculationWithdrawn); is && w.Bundle == r.Bundle.ID() && w.Job == r.Bundle.Job.ID {
+				told++
+			}
+		}
+		if told != 1 || r.Bundle.SpeculationOffered() != 0 || r.Bundle.Job.SpeculativeCount() != 0 {
+			t.Errorf("%s: told %d times, offered since %d, %d counted", name, told, r.Bundle.SpeculationOffered(), r.Bundle.Job.SpeculativeCount())
+		}
+		h.Checked()
+		h.Rounds.Start(&wire.PolicyStart{Generation: 9, Policy: "test"})
+		h.Events.BuildSnapshot()
+		var fresh view.View
+		if err := fresh.Start(snapshot(t, h)); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		for _, j := range fresh.World().Jobs {
+			if len(j.SpeculationOffered) > 0 {
+				t.Errorf("%s: a policy that starts sees\n%s\nwant no offer", name, fresh.World().String())
+			}
+		}
 	}
 }

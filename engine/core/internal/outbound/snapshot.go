@@ -142,7 +142,7 @@ func (ev *PolicyEvents) addBundle(g *policystate.SnapshotBuilder, b *state.Bundl
 		g.Add(scheduler.BundleReopened{At: b.Since(), Job: b.Job.ID, Bundle: b.ID()})
 	}
 	if b.SpeculationOffered() != 0 {
-		g.Add(ev.offerThatStands(b))
+		g.Add(ev.SpeculationEvent(b))
 	}
 	if b.Phase() == state.BundleReady {
 		g.Add(ev.ReadyEvent(b))
@@ -154,21 +154,6 @@ func (ev *PolicyEvents) addBundle(g *policystate.SnapshotBuilder, b *state.Bundl
 		g.Add(ev.protectedEvent(b))
 	}
 	ev.addProgress(g, b)
-}
-
-// offerThatStands returns the open offer of a speculative attempt, dated after the stop of the
-// first attempt. Stopping an attempt that was suspended for SuspendMax leaves the offer in
-// force. A snapshot shows that stop as a preemption, which would end an earlier offer.
-func (ev *PolicyEvents) offerThatStands(b *state.Bundle) scheduler.SpeculationOffered {
-	e := ev.SpeculationEvent(b)
-	for _, r := range b.Attempts() {
-		for _, a := range r.Attempts {
-			if s := a.Stop(); s != nil {
-				e.At = max(e.At, s.At)
-			}
-		}
-	}
-	return e
 }
 
 // addProgress adds the progress that an earlier policy received. A policy that chooses by progress

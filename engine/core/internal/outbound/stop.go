@@ -9,9 +9,11 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// StopBundleAttempt stops all attempts of a bundle attempt, for one reason.
+// StopBundleAttempt stops all attempts of a bundle attempt, for one reason. A second attempt beside it is offered no
+// more.
 func (dp *Dispatcher) StopBundleAttempt(r *state.BundleAttempt, outcome scheduler.AttemptOutcome, reason string, grace time.Duration, forJob scheduler.JobID) {
 	r.Stop(outcome)
+	dp.events.WithdrawSpeculation(r.Bundle)
 	for _, a := range r.Attempts {
 		if a.Phase() != phase.Ended {
 			dp.stopAttempt(a, phase.Stop{Outcome: outcome, Reason: reason, Grace: grace, ForJob: forJob, At: dp.step.Now})

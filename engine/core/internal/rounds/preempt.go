@@ -63,6 +63,7 @@ func (pr *Preemption) ReservationExpired(id uint64) {
 func (pr *Preemption) preemptBundleAttempt(r *state.BundleAttempt, k *resources.Reservation, suspend bool, grace time.Duration) {
 	b := r.Bundle
 	b.MarkPreempted()
+	pr.events.WithdrawSpeculation(b)
 	pr.events.Protect(b)
 	pr.step.Stats.Preempted++
 	for _, a := range r.Attempts {

@@ -298,7 +298,6 @@ func (b *Bundle) OfferAgain(now scheduler.Time) { b.since = now }
 // there were none.
 func (b *Bundle) Commit(commits []*Commit, now scheduler.Time) (before []*Commit) {
 	b.EnterAt(BundleFinished, now)
-	b.SetSpeculationOffered(0)
 	before, b.lastCommits = b.lastCommits, commits
 	return before
 }
@@ -340,10 +339,7 @@ func (b *Bundle) LoseOutput(i int) *Commit {
 }
 
 // MarkPreempted records a preemption: from its next start it is protected for a while.
-func (b *Bundle) MarkPreempted() {
-	b.Protection.preempted = true
-	b.SetSpeculationOffered(0)
-}
+func (b *Bundle) MarkPreempted() { b.Protection.preempted = true }
 
 // WaitForStoreRoom makes it wait until the output store may have room.
 func (b *Bundle) WaitForStoreRoom() { b.waitsForStoreRoom = true }
