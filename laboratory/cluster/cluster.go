@@ -58,6 +58,10 @@ type Group struct {
 	// default 0, never. BackAfter is how long it then stays away, default 10 minutes.
 	FailEvery time.Duration `yaml:"failEvery"`
 	BackAfter time.Duration `yaml:"backAfter"`
+	// Power is the power that each launcher draws, and Price what it costs an hour, in any currency,
+	// used or not. A report has energy and cost where they are given.
+	Power *Power  `yaml:"power,omitempty"`
+	Price float64 `yaml:"price,omitempty"`
 
 	// The following fields are in no file: they describe recorded launchers. Exact says that the
 	// only launcher of the group has Name and Rack as they are, without numbers, and is on Host.

@@ -36,6 +36,33 @@ model:
   speculation: true
 `
 
+// Power and price are read, and what cannot be is refused with its place.
+func TestPower(t *testing.T) {
+	g := parse(t, "launchers: [{count: 2, slots: {map: 3, reduce: 1}, power: {idle: 100, full: 300}, price: 0.4}]").Groups[0]
+	if *g.Power != (Power{Idle: 100, Full: 300}) || g.Price != 0.4 || g.PerSlot() != 50 {
+		t.Errorf("got %+v, %v, and %v W for a slot", *g.Power, g.Price, g.PerSlot())
+	}
+	if g := parse(t, "launchers: [{count: 2, slots: {map: 3}, power: {idle: 100, slot: 20}}]").Groups[0]; g.PerSlot() != 20 {
+		t.Errorf("got %v W for a slot, want 20", g.PerSlot())
+	}
+	for text, want := range map[string]string{
+		"power: {idle: 100}":                          "power.full: it is 0: from what idle is to 1e+06 is right",
+		"power: {idle: -1, slot: 2}":                  "power.idle: it is -1",
+		"power: {idle: 1, slot: -2}":                  "power.slot: it is -2",
+		"power: {idle: 1, full: 3, slot: 2}":          "power: it has the power of all slots and of each: give full or slot",
+		"power: {idle: 1, full: 2, busy: 3}":          `unknown setting "busy"`,
+		"power: {idle: .nan, full: .nan}":             "power.idle: it is NaN",
+		"power: {idle: 1, full: 9000000}":             "power.full: it is 9e+06",
+		"price: -1":                                   "price: it is -1",
+		"price: 100000000, power: {idle: 1, full: 2}": "price: it is 1e+08",
+	} {
+		_, err := Parse("c.yaml", []byte("launchers: [{count: 2, slots: {map: 3}, "+text+"}]"))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", text, err, want)
+		}
+	}
+}
+
 func parse(t *testing.T, text string) *Cluster {
 	t.Helper()
 	c, err := Parse("cluster.yaml", []byte(text))

@@ -104,6 +104,7 @@ func (g *Group) check(i int) (all []document.Problem) {
 	if err := scheduler.CheckResources(resources); err != nil {
 		bad(false, err.Error(), "resources")
 	}
+	g.checkPower(bad)
 	bad(slots > 0, "a launcher needs a slot, such as slots: {map: 4, reduce: 2}", "slots")
 	return all
 }

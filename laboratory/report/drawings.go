@@ -32,8 +32,8 @@ type Drawing struct {
 
 // Drawings are the comparison's drawings. They show the distributions of sojourn times, of all jobs
 // and by class, over all seeds, and of slowdowns. For each policy's first seed they show the slots
-// held over time, by pool and by job, and the attempts on launchers. Jobs that did not succeed are
-// not in the distributions.
+// held over time, by pool and by job, the attempts on launchers, and the numbers of the policy's
+// status. Jobs that did not succeed are not in the distributions.
 func (c *Comparison) Drawings() []Drawing {
 	list := c.overall()
 	for i := range c.Policies[:min(len(c.Policies), PoliciesDrawn)] {
@@ -41,6 +41,9 @@ func (c *Comparison) Drawings() []Drawing {
 		if r := p.Runs[0]; r.recorder != nil {
 			list.stacks(r)
 			list.add("attempts "+p.Name, r.gantt())
+			if r.HasStatus() {
+				list.statusCharts(r)
+			}
 		}
 	}
 	return list

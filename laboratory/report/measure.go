@@ -19,6 +19,8 @@ const (
 	Seconds     = "s"
 	SlotSeconds = "slot s"
 	Share       = "share"
+
+	KilowattHours = "kWh"
 )
 
 // Parts of measures.
@@ -73,7 +75,7 @@ func (s *Summary) measures() []measured {
 		add("wasted slot time", Share, s.Wasted/s.Busy)
 	}
 	add("jobs that failed", "", float64(len(s.Failed)))
-	return list
+	return append(list, s.Energy.measures()...)
 }
 
 func (c *Class) measures(part string) []measured {

@@ -19,6 +19,8 @@ type Run struct {
 	Jobs     []Job
 	Summary  Summary
 	Workload string // its name; "": unknown
+	// Status is what the policy told of itself; nil: it was not asked.
+	Status   *StatusSeries
 	recorder *Recorder
 }
 
@@ -56,6 +58,7 @@ func NewRun(policy string, seed uint64, w *workload.Workload, c *cluster.Cluster
 		r.Jobs[i] = newJob(&w.Jobs[i], &result.Jobs[i])
 	}
 	r.Summary = summarize(r.Jobs, result)
+	r.Summary.Energy = newEnergies(c, result.Uses)
 	return r
 }
 

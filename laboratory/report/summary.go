@@ -33,6 +33,8 @@ type Summary struct {
 	// Recorded describes the jobs' times in the replayed recording, in seconds, and Off the share
 	// by which they differ here. Both are empty without a recording.
 	Recorded, Off statistics.Description
+	// Energy is what the launchers drew and cost; nil: they have no power and no price.
+	Energy *Energies
 	// Failed are the jobs that did not succeed.
 	Failed []*Job
 }

@@ -32,7 +32,14 @@ func write(folder string, runs []*report.Run, all *report.Comparison) error {
 	}
 	var errs []error
 	for _, r := range runs {
-		errs = append(errs, put(fmt.Sprintf("jobs-%s-%d.csv", fileName(r.Policy), r.Seed), r.CSV))
+		of := fmt.Sprintf("%s-%d.csv", fileName(r.Policy), r.Seed)
+		errs = append(errs, put("jobs-"+of, r.CSV))
+		if r.HasStatus() {
+			errs = append(errs, put("status-"+of, r.StatusCSV))
+		}
+		if r.HasEnergy() {
+			errs = append(errs, put("launchers-"+of, r.EnergyCSV))
+		}
 	}
 	errs = append(errs, put("comparison.json", all.JSON), put("report.html", all.HTML))
 	for _, d := range all.Drawings() {

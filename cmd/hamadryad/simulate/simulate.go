@@ -298,11 +298,18 @@ func (c *command) play(ctx context.Context, p contender, o simulation.Options) (
 	defer steps.Close()
 	rec := report.NewRecorder(w, on)
 	o.Host, o.Config, o.Watch = host, p.config, &watched{Watcher: rec, steps: steps, all: len(w.Jobs)}
+	var told *report.StatusSeries
+	if c.results != "" {
+		told = report.NewStatusSeries()
+		o.Status, o.StatusEvery = told.Add, told.Every
+	}
 	result, err := simulation.Play(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	return report.NewRun(p.name, on.Seed, w, on, result, rec), nil
+	run := report.NewRun(p.name, on.Seed, w, on, result, rec)
+	run.Status = told
+	return run, nil
 }
 
 // launch starts a policy's program.
