@@ -1,6 +1,7 @@
 // Command hamadryad-policy-easy is EASY backfilling (Lifka, JSSPP 1995) as a scheduling policy. Jobs run in the order
 // of their submission. The first bundle that fits nowhere, the head, gets a reservation where it can start first.
 // Bundles behind it start before it only if they end by then, as Stage.Expected says, or run on other launchers.
+// The head starts as planned unless work takes longer than expected. Then it waits for that work to end.
 //
 //	hamadryad policy check build/bin/hamadryad-policy-easy
 package main
