@@ -222,6 +222,8 @@ func (p *player) ask() {
 		p.report.problem(p.game.name, "Status can't be shown: %v", err)
 	} else if i := slices.IndexFunc(s.Queue, func(q scheduler.Queued) bool { return !p.c.Told(q.Job) }); i >= 0 {
 		p.report.problem(p.game.name, "place %d of the queue in Status is %s, which is not live", i+1, s.Queue[i].Job)
+	} else {
+		p.habits.status(s)
 	}
 }
 

@@ -3,6 +3,7 @@ package policytest
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hamadryad/hamadryad/policytest/cluster"
@@ -17,6 +18,7 @@ type habits struct {
 	pages     int           // answers other than refusals
 	idle      time.Duration // the longest time in which nothing ran, work fitted, and it gave no reason
 	idleSince scheduler.Time
+	skipped   []scheduler.Property // facts of its last Status that tell what its SDK does not know
 }
 
 // Bounds from which it warns.
@@ -61,6 +63,19 @@ func woken(e scheduler.Event) bool {
 	return is
 }
 
+// skippedPrefix begins the name of a fact that counts what the policy's SDK does not know and skips.
+const skippedPrefix = "skipped"
+
+// status notes what a policy's SDK skips.
+func (h *habits) status(s scheduler.Status) {
+	h.skipped = nil
+	for _, f := range s.Facts {
+		if strings.HasPrefix(f.Name, skippedPrefix) {
+			h.skipped = append(h.skipped, f)
+		}
+	}
+}
+
 // warnings are likely mistakes of a policy that keeps the rules.
 func (h *habits) warnings(d scheduler.Description, t cluster.Tally) (list []string) {
 	warn := func(is bool, format string, args ...any) {
@@ -81,6 +96,9 @@ func (h *habits) warnings(d scheduler.Description, t cluster.Tally) (list []stri
 	warn(h.wakes >= wakesMin && h.forWork*wakesMin < h.wakes, "it was woken %d times as it had asked, and did something at %d of them: each wake is a round, and an entry in the manager's log", h.wakes, h.forWork)
 	warn(h.late > 0, "it asked %d times to be woken at a time that had passed; times are in nanoseconds, and Round.Now is one", h.late)
 	warn(t.SpeculationOffered >= offersMin && t.Seconds == 0, "it never started a second attempt, though %d times a straggler was offered for one (SpeculationOffered)", t.SpeculationOffered)
+	for _, f := range h.skipped {
+		warn(true, "its SDK, or its stubs, are older than this manager: %s: %s; build it with this version's to get what is missing", f.Name, f.Value)
+	}
 	warn(h.idle >= idleWarn, "for %s nothing ran and work fitted, and it neither launched it nor said why (Decisions.Waiting); a manager takes that for a broken policy after its policyStallAfter", h.idle.Round(time.Second))
 	return list
 }

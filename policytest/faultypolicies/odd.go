@@ -59,7 +59,16 @@ func Odd() []FaultyPolicy {
 			d.Launch = slices.DeleteFunc(d.Launch, func(l scheduler.Launch) bool { return v.Bundle(l.Bundle).SpeculationOffered })
 			hold(v, d) // the slots that it preempted for gangs and does not use
 		}),
+		{"its stubs, are older", func() scheduler.TaskScheduler { return older{policies.Delay()} }, "skipped: events of kind 99: 3", true},
 	}
+}
+
+// older is a policy whose SDK does not know a kind of events.
+type older struct{ scheduler.TaskScheduler }
+
+// Status tells so, as the SDKs do.
+func (older) Status() (scheduler.Status, error) {
+	return scheduler.Status{Facts: []scheduler.Property{{Name: "skipped: events of kind 99", Value: "3"}}}, nil
 }
 
 // hold reports all jobs as waiting for held slots: without a reason the kit fails idle slots.
