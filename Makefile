@@ -161,12 +161,9 @@ day: ## a day of the policy dynamic-priority, against rational numbers and drawn
 idle: ## all policies play the kit's random games on the core: no slot idles while ready work fits it; 1000 seeds for each, or SEEDS=n, from FROM=seed on
 	$(GO) test ./plugins/internal/idle -run TestNoSlotIdles -v -timeout 300m -seeds $(or $(SEEDS),1000) -from $(or $(FROM),1)
 
-policies: ## the policies of the guides and examples play 1000 of the kit's random games, and our six 10,000: GAMES=n for both
-	$(GO) test ./sdk/scheduler/policy -run TestConformance -v -timeout 300m -seeds $(or $(GAMES),1000)
-	mkdir -p $(BIN)
-	$(GO) build -o $(BIN)/ ./cmd/hamadryad ./examples/hamadryad-policy-smallest ./examples/hamadryad-policy-fair-parts ./examples/hamadryad-policy-hfsp-parts
-	for p in smallest fair-parts hfsp-parts; do $(BIN)/hamadryad policy check --seeds $(or $(GAMES),1000) --restarts 2 $(BIN)/hamadryad-policy-$$p || exit 1; done
-	$(GO) test ./plugins/internal/idle -run TestNoSlotIdles -v -timeout 600m -seeds $(or $(GAMES),10000)
+policies: ## the policies of the guides and examples, in four languages, play 1000 of the kit's random games, and our six 10,000; it goes on where it was interrupted: GAMES=n for both
+	$(GO) build -o $(BIN)/ ./cmd/hamadryad ./examples/...
+	policytest/play-policies $(or $(GAMES),1000) $(or $(GAMES),10000)
 
 hfsp: ## the policy hfsp at random: the kit's games with each setting, and the virtual cluster beside the plain one: make hfsp SEEDS=100
 	$(GO) test ./plugins/hfsp ./plugins/hfsp/virtual -timeout 300m -seeds $(or $(SEEDS),100)

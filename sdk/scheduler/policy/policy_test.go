@@ -149,7 +149,7 @@ func TestConformance(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := policytest.Run(t, c.make, policytest.Options{Config: scheduler.Config{Text: []byte(c.settings)}, Seeds: *seeds})
+			r := policytest.Run(t, c.make, policytest.Options{Config: scheduler.Config{Text: []byte(c.settings)}, Seeds: *seeds, First: *from})
 			if c.settings != "" && r.Tally.Preemptions == 0 {
 				t.Error("got no preemption, want some: the games say nothing of it")
 			}
