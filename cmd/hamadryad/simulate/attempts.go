@@ -2,14 +2,17 @@ package simulate
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/internal/atomicfile"
 	"github.com/hamadryad/hamadryad/laboratory/simulation"
 	"github.com/hamadryad/hamadryad/laboratory/workload"
@@ -117,6 +120,12 @@ type attemptsFile struct {
 func (c *command) withAttempts(do func(*attemptsFile) error) error {
 	if c.attempts == "" {
 		return do(nil)
+	}
+	if info, err := os.Stat(c.attempts); err == nil && info.IsDir() {
+		return client.Misuse("--attempts %s: it is a folder: name a file, such as %s", c.attempts, filepath.Join(c.attempts, "attempts.parquet"))
+	}
+	if err := os.MkdirAll(filepath.Dir(c.attempts), 0o755); err != nil {
+		return fmt.Errorf("--attempts: %w", err)
 	}
 	return atomicfile.ReplaceBy(c.attempts, func(f *os.File) error {
 		if err := f.Chmod(0o644); err != nil { // results are no secret
