@@ -12,6 +12,9 @@ func (c *Core) Check() error {
 	if err := c.state.Cluster.Check(); err != nil {
 		return err
 	}
+	if err := c.state.Schedules.Check(); err != nil {
+		return err
+	}
 	return c.state.Resources.Check(c.state.Step.Now, c.state.Cluster.Holdings)
 }
 

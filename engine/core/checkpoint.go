@@ -120,6 +120,9 @@ func codeCore(w *checkpoint.Codec, c *Core) {
 		c.state.Cluster.CodeLimits(w)
 	}
 	codeIdle(w, c)
+	if !w.Reading || w.Left() > 0 {
+		c.state.Schedules.Code(w)
+	}
 }
 
 // codeLoads codes later additions: older checkpoints end before them.

@@ -22,23 +22,24 @@ type (
 	LauncherInfo = outbound.LauncherInfo
 	PolicyState  = rounds.PolicyState
 
-	Settings        = step.Settings
-	Stats           = step.Stats
-	Action          = step.Action
-	ToLauncher      = step.ToLauncher
-	Welcome         = step.Welcome
-	Assigned        = step.Assigned
-	AskPolicy       = step.AskPolicy
-	StartPolicy     = step.StartPolicy
-	PolicyGone      = step.PolicyGone
-	PolicyStalls    = step.PolicyStalls
-	Reply           = step.Reply
-	SettingsVerdict = step.SettingsVerdict
-	JobsChanged     = step.JobsChanged
-	Changes         = step.Changes
-	LogLine         = step.LogLine
-	Level           = step.Level
-	Attr            = step.Attr
+	Settings         = step.Settings
+	Stats            = step.Stats
+	Action           = step.Action
+	ToLauncher       = step.ToLauncher
+	Welcome          = step.Welcome
+	Assigned         = step.Assigned
+	AskPolicy        = step.AskPolicy
+	StartPolicy      = step.StartPolicy
+	PolicyGone       = step.PolicyGone
+	PolicyStalls     = step.PolicyStalls
+	Reply            = step.Reply
+	SettingsVerdict  = step.SettingsVerdict
+	JobsChanged      = step.JobsChanged
+	SchedulesChanged = step.SchedulesChanged
+	Changes          = step.Changes
+	LogLine          = step.LogLine
+	Level            = step.Level
+	Attr             = step.Attr
 )
 
 // ReasonGivenUp is sessions.GivenUp.

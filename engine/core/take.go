@@ -42,6 +42,9 @@ func (c *Core) Effects() []Action {
 	if wanted {
 		actions = append(actions, changed)
 	}
+	if some, removed := c.state.Schedules.DrainChanges(); len(some)+len(removed) > 0 {
+		actions = append(actions, SchedulesChanged{Schedules: some, Removed: removed})
+	}
 	for i := range effects {
 		if next := prefetch.Next(effects, i); next != nil {
 			state.PrefetchSpecs(next)
@@ -89,6 +92,7 @@ func (c *Core) endStep() {
 	c.outbound.Dispatch.FlushSources()
 	c.rounds.NotifyEndedReservations()
 	c.rounds.WatchStall()
+	c.state.Schedules.Release(&c.state.Step, c.jobLives)
 }
 
 func (c *Core) input(in *wire.Input) {
@@ -123,6 +127,16 @@ func (c *Core) input(in *wire.Input) {
 		c.state.Policy.Note(&c.state.Step, w.Note.GetGeneration(), scheduler.Note{Name: w.Note.GetName(), Body: w.Note.GetBody()})
 	case *wire.Input_Request:
 		c.state.Policy.Request(&c.state.Step, c.state.IDs.NextRequest, w.Request)
+	case *wire.Input_AddSchedule:
+		c.state.Schedules.Add(&c.state.Step, w.AddSchedule)
+	case *wire.Input_ChangeSchedule:
+		c.state.Schedules.Change(&c.state.Step, w.ChangeSchedule, c.jobLives)
+	case *wire.Input_ScheduleDue:
+		c.state.Schedules.Due(&c.state.Step, w.ScheduleDue, c.jobLives)
+	case *wire.Input_TakeRun:
+		c.state.Schedules.Take(&c.state.Step, w.TakeRun)
+	case *wire.Input_EndRun:
+		c.state.Schedules.End(&c.state.Step, w.EndRun)
 	case *wire.Input_ManagerStart:
 		c.managerStart(w.ManagerStart)
 	case *wire.Input_Site:
@@ -142,6 +156,7 @@ func (c *Core) managerStart(m *wire.ManagerStart) {
 		j.Submission.Await(0)
 		j.OutputCommit.SurviveRestart()
 	}
+	c.state.Schedules.SurviveRestart(&c.state.Step)
 }
 
 // site applies the site's settings. Settings that can't work change nothing.

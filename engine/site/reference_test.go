@@ -201,7 +201,7 @@ func forms(of string) string {
 		return "list"
 	case "string":
 		return "text"
-	case "Slots", "Resources", "map", "Limits", "UserLimits":
+	case "Slots", "Resources", "map", "Limits", "UserLimits", "ScheduleLimits":
 		return "mapping"
 	}
 	return "number"

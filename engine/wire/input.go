@@ -10,7 +10,8 @@ import (
 // NewInput is an input of the core: a request, a report or an answer.
 func NewInput[M interface {
 	*Prepare | *Submit | *KillJob | *UpdateJob | *LauncherJoin | *LauncherLost | *DrainLauncher | *PolicyStart | *PolicyStarted |
-		*PolicyAnswer | *PolicyFailed | *SettingsChange | *Note | *PolicyRequest | *ManagerStart | *SiteSettings
+		*PolicyAnswer | *PolicyFailed | *SettingsChange | *Note | *PolicyRequest | *ManagerStart | *SiteSettings |
+		*AddSchedule | *ChangeSchedule | *ScheduleDue | *TakeRun | *EndRun
 }](what M,
 ) *Input {
 	switch m := any(what).(type) {
@@ -46,6 +47,16 @@ func NewInput[M interface {
 		return &Input{What: &Input_ManagerStart{m}}
 	case *SiteSettings:
 		return &Input{What: &Input_Site{m}}
+	case *AddSchedule:
+		return &Input{What: &Input_AddSchedule{m}}
+	case *ChangeSchedule:
+		return &Input{What: &Input_ChangeSchedule{m}}
+	case *ScheduleDue:
+		return &Input{What: &Input_ScheduleDue{m}}
+	case *TakeRun:
+		return &Input{What: &Input_TakeRun{m}}
+	case *EndRun:
+		return &Input{What: &Input_EndRun{m}}
 	}
 	panic("a message that is no input")
 }

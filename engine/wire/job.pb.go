@@ -420,6 +420,7 @@ type JobSpec struct {
 	Folders       *JobFolders      `protobuf:"bytes,15,opt,name=folders,proto3" json:"folders,omitempty"`
 	Limits        *JobLimits       `protobuf:"bytes,16,opt,name=limits,proto3" json:"limits,omitempty"` // missing: none
 	After         []*JobDependency `protobuf:"bytes,17,rep,name=after,proto3" json:"after,omitempty"`   // jobs that have to end before this one starts, each once
+	Run           *RunKey          `protobuf:"bytes,18,opt,name=run,proto3" json:"run,omitempty"`       // run of a schedule that submits it; missing: none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -573,6 +574,75 @@ func (x *JobSpec) GetAfter() []*JobDependency {
 	return nil
 }
 
+func (x *JobSpec) GetRun() *RunKey {
+	if x != nil {
+		return x.Run
+	}
+	return nil
+}
+
+// RunKey names one try of a run. A submission carries it, so that the tries of a run together make
+// the jobs of one.
+type RunKey struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Schedule      uint64                 `protobuf:"varint,1,opt,name=schedule,proto3" json:"schedule,omitempty"`
+	Run           uint64                 `protobuf:"varint,2,opt,name=run,proto3" json:"run,omitempty"`
+	Try           uint32                 `protobuf:"varint,3,opt,name=try,proto3" json:"try,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RunKey) Reset() {
+	*x = RunKey{}
+	mi := &file_engine_wire_job_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RunKey) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RunKey) ProtoMessage() {}
+
+func (x *RunKey) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_job_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RunKey.ProtoReflect.Descriptor instead.
+func (*RunKey) Descriptor() ([]byte, []int) {
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *RunKey) GetSchedule() uint64 {
+	if x != nil {
+		return x.Schedule
+	}
+	return 0
+}
+
+func (x *RunKey) GetRun() uint64 {
+	if x != nil {
+		return x.Run
+	}
+	return 0
+}
+
+func (x *RunKey) GetTry() uint32 {
+	if x != nil {
+		return x.Try
+	}
+	return 0
+}
+
 // JobDependency is a job that has to end before another starts.
 type JobDependency struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -584,7 +654,7 @@ type JobDependency struct {
 
 func (x *JobDependency) Reset() {
 	*x = JobDependency{}
-	mi := &file_engine_wire_job_proto_msgTypes[2]
+	mi := &file_engine_wire_job_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -596,7 +666,7 @@ func (x *JobDependency) String() string {
 func (*JobDependency) ProtoMessage() {}
 
 func (x *JobDependency) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[2]
+	mi := &file_engine_wire_job_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -609,7 +679,7 @@ func (x *JobDependency) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobDependency.ProtoReflect.Descriptor instead.
 func (*JobDependency) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{2}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *JobDependency) GetJob() uint64 {
@@ -642,7 +712,7 @@ type JobLimits struct {
 
 func (x *JobLimits) Reset() {
 	*x = JobLimits{}
-	mi := &file_engine_wire_job_proto_msgTypes[3]
+	mi := &file_engine_wire_job_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -654,7 +724,7 @@ func (x *JobLimits) String() string {
 func (*JobLimits) ProtoMessage() {}
 
 func (x *JobLimits) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[3]
+	mi := &file_engine_wire_job_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -667,7 +737,7 @@ func (x *JobLimits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobLimits.ProtoReflect.Descriptor instead.
 func (*JobLimits) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{3}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *JobLimits) GetTimeLimitNs() int64 {
@@ -703,7 +773,7 @@ type JobLimitsChange struct {
 
 func (x *JobLimitsChange) Reset() {
 	*x = JobLimitsChange{}
-	mi := &file_engine_wire_job_proto_msgTypes[4]
+	mi := &file_engine_wire_job_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -715,7 +785,7 @@ func (x *JobLimitsChange) String() string {
 func (*JobLimitsChange) ProtoMessage() {}
 
 func (x *JobLimitsChange) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[4]
+	mi := &file_engine_wire_job_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -728,7 +798,7 @@ func (x *JobLimitsChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobLimitsChange.ProtoReflect.Descriptor instead.
 func (*JobLimitsChange) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{4}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *JobLimitsChange) GetTimeLimitNs() int64 {
@@ -763,7 +833,7 @@ type JobFolders struct {
 
 func (x *JobFolders) Reset() {
 	*x = JobFolders{}
-	mi := &file_engine_wire_job_proto_msgTypes[5]
+	mi := &file_engine_wire_job_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -775,7 +845,7 @@ func (x *JobFolders) String() string {
 func (*JobFolders) ProtoMessage() {}
 
 func (x *JobFolders) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[5]
+	mi := &file_engine_wire_job_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -788,7 +858,7 @@ func (x *JobFolders) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobFolders.ProtoReflect.Descriptor instead.
 func (*JobFolders) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{5}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *JobFolders) GetSecret() string {
@@ -815,7 +885,7 @@ type Property struct {
 
 func (x *Property) Reset() {
 	*x = Property{}
-	mi := &file_engine_wire_job_proto_msgTypes[6]
+	mi := &file_engine_wire_job_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -827,7 +897,7 @@ func (x *Property) String() string {
 func (*Property) ProtoMessage() {}
 
 func (x *Property) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[6]
+	mi := &file_engine_wire_job_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -840,7 +910,7 @@ func (x *Property) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Property.ProtoReflect.Descriptor instead.
 func (*Property) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{6}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Property) GetName() string {
@@ -869,7 +939,7 @@ type Graph struct {
 
 func (x *Graph) Reset() {
 	*x = Graph{}
-	mi := &file_engine_wire_job_proto_msgTypes[7]
+	mi := &file_engine_wire_job_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -881,7 +951,7 @@ func (x *Graph) String() string {
 func (*Graph) ProtoMessage() {}
 
 func (x *Graph) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[7]
+	mi := &file_engine_wire_job_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -894,7 +964,7 @@ func (x *Graph) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Graph.ProtoReflect.Descriptor instead.
 func (*Graph) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{7}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Graph) GetStages() []*Stage {
@@ -934,7 +1004,7 @@ type Stage struct {
 
 func (x *Stage) Reset() {
 	*x = Stage{}
-	mi := &file_engine_wire_job_proto_msgTypes[8]
+	mi := &file_engine_wire_job_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -946,7 +1016,7 @@ func (x *Stage) String() string {
 func (*Stage) ProtoMessage() {}
 
 func (x *Stage) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[8]
+	mi := &file_engine_wire_job_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -959,7 +1029,7 @@ func (x *Stage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stage.ProtoReflect.Descriptor instead.
 func (*Stage) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{8}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Stage) GetName() string {
@@ -1072,7 +1142,7 @@ type ResourceCount struct {
 
 func (x *ResourceCount) Reset() {
 	*x = ResourceCount{}
-	mi := &file_engine_wire_job_proto_msgTypes[9]
+	mi := &file_engine_wire_job_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1084,7 +1154,7 @@ func (x *ResourceCount) String() string {
 func (*ResourceCount) ProtoMessage() {}
 
 func (x *ResourceCount) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[9]
+	mi := &file_engine_wire_job_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1097,7 +1167,7 @@ func (x *ResourceCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceCount.ProtoReflect.Descriptor instead.
 func (*ResourceCount) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{9}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ResourceCount) GetKind() string {
@@ -1132,7 +1202,7 @@ type NodeInput struct {
 
 func (x *NodeInput) Reset() {
 	*x = NodeInput{}
-	mi := &file_engine_wire_job_proto_msgTypes[10]
+	mi := &file_engine_wire_job_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1144,7 +1214,7 @@ func (x *NodeInput) String() string {
 func (*NodeInput) ProtoMessage() {}
 
 func (x *NodeInput) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[10]
+	mi := &file_engine_wire_job_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1157,7 +1227,7 @@ func (x *NodeInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeInput.ProtoReflect.Descriptor instead.
 func (*NodeInput) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{10}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *NodeInput) GetBytes() int64 {
@@ -1185,7 +1255,7 @@ type Place struct {
 
 func (x *Place) Reset() {
 	*x = Place{}
-	mi := &file_engine_wire_job_proto_msgTypes[11]
+	mi := &file_engine_wire_job_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1197,7 +1267,7 @@ func (x *Place) String() string {
 func (*Place) ProtoMessage() {}
 
 func (x *Place) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[11]
+	mi := &file_engine_wire_job_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1210,7 +1280,7 @@ func (x *Place) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Place.ProtoReflect.Descriptor instead.
 func (*Place) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{11}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Place) GetHost() string {
@@ -1254,7 +1324,7 @@ type Connection struct {
 
 func (x *Connection) Reset() {
 	*x = Connection{}
-	mi := &file_engine_wire_job_proto_msgTypes[12]
+	mi := &file_engine_wire_job_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1266,7 +1336,7 @@ func (x *Connection) String() string {
 func (*Connection) ProtoMessage() {}
 
 func (x *Connection) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[12]
+	mi := &file_engine_wire_job_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1279,7 +1349,7 @@ func (x *Connection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Connection.ProtoReflect.Descriptor instead.
 func (*Connection) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{12}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Connection) GetFromStage() uint32 {
@@ -1362,7 +1432,7 @@ type Edge struct {
 
 func (x *Edge) Reset() {
 	*x = Edge{}
-	mi := &file_engine_wire_job_proto_msgTypes[13]
+	mi := &file_engine_wire_job_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1374,7 +1444,7 @@ func (x *Edge) String() string {
 func (*Edge) ProtoMessage() {}
 
 func (x *Edge) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[13]
+	mi := &file_engine_wire_job_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1387,7 +1457,7 @@ func (x *Edge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Edge.ProtoReflect.Descriptor instead.
 func (*Edge) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{13}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Edge) GetFrom() uint32 {
@@ -1421,7 +1491,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_engine_wire_job_proto_msgTypes[14]
+	mi := &file_engine_wire_job_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1433,7 +1503,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[14]
+	mi := &file_engine_wire_job_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1446,7 +1516,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{14}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Failure) GetKind() ErrorKind {
@@ -1515,7 +1585,7 @@ const file_engine_wire_job_proto_rawDesc = "" +
 	"\x05proof\x18\x02 \x01(\tR\x05proof\x12\x12\n" +
 	"\x04role\x18\x03 \x01(\tR\x04role\x12\x16\n" +
 	"\x06groups\x18\x04 \x03(\tR\x06groups\x12\x0e\n" +
-	"\x02by\x18\x05 \x01(\tR\x02by\"\xa3\x05\n" +
+	"\x02by\x18\x05 \x01(\tR\x02by\"\xd2\x05\n" +
 	"\aJobSpec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12<\n" +
 	"\tprincipal\x18\x02 \x01(\v2\x1e.hamadryad.engine.v1.PrincipalR\tprincipal\x12\x12\n" +
@@ -1537,7 +1607,12 @@ const file_engine_wire_job_proto_rawDesc = "" +
 	"\x0ememory_default\x18\x0e \x01(\x03R\rmemoryDefault\x129\n" +
 	"\afolders\x18\x0f \x01(\v2\x1f.hamadryad.engine.v1.JobFoldersR\afolders\x126\n" +
 	"\x06limits\x18\x10 \x01(\v2\x1e.hamadryad.engine.v1.JobLimitsR\x06limits\x128\n" +
-	"\x05after\x18\x11 \x03(\v2\".hamadryad.engine.v1.JobDependencyR\x05after\"3\n" +
+	"\x05after\x18\x11 \x03(\v2\".hamadryad.engine.v1.JobDependencyR\x05after\x12-\n" +
+	"\x03run\x18\x12 \x01(\v2\x1b.hamadryad.engine.v1.RunKeyR\x03run\"H\n" +
+	"\x06RunKey\x12\x1a\n" +
+	"\bschedule\x18\x01 \x01(\x04R\bschedule\x12\x10\n" +
+	"\x03run\x18\x02 \x01(\x04R\x03run\x12\x10\n" +
+	"\x03try\x18\x03 \x01(\rR\x03try\"3\n" +
 	"\rJobDependency\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\x04R\x03job\x12\x10\n" +
 	"\x03any\x18\x02 \x01(\bR\x03any\"u\n" +
@@ -1670,7 +1745,7 @@ func file_engine_wire_job_proto_rawDescGZIP() []byte {
 }
 
 var file_engine_wire_job_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_engine_wire_job_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_engine_wire_job_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_engine_wire_job_proto_goTypes = []any{
 	(ChannelKind)(0),        // 0: hamadryad.engine.v1.ChannelKind
 	(Pattern)(0),            // 1: hamadryad.engine.v1.Pattern
@@ -1679,43 +1754,45 @@ var file_engine_wire_job_proto_goTypes = []any{
 	(Refusal)(0),            // 4: hamadryad.engine.v1.Refusal
 	(*Principal)(nil),       // 5: hamadryad.engine.v1.Principal
 	(*JobSpec)(nil),         // 6: hamadryad.engine.v1.JobSpec
-	(*JobDependency)(nil),   // 7: hamadryad.engine.v1.JobDependency
-	(*JobLimits)(nil),       // 8: hamadryad.engine.v1.JobLimits
-	(*JobLimitsChange)(nil), // 9: hamadryad.engine.v1.JobLimitsChange
-	(*JobFolders)(nil),      // 10: hamadryad.engine.v1.JobFolders
-	(*Property)(nil),        // 11: hamadryad.engine.v1.Property
-	(*Graph)(nil),           // 12: hamadryad.engine.v1.Graph
-	(*Stage)(nil),           // 13: hamadryad.engine.v1.Stage
-	(*ResourceCount)(nil),   // 14: hamadryad.engine.v1.ResourceCount
-	(*NodeInput)(nil),       // 15: hamadryad.engine.v1.NodeInput
-	(*Place)(nil),           // 16: hamadryad.engine.v1.Place
-	(*Connection)(nil),      // 17: hamadryad.engine.v1.Connection
-	(*Edge)(nil),            // 18: hamadryad.engine.v1.Edge
-	(*Failure)(nil),         // 19: hamadryad.engine.v1.Failure
+	(*RunKey)(nil),          // 7: hamadryad.engine.v1.RunKey
+	(*JobDependency)(nil),   // 8: hamadryad.engine.v1.JobDependency
+	(*JobLimits)(nil),       // 9: hamadryad.engine.v1.JobLimits
+	(*JobLimitsChange)(nil), // 10: hamadryad.engine.v1.JobLimitsChange
+	(*JobFolders)(nil),      // 11: hamadryad.engine.v1.JobFolders
+	(*Property)(nil),        // 12: hamadryad.engine.v1.Property
+	(*Graph)(nil),           // 13: hamadryad.engine.v1.Graph
+	(*Stage)(nil),           // 14: hamadryad.engine.v1.Stage
+	(*ResourceCount)(nil),   // 15: hamadryad.engine.v1.ResourceCount
+	(*NodeInput)(nil),       // 16: hamadryad.engine.v1.NodeInput
+	(*Place)(nil),           // 17: hamadryad.engine.v1.Place
+	(*Connection)(nil),      // 18: hamadryad.engine.v1.Connection
+	(*Edge)(nil),            // 19: hamadryad.engine.v1.Edge
+	(*Failure)(nil),         // 20: hamadryad.engine.v1.Failure
 }
 var file_engine_wire_job_proto_depIdxs = []int32{
 	5,  // 0: hamadryad.engine.v1.JobSpec.principal:type_name -> hamadryad.engine.v1.Principal
-	11, // 1: hamadryad.engine.v1.JobSpec.properties:type_name -> hamadryad.engine.v1.Property
-	12, // 2: hamadryad.engine.v1.JobSpec.graph:type_name -> hamadryad.engine.v1.Graph
-	10, // 3: hamadryad.engine.v1.JobSpec.folders:type_name -> hamadryad.engine.v1.JobFolders
-	8,  // 4: hamadryad.engine.v1.JobSpec.limits:type_name -> hamadryad.engine.v1.JobLimits
-	7,  // 5: hamadryad.engine.v1.JobSpec.after:type_name -> hamadryad.engine.v1.JobDependency
-	13, // 6: hamadryad.engine.v1.Graph.stages:type_name -> hamadryad.engine.v1.Stage
-	17, // 7: hamadryad.engine.v1.Graph.connections:type_name -> hamadryad.engine.v1.Connection
-	15, // 8: hamadryad.engine.v1.Stage.inputs:type_name -> hamadryad.engine.v1.NodeInput
-	14, // 9: hamadryad.engine.v1.Stage.resources:type_name -> hamadryad.engine.v1.ResourceCount
-	16, // 10: hamadryad.engine.v1.NodeInput.places:type_name -> hamadryad.engine.v1.Place
-	1,  // 11: hamadryad.engine.v1.Connection.pattern:type_name -> hamadryad.engine.v1.Pattern
-	0,  // 12: hamadryad.engine.v1.Connection.kind:type_name -> hamadryad.engine.v1.ChannelKind
-	2,  // 13: hamadryad.engine.v1.Connection.codec:type_name -> hamadryad.engine.v1.Codec
-	18, // 14: hamadryad.engine.v1.Connection.edges:type_name -> hamadryad.engine.v1.Edge
-	3,  // 15: hamadryad.engine.v1.Failure.kind:type_name -> hamadryad.engine.v1.ErrorKind
-	4,  // 16: hamadryad.engine.v1.Failure.refusal:type_name -> hamadryad.engine.v1.Refusal
-	17, // [17:17] is the sub-list for method output_type
-	17, // [17:17] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	12, // 1: hamadryad.engine.v1.JobSpec.properties:type_name -> hamadryad.engine.v1.Property
+	13, // 2: hamadryad.engine.v1.JobSpec.graph:type_name -> hamadryad.engine.v1.Graph
+	11, // 3: hamadryad.engine.v1.JobSpec.folders:type_name -> hamadryad.engine.v1.JobFolders
+	9,  // 4: hamadryad.engine.v1.JobSpec.limits:type_name -> hamadryad.engine.v1.JobLimits
+	8,  // 5: hamadryad.engine.v1.JobSpec.after:type_name -> hamadryad.engine.v1.JobDependency
+	7,  // 6: hamadryad.engine.v1.JobSpec.run:type_name -> hamadryad.engine.v1.RunKey
+	14, // 7: hamadryad.engine.v1.Graph.stages:type_name -> hamadryad.engine.v1.Stage
+	18, // 8: hamadryad.engine.v1.Graph.connections:type_name -> hamadryad.engine.v1.Connection
+	16, // 9: hamadryad.engine.v1.Stage.inputs:type_name -> hamadryad.engine.v1.NodeInput
+	15, // 10: hamadryad.engine.v1.Stage.resources:type_name -> hamadryad.engine.v1.ResourceCount
+	17, // 11: hamadryad.engine.v1.NodeInput.places:type_name -> hamadryad.engine.v1.Place
+	1,  // 12: hamadryad.engine.v1.Connection.pattern:type_name -> hamadryad.engine.v1.Pattern
+	0,  // 13: hamadryad.engine.v1.Connection.kind:type_name -> hamadryad.engine.v1.ChannelKind
+	2,  // 14: hamadryad.engine.v1.Connection.codec:type_name -> hamadryad.engine.v1.Codec
+	19, // 15: hamadryad.engine.v1.Connection.edges:type_name -> hamadryad.engine.v1.Edge
+	3,  // 16: hamadryad.engine.v1.Failure.kind:type_name -> hamadryad.engine.v1.ErrorKind
+	4,  // 17: hamadryad.engine.v1.Failure.refusal:type_name -> hamadryad.engine.v1.Refusal
+	18, // [18:18] is the sub-list for method output_type
+	18, // [18:18] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_engine_wire_job_proto_init() }
@@ -1723,14 +1800,14 @@ func file_engine_wire_job_proto_init() {
 	if File_engine_wire_job_proto != nil {
 		return
 	}
-	file_engine_wire_job_proto_msgTypes[4].OneofWrappers = []any{}
+	file_engine_wire_job_proto_msgTypes[5].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_engine_wire_job_proto_rawDesc), len(file_engine_wire_job_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   15,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

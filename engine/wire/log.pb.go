@@ -98,6 +98,11 @@ type Input struct {
 	//	*Input_Tick
 	//	*Input_ManagerStart
 	//	*Input_Site
+	//	*Input_AddSchedule
+	//	*Input_ChangeSchedule
+	//	*Input_ScheduleDue
+	//	*Input_TakeRun
+	//	*Input_EndRun
 	What          isInput_What `protobuf_oneof:"what"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -302,6 +307,51 @@ func (x *Input) GetSite() *SiteSettings {
 	return nil
 }
 
+func (x *Input) GetAddSchedule() *AddSchedule {
+	if x != nil {
+		if x, ok := x.What.(*Input_AddSchedule); ok {
+			return x.AddSchedule
+		}
+	}
+	return nil
+}
+
+func (x *Input) GetChangeSchedule() *ChangeSchedule {
+	if x != nil {
+		if x, ok := x.What.(*Input_ChangeSchedule); ok {
+			return x.ChangeSchedule
+		}
+	}
+	return nil
+}
+
+func (x *Input) GetScheduleDue() *ScheduleDue {
+	if x != nil {
+		if x, ok := x.What.(*Input_ScheduleDue); ok {
+			return x.ScheduleDue
+		}
+	}
+	return nil
+}
+
+func (x *Input) GetTakeRun() *TakeRun {
+	if x != nil {
+		if x, ok := x.What.(*Input_TakeRun); ok {
+			return x.TakeRun
+		}
+	}
+	return nil
+}
+
+func (x *Input) GetEndRun() *EndRun {
+	if x != nil {
+		if x, ok := x.What.(*Input_EndRun); ok {
+			return x.EndRun
+		}
+	}
+	return nil
+}
+
 type isInput_What interface {
 	isInput_What()
 }
@@ -378,6 +428,26 @@ type Input_Site struct {
 	Site *SiteSettings `protobuf:"bytes,18,opt,name=site,proto3,oneof"`
 }
 
+type Input_AddSchedule struct {
+	AddSchedule *AddSchedule `protobuf:"bytes,19,opt,name=add_schedule,json=addSchedule,proto3,oneof"`
+}
+
+type Input_ChangeSchedule struct {
+	ChangeSchedule *ChangeSchedule `protobuf:"bytes,20,opt,name=change_schedule,json=changeSchedule,proto3,oneof"`
+}
+
+type Input_ScheduleDue struct {
+	ScheduleDue *ScheduleDue `protobuf:"bytes,21,opt,name=schedule_due,json=scheduleDue,proto3,oneof"`
+}
+
+type Input_TakeRun struct {
+	TakeRun *TakeRun `protobuf:"bytes,22,opt,name=take_run,json=takeRun,proto3,oneof"`
+}
+
+type Input_EndRun struct {
+	EndRun *EndRun `protobuf:"bytes,23,opt,name=end_run,json=endRun,proto3,oneof"`
+}
+
 func (*Input_Prepare) isInput_What() {}
 
 func (*Input_Submit) isInput_What() {}
@@ -413,6 +483,16 @@ func (*Input_Tick) isInput_What() {}
 func (*Input_ManagerStart) isInput_What() {}
 
 func (*Input_Site) isInput_What() {}
+
+func (*Input_AddSchedule) isInput_What() {}
+
+func (*Input_ChangeSchedule) isInput_What() {}
+
+func (*Input_ScheduleDue) isInput_What() {}
+
+func (*Input_TakeRun) isInput_What() {}
+
+func (*Input_EndRun) isInput_What() {}
 
 // ManagerStart opens a manager's life after a start or a restart.
 type ManagerStart struct {
@@ -1509,10 +1589,10 @@ var File_engine_wire_log_proto protoreflect.FileDescriptor
 
 const file_engine_wire_log_proto_rawDesc = "" +
 	"\n" +
-	"\x15engine/wire/log.proto\x12\x13hamadryad.engine.v1\x1a\x15engine/wire/api.proto\x1a\x15engine/wire/job.proto\x1a\x1aengine/wire/launcher.proto\"K\n" +
+	"\x15engine/wire/log.proto\x12\x13hamadryad.engine.v1\x1a\x15engine/wire/api.proto\x1a\x15engine/wire/job.proto\x1a\x1aengine/wire/launcher.proto\x1a\x1aengine/wire/schedule.proto\"K\n" +
 	"\x05Batch\x12\x0e\n" +
 	"\x02at\x18\x01 \x01(\x03R\x02at\x122\n" +
-	"\x06inputs\x18\x02 \x03(\v2\x1a.hamadryad.engine.v1.InputR\x06inputs\"\x80\t\n" +
+	"\x06inputs\x18\x02 \x03(\v2\x1a.hamadryad.engine.v1.InputR\x06inputs\"\xd1\v\n" +
 	"\x05Input\x128\n" +
 	"\aprepare\x18\x01 \x01(\v2\x1c.hamadryad.engine.v1.PrepareH\x00R\aprepare\x125\n" +
 	"\x06submit\x18\x02 \x01(\v2\x1b.hamadryad.engine.v1.SubmitH\x00R\x06submit\x129\n" +
@@ -1533,7 +1613,12 @@ const file_engine_wire_log_proto_rawDesc = "" +
 	"\arequest\x18\x0f \x01(\v2\".hamadryad.engine.v1.PolicyRequestH\x00R\arequest\x12\x14\n" +
 	"\x04tick\x18\x10 \x01(\bH\x00R\x04tick\x12H\n" +
 	"\rmanager_start\x18\x11 \x01(\v2!.hamadryad.engine.v1.ManagerStartH\x00R\fmanagerStart\x127\n" +
-	"\x04site\x18\x12 \x01(\v2!.hamadryad.engine.v1.SiteSettingsH\x00R\x04siteB\x06\n" +
+	"\x04site\x18\x12 \x01(\v2!.hamadryad.engine.v1.SiteSettingsH\x00R\x04site\x12E\n" +
+	"\fadd_schedule\x18\x13 \x01(\v2 .hamadryad.engine.v1.AddScheduleH\x00R\vaddSchedule\x12N\n" +
+	"\x0fchange_schedule\x18\x14 \x01(\v2#.hamadryad.engine.v1.ChangeScheduleH\x00R\x0echangeSchedule\x12E\n" +
+	"\fschedule_due\x18\x15 \x01(\v2 .hamadryad.engine.v1.ScheduleDueH\x00R\vscheduleDue\x129\n" +
+	"\btake_run\x18\x16 \x01(\v2\x1c.hamadryad.engine.v1.TakeRunH\x00R\atakeRun\x126\n" +
+	"\aend_run\x18\x17 \x01(\v2\x1b.hamadryad.engine.v1.EndRunH\x00R\x06endRunB\x06\n" +
 	"\x04what\"\x96\x01\n" +
 	"\fManagerStart\x12\x12\n" +
 	"\x04term\x18\x01 \x01(\x04R\x04term\x12\x15\n" +
@@ -1661,12 +1746,17 @@ var file_engine_wire_log_proto_goTypes = []any{
 	(*SettingsChange)(nil),  // 16: hamadryad.engine.v1.SettingsChange
 	(*Note)(nil),            // 17: hamadryad.engine.v1.Note
 	(*PolicyRequest)(nil),   // 18: hamadryad.engine.v1.PolicyRequest
-	(*Principal)(nil),       // 19: hamadryad.engine.v1.Principal
-	(*JobSpec)(nil),         // 20: hamadryad.engine.v1.JobSpec
-	(*JobSummary)(nil),      // 21: hamadryad.engine.v1.JobSummary
-	(*JobLimitsChange)(nil), // 22: hamadryad.engine.v1.JobLimitsChange
-	(*Join)(nil),            // 23: hamadryad.engine.v1.Join
-	(*Report)(nil),          // 24: hamadryad.engine.v1.Report
+	(*AddSchedule)(nil),     // 19: hamadryad.engine.v1.AddSchedule
+	(*ChangeSchedule)(nil),  // 20: hamadryad.engine.v1.ChangeSchedule
+	(*ScheduleDue)(nil),     // 21: hamadryad.engine.v1.ScheduleDue
+	(*TakeRun)(nil),         // 22: hamadryad.engine.v1.TakeRun
+	(*EndRun)(nil),          // 23: hamadryad.engine.v1.EndRun
+	(*Principal)(nil),       // 24: hamadryad.engine.v1.Principal
+	(*JobSpec)(nil),         // 25: hamadryad.engine.v1.JobSpec
+	(*JobSummary)(nil),      // 26: hamadryad.engine.v1.JobSummary
+	(*JobLimitsChange)(nil), // 27: hamadryad.engine.v1.JobLimitsChange
+	(*Join)(nil),            // 28: hamadryad.engine.v1.Join
+	(*Report)(nil),          // 29: hamadryad.engine.v1.Report
 }
 var file_engine_wire_log_proto_depIdxs = []int32{
 	1,  // 0: hamadryad.engine.v1.Batch.inputs:type_name -> hamadryad.engine.v1.Input
@@ -1687,21 +1777,26 @@ var file_engine_wire_log_proto_depIdxs = []int32{
 	18, // 15: hamadryad.engine.v1.Input.request:type_name -> hamadryad.engine.v1.PolicyRequest
 	2,  // 16: hamadryad.engine.v1.Input.manager_start:type_name -> hamadryad.engine.v1.ManagerStart
 	3,  // 17: hamadryad.engine.v1.Input.site:type_name -> hamadryad.engine.v1.SiteSettings
-	19, // 18: hamadryad.engine.v1.Prepare.principal:type_name -> hamadryad.engine.v1.Principal
-	20, // 19: hamadryad.engine.v1.Submit.spec:type_name -> hamadryad.engine.v1.JobSpec
-	21, // 20: hamadryad.engine.v1.Submit.ended:type_name -> hamadryad.engine.v1.JobSummary
-	19, // 21: hamadryad.engine.v1.KillJob.principal:type_name -> hamadryad.engine.v1.Principal
-	19, // 22: hamadryad.engine.v1.UpdateJob.principal:type_name -> hamadryad.engine.v1.Principal
-	22, // 23: hamadryad.engine.v1.UpdateJob.limits:type_name -> hamadryad.engine.v1.JobLimitsChange
-	23, // 24: hamadryad.engine.v1.LauncherJoin.join:type_name -> hamadryad.engine.v1.Join
-	24, // 25: hamadryad.engine.v1.LauncherReport.report:type_name -> hamadryad.engine.v1.Report
-	19, // 26: hamadryad.engine.v1.DrainLauncher.principal:type_name -> hamadryad.engine.v1.Principal
-	19, // 27: hamadryad.engine.v1.PolicyRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	28, // [28:28] is the sub-list for method output_type
-	28, // [28:28] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	19, // 18: hamadryad.engine.v1.Input.add_schedule:type_name -> hamadryad.engine.v1.AddSchedule
+	20, // 19: hamadryad.engine.v1.Input.change_schedule:type_name -> hamadryad.engine.v1.ChangeSchedule
+	21, // 20: hamadryad.engine.v1.Input.schedule_due:type_name -> hamadryad.engine.v1.ScheduleDue
+	22, // 21: hamadryad.engine.v1.Input.take_run:type_name -> hamadryad.engine.v1.TakeRun
+	23, // 22: hamadryad.engine.v1.Input.end_run:type_name -> hamadryad.engine.v1.EndRun
+	24, // 23: hamadryad.engine.v1.Prepare.principal:type_name -> hamadryad.engine.v1.Principal
+	25, // 24: hamadryad.engine.v1.Submit.spec:type_name -> hamadryad.engine.v1.JobSpec
+	26, // 25: hamadryad.engine.v1.Submit.ended:type_name -> hamadryad.engine.v1.JobSummary
+	24, // 26: hamadryad.engine.v1.KillJob.principal:type_name -> hamadryad.engine.v1.Principal
+	24, // 27: hamadryad.engine.v1.UpdateJob.principal:type_name -> hamadryad.engine.v1.Principal
+	27, // 28: hamadryad.engine.v1.UpdateJob.limits:type_name -> hamadryad.engine.v1.JobLimitsChange
+	28, // 29: hamadryad.engine.v1.LauncherJoin.join:type_name -> hamadryad.engine.v1.Join
+	29, // 30: hamadryad.engine.v1.LauncherReport.report:type_name -> hamadryad.engine.v1.Report
+	24, // 31: hamadryad.engine.v1.DrainLauncher.principal:type_name -> hamadryad.engine.v1.Principal
+	24, // 32: hamadryad.engine.v1.PolicyRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	33, // [33:33] is the sub-list for method output_type
+	33, // [33:33] is the sub-list for method input_type
+	33, // [33:33] is the sub-list for extension type_name
+	33, // [33:33] is the sub-list for extension extendee
+	0,  // [0:33] is the sub-list for field type_name
 }
 
 func init() { file_engine_wire_log_proto_init() }
@@ -1712,6 +1807,7 @@ func file_engine_wire_log_proto_init() {
 	file_engine_wire_api_proto_init()
 	file_engine_wire_job_proto_init()
 	file_engine_wire_launcher_proto_init()
+	file_engine_wire_schedule_proto_init()
 	file_engine_wire_log_proto_msgTypes[1].OneofWrappers = []any{
 		(*Input_Prepare)(nil),
 		(*Input_Submit)(nil),
@@ -1731,6 +1827,11 @@ func file_engine_wire_log_proto_init() {
 		(*Input_Tick)(nil),
 		(*Input_ManagerStart)(nil),
 		(*Input_Site)(nil),
+		(*Input_AddSchedule)(nil),
+		(*Input_ChangeSchedule)(nil),
+		(*Input_ScheduleDue)(nil),
+		(*Input_TakeRun)(nil),
+		(*Input_EndRun)(nil),
 	}
 	file_engine_wire_log_proto_msgTypes[7].OneofWrappers = []any{}
 	file_engine_wire_log_proto_msgTypes[12].OneofWrappers = []any{}

@@ -108,7 +108,7 @@ type tree struct {
 var trees = []tree{
 	{
 		"engine/core",
-		"changes, internal/checkpoint < internal/checkpoint/codectest, internal/step < internal/ids, internal/resources, internal/dataflow, internal/policystate < " +
+		"changes, internal/checkpoint < internal/checkpoint/codectest, internal/step < internal/ids, internal/resources, internal/dataflow, internal/policystate, internal/schedules < " +
 			"internal/state/phase, internal/state/stats < internal/state < internal/outbound < internal/lifecycle < internal/rounds, internal/membership < ., internal/coretest",
 		[]string{
 			"sdk/scheduler", "engine/auth/access", "engine/graph", "engine/plan", "engine/wire",
@@ -118,7 +118,7 @@ var trees = []tree{
 	},
 	{
 		"engine/manager",
-		"internal/blobs, internal/configedit, internal/inbox, internal/limits, internal/metrics, internal/credentials, " +
+		"internal/blobs, internal/configedit, internal/inbox, internal/limits, internal/metrics, internal/credentials, internal/schedules, " +
 			"internal/history/backup, internal/history/index, internal/history/jobfile, internal/history/timeseries, internal/rest/request, internal/rest/respcache, restapi < " +
 			"internal/audit, internal/history/logarchive, internal/launchers, internal/pages/charts, policyhost, recovery < " +
 			"internal/authz, internal/history < historycheck, internal/query < internal/api, internal/rest < internal/pages < ., readside",

@@ -181,11 +181,12 @@ func (g *gatherer) after(_ *wire.Batch, actions []core.Action) error {
 	return nil
 }
 
-// independent copies a submission without the jobs that it waits for: they have ended when it comes.
+// independent copies a submission without the jobs that it waits for, which have ended when it
+// comes, and without the run of a schedule that submitted it.
 func independent(spec *wire.JobSpec) *wire.JobSpec {
 	spec = proto.CloneOf(spec)
 	if spec != nil {
-		spec.After = nil
+		spec.After, spec.Run = nil, nil
 	}
 	return spec
 }

@@ -73,6 +73,12 @@ var rules = map[string]Rule{
 	"/hamadryad.engine.v1.Manager/Pages":            {Kind: auth.User, Roles: anyRole, On: Cluster, What: "ask where the pages are"},
 	"/hamadryad.engine.v1.Manager/Access":           {Kind: auth.User, Roles: anyRole, On: Yourself, What: "ask who may do what"},
 
+	"/hamadryad.engine.v1.Manager/AddSchedule":    {Kind: auth.User, Roles: working, On: Yourself, Changes: true, What: "add a schedule"},
+	"/hamadryad.engine.v1.Manager/Schedules":      {Kind: auth.User, Roles: anyRole, On: Yourself, What: "list schedules"},
+	"/hamadryad.engine.v1.Manager/ChangeSchedule": {Kind: auth.User, Roles: working, On: Yourself, Changes: true, What: "change a schedule"},
+	"/hamadryad.engine.v1.Manager/TakeRun":        {Kind: auth.User, Roles: working, On: Yourself, What: "run what is scheduled"},
+	"/hamadryad.engine.v1.Manager/EndRun":         {Kind: auth.User, Roles: working, On: Yourself, Changes: true, What: "run what is scheduled"},
+
 	"/hamadryad.engine.v1.Launchers/Connect":   {Kind: auth.Launcher, On: Machine, Changes: true, What: "join as a launcher"},
 	"/hamadryad.engine.v1.Launchers/FetchBlob": {Kind: auth.Launcher, On: Cluster, What: "fetch a program"},
 	"/hamadryad.engine.v1.Launchers/MayLook":   {Kind: auth.Launcher, On: Cluster, What: "ask who may look at a launcher's pages"},

@@ -28,7 +28,7 @@ var File_engine_wire_rpc_rpc_proto protoreflect.FileDescriptor
 
 const file_engine_wire_rpc_rpc_proto_rawDesc = "" +
 	"\n" +
-	"\x19engine/wire/rpc/rpc.proto\x12\x13hamadryad.engine.v1\x1a\x15engine/wire/api.proto\x1a\x1aengine/wire/launcher.proto2\xd0\r\n" +
+	"\x19engine/wire/rpc/rpc.proto\x12\x13hamadryad.engine.v1\x1a\x15engine/wire/api.proto\x1a\x1aengine/wire/launcher.proto\x1a\x1aengine/wire/schedule.proto2\xf4\x10\n" +
 	"\aManager\x12Q\n" +
 	"\aPrepare\x12#.hamadryad.engine.v1.PrepareRequest\x1a!.hamadryad.engine.v1.PrepareReply\x12N\n" +
 	"\x06Submit\x12\".hamadryad.engine.v1.SubmitRequest\x1a .hamadryad.engine.v1.SubmitReply\x12J\n" +
@@ -52,7 +52,12 @@ const file_engine_wire_rpc_rpc_proto_rawDesc = "" +
 	"\x10SettingsVersions\x12$.hamadryad.engine.v1.VersionsRequest\x1a\".hamadryad.engine.v1.VersionsReply\x12K\n" +
 	"\x05Audit\x12!.hamadryad.engine.v1.AuditRequest\x1a\x1f.hamadryad.engine.v1.AuditReply\x12D\n" +
 	"\x05Pages\x12\x1a.hamadryad.engine.v1.Empty\x1a\x1f.hamadryad.engine.v1.PagesReply\x12N\n" +
-	"\x06Access\x12\".hamadryad.engine.v1.AccessRequest\x1a .hamadryad.engine.v1.AccessReply2\xc1\x02\n" +
+	"\x06Access\x12\".hamadryad.engine.v1.AccessRequest\x1a .hamadryad.engine.v1.AccessReply\x12R\n" +
+	"\vAddSchedule\x12'.hamadryad.engine.v1.AddScheduleRequest\x1a\x1a.hamadryad.engine.v1.Empty\x12W\n" +
+	"\tSchedules\x12%.hamadryad.engine.v1.SchedulesRequest\x1a#.hamadryad.engine.v1.SchedulesReply\x12X\n" +
+	"\x0eChangeSchedule\x12*.hamadryad.engine.v1.ChangeScheduleRequest\x1a\x1a.hamadryad.engine.v1.Empty\x12Q\n" +
+	"\aTakeRun\x12#.hamadryad.engine.v1.TakeRunRequest\x1a!.hamadryad.engine.v1.TakeRunReply\x12H\n" +
+	"\x06EndRun\x12\".hamadryad.engine.v1.EndRunRequest\x1a\x1a.hamadryad.engine.v1.Empty2\xc1\x02\n" +
 	"\tLaunchers\x12Q\n" +
 	"\aConnect\x12!.hamadryad.engine.v1.FromLauncher\x1a\x1f.hamadryad.engine.v1.ToLauncher(\x010\x01\x12M\n" +
 	"\tFetchBlob\x12\x1e.hamadryad.engine.v1.BlobQuery\x1a\x1e.hamadryad.engine.v1.BlobChunk0\x01\x12F\n" +
@@ -62,48 +67,55 @@ const file_engine_wire_rpc_rpc_proto_rawDesc = "" +
 	"\aServing\x12\x1a.hamadryad.engine.v1.Empty\x1a!.hamadryad.engine.v1.ServingReplyB0Z.github.com/hamadryad/hamadryad/engine/wire/rpcb\x06proto3"
 
 var file_engine_wire_rpc_rpc_proto_goTypes = []any{
-	(*wire.PrepareRequest)(nil),   // 0: hamadryad.engine.v1.PrepareRequest
-	(*wire.SubmitRequest)(nil),    // 1: hamadryad.engine.v1.SubmitRequest
-	(*wire.BlobQuery)(nil),        // 2: hamadryad.engine.v1.BlobQuery
-	(*wire.BlobChunk)(nil),        // 3: hamadryad.engine.v1.BlobChunk
-	(*wire.StatusRequest)(nil),    // 4: hamadryad.engine.v1.StatusRequest
-	(*wire.JobsRequest)(nil),      // 5: hamadryad.engine.v1.JobsRequest
-	(*wire.JobRef)(nil),           // 6: hamadryad.engine.v1.JobRef
-	(*wire.UpdateRequest)(nil),    // 7: hamadryad.engine.v1.UpdateRequest
-	(*wire.LaunchersRequest)(nil), // 8: hamadryad.engine.v1.LaunchersRequest
-	(*wire.DrainRequest)(nil),     // 9: hamadryad.engine.v1.DrainRequest
-	(*wire.LogsRequest)(nil),      // 10: hamadryad.engine.v1.LogsRequest
-	(*wire.PolicyQuery)(nil),      // 11: hamadryad.engine.v1.PolicyQuery
-	(*wire.PageRequest)(nil),      // 12: hamadryad.engine.v1.PageRequest
-	(*wire.ReloadRequest)(nil),    // 13: hamadryad.engine.v1.ReloadRequest
-	(*wire.Empty)(nil),            // 14: hamadryad.engine.v1.Empty
-	(*wire.SettingsText)(nil),     // 15: hamadryad.engine.v1.SettingsText
-	(*wire.ApplyRequest)(nil),     // 16: hamadryad.engine.v1.ApplyRequest
-	(*wire.VersionsRequest)(nil),  // 17: hamadryad.engine.v1.VersionsRequest
-	(*wire.AuditRequest)(nil),     // 18: hamadryad.engine.v1.AuditRequest
-	(*wire.AccessRequest)(nil),    // 19: hamadryad.engine.v1.AccessRequest
-	(*wire.FromLauncher)(nil),     // 20: hamadryad.engine.v1.FromLauncher
-	(*wire.LogTails)(nil),         // 21: hamadryad.engine.v1.LogTails
-	(*wire.LookQuery)(nil),        // 22: hamadryad.engine.v1.LookQuery
-	(*wire.PrepareReply)(nil),     // 23: hamadryad.engine.v1.PrepareReply
-	(*wire.SubmitReply)(nil),      // 24: hamadryad.engine.v1.SubmitReply
-	(*wire.BlobAnswer)(nil),       // 25: hamadryad.engine.v1.BlobAnswer
-	(*wire.JobStatus)(nil),        // 26: hamadryad.engine.v1.JobStatus
-	(*wire.JobsReply)(nil),        // 27: hamadryad.engine.v1.JobsReply
-	(*wire.LaunchersReply)(nil),   // 28: hamadryad.engine.v1.LaunchersReply
-	(*wire.LogChunk)(nil),         // 29: hamadryad.engine.v1.LogChunk
-	(*wire.PolicyReply)(nil),      // 30: hamadryad.engine.v1.PolicyReply
-	(*wire.PageReply)(nil),        // 31: hamadryad.engine.v1.PageReply
-	(*wire.SettingsReply)(nil),    // 32: hamadryad.engine.v1.SettingsReply
-	(*wire.SettingsDiff)(nil),     // 33: hamadryad.engine.v1.SettingsDiff
-	(*wire.SettingsVersion)(nil),  // 34: hamadryad.engine.v1.SettingsVersion
-	(*wire.VersionsReply)(nil),    // 35: hamadryad.engine.v1.VersionsReply
-	(*wire.AuditReply)(nil),       // 36: hamadryad.engine.v1.AuditReply
-	(*wire.PagesReply)(nil),       // 37: hamadryad.engine.v1.PagesReply
-	(*wire.AccessReply)(nil),      // 38: hamadryad.engine.v1.AccessReply
-	(*wire.ToLauncher)(nil),       // 39: hamadryad.engine.v1.ToLauncher
-	(*wire.LookAnswer)(nil),       // 40: hamadryad.engine.v1.LookAnswer
-	(*wire.ServingReply)(nil),     // 41: hamadryad.engine.v1.ServingReply
+	(*wire.PrepareRequest)(nil),        // 0: hamadryad.engine.v1.PrepareRequest
+	(*wire.SubmitRequest)(nil),         // 1: hamadryad.engine.v1.SubmitRequest
+	(*wire.BlobQuery)(nil),             // 2: hamadryad.engine.v1.BlobQuery
+	(*wire.BlobChunk)(nil),             // 3: hamadryad.engine.v1.BlobChunk
+	(*wire.StatusRequest)(nil),         // 4: hamadryad.engine.v1.StatusRequest
+	(*wire.JobsRequest)(nil),           // 5: hamadryad.engine.v1.JobsRequest
+	(*wire.JobRef)(nil),                // 6: hamadryad.engine.v1.JobRef
+	(*wire.UpdateRequest)(nil),         // 7: hamadryad.engine.v1.UpdateRequest
+	(*wire.LaunchersRequest)(nil),      // 8: hamadryad.engine.v1.LaunchersRequest
+	(*wire.DrainRequest)(nil),          // 9: hamadryad.engine.v1.DrainRequest
+	(*wire.LogsRequest)(nil),           // 10: hamadryad.engine.v1.LogsRequest
+	(*wire.PolicyQuery)(nil),           // 11: hamadryad.engine.v1.PolicyQuery
+	(*wire.PageRequest)(nil),           // 12: hamadryad.engine.v1.PageRequest
+	(*wire.ReloadRequest)(nil),         // 13: hamadryad.engine.v1.ReloadRequest
+	(*wire.Empty)(nil),                 // 14: hamadryad.engine.v1.Empty
+	(*wire.SettingsText)(nil),          // 15: hamadryad.engine.v1.SettingsText
+	(*wire.ApplyRequest)(nil),          // 16: hamadryad.engine.v1.ApplyRequest
+	(*wire.VersionsRequest)(nil),       // 17: hamadryad.engine.v1.VersionsRequest
+	(*wire.AuditRequest)(nil),          // 18: hamadryad.engine.v1.AuditRequest
+	(*wire.AccessRequest)(nil),         // 19: hamadryad.engine.v1.AccessRequest
+	(*wire.AddScheduleRequest)(nil),    // 20: hamadryad.engine.v1.AddScheduleRequest
+	(*wire.SchedulesRequest)(nil),      // 21: hamadryad.engine.v1.SchedulesRequest
+	(*wire.ChangeScheduleRequest)(nil), // 22: hamadryad.engine.v1.ChangeScheduleRequest
+	(*wire.TakeRunRequest)(nil),        // 23: hamadryad.engine.v1.TakeRunRequest
+	(*wire.EndRunRequest)(nil),         // 24: hamadryad.engine.v1.EndRunRequest
+	(*wire.FromLauncher)(nil),          // 25: hamadryad.engine.v1.FromLauncher
+	(*wire.LogTails)(nil),              // 26: hamadryad.engine.v1.LogTails
+	(*wire.LookQuery)(nil),             // 27: hamadryad.engine.v1.LookQuery
+	(*wire.PrepareReply)(nil),          // 28: hamadryad.engine.v1.PrepareReply
+	(*wire.SubmitReply)(nil),           // 29: hamadryad.engine.v1.SubmitReply
+	(*wire.BlobAnswer)(nil),            // 30: hamadryad.engine.v1.BlobAnswer
+	(*wire.JobStatus)(nil),             // 31: hamadryad.engine.v1.JobStatus
+	(*wire.JobsReply)(nil),             // 32: hamadryad.engine.v1.JobsReply
+	(*wire.LaunchersReply)(nil),        // 33: hamadryad.engine.v1.LaunchersReply
+	(*wire.LogChunk)(nil),              // 34: hamadryad.engine.v1.LogChunk
+	(*wire.PolicyReply)(nil),           // 35: hamadryad.engine.v1.PolicyReply
+	(*wire.PageReply)(nil),             // 36: hamadryad.engine.v1.PageReply
+	(*wire.SettingsReply)(nil),         // 37: hamadryad.engine.v1.SettingsReply
+	(*wire.SettingsDiff)(nil),          // 38: hamadryad.engine.v1.SettingsDiff
+	(*wire.SettingsVersion)(nil),       // 39: hamadryad.engine.v1.SettingsVersion
+	(*wire.VersionsReply)(nil),         // 40: hamadryad.engine.v1.VersionsReply
+	(*wire.AuditReply)(nil),            // 41: hamadryad.engine.v1.AuditReply
+	(*wire.PagesReply)(nil),            // 42: hamadryad.engine.v1.PagesReply
+	(*wire.AccessReply)(nil),           // 43: hamadryad.engine.v1.AccessReply
+	(*wire.SchedulesReply)(nil),        // 44: hamadryad.engine.v1.SchedulesReply
+	(*wire.TakeRunReply)(nil),          // 45: hamadryad.engine.v1.TakeRunReply
+	(*wire.ToLauncher)(nil),            // 46: hamadryad.engine.v1.ToLauncher
+	(*wire.LookAnswer)(nil),            // 47: hamadryad.engine.v1.LookAnswer
+	(*wire.ServingReply)(nil),          // 48: hamadryad.engine.v1.ServingReply
 }
 var file_engine_wire_rpc_rpc_proto_depIdxs = []int32{
 	0,  // 0: hamadryad.engine.v1.Manager.Prepare:input_type -> hamadryad.engine.v1.PrepareRequest
@@ -128,40 +140,50 @@ var file_engine_wire_rpc_rpc_proto_depIdxs = []int32{
 	18, // 19: hamadryad.engine.v1.Manager.Audit:input_type -> hamadryad.engine.v1.AuditRequest
 	14, // 20: hamadryad.engine.v1.Manager.Pages:input_type -> hamadryad.engine.v1.Empty
 	19, // 21: hamadryad.engine.v1.Manager.Access:input_type -> hamadryad.engine.v1.AccessRequest
-	20, // 22: hamadryad.engine.v1.Launchers.Connect:input_type -> hamadryad.engine.v1.FromLauncher
-	2,  // 23: hamadryad.engine.v1.Launchers.FetchBlob:input_type -> hamadryad.engine.v1.BlobQuery
-	21, // 24: hamadryad.engine.v1.Launchers.KeepTails:input_type -> hamadryad.engine.v1.LogTails
-	22, // 25: hamadryad.engine.v1.Launchers.MayLook:input_type -> hamadryad.engine.v1.LookQuery
-	14, // 26: hamadryad.engine.v1.Managers.Serving:input_type -> hamadryad.engine.v1.Empty
-	23, // 27: hamadryad.engine.v1.Manager.Prepare:output_type -> hamadryad.engine.v1.PrepareReply
-	24, // 28: hamadryad.engine.v1.Manager.Submit:output_type -> hamadryad.engine.v1.SubmitReply
-	25, // 29: hamadryad.engine.v1.Manager.HasBlob:output_type -> hamadryad.engine.v1.BlobAnswer
-	14, // 30: hamadryad.engine.v1.Manager.PutBlob:output_type -> hamadryad.engine.v1.Empty
-	26, // 31: hamadryad.engine.v1.Manager.Watch:output_type -> hamadryad.engine.v1.JobStatus
-	27, // 32: hamadryad.engine.v1.Manager.Jobs:output_type -> hamadryad.engine.v1.JobsReply
-	26, // 33: hamadryad.engine.v1.Manager.Status:output_type -> hamadryad.engine.v1.JobStatus
-	14, // 34: hamadryad.engine.v1.Manager.Kill:output_type -> hamadryad.engine.v1.Empty
-	14, // 35: hamadryad.engine.v1.Manager.Update:output_type -> hamadryad.engine.v1.Empty
-	28, // 36: hamadryad.engine.v1.Manager.Launchers:output_type -> hamadryad.engine.v1.LaunchersReply
-	14, // 37: hamadryad.engine.v1.Manager.Drain:output_type -> hamadryad.engine.v1.Empty
-	29, // 38: hamadryad.engine.v1.Manager.Logs:output_type -> hamadryad.engine.v1.LogChunk
-	30, // 39: hamadryad.engine.v1.Manager.Policy:output_type -> hamadryad.engine.v1.PolicyReply
-	31, // 40: hamadryad.engine.v1.Manager.PolicyPage:output_type -> hamadryad.engine.v1.PageReply
-	30, // 41: hamadryad.engine.v1.Manager.ReloadPolicy:output_type -> hamadryad.engine.v1.PolicyReply
-	32, // 42: hamadryad.engine.v1.Manager.Settings:output_type -> hamadryad.engine.v1.SettingsReply
-	33, // 43: hamadryad.engine.v1.Manager.DiffSettings:output_type -> hamadryad.engine.v1.SettingsDiff
-	34, // 44: hamadryad.engine.v1.Manager.ApplySettings:output_type -> hamadryad.engine.v1.SettingsVersion
-	35, // 45: hamadryad.engine.v1.Manager.SettingsVersions:output_type -> hamadryad.engine.v1.VersionsReply
-	36, // 46: hamadryad.engine.v1.Manager.Audit:output_type -> hamadryad.engine.v1.AuditReply
-	37, // 47: hamadryad.engine.v1.Manager.Pages:output_type -> hamadryad.engine.v1.PagesReply
-	38, // 48: hamadryad.engine.v1.Manager.Access:output_type -> hamadryad.engine.v1.AccessReply
-	39, // 49: hamadryad.engine.v1.Launchers.Connect:output_type -> hamadryad.engine.v1.ToLauncher
-	3,  // 50: hamadryad.engine.v1.Launchers.FetchBlob:output_type -> hamadryad.engine.v1.BlobChunk
-	14, // 51: hamadryad.engine.v1.Launchers.KeepTails:output_type -> hamadryad.engine.v1.Empty
-	40, // 52: hamadryad.engine.v1.Launchers.MayLook:output_type -> hamadryad.engine.v1.LookAnswer
-	41, // 53: hamadryad.engine.v1.Managers.Serving:output_type -> hamadryad.engine.v1.ServingReply
-	27, // [27:54] is the sub-list for method output_type
-	0,  // [0:27] is the sub-list for method input_type
+	20, // 22: hamadryad.engine.v1.Manager.AddSchedule:input_type -> hamadryad.engine.v1.AddScheduleRequest
+	21, // 23: hamadryad.engine.v1.Manager.Schedules:input_type -> hamadryad.engine.v1.SchedulesRequest
+	22, // 24: hamadryad.engine.v1.Manager.ChangeSchedule:input_type -> hamadryad.engine.v1.ChangeScheduleRequest
+	23, // 25: hamadryad.engine.v1.Manager.TakeRun:input_type -> hamadryad.engine.v1.TakeRunRequest
+	24, // 26: hamadryad.engine.v1.Manager.EndRun:input_type -> hamadryad.engine.v1.EndRunRequest
+	25, // 27: hamadryad.engine.v1.Launchers.Connect:input_type -> hamadryad.engine.v1.FromLauncher
+	2,  // 28: hamadryad.engine.v1.Launchers.FetchBlob:input_type -> hamadryad.engine.v1.BlobQuery
+	26, // 29: hamadryad.engine.v1.Launchers.KeepTails:input_type -> hamadryad.engine.v1.LogTails
+	27, // 30: hamadryad.engine.v1.Launchers.MayLook:input_type -> hamadryad.engine.v1.LookQuery
+	14, // 31: hamadryad.engine.v1.Managers.Serving:input_type -> hamadryad.engine.v1.Empty
+	28, // 32: hamadryad.engine.v1.Manager.Prepare:output_type -> hamadryad.engine.v1.PrepareReply
+	29, // 33: hamadryad.engine.v1.Manager.Submit:output_type -> hamadryad.engine.v1.SubmitReply
+	30, // 34: hamadryad.engine.v1.Manager.HasBlob:output_type -> hamadryad.engine.v1.BlobAnswer
+	14, // 35: hamadryad.engine.v1.Manager.PutBlob:output_type -> hamadryad.engine.v1.Empty
+	31, // 36: hamadryad.engine.v1.Manager.Watch:output_type -> hamadryad.engine.v1.JobStatus
+	32, // 37: hamadryad.engine.v1.Manager.Jobs:output_type -> hamadryad.engine.v1.JobsReply
+	31, // 38: hamadryad.engine.v1.Manager.Status:output_type -> hamadryad.engine.v1.JobStatus
+	14, // 39: hamadryad.engine.v1.Manager.Kill:output_type -> hamadryad.engine.v1.Empty
+	14, // 40: hamadryad.engine.v1.Manager.Update:output_type -> hamadryad.engine.v1.Empty
+	33, // 41: hamadryad.engine.v1.Manager.Launchers:output_type -> hamadryad.engine.v1.LaunchersReply
+	14, // 42: hamadryad.engine.v1.Manager.Drain:output_type -> hamadryad.engine.v1.Empty
+	34, // 43: hamadryad.engine.v1.Manager.Logs:output_type -> hamadryad.engine.v1.LogChunk
+	35, // 44: hamadryad.engine.v1.Manager.Policy:output_type -> hamadryad.engine.v1.PolicyReply
+	36, // 45: hamadryad.engine.v1.Manager.PolicyPage:output_type -> hamadryad.engine.v1.PageReply
+	35, // 46: hamadryad.engine.v1.Manager.ReloadPolicy:output_type -> hamadryad.engine.v1.PolicyReply
+	37, // 47: hamadryad.engine.v1.Manager.Settings:output_type -> hamadryad.engine.v1.SettingsReply
+	38, // 48: hamadryad.engine.v1.Manager.DiffSettings:output_type -> hamadryad.engine.v1.SettingsDiff
+	39, // 49: hamadryad.engine.v1.Manager.ApplySettings:output_type -> hamadryad.engine.v1.SettingsVersion
+	40, // 50: hamadryad.engine.v1.Manager.SettingsVersions:output_type -> hamadryad.engine.v1.VersionsReply
+	41, // 51: hamadryad.engine.v1.Manager.Audit:output_type -> hamadryad.engine.v1.AuditReply
+	42, // 52: hamadryad.engine.v1.Manager.Pages:output_type -> hamadryad.engine.v1.PagesReply
+	43, // 53: hamadryad.engine.v1.Manager.Access:output_type -> hamadryad.engine.v1.AccessReply
+	14, // 54: hamadryad.engine.v1.Manager.AddSchedule:output_type -> hamadryad.engine.v1.Empty
+	44, // 55: hamadryad.engine.v1.Manager.Schedules:output_type -> hamadryad.engine.v1.SchedulesReply
+	14, // 56: hamadryad.engine.v1.Manager.ChangeSchedule:output_type -> hamadryad.engine.v1.Empty
+	45, // 57: hamadryad.engine.v1.Manager.TakeRun:output_type -> hamadryad.engine.v1.TakeRunReply
+	14, // 58: hamadryad.engine.v1.Manager.EndRun:output_type -> hamadryad.engine.v1.Empty
+	46, // 59: hamadryad.engine.v1.Launchers.Connect:output_type -> hamadryad.engine.v1.ToLauncher
+	3,  // 60: hamadryad.engine.v1.Launchers.FetchBlob:output_type -> hamadryad.engine.v1.BlobChunk
+	14, // 61: hamadryad.engine.v1.Launchers.KeepTails:output_type -> hamadryad.engine.v1.Empty
+	47, // 62: hamadryad.engine.v1.Launchers.MayLook:output_type -> hamadryad.engine.v1.LookAnswer
+	48, // 63: hamadryad.engine.v1.Managers.Serving:output_type -> hamadryad.engine.v1.ServingReply
+	32, // [32:64] is the sub-list for method output_type
+	0,  // [0:32] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name
 	0,  // [0:0] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name

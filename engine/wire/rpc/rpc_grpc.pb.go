@@ -45,6 +45,11 @@ const (
 	Manager_Audit_FullMethodName            = "/hamadryad.engine.v1.Manager/Audit"
 	Manager_Pages_FullMethodName            = "/hamadryad.engine.v1.Manager/Pages"
 	Manager_Access_FullMethodName           = "/hamadryad.engine.v1.Manager/Access"
+	Manager_AddSchedule_FullMethodName      = "/hamadryad.engine.v1.Manager/AddSchedule"
+	Manager_Schedules_FullMethodName        = "/hamadryad.engine.v1.Manager/Schedules"
+	Manager_ChangeSchedule_FullMethodName   = "/hamadryad.engine.v1.Manager/ChangeSchedule"
+	Manager_TakeRun_FullMethodName          = "/hamadryad.engine.v1.Manager/TakeRun"
+	Manager_EndRun_FullMethodName           = "/hamadryad.engine.v1.Manager/EndRun"
 )
 
 // ManagerClient is the client API for Manager service.
@@ -86,6 +91,15 @@ type ManagerClient interface {
 	Pages(ctx context.Context, in *wire.Empty, opts ...grpc.CallOption) (*wire.PagesReply, error)
 	// Access returns what a principal may do.
 	Access(ctx context.Context, in *wire.AccessRequest, opts ...grpc.CallOption) (*wire.AccessReply, error)
+	// AddSchedule adds a schedule of the caller.
+	AddSchedule(ctx context.Context, in *wire.AddScheduleRequest, opts ...grpc.CallOption) (*wire.Empty, error)
+	Schedules(ctx context.Context, in *wire.SchedulesRequest, opts ...grpc.CallOption) (*wire.SchedulesReply, error)
+	// ChangeSchedule pauses, resumes or removes a schedule, or has it run now.
+	ChangeSchedule(ctx context.Context, in *wire.ChangeScheduleRequest, opts ...grpc.CallOption) (*wire.Empty, error)
+	// TakeRun gives a due run to the caller, who runs its command.
+	TakeRun(ctx context.Context, in *wire.TakeRunRequest, opts ...grpc.CallOption) (*wire.TakeRunReply, error)
+	// EndRun tells how the command of a taken run ended.
+	EndRun(ctx context.Context, in *wire.EndRunRequest, opts ...grpc.CallOption) (*wire.Empty, error)
 }
 
 type managerClient struct {
@@ -337,6 +351,56 @@ func (c *managerClient) Access(ctx context.Context, in *wire.AccessRequest, opts
 	return out, nil
 }
 
+func (c *managerClient) AddSchedule(ctx context.Context, in *wire.AddScheduleRequest, opts ...grpc.CallOption) (*wire.Empty, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(wire.Empty)
+	err := c.cc.Invoke(ctx, Manager_AddSchedule_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *managerClient) Schedules(ctx context.Context, in *wire.SchedulesRequest, opts ...grpc.CallOption) (*wire.SchedulesReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(wire.SchedulesReply)
+	err := c.cc.Invoke(ctx, Manager_Schedules_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *managerClient) ChangeSchedule(ctx context.Context, in *wire.ChangeScheduleRequest, opts ...grpc.CallOption) (*wire.Empty, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(wire.Empty)
+	err := c.cc.Invoke(ctx, Manager_ChangeSchedule_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *managerClient) TakeRun(ctx context.Context, in *wire.TakeRunRequest, opts ...grpc.CallOption) (*wire.TakeRunReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(wire.TakeRunReply)
+	err := c.cc.Invoke(ctx, Manager_TakeRun_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *managerClient) EndRun(ctx context.Context, in *wire.EndRunRequest, opts ...grpc.CallOption) (*wire.Empty, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(wire.Empty)
+	err := c.cc.Invoke(ctx, Manager_EndRun_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ManagerServer is the server API for Manager service.
 // All implementations must embed UnimplementedManagerServer
 // for forward compatibility.
@@ -376,6 +440,15 @@ type ManagerServer interface {
 	Pages(context.Context, *wire.Empty) (*wire.PagesReply, error)
 	// Access returns what a principal may do.
 	Access(context.Context, *wire.AccessRequest) (*wire.AccessReply, error)
+	// AddSchedule adds a schedule of the caller.
+	AddSchedule(context.Context, *wire.AddScheduleRequest) (*wire.Empty, error)
+	Schedules(context.Context, *wire.SchedulesRequest) (*wire.SchedulesReply, error)
+	// ChangeSchedule pauses, resumes or removes a schedule, or has it run now.
+	ChangeSchedule(context.Context, *wire.ChangeScheduleRequest) (*wire.Empty, error)
+	// TakeRun gives a due run to the caller, who runs its command.
+	TakeRun(context.Context, *wire.TakeRunRequest) (*wire.TakeRunReply, error)
+	// EndRun tells how the command of a taken run ended.
+	EndRun(context.Context, *wire.EndRunRequest) (*wire.Empty, error)
 	mustEmbedUnimplementedManagerServer()
 }
 
@@ -451,6 +524,21 @@ func (UnimplementedManagerServer) Pages(context.Context, *wire.Empty) (*wire.Pag
 }
 func (UnimplementedManagerServer) Access(context.Context, *wire.AccessRequest) (*wire.AccessReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Access not implemented")
+}
+func (UnimplementedManagerServer) AddSchedule(context.Context, *wire.AddScheduleRequest) (*wire.Empty, error) {
+	return nil, status.Error(codes.Unimplemented, "method AddSchedule not implemented")
+}
+func (UnimplementedManagerServer) Schedules(context.Context, *wire.SchedulesRequest) (*wire.SchedulesReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Schedules not implemented")
+}
+func (UnimplementedManagerServer) ChangeSchedule(context.Context, *wire.ChangeScheduleRequest) (*wire.Empty, error) {
+	return nil, status.Error(codes.Unimplemented, "method ChangeSchedule not implemented")
+}
+func (UnimplementedManagerServer) TakeRun(context.Context, *wire.TakeRunRequest) (*wire.TakeRunReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method TakeRun not implemented")
+}
+func (UnimplementedManagerServer) EndRun(context.Context, *wire.EndRunRequest) (*wire.Empty, error) {
+	return nil, status.Error(codes.Unimplemented, "method EndRun not implemented")
 }
 func (UnimplementedManagerServer) mustEmbedUnimplementedManagerServer() {}
 func (UnimplementedManagerServer) testEmbeddedByValue()                 {}
@@ -844,6 +932,96 @@ func _Manager_Access_Handler(srv interface{}, ctx context.Context, dec func(inte
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Manager_AddSchedule_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(wire.AddScheduleRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ManagerServer).AddSchedule(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Manager_AddSchedule_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ManagerServer).AddSchedule(ctx, req.(*wire.AddScheduleRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Manager_Schedules_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(wire.SchedulesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ManagerServer).Schedules(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Manager_Schedules_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ManagerServer).Schedules(ctx, req.(*wire.SchedulesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Manager_ChangeSchedule_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(wire.ChangeScheduleRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ManagerServer).ChangeSchedule(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Manager_ChangeSchedule_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ManagerServer).ChangeSchedule(ctx, req.(*wire.ChangeScheduleRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Manager_TakeRun_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(wire.TakeRunRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ManagerServer).TakeRun(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Manager_TakeRun_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ManagerServer).TakeRun(ctx, req.(*wire.TakeRunRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Manager_EndRun_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(wire.EndRunRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ManagerServer).EndRun(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Manager_EndRun_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ManagerServer).EndRun(ctx, req.(*wire.EndRunRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Manager_ServiceDesc is the grpc.ServiceDesc for Manager service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -926,6 +1104,26 @@ var Manager_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Access",
 			Handler:    _Manager_Access_Handler,
+		},
+		{
+			MethodName: "AddSchedule",
+			Handler:    _Manager_AddSchedule_Handler,
+		},
+		{
+			MethodName: "Schedules",
+			Handler:    _Manager_Schedules_Handler,
+		},
+		{
+			MethodName: "ChangeSchedule",
+			Handler:    _Manager_ChangeSchedule_Handler,
+		},
+		{
+			MethodName: "TakeRun",
+			Handler:    _Manager_TakeRun_Handler,
+		},
+		{
+			MethodName: "EndRun",
+			Handler:    _Manager_EndRun_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

@@ -5,6 +5,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/internal/outbound"
 	"github.com/hamadryad/hamadryad/engine/core/internal/policystate"
 	"github.com/hamadryad/hamadryad/engine/core/internal/resources"
+	"github.com/hamadryad/hamadryad/engine/core/internal/schedules"
 	"github.com/hamadryad/hamadryad/engine/core/internal/state"
 	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 )
@@ -27,6 +28,7 @@ type base struct {
 	resources *resources.Resources
 	policy    *policystate.Session
 	state     *state.Cluster
+	schedules *schedules.Table
 	events    *outbound.PolicyEvents
 	dispatch  *outbound.Dispatcher
 	status    *outbound.StatusReader
@@ -34,7 +36,7 @@ type base struct {
 
 // New returns the transitions of a state. Their events and commands leave by out.
 func New(s *state.Store, out *outbound.Outbound) *Lifecycle {
-	b := base{&s.Step, &s.IDs, s.Resources, &s.Policy, s.Cluster, out.Events, out.Dispatch, out.Status}
+	b := base{&s.Step, &s.IDs, s.Resources, &s.Policy, s.Cluster, &s.Schedules, out.Events, out.Dispatch, out.Status}
 	l := &Lifecycle{Bundles: &Bundles{base: b}}
 	l.Jobs = &Jobs{base: b, bundles: l.Bundles}
 	l.Admission = &Admission{base: b, jobs: l.Jobs}

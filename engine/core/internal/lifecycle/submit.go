@@ -87,6 +87,9 @@ func (ad *Admission) Submit(m *wire.Submit) {
 	if err == nil {
 		err = ad.userJobs(m.GetSpec().GetPrincipal().GetName())
 	}
+	if err == nil {
+		err = ad.schedules.MaySubmit(ad.step, m.GetSpec().GetRun(), m.GetSpec().GetPrincipal().GetName())
+	}
 	var others []scheduler.JobID
 	if err == nil {
 		others, err = ad.unmet(m)
@@ -97,6 +100,7 @@ func (ad *Admission) Submit(m *wire.Submit) {
 	}
 	j.Submission.Await(m.GetClient())
 	ad.state.AddJob(j)
+	ad.schedules.Submitted(ad.step, m.GetSpec().GetRun(), id)
 	ad.state.Changes.MarkJob(j)
 	ad.watchDeadline(j)
 	if len(others) > 0 {

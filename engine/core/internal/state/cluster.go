@@ -7,6 +7,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/internal/ids"
 	"github.com/hamadryad/hamadryad/engine/core/internal/policystate"
 	"github.com/hamadryad/hamadryad/engine/core/internal/resources"
+	"github.com/hamadryad/hamadryad/engine/core/internal/schedules"
 	"github.com/hamadryad/hamadryad/engine/core/internal/state/phase"
 	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/internal/idmap"
@@ -53,6 +54,7 @@ type Store struct {
 	IDs       ids.IDs
 	Resources *resources.Resources // of the launchers
 	Policy    policystate.Session
+	Schedules schedules.Table
 	Cluster   *Cluster
 }
 
@@ -68,6 +70,7 @@ func NewStore(set step.Settings) *Store {
 func (s *Store) Freeze() *Store {
 	f := NewStore(s.Step.Set)
 	f.Step, f.IDs, f.Policy = s.Step.Clone(), s.IDs.Clone(), s.Policy.Clone()
+	f.Schedules = s.Schedules.Clone()
 	f.Cluster.Freeze(s.Cluster)
 	f.Resources = s.Resources.Clone(func(id scheduler.LauncherID) *resources.Launcher { return &f.Cluster.Launchers.Get(id).Launcher })
 	return f

@@ -78,9 +78,10 @@ type PolicyStalls struct {
 // request for a policy's page.
 type Reply struct {
 	Client  uint64
-	Job     scheduler.JobID   // of a prepare or submit
-	Failure *wire.Failure     // nil: done
-	Answer  *scheduler.Answer // to a request for a page
+	Job     scheduler.JobID    // of a prepare or submit
+	Failure *wire.Failure      // nil: done
+	Answer  *scheduler.Answer  // to a request for a page
+	Run     *wire.TakeRunReply // to a runner that asks for a run
 	// Before and After are what a change found and left, in words; "" where nothing changed.
 	Before, After string
 }
@@ -113,6 +114,13 @@ const (
 // JobsChanged lists the jobs whose status changed. It is the last action of a step with such
 // changes. Jobs are distinct, in order of id; Ended are those that are over.
 type JobsChanged struct{ Jobs, Ended []scheduler.JobID }
+
+// SchedulesChanged has the schedules that changed in a step, ascending by id, and the ids of those
+// that were removed. It comes before replies. The schedules are never changed afterwards.
+type SchedulesChanged struct {
+	Schedules []*wire.Schedule
+	Removed   []uint64
+}
 
 // Changes are the rows of all that changed in a step, and what was counted: the first action of
 // a step, so that a client that gets its answer finds what was done.
@@ -147,14 +155,15 @@ const (
 // Attr is a key and a value of a log line.
 type Attr struct{ Key, Value string }
 
-func (ToLauncher) isAction()      {}
-func (Welcome) isAction()         {}
-func (AskPolicy) isAction()       {}
-func (StartPolicy) isAction()     {}
-func (PolicyGone) isAction()      {}
-func (PolicyStalls) isAction()    {}
-func (Reply) isAction()           {}
-func (SettingsVerdict) isAction() {}
-func (JobsChanged) isAction()     {}
-func (Changes) isAction()         {}
-func (LogLine) isAction()         {}
+func (ToLauncher) isAction()       {}
+func (Welcome) isAction()          {}
+func (AskPolicy) isAction()        {}
+func (StartPolicy) isAction()      {}
+func (PolicyGone) isAction()       {}
+func (PolicyStalls) isAction()     {}
+func (Reply) isAction()            {}
+func (SettingsVerdict) isAction()  {}
+func (JobsChanged) isAction()      {}
+func (Changes) isAction()          {}
+func (SchedulesChanged) isAction() {}
+func (LogLine) isAction()          {}

@@ -178,6 +178,8 @@ type Settings struct {
 	PreparedFor     time.Duration `json:"preparedFor"`
 	// UserLimits bound what one user may have; default: no user has bounds of its own.
 	UserLimits UserLimits `json:"userLimits"`
+	// Schedules bound schedules and their runs.
+	Schedules ScheduleLimits `json:"schedules"`
 	// NotesKept and AttemptsKept bound what status shows of one job; defaults 50
 	// and 1000.
 	NotesKept    int `json:"notesKept"`
@@ -235,7 +237,7 @@ func DefaultSettings() Settings {
 		JobsWaitingMax: 5000, JobsMax: 10_000, JobsKept: 1000, PreparedMax: 10_000, PreparedUserMax: 1000, PreparedFor: time.Hour,
 		NotesKept: 50, AttemptsKept: 1000, ReasonBytes: 1024, LaunchersMax: 20_000, LaunchersKept: 10_000,
 		RequestsMax: 100, RequestTimeout: 10 * time.Second, SettingsTimeout: 30 * time.Second, NotesMax: 10_000,
-		PolicyStallAfter: time.Minute,
+		PolicyStallAfter: time.Minute, Schedules: DefaultScheduleLimits(),
 	}
 }
 
@@ -283,6 +285,7 @@ func (s *Settings) Check() error {
 		errs = append(errs, fmt.Errorf("graph.Nodes is %d: use %d or less", s.Graph.Nodes, math.MaxInt32/2))
 	}
 	errs = append(errs, s.UserLimits.check()...)
+	errs = append(errs, s.Schedules.check()...)
 	if slices.Contains(s.Kinds, "") {
 		errs = append(errs, errors.New("kinds holds an empty name: name the kind or leave it out"))
 	}

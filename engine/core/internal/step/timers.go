@@ -29,6 +29,7 @@ const (
 	TimerStoreRoom
 	TimerTimeLimit
 	TimerDeadline
+	TimerSchedule // runs of a schedule that wait or run
 
 	timerKinds // how many there are, and one more
 )

@@ -114,6 +114,12 @@ func about(q any) string {
 	switch q := q.(type) {
 	case *wire.SubmitRequest:
 		return fmt.Sprintf("%s %q in pool %q", scheduler.JobID(q.GetJob()), q.GetSpec().GetName(), q.GetSpec().GetPool())
+	case *wire.AddScheduleRequest:
+		return fmt.Sprintf("schedule %q", q.GetName())
+	case *wire.ChangeScheduleRequest:
+		return fmt.Sprintf("schedule %q of %q: %s", q.GetName(), q.GetUser(), wire.ScheduleActName(q.GetAct()))
+	case *wire.EndRunRequest:
+		return "run " + wire.RunKeyText(q.GetKey())
 	case *wire.DrainRequest:
 		return fmt.Sprintf("launcher %q", q.GetLauncher())
 	case *wire.FromLauncher:

@@ -56,6 +56,8 @@ var methodBytesMax = map[string]int{
 	rpc.Launchers_Connect_FullMethodName:   LauncherMessageMax,
 	rpc.Launchers_KeepTails_FullMethodName: wire.TailsBytesMax,
 
+	rpc.Manager_AddSchedule_FullMethodName: 128 << 10, // the core bounds it: core.schedules.bytes
+
 	rpc.Manager_DiffSettings_FullMethodName:  settingsBytesMax + 1<<10,
 	rpc.Manager_ApplySettings_FullMethodName: settingsBytesMax + 8<<10,
 }
@@ -63,23 +65,26 @@ var methodBytesMax = map[string]int{
 // fieldBytesMax are the fields that may be longer than textBytesMax, or must be shorter. 0 leaves
 // the bound of a message's parts to the method.
 var fieldBytesMax = map[protoreflect.FullName]int{
-	"hamadryad.engine.v1.BlobChunk.data":            4 << 20,
-	"hamadryad.engine.v1.LogTail.text":              wire.TailBytesMax,
-	"hamadryad.engine.v1.JobRef.reason":             1 << 10,
-	"hamadryad.engine.v1.JobSpec.outputs":           pathBytesMax,
-	"hamadryad.engine.v1.JobSpec.graph":             wire.GraphInlineBytesMax, // the core checks its content
-	"hamadryad.engine.v1.SubmitRequest.tickets":     64 << 10,                 // kerberos.BytesMax
-	"hamadryad.engine.v1.PageRequest.path":          pathBytesMax,
-	"hamadryad.engine.v1.PageRequest.query":         RequestBytesMax,
-	"hamadryad.engine.v1.PageRequest.authorization": 4 << 10,
-	"hamadryad.engine.v1.PageRequest.body":          RequestBytesMax,
-	"hamadryad.engine.v1.Property.value":            32 << 10,
-	"hamadryad.engine.v1.SettingsText.text":         settingsBytesMax,
-	"hamadryad.engine.v1.ApplyRequest.text":         settingsBytesMax,
-	"hamadryad.engine.v1.ApplyRequest.comment":      1 << 10,
-	"hamadryad.engine.v1.Principal.proof":           4 << 10,
-	"hamadryad.engine.v1.FromLauncher.join":         0, // checkJoin
-	"hamadryad.engine.v1.FromLauncher.reports":      0, // tidyReport
+	"hamadryad.engine.v1.BlobChunk.data":             4 << 20,
+	"hamadryad.engine.v1.LogTail.text":               wire.TailBytesMax,
+	"hamadryad.engine.v1.JobRef.reason":              1 << 10,
+	"hamadryad.engine.v1.EndRunRequest.reason":       4 << 10,
+	"hamadryad.engine.v1.ScheduleDefinition.command": 128 << 10,
+	"hamadryad.engine.v1.ScheduleDefinition.folder":  pathBytesMax,
+	"hamadryad.engine.v1.JobSpec.outputs":            pathBytesMax,
+	"hamadryad.engine.v1.JobSpec.graph":              wire.GraphInlineBytesMax, // the core checks its content
+	"hamadryad.engine.v1.SubmitRequest.tickets":      64 << 10,                 // kerberos.BytesMax
+	"hamadryad.engine.v1.PageRequest.path":           pathBytesMax,
+	"hamadryad.engine.v1.PageRequest.query":          RequestBytesMax,
+	"hamadryad.engine.v1.PageRequest.authorization":  4 << 10,
+	"hamadryad.engine.v1.PageRequest.body":           RequestBytesMax,
+	"hamadryad.engine.v1.Property.value":             32 << 10,
+	"hamadryad.engine.v1.SettingsText.text":          settingsBytesMax,
+	"hamadryad.engine.v1.ApplyRequest.text":          settingsBytesMax,
+	"hamadryad.engine.v1.ApplyRequest.comment":       1 << 10,
+	"hamadryad.engine.v1.Principal.proof":            4 << 10,
+	"hamadryad.engine.v1.FromLauncher.join":          0, // checkJoin
+	"hamadryad.engine.v1.FromLauncher.reports":       0, // tidyReport
 }
 
 // Edge refuses requests that are too large, with the field's name.
