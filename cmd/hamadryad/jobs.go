@@ -38,25 +38,34 @@ the job: it submits itself, follows the job and prints its results.`,
 			if err != nil {
 				return client.Misuse("%w: name an executable file, such as ./%s", err, args[0])
 			}
-			reach, err := c.environment()
+			env, err := c.ofPrograms()
 			if err != nil {
 				return err
-			}
-			env := append(os.Environ(), reach...)
-			if c.user != "" {
-				env = append(env, storage.UserVariable+"="+c.user)
-			}
-			if c.patience > 0 {
-				env = append(env, client.WaitVariable+"="+c.patience.String())
-			}
-			if c.actsFor != "" {
-				env = append(env, client.ForVariable+"="+c.actsFor)
 			}
 			return syscall.Exec(path, args, env)
 		},
 	}
 	cmd.Flags().SetInterspersed(false) // flags behind the program are the program's
 	return cmd
+}
+
+// ofPrograms is the environment of programs that submit jobs as these flags say.
+func (c *cli) ofPrograms() ([]string, error) {
+	reach, err := c.environment()
+	if err != nil {
+		return nil, err
+	}
+	env := append(os.Environ(), reach...)
+	if c.user != "" {
+		env = append(env, storage.UserVariable+"="+c.user)
+	}
+	if c.patience > 0 {
+		env = append(env, client.WaitVariable+"="+c.patience.String())
+	}
+	if c.actsFor != "" {
+		env = append(env, client.ForVariable+"="+c.actsFor)
+	}
+	return env, nil
 }
 
 // jobFilter selects the jobs of a list.

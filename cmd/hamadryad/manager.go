@@ -22,12 +22,12 @@ import (
 // serveCommand is the parent of the daemons' commands.
 func (c *cli) serveCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "serve", Short: "Run a daemon of the cluster: a manager, or a launcher",
-		Long: `A cluster has one manager, and a launcher on each machine. Each is a process that goes on until
-it gets SIGTERM or SIGINT.`,
+		Use: "serve", Short: "Run a daemon: a manager, a launcher, or what runs your schedules",
+		Long: `A cluster has one manager, and a launcher on each machine. A user with schedules has a runner.
+Each is a process that goes on until it gets SIGTERM or SIGINT.`,
 		Example: "  hamadryad serve manager --config /etc/hamadryad.yaml\n  hamadryad serve launcher --config /etc/hamadryad.yaml",
 	}
-	cmd.AddCommand(c.managerCommand(), c.launcherCommand())
+	cmd.AddCommand(c.managerCommand(), c.launcherCommand(), c.runnerCommand())
 	return cmd
 }
 

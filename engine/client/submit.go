@@ -54,9 +54,12 @@ func CheckOutputs(ctx context.Context, outputs []string) error {
 func (c *Client) Submit(ctx context.Context, s Submission) (plan.Owner, error) {
 	spec := shallow(s.Spec)
 	spec.Principal = c.principal
+	var err error
+	if spec.Run, err = scheduledRun(); err != nil {
+		return plan.Owner{}, err
+	}
 	key := ""
 	if !isSigned(spec) {
-		var err error
 		if key, err = Key(); err != nil {
 			return plan.Owner{}, err
 		}

@@ -275,6 +275,14 @@ func clientOf(in *wire.Input) uint64 {
 		return w.Drain.GetClient()
 	case *wire.Input_Request:
 		return w.Request.GetClient()
+	case *wire.Input_AddSchedule:
+		return w.AddSchedule.GetClient()
+	case *wire.Input_ChangeSchedule:
+		return w.ChangeSchedule.GetClient()
+	case *wire.Input_TakeRun:
+		return w.TakeRun.GetClient()
+	case *wire.Input_EndRun:
+		return w.EndRun.GetClient()
 	}
 	return 0
 }

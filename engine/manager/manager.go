@@ -39,6 +39,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/internal/pages"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/query"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/rest"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/schedules"
 	"github.com/hamadryad/hamadryad/engine/manager/policyhost"
 	"github.com/hamadryad/hamadryad/engine/manager/recovery"
 	"github.com/hamadryad/hamadryad/engine/policy"
@@ -107,6 +108,7 @@ type manager struct {
 	audit      *audit.Log
 	tickets    *credentials.TicketStore
 	editor     *configedit.Editor
+	schedules  *schedules.Keeper
 	own        authz.HostNames
 	ports      ports                  // bounds of connections
 	web        string                 // the pages' address
@@ -166,6 +168,7 @@ func Run(ctx context.Context, cfg Config) error {
 	m.rows.BeginWith(all)
 	m.model = query.NewModel(shownOf(cfg.Core), all, m.rows.Apply)
 	defer m.model.Close()
+	m.schedules = schedules.New(l.Core.Schedules(), l.Clock.Now, m.inbox.Input, m.log)
 	m.read = query.NewReader(m.model, m.history.History)
 	if m.audit, err = audit.Open(audit.Options{
 		Folder: filepath.Join(cfg.Data, "audit"), Uploads: cfg.AuditUploads, FileBytes: cfg.AuditFileBytes, Keep: cfg.AuditKeep, Log: cfg.Log,
@@ -308,6 +311,7 @@ func (m *manager) serve(ctx context.Context, cancel context.CancelCauseFunc, log
 	}
 	parts.Go(func() { launchers.NewLiveness(m.launchers, m.inbox).Run(ctx) })
 	parts.Go(func() { m.takeUpdates(ctx) })
+	parts.Go(func() { m.schedules.Run(ctx) })
 	parts.Go(func() { m.own.Find(ctx, net.DefaultResolver.LookupCNAME) })
 	parts.Go(func() { m.tickets.Run(ctx, m.owners, m.launchers.Renewed) })
 	stalledStop := context.AfterFunc(ctx, func() { // a full disk must not hold up the end
@@ -409,6 +413,7 @@ func (m *manager) clientServer() *api.Server {
 		Inbox: m.inbox, Read: m.read, Blobs: m.blobs, UploadRate: m.cfg.UploadRate, ClearEvery: m.cfg.ClearEvery, Graphs: m.graphs, Launchers: m.launchers, Supervisor: m.supervisor, Tickets: m.tickets,
 		Conditions: m.conditions, Stats: m.stats, Shown: m.shown, File: m.cfg.File, Identity: m.life.Identity, Term: m.life.Term, Before: m.before,
 		Settled: time.Now().Add(m.cfg.LauncherLostAfter), IdleShownAfter: m.cfg.IdleShownAfter, Stalled: m.stalled, Stopping: m.stopping, Keys: m.cfg.Keys, Rules: m.guard.Rules, Editor: m.editor, Audit: m.audit, Web: m.web,
+		Schedules: m.schedules, ScheduleLease: func() time.Duration { return m.inForce.Load().Core.Schedules.Lease },
 	})
 	return m.clients
 }
@@ -609,6 +614,8 @@ func (m *manager) act(a core.Action) {
 		m.supervisor.Stalls(a)
 	case core.SettingsVerdict:
 		m.supervisor.Settled(a)
+	case core.SchedulesChanged:
+		m.schedules.Apply(a)
 	case core.Reply:
 		if err := m.numbers.SetAside(a.Job); err != nil {
 			m.fail(fmt.Errorf("manager: %w", err))

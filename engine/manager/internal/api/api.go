@@ -33,6 +33,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/internal/launchers"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/metrics"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/query"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/schedules"
 	"github.com/hamadryad/hamadryad/engine/manager/policyhost"
 	"github.com/hamadryad/hamadryad/engine/manager/recovery"
 	"github.com/hamadryad/hamadryad/engine/plan"
@@ -139,7 +140,10 @@ type Needs struct {
 	Audit *audit.Log
 	// Editor changes the configuration.
 	Editor *configedit.Editor
-	Keys   *certs.Keys // of the manager; nil: launchers' pages are read without TLS
+	// Schedules tells of schedules. ScheduleLease is the lease of a run (core.schedules.lease).
+	Schedules     *schedules.Keeper
+	ScheduleLease func() time.Duration
+	Keys          *certs.Keys // of the manager; nil: launchers' pages are read without TLS
 }
 
 // Server is the gRPC service for applications and the command line.
