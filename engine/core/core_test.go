@@ -59,6 +59,7 @@ func TestOlderCheckpointsAreRead(t *testing.T) {
 		c.state.Cluster.CodeDependencies(w)
 		c.state.Cluster.CodeLimits(w)
 		codeIdle(w, c)
+		c.state.Schedules.Code(w)
 	}
 	codeLosses := func(w *checkpoint.Codec, c *Core) {
 		codeLosses(w, c)

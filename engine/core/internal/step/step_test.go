@@ -55,7 +55,7 @@ func TestAStepBeginsAnew(t *testing.T) {
 		s.Reply(0, 1, nil) // client 0 gets no answer
 		s.Reply(3, 1, Invalid("no"))
 		got := fmt.Sprint(s.Effects())
-		if want := fmt.Sprintf("[{{1 first [{key value}] false} <nil> 0} {<nil> %d 7} {{3 job-1 kind:ERROR_KIND_INVALID message:%q <nil> } <nil> 0}]", i, "no"); strings.ReplaceAll(got, "  ", " ") != want {
+		if want := fmt.Sprintf("[{{1 first [{key value}] false} <nil> 0} {<nil> %d 7} {{3 job-1 kind:ERROR_KIND_INVALID message:%q <nil> <nil> } <nil> 0}]", i, "no"); strings.ReplaceAll(got, "  ", " ") != want {
 			t.Errorf("to be done:\n%s, want\n%s", got, want)
 		}
 		if s.End(); len(s.Effects()) > 0 {
