@@ -50,14 +50,14 @@ func (c *cli) scheduleAdd() *cobra.Command {
 		Long: `The command is a program that submits jobs, or a script of such programs. It runs in the folder
 in which you are now, with the runner's environment.
 
-TIMES are minute, hour, day of month, month and day of week, as in a crontab: * is each, */5 each
-fifth, 1-5 a range, 1,15 a list. @hourly, @daily, @weekly, @monthly and @yearly are known, too.
+TIMES are minute, hour, day of month, month and day of week, as in a crontab. There, * is each, */5
+each fifth, 1-5 a range, and 1,15 a list. @hourly, @daily, @weekly, @monthly and @yearly are known, too.
 A day fits if the day of the month or that of the week does, where both are given.
 
-Where clocks are set, Vixie's cron is followed. TIMES with a * in minutes or hours run by the clock,
-so an hour that is left out has no runs, and one that comes twice has them twice. Other TIMES run
-once for each day: at the moment when clocks are set where their time is left out, and at the first
-of two where it comes twice.
+Where clocks are set, Vixie's cron is followed. TIMES with a * in minutes or hours run by the clock.
+So an hour that is left out has no runs, and one that comes twice has them twice. Each time of other
+TIMES runs once a day. One that is left out runs at the moment when clocks are set, and of one that
+comes twice the first runs.
 
 After a time without a manager, the last due time alone gets a run, if its start deadline is not
 over.`,
