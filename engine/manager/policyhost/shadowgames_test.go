@@ -46,17 +46,20 @@ type gameShadow struct {
 	t         *testing.T
 	name      string
 	policy    scheduler.TaskScheduler
+	queue     *shadowQueue
 	rounds    *shadowRounds
 	agreement *agreement
 	plain     plainAgreement
 	asked     uint64
 	awaited   []scheduler.Outcome // refusals that the next round must have
 	last      string              // what it decided in the last round
-	refused   bool                // the core refused a preemption in force, which the shadow was not told of
+	overflows int
+	refused   bool // the core refused a preemption in force, which the shadow was not told of
 }
 
 // start starts the shadow from a copy of the core.
 func (x *gameShadow) start(c *cluster.Cluster) {
+	x.queue.restart()
 	start := core.ShadowStart(c.ShadowStart(x.name))
 	x.policy = shadowPolicies[x.name]()
 	d, err := x.policy.Start(settingsOf(x.name), start.Snapshot, policytest.Environment())
@@ -66,6 +69,23 @@ func (x *gameShadow) start(c *cluster.Cluster) {
 	x.rounds, x.asked, x.awaited = newShadowRounds(&start, d.Abilities), start.Round, nil
 	x.agreement.restarted(start.Round)
 	x.plain.restarted(start.Round)
+}
+
+// follow has the shadow decide on at most so many rounds of its queue.
+func (x *gameShadow) follow(c *cluster.Cluster, most int) {
+	for ; most > 0; most-- {
+		if !x.queue.lost && len(x.queue.list) == 0 {
+			return
+		}
+		q, err := x.queue.next(x.t.Context())
+		if err != nil { // too many rounds have waited
+			x.overflows++
+			x.queue.pause()
+			x.start(c)
+			return
+		}
+		x.round(q.round)
+	}
 }
 
 // round has the shadow decide on a round of the policy in force.
@@ -278,6 +298,11 @@ func playShadows(t *testing.T, g policytest.Game, name string, shadows []*gameSh
 	c.Started(d)
 	g.Plan(c)
 	sum := sha256.New()
+	pace := func() int { return 1 }
+	if wild { // shadows are behind now and then, by more than their queues hold
+		paces := rand.New(rand.NewPCG(g.Seed, 19)) //nolint:gosec // seeded on purpose
+		pace = func() int { return max(0, paces.IntN(24)-20) }
+	}
 	idle, last := 0, 0
 	for c.Step() && idle < gameIdleMax {
 		r := c.Round()
@@ -294,7 +319,8 @@ func playShadows(t *testing.T, g policytest.Game, name string, shadows []*gameSh
 			if x.policy == nil || wild && restart && i == int(r.Number)%len(shadows) {
 				x.start(c)
 			}
-			x.round(&r)
+			x.queue.add(1, &r)
+			x.follow(c, pace())
 			x.refused = x.refused || slices.ContainsFunc(r.Events, isRefusedPreemption)
 			if want := decisionsText(&d); x.name == name && !wild && !x.refused && r.Number > x.asked && x.last != want {
 				t.Fatalf("round %d: the shadow decides\n%s\nand the policy in force\n%s", r.Number, x.last, want)
@@ -305,6 +331,9 @@ func playShadows(t *testing.T, g policytest.Game, name string, shadows []*gameSh
 		if n := c.Tally; n.Launches+n.Finished+n.Ended+n.Suspensions+n.Submitted != last {
 			last, idle = n.Launches+n.Finished+n.Ended+n.Suspensions+n.Submitted, 0
 		}
+	}
+	for _, x := range shadows {
+		x.follow(c, x.queue.roundsMax)
 	}
 	return [sha256.Size]byte(sum.Sum(nil))
 }
@@ -333,7 +362,9 @@ func note(t *testing.T, sum hash.Hash, r *scheduler.Round, d *scheduler.Decision
 
 // newGameShadow is a shadow that has not started.
 func newGameShadow(t *testing.T, name string) *gameShadow {
-	return &gameShadow{t: t, name: name, agreement: newAgreement(), plain: newPlainAgreement()}
+	queue := newShadowQueue()
+	queue.roundsMax = 24
+	return &gameShadow{t: t, name: name, queue: queue, agreement: newAgreement(), plain: newPlainAgreement()}
 }
 
 // A shadow of the same policy decides in each round what the policy in force does, until the core
@@ -362,13 +393,14 @@ func TestShadowsOfTheSamePolicyAgree(t *testing.T) {
 	}
 }
 
-// Shadows that start again in the middle change nothing of a game, each of their decisions is
-// refused once, and their counts are those of the whole lists.
+// Shadows that start again in the middle, or are behind until their queues overflow, change nothing
+// of a game. Each of their decisions is refused once, and their counts are those of the whole lists.
 func TestShadowsInGames(t *testing.T) {
 	names := slices.Sorted(maps.Keys(shadowPolicies))
 	for i, name := range names {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			overflows := 0
 			for k, g := range policytest.Games(policytest.Options{NoStories: true, Seeds: *shadowSeeds, First: *shadowFrom}) {
 				same, other := newGameShadow(t, name), newGameShadow(t, names[(i+1+k%(len(names)-1))%len(names)])
 				alone := playShadows(t, g, name, nil, true)
@@ -376,11 +408,17 @@ func TestShadowsInGames(t *testing.T) {
 					t.Errorf("%s: the shadows changed the game", g.Name)
 				}
 				for _, x := range []*gameShadow{same, other} {
+					overflows += x.overflows
 					if got, want := x.agreement.counts, x.plain.counts(); got != want {
 						t.Errorf("%s, shadow %s: %+v, want %+v", g.Name, x.name, got, want)
+					} else if n := x.queue.droppedRounds(); x.overflows > 0 && n <= uint64(x.overflows*x.queue.roundsMax) {
+						t.Errorf("%s, shadow %s: %d rounds were dropped in %d overflows", g.Name, x.name, n, x.overflows)
 					}
 				}
 				t.Logf("%s: same policy %+v; %s %+v", g.Name, same.agreement.counts, other.name, other.agreement.counts)
+			}
+			if overflows == 0 {
+				t.Error("no queue overflowed")
 			}
 		})
 	}

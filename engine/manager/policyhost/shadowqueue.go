@@ -17,6 +17,8 @@ const (
 // shadowQueue holds rounds for a shadow. Adding never waits. Safe for concurrent use; one goroutine
 // takes rounds out.
 type shadowQueue struct {
+	roundsMax int // see shadowRoundsMax
+
 	mu      sync.Mutex
 	list    []queuedRound
 	size    int    // events and offers
@@ -31,7 +33,9 @@ type queuedRound struct {
 	round      *scheduler.Round
 }
 
-func newShadowQueue() *shadowQueue { return &shadowQueue{more: make(chan struct{}, 1)} }
+func newShadowQueue() *shadowQueue {
+	return &shadowQueue{roundsMax: shadowRoundsMax, more: make(chan struct{}, 1)}
+}
 
 // add adds a round, or drops all when there is no room.
 func (q *shadowQueue) add(generation uint64, r *scheduler.Round) {
@@ -40,7 +44,7 @@ func (q *shadowQueue) add(generation uint64, r *scheduler.Round) {
 	switch size := len(r.Events) + len(r.Offers); {
 	case q.lost:
 		q.dropped++
-	case len(q.list) >= shadowRoundsMax || len(q.list) > 0 && q.size+size > shadowEventsMax:
+	case len(q.list) >= q.roundsMax || len(q.list) > 0 && q.size+size > shadowEventsMax:
 		q.dropped += uint64(len(q.list)) + 1
 		q.list, q.size, q.lost = nil, 0, true
 	default:
