@@ -46,7 +46,7 @@ func (c *cli) policyReloadCommand() *cobra.Command {
 		Long: `Starts the program of the policy anew beside the one that runs. The new one takes
 over between two rounds; work that runs goes on. When it can't, the old one goes on
 and the reason is told. A policy that was given up for the built-in FIFO is tried
-again.`,
+again. Shadows (policy.shadow) start anew, too.`,
 		Example: "  go build -o /opt/hamadryad/hamadryad-policy-mine . && hamadryad policy reload",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.withClient(func(cl *client.Client) error {

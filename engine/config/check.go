@@ -150,6 +150,8 @@ func rule(f validator.FieldError) string {
 		return "a network is ADDRESS/BITS, such as 10.8.0.0/16"
 	case "len", "hexadecimal":
 		return "it is a SHA-256 in 64 hexadecimal digits"
+	case "unique":
+		return "each may stand there once"
 	}
 	return "it breaks the rule " + f.Tag()
 }

@@ -170,6 +170,7 @@ func TestFilesOfShadowsAreReadAndWatched(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"policy:\n  shadow: [fair]\n  shadowFiles:\n    hfsp: [pools.xml]\n": "h.yaml:3: policy.shadowFiles has files for hfsp, which is no shadow",
+		"policy:\n  shadow: [fair, fair]\n":                                  "h.yaml:2: policy.shadow is [fair fair]: each may stand there once",
 		"policy:\n  shadow: [fair]\n  shadowFiles: [pools.xml]\n":            "h.yaml:3: policy.shadowFiles",
 	} {
 		if _, err := Load(Sources{File: write(t, "h.yaml", text)}); err == nil || !strings.Contains(err.Error(), want) {

@@ -1,6 +1,8 @@
 package manager
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -85,15 +87,18 @@ func TestAShadowThatFailsHarmsNothing(t *testing.T) {
 		plugintest.Flood:         {policyhost.ShadowFollowing, ""},
 		plugintest.FailStart:     {policyhost.ShadowDropped, "no start on purpose"},
 		plugintest.ExitAtOnce:    {policyhost.ShadowDropped, "cannot find my data"},
+		plugintest.HangInStart:   {policyhost.ShadowStarting, ""},
+		plugintest.Hog:           {"", "memory"},
+		plugintest.Slow:          {policyhost.ShadowFollowing, ""},
 	} {
 		t.Run(string(behaviour), func(t *testing.T) {
 			t.Parallel()
 			b := newTestbed(t)
 			b.cfg.Core.PolicyLimits.RoundDeadline = 2 * time.Second
-			b.cfg.Policy.Shadows = []policyhost.Policy{{Name: "bad", Path: plugintest.Plugin(t, behaviour)}}
+			b.cfg.Policy.Shadows = []policyhost.Policy{{Name: "bad", Path: plugintest.Plugin(t, behaviour), Memory: 300 << 20}}
 			b.start()
 			b.policyWhen("the policy runs", isRunning)
-			if want.state != policyhost.ShadowDropped {
+			if want.state != policyhost.ShadowDropped && want.state != policyhost.ShadowStarting {
 				b.shadowWhen("the shadow starts", follows)
 			}
 			b.launcher("a", 1, false)
@@ -117,7 +122,8 @@ func TestAShadowThatFailsHarmsNothing(t *testing.T) {
 	}
 }
 
-// A changed list of shadows takes effect without a restart, and leaves the policy alone.
+// A changed list of shadows takes effect without a restart, and leaves the policy alone. A dropped
+// one stays a problem until it is gone, or its program is loaded again.
 func TestTheListOfShadowsChanges(t *testing.T) {
 	b := newTestbed(t)
 	updates := make(chan Update)
@@ -128,6 +134,38 @@ func TestTheListOfShadowsChanges(t *testing.T) {
 	with.Shadows = []policyhost.Policy{{Name: "twin", Path: with.Path}}
 	updates <- Update{Core: b.cfg.Core, Policy: with, Text: []byte("with")}
 	b.shadowWhen("the shadow follows", follows)
+	program := filepath.Join(t.TempDir(), string(plugintest.FailStart)) // its name says how it fails
+	link := func(to string) {
+		_ = os.Remove(program) // there may be none
+		if err := os.Symlink(to, program); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link(plugintest.Plugin(t, plugintest.FailStart))
+	bad := with
+	bad.Shadows = []policyhost.Policy{with.Shadows[0], {Name: "bad", Path: program}}
+	updates <- Update{Core: b.cfg.Core, Policy: bad, Text: []byte("bad")}
+	isDropped := func(r *wire.PolicyReply) bool {
+		return strings.Contains(problemOf(r, policyhost.ConditionShadow), "shadow bad is dropped")
+	}
+	b.policyWhen("the bad shadow is dropped", isDropped)
+	bad.Shadows = bad.Shadows[1:]
+	updates <- Update{Core: b.cfg.Core, Policy: bad, Text: []byte("bad alone")}
+	r := b.policyWhen("the good shadow is gone", func(r *wire.PolicyReply) bool { return len(r.Shadows) == 1 })
+	if !isDropped(r) {
+		t.Errorf("the problem of a shadow that stays is gone: %v", r.Problems)
+	}
+	if r.Generation != first.Generation {
+		t.Errorf("the policy was started again for its shadows: %v, before %v", r, first)
+	}
+	link(with.Path) // it is built again
+	first, err := b.api.ReloadPolicy(b.ctx(), &wire.ReloadRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := b.policyWhen("the mended shadow follows", func(r *wire.PolicyReply) bool { return follows(r.Shadows[0]) }); isDropped(r) {
+		t.Errorf("the problem is still there: %v", r.Problems)
+	}
 	updates <- Update{Core: b.cfg.Core, Policy: b.cfg.Policy, Text: []byte("without")}
 	last := b.policyWhen("the shadow is gone", func(r *wire.PolicyReply) bool { return len(r.Shadows) == 0 })
 	if last.Generation != first.Generation {

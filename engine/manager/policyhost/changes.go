@@ -184,7 +184,7 @@ func (s *Supervisor) takeOver(spec Policy, outcome outcome) {
 }
 
 // Reload restarts the policy's program beside the running one, and returns when the new one has
-// taken over. It uses the settings in force, or those of the file that no policy has judged. The
+// taken over. Shadows start anew. It uses the settings in force, or those of the file that no policy has judged. The
 // error says why it failed.
 func (s *Supervisor) Reload(ctx context.Context) error {
 	s.mu.Lock()
@@ -198,6 +198,7 @@ func (s *Supervisor) Reload(ctx context.Context) error {
 		s.mu.Unlock()
 		return inbox.ErrStopping
 	}
+	s.shadows.reload()
 	outcome := h.await()
 	s.mu.Unlock()
 	select {

@@ -22,7 +22,7 @@ const (
 	ShadowStarting  = "starting"
 	ShadowFollowing = "following" // it decides on the current rounds
 	ShadowWaiting   = "waiting"   // it starts again later
-	ShadowDropped   = "dropped"   // until the configuration of shadows changes
+	ShadowDropped   = "dropped"   // until its configuration changes, or policies are loaded again
 )
 
 const (
@@ -74,18 +74,40 @@ func (s *shadows) configure(specs []Policy) {
 			s.list, old = append(s.list, old[i]), slices.Delete(old, i, i+1)
 			continue
 		}
-		ctx, cancel := context.WithCancel(s.ctx)
-		x := &shadow{spec: spec, needs: s.needs, log: s.needs.Log.With("shadow", spec.Name), cancel: cancel, queue: newShadowQueue(), state: ShadowStarting, agreement: newAgreement()}
-		s.list = append(s.list, x)
-		s.needs.Stats.CountProblems(spec.Name, ConditionShadow)
-		s.wait.Go(func() { x.run(ctx) })
+		s.list = append(s.list, s.begin(spec))
 	}
 	for _, x := range old {
 		x.cancel()
 	}
 	if len(old) > 0 {
 		s.needs.Conditions.Clear(ConditionShadow)
+		for _, x := range s.list { // the problem may be that of a shadow that stays
+			x.reportDropped()
+		}
 	}
+}
+
+// begin starts a shadow; with mu held.
+func (s *shadows) begin(spec Policy) *shadow {
+	ctx, cancel := context.WithCancel(s.ctx)
+	x := &shadow{spec: spec, needs: s.needs, log: s.needs.Log.With("shadow", spec.Name), cancel: cancel, queue: newShadowQueue(), state: ShadowStarting, agreement: newAgreement()}
+	s.needs.Stats.CountProblems(spec.Name, ConditionShadow)
+	s.wait.Go(func() { x.run(ctx) })
+	return x
+}
+
+// reload starts all shadows anew: their programs may have been built again.
+func (s *shadows) reload() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
+	for i, x := range s.list {
+		x.cancel()
+		s.list[i] = s.begin(x.spec)
+	}
+	s.needs.Conditions.Clear(ConditionShadow)
 }
 
 // round hands a round that the deciding policy has answered to all shadows. It does not wait.
@@ -160,8 +182,10 @@ func (x *shadow) run(ctx context.Context) {
 			x.drop(err)
 			return
 		}
-		x.set(ShadowWaiting, problemsOf(err).Error())
-		if !again {
+		if again { // it is no problem of the shadow
+			x.set(ShadowWaiting, "")
+		} else {
+			x.set(ShadowWaiting, problemsOf(err).Error())
 			x.log.Warn("a shadow failed, and starts again from a snapshot", "after", pause, "error", err)
 		}
 		select {
@@ -182,8 +206,18 @@ func (x *shadow) drop(err error) {
 	}
 	text := problemsOf(err).Error()
 	x.set(ShadowDropped, text)
-	x.needs.problem(ConditionShadow, x.spec.Name, 0, fmt.Sprintf("the shadow %s is dropped until policy.shadow changes: %s", x.spec.Name, text))
-	x.log.Error("a shadow is dropped until policy.shadow changes", "error", text)
+	x.reportDropped()
+	x.log.Error("a shadow is dropped until policy.shadow or its settings change, or \"hamadryad policy reload\" is asked for", "error", text)
+}
+
+// reportDropped reports the problem of a dropped shadow, if it is one.
+func (x *shadow) reportDropped() {
+	x.mu.Lock()
+	dropped, text := x.state == ShadowDropped, x.problem
+	x.mu.Unlock()
+	if dropped {
+		x.needs.problem(ConditionShadow, x.spec.Name, 0, fmt.Sprintf("the shadow %s is dropped until policy.shadow or its settings change, or \"hamadryad policy reload\" is asked for: %s", x.spec.Name, text))
+	}
 }
 
 func (x *shadow) set(state, problem string) {
