@@ -319,7 +319,11 @@ func (c *Cluster) act(a core.Action) {
 	case core.AskPolicy:
 		c.asked, c.askedAt = a.Round, c.steps
 	case core.Reply:
-		if a.Client == submitter && a.Failure != nil && !c.exchange.refuses {
+		switch {
+		case a.Client != submitter || a.Failure == nil:
+		case c.killed(a.Job): // before the policy admitted it, which is not told of that
+			delete(c.exchange.asked, a.Job)
+		case !c.exchange.refuses:
 			c.fault("the manager refused a job: %s", a.Failure.Message)
 		}
 	case core.PolicyGone:

@@ -236,7 +236,7 @@ func (c *Cluster) outcome(o scheduler.Outcome) {
 		if x.vain++; x.vain == vainMax {
 			c.fault("%d preemptions in a row were refused, the last because %s", vainMax, o.Reason)
 		}
-	case x.wasRacy, c.isStopped(o):
+	case x.wasRacy, c.isStopped(o), c.isKilled(o):
 		c.Tally.StaleRefusals++
 	default:
 		c.fault("%s %d of round %d was refused: %s%s", o.Kind, o.Index, o.Round, o.Reason, decided(o))
@@ -251,6 +251,12 @@ func (c *Cluster) isStopped(o scheduler.Outcome) bool {
 			a := c.mirror.Attempt(id)
 			return a != nil && a.Bundle.State == view.Finished
 		})
+}
+
+// isKilled reports whether the refused decision is on the admission of a job that a user killed:
+// policies do not learn of a kill before they have admitted the job.
+func (c *Cluster) isKilled(o scheduler.Outcome) bool {
+	return o.Kind == scheduler.DecisionAdmit && c.killed(o.Admit.Job) || o.Kind == scheduler.DecisionRefuse && c.killed(o.Refuse.Job)
 }
 
 // decided describes a refused decision.

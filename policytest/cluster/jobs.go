@@ -47,6 +47,7 @@ type GroupSpec struct {
 
 // job is a submitted job.
 type job struct {
+	killed      bool // a user wanted it killed
 	spec        Spec
 	layers      []*Layer // by stage
 	onLaunchers *simcluster.Job
@@ -103,9 +104,13 @@ func (c *Cluster) JobOf(id scheduler.BundleID) scheduler.JobID {
 // Kill ends a job, if it has not ended.
 func (c *Cluster) Kill(id scheduler.JobID) {
 	if j := c.jobs[id]; j != nil {
+		j.killed = true
 		c.loop.Push(wire.NewInput(&wire.KillJob{Job: uint64(id), Principal: &wire.Principal{Name: j.spec.User}}))
 	}
 }
+
+// killed reports whether a user wanted a job killed.
+func (c *Cluster) killed(id scheduler.JobID) bool { return c.jobs[id] != nil && c.jobs[id].killed }
 
 // Update changes a job's pool and priority, if it has not ended.
 func (c *Cluster) Update(id scheduler.JobID, pool string, p scheduler.Priority) {
