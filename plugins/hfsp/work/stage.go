@@ -83,10 +83,10 @@ func (u *Unit) Suspended() bool { return u.state == suspended }
 // Stays reports whether the unit is assigned or running, and not being preempted.
 func (u *Unit) Stays() bool { return u.state == held }
 
-// Runs reports whether all attempts run. A unit that is only assigned, or has stopped in part,
+// Runs reports whether all attempts run. A unit that is only assigned, or has stopped or failed in part,
 // can't be suspended.
 func (u *Unit) Runs() bool {
-	return u.state == held && !slices.ContainsFunc(u.Attempts, func(a *view.Attempt) bool { return a.State != view.Running })
+	return u.state == held && !slices.ContainsFunc(u.Attempts, func(a *view.Attempt) bool { return a.State != view.Running || a.LaunchFailed() })
 }
 
 // look returns a unit's state, and how many slots of the stage's kind it has.
