@@ -84,7 +84,7 @@ func limits() scheduler.Limits {
 		AnswerBytes: 4 << 20, CheckpointBytes: 1 << 20, Decisions: 1_000_000,
 		GraceMax: time.Minute, RoundDeadline: 10 * time.Second,
 		SuspendedMax: cluster.SuspendedMax, SuspendedPercent: cluster.SuspendedPercent,
-		ReservationsMax: cluster.ReservationsMax,
+		ReservationsMax: cluster.ReservationsMax, SpeculationPercent: cluster.SpeculationPercent,
 	}
 }
 

@@ -230,7 +230,7 @@ func (p *player) ask() {
 // bounds checks an answer against the manager's limits.
 func (p *player) bounds(round uint64, d scheduler.Decisions) {
 	l := limits()
-	if n := len(d.Refuse) + len(d.Admit) + len(d.Preempt) + len(d.Resume) + len(d.Reserve) + len(d.Launch); n > l.Decisions {
+	if n := len(d.Refuse) + len(d.Admit) + len(d.Preempt) + len(d.Resume) + len(d.Reserve) + len(d.Speculate) + len(d.Launch); n > l.Decisions {
 		p.report.problem(p.game.name, "round %d: %d decisions, at most %d are read", round, n, l.Decisions)
 	}
 	size := 0
@@ -362,6 +362,7 @@ func canonical(d scheduler.Decisions) string {
 	lines(&s, "preempt", d.Preempt)
 	lines(&s, "resume", d.Resume)
 	lines(&s, "launch", d.Launch)
+	lines(&s, "speculate", d.Speculate)
 	for _, a := range d.Answers {
 		fmt.Fprintf(&s, "answer %d: status %d, %q, %q\n", a.Request, a.Status, a.ContentType, a.Body)
 	}

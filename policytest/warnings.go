@@ -34,7 +34,7 @@ const (
 func (h *habits) watch(c *cluster.Cluster, r scheduler.Round, d scheduler.Decisions, waiting map[scheduler.JobID]scheduler.WaitReason) {
 	if len(r.Events) == 1 && woken(r.Events[0]) {
 		h.wakes++
-		if len(d.Refuse)+len(d.Admit)+len(d.Preempt)+len(d.Resume)+len(d.Reserve)+len(d.Launch)+len(d.Waiting)+len(d.Notes) > 0 || d.Checkpoint != nil {
+		if len(d.Refuse)+len(d.Admit)+len(d.Preempt)+len(d.Resume)+len(d.Reserve)+len(d.Speculate)+len(d.Launch)+len(d.Waiting)+len(d.Notes) > 0 || d.Checkpoint != nil {
 			h.forWork++
 		}
 	}

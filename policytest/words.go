@@ -105,6 +105,9 @@ func (t *telling) answerWords(d scheduler.Decisions) (list []string) {
 	for _, x := range d.Launch {
 		say("launches %s on launchers %d", x.Bundle, x.Launchers)
 	}
+	for _, x := range d.Speculate {
+		say("asks for a second attempt of %s", x.Bundle)
+	}
 	for _, x := range d.Answers {
 		say("answers request %d with status %d", x.Request, x.Status)
 	}

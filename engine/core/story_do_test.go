@@ -254,6 +254,8 @@ func (s *story) decision(cmd, first string, rest []string, named map[string]stri
 		lasts, _ := time.ParseDuration(named["for"])
 		until := s.Now().Add(lasts)
 		d.Reserve = []scheduler.Reserve{{Bundle: scheduler.BundleID(number(first)), Launchers: s.ids(rest), Until: until}}
+	case "speculate":
+		d.Speculate = []scheduler.Speculate{{Bundle: scheduler.BundleID(number(first))}}
 	case "resume":
 		d.Resume = []scheduler.Resume{{Attempt: scheduler.AttemptID(number(first))}}
 	case "settings":

@@ -261,7 +261,7 @@ func (s *story) do(t *testing.T, d *datadriven.TestData, first string, rest []st
 		s.submit(t, d, first, named)
 	case "policy":
 		s.policy(named)
-	case "launch", "preempt", "resume", "reserve", "admit", "settings":
+	case "launch", "preempt", "resume", "reserve", "speculate", "admit", "settings":
 		s.decision(d.Cmd, first, rest, named)
 	case "started":
 		report(&wire.Report{What: &wire.Report_Started{Started: &wire.AttemptStarted{Attempt: id, Address: named["at"]}}})

@@ -258,6 +258,7 @@ func (l *life) answer(r scheduler.Round) (data []byte, err error) {
 	await(l.pending, scheduler.DecisionResume, d.Resume)
 	await(l.pending, scheduler.DecisionLaunch, d.Launch)
 	await(l.pending, scheduler.DecisionReserve, d.Reserve)
+	await(l.pending, scheduler.DecisionSpeculate, d.Speculate)
 	return schedwire.EncodeDecisions(&d)
 }
 
@@ -281,6 +282,8 @@ func decided(o scheduler.Outcome) string {
 		return fmt.Sprint(o.Resume)
 	case scheduler.DecisionReserve:
 		return fmt.Sprint(o.Reserve)
+	case scheduler.DecisionSpeculate:
+		return fmt.Sprint(o.Speculate)
 	}
 	return fmt.Sprint(o.Launch)
 }

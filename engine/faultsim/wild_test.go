@@ -45,6 +45,9 @@ func (p *wild) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 			if restless && p.rand.IntN(40) == 0 {
 				d.Preempt = append(d.Preempt, p.preempt(a))
 			}
+			if restless && p.rand.IntN(60) == 0 {
+				d.Speculate = append(d.Speculate, scheduler.Speculate{Bundle: a.Bundle.ID})
+			}
 		}
 	}
 	for b := range p.Launchable() {

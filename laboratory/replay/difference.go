@@ -18,6 +18,9 @@ func differences(recorded, answered *scheduler.Decisions) (words []string) {
 	words = append(words, differ("reservations", recorded.Reserve, answered.Reserve, func(x scheduler.Reserve) string {
 		return fmt.Sprintf("reserve %s for %v until %s", launchers(x.Launchers), x.Bundle, wish(x.Until))
 	})...)
+	words = append(words, differ("requests for second attempts", recorded.Speculate, answered.Speculate, func(x scheduler.Speculate) string {
+		return fmt.Sprintf("speculate on %v", x.Bundle)
+	})...)
 	words = append(words, differ("launches", recorded.Launch, answered.Launch, func(l scheduler.Launch) string {
 		return fmt.Sprintf("launch %v on %s", l.Bundle, launchers(l.Launchers))
 	})...)

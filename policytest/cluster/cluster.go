@@ -36,6 +36,9 @@ const WakeMin = time.Nanosecond
 // a site's, so that games reach it.
 const ReservationsMax = 8
 
+// SpeculationPercent bounds the second attempts of a job, offered and running, as a part of its live attempts.
+const SpeculationPercent = 50
+
 const (
 	submitter                = 1                          // of jobs, as a client
 	epoch     scheduler.Time = 1_000_000_000_000          // where virtual time begins
@@ -106,6 +109,7 @@ func settings() core.Settings {
 	s := core.DefaultSettings()
 	s.ReserveMax, s.ProtectFor, s.SuspendMax = ReserveMax, ProtectFor, SuspendMax
 	s.SuspendedMax, s.SuspendedPercent, s.ReservationsMax, s.WakeMin = SuspendedMax, SuspendedPercent, ReservationsMax, WakeMin
+	s.SpeculationSharePercent = SpeculationPercent
 	s.RoundGap, s.RefusedGapMax, s.StepWork = 0, 0, 1<<30
 	s.CommandTimeout, s.CommandTimeoutMax, s.ReclaimAfter, s.UnplaceableAfter = never, never, never, never
 	s.AdmissionMax, s.RequestTimeout, s.SettingsTimeout = never, never, never // see answerMax

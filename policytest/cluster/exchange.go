@@ -225,7 +225,7 @@ func (c *Cluster) judged(s scheduler.SettingsVerdict) bool {
 }
 
 // outcome counts a refusal that no race excuses as a fault. Protection and the arithmetic of a
-// preemption are the manager's, and may be tried.
+// preemption are the manager's, and may be tried. So may a second attempt beside one that commits or is being stopped.
 func (c *Cluster) outcome(o scheduler.Outcome) {
 	x := &c.exchange
 	switch {
@@ -236,7 +236,8 @@ func (c *Cluster) outcome(o scheduler.Outcome) {
 		if x.vain++; x.vain == vainMax {
 			c.fault("%d preemptions in a row were refused, the last because %s", vainMax, o.Reason)
 		}
-	case x.wasRacy, c.isStopped(o), c.isKilled(o):
+	case x.wasRacy, c.isStopped(o), c.isKilled(o),
+		o.Kind == scheduler.DecisionSpeculate && (o.Reason == scheduler.Protected || o.Reason == scheduler.NothingGained):
 		c.Tally.StaleRefusals++
 	default:
 		c.fault("%s %d of round %d was refused: %s%s", o.Kind, o.Index, o.Round, o.Reason, decided(o))
@@ -268,6 +269,8 @@ func decided(o scheduler.Outcome) string {
 		return fmt.Sprintf(" (%s of attempts %d for %s: %s)", o.Preempt.Mode, o.Preempt.Victims, o.Preempt.For, o.Detail)
 	case scheduler.DecisionReserve:
 		return fmt.Sprintf(" (%v on launchers %d until %d: %s)", o.Reserve.Bundle, o.Reserve.Launchers, o.Reserve.Until, o.Detail)
+	case scheduler.DecisionSpeculate:
+		return fmt.Sprintf(" (%v: %s)", o.Speculate.Bundle, o.Detail)
 	case scheduler.DecisionResume:
 		return fmt.Sprintf(" (attempt %d: %s)", o.Resume.Attempt, o.Detail)
 	case scheduler.DecisionAdmit:

@@ -24,6 +24,7 @@ type Tally struct {
 	Reservations, Drawn, Lapsed                                              int // that kept anything; that a launch used; that ended unused
 	Changes, Changed                                                         int // other settings that the policy might refuse; those that it accepted
 	SpeculationOffered, Seconds                                              int // offers to launch a straggler, or a long suspended bundle, a second time; those that were taken
+	Speculated                                                               int // accepted requests for second attempts (Speculate)
 	Overdue, Raced                                                           int // of both, those of suspended bundles
 	Planned, PlannedUsed                                                     int // accepted reservations without a preemption (Reserve); those whose bundle was launched
 	ForSuspended, Stuck                                                      int // preemptions for a suspended bundle; suspended attempts that could not be resumed
@@ -97,6 +98,8 @@ func (c *Cluster) tallyOutcome(o scheduler.Outcome) {
 		c.tallyPreemption(o.Preempt)
 	case scheduler.DecisionReserve:
 		t.Planned++
+	case scheduler.DecisionSpeculate:
+		t.Speculated++
 	case scheduler.DecisionLaunch:
 		c.tallyLaunch(o.Launch)
 	case scheduler.DecisionResume:

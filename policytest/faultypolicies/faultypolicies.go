@@ -62,6 +62,7 @@ func All() []FaultyPolicy {
 		{"wastes reservations", WastesReservations, "fits whole", true},
 		{"waits for locality", WaitsForLocality, "waits for locality for", true},
 		{"reserves in vain", ReservesInVain, "nothing ended for", false},
+		{"speculates too soon", SpeculatesTooSoon, "not running", true},
 		{"suspends anywhere", SuspendsAnywhere, "can't suspend", true},
 	}
 }

@@ -17,3 +17,12 @@ func ReservesInVain() scheduler.TaskScheduler {
 		d.Launch = slices.DeleteFunc(d.Launch, func(x scheduler.Launch) bool { return reserved[x.Bundle] })
 	})
 }
+
+// SpeculatesTooSoon asks for second attempts of bundles that it launches in the same answer.
+func SpeculatesTooSoon() scheduler.TaskScheduler {
+	return tamed(func(_ scheduler.Round, d *scheduler.Decisions) {
+		for _, x := range d.Launch {
+			d.Speculate = append(d.Speculate, scheduler.Speculate{Bundle: x.Bundle})
+		}
+	})
+}

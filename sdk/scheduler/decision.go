@@ -15,6 +15,8 @@ type Decisions struct {
 	Launch  []Launch
 	Reserve []Reserve
 
+	Speculate []Speculate
+
 	// Answers to Requested events.
 	Answers []Answer
 	// Settings accepts or rejects a SettingChanged event.

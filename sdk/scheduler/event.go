@@ -414,11 +414,12 @@ const (
 	DecisionResume
 	DecisionLaunch
 	DecisionReserve
+	DecisionSpeculate
 )
 
 // String returns the kind's name.
 func (k DecisionKind) String() string {
-	return name(k, "unknown", "refuse", "admit", "preempt", "resume", "launch", "reserve")
+	return name(k, "unknown", "refuse", "admit", "preempt", "resume", "launch", "reserve", "speculate")
 }
 
 // Outcome: the result of one decision of an earlier round. Every decision has exactly one, in the
@@ -442,6 +443,8 @@ type Outcome struct {
 	Resume  Resume
 	Launch  Launch
 	Reserve Reserve
+
+	Speculate Speculate
 }
 
 // RefusalReason is why the manager refused a decision.

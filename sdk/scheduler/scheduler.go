@@ -135,7 +135,14 @@ type Limits struct {
 	// ReservationsMax bounds the reservations by Reserve that a policy has at one time, the site's
 	// reservationsMax, default 64. 0: an earlier manager, which has no Reserve.
 	ReservationsMax int
+	// SpeculationPercent bounds a job's second attempts, offered and running, as a part of its live attempts, but
+	// at least one: the site's speculationSharePercent, default 10. 0: the site allows no Speculate, or an earlier
+	// manager has none.
+	SpeculationPercent int
 }
+
+// SecondsMax returns how many second attempts, offered and running, a job with so many live attempts may have.
+func (l Limits) SecondsMax(live int) int { return max(live*l.SpeculationPercent/100, 1) }
 
 // MaySuspend says whether one launcher may have so many suspended attempts at once, with so much
 // memory together. Count those that are suspended, are being suspended, and would be. A preemption

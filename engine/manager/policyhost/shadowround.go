@@ -93,6 +93,9 @@ func (x *shadowRounds) decided(r *scheduler.Round, d *scheduler.Decisions) {
 	for i, r := range d.Reserve {
 		refuse(scheduler.Outcome{Kind: scheduler.DecisionReserve, Index: i, Reserve: r})
 	}
+	for i, s := range d.Speculate {
+		refuse(scheduler.Outcome{Kind: scheduler.DecisionSpeculate, Index: i, Speculate: s})
+	}
 	x.wakeAt = d.WakeAt
 }
 

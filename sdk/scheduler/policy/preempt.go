@@ -215,6 +215,7 @@ func (p *Pass[O, S]) stop(id scheduler.AttemptID, job scheduler.JobID) {
 
 // withdrawSecond takes back the second attempt of a bundle that is preempted: the manager ends its offer.
 func (p *Pass[O, S]) withdrawSecond(b *view.Bundle) {
+	p.decisions.Speculate = slices.DeleteFunc(p.decisions.Speculate, func(x scheduler.Speculate) bool { return x.Bundle == b.ID })
 	if !b.SpeculationOffered {
 		return
 	}

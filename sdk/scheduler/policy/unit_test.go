@@ -216,3 +216,23 @@ func TestAPolicyNeedsItsName(t *testing.T) {
 	}()
 	policy.Policy[policy.None, policy.None]{Name: "p", Version: "1"}.New()
 }
+
+// TestSpeculate: a policy that asks for second attempts of what runs long gets them, launches them, and is refused
+// nothing that it could know.
+func TestSpeculate(t *testing.T) {
+	p := policy.Policy[policy.None, policy.None]{Name: "hasty", Version: "1", Assign: func(p *policy.Pass[policy.None, policy.None]) error {
+		for _, j := range p.Jobs() {
+			p.LaunchNear(j)
+			for _, a := range j.Attempts() {
+				if p.Now().Sub(a.AssignedAt) > time.Second && p.Speculate(a.Bundle) && p.Speculate(a.Bundle) {
+					t.Error("a pass asks twice for one bundle")
+				}
+			}
+		}
+		return nil
+	}}
+	r := policytest.Run(t, p.New, policytest.Options{Seeds: 10, First: 6000})
+	if r.Tally.Speculated == 0 || r.Tally.Seconds == 0 {
+		t.Errorf("got %d offers that it asked for, and %d second attempts, want some", r.Tally.Speculated, r.Tally.Seconds)
+	}
+}

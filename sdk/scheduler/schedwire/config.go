@@ -48,7 +48,7 @@ func NewEnvironment(e scheduler.Environment) (*Environment, error) {
 		Heartbeat: int64(e.Heartbeat), Seed: e.Seed, Simulated: e.Simulated, Replayed: e.Replayed, Store: w.str(e.Store), Trace: w.str(e.Trace),
 		AnswerBytes: int64(e.Limits.AnswerBytes), CheckpointBytes: int64(e.Limits.CheckpointBytes), Decisions: int64(e.Limits.Decisions),
 		GraceMax: int64(e.Limits.GraceMax), RoundDeadline: int64(e.Limits.RoundDeadline),
-		SuspendedMax: int64(e.Limits.SuspendedMax), SuspendedPercent: int64(e.Limits.SuspendedPercent), ReservationsMax: int64(e.Limits.ReservationsMax),
+		SuspendedMax: int64(e.Limits.SuspendedMax), SuspendedPercent: int64(e.Limits.SuspendedPercent), ReservationsMax: int64(e.Limits.ReservationsMax), SpeculationPercent: int64(e.Limits.SpeculationPercent),
 		ReserveMax: int64(e.ReserveMax), ProtectFor: int64(e.ProtectFor), SuspendMax: int64(e.SuspendMax), WakeMin: int64(e.WakeMin),
 	}
 	for _, k := range e.Kinds {
@@ -69,7 +69,7 @@ func (m *Environment) Decode() (scheduler.Environment, error) {
 		Limits: scheduler.Limits{
 			AnswerBytes: int(m.GetAnswerBytes()), CheckpointBytes: int(m.GetCheckpointBytes()), Decisions: int(m.GetDecisions()),
 			GraceMax: time.Duration(m.GetGraceMax()), RoundDeadline: time.Duration(m.GetRoundDeadline()),
-			SuspendedMax: int(m.GetSuspendedMax()), SuspendedPercent: int(m.GetSuspendedPercent()), ReservationsMax: int(m.GetReservationsMax()),
+			SuspendedMax: int(m.GetSuspendedMax()), SuspendedPercent: int(m.GetSuspendedPercent()), ReservationsMax: int(m.GetReservationsMax()), SpeculationPercent: int(m.GetSpeculationPercent()),
 		},
 	}
 	return decoded(r, e)

@@ -69,6 +69,9 @@ func (m *Decisions) addApplied(w *writer, d *scheduler.Decisions) {
 	for i := range d.Reserve {
 		get(&m.Reserve, empty).add(&d.Reserve[i])
 	}
+	for i := range d.Speculate {
+		get(&m.Speculate, empty).add(&d.Speculate[i])
+	}
 	for _, v := range d.Launch {
 		c := get(&m.Launch, empty)
 		c.Bundle = append(c.Bundle, uint64(v.Bundle))
@@ -90,6 +93,8 @@ func (c *Reserve) add(v *scheduler.Reserve) {
 	c.Bundle, c.Until = append(c.Bundle, uint64(v.Bundle)), append(c.Until, int64(v.Until))
 	addIDs(&c.Launchers, v.Launchers)
 }
+
+func (c *Speculate) add(v *scheduler.Speculate) { c.Bundle = append(c.Bundle, uint64(v.Bundle)) }
 
 func (c *Preempt) add(w *writer, v *scheduler.Preempt) {
 	addIDs(&c.Victims, v.Victims)
@@ -128,11 +133,11 @@ func (m *Decisions) Decode() (scheduler.Decisions, error) {
 	r := newReader(m.GetStrings())
 	whole(r, "decisions", m, m.GetStrings(), m.GetRefuse(), m.GetAdmit(),
 		m.GetPreempt(), m.GetPreempt().GetVictims(), m.GetPreempt().GetPlacement(),
-		m.GetReserve(), m.GetReserve().GetLaunchers(), m.GetResume(), m.GetLaunch(), m.GetLaunch().GetLaunchers(), m.GetAnswers(),
+		m.GetReserve(), m.GetReserve().GetLaunchers(), m.GetSpeculate(), m.GetResume(), m.GetLaunch(), m.GetLaunch().GetLaunchers(), m.GetAnswers(),
 		m.GetSettings(), m.GetSettings().GetProblems(), m.GetWaiting(), m.GetNotes(), m.GetCheckpoint())
 	d := scheduler.Decisions{
 		Refuse: m.GetRefuse().values(r), Admit: m.GetAdmit().values(r), Preempt: m.GetPreempt().values(r),
-		Resume: m.GetResume().values(), Reserve: m.GetReserve().values(r), Launch: m.GetLaunch().values(r),
+		Resume: m.GetResume().values(), Reserve: m.GetReserve().values(r), Speculate: m.GetSpeculate().values(), Launch: m.GetLaunch().values(r),
 		Answers: m.GetAnswers().values(r), Settings: m.GetSettings().values(r),
 		Waiting: m.GetWaiting().values(r), Notes: m.GetNotes().values(r),
 		WakeAt: scheduler.Time(m.GetWakeAt()), Checkpoint: m.GetCheckpoint().value(),
@@ -201,6 +206,12 @@ func (m *Reserve) values(r *reader) []scheduler.Reserve {
 	launchers := readIDs(r, "reserve", n, m.GetLaunchers(), &r.mem.launchers)
 	return list(r, n, func(i int) scheduler.Reserve {
 		return scheduler.Reserve{Bundle: scheduler.BundleID(m.Bundle[i]), Launchers: launchers.next(), Until: scheduler.Time(m.Until[i])}
+	})
+}
+
+func (m *Speculate) values() []scheduler.Speculate {
+	return list(&reader{}, len(m.GetBundle()), func(i int) scheduler.Speculate {
+		return scheduler.Speculate{Bundle: scheduler.BundleID(m.Bundle[i])}
 	})
 }
 

@@ -15,7 +15,7 @@ const (
 
 // encodeDecisionsDirect returns an answer's bytes, or false if it has anything else.
 func encodeDecisionsDirect(d *scheduler.Decisions) ([]byte, bool) {
-	if len(d.Refuse)+len(d.Admit)+len(d.Preempt)+len(d.Resume)+len(d.Reserve)+len(d.Answers)+len(d.Settings)+len(d.Waiting)+len(d.Notes) > 0 || d.Checkpoint != nil {
+	if len(d.Refuse)+len(d.Admit)+len(d.Preempt)+len(d.Resume)+len(d.Reserve)+len(d.Speculate)+len(d.Answers)+len(d.Settings)+len(d.Waiting)+len(d.Notes) > 0 || d.Checkpoint != nil {
 		return nil, false
 	}
 	var launch, where [3][]byte

@@ -206,7 +206,7 @@ func event(t *rapid.T, at scheduler.Time) scheduler.Event {
 		return scheduler.AttemptResumed{At: at, Attempt: attempt}
 	case EventKind_EVENT_KIND_OUTCOME:
 		return outcome(t, scheduler.Outcome{
-			At: at, Round: uint64(jobID), Kind: between(t, scheduler.DecisionRefuse, scheduler.DecisionReserve), Index: number(t), Accepted: flag(t),
+			At: at, Round: uint64(jobID), Kind: between(t, scheduler.DecisionRefuse, scheduler.DecisionSpeculate), Index: number(t), Accepted: flag(t),
 			Attempts: many(t, 3, id[scheduler.AttemptID]), Reason: between(t, scheduler.NotRefused, scheduler.Shadowed), Detail: text(t),
 		})
 	case EventKind_EVENT_KIND_SETTING_CHANGED:
@@ -239,8 +239,14 @@ func outcome(t *rapid.T, o scheduler.Outcome) scheduler.Outcome {
 		o.Launch = launch(t)
 	case scheduler.DecisionReserve:
 		o.Reserve = reserve(t)
+	case scheduler.DecisionSpeculate:
+		o.Speculate = speculate(t)
 	}
 	return o
+}
+
+func speculate(t *rapid.T) scheduler.Speculate {
+	return scheduler.Speculate{Bundle: id[scheduler.BundleID](t)}
 }
 
 func refuse(t *rapid.T) scheduler.Refuse {

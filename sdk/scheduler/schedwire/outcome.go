@@ -3,7 +3,7 @@ package schedwire
 import "github.com/hamadryad/hamadryad/sdk/scheduler"
 
 // lastDecision is the last kind of decision that this version knows.
-const lastDecision = DecisionKind_DECISION_KIND_RESERVE
+const lastDecision = DecisionKind_DECISION_KIND_SPECULATE
 
 func (c *Outcome) add(w *writer, e *scheduler.Outcome) {
 	c.Round = append(c.Round, e.Round)
@@ -25,6 +25,8 @@ func (c *Outcome) add(w *writer, e *scheduler.Outcome) {
 		get(&c.Resume, empty).add(&e.Resume)
 	case scheduler.DecisionReserve:
 		get(&c.Reserve, empty).add(&e.Reserve)
+	case scheduler.DecisionSpeculate:
+		get(&c.Speculate, empty).add(&e.Speculate)
 	}
 }
 
@@ -40,6 +42,8 @@ type outcomeRows struct {
 	preempt []scheduler.Preempt
 	resume  []scheduler.Resume
 	reserve []scheduler.Reserve
+
+	speculate []scheduler.Speculate
 }
 
 // check reads the parts of n outcomes.
@@ -61,6 +65,7 @@ func (c *Outcome) check(r *reader, n int) outcomeRows {
 		admit:     allOrNone(r, "outcome admit", kinds[DecisionKind_DECISION_KIND_ADMIT], c.GetAdmit().values(r)),
 		resume:    allOrNone(r, "outcome resume", kinds[DecisionKind_DECISION_KIND_RESUME], c.GetResume().values()),
 		reserve:   allOrNone(r, "outcome reserve", kinds[DecisionKind_DECISION_KIND_RESERVE], c.GetReserve().values(r)),
+		speculate: allOrNone(r, "outcome speculate", kinds[DecisionKind_DECISION_KIND_SPECULATE], c.GetSpeculate().values()),
 	}
 }
 
@@ -92,6 +97,8 @@ func (c *Outcome) row(r *reader, i int, at scheduler.Time, rows *outcomeRows) sc
 		o.Resume = shift(&rows.resume)
 	case scheduler.DecisionReserve:
 		o.Reserve = shift(&rows.reserve)
+	case scheduler.DecisionSpeculate:
+		o.Speculate = shift(&rows.speculate)
 	}
 	return o
 }

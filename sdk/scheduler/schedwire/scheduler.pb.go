@@ -381,6 +381,7 @@ const (
 	DecisionKind_DECISION_KIND_RESUME      DecisionKind = 4
 	DecisionKind_DECISION_KIND_LAUNCH      DecisionKind = 5
 	DecisionKind_DECISION_KIND_RESERVE     DecisionKind = 6
+	DecisionKind_DECISION_KIND_SPECULATE   DecisionKind = 7
 )
 
 // Enum value maps for DecisionKind.
@@ -393,6 +394,7 @@ var (
 		4: "DECISION_KIND_RESUME",
 		5: "DECISION_KIND_LAUNCH",
 		6: "DECISION_KIND_RESERVE",
+		7: "DECISION_KIND_SPECULATE",
 	}
 	DecisionKind_value = map[string]int32{
 		"DECISION_KIND_UNSPECIFIED": 0,
@@ -402,6 +404,7 @@ var (
 		"DECISION_KIND_RESUME":      4,
 		"DECISION_KIND_LAUNCH":      5,
 		"DECISION_KIND_RESERVE":     6,
+		"DECISION_KIND_SPECULATE":   7,
 	}
 )
 
@@ -2910,6 +2913,7 @@ type Outcome struct {
 	Admit           *Admit                 `protobuf:"bytes,12,opt,name=admit,proto3" json:"admit,omitempty"`
 	Resume          *Resume                `protobuf:"bytes,13,opt,name=resume,proto3" json:"resume,omitempty"`
 	Reserve         *Reserve               `protobuf:"bytes,14,opt,name=reserve,proto3" json:"reserve,omitempty"`
+	Speculate       *Speculate             `protobuf:"bytes,15,opt,name=speculate,proto3" json:"speculate,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -3038,6 +3042,13 @@ func (x *Outcome) GetResume() *Resume {
 func (x *Outcome) GetReserve() *Reserve {
 	if x != nil {
 		return x.Reserve
+	}
+	return nil
+}
+
+func (x *Outcome) GetSpeculate() *Speculate {
+	if x != nil {
+		return x.Speculate
 	}
 	return nil
 }
@@ -4151,6 +4162,50 @@ func (x *Resume) GetAttempt() []uint64 {
 	return nil
 }
 
+type Speculate struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Bundle        []uint64               `protobuf:"varint,1,rep,packed,name=bundle,proto3" json:"bundle,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Speculate) Reset() {
+	*x = Speculate{}
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Speculate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Speculate) ProtoMessage() {}
+
+func (x *Speculate) ProtoReflect() protoreflect.Message {
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Speculate.ProtoReflect.Descriptor instead.
+func (*Speculate) Descriptor() ([]byte, []int) {
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{44}
+}
+
+func (x *Speculate) GetBundle() []uint64 {
+	if x != nil {
+		return x.Bundle
+	}
+	return nil
+}
+
 type Launch struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Bundle        []uint64               `protobuf:"varint,1,rep,packed,name=bundle,proto3" json:"bundle,omitempty"`
@@ -4161,7 +4216,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[44]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4173,7 +4228,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[44]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4186,7 +4241,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{44}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Launch) GetBundle() []uint64 {
@@ -4214,7 +4269,7 @@ type Reserve struct {
 
 func (x *Reserve) Reset() {
 	*x = Reserve{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[45]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4226,7 +4281,7 @@ func (x *Reserve) String() string {
 func (*Reserve) ProtoMessage() {}
 
 func (x *Reserve) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[45]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4239,7 +4294,7 @@ func (x *Reserve) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reserve.ProtoReflect.Descriptor instead.
 func (*Reserve) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{45}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Reserve) GetBundle() []uint64 {
@@ -4275,7 +4330,7 @@ type Answer struct {
 
 func (x *Answer) Reset() {
 	*x = Answer{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[46]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4287,7 +4342,7 @@ func (x *Answer) String() string {
 func (*Answer) ProtoMessage() {}
 
 func (x *Answer) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[46]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4300,7 +4355,7 @@ func (x *Answer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Answer.ProtoReflect.Descriptor instead.
 func (*Answer) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{46}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Answer) GetRequest() []uint64 {
@@ -4343,7 +4398,7 @@ type SettingsVerdict struct {
 
 func (x *SettingsVerdict) Reset() {
 	*x = SettingsVerdict{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[47]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4355,7 +4410,7 @@ func (x *SettingsVerdict) String() string {
 func (*SettingsVerdict) ProtoMessage() {}
 
 func (x *SettingsVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[47]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4368,7 +4423,7 @@ func (x *SettingsVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettingsVerdict.ProtoReflect.Descriptor instead.
 func (*SettingsVerdict) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{47}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *SettingsVerdict) GetVersion() []uint64 {
@@ -4410,7 +4465,7 @@ type Waiting struct {
 
 func (x *Waiting) Reset() {
 	*x = Waiting{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[48]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4422,7 +4477,7 @@ func (x *Waiting) String() string {
 func (*Waiting) ProtoMessage() {}
 
 func (x *Waiting) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[48]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4435,7 +4490,7 @@ func (x *Waiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Waiting.ProtoReflect.Descriptor instead.
 func (*Waiting) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{48}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Waiting) GetJob() []uint64 {
@@ -4473,14 +4528,15 @@ type Decisions struct {
 	Notes         *Notes                 `protobuf:"bytes,10,opt,name=notes,proto3" json:"notes,omitempty"`
 	WakeAt        int64                  `protobuf:"zigzag64,11,opt,name=wake_at,json=wakeAt,proto3" json:"wake_at,omitempty"`
 	Checkpoint    *Checkpoint            `protobuf:"bytes,12,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
-	Reserve       *Reserve               `protobuf:"bytes,13,opt,name=reserve,proto3" json:"reserve,omitempty"` // not to a manager whose Environment.reservations_max is 0
+	Reserve       *Reserve               `protobuf:"bytes,13,opt,name=reserve,proto3" json:"reserve,omitempty"`     // not to a manager whose Environment.reservations_max is 0
+	Speculate     *Speculate             `protobuf:"bytes,14,opt,name=speculate,proto3" json:"speculate,omitempty"` // not to a manager whose Environment.speculation_percent is 0
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Decisions) Reset() {
 	*x = Decisions{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[49]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4492,7 +4548,7 @@ func (x *Decisions) String() string {
 func (*Decisions) ProtoMessage() {}
 
 func (x *Decisions) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[49]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4505,7 +4561,7 @@ func (x *Decisions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decisions.ProtoReflect.Descriptor instead.
 func (*Decisions) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{49}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Decisions) GetStrings() *Strings {
@@ -4599,6 +4655,13 @@ func (x *Decisions) GetReserve() *Reserve {
 	return nil
 }
 
+func (x *Decisions) GetSpeculate() *Speculate {
+	if x != nil {
+		return x.Speculate
+	}
+	return nil
+}
+
 type Config struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Strings       *Strings               `protobuf:"bytes,1,opt,name=strings,proto3" json:"strings,omitempty"`
@@ -4613,7 +4676,7 @@ type Config struct {
 
 func (x *Config) Reset() {
 	*x = Config{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[50]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4625,7 +4688,7 @@ func (x *Config) String() string {
 func (*Config) ProtoMessage() {}
 
 func (x *Config) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[50]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4638,7 +4701,7 @@ func (x *Config) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Config.ProtoReflect.Descriptor instead.
 func (*Config) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{50}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Config) GetStrings() *Strings {
@@ -4684,34 +4747,35 @@ func (x *Config) GetFileData() [][]byte {
 }
 
 type Environment struct {
-	state            protoimpl.MessageState `protogen:"open.v1"`
-	Strings          *Strings               `protobuf:"bytes,1,opt,name=strings,proto3" json:"strings,omitempty"`
-	Heartbeat        int64                  `protobuf:"varint,2,opt,name=heartbeat,proto3" json:"heartbeat,omitempty"`
-	Seed             uint64                 `protobuf:"varint,3,opt,name=seed,proto3" json:"seed,omitempty"`
-	Kind             []uint32               `protobuf:"varint,4,rep,packed,name=kind,proto3" json:"kind,omitempty"`
-	AnswerBytes      int64                  `protobuf:"varint,5,opt,name=answer_bytes,json=answerBytes,proto3" json:"answer_bytes,omitempty"`
-	CheckpointBytes  int64                  `protobuf:"varint,6,opt,name=checkpoint_bytes,json=checkpointBytes,proto3" json:"checkpoint_bytes,omitempty"`
-	Decisions        int64                  `protobuf:"varint,7,opt,name=decisions,proto3" json:"decisions,omitempty"`
-	GraceMax         int64                  `protobuf:"varint,8,opt,name=grace_max,json=graceMax,proto3" json:"grace_max,omitempty"`
-	RoundDeadline    int64                  `protobuf:"varint,9,opt,name=round_deadline,json=roundDeadline,proto3" json:"round_deadline,omitempty"`
-	Simulated        bool                   `protobuf:"varint,10,opt,name=simulated,proto3" json:"simulated,omitempty"`
-	Store            uint32                 `protobuf:"varint,11,opt,name=store,proto3" json:"store,omitempty"`
-	Trace            uint32                 `protobuf:"varint,12,opt,name=trace,proto3" json:"trace,omitempty"`
-	ReserveMax       int64                  `protobuf:"varint,13,opt,name=reserve_max,json=reserveMax,proto3" json:"reserve_max,omitempty"` // 0, also of protect_for and suspend_max: not set
-	ProtectFor       int64                  `protobuf:"varint,14,opt,name=protect_for,json=protectFor,proto3" json:"protect_for,omitempty"`
-	SuspendMax       int64                  `protobuf:"varint,15,opt,name=suspend_max,json=suspendMax,proto3" json:"suspend_max,omitempty"`
-	SuspendedMax     int64                  `protobuf:"varint,16,opt,name=suspended_max,json=suspendedMax,proto3" json:"suspended_max,omitempty"` // 0, as suspended_percent: no bound
-	SuspendedPercent int64                  `protobuf:"varint,17,opt,name=suspended_percent,json=suspendedPercent,proto3" json:"suspended_percent,omitempty"`
-	Replayed         bool                   `protobuf:"varint,18,opt,name=replayed,proto3" json:"replayed,omitempty"`
-	ReservationsMax  int64                  `protobuf:"varint,19,opt,name=reservations_max,json=reservationsMax,proto3" json:"reservations_max,omitempty"` // 0: the manager does not know Reserve
-	WakeMin          int64                  `protobuf:"varint,20,opt,name=wake_min,json=wakeMin,proto3" json:"wake_min,omitempty"`                         // 0: not set
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	state              protoimpl.MessageState `protogen:"open.v1"`
+	Strings            *Strings               `protobuf:"bytes,1,opt,name=strings,proto3" json:"strings,omitempty"`
+	Heartbeat          int64                  `protobuf:"varint,2,opt,name=heartbeat,proto3" json:"heartbeat,omitempty"`
+	Seed               uint64                 `protobuf:"varint,3,opt,name=seed,proto3" json:"seed,omitempty"`
+	Kind               []uint32               `protobuf:"varint,4,rep,packed,name=kind,proto3" json:"kind,omitempty"`
+	AnswerBytes        int64                  `protobuf:"varint,5,opt,name=answer_bytes,json=answerBytes,proto3" json:"answer_bytes,omitempty"`
+	CheckpointBytes    int64                  `protobuf:"varint,6,opt,name=checkpoint_bytes,json=checkpointBytes,proto3" json:"checkpoint_bytes,omitempty"`
+	Decisions          int64                  `protobuf:"varint,7,opt,name=decisions,proto3" json:"decisions,omitempty"`
+	GraceMax           int64                  `protobuf:"varint,8,opt,name=grace_max,json=graceMax,proto3" json:"grace_max,omitempty"`
+	RoundDeadline      int64                  `protobuf:"varint,9,opt,name=round_deadline,json=roundDeadline,proto3" json:"round_deadline,omitempty"`
+	Simulated          bool                   `protobuf:"varint,10,opt,name=simulated,proto3" json:"simulated,omitempty"`
+	Store              uint32                 `protobuf:"varint,11,opt,name=store,proto3" json:"store,omitempty"`
+	Trace              uint32                 `protobuf:"varint,12,opt,name=trace,proto3" json:"trace,omitempty"`
+	ReserveMax         int64                  `protobuf:"varint,13,opt,name=reserve_max,json=reserveMax,proto3" json:"reserve_max,omitempty"` // 0, also of protect_for and suspend_max: not set
+	ProtectFor         int64                  `protobuf:"varint,14,opt,name=protect_for,json=protectFor,proto3" json:"protect_for,omitempty"`
+	SuspendMax         int64                  `protobuf:"varint,15,opt,name=suspend_max,json=suspendMax,proto3" json:"suspend_max,omitempty"`
+	SuspendedMax       int64                  `protobuf:"varint,16,opt,name=suspended_max,json=suspendedMax,proto3" json:"suspended_max,omitempty"` // 0, as suspended_percent: no bound
+	SuspendedPercent   int64                  `protobuf:"varint,17,opt,name=suspended_percent,json=suspendedPercent,proto3" json:"suspended_percent,omitempty"`
+	Replayed           bool                   `protobuf:"varint,18,opt,name=replayed,proto3" json:"replayed,omitempty"`
+	ReservationsMax    int64                  `protobuf:"varint,19,opt,name=reservations_max,json=reservationsMax,proto3" json:"reservations_max,omitempty"`          // 0: the manager does not know Reserve
+	WakeMin            int64                  `protobuf:"varint,20,opt,name=wake_min,json=wakeMin,proto3" json:"wake_min,omitempty"`                                  // 0: not set
+	SpeculationPercent int64                  `protobuf:"varint,21,opt,name=speculation_percent,json=speculationPercent,proto3" json:"speculation_percent,omitempty"` // 0: the manager does not know Speculate, or allows none
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *Environment) Reset() {
 	*x = Environment{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[51]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4723,7 +4787,7 @@ func (x *Environment) String() string {
 func (*Environment) ProtoMessage() {}
 
 func (x *Environment) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[51]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4736,7 +4800,7 @@ func (x *Environment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Environment.ProtoReflect.Descriptor instead.
 func (*Environment) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{51}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Environment) GetStrings() *Strings {
@@ -4879,6 +4943,13 @@ func (x *Environment) GetWakeMin() int64 {
 	return 0
 }
 
+func (x *Environment) GetSpeculationPercent() int64 {
+	if x != nil {
+		return x.SpeculationPercent
+	}
+	return 0
+}
+
 type Description struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Strings       *Strings               `protobuf:"bytes,1,opt,name=strings,proto3" json:"strings,omitempty"`
@@ -4892,7 +4963,7 @@ type Description struct {
 
 func (x *Description) Reset() {
 	*x = Description{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[52]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4904,7 +4975,7 @@ func (x *Description) String() string {
 func (*Description) ProtoMessage() {}
 
 func (x *Description) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[52]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4917,7 +4988,7 @@ func (x *Description) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Description.ProtoReflect.Descriptor instead.
 func (*Description) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{52}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Description) GetStrings() *Strings {
@@ -4968,7 +5039,7 @@ type Explanation struct {
 
 func (x *Explanation) Reset() {
 	*x = Explanation{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[53]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4980,7 +5051,7 @@ func (x *Explanation) String() string {
 func (*Explanation) ProtoMessage() {}
 
 func (x *Explanation) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[53]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4993,7 +5064,7 @@ func (x *Explanation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation.ProtoReflect.Descriptor instead.
 func (*Explanation) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{53}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Explanation) GetStrings() *Strings {
@@ -5049,7 +5120,7 @@ type PoolStatus struct {
 
 func (x *PoolStatus) Reset() {
 	*x = PoolStatus{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[54]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5061,7 +5132,7 @@ func (x *PoolStatus) String() string {
 func (*PoolStatus) ProtoMessage() {}
 
 func (x *PoolStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[54]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5074,7 +5145,7 @@ func (x *PoolStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PoolStatus.ProtoReflect.Descriptor instead.
 func (*PoolStatus) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{54}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *PoolStatus) GetName() []uint32 {
@@ -5161,7 +5232,7 @@ type Status struct {
 
 func (x *Status) Reset() {
 	*x = Status{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[55]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5173,7 +5244,7 @@ func (x *Status) String() string {
 func (*Status) ProtoMessage() {}
 
 func (x *Status) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[55]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5186,7 +5257,7 @@ func (x *Status) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Status.ProtoReflect.Descriptor instead.
 func (*Status) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{55}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Status) GetStrings() *Strings {
@@ -5242,7 +5313,7 @@ type ProblemList struct {
 
 func (x *ProblemList) Reset() {
 	*x = ProblemList{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[56]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5254,7 +5325,7 @@ func (x *ProblemList) String() string {
 func (*ProblemList) ProtoMessage() {}
 
 func (x *ProblemList) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[56]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5267,7 +5338,7 @@ func (x *ProblemList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProblemList.ProtoReflect.Descriptor instead.
 func (*ProblemList) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{56}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *ProblemList) GetStrings() *Strings {
@@ -5296,7 +5367,7 @@ type Note struct {
 
 func (x *Note) Reset() {
 	*x = Note{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[57]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5308,7 +5379,7 @@ func (x *Note) String() string {
 func (*Note) ProtoMessage() {}
 
 func (x *Note) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[57]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5321,7 +5392,7 @@ func (x *Note) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Note.ProtoReflect.Descriptor instead.
 func (*Note) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{57}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Note) GetStrings() *Strings {
@@ -5356,7 +5427,7 @@ type Principal struct {
 
 func (x *Principal) Reset() {
 	*x = Principal{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[58]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5368,7 +5439,7 @@ func (x *Principal) String() string {
 func (*Principal) ProtoMessage() {}
 
 func (x *Principal) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[58]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5381,7 +5452,7 @@ func (x *Principal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Principal.ProtoReflect.Descriptor instead.
 func (*Principal) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{58}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Principal) GetName() uint32 {
@@ -5422,7 +5493,7 @@ type PageAsked struct {
 
 func (x *PageAsked) Reset() {
 	*x = PageAsked{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[59]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5434,7 +5505,7 @@ func (x *PageAsked) String() string {
 func (*PageAsked) ProtoMessage() {}
 
 func (x *PageAsked) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[59]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5447,7 +5518,7 @@ func (x *PageAsked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PageAsked.ProtoReflect.Descriptor instead.
 func (*PageAsked) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{59}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *PageAsked) GetStrings() *Strings {
@@ -5519,7 +5590,7 @@ type Page struct {
 
 func (x *Page) Reset() {
 	*x = Page{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[60]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5531,7 +5602,7 @@ func (x *Page) String() string {
 func (*Page) ProtoMessage() {}
 
 func (x *Page) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[60]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5544,7 +5615,7 @@ func (x *Page) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Page.ProtoReflect.Descriptor instead.
 func (*Page) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{60}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *Page) GetStrings() *Strings {
@@ -5592,7 +5663,7 @@ type Credentials struct {
 
 func (x *Credentials) Reset() {
 	*x = Credentials{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[61]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5604,7 +5675,7 @@ func (x *Credentials) String() string {
 func (*Credentials) ProtoMessage() {}
 
 func (x *Credentials) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[61]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5617,7 +5688,7 @@ func (x *Credentials) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Credentials.ProtoReflect.Descriptor instead.
 func (*Credentials) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{61}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *Credentials) GetStrings() *Strings {
@@ -5690,7 +5761,7 @@ type Proof struct {
 
 func (x *Proof) Reset() {
 	*x = Proof{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[62]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5702,7 +5773,7 @@ func (x *Proof) String() string {
 func (*Proof) ProtoMessage() {}
 
 func (x *Proof) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[62]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5715,7 +5786,7 @@ func (x *Proof) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Proof.ProtoReflect.Descriptor instead.
 func (*Proof) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{62}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *Proof) GetStrings() *Strings {
@@ -5937,7 +6008,7 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\vbeneficiary\x18\x04 \x03(\x04R\vbeneficiary\x12\x16\n" +
 	"\x06reason\x18\x05 \x03(\rR\x06reason\"(\n" +
 	"\fAttemptNamed\x12\x18\n" +
-	"\aattempt\x18\x01 \x03(\x04R\aattempt\"\xa3\x05\n" +
+	"\aattempt\x18\x01 \x03(\x04R\aattempt\"\xe4\x05\n" +
 	"\aOutcome\x12\x14\n" +
 	"\x05round\x18\x01 \x03(\x04R\x05round\x128\n" +
 	"\x04kind\x18\x02 \x03(\x0e2$.hamadryad.scheduler.v1.DecisionKindR\x04kind\x12\x14\n" +
@@ -5953,7 +6024,8 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x06refuse\x18\v \x01(\v2\x1e.hamadryad.scheduler.v1.RefuseR\x06refuse\x123\n" +
 	"\x05admit\x18\f \x01(\v2\x1d.hamadryad.scheduler.v1.AdmitR\x05admit\x126\n" +
 	"\x06resume\x18\r \x01(\v2\x1e.hamadryad.scheduler.v1.ResumeR\x06resume\x129\n" +
-	"\areserve\x18\x0e \x01(\v2\x1f.hamadryad.scheduler.v1.ReserveR\areserve\"b\n" +
+	"\areserve\x18\x0e \x01(\v2\x1f.hamadryad.scheduler.v1.ReserveR\areserve\x12?\n" +
+	"\tspeculate\x18\x0f \x01(\v2!.hamadryad.scheduler.v1.SpeculateR\tspeculate\"b\n" +
 	"\x0eSettingChanged\x12\x18\n" +
 	"\aversion\x18\x01 \x03(\x04R\aversion\x126\n" +
 	"\x06config\x18\x02 \x03(\v2\x1e.hamadryad.scheduler.v1.ConfigR\x06config\"\x8a\x02\n" +
@@ -6057,7 +6129,9 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x06bundle\x18\x05 \x03(\x04R\x06bundle\x129\n" +
 	"\tplacement\x18\x06 \x01(\v2\x1b.hamadryad.scheduler.v1.IdsR\tplacement\"\"\n" +
 	"\x06Resume\x12\x18\n" +
-	"\aattempt\x18\x01 \x03(\x04R\aattempt\"[\n" +
+	"\aattempt\x18\x01 \x03(\x04R\aattempt\"#\n" +
+	"\tSpeculate\x12\x16\n" +
+	"\x06bundle\x18\x01 \x03(\x04R\x06bundle\"[\n" +
 	"\x06Launch\x12\x16\n" +
 	"\x06bundle\x18\x01 \x03(\x04R\x06bundle\x129\n" +
 	"\tlaunchers\x18\x02 \x01(\v2\x1b.hamadryad.scheduler.v1.IdsR\tlaunchers\"r\n" +
@@ -6078,7 +6152,7 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\aWaiting\x12\x10\n" +
 	"\x03job\x18\x01 \x03(\x04R\x03job\x12:\n" +
 	"\x06reason\x18\x02 \x03(\x0e2\".hamadryad.scheduler.v1.WaitReasonR\x06reason\x12\x16\n" +
-	"\x06detail\x18\x03 \x03(\rR\x06detail\"\xe5\x05\n" +
+	"\x06detail\x18\x03 \x03(\rR\x06detail\"\xa6\x06\n" +
 	"\tDecisions\x129\n" +
 	"\astrings\x18\x01 \x01(\v2\x1f.hamadryad.scheduler.v1.StringsR\astrings\x126\n" +
 	"\x06refuse\x18\x02 \x01(\v2\x1e.hamadryad.scheduler.v1.RefuseR\x06refuse\x123\n" +
@@ -6095,14 +6169,15 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\n" +
 	"checkpoint\x18\f \x01(\v2\".hamadryad.scheduler.v1.CheckpointR\n" +
 	"checkpoint\x129\n" +
-	"\areserve\x18\r \x01(\v2\x1f.hamadryad.scheduler.v1.ReserveR\areserve\"\xb9\x01\n" +
+	"\areserve\x18\r \x01(\v2\x1f.hamadryad.scheduler.v1.ReserveR\areserve\x12?\n" +
+	"\tspeculate\x18\x0e \x01(\v2!.hamadryad.scheduler.v1.SpeculateR\tspeculate\"\xb9\x01\n" +
 	"\x06Config\x129\n" +
 	"\astrings\x18\x01 \x01(\v2\x1f.hamadryad.scheduler.v1.StringsR\astrings\x12\x12\n" +
 	"\x04file\x18\x02 \x01(\rR\x04file\x12\x12\n" +
 	"\x04line\x18\x03 \x01(\x03R\x04line\x12\x12\n" +
 	"\x04text\x18\x04 \x01(\fR\x04text\x12\x1b\n" +
 	"\tfile_name\x18\x05 \x03(\rR\bfileName\x12\x1b\n" +
-	"\tfile_data\x18\x06 \x03(\fR\bfileData\"\x9f\x05\n" +
+	"\tfile_data\x18\x06 \x03(\fR\bfileData\"\xd0\x05\n" +
 	"\vEnvironment\x129\n" +
 	"\astrings\x18\x01 \x01(\v2\x1f.hamadryad.scheduler.v1.StringsR\astrings\x12\x1c\n" +
 	"\theartbeat\x18\x02 \x01(\x03R\theartbeat\x12\x12\n" +
@@ -6127,7 +6202,8 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x11suspended_percent\x18\x11 \x01(\x03R\x10suspendedPercent\x12\x1a\n" +
 	"\breplayed\x18\x12 \x01(\bR\breplayed\x12)\n" +
 	"\x10reservations_max\x18\x13 \x01(\x03R\x0freservationsMax\x12\x19\n" +
-	"\bwake_min\x18\x14 \x01(\x03R\awakeMin\"\xbb\x01\n" +
+	"\bwake_min\x18\x14 \x01(\x03R\awakeMin\x12/\n" +
+	"\x13speculation_percent\x18\x15 \x01(\x03R\x12speculationPercent\"\xbb\x01\n" +
 	"\vDescription\x129\n" +
 	"\astrings\x18\x01 \x01(\v2\x1f.hamadryad.scheduler.v1.StringsR\astrings\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\rR\x04name\x12\x18\n" +
@@ -6255,7 +6331,7 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x14ATTEMPT_OUTCOME_LOST\x10\x02\x12\x1a\n" +
 	"\x16ATTEMPT_OUTCOME_FAILED\x10\x03\x12\x1d\n" +
 	"\x19ATTEMPT_OUTCOME_PREEMPTED\x10\x04\x12\x1a\n" +
-	"\x16ATTEMPT_OUTCOME_KILLED\x10\x05*\xca\x01\n" +
+	"\x16ATTEMPT_OUTCOME_KILLED\x10\x05*\xe7\x01\n" +
 	"\fDecisionKind\x12\x1d\n" +
 	"\x19DECISION_KIND_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14DECISION_KIND_REFUSE\x10\x01\x12\x17\n" +
@@ -6263,7 +6339,8 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x15DECISION_KIND_PREEMPT\x10\x03\x12\x18\n" +
 	"\x14DECISION_KIND_RESUME\x10\x04\x12\x18\n" +
 	"\x14DECISION_KIND_LAUNCH\x10\x05\x12\x19\n" +
-	"\x15DECISION_KIND_RESERVE\x10\x06*\xd5\x03\n" +
+	"\x15DECISION_KIND_RESERVE\x10\x06\x12\x1b\n" +
+	"\x17DECISION_KIND_SPECULATE\x10\a*\xd5\x03\n" +
 	"\rRefusalReason\x12\x1e\n" +
 	"\x1aREFUSAL_REASON_UNSPECIFIED\x10\x00\x12\x1d\n" +
 	"\x19REFUSAL_REASON_UNKNOWN_ID\x10\x01\x12\x1c\n" +
@@ -6326,7 +6403,7 @@ func file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP() []byte {
 }
 
 var file_sdk_scheduler_schedwire_scheduler_proto_enumTypes = make([]protoimpl.EnumInfo, 11)
-var file_sdk_scheduler_schedwire_scheduler_proto_msgTypes = make([]protoimpl.MessageInfo, 63)
+var file_sdk_scheduler_schedwire_scheduler_proto_msgTypes = make([]protoimpl.MessageInfo, 64)
 var file_sdk_scheduler_schedwire_scheduler_proto_goTypes = []any{
 	(EstimateSource)(0),      // 0: hamadryad.scheduler.v1.EstimateSource
 	(EventKind)(0),           // 1: hamadryad.scheduler.v1.EventKind
@@ -6383,25 +6460,26 @@ var file_sdk_scheduler_schedwire_scheduler_proto_goTypes = []any{
 	(*Admit)(nil),            // 52: hamadryad.scheduler.v1.Admit
 	(*Preempt)(nil),          // 53: hamadryad.scheduler.v1.Preempt
 	(*Resume)(nil),           // 54: hamadryad.scheduler.v1.Resume
-	(*Launch)(nil),           // 55: hamadryad.scheduler.v1.Launch
-	(*Reserve)(nil),          // 56: hamadryad.scheduler.v1.Reserve
-	(*Answer)(nil),           // 57: hamadryad.scheduler.v1.Answer
-	(*SettingsVerdict)(nil),  // 58: hamadryad.scheduler.v1.SettingsVerdict
-	(*Waiting)(nil),          // 59: hamadryad.scheduler.v1.Waiting
-	(*Decisions)(nil),        // 60: hamadryad.scheduler.v1.Decisions
-	(*Config)(nil),           // 61: hamadryad.scheduler.v1.Config
-	(*Environment)(nil),      // 62: hamadryad.scheduler.v1.Environment
-	(*Description)(nil),      // 63: hamadryad.scheduler.v1.Description
-	(*Explanation)(nil),      // 64: hamadryad.scheduler.v1.Explanation
-	(*PoolStatus)(nil),       // 65: hamadryad.scheduler.v1.PoolStatus
-	(*Status)(nil),           // 66: hamadryad.scheduler.v1.Status
-	(*ProblemList)(nil),      // 67: hamadryad.scheduler.v1.ProblemList
-	(*Note)(nil),             // 68: hamadryad.scheduler.v1.Note
-	(*Principal)(nil),        // 69: hamadryad.scheduler.v1.Principal
-	(*PageAsked)(nil),        // 70: hamadryad.scheduler.v1.PageAsked
-	(*Page)(nil),             // 71: hamadryad.scheduler.v1.Page
-	(*Credentials)(nil),      // 72: hamadryad.scheduler.v1.Credentials
-	(*Proof)(nil),            // 73: hamadryad.scheduler.v1.Proof
+	(*Speculate)(nil),        // 55: hamadryad.scheduler.v1.Speculate
+	(*Launch)(nil),           // 56: hamadryad.scheduler.v1.Launch
+	(*Reserve)(nil),          // 57: hamadryad.scheduler.v1.Reserve
+	(*Answer)(nil),           // 58: hamadryad.scheduler.v1.Answer
+	(*SettingsVerdict)(nil),  // 59: hamadryad.scheduler.v1.SettingsVerdict
+	(*Waiting)(nil),          // 60: hamadryad.scheduler.v1.Waiting
+	(*Decisions)(nil),        // 61: hamadryad.scheduler.v1.Decisions
+	(*Config)(nil),           // 62: hamadryad.scheduler.v1.Config
+	(*Environment)(nil),      // 63: hamadryad.scheduler.v1.Environment
+	(*Description)(nil),      // 64: hamadryad.scheduler.v1.Description
+	(*Explanation)(nil),      // 65: hamadryad.scheduler.v1.Explanation
+	(*PoolStatus)(nil),       // 66: hamadryad.scheduler.v1.PoolStatus
+	(*Status)(nil),           // 67: hamadryad.scheduler.v1.Status
+	(*ProblemList)(nil),      // 68: hamadryad.scheduler.v1.ProblemList
+	(*Note)(nil),             // 69: hamadryad.scheduler.v1.Note
+	(*Principal)(nil),        // 70: hamadryad.scheduler.v1.Principal
+	(*PageAsked)(nil),        // 71: hamadryad.scheduler.v1.PageAsked
+	(*Page)(nil),             // 72: hamadryad.scheduler.v1.Page
+	(*Credentials)(nil),      // 73: hamadryad.scheduler.v1.Credentials
+	(*Proof)(nil),            // 74: hamadryad.scheduler.v1.Proof
 }
 var file_sdk_scheduler_schedwire_scheduler_proto_depIdxs = []int32{
 	16,  // 0: hamadryad.scheduler.v1.Groups.places:type_name -> hamadryad.scheduler.v1.Places
@@ -6430,98 +6508,100 @@ var file_sdk_scheduler_schedwire_scheduler_proto_depIdxs = []int32{
 	51,  // 23: hamadryad.scheduler.v1.Outcome.refuse:type_name -> hamadryad.scheduler.v1.Refuse
 	52,  // 24: hamadryad.scheduler.v1.Outcome.admit:type_name -> hamadryad.scheduler.v1.Admit
 	54,  // 25: hamadryad.scheduler.v1.Outcome.resume:type_name -> hamadryad.scheduler.v1.Resume
-	56,  // 26: hamadryad.scheduler.v1.Outcome.reserve:type_name -> hamadryad.scheduler.v1.Reserve
-	61,  // 27: hamadryad.scheduler.v1.SettingChanged.config:type_name -> hamadryad.scheduler.v1.Config
-	1,   // 28: hamadryad.scheduler.v1.Events.kind:type_name -> hamadryad.scheduler.v1.EventKind
-	24,  // 29: hamadryad.scheduler.v1.Events.launcher_joined:type_name -> hamadryad.scheduler.v1.LauncherJoined
-	25,  // 30: hamadryad.scheduler.v1.Events.launcher_lost:type_name -> hamadryad.scheduler.v1.LauncherLost
-	26,  // 31: hamadryad.scheduler.v1.Events.launcher_draining:type_name -> hamadryad.scheduler.v1.LauncherDraining
-	19,  // 32: hamadryad.scheduler.v1.Events.job_submitted:type_name -> hamadryad.scheduler.v1.Jobs
-	29,  // 33: hamadryad.scheduler.v1.Events.job_updated:type_name -> hamadryad.scheduler.v1.JobUpdated
-	30,  // 34: hamadryad.scheduler.v1.Events.job_finished:type_name -> hamadryad.scheduler.v1.JobFinished
-	31,  // 35: hamadryad.scheduler.v1.Events.stage_grown:type_name -> hamadryad.scheduler.v1.StageGrown
-	32,  // 36: hamadryad.scheduler.v1.Events.bundle_ready:type_name -> hamadryad.scheduler.v1.BundleOffered
-	33,  // 37: hamadryad.scheduler.v1.Events.bundle_withdrawn:type_name -> hamadryad.scheduler.v1.BundleNamed
-	33,  // 38: hamadryad.scheduler.v1.Events.bundle_reopened:type_name -> hamadryad.scheduler.v1.BundleNamed
-	32,  // 39: hamadryad.scheduler.v1.Events.speculation_offered:type_name -> hamadryad.scheduler.v1.BundleOffered
-	37,  // 40: hamadryad.scheduler.v1.Events.attempt_started:type_name -> hamadryad.scheduler.v1.AttemptStarted
-	38,  // 41: hamadryad.scheduler.v1.Events.attempt_phase:type_name -> hamadryad.scheduler.v1.AttemptPhase
-	39,  // 42: hamadryad.scheduler.v1.Events.attempt_progress:type_name -> hamadryad.scheduler.v1.AttemptProgress
-	40,  // 43: hamadryad.scheduler.v1.Events.attempt_ended:type_name -> hamadryad.scheduler.v1.AttemptEnded
-	41,  // 44: hamadryad.scheduler.v1.Events.attempt_suspended:type_name -> hamadryad.scheduler.v1.AttemptNamed
-	41,  // 45: hamadryad.scheduler.v1.Events.attempt_resumed:type_name -> hamadryad.scheduler.v1.AttemptNamed
-	42,  // 46: hamadryad.scheduler.v1.Events.outcome:type_name -> hamadryad.scheduler.v1.Outcome
-	43,  // 47: hamadryad.scheduler.v1.Events.setting_changed:type_name -> hamadryad.scheduler.v1.SettingChanged
-	19,  // 48: hamadryad.scheduler.v1.Events.admission_asked:type_name -> hamadryad.scheduler.v1.Jobs
-	44,  // 49: hamadryad.scheduler.v1.Events.requested:type_name -> hamadryad.scheduler.v1.Requested
-	22,  // 50: hamadryad.scheduler.v1.Events.noted:type_name -> hamadryad.scheduler.v1.Notes
-	28,  // 51: hamadryad.scheduler.v1.Events.launcher_load:type_name -> hamadryad.scheduler.v1.LauncherLoad
-	34,  // 52: hamadryad.scheduler.v1.Events.bundle_protected:type_name -> hamadryad.scheduler.v1.BundleProtected
-	27,  // 53: hamadryad.scheduler.v1.Events.launcher_excluded:type_name -> hamadryad.scheduler.v1.LauncherExcluded
-	35,  // 54: hamadryad.scheduler.v1.Events.bundle_reserved:type_name -> hamadryad.scheduler.v1.BundleReserved
-	36,  // 55: hamadryad.scheduler.v1.Events.reservation_ended:type_name -> hamadryad.scheduler.v1.ReservationEnded
-	33,  // 56: hamadryad.scheduler.v1.Events.speculation_withdrawn:type_name -> hamadryad.scheduler.v1.BundleNamed
-	11,  // 57: hamadryad.scheduler.v1.EventBatch.strings:type_name -> hamadryad.scheduler.v1.Strings
-	45,  // 58: hamadryad.scheduler.v1.EventBatch.events:type_name -> hamadryad.scheduler.v1.Events
-	13,  // 59: hamadryad.scheduler.v1.Offers.free:type_name -> hamadryad.scheduler.v1.SlotCounts
-	48,  // 60: hamadryad.scheduler.v1.Offers.reserved:type_name -> hamadryad.scheduler.v1.Reservations
-	13,  // 61: hamadryad.scheduler.v1.Offers.for_resume:type_name -> hamadryad.scheduler.v1.SlotCounts
-	14,  // 62: hamadryad.scheduler.v1.Offers.resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
-	14,  // 63: hamadryad.scheduler.v1.Offers.for_resume_resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
-	14,  // 64: hamadryad.scheduler.v1.Reservations.resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
-	11,  // 65: hamadryad.scheduler.v1.Round.strings:type_name -> hamadryad.scheduler.v1.Strings
-	45,  // 66: hamadryad.scheduler.v1.Round.events:type_name -> hamadryad.scheduler.v1.Events
-	47,  // 67: hamadryad.scheduler.v1.Round.offers:type_name -> hamadryad.scheduler.v1.Offers
-	11,  // 68: hamadryad.scheduler.v1.SnapshotPage.strings:type_name -> hamadryad.scheduler.v1.Strings
-	45,  // 69: hamadryad.scheduler.v1.SnapshotPage.events:type_name -> hamadryad.scheduler.v1.Events
-	23,  // 70: hamadryad.scheduler.v1.SnapshotPage.checkpoint:type_name -> hamadryad.scheduler.v1.Checkpoint
-	12,  // 71: hamadryad.scheduler.v1.Preempt.victims:type_name -> hamadryad.scheduler.v1.Ids
-	7,   // 72: hamadryad.scheduler.v1.Preempt.mode:type_name -> hamadryad.scheduler.v1.PreemptMode
-	12,  // 73: hamadryad.scheduler.v1.Preempt.placement:type_name -> hamadryad.scheduler.v1.Ids
-	12,  // 74: hamadryad.scheduler.v1.Launch.launchers:type_name -> hamadryad.scheduler.v1.Ids
-	12,  // 75: hamadryad.scheduler.v1.Reserve.launchers:type_name -> hamadryad.scheduler.v1.Ids
-	21,  // 76: hamadryad.scheduler.v1.SettingsVerdict.problems:type_name -> hamadryad.scheduler.v1.Problems
-	8,   // 77: hamadryad.scheduler.v1.Waiting.reason:type_name -> hamadryad.scheduler.v1.WaitReason
-	11,  // 78: hamadryad.scheduler.v1.Decisions.strings:type_name -> hamadryad.scheduler.v1.Strings
-	51,  // 79: hamadryad.scheduler.v1.Decisions.refuse:type_name -> hamadryad.scheduler.v1.Refuse
-	52,  // 80: hamadryad.scheduler.v1.Decisions.admit:type_name -> hamadryad.scheduler.v1.Admit
-	53,  // 81: hamadryad.scheduler.v1.Decisions.preempt:type_name -> hamadryad.scheduler.v1.Preempt
-	54,  // 82: hamadryad.scheduler.v1.Decisions.resume:type_name -> hamadryad.scheduler.v1.Resume
-	55,  // 83: hamadryad.scheduler.v1.Decisions.launch:type_name -> hamadryad.scheduler.v1.Launch
-	57,  // 84: hamadryad.scheduler.v1.Decisions.answers:type_name -> hamadryad.scheduler.v1.Answer
-	58,  // 85: hamadryad.scheduler.v1.Decisions.settings:type_name -> hamadryad.scheduler.v1.SettingsVerdict
-	59,  // 86: hamadryad.scheduler.v1.Decisions.waiting:type_name -> hamadryad.scheduler.v1.Waiting
-	22,  // 87: hamadryad.scheduler.v1.Decisions.notes:type_name -> hamadryad.scheduler.v1.Notes
-	23,  // 88: hamadryad.scheduler.v1.Decisions.checkpoint:type_name -> hamadryad.scheduler.v1.Checkpoint
-	56,  // 89: hamadryad.scheduler.v1.Decisions.reserve:type_name -> hamadryad.scheduler.v1.Reserve
-	11,  // 90: hamadryad.scheduler.v1.Config.strings:type_name -> hamadryad.scheduler.v1.Strings
-	11,  // 91: hamadryad.scheduler.v1.Environment.strings:type_name -> hamadryad.scheduler.v1.Strings
-	11,  // 92: hamadryad.scheduler.v1.Description.strings:type_name -> hamadryad.scheduler.v1.Strings
-	11,  // 93: hamadryad.scheduler.v1.Explanation.strings:type_name -> hamadryad.scheduler.v1.Strings
-	8,   // 94: hamadryad.scheduler.v1.Explanation.reason:type_name -> hamadryad.scheduler.v1.WaitReason
-	15,  // 95: hamadryad.scheduler.v1.Explanation.facts:type_name -> hamadryad.scheduler.v1.Properties
-	11,  // 96: hamadryad.scheduler.v1.Status.strings:type_name -> hamadryad.scheduler.v1.Strings
-	65,  // 97: hamadryad.scheduler.v1.Status.pools:type_name -> hamadryad.scheduler.v1.PoolStatus
-	15,  // 98: hamadryad.scheduler.v1.Status.facts:type_name -> hamadryad.scheduler.v1.Properties
-	11,  // 99: hamadryad.scheduler.v1.ProblemList.strings:type_name -> hamadryad.scheduler.v1.Strings
-	21,  // 100: hamadryad.scheduler.v1.ProblemList.problems:type_name -> hamadryad.scheduler.v1.Problems
-	11,  // 101: hamadryad.scheduler.v1.Note.strings:type_name -> hamadryad.scheduler.v1.Strings
-	11,  // 102: hamadryad.scheduler.v1.PageAsked.strings:type_name -> hamadryad.scheduler.v1.Strings
-	69,  // 103: hamadryad.scheduler.v1.PageAsked.principal:type_name -> hamadryad.scheduler.v1.Principal
-	11,  // 104: hamadryad.scheduler.v1.Page.strings:type_name -> hamadryad.scheduler.v1.Strings
-	11,  // 105: hamadryad.scheduler.v1.Credentials.strings:type_name -> hamadryad.scheduler.v1.Strings
-	10,  // 106: hamadryad.scheduler.v1.Credentials.purpose:type_name -> hamadryad.scheduler.v1.Purpose
-	69,  // 107: hamadryad.scheduler.v1.Credentials.principal:type_name -> hamadryad.scheduler.v1.Principal
-	70,  // 108: hamadryad.scheduler.v1.Credentials.request:type_name -> hamadryad.scheduler.v1.PageAsked
-	15,  // 109: hamadryad.scheduler.v1.Credentials.properties:type_name -> hamadryad.scheduler.v1.Properties
-	11,  // 110: hamadryad.scheduler.v1.Proof.strings:type_name -> hamadryad.scheduler.v1.Strings
-	69,  // 111: hamadryad.scheduler.v1.Proof.principal:type_name -> hamadryad.scheduler.v1.Principal
-	71,  // 112: hamadryad.scheduler.v1.Proof.denied:type_name -> hamadryad.scheduler.v1.Page
-	113, // [113:113] is the sub-list for method output_type
-	113, // [113:113] is the sub-list for method input_type
-	113, // [113:113] is the sub-list for extension type_name
-	113, // [113:113] is the sub-list for extension extendee
-	0,   // [0:113] is the sub-list for field type_name
+	57,  // 26: hamadryad.scheduler.v1.Outcome.reserve:type_name -> hamadryad.scheduler.v1.Reserve
+	55,  // 27: hamadryad.scheduler.v1.Outcome.speculate:type_name -> hamadryad.scheduler.v1.Speculate
+	62,  // 28: hamadryad.scheduler.v1.SettingChanged.config:type_name -> hamadryad.scheduler.v1.Config
+	1,   // 29: hamadryad.scheduler.v1.Events.kind:type_name -> hamadryad.scheduler.v1.EventKind
+	24,  // 30: hamadryad.scheduler.v1.Events.launcher_joined:type_name -> hamadryad.scheduler.v1.LauncherJoined
+	25,  // 31: hamadryad.scheduler.v1.Events.launcher_lost:type_name -> hamadryad.scheduler.v1.LauncherLost
+	26,  // 32: hamadryad.scheduler.v1.Events.launcher_draining:type_name -> hamadryad.scheduler.v1.LauncherDraining
+	19,  // 33: hamadryad.scheduler.v1.Events.job_submitted:type_name -> hamadryad.scheduler.v1.Jobs
+	29,  // 34: hamadryad.scheduler.v1.Events.job_updated:type_name -> hamadryad.scheduler.v1.JobUpdated
+	30,  // 35: hamadryad.scheduler.v1.Events.job_finished:type_name -> hamadryad.scheduler.v1.JobFinished
+	31,  // 36: hamadryad.scheduler.v1.Events.stage_grown:type_name -> hamadryad.scheduler.v1.StageGrown
+	32,  // 37: hamadryad.scheduler.v1.Events.bundle_ready:type_name -> hamadryad.scheduler.v1.BundleOffered
+	33,  // 38: hamadryad.scheduler.v1.Events.bundle_withdrawn:type_name -> hamadryad.scheduler.v1.BundleNamed
+	33,  // 39: hamadryad.scheduler.v1.Events.bundle_reopened:type_name -> hamadryad.scheduler.v1.BundleNamed
+	32,  // 40: hamadryad.scheduler.v1.Events.speculation_offered:type_name -> hamadryad.scheduler.v1.BundleOffered
+	37,  // 41: hamadryad.scheduler.v1.Events.attempt_started:type_name -> hamadryad.scheduler.v1.AttemptStarted
+	38,  // 42: hamadryad.scheduler.v1.Events.attempt_phase:type_name -> hamadryad.scheduler.v1.AttemptPhase
+	39,  // 43: hamadryad.scheduler.v1.Events.attempt_progress:type_name -> hamadryad.scheduler.v1.AttemptProgress
+	40,  // 44: hamadryad.scheduler.v1.Events.attempt_ended:type_name -> hamadryad.scheduler.v1.AttemptEnded
+	41,  // 45: hamadryad.scheduler.v1.Events.attempt_suspended:type_name -> hamadryad.scheduler.v1.AttemptNamed
+	41,  // 46: hamadryad.scheduler.v1.Events.attempt_resumed:type_name -> hamadryad.scheduler.v1.AttemptNamed
+	42,  // 47: hamadryad.scheduler.v1.Events.outcome:type_name -> hamadryad.scheduler.v1.Outcome
+	43,  // 48: hamadryad.scheduler.v1.Events.setting_changed:type_name -> hamadryad.scheduler.v1.SettingChanged
+	19,  // 49: hamadryad.scheduler.v1.Events.admission_asked:type_name -> hamadryad.scheduler.v1.Jobs
+	44,  // 50: hamadryad.scheduler.v1.Events.requested:type_name -> hamadryad.scheduler.v1.Requested
+	22,  // 51: hamadryad.scheduler.v1.Events.noted:type_name -> hamadryad.scheduler.v1.Notes
+	28,  // 52: hamadryad.scheduler.v1.Events.launcher_load:type_name -> hamadryad.scheduler.v1.LauncherLoad
+	34,  // 53: hamadryad.scheduler.v1.Events.bundle_protected:type_name -> hamadryad.scheduler.v1.BundleProtected
+	27,  // 54: hamadryad.scheduler.v1.Events.launcher_excluded:type_name -> hamadryad.scheduler.v1.LauncherExcluded
+	35,  // 55: hamadryad.scheduler.v1.Events.bundle_reserved:type_name -> hamadryad.scheduler.v1.BundleReserved
+	36,  // 56: hamadryad.scheduler.v1.Events.reservation_ended:type_name -> hamadryad.scheduler.v1.ReservationEnded
+	33,  // 57: hamadryad.scheduler.v1.Events.speculation_withdrawn:type_name -> hamadryad.scheduler.v1.BundleNamed
+	11,  // 58: hamadryad.scheduler.v1.EventBatch.strings:type_name -> hamadryad.scheduler.v1.Strings
+	45,  // 59: hamadryad.scheduler.v1.EventBatch.events:type_name -> hamadryad.scheduler.v1.Events
+	13,  // 60: hamadryad.scheduler.v1.Offers.free:type_name -> hamadryad.scheduler.v1.SlotCounts
+	48,  // 61: hamadryad.scheduler.v1.Offers.reserved:type_name -> hamadryad.scheduler.v1.Reservations
+	13,  // 62: hamadryad.scheduler.v1.Offers.for_resume:type_name -> hamadryad.scheduler.v1.SlotCounts
+	14,  // 63: hamadryad.scheduler.v1.Offers.resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
+	14,  // 64: hamadryad.scheduler.v1.Offers.for_resume_resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
+	14,  // 65: hamadryad.scheduler.v1.Reservations.resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
+	11,  // 66: hamadryad.scheduler.v1.Round.strings:type_name -> hamadryad.scheduler.v1.Strings
+	45,  // 67: hamadryad.scheduler.v1.Round.events:type_name -> hamadryad.scheduler.v1.Events
+	47,  // 68: hamadryad.scheduler.v1.Round.offers:type_name -> hamadryad.scheduler.v1.Offers
+	11,  // 69: hamadryad.scheduler.v1.SnapshotPage.strings:type_name -> hamadryad.scheduler.v1.Strings
+	45,  // 70: hamadryad.scheduler.v1.SnapshotPage.events:type_name -> hamadryad.scheduler.v1.Events
+	23,  // 71: hamadryad.scheduler.v1.SnapshotPage.checkpoint:type_name -> hamadryad.scheduler.v1.Checkpoint
+	12,  // 72: hamadryad.scheduler.v1.Preempt.victims:type_name -> hamadryad.scheduler.v1.Ids
+	7,   // 73: hamadryad.scheduler.v1.Preempt.mode:type_name -> hamadryad.scheduler.v1.PreemptMode
+	12,  // 74: hamadryad.scheduler.v1.Preempt.placement:type_name -> hamadryad.scheduler.v1.Ids
+	12,  // 75: hamadryad.scheduler.v1.Launch.launchers:type_name -> hamadryad.scheduler.v1.Ids
+	12,  // 76: hamadryad.scheduler.v1.Reserve.launchers:type_name -> hamadryad.scheduler.v1.Ids
+	21,  // 77: hamadryad.scheduler.v1.SettingsVerdict.problems:type_name -> hamadryad.scheduler.v1.Problems
+	8,   // 78: hamadryad.scheduler.v1.Waiting.reason:type_name -> hamadryad.scheduler.v1.WaitReason
+	11,  // 79: hamadryad.scheduler.v1.Decisions.strings:type_name -> hamadryad.scheduler.v1.Strings
+	51,  // 80: hamadryad.scheduler.v1.Decisions.refuse:type_name -> hamadryad.scheduler.v1.Refuse
+	52,  // 81: hamadryad.scheduler.v1.Decisions.admit:type_name -> hamadryad.scheduler.v1.Admit
+	53,  // 82: hamadryad.scheduler.v1.Decisions.preempt:type_name -> hamadryad.scheduler.v1.Preempt
+	54,  // 83: hamadryad.scheduler.v1.Decisions.resume:type_name -> hamadryad.scheduler.v1.Resume
+	56,  // 84: hamadryad.scheduler.v1.Decisions.launch:type_name -> hamadryad.scheduler.v1.Launch
+	58,  // 85: hamadryad.scheduler.v1.Decisions.answers:type_name -> hamadryad.scheduler.v1.Answer
+	59,  // 86: hamadryad.scheduler.v1.Decisions.settings:type_name -> hamadryad.scheduler.v1.SettingsVerdict
+	60,  // 87: hamadryad.scheduler.v1.Decisions.waiting:type_name -> hamadryad.scheduler.v1.Waiting
+	22,  // 88: hamadryad.scheduler.v1.Decisions.notes:type_name -> hamadryad.scheduler.v1.Notes
+	23,  // 89: hamadryad.scheduler.v1.Decisions.checkpoint:type_name -> hamadryad.scheduler.v1.Checkpoint
+	57,  // 90: hamadryad.scheduler.v1.Decisions.reserve:type_name -> hamadryad.scheduler.v1.Reserve
+	55,  // 91: hamadryad.scheduler.v1.Decisions.speculate:type_name -> hamadryad.scheduler.v1.Speculate
+	11,  // 92: hamadryad.scheduler.v1.Config.strings:type_name -> hamadryad.scheduler.v1.Strings
+	11,  // 93: hamadryad.scheduler.v1.Environment.strings:type_name -> hamadryad.scheduler.v1.Strings
+	11,  // 94: hamadryad.scheduler.v1.Description.strings:type_name -> hamadryad.scheduler.v1.Strings
+	11,  // 95: hamadryad.scheduler.v1.Explanation.strings:type_name -> hamadryad.scheduler.v1.Strings
+	8,   // 96: hamadryad.scheduler.v1.Explanation.reason:type_name -> hamadryad.scheduler.v1.WaitReason
+	15,  // 97: hamadryad.scheduler.v1.Explanation.facts:type_name -> hamadryad.scheduler.v1.Properties
+	11,  // 98: hamadryad.scheduler.v1.Status.strings:type_name -> hamadryad.scheduler.v1.Strings
+	66,  // 99: hamadryad.scheduler.v1.Status.pools:type_name -> hamadryad.scheduler.v1.PoolStatus
+	15,  // 100: hamadryad.scheduler.v1.Status.facts:type_name -> hamadryad.scheduler.v1.Properties
+	11,  // 101: hamadryad.scheduler.v1.ProblemList.strings:type_name -> hamadryad.scheduler.v1.Strings
+	21,  // 102: hamadryad.scheduler.v1.ProblemList.problems:type_name -> hamadryad.scheduler.v1.Problems
+	11,  // 103: hamadryad.scheduler.v1.Note.strings:type_name -> hamadryad.scheduler.v1.Strings
+	11,  // 104: hamadryad.scheduler.v1.PageAsked.strings:type_name -> hamadryad.scheduler.v1.Strings
+	70,  // 105: hamadryad.scheduler.v1.PageAsked.principal:type_name -> hamadryad.scheduler.v1.Principal
+	11,  // 106: hamadryad.scheduler.v1.Page.strings:type_name -> hamadryad.scheduler.v1.Strings
+	11,  // 107: hamadryad.scheduler.v1.Credentials.strings:type_name -> hamadryad.scheduler.v1.Strings
+	10,  // 108: hamadryad.scheduler.v1.Credentials.purpose:type_name -> hamadryad.scheduler.v1.Purpose
+	70,  // 109: hamadryad.scheduler.v1.Credentials.principal:type_name -> hamadryad.scheduler.v1.Principal
+	71,  // 110: hamadryad.scheduler.v1.Credentials.request:type_name -> hamadryad.scheduler.v1.PageAsked
+	15,  // 111: hamadryad.scheduler.v1.Credentials.properties:type_name -> hamadryad.scheduler.v1.Properties
+	11,  // 112: hamadryad.scheduler.v1.Proof.strings:type_name -> hamadryad.scheduler.v1.Strings
+	70,  // 113: hamadryad.scheduler.v1.Proof.principal:type_name -> hamadryad.scheduler.v1.Principal
+	72,  // 114: hamadryad.scheduler.v1.Proof.denied:type_name -> hamadryad.scheduler.v1.Page
+	115, // [115:115] is the sub-list for method output_type
+	115, // [115:115] is the sub-list for method input_type
+	115, // [115:115] is the sub-list for extension type_name
+	115, // [115:115] is the sub-list for extension extendee
+	0,   // [0:115] is the sub-list for field type_name
 }
 
 func init() { file_sdk_scheduler_schedwire_scheduler_proto_init() }
@@ -6535,7 +6615,7 @@ func file_sdk_scheduler_schedwire_scheduler_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sdk_scheduler_schedwire_scheduler_proto_rawDesc), len(file_sdk_scheduler_schedwire_scheduler_proto_rawDesc)),
 			NumEnums:      11,
-			NumMessages:   63,
+			NumMessages:   64,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

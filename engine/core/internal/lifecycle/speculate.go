@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/internal/state/phase"
 	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/internal/prefetch"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // Speculation offers straggling bundles for speculative attempts.
@@ -48,7 +50,7 @@ func (sp *Speculation) speculateOn(j *state.Job) {
 			candidates = append(candidates, a)
 		}
 	}
-	allowed := max(len(j.Attempts())*sp.step.Set.SpeculationSharePercent/100, 1)
+	allowed := sp.step.Set.Limits().SecondsMax(len(j.Attempts()))
 	// The longest running first.
 	slices.SortFunc(candidates, func(x, y *state.Attempt) int {
 		return cmp.Or(cmp.Compare(x.Started(), y.Started()), cmp.Compare(x.ID, y.ID))
@@ -78,6 +80,52 @@ func (sp *Speculation) stragglerMark(j *state.Job, stage int32, marks []time.Dur
 		}
 	}
 	return marks[stage]
+}
+
+// Ask offers a second attempt because the policy asks for it, or refuses to.
+func (sp *Speculation) Ask(d scheduler.Speculate) (scheduler.RefusalReason, string) {
+	b := sp.state.Bundles.Get(d.Bundle)
+	if b == nil || b.Last() {
+		return scheduler.UnknownID, fmt.Sprintf("%v is not there", d.Bundle)
+	}
+	if reason, why := sp.maySpeculate(b); reason != scheduler.NotRefused {
+		return reason, fmt.Sprintf("%v of %s %s", b.ID(), b.Job.ID, why)
+	}
+	sp.OfferSpeculation(b)
+	return scheduler.NotRefused, ""
+}
+
+// maySpeculate returns why no second attempt of a bundle is offered to a policy that asks.
+func (sp *Speculation) maySpeculate(b *state.Bundle) (scheduler.RefusalReason, string) {
+	j := b.Job
+	if b.Phase() != state.BundleRunning {
+		return scheduler.NotRunning, "is " + b.Phase().String()
+	}
+	if b.Width() > 1 {
+		return scheduler.Unsupported, "has several groups, and those have no second attempts"
+	}
+	if j.Spec.NoSpeculation || sp.step.Set.SpeculationSharePercent == 0 {
+		return scheduler.Unsupported, "may have no second attempt: its job or the site (speculationSharePercent) allows none"
+	}
+	if len(b.Attempts()) > 1 || b.Attempts()[0].Speculative() || b.SpeculationOffered() != 0 {
+		return scheduler.LimitReached, "has a second attempt, or an offer of one"
+	}
+	if most := sp.step.Set.Limits().SecondsMax(len(j.Attempts())); j.SpeculativeCount() >= most {
+		return scheduler.LimitReached, fmt.Sprintf("can have none: its job has %d, which is the most (speculationSharePercent)", most)
+	}
+	r := b.Attempts()[0]
+	a := r.Attempts[0]
+	switch {
+	case r.Granted():
+		return scheduler.Protected, "commits"
+	case r.Stopped() != 0 || j.Phase() != state.JobRunning:
+		return scheduler.NothingGained, "is being stopped"
+	case a.Phase() == phase.Assigned:
+		return scheduler.NotRunning, "has not started"
+	case a.Phase() != phase.Running && !a.WaitsForResume() || !a.MaySpeculate():
+		return scheduler.NothingGained, "is being suspended or resumed, or waits for lost input"
+	}
+	return scheduler.NotRefused, ""
 }
 
 // OfferSpeculation offers a running bundle for a speculative attempt.

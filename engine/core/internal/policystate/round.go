@@ -15,7 +15,7 @@ const usualMax = 1 << 12
 type PendingAnswer struct {
 	data      []byte // as received
 	decisions scheduler.Decisions
-	applied   [scheduler.DecisionReserve]int // decisions of each kind
+	applied   [scheduler.DecisionSpeculate]int // decisions of each kind
 }
 
 // Decisions returns the answer's decisions. The caller must not change them.
@@ -148,7 +148,7 @@ func (x *Session) AnswerApplied() { x.pending, x.inFlight = nil, false }
 func (d *PendingAnswer) code(w *checkpoint.Codec) {
 	checkpoint.Blob(w, &d.data)
 	for i := range d.applied {
-		if i < int(scheduler.DecisionLaunch) || w.Format > 6 { // Reserve came later
+		if i < int(scheduler.DecisionLaunch) || w.Format > 6 { // Reserve and Speculate came later
 			checkpoint.Num(w, &d.applied[i])
 		}
 	}

@@ -46,7 +46,7 @@ func (rs *Rounds) decode(m *wire.PolicyAnswer) (scheduler.Decisions, error) {
 			return d, fmt.Errorf("its answer can't be read: %w", err)
 		}
 	}
-	if n := len(d.Refuse) + len(d.Admit) + len(d.Preempt) + len(d.Resume) + len(d.Reserve) + len(d.Launch); n > l.Decisions {
+	if n := len(d.Refuse) + len(d.Admit) + len(d.Preempt) + len(d.Resume) + len(d.Reserve) + len(d.Speculate) + len(d.Launch); n > l.Decisions {
 		return d, fmt.Errorf("its answer has %d decisions, at most %d are allowed", n, l.Decisions)
 	}
 	if k := d.Checkpoint; k != nil {
@@ -78,7 +78,8 @@ func (rs *Rounds) apply(d *policystate.PendingAnswer) bool {
 		applyEach(rs, d, scheduler.DecisionPreempt, list.Preempt, rs.applyPreempt) &&
 		applyEach(rs, d, scheduler.DecisionResume, list.Resume, rs.applyResume) &&
 		applyEach(rs, d, scheduler.DecisionLaunch, list.Launch, rs.applyLaunch) &&
-		applyEach(rs, d, scheduler.DecisionReserve, list.Reserve, rs.applyReserve)
+		applyEach(rs, d, scheduler.DecisionReserve, list.Reserve, rs.applyReserve) &&
+		applyEach(rs, d, scheduler.DecisionSpeculate, list.Speculate, rs.applySpeculate)
 }
 
 // applyEach applies the remaining decisions of a kind, as many as the step's budget allows.
@@ -130,6 +131,13 @@ func (rs *Rounds) applyResume(list []scheduler.Resume, i int) {
 	}
 }
 
+func (rs *Rounds) applySpeculate(list []scheduler.Speculate, i int) {
+	reason, why := rs.speculation.Ask(list[i])
+	o := rs.outcome(scheduler.DecisionSpeculate, i, reason, why)
+	o.Speculate = list[i]
+	rs.policy.Notify(o)
+}
+
 func (rs *Rounds) applyLaunch(list []scheduler.Launch, i int) {
 	if next := prefetch.Next(list, i); next != nil {
 		rs.state.PrefetchLaunches(next)
@@ -179,6 +187,8 @@ func (rs *Rounds) recordDecision(d changes.Decision, i int) {
 		d.Job, d.Launcher = rs.jobAndLauncherOf(d.Attempt)
 	case scheduler.DecisionReserve:
 		rs.recordPlacement(&d, list.Reserve[i].Bundle, list.Reserve[i].Launchers)
+	case scheduler.DecisionSpeculate:
+		rs.recordPlacement(&d, list.Speculate[i].Bundle, nil)
 	case scheduler.DecisionLaunch:
 		rs.recordPlacement(&d, list.Launch[i].Bundle, list.Launch[i].Launchers)
 	}

@@ -45,6 +45,8 @@ type Rounds struct {
 	admission *lifecycle.Admission
 	attempts  *lifecycle.Attempts
 
+	speculation *lifecycle.Speculation
+
 	Preemption *Preemption
 	answer     expectedAnswer // see Expect
 }
@@ -53,7 +55,7 @@ type Rounds struct {
 func New(s *state.Store, out *outbound.Outbound, l *lifecycle.Lifecycle) *Rounds {
 	return &Rounds{
 		step: &s.Step, ids: &s.IDs, resources: s.Resources, policy: &s.Policy, state: s.Cluster, events: out.Events,
-		bundles: l.Bundles, admission: l.Admission, attempts: l.Attempts,
+		bundles: l.Bundles, admission: l.Admission, attempts: l.Attempts, speculation: l.Speculation,
 		Preemption: &Preemption{
 			step: &s.Step, ids: &s.IDs, resources: s.Resources, state: s.Cluster, events: out.Events, dispatch: out.Dispatch,
 			bundles: l.Bundles, attempts: l.Attempts,

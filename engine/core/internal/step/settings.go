@@ -244,7 +244,7 @@ func DefaultSettings() Settings {
 // Limits returns the bounds that a policy gets.
 func (s *Settings) Limits() scheduler.Limits {
 	l := s.PolicyLimits
-	l.SuspendedMax, l.SuspendedPercent, l.ReservationsMax = s.SuspendedMax, s.SuspendedPercent, s.ReservationsMax
+	l.SuspendedMax, l.SuspendedPercent, l.ReservationsMax, l.SpeculationPercent = s.SuspendedMax, s.SuspendedPercent, s.ReservationsMax, s.SpeculationSharePercent
 	return l
 }
 

@@ -30,12 +30,12 @@ type Stats struct {
 	Failed              uint64
 	Finished            uint64
 
-	Outcomes [scheduler.Killed + 1]uint64          // ended jobs, by scheduler.JobOutcome
-	Jobs     [scheduler.JobKilled + 1]uint64       // that ended, by scheduler.JobOutcome
-	Accepted [scheduler.DecisionReserve + 1]uint64 // decisions, by kind
-	Refused  [scheduler.Unsupported + 1]uint64     // decisions, by reason
-	Local    [scheduler.LocalityLevels]uint64      // finished attempts that read stored files, by the locality of most bytes
-	Read     [scheduler.LocalityLevels]uint64      // bytes that finished attempts read, by locality
+	Outcomes [scheduler.Killed + 1]uint64            // ended jobs, by scheduler.JobOutcome
+	Jobs     [scheduler.JobKilled + 1]uint64         // that ended, by scheduler.JobOutcome
+	Accepted [scheduler.DecisionSpeculate + 1]uint64 // decisions, by kind
+	Refused  [scheduler.Unsupported + 1]uint64       // decisions, by reason
+	Local    [scheduler.LocalityLevels]uint64        // finished attempts that read stored files, by the locality of most bytes
+	Read     [scheduler.LocalityLevels]uint64        // bytes that finished attempts read, by locality
 
 	// Suspensions counts ended suspensions by duration: at most that of SuspensionBounds; the last
 	// counts all longer ones. SuspendedFor is their total duration.
