@@ -52,6 +52,11 @@ func workWords(e scheduler.Event) string {
 		return fmt.Sprintf("%s of %s is ready no more", e.Bundle, e.Job)
 	case scheduler.BundleReopened:
 		return fmt.Sprintf("%s of %s has to run again, its output is lost", e.Bundle, e.Job)
+	case scheduler.BundleGivenUp:
+		if !e.GivenUp {
+			return fmt.Sprintf("%s of %s, which was given up, is to run again", e.Bundle, e.Job)
+		}
+		return fmt.Sprintf("%s of %s is given up, and its job goes on", e.Bundle, e.Job)
 	case scheduler.SpeculationOffered:
 		return fmt.Sprintf("a second attempt of %s of %s is offered", e.Bundle, e.Job)
 	case scheduler.SpeculationWithdrawn:

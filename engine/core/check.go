@@ -48,7 +48,7 @@ func worldOf(j *state.Job) view.WorldJob {
 			switch b.Phase() {
 			case state.BundleRunning:
 				w.Stages[stage].Running++
-			case state.BundleFinished:
+			case state.BundleFinished, state.BundleGivenUp:
 				w.Stages[stage].Finished++
 			default:
 				w.Stages[stage].Waiting++

@@ -123,6 +123,9 @@ func codeCore(w *checkpoint.Codec, c *Core) {
 	if !w.Reading || w.Left() > 0 {
 		c.state.Schedules.Code(w)
 	}
+	if !w.Reading || w.Left() > 0 {
+		c.state.Cluster.CodeElements(w)
+	}
 }
 
 // codeLoads codes later additions: older checkpoints end before them.

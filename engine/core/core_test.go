@@ -142,6 +142,7 @@ func TestNilAndEmptyInputsHarmNobody(t *testing.T) {
 		{What: &wire.Input_Submit{}},
 		{What: &wire.Input_KillJob{}},
 		{What: &wire.Input_UpdateJob{}},
+		{What: &wire.Input_RetryElements{}},
 		{What: &wire.Input_LauncherJoin{}},
 		{What: &wire.Input_LauncherLost{}},
 		{What: &wire.Input_Report{}},

@@ -16,6 +16,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/engine/loop/simcluster"
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/job/elements"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -155,6 +156,9 @@ func (s *story) submit(t *testing.T, d *datadriven.TestData, name string, named 
 			Name: f[0], Nodes: uint32(number(f[1])), Slots: uint32(number(opts["slots"])), Kind: opts["kind"], PreferKind: opts["prefer"],
 			Resources: resources(opts["resources"]), AttemptsMax: uint32(number(opts["attempts"])),
 		})
+		if opts["elements"] != "" {
+			spec.Graph.Stages[stages[f[0]]].Elements = &wire.Elements{Ranges: s.elements(t, opts), AtOnce: uint32(number(opts["atonce"]))}
+		}
 	}
 	out := s.out
 	s.step(wire.NewInput(&wire.Prepare{Client: 1, Principal: principal(named)}))
@@ -163,6 +167,18 @@ func (s *story) submit(t *testing.T, d *datadriven.TestData, name string, named 
 		s.jobs[s.job] = &simcluster.Job{Graph: g, Outputs: len(spec.Outputs) > 0, Size: func() int64 { return 100 }}
 	}
 	s.step(wire.NewInput(&wire.Submit{Client: 2, Job: s.job, Spec: spec, Ended: history(named)}))
+}
+
+// elements reads the elements of a job array: elements=0-9:3.
+func (s *story) elements(t *testing.T, named map[string]string) []*wire.ElementRange {
+	if named["elements"] == "" {
+		return nil
+	}
+	set, err := elements.Parse(named["elements"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return wire.ElementRanges(set)
 }
 
 // after reads the jobs that a job waits for: after=job-1,job-2:any.
@@ -337,8 +353,11 @@ func (s *story) status(id scheduler.JobID) {
 	s.say("%s", strings.ToLower(strings.TrimPrefix(st.Summary.State.String(), "JOB_STATE_")))
 	for _, x := range st.Stages {
 		failures := ""
+		if x.GivenUp > 0 {
+			failures = fmt.Sprintf(" %d given up", x.GivenUp)
+		}
 		if x.Failures > 0 {
-			failures = fmt.Sprintf(" %d failures", x.Failures)
+			failures += fmt.Sprintf(" %d failures", x.Failures)
 		}
 		s.say("%s: %d waiting %d ready %d running %d suspended %d finished%s", x.Name, x.Waiting, x.Ready, x.Running, x.Suspended, x.Finished, failures)
 	}
@@ -377,6 +396,8 @@ func (s *story) tellEvents() {
 			s.say("withdrawn b%d", e.Bundle)
 		case scheduler.BundleReopened:
 			s.say("reopened b%d", e.Bundle)
+		case scheduler.BundleGivenUp:
+			s.say("given up b%d %t", e.Bundle, e.GivenUp)
 		case scheduler.BundleReserved:
 			s.say("reserved b%d on %v", e.Bundle, e.Launchers)
 		case scheduler.ReservationEnded:

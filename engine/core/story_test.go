@@ -303,7 +303,9 @@ func (s *story) do(t *testing.T, d *datadriven.TestData, first string, rest []st
 		l.Incarnation = number(named["life"])
 		s.report(l, &wire.Report{What: &wire.Report_Ended{Ended: &wire.AttemptEnded{Attempt: id, End: wire.End_END_FINISHED}}})
 	case "kill":
-		s.step(wire.NewInput(&wire.KillJob{Client: 9, Job: id, Principal: principal(named)}))
+		s.step(wire.NewInput(&wire.KillJob{Client: 9, Job: id, Principal: principal(named), Elements: s.elements(t, named)}))
+	case "retry":
+		s.step(wire.NewInput(&wire.RetryElements{Client: 9, Job: id, Principal: principal(named), Elements: s.elements(t, named)}))
 	case "move", "announce", "take", "access":
 		s.access(t, d, id, named)
 	case "drain":

@@ -107,6 +107,8 @@ func (c *Core) input(in *wire.Input) {
 		c.lifecycle.Admission.Submit(w.Submit)
 	case *wire.Input_KillJob:
 		c.lifecycle.Admission.KillJob(w.KillJob)
+	case *wire.Input_RetryElements:
+		c.lifecycle.Admission.RetryElements(w.RetryElements)
 	case *wire.Input_UpdateJob:
 		c.lifecycle.Admission.UpdateJob(w.UpdateJob)
 	case *wire.Input_LauncherJoin:

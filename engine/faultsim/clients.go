@@ -2,6 +2,7 @@ package faultsim
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -18,13 +19,14 @@ import (
 // end, and repeat requests that are lost with a manager.
 type clients struct {
 	*play
-	list    []*fakeJob
-	byID    map[uint64]*fakeJob // jobs that have an id
-	storage storage
-	last    uint64              // the name of the last caller
-	waiting map[uint64]string   // for what, by name
-	prepare map[uint64]*fakeJob // those of them that wait for a job's id
-	lossy   bool                // the log has lost records
+	list     []*fakeJob
+	byID     map[uint64]*fakeJob // jobs that have an id
+	storage  storage
+	last     uint64              // the name of the last caller
+	waiting  map[uint64]string   // for what, by name
+	prepare  map[uint64]*fakeJob // those of them that wait for a job's id
+	lossy    bool                // the log has lost records
+	elements *rand.Rand          // draws what is asked of job arrays
 }
 
 func newClients(p *play) *clients {
@@ -139,6 +141,9 @@ func (c *clients) job(id uint64) *fakeJob { return c.byID[id] }
 func (c *clients) endedWell(a *simcluster.Attempt) {
 	j := c.byID[a.Start.Job]
 	j.ended[a.Start.Attempt] = true
+	if n := a.Start.Nodes; j.array != nil && len(n) > 0 && n[0].Stage == j.array.stage {
+		j.array.done[n[0].Index] = true
+	}
 	j.rewritten = j.rewritten || a.Start.Finish == nil
 }
 
@@ -175,6 +180,8 @@ func (c *clients) fate(a *simcluster.Attempt) (wire.ErrorKind, string) {
 		return wire.ErrorKind_ERROR_KIND_INVALID, "another graph"
 	case j.poison && first == uint32(j.plan.Groups[0].Nodes[0]):
 		return wire.ErrorKind_ERROR_KIND_PROGRAM, "poison"
+	case j.isDoomed(first):
+		return []wire.ErrorKind{wire.ErrorKind_ERROR_KIND_PROGRAM, wire.ErrorKind_ERROR_KIND_INVALID}[first%2], "doomed"
 	case j.flaky[first] > 0:
 		j.flaky[first]--
 		return wire.ErrorKind_ERROR_KIND_PROGRAM, "flaky"
@@ -253,10 +260,11 @@ func (c *clients) checkEnd(j *fakeJob, status *wire.JobStatus) {
 	if waited {
 		c.Seen["jobs that waited in vain"]++
 	}
-	good := !j.poison && !j.invalid && !j.tooLarge && !j.killed && !j.occupied && !limited && !waited
+	j.short = c.endedByElements(j, status)
+	good := !j.short && !j.poison && !j.invalid && !j.tooLarge && !j.killed && !j.occupied && !limited && !waited
 	switch {
 	case j.state == wire.JobState_JOB_STATE_SUCCEEDED:
-		if j.poison || j.invalid || j.tooLarge || j.occupied {
+		if j.poison || j.invalid || j.tooLarge || j.occupied || j.array != nil && len(j.array.doomed) > 0 {
 			c.fail("%s succeeded and should not", j.name)
 		}
 		// A job that had published before the log lost that says so, and counts the known part.
@@ -340,6 +348,10 @@ func (c *clients) randomJobThatRuns() *fakeJob {
 
 func (c *clients) kill() {
 	if j := c.randomJobThatRuns(); j != nil && j.accepted && c.chance(500) {
+		if j.array != nil && c.elements.IntN(3) > 0 {
+			c.killElements(j)
+			return
+		}
 		c.killJob(j)
 	}
 }
@@ -351,6 +363,10 @@ func (c *clients) killJob(j *fakeJob) {
 
 func (c *clients) update() {
 	if j := c.randomJobThatRuns(); j != nil {
+		if j.array != nil && c.elements.IntN(2) == 0 {
+			c.retryElements(j)
+			return
+		}
 		m := &wire.UpdateJob{Client: c.name("update"), Job: j.id}
 		if j.accepted && c.chance(200) {
 			m.Limits = c.limitsChange()

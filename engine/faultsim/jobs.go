@@ -29,6 +29,8 @@ type fakeJob struct {
 	over      bool
 	lost      bool // with the end of a log
 	work      time.Duration
+	array     *array          // nil: it is none
+	short     bool            // it failed, as elements of it were given up
 	flaky     map[uint32]int  // by first node: failures still to come
 	ended     map[uint64]bool // attempts that reported success
 	rewritten bool            // parts were written since its temporary folders were removed last

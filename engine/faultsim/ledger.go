@@ -1,6 +1,7 @@
 package faultsim
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/hamadryad/hamadryad/engine/core"
@@ -270,7 +271,7 @@ func (l *ledger) firstStart(h *held) error {
 				m.Attempt, h.launcher.name, m.Speculative, id, other.launcher.name)
 		}
 	}
-	if err := l.jobs.checkAfter(m); err != nil || m.Finish != nil {
+	if err := cmp.Or(l.jobs.checkAfter(m), l.checkElements(m)); err != nil || m.Finish != nil {
 		return err
 	}
 	return l.jobs.checkSources(m)

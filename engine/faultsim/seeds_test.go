@@ -155,7 +155,7 @@ func needSeen(t *testing.T, seen map[string]int) {
 		"doubled reports", "reordered reports", "lost reports", "refused joins", "attempts given up", "lost commands", "doubled commands",
 		"killed while publishing", "parts kept", "inputs lost", "damaged outputs", "full disks", "broken peers", "stragglers", "updates that ask to be confirmed", "further files", "refused resumptions", "preempted for the suspended", "refused submissions", "starts after other jobs", "jobs that waited in vain", "wrong submissions", "policy fifo", "policy failures",
 		"accepted launch", "accepted preempt", "accepted resume", "accepted admit", "accepted speculate",
-		"BundleWithdrawn", "BundleReopened", "SpeculationOffered", "SpeculationWithdrawn", "AttemptSuspended", "AttemptResumed", "LauncherDraining", "LauncherLoad",
+		"BundleWithdrawn", "BundleReopened", "BundleGivenUp", "arrays that failed", "kills of elements", "retries of elements", "SpeculationOffered", "SpeculationWithdrawn", "AttemptSuspended", "AttemptResumed", "LauncherDraining", "LauncherLoad",
 		"refused: not ready", "refused: no capacity", "refused: launcher unavailable", "refused: protected", "refused: nothing gained",
 		"JOB_STATE_SUCCEEDED", "JOB_STATE_FAILED", "JOB_STATE_KILLED",
 	} {

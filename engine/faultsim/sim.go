@@ -117,6 +117,7 @@ func (s *Sim) Run() error {
 	s.policy.startNext()
 	s.clients.plan(&drawing{s.play, s.fleet.first(), wire.ResourcesOf(s.fleet.list[0].Resources)})
 	s.clients.drawDependencies(rand.New(rand.NewPCG(s.opt.Seed, dependencyStream)))
+	s.clients.drawArrays(rand.New(rand.NewPCG(s.opt.Seed, elementStream)))
 	s.planFaults()
 	s.After(faultsFor, s.endFaults)
 	for s.err == nil && !s.clients.over() {

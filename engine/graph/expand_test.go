@@ -25,6 +25,13 @@ const (
 
 func stage(name string, nodes int) *wire.Stage { return &wire.Stage{Name: name, Nodes: uint32(nodes)} }
 
+// array is a stage with elements 0 to below the number.
+func array(name string, nodes int, elements uint32) *wire.Stage {
+	s := stage(name, nodes)
+	s.Elements = &wire.Elements{Ranges: []*wire.ElementRange{{Count: elements, Step: 1}}}
+	return s
+}
+
 func join(from, to int, p wire.Pattern, k wire.ChannelKind, list ...*wire.Edge) *wire.Connection {
 	return &wire.Connection{FromStage: uint32(from), FromPort: "out", ToStage: uint32(to), ToPort: "in", Pattern: p, Kind: k, Edges: list}
 }
@@ -45,6 +52,12 @@ func TestWhatIsWrongIsNamedWithItsRemedy(t *testing.T) {
 		{&wire.Graph{Stages: []*wire.Stage{stage("a\xff", 1)}}, "no UTF-8"},
 		{&wire.Graph{Stages: []*wire.Stage{stage("a", math.MaxUint32)}}, "more than 1000000 nodes"},
 		{&wire.Graph{Stages: []*wire.Stage{stage("a", 600_000), stage("b", 600_000)}}, `stage "b" brings the job to more than`},
+		{&wire.Graph{Stages: []*wire.Stage{array("a", 3, 2)}}, `stage "a" is a job array: it has 3 nodes and 2 elements`},
+		{&wire.Graph{Stages: []*wire.Stage{array("a", 2, 2), array("b", 2, 2)}}, `the stages "a" and "b" both have elements`},
+		{with(two(2, 2, join(0, 1, one, file)), func(g *wire.Graph) { g.Stages[0] = array("a", 2, 2) }), "put what comes before or after the array into jobs of their own"},
+		{with(two(2, 2, join(0, 1, one, tcp)), func(g *wire.Graph) { g.Stages[1] = array("a", 2, 2) }), "put what comes before or after the array into jobs of their own"},
+		{&wire.Graph{Stages: []*wire.Stage{{Name: "a", Nodes: 1, Elements: &wire.Elements{Ranges: []*wire.ElementRange{{First: 5, Count: 1}}}}}}, "in steps of 0"},
+		{&wire.Graph{Stages: []*wire.Stage{{Name: "a", Nodes: 1, Elements: &wire.Elements{Ranges: []*wire.ElementRange{nil}}}}}, "both are at least 1"},
 		{&wire.Graph{Stages: []*wire.Stage{{Name: "a", Memory: -1}}}, "-1 bytes of memory"},
 		{&wire.Graph{Stages: []*wire.Stage{{Name: "a", Memory: math.MaxInt64}}}, "ask for less"},
 		{&wire.Graph{Stages: []*wire.Stage{{Name: "a", Slots: math.MaxUint32}}}, "ask for fewer"},

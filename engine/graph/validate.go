@@ -33,6 +33,9 @@ func validate(g *wire.Graph, l Limits) error {
 			return fmt.Errorf("stage %q brings the job to more than %d nodes, which is the limit: give each node more to do", s.Name, l.Nodes)
 		}
 	}
+	if err := validateArray(g); err != nil {
+		return err
+	}
 	edges := 0
 	ports := map[[4]string]bool{}
 	for i, c := range g.Connections {
@@ -100,6 +103,30 @@ func validateStage(i int, s *wire.Stage, l Limits) error {
 			if p == nil || p.Bytes < 0 || p.Host == "" || len(p.Host) > l.NameBytes || len(p.Rack) > l.NameBytes || !utf8.ValidString(p.Host) || !utf8.ValidString(p.Rack) {
 				return fmt.Errorf("stage %q, node %d lists a place of its input that is none: a place has a host and a size of 0 or more", s.Name, n)
 			}
+		}
+	}
+	return nil
+}
+
+// validateArray checks a job array: of at most one stage, whose nodes nothing joins with others. So
+// each element is a bundle of its own, and nothing waits for one that failed.
+func validateArray(g *wire.Graph) error {
+	array := -1
+	for i, s := range g.Stages {
+		if s.Elements == nil {
+			continue
+		}
+		if array >= 0 {
+			return fmt.Errorf("the stages %q and %q both have elements: a job has one array", g.Stages[array].Name, s.Name)
+		}
+		if err := wire.CheckElements(s.Elements, s.Nodes); err != nil {
+			return fmt.Errorf("stage %q is a job array: %w", s.Name, err)
+		}
+		array = i
+	}
+	for _, c := range g.Connections {
+		if c != nil && array >= 0 && (int(c.FromStage) == array || int(c.ToStage) == array) {
+			return fmt.Errorf("stage %q is a job array, and a connection joins it with another stage: put what comes before or after the array into jobs of their own (--after)", g.Stages[array].Name)
 		}
 	}
 	return nil

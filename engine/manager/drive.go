@@ -269,6 +269,8 @@ func clientOf(in *wire.Input) uint64 {
 		return w.Submit.GetClient()
 	case *wire.Input_KillJob:
 		return w.KillJob.GetClient()
+	case *wire.Input_RetryElements:
+		return w.RetryElements.GetClient()
 	case *wire.Input_UpdateJob:
 		return w.UpdateJob.GetClient()
 	case *wire.Input_Drain:

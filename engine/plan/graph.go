@@ -14,6 +14,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/job"
+	"github.com/hamadryad/hamadryad/sdk/job/elements"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -224,6 +225,13 @@ func wireStage(s job.StageSpec) (*wire.Stage, error) {
 		AttemptsMax: uint32(s.Attempts), ExpectedNs: int64(s.Expected),
 		Name: s.Name, Nodes: uint32(s.Nodes), Kind: s.Kind, PreferKind: s.PreferKind, Slots: uint32(s.Slots),
 		Memory: s.Memory, Resources: wire.ResourceCounts(s.Resources), Shuffles: s.Shuffles, OwnProcess: s.OwnProcess, NoSuspend: s.NoSuspend,
+	}
+	if s.Elements.Count() > 0 {
+		set, err := elements.Parse(s.Elements.Indices())
+		if err != nil {
+			return nil, fmt.Errorf("stage %q: %w", s.Name, err)
+		}
+		w.Elements = &wire.Elements{Ranges: wire.ElementRanges(set), AtOnce: uint32(s.Elements.AtOnce())}
 	}
 	if s.Command != nil {
 		w.Command = s.Command.Args[0]

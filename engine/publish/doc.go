@@ -8,7 +8,7 @@
 //
 // Each step can be repeated by any publisher and accepts either state, since a publisher may be
 // killed anywhere. Nothing is ever replaced. The file _SUCCESS names the job, so a publisher
-// recognises its own job's work. Parts that could not be published can be kept with a list (Keep),
+// recognises its own job's work. It is named _INCOMPLETE if elements of a job array failed. Parts that could not be published can be kept with a list (Keep),
 // from which a person publishes them (Resume). Withdraw removes an output that is no longer wanted.
 //
 // # Names

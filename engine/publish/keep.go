@@ -28,6 +28,8 @@ type head struct {
 	Output  string `json:"output"`
 	Mark    string `json:"mark"`
 	Parts   int    `json:"parts"` // lines that follow
+	// Incomplete is Output's.
+	Incomplete bool `json:"incomplete,omitempty"`
 }
 
 // Keep keeps unpublished parts in their temporary folder, with a list of the parts to publish, for
@@ -50,7 +52,7 @@ func (o *Output) Keep(ctx context.Context) (published bool, err error) {
 // List writes the list that Keep puts into the temporary folder: JSON, a line for each part.
 func (o *Output) List(w io.Writer) error {
 	e := json.NewEncoder(w)
-	if err := e.Encode(head{listVersion, o.Folder, o.Mark, len(o.Parts)}); err != nil {
+	if err := e.Encode(head{listVersion, o.Folder, o.Mark, len(o.Parts), o.Incomplete}); err != nil {
 		return err
 	}
 	for _, p := range o.Parts {
@@ -114,7 +116,7 @@ func (o *Output) readList(r io.Reader) error {
 		}
 		return fmt.Errorf("the list has version %d, and this program reads %d: %s", h.Version, listVersion, remedy)
 	}
-	o.Folder, o.Mark = h.Output, h.Mark
+	o.Folder, o.Mark, o.Incomplete = h.Output, h.Mark, h.Incomplete
 	d := json.NewDecoder(lines)
 	d.DisallowUnknownFields()
 	for range h.Parts {

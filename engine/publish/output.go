@@ -15,6 +15,9 @@ const (
 	// SuccessName is the file that marks an output folder as complete. It holds the mark of the job
 	// that published it.
 	SuccessName = "_SUCCESS"
+	// IncompleteName is in place of SuccessName in the output of a job array of which elements
+	// failed. The output has the files of the others.
+	IncompleteName = "_INCOMPLETE"
 	// readyName is the folder within the temporary one that becomes the output.
 	readyName = "publish"
 	// removedSuffix is added to the name of a temporary folder during its removal.
@@ -34,9 +37,11 @@ type Part struct {
 type Output struct {
 	Folder    string // the output folder to be made
 	Temporary string // the folder with the parts
-	Mark      string // content of _SUCCESS: no other job has the same
+	Mark      string // content of _SUCCESS, or _INCOMPLETE: no other job has the same
 	By        string // a name that no other publisher has, such as the attempt's
 	Parts     []Part
+	// Incomplete says that files are missing: those of a job array's failed elements.
+	Incomplete bool
 
 	store storage.Store
 }
@@ -63,7 +68,8 @@ func (o *Output) Publish(ctx context.Context) error {
 	if err := o.moveAll(ctx); err != nil {
 		return err
 	}
-	if err := o.writeFile(ctx, SuccessName, storage.Join(o.ready(), SuccessName), o.Mark); err != nil {
+	name := o.markName()
+	if err := o.writeFile(ctx, name, storage.Join(o.ready(), name), o.Mark); err != nil {
 		return err
 	}
 	err := o.store.Rename(ctx, o.ready(), o.Folder)
@@ -92,6 +98,9 @@ func (o *Output) Published(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	text, err := o.read(ctx, storage.Join(o.Folder, SuccessName), successMax)
+	if errors.Is(err, fs.ErrNotExist) {
+		text, err = o.read(ctx, storage.Join(o.Folder, IncompleteName), successMax)
+	}
 	switch {
 	case err == nil && string(text) == o.Mark:
 		return true, nil
@@ -99,6 +108,14 @@ func (o *Output) Published(ctx context.Context) (bool, error) {
 		return false, &takenError{o.Folder}
 	}
 	return false, err
+}
+
+// markName is the name of the file with the mark.
+func (o *Output) markName() string {
+	if o.Incomplete {
+		return IncompleteName
+	}
+	return SuccessName
 }
 
 // takenError says that the output folder exists and is not this job's.

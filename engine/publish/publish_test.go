@@ -37,6 +37,36 @@ func job(t *testing.T) *Output {
 	return o
 }
 
+// TestIncomplete: the output of a job array of which elements failed is not marked as complete. Its
+// publisher, and no other, recognises it, also from a list of kept parts.
+func TestIncomplete(t *testing.T) {
+	const want = "_INCOMPLETE=job-1 mark deep/er/z=node 3 deep/y=node 2 x=node 1"
+	for name, publish := range map[string]func(*Output) error{
+		"at once": func(o *Output) error { return o.Publish(t.Context()) },
+		"kept": func(o *Output) error {
+			if _, err := o.Keep(t.Context()); err != nil {
+				return err
+			}
+			_, err := Resume(t.Context(), o.Temporary, "p", "", nil)
+			return err
+		},
+	} {
+		o := job(t)
+		o.Incomplete = true
+		if err := publish(o); err != nil || tree(t, o.Folder) != want {
+			t.Errorf("%s: %v, %s", name, err, tree(t, o.Folder))
+		}
+		if done, err := o.again("b").Published(t.Context()); !done || err != nil {
+			t.Errorf("%s: its job published it: %t, %v", name, done, err)
+		}
+		other := o.again("c")
+		other.Mark = "job-2 mark"
+		if done, err := other.Published(t.Context()); done || !errors.Is(err, fs.ErrExist) {
+			t.Errorf("%s: another job published it: %t, %v", name, done, err)
+		}
+	}
+}
+
 // again is the same output for another publisher.
 func (o *Output) again(by string) *Output {
 	return &Output{Folder: o.Folder, Temporary: o.Temporary, Mark: o.Mark, By: by, Parts: o.Parts}

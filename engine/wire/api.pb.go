@@ -1062,6 +1062,7 @@ type StageStatus struct {
 	Suspended     uint32                 `protobuf:"varint,6,opt,name=suspended,proto3" json:"suspended,omitempty"`
 	Finished      uint32                 `protobuf:"varint,7,opt,name=finished,proto3" json:"finished,omitempty"`
 	Failures      uint32                 `protobuf:"varint,8,opt,name=failures,proto3" json:"failures,omitempty"`
+	GivenUp       uint32                 `protobuf:"varint,9,opt,name=given_up,json=givenUp,proto3" json:"given_up,omitempty"` // elements of a job array that ended without success
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1148,6 +1149,13 @@ func (x *StageStatus) GetFinished() uint32 {
 func (x *StageStatus) GetFailures() uint32 {
 	if x != nil {
 		return x.Failures
+	}
+	return 0
+}
+
+func (x *StageStatus) GetGivenUp() uint32 {
+	if x != nil {
+		return x.GivenUp
 	}
 	return 0
 }
@@ -4390,7 +4398,7 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"idle_total\x18\x12 \x01(\rR\tidleTotal\x126\n" +
 	"\x06limits\x18\x13 \x01(\v2\x1e.hamadryad.engine.v1.JobLimitsR\x06limits\x12\x18\n" +
 	"\astarted\x18\x14 \x01(\x03R\astarted\x128\n" +
-	"\x05after\x18\x15 \x03(\v2\".hamadryad.engine.v1.JobDependencyR\x05after\"\xd7\x01\n" +
+	"\x05after\x18\x15 \x03(\v2\".hamadryad.engine.v1.JobDependencyR\x05after\"\xf2\x01\n" +
 	"\vStageStatus\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05nodes\x18\x02 \x01(\rR\x05nodes\x12\x18\n" +
@@ -4399,7 +4407,8 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\arunning\x18\x05 \x01(\rR\arunning\x12\x1c\n" +
 	"\tsuspended\x18\x06 \x01(\rR\tsuspended\x12\x1a\n" +
 	"\bfinished\x18\a \x01(\rR\bfinished\x12\x1a\n" +
-	"\bfailures\x18\b \x01(\rR\bfailures\"\x8c\x03\n" +
+	"\bfailures\x18\b \x01(\rR\bfailures\x12\x19\n" +
+	"\bgiven_up\x18\t \x01(\rR\agivenUp\"\x8c\x03\n" +
 	"\rAttemptStatus\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12\x14\n" +
 	"\x05stage\x18\x02 \x01(\tR\x05stage\x12\x14\n" +

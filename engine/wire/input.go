@@ -11,7 +11,7 @@ import (
 func NewInput[M interface {
 	*Prepare | *Submit | *KillJob | *UpdateJob | *LauncherJoin | *LauncherLost | *DrainLauncher | *PolicyStart | *PolicyStarted |
 		*PolicyAnswer | *PolicyFailed | *SettingsChange | *Note | *PolicyRequest | *ManagerStart | *SiteSettings |
-		*AddSchedule | *ChangeSchedule | *ScheduleDue | *TakeRun | *EndRun
+		*AddSchedule | *ChangeSchedule | *ScheduleDue | *TakeRun | *EndRun | *RetryElements
 }](what M,
 ) *Input {
 	switch m := any(what).(type) {
@@ -45,6 +45,8 @@ func NewInput[M interface {
 		return &Input{What: &Input_Request{m}}
 	case *ManagerStart:
 		return &Input{What: &Input_ManagerStart{m}}
+	case *RetryElements:
+		return &Input{What: &Input_RetryElements{m}}
 	case *SiteSettings:
 		return &Input{What: &Input_Site{m}}
 	case *AddSchedule:

@@ -13,7 +13,7 @@ func TestEachInputHasAConstructor(t *testing.T) {
 		NewInput(&Prepare{}), NewInput(&Submit{}), NewInput(&KillJob{}), NewInput(&UpdateJob{}), NewInput(&LauncherJoin{}), NewInput(&LauncherLost{}),
 		NewReport(1, &Report{}), NewInput(&DrainLauncher{}), NewInput(&PolicyStart{}), NewInput(&PolicyStarted{}), NewInput(&PolicyAnswer{}),
 		NewInput(&PolicyFailed{}), NewInput(&SettingsChange{}), NewInput(&Note{}), NewInput(&PolicyRequest{}), NewInput(&ManagerStart{}),
-		NewInput(&SiteSettings{}), Tick(),
+		NewInput(&SiteSettings{}), NewInput(&RetryElements{}), Tick(),
 	} {
 		m := in.ProtoReflect()
 		made[m.WhichOneof(m.Descriptor().Oneofs().ByName("what")).Name()] = true

@@ -998,6 +998,7 @@ type Stage struct {
 	Resources     []*ResourceCount `protobuf:"bytes,12,rep,name=resources,proto3" json:"resources,omitempty"`                         // of a node, by kind; a group takes the sum of its nodes'
 	ExpectedNs    int64            `protobuf:"varint,14,opt,name=expected_ns,json=expectedNs,proto3" json:"expected_ns,omitempty"`    // how long the author or submitter expects an attempt to run; 0: not said
 	AttemptsMax   uint32           `protobuf:"varint,13,opt,name=attempts_max,json=attemptsMax,proto3" json:"attempts_max,omitempty"` // how often a group may fail before the job does; 0: the job's number
+	Elements      *Elements        `protobuf:"bytes,15,opt,name=elements,proto3" json:"elements,omitempty"`                           // makes the nodes the elements of a job array; missing: it is none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1130,6 +1131,129 @@ func (x *Stage) GetAttemptsMax() uint32 {
 	return 0
 }
 
+func (x *Stage) GetElements() *Elements {
+	if x != nil {
+		return x.Elements
+	}
+	return nil
+}
+
+// Elements makes the nodes of a stage the elements of a job array. An element that has used its
+// attempts, or was killed, is given up: the others go on. A job has at most one such stage, and no
+// connection leads to it or from it.
+type Elements struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Ranges        []*ElementRange        `protobuf:"bytes,1,rep,name=ranges,proto3" json:"ranges,omitempty"`                // the indices, ascending: node i has the i-th
+	AtOnce        uint32                 `protobuf:"varint,2,opt,name=at_once,json=atOnce,proto3" json:"at_once,omitempty"` // how many may be ready or run at a time; 0: all
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Elements) Reset() {
+	*x = Elements{}
+	mi := &file_engine_wire_job_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Elements) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Elements) ProtoMessage() {}
+
+func (x *Elements) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_job_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Elements.ProtoReflect.Descriptor instead.
+func (*Elements) Descriptor() ([]byte, []int) {
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Elements) GetRanges() []*ElementRange {
+	if x != nil {
+		return x.Ranges
+	}
+	return nil
+}
+
+func (x *Elements) GetAtOnce() uint32 {
+	if x != nil {
+		return x.AtOnce
+	}
+	return 0
+}
+
+// ElementRange is count indices from the first on, each by step larger than the one before.
+type ElementRange struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	First         uint32                 `protobuf:"varint,1,opt,name=first,proto3" json:"first,omitempty"`
+	Count         uint32                 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"` // at least 1
+	Step          uint32                 `protobuf:"varint,3,opt,name=step,proto3" json:"step,omitempty"`   // at least 1
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ElementRange) Reset() {
+	*x = ElementRange{}
+	mi := &file_engine_wire_job_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ElementRange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ElementRange) ProtoMessage() {}
+
+func (x *ElementRange) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_job_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ElementRange.ProtoReflect.Descriptor instead.
+func (*ElementRange) Descriptor() ([]byte, []int) {
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *ElementRange) GetFirst() uint32 {
+	if x != nil {
+		return x.First
+	}
+	return 0
+}
+
+func (x *ElementRange) GetCount() uint32 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *ElementRange) GetStep() uint32 {
+	if x != nil {
+		return x.Step
+	}
+	return 0
+}
+
 // ResourceCount is an amount of one kind of countable resource.
 type ResourceCount struct {
 	state             protoimpl.MessageState `protogen:"open.v1"`
@@ -1142,7 +1266,7 @@ type ResourceCount struct {
 
 func (x *ResourceCount) Reset() {
 	*x = ResourceCount{}
-	mi := &file_engine_wire_job_proto_msgTypes[10]
+	mi := &file_engine_wire_job_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1154,7 +1278,7 @@ func (x *ResourceCount) String() string {
 func (*ResourceCount) ProtoMessage() {}
 
 func (x *ResourceCount) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[10]
+	mi := &file_engine_wire_job_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1167,7 +1291,7 @@ func (x *ResourceCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceCount.ProtoReflect.Descriptor instead.
 func (*ResourceCount) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{10}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ResourceCount) GetKind() string {
@@ -1202,7 +1326,7 @@ type NodeInput struct {
 
 func (x *NodeInput) Reset() {
 	*x = NodeInput{}
-	mi := &file_engine_wire_job_proto_msgTypes[11]
+	mi := &file_engine_wire_job_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1214,7 +1338,7 @@ func (x *NodeInput) String() string {
 func (*NodeInput) ProtoMessage() {}
 
 func (x *NodeInput) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[11]
+	mi := &file_engine_wire_job_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1227,7 +1351,7 @@ func (x *NodeInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeInput.ProtoReflect.Descriptor instead.
 func (*NodeInput) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{11}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *NodeInput) GetBytes() int64 {
@@ -1255,7 +1379,7 @@ type Place struct {
 
 func (x *Place) Reset() {
 	*x = Place{}
-	mi := &file_engine_wire_job_proto_msgTypes[12]
+	mi := &file_engine_wire_job_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1267,7 +1391,7 @@ func (x *Place) String() string {
 func (*Place) ProtoMessage() {}
 
 func (x *Place) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[12]
+	mi := &file_engine_wire_job_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1280,7 +1404,7 @@ func (x *Place) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Place.ProtoReflect.Descriptor instead.
 func (*Place) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{12}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Place) GetHost() string {
@@ -1324,7 +1448,7 @@ type Connection struct {
 
 func (x *Connection) Reset() {
 	*x = Connection{}
-	mi := &file_engine_wire_job_proto_msgTypes[13]
+	mi := &file_engine_wire_job_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1336,7 +1460,7 @@ func (x *Connection) String() string {
 func (*Connection) ProtoMessage() {}
 
 func (x *Connection) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[13]
+	mi := &file_engine_wire_job_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1349,7 +1473,7 @@ func (x *Connection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Connection.ProtoReflect.Descriptor instead.
 func (*Connection) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{13}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Connection) GetFromStage() uint32 {
@@ -1432,7 +1556,7 @@ type Edge struct {
 
 func (x *Edge) Reset() {
 	*x = Edge{}
-	mi := &file_engine_wire_job_proto_msgTypes[14]
+	mi := &file_engine_wire_job_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1444,7 +1568,7 @@ func (x *Edge) String() string {
 func (*Edge) ProtoMessage() {}
 
 func (x *Edge) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[14]
+	mi := &file_engine_wire_job_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1457,7 +1581,7 @@ func (x *Edge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Edge.ProtoReflect.Descriptor instead.
 func (*Edge) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{14}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Edge) GetFrom() uint32 {
@@ -1491,7 +1615,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_engine_wire_job_proto_msgTypes[15]
+	mi := &file_engine_wire_job_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1503,7 +1627,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[15]
+	mi := &file_engine_wire_job_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1516,7 +1640,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{15}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Failure) GetKind() ErrorKind {
@@ -1636,7 +1760,7 @@ const file_engine_wire_job_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value\"~\n" +
 	"\x05Graph\x122\n" +
 	"\x06stages\x18\x01 \x03(\v2\x1a.hamadryad.engine.v1.StageR\x06stages\x12A\n" +
-	"\vconnections\x18\x02 \x03(\v2\x1f.hamadryad.engine.v1.ConnectionR\vconnections\"\xc8\x03\n" +
+	"\vconnections\x18\x02 \x03(\v2\x1f.hamadryad.engine.v1.ConnectionR\vconnections\"\x83\x04\n" +
 	"\x05Stage\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05nodes\x18\x02 \x01(\rR\x05nodes\x12\x12\n" +
@@ -1656,7 +1780,15 @@ const file_engine_wire_job_proto_rawDesc = "" +
 	"\tresources\x18\f \x03(\v2\".hamadryad.engine.v1.ResourceCountR\tresources\x12\x1f\n" +
 	"\vexpected_ns\x18\x0e \x01(\x03R\n" +
 	"expectedNs\x12!\n" +
-	"\fattempts_max\x18\r \x01(\rR\vattemptsMax\"i\n" +
+	"\fattempts_max\x18\r \x01(\rR\vattemptsMax\x129\n" +
+	"\belements\x18\x0f \x01(\v2\x1d.hamadryad.engine.v1.ElementsR\belements\"^\n" +
+	"\bElements\x129\n" +
+	"\x06ranges\x18\x01 \x03(\v2!.hamadryad.engine.v1.ElementRangeR\x06ranges\x12\x17\n" +
+	"\aat_once\x18\x02 \x01(\rR\x06atOnce\"N\n" +
+	"\fElementRange\x12\x14\n" +
+	"\x05first\x18\x01 \x01(\rR\x05first\x12\x14\n" +
+	"\x05count\x18\x02 \x01(\rR\x05count\x12\x12\n" +
+	"\x04step\x18\x03 \x01(\rR\x04step\"i\n" +
 	"\rResourceCount\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\rR\x05count\x12.\n" +
@@ -1745,7 +1877,7 @@ func file_engine_wire_job_proto_rawDescGZIP() []byte {
 }
 
 var file_engine_wire_job_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_engine_wire_job_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_engine_wire_job_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_engine_wire_job_proto_goTypes = []any{
 	(ChannelKind)(0),        // 0: hamadryad.engine.v1.ChannelKind
 	(Pattern)(0),            // 1: hamadryad.engine.v1.Pattern
@@ -1762,12 +1894,14 @@ var file_engine_wire_job_proto_goTypes = []any{
 	(*Property)(nil),        // 12: hamadryad.engine.v1.Property
 	(*Graph)(nil),           // 13: hamadryad.engine.v1.Graph
 	(*Stage)(nil),           // 14: hamadryad.engine.v1.Stage
-	(*ResourceCount)(nil),   // 15: hamadryad.engine.v1.ResourceCount
-	(*NodeInput)(nil),       // 16: hamadryad.engine.v1.NodeInput
-	(*Place)(nil),           // 17: hamadryad.engine.v1.Place
-	(*Connection)(nil),      // 18: hamadryad.engine.v1.Connection
-	(*Edge)(nil),            // 19: hamadryad.engine.v1.Edge
-	(*Failure)(nil),         // 20: hamadryad.engine.v1.Failure
+	(*Elements)(nil),        // 15: hamadryad.engine.v1.Elements
+	(*ElementRange)(nil),    // 16: hamadryad.engine.v1.ElementRange
+	(*ResourceCount)(nil),   // 17: hamadryad.engine.v1.ResourceCount
+	(*NodeInput)(nil),       // 18: hamadryad.engine.v1.NodeInput
+	(*Place)(nil),           // 19: hamadryad.engine.v1.Place
+	(*Connection)(nil),      // 20: hamadryad.engine.v1.Connection
+	(*Edge)(nil),            // 21: hamadryad.engine.v1.Edge
+	(*Failure)(nil),         // 22: hamadryad.engine.v1.Failure
 }
 var file_engine_wire_job_proto_depIdxs = []int32{
 	5,  // 0: hamadryad.engine.v1.JobSpec.principal:type_name -> hamadryad.engine.v1.Principal
@@ -1778,21 +1912,23 @@ var file_engine_wire_job_proto_depIdxs = []int32{
 	8,  // 5: hamadryad.engine.v1.JobSpec.after:type_name -> hamadryad.engine.v1.JobDependency
 	7,  // 6: hamadryad.engine.v1.JobSpec.run:type_name -> hamadryad.engine.v1.RunKey
 	14, // 7: hamadryad.engine.v1.Graph.stages:type_name -> hamadryad.engine.v1.Stage
-	18, // 8: hamadryad.engine.v1.Graph.connections:type_name -> hamadryad.engine.v1.Connection
-	16, // 9: hamadryad.engine.v1.Stage.inputs:type_name -> hamadryad.engine.v1.NodeInput
-	15, // 10: hamadryad.engine.v1.Stage.resources:type_name -> hamadryad.engine.v1.ResourceCount
-	17, // 11: hamadryad.engine.v1.NodeInput.places:type_name -> hamadryad.engine.v1.Place
-	1,  // 12: hamadryad.engine.v1.Connection.pattern:type_name -> hamadryad.engine.v1.Pattern
-	0,  // 13: hamadryad.engine.v1.Connection.kind:type_name -> hamadryad.engine.v1.ChannelKind
-	2,  // 14: hamadryad.engine.v1.Connection.codec:type_name -> hamadryad.engine.v1.Codec
-	19, // 15: hamadryad.engine.v1.Connection.edges:type_name -> hamadryad.engine.v1.Edge
-	3,  // 16: hamadryad.engine.v1.Failure.kind:type_name -> hamadryad.engine.v1.ErrorKind
-	4,  // 17: hamadryad.engine.v1.Failure.refusal:type_name -> hamadryad.engine.v1.Refusal
-	18, // [18:18] is the sub-list for method output_type
-	18, // [18:18] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	20, // 8: hamadryad.engine.v1.Graph.connections:type_name -> hamadryad.engine.v1.Connection
+	18, // 9: hamadryad.engine.v1.Stage.inputs:type_name -> hamadryad.engine.v1.NodeInput
+	17, // 10: hamadryad.engine.v1.Stage.resources:type_name -> hamadryad.engine.v1.ResourceCount
+	15, // 11: hamadryad.engine.v1.Stage.elements:type_name -> hamadryad.engine.v1.Elements
+	16, // 12: hamadryad.engine.v1.Elements.ranges:type_name -> hamadryad.engine.v1.ElementRange
+	19, // 13: hamadryad.engine.v1.NodeInput.places:type_name -> hamadryad.engine.v1.Place
+	1,  // 14: hamadryad.engine.v1.Connection.pattern:type_name -> hamadryad.engine.v1.Pattern
+	0,  // 15: hamadryad.engine.v1.Connection.kind:type_name -> hamadryad.engine.v1.ChannelKind
+	2,  // 16: hamadryad.engine.v1.Connection.codec:type_name -> hamadryad.engine.v1.Codec
+	21, // 17: hamadryad.engine.v1.Connection.edges:type_name -> hamadryad.engine.v1.Edge
+	3,  // 18: hamadryad.engine.v1.Failure.kind:type_name -> hamadryad.engine.v1.ErrorKind
+	4,  // 19: hamadryad.engine.v1.Failure.refusal:type_name -> hamadryad.engine.v1.Refusal
+	20, // [20:20] is the sub-list for method output_type
+	20, // [20:20] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_engine_wire_job_proto_init() }
@@ -1807,7 +1943,7 @@ func file_engine_wire_job_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_engine_wire_job_proto_rawDesc), len(file_engine_wire_job_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   16,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1950,6 +1950,7 @@ type Finish struct {
 	Granted       bool                   `protobuf:"varint,5,opt,name=granted,proto3" json:"granted,omitempty"`                         // a publisher had its grant, or may have had it: some outputs may be published already
 	Mark          string                 `protobuf:"bytes,6,opt,name=mark,proto3" json:"mark,omitempty"`                                // unique among all jobs of all clusters, for the file that names an output's publisher
 	FilesTotal    uint64                 `protobuf:"varint,7,opt,name=files_total,json=filesTotal,proto3" json:"files_total,omitempty"` // the worker requests the rest by files_wanted
+	Incomplete    bool                   `protobuf:"varint,8,opt,name=incomplete,proto3" json:"incomplete,omitempty"`                   // elements of the job array were given up: the output has the others' files
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2031,6 +2032,13 @@ func (x *Finish) GetFilesTotal() uint64 {
 		return x.FilesTotal
 	}
 	return 0
+}
+
+func (x *Finish) GetIncomplete() bool {
+	if x != nil {
+		return x.Incomplete
+	}
+	return false
 }
 
 // FilesUpdate are further files for the job's last group.
@@ -3852,7 +3860,7 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	"\x05token\x18\x06 \x01(\fR\x05token\x12\x1a\n" +
 	"\blauncher\x18\a \x01(\x04R\blauncher\x12\x12\n" +
 	"\x04rack\x18\b \x01(\tR\x04rack\x12#\n" +
-	"\rlauncher_name\x18\t \x01(\tR\flauncherName\"\xd9\x01\n" +
+	"\rlauncher_name\x18\t \x01(\tR\flauncherName\"\xf9\x01\n" +
 	"\x06Finish\x12\x18\n" +
 	"\apublish\x18\x01 \x01(\bR\apublish\x12\x18\n" +
 	"\aoutputs\x18\x02 \x03(\tR\aoutputs\x128\n" +
@@ -3861,7 +3869,10 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	"\agranted\x18\x05 \x01(\bR\agranted\x12\x12\n" +
 	"\x04mark\x18\x06 \x01(\tR\x04mark\x12\x1f\n" +
 	"\vfiles_total\x18\a \x01(\x04R\n" +
-	"filesTotal\"u\n" +
+	"filesTotal\x12\x1e\n" +
+	"\n" +
+	"incomplete\x18\b \x01(\bR\n" +
+	"incomplete\"u\n" +
 	"\vFilesUpdate\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\x04R\x04from\x128\n" +

@@ -103,6 +103,7 @@ type Input struct {
 	//	*Input_ScheduleDue
 	//	*Input_TakeRun
 	//	*Input_EndRun
+	//	*Input_RetryElements
 	What          isInput_What `protobuf_oneof:"what"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -352,6 +353,15 @@ func (x *Input) GetEndRun() *EndRun {
 	return nil
 }
 
+func (x *Input) GetRetryElements() *RetryElements {
+	if x != nil {
+		if x, ok := x.What.(*Input_RetryElements); ok {
+			return x.RetryElements
+		}
+	}
+	return nil
+}
+
 type isInput_What interface {
 	isInput_What()
 }
@@ -448,6 +458,10 @@ type Input_EndRun struct {
 	EndRun *EndRun `protobuf:"bytes,23,opt,name=end_run,json=endRun,proto3,oneof"`
 }
 
+type Input_RetryElements struct {
+	RetryElements *RetryElements `protobuf:"bytes,24,opt,name=retry_elements,json=retryElements,proto3,oneof"`
+}
+
 func (*Input_Prepare) isInput_What() {}
 
 func (*Input_Submit) isInput_What() {}
@@ -493,6 +507,8 @@ func (*Input_ScheduleDue) isInput_What() {}
 func (*Input_TakeRun) isInput_What() {}
 
 func (*Input_EndRun) isInput_What() {}
+
+func (*Input_RetryElements) isInput_What() {}
 
 // ManagerStart opens a manager's life after a start or a restart.
 type ManagerStart struct {
@@ -745,6 +761,7 @@ type KillJob struct {
 	Job           uint64                 `protobuf:"varint,2,opt,name=job,proto3" json:"job,omitempty"`
 	Principal     *Principal             `protobuf:"bytes,3,opt,name=principal,proto3" json:"principal,omitempty"`
 	Reason        string                 `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	Elements      []*ElementRange        `protobuf:"bytes,5,rep,name=elements,proto3" json:"elements,omitempty"` // of a job array, that alone are killed; empty: the whole job is
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -807,6 +824,82 @@ func (x *KillJob) GetReason() string {
 	return ""
 }
 
+func (x *KillJob) GetElements() []*ElementRange {
+	if x != nil {
+		return x.Elements
+	}
+	return nil
+}
+
+// RetryElements makes given-up elements of a job array run again.
+type RetryElements struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Client        uint64                 `protobuf:"varint,1,opt,name=client,proto3" json:"client,omitempty"`
+	Job           uint64                 `protobuf:"varint,2,opt,name=job,proto3" json:"job,omitempty"`
+	Principal     *Principal             `protobuf:"bytes,3,opt,name=principal,proto3" json:"principal,omitempty"`
+	Elements      []*ElementRange        `protobuf:"bytes,4,rep,name=elements,proto3" json:"elements,omitempty"` // empty: all that are given up
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RetryElements) Reset() {
+	*x = RetryElements{}
+	mi := &file_engine_wire_log_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RetryElements) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RetryElements) ProtoMessage() {}
+
+func (x *RetryElements) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_log_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RetryElements.ProtoReflect.Descriptor instead.
+func (*RetryElements) Descriptor() ([]byte, []int) {
+	return file_engine_wire_log_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *RetryElements) GetClient() uint64 {
+	if x != nil {
+		return x.Client
+	}
+	return 0
+}
+
+func (x *RetryElements) GetJob() uint64 {
+	if x != nil {
+		return x.Job
+	}
+	return 0
+}
+
+func (x *RetryElements) GetPrincipal() *Principal {
+	if x != nil {
+		return x.Principal
+	}
+	return nil
+}
+
+func (x *RetryElements) GetElements() []*ElementRange {
+	if x != nil {
+		return x.Elements
+	}
+	return nil
+}
+
 type UpdateJob struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Client        uint64                 `protobuf:"varint,1,opt,name=client,proto3" json:"client,omitempty"`
@@ -821,7 +914,7 @@ type UpdateJob struct {
 
 func (x *UpdateJob) Reset() {
 	*x = UpdateJob{}
-	mi := &file_engine_wire_log_proto_msgTypes[7]
+	mi := &file_engine_wire_log_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -833,7 +926,7 @@ func (x *UpdateJob) String() string {
 func (*UpdateJob) ProtoMessage() {}
 
 func (x *UpdateJob) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_log_proto_msgTypes[7]
+	mi := &file_engine_wire_log_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -846,7 +939,7 @@ func (x *UpdateJob) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateJob.ProtoReflect.Descriptor instead.
 func (*UpdateJob) Descriptor() ([]byte, []int) {
-	return file_engine_wire_log_proto_rawDescGZIP(), []int{7}
+	return file_engine_wire_log_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *UpdateJob) GetClient() uint64 {
@@ -900,7 +993,7 @@ type LauncherJoin struct {
 
 func (x *LauncherJoin) Reset() {
 	*x = LauncherJoin{}
-	mi := &file_engine_wire_log_proto_msgTypes[8]
+	mi := &file_engine_wire_log_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -912,7 +1005,7 @@ func (x *LauncherJoin) String() string {
 func (*LauncherJoin) ProtoMessage() {}
 
 func (x *LauncherJoin) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_log_proto_msgTypes[8]
+	mi := &file_engine_wire_log_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -925,7 +1018,7 @@ func (x *LauncherJoin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LauncherJoin.ProtoReflect.Descriptor instead.
 func (*LauncherJoin) Descriptor() ([]byte, []int) {
-	return file_engine_wire_log_proto_rawDescGZIP(), []int{8}
+	return file_engine_wire_log_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *LauncherJoin) GetJoin() *Join {
@@ -947,7 +1040,7 @@ type LauncherLost struct {
 
 func (x *LauncherLost) Reset() {
 	*x = LauncherLost{}
-	mi := &file_engine_wire_log_proto_msgTypes[9]
+	mi := &file_engine_wire_log_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -959,7 +1052,7 @@ func (x *LauncherLost) String() string {
 func (*LauncherLost) ProtoMessage() {}
 
 func (x *LauncherLost) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_log_proto_msgTypes[9]
+	mi := &file_engine_wire_log_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -972,7 +1065,7 @@ func (x *LauncherLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LauncherLost.ProtoReflect.Descriptor instead.
 func (*LauncherLost) Descriptor() ([]byte, []int) {
-	return file_engine_wire_log_proto_rawDescGZIP(), []int{9}
+	return file_engine_wire_log_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *LauncherLost) GetLauncher() uint64 {
@@ -1013,7 +1106,7 @@ type LauncherReport struct {
 
 func (x *LauncherReport) Reset() {
 	*x = LauncherReport{}
-	mi := &file_engine_wire_log_proto_msgTypes[10]
+	mi := &file_engine_wire_log_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1025,7 +1118,7 @@ func (x *LauncherReport) String() string {
 func (*LauncherReport) ProtoMessage() {}
 
 func (x *LauncherReport) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_log_proto_msgTypes[10]
+	mi := &file_engine_wire_log_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1038,7 +1131,7 @@ func (x *LauncherReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LauncherReport.ProtoReflect.Descriptor instead.
 func (*LauncherReport) Descriptor() ([]byte, []int) {
-	return file_engine_wire_log_proto_rawDescGZIP(), []int{10}
+	return file_engine_wire_log_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *LauncherReport) GetLauncher() uint64 {
@@ -1067,7 +1160,7 @@ type DrainLauncher struct {
 
 func (x *DrainLauncher) Reset() {
 	*x = DrainLauncher{}
-	mi := &file_engine_wire_log_proto_msgTypes[11]
+	mi := &file_engine_wire_log_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1079,7 +1172,7 @@ func (x *DrainLauncher) String() string {
 func (*DrainLauncher) ProtoMessage() {}
 
 func (x *DrainLauncher) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_log_proto_msgTypes[11]
+	mi := &file_engine_wire_log_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1092,7 +1185,7 @@ func (x *DrainLauncher) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainLauncher.ProtoReflect.Descriptor instead.
 func (*DrainLauncher) Descriptor() ([]byte, []int) {
-	return file_engine_wire_log_proto_rawDescGZIP(), []int{11}
+	return file_engine_wire_log_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *DrainLauncher) GetClient() uint64 {
@@ -1136,7 +1229,7 @@ type PolicyStart struct {
 
 func (x *PolicyStart) Reset() {
 	*x = PolicyStart{}
-	mi := &file_engine_wire_log_proto_msgTypes[12]
+	mi := &file_engine_wire_log_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1148,7 +1241,7 @@ func (x *PolicyStart) String() string {
 func (*PolicyStart) ProtoMessage() {}
 
 func (x *PolicyStart) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_log_proto_msgTypes[12]
+	mi := &file_engine_wire_log_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1161,7 +1254,7 @@ func (x *PolicyStart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicyStart.ProtoReflect.Descriptor instead.
 func (*PolicyStart) Descriptor() ([]byte, []int) {
-	return file_engine_wire_log_proto_rawDescGZIP(), []int{12}
+	return file_engine_wire_log_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *PolicyStart) GetGeneration() uint64 {
@@ -1205,7 +1298,7 @@ type PolicyStarted struct {
 
 func (x *PolicyStarted) Reset() {
 	*x = PolicyStarted{}
-	mi := &file_engine_wire_log_proto_msgTypes[13]
+	mi := &file_engine_wire_log_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1217,7 +1310,7 @@ func (x *PolicyStarted) String() string {
 func (*PolicyStarted) ProtoMessage() {}
 
 func (x *PolicyStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_log_proto_msgTypes[13]
+	mi := &file_engine_wire_log_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1230,7 +1323,7 @@ func (x *PolicyStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicyStarted.ProtoReflect.Descriptor instead.
 func (*PolicyStarted) Descriptor() ([]byte, []int) {
-	return file_engine_wire_log_proto_rawDescGZIP(), []int{13}
+	return file_engine_wire_log_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *PolicyStarted) GetGeneration() uint64 {
@@ -1279,7 +1372,7 @@ type PolicyAnswer struct {
 
 func (x *PolicyAnswer) Reset() {
 	*x = PolicyAnswer{}
-	mi := &file_engine_wire_log_proto_msgTypes[14]
+	mi := &file_engine_wire_log_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1291,7 +1384,7 @@ func (x *PolicyAnswer) String() string {
 func (*PolicyAnswer) ProtoMessage() {}
 
 func (x *PolicyAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_log_proto_msgTypes[14]
+	mi := &file_engine_wire_log_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1304,7 +1397,7 @@ func (x *PolicyAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicyAnswer.ProtoReflect.Descriptor instead.
 func (*PolicyAnswer) Descriptor() ([]byte, []int) {
-	return file_engine_wire_log_proto_rawDescGZIP(), []int{14}
+	return file_engine_wire_log_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *PolicyAnswer) GetGeneration() uint64 {
@@ -1338,7 +1431,7 @@ type PolicyFailed struct {
 
 func (x *PolicyFailed) Reset() {
 	*x = PolicyFailed{}
-	mi := &file_engine_wire_log_proto_msgTypes[15]
+	mi := &file_engine_wire_log_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1350,7 +1443,7 @@ func (x *PolicyFailed) String() string {
 func (*PolicyFailed) ProtoMessage() {}
 
 func (x *PolicyFailed) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_log_proto_msgTypes[15]
+	mi := &file_engine_wire_log_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1363,7 +1456,7 @@ func (x *PolicyFailed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicyFailed.ProtoReflect.Descriptor instead.
 func (*PolicyFailed) Descriptor() ([]byte, []int) {
-	return file_engine_wire_log_proto_rawDescGZIP(), []int{15}
+	return file_engine_wire_log_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *PolicyFailed) GetGeneration() uint64 {
@@ -1390,7 +1483,7 @@ type SettingsChange struct {
 
 func (x *SettingsChange) Reset() {
 	*x = SettingsChange{}
-	mi := &file_engine_wire_log_proto_msgTypes[16]
+	mi := &file_engine_wire_log_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1402,7 +1495,7 @@ func (x *SettingsChange) String() string {
 func (*SettingsChange) ProtoMessage() {}
 
 func (x *SettingsChange) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_log_proto_msgTypes[16]
+	mi := &file_engine_wire_log_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1415,7 +1508,7 @@ func (x *SettingsChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettingsChange.ProtoReflect.Descriptor instead.
 func (*SettingsChange) Descriptor() ([]byte, []int) {
-	return file_engine_wire_log_proto_rawDescGZIP(), []int{16}
+	return file_engine_wire_log_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *SettingsChange) GetVersion() uint64 {
@@ -1444,7 +1537,7 @@ type Note struct {
 
 func (x *Note) Reset() {
 	*x = Note{}
-	mi := &file_engine_wire_log_proto_msgTypes[17]
+	mi := &file_engine_wire_log_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1456,7 +1549,7 @@ func (x *Note) String() string {
 func (*Note) ProtoMessage() {}
 
 func (x *Note) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_log_proto_msgTypes[17]
+	mi := &file_engine_wire_log_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1469,7 +1562,7 @@ func (x *Note) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Note.ProtoReflect.Descriptor instead.
 func (*Note) Descriptor() ([]byte, []int) {
-	return file_engine_wire_log_proto_rawDescGZIP(), []int{17}
+	return file_engine_wire_log_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Note) GetName() string {
@@ -1508,7 +1601,7 @@ type PolicyRequest struct {
 
 func (x *PolicyRequest) Reset() {
 	*x = PolicyRequest{}
-	mi := &file_engine_wire_log_proto_msgTypes[18]
+	mi := &file_engine_wire_log_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1520,7 +1613,7 @@ func (x *PolicyRequest) String() string {
 func (*PolicyRequest) ProtoMessage() {}
 
 func (x *PolicyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_log_proto_msgTypes[18]
+	mi := &file_engine_wire_log_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1533,7 +1626,7 @@ func (x *PolicyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicyRequest.ProtoReflect.Descriptor instead.
 func (*PolicyRequest) Descriptor() ([]byte, []int) {
-	return file_engine_wire_log_proto_rawDescGZIP(), []int{18}
+	return file_engine_wire_log_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *PolicyRequest) GetClient() uint64 {
@@ -1592,7 +1685,7 @@ const file_engine_wire_log_proto_rawDesc = "" +
 	"\x15engine/wire/log.proto\x12\x13hamadryad.engine.v1\x1a\x15engine/wire/api.proto\x1a\x15engine/wire/job.proto\x1a\x1aengine/wire/launcher.proto\x1a\x1aengine/wire/schedule.proto\"K\n" +
 	"\x05Batch\x12\x0e\n" +
 	"\x02at\x18\x01 \x01(\x03R\x02at\x122\n" +
-	"\x06inputs\x18\x02 \x03(\v2\x1a.hamadryad.engine.v1.InputR\x06inputs\"\xd1\v\n" +
+	"\x06inputs\x18\x02 \x03(\v2\x1a.hamadryad.engine.v1.InputR\x06inputs\"\x9e\f\n" +
 	"\x05Input\x128\n" +
 	"\aprepare\x18\x01 \x01(\v2\x1c.hamadryad.engine.v1.PrepareH\x00R\aprepare\x125\n" +
 	"\x06submit\x18\x02 \x01(\v2\x1b.hamadryad.engine.v1.SubmitH\x00R\x06submit\x129\n" +
@@ -1618,7 +1711,8 @@ const file_engine_wire_log_proto_rawDesc = "" +
 	"\x0fchange_schedule\x18\x14 \x01(\v2#.hamadryad.engine.v1.ChangeScheduleH\x00R\x0echangeSchedule\x12E\n" +
 	"\fschedule_due\x18\x15 \x01(\v2 .hamadryad.engine.v1.ScheduleDueH\x00R\vscheduleDue\x129\n" +
 	"\btake_run\x18\x16 \x01(\v2\x1c.hamadryad.engine.v1.TakeRunH\x00R\atakeRun\x126\n" +
-	"\aend_run\x18\x17 \x01(\v2\x1b.hamadryad.engine.v1.EndRunH\x00R\x06endRunB\x06\n" +
+	"\aend_run\x18\x17 \x01(\v2\x1b.hamadryad.engine.v1.EndRunH\x00R\x06endRun\x12K\n" +
+	"\x0eretry_elements\x18\x18 \x01(\v2\".hamadryad.engine.v1.RetryElementsH\x00R\rretryElementsB\x06\n" +
 	"\x04what\"\x96\x01\n" +
 	"\fManagerStart\x12\x12\n" +
 	"\x04term\x18\x01 \x01(\x04R\x04term\x12\x15\n" +
@@ -1638,12 +1732,18 @@ const file_engine_wire_log_proto_rawDesc = "" +
 	"\x06client\x18\x01 \x01(\x04R\x06client\x12\x10\n" +
 	"\x03job\x18\x02 \x01(\x04R\x03job\x120\n" +
 	"\x04spec\x18\x03 \x01(\v2\x1c.hamadryad.engine.v1.JobSpecR\x04spec\x125\n" +
-	"\x05ended\x18\x04 \x03(\v2\x1f.hamadryad.engine.v1.JobSummaryR\x05ended\"\x89\x01\n" +
+	"\x05ended\x18\x04 \x03(\v2\x1f.hamadryad.engine.v1.JobSummaryR\x05ended\"\xc8\x01\n" +
 	"\aKillJob\x12\x16\n" +
 	"\x06client\x18\x01 \x01(\x04R\x06client\x12\x10\n" +
 	"\x03job\x18\x02 \x01(\x04R\x03job\x12<\n" +
 	"\tprincipal\x18\x03 \x01(\v2\x1e.hamadryad.engine.v1.PrincipalR\tprincipal\x12\x16\n" +
-	"\x06reason\x18\x04 \x01(\tR\x06reason\"\x81\x02\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\x12=\n" +
+	"\belements\x18\x05 \x03(\v2!.hamadryad.engine.v1.ElementRangeR\belements\"\xb6\x01\n" +
+	"\rRetryElements\x12\x16\n" +
+	"\x06client\x18\x01 \x01(\x04R\x06client\x12\x10\n" +
+	"\x03job\x18\x02 \x01(\x04R\x03job\x12<\n" +
+	"\tprincipal\x18\x03 \x01(\v2\x1e.hamadryad.engine.v1.PrincipalR\tprincipal\x12=\n" +
+	"\belements\x18\x04 \x03(\v2!.hamadryad.engine.v1.ElementRangeR\belements\"\x81\x02\n" +
 	"\tUpdateJob\x12\x16\n" +
 	"\x06client\x18\x01 \x01(\x04R\x06client\x12\x10\n" +
 	"\x03job\x18\x02 \x01(\x04R\x03job\x12<\n" +
@@ -1725,7 +1825,7 @@ func file_engine_wire_log_proto_rawDescGZIP() []byte {
 	return file_engine_wire_log_proto_rawDescData
 }
 
-var file_engine_wire_log_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
+var file_engine_wire_log_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_engine_wire_log_proto_goTypes = []any{
 	(*Batch)(nil),           // 0: hamadryad.engine.v1.Batch
 	(*Input)(nil),           // 1: hamadryad.engine.v1.Input
@@ -1734,69 +1834,75 @@ var file_engine_wire_log_proto_goTypes = []any{
 	(*Prepare)(nil),         // 4: hamadryad.engine.v1.Prepare
 	(*Submit)(nil),          // 5: hamadryad.engine.v1.Submit
 	(*KillJob)(nil),         // 6: hamadryad.engine.v1.KillJob
-	(*UpdateJob)(nil),       // 7: hamadryad.engine.v1.UpdateJob
-	(*LauncherJoin)(nil),    // 8: hamadryad.engine.v1.LauncherJoin
-	(*LauncherLost)(nil),    // 9: hamadryad.engine.v1.LauncherLost
-	(*LauncherReport)(nil),  // 10: hamadryad.engine.v1.LauncherReport
-	(*DrainLauncher)(nil),   // 11: hamadryad.engine.v1.DrainLauncher
-	(*PolicyStart)(nil),     // 12: hamadryad.engine.v1.PolicyStart
-	(*PolicyStarted)(nil),   // 13: hamadryad.engine.v1.PolicyStarted
-	(*PolicyAnswer)(nil),    // 14: hamadryad.engine.v1.PolicyAnswer
-	(*PolicyFailed)(nil),    // 15: hamadryad.engine.v1.PolicyFailed
-	(*SettingsChange)(nil),  // 16: hamadryad.engine.v1.SettingsChange
-	(*Note)(nil),            // 17: hamadryad.engine.v1.Note
-	(*PolicyRequest)(nil),   // 18: hamadryad.engine.v1.PolicyRequest
-	(*AddSchedule)(nil),     // 19: hamadryad.engine.v1.AddSchedule
-	(*ChangeSchedule)(nil),  // 20: hamadryad.engine.v1.ChangeSchedule
-	(*ScheduleDue)(nil),     // 21: hamadryad.engine.v1.ScheduleDue
-	(*TakeRun)(nil),         // 22: hamadryad.engine.v1.TakeRun
-	(*EndRun)(nil),          // 23: hamadryad.engine.v1.EndRun
-	(*Principal)(nil),       // 24: hamadryad.engine.v1.Principal
-	(*JobSpec)(nil),         // 25: hamadryad.engine.v1.JobSpec
-	(*JobSummary)(nil),      // 26: hamadryad.engine.v1.JobSummary
-	(*JobLimitsChange)(nil), // 27: hamadryad.engine.v1.JobLimitsChange
-	(*Join)(nil),            // 28: hamadryad.engine.v1.Join
-	(*Report)(nil),          // 29: hamadryad.engine.v1.Report
+	(*RetryElements)(nil),   // 7: hamadryad.engine.v1.RetryElements
+	(*UpdateJob)(nil),       // 8: hamadryad.engine.v1.UpdateJob
+	(*LauncherJoin)(nil),    // 9: hamadryad.engine.v1.LauncherJoin
+	(*LauncherLost)(nil),    // 10: hamadryad.engine.v1.LauncherLost
+	(*LauncherReport)(nil),  // 11: hamadryad.engine.v1.LauncherReport
+	(*DrainLauncher)(nil),   // 12: hamadryad.engine.v1.DrainLauncher
+	(*PolicyStart)(nil),     // 13: hamadryad.engine.v1.PolicyStart
+	(*PolicyStarted)(nil),   // 14: hamadryad.engine.v1.PolicyStarted
+	(*PolicyAnswer)(nil),    // 15: hamadryad.engine.v1.PolicyAnswer
+	(*PolicyFailed)(nil),    // 16: hamadryad.engine.v1.PolicyFailed
+	(*SettingsChange)(nil),  // 17: hamadryad.engine.v1.SettingsChange
+	(*Note)(nil),            // 18: hamadryad.engine.v1.Note
+	(*PolicyRequest)(nil),   // 19: hamadryad.engine.v1.PolicyRequest
+	(*AddSchedule)(nil),     // 20: hamadryad.engine.v1.AddSchedule
+	(*ChangeSchedule)(nil),  // 21: hamadryad.engine.v1.ChangeSchedule
+	(*ScheduleDue)(nil),     // 22: hamadryad.engine.v1.ScheduleDue
+	(*TakeRun)(nil),         // 23: hamadryad.engine.v1.TakeRun
+	(*EndRun)(nil),          // 24: hamadryad.engine.v1.EndRun
+	(*Principal)(nil),       // 25: hamadryad.engine.v1.Principal
+	(*JobSpec)(nil),         // 26: hamadryad.engine.v1.JobSpec
+	(*JobSummary)(nil),      // 27: hamadryad.engine.v1.JobSummary
+	(*ElementRange)(nil),    // 28: hamadryad.engine.v1.ElementRange
+	(*JobLimitsChange)(nil), // 29: hamadryad.engine.v1.JobLimitsChange
+	(*Join)(nil),            // 30: hamadryad.engine.v1.Join
+	(*Report)(nil),          // 31: hamadryad.engine.v1.Report
 }
 var file_engine_wire_log_proto_depIdxs = []int32{
 	1,  // 0: hamadryad.engine.v1.Batch.inputs:type_name -> hamadryad.engine.v1.Input
 	4,  // 1: hamadryad.engine.v1.Input.prepare:type_name -> hamadryad.engine.v1.Prepare
 	5,  // 2: hamadryad.engine.v1.Input.submit:type_name -> hamadryad.engine.v1.Submit
 	6,  // 3: hamadryad.engine.v1.Input.kill_job:type_name -> hamadryad.engine.v1.KillJob
-	7,  // 4: hamadryad.engine.v1.Input.update_job:type_name -> hamadryad.engine.v1.UpdateJob
-	8,  // 5: hamadryad.engine.v1.Input.launcher_join:type_name -> hamadryad.engine.v1.LauncherJoin
-	9,  // 6: hamadryad.engine.v1.Input.launcher_lost:type_name -> hamadryad.engine.v1.LauncherLost
-	10, // 7: hamadryad.engine.v1.Input.report:type_name -> hamadryad.engine.v1.LauncherReport
-	11, // 8: hamadryad.engine.v1.Input.drain:type_name -> hamadryad.engine.v1.DrainLauncher
-	12, // 9: hamadryad.engine.v1.Input.policy_start:type_name -> hamadryad.engine.v1.PolicyStart
-	13, // 10: hamadryad.engine.v1.Input.policy_started:type_name -> hamadryad.engine.v1.PolicyStarted
-	14, // 11: hamadryad.engine.v1.Input.policy_answer:type_name -> hamadryad.engine.v1.PolicyAnswer
-	15, // 12: hamadryad.engine.v1.Input.policy_failed:type_name -> hamadryad.engine.v1.PolicyFailed
-	16, // 13: hamadryad.engine.v1.Input.settings:type_name -> hamadryad.engine.v1.SettingsChange
-	17, // 14: hamadryad.engine.v1.Input.note:type_name -> hamadryad.engine.v1.Note
-	18, // 15: hamadryad.engine.v1.Input.request:type_name -> hamadryad.engine.v1.PolicyRequest
+	8,  // 4: hamadryad.engine.v1.Input.update_job:type_name -> hamadryad.engine.v1.UpdateJob
+	9,  // 5: hamadryad.engine.v1.Input.launcher_join:type_name -> hamadryad.engine.v1.LauncherJoin
+	10, // 6: hamadryad.engine.v1.Input.launcher_lost:type_name -> hamadryad.engine.v1.LauncherLost
+	11, // 7: hamadryad.engine.v1.Input.report:type_name -> hamadryad.engine.v1.LauncherReport
+	12, // 8: hamadryad.engine.v1.Input.drain:type_name -> hamadryad.engine.v1.DrainLauncher
+	13, // 9: hamadryad.engine.v1.Input.policy_start:type_name -> hamadryad.engine.v1.PolicyStart
+	14, // 10: hamadryad.engine.v1.Input.policy_started:type_name -> hamadryad.engine.v1.PolicyStarted
+	15, // 11: hamadryad.engine.v1.Input.policy_answer:type_name -> hamadryad.engine.v1.PolicyAnswer
+	16, // 12: hamadryad.engine.v1.Input.policy_failed:type_name -> hamadryad.engine.v1.PolicyFailed
+	17, // 13: hamadryad.engine.v1.Input.settings:type_name -> hamadryad.engine.v1.SettingsChange
+	18, // 14: hamadryad.engine.v1.Input.note:type_name -> hamadryad.engine.v1.Note
+	19, // 15: hamadryad.engine.v1.Input.request:type_name -> hamadryad.engine.v1.PolicyRequest
 	2,  // 16: hamadryad.engine.v1.Input.manager_start:type_name -> hamadryad.engine.v1.ManagerStart
 	3,  // 17: hamadryad.engine.v1.Input.site:type_name -> hamadryad.engine.v1.SiteSettings
-	19, // 18: hamadryad.engine.v1.Input.add_schedule:type_name -> hamadryad.engine.v1.AddSchedule
-	20, // 19: hamadryad.engine.v1.Input.change_schedule:type_name -> hamadryad.engine.v1.ChangeSchedule
-	21, // 20: hamadryad.engine.v1.Input.schedule_due:type_name -> hamadryad.engine.v1.ScheduleDue
-	22, // 21: hamadryad.engine.v1.Input.take_run:type_name -> hamadryad.engine.v1.TakeRun
-	23, // 22: hamadryad.engine.v1.Input.end_run:type_name -> hamadryad.engine.v1.EndRun
-	24, // 23: hamadryad.engine.v1.Prepare.principal:type_name -> hamadryad.engine.v1.Principal
-	25, // 24: hamadryad.engine.v1.Submit.spec:type_name -> hamadryad.engine.v1.JobSpec
-	26, // 25: hamadryad.engine.v1.Submit.ended:type_name -> hamadryad.engine.v1.JobSummary
-	24, // 26: hamadryad.engine.v1.KillJob.principal:type_name -> hamadryad.engine.v1.Principal
-	24, // 27: hamadryad.engine.v1.UpdateJob.principal:type_name -> hamadryad.engine.v1.Principal
-	27, // 28: hamadryad.engine.v1.UpdateJob.limits:type_name -> hamadryad.engine.v1.JobLimitsChange
-	28, // 29: hamadryad.engine.v1.LauncherJoin.join:type_name -> hamadryad.engine.v1.Join
-	29, // 30: hamadryad.engine.v1.LauncherReport.report:type_name -> hamadryad.engine.v1.Report
-	24, // 31: hamadryad.engine.v1.DrainLauncher.principal:type_name -> hamadryad.engine.v1.Principal
-	24, // 32: hamadryad.engine.v1.PolicyRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	33, // [33:33] is the sub-list for method output_type
-	33, // [33:33] is the sub-list for method input_type
-	33, // [33:33] is the sub-list for extension type_name
-	33, // [33:33] is the sub-list for extension extendee
-	0,  // [0:33] is the sub-list for field type_name
+	20, // 18: hamadryad.engine.v1.Input.add_schedule:type_name -> hamadryad.engine.v1.AddSchedule
+	21, // 19: hamadryad.engine.v1.Input.change_schedule:type_name -> hamadryad.engine.v1.ChangeSchedule
+	22, // 20: hamadryad.engine.v1.Input.schedule_due:type_name -> hamadryad.engine.v1.ScheduleDue
+	23, // 21: hamadryad.engine.v1.Input.take_run:type_name -> hamadryad.engine.v1.TakeRun
+	24, // 22: hamadryad.engine.v1.Input.end_run:type_name -> hamadryad.engine.v1.EndRun
+	7,  // 23: hamadryad.engine.v1.Input.retry_elements:type_name -> hamadryad.engine.v1.RetryElements
+	25, // 24: hamadryad.engine.v1.Prepare.principal:type_name -> hamadryad.engine.v1.Principal
+	26, // 25: hamadryad.engine.v1.Submit.spec:type_name -> hamadryad.engine.v1.JobSpec
+	27, // 26: hamadryad.engine.v1.Submit.ended:type_name -> hamadryad.engine.v1.JobSummary
+	25, // 27: hamadryad.engine.v1.KillJob.principal:type_name -> hamadryad.engine.v1.Principal
+	28, // 28: hamadryad.engine.v1.KillJob.elements:type_name -> hamadryad.engine.v1.ElementRange
+	25, // 29: hamadryad.engine.v1.RetryElements.principal:type_name -> hamadryad.engine.v1.Principal
+	28, // 30: hamadryad.engine.v1.RetryElements.elements:type_name -> hamadryad.engine.v1.ElementRange
+	25, // 31: hamadryad.engine.v1.UpdateJob.principal:type_name -> hamadryad.engine.v1.Principal
+	29, // 32: hamadryad.engine.v1.UpdateJob.limits:type_name -> hamadryad.engine.v1.JobLimitsChange
+	30, // 33: hamadryad.engine.v1.LauncherJoin.join:type_name -> hamadryad.engine.v1.Join
+	31, // 34: hamadryad.engine.v1.LauncherReport.report:type_name -> hamadryad.engine.v1.Report
+	25, // 35: hamadryad.engine.v1.DrainLauncher.principal:type_name -> hamadryad.engine.v1.Principal
+	25, // 36: hamadryad.engine.v1.PolicyRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	37, // [37:37] is the sub-list for method output_type
+	37, // [37:37] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_engine_wire_log_proto_init() }
@@ -1832,16 +1938,17 @@ func file_engine_wire_log_proto_init() {
 		(*Input_ScheduleDue)(nil),
 		(*Input_TakeRun)(nil),
 		(*Input_EndRun)(nil),
+		(*Input_RetryElements)(nil),
 	}
-	file_engine_wire_log_proto_msgTypes[7].OneofWrappers = []any{}
-	file_engine_wire_log_proto_msgTypes[12].OneofWrappers = []any{}
+	file_engine_wire_log_proto_msgTypes[8].OneofWrappers = []any{}
+	file_engine_wire_log_proto_msgTypes[13].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_engine_wire_log_proto_rawDesc), len(file_engine_wire_log_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   19,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -99,6 +99,9 @@ func (fs *files) create(ctx context.Context, n *node, f job.Folder, name string)
 	return o, nil
 }
 
+// isMark reports whether a name is that of a file that publishing writes, or below it.
+func isMark(name, mark string) bool { return name == mark || strings.HasPrefix(name, mark+"/") }
+
 // checkName refuses names that would leave the folder, or be hidden in it.
 func checkName(name string) error {
 	if err := job.CheckUTF8("create: the name", name); err != nil {
@@ -111,7 +114,7 @@ func checkName(name string) error {
 		return fmt.Errorf("create %q: use a plain relative path below the output folder", name)
 	case slices.ContainsFunc(strings.Split(name, "/"), func(element string) bool { return len(element) > elementMax }):
 		return fmt.Errorf("create %q: what stands between slashes has at most %d bytes, which is what file systems take", name, elementMax)
-	case name == publish.SuccessName || strings.HasPrefix(name, publish.SuccessName+"/"):
+	case isMark(name, publish.SuccessName), isMark(name, publish.IncompleteName):
 		return fmt.Errorf("create %q: the engine writes that file itself", name)
 	}
 	return nil

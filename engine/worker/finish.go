@@ -83,7 +83,7 @@ func (f *finisher) outputsOf(ctx context.Context, do *wire.Finish) ([]*publish.O
 	}
 	for i, folder := range do.Outputs {
 		outputs[i] = &publish.Output{
-			Folder: folder, Temporary: f.kept.temporary(folder), Mark: mark + "\n", By: fmt.Sprintf("a%d", f.start.Attempt),
+			Folder: folder, Temporary: f.kept.temporary(folder), Mark: mark + "\n", By: fmt.Sprintf("a%d", f.start.Attempt), Incomplete: do.Incomplete,
 		}
 	}
 	for files, got := do.Files, uint64(0); ; {

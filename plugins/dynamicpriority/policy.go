@@ -117,6 +117,8 @@ func (p *Policy) event(e scheduler.Event, d *scheduler.Decisions) {
 		p.world.touch(e.Job)
 	case scheduler.BundleReopened:
 		p.world.touch(e.Job)
+	case scheduler.BundleGivenUp:
+		p.world.touch(e.Job)
 	case scheduler.SpeculationOffered:
 		p.world.touch(e.Job)
 	case scheduler.SpeculationWithdrawn:

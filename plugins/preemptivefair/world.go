@@ -81,6 +81,8 @@ func (w *world) update(events []scheduler.Event) {
 			w.touch(w.view.Job(e.Job))
 		case scheduler.BundleReopened:
 			w.touch(w.view.Job(e.Job))
+		case scheduler.BundleGivenUp:
+			w.touch(w.view.Job(e.Job))
 		case scheduler.SpeculationOffered:
 			w.touch(w.view.Job(e.Job))
 		case scheduler.SpeculationWithdrawn:

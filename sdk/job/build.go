@@ -63,6 +63,7 @@ type StageSpec struct {
 	Quiet      time.Duration // 0: none for a program
 	Tasks      []Task
 	Files      []string // local files for its commands
+	Elements   Elements // none: it is no job array
 }
 
 // Spec returns the stage as the engine sees it.
@@ -73,12 +74,13 @@ func (s *Stage) Spec() StageSpec {
 		own.Quiet = s.quiet
 		command = &own
 	}
-	return StageSpec{s.name, s.id, s.nodes, s.program, command, s.kind, s.preferKind, s.slots, s.memory, scheduler.NewResources(s.resources...), s.attempts, s.shuffles, s.ownProcess, s.noSuspend, s.expected, s.timeout, s.quiet, s.tasks, s.files}
+	return StageSpec{s.name, s.id, s.nodes, s.program, command, s.kind, s.preferKind, s.slots, s.memory, scheduler.NewResources(s.resources...), s.attempts, s.shuffles, s.ownProcess, s.noSuspend, s.expected, s.timeout, s.quiet, s.tasks, s.files, s.elements}
 }
 
 // check finds errors in the graph as the author wrote it.
 func (g *Graph) check() {
 	g.checkText()
+	g.checkElements()
 	used := map[string]bool{}
 	for _, c := range g.connections {
 		g.checkConnection(c)

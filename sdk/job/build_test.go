@@ -7,6 +7,28 @@ import (
 	"testing"
 )
 
+// array is ParseElements for elements that are right.
+func array(text string) Elements {
+	e, err := ParseElements(text)
+	if err != nil {
+		panic(err)
+	}
+	return e
+}
+
+func TestParseElements(t *testing.T) {
+	if e := array("7,0-99:50%2"); e.Count() != 3 || e.Index(1) != 7 || e.AtOnce() != 2 || e.String() != "0,7,50%2" || e.Indices() != "0,7,50" {
+		t.Errorf("the elements are %v", e)
+	}
+	for text, want := range map[string]string{
+		"": "there is no index", "0-9%": "no number of elements at once", "0-9%0": "no number of elements at once", "0-9%x": "no number of elements at once", "5-1": "goes backwards", "1,1": "named twice",
+	} {
+		if e, err := ParseElements(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is %v (%v), want an error with %q", text, e, err, want)
+		}
+	}
+}
+
 func idle(context.Context, *Node) error { return nil }
 
 // TestWrongGraphsAreNamed: errors of the author name stage and port.
@@ -17,6 +39,12 @@ func TestWrongGraphsAreNamed(t *testing.T) {
 		`stage "a" has no program`:             func(g *Graph) { g.Stage("a", 1, nil) },
 		`command stage "a" names no command`:   func(g *Graph) { g.CommandStage("a", 1, Command{}) },
 		`stage "a" has -1 nodes`:               func(g *Graph) { g.Stage("a", -1, idle) },
+		`stage "a" has 2 nodes and 3 elements`: func(g *Graph) { g.Stage("a", 2, idle).Elements(array("0-2")) },
+		`the stages "a" and "b" both have`:     func(g *Graph) { g.Stage("a", 1, idle).Elements(array("0")); g.Stage("b", 1, idle).Elements(array("0")) },
+		`stage "b" has elements, and a conn`: func(g *Graph) {
+			a, b := g.Stage("a", 1, idle), g.Stage("b", 1, idle).Elements(array("7"))
+			g.OneToOne(a.Out("o"), b.In("i"), Channel{Kind: File})
+		},
 		`input port "x" of stage "a"`:          func(g *Graph) { g.Stage("a", 1, idle).In("x") },
 		`output port "y" of stage "a"`:         func(g *Graph) { g.Stage("a", 1, idle).Out("y") },
 		`stage "a" has 2 nodes and 1 tasks`:    func(g *Graph) { g.Stage("a", 2, idle).Read([]Task{{}}) },

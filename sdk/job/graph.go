@@ -135,6 +135,7 @@ type Stage struct {
 	quiet      time.Duration
 	tasks      []Task
 	files      []string
+	elements   Elements // none: it is no job array
 	ins, outs  []string
 }
 

@@ -255,6 +255,19 @@ type BundleReopened struct {
 	Bundle BundleID
 }
 
+// BundleGivenUp: a bundle of one group ended without success, and its job goes on: it is an element
+// of a job array. It needs nothing more. It counts as finished from then on, although no attempt of
+// it finished. None of its attempts is live, and it is not ready. A policy may never have heard of
+// it. GivenUp false undoes that: the bundle waits again, and BundleReady follows. A policy that does
+// not know this event sees a bundle that waits until its job ends.
+type BundleGivenUp struct {
+	At      Time
+	Job     JobID
+	Bundle  BundleID
+	Stage   StageID // of its group
+	GivenUp bool
+}
+
 // SpeculationOffered: a running bundle may be launched a second time, on other launchers. It is a
 // straggler, or was suspended for long and the site offers that. The first attempt to commit wins.
 // The offer ends with that launch, or with SpeculationWithdrawn.
@@ -531,6 +544,7 @@ func (e StageGrown) When() Time         { return e.At } // When returns the even
 func (e BundleReady) When() Time        { return e.At } // When returns the event's time.
 func (e BundleWithdrawn) When() Time    { return e.At } // When returns the event's time.
 func (e BundleReopened) When() Time     { return e.At } // When returns the event's time.
+func (e BundleGivenUp) When() Time      { return e.At } // When returns the event's time.
 func (e SpeculationOffered) When() Time { return e.At } // When returns the event's time.
 func (e BundleProtected) When() Time    { return e.At } // When returns the event's time.
 func (e BundleReserved) When() Time     { return e.At } // When returns the event's time.
@@ -560,6 +574,7 @@ func (StageGrown) isEvent()         {}
 func (BundleReady) isEvent()        {}
 func (BundleWithdrawn) isEvent()    {}
 func (BundleReopened) isEvent()     {}
+func (BundleGivenUp) isEvent()      {}
 func (SpeculationOffered) isEvent() {}
 func (BundleProtected) isEvent()    {}
 func (BundleReserved) isEvent()     {}

@@ -154,8 +154,16 @@ func (c *Printer) printStages(s *wire.JobStatus) error {
 			t.row(st.Name, count(st.Nodes), count(st.Waiting), count(st.Ready), count(st.Running), count(st.Suspended), count(st.Finished), count(st.Failures))
 		}
 	}
-	if err := t.end(); err != nil || last == nil {
+	if err := t.end(); err != nil {
 		return err
+	}
+	for _, st := range s.Stages {
+		if st.GivenUp > 0 {
+			fmt.Fprintf(c.Out, "stage %s: %d of %d elements failed or were killed, and are given up\n", progress.OneLine(st.Name), st.GivenUp, st.Nodes)
+		}
+	}
+	if last == nil {
+		return nil
 	}
 	what := "moving the output files to their folder"
 	if s.Failure != nil || s.Summary.State == wire.JobState_JOB_STATE_KILLED {

@@ -100,6 +100,7 @@ type Stage struct {
 	Number                                       int32
 	Nodes                                        uint32
 	Waiting, Ready, Running, Suspended, Finished uint32
+	GivenUp                                      uint32 // elements of a job array that ended without success
 	Failures                                     uint32
 }
 

@@ -125,6 +125,8 @@ func (b *StageIndex) Update(events []scheduler.Event) {
 			b.bundle(e.Bundle)
 		case scheduler.BundleReopened:
 			b.touchAll(e.Job)
+		case scheduler.BundleGivenUp:
+			b.touchAll(e.Job)
 		case scheduler.SpeculationOffered:
 			b.bundle(e.Bundle)
 		case scheduler.SpeculationWithdrawn:

@@ -14,5 +14,6 @@
 // are planned and read, and output folders published, as on a cluster. Like a cluster it builds the
 // graph twice, and refuses a builder that makes another graph the second time. Nodes that are
 // joined by tcp or shm channels run together, after all that they read by file channels is
-// complete. It leaves out: retries, preemption, slow-start and Stage.Quiet.
+// complete. It leaves out: retries, preemption, slow-start and Stage.Quiet. An element of a job array
+// that fails ends the job at once.
 package jobtest

@@ -17,7 +17,7 @@ func (m *EventBatch) Decode() ([]scheduler.Event, error) {
 }
 
 // eventKinds is the number of kinds, including the unknown kind.
-const eventKinds = int(EventKind_EVENT_KIND_SPECULATION_WITHDRAWN) + 1
+const eventKinds = int(EventKind_EVENT_KIND_BUNDLE_GIVEN_UP) + 1
 
 // eventRows returns the rows of each kind's columns in order.
 type eventRows struct {
@@ -166,6 +166,7 @@ func (e *eventRows) checkWorld(n *[eventKinds]int) {
 	m.GetSpeculationWithdrawn().check(r, "speculation withdrawn", n[EventKind_EVENT_KIND_SPECULATION_WITHDRAWN])
 	m.GetBundleWithdrawn().check(r, "bundle withdrawn", n[EventKind_EVENT_KIND_BUNDLE_WITHDRAWN])
 	m.GetBundleReopened().check(r, "bundle reopened", n[EventKind_EVENT_KIND_BUNDLE_REOPENED])
+	m.GetBundleGivenUp().check(r, n[EventKind_EVENT_KIND_BUNDLE_GIVEN_UP])
 	m.GetBundleProtected().check(r, n[EventKind_EVENT_KIND_BUNDLE_PROTECTED])
 	e.reserved = m.GetBundleReserved().check(r, n[EventKind_EVENT_KIND_BUNDLE_RESERVED])
 	m.GetReservationEnded().check(r, n[EventKind_EVENT_KIND_RESERVATION_ENDED])
@@ -226,6 +227,9 @@ func (e *eventRows) world(k EventKind, at scheduler.Time) scheduler.Event {
 	case EventKind_EVENT_KIND_BUNDLE_REOPENED:
 		e.row[k]++
 		return scheduler.BundleReopened{At: at, Job: scheduler.JobID(m.BundleReopened.Job[i]), Bundle: scheduler.BundleID(m.BundleReopened.Bundle[i])}
+	case EventKind_EVENT_KIND_BUNDLE_GIVEN_UP:
+		e.row[k]++
+		return m.BundleGivenUp.row(i, at)
 	case EventKind_EVENT_KIND_BUNDLE_PROTECTED:
 		c := m.BundleProtected
 		e.row[k]++

@@ -178,6 +178,9 @@ func (m *eventWriter) addWorld(w *writer, e scheduler.Event) EventKind {
 	case scheduler.BundleReopened:
 		get(&m.BundleReopened, empty).add(e.Job, e.Bundle)
 		return EventKind_EVENT_KIND_BUNDLE_REOPENED
+	case scheduler.BundleGivenUp:
+		get(&m.BundleGivenUp, empty).add(&e)
+		return EventKind_EVENT_KIND_BUNDLE_GIVEN_UP
 	case scheduler.BundleProtected:
 		get(&m.BundleProtected, empty).add(&e)
 		return EventKind_EVENT_KIND_BUNDLE_PROTECTED

@@ -186,6 +186,8 @@ func event(t *rapid.T, at scheduler.Time) scheduler.Event {
 		return scheduler.BundleWithdrawn{At: at, Job: jobID, Bundle: bundle}
 	case EventKind_EVENT_KIND_BUNDLE_REOPENED:
 		return scheduler.BundleReopened{At: at, Job: jobID, Bundle: bundle}
+	case EventKind_EVENT_KIND_BUNDLE_GIVEN_UP:
+		return scheduler.BundleGivenUp{At: at, Job: jobID, Bundle: bundle, Stage: stage, GivenUp: flag(t)}
 	case EventKind_EVENT_KIND_SPECULATION_OFFERED:
 		return scheduler.SpeculationOffered{At: at, Job: jobID, Bundle: bundle, Groups: many(t, 3, group), Avoid: avoid()}
 	case EventKind_EVENT_KIND_SPECULATION_WITHDRAWN:

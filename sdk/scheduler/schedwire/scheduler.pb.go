@@ -115,6 +115,7 @@ const (
 	EventKind_EVENT_KIND_BUNDLE_RESERVED       EventKind = 27
 	EventKind_EVENT_KIND_RESERVATION_ENDED     EventKind = 28
 	EventKind_EVENT_KIND_SPECULATION_WITHDRAWN EventKind = 29
+	EventKind_EVENT_KIND_BUNDLE_GIVEN_UP       EventKind = 30
 )
 
 // Enum value maps for EventKind.
@@ -150,6 +151,7 @@ var (
 		27: "EVENT_KIND_BUNDLE_RESERVED",
 		28: "EVENT_KIND_RESERVATION_ENDED",
 		29: "EVENT_KIND_SPECULATION_WITHDRAWN",
+		30: "EVENT_KIND_BUNDLE_GIVEN_UP",
 	}
 	EventKind_value = map[string]int32{
 		"EVENT_KIND_UNSPECIFIED":           0,
@@ -182,6 +184,7 @@ var (
 		"EVENT_KIND_BUNDLE_RESERVED":       27,
 		"EVENT_KIND_RESERVATION_ENDED":     28,
 		"EVENT_KIND_SPECULATION_WITHDRAWN": 29,
+		"EVENT_KIND_BUNDLE_GIVEN_UP":       30,
 	}
 )
 
@@ -2445,6 +2448,74 @@ func (x *BundleProtected) GetUntil() []int64 {
 	return nil
 }
 
+type BundleGivenUp struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Job           []uint64               `protobuf:"varint,1,rep,packed,name=job,proto3" json:"job,omitempty"`
+	Bundle        []uint64               `protobuf:"varint,2,rep,packed,name=bundle,proto3" json:"bundle,omitempty"`
+	Stage         []uint32               `protobuf:"varint,3,rep,packed,name=stage,proto3" json:"stage,omitempty"`
+	GivenUp       []bool                 `protobuf:"varint,4,rep,packed,name=given_up,json=givenUp,proto3" json:"given_up,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BundleGivenUp) Reset() {
+	*x = BundleGivenUp{}
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BundleGivenUp) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BundleGivenUp) ProtoMessage() {}
+
+func (x *BundleGivenUp) ProtoReflect() protoreflect.Message {
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BundleGivenUp.ProtoReflect.Descriptor instead.
+func (*BundleGivenUp) Descriptor() ([]byte, []int) {
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *BundleGivenUp) GetJob() []uint64 {
+	if x != nil {
+		return x.Job
+	}
+	return nil
+}
+
+func (x *BundleGivenUp) GetBundle() []uint64 {
+	if x != nil {
+		return x.Bundle
+	}
+	return nil
+}
+
+func (x *BundleGivenUp) GetStage() []uint32 {
+	if x != nil {
+		return x.Stage
+	}
+	return nil
+}
+
+func (x *BundleGivenUp) GetGivenUp() []bool {
+	if x != nil {
+		return x.GivenUp
+	}
+	return nil
+}
+
 type BundleReserved struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Job           []uint64               `protobuf:"varint,1,rep,packed,name=job,proto3" json:"job,omitempty"`
@@ -2457,7 +2528,7 @@ type BundleReserved struct {
 
 func (x *BundleReserved) Reset() {
 	*x = BundleReserved{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[24]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2469,7 +2540,7 @@ func (x *BundleReserved) String() string {
 func (*BundleReserved) ProtoMessage() {}
 
 func (x *BundleReserved) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[24]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2482,7 +2553,7 @@ func (x *BundleReserved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BundleReserved.ProtoReflect.Descriptor instead.
 func (*BundleReserved) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{24}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *BundleReserved) GetJob() []uint64 {
@@ -2524,7 +2595,7 @@ type ReservationEnded struct {
 
 func (x *ReservationEnded) Reset() {
 	*x = ReservationEnded{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[25]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2536,7 +2607,7 @@ func (x *ReservationEnded) String() string {
 func (*ReservationEnded) ProtoMessage() {}
 
 func (x *ReservationEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[25]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2549,7 +2620,7 @@ func (x *ReservationEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReservationEnded.ProtoReflect.Descriptor instead.
 func (*ReservationEnded) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{25}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ReservationEnded) GetJob() []uint64 {
@@ -2588,7 +2659,7 @@ type AttemptStarted struct {
 
 func (x *AttemptStarted) Reset() {
 	*x = AttemptStarted{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[26]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2600,7 +2671,7 @@ func (x *AttemptStarted) String() string {
 func (*AttemptStarted) ProtoMessage() {}
 
 func (x *AttemptStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[26]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2613,7 +2684,7 @@ func (x *AttemptStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptStarted.ProtoReflect.Descriptor instead.
 func (*AttemptStarted) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{26}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *AttemptStarted) GetAttempt() []uint64 {
@@ -2675,7 +2746,7 @@ type AttemptPhase struct {
 
 func (x *AttemptPhase) Reset() {
 	*x = AttemptPhase{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[27]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2687,7 +2758,7 @@ func (x *AttemptPhase) String() string {
 func (*AttemptPhase) ProtoMessage() {}
 
 func (x *AttemptPhase) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[27]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2700,7 +2771,7 @@ func (x *AttemptPhase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptPhase.ProtoReflect.Descriptor instead.
 func (*AttemptPhase) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{27}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *AttemptPhase) GetAttempt() []uint64 {
@@ -2728,7 +2799,7 @@ type AttemptProgress struct {
 
 func (x *AttemptProgress) Reset() {
 	*x = AttemptProgress{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[28]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2740,7 +2811,7 @@ func (x *AttemptProgress) String() string {
 func (*AttemptProgress) ProtoMessage() {}
 
 func (x *AttemptProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[28]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2753,7 +2824,7 @@ func (x *AttemptProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptProgress.ProtoReflect.Descriptor instead.
 func (*AttemptProgress) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{28}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *AttemptProgress) GetAttempt() []uint64 {
@@ -2790,7 +2861,7 @@ type AttemptEnded struct {
 
 func (x *AttemptEnded) Reset() {
 	*x = AttemptEnded{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[29]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2802,7 +2873,7 @@ func (x *AttemptEnded) String() string {
 func (*AttemptEnded) ProtoMessage() {}
 
 func (x *AttemptEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[29]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2815,7 +2886,7 @@ func (x *AttemptEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptEnded.ProtoReflect.Descriptor instead.
 func (*AttemptEnded) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{29}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *AttemptEnded) GetAttempt() []uint64 {
@@ -2862,7 +2933,7 @@ type AttemptNamed struct {
 
 func (x *AttemptNamed) Reset() {
 	*x = AttemptNamed{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[30]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2874,7 +2945,7 @@ func (x *AttemptNamed) String() string {
 func (*AttemptNamed) ProtoMessage() {}
 
 func (x *AttemptNamed) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[30]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2887,7 +2958,7 @@ func (x *AttemptNamed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptNamed.ProtoReflect.Descriptor instead.
 func (*AttemptNamed) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{30}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *AttemptNamed) GetAttempt() []uint64 {
@@ -2920,7 +2991,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[31]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2932,7 +3003,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[31]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2945,7 +3016,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{31}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Outcome) GetRound() []uint64 {
@@ -3063,7 +3134,7 @@ type SettingChanged struct {
 
 func (x *SettingChanged) Reset() {
 	*x = SettingChanged{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[32]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3075,7 +3146,7 @@ func (x *SettingChanged) String() string {
 func (*SettingChanged) ProtoMessage() {}
 
 func (x *SettingChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[32]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3088,7 +3159,7 @@ func (x *SettingChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettingChanged.ProtoReflect.Descriptor instead.
 func (*SettingChanged) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{32}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *SettingChanged) GetVersion() []uint64 {
@@ -3122,7 +3193,7 @@ type Requested struct {
 
 func (x *Requested) Reset() {
 	*x = Requested{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[33]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3134,7 +3205,7 @@ func (x *Requested) String() string {
 func (*Requested) ProtoMessage() {}
 
 func (x *Requested) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[33]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3147,7 +3218,7 @@ func (x *Requested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Requested.ProtoReflect.Descriptor instead.
 func (*Requested) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{33}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Requested) GetRequest() []uint64 {
@@ -3247,13 +3318,14 @@ type Events struct {
 	BundleReserved       *BundleReserved   `protobuf:"bytes,28,opt,name=bundle_reserved,json=bundleReserved,proto3" json:"bundle_reserved,omitempty"`
 	ReservationEnded     *ReservationEnded `protobuf:"bytes,29,opt,name=reservation_ended,json=reservationEnded,proto3" json:"reservation_ended,omitempty"`
 	SpeculationWithdrawn *BundleNamed      `protobuf:"bytes,30,opt,name=speculation_withdrawn,json=speculationWithdrawn,proto3" json:"speculation_withdrawn,omitempty"`
+	BundleGivenUp        *BundleGivenUp    `protobuf:"bytes,31,opt,name=bundle_given_up,json=bundleGivenUp,proto3" json:"bundle_given_up,omitempty"`
 	unknownFields        protoimpl.UnknownFields
 	sizeCache            protoimpl.SizeCache
 }
 
 func (x *Events) Reset() {
 	*x = Events{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[34]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3265,7 +3337,7 @@ func (x *Events) String() string {
 func (*Events) ProtoMessage() {}
 
 func (x *Events) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[34]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3278,7 +3350,7 @@ func (x *Events) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Events.ProtoReflect.Descriptor instead.
 func (*Events) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{34}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Events) GetKind() []EventKind {
@@ -3491,6 +3563,13 @@ func (x *Events) GetSpeculationWithdrawn() *BundleNamed {
 	return nil
 }
 
+func (x *Events) GetBundleGivenUp() *BundleGivenUp {
+	if x != nil {
+		return x.BundleGivenUp
+	}
+	return nil
+}
+
 // EventBatch is a list of events by itself.
 type EventBatch struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3502,7 +3581,7 @@ type EventBatch struct {
 
 func (x *EventBatch) Reset() {
 	*x = EventBatch{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[35]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3514,7 +3593,7 @@ func (x *EventBatch) String() string {
 func (*EventBatch) ProtoMessage() {}
 
 func (x *EventBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[35]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3527,7 +3606,7 @@ func (x *EventBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventBatch.ProtoReflect.Descriptor instead.
 func (*EventBatch) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{35}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *EventBatch) GetStrings() *Strings {
@@ -3563,7 +3642,7 @@ type Offers struct {
 
 func (x *Offers) Reset() {
 	*x = Offers{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[36]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3575,7 +3654,7 @@ func (x *Offers) String() string {
 func (*Offers) ProtoMessage() {}
 
 func (x *Offers) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[36]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3588,7 +3667,7 @@ func (x *Offers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Offers.ProtoReflect.Descriptor instead.
 func (*Offers) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{36}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Offers) GetLauncher() []uint64 {
@@ -3683,7 +3762,7 @@ type Reservations struct {
 
 func (x *Reservations) Reset() {
 	*x = Reservations{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[37]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3695,7 +3774,7 @@ func (x *Reservations) String() string {
 func (*Reservations) ProtoMessage() {}
 
 func (x *Reservations) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[37]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3708,7 +3787,7 @@ func (x *Reservations) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reservations.ProtoReflect.Descriptor instead.
 func (*Reservations) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{37}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Reservations) GetRows() []uint32 {
@@ -3773,7 +3852,7 @@ type Round struct {
 
 func (x *Round) Reset() {
 	*x = Round{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[38]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3785,7 +3864,7 @@ func (x *Round) String() string {
 func (*Round) ProtoMessage() {}
 
 func (x *Round) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[38]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3798,7 +3877,7 @@ func (x *Round) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Round.ProtoReflect.Descriptor instead.
 func (*Round) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{38}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Round) GetStrings() *Strings {
@@ -3853,7 +3932,7 @@ type SnapshotPage struct {
 
 func (x *SnapshotPage) Reset() {
 	*x = SnapshotPage{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[39]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3865,7 +3944,7 @@ func (x *SnapshotPage) String() string {
 func (*SnapshotPage) ProtoMessage() {}
 
 func (x *SnapshotPage) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[39]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3878,7 +3957,7 @@ func (x *SnapshotPage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotPage.ProtoReflect.Descriptor instead.
 func (*SnapshotPage) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{39}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *SnapshotPage) GetStrings() *Strings {
@@ -3940,7 +4019,7 @@ type Refuse struct {
 
 func (x *Refuse) Reset() {
 	*x = Refuse{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[40]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3952,7 +4031,7 @@ func (x *Refuse) String() string {
 func (*Refuse) ProtoMessage() {}
 
 func (x *Refuse) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[40]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3965,7 +4044,7 @@ func (x *Refuse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refuse.ProtoReflect.Descriptor instead.
 func (*Refuse) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{40}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Refuse) GetJob() []uint64 {
@@ -3992,7 +4071,7 @@ type Admit struct {
 
 func (x *Admit) Reset() {
 	*x = Admit{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[41]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4004,7 +4083,7 @@ func (x *Admit) String() string {
 func (*Admit) ProtoMessage() {}
 
 func (x *Admit) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[41]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4017,7 +4096,7 @@ func (x *Admit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admit.ProtoReflect.Descriptor instead.
 func (*Admit) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{41}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Admit) GetJob() []uint64 {
@@ -4048,7 +4127,7 @@ type Preempt struct {
 
 func (x *Preempt) Reset() {
 	*x = Preempt{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[42]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4060,7 +4139,7 @@ func (x *Preempt) String() string {
 func (*Preempt) ProtoMessage() {}
 
 func (x *Preempt) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[42]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4073,7 +4152,7 @@ func (x *Preempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Preempt.ProtoReflect.Descriptor instead.
 func (*Preempt) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{42}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Preempt) GetVictims() *Ids {
@@ -4127,7 +4206,7 @@ type Resume struct {
 
 func (x *Resume) Reset() {
 	*x = Resume{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[43]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4139,7 +4218,7 @@ func (x *Resume) String() string {
 func (*Resume) ProtoMessage() {}
 
 func (x *Resume) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[43]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4152,7 +4231,7 @@ func (x *Resume) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resume.ProtoReflect.Descriptor instead.
 func (*Resume) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{43}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Resume) GetAttempt() []uint64 {
@@ -4171,7 +4250,7 @@ type Speculate struct {
 
 func (x *Speculate) Reset() {
 	*x = Speculate{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[44]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4183,7 +4262,7 @@ func (x *Speculate) String() string {
 func (*Speculate) ProtoMessage() {}
 
 func (x *Speculate) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[44]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4196,7 +4275,7 @@ func (x *Speculate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Speculate.ProtoReflect.Descriptor instead.
 func (*Speculate) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{44}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Speculate) GetBundle() []uint64 {
@@ -4216,7 +4295,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[45]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4228,7 +4307,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[45]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4241,7 +4320,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{45}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Launch) GetBundle() []uint64 {
@@ -4269,7 +4348,7 @@ type Reserve struct {
 
 func (x *Reserve) Reset() {
 	*x = Reserve{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[46]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4281,7 +4360,7 @@ func (x *Reserve) String() string {
 func (*Reserve) ProtoMessage() {}
 
 func (x *Reserve) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[46]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4294,7 +4373,7 @@ func (x *Reserve) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reserve.ProtoReflect.Descriptor instead.
 func (*Reserve) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{46}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Reserve) GetBundle() []uint64 {
@@ -4330,7 +4409,7 @@ type Answer struct {
 
 func (x *Answer) Reset() {
 	*x = Answer{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[47]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4342,7 +4421,7 @@ func (x *Answer) String() string {
 func (*Answer) ProtoMessage() {}
 
 func (x *Answer) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[47]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4355,7 +4434,7 @@ func (x *Answer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Answer.ProtoReflect.Descriptor instead.
 func (*Answer) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{47}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Answer) GetRequest() []uint64 {
@@ -4398,7 +4477,7 @@ type SettingsVerdict struct {
 
 func (x *SettingsVerdict) Reset() {
 	*x = SettingsVerdict{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[48]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4410,7 +4489,7 @@ func (x *SettingsVerdict) String() string {
 func (*SettingsVerdict) ProtoMessage() {}
 
 func (x *SettingsVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[48]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4423,7 +4502,7 @@ func (x *SettingsVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettingsVerdict.ProtoReflect.Descriptor instead.
 func (*SettingsVerdict) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{48}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *SettingsVerdict) GetVersion() []uint64 {
@@ -4465,7 +4544,7 @@ type Waiting struct {
 
 func (x *Waiting) Reset() {
 	*x = Waiting{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[49]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4477,7 +4556,7 @@ func (x *Waiting) String() string {
 func (*Waiting) ProtoMessage() {}
 
 func (x *Waiting) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[49]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4490,7 +4569,7 @@ func (x *Waiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Waiting.ProtoReflect.Descriptor instead.
 func (*Waiting) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{49}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Waiting) GetJob() []uint64 {
@@ -4536,7 +4615,7 @@ type Decisions struct {
 
 func (x *Decisions) Reset() {
 	*x = Decisions{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[50]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4548,7 +4627,7 @@ func (x *Decisions) String() string {
 func (*Decisions) ProtoMessage() {}
 
 func (x *Decisions) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[50]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4561,7 +4640,7 @@ func (x *Decisions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decisions.ProtoReflect.Descriptor instead.
 func (*Decisions) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{50}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Decisions) GetStrings() *Strings {
@@ -4676,7 +4755,7 @@ type Config struct {
 
 func (x *Config) Reset() {
 	*x = Config{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[51]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4688,7 +4767,7 @@ func (x *Config) String() string {
 func (*Config) ProtoMessage() {}
 
 func (x *Config) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[51]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4701,7 +4780,7 @@ func (x *Config) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Config.ProtoReflect.Descriptor instead.
 func (*Config) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{51}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Config) GetStrings() *Strings {
@@ -4775,7 +4854,7 @@ type Environment struct {
 
 func (x *Environment) Reset() {
 	*x = Environment{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[52]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4787,7 +4866,7 @@ func (x *Environment) String() string {
 func (*Environment) ProtoMessage() {}
 
 func (x *Environment) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[52]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4800,7 +4879,7 @@ func (x *Environment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Environment.ProtoReflect.Descriptor instead.
 func (*Environment) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{52}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Environment) GetStrings() *Strings {
@@ -4963,7 +5042,7 @@ type Description struct {
 
 func (x *Description) Reset() {
 	*x = Description{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[53]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4975,7 +5054,7 @@ func (x *Description) String() string {
 func (*Description) ProtoMessage() {}
 
 func (x *Description) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[53]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4988,7 +5067,7 @@ func (x *Description) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Description.ProtoReflect.Descriptor instead.
 func (*Description) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{53}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Description) GetStrings() *Strings {
@@ -5039,7 +5118,7 @@ type Explanation struct {
 
 func (x *Explanation) Reset() {
 	*x = Explanation{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[54]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5051,7 +5130,7 @@ func (x *Explanation) String() string {
 func (*Explanation) ProtoMessage() {}
 
 func (x *Explanation) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[54]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5064,7 +5143,7 @@ func (x *Explanation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation.ProtoReflect.Descriptor instead.
 func (*Explanation) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{54}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Explanation) GetStrings() *Strings {
@@ -5120,7 +5199,7 @@ type PoolStatus struct {
 
 func (x *PoolStatus) Reset() {
 	*x = PoolStatus{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[55]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5132,7 +5211,7 @@ func (x *PoolStatus) String() string {
 func (*PoolStatus) ProtoMessage() {}
 
 func (x *PoolStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[55]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5145,7 +5224,7 @@ func (x *PoolStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PoolStatus.ProtoReflect.Descriptor instead.
 func (*PoolStatus) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{55}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *PoolStatus) GetName() []uint32 {
@@ -5232,7 +5311,7 @@ type Status struct {
 
 func (x *Status) Reset() {
 	*x = Status{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[56]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5244,7 +5323,7 @@ func (x *Status) String() string {
 func (*Status) ProtoMessage() {}
 
 func (x *Status) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[56]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5257,7 +5336,7 @@ func (x *Status) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Status.ProtoReflect.Descriptor instead.
 func (*Status) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{56}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Status) GetStrings() *Strings {
@@ -5313,7 +5392,7 @@ type ProblemList struct {
 
 func (x *ProblemList) Reset() {
 	*x = ProblemList{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[57]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5325,7 +5404,7 @@ func (x *ProblemList) String() string {
 func (*ProblemList) ProtoMessage() {}
 
 func (x *ProblemList) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[57]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5338,7 +5417,7 @@ func (x *ProblemList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProblemList.ProtoReflect.Descriptor instead.
 func (*ProblemList) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{57}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *ProblemList) GetStrings() *Strings {
@@ -5367,7 +5446,7 @@ type Note struct {
 
 func (x *Note) Reset() {
 	*x = Note{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[58]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5379,7 +5458,7 @@ func (x *Note) String() string {
 func (*Note) ProtoMessage() {}
 
 func (x *Note) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[58]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5392,7 +5471,7 @@ func (x *Note) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Note.ProtoReflect.Descriptor instead.
 func (*Note) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{58}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Note) GetStrings() *Strings {
@@ -5427,7 +5506,7 @@ type Principal struct {
 
 func (x *Principal) Reset() {
 	*x = Principal{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[59]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5439,7 +5518,7 @@ func (x *Principal) String() string {
 func (*Principal) ProtoMessage() {}
 
 func (x *Principal) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[59]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5452,7 +5531,7 @@ func (x *Principal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Principal.ProtoReflect.Descriptor instead.
 func (*Principal) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{59}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Principal) GetName() uint32 {
@@ -5493,7 +5572,7 @@ type PageAsked struct {
 
 func (x *PageAsked) Reset() {
 	*x = PageAsked{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[60]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5505,7 +5584,7 @@ func (x *PageAsked) String() string {
 func (*PageAsked) ProtoMessage() {}
 
 func (x *PageAsked) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[60]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5518,7 +5597,7 @@ func (x *PageAsked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PageAsked.ProtoReflect.Descriptor instead.
 func (*PageAsked) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{60}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *PageAsked) GetStrings() *Strings {
@@ -5590,7 +5669,7 @@ type Page struct {
 
 func (x *Page) Reset() {
 	*x = Page{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[61]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5602,7 +5681,7 @@ func (x *Page) String() string {
 func (*Page) ProtoMessage() {}
 
 func (x *Page) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[61]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5615,7 +5694,7 @@ func (x *Page) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Page.ProtoReflect.Descriptor instead.
 func (*Page) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{61}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *Page) GetStrings() *Strings {
@@ -5663,7 +5742,7 @@ type Credentials struct {
 
 func (x *Credentials) Reset() {
 	*x = Credentials{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[62]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5675,7 +5754,7 @@ func (x *Credentials) String() string {
 func (*Credentials) ProtoMessage() {}
 
 func (x *Credentials) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[62]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5688,7 +5767,7 @@ func (x *Credentials) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Credentials.ProtoReflect.Descriptor instead.
 func (*Credentials) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{62}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *Credentials) GetStrings() *Strings {
@@ -5761,7 +5840,7 @@ type Proof struct {
 
 func (x *Proof) Reset() {
 	*x = Proof{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[63]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5773,7 +5852,7 @@ func (x *Proof) String() string {
 func (*Proof) ProtoMessage() {}
 
 func (x *Proof) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[63]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5786,7 +5865,7 @@ func (x *Proof) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Proof.ProtoReflect.Descriptor instead.
 func (*Proof) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{63}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *Proof) GetStrings() *Strings {
@@ -5976,7 +6055,12 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x0fBundleProtected\x12\x10\n" +
 	"\x03job\x18\x01 \x03(\x04R\x03job\x12\x16\n" +
 	"\x06bundle\x18\x02 \x03(\x04R\x06bundle\x12\x14\n" +
-	"\x05until\x18\x03 \x03(\x12R\x05until\"\x8b\x01\n" +
+	"\x05until\x18\x03 \x03(\x12R\x05until\"j\n" +
+	"\rBundleGivenUp\x12\x10\n" +
+	"\x03job\x18\x01 \x03(\x04R\x03job\x12\x16\n" +
+	"\x06bundle\x18\x02 \x03(\x04R\x06bundle\x12\x14\n" +
+	"\x05stage\x18\x03 \x03(\rR\x05stage\x12\x19\n" +
+	"\bgiven_up\x18\x04 \x03(\bR\agivenUp\"\x8b\x01\n" +
 	"\x0eBundleReserved\x12\x10\n" +
 	"\x03job\x18\x01 \x03(\x04R\x03job\x12\x16\n" +
 	"\x06bundle\x18\x02 \x03(\x04R\x06bundle\x129\n" +
@@ -6038,7 +6122,7 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x04body\x18\x06 \x03(\fR\x04body\x12%\n" +
 	"\x0eprincipal_role\x18\a \x03(\rR\rprincipalRole\x12\x14\n" +
 	"\x05query\x18\b \x03(\rR\x05query\x12\x16\n" +
-	"\x06accept\x18\t \x03(\rR\x06accept\"\xb5\x11\n" +
+	"\x06accept\x18\t \x03(\rR\x06accept\"\x84\x12\n" +
 	"\x06Events\x125\n" +
 	"\x04kind\x18\x01 \x03(\x0e2!.hamadryad.scheduler.v1.EventKindR\x04kind\x12\x0e\n" +
 	"\x02at\x18\x02 \x03(\x12R\x02at\x12O\n" +
@@ -6072,7 +6156,8 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x11launcher_excluded\x18\x1b \x01(\v2(.hamadryad.scheduler.v1.LauncherExcludedR\x10launcherExcluded\x12O\n" +
 	"\x0fbundle_reserved\x18\x1c \x01(\v2&.hamadryad.scheduler.v1.BundleReservedR\x0ebundleReserved\x12U\n" +
 	"\x11reservation_ended\x18\x1d \x01(\v2(.hamadryad.scheduler.v1.ReservationEndedR\x10reservationEnded\x12X\n" +
-	"\x15speculation_withdrawn\x18\x1e \x01(\v2#.hamadryad.scheduler.v1.BundleNamedR\x14speculationWithdrawn\"\x7f\n" +
+	"\x15speculation_withdrawn\x18\x1e \x01(\v2#.hamadryad.scheduler.v1.BundleNamedR\x14speculationWithdrawn\x12M\n" +
+	"\x0fbundle_given_up\x18\x1f \x01(\v2%.hamadryad.scheduler.v1.BundleGivenUpR\rbundleGivenUp\"\x7f\n" +
 	"\n" +
 	"EventBatch\x129\n" +
 	"\astrings\x18\x01 \x01(\v2\x1f.hamadryad.scheduler.v1.StringsR\astrings\x126\n" +
@@ -6282,7 +6367,7 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x0eEstimateSource\x12\x1f\n" +
 	"\x1bESTIMATE_SOURCE_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16ESTIMATE_SOURCE_AUTHOR\x10\x01\x12\x1c\n" +
-	"\x18ESTIMATE_SOURCE_PAST_RUN\x10\x02*\xa8\a\n" +
+	"\x18ESTIMATE_SOURCE_PAST_RUN\x10\x02*\xc8\a\n" +
 	"\tEventKind\x12\x1a\n" +
 	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aEVENT_KIND_LAUNCHER_JOINED\x10\x01\x12\x1c\n" +
@@ -6314,7 +6399,8 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x1cEVENT_KIND_LAUNCHER_EXCLUDED\x10\x1a\x12\x1e\n" +
 	"\x1aEVENT_KIND_BUNDLE_RESERVED\x10\x1b\x12 \n" +
 	"\x1cEVENT_KIND_RESERVATION_ENDED\x10\x1c\x12$\n" +
-	" EVENT_KIND_SPECULATION_WITHDRAWN\x10\x1d*t\n" +
+	" EVENT_KIND_SPECULATION_WITHDRAWN\x10\x1d\x12\x1e\n" +
+	"\x1aEVENT_KIND_BUNDLE_GIVEN_UP\x10\x1e*t\n" +
 	"\n" +
 	"JobOutcome\x12\x1b\n" +
 	"\x17JOB_OUTCOME_UNSPECIFIED\x10\x00\x12\x19\n" +
@@ -6403,7 +6489,7 @@ func file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP() []byte {
 }
 
 var file_sdk_scheduler_schedwire_scheduler_proto_enumTypes = make([]protoimpl.EnumInfo, 11)
-var file_sdk_scheduler_schedwire_scheduler_proto_msgTypes = make([]protoimpl.MessageInfo, 64)
+var file_sdk_scheduler_schedwire_scheduler_proto_msgTypes = make([]protoimpl.MessageInfo, 65)
 var file_sdk_scheduler_schedwire_scheduler_proto_goTypes = []any{
 	(EstimateSource)(0),      // 0: hamadryad.scheduler.v1.EstimateSource
 	(EventKind)(0),           // 1: hamadryad.scheduler.v1.EventKind
@@ -6440,46 +6526,47 @@ var file_sdk_scheduler_schedwire_scheduler_proto_goTypes = []any{
 	(*BundleOffered)(nil),    // 32: hamadryad.scheduler.v1.BundleOffered
 	(*BundleNamed)(nil),      // 33: hamadryad.scheduler.v1.BundleNamed
 	(*BundleProtected)(nil),  // 34: hamadryad.scheduler.v1.BundleProtected
-	(*BundleReserved)(nil),   // 35: hamadryad.scheduler.v1.BundleReserved
-	(*ReservationEnded)(nil), // 36: hamadryad.scheduler.v1.ReservationEnded
-	(*AttemptStarted)(nil),   // 37: hamadryad.scheduler.v1.AttemptStarted
-	(*AttemptPhase)(nil),     // 38: hamadryad.scheduler.v1.AttemptPhase
-	(*AttemptProgress)(nil),  // 39: hamadryad.scheduler.v1.AttemptProgress
-	(*AttemptEnded)(nil),     // 40: hamadryad.scheduler.v1.AttemptEnded
-	(*AttemptNamed)(nil),     // 41: hamadryad.scheduler.v1.AttemptNamed
-	(*Outcome)(nil),          // 42: hamadryad.scheduler.v1.Outcome
-	(*SettingChanged)(nil),   // 43: hamadryad.scheduler.v1.SettingChanged
-	(*Requested)(nil),        // 44: hamadryad.scheduler.v1.Requested
-	(*Events)(nil),           // 45: hamadryad.scheduler.v1.Events
-	(*EventBatch)(nil),       // 46: hamadryad.scheduler.v1.EventBatch
-	(*Offers)(nil),           // 47: hamadryad.scheduler.v1.Offers
-	(*Reservations)(nil),     // 48: hamadryad.scheduler.v1.Reservations
-	(*Round)(nil),            // 49: hamadryad.scheduler.v1.Round
-	(*SnapshotPage)(nil),     // 50: hamadryad.scheduler.v1.SnapshotPage
-	(*Refuse)(nil),           // 51: hamadryad.scheduler.v1.Refuse
-	(*Admit)(nil),            // 52: hamadryad.scheduler.v1.Admit
-	(*Preempt)(nil),          // 53: hamadryad.scheduler.v1.Preempt
-	(*Resume)(nil),           // 54: hamadryad.scheduler.v1.Resume
-	(*Speculate)(nil),        // 55: hamadryad.scheduler.v1.Speculate
-	(*Launch)(nil),           // 56: hamadryad.scheduler.v1.Launch
-	(*Reserve)(nil),          // 57: hamadryad.scheduler.v1.Reserve
-	(*Answer)(nil),           // 58: hamadryad.scheduler.v1.Answer
-	(*SettingsVerdict)(nil),  // 59: hamadryad.scheduler.v1.SettingsVerdict
-	(*Waiting)(nil),          // 60: hamadryad.scheduler.v1.Waiting
-	(*Decisions)(nil),        // 61: hamadryad.scheduler.v1.Decisions
-	(*Config)(nil),           // 62: hamadryad.scheduler.v1.Config
-	(*Environment)(nil),      // 63: hamadryad.scheduler.v1.Environment
-	(*Description)(nil),      // 64: hamadryad.scheduler.v1.Description
-	(*Explanation)(nil),      // 65: hamadryad.scheduler.v1.Explanation
-	(*PoolStatus)(nil),       // 66: hamadryad.scheduler.v1.PoolStatus
-	(*Status)(nil),           // 67: hamadryad.scheduler.v1.Status
-	(*ProblemList)(nil),      // 68: hamadryad.scheduler.v1.ProblemList
-	(*Note)(nil),             // 69: hamadryad.scheduler.v1.Note
-	(*Principal)(nil),        // 70: hamadryad.scheduler.v1.Principal
-	(*PageAsked)(nil),        // 71: hamadryad.scheduler.v1.PageAsked
-	(*Page)(nil),             // 72: hamadryad.scheduler.v1.Page
-	(*Credentials)(nil),      // 73: hamadryad.scheduler.v1.Credentials
-	(*Proof)(nil),            // 74: hamadryad.scheduler.v1.Proof
+	(*BundleGivenUp)(nil),    // 35: hamadryad.scheduler.v1.BundleGivenUp
+	(*BundleReserved)(nil),   // 36: hamadryad.scheduler.v1.BundleReserved
+	(*ReservationEnded)(nil), // 37: hamadryad.scheduler.v1.ReservationEnded
+	(*AttemptStarted)(nil),   // 38: hamadryad.scheduler.v1.AttemptStarted
+	(*AttemptPhase)(nil),     // 39: hamadryad.scheduler.v1.AttemptPhase
+	(*AttemptProgress)(nil),  // 40: hamadryad.scheduler.v1.AttemptProgress
+	(*AttemptEnded)(nil),     // 41: hamadryad.scheduler.v1.AttemptEnded
+	(*AttemptNamed)(nil),     // 42: hamadryad.scheduler.v1.AttemptNamed
+	(*Outcome)(nil),          // 43: hamadryad.scheduler.v1.Outcome
+	(*SettingChanged)(nil),   // 44: hamadryad.scheduler.v1.SettingChanged
+	(*Requested)(nil),        // 45: hamadryad.scheduler.v1.Requested
+	(*Events)(nil),           // 46: hamadryad.scheduler.v1.Events
+	(*EventBatch)(nil),       // 47: hamadryad.scheduler.v1.EventBatch
+	(*Offers)(nil),           // 48: hamadryad.scheduler.v1.Offers
+	(*Reservations)(nil),     // 49: hamadryad.scheduler.v1.Reservations
+	(*Round)(nil),            // 50: hamadryad.scheduler.v1.Round
+	(*SnapshotPage)(nil),     // 51: hamadryad.scheduler.v1.SnapshotPage
+	(*Refuse)(nil),           // 52: hamadryad.scheduler.v1.Refuse
+	(*Admit)(nil),            // 53: hamadryad.scheduler.v1.Admit
+	(*Preempt)(nil),          // 54: hamadryad.scheduler.v1.Preempt
+	(*Resume)(nil),           // 55: hamadryad.scheduler.v1.Resume
+	(*Speculate)(nil),        // 56: hamadryad.scheduler.v1.Speculate
+	(*Launch)(nil),           // 57: hamadryad.scheduler.v1.Launch
+	(*Reserve)(nil),          // 58: hamadryad.scheduler.v1.Reserve
+	(*Answer)(nil),           // 59: hamadryad.scheduler.v1.Answer
+	(*SettingsVerdict)(nil),  // 60: hamadryad.scheduler.v1.SettingsVerdict
+	(*Waiting)(nil),          // 61: hamadryad.scheduler.v1.Waiting
+	(*Decisions)(nil),        // 62: hamadryad.scheduler.v1.Decisions
+	(*Config)(nil),           // 63: hamadryad.scheduler.v1.Config
+	(*Environment)(nil),      // 64: hamadryad.scheduler.v1.Environment
+	(*Description)(nil),      // 65: hamadryad.scheduler.v1.Description
+	(*Explanation)(nil),      // 66: hamadryad.scheduler.v1.Explanation
+	(*PoolStatus)(nil),       // 67: hamadryad.scheduler.v1.PoolStatus
+	(*Status)(nil),           // 68: hamadryad.scheduler.v1.Status
+	(*ProblemList)(nil),      // 69: hamadryad.scheduler.v1.ProblemList
+	(*Note)(nil),             // 70: hamadryad.scheduler.v1.Note
+	(*Principal)(nil),        // 71: hamadryad.scheduler.v1.Principal
+	(*PageAsked)(nil),        // 72: hamadryad.scheduler.v1.PageAsked
+	(*Page)(nil),             // 73: hamadryad.scheduler.v1.Page
+	(*Credentials)(nil),      // 74: hamadryad.scheduler.v1.Credentials
+	(*Proof)(nil),            // 75: hamadryad.scheduler.v1.Proof
 }
 var file_sdk_scheduler_schedwire_scheduler_proto_depIdxs = []int32{
 	16,  // 0: hamadryad.scheduler.v1.Groups.places:type_name -> hamadryad.scheduler.v1.Places
@@ -6504,13 +6591,13 @@ var file_sdk_scheduler_schedwire_scheduler_proto_depIdxs = []int32{
 	12,  // 19: hamadryad.scheduler.v1.Outcome.attempts:type_name -> hamadryad.scheduler.v1.Ids
 	12,  // 20: hamadryad.scheduler.v1.Outcome.launch_launchers:type_name -> hamadryad.scheduler.v1.Ids
 	6,   // 21: hamadryad.scheduler.v1.Outcome.reason:type_name -> hamadryad.scheduler.v1.RefusalReason
-	53,  // 22: hamadryad.scheduler.v1.Outcome.preempt:type_name -> hamadryad.scheduler.v1.Preempt
-	51,  // 23: hamadryad.scheduler.v1.Outcome.refuse:type_name -> hamadryad.scheduler.v1.Refuse
-	52,  // 24: hamadryad.scheduler.v1.Outcome.admit:type_name -> hamadryad.scheduler.v1.Admit
-	54,  // 25: hamadryad.scheduler.v1.Outcome.resume:type_name -> hamadryad.scheduler.v1.Resume
-	57,  // 26: hamadryad.scheduler.v1.Outcome.reserve:type_name -> hamadryad.scheduler.v1.Reserve
-	55,  // 27: hamadryad.scheduler.v1.Outcome.speculate:type_name -> hamadryad.scheduler.v1.Speculate
-	62,  // 28: hamadryad.scheduler.v1.SettingChanged.config:type_name -> hamadryad.scheduler.v1.Config
+	54,  // 22: hamadryad.scheduler.v1.Outcome.preempt:type_name -> hamadryad.scheduler.v1.Preempt
+	52,  // 23: hamadryad.scheduler.v1.Outcome.refuse:type_name -> hamadryad.scheduler.v1.Refuse
+	53,  // 24: hamadryad.scheduler.v1.Outcome.admit:type_name -> hamadryad.scheduler.v1.Admit
+	55,  // 25: hamadryad.scheduler.v1.Outcome.resume:type_name -> hamadryad.scheduler.v1.Resume
+	58,  // 26: hamadryad.scheduler.v1.Outcome.reserve:type_name -> hamadryad.scheduler.v1.Reserve
+	56,  // 27: hamadryad.scheduler.v1.Outcome.speculate:type_name -> hamadryad.scheduler.v1.Speculate
+	63,  // 28: hamadryad.scheduler.v1.SettingChanged.config:type_name -> hamadryad.scheduler.v1.Config
 	1,   // 29: hamadryad.scheduler.v1.Events.kind:type_name -> hamadryad.scheduler.v1.EventKind
 	24,  // 30: hamadryad.scheduler.v1.Events.launcher_joined:type_name -> hamadryad.scheduler.v1.LauncherJoined
 	25,  // 31: hamadryad.scheduler.v1.Events.launcher_lost:type_name -> hamadryad.scheduler.v1.LauncherLost
@@ -6523,85 +6610,86 @@ var file_sdk_scheduler_schedwire_scheduler_proto_depIdxs = []int32{
 	33,  // 38: hamadryad.scheduler.v1.Events.bundle_withdrawn:type_name -> hamadryad.scheduler.v1.BundleNamed
 	33,  // 39: hamadryad.scheduler.v1.Events.bundle_reopened:type_name -> hamadryad.scheduler.v1.BundleNamed
 	32,  // 40: hamadryad.scheduler.v1.Events.speculation_offered:type_name -> hamadryad.scheduler.v1.BundleOffered
-	37,  // 41: hamadryad.scheduler.v1.Events.attempt_started:type_name -> hamadryad.scheduler.v1.AttemptStarted
-	38,  // 42: hamadryad.scheduler.v1.Events.attempt_phase:type_name -> hamadryad.scheduler.v1.AttemptPhase
-	39,  // 43: hamadryad.scheduler.v1.Events.attempt_progress:type_name -> hamadryad.scheduler.v1.AttemptProgress
-	40,  // 44: hamadryad.scheduler.v1.Events.attempt_ended:type_name -> hamadryad.scheduler.v1.AttemptEnded
-	41,  // 45: hamadryad.scheduler.v1.Events.attempt_suspended:type_name -> hamadryad.scheduler.v1.AttemptNamed
-	41,  // 46: hamadryad.scheduler.v1.Events.attempt_resumed:type_name -> hamadryad.scheduler.v1.AttemptNamed
-	42,  // 47: hamadryad.scheduler.v1.Events.outcome:type_name -> hamadryad.scheduler.v1.Outcome
-	43,  // 48: hamadryad.scheduler.v1.Events.setting_changed:type_name -> hamadryad.scheduler.v1.SettingChanged
+	38,  // 41: hamadryad.scheduler.v1.Events.attempt_started:type_name -> hamadryad.scheduler.v1.AttemptStarted
+	39,  // 42: hamadryad.scheduler.v1.Events.attempt_phase:type_name -> hamadryad.scheduler.v1.AttemptPhase
+	40,  // 43: hamadryad.scheduler.v1.Events.attempt_progress:type_name -> hamadryad.scheduler.v1.AttemptProgress
+	41,  // 44: hamadryad.scheduler.v1.Events.attempt_ended:type_name -> hamadryad.scheduler.v1.AttemptEnded
+	42,  // 45: hamadryad.scheduler.v1.Events.attempt_suspended:type_name -> hamadryad.scheduler.v1.AttemptNamed
+	42,  // 46: hamadryad.scheduler.v1.Events.attempt_resumed:type_name -> hamadryad.scheduler.v1.AttemptNamed
+	43,  // 47: hamadryad.scheduler.v1.Events.outcome:type_name -> hamadryad.scheduler.v1.Outcome
+	44,  // 48: hamadryad.scheduler.v1.Events.setting_changed:type_name -> hamadryad.scheduler.v1.SettingChanged
 	19,  // 49: hamadryad.scheduler.v1.Events.admission_asked:type_name -> hamadryad.scheduler.v1.Jobs
-	44,  // 50: hamadryad.scheduler.v1.Events.requested:type_name -> hamadryad.scheduler.v1.Requested
+	45,  // 50: hamadryad.scheduler.v1.Events.requested:type_name -> hamadryad.scheduler.v1.Requested
 	22,  // 51: hamadryad.scheduler.v1.Events.noted:type_name -> hamadryad.scheduler.v1.Notes
 	28,  // 52: hamadryad.scheduler.v1.Events.launcher_load:type_name -> hamadryad.scheduler.v1.LauncherLoad
 	34,  // 53: hamadryad.scheduler.v1.Events.bundle_protected:type_name -> hamadryad.scheduler.v1.BundleProtected
 	27,  // 54: hamadryad.scheduler.v1.Events.launcher_excluded:type_name -> hamadryad.scheduler.v1.LauncherExcluded
-	35,  // 55: hamadryad.scheduler.v1.Events.bundle_reserved:type_name -> hamadryad.scheduler.v1.BundleReserved
-	36,  // 56: hamadryad.scheduler.v1.Events.reservation_ended:type_name -> hamadryad.scheduler.v1.ReservationEnded
+	36,  // 55: hamadryad.scheduler.v1.Events.bundle_reserved:type_name -> hamadryad.scheduler.v1.BundleReserved
+	37,  // 56: hamadryad.scheduler.v1.Events.reservation_ended:type_name -> hamadryad.scheduler.v1.ReservationEnded
 	33,  // 57: hamadryad.scheduler.v1.Events.speculation_withdrawn:type_name -> hamadryad.scheduler.v1.BundleNamed
-	11,  // 58: hamadryad.scheduler.v1.EventBatch.strings:type_name -> hamadryad.scheduler.v1.Strings
-	45,  // 59: hamadryad.scheduler.v1.EventBatch.events:type_name -> hamadryad.scheduler.v1.Events
-	13,  // 60: hamadryad.scheduler.v1.Offers.free:type_name -> hamadryad.scheduler.v1.SlotCounts
-	48,  // 61: hamadryad.scheduler.v1.Offers.reserved:type_name -> hamadryad.scheduler.v1.Reservations
-	13,  // 62: hamadryad.scheduler.v1.Offers.for_resume:type_name -> hamadryad.scheduler.v1.SlotCounts
-	14,  // 63: hamadryad.scheduler.v1.Offers.resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
-	14,  // 64: hamadryad.scheduler.v1.Offers.for_resume_resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
-	14,  // 65: hamadryad.scheduler.v1.Reservations.resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
-	11,  // 66: hamadryad.scheduler.v1.Round.strings:type_name -> hamadryad.scheduler.v1.Strings
-	45,  // 67: hamadryad.scheduler.v1.Round.events:type_name -> hamadryad.scheduler.v1.Events
-	47,  // 68: hamadryad.scheduler.v1.Round.offers:type_name -> hamadryad.scheduler.v1.Offers
-	11,  // 69: hamadryad.scheduler.v1.SnapshotPage.strings:type_name -> hamadryad.scheduler.v1.Strings
-	45,  // 70: hamadryad.scheduler.v1.SnapshotPage.events:type_name -> hamadryad.scheduler.v1.Events
-	23,  // 71: hamadryad.scheduler.v1.SnapshotPage.checkpoint:type_name -> hamadryad.scheduler.v1.Checkpoint
-	12,  // 72: hamadryad.scheduler.v1.Preempt.victims:type_name -> hamadryad.scheduler.v1.Ids
-	7,   // 73: hamadryad.scheduler.v1.Preempt.mode:type_name -> hamadryad.scheduler.v1.PreemptMode
-	12,  // 74: hamadryad.scheduler.v1.Preempt.placement:type_name -> hamadryad.scheduler.v1.Ids
-	12,  // 75: hamadryad.scheduler.v1.Launch.launchers:type_name -> hamadryad.scheduler.v1.Ids
-	12,  // 76: hamadryad.scheduler.v1.Reserve.launchers:type_name -> hamadryad.scheduler.v1.Ids
-	21,  // 77: hamadryad.scheduler.v1.SettingsVerdict.problems:type_name -> hamadryad.scheduler.v1.Problems
-	8,   // 78: hamadryad.scheduler.v1.Waiting.reason:type_name -> hamadryad.scheduler.v1.WaitReason
-	11,  // 79: hamadryad.scheduler.v1.Decisions.strings:type_name -> hamadryad.scheduler.v1.Strings
-	51,  // 80: hamadryad.scheduler.v1.Decisions.refuse:type_name -> hamadryad.scheduler.v1.Refuse
-	52,  // 81: hamadryad.scheduler.v1.Decisions.admit:type_name -> hamadryad.scheduler.v1.Admit
-	53,  // 82: hamadryad.scheduler.v1.Decisions.preempt:type_name -> hamadryad.scheduler.v1.Preempt
-	54,  // 83: hamadryad.scheduler.v1.Decisions.resume:type_name -> hamadryad.scheduler.v1.Resume
-	56,  // 84: hamadryad.scheduler.v1.Decisions.launch:type_name -> hamadryad.scheduler.v1.Launch
-	58,  // 85: hamadryad.scheduler.v1.Decisions.answers:type_name -> hamadryad.scheduler.v1.Answer
-	59,  // 86: hamadryad.scheduler.v1.Decisions.settings:type_name -> hamadryad.scheduler.v1.SettingsVerdict
-	60,  // 87: hamadryad.scheduler.v1.Decisions.waiting:type_name -> hamadryad.scheduler.v1.Waiting
-	22,  // 88: hamadryad.scheduler.v1.Decisions.notes:type_name -> hamadryad.scheduler.v1.Notes
-	23,  // 89: hamadryad.scheduler.v1.Decisions.checkpoint:type_name -> hamadryad.scheduler.v1.Checkpoint
-	57,  // 90: hamadryad.scheduler.v1.Decisions.reserve:type_name -> hamadryad.scheduler.v1.Reserve
-	55,  // 91: hamadryad.scheduler.v1.Decisions.speculate:type_name -> hamadryad.scheduler.v1.Speculate
-	11,  // 92: hamadryad.scheduler.v1.Config.strings:type_name -> hamadryad.scheduler.v1.Strings
-	11,  // 93: hamadryad.scheduler.v1.Environment.strings:type_name -> hamadryad.scheduler.v1.Strings
-	11,  // 94: hamadryad.scheduler.v1.Description.strings:type_name -> hamadryad.scheduler.v1.Strings
-	11,  // 95: hamadryad.scheduler.v1.Explanation.strings:type_name -> hamadryad.scheduler.v1.Strings
-	8,   // 96: hamadryad.scheduler.v1.Explanation.reason:type_name -> hamadryad.scheduler.v1.WaitReason
-	15,  // 97: hamadryad.scheduler.v1.Explanation.facts:type_name -> hamadryad.scheduler.v1.Properties
-	11,  // 98: hamadryad.scheduler.v1.Status.strings:type_name -> hamadryad.scheduler.v1.Strings
-	66,  // 99: hamadryad.scheduler.v1.Status.pools:type_name -> hamadryad.scheduler.v1.PoolStatus
-	15,  // 100: hamadryad.scheduler.v1.Status.facts:type_name -> hamadryad.scheduler.v1.Properties
-	11,  // 101: hamadryad.scheduler.v1.ProblemList.strings:type_name -> hamadryad.scheduler.v1.Strings
-	21,  // 102: hamadryad.scheduler.v1.ProblemList.problems:type_name -> hamadryad.scheduler.v1.Problems
-	11,  // 103: hamadryad.scheduler.v1.Note.strings:type_name -> hamadryad.scheduler.v1.Strings
-	11,  // 104: hamadryad.scheduler.v1.PageAsked.strings:type_name -> hamadryad.scheduler.v1.Strings
-	70,  // 105: hamadryad.scheduler.v1.PageAsked.principal:type_name -> hamadryad.scheduler.v1.Principal
-	11,  // 106: hamadryad.scheduler.v1.Page.strings:type_name -> hamadryad.scheduler.v1.Strings
-	11,  // 107: hamadryad.scheduler.v1.Credentials.strings:type_name -> hamadryad.scheduler.v1.Strings
-	10,  // 108: hamadryad.scheduler.v1.Credentials.purpose:type_name -> hamadryad.scheduler.v1.Purpose
-	70,  // 109: hamadryad.scheduler.v1.Credentials.principal:type_name -> hamadryad.scheduler.v1.Principal
-	71,  // 110: hamadryad.scheduler.v1.Credentials.request:type_name -> hamadryad.scheduler.v1.PageAsked
-	15,  // 111: hamadryad.scheduler.v1.Credentials.properties:type_name -> hamadryad.scheduler.v1.Properties
-	11,  // 112: hamadryad.scheduler.v1.Proof.strings:type_name -> hamadryad.scheduler.v1.Strings
-	70,  // 113: hamadryad.scheduler.v1.Proof.principal:type_name -> hamadryad.scheduler.v1.Principal
-	72,  // 114: hamadryad.scheduler.v1.Proof.denied:type_name -> hamadryad.scheduler.v1.Page
-	115, // [115:115] is the sub-list for method output_type
-	115, // [115:115] is the sub-list for method input_type
-	115, // [115:115] is the sub-list for extension type_name
-	115, // [115:115] is the sub-list for extension extendee
-	0,   // [0:115] is the sub-list for field type_name
+	35,  // 58: hamadryad.scheduler.v1.Events.bundle_given_up:type_name -> hamadryad.scheduler.v1.BundleGivenUp
+	11,  // 59: hamadryad.scheduler.v1.EventBatch.strings:type_name -> hamadryad.scheduler.v1.Strings
+	46,  // 60: hamadryad.scheduler.v1.EventBatch.events:type_name -> hamadryad.scheduler.v1.Events
+	13,  // 61: hamadryad.scheduler.v1.Offers.free:type_name -> hamadryad.scheduler.v1.SlotCounts
+	49,  // 62: hamadryad.scheduler.v1.Offers.reserved:type_name -> hamadryad.scheduler.v1.Reservations
+	13,  // 63: hamadryad.scheduler.v1.Offers.for_resume:type_name -> hamadryad.scheduler.v1.SlotCounts
+	14,  // 64: hamadryad.scheduler.v1.Offers.resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
+	14,  // 65: hamadryad.scheduler.v1.Offers.for_resume_resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
+	14,  // 66: hamadryad.scheduler.v1.Reservations.resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
+	11,  // 67: hamadryad.scheduler.v1.Round.strings:type_name -> hamadryad.scheduler.v1.Strings
+	46,  // 68: hamadryad.scheduler.v1.Round.events:type_name -> hamadryad.scheduler.v1.Events
+	48,  // 69: hamadryad.scheduler.v1.Round.offers:type_name -> hamadryad.scheduler.v1.Offers
+	11,  // 70: hamadryad.scheduler.v1.SnapshotPage.strings:type_name -> hamadryad.scheduler.v1.Strings
+	46,  // 71: hamadryad.scheduler.v1.SnapshotPage.events:type_name -> hamadryad.scheduler.v1.Events
+	23,  // 72: hamadryad.scheduler.v1.SnapshotPage.checkpoint:type_name -> hamadryad.scheduler.v1.Checkpoint
+	12,  // 73: hamadryad.scheduler.v1.Preempt.victims:type_name -> hamadryad.scheduler.v1.Ids
+	7,   // 74: hamadryad.scheduler.v1.Preempt.mode:type_name -> hamadryad.scheduler.v1.PreemptMode
+	12,  // 75: hamadryad.scheduler.v1.Preempt.placement:type_name -> hamadryad.scheduler.v1.Ids
+	12,  // 76: hamadryad.scheduler.v1.Launch.launchers:type_name -> hamadryad.scheduler.v1.Ids
+	12,  // 77: hamadryad.scheduler.v1.Reserve.launchers:type_name -> hamadryad.scheduler.v1.Ids
+	21,  // 78: hamadryad.scheduler.v1.SettingsVerdict.problems:type_name -> hamadryad.scheduler.v1.Problems
+	8,   // 79: hamadryad.scheduler.v1.Waiting.reason:type_name -> hamadryad.scheduler.v1.WaitReason
+	11,  // 80: hamadryad.scheduler.v1.Decisions.strings:type_name -> hamadryad.scheduler.v1.Strings
+	52,  // 81: hamadryad.scheduler.v1.Decisions.refuse:type_name -> hamadryad.scheduler.v1.Refuse
+	53,  // 82: hamadryad.scheduler.v1.Decisions.admit:type_name -> hamadryad.scheduler.v1.Admit
+	54,  // 83: hamadryad.scheduler.v1.Decisions.preempt:type_name -> hamadryad.scheduler.v1.Preempt
+	55,  // 84: hamadryad.scheduler.v1.Decisions.resume:type_name -> hamadryad.scheduler.v1.Resume
+	57,  // 85: hamadryad.scheduler.v1.Decisions.launch:type_name -> hamadryad.scheduler.v1.Launch
+	59,  // 86: hamadryad.scheduler.v1.Decisions.answers:type_name -> hamadryad.scheduler.v1.Answer
+	60,  // 87: hamadryad.scheduler.v1.Decisions.settings:type_name -> hamadryad.scheduler.v1.SettingsVerdict
+	61,  // 88: hamadryad.scheduler.v1.Decisions.waiting:type_name -> hamadryad.scheduler.v1.Waiting
+	22,  // 89: hamadryad.scheduler.v1.Decisions.notes:type_name -> hamadryad.scheduler.v1.Notes
+	23,  // 90: hamadryad.scheduler.v1.Decisions.checkpoint:type_name -> hamadryad.scheduler.v1.Checkpoint
+	58,  // 91: hamadryad.scheduler.v1.Decisions.reserve:type_name -> hamadryad.scheduler.v1.Reserve
+	56,  // 92: hamadryad.scheduler.v1.Decisions.speculate:type_name -> hamadryad.scheduler.v1.Speculate
+	11,  // 93: hamadryad.scheduler.v1.Config.strings:type_name -> hamadryad.scheduler.v1.Strings
+	11,  // 94: hamadryad.scheduler.v1.Environment.strings:type_name -> hamadryad.scheduler.v1.Strings
+	11,  // 95: hamadryad.scheduler.v1.Description.strings:type_name -> hamadryad.scheduler.v1.Strings
+	11,  // 96: hamadryad.scheduler.v1.Explanation.strings:type_name -> hamadryad.scheduler.v1.Strings
+	8,   // 97: hamadryad.scheduler.v1.Explanation.reason:type_name -> hamadryad.scheduler.v1.WaitReason
+	15,  // 98: hamadryad.scheduler.v1.Explanation.facts:type_name -> hamadryad.scheduler.v1.Properties
+	11,  // 99: hamadryad.scheduler.v1.Status.strings:type_name -> hamadryad.scheduler.v1.Strings
+	67,  // 100: hamadryad.scheduler.v1.Status.pools:type_name -> hamadryad.scheduler.v1.PoolStatus
+	15,  // 101: hamadryad.scheduler.v1.Status.facts:type_name -> hamadryad.scheduler.v1.Properties
+	11,  // 102: hamadryad.scheduler.v1.ProblemList.strings:type_name -> hamadryad.scheduler.v1.Strings
+	21,  // 103: hamadryad.scheduler.v1.ProblemList.problems:type_name -> hamadryad.scheduler.v1.Problems
+	11,  // 104: hamadryad.scheduler.v1.Note.strings:type_name -> hamadryad.scheduler.v1.Strings
+	11,  // 105: hamadryad.scheduler.v1.PageAsked.strings:type_name -> hamadryad.scheduler.v1.Strings
+	71,  // 106: hamadryad.scheduler.v1.PageAsked.principal:type_name -> hamadryad.scheduler.v1.Principal
+	11,  // 107: hamadryad.scheduler.v1.Page.strings:type_name -> hamadryad.scheduler.v1.Strings
+	11,  // 108: hamadryad.scheduler.v1.Credentials.strings:type_name -> hamadryad.scheduler.v1.Strings
+	10,  // 109: hamadryad.scheduler.v1.Credentials.purpose:type_name -> hamadryad.scheduler.v1.Purpose
+	71,  // 110: hamadryad.scheduler.v1.Credentials.principal:type_name -> hamadryad.scheduler.v1.Principal
+	72,  // 111: hamadryad.scheduler.v1.Credentials.request:type_name -> hamadryad.scheduler.v1.PageAsked
+	15,  // 112: hamadryad.scheduler.v1.Credentials.properties:type_name -> hamadryad.scheduler.v1.Properties
+	11,  // 113: hamadryad.scheduler.v1.Proof.strings:type_name -> hamadryad.scheduler.v1.Strings
+	71,  // 114: hamadryad.scheduler.v1.Proof.principal:type_name -> hamadryad.scheduler.v1.Principal
+	73,  // 115: hamadryad.scheduler.v1.Proof.denied:type_name -> hamadryad.scheduler.v1.Page
+	116, // [116:116] is the sub-list for method output_type
+	116, // [116:116] is the sub-list for method input_type
+	116, // [116:116] is the sub-list for extension type_name
+	116, // [116:116] is the sub-list for extension extendee
+	0,   // [0:116] is the sub-list for field type_name
 }
 
 func init() { file_sdk_scheduler_schedwire_scheduler_proto_init() }
@@ -6615,7 +6703,7 @@ func file_sdk_scheduler_schedwire_scheduler_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sdk_scheduler_schedwire_scheduler_proto_rawDesc), len(file_sdk_scheduler_schedwire_scheduler_proto_rawDesc)),
 			NumEnums:      11,
-			NumMessages:   64,
+			NumMessages:   65,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -28,6 +28,8 @@
 //     attempts of different launches do not add up. If all its attempts are gone and it
 //     is not Finished, it is Waiting; BundleReady (or JobFinished) follows.
 //   - BundleReopened turns Finished to Waiting.
+//   - BundleGivenUp turns Waiting to Finished without an attempt that finished, and back. The
+//     bundle may be unknown.
 //   - SpeculationOffered makes a Launched bundle launchable a second time, with
 //     its own Avoid. Job.Seconds walks such bundles, Ready and its relatives do
 //     not. The offer ends when it is launched, by SpeculationWithdrawn, or when an

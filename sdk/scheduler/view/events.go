@@ -34,6 +34,8 @@ func (v *View) event(e scheduler.Event) error {
 		return v.withdrawn(e)
 	case scheduler.BundleReopened:
 		return v.reopened(e)
+	case scheduler.BundleGivenUp:
+		return v.givenUp(e)
 	case scheduler.SpeculationOffered:
 		return v.speculationOffered(e)
 	case scheduler.SpeculationWithdrawn:

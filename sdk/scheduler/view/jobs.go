@@ -198,6 +198,38 @@ func (js *jobs) reopened(e scheduler.BundleReopened) error {
 	return nil
 }
 
+// givenUp counts a waiting bundle as finished, or a bundle that was given up as waiting.
+func (js *jobs) givenUp(e scheduler.BundleGivenUp) error {
+	j, err := js.job(e.Job)
+	if err != nil {
+		return err
+	}
+	if int(e.Stage) >= len(j.Counts) {
+		return fmt.Errorf("%v of %s names stage %d of %d", e.Bundle, e.Job, e.Stage, len(j.Counts))
+	}
+	from, to := Waiting, Finished
+	if !e.GivenUp {
+		from, to = Finished, Waiting
+	}
+	b := js.bundles.Get(e.Bundle)
+	switch {
+	case b == nil && e.GivenUp: // it was never ready
+		b = &Bundle{ID: e.Bundle, Job: j}
+		b.stages = append(b.oneStage[:0], e.Stage)
+		js.bundles.Set(e.Bundle, b)
+		j.bundles = append(j.bundles, b)
+	case b == nil:
+		return fmt.Errorf("%v of %s is not known", e.Bundle, e.Job)
+	case b.Job != j:
+		return fmt.Errorf("%v is of %s and not of %s", e.Bundle, b.Job.ID(), e.Job)
+	case b.State != from || len(b.attempts) > 0:
+		return fmt.Errorf("%v of %s is given up (%t) while it is %s with %d attempts", e.Bundle, e.Job, e.GivenUp, b.State, len(b.attempts))
+	}
+	b.move(to)
+	b.Groups, b.Avoid = nil, nil
+	return nil
+}
+
 func (js *jobs) speculationOffered(e scheduler.SpeculationOffered) error {
 	b, err := js.bundle(e.Job, e.Bundle)
 	if err != nil {

@@ -84,6 +84,15 @@ func (ad *Admission) mayKill(id scheduler.JobID, p *wire.Principal) error {
 	return rules.Change(callerOf(p), "kill", j)
 }
 
+func (ad *Admission) mayRetry(id scheduler.JobID, p *wire.Principal) error {
+	rules := ad.step.Set.Access
+	j, there := ad.job(id)
+	if rules == nil || !there {
+		return nil
+	}
+	return rules.Change(callerOf(p), "retry", j)
+}
+
 // job is the rules' data of a job that is live, announced, or ended a while ago. A caller that may
 // not change it does not learn its state. False: there is none, or its owner is unknown.
 func (ad *Admission) job(id scheduler.JobID) (access.Job, bool) {

@@ -28,6 +28,7 @@ func (js *Jobs) CommitBundleAttempt(r *state.BundleAttempt) {
 		js.lastFinished(j, b.LastCommits()[0].Report)
 		return
 	}
+	j.KeepElement(b)
 	j.FinishBundle(b)
 	for i, k := range r.Commits() {
 		var before *state.Commit
@@ -46,6 +47,7 @@ func (js *Jobs) CommitBundleAttempt(r *state.BundleAttempt) {
 		}
 	}
 	js.tryWaiting(j, wrote)
+	js.bundles.offerNext(j)
 	js.state.Changes.MarkJob(j)
 	js.checkDone(j)
 }
@@ -126,16 +128,24 @@ func (js *Jobs) BundleAttemptEnded(r *state.BundleAttempt) {
 	case !wasRunning:
 		js.bundles.Recheck(b)
 		js.checkDone(j)
-	case !js.countFailure(b, r) && len(b.Attempts()) == 0:
+	case b.Element.Ends():
+		if len(b.Attempts()) == 0 {
+			js.giveUp(b)
+		}
+		js.checkDone(j)
+	case js.countFailure(b, r):
+		js.checkDone(j) // of a job array, whose element was given up
+	case len(b.Attempts()) == 0:
 		js.bundles.Recheck(b)
+		js.bundles.offerNext(j) // if it waits for something
 	}
 }
 
 // hopeless are failures that a retry can't help.
 var hopeless = []wire.ErrorKind{wire.ErrorKind_ERROR_KIND_INVALID, wire.ErrorKind_ERROR_KIND_OUTPUT, wire.ErrorKind_ERROR_KIND_DENIED}
 
-// countFailure counts the reason for a bundle attempt's end, and fails the job at the limit. It
-// reports whether it did.
+// countFailure counts the reason for a bundle attempt's end. At the limit it fails the job, or the
+// element of a job array. It reports whether it did.
 func (js *Jobs) countFailure(b *state.Bundle, r *state.BundleAttempt) bool {
 	f := r.Failure()
 	switch {
@@ -144,6 +154,8 @@ func (js *Jobs) countFailure(b *state.Bundle, r *state.BundleAttempt) bool {
 			js.failLost(b, f.Message)
 			return true
 		}
+	case f != nil && f.Kind == wire.ErrorKind_ERROR_KIND_INVALID && js.failElement(b, withPrefix("failed: ", f)):
+		return true
 	case f != nil && slices.Contains(hopeless, f.Kind):
 		js.EndJob(b.Job, scheduler.JobFailed, f)
 		return true
@@ -151,12 +163,15 @@ func (js *Jobs) countFailure(b *state.Bundle, r *state.BundleAttempt) bool {
 		return len(b.Attempts()) == 0 && js.waitForRoom(b, f)
 	case f != nil && f.Kind != wire.ErrorKind_ERROR_KIND_RESOURCE:
 		if b.Tries.CountFailure() >= b.AttemptsMax(&js.step.Set) {
+			if js.failElement(b, timesFailed(b, f)) {
+				return true
+			}
 			f = proto.CloneOf(f)
 			who := ""
 			if f.Stage == "" { // such as the end of a worker's process, which names no node
 				who = b.Job.Describe(b, 0) + " "
 			}
-			f.Message = fmt.Sprintf("%s%s: %s", who, failedTimes(b.Tries.Failures()), f.Message)
+			f.Message = who + timesFailed(b, f).Message
 			js.EndJob(b.Job, scheduler.JobFailed, f)
 			return true
 		}
@@ -172,6 +187,18 @@ func (js *Jobs) countFailure(b *state.Bundle, r *state.BundleAttempt) bool {
 		}
 	}
 	return false
+}
+
+// withPrefix is a failure whose message begins with a text.
+func withPrefix(text string, f *wire.Failure) *wire.Failure {
+	f = proto.CloneOf(f)
+	f.Message = text + f.Message
+	return f
+}
+
+// timesFailed is a bundle's last failure, and says how often it failed.
+func timesFailed(b *state.Bundle, f *wire.Failure) *wire.Failure {
+	return withPrefix(failedTimes(b.Tries.Failures())+": ", f)
 }
 
 // failedTimes says how often something failed that is not tried again.

@@ -18,6 +18,10 @@ func (bs *Bundles) RecordFailure(b *state.Bundle, l *state.Launcher, byProgram b
 	if byProgram && j.Exclusions.FailedByProgram(&b.Exclusions, l.ID) {
 		bs.withdrawVotes(j)
 	}
+	if byProgram && j.IsElement(b) && j.Exclusions.Own() { // other elements may succeed there
+		j.Exclusions.FailedAlone(&b.Exclusions, l.ID, bs.step.Set.AvoidMax)
+		return
+	}
 	if !j.Exclusions.Failed(&b.Exclusions, l.ID, bs.step.Set.AvoidMax, bs.step.Set.ExcludeAfter) {
 		return
 	}

@@ -16,11 +16,15 @@ import (
 // publishes. It waits for attempts that lost against another attempt at their bundle, so that none
 // of the job's attempts runs when it has ended.
 func (js *Jobs) checkDone(j *state.Job) {
-	if j.Phase() != state.JobRunning || j.Unfinished() > 0 || len(j.Attempts()) > 0 || !j.Slices.AllOpen() {
+	if j.Phase() != state.JobRunning || j.Unfinished() > 0 || len(j.Attempts()) > 0 || !j.Slices.AllOpen() || j.Elements.Pending() {
 		return
 	}
 	if j.LastBundle() == nil {
-		js.jobOver(j, scheduler.JobSucceeded)
+		js.workOver(j)
+		return
+	}
+	if failed, killed := j.Elements.Ended(); failed+killed > 0 && failed+killed == len(j.Plan.Bundles) { // there is nothing to publish
+		js.EndJob(j, scheduler.JobFailed, j.ElementsFailure())
 		return
 	}
 	j.Enter(state.JobPublishing)
@@ -69,7 +73,7 @@ func (js *Jobs) lastFinished(j *state.Job, m *wire.AttemptEnded) {
 		}
 		j.Stages[len(j.Stages)-1].FinishGroups(1)
 		j.Stats.Finished(1)
-		js.jobOver(j, scheduler.JobSucceeded)
+		js.workOver(j)
 		return
 	}
 	for _, i := range published {

@@ -66,7 +66,9 @@ func (bs *Bundles) Recheck(b *state.Bundle) {
 	case b.Job.Phase() != state.JobRunning || !b.Job.Slices.IsOpen(b): // open reaches it later
 	case b.WaitsForStoreRoom(): // it is retried when the output store may have room
 	case b.Phase() == state.BundleWaiting && b.Gate.Open() && len(b.Attempts()) == 0: // an attempt of an earlier life is waited for
-		bs.MakeReady(b)
+		if !b.Job.HoldForTurn(b) {
+			bs.MakeReady(b)
+		}
 	case b.Phase() == state.BundleReady && !b.Gate.Open():
 		bs.Withdraw(b)
 	}

@@ -9,8 +9,12 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// failLost fails a job whose work is lost repeatedly.
+// failLost fails a job, or an element of a job array, whose work is lost repeatedly.
 func (js *Jobs) failLost(b *state.Bundle, why string) {
+	times := fmt.Sprintf("was lost %d times, the last time because %s: look after the launchers", b.Tries.Losses(), why)
+	if js.failElement(b, &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_LOST, Message: times}) {
+		return
+	}
 	js.EndJob(b.Job, scheduler.JobFailed, &wire.Failure{
 		Kind:    wire.ErrorKind_ERROR_KIND_LOST,
 		Message: fmt.Sprintf("%s was lost %d times, the last time because %s: look after the launchers, then submit again", b.Job.Describe(b, 0), b.Tries.Losses(), why),

@@ -12,6 +12,7 @@ func (js *Jobs) Continue(j *state.Job) {
 		js.Open(j)
 		if j.Phase() == state.JobRunning { // otherwise it is over
 			js.bundles.ContinueReaders(j)
+			js.SweepElements(j)
 		}
 	case state.JobEnding:
 		js.stopAll(j)
@@ -24,7 +25,11 @@ func (js *Jobs) Continue(j *state.Job) {
 // that it has not reached neither starts nor becomes ready.
 func (js *Jobs) Open(j *state.Job) {
 	for !j.Slices.AllOpen() && !js.policy.Backlogged(js.step.Set.RoundEvents) && js.step.ConsumeBudget(step.WorkOpen) {
-		js.bundles.Recheck(js.state.OpenNext(j))
+		if b := js.state.OpenNext(j); b.Element.Ends() { // it was killed before
+			js.giveUp(b)
+		} else {
+			js.bundles.Recheck(b)
+		}
 	}
 	js.state.RequeueJob(j)
 	if j.Slices.AllOpen() {

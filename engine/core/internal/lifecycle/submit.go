@@ -269,20 +269,24 @@ func (ad *Admission) endedJob(id scheduler.JobID) *wire.JobSummary {
 	return nil
 }
 
-// KillJob ends a job at a person's request.
+// KillJob ends a job, or elements of a job array, at a person's request.
 func (ad *Admission) KillJob(m *wire.KillJob) {
 	id := scheduler.JobID(m.GetJob())
 	if err := ad.mayKill(id, m.GetPrincipal()); err != nil {
 		ad.step.Reply(m.GetClient(), id, step.Denied(err))
 		return
 	}
-	if ad.state.ReservedIDs.Remove(id) {
+	if len(m.GetElements()) == 0 && ad.state.ReservedIDs.Remove(id) {
 		ad.step.Reply(m.GetClient(), id, nil)
 		return
 	}
 	j := ad.state.Jobs.Get(id)
 	if j == nil {
 		ad.step.Reply(m.GetClient(), id, ad.noJob(id))
+		return
+	}
+	if len(m.GetElements()) > 0 {
+		ad.killElements(j, m)
 		return
 	}
 	before := wire.StateName(j.Summary().State)

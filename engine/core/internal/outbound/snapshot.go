@@ -114,6 +114,10 @@ type pastAttempt struct {
 }
 
 func (ev *PolicyEvents) addBundle(g *policystate.SnapshotBuilder, b *state.Bundle) {
+	if b.Phase() == state.BundleGivenUp {
+		g.Add(scheduler.BundleGivenUp{At: b.Since(), Job: b.Job.ID, Bundle: b.ID(), Stage: scheduler.StageID(b.StageOf(0)), GivenUp: true})
+		return
+	}
 	var runs []pastAttempt
 	for _, r := range b.Attempts() {
 		runs = append(runs, pastAttempt{r, r.Launched(), r.Commits()})

@@ -47,6 +47,7 @@ func (dp *Dispatcher) StartCommand(a *state.Attempt) *wire.Command {
 		m.SourcesComplete, m.Slots, m.Memory = true, lastSlots, j.LastMemory()
 		m.Finish = &wire.Finish{
 			Publish: j.Phase() == state.JobPublishing, Outputs: j.Spec.Outputs, Keep: j.OutputCommit.Keeps(), Granted: j.OutputCommit.MayBeThere(), Mark: dp.mark(j.ID),
+			Incomplete: j.ElementsFailure() != nil,
 		}
 		m.Finish.Files, m.Finish.FilesTotal = dp.state.FilesFrom(j, 0), j.FilesTotal()
 	} else {

@@ -18,6 +18,7 @@ const (
 	BundleReady    = stats.Ready
 	BundleRunning  = stats.Running
 	BundleFinished = stats.Finished
+	BundleGivenUp  = stats.GivenUp // only of an element of a job array
 )
 
 // Bundle is one bundle of a job.
@@ -41,6 +42,7 @@ type Bundle struct {
 	speculationOffered scheduler.Time // since when a speculative launch of it is offered; 0: none is
 	Protection         Protection
 	waitsForStoreRoom  bool // it met a full output store: Job.StoreRoom lists it
+	Element            Element
 }
 
 // Tries counts a bundle's failures and losses. The zero value has none.

@@ -129,7 +129,7 @@ func (st *Cluster) checkJob(j *Job) error {
 		if b.Last() {
 			continue
 		}
-		if b.Phase() != BundleFinished {
+		if !b.Phase().Over() {
 			unfinished++
 		}
 	}
@@ -141,6 +141,9 @@ func (st *Cluster) checkJob(j *Job) error {
 	}
 	if last := j.LastBundle(); (last != nil && last.Phase() == BundleReady) != sortedset.Has(st.finishing, j.ID) {
 		return fmt.Errorf("its last bundle is in phase %v, and listed as one to be started: %t", last.Phase(), sortedset.Has(st.finishing, j.ID))
+	}
+	if err := j.checkElements(); err != nil {
+		return err
 	}
 	if err := j.checkCounts(); err != nil {
 		return err
@@ -176,6 +179,9 @@ func (st *Cluster) checkBundle(b *Bundle) error {
 	if x := b.oneAttempt[0]; x != nil && !slices.Contains(b.Attempts(), x) {
 		return fmt.Errorf("it holds bundle attempt %d, which ended", x.ID)
 	}
+	if err := b.Job.checkElement(b); err != nil {
+		return err
+	}
 	switch {
 	case grants > 1:
 		return fmt.Errorf("%d attempts have the commit grant", grants)
@@ -185,7 +191,7 @@ func (st *Cluster) checkBundle(b *Bundle) error {
 		return fmt.Errorf("it runs without an attempt")
 	case b.waitsForStoreRoom && b.Job.Phase() == JobRunning && (b.Phase() != BundleWaiting || len(b.Attempts()) > 0):
 		return fmt.Errorf("it waits for room while %s with %d attempts", b.Phase(), len(b.Attempts()))
-	case b.Phase() == BundleWaiting && b.Gate.Open() && !b.waitsForStoreRoom && len(b.Attempts()) == 0 && b.Job.Phase() == JobRunning && b.Job.Slices.IsOpen(b):
+	case b.Phase() == BundleWaiting && b.Gate.Open() && !b.waitsForStoreRoom && len(b.Attempts()) == 0 && b.Job.Phase() == JobRunning && b.Job.Slices.IsOpen(b) && !b.Job.waitsForTurn(b):
 		return fmt.Errorf("it waits for nothing")
 	case b.SpeculationOffered() != 0 && (b.Phase() != BundleRunning || len(b.Attempts()) != 1):
 		return fmt.Errorf("a speculative launch of it is offered while %s with %d attempts", b.Phase(), len(b.Attempts()))

@@ -105,6 +105,12 @@ func (j *JobExclusions) Failed(b *BundleExclusions, on scheduler.LauncherID, max
 	return true
 }
 
+// FailedAlone is Failed for a bundle whose failures say nothing about the job's others.
+func (j *JobExclusions) FailedAlone(b *BundleExclusions, on scheduler.LauncherID, max int) {
+	j.some = true
+	b.add(on, max)
+}
+
 func (b *BundleExclusions) add(on scheduler.LauncherID, max int) {
 	if slices.Contains(b.launchers, on) {
 		return

@@ -95,6 +95,7 @@ func (j *Job) expand() {
 	if j.LastBundle() != nil {
 		j.Stages = append(j.Stages, stage{Stage: stats.NewLast(lastStage)})
 	}
+	j.expandElements()
 	j.Inputs = dataflow.New(p)
 	for i := range p.Bundles {
 		j.Inputs.Recount(&j.Bundles[i].Gate, j.Bundles[i].AllNodes())

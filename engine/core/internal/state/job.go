@@ -55,7 +55,7 @@ type Job struct {
 	prefers          bool     // some stage may take slots of other kinds
 	Bundles          []Bundle // in the plan's order, then the last one of a job with outputs
 	Stages           []stage
-	unfinished       int        // bundles, without the last
+	unfinished       int        // bundles that are neither finished nor given up, without the last
 	attempts         attemptSet // live attempts
 	suspended        int        // live attempts that are suspended
 	speculativeCount int        // speculative attempts, and bundles with an open offer
@@ -81,6 +81,7 @@ type Job struct {
 	Notes        Notes
 	OutputCommit OutputCommit
 	StoreRoom    StoreRoom // in the store of its outputs
+	Elements     Elements
 	filesAt      filesPlace
 
 	lastMore int64 // bytes for its last group beside lastMemory, set when it became ready
@@ -307,6 +308,9 @@ func (e *JobEnd) AddToMessage(text string) {
 // Refuse records why the job's submission is refused.
 func (j *Job) Refuse(why *wire.Failure) { j.End = JobEnd{scheduler.JobFailed, why} }
 
+// Fail records why the job fails, whose work is over.
+func (j *Job) Fail(why *wire.Failure) { j.End = JobEnd{scheduler.JobFailed, why} }
+
 // BeginEnd starts the job's end: nothing starts any more except its last bundle.
 func (j *Job) BeginEnd(outcome scheduler.JobOutcome, f *wire.Failure) {
 	j.Enter(JobEnding)
@@ -379,7 +383,7 @@ func (j *Job) hasPendingWork() bool {
 	case JobWaiting:
 		return j.Dependencies.Settled()
 	case JobRunning:
-		return !j.Slices.AllOpen() || j.Inputs.Updating()
+		return !j.Slices.AllOpen() || j.Inputs.Updating() || j.Elements.Pending()
 	case JobEnding:
 		return !j.Slices.AllClosed()
 	}
@@ -401,7 +405,7 @@ func (j *Job) FinishBundle(b *Bundle) {
 	j.countDone(b, +1)
 }
 
-// Unfinished returns how many of its bundles are unfinished, without the last.
+// Unfinished returns how many of its bundles are neither finished nor given up, without the last.
 func (j *Job) Unfinished() int { return j.unfinished }
 
 // LastLaunch returns when a bundle of the job was last launched.

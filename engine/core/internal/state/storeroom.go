@@ -2,6 +2,7 @@ package state
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core/internal/checkpoint"
@@ -61,6 +62,13 @@ func (r *StoreRoom) Waiting() int { return len(r.waiting) }
 func (r *StoreRoom) Next() (bundle int) {
 	bundle, r.waiting = r.waiting[0], r.waiting[1:]
 	return bundle
+}
+
+// Forget removes a bundle that no longer waits, if it does.
+func (r *StoreRoom) Forget(bundle int) {
+	if i := slices.Index(r.waiting, bundle); i >= 0 {
+		r.waiting = slices.Delete(slices.Clone(r.waiting), i, i+1) // a frozen state shares the old list
+	}
 }
 
 // Why returns why bundles wait; "": none waits.

@@ -12,6 +12,7 @@ type Stats struct {
 	Rounds              uint64
 	Commands            uint64
 	Resent              uint64
+	GivenUp             uint64 // elements of job arrays
 	StaleReports        uint64 // of attempts or launchers that were given up
 	LateCommits         uint64 // refused
 	LaunchersLost       uint64

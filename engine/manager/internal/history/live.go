@@ -103,7 +103,7 @@ func outline(g *wire.Graph) *wire.Graph {
 	o := &wire.Graph{}
 	for _, s := range g.GetStages() {
 		o.Stages = append(o.Stages, &wire.Stage{
-			Name: s.Name, Nodes: s.Nodes, Kind: s.Kind, Slots: s.Slots, Memory: s.Memory, Shuffles: s.Shuffles, OwnProcess: s.OwnProcess, Command: s.Command, NoSuspend: s.NoSuspend, AttemptsMax: s.AttemptsMax,
+			Name: s.Name, Nodes: s.Nodes, Kind: s.Kind, Slots: s.Slots, Memory: s.Memory, Shuffles: s.Shuffles, OwnProcess: s.OwnProcess, Command: s.Command, NoSuspend: s.NoSuspend, AttemptsMax: s.AttemptsMax, Elements: s.Elements,
 		})
 	}
 	for _, c := range g.GetConnections() {

@@ -285,7 +285,7 @@ func jobStatus(j *changes.Job, stages []changes.Stage, c cluster) *wire.JobStatu
 	for i := range stages {
 		r := &stages[i]
 		s.Stages = append(s.Stages, &wire.StageStatus{
-			Name: j.StageNames[i], Nodes: r.Nodes, Failures: r.Failures, Waiting: r.Waiting, Ready: r.Ready, Running: r.Running, Suspended: r.Suspended, Finished: r.Finished,
+			Name: j.StageNames[i], Nodes: r.Nodes, Failures: r.Failures, Waiting: r.Waiting, Ready: r.Ready, Running: r.Running, Suspended: r.Suspended, Finished: r.Finished, GivenUp: r.GivenUp,
 		})
 	}
 	if j.NotesDropped > 0 {

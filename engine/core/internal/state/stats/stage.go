@@ -19,13 +19,17 @@ const (
 	Ready                // for the policy
 	Running
 	Finished
+	GivenUp // an element of a job array that ended without success
 	phases
 )
 
 // String names a phase.
 func (p Phase) String() string {
-	return [...]string{"waiting for its inputs", "ready", "running", "finished"}[p]
+	return [...]string{"waiting for its inputs", "ready", "running", "finished", "given up"}[p]
 }
+
+// Over says whether a bundle in this phase needs nothing more.
+func (p Phase) Over() bool { return p == Finished || p == GivenUp }
 
 // Stage is the statistics of a stage. The last stage of a job with outputs is the one that
 // publishes; it has no node of the graph.
@@ -34,7 +38,7 @@ type Stage struct {
 	groups   int
 	nodes    int
 	slots    int // of its largest group
-	open     int // nodes whose bundle is unfinished
+	open     int // nodes whose bundle is neither finished nor given up
 	done     int // groups finished
 	failures int
 	times    histogram.Histogram // running times of finished groups
@@ -66,11 +70,14 @@ func (s *Stage) Groups() int { return s.groups }
 // Slots returns how many slots its largest group takes.
 func (s *Stage) Slots() int { return s.slots }
 
-// Open says whether some node's bundle is unfinished.
+// Open says whether some node's bundle is neither finished nor given up.
 func (s *Stage) Open() bool { return s.open > 0 }
 
 // Ready says whether some node is ready.
 func (s *Stage) Ready() bool { return s.byPhase[Ready] > 0 }
+
+// Active returns how many nodes are ready or running.
+func (s *Stage) Active() int { return int(s.byPhase[Ready] + s.byPhase[Running]) }
 
 // Runs says whether some node is running.
 func (s *Stage) Runs() bool { return s.byPhase[Running] > 0 }
@@ -107,6 +114,7 @@ func (s *Stage) Status() *wire.StageStatus {
 	return &wire.StageStatus{
 		Name: s.name, Nodes: uint32(s.nodes), Failures: uint32(s.failures), Waiting: uint32(s.byPhase[Waiting]),
 		Ready: uint32(s.byPhase[Ready]), Running: uint32(s.byPhase[Running]), Finished: uint32(s.byPhase[Finished]),
+		GivenUp: uint32(s.byPhase[GivenUp]),
 	}
 }
 
@@ -115,6 +123,7 @@ func (s *Stage) Row() changes.Stage {
 	return changes.Stage{
 		Nodes: uint32(s.nodes), Failures: uint32(s.failures), Waiting: uint32(s.byPhase[Waiting]),
 		Ready: uint32(s.byPhase[Ready]), Running: uint32(s.byPhase[Running]), Finished: uint32(s.byPhase[Finished]),
+		GivenUp: uint32(s.byPhase[GivenUp]),
 	}
 }
 
@@ -126,7 +135,7 @@ func (s *Stage) Fresh() Stage {
 // Count counts a node in a phase, for statistics that Fresh returned.
 func (s *Stage) Count(p Phase) {
 	s.byPhase[p]++
-	if p != Finished {
+	if !p.Over() {
 		s.open++
 	}
 }
