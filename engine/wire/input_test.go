@@ -13,7 +13,8 @@ func TestEachInputHasAConstructor(t *testing.T) {
 		NewInput(&Prepare{}), NewInput(&Submit{}), NewInput(&KillJob{}), NewInput(&UpdateJob{}), NewInput(&LauncherJoin{}), NewInput(&LauncherLost{}),
 		NewReport(1, &Report{}), NewInput(&DrainLauncher{}), NewInput(&PolicyStart{}), NewInput(&PolicyStarted{}), NewInput(&PolicyAnswer{}),
 		NewInput(&PolicyFailed{}), NewInput(&SettingsChange{}), NewInput(&Note{}), NewInput(&PolicyRequest{}), NewInput(&ManagerStart{}),
-		NewInput(&SiteSettings{}), NewInput(&RetryElements{}), Tick(),
+		NewInput(&SiteSettings{}), NewInput(&RetryElements{}), NewInput(&AddSchedule{}), NewInput(&ChangeSchedule{}),
+		NewInput(&ScheduleDue{}), NewInput(&TakeRun{}), NewInput(&EndRun{}), Tick(),
 	} {
 		m := in.ProtoReflect()
 		made[m.WhichOneof(m.Descriptor().Oneofs().ByName("what")).Name()] = true
