@@ -75,7 +75,15 @@ func (j *fakeJob) isDoomed(first uint32) bool {
 // mayLack reports whether a node may be an element that is given up.
 func (j *fakeJob) mayLack(stage, index uint32) bool {
 	a := j.array
-	return a != nil && stage == a.stage && (a.doomed[index] || a.killed[index] || j.invalid || j.poison && stage == 0 && index == 0)
+	if a == nil || stage != a.stage {
+		return false
+	}
+	poisoned := false
+	if j.poison {
+		n := j.plan.Node(j.plan.Groups[0].Nodes[0])
+		poisoned = uint32(n.Stage) == stage && uint32(n.Index) == index
+	}
+	return a.doomed[index] || a.killed[index] || j.invalid || poisoned
 }
 
 // killElements asks for the end of some elements of a job, now and then of one that is not there.
