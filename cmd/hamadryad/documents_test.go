@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -335,6 +336,9 @@ func keys(t *testing.T) map[string]bool {
 	}
 	for _, key := range config.AccessKeys {
 		all["auth."+key] = true
+	}
+	for _, f := range reflect.VisibleFields(reflect.TypeOf(core.Settings{}.Schedules)) {
+		all["core.schedules."+f.Tag.Get("json")] = true
 	}
 	for key := range all {
 		for i := strings.LastIndexByte(key, '.'); i > 0; i = strings.LastIndexByte(key[:i], '.') {

@@ -260,12 +260,9 @@ func TestManagerRestartsWhileTheFileIsWrong(t *testing.T) {
 				return said && strings.Count(r.managerLog(), "the manager serves") == 2 && len(now) == 1 && now[0] != before[0]
 			})
 			look := r.command("policy")
-			if !strings.Contains(look(), "problem (") {
-				eventually(t, "status says what is wrong", func() bool { return strings.Contains(look(), "problem (") })
-			}
-			eventually(t, "the old settings are in force", func() bool {
+			eventually(t, "the old settings are in force, and status says what is wrong", func() bool {
 				text := look()
-				return strings.Contains(text, "running") && strings.Contains(text, "collect-after: 17s")
+				return strings.Contains(text, "running") && strings.Contains(text, "collect-after: 17s") && strings.Contains(text, "problem (")
 			})
 			write(strings.Replace(right, "17s", "19s", 1))
 			eventually(t, "the file is taken", func() bool {

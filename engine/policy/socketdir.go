@@ -151,7 +151,8 @@ func sweep(parent string) error {
 		}
 		err = os.RemoveAll(path)
 		lock.Close()
-		if err != nil {
+		// Another sweep, or the folder's new host, may have made a lock in it since its own was removed.
+		if err != nil && !errors.Is(err, unix.ENOTEMPTY) {
 			return fmt.Errorf("sweep the folder for sockets: %w", err)
 		}
 	}

@@ -1,9 +1,11 @@
 package policy
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -62,4 +64,36 @@ func somebodys(path string) error {
 		return err
 	}
 	return os.Chown(path, 12345, 12345)
+}
+
+// Hosts that start at the same time sweep the same leftovers, and each gets a folder of its own.
+func TestHostsSweepAtTheSameTime(t *testing.T) {
+	for range 20 {
+		parent := t.TempDir()
+		for range 20 {
+			dead, err := os.MkdirTemp(parent, socketDirPrefix)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dead, socketDirLock), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		errs := make([]error, 8)
+		var starts sync.WaitGroup
+		for i := range errs {
+			starts.Go(func() {
+				d, err := makeSocketDir(parent)
+				if err == nil {
+					_, err = os.Stat(filepath.Join(d.path, socketDirLock))
+					err = errors.Join(err, d.remove())
+				}
+				errs[i] = err
+			})
+		}
+		starts.Wait()
+		if err := errors.Join(errs...); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

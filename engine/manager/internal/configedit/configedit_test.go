@@ -611,3 +611,17 @@ func TestKilledWhileSomebodyWrites(t *testing.T) {
 		t.Errorf("it has %q (%v)", text, err)
 	}
 }
+
+// A file that was removed has no text, so its problem stays when a policy takes over the accepted one.
+func TestARemovedFileHasNoText(t *testing.T) {
+	b := newBed(t)
+	if !b.editor.IsCurrent([]byte("one\n")) || b.editor.IsCurrent([]byte("two\n")) {
+		t.Error("the file's text is not the current one")
+	}
+	if err := os.Remove(b.file); err != nil {
+		t.Fatal(err)
+	}
+	if b.editor.IsCurrent([]byte("one\n")) {
+		t.Error("a file that is not there has a text")
+	}
+}

@@ -227,7 +227,7 @@ func (e *Editor) OnFileChange(text []byte, c Candidate) <-chan error {
 	})
 }
 
-// IsCurrent reports whether the file has a text. A nil text, without a file, is always current.
+// IsCurrent reports whether the file has a text. A nil text is always current. A file that was removed has none.
 func (e *Editor) IsCurrent(text []byte) bool { return e.versions.isCurrent(text) }
 
 // Newest is the version that was in force last; its number is 0 when there is none.

@@ -216,13 +216,14 @@ func (b *VersionStore) sweep(p pending) error {
 	return err
 }
 
-// isCurrent reports whether the file has a text. Without a file, a text is always current.
+// isCurrent reports whether the file has a text. A manager that was started without a file has any text.
+// A file that was removed, or can't be read, has none.
 func (b *VersionStore) isCurrent(text []byte) bool {
-	if text == nil {
+	if text == nil || b.place.path == "" {
 		return true
 	}
 	now, err := b.place.text()
-	return err != nil || Tag(now) == Tag(text)
+	return err == nil && Tag(now) == Tag(text)
 }
 
 // recordByHand makes a version of a text that was written into the file by hand, unless the file
