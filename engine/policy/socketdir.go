@@ -149,10 +149,9 @@ func sweep(parent string) error {
 		if lock == nil {
 			continue // its host lives
 		}
-		err = os.RemoveAll(path)
+		err = removeShared(path)
 		lock.Close()
-		// Another sweep, or the folder's new host, may have made a lock in it since its own was removed.
-		if err != nil && !errors.Is(err, unix.ENOTEMPTY) {
+		if err != nil {
 			return fmt.Errorf("sweep the folder for sockets: %w", err)
 		}
 	}
@@ -161,10 +160,19 @@ func sweep(parent string) error {
 
 // remove removes the folder with all sockets in it.
 func (d *socketDir) remove() error {
-	path := d.path
+	err := removeShared(d.path)
 	if d.temp != "" {
-		path = d.temp
+		err = os.RemoveAll(d.temp)
 	}
-	err := os.RemoveAll(path)
 	return errors.Join(err, d.lock.Close())
+}
+
+// removeShared removes a folder that another host may sweep at the same time. That host may have made
+// a lock in it since its own was removed. Then the folder is that host's to remove, or a later sweep's.
+func removeShared(path string) error {
+	err := os.RemoveAll(path)
+	if errors.Is(err, unix.ENOTEMPTY) {
+		return nil
+	}
+	return err
 }
