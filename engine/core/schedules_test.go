@@ -14,7 +14,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// planned is a core with schedules, whose batches are kept for a replay.
+// planned is a core with schedules. It keeps the batches of its steps, so that a test can replay them.
 type planned struct {
 	t       *testing.T
 	core    *core.Core

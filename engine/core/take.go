@@ -92,7 +92,7 @@ func (c *Core) endStep() {
 	c.outbound.Dispatch.FlushSources()
 	c.rounds.NotifyEndedReservations()
 	c.rounds.WatchStall()
-	c.state.Schedules.Release(&c.state.Step, c.jobLives)
+	c.state.Schedules.ReleaseQueued(&c.state.Step, c.jobLives)
 }
 
 func (c *Core) input(in *wire.Input) {
@@ -136,7 +136,7 @@ func (c *Core) input(in *wire.Input) {
 	case *wire.Input_ScheduleDue:
 		c.state.Schedules.Due(&c.state.Step, w.ScheduleDue, c.jobLives)
 	case *wire.Input_TakeRun:
-		c.state.Schedules.Take(&c.state.Step, w.TakeRun)
+		c.state.Schedules.TakeRun(&c.state.Step, w.TakeRun)
 	case *wire.Input_EndRun:
 		c.state.Schedules.End(&c.state.Step, w.EndRun)
 	case *wire.Input_ManagerStart:

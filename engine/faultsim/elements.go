@@ -13,7 +13,7 @@ import (
 // elementStream distinguishes the random numbers of job arrays from those of the history.
 const elementStream = 0x656c656d
 
-// array is what is expected of a job's elements, which are the nodes of one stage.
+// array has the elements of a job, which are the nodes of one stage, and how each may end.
 type array struct {
 	stage  uint32
 	set    elements.Set

@@ -108,8 +108,8 @@ func validateStage(i int, s *wire.Stage, l Limits) error {
 	return nil
 }
 
-// validateArray checks a job array: of at most one stage, whose nodes nothing joins with others. So
-// each element is a bundle of its own, and nothing waits for one that failed.
+// validateArray checks a job array: only one stage has elements, and no connection joins it with another
+// stage. So each element is a bundle of its own, and no bundle reads the output of a failed element.
 func validateArray(g *wire.Graph) error {
 	array := -1
 	for i, s := range g.Stages {

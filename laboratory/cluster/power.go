@@ -7,7 +7,7 @@ import "fmt"
 type Power struct {
 	// Idle is what it draws while no slot is held.
 	Idle float64 `yaml:"idle"`
-	// Full is what it draws while all are. Slot, in its place, is what each held slot adds.
+	// Full is what it draws while all slots are held. Slot is what each held slot adds; give one of the two.
 	Full float64 `yaml:"full,omitempty"`
 	Slot float64 `yaml:"slot,omitempty"`
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Each attempt of a run that fails, preempts, suspends and speculates is told once, with times in
-// order, and all of them together are the run's result.
+// The table of attempts has each attempt once, with ascending times, in runs with failures, preemptions,
+// suspensions and second attempts. Its sums are those of the run's result.
 func TestAttemptsAreTheResult(t *testing.T) {
 	for name, newPolicy := range map[string]func() scheduler.TaskScheduler{"preemptive-fair": preemptivefair.New, "hfsp": hfsp.New} {
 		for seed := range uint64(2) {

@@ -224,8 +224,9 @@ func (c *Cluster) judged(s scheduler.SettingsVerdict) bool {
 	return true
 }
 
-// outcome counts a refusal that no race excuses as a fault. Protection and the arithmetic of a
-// preemption are the manager's, and may be tried. So may a second attempt beside one that commits or is being stopped.
+// outcome counts a refusal that no race excuses as a fault. A policy can't know whether a victim is protected, or
+// whether a preemption gains room, so it may try. Likewise it can't know that an attempt commits, or is being stopped,
+// when it asks for a second one.
 func (c *Cluster) outcome(o scheduler.Outcome) {
 	x := &c.exchange
 	switch {

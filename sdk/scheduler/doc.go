@@ -32,7 +32,8 @@
 // # Rounds
 //
 // One round is in flight at a time. An answer carries its round and the policy's generation; others
-// are dropped. Decisions are applied in this order: refuse and admit, preempt, resume, launch.
+// are dropped. Decisions are applied in this order: refuse and admit, preempt, resume, launch,
+// reserve, speculate.
 // Optional parts of the contract are abilities: to judge submissions, to receive progress or
 // machines' load. A policy declares them at its start, and again with settings that it accepts.
 //

@@ -12,7 +12,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"strconv"
 
@@ -75,27 +74,17 @@ func write(readers, each int) job.Program {
 
 func read(writers, readers, each int) job.Program {
 	return func(ctx context.Context, n *job.Node) error {
-		in, err := n.Input("records")
+		self, got := n.Info().Index, make([]int, writers)
+		err := n.Each(ctx, "records", func(record []byte) error {
+			writer, reader := int(binary.LittleEndian.Uint32(record)), int(binary.LittleEndian.Uint32(record[4:]))
+			if reader != self || writer >= writers {
+				return fmt.Errorf("reader %d got a record of writer %d for reader %d", self, writer, reader)
+			}
+			got[writer]++
+			return nil
+		})
 		if err != nil {
 			return err
-		}
-		self, got := n.Info().Index, make([]int, writers)
-		for {
-			batch, err := in.Next(ctx)
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil {
-				return err
-			}
-			for record := range batch.All() {
-				writer, reader := int(binary.LittleEndian.Uint32(record)), int(binary.LittleEndian.Uint32(record[4:]))
-				if reader != self || writer >= writers {
-					return fmt.Errorf("reader %d got a record of writer %d for reader %d", self, writer, reader)
-				}
-				got[writer]++
-			}
-			job.PutBatch(batch)
 		}
 		for writer, count := range got {
 			if want := wanted(writer, self, readers, each); count != want {

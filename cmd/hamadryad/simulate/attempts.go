@@ -177,7 +177,8 @@ func (a *attemptsOf) watch(policy string, o *simulation.Options) {
 	}
 }
 
-// writeEarly writes what is collected so far, where it is the run's turn. An error is told by write.
+// writeEarly writes the rows that are collected so far, if all earlier runs are written. A later call of
+// write returns its error.
 func (a *attemptsOf) writeEarly() {
 	a.file.mu.Lock()
 	defer a.file.mu.Unlock()

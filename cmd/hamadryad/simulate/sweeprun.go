@@ -159,8 +159,8 @@ func (k *sweepKeys) of(r *sweepRun) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// playSweep plays the runs whose results are not kept. For a table of attempts, which nothing
-// keeps, all are played.
+// playSweep plays the runs that have no result from an earlier, interrupted sweep. With a table of
+// attempts it plays all runs: results do not have their attempts.
 func (c *command) playSweep(ctx context.Context, runs []*sweepRun, file *attemptsFile) error {
 	var missing []*sweepRun
 	for _, r := range runs {

@@ -32,8 +32,8 @@ func (p *Pass[O, S]) Reserve(b *view.Bundle, until scheduler.Time, on ...schedul
 	return true
 }
 
-// reservations returns the bundles that have a reservation when this pass's decisions so far are carried out. A launch
-// ends none, because launches come after reservations.
+// reservations returns the bundles that have a reservation when this pass's decisions so far are carried out, and those
+// whose reservation a launch of this pass ends. So there may be fewer than it says, and never more.
 func (p *Pass[O, S]) reservations() map[scheduler.BundleID]bool {
 	if p.reserved == nil {
 		p.reserved = map[scheduler.BundleID]bool{}

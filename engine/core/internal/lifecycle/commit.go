@@ -189,7 +189,7 @@ func (js *Jobs) countFailure(b *state.Bundle, r *state.BundleAttempt) bool {
 	return false
 }
 
-// withPrefix is a failure whose message begins with a text.
+// withPrefix returns a copy of a failure, with a text before its message.
 func withPrefix(text string, f *wire.Failure) *wire.Failure {
 	f = proto.CloneOf(f)
 	f.Message = text + f.Message

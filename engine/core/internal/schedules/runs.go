@@ -113,9 +113,9 @@ func (t *Table) unqueue(id uint64) {
 	}
 }
 
-// Release has queued runs wait for a runner when nothing of the earlier ones goes on. It is called
-// at the end of each step.
-func (t *Table) Release(s *step.Step, live Live) {
+// ReleaseQueued lets a queued run wait for a runner when all earlier runs of its schedule, and their
+// jobs, are over. The core calls it at the end of each step.
+func (t *Table) ReleaseQueued(s *step.Step, live Live) {
 	for _, id := range slices.Clone(t.queued) {
 		i, _ := t.find(id)
 		if slices.ContainsFunc(t.list[i].Runs, func(r *wire.Run) bool { return !isQueued(r) && !over(r, live) }) {
@@ -127,10 +127,10 @@ func (t *Table) Release(s *step.Step, live Live) {
 	}
 }
 
-// Take gives the oldest waiting run of the caller's schedules to a runner. Runs that the runner
+// TakeRun gives the oldest waiting run of the caller's schedules to a runner. Runs that the runner
 // holds stay its own. Runs that it should hold and does not know of were lost with an answer: they
 // wait again.
-func (t *Table) Take(s *step.Step, m *wire.TakeRun) {
+func (t *Table) TakeRun(s *step.Step, m *wire.TakeRun) {
 	user := m.GetPrincipal().GetName()
 	t.renew(s, m)
 	taken := &wire.TakeRunReply{}

@@ -248,7 +248,8 @@ func (j *Job) TryAgain(b *Bundle, now scheduler.Time) {
 	j.Stages[j.Elements.stage].FinishNodes(-1)
 }
 
-// ElementsFailure returns why a job array fails whose elements have all ended; nil: all succeeded.
+// ElementsFailure returns the failure of a job array after all of its elements have ended; nil when all
+// succeeded.
 func (j *Job) ElementsFailure() *wire.Failure {
 	e := &j.Elements
 	if e.failed+e.killed == 0 {
