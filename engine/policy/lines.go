@@ -1,8 +1,10 @@
 package policy
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"io"
 	"log/slog"
 	"strings"
 	"sync"
@@ -17,6 +19,8 @@ const (
 	lineWindow     = time.Second
 	// lineBytesMax is where a line is broken in two.
 	lineBytesMax = 8 << 10
+	// handshakeBytesMax bounds the handshake's line; a longer one is no handshake.
+	handshakeBytesMax = 16 << 10
 	// tailLines are kept for the error when a plug-in dies.
 	tailLines = 20
 	// tailBytesMax bounds the kept bytes of each of them.
@@ -97,6 +101,23 @@ func (l *lineLog) tail() string {
 		return strings.Join(l.crash, "\n")
 	}
 	return strings.Join(l.last, "\n")
+}
+
+// copyLog logs the lines of a stream until its end.
+func (l *lineLog) copyLog(from io.Reader) {
+	w := l.writer()
+	_, _ = io.Copy(w, from) // a stream that breaks has ended
+	w.flush()
+}
+
+// copyPrinted reads a plug-in's standard output until its end. The first line is the handshake, and
+// is not logged. The lines that follow are.
+func (l *lineLog) copyPrinted(from io.Reader, handshake io.WriteCloser) {
+	r := bufio.NewReaderSize(from, handshakeBytesMax)
+	line, _ := r.ReadSlice('\n') // also what there is of a line that is too long, or has no end
+	_, _ = handshake.Write(line) // an error: nobody waits for a handshake any more
+	handshake.Close()
+	l.copyLog(r)
 }
 
 // lineWriter cuts a stream into lines. Each stream has its own.

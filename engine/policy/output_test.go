@@ -50,6 +50,24 @@ func TestPrintingDoesNotBlockThePolicy(t *testing.T) {
 	}
 }
 
+// What a plug-in writes to its standard output after the handshake is in the log, however long its
+// lines are, and does not block it.
+func TestStandardOutputIsLogged(t *testing.T) {
+	h, book := launch(t, plugintest.RawPrinter)
+	start(t, h)
+	for n := uint64(1); n <= 3; n++ {
+		if _, err := h.AssignTasks(within(t), smallRound(n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "the printed lines are in the log", func() bool {
+		return strings.Count(book.String(), "msg=\""+plugintest.RawLine+"\"") == 3
+	})
+	if text := book.String(); strings.Contains(text, "|unix|") {
+		t.Errorf("the handshake is in the log:\n%.300s", text)
+	}
+}
+
 func TestNotesArriveInOrderAndHoldNobodyUp(t *testing.T) {
 	h, _ := launch(t, plugintest.Poster)
 	start(t, h)

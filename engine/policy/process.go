@@ -29,37 +29,21 @@ const drainTimeout = time.Second
 
 // process is a plug-in's process, in a group of its own and with a mark in its
 // environment, so that nothing it started outlives it. It is what go-plugin runs;
-// unlike go-plugin's own runner it kills at once and reads the log itself.
+// unlike go-plugin's own runner it kills at once and reads the output itself.
 type process struct {
 	name   string
 	cmd    *exec.Cmd
 	lines  *lineLog
-	stdout *endReader
-	mark   proctree.Mark // its own
-	logged chan struct{} // closed when the log has been read to its end
-	exited chan struct{} // closed when the process has been waited for
+	stdout *io.PipeReader // the handshake's line, for go-plugin
+	mark   proctree.Mark  // its own
+	logged chan struct{}  // closed when its output has been read to the end
+	exited chan struct{}  // closed when the process has been waited for
 
 	mu     sync.Mutex
 	pid    int  // 0 before the start and after the end
 	first  int  // the process id, also after the end
 	doomed bool // killed, perhaps before it started
 	state  *os.ProcessState
-}
-
-// endReader notifies when its file has been read to the end.
-type endReader struct {
-	*os.File
-	once sync.Once
-	end  chan struct{}
-}
-
-// Read reads from the file.
-func (r *endReader) Read(p []byte) (int, error) {
-	n, err := r.File.Read(p)
-	if err != nil {
-		r.once.Do(func() { close(r.end) })
-	}
-	return n, err
 }
 
 var _ runner.Runner = (*process)(nil)
@@ -97,7 +81,8 @@ func (p *process) Start(context.Context) error {
 		stdoutIn.Close()
 		return err
 	}
-	p.stdout = &endReader{File: stdout, end: make(chan struct{})}
+	handshake, handshakeIn := io.Pipe()
+	p.stdout = handshake
 	p.cmd.Stdout, p.cmd.Stderr = stdoutIn, stderrIn
 	started := make(chan error, 1)
 	go p.run(started)
@@ -109,7 +94,7 @@ func (p *process) Start(context.Context) error {
 		stderr.Close()
 		return fmt.Errorf("start the program: %w", err)
 	}
-	go p.readLog(stderr)
+	go p.readOutput(stdout, handshakeIn, stderr)
 	return nil
 }
 
@@ -139,20 +124,21 @@ func (p *process) run(started chan<- error) {
 	close(p.exited)
 }
 
-// readLog reads the plug-in's standard error to its end, and sees to it that the
+// readOutput reads the plug-in's standard output and error to their ends. It sees to it that the
 // pipes close soon after the process has ended.
-func (p *process) readLog(stderr *os.File) {
+func (p *process) readOutput(stdout *os.File, handshake *io.PipeWriter, stderr *os.File) {
 	go func() {
 		<-p.exited
-		waited(p.stdout.end, drainTimeout)
 		waited(p.logged, drainTimeout)
 		p.stdout.Close()
+		stdout.Close()
 		stderr.Close()
 	}()
 	defer close(p.logged)
-	w := p.lines.writer()
-	_, _ = io.Copy(w, stderr)
-	w.flush()
+	var both sync.WaitGroup
+	both.Go(func() { p.lines.copyPrinted(stdout, handshake) })
+	both.Go(func() { p.lines.copyLog(stderr) })
+	both.Wait()
 	p.lines.flush()
 }
 
@@ -202,7 +188,7 @@ func (p *process) Diagnose(context.Context) string { return "" }
 // Stdout is where go-plugin reads the handshake.
 func (p *process) Stdout() io.ReadCloser { return p.stdout }
 
-// Stderr is empty for go-plugin: readLog reads it.
+// Stderr is empty for go-plugin: readOutput reads it.
 func (p *process) Stderr() io.ReadCloser { return io.NopCloser(eof{}) }
 
 type eof struct{}

@@ -18,6 +18,12 @@ import (
 	"testing"
 )
 
+// What RawPrinter prints: a line that is longer than a pipe and a scanner hold, and a short one.
+const (
+	RawLineBytes = 200 << 10
+	RawLine      = "printed past go-plugin"
+)
+
 // Behaviour is a plug-in's fault, and the name of its program.
 type Behaviour string
 
@@ -50,6 +56,9 @@ const (
 	Flood Behaviour = "flood"
 	// Printer prints with fmt in every round, far more than a pipe holds.
 	Printer Behaviour = "printer"
+	// RawPrinter writes to the file of its standard output in every round, past go-plugin, as
+	// plug-ins in other languages do: a line of RawLineBytes, and RawLine.
+	RawPrinter Behaviour = "raw-printer"
 	// BigAnswer answers each round with 5 MiB.
 	BigAnswer Behaviour = "big-answer"
 	// GarbageAnswer answers each round with a message that breaks the format.

@@ -121,6 +121,8 @@ func (p *policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 			fmt.Println(strings.Repeat("out ", 64))
 			fmt.Fprintln(os.Stderr, strings.Repeat("err ", 64))
 		}
+	case plugintest.RawPrinter:
+		printRaw(strings.Repeat("x", plugintest.RawLineBytes) + "\n" + plugintest.RawLine + "\n")
 	case plugintest.Slow:
 		time.Sleep(300 * time.Millisecond)
 	case plugintest.Hog:
@@ -132,6 +134,17 @@ func (p *policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 		return scheduler.Decisions{Notes: []scheduler.Note{{Name: "big", Body: make([]byte, 5<<20)}}}, nil
 	}
 	return p.Policy.AssignTasks(r)
+}
+
+// printRaw writes to the file of standard output, which go-plugin does not replace.
+func printRaw(text string) {
+	for b := []byte(text); len(b) > 0; {
+		n, err := syscall.Write(1, b)
+		if err != nil {
+			panic(err)
+		}
+		b = b[n:]
+	}
 }
 
 // hoard is the memory that Hog keeps.
