@@ -23,13 +23,10 @@ const (
 	batchInputsMax = 2048
 	// batchBytesMax bounds one step by bytes: it gathers at most that and one entry.
 	batchBytesMax = 16 << 20
-	// gatherWait is how long a step waits, under load, for more than its first input: inputs that
-	// arrive together share one step, one record of the log, one round and one message. Work that
-	// was started together mostly ends together.
+	// gatherWait bounds how long a step waits, while the policy decides a round, for more than its
+	// first input. What arrives then can't be asked about before the answer anyhow; together it
+	// shares one step, one record of the log, one round and one message.
 	gatherWait = 500 * time.Microsecond
-	// busyWithin defines load: the last step was so recent. Without load the first input is taken
-	// at once.
-	busyWithin = 10 * time.Millisecond
 	// idleMax is the longest sleep without an input.
 	idleMax = time.Minute
 )
@@ -42,6 +39,7 @@ type driver struct {
 	clock  recovery.Clock
 	inbox  *inbox.Inbox
 
+	asked       bool                                     // a round was asked, and its answer was not yet an input
 	ask         func(core.AskPolicy)                     // gives a round to the policy
 	noted       func(core.AskPolicy)                     // notifies the policy's shell that a round with notes is durable; must not block
 	atOnce      func(core.Action) bool                   // does actions that need not wait for the disk; false: not of that kind
@@ -65,7 +63,6 @@ func (d *driver) run(ctx context.Context, opening []*wire.Input) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	var entries []inbox.Entry
-	var last time.Time // start of the last step
 	for {
 		entries = entries[:0]
 		select {
@@ -75,11 +72,7 @@ func (d *driver) run(ctx context.Context, opening []*wire.Input) error {
 			entries = append(entries, e)
 		case <-timer.C:
 		}
-		if len(entries) > 0 && time.Since(last) < busyWithin {
-			entries = d.gather(entries, timer)
-		}
-		last = time.Now()
-		entries = d.drain(entries)
+		entries = d.drain(d.gather(entries, timer))
 		if err := d.step(ctx, entries); err != nil {
 			return err
 		}
@@ -98,11 +91,14 @@ func full(entries []inbox.Entry) bool {
 	return inputs >= batchInputsMax || bytes >= batchBytesMax
 }
 
-// gather waits for more, up to gatherWait. The policy's answer ends the wait: slots are idle until
-// it is carried out.
+// gather adds what arrives while the policy decides a round, up to gatherWait. Its answer ends the
+// wait: slots are idle until it is carried out.
 func (d *driver) gather(entries []inbox.Entry, timer *time.Timer) []inbox.Entry {
+	if !d.asked || len(entries) == 0 {
+		return entries
+	}
 	timer.Reset(gatherWait)
-	for !urgent(entries[len(entries)-1]) && !full(entries) {
+	for !isAnswer(entries[len(entries)-1]) && !full(entries) {
 		select {
 		case e := <-d.inbox.Next():
 			entries = append(entries, e)
@@ -113,7 +109,8 @@ func (d *driver) gather(entries []inbox.Entry, timer *time.Timer) []inbox.Entry 
 	return entries
 }
 
-func urgent(e inbox.Entry) bool {
+// isAnswer reports whether an entry is the policy's answer to a round.
+func isAnswer(e inbox.Entry) bool {
 	return len(e.Inputs) > 0 && e.Inputs[0].GetPolicyAnswer() != nil
 }
 
@@ -147,6 +144,9 @@ func (d *driver) step(ctx context.Context, entries []inbox.Entry) error {
 				d.refuse(e.Inputs[0], wire.ErrorKind_ERROR_KIND_INTERNAL, fmt.Sprintf("the job's graph can't be read any more: %v", err))
 				continue
 			}
+		}
+		if isAnswer(e) {
+			d.asked = false
 		}
 		if e.Decisions != nil {
 			d.core.ExpectAnswer(e.Inputs[0].GetPolicyAnswer(), *e.Decisions)
@@ -212,6 +212,7 @@ func (d *driver) decide(batch *wire.Batch, record []byte) error {
 	start := time.Now()
 	ask := d.core.Decide(batch)
 	if ask != nil {
+		d.asked = true
 		d.ask(*ask)
 	}
 	actions := d.core.Effects()

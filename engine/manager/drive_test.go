@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -32,6 +33,45 @@ func TestStepIsBoundedByBytes(t *testing.T) {
 		if len(entries) != want {
 			t.Fatalf("a step takes %d entries, want %d", len(entries), want)
 		}
+	}
+}
+
+// Inputs are gathered only while the policy decides a round: an end of a task that nothing else
+// waits for is decided at once, and the round's answer ends the wait.
+func TestInputsAreGatheredBesideARoundOnly(t *testing.T) {
+	report := inbox.Entry{Inputs: []*wire.Input{wire.NewInput(&wire.Note{Name: "report"})}}
+	answer := inbox.Entry{Inputs: []*wire.Input{wire.NewInput(&wire.PolicyAnswer{})}}
+	for _, c := range []struct {
+		asked bool
+		then  []inbox.Entry // arrive after the first, one by one
+		want  int           // entries of the step
+	}{
+		{asked: false, then: []inbox.Entry{report}, want: 1},
+		{asked: true, then: []inbox.Entry{report}, want: 2},
+		{asked: true, then: []inbox.Entry{report, answer, report}, want: 3},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			d := &driver{inbox: inbox.New(), asked: c.asked}
+			timer := time.NewTimer(time.Hour)
+			sent := make(chan bool)
+			go func() {
+				defer close(sent)
+				for _, e := range c.then {
+					synctest.Wait() // the step has taken what came before
+					if err := d.inbox.Enqueue(context.Background(), e); err != nil {
+						t.Error(err)
+					}
+				}
+			}()
+			begin := time.Now()
+			if got := len(d.gather([]inbox.Entry{report}, timer)); got != c.want {
+				t.Errorf("asked %v: a step takes %d entries, want %d", c.asked, got, c.want)
+			}
+			if waited := time.Since(begin); waited > gatherWait || !c.asked && waited > 0 {
+				t.Errorf("asked %v: it waited %v", c.asked, waited)
+			}
+			<-sent
+		})
 	}
 }
 
