@@ -43,3 +43,10 @@ func TestNoSecondBesideOneThatIsTakenOff(t *testing.T) {
 	c := scheduler.Config{Text: []byte("preempt-maps: suspend\ntask-default: 2s\nsamples: 2\ncollect-after: 300ms\n")}
 	policytest.Run(t, New, policytest.Options{NoStories: true, Seeds: 1, First: 9086, Config: c})
 }
+
+// TestNothingIsTakenForALaunchThatIsOver: the second attempt of a suspended one finishes their bundle, so that no slots are taken for
+// the suspended one, which is being ended.
+func TestNothingIsTakenForALaunchThatIsOver(t *testing.T) {
+	c := scheduler.Config{Text: []byte("locality: {mode: min-cost-flow, node-delay: 3s, rack-delay: 1s, neighbour-bytes: 1000}\npreempt-maps: suspend\n")}
+	policytest.Run(t, New, policytest.Options{NoStories: true, Seeds: 1, First: 100963, Restarts: 2, Config: c})
+}

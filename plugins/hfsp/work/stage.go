@@ -89,6 +89,12 @@ func (u *Unit) Runs() bool {
 	return u.state == held && !slices.ContainsFunc(u.Attempts, func(a *view.Attempt) bool { return a.State != view.Running || a.LaunchFailed() })
 }
 
+// goesOn reports whether a suspended launch may be resumed. One whose bundle has finished by another launch is
+// being ended, and so is one that failed in part.
+func (u *Unit) goesOn() bool {
+	return u.Bundle.State == view.Launched && !slices.ContainsFunc(u.Attempts, (*view.Attempt).LaunchFailed)
+}
+
 // look returns a unit's state, and how many slots of the stage's kind it has.
 func (u *Unit) look() (state, int) {
 	slots, paused, leaves := 0, 0, false
@@ -164,7 +170,7 @@ func (s *Stage) Youngest(yield func(*Unit) bool) {
 	}
 }
 
-// Paused walks the stage's suspended launches, the first one first.
+// Paused walks the stage's suspended launches that may be resumed, the first one first.
 func (s *Stage) Paused(yield func(*Unit) bool) {
 	left := s.paused
 	for _, u := range s.units {
@@ -172,7 +178,7 @@ func (s *Stage) Paused(yield func(*Unit) bool) {
 			return
 		}
 		if u != nil && u.state == suspended {
-			if left--; !yield(u) {
+			if left--; u.goesOn() && !yield(u) {
 				return
 			}
 		}
