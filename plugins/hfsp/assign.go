@@ -109,6 +109,9 @@ func (d *assignment) entitle(k *kind) {
 		if training <= 0 {
 			break
 		}
+		if s.tasks.Slots > s.Info().Slots && s.tasks.Slots > training {
+			continue // its sample is a gang: the training slots do not hold it, and none is collected for it ahead of its turn
+		}
 		before := left
 		give(s, min(d.samples(s), training))
 		training -= before - left

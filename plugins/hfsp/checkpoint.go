@@ -10,12 +10,13 @@ import (
 	"github.com/hamadryad/hamadryad/plugins/hfsp/binenc"
 	"github.com/hamadryad/hamadryad/plugins/hfsp/estimation"
 	"github.com/hamadryad/hamadryad/plugins/hfsp/virtual"
+	"github.com/hamadryad/hamadryad/plugins/hfsp/work"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 const (
 	// checkpointVersion is the version of the checkpoint's format.
-	checkpointVersion = 3
+	checkpointVersion = 4
 	// checkpointDefault is the size limit of a checkpoint, in bytes, if the manager gives none.
 	checkpointDefault = 1 << 20
 	// eagerMax is the number of changed stages up to which the checkpoint is written in the same
@@ -177,6 +178,9 @@ func (s *stage) save(w *binenc.Writer, by estimation.Estimator) {
 	w.Uint(uint64(s.Job.ID()))
 	w.Uint(uint64(s.ID()))
 	w.Bool(s.over)
+	w.Bool(s.Bound.Leads)
+	w.Bool(s.Bound.Joins)
+	w.Uint(uint64(s.Bound.Leader))
 	w.Int(int64(s.skip))
 	w.Uint(uint64(s.wait.Level))
 	w.Bool(s.wait.Skipped)
@@ -193,7 +197,9 @@ func (s *stage) save(w *binenc.Writer, by estimation.Estimator) {
 // load reads what save wrote. If by is nil it skips what the estimator learnt, because another
 // estimator wrote it. The stage's kind, tasks and slots are known.
 func (x *learnt) load(r *binenc.Reader, by estimation.Keeper) error {
-	x.over, x.skip = r.Bool(), scheduler.Time(r.Int())
+	x.over = r.Bool()
+	x.bound = work.Bound{Leads: r.Bool(), Joins: r.Bool(), Leader: scheduler.StageID(r.Count(math.MaxInt32))} //nolint:gosec // it is bounded
+	x.skip = scheduler.Time(r.Int())
 	x.wait.Level = scheduler.Locality(r.Count(int(scheduler.Remote))) //nolint:gosec // it is bounded
 	x.wait.Skipped, x.wait.Since, x.wait.Waited = r.Bool(), scheduler.Time(r.Int()), time.Duration(r.Int())
 	x.tasks = &estimation.Stage{}
@@ -226,12 +232,22 @@ func (p *Policy) recall(s scheduler.Snapshot) []scheduler.Event {
 			t := known.tasks
 			t.Kind, t.Tasks, t.Slots, t.Job, t.ID, t.Lot = st.tasks.Kind, st.tasks.Tasks, st.tasks.Slots, st.tasks.Job, st.tasks.ID, st.tasks.Lot
 			st.learnt, st.Came = known, true
+			st.recallBound()
 		}
 	}
 	for name, c := range x.clusters {
 		p.kindOf(name).restore(c, s.Now, p.stage)
 	}
 	return s.Events[min(s.Since, len(s.Events)):]
+}
+
+// recallBound adds what the checkpoint knows of the stages that a stage starts with: a snapshot does not have the bundles
+// that have finished.
+func (s *stage) recallBound() {
+	s.Bound.Leads = s.Bound.Leads || s.bound.Leads
+	if s.bound.Joins {
+		s.Bound.Joins, s.Bound.Leader = true, s.bound.Leader
+	}
 }
 
 // recalled is the content of a checkpoint.

@@ -50,3 +50,10 @@ func TestNothingIsTakenForALaunchThatIsOver(t *testing.T) {
 	c := scheduler.Config{Text: []byte("locality: {mode: min-cost-flow, node-delay: 3s, rack-delay: 1s, neighbour-bytes: 1000}\npreempt-maps: suspend\n")}
 	policytest.Run(t, New, policytest.Options{NoStories: true, Seeds: 1, First: 100963, Restarts: 2, Config: c})
 }
+
+// TestNothingIsTakenOfALaunchThatFailed: a launcher of a gang is lost, and the manager stops the rest of the gang, so that the policy
+// does not.
+func TestNothingIsTakenOfALaunchThatFailed(t *testing.T) {
+	c := scheduler.Config{Text: []byte("late: plain\ntask-default: 100ms\ndistribution: exponential\npreempt-maps: kill\n")}
+	policytest.Run(t, New, policytest.Options{NoStories: true, Seeds: 1, First: 101771, Restarts: 2, Config: c})
+}

@@ -13,7 +13,9 @@
 //
 // Every stage of a job is what the paper calls a job. It comes when its first bundle is ready, so
 // that a stage without ready work never outranks one with some. A bundle belongs to the stage of
-// its first group.
+// its first group. In a gang, stages start with groups of another stage alone. Those have no place of
+// their own: their slots count for the tasks of that stage. A gang that needs more than the training
+// slots runs in its turn, and is no sample on them.
 //
 // A stage may have ready work before all of its input is there: before the stages that it reads
 // have finished. Until then it is served after all others, because its work would only wait where

@@ -33,6 +33,11 @@ func reduces(n int, run time.Duration) cluster.Layer {
 	return l
 }
 
+// gang is n tasks that start together, each of a stage of its own.
+func gang(n int, run time.Duration) cluster.Layer {
+	return cluster.Layer{Bundles: 1, Run: run, Groups: slices.Repeat([]cluster.GroupSpec{{Kind: scheduler.DefaultKind, Slots: 1}}, n)}
+}
+
 // at submits a job of one stage at a time.
 func (w *play) at(d time.Duration, l cluster.Layer) {
 	w.At(d, cluster.Spec{Name: "job", Layers: []cluster.Layer{l}})

@@ -1,6 +1,7 @@
 package hfsp
 
 import (
+	"fmt"
 	"errors"
 	"math"
 	"slices"
@@ -190,6 +191,35 @@ func TestSizesAreWrongOnPurpose(t *testing.T) {
 	}
 }
 
+// A gang counts as a whole: its size is that of all tasks that start together, and slots for samples do not get it ahead of its turn.
+func TestSmallGangsFirst(t *testing.T) {
+	for _, settings := range []string{"", "training-part: 0\n", "training-part: 0.5\n"} {
+		w := newPlay(t, settings)
+		w.Launchers(1, 8)
+		w.at(0, gang(8, 20*time.Minute))
+		w.at(10*time.Second, gang(6, 20*time.Minute))
+		w.at(20*time.Second, gang(3, 20*time.Minute))
+		w.at(30*time.Second, gang(2, 20*time.Minute))
+		w.Until(time.Minute)
+		if size := w.stage(2).size; size != 6*60 {
+			t.Errorf("%q: six tasks of a minute have a size of %v", settings, size)
+		}
+		if s := of(w.Policy.index.Stages(2)[1]); s.job != nil || s.trains {
+			t.Errorf("%q: a stage that starts with another one has a place of its own", settings)
+		}
+		w.round()
+		before := w.Policy.dump()
+		w.Restart(settings)
+		if after := w.Policy.dump(); after != before {
+			t.Errorf("%q: after a restart\n%s\nbefore\n%s", settings, after, before)
+		}
+		w.Until(2 * time.Hour)
+		if big, middle, small := w.Sojourn[2], w.Sojourn[3], w.Sojourn[4]; big < 59*time.Minute || middle > 41*time.Minute || small > 41*time.Minute {
+			t.Errorf("%q: the gangs of six, three and two took %v, %v and %v", settings, big, middle, small)
+		}
+	}
+}
+
 // Work waits for a launcher that holds its input while so many offers are passed up, one of a launcher in a heartbeat
 // period, or for a time; others use the slots.
 func TestDelayScheduling(t *testing.T) {
@@ -287,7 +317,7 @@ func TestWhatARestartKeeps(t *testing.T) {
 		t.Fatal(err)
 	}
 	d, err := p.AssignTasks(scheduler.Round{Number: 1, Now: w.Cluster.Now()})
-	if err != nil || len(d.Notes) != 1 || !strings.Contains(string(d.Notes[0].Body), "version 4") {
+	if err != nil || len(d.Notes) != 1 || !strings.Contains(string(d.Notes[0].Body), fmt.Sprintf("version %d", checkpointVersion+1)) {
 		t.Errorf("notes %v, error %v", d.Notes, err)
 	}
 	if d, err := p.AssignTasks(scheduler.Round{Number: 2, Now: w.Cluster.Now()}); err != nil || len(d.Notes) != 0 {

@@ -275,7 +275,7 @@ func (d *assignment) candidates(mode scheduler.PreemptMode, losers []*loser) fun
 // mayGo reports whether a launch can be preempted now.
 func (d *assignment) mayGo(u *work.Unit, l *loser) bool {
 	switch {
-	case u.Turn == d.view.Round(), !u.Stays(), u.Slots == 0, d.launchesSpeculatively(u.Bundle):
+	case u.Turn == d.view.Round(), !u.Stays(), u.Ends(), u.Slots == 0, d.launchesSpeculatively(u.Bundle):
 		return false
 	case u.Bundle.ProtectedUntil > d.view.Now():
 		d.wake(u.Bundle.ProtectedUntil)

@@ -31,8 +31,8 @@ func (p *Policy) dump() string {
 			if !w.Came {
 				continue
 			}
-			fmt.Fprintf(&s, "%s stage %d: held %d leaving %d suspended %d ready %d in %d, came %t over %t, size %v trained %t, %+v skip %d, units", j.ID(), w.ID(),
-				w.Held, w.Leaving, w.Suspended, w.Ready, w.ReadyBundles, w.Came, x.over, x.size, x.trained, x.wait, x.skip)
+			fmt.Fprintf(&s, "%s stage %d: held %d leaving %d suspended %d ready %d in %d, came %t over %t, %+v, size %v trained %t, %+v skip %d, units", j.ID(), w.ID(),
+				w.Held, w.Leaving, w.Suspended, w.Ready, w.ReadyBundles, w.Came, x.over, w.Bound, x.size, x.trained, x.wait, x.skip)
 			for u := range w.Oldest {
 				fmt.Fprintf(&s, " %d", u.Attempts[0].ID)
 			}

@@ -60,7 +60,8 @@ func (p *Policy) turnOf(s *stage) turn {
 // learnt is the part of a stage's record that snapshots lack; the checkpoint keeps it.
 type learnt struct {
 	tasks *estimation.Stage
-	over  bool // it has been in the virtual cluster, and ended
+	over  bool       // it has been in the virtual cluster, and ended
+	bound work.Bound // as the checkpoint has it
 	wait  locality.Wait
 	skip  scheduler.Time // when the offers that the stage declined were last counted
 }
@@ -98,7 +99,7 @@ func newTasks(w *work.Stage) *estimation.Stage {
 // updateStage updates a stage's record, and the stages that wait for its end.
 func (p *Policy) updateStage(s *stage) {
 	p.saver.look(s)
-	s.tasks.Tasks = s.Info().Groups
+	s.tasks.Tasks, s.tasks.Slots = s.Info().Groups, p.index.SlotsOfTask(s.Stage)
 	if s.Came {
 		p.estimator.Came(s.tasks)
 	}
@@ -125,6 +126,12 @@ func (p *Policy) simulate(s *stage) bool {
 	c := s.kind.cluster
 	switch {
 	case !s.Came || s.over:
+		return false
+	case s.Bound.Follows(): // its work counts for the stage that it follows
+		if s.job != nil {
+			c.Remove(s.job)
+			s.job = nil
+		}
 		return false
 	case s.early && s.job == nil:
 		return false // it comes when its input is complete

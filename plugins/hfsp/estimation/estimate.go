@@ -73,7 +73,7 @@ func (m Measure) bounded() Measure {
 type Stage struct {
 	Kind  Kind
 	Tasks int // of the stage; the number may grow
-	Slots int // of each task
+	Slots int // of each task, with those that start together with it
 	// Job is the stage's job as the manager sent it, or nil if it is not known, and ID is the
 	// stage's number in it. Estimators must not change the job.
 	Job *scheduler.Job

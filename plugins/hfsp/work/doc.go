@@ -9,7 +9,8 @@
 //
 // The nouns are a Stage with its ready bundles and slots, and a Unit, which is one launch of a
 // bundle. A bundle belongs to the stage of its first group, and so do all slots of that stage's
-// kind that its groups hold. Slots of groups of other kinds are in StageIndex.Beside.
+// kind that its groups hold. A stage all of whose groups are in bundles of another one follows it
+// (Bound). Slots of groups of other kinds are in StageIndex.Beside.
 //
 // Nothing is decided here. All lists are in order of id, so that equal histories give equal
 // indexes. An index that was started from a snapshot equals one that was there before.

@@ -192,7 +192,7 @@ func (b *StageIndex) changeKind(e *scheduler.StageGrown) {
 		return
 	}
 	b.leave(old)
-	list[e.Stage] = &Stage{Job: old.Job, id: old.id, kind: kind, Came: old.Came}
+	list[e.Stage] = &Stage{Job: old.Job, id: old.id, kind: kind, Came: old.Came, Bound: old.Bound}
 	b.touch(list[e.Stage])
 }
 
@@ -249,14 +249,37 @@ func (b *StageIndex) list(x *view.Bundle) {
 	b.came(x)
 }
 
-// came records that the stages of a bundle's groups have begun.
+// came records that the stages of a bundle's groups have begun, and which of them start together.
 func (b *StageIndex) came(x *view.Bundle) {
 	all := b.stages[x.Job.ID()]
 	for i := range x.Groups {
-		s := all[x.Groups[i].Stage]
+		s, leader := all[x.Groups[i].Stage], x.Groups[0].Stage
 		s.Came = true
 		b.touch(s)
+		switch {
+		case s.id == leader && !s.Bound.Leads:
+			s.Bound.Leads = true
+			if s.Bound.Joins {
+				b.touch(all[s.Bound.Leader])
+			}
+		case s.id != leader && !s.Bound.Joins:
+			s.Bound.Joins, s.Bound.Leader = true, leader
+		}
 	}
+}
+
+// SlotsOfTask returns how many slots of a stage's kind each of its tasks takes, with what starts together with it:
+// the stages that follow it are divided among its tasks, rounded up.
+func (b *StageIndex) SlotsOfTask(s *Stage) int {
+	info := s.Info()
+	beside := 0
+	for _, f := range b.stages[s.Job.ID()] {
+		if f.Bound.Follows() && f.Bound.Leader == s.id && f.kind == s.kind {
+			beside += f.Info().Groups * f.Info().Slots
+		}
+	}
+	groups := max(info.Groups, 1)
+	return info.Slots + (beside+groups-1)/groups
 }
 
 func (b *StageIndex) outcome(e *scheduler.Outcome) {

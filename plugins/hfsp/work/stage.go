@@ -20,6 +20,8 @@ type Stage struct {
 	ReadyBundles int
 	// Came says that a bundle of the stage was ready or ran.
 	Came bool
+	// Bound says with which other stages it starts, as far as its bundles have shown.
+	Bound Bound
 	// Owner is data of the caller.
 	Owner any
 
@@ -31,6 +33,17 @@ type Stage struct {
 	paused  int // how many of units are suspended
 	touched bool
 }
+
+// Bound says whether groups of a stage start together with those of another stage, as in a gang. It only grows.
+type Bound struct {
+	Leads bool // bundles belong to the stage
+	// Joins says that its groups are in bundles of another stage, and Leader is the first such stage.
+	Joins  bool
+	Leader scheduler.StageID
+}
+
+// Follows says that all known groups of a stage start with those of another stage, to which they belong.
+func (b Bound) Follows() bool { return b.Joins && !b.Leads }
 
 // ID returns the stage's number in its job.
 func (s *Stage) ID() scheduler.StageID { return s.id }
@@ -83,16 +96,15 @@ func (u *Unit) Suspended() bool { return u.state == suspended }
 // Stays reports whether the unit is assigned or running, and not being preempted.
 func (u *Unit) Stays() bool { return u.state == held }
 
-// Runs reports whether all attempts run. A unit that is only assigned, or has stopped or failed in part,
-// can't be suspended.
+// Runs reports whether all attempts run. A unit that is only assigned, or has stopped in part, can't be suspended.
 func (u *Unit) Runs() bool {
-	return u.state == held && !slices.ContainsFunc(u.Attempts, func(a *view.Attempt) bool { return a.State != view.Running || a.LaunchFailed() })
+	return u.state == held && !slices.ContainsFunc(u.Attempts, func(a *view.Attempt) bool { return a.State != view.Running })
 }
 
-// goesOn reports whether a suspended launch may be resumed. One whose bundle has finished by another launch is
-// being ended, and so is one that failed in part.
-func (u *Unit) goesOn() bool {
-	return u.Bundle.State == view.Launched && !slices.ContainsFunc(u.Attempts, (*view.Attempt).LaunchFailed)
+// Ends reports whether the manager stops what is left of a launch: another launch finished its bundle, or it failed in
+// part. Such a launch can't be resumed or preempted.
+func (u *Unit) Ends() bool {
+	return u.Bundle.State != view.Launched || slices.ContainsFunc(u.Attempts, (*view.Attempt).LaunchFailed)
 }
 
 // look returns a unit's state, and how many slots of the stage's kind it has.
@@ -178,7 +190,7 @@ func (s *Stage) Paused(yield func(*Unit) bool) {
 			return
 		}
 		if u != nil && u.state == suspended {
-			if left--; u.goesOn() && !yield(u) {
+			if left--; !u.Ends() && !yield(u) {
 				return
 			}
 		}
