@@ -237,6 +237,50 @@ func drain(ctx context.Context, m *channel.Merge) (map[string]int, error) {
 	}
 }
 
+// Small batches of stored sources are joined, those of streams and large ones are not.
+func TestMergeJoinsSmallStoredBatches(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		stored      bool
+		size        int // of a record
+		least, most int // batches
+	}{
+		{"stored", true, 100, 1, 4 + 2}, // 4 at once, and 50,000 bytes in all
+		{"streamed", false, 100, 500, 500},
+		{"large", true, job.BatchBytes / 4, 500, 500},
+	} {
+		sources, mu, numbers := 500, &sync.Mutex{}, new([2]int)
+		m := channel.NewMerge(sources)
+		for i := range sources {
+			b := &job.Batch{}
+			b.Append(bytes.Repeat([]byte{byte(i)}, c.size))
+			m.Add(&list{from: i, stored: c.stored, batches: []*job.Batch{b}, mu: mu, open: &numbers[0], most: &numbers[1]})
+		}
+		m.Done()
+		batches, records := 0, 0
+		for {
+			b, err := m.Next(t.Context())
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(b.Data) > job.BatchBytes {
+				t.Errorf("%s: a batch of %d bytes", c.name, len(b.Data))
+			}
+			batches++
+			records += b.Len()
+		}
+		if batches < c.least || batches > c.most || records != sources {
+			t.Errorf("%s: %d records in %d batches, want %d in %d to %d", c.name, records, batches, sources, c.least, c.most)
+		}
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestMergeReadsAllThatComesWhileItRuns(t *testing.T) {
 	for _, stored := range []bool{false, true} {
 		ls, most := lists(50, stored)

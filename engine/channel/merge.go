@@ -18,6 +18,10 @@ const storedAtOnce = 4
 // mergeReady is how many merged batches wait for Next.
 const mergeReady = 4
 
+// joinBelow is the size below which batches of stored sources are joined for Next, in bytes: a wide
+// shuffle has a million sources of a few records each. Joined batches have at most job.BatchBytes.
+const joinBelow = job.BatchBytes / 4
+
 // SourceError names the source of an input that failed.
 type SourceError struct {
 	From int // the producing node's index in its stage
@@ -233,6 +237,19 @@ func (m *Merge) takeFirst() job.Source {
 	return s
 }
 
+// nextStored takes the stored source that waits longest, for a pump that has ended one; nil when the
+// pump has none to read.
+func (m *Merge) nextStored() job.Source {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.err != nil || len(m.waiting) == 0 {
+		return nil
+	}
+	s := m.takeFirst() // those that wait in modeBatches are stored: see advance
+	m.later = len(m.waiting)
+	return s
+}
+
 // start starts a pump for a source. The caller holds mu.
 func (m *Merge) start(s job.Source, stored bool) {
 	m.running++
@@ -254,28 +271,43 @@ func (m *Merge) over(s job.Source) {
 	delete(m.open, s)
 }
 
-// pump moves one source's batches into out.
+// pump moves a source's batches into out. The pump of a stored source continues with the stored
+// sources that wait.
 func (m *Merge) pump(s job.Source, stored bool) {
 	defer m.pumps.Done()
-	taken(s)
-	err := m.copyFrom(s)
+	var joined joined
+	var err error
+	for s != nil && err == nil {
+		taken(s)
+		if err = m.copyFrom(s, &joined, stored); err != nil {
+			err = &SourceError{From: s.From(), Err: err}
+			break
+		}
+		m.over(s)
+		if s = nil; stored {
+			s = m.nextStored()
+		}
+		if s == nil {
+			err = m.send(joined.take())
+		}
+		if s == nil && stored {
+			s = m.nextStored() // it came while send waited
+		}
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err == nil {
-		delete(m.open, s)
-	}
 	m.running--
 	if stored {
 		m.stored--
 	}
 	if err != nil {
-		m.failLocked(&SourceError{From: s.From(), Err: err})
+		m.failLocked(err)
 		return
 	}
 	m.advance()
 }
 
-func (m *Merge) copyFrom(s job.Source) error {
+func (m *Merge) copyFrom(s job.Source, joined *joined, stored bool) error {
 	for {
 		b, err := s.Next(m.ctx)
 		if err == io.EOF { //nolint:errorlint // only the bare one is the end: a failure may wrap it
@@ -284,12 +316,62 @@ func (m *Merge) copyFrom(s job.Source) error {
 		if err != nil {
 			return err
 		}
-		select {
-		case m.out <- b:
-		case <-m.ctx.Done():
-			return m.ctx.Err()
+		if stored && len(b.Data) < joinBelow && len(b.Ends) < joinBelow/4 {
+			if !joined.fits(b) {
+				err = m.send(joined.take())
+			}
+			joined.add(b)
+		} else {
+			if err = m.send(joined.take()); err == nil {
+				err = m.send(b)
+			}
+		}
+		if err != nil {
+			return err
 		}
 	}
+}
+
+// send passes a batch on to Next; nil is none.
+func (m *Merge) send(b *job.Batch) error {
+	if b == nil {
+		return nil
+	}
+	select {
+	case m.out <- b:
+		return nil
+	case <-m.ctx.Done():
+		return m.ctx.Err()
+	}
+}
+
+// joined is a batch of small batches of one or more sources. The zero value has none.
+type joined struct{ batch *job.Batch }
+
+// fits reports whether the joined batch stays small with a further one.
+func (j *joined) fits(b *job.Batch) bool {
+	return j.batch == nil || len(j.batch.Data)+len(b.Data) <= job.BatchBytes && len(j.batch.Ends)+len(b.Ends) <= job.BatchBytes/4
+}
+
+// add takes over a batch. The first one is kept as it is, the records of others are copied to it.
+func (j *joined) add(b *job.Batch) {
+	if j.batch == nil {
+		j.batch = b
+		return
+	}
+	at := uint32(len(j.batch.Data))
+	j.batch.Data = append(j.batch.Data, b.Data...)
+	for _, end := range b.Ends {
+		j.batch.Ends = append(j.batch.Ends, at+end)
+	}
+	job.PutBatch(b)
+}
+
+// take returns the joined batch, if there is one, and is empty again.
+func (j *joined) take() *job.Batch {
+	b := j.batch
+	j.batch = nil
+	return b
 }
 
 func (m *Merge) count(b *job.Batch) {

@@ -40,12 +40,30 @@ type edge struct{ connection, from, to int }
 // StoredName is the name of a stored channel file within its attempt's folder, and of the channel
 // in requests to the store's server.
 func StoredName(connection, from uint32) string {
-	return "c" + strconv.FormatUint(uint64(connection), 10) + ".n" + strconv.FormatUint(uint64(from), 10)
+	return string(appendStoredName(nil, connection, from))
 }
 
-// AttemptFolder is the folder of an attempt's stored channel files in a launcher's store.
+func appendStoredName(b []byte, connection, from uint32) []byte {
+	b = append(strconv.AppendUint(append(b, 'c'), uint64(connection), 10), ".n"...)
+	return strconv.AppendUint(b, uint64(from), 10)
+}
+
+// AttemptFolder is the folder of an attempt's stored channel files in a launcher's store, as in
+// storedPath.
 func AttemptFolder(store string, job, attempt uint64) string {
 	return filepath.Join(store, "job-"+strconv.FormatUint(job, 10), "a"+strconv.FormatUint(attempt, 10))
+}
+
+// storedPath is the path of a stored channel file in a launcher's store, and its name.
+func storedPath(store string, job, attempt uint64, connection, from int) (path, name string) {
+	var room [256]byte
+	b := append(append(room[:0], store...), "/job-"...)
+	b = append(strconv.AppendUint(b, job, 10), "/a"...)
+	b = append(strconv.AppendUint(b, attempt, 10), '/')
+	folder := len(b)
+	b = appendStoredName(b, uint32(connection), uint32(from))
+	path = string(b)
+	return path, path[folder:]
 }
 
 // wiring makes the channels of a group's nodes. Used by one goroutine at a time.

@@ -204,8 +204,8 @@ func (s *storedSource) openCurrent(ctx context.Context) (job.Source, *wire.Sourc
 	s.at, _ = s.inputs.current(s.producer)
 	s.direct = false
 	in := s.inputs
-	name := StoredName(uint32(s.producer.connection), uint32(s.producer.from))
 	if s.store != "" {
+		name := StoredName(uint32(s.producer.connection), uint32(s.producer.from))
 		st, path, err := in.kept.open(ctx, s.store, s.at.Attempt, name)
 		if err != nil {
 			return nil, s.at, err
@@ -216,15 +216,18 @@ func (s *storedSource) openCurrent(ctx context.Context) (job.Source, *wire.Sourc
 		s.reader = s.file.Source(s.partition, s.producer.from)
 		return s.reader, s.at, nil
 	}
-	want := store.Want{
-		Key:  store.Key{Job: scheduler.JobID(in.start.Job), Attempt: scheduler.AttemptID(s.at.Attempt), Channel: name},
-		Addr: s.at.Address, Launcher: s.at.LauncherName, Token: string(s.at.Token), Partition: s.partition, From: s.producer.from, Bytes: -1,
-	}
+	path, name := "", ""
 	if folder := in.place.stores[s.at.Address]; folder != "" && s.remote != s.at {
 		s.direct = true
-		want.Path = AttemptFolder(folder, in.start.Job, s.at.Attempt) + "/" + name
+		path, name = storedPath(folder, in.start.Job, s.at.Attempt, s.producer.connection, s.producer.from)
+	} else {
+		name = StoredName(uint32(s.producer.connection), uint32(s.producer.from))
 	}
-	s.reader = in.fetcher.Source(want)
+	s.reader = in.fetcher.Source(store.Want{
+		Key:  store.Key{Job: scheduler.JobID(in.start.Job), Attempt: scheduler.AttemptID(s.at.Attempt), Channel: name},
+		Addr: s.at.Address, Launcher: s.at.LauncherName, Token: string(s.at.Token), Partition: s.partition, From: s.producer.from, Bytes: -1,
+		Path: path,
+	})
 	return s.reader, s.at, nil
 }
 

@@ -22,6 +22,9 @@ type Reader struct {
 // NewReader reads from r; wrap it if its reads are costly when small.
 func NewReader(r io.Reader) *Reader { return &Reader{r: r} }
 
+// Reset makes the reader read from another stream. It keeps its memory.
+func (r *Reader) Reset(from io.Reader) { r.r, r.at = from, 0 }
+
 // Offset returns the offset after the last whole block.
 func (r *Reader) Offset() int64 { return r.at }
 

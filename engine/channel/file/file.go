@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"sync/atomic"
 
 	"github.com/hamadryad/hamadryad/engine/channel"
 	"github.com/hamadryad/hamadryad/sdk/storage"
@@ -18,7 +19,8 @@ type File struct {
 	kind  error // what a failed read means: a local disk is damaged, a storage is unreachable
 	size  int64
 	foot  footer
-	local *os.File // nil on a storage
+	index atomic.Pointer[indexPart] // the part that was read last; nil for none
+	local *os.File                  // nil on a storage
 	open  func(ctx context.Context, offset, length int64) (io.ReadCloser, error)
 	close func() error
 }
@@ -101,16 +103,30 @@ func (f *File) load(ctx context.Context) error {
 
 // read returns a small range that lies inside the file.
 func (f *File) read(ctx context.Context, offset, length int64) ([]byte, error) {
-	r, err := f.open(ctx, offset, length)
+	b := make([]byte, length)
+	return b, f.readInto(ctx, b, offset)
+}
+
+// readInto fills b with the bytes from an offset on, which lie inside the file.
+func (f *File) readInto(ctx context.Context, b []byte, offset int64) error {
+	if f.local != nil {
+		if n, err := f.local.ReadAt(b, offset); n < len(b) {
+			if err == io.EOF {
+				err = io.ErrUnexpectedEOF
+			}
+			return f.failed(ctx, err)
+		}
+		return nil
+	}
+	r, err := f.open(ctx, offset, int64(len(b)))
 	if err != nil {
-		return nil, f.failed(ctx, err)
+		return f.failed(ctx, err)
 	}
 	defer r.Close()
-	b := make([]byte, length)
 	if _, err := io.ReadFull(r, b); err != nil {
-		return nil, f.failed(ctx, err)
+		return f.failed(ctx, err)
 	}
-	return b, nil
+	return nil
 }
 
 // failed gives a failed read its error. Unreadable bytes of a local disk are damage; the end of the
@@ -141,42 +157,3 @@ func (f *File) Records() int64 { return f.foot.records }
 
 // Close closes the file. Sources that still read it fail.
 func (f *File) Close() error { return f.close() }
-
-// Run is a range of the file that holds whole blocks of one partition.
-type Run struct{ Offset, Length int64 }
-
-// Layout is where one partition lies: its blocks are the bytes of its runs, in order.
-type Layout struct {
-	Bytes   int64 // of all runs
-	Records int64
-	Runs    []Run
-}
-
-// Layout looks a partition up and checks its part of the index.
-func (f *File) Layout(ctx context.Context, partition int) (Layout, error) {
-	if partition < 0 || partition >= f.foot.partitions {
-		return Layout{}, fmt.Errorf("channel file %s: partition %d does not exist: it has %d", f.path, partition, f.foot.partitions)
-	}
-	line, err := f.read(ctx, f.foot.tableAt+int64(partition)*entryBytes, entryBytes)
-	if err != nil {
-		return Layout{}, err
-	}
-	e := parseEntry(line)
-	if room := f.foot.tableAt - f.foot.dataEnd; e.runsAt < f.foot.dataEnd || e.runsAt > f.foot.tableAt ||
-		int64(e.runs)*runBytes > min(room, f.foot.tableAt-e.runsAt) {
-		return Layout{}, damaged(f.path, "the list of runs of partition %d lies outside the index", partition)
-	}
-	list, err := f.read(ctx, e.runsAt, int64(e.runs)*runBytes)
-	if err != nil {
-		return Layout{}, err
-	}
-	runs, err := parseRuns(f.foot, partition, line, list)
-	if err != nil {
-		return Layout{}, damaged(f.path, "%v", err)
-	}
-	l := Layout{Bytes: e.bytes, Records: e.records, Runs: make([]Run, len(runs))}
-	for i, r := range runs {
-		l.Runs[i] = Run{r.offset, r.length}
-	}
-	return l, nil
-}

@@ -91,26 +91,24 @@ func parseEntry(b []byte) entry {
 	}
 }
 
-// parseRuns checks the entry against its runs and returns them.
-func parseRuns(f footer, partition int, line, list []byte) ([]run, error) {
+// parseRuns checks the entry against its runs and puts them into out.
+func parseRuns(f footer, partition int, line, list []byte, out []Run) error {
 	if entrySum(partition, line[:28], list) != le.Uint32(line[28:]) {
-		return nil, fmt.Errorf("the index of partition %d does not match its checksum", partition)
+		return fmt.Errorf("the index of partition %d does not match its checksum", partition)
 	}
-	e := parseEntry(line)
-	runs := make([]run, e.runs)
 	total := int64(0)
-	for i := range runs {
-		r := run{uint32(partition), int64(le.Uint64(list[runBytes*i:])), int64(le.Uint64(list[runBytes*i+8:]))}
-		if r.offset < headerBytes || r.length <= 0 || r.offset > f.dataEnd || r.length > f.dataEnd-r.offset {
-			return nil, fmt.Errorf("run %d of partition %d lies outside the data (%d bytes from %d)", i, partition, r.length, r.offset)
+	for i := range out {
+		r := Run{int64(le.Uint64(list[runBytes*i:])), int64(le.Uint64(list[runBytes*i+8:]))}
+		if r.Offset < headerBytes || r.Length <= 0 || r.Offset > f.dataEnd || r.Length > f.dataEnd-r.Offset {
+			return fmt.Errorf("run %d of partition %d lies outside the data (%d bytes from %d)", i, partition, r.Length, r.Offset)
 		}
-		runs[i] = r
-		total += r.length
+		out[i] = r
+		total += r.Length
 	}
-	if total != e.bytes {
-		return nil, fmt.Errorf("the runs of partition %d hold %d bytes, want %d", partition, total, e.bytes)
+	if e := parseEntry(line); total != e.bytes {
+		return fmt.Errorf("the runs of partition %d hold %d bytes, want %d", partition, total, e.bytes)
 	}
-	return runs, nil
+	return nil
 }
 
 // footer is the end of the file.

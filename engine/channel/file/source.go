@@ -2,10 +2,10 @@ package file
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"io"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -14,9 +14,15 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// readAhead gathers the reads of small blocks; larger payloads bypass it. A partition that is
-// smaller costs no more than its size.
-const readAhead = 16 << 10
+const (
+	// readAhead gathers the reads of small blocks; larger payloads bypass it.
+	readAhead = 16 << 10
+	// wholeMax is the largest partition that is read whole, into memory of wholes.
+	wholeMax = 16 << 10
+)
+
+// wholes are memory for partitions that are read whole. A wide shuffle has very many of them.
+var wholes = sync.Pool{New: func() any { return new([wholeMax]byte) }}
 
 // Source reads one partition; from is the result of the source's From. It reads nothing before the
 // first Next. Closing the source does not close the File.
@@ -31,10 +37,13 @@ type source struct {
 	bytes     atomic.Int64 // stored size plus one; 0 until it is known
 	closed    atomic.Bool
 
-	mu      sync.Mutex    // held by Next; Close takes it only when Next does not run
-	blocks  *block.Reader // nil before the first Next
+	mu      sync.Mutex // held by Next; Close takes it only when Next does not run
+	begun   bool       // blocks is set
+	blocks  block.Reader
 	runs    runReader
-	records int64 // read so far
+	whole   *[wholeMax]byte // the partition's bytes, if it is read whole
+	unread  bytes.Reader    // of whole
+	records int64           // read so far
 	layout  Layout
 	err     error // sticky
 }
@@ -52,12 +61,22 @@ func (s *source) Close() error {
 	return nil
 }
 
-// sweep closes the open range of a closed source. While Next runs it does nothing: Next calls sweep
-// at its end.
+// sweep frees what a closed source holds. While Next runs it does nothing: Next calls sweep at its
+// end.
 func (s *source) sweep() {
 	if s.closed.Load() && s.mu.TryLock() {
-		s.runs.end()
+		s.release()
 		s.mu.Unlock()
+	}
+}
+
+// release closes the open range, or gives back the memory of a whole partition. The caller holds mu.
+func (s *source) release() {
+	s.runs.end()
+	if s.whole != nil {
+		s.unread.Reset(nil)
+		wholes.Put(s.whole)
+		s.whole = nil
 	}
 }
 
@@ -76,7 +95,7 @@ func (s *source) Next(ctx context.Context) (*job.Batch, error) {
 	}
 	b, err := s.next(ctx)
 	if err != nil {
-		s.runs.end()
+		s.release()
 		s.err = err
 		return nil, err
 	}
@@ -85,17 +104,12 @@ func (s *source) Next(ctx context.Context) (*job.Batch, error) {
 }
 
 func (s *source) next(ctx context.Context) (*job.Batch, error) {
-	s.runs.ctx = ctx
-	if s.blocks == nil {
-		l, err := s.file.Layout(ctx, s.partition)
-		if err != nil {
+	if !s.begun {
+		if err := s.begin(ctx); err != nil {
 			return nil, err
 		}
-		s.bytes.Store(l.Bytes + 1)
-		s.layout = l
-		s.runs.file, s.runs.left = s.file, slices.Clone(l.Runs)
-		s.blocks = block.NewReader(bufio.NewReaderSize(&s.runs, int(min(l.Bytes, readAhead))))
 	}
+	s.runs.ctx = ctx
 	b, err := s.blocks.Next()
 	switch {
 	case err == nil:
@@ -107,6 +121,32 @@ func (s *source) next(ctx context.Context) (*job.Batch, error) {
 			s.partition, s.blocks.Offset(), s.records, s.layout.Bytes, s.layout.Records)
 	}
 	return nil, io.EOF
+}
+
+// begin looks the partition up, and reads it whole if it is small.
+func (s *source) begin(ctx context.Context) error {
+	l, err := s.file.Layout(ctx, s.partition)
+	if err != nil {
+		return err
+	}
+	s.bytes.Store(l.Bytes + 1)
+	s.layout, s.begun = l, true
+	if l.Bytes > wholeMax {
+		s.runs.file, s.runs.left = s.file, l.Runs
+		s.blocks.Reset(bufio.NewReaderSize(&s.runs, readAhead))
+		return nil
+	}
+	s.whole = wholes.Get().(*[wholeMax]byte)
+	data := s.whole[:0]
+	for _, r := range l.Runs {
+		data = data[:len(data)+int(r.Length)]
+		if err := s.file.readInto(ctx, data[len(data)-int(r.Length):], r.Offset); err != nil {
+			return fmt.Errorf("partition %d, %w", s.partition, err)
+		}
+	}
+	s.unread.Reset(data)
+	s.blocks.Reset(&s.unread)
+	return nil
 }
 
 // runReader reads the runs of a partition end to end.

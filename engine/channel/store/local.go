@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"sync"
 	"sync/atomic"
 
 	"github.com/hamadryad/hamadryad/engine/channel"
@@ -20,27 +21,23 @@ type local struct {
 	file *openFile
 	err  error
 	gone atomic.Bool
-	busy chan struct{} // holds one token while file is not in use
+	busy sync.Mutex // held while file is in use
 }
 
-func newLocal(files *openFiles, w Want) *local {
-	l := &local{files: files, want: w, busy: make(chan struct{}, 1)}
-	l.busy <- struct{}{}
-	return l
-}
+func newLocal(files *openFiles, w Want) *local { return &local{files: files, want: w} }
 
 func (l *local) From() int    { return l.want.From }
 func (l *local) Bytes() int64 { return l.want.Bytes }
 func (l *local) Stored() bool { return true }
 
 func (l *local) Next(ctx context.Context) (*job.Batch, error) {
-	<-l.busy
+	l.busy.Lock()
 	b, err := l.next(ctx)
 	if err != nil && ctx.Err() == nil {
 		l.err = err
 		l.drop(err != io.EOF) //nolint:errorlint // only the bare one is the end
 	}
-	l.busy <- struct{}{}
+	l.busy.Unlock()
 	l.sweep()
 	return b, err
 }
@@ -65,7 +62,7 @@ func (l *local) next(ctx context.Context) (*job.Batch, error) {
 	return l.Source.Next(ctx)
 }
 
-// drop gives the file back; the caller holds the token.
+// drop gives the file back; the caller holds busy.
 func (l *local) drop(unreadable bool) {
 	if l.file != nil {
 		_ = l.Source.Close() // it was only read
@@ -82,13 +79,8 @@ func (l *local) Close() error {
 }
 
 func (l *local) sweep() {
-	if !l.gone.Load() {
-		return
-	}
-	select {
-	case <-l.busy:
+	if l.gone.Load() && l.busy.TryLock() {
 		l.drop(false)
-		l.busy <- struct{}{}
-	default:
+		l.busy.Unlock()
 	}
 }
