@@ -37,6 +37,7 @@ type options struct {
 	expected      expectFlag
 	limits        limitFlags
 	after         afterFlag
+	elements      elementsFlag
 }
 
 // ownPrefix begins the name of an engine flag when the program declares a flag of the plain name.
@@ -77,6 +78,7 @@ func declareFlags(fs *flag.FlagSet) *options {
 	fs.IntVar(&o.priority, "priority", 0, "the job's priority; larger runs earlier")
 	fs.Var(&o.attempts, "attempts", "`[STAGE=]N` how often a part of the job may be tried, such as 2 or map=2, whatever the program says; 0 is the site's default. May be repeated")
 	fs.Var(&o.after, "after", "`JOB[:ok|any]` that has to end before this job starts, such as job-12. With ok, which is the default, it has to succeed, or this job fails; with any, each end of it suffices. The job is accepted at once, and its inputs have to exist then. May be repeated")
+	fs.Var(&o.elements, "array", "`INDICES` of a job array, whose parts the program runs as elements of one job, each with its index: 0-99, each fifth of them (0-99:5), or a list (1,3,7-9); 0-99%10 runs at most 10 at once. A program that makes no array of them refuses")
 	o.limits.declare(fs)
 	fs.BoolVar(&o.noSpeculation, "no-speculation", false, "never run a second attempt of a slow part beside the first")
 	fs.BoolVar(&o.quiet, "quiet", false, "print nothing but errors")

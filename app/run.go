@@ -133,7 +133,7 @@ func (c *Client) submission(ctx context.Context, name string, args []string) (cl
 	if i < 0 {
 		return client.Submission{}, fmt.Errorf("this program has no job %q", name)
 	}
-	g, err := job.Build(c.defs[i], args, split.Planner(ctx, c.tell))
+	g, err := job.Build(c.defs[i], args, job.WithElements(split.Planner(ctx, c.tell), c.options.elements.Elements))
 	if err != nil {
 		return client.Submission{}, err
 	}
@@ -170,7 +170,7 @@ func (c *Client) submission(ctx context.Context, name string, args []string) (cl
 		return client.Submission{}, fmt.Errorf("job %s: %w", name, err)
 	}
 	blob, err := plan.Encode(&plan.Submission{
-		Name: name, Args: args, Inputs: g.Planned(), Folders: g.Outputs(), Files: files, Channels: channels, Memory: memory,
+		Name: name, Args: args, Inputs: g.Planned(), Folders: g.Outputs(), Files: files, Channels: channels, Memory: memory, Elements: c.options.elements.String(),
 		Flags: flags, Arguments: c.args, Environment: environment, Shape: plan.Shape(graph, g),
 	})
 	if err != nil {

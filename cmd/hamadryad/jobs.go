@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,30 +22,6 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/storage"
 )
-
-func (c *cli) submitCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "submit PROGRAM ARGS...",
-		Short: "Run a program that submits jobs",
-		Long: `Runs PROGRAM with HAMADRYAD_MANAGER set to the manager's address. The program is
-the job: it submits itself, follows the job and prints its results.`,
-		Example: "  hamadryad --manager 10.0.0.1:7070 submit ./wordcount /data/texts /data/out",
-		Args:    cobra.MinimumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			path, err := exec.LookPath(args[0])
-			if err != nil {
-				return client.Misuse("%w: name an executable file, such as ./%s", err, args[0])
-			}
-			env, err := c.ofPrograms()
-			if err != nil {
-				return err
-			}
-			return syscall.Exec(path, args, env)
-		},
-	}
-	cmd.Flags().SetInterspersed(false) // flags behind the program are the program's
-	return cmd
-}
 
 // ofPrograms is the environment of programs that submit jobs as these flags say.
 func (c *cli) ofPrograms() ([]string, error) {

@@ -17,6 +17,7 @@ import (
 const lastLinesMax = time.Second
 
 func main() {
+	beCommandArray()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := execute(ctx, os.Args[1:])
 	stop()

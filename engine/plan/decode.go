@@ -78,6 +78,8 @@ func (d *decoder) rest(s *source, number protowire.Number, length int64) error {
 		d.p.Arguments = append(d.p.Arguments, string(b))
 	case 14:
 		d.p.Shape = append(d.p.Shape, string(b))
+	case 15:
+		d.p.Elements = string(b)
 	default:
 		return fmt.Errorf("field %d is unknown", number)
 	}

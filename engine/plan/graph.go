@@ -30,7 +30,14 @@ func Build(defs []job.Definition, p *Submission) (*job.Graph, error) {
 	if i < 0 {
 		return nil, fmt.Errorf("this program has no job %q: it is not the one that was submitted", p.Name)
 	}
-	g, err := job.Build(defs[i], p.Args, job.Recorded(p.Inputs, p.Folders))
+	var e job.Elements
+	if p.Elements != "" {
+		var err error
+		if e, err = job.ParseElements(p.Elements); err != nil {
+			return nil, fmt.Errorf("the plan's elements: %w", err)
+		}
+	}
+	g, err := job.Build(defs[i], p.Args, job.WithElements(job.Recorded(p.Inputs, p.Folders), e))
 	if err != nil {
 		return nil, err
 	}

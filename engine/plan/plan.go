@@ -55,6 +55,9 @@ type Submission struct {
 	// Memory is the memory that the submitter set for stages' nodes, in place of the program's
 	// request.
 	Memory Memory
+	// Elements are those of a job array that the submitter names, as job.ParseElements reads them; "":
+	// none are named.
+	Elements string
 	// Flags are the values of the program's own flags, in order, and Arguments the command line's
 	// arguments behind all flags.
 	Flags     []declared.Setting
@@ -154,7 +157,7 @@ func (t *table) add(name string) uint32 {
 
 func toBlob(p *Submission) *Blob {
 	var hosts, racks, folders table
-	b := &Blob{Name: p.Name, Args: p.Args, Folders: p.Folders, Channels: p.Channels}
+	b := &Blob{Name: p.Name, Args: p.Args, Folders: p.Folders, Channels: p.Channels, Elements: p.Elements}
 	for _, stage := range slices.Sorted(maps.Keys(p.Memory)) {
 		b.Memory = append(b.Memory, &StageMemory{Stage: stage, Bytes: p.Memory[stage]})
 	}

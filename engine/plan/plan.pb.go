@@ -39,6 +39,7 @@ type Blob struct {
 	Flags         []*Setting             `protobuf:"bytes,11,rep,name=flags,proto3" json:"flags,omitempty"`                               // values given to the program's own flags, in order
 	Arguments     [][]byte               `protobuf:"bytes,12,rep,name=arguments,proto3" json:"arguments,omitempty"`                       // arguments of the command line after its flags
 	Environment   []*Setting             `protobuf:"bytes,13,rep,name=environment,proto3" json:"environment,omitempty"`                   // variables passed on to the workers
+	Elements      string                 `protobuf:"bytes,15,opt,name=elements,proto3" json:"elements,omitempty"`                         // of a job array, as the submitter names them; "": none are named
 	Shape         []string               `protobuf:"bytes,14,rep,name=shape,proto3" json:"shape,omitempty"`                               // of the graph in words, to describe differences
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -163,6 +164,13 @@ func (x *Blob) GetEnvironment() []*Setting {
 		return x.Environment
 	}
 	return nil
+}
+
+func (x *Blob) GetElements() string {
+	if x != nil {
+		return x.Elements
+	}
+	return ""
 }
 
 func (x *Blob) GetShape() []string {
@@ -590,7 +598,7 @@ var File_engine_plan_plan_proto protoreflect.FileDescriptor
 
 const file_engine_plan_plan_proto_rawDesc = "" +
 	"\n" +
-	"\x16engine/plan/plan.proto\x12\x11hamadryad.plan.v1\"\xf0\x03\n" +
+	"\x16engine/plan/plan.proto\x12\x11hamadryad.plan.v1\"\x8c\x04\n" +
 	"\x04Blob\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04args\x18\x02 \x03(\tR\x04args\x120\n" +
@@ -605,7 +613,8 @@ const file_engine_plan_plan_proto_rawDesc = "" +
 	" \x03(\v2\x1e.hamadryad.plan.v1.StageMemoryR\x06memory\x120\n" +
 	"\x05flags\x18\v \x03(\v2\x1a.hamadryad.plan.v1.SettingR\x05flags\x12\x1c\n" +
 	"\targuments\x18\f \x03(\fR\targuments\x12<\n" +
-	"\venvironment\x18\r \x03(\v2\x1a.hamadryad.plan.v1.SettingR\venvironment\x12\x14\n" +
+	"\venvironment\x18\r \x03(\v2\x1a.hamadryad.plan.v1.SettingR\venvironment\x12\x1a\n" +
+	"\belements\x18\x0f \x01(\tR\belements\x12\x14\n" +
 	"\x05shape\x18\x0e \x03(\tR\x05shape\"I\n" +
 	"\aSetting\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +

@@ -35,7 +35,7 @@ func genSubmission(t *rapid.T) *Submission {
 	return &Submission{
 		Name: text.Draw(t, "name"), Args: rapid.SliceOfN(text, 1, 3).Draw(t, "args"),
 		Inputs:  rapid.SliceOfN(rapid.SliceOfN(task, 0, 4), 0, 3).Draw(t, "inputs"),
-		Folders: rapid.SliceOfN(text, 1, 3).Draw(t, "folders"), Channels: text.Draw(t, "channels"),
+		Folders: rapid.SliceOfN(text, 1, 3).Draw(t, "folders"), Channels: text.Draw(t, "channels"), Elements: text.Draw(t, "elements"),
 	}
 }
 

@@ -165,7 +165,7 @@ func (n *node) failChannels(cause error) {
 func (n *node) Info() job.Info {
 	_ = n.group.folders.makeScratch() // a failure appears, with the path, at the first use
 	return job.Info{
-		Job: n.group.job, Stage: n.spec.Name, Index: n.index, Nodes: n.spec.Nodes,
+		Job: n.group.job, Stage: n.spec.Name, Index: n.index, Nodes: n.spec.Nodes, Element: n.spec.Element(n.index), Elements: n.spec.Elements,
 		Attempt: n.group.start.Attempt, Memory: n.memory, Scratch: n.folder(), Devices: devices(),
 	}
 }

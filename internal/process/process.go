@@ -103,7 +103,7 @@ func start(site Site, spec *job.Command) (*running, error) {
 	c.cmd.Env = append(os.Environ(),
 		"HAMADRYAD_JOB="+info.Job, "HAMADRYAD_STAGE="+info.Stage,
 		"HAMADRYAD_NODE="+strconv.Itoa(info.Index), "HAMADRYAD_NODES="+strconv.Itoa(info.Nodes))
-	c.cmd.Env = append(append(c.cmd.Env, spec.Env...), string(c.mark))
+	c.cmd.Env = append(append(append(c.cmd.Env, elementVariables(&info)...), spec.Env...), string(c.mark))
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	theirs, err := c.openPipes()
 	if err != nil {
@@ -120,6 +120,19 @@ func start(site Site, spec *job.Command) (*running, error) {
 		return nil, fmt.Errorf("command %q: %w; it must be installed on every launcher's machine, or travel with the job in the stage's files", spec.Args[0], err)
 	}
 	return c, nil
+}
+
+// elementVariables are the variables of a command that runs an element of a job array.
+func elementVariables(info *job.Info) []string {
+	n := info.Elements.Count()
+	if n == 0 {
+		return nil
+	}
+	number := strconv.Itoa
+	return []string{
+		"HAMADRYAD_ELEMENT=" + number(info.Element), "HAMADRYAD_ELEMENT_COUNT=" + number(n),
+		"HAMADRYAD_ELEMENT_MIN=" + number(info.Elements.Index(0)), "HAMADRYAD_ELEMENT_MAX=" + number(info.Elements.Index(n-1)),
+	}
 }
 
 // openPipes makes the command's three pipes and returns its own ends of them.

@@ -228,3 +228,18 @@ func TestScriptsThatCannotStart(t *testing.T) {
 		}
 	}
 }
+
+// TestElementVariables: a command of a job array has its index and the array's bounds.
+func TestElementVariables(t *testing.T) {
+	e, err := job.ParseElements("3-9:3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := strings.Join(elementVariables(&job.Info{Element: 6, Elements: e}), " ")
+	if want := "HAMADRYAD_ELEMENT=6 HAMADRYAD_ELEMENT_COUNT=3 HAMADRYAD_ELEMENT_MIN=3 HAMADRYAD_ELEMENT_MAX=9"; got != want {
+		t.Errorf("the variables are %s, want %s", got, want)
+	}
+	if got := elementVariables(&job.Info{}); len(got) > 0 {
+		t.Errorf("a command of no array has %v", got)
+	}
+}

@@ -66,6 +66,14 @@ type StageSpec struct {
 	Elements   Elements // none: it is no job array
 }
 
+// Element returns the index of a node as an element of a job array; 0 where the stage is none.
+func (s *StageSpec) Element(node int) int {
+	if s.Elements.Count() == 0 {
+		return 0
+	}
+	return s.Elements.Index(node)
+}
+
 // Spec returns the stage as the engine sees it.
 func (s *Stage) Spec() StageSpec {
 	command := s.command

@@ -29,6 +29,35 @@ func TestParseElements(t *testing.T) {
 	}
 }
 
+// TestElementsOfTheSubmitter: a builder gets the elements that the submitter names. One that does not
+// ask for them is refused them.
+func TestElementsOfTheSubmitter(t *testing.T) {
+	build := func(g *Graph, args []string) error {
+		if len(args) > 0 {
+			e := g.Elements()
+			g.Stage("a", e.Count(), idle).Elements(e)
+		} else {
+			g.Stage("a", 1, idle)
+		}
+		return nil
+	}
+	d := Definition{Name: "j", Build: build}
+	given := WithElements(Recorded(nil, nil), array("3-9:3"))
+	g, err := Build(d, []string{"array"}, given)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := g.Stages()[0].Spec(); s.Nodes != 3 || s.Element(1) != 6 {
+		t.Errorf("the stage is %+v", s)
+	}
+	if _, err := Build(d, nil, given); err == nil || !strings.Contains(err.Error(), "it takes no --array") {
+		t.Errorf("a job that is no array takes elements: %v", err)
+	}
+	if g, err := Build(d, nil, Recorded(nil, nil)); err != nil || g.Stages()[0].Spec().Nodes != 1 || g.Elements().Count() != 0 {
+		t.Errorf("without elements: %v", err)
+	}
+}
+
 func idle(context.Context, *Node) error { return nil }
 
 // TestWrongGraphsAreNamed: errors of the author name stage and port.

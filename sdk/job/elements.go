@@ -58,6 +58,34 @@ func (e Elements) String() string {
 	return fmt.Sprintf("%s%%%d", e.set, e.atOnce)
 }
 
+// Elements returns the elements that the submitter names with --array, or with WithElements; none,
+// if neither was given. A builder makes an array of them:
+//
+//	e := g.Elements()
+//	g.Stage("run", e.Count(), run).Elements(e)
+//
+// A job whose builder does not call it refuses --array.
+func (g *Graph) Elements() Elements {
+	g.elementsRead = true
+	return g.given()
+}
+
+// given returns the elements that the submitter names.
+func (g *Graph) given() Elements {
+	if p, is := g.planner.(withElements); is {
+		return p.elements
+	}
+	return Elements{}
+}
+
+// WithElements returns a Planner that also gives a builder its elements (Graph.Elements).
+func WithElements(p Planner, e Elements) Planner { return withElements{p, e} }
+
+type withElements struct {
+	Planner
+	elements Elements
+}
+
 // Elements makes the stage's nodes the elements of a job array, of which there must be as many.
 // When the attempts of an element are used up, or a person kills it, the others go on. The job ends
 // when all elements have ended, and fails if one did not succeed. Its outputs have the files of the
@@ -67,6 +95,9 @@ func (s *Stage) Elements(e Elements) *Stage { s.elements = e; return s }
 // checkElements finds errors in the graph's job array.
 func (g *Graph) checkElements() {
 	var array *Stage
+	if g.given().Count() > 0 && !g.elementsRead {
+		g.errorf("it takes no --array: its builder does not call Graph.Elements")
+	}
 	for _, s := range g.stages {
 		if s.elements.Count() == 0 {
 			continue

@@ -110,7 +110,9 @@ type Graph struct {
 	properties  map[string]string
 	planner     Planner
 	planned     [][]Task
-	errs        []error
+
+	elementsRead bool // the builder has called Elements
+	errs         []error
 }
 
 // Stage is a set of nodes cloned from one program. Its methods return it, so

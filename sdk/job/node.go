@@ -9,12 +9,17 @@ import (
 
 // Info describes a node to its program.
 type Info struct {
-	Job     string // such as job-12
-	Stage   string
-	Index   int // of the node within its stage
-	Nodes   int // of the stage
-	Attempt uint64
-	Memory  int64 // bytes the node may use
+	Job   string // such as job-12
+	Stage string
+	Index int // of the node within its stage
+	Nodes int // of the stage
+	// Element is the node's index in a job array (Stage.Elements), and Elements has all of its indices:
+	// Elements.Count is 0 where the stage is no array. Commands find the index in HAMADRYAD_ELEMENT, and
+	// the array in HAMADRYAD_ELEMENT_COUNT, HAMADRYAD_ELEMENT_MIN and HAMADRYAD_ELEMENT_MAX.
+	Element  int
+	Elements Elements
+	Attempt  uint64
+	Memory   int64 // bytes the node may use
 	// Devices are the indices, from 0, of the countable resources that the node's group holds on
 	// this launcher, by kind. No other live attempt there has them. Cores, and kinds that suspension
 	// frees, have none. Commands find them in HAMADRYAD_RESOURCE_GPU=0,2, likewise for other kinds.

@@ -170,6 +170,7 @@ func (n *node) Info() job.Info {
 	_ = os.MkdirAll(scratch, 0o777) // if it fails, creating a file there reports the error
 	return job.Info{
 		Job: jobName, Stage: n.spec.Name, Index: n.index, Nodes: n.spec.Nodes, Attempt: 1,
+		Element: n.spec.Element(n.index), Elements: n.spec.Elements,
 		Memory: cmp.Or(n.spec.Memory, n.r.options.Memory), Scratch: scratch,
 	}
 }

@@ -32,6 +32,8 @@ type Options struct {
 	// Spill bounds what waits in one tcp or shm channel while its reader waits for something else,
 	// in bytes; 1 GiB. A cluster spills it to disk.
 	Spill int64
+	// Elements are those that a submitter names with --array (job.Graph.Elements); the zero value: none.
+	Elements job.Elements
 	// Log receives what the nodes log; if nil, it is dropped.
 	Log *slog.Logger
 }
@@ -73,7 +75,7 @@ func Run(ctx context.Context, d job.Definition, args []string, o Options) (*Resu
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	g, err := build(ctx, d, args)
+	g, err := build(ctx, d, args, o.Elements)
 	if err != nil {
 		return nil, err
 	}
@@ -101,12 +103,12 @@ func Run(ctx context.Context, d job.Definition, args []string, o Options) (*Resu
 }
 
 // build builds the graph as the submitter does, and again as a worker does.
-func build(ctx context.Context, d job.Definition, args []string) (*job.Graph, error) {
-	first, err := job.Build(d, args, split.Planner(ctx, nil))
+func build(ctx context.Context, d job.Definition, args []string, e job.Elements) (*job.Graph, error) {
+	first, err := job.Build(d, args, job.WithElements(split.Planner(ctx, nil), e))
 	if err != nil {
 		return nil, err
 	}
-	g, err := job.Build(d, args, job.Recorded(first.Planned(), first.Outputs()))
+	g, err := job.Build(d, args, job.WithElements(job.Recorded(first.Planned(), first.Outputs()), e))
 	if err != nil {
 		return nil, err
 	}
