@@ -45,7 +45,7 @@ func (c *cli) policyReloadCommand() *cobra.Command {
 		Use: "reload", Short: "Start the policy's program anew, as after a rebuild", Args: cobra.NoArgs,
 		Long: `Starts the program of the policy anew beside the one that runs. The new one takes
 over between two rounds; work that runs goes on. When it can't, the old one goes on
-and the reason is told. A policy that was given up for the built-in FIFO is tried
+and the reason is told. A policy that was given up for the fallback is tried
 again. Shadows (policy.shadow) start anew, too.`,
 		Example: "  go build -o /opt/hamadryad/hamadryad-policy-mine . && hamadryad policy reload",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -179,7 +179,7 @@ func (c *cli) checkPolicyAt(ctx context.Context, p policyCheck, args []string) e
 	if err := report.Err(); err != nil {
 		return &client.ExitError{Code: client.ExitFailed, Err: fmt.Errorf("%s does not pass:\n%w", path, err)}
 	}
-	fmt.Fprintf(c.show.Out, "%s: %s %s passes: %d games\n", path, report.Policy.Name, report.Policy.Version, report.Games)
+	fmt.Fprintf(c.show.Out, "%s: %s %s passes: %d games\n", path, config.PolicyName(path), report.Policy.Version, report.Games)
 	for _, w := range report.Warnings {
 		fmt.Fprintf(c.show.Out, "warning: %s\n", w)
 	}

@@ -161,7 +161,7 @@ type Isolation struct {
 
 // Policy names the policy, and configures its supervision.
 type Policy struct {
-	Name     string `koanf:"name" validate:"required_without=Path"`            // fifo is the program hamadryad-policy-fifo
+	Name     string `koanf:"name" validate:"required_without=Path"`            // the one name of the policy everywhere; fifo is the program hamadryad-policy-fifo
 	Path     string `koanf:"path"`                                             // of the plug-in; "": found by name
 	Folder   string `koanf:"folder"`                                           // where plug-ins are; "": beside hamadryad
 	Checksum string `koanf:"checksum" validate:"omitempty,len=64,hexadecimal"` // SHA-256 of the plug-in, in hexadecimal; "": any is started
@@ -173,7 +173,7 @@ type Policy struct {
 	Files          []string      `koanf:"files"`
 	StartTimeout   time.Duration `koanf:"startTimeout" validate:"min=1s"`        // how long the plug-in may take to start and to take its settings
 	RoundDeadline  time.Duration `koanf:"roundDeadline" validate:"min=10ms"`     // bound of the answer to a round; then the policy is restarted
-	FailuresMax    int           `koanf:"failuresMax" validate:"min=1,max=1000"` // within FailuresWindow; then the built-in FIFO takes over
+	FailuresMax    int           `koanf:"failuresMax" validate:"min=1,max=1000"` // within FailuresWindow; then the fallback, the FIFO in the manager, takes over
 	FailuresWindow time.Duration `koanf:"failuresWindow" validate:"min=1s"`      // see failuresMax
 	SlowRound      time.Duration `koanf:"slowRound" validate:"min=1ms"`          // a round that takes longer is reported in log, status and metrics
 	Memory         Size          `koanf:"memory"`                                // for the plug-in and its child processes; 0: half of the machine's

@@ -170,6 +170,8 @@ func TestFilesOfShadowsAreReadAndWatched(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"policy:\n  shadow: [fair]\n  shadowFiles:\n    hfsp: [pools.xml]\n": "h.yaml:3: policy.shadowFiles has files for hfsp, which is no shadow",
+		"policy:\n  name: fallback\n":                                        "h.yaml:2: fallback is the name of the policy in the manager",
+		"policy:\n  shadow: [fallback]\n":                                    "h.yaml:2: fallback is the name of the policy in the manager",
 		"policy:\n  shadow: [fair, fair]\n":                                  "h.yaml:2: policy.shadow is [fair fair]: each may stand there once",
 		"policy:\n  shadow: [fair]\n  shadowFiles: [pools.xml]\n":            "h.yaml:3: policy.shadowFiles",
 	} {

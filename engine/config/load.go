@@ -20,6 +20,10 @@ import (
 // PolicyPrefix begins the names of plug-ins' programs.
 const PolicyPrefix = "hamadryad-policy-"
 
+// PolicyName is the name of a policy whose program has a path, unless the configuration gives it
+// another one.
+func PolicyName(path string) string { return strings.TrimPrefix(filepath.Base(path), PolicyPrefix) }
+
 // fileBytesMax bounds a configuration file, and each file that it names.
 const fileBytesMax = 4 << 20
 
@@ -289,12 +293,12 @@ func (c *Config) finish(k *koanf.Koanf, s Sources) error {
 	}
 	c.Policy.Config, c.Policy.ShadowConfigs = settings, ofShadows
 	if c.Policy.Path != "" && c.places["policy.name"] == "" {
-		c.Policy.Name = strings.TrimPrefix(filepath.Base(c.Policy.Path), PolicyPrefix)
+		c.Policy.Name = PolicyName(c.Policy.Path)
 	}
 	if wrong := c.validate(); len(wrong) > 0 {
 		return wrong
 	}
-	if wrong := c.checkShadows(); len(wrong) > 0 {
+	if wrong := append(c.checkPolicyNames(), c.checkShadows()...); len(wrong) > 0 {
 		return wrong
 	}
 	if wrong := c.checkAuth(); len(wrong) > 0 {
@@ -335,6 +339,23 @@ func (c *Config) readFiles(s Sources, key string, names []string) (files []sched
 		c.Watched = append(c.Watched, path)
 	}
 	return files, nil
+}
+
+// Fallback is the name of the policy that decides in the manager's process while another fails.
+const Fallback = "fallback"
+
+// checkPolicyNames returns the mistakes in names of policies: a policy has one name everywhere.
+func (c *Config) checkPolicyNames() Errors {
+	var wrong Errors
+	for _, key := range []struct {
+		name  string
+		names []string
+	}{{"policy.name", []string{c.Policy.Name}}, {"policy.shadow", c.Policy.Shadow}} {
+		if slices.Contains(key.names, Fallback) {
+			wrong = append(wrong, fmt.Sprintf("%s: %s is the name of the policy in the manager, which decides while another fails: give yours another name", c.places.of(key.name), Fallback))
+		}
+	}
+	return wrong
 }
 
 // checkShadows returns the settings and files for policies that are no shadows.

@@ -51,7 +51,7 @@ func number(call uintptr, args ...uintptr) error {
 }
 
 // call counts which of the forbidden calls are refused. It checks that clone3 gives ENOSYS, so that
-// libraries fall back to clone.
+// libraries use clone then.
 func call(_ context.Context, n *job.Node) error {
 	runtime.LockOSThread()
 	for name, do := range forbidden {

@@ -316,6 +316,6 @@ func (c Config) workerSettings() []*wire.Property {
 }
 
 // Accepted returns the configuration with which a launcher with this data folder last joined: the
-// bytes of Config.Source, or nil. The program that starts a launcher falls back to it when the
+// bytes of Config.Source, or nil. The program that starts a launcher uses it when the
 // current configuration is invalid, because the machine would be missing otherwise.
 func Accepted(data string) ([]byte, error) { return datadir.Accepted(data) }

@@ -11,8 +11,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// policyRuns waits until a policy decides. It warns if the policy gives way to the built-in FIFO at
-// once.
+// policyRuns waits until a policy decides. It warns if the policy gives way to the fallback at once.
 func (c *Cluster) policyRuns(ctx context.Context, warn io.Writer) error {
 	cl, err := client.Dial(c.Address, client.Options{})
 	if err != nil {
@@ -41,7 +40,7 @@ func policyDecides(ctx context.Context, warn io.Writer, ask func() (*wire.Policy
 		case r.State == "running":
 			return nil
 		case r.State == "fallback":
-			fmt.Fprintf(warn, "hamadryad: the policy %s can't run, the built-in FIFO decides: %s\n", r.Policy, problemText(r))
+			fmt.Fprintf(warn, "hamadryad: the policy %s can't run, the fallback decides: %s\n", r.Policy, problemText(r))
 			return nil
 		}
 		last = r

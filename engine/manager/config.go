@@ -83,7 +83,7 @@ type Config struct {
 
 	Core   core.Settings // core.DefaultSettings with the site's changes
 	Policy policyhost.Policy
-	// Fallback makes the policy that takes over in this process when the plug-in keeps failing.
+	// Fallback makes the fallback: the policy that decides in this process when the plug-in keeps failing.
 	// Required.
 	Fallback func() scheduler.TaskScheduler
 	// Last is the last accepted configuration, by the data folder's Accepted. It stays in force
@@ -178,7 +178,7 @@ func (c *Config) fill() error {
 	case c.Data == "":
 		return fmt.Errorf("the manager needs a folder for its data: set manager.data")
 	case c.Fallback == nil:
-		return fmt.Errorf("the manager needs a policy to fall back to")
+		return fmt.Errorf("the manager needs a fallback: Config.Fallback makes a policy")
 	case c.Policy.Path == "":
 		return fmt.Errorf("the manager needs the path of a policy plug-in: set policy.path or policy.name")
 	case c.Keys != nil && c.Core.Access == nil:

@@ -189,7 +189,7 @@ func TestTheGateStaysShutWhileThePolicyIsDown(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.policyWhen("the fallback decides", func(r *wire.PolicyReply) bool { return r.State == policyhost.Fallback })
-	if code, text := b.page("/readyz?verbose"); code != http.StatusOK || !strings.Contains(text, "[+]policy ok: the built-in FIFO decides") {
+	if code, text := b.page("/readyz?verbose"); code != http.StatusOK || !strings.Contains(text, "[+]policy ok: the fallback decides") {
 		t.Errorf("the page of readiness does not tell that the fallback decides: %d %s", code, text)
 	}
 	refused := func() {
@@ -204,7 +204,7 @@ func TestTheGateStaysShutWhileThePolicyIsDown(t *testing.T) {
 	refused()
 	b.stop()
 	b.start()
-	b.policyWhen("it stands in after a restart", func(r *wire.PolicyReply) bool { return r.State == policyhost.Fallback })
+	b.policyWhen("the fallback decides after a restart", func(r *wire.PolicyReply) bool { return r.State == policyhost.Fallback })
 	refused()
 }
 

@@ -28,13 +28,13 @@ func (m *manager) lives() health.Check {
 	}}
 }
 
-// fallbackNote says that the built-in policy decides in place of the site's. The manager works
+// fallbackNote says that the fallback decides in place of the site's policy. The manager works
 // then, so it is ready.
 func (m *manager) fallbackNote(context.Context) string {
 	if m.supervisor.State() != policyhost.Fallback {
 		return ""
 	}
-	return "the built-in FIFO decides, because the configured policy can't (fallback): \"hamadryad policy\" says why"
+	return "the fallback decides, because the configured policy can't: \"hamadryad policy\" says why"
 }
 
 // works checks whether the manager can work now.

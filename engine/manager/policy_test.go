@@ -123,6 +123,28 @@ func TestMetricsAndHealthWithoutAPolicy(t *testing.T) {
 	}
 }
 
+// A policy that hangs in its start is the newest problem. That of the policy before, which was
+// killed, is no reason for it.
+func TestHangingStartIsTheNewestProblem(t *testing.T) {
+	b := newTestbed(t)
+	replace := b.linkedPolicy(plugintest.HangInStart)
+	b.cfg.Policy.SlowRound = 50 * time.Millisecond
+	b.start()
+	running := b.policyWhen("it runs", isRunning)
+	replace(plugintest.Plugin(t, plugintest.HangInStart))
+	if err := syscall.Kill(int(running.Pid), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	hangs := fmt.Sprintf("the policy %s has not answered its start for 50ms, and decides nothing yet", running.Name)
+	r := b.policyWhen("its successor hangs", func(r *wire.PolicyReply) bool { return problemOf(r, policyhost.ConditionStart) == hangs })
+	if r.State != policyhost.Starting || r.Problems[0].What != policyhost.ConditionStart || !strings.Contains(problemOf(r, policyhost.ConditionPolicy), "signal: killed") {
+		t.Errorf("%v", r)
+	}
+	if _, text := b.page("/policy"); !strings.Contains(text, "nothing new starts.\n"+hangs) {
+		t.Errorf("the page does not say first that the start hangs:\n%s", text)
+	}
+}
+
 // A policy that panics when it is looked at is replaced, and the call is named that
 // did it.
 func TestPanicOfALookIsToldWithItsCall(t *testing.T) {

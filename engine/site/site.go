@@ -172,7 +172,7 @@ func policiesIn(folder string) string {
 	found, _ := filepath.Glob(filepath.Join(folder, config.PolicyPrefix+"*"))
 	var names []string
 	for _, path := range found {
-		names = append(names, strings.TrimPrefix(filepath.Base(path), config.PolicyPrefix))
+		names = append(names, config.PolicyName(path))
 	}
 	if len(names) == 0 {
 		return "that folder has no policies: build them (make build), or set policy.folder or policy.path"

@@ -2178,12 +2178,12 @@ type PolicyReply struct {
 	Generation    uint64                 `protobuf:"varint,3,opt,name=generation,proto3" json:"generation,omitempty"`
 	Restarts      uint32                 `protobuf:"varint,4,opt,name=restarts,proto3" json:"restarts,omitempty"`
 	State         string                 `protobuf:"bytes,5,opt,name=state,proto3" json:"state,omitempty"`   // running, starting, fallback, failed
-	Policy        string                 `protobuf:"bytes,6,opt,name=policy,proto3" json:"policy,omitempty"` // the configured name; name is that of the running policy
+	Policy        string                 `protobuf:"bytes,6,opt,name=policy,proto3" json:"policy,omitempty"` // to run, as the configuration names it; name is that of what decides, or fallback
 	Status        []byte                 `protobuf:"bytes,7,opt,name=status,proto3" json:"status,omitempty"` // hamadryad.scheduler.v1.Status
 	Rounds        uint64                 `protobuf:"varint,8,opt,name=rounds,proto3" json:"rounds,omitempty"`
 	Refusals      uint64                 `protobuf:"varint,9,opt,name=refusals,proto3" json:"refusals,omitempty"`
 	Problems      []*PolicyProblem       `protobuf:"bytes,10,rep,name=problems,proto3" json:"problems,omitempty"` // current ones, the newest first
-	Path          string                 `protobuf:"bytes,11,opt,name=path,proto3" json:"path,omitempty"`         // of the program; "" when the built-in FIFO decides
+	Path          string                 `protobuf:"bytes,11,opt,name=path,proto3" json:"path,omitempty"`         // of the program; "" when the fallback decides
 	Checksum      string                 `protobuf:"bytes,12,opt,name=checksum,proto3" json:"checksum,omitempty"` // of the program that runs: SHA-256, hex
 	Pid           int64                  `protobuf:"varint,13,opt,name=pid,proto3" json:"pid,omitempty"`
 	Started       int64                  `protobuf:"varint,14,opt,name=started,proto3" json:"started,omitempty"`                        // when this generation took over
@@ -2553,7 +2553,7 @@ func (x *PolicyShadow) GetAnswerMean() int64 {
 // it is fixed.
 type PolicyProblem struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	What          string                 `protobuf:"bytes,1,opt,name=what,proto3" json:"what,omitempty"` // configuration, settings, change, policy, rounds, status, lists, shadow, busy or start
+	What          string                 `protobuf:"bytes,1,opt,name=what,proto3" json:"what,omitempty"` // configuration, settings, change, policy, rounds, status, lists, shadow, busy, start, stall or jobs
 	Text          string                 `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
 	At            int64                  `protobuf:"varint,3,opt,name=at,proto3" json:"at,omitempty"`
 	unknownFields protoimpl.UnknownFields

@@ -1221,7 +1221,7 @@ type PolicyStart struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Generation    uint64                 `protobuf:"varint,1,opt,name=generation,proto3" json:"generation,omitempty"`
 	Policy        string                 `protobuf:"bytes,2,opt,name=policy,proto3" json:"policy,omitempty"`       // name in the configuration: checkpoints are per name
-	Fallback      bool                   `protobuf:"varint,3,opt,name=fallback,proto3" json:"fallback,omitempty"`  // the built-in policy in place of a failed one: jobs that wait for the failed policy's decision go on waiting
+	Fallback      bool                   `protobuf:"varint,3,opt,name=fallback,proto3" json:"fallback,omitempty"`  // the fallback in place of a failed policy: jobs that wait for the failed policy's decision go on waiting
 	Config        []byte                 `protobuf:"bytes,4,opt,name=config,proto3,oneof" json:"config,omitempty"` // hamadryad.scheduler.v1.Config: the settings it is started with; missing in logs of older programs
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

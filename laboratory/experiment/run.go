@@ -39,7 +39,7 @@ const (
 type Options struct {
 	// Launch starts the program of a policy, by its name.
 	Launch func(ctx context.Context, program string) (policy.Host, error)
-	// Fallback is the policy that a manager falls back to. It is asked for the rounds that it decided
+	// Fallback makes the fallback of a manager. It is asked for the rounds that it decided
 	// in a log; nil: such a log is an error.
 	Fallback func() policy.Host
 	// Progress receives the progress of long experiments; nil: none is shown.

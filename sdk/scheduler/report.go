@@ -63,10 +63,13 @@ func (p *PoolStatus) check() error {
 	if math.Abs(p.FairShare) > shareMax {
 		return fmt.Errorf("FairShare is %g: no cluster has that many slots, at most %g are shown", p.FairShare, shareMax)
 	}
+	if math.Abs(p.Weight) > shareMax {
+		return fmt.Errorf("Weight is %g: at most %g is shown", p.Weight, shareMax)
+	}
 	return nil
 }
 
-// shareMax bounds a pool's share, in slots.
+// shareMax bounds a pool's share, in slots, and its weight.
 const shareMax = 1e12
 
 // Check returns the reason why an answer can't be sent over HTTP, or nil.

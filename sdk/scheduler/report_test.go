@@ -21,6 +21,7 @@ func TestWhatCannotBeShownIsNamed(t *testing.T) {
 		`pool 1 ("b"): FairShare is NaN`:             pool(func(p *scheduler.PoolStatus) { p.FairShare = math.NaN() }).Check(),
 		`pool 1 ("b"): FairShare is 1e+300`:          pool(func(p *scheduler.PoolStatus) { p.FairShare = 1e300 }).Check(),
 		`pool 1 ("b"): Weight is -Inf`:               pool(func(p *scheduler.PoolStatus) { p.Weight = math.Inf(-1) }).Check(),
+		`pool 1 ("b"): Weight is 1e+300`:             pool(func(p *scheduler.PoolStatus) { p.Weight = 1e300 }).Check(),
 		`Parent has 4097 bytes`:                      pool(func(p *scheduler.PoolStatus) { p.Parent = long }).Check(),
 		`10001 pools, at most 10000`:                 scheduler.Status{Pools: make([]scheduler.PoolStatus, scheduler.PoolsMax+1)}.Check(),
 		`10001 jobs in the queue, at most 10000`:     scheduler.Status{Queue: make([]scheduler.Queued, scheduler.QueueMax+1)}.Check(),

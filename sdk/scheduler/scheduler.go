@@ -181,7 +181,7 @@ func (a Ability) Has(b Ability) bool { return a&b == b }
 
 // Description is a policy's description of itself at its start.
 type Description struct {
-	Name          string
+	Name          string // of the program, for its author; people see the site's name for it
 	Version       string
 	Abilities     Ability       // until a SettingsVerdict declares others
 	ProgressEvery time.Duration // with AbilityProgress; at least 100 ms

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -126,7 +125,7 @@ func Policies(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirect
 	}
 	var list []string
 	for _, f := range files {
-		list = append(list, strings.TrimPrefix(filepath.Base(f), config.PolicyPrefix))
+		list = append(list, config.PolicyName(f))
 	}
 	return list, cobra.ShellCompDirectiveDefault // or a path
 }

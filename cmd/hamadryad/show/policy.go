@@ -16,7 +16,7 @@ import (
 // policyView is the policy for programs. Values of the REST interface have its names
 // (restapi.Policy).
 type policyView struct {
-	Name             string                  `json:"name"` // "builtin" for the FIFO that took over
+	Name             string                  `json:"name"` // in the configuration, or "fallback"
 	Version          *string                 `json:"version,omitempty"`
 	Configured       string                  `json:"configured"`
 	State            restapi.PolicyState     `json:"state"`

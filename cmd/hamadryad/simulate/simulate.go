@@ -380,7 +380,7 @@ func findContender(text string) (contender, error) {
 			return p, err
 		}
 		p.path = what
-		what = strings.TrimPrefix(filepath.Base(what), config.PolicyPrefix)
+		what = config.PolicyName(what)
 		p.program = what
 	default:
 		path, err := site.FindPolicy(config.Policy{Name: what})

@@ -70,7 +70,7 @@ var fires = []struct {
 	{"HamadryadManagerDown", map[string]string{`up{job="hamadryad-manager",instance="m1"}`: `1x39 stale _x39 1x40`}, "does not answer"},
 	{"HamadryadNoPolicyDecides", map[string]string{`hamadryad_policy_state{state="failed",instance="m1"}`: `0x39 1x40 0x40`}, "The policy is failed"},
 	{"HamadryadNoPolicyDecides", map[string]string{`hamadryad_policy_state{state="starting",instance="m1"}`: `0x39 1x40 0x40`}, "The policy is starting"},
-	{"HamadryadPolicyFallback", map[string]string{`hamadryad_policy_state{state="fallback",instance="m1"}`: `0x39 1x40 0x40`}, "built-in FIFO"},
+	{"HamadryadPolicyFallback", map[string]string{`hamadryad_policy_state{state="fallback",instance="m1"}`: `0x39 1x40 0x40`}, "fallback"},
 	{"HamadryadPolicyRestarts", map[string]string{`hamadryad_policy_restarts_total{instance="m1"}`: `1x39 2+1x5 7x75`}, "times in 15 minutes"},
 	{"HamadryadSlowRounds", map[string]string{`hamadryad_rounds_slow_total{instance="m1"}`: `4x39 5+2x10 25x70`}, "slowly"},
 	{"HamadryadLogStalled", map[string]string{`hamadryad_log_stalled{instance="m1"}`: `0x39 1x40 0x40`}, "disk is full"},

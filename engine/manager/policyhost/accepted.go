@@ -14,7 +14,7 @@ import (
 const acceptedFile = "configuration.accepted"
 
 // Accepted returns the configuration that a manager with this data folder accepted last: the bytes
-// of Policy.Source, nil when there are none. A starting manager falls back to it when the current
+// of Policy.Source, nil when there are none. A starting manager uses it when the current
 // configuration has mistakes: otherwise running work would be lost with the lease.
 func Accepted(data string) ([]byte, error) {
 	b, err := os.ReadFile(filepath.Join(data, acceptedFile))

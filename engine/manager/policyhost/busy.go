@@ -8,25 +8,49 @@ import (
 )
 
 // A policy is reported as busy when busyMax of its rounds within busyWindow told it nothing but the
-// time, or so many of its decisions were refused.
+// time, or so many of its decisions were refused. core.wakeMin (the wake floor) may keep it far
+// below that. So it is also busy when, of the busyWakes rounds that the wake floor allows within a
+// window, it was woken for at least half, each time as soon as the floor let it.
 const (
 	busyWindow = 10 * time.Second
 	busyMax    = 500
+	busyWakes  = 20
 )
+
+// told ends the counting of a window whose problem was reported.
+const told = -1 << 30
 
 // busyWatch counts rounds without effect. Used by the core's goroutine only.
 type busyWatch struct {
-	since   time.Time // start of the window
 	policy  string    // that it is about
+	since   time.Time // start of the window
 	wakes   int       // rounds with only TimePassed
 	refused int       // decisions
 	last    scheduler.Outcome
+
+	hurriedSince time.Time // start of the window of hurried
+	hurried      int       // wakes for which the wake floor made the policy wait
 }
 
-// round takes a round in. It returns a problem, at most one for each window; "": none.
-func (w *busyWatch) round(now time.Time, policy string, r *scheduler.Round) string {
-	if policy != w.policy || now.Sub(w.since) >= busyWindow {
-		*w = busyWatch{since: now, policy: policy}
+// wakeFloor is what is known of a generation's wakes.
+type wakeFloor struct {
+	min     time.Duration // between two wakes
+	hurried bool          // its last answer asked for a wake before that
+}
+
+// window is the time within which hurried wakes are counted.
+func (f wakeFloor) window() time.Duration { return max(busyWindow, busyWakes*f.min) }
+
+// round takes a round in. It returns a problem, at most one of a kind for each window; "": none.
+func (w *busyWatch) round(now time.Time, policy string, floor wakeFloor, r *scheduler.Round) string {
+	if policy != w.policy {
+		*w = busyWatch{policy: policy, since: now, hurriedSince: now}
+	}
+	if now.Sub(w.since) >= busyWindow {
+		w.since, w.wakes, w.refused = now, 0, 0
+	}
+	if now.Sub(w.hurriedSince) >= floor.window() {
+		w.hurriedSince, w.hurried = now, 0
 	}
 	woken := len(r.Offers) == 0 && len(r.Events) > 0
 	for _, e := range r.Events {
@@ -39,16 +63,29 @@ func (w *busyWatch) round(now time.Time, policy string, r *scheduler.Round) stri
 	}
 	if woken {
 		w.wakes++
+		if floor.hurried {
+			w.hurried++
+		}
 	}
+	return w.problem(now, floor)
+}
+
+// problem says what is wrong when a bound is reached; "": nothing is.
+func (w *busyWatch) problem(now time.Time, floor wakeFloor) string {
 	within := now.Sub(w.since).Round(time.Millisecond)
 	switch {
 	case w.wakes >= busyMax:
-		text := fmt.Sprintf("the policy %s asks for rounds without pause: %d within %v told it nothing but the time; its WakeAt should name the time when it has something to decide", policy, w.wakes, within)
-		w.wakes = -1 << 30
+		text := fmt.Sprintf("the policy %s asks for rounds without pause: %d within %v told it nothing but the time; its WakeAt should name the time when it has something to decide", w.policy, w.wakes, within)
+		w.wakes, w.hurried = told, told
+		return text
+	case floor.min > 0 && w.hurried >= max(1, min(busyMax, int(floor.window()/floor.min)/2)):
+		text := fmt.Sprintf("the policy %s asks for rounds without pause: %d within %v told it nothing but the time, and each came only when core.wakeMin (%v) had passed; its WakeAt should name the time when it has something to decide",
+			w.policy, w.hurried, now.Sub(w.hurriedSince).Round(time.Millisecond), floor.min)
+		w.wakes, w.hurried = told, told
 		return text
 	case w.refused >= busyMax:
-		text := fmt.Sprintf("%d decisions of the policy %s were refused within %v, the last a %v: %v, %s", w.refused, policy, within, w.last.Kind, w.last.Reason, w.last.Detail)
-		w.refused = -1 << 30
+		text := fmt.Sprintf("%d decisions of the policy %s were refused within %v, the last a %v: %v, %s", w.refused, w.policy, within, w.last.Kind, w.last.Reason, w.last.Detail)
+		w.refused = told
 		return text
 	}
 	return ""

@@ -19,18 +19,23 @@ func TestBusyPolicyIsNamed(t *testing.T) {
 	for _, x := range []struct {
 		what   string
 		every  time.Duration
+		floor  wakeFloor
 		events []scheduler.Event
 		told   int
 		says   string
 	}{
-		{"wakes", time.Millisecond, wake, 2, "the policy p asks for rounds without pause"},
-		{"refusals", time.Millisecond, refused, 2, "refused within 499ms, the last a launch: no capacity, no slot"},
-		{"slow wakes", 50 * time.Millisecond, wake, 0, ""},
-		{"something else", time.Millisecond, []scheduler.Event{scheduler.TimePassed{}, scheduler.JobSubmitted{}}, 0, ""},
+		{"wakes", time.Millisecond, wakeFloor{}, wake, 2, "the policy p asks for rounds without pause"},
+		{"refusals", time.Millisecond, wakeFloor{}, refused, 2, "refused within 499ms, the last a launch: no capacity, no slot"},
+		{"slow wakes", 50 * time.Millisecond, wakeFloor{min: 10 * time.Millisecond}, wake, 0, ""},
+		{"wakes at the floor", 10 * time.Millisecond, wakeFloor{10 * time.Millisecond, true}, wake, 2, "500 within 4.99s told it nothing but the time"},
+		{"hurried wakes at a high floor", time.Second, wakeFloor{time.Second, true}, wake, 2, "10 within 9s told it nothing but the time, and each came only when core.wakeMin (1s) had passed"},
+		{"wakes as rare as a high floor", time.Second, wakeFloor{time.Second, false}, wake, 0, ""},
+		{"hurried wakes, some of them", 3 * time.Second, wakeFloor{time.Second, true}, wake, 0, ""},
+		{"something else", time.Millisecond, wakeFloor{}, []scheduler.Event{scheduler.TimePassed{}, scheduler.JobSubmitted{}}, 0, ""},
 	} {
 		w, told, now := busyWatch{}, 0, time.Unix(1000, 0)
-		for at := time.Duration(0); at < 2*busyWindow; at += x.every {
-			text := w.round(now.Add(at), "p", &scheduler.Round{Events: x.events})
+		for at := time.Duration(0); at < 2*x.floor.window(); at += x.every {
+			text := w.round(now.Add(at), "p", x.floor, &scheduler.Round{Events: x.events})
 			if text != "" {
 				told++
 			}

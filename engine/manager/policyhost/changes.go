@@ -304,7 +304,7 @@ func (s *Supervisor) tookSettings(h *policyProcess, q question, v core.SettingsV
 }
 
 // pursue continues with the file's settings that no policy has judged, when the deciding policy is
-// known. It asks a policy about those that none got. Beside the built-in policy, or if none runs
+// known. It asks a policy about those that none got. Beside the fallback, or if none runs
 // any more, it starts a policy with them. With mu held.
 func (s *Supervisor) pursue() {
 	open, h := s.changes.open, s.current

@@ -145,7 +145,7 @@ func (th *theatre) decides(settings string) bool {
 		th.core.PolicyState().Generation == th.current.generation && !th.changes.pending()
 }
 
-// falls says whether the built-in policy decides and nothing else is tried.
+// falls says whether the fallback decides and nothing else is tried.
 func (th *theatre) falls() bool {
 	th.mu.Lock()
 	defer th.mu.Unlock()
@@ -244,7 +244,7 @@ func TestDeadlySettings(t *testing.T) {
 
 	th = newTheatre(t, 1, good)
 	th.Update(th.policy("deadly", 1))
-	th.until("the built-in one goes on", func() bool { return th.actors.Load() == 2 && th.falls() })
+	th.until("the fallback goes on", func() bool { return th.actors.Load() == 2 && th.falls() })
 	if r := th.Reply(th.ctx, true); !strings.Contains(problemOf(r, ConditionChange), errDeadly.Error()) || !th.sent("deadly")() {
 		t.Errorf("%v, sent %q", r, th.asked)
 	}

@@ -71,7 +71,7 @@ func TestStatusWithJobsThatAreNotThere(t *testing.T) {
 			t.Errorf("told again: %s", text)
 		}
 		counted := `
-# HELP hamadryad_policy_problems_total Problems of a policy, by kind (see "hamadryad policy") and by the policy's name in the configuration.
+# HELP hamadryad_policy_problems_total Problems of a policy, by kind (see "hamadryad policy") and by the policy's name.
 # TYPE hamadryad_policy_problems_total counter
 hamadryad_policy_problems_total{kind="jobs",policy="p"} 1
 `

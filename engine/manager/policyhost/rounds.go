@@ -37,8 +37,9 @@ func (s *Supervisor) Ask(a core.AskPolicy) {
 	}
 	s.refused.round(s.needs.Log, a.Round)
 	if h != nil {
-		if text := s.busy.round(time.Now(), h.name, a.Round); text != "" {
-			s.needs.problem(ConditionBusy, h.name, slowForgotten, text)
+		floor := wakeFloor{h.wakeMin, h.hurried.Load()}
+		if text := s.busy.round(time.Now(), h.name, floor, a.Round); text != "" {
+			s.needs.problem(ConditionBusy, h.name, max(slowForgotten, floor.window()), text)
 			s.needs.Log.Warn("the policy has many rounds without effect", "policy", h.name, "generation", h.generation, "problem", text)
 		}
 	}
@@ -68,6 +69,8 @@ func (s *Supervisor) carry(h *policyProcess) {
 			if took > slow {
 				s.slow.roundAnswered(h.name, took, r.Number, slow)
 			}
+			at := answer.Decisions.WakeAt
+			h.hurried.Store(at != 0 && at < r.Now.Add(h.wakeMin))
 			m := &wire.PolicyAnswer{Generation: h.generation, Round: r.Number, Decisions: answer.Bytes}
 			_ = s.needs.Inbox.Enqueue(s.ctx, inbox.Entry{Inputs: []*wire.Input{wire.NewInput(m)}, Decisions: &answer.Decisions})
 			s.shadows.round(h.generation, r)

@@ -1,6 +1,9 @@
 // Package policyhost keeps a policy running. It starts plug-ins, sends them rounds, and asks them
-// about new settings. It restarts one that failed, replaces one that keeps failing by the built-in
-// FIFO, and swaps policies between two rounds.
+// about new settings. It restarts one that failed, and swaps policies between two rounds. The
+// fallback, which is the FIFO in this process, replaces one that keeps failing.
+//
+// A policy has one name everywhere: the one in the configuration (Policy.Name). What a program
+// calls itself (scheduler.Description.Name) is not shown. The name of the fallback is Fallback.
 //
 // # Invariants
 //
@@ -11,7 +14,7 @@
 // # Failures
 //
 // A policy that crashes, passes its deadline or breaks the protocol is restarted with a fresh
-// snapshot. After repeated failures the built-in FIFO takes over, and status says so. Running work
+// snapshot. After repeated failures the fallback takes over, and status says so. Running work
 // never stops for it. An invalid configuration is never retried. A panic in any call ends the
 // plug-in at once, and the message names the call. A plug-in's children end with it. Plug-ins that
 // a killed manager left behind end when the next manager starts.
@@ -25,7 +28,7 @@
 // The running policy is asked about new settings, and may reject them. A policy that failed or
 // timed out with new settings may have failed because of them. The old settings stay, and people
 // are told how to ask again. When no policy got them, or another took over before it answered, they
-// have no verdict. Then the next policy is asked. When the built-in FIFO takes over, a policy whose
+// have no verdict. Then the next policy is asked. When the fallback takes over, a policy whose
 // settings were not rejected is started beside it. So settings that break a policy leave the old
 // ones in force. Right settings repair a policy that fails for another reason, in whichever order
 // it happens.
@@ -100,6 +103,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -128,10 +132,8 @@ const (
 	stallForgotten = 5 * time.Second
 )
 
-// builtin is the name of the policy in this process.
-const builtin = "builtin"
-
-// States of the policy, as PolicyReply names them.
+// States of the policy, as PolicyReply names them. Fallback is also the name of the policy in this
+// process.
 const (
 	Starting = "starting"
 	Running  = "running"
@@ -144,7 +146,7 @@ type Needs struct {
 	Inbox      *inbox.Inbox
 	Data       string // folder
 	Plugin     func(context.Context, policy.Options) (policy.Host, error)
-	Fallback   func() scheduler.TaskScheduler // makes the policy that takes over in this process
+	Fallback   func() scheduler.TaskScheduler // makes the fallback
 	Last       *Policy                        // accepted before this life; nil: none, or it was used
 	Term       uint64
 	NotesMax   int // bound of the core's notes for a policy
@@ -174,8 +176,7 @@ func New(ctx context.Context, of Needs) *Supervisor {
 }
 
 // Supervisor keeps a policy running. It starts plug-ins, sends rounds to them, restarts them when
-// they fail, and swaps them. When a plug-in keeps failing, it falls back to the policy in this
-// process. Its methods may be called from any goroutine and do not block; long work runs in
+// they fail, and swaps them. When a plug-in keeps failing, the fallback takes over. Its methods may be called from any goroutine and do not block; long work runs in
 // goroutines that end with ctx or with their host.
 type Supervisor struct {
 	needs    Needs
@@ -225,6 +226,8 @@ type policyProcess struct {
 	latency    latency
 	outcomes   []outcome // nil when it has taken over, or why it did not
 	listed     listedJobs
+	wakeMin    time.Duration // least time between two wakes; set before its first round
+	hurried    atomic.Bool   // its last answer asked for a wake sooner than wakeMin
 }
 
 // config are the settings for its start; with the supervisor's lock held.
@@ -269,7 +272,7 @@ func (s *Supervisor) launch(spec Policy, inProcess bool) *policyProcess {
 	s.starts++
 	name := spec.Name
 	if inProcess {
-		name = builtin
+		name = Fallback
 	}
 	s.needs.Stats.CountProblems(name, policyConditions...)
 	h := &policyProcess{
@@ -424,6 +427,7 @@ func (s *Supervisor) Start(a core.StartPolicy) {
 	}
 	env := a.Environment
 	env.Store, env.Trace = h.spec.Store, h.spec.Trace
+	h.wakeMin = env.WakeMin
 	config := h.config()
 	s.wait.Go(func() {
 		answered := s.watchStart(h)
@@ -634,7 +638,7 @@ type shortError struct {
 func (e *shortError) Error() string { return e.text }
 func (e *shortError) Unwrap() error { return e.err }
 
-// restart restarts the policy, or starts the built-in one when the policy has failed too often, or
+// restart restarts the policy, or starts the fallback when the policy has failed too often, or
 // stalled, which it would do again; with mu held.
 func (s *Supervisor) restart(h *policyProcess, stalled bool, log *slog.Logger) {
 	now := time.Now()
@@ -648,7 +652,7 @@ func (s *Supervisor) restart(h *policyProcess, stalled bool, log *slog.Logger) {
 	}
 	s.failures = append(recent, now)
 	if (stalled || len(s.failures) >= h.spec.FailuresMax) && !h.inProcess {
-		log.Error("the policy failed too often, or stalled: the built-in FIFO takes over until the configuration changes or \"hamadryad policy reload\" is asked for", "failures", len(s.failures))
+		log.Error("the policy failed too often, or stalled: the fallback takes over until the configuration changes or \"hamadryad policy reload\" is asked for", "failures", len(s.failures))
 		s.launch(h.spec, true)
 		return
 	}

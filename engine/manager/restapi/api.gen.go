@@ -1033,13 +1033,13 @@ type Policy struct {
 	// MemoryMax Bytes that they may have
 	MemoryMax *int64 `json:"memoryMax,omitempty"`
 
-	// Name Of what decides
+	// Name Of what decides: a name of the configuration, or `fallback`
 	Name string `json:"name"`
 
 	// Pages It has pages of its own, at /scheduler
 	Pages bool `json:"pages"`
 
-	// Problems What is wrong, until it is mended; that of `policy` says why the built-in one decides
+	// Problems What is wrong, until it is mended; that of `policy` says why the fallback decides
 	Problems []PolicyProblem `json:"problems"`
 
 	// Refused Decisions that were refused since the manager started, by reason

@@ -13,7 +13,7 @@
 //
 // A policy can answer every round and still starve a job. For policyStallAfter (one minute) no
 // attempt of the job runs, its ready work fits, and the policy gave no reason to wait. That is a problem in status. If nothing at all runs, the policy counts as broken, and the
-// built-in FIFO takes over. A policy that holds work back on purpose gives its reason. A reason that
+// fallback takes over. A policy that holds work back on purpose gives its reason. A reason that
 // should pass by itself, such as other jobs' turn, excuses ten times as long.
 //
 // # Refusals

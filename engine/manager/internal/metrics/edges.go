@@ -88,7 +88,7 @@ var (
 	tailsBehind      = describe("history_tails_behind_seconds", "For how long ends of logs could not be written; 0 while they can.")
 	historyFreed     = describe("history_removed_for_room_total", "Jobs that history removed before their time since its disk was full, since this manager began.")
 	historyMissed    = describe("history_missed_total", "Attempts and jobs that history could not take, since this manager began.")
-	policyInfo       = describe("policy_info", "Always 1: the policy that decides, by name and version; builtin is the fallback.", "name", "version")
+	policyInfo       = describe("policy_info", "Always 1: the policy that decides, by its name in the configuration, or fallback, and its version.", "name", "version")
 	policyGeneration = describe("policy_generation", "Which start of a policy decides, counted since this manager began.")
 	policySince      = describe("policy_start_timestamp_seconds", "Since when this start of the policy decides, in seconds since 1970.")
 	termDesc         = describe("manager_term", "Which life of the manager this is: larger after each start.")

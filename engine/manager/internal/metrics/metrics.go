@@ -56,7 +56,7 @@ func New() *Metrics {
 		rounds:         prometheus.NewHistogram(prometheus.HistogramOpts{Name: "hamadryad_round_seconds", Help: "Time from asking the policy to its answer.", Buckets: latencies}),
 		slowRounds:     prometheus.NewCounter(prometheus.CounterOpts{Name: "hamadryad_rounds_slow_total", Help: "Rounds that the policy did not answer within policy.slowRound."}),
 		policyRestarts: prometheus.NewCounter(prometheus.CounterOpts{Name: "hamadryad_policy_restarts_total", Help: "Starts of a policy because one failed."}),
-		policyProblems: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "hamadryad_policy_problems_total", Help: "Problems of a policy, by kind (see \"hamadryad policy\") and by the policy's name in the configuration."}, []string{"kind", "policy"}),
+		policyProblems: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "hamadryad_policy_problems_total", Help: "Problems of a policy, by kind (see \"hamadryad policy\") and by the policy's name."}, []string{"kind", "policy"}),
 		sync:           prometheus.NewHistogram(prometheus.HistogramOpts{Name: "hamadryad_log_sync_seconds", Help: "Time of one write of the event log to the disk.", Buckets: latencies}),
 		logged:         prometheus.NewCounter(prometheus.CounterOpts{Name: "hamadryad_log_bytes_total", Help: "Bytes written to the event log."}),
 		channels:       prometheus.NewCounterVec(prometheus.CounterOpts{Name: "hamadryad_channel_bytes_total", Help: "Bytes of records that ended attempts wrote into channels, by kind of channel."}, []string{"kind"}),

@@ -49,7 +49,7 @@ var (
 	waitingDesc       = describe("jobs_waiting", "Jobs of which something is ready and does not run, by whether launchers have room for what waits longest: yes, or no.", "fits")
 	pendingDesc       = describe("groups_pending", "Groups of live jobs that neither run nor have finished.")
 	runningDesc       = describe("groups_running", "Groups that run.")
-	policyDesc        = describe("policy_state", "1 for the state that the policy is in: starting, running, fallback (the built-in FIFO decides) or failed.", "state")
+	policyDesc        = describe("policy_state", "1 for the state that the policy is in: starting, running, fallback (the FIFO in the manager decides) or failed.", "state")
 	policyMemory      = describe("policy_memory_bytes", "Memory of the policy plug-in's processes.")
 	configDesc        = describe("config_wrong", "1 while the configuration file has mistakes, or the policy refuses it, and what was accepted before stays in force.")
 	stalledDesc       = describe("log_stalled", "1 while the event log's disk takes nothing, and the manager no new work.")

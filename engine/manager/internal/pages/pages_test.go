@@ -194,7 +194,7 @@ func pointerTo(text string) *string { return &text }
 func (s *stub) GetPolicy(context.Context, restapi.GetPolicyRequestObject) (restapi.GetPolicyResponseObject, error) {
 	n, generation := int64(4), int64(34)
 	return restapi.GetPolicy200JSONResponse{
-		Shadows: []restapi.PolicyShadow{{Name: s.name, State: restapi.PolicyShadowStateDropped, Problem: &s.name}}, Name: "builtin", Configured: s.name, Version: &s.name, State: restapi.PolicyStateFallback, Generation: &generation, Since: &base, Restarts: 3, Pages: s.ownPages, Memory: &n, MemoryMax: &n, Rounds: &restapi.RoundTimes{Mean: .01},
+		Shadows: []restapi.PolicyShadow{{Name: s.name, State: restapi.PolicyShadowStateDropped, Problem: &s.name}}, Name: "fallback", Configured: s.name, Version: &s.name, State: restapi.PolicyStateFallback, Generation: &generation, Since: &base, Restarts: 3, Pages: s.ownPages, Memory: &n, MemoryMax: &n, Rounds: &restapi.RoundTimes{Mean: .01},
 		Problems: []restapi.PolicyProblem{{What: "policy", Text: s.name, At: base}}, Accepted: []restapi.Count{{Name: "launch", Count: 5}}, Refused: []restapi.Count{{Name: "no capacity", Count: 2}}, Facts: []restapi.Property{{Name: s.name, Value: s.name}},
 	}, nil
 }
@@ -372,11 +372,11 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// The first page says when the built-in policy decides in the place of the chosen one, and each page which of all it is.
+// The first page says when the fallback decides in the place of the chosen one, and each page which of all it is.
 func TestWhatDecidesIsSaid(t *testing.T) {
 	server := serve(t, &stub{name: "mine"}, true)
 	for path, want := range map[string]string{
-		"/": "The built-in FIFO decides in the place of mine since", "/policy": "<dt>Generation</dt><dd>3.4</dd>", "/jobs/job-7": `jobs" aria-current="page">Jobs<`, "/queue": `queue" aria-current="page">Queue<`,
+		"/": "The fallback decides in the place of mine since", "/policy": "<dt>Generation</dt><dd>3.4</dd>", "/jobs/job-7": `jobs" aria-current="page">Jobs<`, "/queue": `queue" aria-current="page">Queue<`,
 	} {
 		if _, _, page := get(t, server+path); strings.Count(page, want) != 1 {
 			t.Errorf("%s does not say once %q:\n%s", path, want, page)

@@ -18,7 +18,7 @@ const decisionsShown = 50
 type policyPage struct {
 	restapi.Policy
 	Generation  string // as the command line writes it
-	Why         string // why the built-in one decides, or none does
+	Why         string // why the fallback decides, or none does
 	Filter      struct{ Job, Launcher, Kind, Outcome, Reason string }
 	Kinds       []restapi.DecisionKind
 	Outcomes    []restapi.ListDecisionsParamsOutcome
@@ -45,15 +45,31 @@ func (s *Server) policy(r *http.Request) (string, any, error) {
 		term, start := s.needs.Generation(uint64(*g))
 		page.Generation = fmt.Sprintf("%d.%d", term, start)
 	}
-	for _, p := range page.Problems {
-		if p.What == "policy" && page.State != restapi.PolicyStateRunning {
-			page.Why = p.Text
-		}
-	}
+	page.Why = whyDown(&page.Policy)
 	if err := s.addDecisions(r, &page); err != nil {
 		return "", nil, err
 	}
 	return "Policy " + page.Name, page, nil
+}
+
+// whyDown is why the policy does not decide: how it failed, or that its start is not answered. The
+// newest counts: a start that hangs says nothing of how the policy before it ended.
+func whyDown(p *restapi.Policy) string {
+	for _, x := range p.Problems { // the newest first
+		failed, hangs := x.What == "policy", x.What == "start"
+		switch p.State {
+		case restapi.PolicyStateRunning:
+		case restapi.PolicyStateFallback:
+			if failed {
+				return x.Text
+			}
+		default:
+			if failed || hangs {
+				return x.Text
+			}
+		}
+	}
+	return ""
 }
 
 // addDecisions adds the last matching decisions.

@@ -54,7 +54,7 @@ type overview struct{ noted int64 }
 
 func (o overview) Overview() *wire.PolicyReply {
 	return &wire.PolicyReply{
-		Name: "builtin", Policy: "fair", State: "fallback", Generation: 4, Started: int64(base), Restarts: 3, RoundTimes: &wire.RoundTimes{Last: 2e6, Mean: 1e6, Longest: 3e6, Slow: 1e9, SlowRounds: 1},
+		Name: "fallback", Policy: "fair", State: "fallback", Generation: 4, Started: int64(base), Restarts: 3, RoundTimes: &wire.RoundTimes{Last: 2e6, Mean: 1e6, Longest: 3e6, Slow: 1e9, SlowRounds: 1},
 		Problems: []*wire.PolicyProblem{{What: "policy", Text: "it died", At: int64(base) + o.noted}},
 	}
 }
@@ -271,7 +271,7 @@ func TestPolicy(t *testing.T) {
 			t.Errorf("%s: %d came, want %d", query, len(seen), want)
 		}
 	}
-	w.cache.UpdateStatus("builtin", 4, time.Now(), scheduler.Status{Facts: []scheduler.Property{{Name: "mood", Value: "good"}}})
+	w.cache.UpdateStatus("fallback", 4, time.Now(), scheduler.Status{Facts: []scheduler.Property{{Name: "mood", Value: "good"}}})
 	var p restapi.Policy
 	w.ask("GET", "/api/v1/policy", "", &p)
 	if p.State != restapi.PolicyStateFallback || p.Configured != "fair" || len(p.Problems) != 1 || p.Rounds.Longest != 0.003 || len(p.Facts) != 1 || len(p.Accepted) != int(scheduler.DecisionSpeculate) ||
