@@ -31,6 +31,12 @@ func TestConformanceOfEverySetting(t *testing.T) {
 // TestConformanceOfPages requests everything and makes all changes, as authorized and unauthorized
 // users, while games go on. A restart would not pay for the interval in flight, and so change the
 // budgets shown: there is none.
+// TestNoSecondBesideOneThatIsTakenOff: a round does not launch a second attempt of a bundle whose first attempt it stops.
+func TestNoSecondBesideOneThatIsTakenOff(t *testing.T) {
+	c := scheduler.Config{Text: []byte("alloc-interval: 1s\nkill-interval: 1s\n")}
+	policytest.Run(t, New, policytest.Options{NoStories: true, Seeds: 1, First: 102208, Restarts: 2, Config: c})
+}
+
 func TestConformanceOfPages(t *testing.T) {
 	r := policytest.Run(t, New, policytest.Options{
 		NoStories: true, Seeds: 12, First: 200, Restarts: -1, Config: scheduler.Config{Text: []byte("alloc-interval: 1s\nkill-interval: 1s\n")},

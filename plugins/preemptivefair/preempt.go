@@ -70,8 +70,7 @@ func (d *assignment) losers(kind scheduler.SlotKind) []*loser {
 	for _, j := range d.view.Jobs() {
 		l := &loser{job: j, held: d.held(j, kind)}
 		for _, u := range preemption.Units(j, kind, d.stopping) {
-			second := u.Bundle.SpeculationOffered && u.Bundle.LeftOut() // none is started beside a first that is taken off
-			if !second && !d.protected(u.Bundle) && (d.mode() != scheduler.PreemptSuspend || !u.Bundle.NoSuspend()) {
+			if !d.protected(u.Bundle) && (d.mode() != scheduler.PreemptSuspend || !u.Bundle.NoSuspend()) {
 				l.units = append(l.units, &unit{Unit: u, from: l, spared: d.spared(u.Bundle)})
 			}
 		}

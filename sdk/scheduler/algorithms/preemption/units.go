@@ -19,7 +19,8 @@ func (u *Unit) Live() []*view.Attempt { return u.Attempts }
 
 // Units lists the launches of a job that hold slots of a kind and may be stopped, in order of their
 // first attempts. All attempts of such a launch run, none is leaving or has failed, and no other launch
-// of the bundle has finished.
+// of the bundle has finished. Nor was its second attempt taken in this round (view.View.Launch): stopping the first one
+// ends the offer.
 func Units(j *view.Job, kind scheduler.SlotKind, leaving Leaving) []*Unit {
 	type launch struct {
 		bundle      *view.Bundle
@@ -39,7 +40,8 @@ func Units(j *view.Job, kind scheduler.SlotKind, leaving Leaving) []*Unit {
 		if a.Need.Kind == kind {
 			u.Slots += a.Need.Slots
 		}
-		if a.State != view.Running || a.Bundle.State != view.Launched || leaving.Has(a.ID) || a.LaunchFailed() {
+		second := a.Bundle.SpeculationOffered && a.Bundle.LeftOut()
+		if second || a.State != view.Running || a.Bundle.State != view.Launched || leaving.Has(a.ID) || a.LaunchFailed() {
 			busy[u] = true
 		}
 	}
