@@ -18,6 +18,20 @@ func TestConformanceOfForgottenLoads(t *testing.T) {
 	policytest.Run(t, New, policytest.Options{NoStories: true, Seeds: 12, First: 5020, Config: c})
 }
 
+// TestRestartsBetweenUpdates: a policy that starts again takes back the same slots. One game loses the only launcher that can't
+// suspend, and in the other one slots are taken back between two updates of shares.
+func TestRestartsBetweenUpdates(t *testing.T) {
+	for seed, settings := range map[uint64]string{
+		100480: "allocations: {fair-share-timeout: 0s, order: disco-fair}\npreemption: {mode: suspend, interval: 1s}\nweights: {size-based: true, adjuster: new-job-boost, boost-duration: 5s}\nload: {manager: level-slots, max-difference: 0.2}\n",
+		101827: "allocations: {fair-share-timeout: 200ms, order: disco-fair}\nupdate-interval: 100ms\npreemption: {interval: 300ms, fair-share-threshold: 1, protect: 0s}\n",
+	} {
+		c := scheduler.Config{Text: []byte("placement: {undeclared: create}\n" + settings)}
+		policytest.Run(t, New, policytest.Options{NoStories: true, Seeds: 1, First: seed, Restarts: 2, Config: c, Properties: []scheduler.Property{
+			{Name: "preempt", Value: "true"}, {Name: "preempt", Value: "false"}, {Name: "preempt", Value: "maybe"}, {Name: "preemptible", Value: "false"},
+		}})
+	}
+}
+
 // TestNobodyIsTakenWhoIsProtected by the manager, though the policy's own settings spare
 // nobody.
 func TestNobodyIsTakenWhoIsProtected(t *testing.T) {

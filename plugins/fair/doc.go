@@ -44,7 +44,7 @@
 //	  undeclared: own             # create, own, refuse: what becomes of a job for a pool that is not declared; create with Hadoop's XML; see Allocations
 //	preemption:
 //	  mode: kill                  # off, kill, soft (asked to end first), suspend (where launchers can, else kill; what forbids it is spared, but for a minimum share)
-//	  interval: 5s                # how often slots are taken back
+//	  interval: 5s                # how often slots are taken back; shares are computed then, too
 //	  fair-share-threshold: 0.5   # starved below this part of the fair share; Hammr has 0.67
 //	  grace: 10s                  # of a soft kill
 //	  protect: 1m                 # a bundle is not taken again before, but for a minimum share; 0s: at once

@@ -74,7 +74,7 @@ func (p *Policy) Start(c scheduler.Config, s scheduler.Snapshot, e scheduler.Env
 	p.preemption.Start(&p.shares, e.Limits)
 	p.configure(&config, p.recall(s.Now, s.Checkpoint))
 	for _, l := range p.view.Launchers() {
-		p.preemption.NoSuspend = p.preemption.NoSuspend || l.NoSuspend
+		p.preemption.Joined(l.NoSuspend)
 	}
 	for _, e := range s.Events[s.Since:] { // events after the checkpoint
 		if e, is := e.(scheduler.AttemptSuspended); is {
@@ -123,7 +123,8 @@ func (p *Policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 		return d, err
 	}
 	now := p.view.Now()
-	update := crossed(before, now, p.config.UpdateEvery)
+	preempt := crossed(before, now, p.config.PreemptEvery)
+	update := preempt || crossed(before, now, p.config.UpdateEvery) // a restarted policy has no shares of an earlier round
 	if update {
 		p.preemption.Update()
 		p.trace.update(p)
@@ -131,7 +132,7 @@ func (p *Policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 	var placed []placement.Placed
 	d.Launch, placed = p.placement.Assign(p.trace.on())
 	p.trace.placed(p, placed)
-	if crossed(before, now, p.config.PreemptEvery) {
+	if preempt {
 		p.preempt(&d)
 	}
 	p.explainWaits(&d)
@@ -174,7 +175,7 @@ func (p *Policy) event(e scheduler.Event, d *scheduler.Decisions) {
 	switch e := e.(type) {
 	case scheduler.LauncherJoined:
 		p.placement.Launcher(e.Launcher)
-		p.preemption.NoSuspend = p.preemption.NoSuspend || e.NoSuspend
+		p.preemption.Joined(e.NoSuspend)
 	case scheduler.LauncherLost:
 		p.placement.Launcher(e.Launcher)
 	case scheduler.LauncherLoad:

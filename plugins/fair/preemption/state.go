@@ -51,6 +51,13 @@ func (p *State) Start(s *shares.State, limits scheduler.Limits) {
 	p.State, p.limits = s, limits
 }
 
+// Joined records that a launcher is there, and whether it can suspend.
+func (p *State) Joined(noSuspend bool) {
+	if noSuspend && !p.NoSuspend {
+		p.NoSuspend, p.Changed = true, true // it may be lost before the policy starts again
+	}
+}
+
 // Configure applies new settings, after the shares' state has. All pools are new, and none is
 // starved yet: see Restore.
 func (p *State) Configure() {
