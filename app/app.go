@@ -58,11 +58,31 @@ const (
 // wrongUse marks a usage error: the command line or its arguments are wrong.
 func wrongUse(err error) error { return &client.ExitError{Code: ExitUsage, Err: err} }
 
+// Options say how a program runs. The zero value is that of Main.
+type Options struct {
+	// Drive runs jobs itself, as the function that package function Drive is given. nil: the command
+	// line names the job to submit.
+	Drive func(ctx context.Context, c *Client) error
+	// Reuse lets a worker process run nodes of one job after those of another, of the same user and
+	// program, with the same limit of memory. It saves the start of a process for each job and slot.
+	// The author promises that no node depends on, or leaves behind, anything in the process: global
+	// variables, goroutines, open files, the working folder. The engine puts back environment
+	// variables of the submission, gives each attempt its own folder, and ends child processes.
+	// Workers are not reused where they run as the submitter (isolation), for jobs with Kerberos
+	// tickets or counted resources, or after a job that gave values to the program's flags.
+	Reuse bool
+}
+
+// MainWith is Main with options. It never returns.
+func MainWith(o Options, defs ...job.Definition) {
+	start(o, defs)
+}
+
 // Main offers jobs. Started by a person, it submits the job that the command line names (or the
 // only one), follows it and prints its counters and outputs. In a worker it runs the job's nodes.
 // It never returns.
 func Main(defs ...job.Definition) {
-	start(nil, defs)
+	start(Options{}, defs)
 }
 
 // Drive is Main for programs that run jobs themselves, with Client.Run. The function drive runs
@@ -71,14 +91,14 @@ func Main(defs ...job.Definition) {
 // flags have when Run is called. Variables that drive sets are not set in a worker. Drive never
 // returns.
 func Drive(drive func(ctx context.Context, c *Client) error, defs ...job.Definition) {
-	start(drive, defs)
+	start(Options{Drive: drive}, defs)
 }
 
-func start(drive func(context.Context, *Client) error, defs []job.Definition) {
+func start(o Options, defs []job.Definition) {
 	if os.Getenv(worker.Variable) == "1" {
-		worker.Main(defs)
+		worker.Main(defs, o.Reuse)
 	}
-	p := program{defs: defs, drive: drive, flags: flag.CommandLine, errors: os.Stderr, unkilled: &inHand{}}
+	p := program{defs: defs, drive: o.Drive, flags: flag.CommandLine, errors: os.Stderr, unkilled: &inHand{}}
 	ctx, stop := interruptible(p.unkilled, p.errors)
 	code := p.run(ctx, os.Args)
 	stop()

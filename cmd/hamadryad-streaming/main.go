@@ -24,7 +24,7 @@ func main() {
 	if os.Getenv(worker.Variable) == "" {
 		prepare()
 	}
-	app.Main(streaming.Definition())
+	app.MainWith(app.Options{Reuse: true}, streaming.Definition())
 }
 
 // prepare converts the command line to one of package app: the engine's flags, then the job's

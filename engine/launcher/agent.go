@@ -155,7 +155,9 @@ func (a *agent) inventory() *wire.Inventory {
 		jobs = append(jobs, at.start.Job)
 	}
 	for _, w := range a.workers.each() {
-		jobs = append(jobs, w.key.job)
+		if w.key.job != 0 {
+			jobs = append(jobs, w.key.job)
+		}
 	}
 	slices.Sort(jobs)
 	return &wire.Inventory{Attempts: a.attempts.inventory(), Stored: a.outputs.Stored(), Jobs: slices.Compact(jobs)}

@@ -57,7 +57,7 @@ type Config struct {
 	LogTotal   int64         // of all logs; 0: LogTotalDefault
 	LogCount   int           // logs at most; 0: logs.CountDefault
 	LogKeepFor time.Duration // after an attempt's end; 0: logs.KeepForDefault
-	IdleMax    time.Duration // how long a warm worker waits for its job's next group; 0: IdleDefault
+	IdleMax    time.Duration // how long an idle worker waits for another group; 0: IdleDefault
 	FileCodec  string        // of file channels that choose none: none, lz4 or zstd; "": the engine's default
 	TCPCodec   string        // likewise for tcp channels
 	SpillMax   int64         // bytes on disk of one shm channel, and of all tcp channels that a group reads; 0: the channels' defaults

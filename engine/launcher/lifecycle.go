@@ -9,6 +9,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/vetting"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	program "github.com/hamadryad/hamadryad/engine/worker"
+	"github.com/hamadryad/hamadryad/internal/process/proctree"
 )
 
 // All functions here are called with agent.mu held, unless their comments say otherwise.
@@ -29,6 +30,10 @@ func (a *agent) startAttempt(s *wire.StartAttempt) {
 	if !a.devices.asksFor(s) { // an attempt with devices has a process of its own
 		if w := a.workers.takeIdle(keyOf(s)); w != nil {
 			a.assign(w, at)
+			return
+		}
+		if w := a.reusableFor(s); w != nil {
+			go a.reuseWorker(a.incarnationCtx, at, w)
 			return
 		}
 	}
@@ -57,6 +62,39 @@ func (a *agent) startWorker(ctx context.Context, at *attempt, tickets []byte, on
 	}
 }
 
+// reusableFor takes an idle worker of another job for an attempt; nil if there is none. A worker that
+// runs as its submitter sees the folders of one job only.
+func (a *agent) reusableFor(s *wire.StartAttempt) *worker {
+	if a.starter.guard != nil || a.tickets[s.Job] != nil {
+		return nil
+	}
+	return a.workers.takeReusable(s)
+}
+
+// reuseWorker sets an idle worker of another job up for an attempt, or starts one if that can't be
+// done. Called without mu, on a goroutine of its own.
+func (a *agent) reuseWorker(ctx context.Context, at *attempt, w *worker) {
+	plan, err := a.starter.plan(ctx, at.start)
+	fits := err == nil && proctree.Memory(w.PID()) <= workerReuseMemoryMax
+	a.mu.Lock()
+	alive := a.workers.has(w) && !w.leaving
+	reuse := fits && alive
+	switch {
+	case reuse:
+		w.dir.plan = plan
+		w.setUp(a.starter.setup(at.start, plan))
+		a.metrics.reuses.Inc()
+		a.give(ctx, w, at)
+	case alive:
+		w.dismiss()
+	}
+	tickets, on := a.tickets[at.start.Job], a.divider.other(at.start.User, "")
+	a.mu.Unlock()
+	if !reuse {
+		a.startWorker(ctx, at, tickets, on)
+	}
+}
+
 // workerStarted assigns an attempt to the worker that was started for it. Called without mu.
 func (a *agent) workerStarted(ctx context.Context, at *attempt, w *worker, err error) {
 	a.mu.Lock()
@@ -69,6 +107,11 @@ func (a *agent) workerStarted(ctx context.Context, at *attempt, w *worker, err e
 		return
 	}
 	a.workers.add(w)
+	a.give(ctx, w, at)
+}
+
+// give assigns an attempt to a worker that was set up for it, if it is still wanted.
+func (a *agent) give(ctx context.Context, w *worker, at *attempt) {
 	w.carry(a.tickets[w.key.job]) // the tickets may have been renewed meanwhile
 	wanted := !at.over() && a.attempts.find(at.start.Attempt) == at
 	switch {
@@ -98,6 +141,7 @@ func (a *agent) assign(w *worker, at *attempt) {
 	if err := w.Tree.Widen(a.starter.limits(at.start)); err != nil {
 		a.log.Warn("a worker keeps the limits of its attempt before", "pid", w.PID(), "error", err)
 	}
+	w.keptToJob = w.keptToJob || at.start.Memory != w.memory || at.start.Finish != nil && w.memory > 0
 	a.useUserProcessors(w)
 	at.suspension.BeginAttempt()
 	w.BeginAttempt(at.log)
@@ -181,6 +225,7 @@ func (a *agent) hear(w *worker, m *wire.FromWorker) error {
 			a.reported(w, what.Report)
 		}
 	case *wire.FromWorker_Ready:
+		w.reusable = what.Ready.Reusable
 		if f := what.Ready.Failure; f != nil {
 			a.unready(w, f)
 		}
@@ -306,6 +351,7 @@ func (a *agent) endedByWorker(w *worker, at *attempt, e *wire.AttemptEnded) {
 	if refused := w.Refused(); refused != "" && e.End == wire.End_END_FAILED && e.Failure != nil {
 		e.Failure.Message += " (" + refused + ")"
 	}
+	w.keptToJob = w.keptToJob || e.End != wire.End_END_FINISHED
 	w.release()
 	a.finish(at, e)
 	if at.stopped || w.leaving {

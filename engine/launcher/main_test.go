@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	}
 	if os.Getenv(worker.Variable) == "1" {
 		limitFiles()
-		worker.Main(definitions)
+		worker.Main(definitions, os.Getenv(reusing) == "1")
 	}
 	if text := os.Getenv(launcherVariable); text != "" {
 		os.Exit(launcherProcess(text))

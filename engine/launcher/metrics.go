@@ -16,6 +16,7 @@ type metrics struct {
 	outcomes  *prometheus.CounterVec
 	channels  *prometheus.CounterVec
 	starts    prometheus.Counter
+	reuses    prometheus.Counter
 	stale     prometheus.Counter
 	logUnkept prometheus.Counter
 	offences  *prometheus.CounterVec
@@ -34,6 +35,7 @@ func newMetrics(cfg Config, way suspend.Way, more ...prometheus.Collector) *metr
 			Name: "hamadryad_launcher_channel_bytes_total", Help: "Bytes of records that attempts wrote into channels, by kind of channel.",
 		}, []string{"kind"}),
 		starts:    prometheus.NewCounter(prometheus.CounterOpts{Name: "hamadryad_launcher_worker_starts_total", Help: "Worker processes started."}),
+		reuses:    prometheus.NewCounter(prometheus.CounterOpts{Name: "hamadryad_launcher_worker_reuses_total", Help: "Idle worker processes that were set up for another job."}),
 		stale:     prometheus.NewCounter(prometheus.CounterOpts{Name: "hamadryad_launcher_stale_commands_total", Help: "Commands ignored: of an older term or another incarnation."}),
 		logUnkept: prometheus.NewCounter(prometheus.CounterOpts{Name: "hamadryad_launcher_log_unkept_bytes_total", Help: "Bytes of logs that could not be written."}),
 	}
@@ -70,7 +72,7 @@ func newMetrics(cfg Config, way suspend.Way, more ...prometheus.Collector) *metr
 	limits := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "hamadryad_launcher_limits_info", Help: "Always 1: what limits workers' memory, processes and processors, cgroup or none."}, []string{"by"})
 	limits.WithLabelValues(limitedBy(way)).Set(1)
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		m.outcomes, m.channels, m.starts, m.stale, m.logUnkept, m.offences, slots, resources, wrong, ways, users, limits, buildinfo.Metric("hamadryad_launcher"))
+		m.outcomes, m.channels, m.starts, m.reuses, m.stale, m.logUnkept, m.offences, slots, resources, wrong, ways, users, limits, buildinfo.Metric("hamadryad_launcher"))
 	m.registry.MustRegister(more...)
 	if cfg.Keys != nil {
 		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{

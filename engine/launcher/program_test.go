@@ -26,6 +26,10 @@ var definitions = append(attacks, []job.Definition{
 		n.Count("memory", n.Info().Memory)
 		return nil
 	}),
+	single("variables", func(_ context.Context, n *job.Node) error {
+		countVariables(n.Count)
+		return nil
+	}),
 	single("panic", func(_ context.Context, n *job.Node) error {
 		n.At("/data/input.txt", 4711)
 		explode(nil)

@@ -23,6 +23,9 @@ type workerKey struct {
 	fingerprint   string
 }
 
+// ofNoJob is the key of a reusable worker whose job is over.
+func (k workerKey) ofNoJob() workerKey { return workerKey{user: k.user, program: k.program} }
+
 func keyOf(s *wire.StartAttempt) workerKey {
 	return workerKey{s.Job, s.User, s.Program, s.Plan, string(s.Fingerprint)}
 }
@@ -31,7 +34,7 @@ func keyOf(s *wire.StartAttempt) workerKey {
 // after Process.
 type worker struct {
 	*process.Process
-	key workerKey // of all its attempts
+	key workerKey // of all attempts of its current job
 	dir *workDir
 	of  uint64 // generation of the launcher's keys from which its credentials were made
 
@@ -41,6 +44,13 @@ type worker struct {
 	sender  vetting.Sender
 	rested  time.Time // when it became idle
 
+	memory   int64 // limit of the attempt with which its process was started
+	reusable bool  // its program lets it be set up for another job
+	jobs     int   // for how many it was set up
+	// keptToJob: it is not set up for another job, because an attempt failed in it, or had another
+	// limit of memory: the kernel's limit is that of the largest.
+	keptToJob bool
+
 	devices    held   // that it holds until its end
 	processors string // the list to which it was last pinned; "": none
 }
@@ -48,7 +58,15 @@ type worker struct {
 // newWorker returns a worker for a process that was started for an attempt, which is not assigned
 // yet.
 func newWorker(p *process.Process, s *wire.StartAttempt, at *workDir, of uint64, tickets []byte, on string, holds held) *worker {
-	return &worker{Process: p, key: keyOf(s), dir: at, of: of, tickets: tickets, processors: on, devices: holds}
+	return &worker{Process: p, key: keyOf(s), dir: at, of: of, memory: s.Memory, tickets: tickets, processors: on, devices: holds}
+}
+
+// setUp has the worker build a job's graph.
+func (w *worker) setUp(s *wire.WorkerSetup) {
+	w.jobs++
+	w.reusable = false // until it says so of this job
+	w.sender.SetUp()
+	w.sendMessage(&wire.ToWorker{Do: &wire.ToWorker_Setup{Setup: s}})
 }
 
 // carry sends the worker newer tickets, which it writes to its file itself, as its own user.
@@ -127,6 +145,14 @@ func (w *worker) endFailure(at *attempt, broken error, starved bool) *wire.Failu
 	return f
 }
 
+const (
+	// workerJobsMax is for how many jobs a worker is set up before it ends.
+	workerJobsMax = 1000
+	// workerReuseMemoryMax is the most memory, in bytes, that an idle worker may hold to be set up for
+	// another job.
+	workerReuseMemoryMax = 256 << 20
+)
+
 // workers are the launcher's worker processes. The agent's lock guards them.
 type workers struct {
 	idleMax int // how many may be idle: the number of slots
@@ -154,6 +180,20 @@ func (ws *workers) takeIdle(key workerKey) *worker {
 	for i := len(ws.idle) - 1; i >= 0; i-- {
 		if w := ws.idle[i]; w.key == key {
 			ws.idle = append(ws.idle[:i], ws.idle[i+1:]...)
+			return w
+		}
+	}
+	return nil
+}
+
+// takeReusable takes the most recently idle worker of another job that can be set up for an attempt;
+// nil if there is none. It has the attempt's key then.
+func (ws *workers) takeReusable(s *wire.StartAttempt) *worker {
+	for i := len(ws.idle) - 1; i >= 0; i-- {
+		w := ws.idle[i]
+		if w.reusable && w.jobs < workerJobsMax && !w.keptToJob && w.tickets == nil && w.memory == s.Memory && w.key.ofNoJob() == keyOf(s).ofNoJob() {
+			ws.idle = append(ws.idle[:i], ws.idle[i+1:]...)
+			w.key = keyOf(s)
 			return w
 		}
 	}
@@ -192,10 +232,14 @@ func (ws *workers) unrest(w *worker) {
 	}
 }
 
-// drop ends the workers of a job, and returns them.
+// drop ends the workers of a job, and returns them. Those that are idle and reusable stay.
 func (ws *workers) drop(job uint64) (leaving []*worker) {
 	for w := range ws.all {
 		if w.key.job != job {
+			continue
+		}
+		if w.reusable && slices.Contains(ws.idle, w) {
+			w.key = w.key.ofNoJob()
 			continue
 		}
 		leaving = append(leaving, w)

@@ -69,9 +69,9 @@ func (h *workerStarter) startWorker(ctx context.Context, s *wire.StartAttempt, t
 		if err != nil {
 			return nil, h.explain(fmt.Errorf("program of job %s: %w", s.JobName, err))
 		}
-		planPath, err := h.cache.Get(ctx, s.Plan)
+		planPath, err := h.plan(ctx, s)
 		if err != nil {
-			return nil, h.explain(fmt.Errorf("plan of job %s: %w", s.JobName, err))
+			return nil, err
 		}
 		w, err := h.launchProcess(ctx, binary, planPath, s, tickets, on, holds)
 		// Another launcher may have removed the program from a shared cache meanwhile.
@@ -87,6 +87,15 @@ func (h *workerStarter) startWorker(ctx context.Context, s *wire.StartAttempt, t
 		}
 		return w, nil
 	}
+}
+
+// plan fetches a job's plan, and returns its path.
+func (h *workerStarter) plan(ctx context.Context, s *wire.StartAttempt) (string, error) {
+	path, err := h.cache.Get(ctx, s.Plan)
+	if err != nil {
+		return "", h.explain(fmt.Errorf("plan of job %s: %w", s.JobName, err))
+	}
+	return path, nil
 }
 
 // explain adds the remedy to an error about a full disk.
@@ -119,15 +128,22 @@ func (h *workerStarter) launchProcess(ctx context.Context, binary, planPath stri
 		at.close(h.leftovers)
 		return nil, err
 	}
+	w := newWorker(p, s, at, of, tickets, on, holds)
+	setup := h.setup(s, at.planPath())
+	setup.Credentials, setup.TicketsPath, setup.Tickets = secret, at.ticketsPath(), tickets
+	w.setUp(setup)
+	return w, nil
+}
+
+// setup is what a worker needs for an attempt's job, without secrets.
+func (h *workerStarter) setup(s *wire.StartAttempt, planPath string) *wire.WorkerSetup {
 	manager, _ := h.reports.Manager()
 	length, ends := h.lease.Terms()
-	w := newWorker(p, s, at, of, tickets, on, holds)
-	w.sendMessage(&wire.ToWorker{Do: &wire.ToWorker_Setup{Setup: &wire.WorkerSetup{
-		Job: s.Job, JobName: s.JobName, PlanPath: at.planPath(), Fingerprint: s.Fingerprint, Memory: s.Memory,
+	return &wire.WorkerSetup{
+		Job: s.Job, JobName: s.JobName, PlanPath: planPath, Fingerprint: s.Fingerprint, Memory: s.Memory,
 		LeaseNs: length, LeaseEndsNs: ends, Bind: h.cfg.Bind, User: s.User, Environment: h.cfg.workerSettings(),
-		Cluster: plan.Cluster(manager), Credentials: secret, TicketsPath: at.ticketsPath(), Tickets: tickets,
-	}}})
-	return w, nil
+		Cluster: plan.Cluster(manager),
+	}
 }
 
 // limits are what an attempt's processes may use together. An attempt that finishes a job runs no

@@ -835,7 +835,8 @@ func (x *AttemptLimit) GetIndex() uint32 {
 
 type WorkerReady struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Failure       *Failure               `protobuf:"bytes,1,opt,name=failure,proto3" json:"failure,omitempty"` // the program could not be built: this worker runs nothing
+	Failure       *Failure               `protobuf:"bytes,1,opt,name=failure,proto3" json:"failure,omitempty"`    // the program could not be built: this worker runs nothing
+	Reusable      bool                   `protobuf:"varint,2,opt,name=reusable,proto3" json:"reusable,omitempty"` // it can be set up for another job of the same user and program
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -875,6 +876,13 @@ func (x *WorkerReady) GetFailure() *Failure {
 		return x.Failure
 	}
 	return nil
+}
+
+func (x *WorkerReady) GetReusable() bool {
+	if x != nil {
+		return x.Reusable
+	}
+	return false
 }
 
 var File_engine_wire_worker_proto protoreflect.FileDescriptor
@@ -943,9 +951,10 @@ const file_engine_wire_worker_proto_rawDesc = "" +
 	"timeout_ns\x18\x02 \x01(\x03R\ttimeoutNs\x12\x19\n" +
 	"\bgrace_ns\x18\x03 \x01(\x03R\agraceNs\x12\x14\n" +
 	"\x05stage\x18\x04 \x01(\tR\x05stage\x12\x14\n" +
-	"\x05index\x18\x05 \x01(\rR\x05index\"E\n" +
+	"\x05index\x18\x05 \x01(\rR\x05index\"a\n" +
 	"\vWorkerReady\x126\n" +
-	"\afailure\x18\x01 \x01(\v2\x1c.hamadryad.engine.v1.FailureR\afailureB,Z*github.com/hamadryad/hamadryad/engine/wireb\x06proto3"
+	"\afailure\x18\x01 \x01(\v2\x1c.hamadryad.engine.v1.FailureR\afailure\x12\x1a\n" +
+	"\breusable\x18\x02 \x01(\bR\breusableB,Z*github.com/hamadryad/hamadryad/engine/wireb\x06proto3"
 
 var (
 	file_engine_wire_worker_proto_rawDescOnce sync.Once

@@ -32,8 +32,9 @@ const (
 	ExitStuck    = 72 // a program did not return after its attempt
 )
 
-// Main runs a worker process. It never returns.
-func Main(defs []job.Definition) {
+// Main runs a worker process. It never returns. reuse: the process may run groups of one job after
+// those of another.
+func Main(defs []job.Definition, reuse bool) {
 	// Orphaned descendants become children of this process, so that the end of a group finds them.
 	// Where that is not permitted, they are found by their mark.
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
@@ -43,7 +44,7 @@ func Main(defs []job.Definition) {
 		fmt.Fprintln(os.Stderr, "worker:", err)
 		os.Exit(ExitProtocol)
 	}
-	w := &worker{reports: reportsTo(conn.Send, unfit), conn: conn, defs: defs}
+	w := &worker{reports: reportsTo(conn.Send, unfit), conn: conn, defs: defs, reuse: reuse}
 	os.Exit(w.serve())
 }
 
@@ -53,7 +54,8 @@ type worker struct {
 	reports
 	conn  *ipc.Conn // any goroutine may send
 	defs  []job.Definition
-	setup *wire.WorkerSetup
+	reuse bool
+	setup *wire.WorkerSetup // of the current job
 
 	built   chan struct{}  // closed when the graph was built, or failed to build
 	layout  *layout.Layout // valid after built is closed; nil: the build failed
@@ -154,7 +156,7 @@ func (w *worker) handleMessage(m *wire.ToWorker) error {
 // ends this process.
 func (w *worker) setUp(s *wire.WorkerSetup) error {
 	if w.setup != nil {
-		return errors.New("a second setup")
+		return w.setUpNext(s)
 	}
 	w.setup = s
 	w.watchdog = startWatchdog(time.Duration(s.LeaseNs), s.LeaseEndsNs)
@@ -169,21 +171,44 @@ func (w *worker) setUp(s *wire.WorkerSetup) error {
 	w.fetcher = store.NewFetcher(fetching(reach))
 	w.built = make(chan struct{})
 	go w.tick()
+	go w.build(s, w.built)
+	return nil
+}
+
+// setUpNext sets an idle worker up for another job. Of the job before it keeps the lease, the
+// credentials and nothing else.
+func (w *worker) setUpNext(s *wire.WorkerSetup) error {
+	if !w.reuse || w.group.Load() != nil {
+		return errors.New("a second setup")
+	}
+	w.fetcher.Close()
+	w.fetcher = store.NewFetcher(fetching(w.keys))
+	before, built := w.built, make(chan struct{})
+	w.setup, w.built = s, built
 	go func() {
-		ready := &wire.WorkerReady{}
-		var l *layout.Layout
-		err := errBuilderGoexit
-		defer func() { w.isBuilt(l, err, ready) }() // also if the builder ends this goroutine
-		l, err = layout.Build(w.defs, s)
+		<-before
+		if w.layout != nil {
+			w.layout.RestoreEnvironment()
+		}
+		w.build(s, built)
 	}()
 	return nil
+}
+
+// build builds a job's graph, and closes built.
+func (w *worker) build(s *wire.WorkerSetup, built chan struct{}) {
+	ready := &wire.WorkerReady{}
+	var l *layout.Layout
+	err := errBuilderGoexit
+	defer func() { w.isBuilt(l, err, ready, built) }() // also if the builder ends this goroutine
+	l, err = layout.Build(w.defs, s)
 }
 
 // errBuilderGoexit is the error of a builder that ended its goroutine.
 var errBuilderGoexit = errors.New("the job's builder called runtime.Goexit (as the Fatal and FailNow of a test do), so it did not return: return an error")
 
 // isBuilt reports to the launcher whether the graph was built, and lets groups begin.
-func (w *worker) isBuilt(l *layout.Layout, err error, ready *wire.WorkerReady) {
+func (w *worker) isBuilt(l *layout.Layout, err error, ready *wire.WorkerReady, built chan struct{}) {
 	if err != nil {
 		ready.Failure = &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_INVALID, Message: failure.Bounded(err.Error())}
 		if failure.IsLost(err) {
@@ -193,11 +218,12 @@ func (w *worker) isBuilt(l *layout.Layout, err error, ready *wire.WorkerReady) {
 	if err == nil && l.Large() {
 		debug.FreeOSMemory() // the memory of building counts against the nodes'
 	}
+	ready.Reusable = err == nil && w.reuse && !l.FlagsSet()
 	w.layout = l
 	// The goroutine of serve sees a failure of this send, too. Ready precedes all reports of a
 	// group.
 	_ = w.conn.Send(&wire.FromWorker{What: &wire.FromWorker_Ready{Ready: ready}})
-	close(w.built)
+	close(built)
 }
 
 // run runs a group on a goroutine of its own, once the graph is built.
@@ -205,10 +231,10 @@ func (w *worker) run(r *wire.RunGroup) error {
 	if w.group.Load() != nil {
 		return fmt.Errorf("attempt-%d came while another runs", r.GetStart().GetAttempt())
 	}
-	g := newGroup(w, r)
+	g, built := newGroup(w, r), w.built
 	w.group.Store(g)
 	go func() {
-		<-w.built
+		<-built
 		if w.layout == nil {
 			return // the launcher learns of the failure by the WorkerReady
 		}

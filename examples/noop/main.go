@@ -16,7 +16,7 @@ import (
 )
 
 func main() {
-	app.Main(job.Definition{Name: "noop", Help: "N  run N tasks that do nothing", Build: build})
+	app.MainWith(app.Options{Reuse: true}, job.Definition{Name: "noop", Help: "N  run N tasks that do nothing", Build: build})
 }
 
 func build(g *job.Graph, args []string) error {

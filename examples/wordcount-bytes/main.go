@@ -40,13 +40,14 @@ import (
 func main() {
 	top := flag.Int("top", 0, "print the `N` most frequent words")
 	letters := flag.Bool("letters", false, "with --top, leave out what is not made of letters alone, such as { and 0")
-	app.Drive(func(ctx context.Context, c *app.Client) error {
+	drive := func(ctx context.Context, c *app.Client) error {
 		result, err := c.Run(ctx, wordCount.Name, c.Args())
 		if err != nil || *top <= 0 {
 			return err
 		}
 		return printTop(ctx, os.Stdout, result.Outputs[0], *top, *letters)
-	}, wordCount.Definition())
+	}
+	app.MainWith(app.Options{Drive: drive, Reuse: true}, wordCount.Definition())
 }
 
 var wordCount = mapreduce.Bytes{

@@ -17,7 +17,7 @@ import (
 )
 
 func main() {
-	app.Drive(drive, job.Definition{Name: "tasks", Help: "TASKS  a job of so many tasks that do nothing", Build: build})
+	app.MainWith(app.Options{Drive: drive, Reuse: true}, job.Definition{Name: "tasks", Help: "TASKS  a job of so many tasks that do nothing", Build: build})
 }
 
 // drive submits all jobs at once, and waits for all.

@@ -35,6 +35,8 @@ type Layout struct {
 	connections []Connection     // likewise
 	outputs     []string         // the job's output folders
 	files       []plan.LocalFile // of its commands
+	before      []variable       // the process's, which the submission's replaced
+	flagsSet    bool             // the submission gave values to the program's flags
 }
 
 // Connection is a connection and its place in the graph, which is its channel id.
@@ -66,7 +68,7 @@ func Build(defs []job.Definition, s *wire.WorkerSetup) (l *Layout, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("job %s: %w", s.JobName, err)
 	}
-	if err := applySubmission(p); err != nil {
+	if err := l.applySubmission(p); err != nil {
 		return nil, fmt.Errorf("job %s: %w", p.Name, err)
 	}
 	g, err := plan.Build(defs, p)
@@ -106,11 +108,13 @@ func Build(defs []job.Definition, s *wire.WorkerSetup) (l *Layout, err error) {
 
 // applySubmission restores the program's flags and environment variables as they were at
 // submission.
-func applySubmission(p *plan.Submission) error {
+func (l *Layout) applySubmission(p *plan.Submission) error {
 	for _, v := range p.Environment {
 		if isDevicesVariable(v.Name) {
 			continue // the launcher's value counts
 		}
+		value, set := os.LookupEnv(v.Name)
+		l.before = append(l.before, variable{v.Name, value, set})
 		var err error
 		if v.Unset {
 			err = os.Unsetenv(v.Name)
@@ -121,7 +125,29 @@ func applySubmission(p *plan.Submission) error {
 			return fmt.Errorf("environment variable %q: %w", v.Name, err)
 		}
 	}
+	l.flagsSet = len(p.Flags) > 0
 	return declared.Apply(flag.CommandLine, p.Flags, p.Arguments)
+}
+
+// variable is an environment variable, or that there is none of that name.
+type variable struct {
+	name, value string
+	set         bool
+}
+
+// FlagsSet reports whether the submission gave values to flags of the program. They can't be taken
+// back: a flag's value may be a list to which each value adds.
+func (l *Layout) FlagsSet() bool { return l.flagsSet }
+
+// RestoreEnvironment gives the process the environment variables that it had before Build.
+func (l *Layout) RestoreEnvironment() {
+	for _, v := range slices.Backward(l.before) {
+		if v.set {
+			_ = os.Setenv(v.name, v.value) // it was set before, so its name and value are good
+		} else {
+			_ = os.Unsetenv(v.name)
+		}
+	}
 }
 
 // different says how a graph differs from the submitted one, as far as that was recorded.

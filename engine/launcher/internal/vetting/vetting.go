@@ -89,7 +89,10 @@ func (s *Sender) Assigned(attempt uint64) {
 	s.given++
 }
 
-// Ready checks a worker's message that it has built its graph, which comes once.
+// SetUp notes that the worker was set up for a job.
+func (s *Sender) SetUp() { s.ready = false }
+
+// Ready checks a worker's message that it has built its job's graph, which comes once for a setup.
 func (s *Sender) Ready(now time.Time) (take bool, err error) {
 	if s.ready {
 		return false, s.spend(kindRepeated, now)
