@@ -12,12 +12,16 @@ import (
 // Assumed is the cluster of a workload for which nobody named one, and the reason for its size. A
 // workload with a machine gets its processors as slots. One with tasks of other kinds than map and
 // reduce gets slots of these kinds, on as many launchers as usual says. Memory does not bound it.
+// With hosts, of which each is to have a launcher, it is one group of as many equal launchers.
 // nil: the usual launchers with their usual slots suit the workload.
-func Assumed(w *workload.Workload, usual Group) (groups []Group, why string) {
+func Assumed(w *workload.Workload, usual Group, hosts int) (groups []Group, why string) {
+	if hosts > 0 {
+		usual.Count = hosts
+	}
 	need := needed(w)
 	kinds := slices.Sorted(maps.Keys(need.widest))
 	if len(kinds) == 1 && w.Machine.Processors > 0 {
-		groups, why = ofMachine(w.Machine, kinds[0], need)
+		groups, why = ofMachine(w.Machine, kinds[0], need, hosts)
 	} else {
 		g := Group{Count: usual.Count, Slots: map[string]int{}}
 		suits := true
@@ -79,8 +83,8 @@ func needed(w *workload.Workload) needs {
 	return n
 }
 
-// ofMachine makes launchers of a machine's nodes.
-func ofMachine(m workload.Machine, kind string, need needs) (groups []Group, why string) {
+// ofMachine makes launchers of a machine's nodes, or divides its processors among hosts if there are any.
+func ofMachine(m workload.Machine, kind string, need needs, hosts int) (groups []Group, why string) {
 	processors, nodes := m.Processors, m.Nodes
 	why = fmt.Sprintf("the source names %d processors", processors)
 	if nodes > 0 {
@@ -94,6 +98,9 @@ func ofMachine(m workload.Machine, kind string, need needs) (groups []Group, why
 		processors = need.gang
 	}
 	each := need.widest[kind]
+	if hosts > 0 {
+		return []Group{{Count: hosts, Slots: map[string]int{kind: max(each, (processors+hosts-1)/hosts)}}}, why
+	}
 	if nodes > 0 {
 		each = max(each, (m.Processors+nodes-1)/nodes)
 	}

@@ -35,7 +35,7 @@ func TestAssumed(t *testing.T) {
 		{"wide tasks", wide("gpu", 2, 32, workload.Machine{}), "100 launchers with gpu=32: the tasks of the workload need slots of kind gpu"},
 		{"MapReduce", wide("map", 2, 1, workload.Machine{}), ""},
 	} {
-		groups, why := Assumed(c.w, usual)
+		groups, why := Assumed(c.w, usual, 0)
 		if why != c.want {
 			t.Errorf("%s: %q, want %q", c.name, why, c.want)
 		}
@@ -48,6 +48,36 @@ func TestAssumed(t *testing.T) {
 		}
 		if m := on.Machines()[0]; m.Memory < 100<<40 {
 			t.Errorf("%s: memory for a slot's task is missing: %d", c.name, m.Memory)
+		}
+	}
+}
+
+// Given hosts share the processors of the source, so that its largest job fits on them.
+func TestAssumedOnHosts(t *testing.T) {
+	usual := Default(100, map[string]int{"map": 4, "reduce": 2}).Groups[0]
+	hosts := []workload.Place{{Host: "a", Rack: "1"}, {Host: "b", Rack: "1"}, {Host: "c", Rack: "2"}}
+	for _, c := range []struct {
+		w    *workload.Workload
+		want string
+	}{
+		{wide("default", 8, 1, workload.Machine{Nodes: 32, Processors: 128}), "3 launchers with default=43: the source names 128 processors on 32 nodes"},
+		{wide("default", 8, 2, workload.Machine{Processors: 2}), "3 launchers with default=6: the source names 2 processors; its largest job takes 16"},
+		{wide("gpu", 2, 1, workload.Machine{}), "3 launchers with gpu=4: the tasks of the workload need slots of kind gpu"},
+		{wide("map", 2, 1, workload.Machine{}), ""},
+	} {
+		groups, why := Assumed(c.w, usual, len(hosts))
+		if why != c.want {
+			t.Errorf("%q, want %q", why, c.want)
+		}
+		on := Default(100, map[string]int{"map": 4, "reduce": 2})
+		if groups != nil {
+			if lacks := on.Lacks(c.w); len(lacks) != 1 {
+				t.Errorf("%q: the usual launchers lack %v", c.want, lacks)
+			}
+			on = Of(groups)
+		}
+		if err := on.OnHosts(hosts); err != nil || on.Launchers() != 3 || len(on.Lacks(c.w)) != 0 {
+			t.Errorf("%q: %d launchers, without slots of %v: %v", c.want, on.Launchers(), on.Lacks(c.w), err)
 		}
 	}
 }

@@ -163,6 +163,13 @@ func (c *Cluster) OnHosts(hosts []workload.Place) error {
 	return nil
 }
 
+// Lacks lists the kinds of slots that tasks of a workload need and no launcher has, in order.
+func (c *Cluster) Lacks(w *workload.Workload) []string {
+	slots := c.Slots()
+	kinds := slices.Sorted(maps.Keys(needed(w).widest))
+	return slices.DeleteFunc(kinds, func(k string) bool { return slots[scheduler.SlotKind(k)] > 0 })
+}
+
 // Launchers is how many there are.
 func (c *Cluster) Launchers() int {
 	n := 0

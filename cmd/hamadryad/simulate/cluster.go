@@ -19,18 +19,26 @@ func (c *command) settleCluster(flags *pflag.FlagSet, w *workload.Workload) (*cl
 	if err != nil {
 		return nil, err
 	}
-	if c.cluster == "" && c.topology == "" && !flags.Changed("slots") {
+	hosts, err := c.readHosts()
+	if err != nil {
+		return nil, client.Misuse("--topology: %w", err)
+	}
+	if c.cluster == "" && !flags.Changed("slots") {
 		suited := *w
 		if flags.Changed("launchers") {
 			suited.Machine = workload.Machine{} // so many are wanted
 		}
-		if groups, why := cluster.Assumed(&suited, on.Groups[0]); groups != nil {
+		if groups, why := cluster.Assumed(&suited, on.Groups[0], len(hosts)); groups != nil {
 			on, c.assumed = cluster.Of(groups), why
 		}
 	}
 	if c.topology != "" {
-		if err := c.onHosts(on); err != nil {
+		if err := on.OnHosts(hosts); err != nil {
 			return nil, client.Misuse("--topology: %w", err)
+		}
+		if lacks := on.Lacks(w); len(lacks) > 0 {
+			return nil, client.Misuse("--topology: tasks of the workload need slots of kind %s, which no host has: write --slots %s=COUNT, or leave --slots and --cluster out",
+				strings.Join(lacks, ", "), strings.Join(lacks, "=COUNT,"))
 		}
 	}
 	if c.slowStart != 0 {
@@ -67,16 +75,15 @@ func (c *command) readCluster() (*cluster.Cluster, error) {
 	return cluster.Default(c.launchers, slots), nil
 }
 
-// onHosts puts the launchers on the hosts of --topology.
-func (c *command) onHosts(on *cluster.Cluster) error {
+// readHosts reads the hosts of --topology; nil: there is none.
+func (c *command) readHosts() ([]workload.Place, error) {
+	if c.topology == "" {
+		return nil, nil
+	}
 	f, err := os.Open(c.topology)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer f.Close()
-	hosts, err := workload.ReadTopology(f, c.topology)
-	if err != nil {
-		return err
-	}
-	return on.OnHosts(hosts)
+	return workload.ReadTopology(f, c.topology)
 }

@@ -164,7 +164,7 @@ Runs share all processors.`,
 	f.StringArrayVar(&c.policies, "policy", []string{"fifo"}, "`[NAME=]POLICY` to play it under; may be repeated")
 	f.StringArrayVar(&c.sets, "set", nil, "`TARGET=VALUE,...` to play it with each of the values; may be repeated")
 	f.StringVar(&c.cluster, "cluster", "", "`FILE` of the cluster; left out: --launchers and --slots")
-	f.StringVar(&c.topology, "topology", "", "`FILE` of hosts in racks, as Rumen or the SLS (nodes.json) writes it. Each has a launcher with --slots, or like the only group of --cluster")
+	f.StringVar(&c.topology, "topology", "", "`FILE` of hosts in racks, as Rumen or the SLS (nodes.json) writes it. Each has a launcher with --slots, or like the only group of --cluster; left out: with slots that suit the workload")
 	f.IntVar(&c.launchers, "launchers", 100, "number of launchers")
 	f.StringSliceVar(&c.slots, "slots", []string{"map=4", "reduce=2"}, "`KIND=COUNT` slots of each launcher, joined by commas")
 	f.Float64Var(&c.slowStart, "slow-start", 0, "share of a stage's writers after whose end its readers may start; 0: as the cluster's file says, else all")
