@@ -40,7 +40,7 @@ var benchmarks = []benchmark{
 	{"shuffle-5000x5000", "the same from and to five thousand (3 GB while it runs)", shuffles(5000, 60)},
 	{"access", "certificates, roles, lists and audit, against a cluster where everybody may do everything (1.5 GB, and 3 GB while it runs)", accessCosts},
 	{"viewers", "tasks that do nothing, and assignments, while fifty people look at the pages, against while nobody does", viewersCost},
-	{"shadows", "tasks that do nothing beside one shadow and three, against none: speed, a round's time, and processor time of the manager and of all", shadowCosts},
+	{"shadows", "tasks that do nothing beside one shadow, three, and such as hang, leak or are slow, against none: speed, a round's time, and processor time of the manager and of all", shadowCosts},
 	{"round", "one round of a policy", rounds},
 	{"assign", "the way from the end of an attempt to the next launch, with core, log and policy", assignments},
 	{"policy-test", "the tests of policies on twenty days, with recorded decisions", policyTests},

@@ -9,10 +9,14 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/hamadryad/hamadryad/engine/config"
 	"github.com/hamadryad/hamadryad/engine/manager/policyhost"
 )
 
@@ -24,13 +28,60 @@ const (
 	shadowsFollowMax = time.Minute
 )
 
-// shadowSets are the shadows beside fifo. Rows compare each with the first, which has none.
-var shadowSets = [][]string{nil, {"fair"}, {"fair", "hfsp", "preemptive-fair"}}
+// shadowSets are the shadows beside fifo. Rows compare each with the first, which has none. The last
+// three misbehave: the first of these never answers a round, and one takes more memory than it may.
+// Both are started again until they are dropped. The third takes 300 ms for a round.
+var shadowSets = []struct {
+	row   string
+	names []string
+	fail  bool
+}{
+	{row: "0"},
+	{row: "1", names: []string{"fair"}},
+	{row: "3", names: []string{"fair", "hfsp", "preemptive-fair"}},
+	{row: "hung", names: []string{"hang-at-1"}, fail: true},
+	{row: "leaking", names: []string{"hog"}, fail: true},
+	{row: "slow", names: []string{"slow"}},
+}
+
+// badPlugin is the package of the program that misbehaves as its name says.
+const badPlugin = "github.com/hamadryad/hamadryad/engine/policy/plugintest/badplugin"
+
+// shadowPolicies makes a folder with the programs of all policies of shadowSets.
+func shadowPolicies(ctx context.Context, b *bench) (folder string, err error) {
+	if folder, err = os.MkdirTemp("", "hamadryad-bench"); err != nil {
+		return "", err
+	}
+	bad := filepath.Join(folder, "badplugin")
+	if text, err := exec.CommandContext(ctx, "go", "build", "-o", bad, badPlugin).CombinedOutput(); err != nil {
+		return folder, fmt.Errorf("building %s, which needs the source: %w\n%s", badPlugin, err, text)
+	}
+	names := []string{"fifo"}
+	for _, set := range shadowSets {
+		names = append(names, set.names...)
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		program := filepath.Join(b.bin, config.PolicyPrefix+name)
+		if _, err := os.Stat(program); err != nil {
+			program = bad
+		}
+		if err := os.Symlink(program, filepath.Join(folder, config.PolicyPrefix+name)); err != nil {
+			return folder, err
+		}
+	}
+	return folder, nil
+}
 
 // shadowCosts measures what shadows cost. All sets of shadows run on the same cluster, in turn: its
 // configuration changes between two jobs. The cluster has one slot, so each task is launched when
 // the one before has ended. This takes about one processor, and shadows have the others.
 func shadowCosts(ctx context.Context, b *bench) error {
+	policies, err := shadowPolicies(ctx, b)
+	defer os.RemoveAll(policies)
+	if err != nil {
+		return err
+	}
 	s, err := startSite(ctx, b, false, shape{launchers: 1, slots: 1})
 	defer s.stop()
 	if err != nil {
@@ -40,14 +91,14 @@ func shadowCosts(ctx context.Context, b *bench) error {
 	for run := range b.runs {
 		for i := range shadowSets {
 			set := (i + run) % len(shadowSets)
-			figures, err := s.shadowed(ctx, b, shadowSets[set])
+			figures, err := s.shadowed(ctx, b, policies, set)
 			if err != nil {
-				return fmt.Errorf("%d shadows: %w", len(shadowSets[set]), err)
+				return fmt.Errorf("shadows-%s: %w", shadowSets[set].row, err)
 			}
 			all[set] = append(all[set], figures)
 		}
 	}
-	for i, names := range shadowSets[1:] {
+	for i, set := range shadowSets[1:] {
 		for _, r := range []struct {
 			row, unit string
 			get       func(shadowed) float64
@@ -57,7 +108,7 @@ func shadowCosts(ctx context.Context, b *bench) error {
 			{"whole-cpu", "µs", func(x shadowed) float64 { return x.whole }},
 			{"round", "ms", func(x shadowed) float64 { return x.round }},
 		} {
-			row := fmt.Sprintf("shadows-%d-%s", len(names), r.row)
+			row := fmt.Sprintf("shadows-%s-%s", set.row, r.row)
 			err = errors.Join(err, b.out.add(row, r.unit, pick(all[i+1], r.get), pick(all[0], r.get), "no shadow"))
 		}
 	}
@@ -72,16 +123,17 @@ type shadowed struct {
 	round     float64 // ms from asking the policy in force to its answer, mean
 }
 
-// shadowed has shadows follow, and runs tasks.
-func (s *site) shadowed(ctx context.Context, b *bench, names []string) (x shadowed, err error) {
-	text := fmt.Sprintf("policy: {name: fifo, shadow: [%s]}\n", strings.Join(names, ", "))
+// shadowed has the shadows of a set follow, and runs tasks.
+func (s *site) shadowed(ctx context.Context, b *bench, policies string, set int) (x shadowed, err error) {
+	names, fail := shadowSets[set].names, shadowSets[set].fail
+	text := fmt.Sprintf("policy: {name: fifo, folder: %s, memory: 400MB, shadow: [%s]}\n", policies, strings.Join(names, ", "))
 	if err := os.WriteFile(s.file+".new", []byte(text), 0o600); err != nil {
 		return x, err
 	}
 	if err := os.Rename(s.file+".new", s.file); err != nil { // the manager never reads half of it
 		return x, err
 	}
-	if err := s.shadowsFollow(ctx, len(names)); err != nil {
+	if err := s.shadowsFollow(ctx, names, fail); err != nil {
 		return x, err
 	}
 	if _, err := s.program(ctx, b, "noop", "--quiet", fmt.Sprint(shadowTasksWarm)); err != nil {
@@ -106,7 +158,7 @@ func (s *site) shadowed(ctx context.Context, b *bench, names []string) (x shadow
 		manager:   ofTask(processTime(s.processes[0]) - managerBefore),
 		whole:     ofTask(s.processTimes() - wholeBefore),
 		round:     1000 * (seconds - secondsBefore) / (rounds - roundsBefore),
-	}, s.shadowsFollow(ctx, len(names))
+	}, s.shadowsFollow(ctx, names, fail)
 }
 
 // processTimes is the processor time of the site's processes and their descendants.
@@ -119,8 +171,8 @@ func (s *site) processTimes() (all time.Duration) {
 	return all
 }
 
-// shadowsFollow waits until so many shadows follow, and no other is left.
-func (s *site) shadowsFollow(ctx context.Context, want int) error {
+// shadowsFollow waits until these shadows follow, or fail if they may, and no other is left.
+func (s *site) shadowsFollow(ctx context.Context, names []string, fail bool) error {
 	ctx, cancel := context.WithTimeout(ctx, shadowsFollowMax)
 	defer cancel()
 	for {
@@ -129,15 +181,16 @@ func (s *site) shadowsFollow(ctx context.Context, want int) error {
 			return err
 		}
 		var policy struct {
-			Shadows []struct{ State, Problem string }
+			Shadows []struct{ Name, State, Problem string }
 		}
 		if err := json.Unmarshal(data, &policy); err != nil {
 			return err
 		}
-		follow := len(policy.Shadows) == want
-		for _, x := range policy.Shadows {
-			follow = follow && x.State == policyhost.ShadowFollowing
-			if x.Problem != "" {
+		follow := len(policy.Shadows) == len(names)
+		for i, x := range policy.Shadows {
+			named := i < len(names) && x.Name == names[i] // else the configuration is not read yet
+			follow = follow && named && (x.State == policyhost.ShadowFollowing || x.Problem != "")
+			if named && x.Problem != "" && !fail {
 				return fmt.Errorf("a shadow failed: %s", x.Problem)
 			}
 		}
@@ -147,7 +200,7 @@ func (s *site) shadowsFollow(ctx context.Context, want int) error {
 		select {
 		case <-time.After(100 * time.Millisecond):
 		case <-ctx.Done():
-			return fmt.Errorf("%d shadows do not follow: %s", want, data)
+			return fmt.Errorf("the shadows %v do not follow: %s", names, data)
 		}
 	}
 }

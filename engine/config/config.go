@@ -185,6 +185,9 @@ type Policy struct {
 	Shadow []string `koanf:"shadow" validate:"max=4,unique,dive,required,excludes=/"`
 	// ShadowFiles are as files, by name of a shadow.
 	ShadowFiles map[string][]string `koanf:"shadowFiles"`
+	// ShadowInterval is the least time between two rounds of a shadow. The rounds in between are
+	// joined, and the shadow decides on their last. 0s: it decides on each.
+	ShadowInterval time.Duration `koanf:"shadowInterval" validate:"min=0,max=1s"`
 
 	// Config is the policy's configuration: the text below policy.settings, and Files.
 	Config scheduler.Config `koanf:"-"`
@@ -328,6 +331,7 @@ func defaults() map[string]any {
 		"policy.trace":               "",
 		"policy.shadow":              []string{},
 		"policy.shadowFiles":         map[string]any{},
+		"policy.shadowInterval":      "100ms",
 		"auth.mode":                  AuthOff,
 		"auth.cluster":               "",
 		"auth.ca":                    "",

@@ -122,6 +122,38 @@ func TestAShadowThatFailsHarmsNothing(t *testing.T) {
 	}
 }
 
+// A shadow that hangs, leaks or crashes in each of its lives is dropped while the cluster works, and
+// its processes are gone.
+func TestAShadowThatKeepsFailingIsDropped(t *testing.T) {
+	for behaviour, problem := range map[plugintest.Behaviour]string{
+		plugintest.HangAt(1): "deadline", plugintest.Hog: "memory", plugintest.CrashAt(1): "ended by itself",
+	} {
+		t.Run(string(behaviour), func(t *testing.T) {
+			t.Parallel()
+			b := newTestbed(t)
+			b.cfg.Core.PolicyLimits.RoundDeadline = 2 * time.Second
+			b.cfg.Policy.ShadowInterval = 100 * time.Millisecond
+			b.cfg.Policy.Shadows = []policyhost.Policy{{Name: "bad", Path: plugintest.Plugin(t, behaviour), Memory: 300 << 20}}
+			b.start()
+			b.policyWhen("the policy runs", isRunning)
+			b.launcher("a", 1, false)
+			r := &wire.PolicyReply{Shadows: []*wire.PolicyShadow{{}}}
+			for r.Shadows[0].State != policyhost.ShadowDropped { // only rounds have it fail
+				if s := b.follow(b.submit(5)); !succeeded(s) {
+					t.Fatal(s)
+				}
+				r = b.policyWhen("the shadow is shown", func(r *wire.PolicyReply) bool { return len(r.Shadows) == 1 })
+			}
+			if x := r.Shadows[0]; !strings.Contains(x.Problem, problem) || x.Memory != 0 || x.RoundsDropped == 0 {
+				t.Errorf("%v", x)
+			}
+			if r.Restarts != 0 || !isRunning(r) {
+				t.Errorf("%v", r)
+			}
+		})
+	}
+}
+
 // A changed list of shadows takes effect without a restart, and leaves the policy alone. A dropped
 // one stays a problem until it is gone, or its program is loaded again.
 func TestTheListOfShadowsChanges(t *testing.T) {

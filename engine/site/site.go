@@ -122,7 +122,7 @@ func policyOf(c *config.Config) (policyhost.Policy, error) {
 	}
 	shadows, wrong := shadowsOf(c)
 	return policyhost.Policy{
-		Shadows: shadows, Place: place, Name: p.Name, Path: path, Checksum: p.Checksum, Environment: p.Environment, Config: p.Config, StartTimeout: p.StartTimeout,
+		Shadows: shadows, ShadowInterval: c.Policy.ShadowInterval, Place: place, Name: p.Name, Path: path, Checksum: p.Checksum, Environment: p.Environment, Config: p.Config, StartTimeout: p.StartTimeout,
 		FailuresMax: p.FailuresMax, FailuresWindow: p.FailuresWindow, SlowRound: p.SlowRound, Memory: int64(p.Memory), Store: p.Store, Trace: p.Trace,
 	}, errors.Join(err, wrong)
 }

@@ -2380,15 +2380,16 @@ type PolicyShadow struct {
 	MemoryMax     int64                  `protobuf:"varint,7,opt,name=memory_max,json=memoryMax,proto3" json:"memory_max,omitempty"`             // limit of that
 	Rounds        uint64                 `protobuf:"varint,8,opt,name=rounds,proto3" json:"rounds,omitempty"`                                    // it answered
 	RoundsDropped uint64                 `protobuf:"varint,9,opt,name=rounds_dropped,json=roundsDropped,proto3" json:"rounds_dropped,omitempty"` // it did not get
-	Launches      uint64                 `protobuf:"varint,10,opt,name=launches,proto3" json:"launches,omitempty"`                               // of the deciding policy, while the shadow followed
+	Launches      uint64                 `protobuf:"varint,10,opt,name=launches,proto3" json:"launches,omitempty"`                               // of the deciding policy, in rounds that the shadow decided on, too
 	Same          uint64                 `protobuf:"varint,11,opt,name=same,proto3" json:"same,omitempty"`                                       // of these, the shadow decided too, in the same round or a few rounds before
 	SameRound     uint64                 `protobuf:"varint,12,opt,name=same_round,json=sameRound,proto3" json:"same_round,omitempty"`            // of the same ones, in the same round
 	SamePlace     uint64                 `protobuf:"varint,13,opt,name=same_place,json=samePlace,proto3" json:"same_place,omitempty"`            // of the same ones, on the same launchers
 	Only          uint64                 `protobuf:"varint,14,opt,name=only,proto3" json:"only,omitempty"`                                       // launches that the shadow alone decided
-	Victims       uint64                 `protobuf:"varint,15,opt,name=victims,proto3" json:"victims,omitempty"`                                 // attempts that the deciding policy preempted
+	Victims       uint64                 `protobuf:"varint,15,opt,name=victims,proto3" json:"victims,omitempty"`                                 // attempts that the deciding policy preempted in these rounds
 	VictimsSame   uint64                 `protobuf:"varint,16,opt,name=victims_same,json=victimsSame,proto3" json:"victims_same,omitempty"`      // of these, the shadow decided too
 	VictimsOnly   uint64                 `protobuf:"varint,17,opt,name=victims_only,json=victimsOnly,proto3" json:"victims_only,omitempty"`      // attempts that the shadow alone would have preempted
 	AnswerMean    int64                  `protobuf:"varint,18,opt,name=answer_mean,json=answerMean,proto3" json:"answer_mean,omitempty"`         // nanoseconds of a round
+	RoundsJoined  uint64                 `protobuf:"varint,19,opt,name=rounds_joined,json=roundsJoined,proto3" json:"rounds_joined,omitempty"`   // rounds of the deciding policy that it got with a later one
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2545,6 +2546,13 @@ func (x *PolicyShadow) GetVictimsOnly() uint64 {
 func (x *PolicyShadow) GetAnswerMean() int64 {
 	if x != nil {
 		return x.AnswerMean
+	}
+	return 0
+}
+
+func (x *PolicyShadow) GetRoundsJoined() uint64 {
+	if x != nil {
+		return x.RoundsJoined
 	}
 	return 0
 }
@@ -4522,7 +4530,7 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\vround_times\x18\x12 \x01(\v2\x1f.hamadryad.engine.v1.RoundTimesR\n" +
 	"roundTimes\x12\x14\n" +
 	"\x05pages\x18\x13 \x01(\bR\x05pages\x12;\n" +
-	"\ashadows\x18\x14 \x03(\v2!.hamadryad.engine.v1.PolicyShadowR\ashadows\"\x81\x04\n" +
+	"\ashadows\x18\x14 \x03(\v2!.hamadryad.engine.v1.PolicyShadowR\ashadows\"\xa6\x04\n" +
 	"\fPolicyShadow\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x14\n" +
@@ -4546,7 +4554,8 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\fvictims_same\x18\x10 \x01(\x04R\vvictimsSame\x12!\n" +
 	"\fvictims_only\x18\x11 \x01(\x04R\vvictimsOnly\x12\x1f\n" +
 	"\vanswer_mean\x18\x12 \x01(\x03R\n" +
-	"answerMean\"G\n" +
+	"answerMean\x12#\n" +
+	"\rrounds_joined\x18\x13 \x01(\x04R\froundsJoined\"G\n" +
 	"\rPolicyProblem\x12\x12\n" +
 	"\x04what\x18\x01 \x01(\tR\x04what\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\x0e\n" +

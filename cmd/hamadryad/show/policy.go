@@ -168,7 +168,7 @@ func (c *Printer) printPolicy(r *wire.PolicyReply, told *scheduler.Status) {
 
 // printShadow prints a policy that decides without effect, and how far it agrees.
 func (c *Printer) printShadow(s *wire.PolicyShadow) {
-	fmt.Fprintf(c.Out, "shadow %s: %s, %d restarts, %d rounds, %d not sent to it, mean %s\n", strings.TrimRight(s.Name+" "+s.Version, " "), s.State, s.Restarts, s.Rounds, s.RoundsDropped, short(s.AnswerMean))
+	fmt.Fprintf(c.Out, "shadow %s: %s, %d restarts, %d rounds, %d joined with later ones, %d not sent to it, mean %s\n", strings.TrimRight(s.Name+" "+s.Version, " "), s.State, s.Restarts, s.Rounds, s.RoundsJoined, s.RoundsDropped, short(s.AnswerMean))
 	if s.Problem != "" {
 		fmt.Fprintf(c.Out, "  problem: %s\n", indented(s.Problem))
 	}

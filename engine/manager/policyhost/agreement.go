@@ -18,11 +18,16 @@ const (
 // agreement compares the decisions of a shadow with those of the deciding policy. Launches are
 // compared by bundle, and preemptions by attempt. A shadow that repeats a decision, because it had
 // no effect, is counted once. Not safe for concurrent use.
+//
+// Rounds that were joined for the shadow are a sample: only the last one of them is compared, since
+// the shadow decided on the same state as the deciding policy only there. What the deciding policy
+// decided in the others counts neither way, and what the shadow decided before of the same bundle or
+// attempt does not either.
 type agreement struct {
 	launches map[scheduler.BundleID]*shadowLaunch
 	waiting  []scheduler.BundleID // of launches, in order of round: may become only the shadow's
 	victims  map[scheduler.AttemptID]bool
-	from     uint64 // decisions of earlier rounds are not compared: the shadow did not decide on them
+	asked    uint64 // the last round that the shadow decided on, since it started; 0: none
 
 	counts agreementCounts
 }
@@ -44,16 +49,17 @@ func newAgreement() *agreement {
 	return &agreement{launches: map[scheduler.BundleID]*shadowLaunch{}, victims: map[scheduler.AttemptID]bool{}}
 }
 
-// restarted forgets the decisions of a shadow that starts again after a round. Its counts stay.
-func (g *agreement) restarted(after uint64) {
-	g.from = after + 1
+// restarted forgets the decisions of a shadow that starts again. Its counts stay.
+func (g *agreement) restarted() {
+	g.asked = 0
 	clear(g.launches)
 	clear(g.victims)
 	g.waiting = nil
 }
 
-// shadowDecided takes in the decisions of the shadow in a round.
+// shadowDecided takes in the decisions of the shadow in a round of the deciding policy.
 func (g *agreement) shadowDecided(round uint64, d *scheduler.Decisions) {
+	g.asked = round
 	for _, l := range d.Launch {
 		if x := g.launches[l.Bundle]; x != nil {
 			x.on = l.Launchers
@@ -80,8 +86,12 @@ func (g *agreement) happened(round uint64, events []scheduler.Event) {
 	for _, e := range events {
 		switch e := e.(type) {
 		case scheduler.Outcome:
-			if e.Accepted && e.Round >= g.from {
+			switch {
+			case !e.Accepted:
+			case e.Round == g.asked: // a round's outcomes are in the next one
 				g.carriedOut(&e)
+			default:
+				g.notCompared(&e)
 			}
 		case scheduler.BundleWithdrawn:
 			g.void(e.Bundle)
@@ -132,6 +142,23 @@ func (g *agreement) carriedOut(e *scheduler.Outcome) {
 				delete(g.victims, a) // when suspended, it may be preempted again later
 				g.counts.victimsOnly--
 				g.counts.victimsSame++
+			}
+		}
+	}
+}
+
+// notCompared forgets what the shadow decided of the same bundle or attempts, when the deciding
+// policy decided it in a round that the shadow did not decide on. What has counted as the shadow's
+// launch alone stays so: it is a few rounds later.
+func (g *agreement) notCompared(e *scheduler.Outcome) {
+	switch e.Kind {
+	case scheduler.DecisionLaunch:
+		delete(g.launches, e.Launch.Bundle)
+	case scheduler.DecisionPreempt:
+		for _, a := range e.Preempt.Victims {
+			if g.victims[a] {
+				delete(g.victims, a)
+				g.counts.victimsOnly--
 			}
 		}
 	}

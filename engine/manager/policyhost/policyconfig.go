@@ -26,6 +26,9 @@ type Policy struct {
 	// Shadows are policies that decide on the same rounds without effect. Of their fields those of
 	// the program and its settings count.
 	Shadows []Policy
+	// ShadowInterval is how long a shadow waits after a round before it gets the next: all that came
+	// meanwhile, joined. 0: it gets each round alone.
+	ShadowInterval time.Duration
 	// Source is the configuration with this policy, in the form of the program that starts the
 	// manager. It is kept in the data folder when the policy runs with it; nil: it is not kept.
 	Source []byte

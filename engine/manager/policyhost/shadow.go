@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core"
@@ -48,8 +49,9 @@ var (
 // shadows run policies that decide on the rounds of the deciding one, without effect. Each has a
 // goroutine and a process of its own. The core does not know them. Safe for concurrent use.
 type shadows struct {
-	needs *Needs
-	ctx   context.Context //nolint:containedctx // ends all of them
+	needs    *Needs
+	ctx      context.Context //nolint:containedctx // ends all of them
+	interval atomic.Int64    // see Policy.ShadowInterval
 
 	mu     sync.Mutex
 	list   []*shadow // in the order of the configuration
@@ -57,17 +59,18 @@ type shadows struct {
 	wait   sync.WaitGroup
 }
 
-// configure ends shadows that are not in a configuration any more, and starts new ones. Shadows
-// with the same program and settings go on.
-func (s *shadows) configure(specs []Policy) {
+// configure ends the shadows that a policy's configuration does not have any more, and starts new
+// ones. Shadows with the same program and settings go on.
+func (s *shadows) configure(of Policy) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return
 	}
+	s.interval.Store(int64(of.ShadowInterval))
 	old := s.list
 	s.list = nil
-	for _, spec := range specs {
+	for _, spec := range of.Shadows {
 		spec.Fill()
 		i := slices.IndexFunc(old, func(x *shadow) bool { return SameSettings(x.spec, spec) })
 		if i >= 0 {
@@ -90,7 +93,7 @@ func (s *shadows) configure(specs []Policy) {
 // begin starts a shadow; with mu held.
 func (s *shadows) begin(spec Policy) *shadow {
 	ctx, cancel := context.WithCancel(s.ctx)
-	x := &shadow{spec: spec, needs: s.needs, log: s.needs.Log.With("shadow", spec.Name), cancel: cancel, queue: newShadowQueue(), state: ShadowStarting, agreement: newAgreement()}
+	x := &shadow{spec: spec, needs: s.needs, log: s.needs.Log.With("shadow", spec.Name), interval: &s.interval, cancel: cancel, queue: newShadowQueue(), state: ShadowStarting, agreement: newAgreement()}
 	s.needs.Stats.CountProblems(spec.Name, ConditionShadow)
 	s.wait.Go(func() { x.run(ctx) })
 	return x
@@ -144,11 +147,12 @@ func (s *shadows) close() {
 
 // shadow is a policy that decides without effect.
 type shadow struct {
-	spec   Policy
-	needs  *Needs
-	log    *slog.Logger
-	cancel context.CancelFunc
-	queue  *shadowQueue
+	spec     Policy
+	needs    *Needs
+	log      *slog.Logger
+	interval *atomic.Int64 // see Policy.ShadowInterval
+	cancel   context.CancelFunc
+	queue    *shadowQueue
 
 	mu        sync.Mutex
 	state     string
@@ -156,7 +160,8 @@ type shadow struct {
 	version   string
 	host      policy.Host // nil: none runs
 	starts    uint32
-	rounds    uint64
+	rounds    uint64        // it answered
+	joined    uint64        // rounds of the deciding policy that it got with a later one
 	took      time.Duration // for all of them
 	agreement *agreement    // changed by run's goroutine, with mu held
 }
@@ -263,7 +268,7 @@ func (x *shadow) follow(ctx context.Context) error {
 	x.mu.Lock()
 	x.state, x.version = ShadowFollowing, limits.Cut(d.Version, limits.TextBytesMax)
 	x.starts++
-	x.agreement.restarted(start.Round)
+	x.agreement.restarted()
 	x.mu.Unlock()
 	x.log.Info("a shadow follows the rounds", "version", d.Version, "from", start.Round, "pid", host.PID())
 	return x.decide(ctx, host, start, d.Abilities)
@@ -281,7 +286,7 @@ func (x *shadow) startState(ctx context.Context) (*core.ShadowStart, error) {
 		if start.Generation != 0 {
 			return &start, nil
 		}
-		if _, err := x.queue.next(ctx); err != nil && !errors.Is(err, errBehind) {
+		if _, err := x.queue.take(ctx, shadowRoundsMax); err != nil && !errors.Is(err, errBehind) {
 			return nil, err
 		}
 	}
@@ -316,36 +321,64 @@ func (x *shadow) freeze(ctx context.Context) (*core.Frozen, error) {
 	}
 }
 
-// decide has the policy decide on one round after another.
+// decide has the policy decide on the rounds of the deciding one. With an interval, those that came
+// since the last one are joined.
 func (x *shadow) decide(ctx context.Context, host policy.Host, start *core.ShadowStart, a scheduler.Ability) error {
-	generation, asked := start.Generation, start.Round
 	rounds := newShadowRounds(start, a)
 	for {
-		q, err := x.queue.next(ctx)
+		interval, most := time.Duration(x.interval.Load()), 1
+		if interval > 0 {
+			most = shadowRoundsMax
+		}
+		list, err := x.queue.take(ctx, most)
 		if err != nil {
 			return err
 		}
-		if q.round.Number <= asked {
-			continue // the snapshot includes it
+		for len(list) > 0 && list[0].round.Number <= start.Round {
+			list = list[1:] // the snapshot includes it
 		}
-		own, fresh, whole := rounds.next(q.round)
-		if !whole || q.generation != generation {
+		if len(list) == 0 {
+			continue
+		}
+		if !x.join(rounds, start.Generation, list) {
 			return errGeneration
 		}
-		x.mu.Lock()
-		x.agreement.happened(q.round.Number, fresh)
-		x.mu.Unlock()
-		began := time.Now()
+		own, began := rounds.next(), time.Now()
 		answer, err := host.AssignTasks(ctx, own)
 		if err != nil {
 			return err
 		}
 		rounds.decided(own, &answer.Decisions)
+		took := time.Since(began)
 		x.mu.Lock()
-		x.agreement.shadowDecided(own.Number, &answer.Decisions)
-		x.rounds, x.took = x.rounds+1, x.took+time.Since(began)
+		x.agreement.shadowDecided(list[len(list)-1].round.Number, &answer.Decisions)
+		x.rounds, x.took = x.rounds+1, x.took+took
 		x.mu.Unlock()
+		if interval <= took {
+			continue
+		}
+		select {
+		case <-time.After(interval - took):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
+}
+
+// join makes one round of several, and has the agreement count what they report. False: a round is
+// missing, or another generation decided on one.
+func (x *shadow) join(rounds *shadowRounds, generation uint64, list []queuedRound) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, q := range list {
+		fresh, whole := rounds.join(q.round)
+		if !whole || q.generation != generation {
+			return false
+		}
+		x.agreement.happened(q.round.Number, fresh)
+	}
+	x.joined += uint64(len(list)) - 1
+	return true
 }
 
 // reply describes the shadow.
@@ -355,7 +388,7 @@ func (x *shadow) reply() *wire.PolicyShadow {
 	defer x.mu.Unlock()
 	r := &wire.PolicyShadow{
 		Name: x.spec.Name, Version: x.version, State: x.state, Problem: x.problem, Restarts: max(x.starts, 1) - 1,
-		Rounds: x.rounds, RoundsDropped: dropped,
+		Rounds: x.rounds, RoundsJoined: x.joined, RoundsDropped: dropped,
 	}
 	if x.host != nil {
 		r.Memory, r.MemoryMax = x.host.Memory()

@@ -10,12 +10,12 @@ import (
 // Bounds of the rounds that wait for a shadow. A shadow that has more loses them all, and starts
 // again from a snapshot.
 const (
-	shadowRoundsMax = 1024
+	shadowRoundsMax = 4096
 	shadowEventsMax = 200_000 // and offers, of these rounds
 )
 
-// shadowQueue holds rounds for a shadow. Adding never waits. Safe for concurrent use; one goroutine
-// takes rounds out.
+// shadowQueue holds rounds for a shadow. Adding never waits, and wakes a goroutine only while it
+// waits for a round. Safe for concurrent use; one goroutine takes rounds out.
 type shadowQueue struct {
 	roundsMax int // see shadowRoundsMax
 
@@ -56,26 +56,28 @@ func (q *shadowQueue) add(generation uint64, r *scheduler.Round) {
 	}
 }
 
-// next waits for a round. It fails when rounds were dropped, or ctx ends.
-func (q *shadowQueue) next(ctx context.Context) (queuedRound, error) {
+// take waits for a round, and takes out at most so many. It fails when rounds were dropped, or ctx
+// ends.
+func (q *shadowQueue) take(ctx context.Context, most int) ([]queuedRound, error) {
 	for {
 		q.mu.Lock()
-		if q.lost {
-			q.mu.Unlock()
-			return queuedRound{}, errBehind
-		}
-		if len(q.list) > 0 {
-			r := q.list[0]
-			q.list[0] = queuedRound{}
-			q.list, q.size = q.list[1:], q.size-len(r.round.Events)-len(r.round.Offers)
-			q.mu.Unlock()
-			return r, nil
+		n, lost := min(most, len(q.list)), q.lost
+		list := q.list[:n:n]
+		q.list = q.list[n:]
+		for _, r := range list {
+			q.size -= len(r.round.Events) + len(r.round.Offers)
 		}
 		q.mu.Unlock()
+		switch {
+		case lost:
+			return nil, errBehind
+		case n > 0:
+			return list, nil
+		}
 		select {
 		case <-q.more:
 		case <-ctx.Done():
-			return queuedRound{}, ctx.Err()
+			return nil, ctx.Err()
 		}
 	}
 }

@@ -1,54 +1,64 @@
 package policyhost
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// shadowRounds makes a shadow's rounds of those of the deciding policy. Not safe for concurrent use.
+// shadowRounds makes a shadow's rounds of those of the deciding policy: one of several that are
+// joined. Events keep their order, and offers are those after the last event. Not safe for
+// concurrent use.
 type shadowRounds struct {
-	start     *core.ShadowStart // nil after the first round
-	last      uint64            // round that the shadow had, or that the snapshot includes
+	pending   int    // events that the next round begins with, and that the snapshot includes
+	last      uint64 // round of the deciding policy that was joined last, or that the snapshot includes
+	number    uint64 // of the shadow's last round: its numbers count up by one
 	abilities scheduler.Ability
-	refusals  []scheduler.Event // outcomes of the shadow's last decisions
+	events    []scheduler.Event // for the next round: first the outcomes of the shadow's last decisions
+	offers    []scheduler.Offer // for the next round, in order of time, then ascending by launcher
+	now       scheduler.Time    // of the last joined round
 	wakeAt    scheduler.Time    // that the shadow asked for; 0: none
+	woken     bool              // one of the events says that this time has passed
 }
 
 func newShadowRounds(start *core.ShadowStart, a scheduler.Ability) *shadowRounds {
-	return &shadowRounds{start: start, last: start.Round, abilities: a}
+	return &shadowRounds{pending: start.Pending, last: start.Round, number: start.Round, abilities: a, offers: slices.Clone(start.Offers)}
 }
 
-// next returns the shadow's round for one of the deciding policy, and the events of that round that
-// the shadow did not know. The given round is not changed. False: a round is missing.
-func (x *shadowRounds) next(r *scheduler.Round) (own *scheduler.Round, fresh []scheduler.Event, whole bool) {
+// join adds a round of the deciding policy to the shadow's next one. It returns the events that the
+// shadow did not know. The given round is not changed. False: a round is missing.
+func (x *shadowRounds) join(r *scheduler.Round) (fresh []scheduler.Event, whole bool) {
 	if r.Number != x.last+1 {
-		return nil, nil, false
+		return nil, false
 	}
-	fresh = r.Events
-	own = &scheduler.Round{Number: r.Number, Now: r.Now, Offers: r.Offers}
-	if x.start != nil {
-		fresh = fresh[min(x.start.Pending, len(fresh)):]
-		own.Offers = mergedOffers(x.start.Offers, r.Offers)
-		x.start = nil
-	}
-	x.last = r.Number
-	own.Events = x.refusals
-	woken := false
+	fresh = r.Events[min(x.pending, len(r.Events)):]
+	x.pending, x.last, x.now = 0, r.Number, r.Now
 	for _, e := range fresh {
 		if t, is := x.translated(e); is {
-			own.Events = append(own.Events, t)
-			_, time := t.(scheduler.TimePassed)
-			woken = woken || time
+			x.events = append(x.events, t)
+		}
+		switch e := e.(type) {
+		case scheduler.TimePassed:
+			x.woken = x.woken || e.At >= x.wakeAt
+		case scheduler.LauncherLost: // it offers nothing, and no later offer says so
+			x.offers = slices.DeleteFunc(x.offers, func(o scheduler.Offer) bool { return o.Launcher == e.Launcher })
 		}
 	}
-	if x.wakeAt != 0 && x.wakeAt <= r.Now {
-		x.wakeAt = 0
-		if !woken {
-			own.Events = append(own.Events, scheduler.TimePassed{At: r.Now})
-		}
+	x.offers = append(x.offers, r.Offers...)
+	return fresh, true
+}
+
+// next returns the shadow's round: all that was joined since the one before.
+func (x *shadowRounds) next() *scheduler.Round {
+	if x.wakeAt != 0 && x.wakeAt <= x.now && !x.woken {
+		x.events = append(x.events, scheduler.TimePassed{At: x.now})
 	}
-	x.refusals = nil
-	return own, fresh, true
+	x.number++
+	own := &scheduler.Round{Number: x.number, Now: x.now, Events: x.events, Offers: lastOffers(x.offers)}
+	x.events, x.offers, x.woken = nil, nil, false
+	return own
 }
 
 // translated returns an event as the shadow gets it; false: it does not get it. What the deciding
@@ -69,11 +79,11 @@ func (x *shadowRounds) translated(e scheduler.Event) (scheduler.Event, bool) {
 	return e, true
 }
 
-// decided notes the shadow's decisions: each is refused in its next round.
+// decided takes the shadow's decisions in a round of next: each is refused in the next one.
 func (x *shadowRounds) decided(r *scheduler.Round, d *scheduler.Decisions) {
 	refuse := func(o scheduler.Outcome) {
 		o.At, o.Round, o.Reason, o.Detail = r.Now, r.Number, scheduler.Shadowed, "the policy is a shadow"
-		x.refusals = append(x.refusals, o)
+		x.events = append(x.events, o)
 	}
 	for i, j := range d.Refuse {
 		refuse(scheduler.Outcome{Kind: scheduler.DecisionRefuse, Index: i, Refuse: j})
@@ -99,17 +109,15 @@ func (x *shadowRounds) decided(r *scheduler.Round, d *scheduler.Decisions) {
 	x.wakeAt = d.WakeAt
 }
 
-// mergedOffers are all offers with those that changed; both lists are ascending by launcher.
-func mergedOffers(all, changed []scheduler.Offer) []scheduler.Offer {
-	list := make([]scheduler.Offer, 0, len(all)+len(changed))
-	for _, o := range changed {
-		for len(all) > 0 && all[0].Launcher < o.Launcher {
-			list, all = append(list, all[0]), all[1:]
+// lastOffers returns the last offer of each launcher, ascending by launcher, of offers in order of
+// time. It changes the list.
+func lastOffers(all []scheduler.Offer) []scheduler.Offer {
+	slices.SortStableFunc(all, func(a, b scheduler.Offer) int { return cmp.Compare(a.Launcher, b.Launcher) })
+	last := all[:0]
+	for i, o := range all {
+		if i+1 == len(all) || all[i+1].Launcher != o.Launcher {
+			last = append(last, o)
 		}
-		if len(all) > 0 && all[0].Launcher == o.Launcher {
-			all = all[1:]
-		}
-		list = append(list, o)
 	}
-	return append(list, all...)
+	return last
 }

@@ -72,7 +72,9 @@
 // A shadow is another policy's program that decides on the rounds of the deciding policy. It starts
 // from a copy of the core, and the log has nothing of it. Its decisions are compared with those in
 // force, and end as Shadowed. A round reaches the shadows after the policy has answered it, so none
-// delays the policy. Their queues are bounded; a shadow that is behind starts again.
+// delays the policy. Asking costs as much as asking the deciding policy does, so the rounds within
+// Policy.ShadowInterval are joined: a shadow gets all events, and decides once. Their queues are
+// bounded; a shadow that is behind starts again.
 //
 // # Conditions
 //
@@ -603,7 +605,7 @@ func (s *Supervisor) rejected(h *policyProcess, err error) {
 // then calls then. It is called with mu held, and does not wait with it.
 func (s *Supervisor) accept(spec Policy, then func()) {
 	s.accepted.accept(spec)
-	s.shadows.configure(spec.Shadows)
+	s.shadows.configure(spec)
 	s.wait.Go(func() {
 		if err := s.accepted.flush(); err != nil {
 			s.needs.Log.Warn("a manager that starts while the configuration is wrong will not find this one", "error", err)

@@ -1075,7 +1075,7 @@ type PolicyShadow struct {
 	// AnswerMean Seconds that it takes for a round
 	AnswerMean float64 `json:"answerMean"`
 
-	// Launches Launches of the deciding policy, while the shadow followed
+	// Launches Launches of the deciding policy, in rounds that the shadow decided on, too
 	Launches int64 `json:"launches"`
 
 	// Memory Bytes of its processes
@@ -1100,6 +1100,9 @@ type PolicyShadow struct {
 	// RoundsDropped Rounds that it did not get
 	RoundsDropped int64 `json:"roundsDropped"`
 
+	// RoundsJoined Rounds that came to it as one with a later round. They are not compared
+	RoundsJoined int64 `json:"roundsJoined"`
+
 	// Same Launches that both decided, in the same round or a few rounds apart
 	Same int64 `json:"same"`
 
@@ -1111,7 +1114,7 @@ type PolicyShadow struct {
 	State     PolicyShadowState `json:"state"`
 	Version   *string           `json:"version,omitempty"`
 
-	// Victims Attempts that the deciding policy preempted
+	// Victims Attempts that the deciding policy preempted in these rounds
 	Victims int64 `json:"victims"`
 
 	// VictimsOnly Attempts that the shadow alone decided to preempt

@@ -265,7 +265,7 @@ func PolicyOf(r *wire.PolicyReply) Policy {
 func PolicyShadowOf(x *wire.PolicyShadow) PolicyShadow {
 	s := PolicyShadow{
 		Name: x.Name, Version: Pointer(x.Version), State: PolicyShadowState(x.State), Problem: Pointer(x.Problem), Restarts: int(x.Restarts),
-		Memory: Pointer(x.Memory), MemoryMax: Pointer(x.MemoryMax), Rounds: int64(x.Rounds), RoundsDropped: int64(x.RoundsDropped),
+		Memory: Pointer(x.Memory), MemoryMax: Pointer(x.MemoryMax), Rounds: int64(x.Rounds), RoundsJoined: int64(x.RoundsJoined), RoundsDropped: int64(x.RoundsDropped),
 		Launches: int64(x.Launches), Same: int64(x.Same), SameRound: int64(x.SameRound), SamePlace: int64(x.SamePlace), Only: int64(x.Only),
 		Victims: int64(x.Victims), VictimsSame: int64(x.VictimsSame), VictimsOnly: int64(x.VictimsOnly), AnswerMean: time.Duration(x.AnswerMean).Seconds(),
 	}

@@ -1,5 +1,5 @@
-// Badplugin is a policy plug-in that misbehaves as its program's name says; see
-// package plugintest.
+// Badplugin is a policy plug-in that misbehaves as its program's name says, with or without
+// "hamadryad-policy-" before it; see package plugintest.
 package main
 
 import (
@@ -25,7 +25,7 @@ import (
 )
 
 func main() {
-	b := plugintest.Behaviour(filepath.Base(os.Args[0]))
+	b := plugintest.Behaviour(strings.TrimPrefix(filepath.Base(os.Args[0]), "hamadryad-policy-"))
 	switch b {
 	case plugintest.WrongCookie:
 		serveOther("ANOTHER_COOKIE", rpc.ProtocolVersion, garbage{})
