@@ -32,7 +32,7 @@ const (
 	// redialMin and redialMax bound the wait before the next try to reach the manager; it doubles.
 	// The waits are far shorter than the lease: a manager that returns within the lease finds all
 	// work.
-	redialMin = 100 * time.Millisecond
+	redialMin = 10 * time.Millisecond
 	redialMax = time.Second
 	// leaseRedials is the least number of tries to reach the manager within a lease.
 	leaseRedials = 10
@@ -41,6 +41,9 @@ const (
 	redialJitter = 0.2
 	// connectMax bounds the time to establish a connection.
 	connectMax = 3 * time.Second
+	// complainAfter is for how long a manager may be out of reach before that is logged: it may start
+	// at the same time as the launcher.
+	complainAfter = time.Second
 	// complainEvery is how often the same problem with the manager is logged.
 	complainEvery = 5 * time.Second
 	// welcomeMax is how long a manager may take to answer a join.
@@ -176,6 +179,7 @@ var errExpired = errors.New("no word from the manager came within the lease")
 func (s *session) keepConnected(ctx context.Context) error {
 	wait, refusals := redialMin, 0
 	var refusedSince, complained time.Time
+	since := time.Now() // of the first try to reach the manager
 	complaint := ""
 	for {
 		if err := s.checkLease(); err != nil {
@@ -186,7 +190,7 @@ func (s *session) keepConnected(ctx context.Context) error {
 			return nil
 		}
 		if joined {
-			wait, refusals = redialMin, 0
+			wait, refusals, since = redialMin, 0, time.Now()
 		}
 		var refused refusedError
 		if errors.As(err, &refused) {
@@ -197,7 +201,8 @@ func (s *session) keepConnected(ctx context.Context) error {
 				return fmt.Errorf("launcher %s: %w", s.cfg.Name, err)
 			}
 		}
-		if err.Error() != complaint || time.Since(complained) >= complainEvery {
+		early := !joined && refusals == 0 && time.Since(since) < complainAfter
+		if !early && (err.Error() != complaint || time.Since(complained) >= complainEvery) {
 			complaint, complained = err.Error(), time.Now()
 			s.log.Warn("not connected to the manager", "manager", s.cfg.Manager, "error", err)
 		}

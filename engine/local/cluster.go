@@ -80,20 +80,21 @@ func (c *Cluster) start(ctx context.Context, o Options) error {
 		return err
 	}
 	c.reserved = append(c.reserved, free)
-	addresses, err := c.parts.child(ctx, "manager", func(string) []string { return o.Manager(address, page) })
-	if err != nil {
-		return err
-	}
-	c.Address, c.Page, _ = strings.Cut(addresses, " ")
-	results := make(chan error, o.Launchers)
+	results := make(chan error, 1+o.Launchers)
+	go func() {
+		addresses, err := c.parts.child(ctx, "manager", func(string) []string { return o.Manager(address, page) })
+		c.Address, c.Page, _ = strings.Cut(addresses, " ")
+		results <- err
+	}()
+	// Launchers start beside the manager, and connect as soon as it listens.
 	for i := range o.Launchers {
 		name := fmt.Sprintf("launcher-%d", i+1)
 		go func() {
-			_, err := c.parts.child(ctx, name, func(string) []string { return o.Launcher(i, name, c.Address) })
+			_, err := c.parts.child(ctx, name, func(string) []string { return o.Launcher(i, name, address) })
 			results <- err
 		}()
 	}
-	for range o.Launchers {
+	for range 1 + o.Launchers {
 		if one := <-results; err == nil {
 			err = one
 		}

@@ -72,7 +72,7 @@ func playPart(parts string, args []string) int {
 // and nothing of the others.
 func TestLocalTellsWhatEndedFirst(t *testing.T) {
 	for name, c := range map[string]struct{ parts, first string }{
-		"manager before it is ready":       {"manager=end", "manager"},
+		"manager before it is ready":       {"manager=end;launcher-1=stay;launcher-2=stay", "manager"},
 		"manager while launchers join":     {"manager=ready await:one await:two end;launcher-1=sign:one stay;launcher-2=sign:two stay", "manager"},
 		"manager while one launcher joins": {"manager=ready await:one await:two end;launcher-1=sign:one ready stay;launcher-2=sign:two stay", "manager"},
 		"manager when all have joined":     {"manager=ready await:one await:two end;launcher-1=ready sign:one stay;launcher-2=ready sign:two stay", "manager"},
