@@ -362,6 +362,7 @@ func canonical(d scheduler.Decisions) string {
 	lines(&s, "preempt", d.Preempt)
 	lines(&s, "resume", d.Resume)
 	lines(&s, "launch", d.Launch)
+	lines(&s, "reserve", d.Reserve)
 	lines(&s, "speculate", d.Speculate)
 	for _, a := range d.Answers {
 		fmt.Fprintf(&s, "answer %d: status %d, %q, %q\n", a.Request, a.Status, a.ContentType, a.Body)

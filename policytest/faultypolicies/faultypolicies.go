@@ -62,6 +62,7 @@ func All() []FaultyPolicy {
 		{"wastes reservations", WastesReservations, "fits whole", true},
 		{"waits for locality", WaitsForLocality, "waits for locality for", true},
 		{"reserves in vain", ReservesInVain, "nothing ended for", false},
+		{"reserves forgetfully", ReservesForgetfully, "restart after round", true},
 		{"speculates too soon", SpeculatesTooSoon, "not running", true},
 		{"suspends anywhere", SuspendsAnywhere, "can't suspend", true},
 	}

@@ -18,6 +18,17 @@ func ReservesInVain() scheduler.TaskScheduler {
 	})
 }
 
+// ReservesForgetfully reserves for a time that depends on how often it has reserved since its start.
+func ReservesForgetfully() scheduler.TaskScheduler {
+	n := scheduler.Time(0)
+	return ignores(policies.Reserve(), func(d *scheduler.Decisions) {
+		for i := range d.Reserve {
+			n++
+			d.Reserve[i].Until += n
+		}
+	})
+}
+
 // SpeculatesTooSoon asks for second attempts of bundles that it launches in the same answer.
 func SpeculatesTooSoon() scheduler.TaskScheduler {
 	return tamed(func(_ scheduler.Round, d *scheduler.Decisions) {
