@@ -149,11 +149,24 @@ func (c *cli) statusCommand() *cobra.Command {
 	attempts := false
 	cmd := &cobra.Command{
 		Use: "status JOB", Short: "Show a job: progress of its stages, and why it waits", Args: cobra.ExactArgs(1), ValidArgsFunction: complete.FirstOnly(c.names().Jobs(true, complete.AnyState)),
-		Example: "  hamadryad status job-12\n  hamadryad status job-12 --attempts",
+		Long: `Shows a job: how far its stages are, and why it waits. Of a job array it shows the elements in each
+state; or with their indices elements alone, each with its last attempt.
+
+` + elementsForm,
+		Example: "  hamadryad status job-12\n  hamadryad status job-12 --attempts\n  hamadryad status 'job-12[0-99]'",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := jobArg(args[0])
+			id, set, err := elementsArg(args[0])
 			if err != nil {
 				return err
+			}
+			if set.Len() > 0 {
+				if attempts {
+					return client.Misuse("--attempts goes with a job: %q shows the last attempt of each element", "hamadryad status "+args[0])
+				}
+				ask := func(ctx context.Context, cl *client.Client) (*wire.ElementsReply, error) {
+					return c.elements(ctx, cl, id, set)
+				}
+				return look(cmd.Context(), c, ask, func(r *wire.ElementsReply) error { return c.show.Elements(id, r) }, func(*wire.ElementsReply) bool { return false })
 			}
 			ask := func(ctx context.Context, cl *client.Client) (*wire.JobStatus, error) {
 				return cl.Status(ctx, id, attempts)
@@ -169,8 +182,11 @@ func (c *cli) statusCommand() *cobra.Command {
 func (c *cli) killCommand() *cobra.Command {
 	reason := ""
 	cmd := &cobra.Command{
-		Use: "kill JOB...", Short: "End jobs, leaving nothing behind", Args: cobra.MinimumNArgs(1), ValidArgsFunction: c.names().Jobs(false, complete.LiveState),
-		Example: "  hamadryad kill job-12 --reason 'wrong input'",
+		Use: "kill JOB...", Short: "End jobs, or elements of job arrays, leaving nothing behind", Args: cobra.MinimumNArgs(1), ValidArgsFunction: c.names().Jobs(false, complete.LiveState),
+		Long: `Ends jobs, leaving nothing behind. Elements of a job array end alone: its others go on.
+
+` + elementsForm,
+		Example: "  hamadryad kill job-12 --reason 'wrong input'\n  hamadryad kill 'job-12[3-18:5]'",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.withClient(func(cl *client.Client) error {
 				var errs []error
@@ -187,9 +203,12 @@ func (c *cli) killCommand() *cobra.Command {
 
 // kill ends one job, and prints its name.
 func (c *cli) kill(ctx context.Context, cl *client.Client, arg, reason string) error {
-	id, err := jobArg(arg)
+	id, set, err := elementsArg(arg)
 	if err != nil {
 		return err
+	}
+	if set.Len() > 0 {
+		return c.killElements(ctx, cl, id, set, arg, reason)
 	}
 	if err := cl.Kill(ctx, id, reason); err != nil {
 		return err
@@ -280,13 +299,22 @@ func (c *cli) logsCommand() *cobra.Command {
 		Long: `The output of programs and what nodes log is kept by the launchers, up to a bound. Of a launcher
 that is gone the manager has the end of each log (manager.history.tails), and says so.
 
---tail is about each attempt's log, of which 1 MiB is looked through for its lines.`,
-		Example: "  hamadryad logs job-12\n  hamadryad logs job-12 --stage map --tail 20\n  hamadryad logs --follow attempt-345",
+--tail is about each attempt's log, of which 1 MiB is looked through for its lines.
+
+` + elementsForm,
+		Example: "  hamadryad logs job-12\n  hamadryad logs 'job-12[7]'\n  hamadryad logs job-12 --stage map --tail 20\n  hamadryad logs --follow attempt-345",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error
-			if q.Job, q.Attempt, err = jobOrAttempt(args[0]); err != nil {
+			var set wire.ElementSet
+			if strings.Contains(args[0], "[") {
+				q.Job, set, err = elementsArg(args[0])
+			} else {
+				q.Job, q.Attempt, err = jobOrAttempt(args[0])
+			}
+			if err != nil {
 				return err
 			}
+			q.Elements = wire.ElementRanges(set)
 			if q.Stage != "" && q.Attempt != 0 {
 				return client.Misuse("--stage %s: an attempt is of one stage; give it with a job", q.Stage)
 			}

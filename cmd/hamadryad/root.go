@@ -111,7 +111,7 @@ manager decides what runs where, as its scheduling policy says; launchers run it
 	root.PersistentFlags().StringVar(&c.bearer, "bearer", client.Bearer(), "`FILE` with the token to show in place of a certificate, with --ca; $"+client.BearerVariable+" sets it too. docs/ACCESS.md tells how to get one")
 	root.PersistentFlags().StringVar(&c.service, "service", client.Service(), "the manager's Kerberos `SERVICE`, such as hamadryad/m1.example.com: prove who you are by your ticket cache (kinit) in place of a certificate, with --ca; $"+client.ServiceVariable+" sets it too")
 	root.AddCommand(c.localCommand(), c.serveCommand(), c.caCommand(), c.tokenCommand(), c.submitCommand(),
-		c.jobsCommand(), c.statusCommand(), c.attachCommand(), c.waitCommand(), c.killCommand(), c.moveCommand(), c.priorityCommand(), c.limitCommand(), c.logsCommand(), c.scheduleCommand(), c.publishCommand(),
+		c.jobsCommand(), c.statusCommand(), c.attachCommand(), c.waitCommand(), c.killCommand(), c.retryCommand(), c.moveCommand(), c.priorityCommand(), c.limitCommand(), c.logsCommand(), c.scheduleCommand(), c.publishCommand(),
 		c.launchersCommand(), c.drainCommand(), c.undrainCommand(), c.policyCommand(), c.queueCommand(), c.eventLogCommand(), c.configCommand(), c.accessCommand(), c.auditCommand(), c.uiCommand(), simulate.Command(progress.Raw(c.show.Out), c.show.Errors), workloads.Command(progress.Raw(c.show.Out)), c.checkpointCommand(), c.reapCommand(), c.manCommand(), c.versionCommand(), exitCodesTopic())
 	root.SetFlagErrorFunc(inFlags)
 	plain(root)

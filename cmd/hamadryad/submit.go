@@ -56,7 +56,7 @@ that is written as a relative path, such as ./run.sh, is copied there; --files n
 files. What an element prints is in its log, "hamadryad logs 'job-12[7]'", or with --output
 in the file element-7 of that folder. An element fails when its command's exit code is not
 0. It is tried again as --attempts says; then it is given up, and the others go on. The
-folder has the others' files then.`,
+folder has the others' files then. "hamadryad retry" runs elements again while the job runs.`,
 		Example: `  hamadryad --manager 10.0.0.1:7070 submit ./wordcount /data/texts /data/out
   hamadryad submit --array 0-99 --output out ./simulate.sh --steps 1000
   hamadryad submit --array 0-99:5%10 --pool research --memory 2GiB python3 /data/fit.py`,

@@ -74,6 +74,25 @@ func (c *Client) Kill(ctx context.Context, job uint64, reason string) error {
 	return err
 }
 
+// KillElements ends elements of a job array.
+func (c *Client) KillElements(ctx context.Context, job uint64, elements wire.ElementSet, reason string) error {
+	_, err := unary(ctx, c, c.manager.Kill, &wire.JobRef{Job: job, Principal: c.principal, Reason: reason, Elements: wire.ElementRanges(elements)})
+	return err
+}
+
+// Retry makes elements of a job array that failed or were killed run again; without elements, all of
+// these.
+func (c *Client) Retry(ctx context.Context, job uint64, elements wire.ElementSet) error {
+	_, err := unary(ctx, c, c.manager.Retry, &wire.RetryRequest{Job: job, Principal: c.principal, Elements: wire.ElementRanges(elements)})
+	return err
+}
+
+// Elements lists elements of a job array, a part of them at a time: ElementsRequest.After asks for
+// the next.
+func (c *Client) Elements(ctx context.Context, q *wire.ElementsRequest) (*wire.ElementsReply, error) {
+	return unary(ctx, c, c.manager.Elements, q)
+}
+
 // Update changes a job's pool or priority; a nil value stays.
 func (c *Client) Update(ctx context.Context, job uint64, pool *string, priority *int32) error {
 	_, err := unary(ctx, c, c.manager.Update, &wire.UpdateRequest{Job: job, Principal: c.principal, Pool: pool, Priority: priority})

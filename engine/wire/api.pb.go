@@ -23,6 +23,65 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// ElementState is the state of an element of a job array.
+type ElementState int32
+
+const (
+	ElementState_ELEMENT_STATE_UNSPECIFIED ElementState = 0 // it is not known any more
+	ElementState_ELEMENT_STATE_WAITING     ElementState = 1
+	ElementState_ELEMENT_STATE_RUNNING     ElementState = 2 // it has a live attempt
+	ElementState_ELEMENT_STATE_SUCCEEDED   ElementState = 3
+	ElementState_ELEMENT_STATE_FAILED      ElementState = 4
+	ElementState_ELEMENT_STATE_KILLED      ElementState = 5 // by a person, or with its job
+)
+
+// Enum value maps for ElementState.
+var (
+	ElementState_name = map[int32]string{
+		0: "ELEMENT_STATE_UNSPECIFIED",
+		1: "ELEMENT_STATE_WAITING",
+		2: "ELEMENT_STATE_RUNNING",
+		3: "ELEMENT_STATE_SUCCEEDED",
+		4: "ELEMENT_STATE_FAILED",
+		5: "ELEMENT_STATE_KILLED",
+	}
+	ElementState_value = map[string]int32{
+		"ELEMENT_STATE_UNSPECIFIED": 0,
+		"ELEMENT_STATE_WAITING":     1,
+		"ELEMENT_STATE_RUNNING":     2,
+		"ELEMENT_STATE_SUCCEEDED":   3,
+		"ELEMENT_STATE_FAILED":      4,
+		"ELEMENT_STATE_KILLED":      5,
+	}
+)
+
+func (x ElementState) Enum() *ElementState {
+	p := new(ElementState)
+	*p = x
+	return p
+}
+
+func (x ElementState) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ElementState) Descriptor() protoreflect.EnumDescriptor {
+	return file_engine_wire_api_proto_enumTypes[0].Descriptor()
+}
+
+func (ElementState) Type() protoreflect.EnumType {
+	return &file_engine_wire_api_proto_enumTypes[0]
+}
+
+func (x ElementState) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ElementState.Descriptor instead.
+func (ElementState) EnumDescriptor() ([]byte, []int) {
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{0}
+}
+
 type JobState int32
 
 const (
@@ -74,11 +133,11 @@ func (x JobState) String() string {
 }
 
 func (JobState) Descriptor() protoreflect.EnumDescriptor {
-	return file_engine_wire_api_proto_enumTypes[0].Descriptor()
+	return file_engine_wire_api_proto_enumTypes[1].Descriptor()
 }
 
 func (JobState) Type() protoreflect.EnumType {
-	return &file_engine_wire_api_proto_enumTypes[0]
+	return &file_engine_wire_api_proto_enumTypes[1]
 }
 
 func (x JobState) Number() protoreflect.EnumNumber {
@@ -87,7 +146,7 @@ func (x JobState) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use JobState.Descriptor instead.
 func (JobState) EnumDescriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{0}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{1}
 }
 
 type PrepareRequest struct {
@@ -485,6 +544,7 @@ type JobRef struct {
 	Job           uint64                 `protobuf:"varint,1,opt,name=job,proto3" json:"job,omitempty"`
 	Principal     *Principal             `protobuf:"bytes,2,opt,name=principal,proto3" json:"principal,omitempty"`
 	Reason        string                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	Elements      []*ElementRange        `protobuf:"bytes,4,rep,name=elements,proto3" json:"elements,omitempty"` // of a job array, to be killed alone; empty: the whole job
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -540,6 +600,410 @@ func (x *JobRef) GetReason() string {
 	return ""
 }
 
+func (x *JobRef) GetElements() []*ElementRange {
+	if x != nil {
+		return x.Elements
+	}
+	return nil
+}
+
+// RetryRequest makes elements of a job array that failed or were killed run again.
+type RetryRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Job           uint64                 `protobuf:"varint,1,opt,name=job,proto3" json:"job,omitempty"`
+	Principal     *Principal             `protobuf:"bytes,2,opt,name=principal,proto3" json:"principal,omitempty"`
+	Elements      []*ElementRange        `protobuf:"bytes,3,rep,name=elements,proto3" json:"elements,omitempty"` // empty: all of these
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RetryRequest) Reset() {
+	*x = RetryRequest{}
+	mi := &file_engine_wire_api_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RetryRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RetryRequest) ProtoMessage() {}
+
+func (x *RetryRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_api_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RetryRequest.ProtoReflect.Descriptor instead.
+func (*RetryRequest) Descriptor() ([]byte, []int) {
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *RetryRequest) GetJob() uint64 {
+	if x != nil {
+		return x.Job
+	}
+	return 0
+}
+
+func (x *RetryRequest) GetPrincipal() *Principal {
+	if x != nil {
+		return x.Principal
+	}
+	return nil
+}
+
+func (x *RetryRequest) GetElements() []*ElementRange {
+	if x != nil {
+		return x.Elements
+	}
+	return nil
+}
+
+// ElementsRequest asks for elements of a job array, in order of their indices.
+type ElementsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Job           uint64                 `protobuf:"varint,1,opt,name=job,proto3" json:"job,omitempty"`
+	Elements      []*ElementRange        `protobuf:"bytes,2,rep,name=elements,proto3" json:"elements,omitempty"`                                           // empty: all
+	States        []ElementState         `protobuf:"varint,3,rep,packed,name=states,proto3,enum=hamadryad.engine.v1.ElementState" json:"states,omitempty"` // empty: all
+	After         *uint32                `protobuf:"varint,4,opt,name=after,proto3,oneof" json:"after,omitempty"`                                          // only those with larger indices
+	Limit         uint32                 `protobuf:"varint,5,opt,name=limit,proto3" json:"limit,omitempty"`                                                // 0: 1,000, which is the most
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ElementsRequest) Reset() {
+	*x = ElementsRequest{}
+	mi := &file_engine_wire_api_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ElementsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ElementsRequest) ProtoMessage() {}
+
+func (x *ElementsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_api_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ElementsRequest.ProtoReflect.Descriptor instead.
+func (*ElementsRequest) Descriptor() ([]byte, []int) {
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *ElementsRequest) GetJob() uint64 {
+	if x != nil {
+		return x.Job
+	}
+	return 0
+}
+
+func (x *ElementsRequest) GetElements() []*ElementRange {
+	if x != nil {
+		return x.Elements
+	}
+	return nil
+}
+
+func (x *ElementsRequest) GetStates() []ElementState {
+	if x != nil {
+		return x.States
+	}
+	return nil
+}
+
+func (x *ElementsRequest) GetAfter() uint32 {
+	if x != nil && x.After != nil {
+		return *x.After
+	}
+	return 0
+}
+
+func (x *ElementsRequest) GetLimit() uint32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+type ElementsReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Elements      []*ElementStatus       `protobuf:"bytes,1,rep,name=elements,proto3" json:"elements,omitempty"`
+	More          bool                   `protobuf:"varint,2,opt,name=more,proto3" json:"more,omitempty"`            // there are others behind the last
+	Incomplete    string                 `protobuf:"bytes,3,opt,name=incomplete,proto3" json:"incomplete,omitempty"` // why attempts are missing; "": none are
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ElementsReply) Reset() {
+	*x = ElementsReply{}
+	mi := &file_engine_wire_api_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ElementsReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ElementsReply) ProtoMessage() {}
+
+func (x *ElementsReply) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_api_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ElementsReply.ProtoReflect.Descriptor instead.
+func (*ElementsReply) Descriptor() ([]byte, []int) {
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *ElementsReply) GetElements() []*ElementStatus {
+	if x != nil {
+		return x.Elements
+	}
+	return nil
+}
+
+func (x *ElementsReply) GetMore() bool {
+	if x != nil {
+		return x.More
+	}
+	return false
+}
+
+func (x *ElementsReply) GetIncomplete() string {
+	if x != nil {
+		return x.Incomplete
+	}
+	return ""
+}
+
+type ElementStatus struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Index         uint32                 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
+	State         ElementState           `protobuf:"varint,2,opt,name=state,proto3,enum=hamadryad.engine.v1.ElementState" json:"state,omitempty"`
+	Attempts      uint32                 `protobuf:"varint,3,opt,name=attempts,proto3" json:"attempts,omitempty"` // those that are kept
+	Last          *AttemptStatus         `protobuf:"bytes,4,opt,name=last,proto3" json:"last,omitempty"`          // missing: none is kept
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ElementStatus) Reset() {
+	*x = ElementStatus{}
+	mi := &file_engine_wire_api_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ElementStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ElementStatus) ProtoMessage() {}
+
+func (x *ElementStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_api_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ElementStatus.ProtoReflect.Descriptor instead.
+func (*ElementStatus) Descriptor() ([]byte, []int) {
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *ElementStatus) GetIndex() uint32 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *ElementStatus) GetState() ElementState {
+	if x != nil {
+		return x.State
+	}
+	return ElementState_ELEMENT_STATE_UNSPECIFIED
+}
+
+func (x *ElementStatus) GetAttempts() uint32 {
+	if x != nil {
+		return x.Attempts
+	}
+	return 0
+}
+
+func (x *ElementStatus) GetLast() *AttemptStatus {
+	if x != nil {
+		return x.Last
+	}
+	return nil
+}
+
+// ArrayStatus describes a job array.
+type ArrayStatus struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Elements *Elements              `protobuf:"bytes,1,opt,name=elements,proto3" json:"elements,omitempty"`
+	Stage    uint32                 `protobuf:"varint,2,opt,name=stage,proto3" json:"stage,omitempty"`  // number of the stage whose nodes they are
+	Counts   []*ElementCount        `protobuf:"bytes,3,rep,name=counts,proto3" json:"counts,omitempty"` // of each state that occurs, in order of the states
+	// States has the states of the elements of an ended job, in order of their indices: runs of equal
+	// states, each as a varint of its length times eight, plus the state. Empty: they are not kept.
+	States        []byte `protobuf:"bytes,4,opt,name=states,proto3" json:"states,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ArrayStatus) Reset() {
+	*x = ArrayStatus{}
+	mi := &file_engine_wire_api_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ArrayStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ArrayStatus) ProtoMessage() {}
+
+func (x *ArrayStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_api_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ArrayStatus.ProtoReflect.Descriptor instead.
+func (*ArrayStatus) Descriptor() ([]byte, []int) {
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *ArrayStatus) GetElements() *Elements {
+	if x != nil {
+		return x.Elements
+	}
+	return nil
+}
+
+func (x *ArrayStatus) GetStage() uint32 {
+	if x != nil {
+		return x.Stage
+	}
+	return 0
+}
+
+func (x *ArrayStatus) GetCounts() []*ElementCount {
+	if x != nil {
+		return x.Counts
+	}
+	return nil
+}
+
+func (x *ArrayStatus) GetStates() []byte {
+	if x != nil {
+		return x.States
+	}
+	return nil
+}
+
+type ElementCount struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	State         ElementState           `protobuf:"varint,1,opt,name=state,proto3,enum=hamadryad.engine.v1.ElementState" json:"state,omitempty"`
+	Count         uint32                 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
+	Indices       string                 `protobuf:"bytes,3,opt,name=indices,proto3" json:"indices,omitempty"` // in words, of the first
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ElementCount) Reset() {
+	*x = ElementCount{}
+	mi := &file_engine_wire_api_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ElementCount) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ElementCount) ProtoMessage() {}
+
+func (x *ElementCount) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_api_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ElementCount.ProtoReflect.Descriptor instead.
+func (*ElementCount) Descriptor() ([]byte, []int) {
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *ElementCount) GetState() ElementState {
+	if x != nil {
+		return x.State
+	}
+	return ElementState_ELEMENT_STATE_UNSPECIFIED
+}
+
+func (x *ElementCount) GetCount() uint32 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *ElementCount) GetIndices() string {
+	if x != nil {
+		return x.Indices
+	}
+	return ""
+}
+
 type UpdateRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Job           uint64                 `protobuf:"varint,1,opt,name=job,proto3" json:"job,omitempty"`
@@ -553,7 +1017,7 @@ type UpdateRequest struct {
 
 func (x *UpdateRequest) Reset() {
 	*x = UpdateRequest{}
-	mi := &file_engine_wire_api_proto_msgTypes[8]
+	mi := &file_engine_wire_api_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -565,7 +1029,7 @@ func (x *UpdateRequest) String() string {
 func (*UpdateRequest) ProtoMessage() {}
 
 func (x *UpdateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[8]
+	mi := &file_engine_wire_api_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -578,7 +1042,7 @@ func (x *UpdateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateRequest.ProtoReflect.Descriptor instead.
 func (*UpdateRequest) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{8}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *UpdateRequest) GetJob() uint64 {
@@ -624,7 +1088,7 @@ type Empty struct {
 
 func (x *Empty) Reset() {
 	*x = Empty{}
-	mi := &file_engine_wire_api_proto_msgTypes[9]
+	mi := &file_engine_wire_api_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -636,7 +1100,7 @@ func (x *Empty) String() string {
 func (*Empty) ProtoMessage() {}
 
 func (x *Empty) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[9]
+	mi := &file_engine_wire_api_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -649,7 +1113,7 @@ func (x *Empty) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Empty.ProtoReflect.Descriptor instead.
 func (*Empty) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{9}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{15}
 }
 
 type JobsRequest struct {
@@ -663,7 +1127,7 @@ type JobsRequest struct {
 
 func (x *JobsRequest) Reset() {
 	*x = JobsRequest{}
-	mi := &file_engine_wire_api_proto_msgTypes[10]
+	mi := &file_engine_wire_api_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -675,7 +1139,7 @@ func (x *JobsRequest) String() string {
 func (*JobsRequest) ProtoMessage() {}
 
 func (x *JobsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[10]
+	mi := &file_engine_wire_api_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -688,7 +1152,7 @@ func (x *JobsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobsRequest.ProtoReflect.Descriptor instead.
 func (*JobsRequest) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{10}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *JobsRequest) GetAll() bool {
@@ -722,7 +1186,7 @@ type JobsReply struct {
 
 func (x *JobsReply) Reset() {
 	*x = JobsReply{}
-	mi := &file_engine_wire_api_proto_msgTypes[11]
+	mi := &file_engine_wire_api_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -734,7 +1198,7 @@ func (x *JobsReply) String() string {
 func (*JobsReply) ProtoMessage() {}
 
 func (x *JobsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[11]
+	mi := &file_engine_wire_api_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -747,7 +1211,7 @@ func (x *JobsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobsReply.ProtoReflect.Descriptor instead.
 func (*JobsReply) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{11}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *JobsReply) GetJobs() []*JobSummary {
@@ -777,13 +1241,14 @@ type JobSummary struct {
 	Groups         uint32                 `protobuf:"varint,9,opt,name=groups,proto3" json:"groups,omitempty"`
 	GroupsFinished uint32                 `protobuf:"varint,10,opt,name=groups_finished,json=groupsFinished,proto3" json:"groups_finished,omitempty"`
 	GroupsRunning  uint32                 `protobuf:"varint,11,opt,name=groups_running,json=groupsRunning,proto3" json:"groups_running,omitempty"`
+	Elements       uint32                 `protobuf:"varint,12,opt,name=elements,proto3" json:"elements,omitempty"` // of a job array; 0: it is none
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
 
 func (x *JobSummary) Reset() {
 	*x = JobSummary{}
-	mi := &file_engine_wire_api_proto_msgTypes[12]
+	mi := &file_engine_wire_api_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -795,7 +1260,7 @@ func (x *JobSummary) String() string {
 func (*JobSummary) ProtoMessage() {}
 
 func (x *JobSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[12]
+	mi := &file_engine_wire_api_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -808,7 +1273,7 @@ func (x *JobSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobSummary.ProtoReflect.Descriptor instead.
 func (*JobSummary) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{12}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *JobSummary) GetJob() uint64 {
@@ -888,6 +1353,13 @@ func (x *JobSummary) GetGroupsRunning() uint32 {
 	return 0
 }
 
+func (x *JobSummary) GetElements() uint32 {
+	if x != nil {
+		return x.Elements
+	}
+	return 0
+}
+
 type JobStatus struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Summary       *JobSummary            `protobuf:"bytes,1,opt,name=summary,proto3" json:"summary,omitempty"`
@@ -906,13 +1378,14 @@ type JobStatus struct {
 	Limits        *JobLimits             `protobuf:"bytes,19,opt,name=limits,proto3" json:"limits,omitempty"`                         // as it was submitted
 	Started       int64                  `protobuf:"varint,20,opt,name=started,proto3" json:"started,omitempty"`                      // when one of its groups was first launched, nanoseconds since the epoch; 0: none was
 	After         []*JobDependency       `protobuf:"bytes,21,rep,name=after,proto3" json:"after,omitempty"`                           // as it was submitted
+	Array         *ArrayStatus           `protobuf:"bytes,22,opt,name=array,proto3" json:"array,omitempty"`                           // missing: the job is no array
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *JobStatus) Reset() {
 	*x = JobStatus{}
-	mi := &file_engine_wire_api_proto_msgTypes[13]
+	mi := &file_engine_wire_api_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -924,7 +1397,7 @@ func (x *JobStatus) String() string {
 func (*JobStatus) ProtoMessage() {}
 
 func (x *JobStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[13]
+	mi := &file_engine_wire_api_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -937,7 +1410,7 @@ func (x *JobStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobStatus.ProtoReflect.Descriptor instead.
 func (*JobStatus) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{13}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *JobStatus) GetSummary() *JobSummary {
@@ -1052,6 +1525,13 @@ func (x *JobStatus) GetAfter() []*JobDependency {
 	return nil
 }
 
+func (x *JobStatus) GetArray() *ArrayStatus {
+	if x != nil {
+		return x.Array
+	}
+	return nil
+}
+
 type StageStatus struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -1069,7 +1549,7 @@ type StageStatus struct {
 
 func (x *StageStatus) Reset() {
 	*x = StageStatus{}
-	mi := &file_engine_wire_api_proto_msgTypes[14]
+	mi := &file_engine_wire_api_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1081,7 +1561,7 @@ func (x *StageStatus) String() string {
 func (*StageStatus) ProtoMessage() {}
 
 func (x *StageStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[14]
+	mi := &file_engine_wire_api_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1094,7 +1574,7 @@ func (x *StageStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StageStatus.ProtoReflect.Descriptor instead.
 func (*StageStatus) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{14}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *StageStatus) GetName() string {
@@ -1182,7 +1662,7 @@ type AttemptStatus struct {
 
 func (x *AttemptStatus) Reset() {
 	*x = AttemptStatus{}
-	mi := &file_engine_wire_api_proto_msgTypes[15]
+	mi := &file_engine_wire_api_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1194,7 +1674,7 @@ func (x *AttemptStatus) String() string {
 func (*AttemptStatus) ProtoMessage() {}
 
 func (x *AttemptStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[15]
+	mi := &file_engine_wire_api_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1207,7 +1687,7 @@ func (x *AttemptStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptStatus.ProtoReflect.Descriptor instead.
 func (*AttemptStatus) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{15}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *AttemptStatus) GetAttempt() uint64 {
@@ -1318,7 +1798,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_engine_wire_api_proto_msgTypes[16]
+	mi := &file_engine_wire_api_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1330,7 +1810,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[16]
+	mi := &file_engine_wire_api_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1343,7 +1823,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{16}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *StatusRequest) GetJob() uint64 {
@@ -1369,7 +1849,7 @@ type LaunchersRequest struct {
 
 func (x *LaunchersRequest) Reset() {
 	*x = LaunchersRequest{}
-	mi := &file_engine_wire_api_proto_msgTypes[17]
+	mi := &file_engine_wire_api_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1381,7 +1861,7 @@ func (x *LaunchersRequest) String() string {
 func (*LaunchersRequest) ProtoMessage() {}
 
 func (x *LaunchersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[17]
+	mi := &file_engine_wire_api_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1394,7 +1874,7 @@ func (x *LaunchersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaunchersRequest.ProtoReflect.Descriptor instead.
 func (*LaunchersRequest) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{17}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *LaunchersRequest) GetAttemptsOf() []string {
@@ -1413,7 +1893,7 @@ type LaunchersReply struct {
 
 func (x *LaunchersReply) Reset() {
 	*x = LaunchersReply{}
-	mi := &file_engine_wire_api_proto_msgTypes[18]
+	mi := &file_engine_wire_api_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1425,7 +1905,7 @@ func (x *LaunchersReply) String() string {
 func (*LaunchersReply) ProtoMessage() {}
 
 func (x *LaunchersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[18]
+	mi := &file_engine_wire_api_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1438,7 +1918,7 @@ func (x *LaunchersReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaunchersReply.ProtoReflect.Descriptor instead.
 func (*LaunchersReply) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{18}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *LaunchersReply) GetLaunchers() []*LauncherStatus {
@@ -1484,7 +1964,7 @@ type LauncherStatus struct {
 
 func (x *LauncherStatus) Reset() {
 	*x = LauncherStatus{}
-	mi := &file_engine_wire_api_proto_msgTypes[19]
+	mi := &file_engine_wire_api_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1496,7 +1976,7 @@ func (x *LauncherStatus) String() string {
 func (*LauncherStatus) ProtoMessage() {}
 
 func (x *LauncherStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[19]
+	mi := &file_engine_wire_api_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1509,7 +1989,7 @@ func (x *LauncherStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LauncherStatus.ProtoReflect.Descriptor instead.
 func (*LauncherStatus) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{19}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *LauncherStatus) GetLauncher() uint64 {
@@ -1717,7 +2197,7 @@ type LauncherAttempt struct {
 
 func (x *LauncherAttempt) Reset() {
 	*x = LauncherAttempt{}
-	mi := &file_engine_wire_api_proto_msgTypes[20]
+	mi := &file_engine_wire_api_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1729,7 +2209,7 @@ func (x *LauncherAttempt) String() string {
 func (*LauncherAttempt) ProtoMessage() {}
 
 func (x *LauncherAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[20]
+	mi := &file_engine_wire_api_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1742,7 +2222,7 @@ func (x *LauncherAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LauncherAttempt.ProtoReflect.Descriptor instead.
 func (*LauncherAttempt) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{20}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *LauncherAttempt) GetJob() uint64 {
@@ -1805,7 +2285,7 @@ type DrainRequest struct {
 
 func (x *DrainRequest) Reset() {
 	*x = DrainRequest{}
-	mi := &file_engine_wire_api_proto_msgTypes[21]
+	mi := &file_engine_wire_api_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1817,7 +2297,7 @@ func (x *DrainRequest) String() string {
 func (*DrainRequest) ProtoMessage() {}
 
 func (x *DrainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[21]
+	mi := &file_engine_wire_api_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1830,7 +2310,7 @@ func (x *DrainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainRequest.ProtoReflect.Descriptor instead.
 func (*DrainRequest) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{21}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *DrainRequest) GetLauncher() string {
@@ -1859,15 +2339,16 @@ type LogsRequest struct {
 	Job           uint64                 `protobuf:"varint,1,opt,name=job,proto3" json:"job,omitempty"`
 	Attempt       uint64                 `protobuf:"varint,2,opt,name=attempt,proto3" json:"attempt,omitempty"` // 0: all attempts of the job
 	Follow        bool                   `protobuf:"varint,3,opt,name=follow,proto3" json:"follow,omitempty"`
-	Stage         string                 `protobuf:"bytes,4,opt,name=stage,proto3" json:"stage,omitempty"` // with attempt 0, only attempts of this stage; "": all
-	Tail          uint32                 `protobuf:"varint,5,opt,name=tail,proto3" json:"tail,omitempty"`  // only the last lines of each log, and what follows; 0: all
+	Stage         string                 `protobuf:"bytes,4,opt,name=stage,proto3" json:"stage,omitempty"`       // with attempt 0, only attempts of this stage; "": all
+	Tail          uint32                 `protobuf:"varint,5,opt,name=tail,proto3" json:"tail,omitempty"`        // only the last lines of each log, and what follows; 0: all
+	Elements      []*ElementRange        `protobuf:"bytes,6,rep,name=elements,proto3" json:"elements,omitempty"` // with attempt 0, only attempts of these elements; empty: all
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *LogsRequest) Reset() {
 	*x = LogsRequest{}
-	mi := &file_engine_wire_api_proto_msgTypes[22]
+	mi := &file_engine_wire_api_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1879,7 +2360,7 @@ func (x *LogsRequest) String() string {
 func (*LogsRequest) ProtoMessage() {}
 
 func (x *LogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[22]
+	mi := &file_engine_wire_api_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1892,7 +2373,7 @@ func (x *LogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogsRequest.ProtoReflect.Descriptor instead.
 func (*LogsRequest) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{22}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *LogsRequest) GetJob() uint64 {
@@ -1930,6 +2411,13 @@ func (x *LogsRequest) GetTail() uint32 {
 	return 0
 }
 
+func (x *LogsRequest) GetElements() []*ElementRange {
+	if x != nil {
+		return x.Elements
+	}
+	return nil
+}
+
 type LogChunk struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Attempt       uint64                 `protobuf:"varint,1,opt,name=attempt,proto3" json:"attempt,omitempty"` // 0: not an attempt's log, but a note on what is missing of the job's logs
@@ -1940,7 +2428,7 @@ type LogChunk struct {
 
 func (x *LogChunk) Reset() {
 	*x = LogChunk{}
-	mi := &file_engine_wire_api_proto_msgTypes[23]
+	mi := &file_engine_wire_api_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1952,7 +2440,7 @@ func (x *LogChunk) String() string {
 func (*LogChunk) ProtoMessage() {}
 
 func (x *LogChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[23]
+	mi := &file_engine_wire_api_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1965,7 +2453,7 @@ func (x *LogChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogChunk.ProtoReflect.Descriptor instead.
 func (*LogChunk) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{23}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *LogChunk) GetAttempt() uint64 {
@@ -1997,7 +2485,7 @@ type PageRequest struct {
 
 func (x *PageRequest) Reset() {
 	*x = PageRequest{}
-	mi := &file_engine_wire_api_proto_msgTypes[24]
+	mi := &file_engine_wire_api_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2009,7 +2497,7 @@ func (x *PageRequest) String() string {
 func (*PageRequest) ProtoMessage() {}
 
 func (x *PageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[24]
+	mi := &file_engine_wire_api_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2022,7 +2510,7 @@ func (x *PageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PageRequest.ProtoReflect.Descriptor instead.
 func (*PageRequest) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{24}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *PageRequest) GetMethod() string {
@@ -2078,7 +2566,7 @@ type PageReply struct {
 
 func (x *PageReply) Reset() {
 	*x = PageReply{}
-	mi := &file_engine_wire_api_proto_msgTypes[25]
+	mi := &file_engine_wire_api_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2090,7 +2578,7 @@ func (x *PageReply) String() string {
 func (*PageReply) ProtoMessage() {}
 
 func (x *PageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[25]
+	mi := &file_engine_wire_api_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2103,7 +2591,7 @@ func (x *PageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PageReply.ProtoReflect.Descriptor instead.
 func (*PageReply) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{25}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *PageReply) GetStatus() int64 {
@@ -2136,7 +2624,7 @@ type PolicyQuery struct {
 
 func (x *PolicyQuery) Reset() {
 	*x = PolicyQuery{}
-	mi := &file_engine_wire_api_proto_msgTypes[26]
+	mi := &file_engine_wire_api_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2148,7 +2636,7 @@ func (x *PolicyQuery) String() string {
 func (*PolicyQuery) ProtoMessage() {}
 
 func (x *PolicyQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[26]
+	mi := &file_engine_wire_api_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2161,7 +2649,7 @@ func (x *PolicyQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicyQuery.ProtoReflect.Descriptor instead.
 func (*PolicyQuery) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{26}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *PolicyQuery) GetBrief() bool {
@@ -2199,7 +2687,7 @@ type PolicyReply struct {
 
 func (x *PolicyReply) Reset() {
 	*x = PolicyReply{}
-	mi := &file_engine_wire_api_proto_msgTypes[27]
+	mi := &file_engine_wire_api_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2211,7 +2699,7 @@ func (x *PolicyReply) String() string {
 func (*PolicyReply) ProtoMessage() {}
 
 func (x *PolicyReply) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[27]
+	mi := &file_engine_wire_api_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2224,7 +2712,7 @@ func (x *PolicyReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicyReply.ProtoReflect.Descriptor instead.
 func (*PolicyReply) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{27}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *PolicyReply) GetName() string {
@@ -2396,7 +2884,7 @@ type PolicyShadow struct {
 
 func (x *PolicyShadow) Reset() {
 	*x = PolicyShadow{}
-	mi := &file_engine_wire_api_proto_msgTypes[28]
+	mi := &file_engine_wire_api_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2408,7 +2896,7 @@ func (x *PolicyShadow) String() string {
 func (*PolicyShadow) ProtoMessage() {}
 
 func (x *PolicyShadow) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[28]
+	mi := &file_engine_wire_api_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2421,7 +2909,7 @@ func (x *PolicyShadow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicyShadow.ProtoReflect.Descriptor instead.
 func (*PolicyShadow) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{28}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *PolicyShadow) GetName() string {
@@ -2570,7 +3058,7 @@ type PolicyProblem struct {
 
 func (x *PolicyProblem) Reset() {
 	*x = PolicyProblem{}
-	mi := &file_engine_wire_api_proto_msgTypes[29]
+	mi := &file_engine_wire_api_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2582,7 +3070,7 @@ func (x *PolicyProblem) String() string {
 func (*PolicyProblem) ProtoMessage() {}
 
 func (x *PolicyProblem) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[29]
+	mi := &file_engine_wire_api_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2595,7 +3083,7 @@ func (x *PolicyProblem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicyProblem.ProtoReflect.Descriptor instead.
 func (*PolicyProblem) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{29}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *PolicyProblem) GetWhat() string {
@@ -2632,7 +3120,7 @@ type PolicySettings struct {
 
 func (x *PolicySettings) Reset() {
 	*x = PolicySettings{}
-	mi := &file_engine_wire_api_proto_msgTypes[30]
+	mi := &file_engine_wire_api_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2644,7 +3132,7 @@ func (x *PolicySettings) String() string {
 func (*PolicySettings) ProtoMessage() {}
 
 func (x *PolicySettings) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[30]
+	mi := &file_engine_wire_api_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2657,7 +3145,7 @@ func (x *PolicySettings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicySettings.ProtoReflect.Descriptor instead.
 func (*PolicySettings) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{30}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *PolicySettings) GetFile() string {
@@ -2703,7 +3191,7 @@ type RoundTimes struct {
 
 func (x *RoundTimes) Reset() {
 	*x = RoundTimes{}
-	mi := &file_engine_wire_api_proto_msgTypes[31]
+	mi := &file_engine_wire_api_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2715,7 +3203,7 @@ func (x *RoundTimes) String() string {
 func (*RoundTimes) ProtoMessage() {}
 
 func (x *RoundTimes) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[31]
+	mi := &file_engine_wire_api_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2728,7 +3216,7 @@ func (x *RoundTimes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoundTimes.ProtoReflect.Descriptor instead.
 func (*RoundTimes) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{31}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *RoundTimes) GetLast() int64 {
@@ -2782,7 +3270,7 @@ type ReloadRequest struct {
 
 func (x *ReloadRequest) Reset() {
 	*x = ReloadRequest{}
-	mi := &file_engine_wire_api_proto_msgTypes[32]
+	mi := &file_engine_wire_api_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2794,7 +3282,7 @@ func (x *ReloadRequest) String() string {
 func (*ReloadRequest) ProtoMessage() {}
 
 func (x *ReloadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[32]
+	mi := &file_engine_wire_api_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2807,7 +3295,7 @@ func (x *ReloadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReloadRequest.ProtoReflect.Descriptor instead.
 func (*ReloadRequest) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{32}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ReloadRequest) GetPrincipal() *Principal {
@@ -2834,7 +3322,7 @@ type SettingsReply struct {
 
 func (x *SettingsReply) Reset() {
 	*x = SettingsReply{}
-	mi := &file_engine_wire_api_proto_msgTypes[33]
+	mi := &file_engine_wire_api_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2846,7 +3334,7 @@ func (x *SettingsReply) String() string {
 func (*SettingsReply) ProtoMessage() {}
 
 func (x *SettingsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[33]
+	mi := &file_engine_wire_api_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2859,7 +3347,7 @@ func (x *SettingsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettingsReply.ProtoReflect.Descriptor instead.
 func (*SettingsReply) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{33}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *SettingsReply) GetSettings() []*Setting {
@@ -2934,7 +3422,7 @@ type Setting struct {
 
 func (x *Setting) Reset() {
 	*x = Setting{}
-	mi := &file_engine_wire_api_proto_msgTypes[34]
+	mi := &file_engine_wire_api_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2946,7 +3434,7 @@ func (x *Setting) String() string {
 func (*Setting) ProtoMessage() {}
 
 func (x *Setting) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[34]
+	mi := &file_engine_wire_api_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2959,7 +3447,7 @@ func (x *Setting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Setting.ProtoReflect.Descriptor instead.
 func (*Setting) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{34}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Setting) GetKey() string {
@@ -3030,7 +3518,7 @@ type SettingsText struct {
 
 func (x *SettingsText) Reset() {
 	*x = SettingsText{}
-	mi := &file_engine_wire_api_proto_msgTypes[35]
+	mi := &file_engine_wire_api_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3042,7 +3530,7 @@ func (x *SettingsText) String() string {
 func (*SettingsText) ProtoMessage() {}
 
 func (x *SettingsText) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[35]
+	mi := &file_engine_wire_api_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3055,7 +3543,7 @@ func (x *SettingsText) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettingsText.ProtoReflect.Descriptor instead.
 func (*SettingsText) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{35}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *SettingsText) GetText() []byte {
@@ -3093,7 +3581,7 @@ type SettingsDiff struct {
 
 func (x *SettingsDiff) Reset() {
 	*x = SettingsDiff{}
-	mi := &file_engine_wire_api_proto_msgTypes[36]
+	mi := &file_engine_wire_api_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3105,7 +3593,7 @@ func (x *SettingsDiff) String() string {
 func (*SettingsDiff) ProtoMessage() {}
 
 func (x *SettingsDiff) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[36]
+	mi := &file_engine_wire_api_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3118,7 +3606,7 @@ func (x *SettingsDiff) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettingsDiff.ProtoReflect.Descriptor instead.
 func (*SettingsDiff) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{36}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *SettingsDiff) GetProblems() []*SettingsProblem {
@@ -3175,7 +3663,7 @@ type SettingsProblem struct {
 
 func (x *SettingsProblem) Reset() {
 	*x = SettingsProblem{}
-	mi := &file_engine_wire_api_proto_msgTypes[37]
+	mi := &file_engine_wire_api_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3187,7 +3675,7 @@ func (x *SettingsProblem) String() string {
 func (*SettingsProblem) ProtoMessage() {}
 
 func (x *SettingsProblem) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[37]
+	mi := &file_engine_wire_api_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3200,7 +3688,7 @@ func (x *SettingsProblem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettingsProblem.ProtoReflect.Descriptor instead.
 func (*SettingsProblem) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{37}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *SettingsProblem) GetFile() string {
@@ -3237,7 +3725,7 @@ type DiffLine struct {
 
 func (x *DiffLine) Reset() {
 	*x = DiffLine{}
-	mi := &file_engine_wire_api_proto_msgTypes[38]
+	mi := &file_engine_wire_api_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3249,7 +3737,7 @@ func (x *DiffLine) String() string {
 func (*DiffLine) ProtoMessage() {}
 
 func (x *DiffLine) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[38]
+	mi := &file_engine_wire_api_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3262,7 +3750,7 @@ func (x *DiffLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DiffLine.ProtoReflect.Descriptor instead.
 func (*DiffLine) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{38}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *DiffLine) GetKind() string {
@@ -3314,7 +3802,7 @@ type DiffKey struct {
 
 func (x *DiffKey) Reset() {
 	*x = DiffKey{}
-	mi := &file_engine_wire_api_proto_msgTypes[39]
+	mi := &file_engine_wire_api_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3326,7 +3814,7 @@ func (x *DiffKey) String() string {
 func (*DiffKey) ProtoMessage() {}
 
 func (x *DiffKey) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[39]
+	mi := &file_engine_wire_api_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3339,7 +3827,7 @@ func (x *DiffKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DiffKey.ProtoReflect.Descriptor instead.
 func (*DiffKey) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{39}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *DiffKey) GetKey() string {
@@ -3397,7 +3885,7 @@ type ApplyRequest struct {
 
 func (x *ApplyRequest) Reset() {
 	*x = ApplyRequest{}
-	mi := &file_engine_wire_api_proto_msgTypes[40]
+	mi := &file_engine_wire_api_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3409,7 +3897,7 @@ func (x *ApplyRequest) String() string {
 func (*ApplyRequest) ProtoMessage() {}
 
 func (x *ApplyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[40]
+	mi := &file_engine_wire_api_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3422,7 +3910,7 @@ func (x *ApplyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyRequest.ProtoReflect.Descriptor instead.
 func (*ApplyRequest) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{40}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ApplyRequest) GetPrincipal() *Principal {
@@ -3478,7 +3966,7 @@ type SettingsVersion struct {
 
 func (x *SettingsVersion) Reset() {
 	*x = SettingsVersion{}
-	mi := &file_engine_wire_api_proto_msgTypes[41]
+	mi := &file_engine_wire_api_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3490,7 +3978,7 @@ func (x *SettingsVersion) String() string {
 func (*SettingsVersion) ProtoMessage() {}
 
 func (x *SettingsVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[41]
+	mi := &file_engine_wire_api_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3503,7 +3991,7 @@ func (x *SettingsVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettingsVersion.ProtoReflect.Descriptor instead.
 func (*SettingsVersion) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{41}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *SettingsVersion) GetNumber() uint64 {
@@ -3578,7 +4066,7 @@ type VersionsRequest struct {
 
 func (x *VersionsRequest) Reset() {
 	*x = VersionsRequest{}
-	mi := &file_engine_wire_api_proto_msgTypes[42]
+	mi := &file_engine_wire_api_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3590,7 +4078,7 @@ func (x *VersionsRequest) String() string {
 func (*VersionsRequest) ProtoMessage() {}
 
 func (x *VersionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[42]
+	mi := &file_engine_wire_api_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3603,7 +4091,7 @@ func (x *VersionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VersionsRequest.ProtoReflect.Descriptor instead.
 func (*VersionsRequest) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{42}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *VersionsRequest) GetVersion() uint64 {
@@ -3622,7 +4110,7 @@ type VersionsReply struct {
 
 func (x *VersionsReply) Reset() {
 	*x = VersionsReply{}
-	mi := &file_engine_wire_api_proto_msgTypes[43]
+	mi := &file_engine_wire_api_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3634,7 +4122,7 @@ func (x *VersionsReply) String() string {
 func (*VersionsReply) ProtoMessage() {}
 
 func (x *VersionsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[43]
+	mi := &file_engine_wire_api_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3647,7 +4135,7 @@ func (x *VersionsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VersionsReply.ProtoReflect.Descriptor instead.
 func (*VersionsReply) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{43}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *VersionsReply) GetVersions() []*SettingsVersion {
@@ -3667,7 +4155,7 @@ type AccessRequest struct {
 
 func (x *AccessRequest) Reset() {
 	*x = AccessRequest{}
-	mi := &file_engine_wire_api_proto_msgTypes[44]
+	mi := &file_engine_wire_api_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3679,7 +4167,7 @@ func (x *AccessRequest) String() string {
 func (*AccessRequest) ProtoMessage() {}
 
 func (x *AccessRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[44]
+	mi := &file_engine_wire_api_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3692,7 +4180,7 @@ func (x *AccessRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessRequest.ProtoReflect.Descriptor instead.
 func (*AccessRequest) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{44}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *AccessRequest) GetUser() string {
@@ -3717,7 +4205,7 @@ type AccessReply struct {
 
 func (x *AccessReply) Reset() {
 	*x = AccessReply{}
-	mi := &file_engine_wire_api_proto_msgTypes[45]
+	mi := &file_engine_wire_api_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3729,7 +4217,7 @@ func (x *AccessReply) String() string {
 func (*AccessReply) ProtoMessage() {}
 
 func (x *AccessReply) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[45]
+	mi := &file_engine_wire_api_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3742,7 +4230,7 @@ func (x *AccessReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessReply.ProtoReflect.Descriptor instead.
 func (*AccessReply) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{45}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *AccessReply) GetOff() bool {
@@ -3806,7 +4294,7 @@ type PoolAccess struct {
 
 func (x *PoolAccess) Reset() {
 	*x = PoolAccess{}
-	mi := &file_engine_wire_api_proto_msgTypes[46]
+	mi := &file_engine_wire_api_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3818,7 +4306,7 @@ func (x *PoolAccess) String() string {
 func (*PoolAccess) ProtoMessage() {}
 
 func (x *PoolAccess) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[46]
+	mi := &file_engine_wire_api_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3831,7 +4319,7 @@ func (x *PoolAccess) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PoolAccess.ProtoReflect.Descriptor instead.
 func (*PoolAccess) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{46}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *PoolAccess) GetPool() string {
@@ -3866,7 +4354,7 @@ type PagesReply struct {
 
 func (x *PagesReply) Reset() {
 	*x = PagesReply{}
-	mi := &file_engine_wire_api_proto_msgTypes[47]
+	mi := &file_engine_wire_api_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3878,7 +4366,7 @@ func (x *PagesReply) String() string {
 func (*PagesReply) ProtoMessage() {}
 
 func (x *PagesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[47]
+	mi := &file_engine_wire_api_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3891,7 +4379,7 @@ func (x *PagesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PagesReply.ProtoReflect.Descriptor instead.
 func (*PagesReply) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{47}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *PagesReply) GetAddress() string {
@@ -3925,7 +4413,7 @@ type AuditRequest struct {
 
 func (x *AuditRequest) Reset() {
 	*x = AuditRequest{}
-	mi := &file_engine_wire_api_proto_msgTypes[48]
+	mi := &file_engine_wire_api_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3937,7 +4425,7 @@ func (x *AuditRequest) String() string {
 func (*AuditRequest) ProtoMessage() {}
 
 func (x *AuditRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[48]
+	mi := &file_engine_wire_api_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3950,7 +4438,7 @@ func (x *AuditRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuditRequest.ProtoReflect.Descriptor instead.
 func (*AuditRequest) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{48}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *AuditRequest) GetWho() string {
@@ -4022,7 +4510,7 @@ type AuditReply struct {
 
 func (x *AuditReply) Reset() {
 	*x = AuditReply{}
-	mi := &file_engine_wire_api_proto_msgTypes[49]
+	mi := &file_engine_wire_api_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4034,7 +4522,7 @@ func (x *AuditReply) String() string {
 func (*AuditReply) ProtoMessage() {}
 
 func (x *AuditReply) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[49]
+	mi := &file_engine_wire_api_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4047,7 +4535,7 @@ func (x *AuditReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuditReply.ProtoReflect.Descriptor instead.
 func (*AuditReply) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{49}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *AuditReply) GetLines() []*AuditLine {
@@ -4100,7 +4588,7 @@ type AuditLine struct {
 
 func (x *AuditLine) Reset() {
 	*x = AuditLine{}
-	mi := &file_engine_wire_api_proto_msgTypes[50]
+	mi := &file_engine_wire_api_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4112,7 +4600,7 @@ func (x *AuditLine) String() string {
 func (*AuditLine) ProtoMessage() {}
 
 func (x *AuditLine) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[50]
+	mi := &file_engine_wire_api_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4125,7 +4613,7 @@ func (x *AuditLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuditLine.ProtoReflect.Descriptor instead.
 func (*AuditLine) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{50}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *AuditLine) GetTime() string {
@@ -4229,7 +4717,7 @@ type AuditDamage struct {
 
 func (x *AuditDamage) Reset() {
 	*x = AuditDamage{}
-	mi := &file_engine_wire_api_proto_msgTypes[51]
+	mi := &file_engine_wire_api_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4241,7 +4729,7 @@ func (x *AuditDamage) String() string {
 func (*AuditDamage) ProtoMessage() {}
 
 func (x *AuditDamage) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[51]
+	mi := &file_engine_wire_api_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4254,7 +4742,7 @@ func (x *AuditDamage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuditDamage.ProtoReflect.Descriptor instead.
 func (*AuditDamage) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{51}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *AuditDamage) GetFile() string {
@@ -4282,7 +4770,7 @@ type ServingReply struct {
 
 func (x *ServingReply) Reset() {
 	*x = ServingReply{}
-	mi := &file_engine_wire_api_proto_msgTypes[52]
+	mi := &file_engine_wire_api_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4294,7 +4782,7 @@ func (x *ServingReply) String() string {
 func (*ServingReply) ProtoMessage() {}
 
 func (x *ServingReply) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[52]
+	mi := &file_engine_wire_api_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4307,7 +4795,7 @@ func (x *ServingReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServingReply.ProtoReflect.Descriptor instead.
 func (*ServingReply) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{52}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *ServingReply) GetData() string {
@@ -4353,11 +4841,43 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\apresent\x18\x01 \x01(\bR\apresent\"3\n" +
 	"\tBlobChunk\x12\x12\n" +
 	"\x04hash\x18\x01 \x01(\tR\x04hash\x12\x12\n" +
-	"\x04data\x18\x02 \x01(\fR\x04data\"p\n" +
+	"\x04data\x18\x02 \x01(\fR\x04data\"\xaf\x01\n" +
 	"\x06JobRef\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\x04R\x03job\x12<\n" +
 	"\tprincipal\x18\x02 \x01(\v2\x1e.hamadryad.engine.v1.PrincipalR\tprincipal\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xed\x01\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\x12=\n" +
+	"\belements\x18\x04 \x03(\v2!.hamadryad.engine.v1.ElementRangeR\belements\"\x9d\x01\n" +
+	"\fRetryRequest\x12\x10\n" +
+	"\x03job\x18\x01 \x01(\x04R\x03job\x12<\n" +
+	"\tprincipal\x18\x02 \x01(\v2\x1e.hamadryad.engine.v1.PrincipalR\tprincipal\x12=\n" +
+	"\belements\x18\x03 \x03(\v2!.hamadryad.engine.v1.ElementRangeR\belements\"\xd8\x01\n" +
+	"\x0fElementsRequest\x12\x10\n" +
+	"\x03job\x18\x01 \x01(\x04R\x03job\x12=\n" +
+	"\belements\x18\x02 \x03(\v2!.hamadryad.engine.v1.ElementRangeR\belements\x129\n" +
+	"\x06states\x18\x03 \x03(\x0e2!.hamadryad.engine.v1.ElementStateR\x06states\x12\x19\n" +
+	"\x05after\x18\x04 \x01(\rH\x00R\x05after\x88\x01\x01\x12\x14\n" +
+	"\x05limit\x18\x05 \x01(\rR\x05limitB\b\n" +
+	"\x06_after\"\x83\x01\n" +
+	"\rElementsReply\x12>\n" +
+	"\belements\x18\x01 \x03(\v2\".hamadryad.engine.v1.ElementStatusR\belements\x12\x12\n" +
+	"\x04more\x18\x02 \x01(\bR\x04more\x12\x1e\n" +
+	"\n" +
+	"incomplete\x18\x03 \x01(\tR\n" +
+	"incomplete\"\xb2\x01\n" +
+	"\rElementStatus\x12\x14\n" +
+	"\x05index\x18\x01 \x01(\rR\x05index\x127\n" +
+	"\x05state\x18\x02 \x01(\x0e2!.hamadryad.engine.v1.ElementStateR\x05state\x12\x1a\n" +
+	"\battempts\x18\x03 \x01(\rR\battempts\x126\n" +
+	"\x04last\x18\x04 \x01(\v2\".hamadryad.engine.v1.AttemptStatusR\x04last\"\xb1\x01\n" +
+	"\vArrayStatus\x129\n" +
+	"\belements\x18\x01 \x01(\v2\x1d.hamadryad.engine.v1.ElementsR\belements\x12\x14\n" +
+	"\x05stage\x18\x02 \x01(\rR\x05stage\x129\n" +
+	"\x06counts\x18\x03 \x03(\v2!.hamadryad.engine.v1.ElementCountR\x06counts\x12\x16\n" +
+	"\x06states\x18\x04 \x01(\fR\x06states\"w\n" +
+	"\fElementCount\x127\n" +
+	"\x05state\x18\x01 \x01(\x0e2!.hamadryad.engine.v1.ElementStateR\x05state\x12\x14\n" +
+	"\x05count\x18\x02 \x01(\rR\x05count\x12\x18\n" +
+	"\aindices\x18\x03 \x01(\tR\aindices\"\xed\x01\n" +
 	"\rUpdateRequest\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\x04R\x03job\x12<\n" +
 	"\tprincipal\x18\x02 \x01(\v2\x1e.hamadryad.engine.v1.PrincipalR\tprincipal\x12\x17\n" +
@@ -4373,7 +4893,7 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\x05limit\x18\x03 \x01(\rR\x05limit\"X\n" +
 	"\tJobsReply\x123\n" +
 	"\x04jobs\x18\x01 \x03(\v2\x1f.hamadryad.engine.v1.JobSummaryR\x04jobs\x12\x16\n" +
-	"\x06before\x18\x02 \x01(\x04R\x06before\"\xc7\x02\n" +
+	"\x06before\x18\x02 \x01(\x04R\x06before\"\xe3\x02\n" +
 	"\n" +
 	"JobSummary\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\x04R\x03job\x12\x12\n" +
@@ -4387,7 +4907,8 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\x06groups\x18\t \x01(\rR\x06groups\x12'\n" +
 	"\x0fgroups_finished\x18\n" +
 	" \x01(\rR\x0egroupsFinished\x12%\n" +
-	"\x0egroups_running\x18\v \x01(\rR\rgroupsRunning\"\xae\x05\n" +
+	"\x0egroups_running\x18\v \x01(\rR\rgroupsRunning\x12\x1a\n" +
+	"\belements\x18\f \x01(\rR\belements\"\xe6\x05\n" +
 	"\tJobStatus\x129\n" +
 	"\asummary\x18\x01 \x01(\v2\x1f.hamadryad.engine.v1.JobSummaryR\asummary\x128\n" +
 	"\x06stages\x18\x02 \x03(\v2 .hamadryad.engine.v1.StageStatusR\x06stages\x126\n" +
@@ -4406,7 +4927,8 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"idle_total\x18\x12 \x01(\rR\tidleTotal\x126\n" +
 	"\x06limits\x18\x13 \x01(\v2\x1e.hamadryad.engine.v1.JobLimitsR\x06limits\x12\x18\n" +
 	"\astarted\x18\x14 \x01(\x03R\astarted\x128\n" +
-	"\x05after\x18\x15 \x03(\v2\".hamadryad.engine.v1.JobDependencyR\x05after\"\xf2\x01\n" +
+	"\x05after\x18\x15 \x03(\v2\".hamadryad.engine.v1.JobDependencyR\x05after\x126\n" +
+	"\x05array\x18\x16 \x01(\v2 .hamadryad.engine.v1.ArrayStatusR\x05array\"\xf2\x01\n" +
 	"\vStageStatus\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05nodes\x18\x02 \x01(\rR\x05nodes\x12\x18\n" +
@@ -4482,13 +5004,14 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\fDrainRequest\x12\x1a\n" +
 	"\blauncher\x18\x01 \x01(\tR\blauncher\x12<\n" +
 	"\tprincipal\x18\x02 \x01(\v2\x1e.hamadryad.engine.v1.PrincipalR\tprincipal\x12\x14\n" +
-	"\x05drain\x18\x03 \x01(\bR\x05drain\"{\n" +
+	"\x05drain\x18\x03 \x01(\bR\x05drain\"\xba\x01\n" +
 	"\vLogsRequest\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\x04R\x03job\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\x04R\aattempt\x12\x16\n" +
 	"\x06follow\x18\x03 \x01(\bR\x06follow\x12\x14\n" +
 	"\x05stage\x18\x04 \x01(\tR\x05stage\x12\x12\n" +
-	"\x04tail\x18\x05 \x01(\rR\x04tail\"8\n" +
+	"\x04tail\x18\x05 \x01(\rR\x04tail\x12=\n" +
+	"\belements\x18\x06 \x03(\v2!.hamadryad.engine.v1.ElementRangeR\belements\"8\n" +
 	"\bLogChunk\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12\x12\n" +
 	"\x04data\x18\x02 \x01(\fR\x04data\"\xa1\x01\n" +
@@ -4702,7 +5225,14 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\x06offset\x18\x02 \x01(\x03R\x06offset\"6\n" +
 	"\fServingReply\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\tR\x04data\x12\x12\n" +
-	"\x04term\x18\x02 \x01(\x04R\x04term*\xdd\x01\n" +
+	"\x04term\x18\x02 \x01(\x04R\x04term*\xb4\x01\n" +
+	"\fElementState\x12\x1d\n" +
+	"\x19ELEMENT_STATE_UNSPECIFIED\x10\x00\x12\x19\n" +
+	"\x15ELEMENT_STATE_WAITING\x10\x01\x12\x19\n" +
+	"\x15ELEMENT_STATE_RUNNING\x10\x02\x12\x1b\n" +
+	"\x17ELEMENT_STATE_SUCCEEDED\x10\x03\x12\x18\n" +
+	"\x14ELEMENT_STATE_FAILED\x10\x04\x12\x18\n" +
+	"\x14ELEMENT_STATE_KILLED\x10\x05*\xdd\x01\n" +
 	"\bJobState\x12\x19\n" +
 	"\x15JOB_STATE_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fJOB_STATE_ASKED\x10\x01\x12\x15\n" +
@@ -4726,120 +5256,142 @@ func file_engine_wire_api_proto_rawDescGZIP() []byte {
 	return file_engine_wire_api_proto_rawDescData
 }
 
-var file_engine_wire_api_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_engine_wire_api_proto_msgTypes = make([]protoimpl.MessageInfo, 53)
+var file_engine_wire_api_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_engine_wire_api_proto_msgTypes = make([]protoimpl.MessageInfo, 59)
 var file_engine_wire_api_proto_goTypes = []any{
-	(JobState)(0),            // 0: hamadryad.engine.v1.JobState
-	(*PrepareRequest)(nil),   // 1: hamadryad.engine.v1.PrepareRequest
-	(*PrepareReply)(nil),     // 2: hamadryad.engine.v1.PrepareReply
-	(*SubmitRequest)(nil),    // 3: hamadryad.engine.v1.SubmitRequest
-	(*SubmitReply)(nil),      // 4: hamadryad.engine.v1.SubmitReply
-	(*BlobQuery)(nil),        // 5: hamadryad.engine.v1.BlobQuery
-	(*BlobAnswer)(nil),       // 6: hamadryad.engine.v1.BlobAnswer
-	(*BlobChunk)(nil),        // 7: hamadryad.engine.v1.BlobChunk
-	(*JobRef)(nil),           // 8: hamadryad.engine.v1.JobRef
-	(*UpdateRequest)(nil),    // 9: hamadryad.engine.v1.UpdateRequest
-	(*Empty)(nil),            // 10: hamadryad.engine.v1.Empty
-	(*JobsRequest)(nil),      // 11: hamadryad.engine.v1.JobsRequest
-	(*JobsReply)(nil),        // 12: hamadryad.engine.v1.JobsReply
-	(*JobSummary)(nil),       // 13: hamadryad.engine.v1.JobSummary
-	(*JobStatus)(nil),        // 14: hamadryad.engine.v1.JobStatus
-	(*StageStatus)(nil),      // 15: hamadryad.engine.v1.StageStatus
-	(*AttemptStatus)(nil),    // 16: hamadryad.engine.v1.AttemptStatus
-	(*StatusRequest)(nil),    // 17: hamadryad.engine.v1.StatusRequest
-	(*LaunchersRequest)(nil), // 18: hamadryad.engine.v1.LaunchersRequest
-	(*LaunchersReply)(nil),   // 19: hamadryad.engine.v1.LaunchersReply
-	(*LauncherStatus)(nil),   // 20: hamadryad.engine.v1.LauncherStatus
-	(*LauncherAttempt)(nil),  // 21: hamadryad.engine.v1.LauncherAttempt
-	(*DrainRequest)(nil),     // 22: hamadryad.engine.v1.DrainRequest
-	(*LogsRequest)(nil),      // 23: hamadryad.engine.v1.LogsRequest
-	(*LogChunk)(nil),         // 24: hamadryad.engine.v1.LogChunk
-	(*PageRequest)(nil),      // 25: hamadryad.engine.v1.PageRequest
-	(*PageReply)(nil),        // 26: hamadryad.engine.v1.PageReply
-	(*PolicyQuery)(nil),      // 27: hamadryad.engine.v1.PolicyQuery
-	(*PolicyReply)(nil),      // 28: hamadryad.engine.v1.PolicyReply
-	(*PolicyShadow)(nil),     // 29: hamadryad.engine.v1.PolicyShadow
-	(*PolicyProblem)(nil),    // 30: hamadryad.engine.v1.PolicyProblem
-	(*PolicySettings)(nil),   // 31: hamadryad.engine.v1.PolicySettings
-	(*RoundTimes)(nil),       // 32: hamadryad.engine.v1.RoundTimes
-	(*ReloadRequest)(nil),    // 33: hamadryad.engine.v1.ReloadRequest
-	(*SettingsReply)(nil),    // 34: hamadryad.engine.v1.SettingsReply
-	(*Setting)(nil),          // 35: hamadryad.engine.v1.Setting
-	(*SettingsText)(nil),     // 36: hamadryad.engine.v1.SettingsText
-	(*SettingsDiff)(nil),     // 37: hamadryad.engine.v1.SettingsDiff
-	(*SettingsProblem)(nil),  // 38: hamadryad.engine.v1.SettingsProblem
-	(*DiffLine)(nil),         // 39: hamadryad.engine.v1.DiffLine
-	(*DiffKey)(nil),          // 40: hamadryad.engine.v1.DiffKey
-	(*ApplyRequest)(nil),     // 41: hamadryad.engine.v1.ApplyRequest
-	(*SettingsVersion)(nil),  // 42: hamadryad.engine.v1.SettingsVersion
-	(*VersionsRequest)(nil),  // 43: hamadryad.engine.v1.VersionsRequest
-	(*VersionsReply)(nil),    // 44: hamadryad.engine.v1.VersionsReply
-	(*AccessRequest)(nil),    // 45: hamadryad.engine.v1.AccessRequest
-	(*AccessReply)(nil),      // 46: hamadryad.engine.v1.AccessReply
-	(*PoolAccess)(nil),       // 47: hamadryad.engine.v1.PoolAccess
-	(*PagesReply)(nil),       // 48: hamadryad.engine.v1.PagesReply
-	(*AuditRequest)(nil),     // 49: hamadryad.engine.v1.AuditRequest
-	(*AuditReply)(nil),       // 50: hamadryad.engine.v1.AuditReply
-	(*AuditLine)(nil),        // 51: hamadryad.engine.v1.AuditLine
-	(*AuditDamage)(nil),      // 52: hamadryad.engine.v1.AuditDamage
-	(*ServingReply)(nil),     // 53: hamadryad.engine.v1.ServingReply
-	(*Principal)(nil),        // 54: hamadryad.engine.v1.Principal
-	(*JobSpec)(nil),          // 55: hamadryad.engine.v1.JobSpec
-	(*JobLimitsChange)(nil),  // 56: hamadryad.engine.v1.JobLimitsChange
-	(*Failure)(nil),          // 57: hamadryad.engine.v1.Failure
-	(*Counter)(nil),          // 58: hamadryad.engine.v1.Counter
-	(*JobLimits)(nil),        // 59: hamadryad.engine.v1.JobLimits
-	(*JobDependency)(nil),    // 60: hamadryad.engine.v1.JobDependency
-	(*Slots)(nil),            // 61: hamadryad.engine.v1.Slots
-	(*MachineLoad)(nil),      // 62: hamadryad.engine.v1.MachineLoad
-	(*ResourceCount)(nil),    // 63: hamadryad.engine.v1.ResourceCount
+	(ElementState)(0),        // 0: hamadryad.engine.v1.ElementState
+	(JobState)(0),            // 1: hamadryad.engine.v1.JobState
+	(*PrepareRequest)(nil),   // 2: hamadryad.engine.v1.PrepareRequest
+	(*PrepareReply)(nil),     // 3: hamadryad.engine.v1.PrepareReply
+	(*SubmitRequest)(nil),    // 4: hamadryad.engine.v1.SubmitRequest
+	(*SubmitReply)(nil),      // 5: hamadryad.engine.v1.SubmitReply
+	(*BlobQuery)(nil),        // 6: hamadryad.engine.v1.BlobQuery
+	(*BlobAnswer)(nil),       // 7: hamadryad.engine.v1.BlobAnswer
+	(*BlobChunk)(nil),        // 8: hamadryad.engine.v1.BlobChunk
+	(*JobRef)(nil),           // 9: hamadryad.engine.v1.JobRef
+	(*RetryRequest)(nil),     // 10: hamadryad.engine.v1.RetryRequest
+	(*ElementsRequest)(nil),  // 11: hamadryad.engine.v1.ElementsRequest
+	(*ElementsReply)(nil),    // 12: hamadryad.engine.v1.ElementsReply
+	(*ElementStatus)(nil),    // 13: hamadryad.engine.v1.ElementStatus
+	(*ArrayStatus)(nil),      // 14: hamadryad.engine.v1.ArrayStatus
+	(*ElementCount)(nil),     // 15: hamadryad.engine.v1.ElementCount
+	(*UpdateRequest)(nil),    // 16: hamadryad.engine.v1.UpdateRequest
+	(*Empty)(nil),            // 17: hamadryad.engine.v1.Empty
+	(*JobsRequest)(nil),      // 18: hamadryad.engine.v1.JobsRequest
+	(*JobsReply)(nil),        // 19: hamadryad.engine.v1.JobsReply
+	(*JobSummary)(nil),       // 20: hamadryad.engine.v1.JobSummary
+	(*JobStatus)(nil),        // 21: hamadryad.engine.v1.JobStatus
+	(*StageStatus)(nil),      // 22: hamadryad.engine.v1.StageStatus
+	(*AttemptStatus)(nil),    // 23: hamadryad.engine.v1.AttemptStatus
+	(*StatusRequest)(nil),    // 24: hamadryad.engine.v1.StatusRequest
+	(*LaunchersRequest)(nil), // 25: hamadryad.engine.v1.LaunchersRequest
+	(*LaunchersReply)(nil),   // 26: hamadryad.engine.v1.LaunchersReply
+	(*LauncherStatus)(nil),   // 27: hamadryad.engine.v1.LauncherStatus
+	(*LauncherAttempt)(nil),  // 28: hamadryad.engine.v1.LauncherAttempt
+	(*DrainRequest)(nil),     // 29: hamadryad.engine.v1.DrainRequest
+	(*LogsRequest)(nil),      // 30: hamadryad.engine.v1.LogsRequest
+	(*LogChunk)(nil),         // 31: hamadryad.engine.v1.LogChunk
+	(*PageRequest)(nil),      // 32: hamadryad.engine.v1.PageRequest
+	(*PageReply)(nil),        // 33: hamadryad.engine.v1.PageReply
+	(*PolicyQuery)(nil),      // 34: hamadryad.engine.v1.PolicyQuery
+	(*PolicyReply)(nil),      // 35: hamadryad.engine.v1.PolicyReply
+	(*PolicyShadow)(nil),     // 36: hamadryad.engine.v1.PolicyShadow
+	(*PolicyProblem)(nil),    // 37: hamadryad.engine.v1.PolicyProblem
+	(*PolicySettings)(nil),   // 38: hamadryad.engine.v1.PolicySettings
+	(*RoundTimes)(nil),       // 39: hamadryad.engine.v1.RoundTimes
+	(*ReloadRequest)(nil),    // 40: hamadryad.engine.v1.ReloadRequest
+	(*SettingsReply)(nil),    // 41: hamadryad.engine.v1.SettingsReply
+	(*Setting)(nil),          // 42: hamadryad.engine.v1.Setting
+	(*SettingsText)(nil),     // 43: hamadryad.engine.v1.SettingsText
+	(*SettingsDiff)(nil),     // 44: hamadryad.engine.v1.SettingsDiff
+	(*SettingsProblem)(nil),  // 45: hamadryad.engine.v1.SettingsProblem
+	(*DiffLine)(nil),         // 46: hamadryad.engine.v1.DiffLine
+	(*DiffKey)(nil),          // 47: hamadryad.engine.v1.DiffKey
+	(*ApplyRequest)(nil),     // 48: hamadryad.engine.v1.ApplyRequest
+	(*SettingsVersion)(nil),  // 49: hamadryad.engine.v1.SettingsVersion
+	(*VersionsRequest)(nil),  // 50: hamadryad.engine.v1.VersionsRequest
+	(*VersionsReply)(nil),    // 51: hamadryad.engine.v1.VersionsReply
+	(*AccessRequest)(nil),    // 52: hamadryad.engine.v1.AccessRequest
+	(*AccessReply)(nil),      // 53: hamadryad.engine.v1.AccessReply
+	(*PoolAccess)(nil),       // 54: hamadryad.engine.v1.PoolAccess
+	(*PagesReply)(nil),       // 55: hamadryad.engine.v1.PagesReply
+	(*AuditRequest)(nil),     // 56: hamadryad.engine.v1.AuditRequest
+	(*AuditReply)(nil),       // 57: hamadryad.engine.v1.AuditReply
+	(*AuditLine)(nil),        // 58: hamadryad.engine.v1.AuditLine
+	(*AuditDamage)(nil),      // 59: hamadryad.engine.v1.AuditDamage
+	(*ServingReply)(nil),     // 60: hamadryad.engine.v1.ServingReply
+	(*Principal)(nil),        // 61: hamadryad.engine.v1.Principal
+	(*JobSpec)(nil),          // 62: hamadryad.engine.v1.JobSpec
+	(*ElementRange)(nil),     // 63: hamadryad.engine.v1.ElementRange
+	(*Elements)(nil),         // 64: hamadryad.engine.v1.Elements
+	(*JobLimitsChange)(nil),  // 65: hamadryad.engine.v1.JobLimitsChange
+	(*Failure)(nil),          // 66: hamadryad.engine.v1.Failure
+	(*Counter)(nil),          // 67: hamadryad.engine.v1.Counter
+	(*JobLimits)(nil),        // 68: hamadryad.engine.v1.JobLimits
+	(*JobDependency)(nil),    // 69: hamadryad.engine.v1.JobDependency
+	(*Slots)(nil),            // 70: hamadryad.engine.v1.Slots
+	(*MachineLoad)(nil),      // 71: hamadryad.engine.v1.MachineLoad
+	(*ResourceCount)(nil),    // 72: hamadryad.engine.v1.ResourceCount
 }
 var file_engine_wire_api_proto_depIdxs = []int32{
-	54, // 0: hamadryad.engine.v1.PrepareRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	55, // 1: hamadryad.engine.v1.SubmitRequest.spec:type_name -> hamadryad.engine.v1.JobSpec
-	54, // 2: hamadryad.engine.v1.JobRef.principal:type_name -> hamadryad.engine.v1.Principal
-	54, // 3: hamadryad.engine.v1.UpdateRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	56, // 4: hamadryad.engine.v1.UpdateRequest.limits:type_name -> hamadryad.engine.v1.JobLimitsChange
-	13, // 5: hamadryad.engine.v1.JobsReply.jobs:type_name -> hamadryad.engine.v1.JobSummary
-	0,  // 6: hamadryad.engine.v1.JobSummary.state:type_name -> hamadryad.engine.v1.JobState
-	13, // 7: hamadryad.engine.v1.JobStatus.summary:type_name -> hamadryad.engine.v1.JobSummary
-	15, // 8: hamadryad.engine.v1.JobStatus.stages:type_name -> hamadryad.engine.v1.StageStatus
-	57, // 9: hamadryad.engine.v1.JobStatus.failure:type_name -> hamadryad.engine.v1.Failure
-	58, // 10: hamadryad.engine.v1.JobStatus.counters:type_name -> hamadryad.engine.v1.Counter
-	16, // 11: hamadryad.engine.v1.JobStatus.attempts:type_name -> hamadryad.engine.v1.AttemptStatus
-	16, // 12: hamadryad.engine.v1.JobStatus.idle:type_name -> hamadryad.engine.v1.AttemptStatus
-	59, // 13: hamadryad.engine.v1.JobStatus.limits:type_name -> hamadryad.engine.v1.JobLimits
-	60, // 14: hamadryad.engine.v1.JobStatus.after:type_name -> hamadryad.engine.v1.JobDependency
-	20, // 15: hamadryad.engine.v1.LaunchersReply.launchers:type_name -> hamadryad.engine.v1.LauncherStatus
-	61, // 16: hamadryad.engine.v1.LauncherStatus.slots:type_name -> hamadryad.engine.v1.Slots
-	61, // 17: hamadryad.engine.v1.LauncherStatus.free:type_name -> hamadryad.engine.v1.Slots
-	62, // 18: hamadryad.engine.v1.LauncherStatus.load:type_name -> hamadryad.engine.v1.MachineLoad
-	63, // 19: hamadryad.engine.v1.LauncherStatus.resources:type_name -> hamadryad.engine.v1.ResourceCount
-	63, // 20: hamadryad.engine.v1.LauncherStatus.resources_free:type_name -> hamadryad.engine.v1.ResourceCount
-	21, // 21: hamadryad.engine.v1.LauncherStatus.attempts:type_name -> hamadryad.engine.v1.LauncherAttempt
-	21, // 22: hamadryad.engine.v1.LauncherStatus.ended:type_name -> hamadryad.engine.v1.LauncherAttempt
-	54, // 23: hamadryad.engine.v1.DrainRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	30, // 24: hamadryad.engine.v1.PolicyReply.problems:type_name -> hamadryad.engine.v1.PolicyProblem
-	31, // 25: hamadryad.engine.v1.PolicyReply.settings:type_name -> hamadryad.engine.v1.PolicySettings
-	32, // 26: hamadryad.engine.v1.PolicyReply.round_times:type_name -> hamadryad.engine.v1.RoundTimes
-	29, // 27: hamadryad.engine.v1.PolicyReply.shadows:type_name -> hamadryad.engine.v1.PolicyShadow
-	54, // 28: hamadryad.engine.v1.ReloadRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	35, // 29: hamadryad.engine.v1.SettingsReply.settings:type_name -> hamadryad.engine.v1.Setting
-	38, // 30: hamadryad.engine.v1.SettingsDiff.problems:type_name -> hamadryad.engine.v1.SettingsProblem
-	39, // 31: hamadryad.engine.v1.SettingsDiff.lines:type_name -> hamadryad.engine.v1.DiffLine
-	40, // 32: hamadryad.engine.v1.SettingsDiff.keys:type_name -> hamadryad.engine.v1.DiffKey
-	35, // 33: hamadryad.engine.v1.SettingsDiff.overridden:type_name -> hamadryad.engine.v1.Setting
-	54, // 34: hamadryad.engine.v1.ApplyRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	42, // 35: hamadryad.engine.v1.VersionsReply.versions:type_name -> hamadryad.engine.v1.SettingsVersion
-	54, // 36: hamadryad.engine.v1.AccessReply.principal:type_name -> hamadryad.engine.v1.Principal
-	47, // 37: hamadryad.engine.v1.AccessReply.pools:type_name -> hamadryad.engine.v1.PoolAccess
-	51, // 38: hamadryad.engine.v1.AuditReply.lines:type_name -> hamadryad.engine.v1.AuditLine
-	52, // 39: hamadryad.engine.v1.AuditReply.damaged:type_name -> hamadryad.engine.v1.AuditDamage
-	40, // [40:40] is the sub-list for method output_type
-	40, // [40:40] is the sub-list for method input_type
-	40, // [40:40] is the sub-list for extension type_name
-	40, // [40:40] is the sub-list for extension extendee
-	0,  // [0:40] is the sub-list for field type_name
+	61, // 0: hamadryad.engine.v1.PrepareRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	62, // 1: hamadryad.engine.v1.SubmitRequest.spec:type_name -> hamadryad.engine.v1.JobSpec
+	61, // 2: hamadryad.engine.v1.JobRef.principal:type_name -> hamadryad.engine.v1.Principal
+	63, // 3: hamadryad.engine.v1.JobRef.elements:type_name -> hamadryad.engine.v1.ElementRange
+	61, // 4: hamadryad.engine.v1.RetryRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	63, // 5: hamadryad.engine.v1.RetryRequest.elements:type_name -> hamadryad.engine.v1.ElementRange
+	63, // 6: hamadryad.engine.v1.ElementsRequest.elements:type_name -> hamadryad.engine.v1.ElementRange
+	0,  // 7: hamadryad.engine.v1.ElementsRequest.states:type_name -> hamadryad.engine.v1.ElementState
+	13, // 8: hamadryad.engine.v1.ElementsReply.elements:type_name -> hamadryad.engine.v1.ElementStatus
+	0,  // 9: hamadryad.engine.v1.ElementStatus.state:type_name -> hamadryad.engine.v1.ElementState
+	23, // 10: hamadryad.engine.v1.ElementStatus.last:type_name -> hamadryad.engine.v1.AttemptStatus
+	64, // 11: hamadryad.engine.v1.ArrayStatus.elements:type_name -> hamadryad.engine.v1.Elements
+	15, // 12: hamadryad.engine.v1.ArrayStatus.counts:type_name -> hamadryad.engine.v1.ElementCount
+	0,  // 13: hamadryad.engine.v1.ElementCount.state:type_name -> hamadryad.engine.v1.ElementState
+	61, // 14: hamadryad.engine.v1.UpdateRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	65, // 15: hamadryad.engine.v1.UpdateRequest.limits:type_name -> hamadryad.engine.v1.JobLimitsChange
+	20, // 16: hamadryad.engine.v1.JobsReply.jobs:type_name -> hamadryad.engine.v1.JobSummary
+	1,  // 17: hamadryad.engine.v1.JobSummary.state:type_name -> hamadryad.engine.v1.JobState
+	20, // 18: hamadryad.engine.v1.JobStatus.summary:type_name -> hamadryad.engine.v1.JobSummary
+	22, // 19: hamadryad.engine.v1.JobStatus.stages:type_name -> hamadryad.engine.v1.StageStatus
+	66, // 20: hamadryad.engine.v1.JobStatus.failure:type_name -> hamadryad.engine.v1.Failure
+	67, // 21: hamadryad.engine.v1.JobStatus.counters:type_name -> hamadryad.engine.v1.Counter
+	23, // 22: hamadryad.engine.v1.JobStatus.attempts:type_name -> hamadryad.engine.v1.AttemptStatus
+	23, // 23: hamadryad.engine.v1.JobStatus.idle:type_name -> hamadryad.engine.v1.AttemptStatus
+	68, // 24: hamadryad.engine.v1.JobStatus.limits:type_name -> hamadryad.engine.v1.JobLimits
+	69, // 25: hamadryad.engine.v1.JobStatus.after:type_name -> hamadryad.engine.v1.JobDependency
+	14, // 26: hamadryad.engine.v1.JobStatus.array:type_name -> hamadryad.engine.v1.ArrayStatus
+	27, // 27: hamadryad.engine.v1.LaunchersReply.launchers:type_name -> hamadryad.engine.v1.LauncherStatus
+	70, // 28: hamadryad.engine.v1.LauncherStatus.slots:type_name -> hamadryad.engine.v1.Slots
+	70, // 29: hamadryad.engine.v1.LauncherStatus.free:type_name -> hamadryad.engine.v1.Slots
+	71, // 30: hamadryad.engine.v1.LauncherStatus.load:type_name -> hamadryad.engine.v1.MachineLoad
+	72, // 31: hamadryad.engine.v1.LauncherStatus.resources:type_name -> hamadryad.engine.v1.ResourceCount
+	72, // 32: hamadryad.engine.v1.LauncherStatus.resources_free:type_name -> hamadryad.engine.v1.ResourceCount
+	28, // 33: hamadryad.engine.v1.LauncherStatus.attempts:type_name -> hamadryad.engine.v1.LauncherAttempt
+	28, // 34: hamadryad.engine.v1.LauncherStatus.ended:type_name -> hamadryad.engine.v1.LauncherAttempt
+	61, // 35: hamadryad.engine.v1.DrainRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	63, // 36: hamadryad.engine.v1.LogsRequest.elements:type_name -> hamadryad.engine.v1.ElementRange
+	37, // 37: hamadryad.engine.v1.PolicyReply.problems:type_name -> hamadryad.engine.v1.PolicyProblem
+	38, // 38: hamadryad.engine.v1.PolicyReply.settings:type_name -> hamadryad.engine.v1.PolicySettings
+	39, // 39: hamadryad.engine.v1.PolicyReply.round_times:type_name -> hamadryad.engine.v1.RoundTimes
+	36, // 40: hamadryad.engine.v1.PolicyReply.shadows:type_name -> hamadryad.engine.v1.PolicyShadow
+	61, // 41: hamadryad.engine.v1.ReloadRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	42, // 42: hamadryad.engine.v1.SettingsReply.settings:type_name -> hamadryad.engine.v1.Setting
+	45, // 43: hamadryad.engine.v1.SettingsDiff.problems:type_name -> hamadryad.engine.v1.SettingsProblem
+	46, // 44: hamadryad.engine.v1.SettingsDiff.lines:type_name -> hamadryad.engine.v1.DiffLine
+	47, // 45: hamadryad.engine.v1.SettingsDiff.keys:type_name -> hamadryad.engine.v1.DiffKey
+	42, // 46: hamadryad.engine.v1.SettingsDiff.overridden:type_name -> hamadryad.engine.v1.Setting
+	61, // 47: hamadryad.engine.v1.ApplyRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	49, // 48: hamadryad.engine.v1.VersionsReply.versions:type_name -> hamadryad.engine.v1.SettingsVersion
+	61, // 49: hamadryad.engine.v1.AccessReply.principal:type_name -> hamadryad.engine.v1.Principal
+	54, // 50: hamadryad.engine.v1.AccessReply.pools:type_name -> hamadryad.engine.v1.PoolAccess
+	58, // 51: hamadryad.engine.v1.AuditReply.lines:type_name -> hamadryad.engine.v1.AuditLine
+	59, // 52: hamadryad.engine.v1.AuditReply.damaged:type_name -> hamadryad.engine.v1.AuditDamage
+	53, // [53:53] is the sub-list for method output_type
+	53, // [53:53] is the sub-list for method input_type
+	53, // [53:53] is the sub-list for extension type_name
+	53, // [53:53] is the sub-list for extension extendee
+	0,  // [0:53] is the sub-list for field type_name
 }
 
 func init() { file_engine_wire_api_proto_init() }
@@ -4849,14 +5401,15 @@ func file_engine_wire_api_proto_init() {
 	}
 	file_engine_wire_job_proto_init()
 	file_engine_wire_launcher_proto_init()
-	file_engine_wire_api_proto_msgTypes[8].OneofWrappers = []any{}
+	file_engine_wire_api_proto_msgTypes[9].OneofWrappers = []any{}
+	file_engine_wire_api_proto_msgTypes[14].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_engine_wire_api_proto_rawDesc), len(file_engine_wire_api_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   53,
+			NumEnums:      2,
+			NumMessages:   59,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -12,6 +12,18 @@ type ElementSet = elements.Set
 // ElementSetOf is the set of indices, which are ascending.
 func ElementSetOf(indices []uint32) ElementSet { return elements.Of(indices) }
 
+// ElementIndexMax is the largest index of an element.
+const ElementIndexMax = elements.IndexMax
+
+// ParseElements reads indices of a job array, such as 3-18:5 or 1,3,7-9.
+func ParseElements(text string) ([]*ElementRange, error) {
+	set, err := elements.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	return ElementRanges(set), nil
+}
+
 // ElementRanges are the ranges of a set of indices of a job array.
 func ElementRanges(s elements.Set) []*ElementRange {
 	list := make([]*ElementRange, len(s.Runs()))

@@ -24,7 +24,11 @@ func (c *Printer) Jobs(jobs []*wire.JobSummary, empty string) error {
 		if j.Ended != 0 {
 			took = span(time.Duration(j.Ended - j.Submitted))
 		}
-		t.row(scheduler.JobID(j.Job).String(), j.Name, orDash(j.User), orDash(j.Pool), scheduler.Priority(j.Priority).String(), client.StateName(j.State),
+		name := j.Name
+		if j.Elements > 0 {
+			name += fmt.Sprintf(" [%d elements]", j.Elements)
+		}
+		t.row(scheduler.JobID(j.Job).String(), name, orDash(j.User), orDash(j.Pool), scheduler.Priority(j.Priority).String(), client.StateName(j.State),
 			fmt.Sprintf("%d/%d", j.GroupsFinished, j.Groups), count(j.GroupsRunning), ago(j.Submitted), took, instant(j.Submitted), instant(j.Ended))
 	}
 	return t.end()

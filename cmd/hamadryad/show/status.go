@@ -157,11 +157,7 @@ func (c *Printer) printStages(s *wire.JobStatus) error {
 	if err := t.end(); err != nil {
 		return err
 	}
-	for _, st := range s.Stages {
-		if st.GivenUp > 0 {
-			fmt.Fprintf(c.Out, "stage %s: %d of %d elements failed or were killed, and are given up\n", progress.OneLine(st.Name), st.GivenUp, st.Nodes)
-		}
-	}
+	c.printArray(s.Array)
 	if last == nil {
 		return nil
 	}

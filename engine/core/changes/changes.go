@@ -9,7 +9,7 @@
 // All rows that change in a step come in one batch, in order of their numbers.
 //
 // There is a row for each job, stage, attempt and launcher that changed, and one for the outcome of
-// each decision of the policy.
+// each decision of the policy. Consecutive elements of a job array share one.
 package changes
 
 import (
@@ -26,6 +26,7 @@ import (
 type ChangeSet struct {
 	Jobs      []Job
 	Stages    []Stage
+	Elements  []Elements // in order of jobs and elements
 	Attempts  []Attempt
 	Launchers []Launcher
 	Decided   []Decision // in order of the decisions, up to a bound
@@ -47,6 +48,8 @@ type Job struct {
 	Admitted   scheduler.Time  // 0: not yet
 	Started    scheduler.Time  // when one of its groups was first launched; 0: none was
 	Limits     *wire.JobLimits // nil: none
+
+	Array Array // none: the job is no array
 
 	Groups, Finished int // groups, with the publishing one; finished ones
 	Running          int // live attempts that are not suspended
@@ -76,6 +79,20 @@ type Waits struct {
 	Groups    []GroupNeed           // the needs of each of its groups, where it has several
 	Policy    scheduler.Waiting     // the policy's reason
 	After     []Dependency          // the jobs that have to end first, in order of id
+}
+
+// Array is the elements of a job array. It does not change.
+type Array struct {
+	Set   wire.ElementSet // empty: there is no array
+	Spec  *wire.Elements
+	Stage int // whose nodes they are
+}
+
+// Elements is the state of consecutive elements of a job array. Elements without a row wait.
+type Elements struct {
+	Job          scheduler.JobID
+	First, Count int32 // positions in the array
+	State        wire.ElementState
 }
 
 // Dependency is a job that has to end before another starts.

@@ -157,6 +157,36 @@ func (e DecisionKind) Valid() bool {
 	}
 }
 
+// Defines values for ElementState.
+const (
+	ElementStateFailed    ElementState = "failed"
+	ElementStateKilled    ElementState = "killed"
+	ElementStateRunning   ElementState = "running"
+	ElementStateSucceeded ElementState = "succeeded"
+	ElementStateUnknown   ElementState = "unknown"
+	ElementStateWaiting   ElementState = "waiting"
+)
+
+// Valid indicates whether the value is a known member of the ElementState enum.
+func (e ElementState) Valid() bool {
+	switch e {
+	case ElementStateFailed:
+		return true
+	case ElementStateKilled:
+		return true
+	case ElementStateRunning:
+		return true
+	case ElementStateSucceeded:
+		return true
+	case ElementStateUnknown:
+		return true
+	case ElementStateWaiting:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for JobState.
 const (
 	JobStateAsked     JobState = "asked"
@@ -365,6 +395,18 @@ func (e GetPoolSeriesParamsSpan) Valid() bool {
 	default:
 		return false
 	}
+}
+
+// Array A job array. Missing in a job that is none
+type Array struct {
+	// AtOnce How many elements may be ready or run at once. Missing: all
+	AtOnce *int `json:"atOnce,omitempty"`
+
+	// Counts Elements by state
+	Counts []ElementCount `json:"counts"`
+
+	// Elements Its indices; of many ranges the first
+	Elements string `json:"elements"`
 }
 
 // Attempt defines model for Attempt.
@@ -621,6 +663,52 @@ type Distribution struct {
 	Waiting Quantiles `json:"waiting"`
 }
 
+// Element An element of a job array, with its last attempt
+type Element struct {
+	// Attempt The last of them, whose log has what the element printed
+	Attempt *string `json:"attempt,omitempty"`
+
+	// Attempts How many attempts of it are kept
+	Attempts int        `json:"attempts"`
+	Ended    *time.Time `json:"ended,omitempty"`
+	Index    int        `json:"index"`
+	Launcher *string    `json:"launcher,omitempty"`
+
+	// Reason Why the last attempt ended
+	Reason  *string      `json:"reason,omitempty"`
+	Started *time.Time   `json:"started,omitempty"`
+	State   ElementState `json:"state"`
+}
+
+// ElementCount defines model for ElementCount.
+type ElementCount struct {
+	Count int `json:"count"`
+
+	// Elements Their indices; of many ranges the first
+	Elements string       `json:"elements"`
+	State    ElementState `json:"state"`
+}
+
+// ElementIndices defines model for ElementIndices.
+type ElementIndices = string
+
+// ElementList defines model for ElementList.
+type ElementList struct {
+	Elements []Element `json:"elements"`
+
+	// Incomplete Why attempts are missing. Missing: none are
+	Incomplete *string `json:"incomplete,omitempty"`
+
+	// Next The cursor of the next page
+	Next *string `json:"next,omitempty"`
+
+	// Truncated There are more behind the last
+	Truncated bool `json:"truncated"`
+}
+
+// ElementState defines model for ElementState.
+type ElementState string
+
 // Graph defines model for Graph.
 type Graph struct {
 	Connections []Connection `json:"connections"`
@@ -718,14 +806,20 @@ type IdleAttempt struct {
 // Job defines model for Job.
 type Job struct {
 	// After Jobs that have to end before it starts
-	After    []Dependency `json:"after"`
-	Counters []Counter    `json:"counters"`
+	After []Dependency `json:"after"`
+
+	// Array A job array. Missing in a job that is none
+	Array    *Array    `json:"array,omitempty"`
+	Counters []Counter `json:"counters"`
 
 	// Damage Why of a job that ended not all can be shown: the file of its history is damaged, or could not be written yet
 	Damage *string `json:"damage,omitempty"`
 
 	// Deadline When it should be over; policies see it
 	Deadline *time.Time `json:"deadline,omitempty"`
+
+	// Elements How many elements it has. Missing: it is no job array
+	Elements *int       `json:"elements,omitempty"`
 	Ended    *time.Time `json:"ended,omitempty"`
 
 	// FailsAtDeadline It fails at its deadline
@@ -793,6 +887,8 @@ type JobState string
 
 // JobSummary defines model for JobSummary.
 type JobSummary struct {
+	// Elements How many elements it has. Missing: it is no job array
+	Elements       *int       `json:"elements,omitempty"`
 	Ended          *time.Time `json:"ended,omitempty"`
 	Groups         int        `json:"groups"`
 	GroupsFinished int        `json:"groupsFinished"`
@@ -828,6 +924,8 @@ type JobUpdate struct {
 
 // Kill defines model for Kill.
 type Kill struct {
+	Elements *ElementIndices `json:"elements,omitempty"`
+
 	// Reason Why; it is shown with the job
 	Reason *string `json:"reason,omitempty"`
 }
@@ -1357,6 +1455,11 @@ type Resource struct {
 	Total int    `json:"total"`
 }
 
+// Retry defines model for Retry.
+type Retry struct {
+	Elements *ElementIndices `json:"elements,omitempty"`
+}
+
 // RoundTimes Seconds
 type RoundTimes struct {
 	Last    float64 `json:"last"`
@@ -1567,6 +1670,9 @@ type Timeline struct {
 // Cursor defines model for Cursor.
 type Cursor = string
 
+// Elements defines model for Elements.
+type Elements = ElementIndices
+
 // IfMatch the ETag of GET /settings as it is, 64 hexadecimal digits in quotation marks, so that nobody's change is lost
 type IfMatch = string
 
@@ -1683,6 +1789,9 @@ type ListAttemptsParams struct {
 	// Stage Those of this stage only
 	Stage *string `form:"stage,omitempty" json:"stage,omitempty"`
 
+	// Elements Those of these elements of a job array only, such as 7, 3-18:5 or 1,3,7-9
+	Elements *Elements `form:"elements,omitempty" json:"elements,omitempty"`
+
 	// Launcher Those on this launcher only
 	Launcher *string `form:"launcher,omitempty" json:"launcher,omitempty"`
 
@@ -1718,6 +1827,27 @@ type GetAttemptLogParams struct {
 type GetDistributionParams struct {
 	// Stage The stage
 	Stage string `form:"stage" json:"stage"`
+
+	// Wait With If-None-Match: for how many seconds to wait for a change
+	Wait *Wait `form:"wait,omitempty" json:"wait,omitempty"`
+
+	// IfNoneMatch The ETag of the answer that is known
+	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
+}
+
+// ListElementsParams defines parameters for ListElements.
+type ListElementsParams struct {
+	// Elements Those of these elements of a job array only, such as 7, 3-18:5 or 1,3,7-9
+	Elements *Elements `form:"elements,omitempty" json:"elements,omitempty"`
+
+	// State Those in one of these states only. Without it: all.
+	State *[]ElementState `form:"state,omitempty" json:"state,omitempty"`
+
+	// Limit How many at most
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The `next` of the page before, of the same list
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Wait With If-None-Match: for how many seconds to wait for a change
 	Wait *Wait `form:"wait,omitempty" json:"wait,omitempty"`
@@ -1876,6 +2006,9 @@ type UpdateJobJSONRequestBody = JobUpdate
 // KillJobJSONRequestBody defines body for KillJob for application/json ContentType.
 type KillJobJSONRequestBody = Kill
 
+// RetryElementsJSONRequestBody defines body for RetryElements for application/json ContentType.
+type RetryElementsJSONRequestBody = Retry
+
 // ApplySettingsJSONRequestBody defines body for ApplySettings for application/json ContentType.
 type ApplySettingsJSONRequestBody = SettingsChange
 
@@ -1917,18 +2050,24 @@ type ServerInterface interface {
 	// GetDistribution How long a stage's attempts ran and waited, and which took longest
 	// (GET /jobs/{job}/distribution)
 	GetDistribution(w http.ResponseWriter, r *http.Request, job JobID, params GetDistributionParams)
+	// ListElements The elements of a job array, in order of their indices
+	// (GET /jobs/{job}/elements)
+	ListElements(w http.ResponseWriter, r *http.Request, job JobID, params ListElementsParams)
 	// ExportJob All that is kept of a job, to be taken along
 	// (GET /jobs/{job}/export)
 	ExportJob(w http.ResponseWriter, r *http.Request, job JobID)
 	// GetGraph A job's stages and what joins them
 	// (GET /jobs/{job}/graph)
 	GetGraph(w http.ResponseWriter, r *http.Request, job JobID)
-	// KillJob Kill a job
+	// KillJob Kill a job, or elements of a job array
 	// (POST /jobs/{job}/kill)
 	KillJob(w http.ResponseWriter, r *http.Request, job JobID)
 	// ListReasons Why a job waited, over time, also one that ended
 	// (GET /jobs/{job}/reasons)
 	ListReasons(w http.ResponseWriter, r *http.Request, job JobID, params ListReasonsParams)
+	// RetryElements Make elements of a job array that failed or were killed run again, while the job runs
+	// (POST /jobs/{job}/retry)
+	RetryElements(w http.ResponseWriter, r *http.Request, job JobID)
 	// GetTimeline What ran when, by launcher or stage, in buckets of time
 	// (GET /jobs/{job}/timeline)
 	GetTimeline(w http.ResponseWriter, r *http.Request, job JobID, params GetTimelineParams)
@@ -2504,6 +2643,19 @@ func (siw *ServerInterfaceWrapper) ListAttempts(w http.ResponseWriter, r *http.R
 		return
 	}
 
+	// ------------- Optional query parameter "elements" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "elements", r.URL.Query(), &params.Elements, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "elements"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "elements", Err: err})
+		}
+		return
+	}
+
 	// ------------- Optional query parameter "launcher" -------------
 
 	err = runtime.BindQueryParameterWithOptions("form", true, false, "launcher", r.URL.Query(), &params.Launcher, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
@@ -2768,6 +2920,121 @@ func (siw *ServerInterfaceWrapper) GetDistribution(w http.ResponseWriter, r *htt
 	handler.ServeHTTP(w, r)
 }
 
+// ListElements operation middleware
+func (siw *ServerInterfaceWrapper) ListElements(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "job" -------------
+	var job JobID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "job", r.PathValue("job"), &job, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "job", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListElementsParams
+
+	// ------------- Optional query parameter "elements" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "elements", r.URL.Query(), &params.Elements, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "elements"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "elements", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "state" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "state", r.URL.Query(), &params.State, runtime.BindQueryParameterOptions{Type: "array", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "state"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "state", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cursor"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cursor", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "wait" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "wait", r.URL.Query(), &params.Wait, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "wait"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "wait", Err: err})
+		}
+		return
+	}
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "If-None-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-None-Match")]; found {
+		var IfNoneMatch IfNoneMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-None-Match", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-None-Match", valueList[0], &IfNoneMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-None-Match", Err: err})
+			return
+		}
+
+		params.IfNoneMatch = &IfNoneMatch
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListElements(w, r, job, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // ExportJob operation middleware
 func (siw *ServerInterfaceWrapper) ExportJob(w http.ResponseWriter, r *http.Request) {
 
@@ -2900,6 +3167,32 @@ func (siw *ServerInterfaceWrapper) ListReasons(w http.ResponseWriter, r *http.Re
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListReasons(w, r, job, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// RetryElements operation middleware
+func (siw *ServerInterfaceWrapper) RetryElements(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "job" -------------
+	var job JobID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "job", r.PathValue("job"), &job, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "job", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.RetryElements(w, r, job)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -3909,6 +4202,8 @@ func HandlerWithOptions(si ServerInterface, options StdHTTPServerOptions) http.H
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/jobs/{job}", wrapper.GetJob)
 	m.HandleFunc(http.MethodPatch+" "+options.BaseURL+"/jobs/{job}", wrapper.UpdateJob)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/jobs/{job}/kill", wrapper.KillJob)
+	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/jobs/{job}/retry", wrapper.RetryElements)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/jobs/{job}/elements", wrapper.ListElements)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/jobs/{job}/graph", wrapper.GetGraph)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/jobs/{job}/attempts", wrapper.ListAttempts)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/jobs/{job}/attempts/{attempt}/log", wrapper.GetAttemptLog)
@@ -4531,6 +4826,82 @@ func (response GetDistributiondefaultApplicationProblemPlusJSONResponse) VisitGe
 	return err
 }
 
+type ListElementsRequestObject struct {
+	Job    JobID `json:"job"`
+	Params ListElementsParams
+}
+
+type ListElementsResponseObject interface {
+	VisitListElementsResponse(w http.ResponseWriter) error
+}
+
+type ListElements200ResponseHeaders struct {
+	ETag *string
+}
+
+type ListElements200JSONResponse struct {
+	Body    ElementList
+	Headers ListElements200ResponseHeaders
+}
+
+func (response ListElements200JSONResponse) VisitListElementsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListElements304Response = NotModifiedResponse
+
+func (response ListElements304Response) VisitListElementsResponse(w http.ResponseWriter) error {
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
+	w.WriteHeader(304)
+	return nil
+}
+
+type ListElements410ApplicationProblemPlusJSONResponse struct {
+	DamagedApplicationProblemPlusJSONResponse
+}
+
+func (response ListElements410ApplicationProblemPlusJSONResponse) VisitListElementsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(410)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListElementsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListElementsdefaultApplicationProblemPlusJSONResponse) VisitListElementsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ExportJobRequestObject struct {
 	Job JobID `json:"job"`
 }
@@ -4769,6 +5140,40 @@ type ListReasonsdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ListReasonsdefaultApplicationProblemPlusJSONResponse) VisitListReasonsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RetryElementsRequestObject struct {
+	Job  JobID `json:"job"`
+	Body *RetryElementsJSONRequestBody
+}
+
+type RetryElementsResponseObject interface {
+	VisitRetryElementsResponse(w http.ResponseWriter) error
+}
+
+type RetryElements204Response struct {
+}
+
+func (response RetryElements204Response) VisitRetryElementsResponse(w http.ResponseWriter) error {
+	w.WriteHeader(204)
+	return nil
+}
+
+type RetryElementsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response RetryElementsdefaultApplicationProblemPlusJSONResponse) VisitRetryElementsResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -5697,18 +6102,24 @@ type StrictServerInterface interface {
 	// GetDistribution How long a stage's attempts ran and waited, and which took longest
 	// (GET /jobs/{job}/distribution)
 	GetDistribution(ctx context.Context, request GetDistributionRequestObject) (GetDistributionResponseObject, error)
+	// ListElements The elements of a job array, in order of their indices
+	// (GET /jobs/{job}/elements)
+	ListElements(ctx context.Context, request ListElementsRequestObject) (ListElementsResponseObject, error)
 	// ExportJob All that is kept of a job, to be taken along
 	// (GET /jobs/{job}/export)
 	ExportJob(ctx context.Context, request ExportJobRequestObject) (ExportJobResponseObject, error)
 	// GetGraph A job's stages and what joins them
 	// (GET /jobs/{job}/graph)
 	GetGraph(ctx context.Context, request GetGraphRequestObject) (GetGraphResponseObject, error)
-	// KillJob Kill a job
+	// KillJob Kill a job, or elements of a job array
 	// (POST /jobs/{job}/kill)
 	KillJob(ctx context.Context, request KillJobRequestObject) (KillJobResponseObject, error)
 	// ListReasons Why a job waited, over time, also one that ended
 	// (GET /jobs/{job}/reasons)
 	ListReasons(ctx context.Context, request ListReasonsRequestObject) (ListReasonsResponseObject, error)
+	// RetryElements Make elements of a job array that failed or were killed run again, while the job runs
+	// (POST /jobs/{job}/retry)
+	RetryElements(ctx context.Context, request RetryElementsRequestObject) (RetryElementsResponseObject, error)
 	// GetTimeline What ran when, by launcher or stage, in buckets of time
 	// (GET /jobs/{job}/timeline)
 	GetTimeline(ctx context.Context, request GetTimelineRequestObject) (GetTimelineResponseObject, error)
@@ -6050,6 +6461,33 @@ func (sh *strictHandler) GetDistribution(w http.ResponseWriter, r *http.Request,
 	}
 }
 
+// ListElements operation middleware
+func (sh *strictHandler) ListElements(w http.ResponseWriter, r *http.Request, job JobID, params ListElementsParams) {
+	var request ListElementsRequestObject
+
+	request.Job = job
+	request.Params = params
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListElements(ctx, request.(ListElementsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListElements")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListElementsResponseObject); ok {
+		if err := validResponse.VisitListElementsResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // ExportJob operation middleware
 func (sh *strictHandler) ExportJob(w http.ResponseWriter, r *http.Request, job JobID) {
 	var request ExportJobRequestObject
@@ -6158,6 +6596,42 @@ func (sh *strictHandler) ListReasons(w http.ResponseWriter, r *http.Request, job
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(ListReasonsResponseObject); ok {
 		if err := validResponse.VisitListReasonsResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// RetryElements operation middleware
+func (sh *strictHandler) RetryElements(w http.ResponseWriter, r *http.Request, job JobID) {
+	var request RetryElementsRequestObject
+
+	request.Job = job
+
+	var body RetryElementsJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		if !errors.Is(err, io.EOF) {
+			sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+			return
+		}
+	} else {
+		request.Body = &body
+	}
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.RetryElements(ctx, request.(RetryElementsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RetryElements")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(RetryElementsResponseObject); ok {
+		if err := validResponse.VisitRetryElementsResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

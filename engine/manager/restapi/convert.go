@@ -3,6 +3,7 @@ package restapi
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -25,7 +26,47 @@ func JobSummaryOf(j *wire.JobSummary) JobSummary {
 		ID: scheduler.JobID(j.Job).String(), Name: j.Name, User: j.User, Pool: j.Pool, Priority: scheduler.Priority(j.Priority).String(), State: JobStateOf(j.State),
 		Submitted: *TimeOf(scheduler.Time(max(j.Submitted, 1))), Ended: TimeOf(scheduler.Time(j.Ended)),
 		Groups: int(j.Groups), GroupsFinished: int(j.GroupsFinished), GroupsRunning: int(j.GroupsRunning),
+		Elements: Pointer(int(j.Elements)),
 	}
+}
+
+// ElementStateOf is the state of an element of a job array.
+func ElementStateOf(s wire.ElementState) ElementState {
+	if s == wire.ElementState_ELEMENT_STATE_UNSPECIFIED {
+		return "unknown"
+	}
+	return ElementState(strings.ToLower(strings.TrimPrefix(s.String(), "ELEMENT_STATE_")))
+}
+
+// ElementOf is an element of a job array.
+func ElementOf(e *wire.ElementStatus) Element {
+	x := Element{Index: int(e.Index), State: ElementStateOf(e.State), Attempts: int(e.Attempts)}
+	if a := e.Last; a != nil {
+		x.Attempt, x.Launcher, x.Reason = Pointer(scheduler.AttemptID(a.Attempt).String()), Pointer(a.Launcher), Pointer(a.Reason)
+		x.Started, x.Ended = TimeOf(scheduler.Time(a.Started)), TimeOf(scheduler.Time(a.Ended))
+	}
+	return x
+}
+
+// arrayOf describes a job array; nil: the job is none.
+func arrayOf(a *wire.ArrayStatus) *Array {
+	set, err := wire.ElementsOf(a.GetElements().GetRanges())
+	if err != nil || set.Len() == 0 {
+		return nil
+	}
+	x := &Array{Elements: set.Short(), AtOnce: Pointer(int(a.Elements.AtOnce)), Counts: []ElementCount{}}
+	for _, c := range a.Counts {
+		x.Counts = append(x.Counts, ElementCount{State: ElementStateOf(c.State), Count: int(c.Count), Elements: c.Indices})
+	}
+	return x
+}
+
+// Each returns the values of an optional list.
+func Each[T any](list *[]T) []T {
+	if list == nil {
+		return nil
+	}
+	return *list
 }
 
 // JobOf is a job with its stages, without attempts.
@@ -33,7 +74,7 @@ func JobOf(st *wire.JobStatus) Job {
 	x := JobSummaryOf(st.Summary)
 	j := Job{
 		ID: x.ID, Name: x.Name, User: x.User, Pool: x.Pool, Priority: x.Priority, State: x.State, Submitted: x.Submitted, Ended: x.Ended,
-		Groups: x.Groups, GroupsFinished: x.GroupsFinished, GroupsRunning: x.GroupsRunning,
+		Groups: x.Groups, GroupsFinished: x.GroupsFinished, GroupsRunning: x.GroupsRunning, Elements: x.Elements, Array: arrayOf(st.Array),
 		Stages: []Stage{}, After: []Dependency{}, Counters: []Counter{}, Read: []LocalityRead{}, Failure: Pointer(st.GetFailure().Text()),
 		Waiting: List(st.Waiting), Idle: []IdleAttempt{}, IdleTotal: int(st.IdleTotal), Notes: List(st.Notes), Outputs: List(st.Outputs), Kept: List(st.Kept),
 	}

@@ -28,7 +28,7 @@ var File_engine_wire_rpc_rpc_proto protoreflect.FileDescriptor
 
 const file_engine_wire_rpc_rpc_proto_rawDesc = "" +
 	"\n" +
-	"\x19engine/wire/rpc/rpc.proto\x12\x13hamadryad.engine.v1\x1a\x15engine/wire/api.proto\x1a\x1aengine/wire/launcher.proto\x1a\x1aengine/wire/schedule.proto2\xf4\x10\n" +
+	"\x19engine/wire/rpc/rpc.proto\x12\x13hamadryad.engine.v1\x1a\x15engine/wire/api.proto\x1a\x1aengine/wire/launcher.proto\x1a\x1aengine/wire/schedule.proto2\x92\x12\n" +
 	"\aManager\x12Q\n" +
 	"\aPrepare\x12#.hamadryad.engine.v1.PrepareRequest\x1a!.hamadryad.engine.v1.PrepareReply\x12N\n" +
 	"\x06Submit\x12\".hamadryad.engine.v1.SubmitRequest\x1a .hamadryad.engine.v1.SubmitReply\x12J\n" +
@@ -37,7 +37,9 @@ const file_engine_wire_rpc_rpc_proto_rawDesc = "" +
 	"\x05Watch\x12\".hamadryad.engine.v1.StatusRequest\x1a\x1e.hamadryad.engine.v1.JobStatus0\x01\x12H\n" +
 	"\x04Jobs\x12 .hamadryad.engine.v1.JobsRequest\x1a\x1e.hamadryad.engine.v1.JobsReply\x12L\n" +
 	"\x06Status\x12\".hamadryad.engine.v1.StatusRequest\x1a\x1e.hamadryad.engine.v1.JobStatus\x12?\n" +
-	"\x04Kill\x12\x1b.hamadryad.engine.v1.JobRef\x1a\x1a.hamadryad.engine.v1.Empty\x12H\n" +
+	"\x04Kill\x12\x1b.hamadryad.engine.v1.JobRef\x1a\x1a.hamadryad.engine.v1.Empty\x12F\n" +
+	"\x05Retry\x12!.hamadryad.engine.v1.RetryRequest\x1a\x1a.hamadryad.engine.v1.Empty\x12T\n" +
+	"\bElements\x12$.hamadryad.engine.v1.ElementsRequest\x1a\".hamadryad.engine.v1.ElementsReply\x12H\n" +
 	"\x06Update\x12\".hamadryad.engine.v1.UpdateRequest\x1a\x1a.hamadryad.engine.v1.Empty\x12W\n" +
 	"\tLaunchers\x12%.hamadryad.engine.v1.LaunchersRequest\x1a#.hamadryad.engine.v1.LaunchersReply\x12F\n" +
 	"\x05Drain\x12!.hamadryad.engine.v1.DrainRequest\x1a\x1a.hamadryad.engine.v1.Empty\x12I\n" +
@@ -74,48 +76,51 @@ var file_engine_wire_rpc_rpc_proto_goTypes = []any{
 	(*wire.StatusRequest)(nil),         // 4: hamadryad.engine.v1.StatusRequest
 	(*wire.JobsRequest)(nil),           // 5: hamadryad.engine.v1.JobsRequest
 	(*wire.JobRef)(nil),                // 6: hamadryad.engine.v1.JobRef
-	(*wire.UpdateRequest)(nil),         // 7: hamadryad.engine.v1.UpdateRequest
-	(*wire.LaunchersRequest)(nil),      // 8: hamadryad.engine.v1.LaunchersRequest
-	(*wire.DrainRequest)(nil),          // 9: hamadryad.engine.v1.DrainRequest
-	(*wire.LogsRequest)(nil),           // 10: hamadryad.engine.v1.LogsRequest
-	(*wire.PolicyQuery)(nil),           // 11: hamadryad.engine.v1.PolicyQuery
-	(*wire.PageRequest)(nil),           // 12: hamadryad.engine.v1.PageRequest
-	(*wire.ReloadRequest)(nil),         // 13: hamadryad.engine.v1.ReloadRequest
-	(*wire.Empty)(nil),                 // 14: hamadryad.engine.v1.Empty
-	(*wire.SettingsText)(nil),          // 15: hamadryad.engine.v1.SettingsText
-	(*wire.ApplyRequest)(nil),          // 16: hamadryad.engine.v1.ApplyRequest
-	(*wire.VersionsRequest)(nil),       // 17: hamadryad.engine.v1.VersionsRequest
-	(*wire.AuditRequest)(nil),          // 18: hamadryad.engine.v1.AuditRequest
-	(*wire.AccessRequest)(nil),         // 19: hamadryad.engine.v1.AccessRequest
-	(*wire.AddScheduleRequest)(nil),    // 20: hamadryad.engine.v1.AddScheduleRequest
-	(*wire.SchedulesRequest)(nil),      // 21: hamadryad.engine.v1.SchedulesRequest
-	(*wire.ChangeScheduleRequest)(nil), // 22: hamadryad.engine.v1.ChangeScheduleRequest
-	(*wire.TakeRunRequest)(nil),        // 23: hamadryad.engine.v1.TakeRunRequest
-	(*wire.EndRunRequest)(nil),         // 24: hamadryad.engine.v1.EndRunRequest
-	(*wire.FromLauncher)(nil),          // 25: hamadryad.engine.v1.FromLauncher
-	(*wire.LogTails)(nil),              // 26: hamadryad.engine.v1.LogTails
-	(*wire.LookQuery)(nil),             // 27: hamadryad.engine.v1.LookQuery
-	(*wire.PrepareReply)(nil),          // 28: hamadryad.engine.v1.PrepareReply
-	(*wire.SubmitReply)(nil),           // 29: hamadryad.engine.v1.SubmitReply
-	(*wire.BlobAnswer)(nil),            // 30: hamadryad.engine.v1.BlobAnswer
-	(*wire.JobStatus)(nil),             // 31: hamadryad.engine.v1.JobStatus
-	(*wire.JobsReply)(nil),             // 32: hamadryad.engine.v1.JobsReply
-	(*wire.LaunchersReply)(nil),        // 33: hamadryad.engine.v1.LaunchersReply
-	(*wire.LogChunk)(nil),              // 34: hamadryad.engine.v1.LogChunk
-	(*wire.PolicyReply)(nil),           // 35: hamadryad.engine.v1.PolicyReply
-	(*wire.PageReply)(nil),             // 36: hamadryad.engine.v1.PageReply
-	(*wire.SettingsReply)(nil),         // 37: hamadryad.engine.v1.SettingsReply
-	(*wire.SettingsDiff)(nil),          // 38: hamadryad.engine.v1.SettingsDiff
-	(*wire.SettingsVersion)(nil),       // 39: hamadryad.engine.v1.SettingsVersion
-	(*wire.VersionsReply)(nil),         // 40: hamadryad.engine.v1.VersionsReply
-	(*wire.AuditReply)(nil),            // 41: hamadryad.engine.v1.AuditReply
-	(*wire.PagesReply)(nil),            // 42: hamadryad.engine.v1.PagesReply
-	(*wire.AccessReply)(nil),           // 43: hamadryad.engine.v1.AccessReply
-	(*wire.SchedulesReply)(nil),        // 44: hamadryad.engine.v1.SchedulesReply
-	(*wire.TakeRunReply)(nil),          // 45: hamadryad.engine.v1.TakeRunReply
-	(*wire.ToLauncher)(nil),            // 46: hamadryad.engine.v1.ToLauncher
-	(*wire.LookAnswer)(nil),            // 47: hamadryad.engine.v1.LookAnswer
-	(*wire.ServingReply)(nil),          // 48: hamadryad.engine.v1.ServingReply
+	(*wire.RetryRequest)(nil),          // 7: hamadryad.engine.v1.RetryRequest
+	(*wire.ElementsRequest)(nil),       // 8: hamadryad.engine.v1.ElementsRequest
+	(*wire.UpdateRequest)(nil),         // 9: hamadryad.engine.v1.UpdateRequest
+	(*wire.LaunchersRequest)(nil),      // 10: hamadryad.engine.v1.LaunchersRequest
+	(*wire.DrainRequest)(nil),          // 11: hamadryad.engine.v1.DrainRequest
+	(*wire.LogsRequest)(nil),           // 12: hamadryad.engine.v1.LogsRequest
+	(*wire.PolicyQuery)(nil),           // 13: hamadryad.engine.v1.PolicyQuery
+	(*wire.PageRequest)(nil),           // 14: hamadryad.engine.v1.PageRequest
+	(*wire.ReloadRequest)(nil),         // 15: hamadryad.engine.v1.ReloadRequest
+	(*wire.Empty)(nil),                 // 16: hamadryad.engine.v1.Empty
+	(*wire.SettingsText)(nil),          // 17: hamadryad.engine.v1.SettingsText
+	(*wire.ApplyRequest)(nil),          // 18: hamadryad.engine.v1.ApplyRequest
+	(*wire.VersionsRequest)(nil),       // 19: hamadryad.engine.v1.VersionsRequest
+	(*wire.AuditRequest)(nil),          // 20: hamadryad.engine.v1.AuditRequest
+	(*wire.AccessRequest)(nil),         // 21: hamadryad.engine.v1.AccessRequest
+	(*wire.AddScheduleRequest)(nil),    // 22: hamadryad.engine.v1.AddScheduleRequest
+	(*wire.SchedulesRequest)(nil),      // 23: hamadryad.engine.v1.SchedulesRequest
+	(*wire.ChangeScheduleRequest)(nil), // 24: hamadryad.engine.v1.ChangeScheduleRequest
+	(*wire.TakeRunRequest)(nil),        // 25: hamadryad.engine.v1.TakeRunRequest
+	(*wire.EndRunRequest)(nil),         // 26: hamadryad.engine.v1.EndRunRequest
+	(*wire.FromLauncher)(nil),          // 27: hamadryad.engine.v1.FromLauncher
+	(*wire.LogTails)(nil),              // 28: hamadryad.engine.v1.LogTails
+	(*wire.LookQuery)(nil),             // 29: hamadryad.engine.v1.LookQuery
+	(*wire.PrepareReply)(nil),          // 30: hamadryad.engine.v1.PrepareReply
+	(*wire.SubmitReply)(nil),           // 31: hamadryad.engine.v1.SubmitReply
+	(*wire.BlobAnswer)(nil),            // 32: hamadryad.engine.v1.BlobAnswer
+	(*wire.JobStatus)(nil),             // 33: hamadryad.engine.v1.JobStatus
+	(*wire.JobsReply)(nil),             // 34: hamadryad.engine.v1.JobsReply
+	(*wire.ElementsReply)(nil),         // 35: hamadryad.engine.v1.ElementsReply
+	(*wire.LaunchersReply)(nil),        // 36: hamadryad.engine.v1.LaunchersReply
+	(*wire.LogChunk)(nil),              // 37: hamadryad.engine.v1.LogChunk
+	(*wire.PolicyReply)(nil),           // 38: hamadryad.engine.v1.PolicyReply
+	(*wire.PageReply)(nil),             // 39: hamadryad.engine.v1.PageReply
+	(*wire.SettingsReply)(nil),         // 40: hamadryad.engine.v1.SettingsReply
+	(*wire.SettingsDiff)(nil),          // 41: hamadryad.engine.v1.SettingsDiff
+	(*wire.SettingsVersion)(nil),       // 42: hamadryad.engine.v1.SettingsVersion
+	(*wire.VersionsReply)(nil),         // 43: hamadryad.engine.v1.VersionsReply
+	(*wire.AuditReply)(nil),            // 44: hamadryad.engine.v1.AuditReply
+	(*wire.PagesReply)(nil),            // 45: hamadryad.engine.v1.PagesReply
+	(*wire.AccessReply)(nil),           // 46: hamadryad.engine.v1.AccessReply
+	(*wire.SchedulesReply)(nil),        // 47: hamadryad.engine.v1.SchedulesReply
+	(*wire.TakeRunReply)(nil),          // 48: hamadryad.engine.v1.TakeRunReply
+	(*wire.ToLauncher)(nil),            // 49: hamadryad.engine.v1.ToLauncher
+	(*wire.LookAnswer)(nil),            // 50: hamadryad.engine.v1.LookAnswer
+	(*wire.ServingReply)(nil),          // 51: hamadryad.engine.v1.ServingReply
 }
 var file_engine_wire_rpc_rpc_proto_depIdxs = []int32{
 	0,  // 0: hamadryad.engine.v1.Manager.Prepare:input_type -> hamadryad.engine.v1.PrepareRequest
@@ -126,64 +131,68 @@ var file_engine_wire_rpc_rpc_proto_depIdxs = []int32{
 	5,  // 5: hamadryad.engine.v1.Manager.Jobs:input_type -> hamadryad.engine.v1.JobsRequest
 	4,  // 6: hamadryad.engine.v1.Manager.Status:input_type -> hamadryad.engine.v1.StatusRequest
 	6,  // 7: hamadryad.engine.v1.Manager.Kill:input_type -> hamadryad.engine.v1.JobRef
-	7,  // 8: hamadryad.engine.v1.Manager.Update:input_type -> hamadryad.engine.v1.UpdateRequest
-	8,  // 9: hamadryad.engine.v1.Manager.Launchers:input_type -> hamadryad.engine.v1.LaunchersRequest
-	9,  // 10: hamadryad.engine.v1.Manager.Drain:input_type -> hamadryad.engine.v1.DrainRequest
-	10, // 11: hamadryad.engine.v1.Manager.Logs:input_type -> hamadryad.engine.v1.LogsRequest
-	11, // 12: hamadryad.engine.v1.Manager.Policy:input_type -> hamadryad.engine.v1.PolicyQuery
-	12, // 13: hamadryad.engine.v1.Manager.PolicyPage:input_type -> hamadryad.engine.v1.PageRequest
-	13, // 14: hamadryad.engine.v1.Manager.ReloadPolicy:input_type -> hamadryad.engine.v1.ReloadRequest
-	14, // 15: hamadryad.engine.v1.Manager.Settings:input_type -> hamadryad.engine.v1.Empty
-	15, // 16: hamadryad.engine.v1.Manager.DiffSettings:input_type -> hamadryad.engine.v1.SettingsText
-	16, // 17: hamadryad.engine.v1.Manager.ApplySettings:input_type -> hamadryad.engine.v1.ApplyRequest
-	17, // 18: hamadryad.engine.v1.Manager.SettingsVersions:input_type -> hamadryad.engine.v1.VersionsRequest
-	18, // 19: hamadryad.engine.v1.Manager.Audit:input_type -> hamadryad.engine.v1.AuditRequest
-	14, // 20: hamadryad.engine.v1.Manager.Pages:input_type -> hamadryad.engine.v1.Empty
-	19, // 21: hamadryad.engine.v1.Manager.Access:input_type -> hamadryad.engine.v1.AccessRequest
-	20, // 22: hamadryad.engine.v1.Manager.AddSchedule:input_type -> hamadryad.engine.v1.AddScheduleRequest
-	21, // 23: hamadryad.engine.v1.Manager.Schedules:input_type -> hamadryad.engine.v1.SchedulesRequest
-	22, // 24: hamadryad.engine.v1.Manager.ChangeSchedule:input_type -> hamadryad.engine.v1.ChangeScheduleRequest
-	23, // 25: hamadryad.engine.v1.Manager.TakeRun:input_type -> hamadryad.engine.v1.TakeRunRequest
-	24, // 26: hamadryad.engine.v1.Manager.EndRun:input_type -> hamadryad.engine.v1.EndRunRequest
-	25, // 27: hamadryad.engine.v1.Launchers.Connect:input_type -> hamadryad.engine.v1.FromLauncher
-	2,  // 28: hamadryad.engine.v1.Launchers.FetchBlob:input_type -> hamadryad.engine.v1.BlobQuery
-	26, // 29: hamadryad.engine.v1.Launchers.KeepTails:input_type -> hamadryad.engine.v1.LogTails
-	27, // 30: hamadryad.engine.v1.Launchers.MayLook:input_type -> hamadryad.engine.v1.LookQuery
-	14, // 31: hamadryad.engine.v1.Managers.Serving:input_type -> hamadryad.engine.v1.Empty
-	28, // 32: hamadryad.engine.v1.Manager.Prepare:output_type -> hamadryad.engine.v1.PrepareReply
-	29, // 33: hamadryad.engine.v1.Manager.Submit:output_type -> hamadryad.engine.v1.SubmitReply
-	30, // 34: hamadryad.engine.v1.Manager.HasBlob:output_type -> hamadryad.engine.v1.BlobAnswer
-	14, // 35: hamadryad.engine.v1.Manager.PutBlob:output_type -> hamadryad.engine.v1.Empty
-	31, // 36: hamadryad.engine.v1.Manager.Watch:output_type -> hamadryad.engine.v1.JobStatus
-	32, // 37: hamadryad.engine.v1.Manager.Jobs:output_type -> hamadryad.engine.v1.JobsReply
-	31, // 38: hamadryad.engine.v1.Manager.Status:output_type -> hamadryad.engine.v1.JobStatus
-	14, // 39: hamadryad.engine.v1.Manager.Kill:output_type -> hamadryad.engine.v1.Empty
-	14, // 40: hamadryad.engine.v1.Manager.Update:output_type -> hamadryad.engine.v1.Empty
-	33, // 41: hamadryad.engine.v1.Manager.Launchers:output_type -> hamadryad.engine.v1.LaunchersReply
-	14, // 42: hamadryad.engine.v1.Manager.Drain:output_type -> hamadryad.engine.v1.Empty
-	34, // 43: hamadryad.engine.v1.Manager.Logs:output_type -> hamadryad.engine.v1.LogChunk
-	35, // 44: hamadryad.engine.v1.Manager.Policy:output_type -> hamadryad.engine.v1.PolicyReply
-	36, // 45: hamadryad.engine.v1.Manager.PolicyPage:output_type -> hamadryad.engine.v1.PageReply
-	35, // 46: hamadryad.engine.v1.Manager.ReloadPolicy:output_type -> hamadryad.engine.v1.PolicyReply
-	37, // 47: hamadryad.engine.v1.Manager.Settings:output_type -> hamadryad.engine.v1.SettingsReply
-	38, // 48: hamadryad.engine.v1.Manager.DiffSettings:output_type -> hamadryad.engine.v1.SettingsDiff
-	39, // 49: hamadryad.engine.v1.Manager.ApplySettings:output_type -> hamadryad.engine.v1.SettingsVersion
-	40, // 50: hamadryad.engine.v1.Manager.SettingsVersions:output_type -> hamadryad.engine.v1.VersionsReply
-	41, // 51: hamadryad.engine.v1.Manager.Audit:output_type -> hamadryad.engine.v1.AuditReply
-	42, // 52: hamadryad.engine.v1.Manager.Pages:output_type -> hamadryad.engine.v1.PagesReply
-	43, // 53: hamadryad.engine.v1.Manager.Access:output_type -> hamadryad.engine.v1.AccessReply
-	14, // 54: hamadryad.engine.v1.Manager.AddSchedule:output_type -> hamadryad.engine.v1.Empty
-	44, // 55: hamadryad.engine.v1.Manager.Schedules:output_type -> hamadryad.engine.v1.SchedulesReply
-	14, // 56: hamadryad.engine.v1.Manager.ChangeSchedule:output_type -> hamadryad.engine.v1.Empty
-	45, // 57: hamadryad.engine.v1.Manager.TakeRun:output_type -> hamadryad.engine.v1.TakeRunReply
-	14, // 58: hamadryad.engine.v1.Manager.EndRun:output_type -> hamadryad.engine.v1.Empty
-	46, // 59: hamadryad.engine.v1.Launchers.Connect:output_type -> hamadryad.engine.v1.ToLauncher
-	3,  // 60: hamadryad.engine.v1.Launchers.FetchBlob:output_type -> hamadryad.engine.v1.BlobChunk
-	14, // 61: hamadryad.engine.v1.Launchers.KeepTails:output_type -> hamadryad.engine.v1.Empty
-	47, // 62: hamadryad.engine.v1.Launchers.MayLook:output_type -> hamadryad.engine.v1.LookAnswer
-	48, // 63: hamadryad.engine.v1.Managers.Serving:output_type -> hamadryad.engine.v1.ServingReply
-	32, // [32:64] is the sub-list for method output_type
-	0,  // [0:32] is the sub-list for method input_type
+	7,  // 8: hamadryad.engine.v1.Manager.Retry:input_type -> hamadryad.engine.v1.RetryRequest
+	8,  // 9: hamadryad.engine.v1.Manager.Elements:input_type -> hamadryad.engine.v1.ElementsRequest
+	9,  // 10: hamadryad.engine.v1.Manager.Update:input_type -> hamadryad.engine.v1.UpdateRequest
+	10, // 11: hamadryad.engine.v1.Manager.Launchers:input_type -> hamadryad.engine.v1.LaunchersRequest
+	11, // 12: hamadryad.engine.v1.Manager.Drain:input_type -> hamadryad.engine.v1.DrainRequest
+	12, // 13: hamadryad.engine.v1.Manager.Logs:input_type -> hamadryad.engine.v1.LogsRequest
+	13, // 14: hamadryad.engine.v1.Manager.Policy:input_type -> hamadryad.engine.v1.PolicyQuery
+	14, // 15: hamadryad.engine.v1.Manager.PolicyPage:input_type -> hamadryad.engine.v1.PageRequest
+	15, // 16: hamadryad.engine.v1.Manager.ReloadPolicy:input_type -> hamadryad.engine.v1.ReloadRequest
+	16, // 17: hamadryad.engine.v1.Manager.Settings:input_type -> hamadryad.engine.v1.Empty
+	17, // 18: hamadryad.engine.v1.Manager.DiffSettings:input_type -> hamadryad.engine.v1.SettingsText
+	18, // 19: hamadryad.engine.v1.Manager.ApplySettings:input_type -> hamadryad.engine.v1.ApplyRequest
+	19, // 20: hamadryad.engine.v1.Manager.SettingsVersions:input_type -> hamadryad.engine.v1.VersionsRequest
+	20, // 21: hamadryad.engine.v1.Manager.Audit:input_type -> hamadryad.engine.v1.AuditRequest
+	16, // 22: hamadryad.engine.v1.Manager.Pages:input_type -> hamadryad.engine.v1.Empty
+	21, // 23: hamadryad.engine.v1.Manager.Access:input_type -> hamadryad.engine.v1.AccessRequest
+	22, // 24: hamadryad.engine.v1.Manager.AddSchedule:input_type -> hamadryad.engine.v1.AddScheduleRequest
+	23, // 25: hamadryad.engine.v1.Manager.Schedules:input_type -> hamadryad.engine.v1.SchedulesRequest
+	24, // 26: hamadryad.engine.v1.Manager.ChangeSchedule:input_type -> hamadryad.engine.v1.ChangeScheduleRequest
+	25, // 27: hamadryad.engine.v1.Manager.TakeRun:input_type -> hamadryad.engine.v1.TakeRunRequest
+	26, // 28: hamadryad.engine.v1.Manager.EndRun:input_type -> hamadryad.engine.v1.EndRunRequest
+	27, // 29: hamadryad.engine.v1.Launchers.Connect:input_type -> hamadryad.engine.v1.FromLauncher
+	2,  // 30: hamadryad.engine.v1.Launchers.FetchBlob:input_type -> hamadryad.engine.v1.BlobQuery
+	28, // 31: hamadryad.engine.v1.Launchers.KeepTails:input_type -> hamadryad.engine.v1.LogTails
+	29, // 32: hamadryad.engine.v1.Launchers.MayLook:input_type -> hamadryad.engine.v1.LookQuery
+	16, // 33: hamadryad.engine.v1.Managers.Serving:input_type -> hamadryad.engine.v1.Empty
+	30, // 34: hamadryad.engine.v1.Manager.Prepare:output_type -> hamadryad.engine.v1.PrepareReply
+	31, // 35: hamadryad.engine.v1.Manager.Submit:output_type -> hamadryad.engine.v1.SubmitReply
+	32, // 36: hamadryad.engine.v1.Manager.HasBlob:output_type -> hamadryad.engine.v1.BlobAnswer
+	16, // 37: hamadryad.engine.v1.Manager.PutBlob:output_type -> hamadryad.engine.v1.Empty
+	33, // 38: hamadryad.engine.v1.Manager.Watch:output_type -> hamadryad.engine.v1.JobStatus
+	34, // 39: hamadryad.engine.v1.Manager.Jobs:output_type -> hamadryad.engine.v1.JobsReply
+	33, // 40: hamadryad.engine.v1.Manager.Status:output_type -> hamadryad.engine.v1.JobStatus
+	16, // 41: hamadryad.engine.v1.Manager.Kill:output_type -> hamadryad.engine.v1.Empty
+	16, // 42: hamadryad.engine.v1.Manager.Retry:output_type -> hamadryad.engine.v1.Empty
+	35, // 43: hamadryad.engine.v1.Manager.Elements:output_type -> hamadryad.engine.v1.ElementsReply
+	16, // 44: hamadryad.engine.v1.Manager.Update:output_type -> hamadryad.engine.v1.Empty
+	36, // 45: hamadryad.engine.v1.Manager.Launchers:output_type -> hamadryad.engine.v1.LaunchersReply
+	16, // 46: hamadryad.engine.v1.Manager.Drain:output_type -> hamadryad.engine.v1.Empty
+	37, // 47: hamadryad.engine.v1.Manager.Logs:output_type -> hamadryad.engine.v1.LogChunk
+	38, // 48: hamadryad.engine.v1.Manager.Policy:output_type -> hamadryad.engine.v1.PolicyReply
+	39, // 49: hamadryad.engine.v1.Manager.PolicyPage:output_type -> hamadryad.engine.v1.PageReply
+	38, // 50: hamadryad.engine.v1.Manager.ReloadPolicy:output_type -> hamadryad.engine.v1.PolicyReply
+	40, // 51: hamadryad.engine.v1.Manager.Settings:output_type -> hamadryad.engine.v1.SettingsReply
+	41, // 52: hamadryad.engine.v1.Manager.DiffSettings:output_type -> hamadryad.engine.v1.SettingsDiff
+	42, // 53: hamadryad.engine.v1.Manager.ApplySettings:output_type -> hamadryad.engine.v1.SettingsVersion
+	43, // 54: hamadryad.engine.v1.Manager.SettingsVersions:output_type -> hamadryad.engine.v1.VersionsReply
+	44, // 55: hamadryad.engine.v1.Manager.Audit:output_type -> hamadryad.engine.v1.AuditReply
+	45, // 56: hamadryad.engine.v1.Manager.Pages:output_type -> hamadryad.engine.v1.PagesReply
+	46, // 57: hamadryad.engine.v1.Manager.Access:output_type -> hamadryad.engine.v1.AccessReply
+	16, // 58: hamadryad.engine.v1.Manager.AddSchedule:output_type -> hamadryad.engine.v1.Empty
+	47, // 59: hamadryad.engine.v1.Manager.Schedules:output_type -> hamadryad.engine.v1.SchedulesReply
+	16, // 60: hamadryad.engine.v1.Manager.ChangeSchedule:output_type -> hamadryad.engine.v1.Empty
+	48, // 61: hamadryad.engine.v1.Manager.TakeRun:output_type -> hamadryad.engine.v1.TakeRunReply
+	16, // 62: hamadryad.engine.v1.Manager.EndRun:output_type -> hamadryad.engine.v1.Empty
+	49, // 63: hamadryad.engine.v1.Launchers.Connect:output_type -> hamadryad.engine.v1.ToLauncher
+	3,  // 64: hamadryad.engine.v1.Launchers.FetchBlob:output_type -> hamadryad.engine.v1.BlobChunk
+	16, // 65: hamadryad.engine.v1.Launchers.KeepTails:output_type -> hamadryad.engine.v1.Empty
+	50, // 66: hamadryad.engine.v1.Launchers.MayLook:output_type -> hamadryad.engine.v1.LookAnswer
+	51, // 67: hamadryad.engine.v1.Managers.Serving:output_type -> hamadryad.engine.v1.ServingReply
+	34, // [34:68] is the sub-list for method output_type
+	0,  // [0:34] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name
 	0,  // [0:0] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name

@@ -31,6 +31,8 @@ const (
 	Manager_Jobs_FullMethodName             = "/hamadryad.engine.v1.Manager/Jobs"
 	Manager_Status_FullMethodName           = "/hamadryad.engine.v1.Manager/Status"
 	Manager_Kill_FullMethodName             = "/hamadryad.engine.v1.Manager/Kill"
+	Manager_Retry_FullMethodName            = "/hamadryad.engine.v1.Manager/Retry"
+	Manager_Elements_FullMethodName         = "/hamadryad.engine.v1.Manager/Elements"
 	Manager_Update_FullMethodName           = "/hamadryad.engine.v1.Manager/Update"
 	Manager_Launchers_FullMethodName        = "/hamadryad.engine.v1.Manager/Launchers"
 	Manager_Drain_FullMethodName            = "/hamadryad.engine.v1.Manager/Drain"
@@ -68,6 +70,9 @@ type ManagerClient interface {
 	Jobs(ctx context.Context, in *wire.JobsRequest, opts ...grpc.CallOption) (*wire.JobsReply, error)
 	Status(ctx context.Context, in *wire.StatusRequest, opts ...grpc.CallOption) (*wire.JobStatus, error)
 	Kill(ctx context.Context, in *wire.JobRef, opts ...grpc.CallOption) (*wire.Empty, error)
+	// Retry makes elements of a job array that failed or were killed run again.
+	Retry(ctx context.Context, in *wire.RetryRequest, opts ...grpc.CallOption) (*wire.Empty, error)
+	Elements(ctx context.Context, in *wire.ElementsRequest, opts ...grpc.CallOption) (*wire.ElementsReply, error)
 	Update(ctx context.Context, in *wire.UpdateRequest, opts ...grpc.CallOption) (*wire.Empty, error)
 	Launchers(ctx context.Context, in *wire.LaunchersRequest, opts ...grpc.CallOption) (*wire.LaunchersReply, error)
 	Drain(ctx context.Context, in *wire.DrainRequest, opts ...grpc.CallOption) (*wire.Empty, error)
@@ -196,6 +201,26 @@ func (c *managerClient) Kill(ctx context.Context, in *wire.JobRef, opts ...grpc.
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(wire.Empty)
 	err := c.cc.Invoke(ctx, Manager_Kill_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *managerClient) Retry(ctx context.Context, in *wire.RetryRequest, opts ...grpc.CallOption) (*wire.Empty, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(wire.Empty)
+	err := c.cc.Invoke(ctx, Manager_Retry_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *managerClient) Elements(ctx context.Context, in *wire.ElementsRequest, opts ...grpc.CallOption) (*wire.ElementsReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(wire.ElementsReply)
+	err := c.cc.Invoke(ctx, Manager_Elements_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -417,6 +442,9 @@ type ManagerServer interface {
 	Jobs(context.Context, *wire.JobsRequest) (*wire.JobsReply, error)
 	Status(context.Context, *wire.StatusRequest) (*wire.JobStatus, error)
 	Kill(context.Context, *wire.JobRef) (*wire.Empty, error)
+	// Retry makes elements of a job array that failed or were killed run again.
+	Retry(context.Context, *wire.RetryRequest) (*wire.Empty, error)
+	Elements(context.Context, *wire.ElementsRequest) (*wire.ElementsReply, error)
 	Update(context.Context, *wire.UpdateRequest) (*wire.Empty, error)
 	Launchers(context.Context, *wire.LaunchersRequest) (*wire.LaunchersReply, error)
 	Drain(context.Context, *wire.DrainRequest) (*wire.Empty, error)
@@ -482,6 +510,12 @@ func (UnimplementedManagerServer) Status(context.Context, *wire.StatusRequest) (
 }
 func (UnimplementedManagerServer) Kill(context.Context, *wire.JobRef) (*wire.Empty, error) {
 	return nil, status.Error(codes.Unimplemented, "method Kill not implemented")
+}
+func (UnimplementedManagerServer) Retry(context.Context, *wire.RetryRequest) (*wire.Empty, error) {
+	return nil, status.Error(codes.Unimplemented, "method Retry not implemented")
+}
+func (UnimplementedManagerServer) Elements(context.Context, *wire.ElementsRequest) (*wire.ElementsReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Elements not implemented")
 }
 func (UnimplementedManagerServer) Update(context.Context, *wire.UpdateRequest) (*wire.Empty, error) {
 	return nil, status.Error(codes.Unimplemented, "method Update not implemented")
@@ -683,6 +717,42 @@ func _Manager_Kill_Handler(srv interface{}, ctx context.Context, dec func(interf
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(ManagerServer).Kill(ctx, req.(*wire.JobRef))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Manager_Retry_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(wire.RetryRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ManagerServer).Retry(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Manager_Retry_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ManagerServer).Retry(ctx, req.(*wire.RetryRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Manager_Elements_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(wire.ElementsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ManagerServer).Elements(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Manager_Elements_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ManagerServer).Elements(ctx, req.(*wire.ElementsRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -1052,6 +1122,14 @@ var Manager_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Kill",
 			Handler:    _Manager_Kill_Handler,
+		},
+		{
+			MethodName: "Retry",
+			Handler:    _Manager_Retry_Handler,
+		},
+		{
+			MethodName: "Elements",
+			Handler:    _Manager_Elements_Handler,
 		},
 		{
 			MethodName: "Update",

@@ -53,7 +53,7 @@ func (rd *StatusReader) jobRow(j *state.Job) changes.Job {
 		ID: j.ID, Spec: j.Spec, Plan: j.Plan, StageNames: j.StageNames(), State: s.State, Pool: j.Submission.Pool(), Priority: j.Submission.Priority(),
 		Submitted: j.Submission.Submitted(), Admitted: j.Submission.Admitted(), Started: j.Submission.Started(), Limits: j.Limits(), Groups: int(s.Groups), Finished: int(s.GroupsFinished), Running: int(s.GroupsRunning),
 		Files: j.Stats.Files(), Failure: j.End.Failure(), Counters: j.Stats.SharedCounters(), Notes: j.Notes.Share(), NotesDropped: j.Notes.Dropped(),
-		Waits: rd.waits(j),
+		Array: j.Array(), Waits: rd.waits(j),
 	}
 	row.Read, row.Local = j.Stats.ReadsByLevel()
 	return row

@@ -17,7 +17,7 @@ func (rd *StatusReader) statusOf(j *state.Job) *wire.JobStatus {
 	s := &wire.JobStatus{
 		Summary: j.Summary(), Failure: j.End.Failure(), Waiting: rd.waitingOf(j), Outputs: j.Spec.Outputs,
 		Counters: j.Stats.Counters(), Stages: make([]*wire.StageStatus, len(j.Stages)), Limits: j.Limits(), Started: int64(j.Submission.Started()),
-		After: j.Spec.GetAfter(),
+		After: j.Spec.GetAfter(), Array: j.ArrayStatus(false),
 	}
 	for i := range j.Stages {
 		s.Stages[i] = j.Stages[i].Status()
@@ -141,7 +141,7 @@ func attemptStatus(j *state.Job) []*wire.AttemptStatus {
 func (rd *StatusReader) Remember(j *state.Job, refused *wire.Failure) {
 	s := rd.statusOf(j)
 	s.Attempts = attemptStatus(j) // none is live any more
-	s.Waiting = nil
+	s.Waiting, s.Array = nil, j.ArrayStatus(true)
 	for _, stage := range s.Stages { // unfinished stages wait for nothing any more
 		stage.Waiting, stage.Ready, stage.Running, stage.Suspended = 0, 0, 0, 0
 	}

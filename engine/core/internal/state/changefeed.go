@@ -144,6 +144,7 @@ func (f *ChangeFeed) Drain(changed []*Job) changes.ChangeSet {
 			rows.Stages = append(rows.Stages, j.stageRow(int(i)))
 		}
 		j.dirtyStages = j.dirtyStages[:0]
+		rows.Elements = j.drainElements(rows.Elements)
 	}
 	for _, a := range f.attempts {
 		if a.dirty = false; a.Phase() != phase.Ended { // its last row was added already
@@ -177,6 +178,7 @@ func (f *ChangeFeed) AllRows() changes.ChangeSet {
 		for i := range j.Stages {
 			rows.Stages = append(rows.Stages, j.stageRow(i))
 		}
+		rows.Elements = j.elementRows(rows.Elements)
 		rows.Attempts = append(rows.Attempts, pastRows(j)...)
 		for _, a := range j.attempts.Sorted() {
 			rows.Attempts = append(rows.Attempts, a.Row())

@@ -20,6 +20,7 @@ func (b *Bundle) Enter(p stats.Phase) {
 		}
 	}
 	b.count(old, p)
+	b.Job.markElementDirty(b)
 	if old == BundleReady {
 		b.Job.Ready.remove(b)
 	}

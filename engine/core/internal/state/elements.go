@@ -23,7 +23,10 @@ const (
 
 // Element is what a bundle is as an element of a job array. The zero value is that of a bundle that
 // is none, or that goes on.
-type Element struct{ end ElementEnd }
+type Element struct {
+	end   ElementEnd
+	dirty bool // Elements.dirty lists it
+}
 
 // Ends says whether the element is given up, or will be when none of its attempts is live.
 func (e *Element) Ends() bool { return e.end != 0 }
@@ -45,6 +48,9 @@ type Elements struct {
 	sweepFrom, sweepTo int
 	// turn is a position before which no element waits for its turn. Not in checkpoints.
 	turn int
+	// dirty are positions of elements whose state may have changed since the last rows, in any order,
+	// each once. Not in checkpoints.
+	dirty []int32
 }
 
 // Len returns how many elements there are; 0: the job is no array.
@@ -158,6 +164,7 @@ func (j *Job) KeepElement(b *Bundle) {
 		j.Elements.killed--
 	}
 	b.Element.end = 0
+	j.markElementDirty(b)
 }
 
 // ElementsOfRanges returns the positions of elements by ranges of their indices.

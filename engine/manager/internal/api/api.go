@@ -357,7 +357,7 @@ func (s *Server) PutBlob(stream grpc.ClientStreamingServer[wire.BlobChunk, wire.
 func (s *Server) Kill(ctx context.Context, q *wire.JobRef) (*wire.Empty, error) {
 	may := func(rules *access.Rules, j access.Job) error { return rules.Change(callerOf(ctx, rules), "kill", j) }
 	return s.onJob(ctx, q.Job, may, func(client uint64) *wire.Input {
-		return wire.NewInput(&wire.KillJob{Client: client, Job: q.Job, Principal: submitter(ctx, q.Principal), Reason: q.Reason})
+		return wire.NewInput(&wire.KillJob{Client: client, Job: q.Job, Principal: submitter(ctx, q.Principal), Reason: q.Reason, Elements: q.Elements})
 	})
 }
 

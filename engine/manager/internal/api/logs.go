@@ -97,9 +97,13 @@ func (s *Server) logs(ctx context.Context, q *wire.LogsRequest, stream grpc.Serv
 	}
 	defer j.Close()
 	over = !q.Follow || ended(j.Status)
+	which, err := ofElements(j, q)
+	if err != nil {
+		return false, err
+	}
 	var wrong error
 	kept, of, err := j.EachAfter(ctx, sent.after, func(f *changes.Attempt) bool {
-		if a := query.AttemptStatus(j.Status.Stages, f); q.Stage == "" || a.Stage == q.Stage {
+		if a := query.AttemptStatus(j.Status.Stages, f); which(f) && (q.Stage == "" || a.Stage == q.Stage) {
 			wrong = s.log(ctx, j, a, q, stream)
 		}
 		if errors.Is(wrong, errNotYet) {

@@ -82,10 +82,11 @@ func text(r *http.Request, field string) (string, error) {
 func (s *Server) kill(r *http.Request) error {
 	job, err1 := jobOf(r)
 	reason, err2 := text(r, "reason")
-	if err := cmp.Or(err1, err2); err != nil {
+	named, err3 := text(r, "elements")
+	if err := cmp.Or(err1, err2, err3); err != nil {
 		return err
 	}
-	_, err := s.needs.Shown.KillJob(r.Context(), restapi.KillJobRequestObject{Job: job, Body: &restapi.KillJobJSONRequestBody{Reason: &reason}})
+	_, err := s.needs.Shown.KillJob(r.Context(), restapi.KillJobRequestObject{Job: job, Body: &restapi.KillJobJSONRequestBody{Reason: &reason, Elements: given(named)}})
 	return err
 }
 

@@ -35,6 +35,7 @@ type jobPage struct {
 	Skew     *restapi.Distribution
 	Skewed   template.HTML // as a histogram
 
+	Elements    *elementsPart // nil: it is no job array, or they can't be read
 	Asked       url.Values // the page's parameters
 	Attempts    restapi.AttemptList
 	OfStage     string // the stage whose attempts are shown
@@ -92,6 +93,11 @@ func (s *Server) job(r *http.Request) (string, any, error) {
 	p := jobPage{Asked: maps.Clone(q), Job: w.Job, Again: w.Again, Over: w.Job.Ended != nil, By: string(*of.Timeline.By), Skew: w.Distribution, Attempts: w.Attempts, Reasons: w.Reasons, OfStage: q.Get("stage"), OfState: q.Get("state"), States: attemptStates}
 	if w.Graph != nil {
 		p.Graph = charts.Graph(*w.Graph, p.Stages)
+	}
+	if p.Array != nil {
+		if p.Elements, err = s.elements(r, id); err != nil {
+			return "", nil, err
+		}
 	}
 	if p.Unread = w.Job.Damage != nil && w.Attempts.Kept == 0; p.Unread {
 		p.Skew = nil

@@ -92,6 +92,7 @@ func (s *Server) Routes() map[string]http.Handler {
 		"GET /audit":                              s.shown("audit", s.audit),
 		"GET /assets/{file}":                      http.HandlerFunc(asset),
 		"POST /jobs/{job}/kill":                   s.changed(s.kill, "../{job}"),
+		"POST /jobs/{job}/retry":                  s.changed(s.retry, "../{job}"),
 		"POST /jobs/{job}/update":                 s.changed(s.update, "../{job}"),
 		"POST /launchers/{launcher}/drain":        s.changed(s.drain, "../../launchers"),
 	}

@@ -45,6 +45,8 @@ type stub struct {
 	again time.Duration // Again of the answers about a whole job
 	looks int           // at a whole job
 
+	array bool // the job is an array
+
 	unread bool // nothing of its attempts can be read
 }
 
@@ -94,11 +96,36 @@ func (s *stub) GetJob(_ context.Context, q restapi.GetJobRequestObject) (restapi
 	}
 	x := s.summary()
 	failure := "it failed: " + s.name
+	var array *restapi.Array
+	if s.array {
+		array = &restapi.Array{Elements: "0-99", Counts: []restapi.ElementCount{{State: "succeeded", Count: 96, Elements: "0-95"}, {State: "failed", Count: 4, Elements: "96-99"}}}
+	}
 	return restapi.GetJob200JSONResponse{Body: restapi.Job{
-		ID: x.ID, Name: x.Name, User: x.User, Pool: x.Pool, Priority: x.Priority, State: x.State, Submitted: x.Submitted, Ended: x.Ended, Groups: 10, GroupsFinished: 4,
+		Array: array, ID: x.ID, Name: x.Name, User: x.User, Pool: x.Pool, Priority: x.Priority, State: x.State, Submitted: x.Submitted, Ended: x.Ended, Groups: 10, GroupsFinished: 4,
 		Stages: []restapi.Stage{{Name: s.name, Nodes: 9, Finished: 4, Running: 2}, {Name: "publish", Finished: 1}}, Failure: &failure, Waiting: []string{s.name}, Notes: []string{s.name}, Outputs: []string{s.name}, Kept: []string{s.name},
 		Counters: []restapi.Counter{{Name: s.name, Value: 12345}},
 	}}, nil
+}
+
+func (s *stub) ListElements(_ context.Context, q restapi.ListElementsRequestObject) (restapi.ListElementsResponseObject, error) {
+	next, last := "elements-k", "attempt-3"
+	l := restapi.ElementList{Elements: []restapi.Element{{Index: 96, State: "failed", Attempts: 2, Attempt: &last, Launcher: &s.name, Reason: &s.name}}, Incomplete: &s.name}
+	if q.Params.Cursor == nil {
+		l.Truncated, l.Next = true, &next
+	}
+	if q.Params.State != nil {
+		l.Elements[0].State = (*q.Params.State)[0]
+	}
+	return restapi.ListElements200JSONResponse{Body: l}, nil
+}
+
+func (s *stub) RetryElements(_ context.Context, q restapi.RetryElementsRequestObject) (restapi.RetryElementsResponseObject, error) {
+	what := "all"
+	if q.Body.Elements != nil {
+		what = *q.Body.Elements
+	}
+	s.change(fmt.Sprintf("retry %s of %s", what, q.Job))
+	return restapi.RetryElements204Response{}, nil
 }
 
 func (s *stub) attempt() restapi.Attempt {
@@ -234,6 +261,10 @@ func (s *stub) change(text string) {
 }
 
 func (s *stub) KillJob(_ context.Context, q restapi.KillJobRequestObject) (restapi.KillJobResponseObject, error) {
+	if q.Body.Elements != nil {
+		s.change(fmt.Sprintf("kill %s of %s: %s", *q.Body.Elements, q.Job, *q.Body.Reason))
+		return restapi.KillJob204Response{}, nil
+	}
 	s.change(fmt.Sprintf("kill %s: %s", q.Job, *q.Body.Reason))
 	s.mu.Lock()
 	s.killed = true
@@ -301,27 +332,27 @@ func get(t *testing.T, target string) (int, http.Header, string) {
 
 // pathsOf are the pages with all that they can show.
 var pathsOf = []string{
-	"/launchers/l1", "/jobs/job-7/attempts/attempt-3/log", "/jobs/job-7/attempts/attempt-3/log?until=100", "/jobs/job-7/attempts/attempt-4/log", "/", "/jobs", "/jobs?state=running&user=x&cursor=abc", "/jobs/job-7", "/jobs/job-7?state=failed", "/jobs/job-7?by=stage", "/launchers", "/jobs/job-9", "/jobs/none", "/jobs?state=odd",
+	"/launchers/l1", "/jobs/job-7/attempts/attempt-3/log", "/jobs/job-7/attempts/attempt-3/log?until=100", "/jobs/job-7/attempts/attempt-4/log", "/", "/jobs", "/jobs?state=running&user=x&cursor=abc", "/jobs/job-7", "/jobs/job-7?state=failed", "/jobs/job-7?by=stage", "/jobs/job-7?element-state=failed&element-cursor=elements-k", "/launchers", "/jobs/job-9", "/jobs/none", "/jobs?state=odd",
 	"/queue", "/queue?pool=x&user=x&cursor=abc", "/pools", "/pools?pool=root&span=4h", "/policy", "/policy?job=job-7&launcher=x&kind=launch&outcome=refused&reason=x&cursor=abc",
 	"/settings", "/settings?all=1", "/settings/versions/2", "/settings/versions/x", "/audit", "/audit?who=x&result=ok&since=2026-03-01T10:00&cursor=1-5",
 }
 
 // wrongPaths ask for what there is not.
-var wrongPaths = []string{"/jobs?name=%ff", "/queue?user=%zz", "/jobs?state=running;user=x", "/pools?span=odd", "/policy?kind=odd", "/policy?outcome=odd", "/policy?job=odd", "/audit?result=odd", "/audit?since=odd"}
+var wrongPaths = []string{"/jobs?name=%ff", "/queue?user=%zz", "/jobs?state=running;user=x", "/pools?span=odd", "/policy?kind=odd", "/policy?outcome=odd", "/policy?job=odd", "/audit?result=odd", "/audit?since=odd", "/jobs/job-7?element-state=odd"}
 
 // givenBack matches values that a form returns unchanged: they are not part of the text.
 var givenBack = regexp.MustCompile(` (value|data-pool)="[^"<>]*"|<textarea[^<>]*>[^<>]*</textarea>`)
 
 // No name becomes markup on any page, and none is lost: it is there as text.
 func TestNamesStayText(t *testing.T) {
-	server := serve(t, &stub{name: evil}, true)
+	server := serve(t, &stub{name: evil, array: true}, true)
 	for _, path := range slices.Concat(pathsOf, wrongPaths) {
 		code, head, page := get(t, server+path)
 		scripts := 2
 		if strings.HasPrefix(path, "/pools") && code == http.StatusOK {
 			scripts = 4
 		}
-		if want := map[string]int{"/jobs/job-9": 404, "/jobs/none": 404, "/jobs?state=odd": 400, "/jobs?name=%ff": 400, "/queue?user=%zz": 400, "/jobs?state=running;user=x": 400, "/pools?span=odd": 400, "/policy?kind=odd": 400, "/policy?outcome=odd": 400, "/policy?job=odd": 400, "/settings/versions/x": 404, "/audit?result=odd": 400, "/audit?since=odd": 400}[path]; want != 0 && code != want || want == 0 && code != http.StatusOK {
+		if want := map[string]int{"/jobs/job-9": 404, "/jobs/none": 404, "/jobs?state=odd": 400, "/jobs?name=%ff": 400, "/queue?user=%zz": 400, "/jobs?state=running;user=x": 400, "/pools?span=odd": 400, "/policy?kind=odd": 400, "/policy?outcome=odd": 400, "/policy?job=odd": 400, "/settings/versions/x": 404, "/audit?result=odd": 400, "/audit?since=odd": 400, "/jobs/job-7?element-state=odd": 400}[path]; want != 0 && code != want || want == 0 && code != http.StatusOK {
 			t.Errorf("%s: %d", path, code)
 		}
 		page = givenBack.ReplaceAllString(page, "")
@@ -331,7 +362,7 @@ func TestNamesStayText(t *testing.T) {
 		if !strings.HasPrefix(head.Get("Content-Security-Policy"), "default-src 'none'; script-src 'self'") || head.Get("X-Content-Type-Options") != "nosniff" {
 			t.Errorf("%s is sent with %v", path, head)
 		}
-		if (strings.HasPrefix(path, "/jobs/job-7") || path == "/queue" || path == "/pools" || path == "/policy" || strings.HasPrefix(path, "/settings") && code == http.StatusOK || path == "/audit") && !strings.Contains(page, "&lt;script&gt;strange()&lt;/script&gt;") {
+		if (strings.HasPrefix(path, "/jobs/job-7") && code == http.StatusOK || path == "/queue" || path == "/pools" || path == "/policy" || strings.HasPrefix(path, "/settings") && code == http.StatusOK || path == "/audit") && !strings.Contains(page, "&lt;script&gt;strange()&lt;/script&gt;") {
 			t.Errorf("%s does not show the name", path)
 		}
 	}
@@ -342,7 +373,7 @@ var linked = regexp.MustCompile(` (?:href|src|action|formaction)="([^"]*)"`)
 
 // Behind a proxy that puts the pages below a path, all that a page leads to lies below it too, and is there.
 func TestLinksLeadSomewhere(t *testing.T) {
-	server := serve(t, &stub{name: "l1"}, true)
+	server := serve(t, &stub{name: "l1", array: true}, true)
 	seen := map[string]bool{}
 	for _, path := range pathsOf {
 		at, err := url.Parse(server + path)
@@ -393,6 +424,23 @@ func TestFiltersStayTogether(t *testing.T) {
 		if !strings.Contains(page, want) {
 			t.Errorf("it lacks %s:\n%s", want, page)
 		}
+	}
+}
+
+// A job array has its elements by state, a page of them, and the way to the others.
+func TestElementsOfAnArray(t *testing.T) {
+	server := serve(t, &stub{name: "map", array: true}, true)
+	_, _, page := get(t, server+"/jobs/job-7?stage=map")
+	for _, want := range []string{
+		`<a href="?element-state=failed&amp;stage=map#elements">failed</a></th><td class="n">4</td><td><code>96-99</code>`, `>job-7[96]</th>`, `/jobs/job-7/attempts/attempt-3/log">attempt-3</a>`,
+		`href="?element-cursor=elements-k&amp;stage=map#elements" rel="next"`,
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("it lacks %s:\n%s", want, page)
+		}
+	}
+	if _, _, page := get(t, server+"/jobs/job-7?element-cursor=elements-k&element-state=failed"); !strings.Contains(page, `href="?element-state=failed#elements">First page`) || strings.Contains(page, `#elements" rel="next"`) {
+		t.Errorf("the last page is\n%s", page)
 	}
 }
 
@@ -482,6 +530,10 @@ func TestForms(t *testing.T) {
 		{"/jobs/job-7/kill", "reason=%ff", 400, "", ""},
 		{"/jobs/job-7/kill", "reason=" + strings.Repeat("x", textMax+1), 400, "", ""},
 		{"/jobs/job-7/kill", "reason=" + strings.Repeat("x", formMax), 413, "", ""},
+		{"/jobs/job-7/kill", "elements=3-18:5&reason=a+whim", 303, "../job-7", "kill 3-18:5 of job-7: a whim"},
+		{"/jobs/job-7/retry", "elements=7", 303, "../job-7", "retry 7 of job-7"},
+		{"/jobs/job-7/retry", "elements=", 303, "../job-7", "retry all of job-7"},
+		{"/jobs/job-7/retry", "elements=%ff", 400, "", ""},
 		{"/jobs/job-7/kill", "reason=a+whim", 303, "../job-7", "kill job-7: a whim"},
 		{"/launchers/l1/drain", "do=drain", 303, "../../launchers", "drain l1"},
 		{"/launchers/l1/drain", "do=undrain", 303, "../../launchers", "undrain l1"},

@@ -26,6 +26,7 @@ func (m *Model) JobStatus(ctx context.Context, id scheduler.JobID, attempts bool
 	var shown *job
 	var row *changes.Job
 	var stages []changes.Stage
+	var elements []wire.ElementState
 	var c cluster
 	var ids []scheduler.AttemptID
 	var over int // of ids
@@ -37,7 +38,7 @@ func (m *Model) JobStatus(ctx context.Context, id scheduler.JobID, attempts bool
 		if shown = m.live.Get(id); shown == nil {
 			return
 		}
-		row, stages, c = shown.row, slices.Clone(shown.stages), m.clusterFor(shown.row)
+		row, stages, elements, c = shown.row, slices.Clone(shown.stages), slices.Clone(shown.elements), m.clusterFor(shown.row)
 		if attempts {
 			newest := shown.attempts.newest
 			ids = slices.Concat(newest[max(0, len(newest)-m.bounds.AttemptsKept):], shown.attempts.live)
@@ -48,6 +49,9 @@ func (m *Model) JobStatus(ctx context.Context, id scheduler.JobID, attempts bool
 		return s, s != nil, err
 	}
 	s = jobStatus(row, stages, c)
+	if len(elements) > 0 {
+		s.Array = wire.NewArrayStatus(row.Array.Spec, row.Array.Set, row.Array.Stage, elements)
+	}
 	slices.Sort(ids[over:])
 	for _, a := range m.rowsOf(shown, ids) {
 		s.Attempts = append(s.Attempts, attemptStatus(row.StageNames[a.Stage], &a))
@@ -274,6 +278,7 @@ func summary(j *changes.Job) *wire.JobSummary {
 	return &wire.JobSummary{
 		Job: uint64(j.ID), Name: j.Spec.GetName(), User: j.Spec.GetPrincipal().GetName(), Pool: j.Pool, Priority: int32(j.Priority), State: j.State,
 		Submitted: int64(j.Submitted), Groups: uint32(j.Groups), GroupsFinished: uint32(j.Finished), GroupsRunning: uint32(j.Running),
+		Elements: uint32(j.Array.Set.Len()),
 	}
 }
 
@@ -299,7 +304,7 @@ func jobStatus(j *changes.Job, stages []changes.Stage, c cluster) *wire.JobStatu
 func endedStatus(s *wire.JobStatus, attempts bool) *wire.JobStatus {
 	own := &wire.JobStatus{
 		Summary: s.Summary, Stages: s.Stages, Failure: s.Failure, Counters: s.Counters, Waiting: s.Waiting,
-		Read: s.Read, LocalAttempts: s.LocalAttempts, Notes: s.Notes, Outputs: s.Outputs, Kept: s.Kept, Limits: s.Limits, Started: s.Started, After: s.After,
+		Read: s.Read, LocalAttempts: s.LocalAttempts, Notes: s.Notes, Outputs: s.Outputs, Kept: s.Kept, Limits: s.Limits, Started: s.Started, After: s.After, Array: s.Array,
 	}
 	if attempts {
 		own.Attempts = s.Attempts

@@ -12,7 +12,8 @@ import (
 // job is a live job.
 type job struct {
 	row      *changes.Job
-	stages   []changes.Stage // by number
+	stages   []changes.Stage     // by number
+	elements []wire.ElementState // of a job array, by position
 	attempts attempts
 	changed  uint64 // the revision
 }
@@ -24,7 +25,7 @@ func (m *Model) apply(f core.Changes) {
 	another := f.Decides != m.decides
 	m.decides, m.stats, m.announced = f.Decides, f.Stats, f.ReservedIDs
 	r := &f.ChangeSet
-	changed := len(r.Jobs)+len(r.Stages)+len(r.Attempts)+len(r.Launchers)+len(r.Ended) > 0
+	changed := len(r.Jobs)+len(r.Stages)+len(r.Elements)+len(r.Attempts)+len(r.Launchers)+len(r.Ended) > 0
 	if !changed && !another && len(r.Decided) == 0 {
 		return
 	}
@@ -37,6 +38,9 @@ func (m *Model) apply(f core.Changes) {
 	}
 	for i := range r.Stages {
 		m.applyStage(&r.Stages[i])
+	}
+	for i := range r.Elements {
+		m.applyElements(&r.Elements[i])
 	}
 	for i := range r.Attempts {
 		m.applyAttempt(&r.Attempts[i])
@@ -58,7 +62,10 @@ func (m *Model) changed(j *job) { j.changed, m.jobsAt = m.revision, m.revision }
 func (m *Model) applyJob(row changes.Job) {
 	j := m.live.Get(row.ID)
 	if j == nil {
-		j = &job{stages: make([]changes.Stage, len(row.StageNames))}
+		j = &job{
+			stages:   make([]changes.Stage, len(row.StageNames)),
+			elements: slices.Repeat([]wire.ElementState{wire.ElementState_ELEMENT_STATE_WAITING}, row.Array.Set.Len()),
+		}
 		m.live.Add(row.ID, j)
 	}
 	j.row = &row

@@ -137,5 +137,5 @@ func (q *queue) close() {
 
 // rowsOf counts a batch's rows; a batch without any counts as one.
 func rowsOf(r *changes.ChangeSet) int {
-	return max(1, len(r.Jobs)+len(r.Stages)+len(r.Attempts)+len(r.Launchers)+len(r.Decided)+len(r.Ended))
+	return max(1, len(r.Jobs)+len(r.Stages)+len(r.Elements)+len(r.Attempts)+len(r.Launchers)+len(r.Decided)+len(r.Ended))
 }

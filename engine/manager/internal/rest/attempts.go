@@ -118,12 +118,13 @@ func (s *Server) ListAttempts(ctx context.Context, q restapi.ListAttemptsRequest
 
 // listed are matching attempts, as many as a page has.
 type listed struct {
-	of    *jobHandle
-	after scheduler.AttemptID
-	stage int32 // -1: any
-	p     *restapi.ListAttemptsParams
-	last  scheduler.AttemptID // of page
-	page  restapi.AttemptList
+	of        *jobHandle
+	after     scheduler.AttemptID
+	stage     int32                       // -1: any
+	ofElement func(*changes.Attempt) bool // whether an attempt is of the named elements; nil: any
+	p         *restapi.ListAttemptsParams
+	last      scheduler.AttemptID // of page
+	page      restapi.AttemptList
 }
 
 func (l *jobHandle) list(p *restapi.ListAttemptsParams) (*listed, error) {
@@ -131,6 +132,9 @@ func (l *jobHandle) list(p *restapi.ListAttemptsParams) (*listed, error) {
 	x := &listed{of: l, after: scheduler.AttemptID(after), stage: -1, p: p, page: restapi.AttemptList{Attempts: []restapi.Attempt{}}}
 	if err == nil && p.Stage != nil {
 		x.stage, err = l.stage(*p.Stage)
+	}
+	if err == nil && p.Elements != nil {
+		x.ofElement, err = l.ofElements(p.Elements)
 	}
 	return x, err
 }
@@ -157,7 +161,7 @@ func (x *listed) which() jobfile.Query {
 // addAttempt adds a matching attempt; false: the page is full.
 func (x *listed) addAttempt(f *changes.Attempt) bool {
 	p := x.p
-	if f.ID <= x.after || x.stage >= 0 && f.Stage != x.stage || p.Launcher != nil && f.On != *p.Launcher || p.State != nil && len(*p.State) > 0 && !slices.Contains(*p.State, stateOf(f)) {
+	if f.ID <= x.after || x.stage >= 0 && f.Stage != x.stage || x.ofElement != nil && !x.ofElement(f) || p.Launcher != nil && f.On != *p.Launcher || p.State != nil && len(*p.State) > 0 && !slices.Contains(*p.State, stateOf(f)) {
 		return true
 	}
 	if len(x.page.Attempts) == request.LimitOf(p.Limit) {

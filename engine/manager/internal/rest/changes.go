@@ -18,11 +18,17 @@ func anonymous() *wire.Principal {
 	return &wire.Principal{Name: "anonymous", Proof: scheduler.Unproven}
 }
 
-// KillJob kills a job.
+// KillJob kills a job, or elements of one.
 func (s *Server) KillJob(ctx context.Context, q restapi.KillJobRequestObject) (restapi.KillJobResponseObject, error) {
 	m := &wire.JobRef{Job: uint64(jobID(q.Job)), Principal: anonymous()}
 	if q.Body != nil && q.Body.Reason != nil {
 		m.Reason = *q.Body.Reason
+	}
+	if q.Body != nil && q.Body.Elements != nil {
+		var err error
+		if m.Elements, err = rangesOf(q.Body.Elements); err != nil {
+			return nil, err
+		}
 	}
 	_, err := s.needs.Service.Kill(ctx, m)
 	return restapi.KillJob204Response{}, err

@@ -125,6 +125,10 @@ func (s *service) note(m fmt.Stringer) (*wire.Empty, error) {
 }
 
 func (s *service) Kill(_ context.Context, q *wire.JobRef) (*wire.Empty, error) { return s.note(q) }
+func (s *service) Retry(_ context.Context, q *wire.RetryRequest) (*wire.Empty, error) {
+	return s.note(q)
+}
+
 func (s *service) Update(_ context.Context, q *wire.UpdateRequest) (*wire.Empty, error) {
 	return s.note(q)
 }

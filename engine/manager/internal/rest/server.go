@@ -72,6 +72,7 @@ type Service interface {
 	Explained(ctx context.Context, j *query.Job) (*wire.JobStatus, error)
 	Launchers(ctx context.Context, q *wire.LaunchersRequest) (*wire.LaunchersReply, error)
 	Kill(ctx context.Context, q *wire.JobRef) (*wire.Empty, error)
+	Retry(ctx context.Context, q *wire.RetryRequest) (*wire.Empty, error)
 	Update(ctx context.Context, q *wire.UpdateRequest) (*wire.Empty, error)
 	Drain(ctx context.Context, q *wire.DrainRequest) (*wire.Empty, error)
 	// Log opens an attempt's log; the caller closes its Text.

@@ -14,6 +14,7 @@ const (
 	Attempts  = "attempts"
 	Decisions = "decisions"
 	Queue     = "queue"
+	Elements  = "elements"
 	Launchers = "launchers"
 )
 
