@@ -126,6 +126,9 @@ func codeCore(w *checkpoint.Codec, c *Core) {
 	if !w.Reading || w.Left() > 0 {
 		c.state.Cluster.CodeElements(w)
 	}
+	if !w.Reading || w.Left() > 0 {
+		c.state.Cluster.CodeElementSuccesses(w)
+	}
 }
 
 // codeLoads codes later additions: older checkpoints end before them.

@@ -18,11 +18,7 @@ func (bs *Bundles) RecordFailure(b *state.Bundle, l *state.Launcher, byProgram b
 	if byProgram && j.Exclusions.FailedByProgram(&b.Exclusions, l.ID) {
 		bs.withdrawVotes(j)
 	}
-	if byProgram && j.IsElement(b) && j.Exclusions.Own() { // other elements may succeed there
-		j.Exclusions.FailedAlone(&b.Exclusions, l.ID, bs.step.Set.AvoidMax)
-		return
-	}
-	if !j.Exclusions.Failed(&b.Exclusions, l.ID, bs.step.Set.AvoidMax, bs.step.Set.ExcludeAfter) {
+	if !bs.excludes(b, l, byProgram) {
 		return
 	}
 	bs.state.NoteJob(j, fmt.Sprintf("launcher %s is avoided: %d attempts failed there", l.Name, bs.step.Set.ExcludeAfter))
@@ -32,6 +28,21 @@ func (bs *Bundles) RecordFailure(b *state.Bundle, l *state.Launcher, byProgram b
 	if !j.Exclusions.Own() {
 		bs.voteAgainst(j, l)
 	}
+}
+
+// excludes counts a failure of a bundle on a launcher, and reports whether its job excludes the
+// launcher from now on.
+func (bs *Bundles) excludes(b *state.Bundle, l *state.Launcher, byProgram bool) bool {
+	j := b.Job
+	if !j.IsElement(b) {
+		return j.Exclusions.Failed(&b.Exclusions, l.ID, bs.step.Set.AvoidMax, bs.step.Set.ExcludeAfter)
+	}
+	own := j.Exclusions.Own()
+	excludes := j.Exclusions.FailedElement(&b.Exclusions, l.ID, byProgram, bs.step.Set.AvoidMax, bs.step.Set.ExcludeAfter)
+	if !own && j.Exclusions.Own() {
+		bs.withdrawVotes(j)
+	}
+	return excludes
 }
 
 // Refusal is why a store of outputs refuses.
@@ -64,6 +75,9 @@ func (bs *Bundles) RefusedStore(b *state.Bundle, l *state.Launcher, why Refusal,
 // StoreTook records that a bundle committed on a launcher, and whether it wrote files of the job's
 // outputs. Launchers on which the store had refused the same bundle get a vote against them.
 func (bs *Bundles) StoreTook(b *state.Bundle, on scheduler.LauncherID, files bool) {
+	if b.Job.IsElement(b) {
+		b.Job.Exclusions.ElementSucceeded(on)
+	}
 	for _, bad := range b.Job.Exclusions.Took(on, files) {
 		if l := bs.state.Launchers.Get(bad); l != nil && l.Up && b.Exclusions.Excludes(bad) {
 			bs.voteAgainst(b.Job, l)
@@ -130,6 +144,9 @@ func (bs *Bundles) announce(b *state.Bundle) {
 func (bs *Bundles) relax(b *state.Bundle) {
 	if !state.RelaxExclusions(&b.Job.Exclusions, &b.Exclusions, func() bool { return bs.fitsUnexcluded(b) }) {
 		return
+	}
+	if b.Job.IsElement(b) {
+		b.Job.Exclusions.ElementsAtFault()
 	}
 	for other := range b.Job.Ready.All() {
 		if other != b {

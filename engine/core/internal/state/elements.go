@@ -380,3 +380,12 @@ func (st *Cluster) CodeElements(w *checkpoint.Codec) {
 		}
 	}
 }
+
+// CodeElementSuccesses codes where elements succeeded, which older checkpoints lack.
+func (st *Cluster) CodeElementSuccesses(w *checkpoint.Codec) {
+	for _, id := range st.Jobs.IDs() {
+		if j := st.Jobs.Get(id); j.Elements.Len() > 0 {
+			j.Exclusions.CodeSucceeded(w)
+		}
+	}
+}

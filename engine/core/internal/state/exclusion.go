@@ -20,6 +20,7 @@ type JobExclusions struct {
 	own       bool                   // a bundle's program failed by itself on several launchers
 	refused   []refusal              // by the output store, in order of arrival
 	took      bool                   // the output store accepted files from some launcher
+	succeeded []scheduler.LauncherID // only of a job array: where elements succeeded, ascending
 }
 
 // StoreRefusal is a reason why a store refuses. Its number is the same on all launchers.
@@ -104,6 +105,45 @@ func (j *JobExclusions) Failed(b *BundleExclusions, on scheduler.LauncherID, max
 	j.launchers = sortedset.Add(slices.Clone(j.launchers), on)
 	return true
 }
+
+// FailedElement is Failed for an element of a job array. Elements differ more than the tasks of a
+// plain stage: one fails by itself where others succeed. So a program's failure counts only on a
+// launcher where no element succeeded. When elements fail by themselves on a second such launcher,
+// the fault is the job's. From then on no failure of an element excludes a launcher for the others.
+// So the job excludes each launcher at most once, however many elements fail.
+func (j *JobExclusions) FailedElement(b *BundleExclusions, on scheduler.LauncherID, byProgram bool, max, limit int) (excludes bool) {
+	if byProgram && !j.own {
+		j.own = slices.ContainsFunc(j.failures, func(x failures) bool { return x.launcher != on && x.count > 0 && !j.succeededOn(x.launcher) }) && !j.succeededOn(on)
+	}
+	if j.own || byProgram && j.succeededOn(on) {
+		j.FailedAlone(b, on, max)
+		return false
+	}
+	return j.Failed(b, on, max, limit)
+}
+
+// ElementSucceeded records that an element of a job array succeeded on a launcher: failures there
+// count from 0 again.
+func (j *JobExclusions) ElementSucceeded(on scheduler.LauncherID) {
+	if !j.succeededOn(on) {
+		j.succeeded = sortedset.Add(slices.Clone(j.succeeded), on)
+	}
+	if i := slices.IndexFunc(j.failures, func(x failures) bool { return x.launcher == on }); i >= 0 && j.failures[i].count > 0 && !j.Excludes(on) {
+		j.failures = slices.Clone(j.failures)
+		j.failures[i].count = 0
+	}
+}
+
+func (j *JobExclusions) succeededOn(id scheduler.LauncherID) bool {
+	return sortedset.Has(j.succeeded, id)
+}
+
+// ElementsAtFault records that the elements of a job array failed on all launchers that could hold
+// them.
+func (j *JobExclusions) ElementsAtFault() { j.own = true }
+
+// CodeSucceeded codes where elements succeeded, which older checkpoints lack.
+func (j *JobExclusions) CodeSucceeded(w *checkpoint.Codec) { checkpoint.Nums(w, &j.succeeded) }
 
 // FailedAlone is Failed for a bundle whose failures say nothing about the job's others.
 func (j *JobExclusions) FailedAlone(b *BundleExclusions, on scheduler.LauncherID, max int) {

@@ -157,3 +157,54 @@ func TestAStoreThatRefuses(t *testing.T) {
 		t.Error("a checkpoint forgets it")
 	}
 }
+
+// An element of a job array that fails by itself says little of a launcher where others succeed. So
+// however many fail, the job excludes a launcher at most once.
+func TestElementsThatFailExcludeFew(t *testing.T) {
+	const limit = 3
+	fail := func(j *JobExclusions, on scheduler.LauncherID, byProgram bool) bool {
+		return j.FailedElement(&BundleExclusions{}, on, byProgram, 5, limit)
+	}
+	// One launcher is bad: nothing succeeds there, and elsewhere all does.
+	var bad JobExclusions
+	bad.ElementSucceeded(2)
+	for i := range 20 {
+		if got, want := fail(&bad, 1, true), i == limit-1; got != want {
+			t.Errorf("failure %d on the bad launcher excludes it: %t", i+1, got)
+		}
+		if fail(&bad, 2, true) {
+			t.Error("a launcher where elements succeed is excluded")
+		}
+	}
+	if bad.Own() || !bad.Excludes(1) || bad.Excludes(2) {
+		t.Errorf("of the bad launcher there is %+v", bad)
+	}
+	// The program is bad: it fails everywhere.
+	var own JobExclusions
+	for i := range 20 {
+		if fail(&own, scheduler.LauncherID(1+i%4), true) {
+			t.Error("a launcher is excluded where the program fails everywhere")
+		}
+	}
+	if !own.Own() {
+		t.Error("a program that fails everywhere is not at fault")
+	}
+	// Other failures count, until an element succeeds there.
+	var full JobExclusions
+	for range 10 {
+		if fail(&full, 1, false) || fail(&full, 1, false) {
+			t.Error("failures between successes exclude a launcher")
+		}
+		full.ElementSucceeded(1)
+	}
+	if fail(&full, 1, false) || fail(&full, 1, false) || !fail(&full, 1, false) {
+		t.Error("a launcher without room is not excluded")
+	}
+	// When all launchers were excluded, none is again.
+	full.ElementsAtFault()
+	for range 10 {
+		if fail(&full, 2, false) {
+			t.Error("a launcher is excluded of a job whose elements failed everywhere")
+		}
+	}
+}
