@@ -21,6 +21,9 @@ type seenChange struct {
 	life *seenLife // of a switch
 }
 
+// ofJob reports whether somebody changed a job.
+func (c *seenChange) ofJob() bool { return c.Kill != nil || c.Retry != nil || c.Update != nil }
+
 // change records what somebody did. A change of the policy before the first submission is none.
 func (g *gatherer) change(c seenChange) {
 	c.at = g.now
@@ -67,7 +70,7 @@ func (d *Day) AsRecorded(launch Launch) (all []simulation.Change) {
 // ByPeople are a day's changes without those of the policy.
 func (d *Day) ByPeople() (all []simulation.Change) {
 	for _, c := range d.changes {
-		if c.Kill != nil || c.Update != nil || c.Drain != nil {
+		if c.ofJob() || c.Drain != nil {
 			all = append(all, c.Change)
 		}
 	}
@@ -92,7 +95,7 @@ func (d *Day) planned(g *gatherer) {
 		}
 		c.At = max(at.Sub(beginning), 0)
 		switch {
-		case c.Kill != nil || c.Update != nil:
+		case c.ofJob():
 			place, known := places[c.job]
 			if !known {
 				continue
@@ -122,7 +125,7 @@ func (d *Day) planned(g *gatherer) {
 func (d *Day) dropPolicyChanges() {
 	kept := d.changes[:0]
 	for _, c := range d.changes {
-		if c.Kill != nil || c.Update != nil || c.Drain != nil {
+		if c.ofJob() || c.Drain != nil {
 			kept = append(kept, c)
 		}
 	}

@@ -122,6 +122,8 @@ func (g *gatherer) input(in *wire.Input) error {
 		}
 	case *wire.Input_KillJob:
 		g.change(seenChange{Change: simulation.Change{Kill: proto.CloneOf(w.KillJob)}, job: w.KillJob.GetJob()})
+	case *wire.Input_RetryElements:
+		g.change(seenChange{Change: simulation.Change{Retry: proto.CloneOf(w.RetryElements)}, job: w.RetryElements.GetJob()})
 	case *wire.Input_UpdateJob:
 		g.change(seenChange{Change: simulation.Change{Update: proto.CloneOf(w.UpdateJob)}, job: w.UpdateJob.GetJob()})
 	case *wire.Input_Drain:

@@ -11,10 +11,11 @@ import (
 // in a recording. One of the pointers is set.
 type Change struct {
 	At time.Duration
-	// Kill and Update are for the job of the workload with the index Job. Their job and client
+	// Kill, Retry and Update are for the job of the workload with the index Job. Their job and client
 	// are set when it happens; nothing happens to a job that has ended.
 	Job    int
 	Kill   *wire.KillJob
+	Retry  *wire.RetryElements
 	Update *wire.UpdateJob
 	Drain  *wire.DrainLauncher
 	// Switch is a change of the policy, and Settings one of the settings of the policy in force.
@@ -40,7 +41,11 @@ func (p *player) change(c *Change) {
 	switch {
 	case c.Kill != nil:
 		if id := p.idOf(c.Job); id != 0 {
-			p.Push(wire.NewInput(&wire.KillJob{Client: changesClient, Job: id, Principal: c.Kill.Principal, Reason: c.Kill.Reason}))
+			p.Push(wire.NewInput(&wire.KillJob{Client: changesClient, Job: id, Principal: c.Kill.Principal, Reason: c.Kill.Reason, Elements: c.Kill.Elements}))
+		}
+	case c.Retry != nil:
+		if id := p.idOf(c.Job); id != 0 {
+			p.Push(wire.NewInput(&wire.RetryElements{Client: changesClient, Job: id, Principal: c.Retry.Principal, Elements: c.Retry.Elements}))
 		}
 	case c.Update != nil:
 		if id := p.idOf(c.Job); id != 0 {
