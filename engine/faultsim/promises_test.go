@@ -54,6 +54,10 @@ func TestDefectsAreFound(t *testing.T) {
 				}
 			}, want: "which its stage forbids",
 		},
+		"elements of job arrays are given up too early": {
+			from:     1,
+			settings: func(s *core.Settings) { s.AttemptsMax = 1 }, want: " elements, and ",
+		},
 		"slots are offered twice": {
 			from: 1,
 			tamper: func(r *scheduler.Round) {
