@@ -2,7 +2,11 @@
 //
 //	hamadryad local --slots 2 -- hamadryad-bench-jobs 100 10
 //
-// Each of the 100 jobs has 10 tasks that do nothing.
+// Each of the 100 jobs has 10 tasks that do nothing. With --array it runs one job array:
+//
+//	hamadryad local --slots 2 -- hamadryad-bench-jobs --array 0-99999 array 100
+//
+// Its elements do nothing. Those whose index is a multiple of 100 fail; with 0 none does.
 package main
 
 import (
@@ -17,12 +21,18 @@ import (
 )
 
 func main() {
-	app.MainWith(app.Options{Drive: drive, Reuse: true}, job.Definition{Name: "tasks", Help: "TASKS  a job of so many tasks that do nothing", Build: build})
+	app.MainWith(app.Options{Drive: drive, Reuse: true},
+		job.Definition{Name: "tasks", Help: "TASKS  a job of so many tasks that do nothing", Build: build},
+		job.Definition{Name: "array", Help: "N  a job array of which each Nth element fails; 0: none", Build: buildArray})
 }
 
 // drive submits all jobs at once, and waits for all.
 func drive(ctx context.Context, c *app.Client) error {
 	args := c.Args()
+	if len(args) == 2 && args[0] == "array" {
+		_, err := c.Run(ctx, "array", args[1:])
+		return err
+	}
 	if len(args) != 2 {
 		return errors.New("give the number of jobs and the number of tasks of each: JOBS TASKS")
 	}
@@ -48,5 +58,26 @@ func build(g *job.Graph, args []string) error {
 		return fmt.Errorf("number of tasks: %q is no number from 1 on", args[0])
 	}
 	g.Stage("task", n, func(context.Context, *job.Node) error { return nil })
+	return nil
+}
+
+func buildArray(g *job.Graph, args []string) error {
+	if len(args) != 1 {
+		return errors.New("give which elements fail: N, or 0")
+	}
+	n, err := strconv.Atoi(args[0])
+	if err != nil || n < 0 {
+		return fmt.Errorf("which elements fail: %q is no number from 0 on", args[0])
+	}
+	e := g.Elements()
+	g.Stage("element", e.Count(), func(_ context.Context, node *job.Node) error {
+		if n == 0 {
+			return nil
+		}
+		if i := node.Info().Element; i%n == 0 {
+			return fmt.Errorf("element %d fails", i)
+		}
+		return nil
+	}).Elements(e)
 	return nil
 }

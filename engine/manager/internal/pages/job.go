@@ -36,7 +36,7 @@ type jobPage struct {
 	Skewed   template.HTML // as a histogram
 
 	Elements    *elementsPart // nil: it is no job array, or they can't be read
-	Asked       url.Values // the page's parameters
+	Asked       url.Values    // the page's parameters
 	Attempts    restapi.AttemptList
 	OfStage     string // the stage whose attempts are shown
 	OfState     string // state of the displayed attempts
