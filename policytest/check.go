@@ -95,7 +95,7 @@ func (k *kit) game(g game) {
 // settings checks the settings without a game.
 func (k *kit) settings() {
 	if err := k.driver.Check(k.ctx, k.options.Config); err != nil {
-		k.report.problem("settings", "Check refuses the valid settings: %v", err)
+		k.report.problem("settings", "Check refuses the settings that the games are played with: %v", err)
 	}
 	for _, bad := range k.options.Bad {
 		k.refuses("Check", bad, k.driver.Check(k.ctx, bad))

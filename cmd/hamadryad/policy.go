@@ -63,10 +63,11 @@ again. Shadows (policy.shadow) start anew, too.`,
 
 // policyCheck is the options of a check.
 type policyCheck struct {
-	options    policytest.Options
-	config     string // site's configuration; "" for the policy's defaults
-	properties []string
-	timeout    time.Duration // 0: by the number of games
+	options     policytest.Options
+	config      string   // site's configuration; "" for the policy's defaults
+	environment []string // names of variables that the plug-in gets
+	properties  []string
+	timeout     time.Duration // 0: by the number of games
 }
 
 func (c *cli) policyCheckCommand() *cobra.Command {
@@ -85,7 +86,8 @@ the checkpoint where the policy has that ability. The decisions have to be the
 same each time.
 
 With --config the policy has the settings of a site's configuration
-(policy.settings and policy.files). The games also change them while the
+(policy.settings and policy.files), and the variables that policy.environment
+names. The games also change them while the
 policy runs: to its defaults, to the same without one of the keys, and back.
 What the policy itself would refuse of these is left out. Kinds of slots are
 the site's; pools, users and properties of jobs get names that stand in the
@@ -142,7 +144,7 @@ func (p *policyCheck) settle(args []string) (path string, err error) {
 	if err != nil {
 		return "", err
 	}
-	p.options.Config, p.options.Kinds = from.Policy.Config, from.Manager.SlotKinds
+	p.options.Config, p.options.Kinds, p.environment = from.Policy.Config, from.Manager.SlotKinds, from.Policy.Environment
 	if len(args) > 0 {
 		return args[0], nil
 	}
@@ -166,7 +168,7 @@ func (c *cli) checkPolicyAt(ctx context.Context, p policyCheck, args []string) e
 	defer cancel()
 	d, err := policycheck.Plugin(ctx, policy.Options{
 		Path: path, Log: slog.New(slog.NewTextHandler(c.show.Errors, &slog.HandlerOptions{Level: slog.LevelWarn})),
-		Dir: policyhost.SocketFolder(""), StartTimeout: checkStartTimeout,
+		Dir: policyhost.SocketFolder(""), StartTimeout: checkStartTimeout, Environment: p.environment,
 	})
 	if err != nil {
 		return err // nothing of it runs

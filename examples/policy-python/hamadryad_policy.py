@@ -239,6 +239,10 @@ class Service(policy_pb2_grpc.TaskSchedulerServicer):
             context.abort(grpc.StatusCode.INTERNAL, f"the policy failed in round {round.number}: {e!r}")
         return answer.done()
 
+    def Rounds(self, rounds, context):
+        for round in rounds:  # one after another on one stream, which costs less than a call for each
+            yield self.AssignTasks(round, context)
+
     def Explain(self, asked, context):
         found = self.policy.explain(asked.job)
         if found is None:
@@ -305,7 +309,7 @@ def serve(make):
     logging.basicConfig(stream=sys.stderr, format="[%(levelname)s] %(message)s", level=logging.INFO)
     service = Service(make)
     server = grpc.server(
-        futures.ThreadPoolExecutor(max_workers=4),  # one of them is in Watch
+        futures.ThreadPoolExecutor(max_workers=4),  # two of them are in Watch and Rounds
         options=[("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)],
     )
     policy_pb2_grpc.add_TaskSchedulerServicer_to_server(service, server)

@@ -155,7 +155,7 @@ func (c *command) inPlaceOf(ctx context.Context, given *contender, of replay.Sta
 		}
 		given = &contender{path: path, program: of.Policy}
 	}
-	host, err := c.launch(ctx, given.path)
+	host, err := c.launch(ctx, given.path, given.environment...)
 	return host, given.settings(of.Policy, of.Settings), err
 }
 

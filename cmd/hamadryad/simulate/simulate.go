@@ -214,6 +214,8 @@ type contender struct {
 	config     scheduler.Config
 	configured bool // config is from a file
 	recorded   bool // it changes as in the replayed log
+
+	environment []string // names of variables that its program gets
 }
 
 func (c *command) run(cmd *cobra.Command, args []string) error {
@@ -290,7 +292,7 @@ func (c *command) playAll(ctx context.Context, list []contender, first uint64, o
 func (c *command) play(ctx context.Context, p contender, o simulation.Options) (*report.Run, error) {
 	w, on := o.Workload, o.Cluster
 	defer cpuaffinity.KeepToOne()()
-	host, err := c.launch(ctx, p.path)
+	host, err := c.launch(ctx, p.path, p.environment...)
 	if err != nil {
 		return nil, err
 	}
@@ -312,10 +314,11 @@ func (c *command) play(ctx context.Context, p contender, o simulation.Options) (
 	return run, nil
 }
 
-// launch starts a policy's program.
-func (c *command) launch(ctx context.Context, path string) (policy.Host, error) {
+// launch starts a policy's program, with the variables of these names.
+func (c *command) launch(ctx context.Context, path string, environment ...string) (policy.Host, error) {
 	return policy.Launch(ctx, policy.Options{
 		Path: path, Log: slog.New(slog.NewTextHandler(c.errors, &slog.HandlerOptions{Level: slog.LevelWarn})), Dir: policyhost.SocketFolder(""),
+		Environment: environment,
 	})
 }
 
@@ -370,7 +373,7 @@ func findContender(text string) (contender, error) {
 		if err != nil {
 			return p, err
 		}
-		p.config, p.configured, p.program = from.Policy.Config, true, from.Policy.Name
+		p.config, p.configured, p.program, p.environment = from.Policy.Config, true, from.Policy.Name, from.Policy.Environment
 		if p.path, err = site.FindPolicy(from.Policy); err != nil {
 			return p, err
 		}

@@ -215,7 +215,7 @@ func (r *sweepRun) made(result *simulation.Result) {
 
 // playPoint plays a run, and keeps its result.
 func (c *command) playPoint(ctx context.Context, r *sweepRun, kept *attemptsOf) error {
-	host, err := c.launch(ctx, r.path)
+	host, err := c.launch(ctx, r.path, r.environment...)
 	if err != nil {
 		return err
 	}
