@@ -150,11 +150,12 @@ func (a *agent) assign(w *worker, at *attempt) {
 		Start: at.start, Store: a.outputs.Folder(at.start.Job, at.start.Attempt),
 		Scratch: w.dir.scratchOf(at.start.Attempt), DataAddress: a.data, Host: a.cfg.Host, Names: a.cfg.Names, Rack: a.cfg.Rack,
 	}
-	if len(at.start.Sources) > 0 || !at.start.SourcesComplete {
+	sources := len(at.start.Sources) + len(at.start.SourceGroups)
+	if sources > 0 || !at.start.SourcesComplete {
 		run.LocalStores = a.near.List()
 	}
 	w.sendMessage(&wire.ToWorker{Do: &wire.ToWorker_Run{Run: run}})
-	if s := at.start; len(s.Sources) > 0 || len(s.GetFinish().GetFiles()) > 0 {
+	if s := at.start; sources > 0 || len(s.GetFinish().GetFiles()) > 0 {
 		at.start = withoutLists(s) // the slim command is kept until the attempt is forgotten
 	}
 	for _, m := range at.early {
@@ -225,7 +226,7 @@ func (a *agent) hear(w *worker, m *wire.FromWorker) error {
 			a.reported(w, what.Report)
 		}
 	case *wire.FromWorker_Ready:
-		w.reusable = what.Ready.Reusable
+		w.reusable, w.groups = what.Ready.Reusable, what.Ready.SourceGroups
 		if f := what.Ready.Failure; f != nil {
 			a.unready(w, f)
 		}

@@ -42,6 +42,7 @@ type worker struct {
 	current *attempt // the attempt that it runs; nil between two
 	leaving bool     // it is ending, and is assigned nothing more
 	sender  vetting.Sender
+	groups  bool      // its program takes sources in groups
 	rested  time.Time // when it became idle
 
 	memory   int64 // limit of the attempt with which its process was started
@@ -78,8 +79,11 @@ func (w *worker) carry(tickets []byte) {
 }
 
 // sendMessage sends the worker a message. A worker that does not read is killed, and not used
-// again.
+// again. A program that has not said yet that it takes sources in groups gets them one by one.
 func (w *worker) sendMessage(m *wire.ToWorker) {
+	if !w.groups {
+		m = wire.Ungrouped(m)
+	}
 	if !w.Send(m) {
 		w.leaving = true
 	}

@@ -385,15 +385,16 @@ type Join struct {
 	Attempts      []*AttemptInventory    `protobuf:"bytes,9,rep,name=attempts,proto3" json:"attempts,omitempty"`
 	Stored        []*Stored              `protobuf:"bytes,10,rep,name=stored,proto3" json:"stored,omitempty"`
 	CanSuspend    bool                   `protobuf:"varint,11,opt,name=can_suspend,json=canSuspend,proto3" json:"can_suspend,omitempty"`
-	Names         []string               `protobuf:"bytes,12,rep,name=names,proto3" json:"names,omitempty"`         // further names and addresses of the host, as places of input spell it
-	Identity      string                 `protobuf:"bytes,13,opt,name=identity,proto3" json:"identity,omitempty"`   // secret of the data folder, the same in all incarnations: it proves who owns the name
-	Term          uint64                 `protobuf:"varint,14,opt,name=term,proto3" json:"term,omitempty"`          // largest that it saw in this life; 0: none
-	Seen          uint64                 `protobuf:"varint,15,opt,name=seen,proto3" json:"seen,omitempty"`          // largest attempt that it was ordered to start in this life; 0: none
-	Jobs          []uint64               `protobuf:"varint,16,rep,packed,name=jobs,proto3" json:"jobs,omitempty"`   // jobs whose attempts, workers or files it has
-	Swap          int64                  `protobuf:"varint,17,opt,name=swap,proto3" json:"swap,omitempty"`          // for memory of suspended attempts, bytes
-	After         string                 `protobuf:"bytes,18,opt,name=after,proto3" json:"after,omitempty"`         // why the last incarnation ended; "": the process started
-	Version       string                 `protobuf:"bytes,19,opt,name=version,proto3" json:"version,omitempty"`     // of its program
-	Resources     []*ResourceCount       `protobuf:"bytes,20,rep,name=resources,proto3" json:"resources,omitempty"` // countable resources, in order of kind
+	Names         []string               `protobuf:"bytes,12,rep,name=names,proto3" json:"names,omitempty"`                                    // further names and addresses of the host, as places of input spell it
+	Identity      string                 `protobuf:"bytes,13,opt,name=identity,proto3" json:"identity,omitempty"`                              // secret of the data folder, the same in all incarnations: it proves who owns the name
+	Term          uint64                 `protobuf:"varint,14,opt,name=term,proto3" json:"term,omitempty"`                                     // largest that it saw in this life; 0: none
+	Seen          uint64                 `protobuf:"varint,15,opt,name=seen,proto3" json:"seen,omitempty"`                                     // largest attempt that it was ordered to start in this life; 0: none
+	Jobs          []uint64               `protobuf:"varint,16,rep,packed,name=jobs,proto3" json:"jobs,omitempty"`                              // jobs whose attempts, workers or files it has
+	Swap          int64                  `protobuf:"varint,17,opt,name=swap,proto3" json:"swap,omitempty"`                                     // for memory of suspended attempts, bytes
+	After         string                 `protobuf:"bytes,18,opt,name=after,proto3" json:"after,omitempty"`                                    // why the last incarnation ended; "": the process started
+	Version       string                 `protobuf:"bytes,19,opt,name=version,proto3" json:"version,omitempty"`                                // of its program
+	Resources     []*ResourceCount       `protobuf:"bytes,20,rep,name=resources,proto3" json:"resources,omitempty"`                            // countable resources, in order of kind
+	SourceGroups  bool                   `protobuf:"varint,21,opt,name=source_groups,json=sourceGroups,proto3" json:"source_groups,omitempty"` // it takes sources in groups
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -566,6 +567,13 @@ func (x *Join) GetResources() []*ResourceCount {
 		return x.Resources
 	}
 	return nil
+}
+
+func (x *Join) GetSourceGroups() bool {
+	if x != nil {
+		return x.SourceGroups
+	}
+	return false
 }
 
 type Slots struct {
@@ -1541,8 +1549,9 @@ type StartAttempt struct {
 	WaitForPeers    bool                   `protobuf:"varint,17,opt,name=wait_for_peers,json=waitForPeers,proto3" json:"wait_for_peers,omitempty"`        // tcp channels: do not run nodes before Peers
 	Finish          *Finish                `protobuf:"bytes,18,opt,name=finish,proto3" json:"finish,omitempty"`                                           // set for the job's last group
 	Speculative     bool                   `protobuf:"varint,19,opt,name=speculative,proto3" json:"speculative,omitempty"`
-	Folders         *JobFolders            `protobuf:"bytes,20,opt,name=folders,proto3" json:"folders,omitempty"`     // those of the job's submission
-	Resources       []*ResourceCount       `protobuf:"bytes,21,rep,name=resources,proto3" json:"resources,omitempty"` // what the attempt holds of countable resources, in order of kind
+	Folders         *JobFolders            `protobuf:"bytes,20,opt,name=folders,proto3" json:"folders,omitempty"`                               // those of the job's submission
+	Resources       []*ResourceCount       `protobuf:"bytes,21,rep,name=resources,proto3" json:"resources,omitempty"`                           // what the attempt holds of countable resources, in order of kind
+	SourceGroups    []*SourceGroup         `protobuf:"bytes,22,rep,name=source_groups,json=sourceGroups,proto3" json:"source_groups,omitempty"` // further sources; for receivers that said that they take them
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -1720,6 +1729,13 @@ func (x *StartAttempt) GetFolders() *JobFolders {
 func (x *StartAttempt) GetResources() []*ResourceCount {
 	if x != nil {
 		return x.Resources
+	}
+	return nil
+}
+
+func (x *StartAttempt) GetSourceGroups() []*SourceGroup {
+	if x != nil {
+		return x.SourceGroups
 	}
 	return nil
 }
@@ -1939,6 +1955,133 @@ func (x *Source) GetLauncherName() string {
 	return ""
 }
 
+// SourceGroup is the sources of one connection that one launcher keeps. A wide shuffle has a
+// million pairs of writer and reader, so the place is said once, and a source takes a few bytes
+// beside its token.
+type SourceGroup struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Connection    uint32                 `protobuf:"varint,1,opt,name=connection,proto3" json:"connection,omitempty"`
+	Launcher      uint64                 `protobuf:"varint,2,opt,name=launcher,proto3" json:"launcher,omitempty"`
+	Address       string                 `protobuf:"bytes,3,opt,name=address,proto3" json:"address,omitempty"` // these as in Source
+	Host          string                 `protobuf:"bytes,4,opt,name=host,proto3" json:"host,omitempty"`
+	Rack          string                 `protobuf:"bytes,5,opt,name=rack,proto3" json:"rack,omitempty"`
+	LauncherName  string                 `protobuf:"bytes,6,opt,name=launcher_name,json=launcherName,proto3" json:"launcher_name,omitempty"`
+	From          []uint32               `protobuf:"varint,7,rep,packed,name=from,proto3" json:"from,omitempty"`                         // producing nodes
+	Attempt       uint64                 `protobuf:"varint,8,opt,name=attempt,proto3" json:"attempt,omitempty"`                          // that of the first
+	Attempts      []int64                `protobuf:"zigzag64,9,rep,packed,name=attempts,proto3" json:"attempts,omitempty"`               // of each producing node: the difference to attempt
+	TokenBytes    uint32                 `protobuf:"varint,10,opt,name=token_bytes,json=tokenBytes,proto3" json:"token_bytes,omitempty"` // length of each token
+	Tokens        []byte                 `protobuf:"bytes,11,opt,name=tokens,proto3" json:"tokens,omitempty"`                            // of each producing node, end to end
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SourceGroup) Reset() {
+	*x = SourceGroup{}
+	mi := &file_engine_wire_launcher_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SourceGroup) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SourceGroup) ProtoMessage() {}
+
+func (x *SourceGroup) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_launcher_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SourceGroup.ProtoReflect.Descriptor instead.
+func (*SourceGroup) Descriptor() ([]byte, []int) {
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *SourceGroup) GetConnection() uint32 {
+	if x != nil {
+		return x.Connection
+	}
+	return 0
+}
+
+func (x *SourceGroup) GetLauncher() uint64 {
+	if x != nil {
+		return x.Launcher
+	}
+	return 0
+}
+
+func (x *SourceGroup) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *SourceGroup) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *SourceGroup) GetRack() string {
+	if x != nil {
+		return x.Rack
+	}
+	return ""
+}
+
+func (x *SourceGroup) GetLauncherName() string {
+	if x != nil {
+		return x.LauncherName
+	}
+	return ""
+}
+
+func (x *SourceGroup) GetFrom() []uint32 {
+	if x != nil {
+		return x.From
+	}
+	return nil
+}
+
+func (x *SourceGroup) GetAttempt() uint64 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *SourceGroup) GetAttempts() []int64 {
+	if x != nil {
+		return x.Attempts
+	}
+	return nil
+}
+
+func (x *SourceGroup) GetTokenBytes() uint32 {
+	if x != nil {
+		return x.TokenBytes
+	}
+	return 0
+}
+
+func (x *SourceGroup) GetTokens() []byte {
+	if x != nil {
+		return x.Tokens
+	}
+	return nil
+}
+
 // Finish makes a worker publish or clean a job's outputs instead of running
 // nodes.
 type Finish struct {
@@ -1957,7 +2100,7 @@ type Finish struct {
 
 func (x *Finish) Reset() {
 	*x = Finish{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[21]
+	mi := &file_engine_wire_launcher_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1969,7 +2112,7 @@ func (x *Finish) String() string {
 func (*Finish) ProtoMessage() {}
 
 func (x *Finish) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[21]
+	mi := &file_engine_wire_launcher_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1982,7 +2125,7 @@ func (x *Finish) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Finish.ProtoReflect.Descriptor instead.
 func (*Finish) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{21}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Finish) GetPublish() bool {
@@ -2053,7 +2196,7 @@ type FilesUpdate struct {
 
 func (x *FilesUpdate) Reset() {
 	*x = FilesUpdate{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[22]
+	mi := &file_engine_wire_launcher_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2065,7 +2208,7 @@ func (x *FilesUpdate) String() string {
 func (*FilesUpdate) ProtoMessage() {}
 
 func (x *FilesUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[22]
+	mi := &file_engine_wire_launcher_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2078,7 +2221,7 @@ func (x *FilesUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FilesUpdate.ProtoReflect.Descriptor instead.
 func (*FilesUpdate) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{22}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *FilesUpdate) GetAttempt() uint64 {
@@ -2113,7 +2256,7 @@ type FilesWanted struct {
 
 func (x *FilesWanted) Reset() {
 	*x = FilesWanted{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[23]
+	mi := &file_engine_wire_launcher_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2125,7 +2268,7 @@ func (x *FilesWanted) String() string {
 func (*FilesWanted) ProtoMessage() {}
 
 func (x *FilesWanted) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[23]
+	mi := &file_engine_wire_launcher_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2138,7 +2281,7 @@ func (x *FilesWanted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FilesWanted.ProtoReflect.Descriptor instead.
 func (*FilesWanted) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{23}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *FilesWanted) GetAttempt() uint64 {
@@ -2170,7 +2313,7 @@ type CommittedFile struct {
 
 func (x *CommittedFile) Reset() {
 	*x = CommittedFile{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[24]
+	mi := &file_engine_wire_launcher_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2182,7 +2325,7 @@ func (x *CommittedFile) String() string {
 func (*CommittedFile) ProtoMessage() {}
 
 func (x *CommittedFile) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[24]
+	mi := &file_engine_wire_launcher_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2195,7 +2338,7 @@ func (x *CommittedFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommittedFile.ProtoReflect.Descriptor instead.
 func (*CommittedFile) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{24}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *CommittedFile) GetOutput() uint32 {
@@ -2250,7 +2393,7 @@ type Peers struct {
 
 func (x *Peers) Reset() {
 	*x = Peers{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[25]
+	mi := &file_engine_wire_launcher_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2262,7 +2405,7 @@ func (x *Peers) String() string {
 func (*Peers) ProtoMessage() {}
 
 func (x *Peers) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[25]
+	mi := &file_engine_wire_launcher_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2275,7 +2418,7 @@ func (x *Peers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Peers.ProtoReflect.Descriptor instead.
 func (*Peers) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{25}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Peers) GetAttempt() uint64 {
@@ -2304,7 +2447,7 @@ type Peer struct {
 
 func (x *Peer) Reset() {
 	*x = Peer{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[26]
+	mi := &file_engine_wire_launcher_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2316,7 +2459,7 @@ func (x *Peer) String() string {
 func (*Peer) ProtoMessage() {}
 
 func (x *Peer) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[26]
+	mi := &file_engine_wire_launcher_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2329,7 +2472,7 @@ func (x *Peer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Peer.ProtoReflect.Descriptor instead.
 func (*Peer) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{26}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Peer) GetAttempt() uint64 {
@@ -2366,13 +2509,14 @@ type SourcesUpdate struct {
 	Sources       []*Source              `protobuf:"bytes,2,rep,name=sources,proto3" json:"sources,omitempty"`
 	Complete      bool                   `protobuf:"varint,3,opt,name=complete,proto3" json:"complete,omitempty"`
 	Confirm       uint64                 `protobuf:"varint,4,opt,name=confirm,proto3" json:"confirm,omitempty"` // not 0: no more comes until sources_taken reports this number
+	Groups        []*SourceGroup         `protobuf:"bytes,5,rep,name=groups,proto3" json:"groups,omitempty"`    // further sources; for receivers that said that they take them
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SourcesUpdate) Reset() {
 	*x = SourcesUpdate{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[27]
+	mi := &file_engine_wire_launcher_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2384,7 +2528,7 @@ func (x *SourcesUpdate) String() string {
 func (*SourcesUpdate) ProtoMessage() {}
 
 func (x *SourcesUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[27]
+	mi := &file_engine_wire_launcher_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2397,7 +2541,7 @@ func (x *SourcesUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SourcesUpdate.ProtoReflect.Descriptor instead.
 func (*SourcesUpdate) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{27}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *SourcesUpdate) GetAttempt() uint64 {
@@ -2428,6 +2572,13 @@ func (x *SourcesUpdate) GetConfirm() uint64 {
 	return 0
 }
 
+func (x *SourcesUpdate) GetGroups() []*SourceGroup {
+	if x != nil {
+		return x.Groups
+	}
+	return nil
+}
+
 // SourcesTaken: the worker has received an update.
 type SourcesTaken struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2439,7 +2590,7 @@ type SourcesTaken struct {
 
 func (x *SourcesTaken) Reset() {
 	*x = SourcesTaken{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[28]
+	mi := &file_engine_wire_launcher_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2451,7 +2602,7 @@ func (x *SourcesTaken) String() string {
 func (*SourcesTaken) ProtoMessage() {}
 
 func (x *SourcesTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[28]
+	mi := &file_engine_wire_launcher_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2464,7 +2615,7 @@ func (x *SourcesTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SourcesTaken.ProtoReflect.Descriptor instead.
 func (*SourcesTaken) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{28}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *SourcesTaken) GetAttempt() uint64 {
@@ -2492,7 +2643,7 @@ type StopAttempt struct {
 
 func (x *StopAttempt) Reset() {
 	*x = StopAttempt{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[29]
+	mi := &file_engine_wire_launcher_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2504,7 +2655,7 @@ func (x *StopAttempt) String() string {
 func (*StopAttempt) ProtoMessage() {}
 
 func (x *StopAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[29]
+	mi := &file_engine_wire_launcher_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2517,7 +2668,7 @@ func (x *StopAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopAttempt.ProtoReflect.Descriptor instead.
 func (*StopAttempt) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{29}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *StopAttempt) GetAttempt() uint64 {
@@ -2552,7 +2703,7 @@ type CommitVerdict struct {
 
 func (x *CommitVerdict) Reset() {
 	*x = CommitVerdict{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[30]
+	mi := &file_engine_wire_launcher_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2564,7 +2715,7 @@ func (x *CommitVerdict) String() string {
 func (*CommitVerdict) ProtoMessage() {}
 
 func (x *CommitVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[30]
+	mi := &file_engine_wire_launcher_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2577,7 +2728,7 @@ func (x *CommitVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitVerdict.ProtoReflect.Descriptor instead.
 func (*CommitVerdict) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{30}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *CommitVerdict) GetAttempt() uint64 {
@@ -2632,7 +2783,7 @@ type Report struct {
 
 func (x *Report) Reset() {
 	*x = Report{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[31]
+	mi := &file_engine_wire_launcher_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2644,7 +2795,7 @@ func (x *Report) String() string {
 func (*Report) ProtoMessage() {}
 
 func (x *Report) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[31]
+	mi := &file_engine_wire_launcher_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2657,7 +2808,7 @@ func (x *Report) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Report.ProtoReflect.Descriptor instead.
 func (*Report) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{31}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Report) GetIncarnation() uint64 {
@@ -2939,7 +3090,7 @@ type WorkerOffence struct {
 
 func (x *WorkerOffence) Reset() {
 	*x = WorkerOffence{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[32]
+	mi := &file_engine_wire_launcher_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2951,7 +3102,7 @@ func (x *WorkerOffence) String() string {
 func (*WorkerOffence) ProtoMessage() {}
 
 func (x *WorkerOffence) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[32]
+	mi := &file_engine_wire_launcher_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2964,7 +3115,7 @@ func (x *WorkerOffence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkerOffence.ProtoReflect.Descriptor instead.
 func (*WorkerOffence) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{32}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *WorkerOffence) GetJob() uint64 {
@@ -3012,7 +3163,7 @@ type AttemptStarted struct {
 
 func (x *AttemptStarted) Reset() {
 	*x = AttemptStarted{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[33]
+	mi := &file_engine_wire_launcher_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3024,7 +3175,7 @@ func (x *AttemptStarted) String() string {
 func (*AttemptStarted) ProtoMessage() {}
 
 func (x *AttemptStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[33]
+	mi := &file_engine_wire_launcher_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3037,7 +3188,7 @@ func (x *AttemptStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptStarted.ProtoReflect.Descriptor instead.
 func (*AttemptStarted) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{33}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *AttemptStarted) GetAttempt() uint64 {
@@ -3064,7 +3215,7 @@ type AttemptPhase struct {
 
 func (x *AttemptPhase) Reset() {
 	*x = AttemptPhase{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[34]
+	mi := &file_engine_wire_launcher_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3076,7 +3227,7 @@ func (x *AttemptPhase) String() string {
 func (*AttemptPhase) ProtoMessage() {}
 
 func (x *AttemptPhase) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[34]
+	mi := &file_engine_wire_launcher_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3089,7 +3240,7 @@ func (x *AttemptPhase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptPhase.ProtoReflect.Descriptor instead.
 func (*AttemptPhase) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{34}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *AttemptPhase) GetAttempt() uint64 {
@@ -3120,7 +3271,7 @@ type AttemptProgress struct {
 
 func (x *AttemptProgress) Reset() {
 	*x = AttemptProgress{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[35]
+	mi := &file_engine_wire_launcher_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3132,7 +3283,7 @@ func (x *AttemptProgress) String() string {
 func (*AttemptProgress) ProtoMessage() {}
 
 func (x *AttemptProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[35]
+	mi := &file_engine_wire_launcher_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3145,7 +3296,7 @@ func (x *AttemptProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptProgress.ProtoReflect.Descriptor instead.
 func (*AttemptProgress) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{35}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *AttemptProgress) GetAttempt() uint64 {
@@ -3204,7 +3355,7 @@ type Work struct {
 
 func (x *Work) Reset() {
 	*x = Work{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[36]
+	mi := &file_engine_wire_launcher_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3216,7 +3367,7 @@ func (x *Work) String() string {
 func (*Work) ProtoMessage() {}
 
 func (x *Work) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[36]
+	mi := &file_engine_wire_launcher_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3229,7 +3380,7 @@ func (x *Work) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Work.ProtoReflect.Descriptor instead.
 func (*Work) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{36}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Work) GetRunningNs() int64 {
@@ -3290,7 +3441,7 @@ type AttemptEnded struct {
 
 func (x *AttemptEnded) Reset() {
 	*x = AttemptEnded{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[37]
+	mi := &file_engine_wire_launcher_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3302,7 +3453,7 @@ func (x *AttemptEnded) String() string {
 func (*AttemptEnded) ProtoMessage() {}
 
 func (x *AttemptEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[37]
+	mi := &file_engine_wire_launcher_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3315,7 +3466,7 @@ func (x *AttemptEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptEnded.ProtoReflect.Descriptor instead.
 func (*AttemptEnded) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{37}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *AttemptEnded) GetAttempt() uint64 {
@@ -3389,7 +3540,7 @@ type StoredOutput struct {
 
 func (x *StoredOutput) Reset() {
 	*x = StoredOutput{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[38]
+	mi := &file_engine_wire_launcher_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3401,7 +3552,7 @@ func (x *StoredOutput) String() string {
 func (*StoredOutput) ProtoMessage() {}
 
 func (x *StoredOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[38]
+	mi := &file_engine_wire_launcher_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3414,7 +3565,7 @@ func (x *StoredOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoredOutput.ProtoReflect.Descriptor instead.
 func (*StoredOutput) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{38}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *StoredOutput) GetConnection() uint32 {
@@ -3455,7 +3606,7 @@ type Counter struct {
 
 func (x *Counter) Reset() {
 	*x = Counter{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[39]
+	mi := &file_engine_wire_launcher_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3467,7 +3618,7 @@ func (x *Counter) String() string {
 func (*Counter) ProtoMessage() {}
 
 func (x *Counter) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[39]
+	mi := &file_engine_wire_launcher_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3480,7 +3631,7 @@ func (x *Counter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Counter.ProtoReflect.Descriptor instead.
 func (*Counter) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{39}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Counter) GetName() string {
@@ -3513,7 +3664,7 @@ type InputLost struct {
 
 func (x *InputLost) Reset() {
 	*x = InputLost{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[40]
+	mi := &file_engine_wire_launcher_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3525,7 +3676,7 @@ func (x *InputLost) String() string {
 func (*InputLost) ProtoMessage() {}
 
 func (x *InputLost) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[40]
+	mi := &file_engine_wire_launcher_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3538,7 +3689,7 @@ func (x *InputLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputLost.ProtoReflect.Descriptor instead.
 func (*InputLost) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{40}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *InputLost) GetAttempt() uint64 {
@@ -3594,7 +3745,7 @@ type Inventory struct {
 
 func (x *Inventory) Reset() {
 	*x = Inventory{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[41]
+	mi := &file_engine_wire_launcher_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3606,7 +3757,7 @@ func (x *Inventory) String() string {
 func (*Inventory) ProtoMessage() {}
 
 func (x *Inventory) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[41]
+	mi := &file_engine_wire_launcher_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3619,7 +3770,7 @@ func (x *Inventory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Inventory.ProtoReflect.Descriptor instead.
 func (*Inventory) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{41}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Inventory) GetAttempts() []*AttemptInventory {
@@ -3653,7 +3804,7 @@ type CommandRefused struct {
 
 func (x *CommandRefused) Reset() {
 	*x = CommandRefused{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[42]
+	mi := &file_engine_wire_launcher_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3665,7 +3816,7 @@ func (x *CommandRefused) String() string {
 func (*CommandRefused) ProtoMessage() {}
 
 func (x *CommandRefused) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[42]
+	mi := &file_engine_wire_launcher_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3678,7 +3829,7 @@ func (x *CommandRefused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommandRefused.ProtoReflect.Descriptor instead.
 func (*CommandRefused) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{42}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *CommandRefused) GetAttempt() uint64 {
@@ -3720,7 +3871,7 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	"\n" +
 	"UntilEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\x81\x05\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\xa6\x05\n" +
 	"\x04Join\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x12\x12\n" +
@@ -3743,7 +3894,8 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	"\x04swap\x18\x11 \x01(\x03R\x04swap\x12\x14\n" +
 	"\x05after\x18\x12 \x01(\tR\x05after\x12\x18\n" +
 	"\aversion\x18\x13 \x01(\tR\aversion\x12@\n" +
-	"\tresources\x18\x14 \x03(\v2\".hamadryad.engine.v1.ResourceCountR\tresources\"1\n" +
+	"\tresources\x18\x14 \x03(\v2\".hamadryad.engine.v1.ResourceCountR\tresources\x12#\n" +
+	"\rsource_groups\x18\x15 \x01(\bR\fsourceGroups\"1\n" +
 	"\x05Slots\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\rR\x05count\"\xc8\x01\n" +
@@ -3818,7 +3970,7 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	"\x10report_inventory\x18\r \x01(\bH\x00R\x0freportInventory\x128\n" +
 	"\x05files\x18\x0e \x01(\v2 .hamadryad.engine.v1.FilesUpdateH\x00R\x05files\x12;\n" +
 	"\atickets\x18\x0f \x01(\v2\x1f.hamadryad.engine.v1.JobTicketsH\x00R\aticketsB\x04\n" +
-	"\x02do\"\xe0\x05\n" +
+	"\x02do\"\xa7\x06\n" +
 	"\fStartAttempt\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12\x10\n" +
 	"\x03job\x18\x02 \x01(\x04R\x03job\x12\x16\n" +
@@ -3841,7 +3993,8 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	"\x06finish\x18\x12 \x01(\v2\x1b.hamadryad.engine.v1.FinishR\x06finish\x12 \n" +
 	"\vspeculative\x18\x13 \x01(\bR\vspeculative\x129\n" +
 	"\afolders\x18\x14 \x01(\v2\x1f.hamadryad.engine.v1.JobFoldersR\afolders\x12@\n" +
-	"\tresources\x18\x15 \x03(\v2\".hamadryad.engine.v1.ResourceCountR\tresources\"4\n" +
+	"\tresources\x18\x15 \x03(\v2\".hamadryad.engine.v1.ResourceCountR\tresources\x12E\n" +
+	"\rsource_groups\x18\x16 \x03(\v2 .hamadryad.engine.v1.SourceGroupR\fsourceGroups\"4\n" +
 	"\n" +
 	"JobTickets\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\x04R\x03job\x12\x14\n" +
@@ -3860,7 +4013,23 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	"\x05token\x18\x06 \x01(\fR\x05token\x12\x1a\n" +
 	"\blauncher\x18\a \x01(\x04R\blauncher\x12\x12\n" +
 	"\x04rack\x18\b \x01(\tR\x04rack\x12#\n" +
-	"\rlauncher_name\x18\t \x01(\tR\flauncherName\"\xf9\x01\n" +
+	"\rlauncher_name\x18\t \x01(\tR\flauncherName\"\xb3\x02\n" +
+	"\vSourceGroup\x12\x1e\n" +
+	"\n" +
+	"connection\x18\x01 \x01(\rR\n" +
+	"connection\x12\x1a\n" +
+	"\blauncher\x18\x02 \x01(\x04R\blauncher\x12\x18\n" +
+	"\aaddress\x18\x03 \x01(\tR\aaddress\x12\x12\n" +
+	"\x04host\x18\x04 \x01(\tR\x04host\x12\x12\n" +
+	"\x04rack\x18\x05 \x01(\tR\x04rack\x12#\n" +
+	"\rlauncher_name\x18\x06 \x01(\tR\flauncherName\x12\x12\n" +
+	"\x04from\x18\a \x03(\rR\x04from\x12\x18\n" +
+	"\aattempt\x18\b \x01(\x04R\aattempt\x12\x1a\n" +
+	"\battempts\x18\t \x03(\x12R\battempts\x12\x1f\n" +
+	"\vtoken_bytes\x18\n" +
+	" \x01(\rR\n" +
+	"tokenBytes\x12\x16\n" +
+	"\x06tokens\x18\v \x01(\fR\x06tokens\"\xf9\x01\n" +
 	"\x06Finish\x12\x18\n" +
 	"\apublish\x18\x01 \x01(\bR\apublish\x12\x18\n" +
 	"\aoutputs\x18\x02 \x03(\tR\aoutputs\x128\n" +
@@ -3894,12 +4063,13 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x122\n" +
 	"\x05nodes\x18\x03 \x03(\v2\x1c.hamadryad.engine.v1.NodeRefR\x05nodes\x12#\n" +
-	"\rlauncher_name\x18\x04 \x01(\tR\flauncherName\"\x96\x01\n" +
+	"\rlauncher_name\x18\x04 \x01(\tR\flauncherName\"\xd0\x01\n" +
 	"\rSourcesUpdate\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x125\n" +
 	"\asources\x18\x02 \x03(\v2\x1b.hamadryad.engine.v1.SourceR\asources\x12\x1a\n" +
 	"\bcomplete\x18\x03 \x01(\bR\bcomplete\x12\x18\n" +
-	"\aconfirm\x18\x04 \x01(\x04R\aconfirm\"B\n" +
+	"\aconfirm\x18\x04 \x01(\x04R\aconfirm\x128\n" +
+	"\x06groups\x18\x05 \x03(\v2 .hamadryad.engine.v1.SourceGroupR\x06groups\"B\n" +
 	"\fSourcesTaken\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12\x18\n" +
 	"\aconfirm\x18\x02 \x01(\x04R\aconfirm\"Z\n" +
@@ -4019,7 +4189,7 @@ func file_engine_wire_launcher_proto_rawDescGZIP() []byte {
 }
 
 var file_engine_wire_launcher_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_engine_wire_launcher_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
+var file_engine_wire_launcher_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
 var file_engine_wire_launcher_proto_goTypes = []any{
 	(End)(0),                    // 0: hamadryad.engine.v1.End
 	(AttemptInventory_State)(0), // 1: hamadryad.engine.v1.AttemptInventory.State
@@ -4044,95 +4214,98 @@ var file_engine_wire_launcher_proto_goTypes = []any{
 	(*JobTickets)(nil),          // 20: hamadryad.engine.v1.JobTickets
 	(*NodeRef)(nil),             // 21: hamadryad.engine.v1.NodeRef
 	(*Source)(nil),              // 22: hamadryad.engine.v1.Source
-	(*Finish)(nil),              // 23: hamadryad.engine.v1.Finish
-	(*FilesUpdate)(nil),         // 24: hamadryad.engine.v1.FilesUpdate
-	(*FilesWanted)(nil),         // 25: hamadryad.engine.v1.FilesWanted
-	(*CommittedFile)(nil),       // 26: hamadryad.engine.v1.CommittedFile
-	(*Peers)(nil),               // 27: hamadryad.engine.v1.Peers
-	(*Peer)(nil),                // 28: hamadryad.engine.v1.Peer
-	(*SourcesUpdate)(nil),       // 29: hamadryad.engine.v1.SourcesUpdate
-	(*SourcesTaken)(nil),        // 30: hamadryad.engine.v1.SourcesTaken
-	(*StopAttempt)(nil),         // 31: hamadryad.engine.v1.StopAttempt
-	(*CommitVerdict)(nil),       // 32: hamadryad.engine.v1.CommitVerdict
-	(*Report)(nil),              // 33: hamadryad.engine.v1.Report
-	(*WorkerOffence)(nil),       // 34: hamadryad.engine.v1.WorkerOffence
-	(*AttemptStarted)(nil),      // 35: hamadryad.engine.v1.AttemptStarted
-	(*AttemptPhase)(nil),        // 36: hamadryad.engine.v1.AttemptPhase
-	(*AttemptProgress)(nil),     // 37: hamadryad.engine.v1.AttemptProgress
-	(*Work)(nil),                // 38: hamadryad.engine.v1.Work
-	(*AttemptEnded)(nil),        // 39: hamadryad.engine.v1.AttemptEnded
-	(*StoredOutput)(nil),        // 40: hamadryad.engine.v1.StoredOutput
-	(*Counter)(nil),             // 41: hamadryad.engine.v1.Counter
-	(*InputLost)(nil),           // 42: hamadryad.engine.v1.InputLost
-	(*Inventory)(nil),           // 43: hamadryad.engine.v1.Inventory
-	(*CommandRefused)(nil),      // 44: hamadryad.engine.v1.CommandRefused
-	nil,                         // 45: hamadryad.engine.v1.Revocations.UntilEntry
-	(*ResourceCount)(nil),       // 46: hamadryad.engine.v1.ResourceCount
-	(*JobFolders)(nil),          // 47: hamadryad.engine.v1.JobFolders
-	(*Failure)(nil),             // 48: hamadryad.engine.v1.Failure
+	(*SourceGroup)(nil),         // 23: hamadryad.engine.v1.SourceGroup
+	(*Finish)(nil),              // 24: hamadryad.engine.v1.Finish
+	(*FilesUpdate)(nil),         // 25: hamadryad.engine.v1.FilesUpdate
+	(*FilesWanted)(nil),         // 26: hamadryad.engine.v1.FilesWanted
+	(*CommittedFile)(nil),       // 27: hamadryad.engine.v1.CommittedFile
+	(*Peers)(nil),               // 28: hamadryad.engine.v1.Peers
+	(*Peer)(nil),                // 29: hamadryad.engine.v1.Peer
+	(*SourcesUpdate)(nil),       // 30: hamadryad.engine.v1.SourcesUpdate
+	(*SourcesTaken)(nil),        // 31: hamadryad.engine.v1.SourcesTaken
+	(*StopAttempt)(nil),         // 32: hamadryad.engine.v1.StopAttempt
+	(*CommitVerdict)(nil),       // 33: hamadryad.engine.v1.CommitVerdict
+	(*Report)(nil),              // 34: hamadryad.engine.v1.Report
+	(*WorkerOffence)(nil),       // 35: hamadryad.engine.v1.WorkerOffence
+	(*AttemptStarted)(nil),      // 36: hamadryad.engine.v1.AttemptStarted
+	(*AttemptPhase)(nil),        // 37: hamadryad.engine.v1.AttemptPhase
+	(*AttemptProgress)(nil),     // 38: hamadryad.engine.v1.AttemptProgress
+	(*Work)(nil),                // 39: hamadryad.engine.v1.Work
+	(*AttemptEnded)(nil),        // 40: hamadryad.engine.v1.AttemptEnded
+	(*StoredOutput)(nil),        // 41: hamadryad.engine.v1.StoredOutput
+	(*Counter)(nil),             // 42: hamadryad.engine.v1.Counter
+	(*InputLost)(nil),           // 43: hamadryad.engine.v1.InputLost
+	(*Inventory)(nil),           // 44: hamadryad.engine.v1.Inventory
+	(*CommandRefused)(nil),      // 45: hamadryad.engine.v1.CommandRefused
+	nil,                         // 46: hamadryad.engine.v1.Revocations.UntilEntry
+	(*ResourceCount)(nil),       // 47: hamadryad.engine.v1.ResourceCount
+	(*JobFolders)(nil),          // 48: hamadryad.engine.v1.JobFolders
+	(*Failure)(nil),             // 49: hamadryad.engine.v1.Failure
 }
 var file_engine_wire_launcher_proto_depIdxs = []int32{
 	6,  // 0: hamadryad.engine.v1.FromLauncher.join:type_name -> hamadryad.engine.v1.Join
-	33, // 1: hamadryad.engine.v1.FromLauncher.reports:type_name -> hamadryad.engine.v1.Report
+	34, // 1: hamadryad.engine.v1.FromLauncher.reports:type_name -> hamadryad.engine.v1.Report
 	15, // 2: hamadryad.engine.v1.FromLauncher.heartbeat:type_name -> hamadryad.engine.v1.Heartbeat
 	3,  // 3: hamadryad.engine.v1.FromLauncher.leave:type_name -> hamadryad.engine.v1.Leave
 	10, // 4: hamadryad.engine.v1.ToLauncher.welcome:type_name -> hamadryad.engine.v1.Welcome
 	18, // 5: hamadryad.engine.v1.ToLauncher.commands:type_name -> hamadryad.engine.v1.Command
 	17, // 6: hamadryad.engine.v1.ToLauncher.heartbeat:type_name -> hamadryad.engine.v1.HeartbeatAck
 	5,  // 7: hamadryad.engine.v1.ToLauncher.revocations:type_name -> hamadryad.engine.v1.Revocations
-	45, // 8: hamadryad.engine.v1.Revocations.until:type_name -> hamadryad.engine.v1.Revocations.UntilEntry
+	46, // 8: hamadryad.engine.v1.Revocations.until:type_name -> hamadryad.engine.v1.Revocations.UntilEntry
 	7,  // 9: hamadryad.engine.v1.Join.slots:type_name -> hamadryad.engine.v1.Slots
 	8,  // 10: hamadryad.engine.v1.Join.attempts:type_name -> hamadryad.engine.v1.AttemptInventory
 	9,  // 11: hamadryad.engine.v1.Join.stored:type_name -> hamadryad.engine.v1.Stored
-	46, // 12: hamadryad.engine.v1.Join.resources:type_name -> hamadryad.engine.v1.ResourceCount
+	47, // 12: hamadryad.engine.v1.Join.resources:type_name -> hamadryad.engine.v1.ResourceCount
 	1,  // 13: hamadryad.engine.v1.AttemptInventory.state:type_name -> hamadryad.engine.v1.AttemptInventory.State
 	14, // 14: hamadryad.engine.v1.LogTails.tails:type_name -> hamadryad.engine.v1.LogTail
 	16, // 15: hamadryad.engine.v1.Heartbeat.load:type_name -> hamadryad.engine.v1.MachineLoad
 	19, // 16: hamadryad.engine.v1.Command.start:type_name -> hamadryad.engine.v1.StartAttempt
-	27, // 17: hamadryad.engine.v1.Command.peers:type_name -> hamadryad.engine.v1.Peers
-	29, // 18: hamadryad.engine.v1.Command.sources:type_name -> hamadryad.engine.v1.SourcesUpdate
-	31, // 19: hamadryad.engine.v1.Command.stop:type_name -> hamadryad.engine.v1.StopAttempt
-	32, // 20: hamadryad.engine.v1.Command.commit:type_name -> hamadryad.engine.v1.CommitVerdict
+	28, // 17: hamadryad.engine.v1.Command.peers:type_name -> hamadryad.engine.v1.Peers
+	30, // 18: hamadryad.engine.v1.Command.sources:type_name -> hamadryad.engine.v1.SourcesUpdate
+	32, // 19: hamadryad.engine.v1.Command.stop:type_name -> hamadryad.engine.v1.StopAttempt
+	33, // 20: hamadryad.engine.v1.Command.commit:type_name -> hamadryad.engine.v1.CommitVerdict
 	9,  // 21: hamadryad.engine.v1.Command.drop_output:type_name -> hamadryad.engine.v1.Stored
-	24, // 22: hamadryad.engine.v1.Command.files:type_name -> hamadryad.engine.v1.FilesUpdate
+	25, // 22: hamadryad.engine.v1.Command.files:type_name -> hamadryad.engine.v1.FilesUpdate
 	20, // 23: hamadryad.engine.v1.Command.tickets:type_name -> hamadryad.engine.v1.JobTickets
 	21, // 24: hamadryad.engine.v1.StartAttempt.nodes:type_name -> hamadryad.engine.v1.NodeRef
 	22, // 25: hamadryad.engine.v1.StartAttempt.sources:type_name -> hamadryad.engine.v1.Source
-	23, // 26: hamadryad.engine.v1.StartAttempt.finish:type_name -> hamadryad.engine.v1.Finish
-	47, // 27: hamadryad.engine.v1.StartAttempt.folders:type_name -> hamadryad.engine.v1.JobFolders
-	46, // 28: hamadryad.engine.v1.StartAttempt.resources:type_name -> hamadryad.engine.v1.ResourceCount
-	26, // 29: hamadryad.engine.v1.Finish.files:type_name -> hamadryad.engine.v1.CommittedFile
-	26, // 30: hamadryad.engine.v1.FilesUpdate.files:type_name -> hamadryad.engine.v1.CommittedFile
-	28, // 31: hamadryad.engine.v1.Peers.peers:type_name -> hamadryad.engine.v1.Peer
-	21, // 32: hamadryad.engine.v1.Peer.nodes:type_name -> hamadryad.engine.v1.NodeRef
-	22, // 33: hamadryad.engine.v1.SourcesUpdate.sources:type_name -> hamadryad.engine.v1.Source
-	35, // 34: hamadryad.engine.v1.Report.started:type_name -> hamadryad.engine.v1.AttemptStarted
-	36, // 35: hamadryad.engine.v1.Report.phase:type_name -> hamadryad.engine.v1.AttemptPhase
-	37, // 36: hamadryad.engine.v1.Report.progress:type_name -> hamadryad.engine.v1.AttemptProgress
-	39, // 37: hamadryad.engine.v1.Report.ended:type_name -> hamadryad.engine.v1.AttemptEnded
-	42, // 38: hamadryad.engine.v1.Report.input_lost:type_name -> hamadryad.engine.v1.InputLost
-	9,  // 39: hamadryad.engine.v1.Report.output_lost:type_name -> hamadryad.engine.v1.Stored
-	43, // 40: hamadryad.engine.v1.Report.inventory:type_name -> hamadryad.engine.v1.Inventory
-	44, // 41: hamadryad.engine.v1.Report.refused:type_name -> hamadryad.engine.v1.CommandRefused
-	16, // 42: hamadryad.engine.v1.Report.load:type_name -> hamadryad.engine.v1.MachineLoad
-	30, // 43: hamadryad.engine.v1.Report.sources_taken:type_name -> hamadryad.engine.v1.SourcesTaken
-	25, // 44: hamadryad.engine.v1.Report.files_wanted:type_name -> hamadryad.engine.v1.FilesWanted
-	34, // 45: hamadryad.engine.v1.Report.offence:type_name -> hamadryad.engine.v1.WorkerOffence
-	38, // 46: hamadryad.engine.v1.AttemptProgress.work:type_name -> hamadryad.engine.v1.Work
-	0,  // 47: hamadryad.engine.v1.AttemptEnded.end:type_name -> hamadryad.engine.v1.End
-	48, // 48: hamadryad.engine.v1.AttemptEnded.failure:type_name -> hamadryad.engine.v1.Failure
-	38, // 49: hamadryad.engine.v1.AttemptEnded.work:type_name -> hamadryad.engine.v1.Work
-	40, // 50: hamadryad.engine.v1.AttemptEnded.stored:type_name -> hamadryad.engine.v1.StoredOutput
-	26, // 51: hamadryad.engine.v1.AttemptEnded.files:type_name -> hamadryad.engine.v1.CommittedFile
-	41, // 52: hamadryad.engine.v1.AttemptEnded.counters:type_name -> hamadryad.engine.v1.Counter
-	8,  // 53: hamadryad.engine.v1.Inventory.attempts:type_name -> hamadryad.engine.v1.AttemptInventory
-	9,  // 54: hamadryad.engine.v1.Inventory.stored:type_name -> hamadryad.engine.v1.Stored
-	48, // 55: hamadryad.engine.v1.CommandRefused.failure:type_name -> hamadryad.engine.v1.Failure
-	56, // [56:56] is the sub-list for method output_type
-	56, // [56:56] is the sub-list for method input_type
-	56, // [56:56] is the sub-list for extension type_name
-	56, // [56:56] is the sub-list for extension extendee
-	0,  // [0:56] is the sub-list for field type_name
+	24, // 26: hamadryad.engine.v1.StartAttempt.finish:type_name -> hamadryad.engine.v1.Finish
+	48, // 27: hamadryad.engine.v1.StartAttempt.folders:type_name -> hamadryad.engine.v1.JobFolders
+	47, // 28: hamadryad.engine.v1.StartAttempt.resources:type_name -> hamadryad.engine.v1.ResourceCount
+	23, // 29: hamadryad.engine.v1.StartAttempt.source_groups:type_name -> hamadryad.engine.v1.SourceGroup
+	27, // 30: hamadryad.engine.v1.Finish.files:type_name -> hamadryad.engine.v1.CommittedFile
+	27, // 31: hamadryad.engine.v1.FilesUpdate.files:type_name -> hamadryad.engine.v1.CommittedFile
+	29, // 32: hamadryad.engine.v1.Peers.peers:type_name -> hamadryad.engine.v1.Peer
+	21, // 33: hamadryad.engine.v1.Peer.nodes:type_name -> hamadryad.engine.v1.NodeRef
+	22, // 34: hamadryad.engine.v1.SourcesUpdate.sources:type_name -> hamadryad.engine.v1.Source
+	23, // 35: hamadryad.engine.v1.SourcesUpdate.groups:type_name -> hamadryad.engine.v1.SourceGroup
+	36, // 36: hamadryad.engine.v1.Report.started:type_name -> hamadryad.engine.v1.AttemptStarted
+	37, // 37: hamadryad.engine.v1.Report.phase:type_name -> hamadryad.engine.v1.AttemptPhase
+	38, // 38: hamadryad.engine.v1.Report.progress:type_name -> hamadryad.engine.v1.AttemptProgress
+	40, // 39: hamadryad.engine.v1.Report.ended:type_name -> hamadryad.engine.v1.AttemptEnded
+	43, // 40: hamadryad.engine.v1.Report.input_lost:type_name -> hamadryad.engine.v1.InputLost
+	9,  // 41: hamadryad.engine.v1.Report.output_lost:type_name -> hamadryad.engine.v1.Stored
+	44, // 42: hamadryad.engine.v1.Report.inventory:type_name -> hamadryad.engine.v1.Inventory
+	45, // 43: hamadryad.engine.v1.Report.refused:type_name -> hamadryad.engine.v1.CommandRefused
+	16, // 44: hamadryad.engine.v1.Report.load:type_name -> hamadryad.engine.v1.MachineLoad
+	31, // 45: hamadryad.engine.v1.Report.sources_taken:type_name -> hamadryad.engine.v1.SourcesTaken
+	26, // 46: hamadryad.engine.v1.Report.files_wanted:type_name -> hamadryad.engine.v1.FilesWanted
+	35, // 47: hamadryad.engine.v1.Report.offence:type_name -> hamadryad.engine.v1.WorkerOffence
+	39, // 48: hamadryad.engine.v1.AttemptProgress.work:type_name -> hamadryad.engine.v1.Work
+	0,  // 49: hamadryad.engine.v1.AttemptEnded.end:type_name -> hamadryad.engine.v1.End
+	49, // 50: hamadryad.engine.v1.AttemptEnded.failure:type_name -> hamadryad.engine.v1.Failure
+	39, // 51: hamadryad.engine.v1.AttemptEnded.work:type_name -> hamadryad.engine.v1.Work
+	41, // 52: hamadryad.engine.v1.AttemptEnded.stored:type_name -> hamadryad.engine.v1.StoredOutput
+	27, // 53: hamadryad.engine.v1.AttemptEnded.files:type_name -> hamadryad.engine.v1.CommittedFile
+	42, // 54: hamadryad.engine.v1.AttemptEnded.counters:type_name -> hamadryad.engine.v1.Counter
+	8,  // 55: hamadryad.engine.v1.Inventory.attempts:type_name -> hamadryad.engine.v1.AttemptInventory
+	9,  // 56: hamadryad.engine.v1.Inventory.stored:type_name -> hamadryad.engine.v1.Stored
+	49, // 57: hamadryad.engine.v1.CommandRefused.failure:type_name -> hamadryad.engine.v1.Failure
+	58, // [58:58] is the sub-list for method output_type
+	58, // [58:58] is the sub-list for method input_type
+	58, // [58:58] is the sub-list for extension type_name
+	58, // [58:58] is the sub-list for extension extendee
+	0,  // [0:58] is the sub-list for field type_name
 }
 
 func init() { file_engine_wire_launcher_proto_init() }
@@ -4157,7 +4330,7 @@ func file_engine_wire_launcher_proto_init() {
 		(*Command_Files)(nil),
 		(*Command_Tickets)(nil),
 	}
-	file_engine_wire_launcher_proto_msgTypes[31].OneofWrappers = []any{
+	file_engine_wire_launcher_proto_msgTypes[32].OneofWrappers = []any{
 		(*Report_Started)(nil),
 		(*Report_Phase)(nil),
 		(*Report_Progress)(nil),
@@ -4181,7 +4354,7 @@ func file_engine_wire_launcher_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_engine_wire_launcher_proto_rawDesc), len(file_engine_wire_launcher_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   44,
+			NumMessages:   45,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -835,8 +835,9 @@ func (x *AttemptLimit) GetIndex() uint32 {
 
 type WorkerReady struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Failure       *Failure               `protobuf:"bytes,1,opt,name=failure,proto3" json:"failure,omitempty"`    // the program could not be built: this worker runs nothing
-	Reusable      bool                   `protobuf:"varint,2,opt,name=reusable,proto3" json:"reusable,omitempty"` // it can be set up for another job of the same user and program
+	Failure       *Failure               `protobuf:"bytes,1,opt,name=failure,proto3" json:"failure,omitempty"`                                // the program could not be built: this worker runs nothing
+	Reusable      bool                   `protobuf:"varint,2,opt,name=reusable,proto3" json:"reusable,omitempty"`                             // it can be set up for another job of the same user and program
+	SourceGroups  bool                   `protobuf:"varint,3,opt,name=source_groups,json=sourceGroups,proto3" json:"source_groups,omitempty"` // it takes sources in groups
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -881,6 +882,13 @@ func (x *WorkerReady) GetFailure() *Failure {
 func (x *WorkerReady) GetReusable() bool {
 	if x != nil {
 		return x.Reusable
+	}
+	return false
+}
+
+func (x *WorkerReady) GetSourceGroups() bool {
+	if x != nil {
+		return x.SourceGroups
 	}
 	return false
 }
@@ -951,10 +959,11 @@ const file_engine_wire_worker_proto_rawDesc = "" +
 	"timeout_ns\x18\x02 \x01(\x03R\ttimeoutNs\x12\x19\n" +
 	"\bgrace_ns\x18\x03 \x01(\x03R\agraceNs\x12\x14\n" +
 	"\x05stage\x18\x04 \x01(\tR\x05stage\x12\x14\n" +
-	"\x05index\x18\x05 \x01(\rR\x05index\"a\n" +
+	"\x05index\x18\x05 \x01(\rR\x05index\"\x86\x01\n" +
 	"\vWorkerReady\x126\n" +
 	"\afailure\x18\x01 \x01(\v2\x1c.hamadryad.engine.v1.FailureR\afailure\x12\x1a\n" +
-	"\breusable\x18\x02 \x01(\bR\breusableB,Z*github.com/hamadryad/hamadryad/engine/wireb\x06proto3"
+	"\breusable\x18\x02 \x01(\bR\breusable\x12#\n" +
+	"\rsource_groups\x18\x03 \x01(\bR\fsourceGroupsB,Z*github.com/hamadryad/hamadryad/engine/wireb\x06proto3"
 
 var (
 	file_engine_wire_worker_proto_rawDescOnce sync.Once

@@ -60,11 +60,21 @@ func newGroup(w *worker, r *wire.RunGroup) *group {
 	}
 	g.ctx, g.cancel = context.WithCancelCause(context.Background())
 	g.inputs = newInputs(start, &g.place, &w.reports, w.fetcher)
-	g.inputs.update(start.Sources, 0) // before later updates
+	g.update(start.Sources, start.SourceGroups, 0) // before later updates
 	if start.Finish != nil {
 		g.finisher = newFinisher(start, &w.reports, &g.stop, g.commit)
 	}
 	return g
+}
+
+// update takes in sources. A message that contradicts itself fails the group.
+func (g *group) update(list []*wire.Source, groups []*wire.SourceGroup, confirm uint64) {
+	sources, err := wire.AllSources(list, groups)
+	if err != nil {
+		g.fail(nil, err)
+		return
+	}
+	g.inputs.update(sources, confirm)
 }
 
 // is reports whether messages about that attempt concern this group.

@@ -94,7 +94,8 @@ func (in *inputs) takeSources(sources []*wire.Source) (fresh []*storedSource) {
 	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	for _, s := range sources {
+	all := make([]given, len(sources)) // one allocation: there may be a thousand sources for each of a thousand readers
+	for i, s := range sources {
 		p := producer{int(s.Connection), int(s.From)}
 		told := in.told[p.connection]
 		if told == nil {
@@ -105,9 +106,10 @@ func (in *inputs) takeSources(sources []*wire.Source) (fresh []*storedSource) {
 		case k != nil:
 			k.source = s
 		case told.add(p.from):
-			in.known[p] = &given{source: s}
-			for i := range in.readers {
-				fresh = in.sourceFor(fresh, &in.readers[i], p)
+			all[i].source = s
+			in.known[p] = &all[i]
+			for r := range in.readers {
+				fresh = in.sourceFor(fresh, &in.readers[r], p)
 			}
 		}
 	}

@@ -133,7 +133,7 @@ func (w *worker) handleMessage(m *wire.ToWorker) error {
 		}
 	case *wire.ToWorker_Sources:
 		if g.is(do.Sources.Attempt) {
-			g.inputs.update(do.Sources.Sources, do.Sources.Confirm)
+			g.update(do.Sources.Sources, do.Sources.Groups, do.Sources.Confirm)
 		}
 	case *wire.ToWorker_Files:
 		if g.is(do.Files.Attempt) {
@@ -197,7 +197,7 @@ func (w *worker) setUpNext(s *wire.WorkerSetup) error {
 
 // build builds a job's graph, and closes built.
 func (w *worker) build(s *wire.WorkerSetup, built chan struct{}) {
-	ready := &wire.WorkerReady{}
+	ready := &wire.WorkerReady{SourceGroups: true}
 	var l *layout.Layout
 	err := errBuilderGoexit
 	defer func() { w.isBuilt(l, err, ready, built) }() // also if the builder ends this goroutine

@@ -216,18 +216,16 @@ func (s *storedSource) openCurrent(ctx context.Context) (job.Source, *wire.Sourc
 		s.reader = s.file.Source(s.partition, s.producer.from)
 		return s.reader, s.at, nil
 	}
-	path, name := "", ""
+	want := store.Want{Addr: s.at.Address, Partition: s.partition, From: s.producer.from, Bytes: -1}
+	want.Job, want.Attempt = scheduler.JobID(in.start.Job), scheduler.AttemptID(s.at.Attempt)
 	if folder := in.place.stores[s.at.Address]; folder != "" && s.remote != s.at {
 		s.direct = true
-		path, name = storedPath(folder, in.start.Job, s.at.Attempt, s.producer.connection, s.producer.from)
+		want.Path, want.Channel = storedPath(folder, in.start.Job, s.at.Attempt, s.producer.connection, s.producer.from)
 	} else {
-		name = StoredName(uint32(s.producer.connection), uint32(s.producer.from))
+		want.Channel = StoredName(uint32(s.producer.connection), uint32(s.producer.from))
+		want.Launcher, want.Token = s.at.LauncherName, string(s.at.Token)
 	}
-	s.reader = in.fetcher.Source(store.Want{
-		Key:  store.Key{Job: scheduler.JobID(in.start.Job), Attempt: scheduler.AttemptID(s.at.Attempt), Channel: name},
-		Addr: s.at.Address, Launcher: s.at.LauncherName, Token: string(s.at.Token), Partition: s.partition, From: s.producer.from, Bytes: -1,
-		Path: path,
-	})
+	s.reader = in.fetcher.Source(want)
 	return s.reader, s.at, nil
 }
 

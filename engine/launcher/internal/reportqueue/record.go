@@ -78,10 +78,12 @@ func (r *Record) lose(l *wire.InputLost) {
 // NoteCommand takes in the manager's command to the attempt. Lost inputs that have a new source,
 // and a wanted file with which the command's list begins, are not asked for any more.
 func (r *Record) NoteCommand(m *wire.ToWorker) {
-	for _, s := range m.GetSources().GetSources() {
-		k := lostKey{s.Connection, s.From}
-		if lost := r.lost[k]; lost != nil && lost.Producer != s.Attempt {
-			r.found(k)
+	if u := m.GetSources(); len(r.lost) > 0 {
+		for connection, from := range wire.EachSource(u.GetSources(), u.GetGroups()) {
+			k := lostKey{connection, from.Node}
+			if lost := r.lost[k]; lost != nil && lost.Producer != from.Attempt {
+				r.found(k)
+			}
 		}
 	}
 	if f := m.GetFiles(); f != nil && f.From == r.filesWanted {

@@ -31,7 +31,7 @@ func NewAttempt(s *wire.StartAttempt) Attempt {
 	if s.Finish != nil {
 		a.finishes, a.outputs, a.files = true, len(s.Finish.Outputs), uint64(len(s.Finish.Files))
 	}
-	a.addSources(s.Sources)
+	a.addSources(s.Sources, s.SourceGroups)
 	return a
 }
 
@@ -39,7 +39,7 @@ func NewAttempt(s *wire.StartAttempt) Attempt {
 func (a *Attempt) NoteCommand(m *wire.ToWorker) {
 	switch do := m.Do.(type) {
 	case *wire.ToWorker_Sources:
-		a.addSources(do.Sources.Sources)
+		a.addSources(do.Sources.Sources, do.Sources.Groups)
 		if do.Sources.Confirm != 0 {
 			a.confirm = do.Sources.Confirm
 		}
@@ -50,18 +50,20 @@ func (a *Attempt) NoteCommand(m *wire.ToWorker) {
 	}
 }
 
-func (a *Attempt) addSources(list []*wire.Source) {
-	for _, s := range list {
-		set := a.sources[s.Connection]
+func (a *Attempt) addSources(list []*wire.Source, groups []*wire.SourceGroup) {
+	for connection, from := range wire.EachSource(list, groups) {
+		set := a.sources[connection]
 		if set == nil {
 			if a.sources == nil {
 				a.sources = map[uint32]*bitset{}
 			}
 			set = &bitset{}
-			a.sources[s.Connection] = set
+			a.sources[connection] = set
 		}
-		set.add(s.From)
-		delete(a.lost, channel{s.Connection, s.From})
+		set.add(from.Node)
+		if len(a.lost) > 0 {
+			delete(a.lost, channel{connection, from.Node})
+		}
 	}
 }
 

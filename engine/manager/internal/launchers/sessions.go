@@ -100,6 +100,9 @@ func (s *session) nudge() {
 // send queues a command. It never blocks. Commands before the welcome are dropped: at the join the
 // core decides again what the launcher needs.
 func (s *session) send(c *wire.Command) {
+	if s.join.SourceGroups {
+		c = wire.Grouped(c)
+	}
 	s.mu.Lock()
 	if !s.open {
 		s.mu.Unlock()
