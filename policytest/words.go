@@ -44,6 +44,8 @@ func eventWords(e scheduler.Event) string {
 // workWords describe an event of bundles and attempts.
 func workWords(e scheduler.Event) string {
 	switch e := e.(type) {
+	case scheduler.UserLimitSet:
+		return fmt.Sprintf("user %s is limited to %v", e.User, e.Limit)
 	case scheduler.StageGrown:
 		return fmt.Sprintf("stage %d of %s has changed", e.Stage, e.Job)
 	case scheduler.BundleReady:

@@ -30,9 +30,12 @@ func (c *Core) World() view.World {
 			})
 		}
 	}
+	held := c.state.Cluster.UsersKnown()
 	for _, id := range c.state.Cluster.Jobs.IDs() {
 		if j := c.state.Cluster.Jobs.Get(id); j.KnownToPolicy() {
-			w.Jobs = append(w.Jobs, worldOf(j))
+			wj := worldOf(j)
+			wj.UserLimit, wj.UserHolds = j.User().Limit(), held[j.User()]
+			w.Jobs = append(w.Jobs, wj)
 		}
 	}
 	return w

@@ -129,6 +129,9 @@ func codeCore(w *checkpoint.Codec, c *Core) {
 	if !w.Reading || w.Left() > 0 {
 		c.state.Cluster.CodeElementSuccesses(w)
 	}
+	if !w.Reading || w.Left() > 0 {
+		c.state.Cluster.CodeUsers(w)
+	}
 }
 
 // codeLoads codes later additions: older checkpoints end before them.

@@ -23,6 +23,8 @@ type (
 	PolicyState  = rounds.PolicyState
 
 	Settings         = step.Settings
+	UserLimits       = step.UserLimits
+	UserLimit        = step.UserLimit
 	Stats            = step.Stats
 	Action           = step.Action
 	ToLauncher       = step.ToLauncher

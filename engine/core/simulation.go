@@ -47,3 +47,10 @@ func (c *Core) OfferSpeculation(id scheduler.BundleID) bool {
 	c.lifecycle.Speculation.OfferSpeculation(b)
 	return true
 }
+
+// SetUserLimits changes the limits of users, as a change of the site's settings does. The next step
+// notifies the policy.
+func (c *Core) SetUserLimits(l UserLimits) {
+	c.state.Step.Set.UserLimits = l
+	c.applyUserLimits()
+}

@@ -416,6 +416,8 @@ func (s *story) tellEvents() {
 			s.say("suspended a%d", e.Attempt)
 		case scheduler.AttemptResumed:
 			s.say("resumed a%d", e.Attempt)
+		case scheduler.UserLimitSet:
+			s.say("user %s is limited to %s", e.User, e.Limit)
 		case scheduler.JobSubmitted:
 			s.say("submitted %s", e.Job.ID)
 		case scheduler.StageGrown:

@@ -169,6 +169,14 @@ func (c *Core) site(m *wire.SiteSettings) {
 		return
 	}
 	c.state.Step.Set = s
+	c.applyUserLimits()
+}
+
+// applyUserLimits gives users the limits of the settings, and notifies the policy of those that changed.
+func (c *Core) applyUserLimits() {
+	for _, j := range c.state.Cluster.ApplyUserLimits() {
+		c.outbound.Events.NotifyUserLimit(j)
+	}
 }
 
 func (c *Core) emitChangedJobs() {

@@ -125,7 +125,7 @@ func (c *clients) submitted(r core.Reply) {
 	}
 	c.Seen["refused submissions"]++
 	j.refused, j.over = true, true
-	if r.Failure.Kind != wire.ErrorKind_ERROR_KIND_INVALID || !j.wrong && !strings.Contains(r.Failure.Message, "was refused: ") && !lateFor(j, r.Failure, c.Now()) && !c.failedFor(j, r.Failure) {
+	if r.Failure.Kind != wire.ErrorKind_ERROR_KIND_INVALID || !j.wrong && !strings.Contains(r.Failure.Message, "was refused: ") && !lateFor(j, r.Failure, c.Now()) && !c.failedFor(j, r.Failure) && !strings.Contains(r.Failure.Message, "(core.userLimits)") {
 		c.fail("%s was refused: %v", j.name, r.Failure)
 	}
 	for _, out := range j.spec.Outputs {

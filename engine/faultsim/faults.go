@@ -75,6 +75,7 @@ func (s *Sim) changeSite() {
 		c.ReclaimAfter, c.ReserveMax, c.ProtectFor = s.between(time.Second, 20*time.Second), s.between(time.Second, reserveMost), s.between(time.Second, time.Minute)
 		c.StepWork = 1 + s.rand.IntN(100)
 		c.RoundGap, c.AvoidMax, c.ExcludeAfter = s.between(1, time.Second), 1+s.rand.IntN(4), 1+s.rand.IntN(4)
+		c.UserLimits = s.drawUserLimits()
 	}
 	s.site.now = c
 	s.Push(s.site.input())

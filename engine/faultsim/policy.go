@@ -409,4 +409,7 @@ func (d *driver) checkPromises(l *life, r *scheduler.Round) {
 	if err := l.promises.round(&l.mirror); err != nil {
 		d.fail("round %d: %v", r.Number, err)
 	}
+	if err := userLimits(&l.mirror, r); err != nil {
+		d.fail("round %d: %v", r.Number, err)
+	}
 }

@@ -156,7 +156,7 @@ func needSeen(t *testing.T, seen map[string]int) {
 		"killed while publishing", "parts kept", "inputs lost", "damaged outputs", "full disks", "broken peers", "stragglers", "updates that ask to be confirmed", "further files", "refused resumptions", "preempted for the suspended", "refused submissions", "starts after other jobs", "jobs that waited in vain", "wrong submissions", "policy fifo", "policy failures",
 		"accepted launch", "accepted preempt", "accepted resume", "accepted admit", "accepted speculate",
 		"BundleWithdrawn", "BundleReopened", "BundleGivenUp", "arrays that failed", "kills of elements", "retries of elements", "SpeculationOffered", "SpeculationWithdrawn", "AttemptSuspended", "AttemptResumed", "LauncherDraining", "LauncherLoad",
-		"refused: not ready", "refused: no capacity", "refused: launcher unavailable", "refused: protected", "refused: nothing gained",
+		"refused: not ready", "refused: no capacity", "refused: launcher unavailable", "refused: protected", "refused: nothing gained", "refused: user at limit", "UserLimitSet",
 		"JOB_STATE_SUCCEEDED", "JOB_STATE_FAILED", "JOB_STATE_KILLED",
 	} {
 		if seen[k] == 0 {

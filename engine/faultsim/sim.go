@@ -63,7 +63,8 @@ type Sim struct {
 	shown     *shown
 	site      *site
 	jobsGiven uint64 // the largest job number that a client got
-	dying     bool   // the manager logs its decisions, and ends before it acts, with the next batch
+	limits    *rand.Rand
+	dying     bool // the manager logs its decisions, and ends before it acts, with the next batch
 }
 
 // New makes a simulation.
@@ -73,7 +74,9 @@ func New(o Options) *Sim {
 	s.Next()
 	s.Gather = func() time.Duration { return s.upTo(2 * time.Millisecond) }
 	s.Decide, s.Act = s.decide, s.act
-	s.site = newSite(s.settings(), o.settings)
+	first := s.settings()
+	first.UserLimits = s.drawUserLimits()
+	s.site = newSite(first, o.settings)
 	s.Core = core.New(s.site.given())
 	s.Core.TokensFrom(token)
 	s.shown = newShown(s.Core)

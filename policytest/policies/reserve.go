@@ -16,7 +16,7 @@ func Reserve() scheduler.TaskScheduler {
 	p.decide = func(_ scheduler.Round, d *scheduler.Decisions) {
 		jobs := p.byPriority()
 		unfit := p.fill(jobs, d)
-		if unfit == nil || p.wait == 0 || p.limits.ReservationsMax == 0 || p.reserves(jobs) {
+		if unfit == nil || !unfit.WithinUserLimit() || p.wait == 0 || p.limits.ReservationsMax == 0 || p.reserves(jobs) {
 			return
 		}
 		if where := p.largeEnough(unfit); where != nil {

@@ -97,7 +97,7 @@ type Preempt struct {
 // Resume resumes a suspended attempt on its launcher, with the rest of its bundle. It takes their
 // slots, and their memory in swap, first from what is reserved for their bundle alone, then from
 // what is free (view.Capacity.TakeForResume says whether there is enough). Otherwise it is refused as
-// NoCapacity, and nothing changes. The launcher may be draining or excluded: then Offer.ForResume
+// NoCapacity, and nothing changes, or as UserAtLimit. The launcher may be draining or excluded: then Offer.ForResume
 // is what is free there. The outcome lists the attempts to be resumed, and AttemptResumed follows
 // for each. If a launcher fails to resume one, all end as lost, and their bundle is ready again.
 type Resume struct{ Attempt AttemptID }
@@ -114,7 +114,8 @@ type Resume struct{ Attempt AttemptID }
 // withdraws it.
 //
 // It is refused as NotReady unless the bundle is ready, as NoCapacity where the launchers could not
-// hold the bundle even when empty, as LauncherUnavailable, as NothingGained where Until has passed
+// hold the bundle even when empty, as LauncherUnavailable, as UserAtLimit where the bundle's user could
+// not launch it after the launches of the same answer, as NothingGained where Until has passed
 // or there is nothing to withdraw, and as LimitReached beyond Limits.ReservationsMax. A manager
 // whose Limits.ReservationsMax is 0 does not know this decision: do not send it.
 type Reserve struct {

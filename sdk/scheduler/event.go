@@ -481,13 +481,14 @@ const (
 	LimitReached                      // a bound of the manager's was reached
 	Unsupported                       // the mode is not possible there, or not allowed by the site
 	Shadowed                          // the policy is a shadow: nothing of its decisions has effect
+	UserAtLimit                       // the job's user would hold more than the site allows (UserLimitSet)
 )
 
 // String returns the reason's name.
 func (r RefusalReason) String() string {
 	return name(r, "accepted", "unknown id", "not ready", "no capacity", "wrong shape",
 		"launcher unavailable", "not running", "protected", "nothing gained",
-		"not suspended", "not asked", "limit reached", "unsupported", "shadowed")
+		"not suspended", "not asked", "limit reached", "unsupported", "shadowed", "user at limit")
 }
 
 // SettingChanged: a new version of the settings. The answer accepts or rejects it
@@ -549,6 +550,7 @@ func (e SpeculationOffered) When() Time { return e.At } // When returns the even
 func (e BundleProtected) When() Time    { return e.At } // When returns the event's time.
 func (e BundleReserved) When() Time     { return e.At } // When returns the event's time.
 func (e ReservationEnded) When() Time   { return e.At } // When returns the event's time.
+func (e UserLimitSet) When() Time       { return e.At } // When returns the event's time.
 func (e AttemptStarted) When() Time     { return e.At } // When returns the event's time.
 func (e AttemptPhase) When() Time       { return e.At } // When returns the event's time.
 func (e AttemptProgress) When() Time    { return e.At } // When returns the event's time.
@@ -579,6 +581,7 @@ func (SpeculationOffered) isEvent() {}
 func (BundleProtected) isEvent()    {}
 func (BundleReserved) isEvent()     {}
 func (ReservationEnded) isEvent()   {}
+func (UserLimitSet) isEvent()       {}
 func (AttemptStarted) isEvent()     {}
 func (AttemptPhase) isEvent()       {}
 func (AttemptProgress) isEvent()    {}

@@ -8,11 +8,13 @@
 // A row and the data that it points to never change afterwards: rows may be read on any goroutine.
 // All rows that change in a step come in one batch, in order of their numbers.
 //
-// There is a row for each job, stage, attempt and launcher that changed, and one for the outcome of
-// each decision of the policy. Consecutive elements of a job array share one.
+// There is a row for each job, stage, attempt, launcher and user with a limit that changed. There
+// is one for the outcome of each decision of the policy. Consecutive elements of a job array share
+// one.
 package changes
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -29,6 +31,7 @@ type ChangeSet struct {
 	Elements  []Elements // in order of jobs and elements
 	Attempts  []Attempt
 	Launchers []Launcher
+	Users     []User     // with a limit, in order of name
 	Decided   []Decision // in order of the decisions, up to a bound
 	// Ended are jobs that have ended, in order of their ends. They have no rows any more; the last
 	// rows of their stages and attempts are in the same batch or an earlier one.
@@ -175,6 +178,17 @@ type Launcher struct {
 	Gone                     bool // forgotten
 }
 
+// User is the row of a user with live jobs and a limit.
+type User struct {
+	Name  string
+	Limit scheduler.UserLimit
+	Holds scheduler.Usage // what its attempts hold
+	Gone  bool            // it has no live job any more, or no limit
+}
+
+// Compare orders users by name.
+func (u User) Compare(v User) int { return cmp.Compare(u.Name, v.Name) }
+
 // Decision is the outcome of one of the policy's decisions.
 type Decision struct {
 	Generation uint64 // of the policy
@@ -216,6 +230,15 @@ func WaitsForJobs(list []Dependency) string {
 		parts = append(parts, fmt.Sprintf("%d more", more))
 	}
 	return "waits for " + strings.Join(parts, ", ")
+}
+
+// AtUserLimit explains why a bundle waits whose job's user may not hold what it needs.
+func AtUserLimit(user string, limit scheduler.UserLimit, need scheduler.Usage) string {
+	text := limit.ReachedBy(user)
+	if !limit.Allows(scheduler.Usage{}, need) {
+		text += fmt.Sprintf("; what starts together needs %v, so it waits until the limit is raised", need)
+	}
+	return text
 }
 
 // AllClosed explains why work waits while none of the launchers that are up accepts any.

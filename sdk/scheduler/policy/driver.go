@@ -98,6 +98,7 @@ func (d *driver[O, S]) AssignTasks(r scheduler.Round) (scheduler.Decisions, erro
 	if err := d.policy.Assign(p); err != nil {
 		return scheduler.Decisions{}, err
 	}
+	p.dropReservations()
 	p.stopDelays()
 	p.decisions.WakeAt = p.wake
 	if !d.policy.Reports {

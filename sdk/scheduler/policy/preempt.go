@@ -114,10 +114,14 @@ func (p *Pass[O, S]) Preempt(b *view.Bundle, mode scheduler.PreemptMode, victims
 			v.Capacity.Release(a, s.Suspend)
 		}
 	}
+	refused := scheduler.NothingGained
+	if !b.WithinUserLimit() {
+		refused = scheduler.UserAtLimit
+	}
 	where, fits := v.Fit(b)
 	v.Capacity.Undo(mark)
 	if !fits {
-		return scheduler.NothingGained, false
+		return refused, false
 	}
 	p.preempt(b, mode, units, where)
 	return scheduler.NotRefused, true

@@ -83,11 +83,8 @@ func (p *Pass[O, S]) left(j *view.Job) *view.Bundle {
 	if j.ReadyCount() == 0 {
 		return nil
 	}
-	walk := j.Launchable("", 0)
-	for b := walk.Next(); b != nil; b = walk.Next() {
-		if !b.SpeculationOffered {
-			return b
-		}
+	if b := j.FirstReady(); b != nil {
+		return b
 	}
 	if len(p.decisions.Preempt) > 0 { // the bundle that slots are taken back for is left out of walks
 		for _, x := range p.decisions.Preempt {
@@ -103,6 +100,9 @@ func (p *Pass[O, S]) left(j *view.Job) *view.Bundle {
 func (p *Pass[O, S]) reasonOf(b *view.Bundle, place int) reason {
 	if r, given := p.reasons[b.Job.ID()]; given {
 		return r
+	}
+	if limit := b.Job.AtUserLimit(); limit != "" {
+		return reason{why: scheduler.WaitAtLimit, detail: limit}
 	}
 	free := !slices.ContainsFunc(b.Groups, func(g scheduler.Group) bool { return p.driver.view.Capacity.FreeSlots(g.Kind) < g.Slots })
 	switch {
@@ -121,6 +121,9 @@ func (p *Pass[O, S]) reasonOf(b *view.Bundle, place int) reason {
 func (l Look[O, S]) Explain(j *view.Job) scheduler.Explanation {
 	d := l.driver
 	r := d.reasons[j.ID()]
+	if limit := j.AtUserLimit(); limit != "" {
+		r = reason{why: scheduler.WaitAtLimit, detail: limit}
+	}
 	x := scheduler.Explanation{Reason: r.why, Detail: scheduler.Printable(r.text()), Place: slices.Index(d.order, j.ID()) + 1}
 	brief := x.Detail == ""
 	if brief {

@@ -196,7 +196,7 @@ func (d *directDecoder) event(k EventKind, at scheduler.Time) scheduler.Event {
 			Kind:     scheduler.DecisionKind(d.enum(&f[2], uint64(DecisionKind_DECISION_KIND_REFUSE), uint64(lastDecision))),
 			Attempts: directIDs(d, &d.attempts, &d.r.mem.attempts),
 			Launch:   scheduler.Launch{Bundle: scheduler.BundleID(f[6].next()), Launchers: directIDs(d, &d.where, &d.r.mem.launchers)},
-			Reason:   scheduler.RefusalReason(d.enum(&f[8], uint64(RefusalReason_REFUSAL_REASON_UNSPECIFIED), uint64(RefusalReason_REFUSAL_REASON_SHADOWED))),
+			Reason:   scheduler.RefusalReason(d.enum(&f[8], uint64(RefusalReason_REFUSAL_REASON_UNSPECIFIED), uint64(RefusalReason_REFUSAL_REASON_USER_AT_LIMIT))),
 		}
 		d.bad = d.bad || e.Kind != scheduler.DecisionLaunch // others have more columns
 		return e

@@ -120,7 +120,7 @@ func (e *directEncoder) addOutcome(x *scheduler.Outcome) EventKind {
 	f.put(3, uint64(x.Index))
 	f.putBool(4, x.Accepted)
 	f.put(6, uint64(x.Launch.Bundle))
-	f.put(8, uint64(checked(&e.w, "refusal reason", x.Reason, scheduler.NotRefused, scheduler.Shadowed)))
+	f.put(8, uint64(checked(&e.w, "refusal reason", x.Reason, scheduler.NotRefused, scheduler.UserAtLimit)))
 	f.put(9, uint64(e.w.str(x.Detail)))
 	putIDs(e.attempts[:], x.Attempts)
 	putIDs(e.where[:], x.Launch.Launchers)

@@ -17,7 +17,7 @@ func (m *EventBatch) Decode() ([]scheduler.Event, error) {
 }
 
 // eventKinds is the number of kinds, including the unknown kind.
-const eventKinds = int(EventKind_EVENT_KIND_BUNDLE_GIVEN_UP) + 1
+const eventKinds = int(EventKind_EVENT_KIND_USER_LIMIT_SET) + 1
 
 // eventRows returns the rows of each kind's columns in order.
 type eventRows struct {
@@ -30,6 +30,7 @@ type eventRows struct {
 	updated            propertyRows
 	joined             slotRows
 	joinedResources    resourceRows
+	userLimits         resourceRows
 	ready              offeredRows
 	speculationOffered offeredRows
 	outcomes           outcomeRows
@@ -170,6 +171,7 @@ func (e *eventRows) checkWorld(n *[eventKinds]int) {
 	m.GetBundleProtected().check(r, n[EventKind_EVENT_KIND_BUNDLE_PROTECTED])
 	e.reserved = m.GetBundleReserved().check(r, n[EventKind_EVENT_KIND_BUNDLE_RESERVED])
 	m.GetReservationEnded().check(r, n[EventKind_EVENT_KIND_RESERVATION_ENDED])
+	e.userLimits = m.GetUserLimitSet().check(r, n[EventKind_EVENT_KIND_USER_LIMIT_SET])
 }
 
 func (e *eventRows) checkWork(n *[eventKinds]int) {
@@ -237,6 +239,9 @@ func (e *eventRows) world(k EventKind, at scheduler.Time) scheduler.Event {
 	case EventKind_EVENT_KIND_BUNDLE_RESERVED:
 		e.row[k]++
 		return m.BundleReserved.row(i, at, e.reserved.next())
+	case EventKind_EVENT_KIND_USER_LIMIT_SET:
+		e.row[k]++
+		return m.UserLimitSet.row(r, i, at, e.userLimits.next())
 	case EventKind_EVENT_KIND_RESERVATION_ENDED:
 		e.row[k]++
 		return m.ReservationEnded.row(r, i, at)

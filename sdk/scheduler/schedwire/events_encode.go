@@ -190,6 +190,9 @@ func (m *eventWriter) addWorld(w *writer, e scheduler.Event) EventKind {
 	case scheduler.ReservationEnded:
 		get(&m.ReservationEnded, empty).add(w, &e)
 		return EventKind_EVENT_KIND_RESERVATION_ENDED
+	case scheduler.UserLimitSet:
+		get(&m.UserLimitSet, empty).add(w, &e)
+		return EventKind_EVENT_KIND_USER_LIMIT_SET
 	case scheduler.JobSubmitted:
 		get(&m.JobSubmitted, newJobs).add(w, &e.Job)
 		return EventKind_EVENT_KIND_JOB_SUBMITTED

@@ -188,6 +188,8 @@ func event(t *rapid.T, at scheduler.Time) scheduler.Event {
 		return scheduler.BundleReopened{At: at, Job: jobID, Bundle: bundle}
 	case EventKind_EVENT_KIND_BUNDLE_GIVEN_UP:
 		return scheduler.BundleGivenUp{At: at, Job: jobID, Bundle: bundle, Stage: stage, GivenUp: flag(t)}
+	case EventKind_EVENT_KIND_USER_LIMIT_SET:
+		return scheduler.UserLimitSet{At: at, User: text(t), Limit: scheduler.UserLimit{Slots: number(t), Resources: resources(t)}}
 	case EventKind_EVENT_KIND_SPECULATION_OFFERED:
 		return scheduler.SpeculationOffered{At: at, Job: jobID, Bundle: bundle, Groups: many(t, 3, group), Avoid: avoid()}
 	case EventKind_EVENT_KIND_SPECULATION_WITHDRAWN:
@@ -209,7 +211,7 @@ func event(t *rapid.T, at scheduler.Time) scheduler.Event {
 	case EventKind_EVENT_KIND_OUTCOME:
 		return outcome(t, scheduler.Outcome{
 			At: at, Round: uint64(jobID), Kind: between(t, scheduler.DecisionRefuse, scheduler.DecisionSpeculate), Index: number(t), Accepted: flag(t),
-			Attempts: many(t, 3, id[scheduler.AttemptID]), Reason: between(t, scheduler.NotRefused, scheduler.Shadowed), Detail: text(t),
+			Attempts: many(t, 3, id[scheduler.AttemptID]), Reason: between(t, scheduler.NotRefused, scheduler.UserAtLimit), Detail: text(t),
 		})
 	case EventKind_EVENT_KIND_SETTING_CHANGED:
 		return scheduler.SettingChanged{At: at, Version: uint64(jobID), Config: config(t)}

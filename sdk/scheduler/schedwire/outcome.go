@@ -12,7 +12,7 @@ func (c *Outcome) add(w *writer, e *scheduler.Outcome) {
 	addIDs(&c.Attempts, e.Attempts)
 	c.LaunchBundle = append(c.LaunchBundle, uint64(e.Launch.Bundle))
 	addIDs(&c.LaunchLaunchers, e.Launch.Launchers)
-	c.Reason = append(c.Reason, RefusalReason(checked(w, "refusal reason", e.Reason, scheduler.NotRefused, scheduler.Shadowed)))
+	c.Reason = append(c.Reason, RefusalReason(checked(w, "refusal reason", e.Reason, scheduler.NotRefused, scheduler.UserAtLimit)))
 	c.Detail = append(c.Detail, w.str(e.Detail))
 	switch e.Kind {
 	case scheduler.DecisionRefuse:
@@ -84,7 +84,7 @@ func (c *Outcome) row(r *reader, i int, at scheduler.Time, rows *outcomeRows) sc
 		Kind:     scheduler.DecisionKind(known(r, "decision kind", c.Kind[i], DecisionKind_DECISION_KIND_REFUSE, lastDecision)),
 		Attempts: rows.attempts.next(),
 		Launch:   scheduler.Launch{Bundle: scheduler.BundleID(c.LaunchBundle[i]), Launchers: rows.launchers.next()},
-		Reason:   scheduler.RefusalReason(known(r, "refusal reason", c.Reason[i], RefusalReason_REFUSAL_REASON_UNSPECIFIED, RefusalReason_REFUSAL_REASON_SHADOWED)),
+		Reason:   scheduler.RefusalReason(known(r, "refusal reason", c.Reason[i], RefusalReason_REFUSAL_REASON_UNSPECIFIED, RefusalReason_REFUSAL_REASON_USER_AT_LIMIT)),
 	}
 	switch o.Kind {
 	case scheduler.DecisionRefuse:

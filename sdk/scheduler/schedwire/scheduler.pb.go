@@ -116,6 +116,7 @@ const (
 	EventKind_EVENT_KIND_RESERVATION_ENDED     EventKind = 28
 	EventKind_EVENT_KIND_SPECULATION_WITHDRAWN EventKind = 29
 	EventKind_EVENT_KIND_BUNDLE_GIVEN_UP       EventKind = 30
+	EventKind_EVENT_KIND_USER_LIMIT_SET        EventKind = 31
 )
 
 // Enum value maps for EventKind.
@@ -152,6 +153,7 @@ var (
 		28: "EVENT_KIND_RESERVATION_ENDED",
 		29: "EVENT_KIND_SPECULATION_WITHDRAWN",
 		30: "EVENT_KIND_BUNDLE_GIVEN_UP",
+		31: "EVENT_KIND_USER_LIMIT_SET",
 	}
 	EventKind_value = map[string]int32{
 		"EVENT_KIND_UNSPECIFIED":           0,
@@ -185,6 +187,7 @@ var (
 		"EVENT_KIND_RESERVATION_ENDED":     28,
 		"EVENT_KIND_SPECULATION_WITHDRAWN": 29,
 		"EVENT_KIND_BUNDLE_GIVEN_UP":       30,
+		"EVENT_KIND_USER_LIMIT_SET":        31,
 	}
 )
 
@@ -455,6 +458,7 @@ const (
 	RefusalReason_REFUSAL_REASON_LIMIT_REACHED        RefusalReason = 11
 	RefusalReason_REFUSAL_REASON_UNSUPPORTED          RefusalReason = 12
 	RefusalReason_REFUSAL_REASON_SHADOWED             RefusalReason = 13 // the policy is a shadow
+	RefusalReason_REFUSAL_REASON_USER_AT_LIMIT        RefusalReason = 14
 )
 
 // Enum value maps for RefusalReason.
@@ -474,6 +478,7 @@ var (
 		11: "REFUSAL_REASON_LIMIT_REACHED",
 		12: "REFUSAL_REASON_UNSUPPORTED",
 		13: "REFUSAL_REASON_SHADOWED",
+		14: "REFUSAL_REASON_USER_AT_LIMIT",
 	}
 	RefusalReason_value = map[string]int32{
 		"REFUSAL_REASON_UNSPECIFIED":          0,
@@ -490,6 +495,7 @@ var (
 		"REFUSAL_REASON_LIMIT_REACHED":        11,
 		"REFUSAL_REASON_UNSUPPORTED":          12,
 		"REFUSAL_REASON_SHADOWED":             13,
+		"REFUSAL_REASON_USER_AT_LIMIT":        14,
 	}
 )
 
@@ -2516,6 +2522,66 @@ func (x *BundleGivenUp) GetGivenUp() []bool {
 	return nil
 }
 
+type UserLimitSet struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	User          []uint32               `protobuf:"varint,1,rep,packed,name=user,proto3" json:"user,omitempty"`
+	Slots         []int64                `protobuf:"varint,2,rep,packed,name=slots,proto3" json:"slots,omitempty"` // 0: no bound
+	Resources     *ResourceCounts        `protobuf:"bytes,3,opt,name=resources,proto3" json:"resources,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UserLimitSet) Reset() {
+	*x = UserLimitSet{}
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UserLimitSet) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UserLimitSet) ProtoMessage() {}
+
+func (x *UserLimitSet) ProtoReflect() protoreflect.Message {
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UserLimitSet.ProtoReflect.Descriptor instead.
+func (*UserLimitSet) Descriptor() ([]byte, []int) {
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *UserLimitSet) GetUser() []uint32 {
+	if x != nil {
+		return x.User
+	}
+	return nil
+}
+
+func (x *UserLimitSet) GetSlots() []int64 {
+	if x != nil {
+		return x.Slots
+	}
+	return nil
+}
+
+func (x *UserLimitSet) GetResources() *ResourceCounts {
+	if x != nil {
+		return x.Resources
+	}
+	return nil
+}
+
 type BundleReserved struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Job           []uint64               `protobuf:"varint,1,rep,packed,name=job,proto3" json:"job,omitempty"`
@@ -2528,7 +2594,7 @@ type BundleReserved struct {
 
 func (x *BundleReserved) Reset() {
 	*x = BundleReserved{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[25]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2540,7 +2606,7 @@ func (x *BundleReserved) String() string {
 func (*BundleReserved) ProtoMessage() {}
 
 func (x *BundleReserved) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[25]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2553,7 +2619,7 @@ func (x *BundleReserved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BundleReserved.ProtoReflect.Descriptor instead.
 func (*BundleReserved) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{25}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *BundleReserved) GetJob() []uint64 {
@@ -2595,7 +2661,7 @@ type ReservationEnded struct {
 
 func (x *ReservationEnded) Reset() {
 	*x = ReservationEnded{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[26]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2607,7 +2673,7 @@ func (x *ReservationEnded) String() string {
 func (*ReservationEnded) ProtoMessage() {}
 
 func (x *ReservationEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[26]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2620,7 +2686,7 @@ func (x *ReservationEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReservationEnded.ProtoReflect.Descriptor instead.
 func (*ReservationEnded) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{26}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ReservationEnded) GetJob() []uint64 {
@@ -2659,7 +2725,7 @@ type AttemptStarted struct {
 
 func (x *AttemptStarted) Reset() {
 	*x = AttemptStarted{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[27]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2671,7 +2737,7 @@ func (x *AttemptStarted) String() string {
 func (*AttemptStarted) ProtoMessage() {}
 
 func (x *AttemptStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[27]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2684,7 +2750,7 @@ func (x *AttemptStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptStarted.ProtoReflect.Descriptor instead.
 func (*AttemptStarted) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{27}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *AttemptStarted) GetAttempt() []uint64 {
@@ -2746,7 +2812,7 @@ type AttemptPhase struct {
 
 func (x *AttemptPhase) Reset() {
 	*x = AttemptPhase{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[28]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2758,7 +2824,7 @@ func (x *AttemptPhase) String() string {
 func (*AttemptPhase) ProtoMessage() {}
 
 func (x *AttemptPhase) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[28]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2771,7 +2837,7 @@ func (x *AttemptPhase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptPhase.ProtoReflect.Descriptor instead.
 func (*AttemptPhase) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{28}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *AttemptPhase) GetAttempt() []uint64 {
@@ -2799,7 +2865,7 @@ type AttemptProgress struct {
 
 func (x *AttemptProgress) Reset() {
 	*x = AttemptProgress{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[29]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2811,7 +2877,7 @@ func (x *AttemptProgress) String() string {
 func (*AttemptProgress) ProtoMessage() {}
 
 func (x *AttemptProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[29]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2824,7 +2890,7 @@ func (x *AttemptProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptProgress.ProtoReflect.Descriptor instead.
 func (*AttemptProgress) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{29}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *AttemptProgress) GetAttempt() []uint64 {
@@ -2861,7 +2927,7 @@ type AttemptEnded struct {
 
 func (x *AttemptEnded) Reset() {
 	*x = AttemptEnded{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[30]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2873,7 +2939,7 @@ func (x *AttemptEnded) String() string {
 func (*AttemptEnded) ProtoMessage() {}
 
 func (x *AttemptEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[30]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2886,7 +2952,7 @@ func (x *AttemptEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptEnded.ProtoReflect.Descriptor instead.
 func (*AttemptEnded) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{30}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *AttemptEnded) GetAttempt() []uint64 {
@@ -2933,7 +2999,7 @@ type AttemptNamed struct {
 
 func (x *AttemptNamed) Reset() {
 	*x = AttemptNamed{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[31]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2945,7 +3011,7 @@ func (x *AttemptNamed) String() string {
 func (*AttemptNamed) ProtoMessage() {}
 
 func (x *AttemptNamed) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[31]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2958,7 +3024,7 @@ func (x *AttemptNamed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptNamed.ProtoReflect.Descriptor instead.
 func (*AttemptNamed) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{31}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *AttemptNamed) GetAttempt() []uint64 {
@@ -2991,7 +3057,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[32]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3003,7 +3069,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[32]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3016,7 +3082,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{32}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Outcome) GetRound() []uint64 {
@@ -3134,7 +3200,7 @@ type SettingChanged struct {
 
 func (x *SettingChanged) Reset() {
 	*x = SettingChanged{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[33]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3146,7 +3212,7 @@ func (x *SettingChanged) String() string {
 func (*SettingChanged) ProtoMessage() {}
 
 func (x *SettingChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[33]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3159,7 +3225,7 @@ func (x *SettingChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettingChanged.ProtoReflect.Descriptor instead.
 func (*SettingChanged) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{33}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *SettingChanged) GetVersion() []uint64 {
@@ -3193,7 +3259,7 @@ type Requested struct {
 
 func (x *Requested) Reset() {
 	*x = Requested{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[34]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3205,7 +3271,7 @@ func (x *Requested) String() string {
 func (*Requested) ProtoMessage() {}
 
 func (x *Requested) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[34]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3218,7 +3284,7 @@ func (x *Requested) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Requested.ProtoReflect.Descriptor instead.
 func (*Requested) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{34}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Requested) GetRequest() []uint64 {
@@ -3319,13 +3385,14 @@ type Events struct {
 	ReservationEnded     *ReservationEnded `protobuf:"bytes,29,opt,name=reservation_ended,json=reservationEnded,proto3" json:"reservation_ended,omitempty"`
 	SpeculationWithdrawn *BundleNamed      `protobuf:"bytes,30,opt,name=speculation_withdrawn,json=speculationWithdrawn,proto3" json:"speculation_withdrawn,omitempty"`
 	BundleGivenUp        *BundleGivenUp    `protobuf:"bytes,31,opt,name=bundle_given_up,json=bundleGivenUp,proto3" json:"bundle_given_up,omitempty"`
+	UserLimitSet         *UserLimitSet     `protobuf:"bytes,32,opt,name=user_limit_set,json=userLimitSet,proto3" json:"user_limit_set,omitempty"`
 	unknownFields        protoimpl.UnknownFields
 	sizeCache            protoimpl.SizeCache
 }
 
 func (x *Events) Reset() {
 	*x = Events{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[35]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3337,7 +3404,7 @@ func (x *Events) String() string {
 func (*Events) ProtoMessage() {}
 
 func (x *Events) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[35]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3350,7 +3417,7 @@ func (x *Events) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Events.ProtoReflect.Descriptor instead.
 func (*Events) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{35}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Events) GetKind() []EventKind {
@@ -3570,6 +3637,13 @@ func (x *Events) GetBundleGivenUp() *BundleGivenUp {
 	return nil
 }
 
+func (x *Events) GetUserLimitSet() *UserLimitSet {
+	if x != nil {
+		return x.UserLimitSet
+	}
+	return nil
+}
+
 // EventBatch is a list of events by itself.
 type EventBatch struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3581,7 +3655,7 @@ type EventBatch struct {
 
 func (x *EventBatch) Reset() {
 	*x = EventBatch{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[36]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3593,7 +3667,7 @@ func (x *EventBatch) String() string {
 func (*EventBatch) ProtoMessage() {}
 
 func (x *EventBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[36]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3606,7 +3680,7 @@ func (x *EventBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventBatch.ProtoReflect.Descriptor instead.
 func (*EventBatch) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{36}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *EventBatch) GetStrings() *Strings {
@@ -3642,7 +3716,7 @@ type Offers struct {
 
 func (x *Offers) Reset() {
 	*x = Offers{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[37]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3654,7 +3728,7 @@ func (x *Offers) String() string {
 func (*Offers) ProtoMessage() {}
 
 func (x *Offers) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[37]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3667,7 +3741,7 @@ func (x *Offers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Offers.ProtoReflect.Descriptor instead.
 func (*Offers) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{37}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Offers) GetLauncher() []uint64 {
@@ -3762,7 +3836,7 @@ type Reservations struct {
 
 func (x *Reservations) Reset() {
 	*x = Reservations{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[38]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3774,7 +3848,7 @@ func (x *Reservations) String() string {
 func (*Reservations) ProtoMessage() {}
 
 func (x *Reservations) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[38]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3787,7 +3861,7 @@ func (x *Reservations) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reservations.ProtoReflect.Descriptor instead.
 func (*Reservations) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{38}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Reservations) GetRows() []uint32 {
@@ -3852,7 +3926,7 @@ type Round struct {
 
 func (x *Round) Reset() {
 	*x = Round{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[39]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3864,7 +3938,7 @@ func (x *Round) String() string {
 func (*Round) ProtoMessage() {}
 
 func (x *Round) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[39]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3877,7 +3951,7 @@ func (x *Round) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Round.ProtoReflect.Descriptor instead.
 func (*Round) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{39}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Round) GetStrings() *Strings {
@@ -3932,7 +4006,7 @@ type SnapshotPage struct {
 
 func (x *SnapshotPage) Reset() {
 	*x = SnapshotPage{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[40]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3944,7 +4018,7 @@ func (x *SnapshotPage) String() string {
 func (*SnapshotPage) ProtoMessage() {}
 
 func (x *SnapshotPage) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[40]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3957,7 +4031,7 @@ func (x *SnapshotPage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotPage.ProtoReflect.Descriptor instead.
 func (*SnapshotPage) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{40}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *SnapshotPage) GetStrings() *Strings {
@@ -4019,7 +4093,7 @@ type Refuse struct {
 
 func (x *Refuse) Reset() {
 	*x = Refuse{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[41]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4031,7 +4105,7 @@ func (x *Refuse) String() string {
 func (*Refuse) ProtoMessage() {}
 
 func (x *Refuse) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[41]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4044,7 +4118,7 @@ func (x *Refuse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refuse.ProtoReflect.Descriptor instead.
 func (*Refuse) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{41}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Refuse) GetJob() []uint64 {
@@ -4071,7 +4145,7 @@ type Admit struct {
 
 func (x *Admit) Reset() {
 	*x = Admit{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[42]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4083,7 +4157,7 @@ func (x *Admit) String() string {
 func (*Admit) ProtoMessage() {}
 
 func (x *Admit) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[42]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4096,7 +4170,7 @@ func (x *Admit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admit.ProtoReflect.Descriptor instead.
 func (*Admit) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{42}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Admit) GetJob() []uint64 {
@@ -4127,7 +4201,7 @@ type Preempt struct {
 
 func (x *Preempt) Reset() {
 	*x = Preempt{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[43]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4139,7 +4213,7 @@ func (x *Preempt) String() string {
 func (*Preempt) ProtoMessage() {}
 
 func (x *Preempt) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[43]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4152,7 +4226,7 @@ func (x *Preempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Preempt.ProtoReflect.Descriptor instead.
 func (*Preempt) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{43}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Preempt) GetVictims() *Ids {
@@ -4206,7 +4280,7 @@ type Resume struct {
 
 func (x *Resume) Reset() {
 	*x = Resume{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[44]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4218,7 +4292,7 @@ func (x *Resume) String() string {
 func (*Resume) ProtoMessage() {}
 
 func (x *Resume) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[44]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4231,7 +4305,7 @@ func (x *Resume) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resume.ProtoReflect.Descriptor instead.
 func (*Resume) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{44}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Resume) GetAttempt() []uint64 {
@@ -4250,7 +4324,7 @@ type Speculate struct {
 
 func (x *Speculate) Reset() {
 	*x = Speculate{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[45]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4262,7 +4336,7 @@ func (x *Speculate) String() string {
 func (*Speculate) ProtoMessage() {}
 
 func (x *Speculate) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[45]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4275,7 +4349,7 @@ func (x *Speculate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Speculate.ProtoReflect.Descriptor instead.
 func (*Speculate) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{45}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Speculate) GetBundle() []uint64 {
@@ -4295,7 +4369,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[46]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4307,7 +4381,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[46]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4320,7 +4394,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{46}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Launch) GetBundle() []uint64 {
@@ -4348,7 +4422,7 @@ type Reserve struct {
 
 func (x *Reserve) Reset() {
 	*x = Reserve{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[47]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4360,7 +4434,7 @@ func (x *Reserve) String() string {
 func (*Reserve) ProtoMessage() {}
 
 func (x *Reserve) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[47]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4373,7 +4447,7 @@ func (x *Reserve) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reserve.ProtoReflect.Descriptor instead.
 func (*Reserve) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{47}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Reserve) GetBundle() []uint64 {
@@ -4409,7 +4483,7 @@ type Answer struct {
 
 func (x *Answer) Reset() {
 	*x = Answer{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[48]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4421,7 +4495,7 @@ func (x *Answer) String() string {
 func (*Answer) ProtoMessage() {}
 
 func (x *Answer) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[48]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4434,7 +4508,7 @@ func (x *Answer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Answer.ProtoReflect.Descriptor instead.
 func (*Answer) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{48}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Answer) GetRequest() []uint64 {
@@ -4477,7 +4551,7 @@ type SettingsVerdict struct {
 
 func (x *SettingsVerdict) Reset() {
 	*x = SettingsVerdict{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[49]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4489,7 +4563,7 @@ func (x *SettingsVerdict) String() string {
 func (*SettingsVerdict) ProtoMessage() {}
 
 func (x *SettingsVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[49]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4502,7 +4576,7 @@ func (x *SettingsVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettingsVerdict.ProtoReflect.Descriptor instead.
 func (*SettingsVerdict) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{49}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *SettingsVerdict) GetVersion() []uint64 {
@@ -4544,7 +4618,7 @@ type Waiting struct {
 
 func (x *Waiting) Reset() {
 	*x = Waiting{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[50]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4556,7 +4630,7 @@ func (x *Waiting) String() string {
 func (*Waiting) ProtoMessage() {}
 
 func (x *Waiting) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[50]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4569,7 +4643,7 @@ func (x *Waiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Waiting.ProtoReflect.Descriptor instead.
 func (*Waiting) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{50}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Waiting) GetJob() []uint64 {
@@ -4615,7 +4689,7 @@ type Decisions struct {
 
 func (x *Decisions) Reset() {
 	*x = Decisions{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[51]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4627,7 +4701,7 @@ func (x *Decisions) String() string {
 func (*Decisions) ProtoMessage() {}
 
 func (x *Decisions) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[51]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4640,7 +4714,7 @@ func (x *Decisions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decisions.ProtoReflect.Descriptor instead.
 func (*Decisions) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{51}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Decisions) GetStrings() *Strings {
@@ -4755,7 +4829,7 @@ type Config struct {
 
 func (x *Config) Reset() {
 	*x = Config{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[52]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4767,7 +4841,7 @@ func (x *Config) String() string {
 func (*Config) ProtoMessage() {}
 
 func (x *Config) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[52]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4780,7 +4854,7 @@ func (x *Config) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Config.ProtoReflect.Descriptor instead.
 func (*Config) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{52}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Config) GetStrings() *Strings {
@@ -4854,7 +4928,7 @@ type Environment struct {
 
 func (x *Environment) Reset() {
 	*x = Environment{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[53]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4866,7 +4940,7 @@ func (x *Environment) String() string {
 func (*Environment) ProtoMessage() {}
 
 func (x *Environment) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[53]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4879,7 +4953,7 @@ func (x *Environment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Environment.ProtoReflect.Descriptor instead.
 func (*Environment) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{53}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Environment) GetStrings() *Strings {
@@ -5042,7 +5116,7 @@ type Description struct {
 
 func (x *Description) Reset() {
 	*x = Description{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[54]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5054,7 +5128,7 @@ func (x *Description) String() string {
 func (*Description) ProtoMessage() {}
 
 func (x *Description) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[54]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5067,7 +5141,7 @@ func (x *Description) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Description.ProtoReflect.Descriptor instead.
 func (*Description) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{54}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Description) GetStrings() *Strings {
@@ -5118,7 +5192,7 @@ type Explanation struct {
 
 func (x *Explanation) Reset() {
 	*x = Explanation{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[55]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5130,7 +5204,7 @@ func (x *Explanation) String() string {
 func (*Explanation) ProtoMessage() {}
 
 func (x *Explanation) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[55]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5143,7 +5217,7 @@ func (x *Explanation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation.ProtoReflect.Descriptor instead.
 func (*Explanation) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{55}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Explanation) GetStrings() *Strings {
@@ -5199,7 +5273,7 @@ type PoolStatus struct {
 
 func (x *PoolStatus) Reset() {
 	*x = PoolStatus{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[56]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5211,7 +5285,7 @@ func (x *PoolStatus) String() string {
 func (*PoolStatus) ProtoMessage() {}
 
 func (x *PoolStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[56]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5224,7 +5298,7 @@ func (x *PoolStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PoolStatus.ProtoReflect.Descriptor instead.
 func (*PoolStatus) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{56}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *PoolStatus) GetName() []uint32 {
@@ -5311,7 +5385,7 @@ type Status struct {
 
 func (x *Status) Reset() {
 	*x = Status{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[57]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5323,7 +5397,7 @@ func (x *Status) String() string {
 func (*Status) ProtoMessage() {}
 
 func (x *Status) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[57]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5336,7 +5410,7 @@ func (x *Status) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Status.ProtoReflect.Descriptor instead.
 func (*Status) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{57}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Status) GetStrings() *Strings {
@@ -5392,7 +5466,7 @@ type ProblemList struct {
 
 func (x *ProblemList) Reset() {
 	*x = ProblemList{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[58]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5404,7 +5478,7 @@ func (x *ProblemList) String() string {
 func (*ProblemList) ProtoMessage() {}
 
 func (x *ProblemList) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[58]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5417,7 +5491,7 @@ func (x *ProblemList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProblemList.ProtoReflect.Descriptor instead.
 func (*ProblemList) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{58}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *ProblemList) GetStrings() *Strings {
@@ -5446,7 +5520,7 @@ type Note struct {
 
 func (x *Note) Reset() {
 	*x = Note{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[59]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5458,7 +5532,7 @@ func (x *Note) String() string {
 func (*Note) ProtoMessage() {}
 
 func (x *Note) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[59]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5471,7 +5545,7 @@ func (x *Note) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Note.ProtoReflect.Descriptor instead.
 func (*Note) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{59}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Note) GetStrings() *Strings {
@@ -5506,7 +5580,7 @@ type Principal struct {
 
 func (x *Principal) Reset() {
 	*x = Principal{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[60]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5518,7 +5592,7 @@ func (x *Principal) String() string {
 func (*Principal) ProtoMessage() {}
 
 func (x *Principal) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[60]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5531,7 +5605,7 @@ func (x *Principal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Principal.ProtoReflect.Descriptor instead.
 func (*Principal) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{60}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *Principal) GetName() uint32 {
@@ -5572,7 +5646,7 @@ type PageAsked struct {
 
 func (x *PageAsked) Reset() {
 	*x = PageAsked{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[61]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5584,7 +5658,7 @@ func (x *PageAsked) String() string {
 func (*PageAsked) ProtoMessage() {}
 
 func (x *PageAsked) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[61]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5597,7 +5671,7 @@ func (x *PageAsked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PageAsked.ProtoReflect.Descriptor instead.
 func (*PageAsked) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{61}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *PageAsked) GetStrings() *Strings {
@@ -5669,7 +5743,7 @@ type Page struct {
 
 func (x *Page) Reset() {
 	*x = Page{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[62]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5681,7 +5755,7 @@ func (x *Page) String() string {
 func (*Page) ProtoMessage() {}
 
 func (x *Page) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[62]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5694,7 +5768,7 @@ func (x *Page) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Page.ProtoReflect.Descriptor instead.
 func (*Page) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{62}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *Page) GetStrings() *Strings {
@@ -5742,7 +5816,7 @@ type Credentials struct {
 
 func (x *Credentials) Reset() {
 	*x = Credentials{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[63]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5754,7 +5828,7 @@ func (x *Credentials) String() string {
 func (*Credentials) ProtoMessage() {}
 
 func (x *Credentials) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[63]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5767,7 +5841,7 @@ func (x *Credentials) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Credentials.ProtoReflect.Descriptor instead.
 func (*Credentials) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{63}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *Credentials) GetStrings() *Strings {
@@ -5840,7 +5914,7 @@ type Proof struct {
 
 func (x *Proof) Reset() {
 	*x = Proof{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[64]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5852,7 +5926,7 @@ func (x *Proof) String() string {
 func (*Proof) ProtoMessage() {}
 
 func (x *Proof) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[64]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5865,7 +5939,7 @@ func (x *Proof) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Proof.ProtoReflect.Descriptor instead.
 func (*Proof) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{64}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *Proof) GetStrings() *Strings {
@@ -6060,7 +6134,11 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x03job\x18\x01 \x03(\x04R\x03job\x12\x16\n" +
 	"\x06bundle\x18\x02 \x03(\x04R\x06bundle\x12\x14\n" +
 	"\x05stage\x18\x03 \x03(\rR\x05stage\x12\x19\n" +
-	"\bgiven_up\x18\x04 \x03(\bR\agivenUp\"\x8b\x01\n" +
+	"\bgiven_up\x18\x04 \x03(\bR\agivenUp\"~\n" +
+	"\fUserLimitSet\x12\x12\n" +
+	"\x04user\x18\x01 \x03(\rR\x04user\x12\x14\n" +
+	"\x05slots\x18\x02 \x03(\x03R\x05slots\x12D\n" +
+	"\tresources\x18\x03 \x01(\v2&.hamadryad.scheduler.v1.ResourceCountsR\tresources\"\x8b\x01\n" +
 	"\x0eBundleReserved\x12\x10\n" +
 	"\x03job\x18\x01 \x03(\x04R\x03job\x12\x16\n" +
 	"\x06bundle\x18\x02 \x03(\x04R\x06bundle\x129\n" +
@@ -6122,7 +6200,7 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x04body\x18\x06 \x03(\fR\x04body\x12%\n" +
 	"\x0eprincipal_role\x18\a \x03(\rR\rprincipalRole\x12\x14\n" +
 	"\x05query\x18\b \x03(\rR\x05query\x12\x16\n" +
-	"\x06accept\x18\t \x03(\rR\x06accept\"\x84\x12\n" +
+	"\x06accept\x18\t \x03(\rR\x06accept\"\xd0\x12\n" +
 	"\x06Events\x125\n" +
 	"\x04kind\x18\x01 \x03(\x0e2!.hamadryad.scheduler.v1.EventKindR\x04kind\x12\x0e\n" +
 	"\x02at\x18\x02 \x03(\x12R\x02at\x12O\n" +
@@ -6157,7 +6235,8 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x0fbundle_reserved\x18\x1c \x01(\v2&.hamadryad.scheduler.v1.BundleReservedR\x0ebundleReserved\x12U\n" +
 	"\x11reservation_ended\x18\x1d \x01(\v2(.hamadryad.scheduler.v1.ReservationEndedR\x10reservationEnded\x12X\n" +
 	"\x15speculation_withdrawn\x18\x1e \x01(\v2#.hamadryad.scheduler.v1.BundleNamedR\x14speculationWithdrawn\x12M\n" +
-	"\x0fbundle_given_up\x18\x1f \x01(\v2%.hamadryad.scheduler.v1.BundleGivenUpR\rbundleGivenUp\"\x7f\n" +
+	"\x0fbundle_given_up\x18\x1f \x01(\v2%.hamadryad.scheduler.v1.BundleGivenUpR\rbundleGivenUp\x12J\n" +
+	"\x0euser_limit_set\x18  \x01(\v2$.hamadryad.scheduler.v1.UserLimitSetR\fuserLimitSet\"\x7f\n" +
 	"\n" +
 	"EventBatch\x129\n" +
 	"\astrings\x18\x01 \x01(\v2\x1f.hamadryad.scheduler.v1.StringsR\astrings\x126\n" +
@@ -6367,7 +6446,7 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x0eEstimateSource\x12\x1f\n" +
 	"\x1bESTIMATE_SOURCE_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16ESTIMATE_SOURCE_AUTHOR\x10\x01\x12\x1c\n" +
-	"\x18ESTIMATE_SOURCE_PAST_RUN\x10\x02*\xc8\a\n" +
+	"\x18ESTIMATE_SOURCE_PAST_RUN\x10\x02*\xe7\a\n" +
 	"\tEventKind\x12\x1a\n" +
 	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aEVENT_KIND_LAUNCHER_JOINED\x10\x01\x12\x1c\n" +
@@ -6400,7 +6479,8 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x1aEVENT_KIND_BUNDLE_RESERVED\x10\x1b\x12 \n" +
 	"\x1cEVENT_KIND_RESERVATION_ENDED\x10\x1c\x12$\n" +
 	" EVENT_KIND_SPECULATION_WITHDRAWN\x10\x1d\x12\x1e\n" +
-	"\x1aEVENT_KIND_BUNDLE_GIVEN_UP\x10\x1e*t\n" +
+	"\x1aEVENT_KIND_BUNDLE_GIVEN_UP\x10\x1e\x12\x1d\n" +
+	"\x19EVENT_KIND_USER_LIMIT_SET\x10\x1f*t\n" +
 	"\n" +
 	"JobOutcome\x12\x1b\n" +
 	"\x17JOB_OUTCOME_UNSPECIFIED\x10\x00\x12\x19\n" +
@@ -6426,7 +6506,7 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x14DECISION_KIND_RESUME\x10\x04\x12\x18\n" +
 	"\x14DECISION_KIND_LAUNCH\x10\x05\x12\x19\n" +
 	"\x15DECISION_KIND_RESERVE\x10\x06\x12\x1b\n" +
-	"\x17DECISION_KIND_SPECULATE\x10\a*\xd5\x03\n" +
+	"\x17DECISION_KIND_SPECULATE\x10\a*\xf7\x03\n" +
 	"\rRefusalReason\x12\x1e\n" +
 	"\x1aREFUSAL_REASON_UNSPECIFIED\x10\x00\x12\x1d\n" +
 	"\x19REFUSAL_REASON_UNKNOWN_ID\x10\x01\x12\x1c\n" +
@@ -6442,7 +6522,8 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x12 \n" +
 	"\x1cREFUSAL_REASON_LIMIT_REACHED\x10\v\x12\x1e\n" +
 	"\x1aREFUSAL_REASON_UNSUPPORTED\x10\f\x12\x1b\n" +
-	"\x17REFUSAL_REASON_SHADOWED\x10\r*s\n" +
+	"\x17REFUSAL_REASON_SHADOWED\x10\r\x12 \n" +
+	"\x1cREFUSAL_REASON_USER_AT_LIMIT\x10\x0e*s\n" +
 	"\vPreemptMode\x12\x1c\n" +
 	"\x18PREEMPT_MODE_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11PREEMPT_MODE_KILL\x10\x01\x12\x15\n" +
@@ -6489,7 +6570,7 @@ func file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP() []byte {
 }
 
 var file_sdk_scheduler_schedwire_scheduler_proto_enumTypes = make([]protoimpl.EnumInfo, 11)
-var file_sdk_scheduler_schedwire_scheduler_proto_msgTypes = make([]protoimpl.MessageInfo, 65)
+var file_sdk_scheduler_schedwire_scheduler_proto_msgTypes = make([]protoimpl.MessageInfo, 66)
 var file_sdk_scheduler_schedwire_scheduler_proto_goTypes = []any{
 	(EstimateSource)(0),      // 0: hamadryad.scheduler.v1.EstimateSource
 	(EventKind)(0),           // 1: hamadryad.scheduler.v1.EventKind
@@ -6527,46 +6608,47 @@ var file_sdk_scheduler_schedwire_scheduler_proto_goTypes = []any{
 	(*BundleNamed)(nil),      // 33: hamadryad.scheduler.v1.BundleNamed
 	(*BundleProtected)(nil),  // 34: hamadryad.scheduler.v1.BundleProtected
 	(*BundleGivenUp)(nil),    // 35: hamadryad.scheduler.v1.BundleGivenUp
-	(*BundleReserved)(nil),   // 36: hamadryad.scheduler.v1.BundleReserved
-	(*ReservationEnded)(nil), // 37: hamadryad.scheduler.v1.ReservationEnded
-	(*AttemptStarted)(nil),   // 38: hamadryad.scheduler.v1.AttemptStarted
-	(*AttemptPhase)(nil),     // 39: hamadryad.scheduler.v1.AttemptPhase
-	(*AttemptProgress)(nil),  // 40: hamadryad.scheduler.v1.AttemptProgress
-	(*AttemptEnded)(nil),     // 41: hamadryad.scheduler.v1.AttemptEnded
-	(*AttemptNamed)(nil),     // 42: hamadryad.scheduler.v1.AttemptNamed
-	(*Outcome)(nil),          // 43: hamadryad.scheduler.v1.Outcome
-	(*SettingChanged)(nil),   // 44: hamadryad.scheduler.v1.SettingChanged
-	(*Requested)(nil),        // 45: hamadryad.scheduler.v1.Requested
-	(*Events)(nil),           // 46: hamadryad.scheduler.v1.Events
-	(*EventBatch)(nil),       // 47: hamadryad.scheduler.v1.EventBatch
-	(*Offers)(nil),           // 48: hamadryad.scheduler.v1.Offers
-	(*Reservations)(nil),     // 49: hamadryad.scheduler.v1.Reservations
-	(*Round)(nil),            // 50: hamadryad.scheduler.v1.Round
-	(*SnapshotPage)(nil),     // 51: hamadryad.scheduler.v1.SnapshotPage
-	(*Refuse)(nil),           // 52: hamadryad.scheduler.v1.Refuse
-	(*Admit)(nil),            // 53: hamadryad.scheduler.v1.Admit
-	(*Preempt)(nil),          // 54: hamadryad.scheduler.v1.Preempt
-	(*Resume)(nil),           // 55: hamadryad.scheduler.v1.Resume
-	(*Speculate)(nil),        // 56: hamadryad.scheduler.v1.Speculate
-	(*Launch)(nil),           // 57: hamadryad.scheduler.v1.Launch
-	(*Reserve)(nil),          // 58: hamadryad.scheduler.v1.Reserve
-	(*Answer)(nil),           // 59: hamadryad.scheduler.v1.Answer
-	(*SettingsVerdict)(nil),  // 60: hamadryad.scheduler.v1.SettingsVerdict
-	(*Waiting)(nil),          // 61: hamadryad.scheduler.v1.Waiting
-	(*Decisions)(nil),        // 62: hamadryad.scheduler.v1.Decisions
-	(*Config)(nil),           // 63: hamadryad.scheduler.v1.Config
-	(*Environment)(nil),      // 64: hamadryad.scheduler.v1.Environment
-	(*Description)(nil),      // 65: hamadryad.scheduler.v1.Description
-	(*Explanation)(nil),      // 66: hamadryad.scheduler.v1.Explanation
-	(*PoolStatus)(nil),       // 67: hamadryad.scheduler.v1.PoolStatus
-	(*Status)(nil),           // 68: hamadryad.scheduler.v1.Status
-	(*ProblemList)(nil),      // 69: hamadryad.scheduler.v1.ProblemList
-	(*Note)(nil),             // 70: hamadryad.scheduler.v1.Note
-	(*Principal)(nil),        // 71: hamadryad.scheduler.v1.Principal
-	(*PageAsked)(nil),        // 72: hamadryad.scheduler.v1.PageAsked
-	(*Page)(nil),             // 73: hamadryad.scheduler.v1.Page
-	(*Credentials)(nil),      // 74: hamadryad.scheduler.v1.Credentials
-	(*Proof)(nil),            // 75: hamadryad.scheduler.v1.Proof
+	(*UserLimitSet)(nil),     // 36: hamadryad.scheduler.v1.UserLimitSet
+	(*BundleReserved)(nil),   // 37: hamadryad.scheduler.v1.BundleReserved
+	(*ReservationEnded)(nil), // 38: hamadryad.scheduler.v1.ReservationEnded
+	(*AttemptStarted)(nil),   // 39: hamadryad.scheduler.v1.AttemptStarted
+	(*AttemptPhase)(nil),     // 40: hamadryad.scheduler.v1.AttemptPhase
+	(*AttemptProgress)(nil),  // 41: hamadryad.scheduler.v1.AttemptProgress
+	(*AttemptEnded)(nil),     // 42: hamadryad.scheduler.v1.AttemptEnded
+	(*AttemptNamed)(nil),     // 43: hamadryad.scheduler.v1.AttemptNamed
+	(*Outcome)(nil),          // 44: hamadryad.scheduler.v1.Outcome
+	(*SettingChanged)(nil),   // 45: hamadryad.scheduler.v1.SettingChanged
+	(*Requested)(nil),        // 46: hamadryad.scheduler.v1.Requested
+	(*Events)(nil),           // 47: hamadryad.scheduler.v1.Events
+	(*EventBatch)(nil),       // 48: hamadryad.scheduler.v1.EventBatch
+	(*Offers)(nil),           // 49: hamadryad.scheduler.v1.Offers
+	(*Reservations)(nil),     // 50: hamadryad.scheduler.v1.Reservations
+	(*Round)(nil),            // 51: hamadryad.scheduler.v1.Round
+	(*SnapshotPage)(nil),     // 52: hamadryad.scheduler.v1.SnapshotPage
+	(*Refuse)(nil),           // 53: hamadryad.scheduler.v1.Refuse
+	(*Admit)(nil),            // 54: hamadryad.scheduler.v1.Admit
+	(*Preempt)(nil),          // 55: hamadryad.scheduler.v1.Preempt
+	(*Resume)(nil),           // 56: hamadryad.scheduler.v1.Resume
+	(*Speculate)(nil),        // 57: hamadryad.scheduler.v1.Speculate
+	(*Launch)(nil),           // 58: hamadryad.scheduler.v1.Launch
+	(*Reserve)(nil),          // 59: hamadryad.scheduler.v1.Reserve
+	(*Answer)(nil),           // 60: hamadryad.scheduler.v1.Answer
+	(*SettingsVerdict)(nil),  // 61: hamadryad.scheduler.v1.SettingsVerdict
+	(*Waiting)(nil),          // 62: hamadryad.scheduler.v1.Waiting
+	(*Decisions)(nil),        // 63: hamadryad.scheduler.v1.Decisions
+	(*Config)(nil),           // 64: hamadryad.scheduler.v1.Config
+	(*Environment)(nil),      // 65: hamadryad.scheduler.v1.Environment
+	(*Description)(nil),      // 66: hamadryad.scheduler.v1.Description
+	(*Explanation)(nil),      // 67: hamadryad.scheduler.v1.Explanation
+	(*PoolStatus)(nil),       // 68: hamadryad.scheduler.v1.PoolStatus
+	(*Status)(nil),           // 69: hamadryad.scheduler.v1.Status
+	(*ProblemList)(nil),      // 70: hamadryad.scheduler.v1.ProblemList
+	(*Note)(nil),             // 71: hamadryad.scheduler.v1.Note
+	(*Principal)(nil),        // 72: hamadryad.scheduler.v1.Principal
+	(*PageAsked)(nil),        // 73: hamadryad.scheduler.v1.PageAsked
+	(*Page)(nil),             // 74: hamadryad.scheduler.v1.Page
+	(*Credentials)(nil),      // 75: hamadryad.scheduler.v1.Credentials
+	(*Proof)(nil),            // 76: hamadryad.scheduler.v1.Proof
 }
 var file_sdk_scheduler_schedwire_scheduler_proto_depIdxs = []int32{
 	16,  // 0: hamadryad.scheduler.v1.Groups.places:type_name -> hamadryad.scheduler.v1.Places
@@ -6581,115 +6663,117 @@ var file_sdk_scheduler_schedwire_scheduler_proto_depIdxs = []int32{
 	2,   // 9: hamadryad.scheduler.v1.JobFinished.outcome:type_name -> hamadryad.scheduler.v1.JobOutcome
 	17,  // 10: hamadryad.scheduler.v1.BundleOffered.groups:type_name -> hamadryad.scheduler.v1.Groups
 	12,  // 11: hamadryad.scheduler.v1.BundleOffered.avoid:type_name -> hamadryad.scheduler.v1.Ids
-	12,  // 12: hamadryad.scheduler.v1.BundleReserved.launchers:type_name -> hamadryad.scheduler.v1.Ids
-	9,   // 13: hamadryad.scheduler.v1.ReservationEnded.end:type_name -> hamadryad.scheduler.v1.ReservationEnd
-	3,   // 14: hamadryad.scheduler.v1.AttemptPhase.phase:type_name -> hamadryad.scheduler.v1.Phase
-	20,  // 15: hamadryad.scheduler.v1.AttemptProgress.work:type_name -> hamadryad.scheduler.v1.Work
-	4,   // 16: hamadryad.scheduler.v1.AttemptEnded.outcome:type_name -> hamadryad.scheduler.v1.AttemptOutcome
-	20,  // 17: hamadryad.scheduler.v1.AttemptEnded.work:type_name -> hamadryad.scheduler.v1.Work
-	5,   // 18: hamadryad.scheduler.v1.Outcome.kind:type_name -> hamadryad.scheduler.v1.DecisionKind
-	12,  // 19: hamadryad.scheduler.v1.Outcome.attempts:type_name -> hamadryad.scheduler.v1.Ids
-	12,  // 20: hamadryad.scheduler.v1.Outcome.launch_launchers:type_name -> hamadryad.scheduler.v1.Ids
-	6,   // 21: hamadryad.scheduler.v1.Outcome.reason:type_name -> hamadryad.scheduler.v1.RefusalReason
-	54,  // 22: hamadryad.scheduler.v1.Outcome.preempt:type_name -> hamadryad.scheduler.v1.Preempt
-	52,  // 23: hamadryad.scheduler.v1.Outcome.refuse:type_name -> hamadryad.scheduler.v1.Refuse
-	53,  // 24: hamadryad.scheduler.v1.Outcome.admit:type_name -> hamadryad.scheduler.v1.Admit
-	55,  // 25: hamadryad.scheduler.v1.Outcome.resume:type_name -> hamadryad.scheduler.v1.Resume
-	58,  // 26: hamadryad.scheduler.v1.Outcome.reserve:type_name -> hamadryad.scheduler.v1.Reserve
-	56,  // 27: hamadryad.scheduler.v1.Outcome.speculate:type_name -> hamadryad.scheduler.v1.Speculate
-	63,  // 28: hamadryad.scheduler.v1.SettingChanged.config:type_name -> hamadryad.scheduler.v1.Config
-	1,   // 29: hamadryad.scheduler.v1.Events.kind:type_name -> hamadryad.scheduler.v1.EventKind
-	24,  // 30: hamadryad.scheduler.v1.Events.launcher_joined:type_name -> hamadryad.scheduler.v1.LauncherJoined
-	25,  // 31: hamadryad.scheduler.v1.Events.launcher_lost:type_name -> hamadryad.scheduler.v1.LauncherLost
-	26,  // 32: hamadryad.scheduler.v1.Events.launcher_draining:type_name -> hamadryad.scheduler.v1.LauncherDraining
-	19,  // 33: hamadryad.scheduler.v1.Events.job_submitted:type_name -> hamadryad.scheduler.v1.Jobs
-	29,  // 34: hamadryad.scheduler.v1.Events.job_updated:type_name -> hamadryad.scheduler.v1.JobUpdated
-	30,  // 35: hamadryad.scheduler.v1.Events.job_finished:type_name -> hamadryad.scheduler.v1.JobFinished
-	31,  // 36: hamadryad.scheduler.v1.Events.stage_grown:type_name -> hamadryad.scheduler.v1.StageGrown
-	32,  // 37: hamadryad.scheduler.v1.Events.bundle_ready:type_name -> hamadryad.scheduler.v1.BundleOffered
-	33,  // 38: hamadryad.scheduler.v1.Events.bundle_withdrawn:type_name -> hamadryad.scheduler.v1.BundleNamed
-	33,  // 39: hamadryad.scheduler.v1.Events.bundle_reopened:type_name -> hamadryad.scheduler.v1.BundleNamed
-	32,  // 40: hamadryad.scheduler.v1.Events.speculation_offered:type_name -> hamadryad.scheduler.v1.BundleOffered
-	38,  // 41: hamadryad.scheduler.v1.Events.attempt_started:type_name -> hamadryad.scheduler.v1.AttemptStarted
-	39,  // 42: hamadryad.scheduler.v1.Events.attempt_phase:type_name -> hamadryad.scheduler.v1.AttemptPhase
-	40,  // 43: hamadryad.scheduler.v1.Events.attempt_progress:type_name -> hamadryad.scheduler.v1.AttemptProgress
-	41,  // 44: hamadryad.scheduler.v1.Events.attempt_ended:type_name -> hamadryad.scheduler.v1.AttemptEnded
-	42,  // 45: hamadryad.scheduler.v1.Events.attempt_suspended:type_name -> hamadryad.scheduler.v1.AttemptNamed
-	42,  // 46: hamadryad.scheduler.v1.Events.attempt_resumed:type_name -> hamadryad.scheduler.v1.AttemptNamed
-	43,  // 47: hamadryad.scheduler.v1.Events.outcome:type_name -> hamadryad.scheduler.v1.Outcome
-	44,  // 48: hamadryad.scheduler.v1.Events.setting_changed:type_name -> hamadryad.scheduler.v1.SettingChanged
-	19,  // 49: hamadryad.scheduler.v1.Events.admission_asked:type_name -> hamadryad.scheduler.v1.Jobs
-	45,  // 50: hamadryad.scheduler.v1.Events.requested:type_name -> hamadryad.scheduler.v1.Requested
-	22,  // 51: hamadryad.scheduler.v1.Events.noted:type_name -> hamadryad.scheduler.v1.Notes
-	28,  // 52: hamadryad.scheduler.v1.Events.launcher_load:type_name -> hamadryad.scheduler.v1.LauncherLoad
-	34,  // 53: hamadryad.scheduler.v1.Events.bundle_protected:type_name -> hamadryad.scheduler.v1.BundleProtected
-	27,  // 54: hamadryad.scheduler.v1.Events.launcher_excluded:type_name -> hamadryad.scheduler.v1.LauncherExcluded
-	36,  // 55: hamadryad.scheduler.v1.Events.bundle_reserved:type_name -> hamadryad.scheduler.v1.BundleReserved
-	37,  // 56: hamadryad.scheduler.v1.Events.reservation_ended:type_name -> hamadryad.scheduler.v1.ReservationEnded
-	33,  // 57: hamadryad.scheduler.v1.Events.speculation_withdrawn:type_name -> hamadryad.scheduler.v1.BundleNamed
-	35,  // 58: hamadryad.scheduler.v1.Events.bundle_given_up:type_name -> hamadryad.scheduler.v1.BundleGivenUp
-	11,  // 59: hamadryad.scheduler.v1.EventBatch.strings:type_name -> hamadryad.scheduler.v1.Strings
-	46,  // 60: hamadryad.scheduler.v1.EventBatch.events:type_name -> hamadryad.scheduler.v1.Events
-	13,  // 61: hamadryad.scheduler.v1.Offers.free:type_name -> hamadryad.scheduler.v1.SlotCounts
-	49,  // 62: hamadryad.scheduler.v1.Offers.reserved:type_name -> hamadryad.scheduler.v1.Reservations
-	13,  // 63: hamadryad.scheduler.v1.Offers.for_resume:type_name -> hamadryad.scheduler.v1.SlotCounts
-	14,  // 64: hamadryad.scheduler.v1.Offers.resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
-	14,  // 65: hamadryad.scheduler.v1.Offers.for_resume_resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
-	14,  // 66: hamadryad.scheduler.v1.Reservations.resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
-	11,  // 67: hamadryad.scheduler.v1.Round.strings:type_name -> hamadryad.scheduler.v1.Strings
-	46,  // 68: hamadryad.scheduler.v1.Round.events:type_name -> hamadryad.scheduler.v1.Events
-	48,  // 69: hamadryad.scheduler.v1.Round.offers:type_name -> hamadryad.scheduler.v1.Offers
-	11,  // 70: hamadryad.scheduler.v1.SnapshotPage.strings:type_name -> hamadryad.scheduler.v1.Strings
-	46,  // 71: hamadryad.scheduler.v1.SnapshotPage.events:type_name -> hamadryad.scheduler.v1.Events
-	23,  // 72: hamadryad.scheduler.v1.SnapshotPage.checkpoint:type_name -> hamadryad.scheduler.v1.Checkpoint
-	12,  // 73: hamadryad.scheduler.v1.Preempt.victims:type_name -> hamadryad.scheduler.v1.Ids
-	7,   // 74: hamadryad.scheduler.v1.Preempt.mode:type_name -> hamadryad.scheduler.v1.PreemptMode
-	12,  // 75: hamadryad.scheduler.v1.Preempt.placement:type_name -> hamadryad.scheduler.v1.Ids
-	12,  // 76: hamadryad.scheduler.v1.Launch.launchers:type_name -> hamadryad.scheduler.v1.Ids
-	12,  // 77: hamadryad.scheduler.v1.Reserve.launchers:type_name -> hamadryad.scheduler.v1.Ids
-	21,  // 78: hamadryad.scheduler.v1.SettingsVerdict.problems:type_name -> hamadryad.scheduler.v1.Problems
-	8,   // 79: hamadryad.scheduler.v1.Waiting.reason:type_name -> hamadryad.scheduler.v1.WaitReason
-	11,  // 80: hamadryad.scheduler.v1.Decisions.strings:type_name -> hamadryad.scheduler.v1.Strings
-	52,  // 81: hamadryad.scheduler.v1.Decisions.refuse:type_name -> hamadryad.scheduler.v1.Refuse
-	53,  // 82: hamadryad.scheduler.v1.Decisions.admit:type_name -> hamadryad.scheduler.v1.Admit
-	54,  // 83: hamadryad.scheduler.v1.Decisions.preempt:type_name -> hamadryad.scheduler.v1.Preempt
-	55,  // 84: hamadryad.scheduler.v1.Decisions.resume:type_name -> hamadryad.scheduler.v1.Resume
-	57,  // 85: hamadryad.scheduler.v1.Decisions.launch:type_name -> hamadryad.scheduler.v1.Launch
-	59,  // 86: hamadryad.scheduler.v1.Decisions.answers:type_name -> hamadryad.scheduler.v1.Answer
-	60,  // 87: hamadryad.scheduler.v1.Decisions.settings:type_name -> hamadryad.scheduler.v1.SettingsVerdict
-	61,  // 88: hamadryad.scheduler.v1.Decisions.waiting:type_name -> hamadryad.scheduler.v1.Waiting
-	22,  // 89: hamadryad.scheduler.v1.Decisions.notes:type_name -> hamadryad.scheduler.v1.Notes
-	23,  // 90: hamadryad.scheduler.v1.Decisions.checkpoint:type_name -> hamadryad.scheduler.v1.Checkpoint
-	58,  // 91: hamadryad.scheduler.v1.Decisions.reserve:type_name -> hamadryad.scheduler.v1.Reserve
-	56,  // 92: hamadryad.scheduler.v1.Decisions.speculate:type_name -> hamadryad.scheduler.v1.Speculate
-	11,  // 93: hamadryad.scheduler.v1.Config.strings:type_name -> hamadryad.scheduler.v1.Strings
-	11,  // 94: hamadryad.scheduler.v1.Environment.strings:type_name -> hamadryad.scheduler.v1.Strings
-	11,  // 95: hamadryad.scheduler.v1.Description.strings:type_name -> hamadryad.scheduler.v1.Strings
-	11,  // 96: hamadryad.scheduler.v1.Explanation.strings:type_name -> hamadryad.scheduler.v1.Strings
-	8,   // 97: hamadryad.scheduler.v1.Explanation.reason:type_name -> hamadryad.scheduler.v1.WaitReason
-	15,  // 98: hamadryad.scheduler.v1.Explanation.facts:type_name -> hamadryad.scheduler.v1.Properties
-	11,  // 99: hamadryad.scheduler.v1.Status.strings:type_name -> hamadryad.scheduler.v1.Strings
-	67,  // 100: hamadryad.scheduler.v1.Status.pools:type_name -> hamadryad.scheduler.v1.PoolStatus
-	15,  // 101: hamadryad.scheduler.v1.Status.facts:type_name -> hamadryad.scheduler.v1.Properties
-	11,  // 102: hamadryad.scheduler.v1.ProblemList.strings:type_name -> hamadryad.scheduler.v1.Strings
-	21,  // 103: hamadryad.scheduler.v1.ProblemList.problems:type_name -> hamadryad.scheduler.v1.Problems
-	11,  // 104: hamadryad.scheduler.v1.Note.strings:type_name -> hamadryad.scheduler.v1.Strings
-	11,  // 105: hamadryad.scheduler.v1.PageAsked.strings:type_name -> hamadryad.scheduler.v1.Strings
-	71,  // 106: hamadryad.scheduler.v1.PageAsked.principal:type_name -> hamadryad.scheduler.v1.Principal
-	11,  // 107: hamadryad.scheduler.v1.Page.strings:type_name -> hamadryad.scheduler.v1.Strings
-	11,  // 108: hamadryad.scheduler.v1.Credentials.strings:type_name -> hamadryad.scheduler.v1.Strings
-	10,  // 109: hamadryad.scheduler.v1.Credentials.purpose:type_name -> hamadryad.scheduler.v1.Purpose
-	71,  // 110: hamadryad.scheduler.v1.Credentials.principal:type_name -> hamadryad.scheduler.v1.Principal
-	72,  // 111: hamadryad.scheduler.v1.Credentials.request:type_name -> hamadryad.scheduler.v1.PageAsked
-	15,  // 112: hamadryad.scheduler.v1.Credentials.properties:type_name -> hamadryad.scheduler.v1.Properties
-	11,  // 113: hamadryad.scheduler.v1.Proof.strings:type_name -> hamadryad.scheduler.v1.Strings
-	71,  // 114: hamadryad.scheduler.v1.Proof.principal:type_name -> hamadryad.scheduler.v1.Principal
-	73,  // 115: hamadryad.scheduler.v1.Proof.denied:type_name -> hamadryad.scheduler.v1.Page
-	116, // [116:116] is the sub-list for method output_type
-	116, // [116:116] is the sub-list for method input_type
-	116, // [116:116] is the sub-list for extension type_name
-	116, // [116:116] is the sub-list for extension extendee
-	0,   // [0:116] is the sub-list for field type_name
+	14,  // 12: hamadryad.scheduler.v1.UserLimitSet.resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
+	12,  // 13: hamadryad.scheduler.v1.BundleReserved.launchers:type_name -> hamadryad.scheduler.v1.Ids
+	9,   // 14: hamadryad.scheduler.v1.ReservationEnded.end:type_name -> hamadryad.scheduler.v1.ReservationEnd
+	3,   // 15: hamadryad.scheduler.v1.AttemptPhase.phase:type_name -> hamadryad.scheduler.v1.Phase
+	20,  // 16: hamadryad.scheduler.v1.AttemptProgress.work:type_name -> hamadryad.scheduler.v1.Work
+	4,   // 17: hamadryad.scheduler.v1.AttemptEnded.outcome:type_name -> hamadryad.scheduler.v1.AttemptOutcome
+	20,  // 18: hamadryad.scheduler.v1.AttemptEnded.work:type_name -> hamadryad.scheduler.v1.Work
+	5,   // 19: hamadryad.scheduler.v1.Outcome.kind:type_name -> hamadryad.scheduler.v1.DecisionKind
+	12,  // 20: hamadryad.scheduler.v1.Outcome.attempts:type_name -> hamadryad.scheduler.v1.Ids
+	12,  // 21: hamadryad.scheduler.v1.Outcome.launch_launchers:type_name -> hamadryad.scheduler.v1.Ids
+	6,   // 22: hamadryad.scheduler.v1.Outcome.reason:type_name -> hamadryad.scheduler.v1.RefusalReason
+	55,  // 23: hamadryad.scheduler.v1.Outcome.preempt:type_name -> hamadryad.scheduler.v1.Preempt
+	53,  // 24: hamadryad.scheduler.v1.Outcome.refuse:type_name -> hamadryad.scheduler.v1.Refuse
+	54,  // 25: hamadryad.scheduler.v1.Outcome.admit:type_name -> hamadryad.scheduler.v1.Admit
+	56,  // 26: hamadryad.scheduler.v1.Outcome.resume:type_name -> hamadryad.scheduler.v1.Resume
+	59,  // 27: hamadryad.scheduler.v1.Outcome.reserve:type_name -> hamadryad.scheduler.v1.Reserve
+	57,  // 28: hamadryad.scheduler.v1.Outcome.speculate:type_name -> hamadryad.scheduler.v1.Speculate
+	64,  // 29: hamadryad.scheduler.v1.SettingChanged.config:type_name -> hamadryad.scheduler.v1.Config
+	1,   // 30: hamadryad.scheduler.v1.Events.kind:type_name -> hamadryad.scheduler.v1.EventKind
+	24,  // 31: hamadryad.scheduler.v1.Events.launcher_joined:type_name -> hamadryad.scheduler.v1.LauncherJoined
+	25,  // 32: hamadryad.scheduler.v1.Events.launcher_lost:type_name -> hamadryad.scheduler.v1.LauncherLost
+	26,  // 33: hamadryad.scheduler.v1.Events.launcher_draining:type_name -> hamadryad.scheduler.v1.LauncherDraining
+	19,  // 34: hamadryad.scheduler.v1.Events.job_submitted:type_name -> hamadryad.scheduler.v1.Jobs
+	29,  // 35: hamadryad.scheduler.v1.Events.job_updated:type_name -> hamadryad.scheduler.v1.JobUpdated
+	30,  // 36: hamadryad.scheduler.v1.Events.job_finished:type_name -> hamadryad.scheduler.v1.JobFinished
+	31,  // 37: hamadryad.scheduler.v1.Events.stage_grown:type_name -> hamadryad.scheduler.v1.StageGrown
+	32,  // 38: hamadryad.scheduler.v1.Events.bundle_ready:type_name -> hamadryad.scheduler.v1.BundleOffered
+	33,  // 39: hamadryad.scheduler.v1.Events.bundle_withdrawn:type_name -> hamadryad.scheduler.v1.BundleNamed
+	33,  // 40: hamadryad.scheduler.v1.Events.bundle_reopened:type_name -> hamadryad.scheduler.v1.BundleNamed
+	32,  // 41: hamadryad.scheduler.v1.Events.speculation_offered:type_name -> hamadryad.scheduler.v1.BundleOffered
+	39,  // 42: hamadryad.scheduler.v1.Events.attempt_started:type_name -> hamadryad.scheduler.v1.AttemptStarted
+	40,  // 43: hamadryad.scheduler.v1.Events.attempt_phase:type_name -> hamadryad.scheduler.v1.AttemptPhase
+	41,  // 44: hamadryad.scheduler.v1.Events.attempt_progress:type_name -> hamadryad.scheduler.v1.AttemptProgress
+	42,  // 45: hamadryad.scheduler.v1.Events.attempt_ended:type_name -> hamadryad.scheduler.v1.AttemptEnded
+	43,  // 46: hamadryad.scheduler.v1.Events.attempt_suspended:type_name -> hamadryad.scheduler.v1.AttemptNamed
+	43,  // 47: hamadryad.scheduler.v1.Events.attempt_resumed:type_name -> hamadryad.scheduler.v1.AttemptNamed
+	44,  // 48: hamadryad.scheduler.v1.Events.outcome:type_name -> hamadryad.scheduler.v1.Outcome
+	45,  // 49: hamadryad.scheduler.v1.Events.setting_changed:type_name -> hamadryad.scheduler.v1.SettingChanged
+	19,  // 50: hamadryad.scheduler.v1.Events.admission_asked:type_name -> hamadryad.scheduler.v1.Jobs
+	46,  // 51: hamadryad.scheduler.v1.Events.requested:type_name -> hamadryad.scheduler.v1.Requested
+	22,  // 52: hamadryad.scheduler.v1.Events.noted:type_name -> hamadryad.scheduler.v1.Notes
+	28,  // 53: hamadryad.scheduler.v1.Events.launcher_load:type_name -> hamadryad.scheduler.v1.LauncherLoad
+	34,  // 54: hamadryad.scheduler.v1.Events.bundle_protected:type_name -> hamadryad.scheduler.v1.BundleProtected
+	27,  // 55: hamadryad.scheduler.v1.Events.launcher_excluded:type_name -> hamadryad.scheduler.v1.LauncherExcluded
+	37,  // 56: hamadryad.scheduler.v1.Events.bundle_reserved:type_name -> hamadryad.scheduler.v1.BundleReserved
+	38,  // 57: hamadryad.scheduler.v1.Events.reservation_ended:type_name -> hamadryad.scheduler.v1.ReservationEnded
+	33,  // 58: hamadryad.scheduler.v1.Events.speculation_withdrawn:type_name -> hamadryad.scheduler.v1.BundleNamed
+	35,  // 59: hamadryad.scheduler.v1.Events.bundle_given_up:type_name -> hamadryad.scheduler.v1.BundleGivenUp
+	36,  // 60: hamadryad.scheduler.v1.Events.user_limit_set:type_name -> hamadryad.scheduler.v1.UserLimitSet
+	11,  // 61: hamadryad.scheduler.v1.EventBatch.strings:type_name -> hamadryad.scheduler.v1.Strings
+	47,  // 62: hamadryad.scheduler.v1.EventBatch.events:type_name -> hamadryad.scheduler.v1.Events
+	13,  // 63: hamadryad.scheduler.v1.Offers.free:type_name -> hamadryad.scheduler.v1.SlotCounts
+	50,  // 64: hamadryad.scheduler.v1.Offers.reserved:type_name -> hamadryad.scheduler.v1.Reservations
+	13,  // 65: hamadryad.scheduler.v1.Offers.for_resume:type_name -> hamadryad.scheduler.v1.SlotCounts
+	14,  // 66: hamadryad.scheduler.v1.Offers.resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
+	14,  // 67: hamadryad.scheduler.v1.Offers.for_resume_resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
+	14,  // 68: hamadryad.scheduler.v1.Reservations.resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
+	11,  // 69: hamadryad.scheduler.v1.Round.strings:type_name -> hamadryad.scheduler.v1.Strings
+	47,  // 70: hamadryad.scheduler.v1.Round.events:type_name -> hamadryad.scheduler.v1.Events
+	49,  // 71: hamadryad.scheduler.v1.Round.offers:type_name -> hamadryad.scheduler.v1.Offers
+	11,  // 72: hamadryad.scheduler.v1.SnapshotPage.strings:type_name -> hamadryad.scheduler.v1.Strings
+	47,  // 73: hamadryad.scheduler.v1.SnapshotPage.events:type_name -> hamadryad.scheduler.v1.Events
+	23,  // 74: hamadryad.scheduler.v1.SnapshotPage.checkpoint:type_name -> hamadryad.scheduler.v1.Checkpoint
+	12,  // 75: hamadryad.scheduler.v1.Preempt.victims:type_name -> hamadryad.scheduler.v1.Ids
+	7,   // 76: hamadryad.scheduler.v1.Preempt.mode:type_name -> hamadryad.scheduler.v1.PreemptMode
+	12,  // 77: hamadryad.scheduler.v1.Preempt.placement:type_name -> hamadryad.scheduler.v1.Ids
+	12,  // 78: hamadryad.scheduler.v1.Launch.launchers:type_name -> hamadryad.scheduler.v1.Ids
+	12,  // 79: hamadryad.scheduler.v1.Reserve.launchers:type_name -> hamadryad.scheduler.v1.Ids
+	21,  // 80: hamadryad.scheduler.v1.SettingsVerdict.problems:type_name -> hamadryad.scheduler.v1.Problems
+	8,   // 81: hamadryad.scheduler.v1.Waiting.reason:type_name -> hamadryad.scheduler.v1.WaitReason
+	11,  // 82: hamadryad.scheduler.v1.Decisions.strings:type_name -> hamadryad.scheduler.v1.Strings
+	53,  // 83: hamadryad.scheduler.v1.Decisions.refuse:type_name -> hamadryad.scheduler.v1.Refuse
+	54,  // 84: hamadryad.scheduler.v1.Decisions.admit:type_name -> hamadryad.scheduler.v1.Admit
+	55,  // 85: hamadryad.scheduler.v1.Decisions.preempt:type_name -> hamadryad.scheduler.v1.Preempt
+	56,  // 86: hamadryad.scheduler.v1.Decisions.resume:type_name -> hamadryad.scheduler.v1.Resume
+	58,  // 87: hamadryad.scheduler.v1.Decisions.launch:type_name -> hamadryad.scheduler.v1.Launch
+	60,  // 88: hamadryad.scheduler.v1.Decisions.answers:type_name -> hamadryad.scheduler.v1.Answer
+	61,  // 89: hamadryad.scheduler.v1.Decisions.settings:type_name -> hamadryad.scheduler.v1.SettingsVerdict
+	62,  // 90: hamadryad.scheduler.v1.Decisions.waiting:type_name -> hamadryad.scheduler.v1.Waiting
+	22,  // 91: hamadryad.scheduler.v1.Decisions.notes:type_name -> hamadryad.scheduler.v1.Notes
+	23,  // 92: hamadryad.scheduler.v1.Decisions.checkpoint:type_name -> hamadryad.scheduler.v1.Checkpoint
+	59,  // 93: hamadryad.scheduler.v1.Decisions.reserve:type_name -> hamadryad.scheduler.v1.Reserve
+	57,  // 94: hamadryad.scheduler.v1.Decisions.speculate:type_name -> hamadryad.scheduler.v1.Speculate
+	11,  // 95: hamadryad.scheduler.v1.Config.strings:type_name -> hamadryad.scheduler.v1.Strings
+	11,  // 96: hamadryad.scheduler.v1.Environment.strings:type_name -> hamadryad.scheduler.v1.Strings
+	11,  // 97: hamadryad.scheduler.v1.Description.strings:type_name -> hamadryad.scheduler.v1.Strings
+	11,  // 98: hamadryad.scheduler.v1.Explanation.strings:type_name -> hamadryad.scheduler.v1.Strings
+	8,   // 99: hamadryad.scheduler.v1.Explanation.reason:type_name -> hamadryad.scheduler.v1.WaitReason
+	15,  // 100: hamadryad.scheduler.v1.Explanation.facts:type_name -> hamadryad.scheduler.v1.Properties
+	11,  // 101: hamadryad.scheduler.v1.Status.strings:type_name -> hamadryad.scheduler.v1.Strings
+	68,  // 102: hamadryad.scheduler.v1.Status.pools:type_name -> hamadryad.scheduler.v1.PoolStatus
+	15,  // 103: hamadryad.scheduler.v1.Status.facts:type_name -> hamadryad.scheduler.v1.Properties
+	11,  // 104: hamadryad.scheduler.v1.ProblemList.strings:type_name -> hamadryad.scheduler.v1.Strings
+	21,  // 105: hamadryad.scheduler.v1.ProblemList.problems:type_name -> hamadryad.scheduler.v1.Problems
+	11,  // 106: hamadryad.scheduler.v1.Note.strings:type_name -> hamadryad.scheduler.v1.Strings
+	11,  // 107: hamadryad.scheduler.v1.PageAsked.strings:type_name -> hamadryad.scheduler.v1.Strings
+	72,  // 108: hamadryad.scheduler.v1.PageAsked.principal:type_name -> hamadryad.scheduler.v1.Principal
+	11,  // 109: hamadryad.scheduler.v1.Page.strings:type_name -> hamadryad.scheduler.v1.Strings
+	11,  // 110: hamadryad.scheduler.v1.Credentials.strings:type_name -> hamadryad.scheduler.v1.Strings
+	10,  // 111: hamadryad.scheduler.v1.Credentials.purpose:type_name -> hamadryad.scheduler.v1.Purpose
+	72,  // 112: hamadryad.scheduler.v1.Credentials.principal:type_name -> hamadryad.scheduler.v1.Principal
+	73,  // 113: hamadryad.scheduler.v1.Credentials.request:type_name -> hamadryad.scheduler.v1.PageAsked
+	15,  // 114: hamadryad.scheduler.v1.Credentials.properties:type_name -> hamadryad.scheduler.v1.Properties
+	11,  // 115: hamadryad.scheduler.v1.Proof.strings:type_name -> hamadryad.scheduler.v1.Strings
+	72,  // 116: hamadryad.scheduler.v1.Proof.principal:type_name -> hamadryad.scheduler.v1.Principal
+	74,  // 117: hamadryad.scheduler.v1.Proof.denied:type_name -> hamadryad.scheduler.v1.Page
+	118, // [118:118] is the sub-list for method output_type
+	118, // [118:118] is the sub-list for method input_type
+	118, // [118:118] is the sub-list for extension type_name
+	118, // [118:118] is the sub-list for extension extendee
+	0,   // [0:118] is the sub-list for field type_name
 }
 
 func init() { file_sdk_scheduler_schedwire_scheduler_proto_init() }
@@ -6703,7 +6787,7 @@ func file_sdk_scheduler_schedwire_scheduler_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sdk_scheduler_schedwire_scheduler_proto_rawDesc), len(file_sdk_scheduler_schedwire_scheduler_proto_rawDesc)),
 			NumEnums:      11,
-			NumMessages:   65,
+			NumMessages:   66,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -89,7 +89,7 @@ func (as *attempts) preempted(p scheduler.Preempt) {
 func (as *attempts) goOn(ids []scheduler.AttemptID) {
 	for _, id := range ids {
 		if a := as.byID.Get(id); a != nil && a.State == Suspended {
-			a.Resuming = true
+			a.counting(func() { a.Resuming = true })
 		}
 	}
 }
@@ -129,6 +129,9 @@ func (as *attempts) launched(b *Bundle, e scheduler.Outcome, ls *launchers) erro
 		b.enter(a)
 		a.on = ls.enter(a)
 		b.Job.held.add(a.Need.Kind, a.Need.Slots)
+		if u := b.Job.user; u != nil {
+			u.held = u.held.Plus(a.usage())
+		}
 	}
 	return nil
 }
@@ -198,7 +201,7 @@ func (as *attempts) suspended(e scheduler.AttemptSuspended) error {
 		return fmt.Errorf("attempt-%d is suspended while it is %s", a.ID, a.State)
 	}
 	a.ran = a.Ran(e.At)
-	a.State, a.Since, a.Leaving, a.suspending = Suspended, e.At, 0, false
+	a.counting(func() { a.State, a.Since, a.Leaving, a.suspending = Suspended, e.At, 0, false })
 	a.Job().held.add(a.Need.Kind, -a.Need.Slots)
 	return nil
 }
@@ -211,7 +214,7 @@ func (as *attempts) resumed(e scheduler.AttemptResumed) error {
 	if a.State != Suspended {
 		return fmt.Errorf("attempt-%d is resumed while it is %s", a.ID, a.State)
 	}
-	a.State, a.Since, a.Resuming = Running, e.At, false
+	a.counting(func() { a.State, a.Since, a.Resuming = Running, e.At, false })
 	a.Bundle.onceOnly()
 	a.Job().held.add(a.Need.Kind, a.Need.Slots)
 	return nil
@@ -226,6 +229,9 @@ func (as *attempts) attemptEnded(e scheduler.AttemptEnded, ls *launchers) error 
 	a.ran = a.Ran(e.At)
 	if a.State != Suspended {
 		j.held.add(a.Need.Kind, -a.Need.Slots)
+	}
+	if u := j.user; u != nil {
+		u.held = u.held.Minus(a.usage())
 	}
 	as.byID.Delete(a.ID)
 	j.live.remove(a)

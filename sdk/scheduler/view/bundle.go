@@ -84,10 +84,12 @@ func (b *Bundle) Expected() (longest time.Duration) {
 // Attempts returns the bundle's live attempts.
 func (b *Bundle) Attempts() []*Attempt { return b.attempts }
 
-// Unfit returns why a bundle waits for which Fit found no place on any launcher. Either it needs
-// several launchers, or launchers are excluded for it, or there is no room.
+// Unfit returns why a bundle waits for which Fit found no place on any launcher. Either its user is at
+// the limit, or it needs several launchers, or launchers are excluded for it, or there is no room.
 func (b *Bundle) Unfit() scheduler.WaitReason {
 	switch {
+	case !b.WithinUserLimit():
+		return scheduler.WaitAtLimit
 	case len(b.Groups) > 1:
 		return scheduler.WaitGang
 	case len(b.Avoid) > 0:

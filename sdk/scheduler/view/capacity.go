@@ -18,8 +18,10 @@ type Capacity struct {
 	kinds    []kindFree                 // by number
 	reserved reservations               // as offered
 	journal  []change                   // since the last round, to be undone from its end
-	where    where
-	steps    int // of searches for gangs since the last round
+	// userJournal has what was taken for users with a limit, in order of the journal.
+	userJournal []userTaken
+	where       where
+	steps       int // of searches for gangs since the last round
 }
 
 // seat is what is tentatively free on one launcher.
@@ -320,13 +322,24 @@ func (c *Capacity) TakeRoom(l *Launcher, g *scheduler.Group) bool {
 }
 
 // TakeFor takes what a group of a bundle needs on a launcher. It draws on the reservations for the
-// bundle first, then on those for its job. It returns false if there is too little.
+// bundle first, then on those for its job. It returns false if there is too little, or the job's user
+// is at the limit.
 func (c *Capacity) TakeFor(l *Launcher, b *Bundle, g *scheduler.Group) bool {
-	if !c.fits(l, b.Job.ID(), b.ID, g) {
+	if !c.fits(l, b.Job.ID(), b.ID, g) || b.Job.user != nil && !b.Job.user.allows(usageOf(g)) {
 		return false
 	}
-	c.take(l, b.Job.ID(), b.ID, g)
+	c.takeGroup(l, b, g)
 	return true
+}
+
+// takeGroup takes what a group of a bundle needs, for which there is room.
+func (c *Capacity) takeGroup(l *Launcher, b *Bundle, g *scheduler.Group) {
+	c.takeForUser(b.Job.user, usageOf(g))
+	c.take(l, b.Job.ID(), b.ID, g)
+}
+
+func usageOf(g *scheduler.Group) scheduler.Usage {
+	return scheduler.Usage{Slots: g.Slots, Resources: g.Resources}
 }
 
 // takeForResume takes what a suspended group of a bundle needs on a launcher to resume: its slots,
@@ -430,6 +443,7 @@ func (c *Capacity) Undo(mark int) {
 	if len(j) > mark {
 		c.forgetMisses()
 	}
+	c.undoUsers(mark)
 	clear(j[mark:])
 	c.journal = j[:mark]
 }

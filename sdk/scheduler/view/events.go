@@ -26,6 +26,8 @@ func (v *View) event(e scheduler.Event) error {
 		return v.updated(e)
 	case scheduler.JobFinished:
 		return v.jobFinished(e)
+	case scheduler.UserLimitSet:
+		return v.setUserLimit(e, v.starting)
 	case scheduler.StageGrown:
 		return v.grown(e)
 	case scheduler.BundleReady:

@@ -19,15 +19,19 @@ type search struct {
 // that does, then one with slots reserved for the bundle or its job. Among equals it takes the
 // launcher with most free slots of the kind, then the lowest id. Groups that need most are placed
 // first. If groups that differ do not fit that way, it searches up to searchMax arrangements. Only
-// a gang of many groups on many launchers may be missed.
+// a gang of many groups on many launchers may be missed. It finds nothing for a bundle that is not
+// WithinUserLimit.
 func (s *search) Fit(b *Bundle) ([]scheduler.LauncherID, bool) {
 	c := &s.Capacity
+	if !b.WithinUserLimit() {
+		return nil, false
+	}
 	if len(b.Groups) == 1 {
 		l := c.pick(b, &b.Groups[0])
 		if l == nil {
 			return nil, false
 		}
-		c.take(l, b.Job.ID(), b.ID, &b.Groups[0])
+		c.takeGroup(l, b, &b.Groups[0])
 		return []scheduler.LauncherID{l.ID}, true
 	}
 	return c.fitGang(b, c.pick)
@@ -37,14 +41,14 @@ func (s *search) Fit(b *Bundle) ([]scheduler.LauncherID, bool) {
 // least as near to its input as level.
 func (s *search) FitNear(b *Bundle, level scheduler.Locality) ([]scheduler.LauncherID, bool) {
 	c := &s.Capacity
-	if len(b.Groups) != 1 {
+	if len(b.Groups) != 1 || !b.WithinUserLimit() {
 		return nil, false
 	}
 	l := c.pickNear(b, &b.Groups[0], level)
 	if l == nil {
 		return nil, false
 	}
-	c.take(l, b.Job.ID(), b.ID, &b.Groups[0])
+	c.takeGroup(l, b, &b.Groups[0])
 	return []scheduler.LauncherID{l.ID}, true
 }
 
@@ -83,11 +87,11 @@ func (s *search) FitReserved(b *Bundle) ([]scheduler.LauncherID, bool) {
 }
 
 // FitIfEmpty returns on which launchers the bundle would fit if nothing ran on those that are not
-// closed. It takes nothing. The launchers asTheyAre, in order of id, count with their present load.
-func (s *search) FitIfEmpty(b *Bundle, asTheyAre ...scheduler.LauncherID) ([]scheduler.LauncherID, bool) {
+// closed. It takes nothing. The launchers asTheyAre, in order of id, count with their present load. The
+// job's user counts as one who holds nothing.
+func (s *search) FitIfEmpty(b *Bundle, asTheyAre ...scheduler.LauncherID) (where []scheduler.LauncherID, fits bool) {
 	c := &s.Capacity
 	mark := c.Mark()
-	defer c.Undo(mark)
 	for _, l := range c.where.launchers() {
 		if _, is := slices.BinarySearch(asTheyAre, l.ID); is || l.Closed() {
 			continue
@@ -99,7 +103,11 @@ func (s *search) FitIfEmpty(b *Bundle, asTheyAre ...scheduler.LauncherID) ([]sch
 			c.AddRoom(l, &more)
 		}
 	}
-	return s.Fit(b)
+	b.Job.user.withUserIdle(func() {
+		where, fits = s.Fit(b)
+		c.Undo(mark)
+	})
+	return where, fits
 }
 
 // pick chooses the launcher for a group in Fit's order of preference.

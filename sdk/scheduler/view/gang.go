@@ -31,6 +31,9 @@ func (c *Capacity) fitGang(b *Bundle, pick func(*Bundle, *scheduler.Group) *Laun
 // FitAnywhere is Fit without regard to locality.
 func (s *search) FitAnywhere(b *Bundle) ([]scheduler.LauncherID, bool) {
 	c := &s.Capacity
+	if !b.WithinUserLimit() {
+		return nil, false
+	}
 	return c.fitGang(b, func(b *Bundle, g *scheduler.Group) *Launcher {
 		bare := *g
 		bare.Places = nil
@@ -58,7 +61,7 @@ func (c *Capacity) tryGang(b *Bundle, order []int, pick func(*Bundle, *scheduler
 			c.Undo(mark)
 			return nil, false
 		}
-		c.take(l, b.Job.ID(), b.ID, &b.Groups[i])
+		c.takeGroup(l, b, &b.Groups[i])
 		where[i] = l.ID
 	}
 	return where, true
@@ -101,7 +104,7 @@ func (c *Capacity) searched(b *Bundle) ([]scheduler.LauncherID, bool) {
 		on := a.On[p.itemOf[i]]
 		at := slices.IndexFunc(on, func(n int) bool { return n > 0 })
 		on[at]--
-		c.take(p.on[at], b.Job.ID(), b.ID, &b.Groups[i])
+		c.takeGroup(p.on[at], b, &b.Groups[i])
 		where[i] = p.on[at].ID
 	}
 	return where, true

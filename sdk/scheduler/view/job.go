@@ -14,8 +14,10 @@ type Job struct {
 	// Launches and ends of attempts access the fields up to jobHot.
 	live liveList // kept by attempts, as is held
 	held slotsHeld
+	user *user // nil unless a limit of its user is counted
 
-	turn *uint64 // of jobs
+	turn  *uint64 // of jobs
+	owner *user
 	// Counts has one entry for each stage.
 	Counts []Counts
 	// Owner is the policy's own data on the job. The view never accesses it.
@@ -126,18 +128,19 @@ func (j *Job) Held(kind scheduler.SlotKind) int { return countOf(j.held, kind) }
 // HeldSlots returns the slots the job holds, in order of kind.
 func (j *Job) HeldSlots() []scheduler.SlotCount { return j.held }
 
-// Ready walks the job's ready bundles in order of id.
-func (j *Job) Ready() iter.Seq[*Bundle] { return j.launchable.list.after(0, *j.turn).ready() }
+// Ready walks the job's ready bundles in order of id. Like all walks it skips those that are not
+// Bundle.WithinUserLimit; the counts above have them.
+func (j *Job) Ready() iter.Seq[*Bundle] { return j.walk(&j.launchable.list, 0).ready() }
 
 // ReadyOfKind walks the bundles of Ready whose first group needs a kind of slot and whose id is
 // greater than after. So a policy that launches one bundle at a time continues after the last one
 // it tried.
 func (j *Job) ReadyOfKind(kind scheduler.SlotKind, after scheduler.BundleID) iter.Seq[*Bundle] {
-	return j.launchable.listOf(kind).after(after, *j.turn).ready()
+	return j.walk(j.launchable.listOf(kind), after).ready()
 }
 
 // ReadyGangs walks the job's ready bundles with several groups.
-func (j *Job) ReadyGangs() iter.Seq[*Bundle] { return j.launchable.gangs.after(0, *j.turn).ready() }
+func (j *Job) ReadyGangs() iter.Seq[*Bundle] { return j.LaunchableGangs().ready() }
 
 // ReadyAt walks the job's ready single-group bundles with input on a host.
 func (j *Job) ReadyAt(host string) iter.Seq[*Bundle] { return j.LaunchableAt(host).ready() }
@@ -146,22 +149,44 @@ func (j *Job) ReadyAt(host string) iter.Seq[*Bundle] { return j.LaunchableAt(hos
 func (j *Job) ReadyIn(rack string) iter.Seq[*Bundle] { return j.LaunchableIn(rack).ready() }
 
 // Seconds walks the job's bundles that run and are offered for a second attempt, in order of id.
-func (j *Job) Seconds() iter.Seq[*Bundle] { return j.launchable.second.all(*j.turn) }
+func (j *Job) Seconds() iter.Seq[*Bundle] { return j.walk(&j.launchable.second, 0).All() }
 
 // Launchable walks, in order of id, the bundles of ReadyOfKind and those of Seconds together, for a
 // policy that treats both alike. The kind "" stands for all kinds.
 func (j *Job) Launchable(kind scheduler.SlotKind, after scheduler.BundleID) Walk {
-	return j.launchable.listOf(kind).after(after, *j.turn)
+	return j.walk(j.launchable.listOf(kind), after)
 }
 
 // LaunchableGangs walks the bundles of ReadyGangs and the gangs of Seconds together.
-func (j *Job) LaunchableGangs() Walk { return j.launchable.gangs.after(0, *j.turn) }
+func (j *Job) LaunchableGangs() Walk { return j.walk(&j.launchable.gangs, 0) }
 
 // LaunchableAt walks the bundles of ReadyAt, and such bundles of Seconds, together.
-func (j *Job) LaunchableAt(host string) Walk { return j.launchable.byHost[host].after(0, *j.turn) }
+func (j *Job) LaunchableAt(host string) Walk { return j.walk(j.launchable.byHost[host], 0) }
 
 // LaunchableIn walks the bundles of ReadyIn, and such bundles of Seconds, together.
-func (j *Job) LaunchableIn(rack string) Walk { return j.launchable.byRack[rack].after(0, *j.turn) }
+func (j *Job) LaunchableIn(rack string) Walk { return j.walk(j.launchable.byRack[rack], 0) }
+
+// FirstReady returns the ready bundle with the lowest id that was not given to Launch or LeaveOut since
+// the last Apply, whatever its user's limit; nil: there is none.
+func (j *Job) FirstReady() *Bundle {
+	walk := j.launchable.list.after(0, *j.turn)
+	for b := walk.Next(); b != nil; b = walk.Next() {
+		if !b.SpeculationOffered {
+			return b
+		}
+	}
+	return nil
+}
+
+// walk walks one of the job's lists, from the bundles with ids above after. While no launchable bundle
+// is within its user's limit, it ends at once.
+func (j *Job) walk(l *list, after scheduler.BundleID) Walk {
+	w := l.after(after, *j.turn)
+	if j.user != nil {
+		w.limited = j
+	}
+	return w
+}
 
 // launchables walks the launchable bundles in order of id, including those given to Launch.
 func (j *Job) launchables() iter.Seq[*Bundle] { return j.launchable.all(noTurn) }

@@ -15,6 +15,7 @@ type jobs struct {
 	byID    idmap.Map[scheduler.JobID, Job]
 	list    []*Job // those of byID, in order of id
 	bundles idmap.Map[scheduler.BundleID, Bundle]
+	users   users
 	// turn counts Apply and Start, and jobs share it: a bundle given to Launch is marked with the
 	// turn. The round's number would not do: a policy may start at any round, and marks from before
 	// a restart must not match.
@@ -31,12 +32,13 @@ func (js *jobs) Job(id scheduler.JobID) *Job { return js.byID.Get(id) }
 func (js *jobs) Bundle(id scheduler.BundleID) *Bundle { return js.bundles.Get(id) }
 
 // Ready walks the ready bundles in order of job, then id. Like all walks of a job's bundles it skips
-// those that were given to Launch or Bundle.LeaveOut since the last Apply. Bundles that run and are
-// offered for a second attempt are in Job.Seconds.
+// those that were given to Launch or Bundle.LeaveOut since the last Apply, and those that their user's
+// limit keeps from a launch (Bundle.WithinUserLimit). Bundles that run and are offered for a second
+// attempt are in Job.Seconds.
 func (js *jobs) Ready() iter.Seq[*Bundle] { return js.each((*Job).Ready) }
 
 // Launchable walks the ready bundles, and those that are offered for a second attempt, in order of
-// job, then id.
+// job, then id. It has those beyond their user's limit, too: policies make their own lists of it.
 func (js *jobs) Launchable() iter.Seq[*Bundle] {
 	return js.each(func(j *Job) iter.Seq[*Bundle] { return j.launchable.all(*j.turn) })
 }
@@ -83,6 +85,7 @@ func (js *jobs) submitted(e scheduler.JobSubmitted) error {
 	}
 	js.byID.Set(e.Job.ID, j)
 	js.list = insert(js.list, j, (*Job).ID)
+	js.users.submitted(j)
 	return nil
 }
 
@@ -109,6 +112,7 @@ func (js *jobs) jobFinished(e scheduler.JobFinished) error {
 	}
 	js.byID.Delete(e.Job)
 	js.list = remove(js.list, e.Job, (*Job).ID)
+	js.users.finished(j)
 	return nil
 }
 

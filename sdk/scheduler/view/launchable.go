@@ -14,6 +14,8 @@ import (
 type launchable struct {
 	list  list
 	kinds []launchableKind // in order of first readiness
+	// needs counts the bundles by what they need; nil unless the user of the job has a limit.
+	needs map[scheduler.Usage]int
 
 	// The following fields are not accessed by each launch.
 	gangs  list
@@ -92,6 +94,9 @@ func withSome(m map[string]*list, yield func(string) bool) {
 // add adds a bundle that is not in it. The bundle's groups must not change until it is removed.
 func (r *launchable) add(b *Bundle) {
 	r.list.add(b)
+	if r.needs != nil {
+		r.needs[b.need()]++
+	}
 	for i := range b.Groups {
 		r.addKind(b.Groups[i].Kind).slots += b.Groups[i].Slots
 	}
@@ -135,6 +140,12 @@ func listOf(m *map[string]*list, key string) *list {
 // remove removes a bundle.
 func (r *launchable) remove(b *Bundle) {
 	r.list.remove(b.ID)
+	if r.needs != nil {
+		need := b.need()
+		if r.needs[need]--; r.needs[need] == 0 {
+			delete(r.needs, need)
+		}
+	}
 	for i := range b.Groups {
 		r.addKind(b.Groups[i].Kind).slots -= b.Groups[i].Slots
 	}

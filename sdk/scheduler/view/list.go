@@ -95,10 +95,10 @@ func (l *BundleList) Add(b *Bundle) { l.list.add(b) }
 func (l *BundleList) Remove(b *Bundle) { l.list.remove(b.ID) }
 
 // Launchable walks the bundles of the list that were not given to Launch or LeaveOut since the last
-// Apply. All of the list's bundles are of one view.
+// Apply, and are Bundle.WithinUserLimit. All of the list's bundles are of one job.
 func (l *BundleList) Launchable() iter.Seq[*Bundle] {
 	if b := l.list.front(); b != nil {
-		return l.list.all(*b.Job.turn)
+		return b.Job.walk(&l.list, 0).All()
 	}
 	return Walk{}.All()
 }
@@ -112,15 +112,22 @@ const noTurn = math.MaxUint64
 // Walk iterates over launchable bundles without allocating, for what a policy does for every
 // launch. It is valid until the next Apply.
 type Walk struct {
-	rest []entry
-	turn uint64
+	rest    []entry
+	turn    uint64
+	limited *Job // whose bundles they are, if its user has a limit
 }
 
-// Next returns the next bundle that was not given to Launch since the last Apply, or nil after the
-// last.
+// Next returns the next bundle that was not given to Launch since the last Apply and is within its
+// user's limit, or nil after the last.
 func (w *Walk) Next() *Bundle {
 	for i := range w.rest {
 		if b := w.rest[i].bundle; b != nil && b.given != w.turn {
+			if w.limited != nil && !b.WithinUserLimit() {
+				if w.limited.WithinUserLimit() {
+					continue
+				}
+				break // none of the job is
+			}
 			w.rest = w.rest[i+1:]
 			return b
 		}
@@ -163,5 +170,5 @@ func (l *list) after(id scheduler.BundleID, turn uint64) Walk {
 			i++
 		}
 	}
-	return Walk{l.entries[i:], turn}
+	return Walk{rest: l.entries[i:], turn: turn}
 }

@@ -6,11 +6,14 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Obstacles returns, for people, what may keep a bundle from free slots: memory, countable resources,
+// Obstacles returns, for people, what may keep a bundle from free slots: its user's limit, memory, countable resources,
 // or launchers that are excluded for it. Each stands after a semicolon; "" means neither. It may walk all launchers,
 // so it is for a bundle that finds no place.
 func (s *search) Obstacles(b *Bundle) (text string) {
 	c := &s.Capacity
+	if !b.WithinUserLimit() {
+		return "; " + b.Job.owner.limit.ReachedBy(b.Job.owner.name)
+	}
 	for i := range b.Groups {
 		g := &b.Groups[i]
 		if most, slot := c.memoryBeside(b.Job.ID(), g.Kind); slot && most < g.Memory {

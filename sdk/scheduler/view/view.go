@@ -37,7 +37,11 @@ func (v *View) Start(s scheduler.Snapshot) error {
 			return fmt.Errorf("snapshot, event %d (%T): %w", i, e, err)
 		}
 	}
-	return v.snapshotEnds(v.Jobs(), &v.launchers)
+	if err := v.snapshotEnds(v.Jobs(), &v.launchers); err != nil {
+		return err
+	}
+	v.countUsers()
+	return nil
 }
 
 // Apply applies a round and discards tentative changes. The error of an inconsistent event names

@@ -37,6 +37,8 @@ type WorldJob struct {
 	Priority           scheduler.Priority
 	TimeLimit          time.Duration
 	Deadline           scheduler.Time
+	UserLimit          scheduler.UserLimit
+	UserHolds          scheduler.Usage // of a user with a limit; without what resumptions take that are not finished
 	Stages             []Counts
 	Ready              []scheduler.BundleID // Ready
 	SpeculationOffered []scheduler.BundleID // launched, and a second attempt is offered
@@ -60,8 +62,10 @@ func (v *View) World() World {
 	for _, l := range v.Launchers() {
 		w.Launchers = append(w.Launchers, WorldLauncher{l.ID, l.Draining, l.Excluded, slices.Clone(l.Slots), l.Memory, l.Swap, l.Resources, l.Offer, l.CPULoad, l.MemoryLoad})
 	}
+	resuming := map[*user]scheduler.Usage{}
 	for _, j := range v.Jobs() {
-		wj := WorldJob{ID: j.ID(), Pool: j.Info.Pool, Priority: j.Info.Priority, TimeLimit: j.Info.TimeLimit, Deadline: j.Info.Deadline, Stages: slices.Clone(j.Counts)}
+		wj := WorldJob{ID: j.ID(), Pool: j.Info.Pool, Priority: j.Info.Priority, TimeLimit: j.Info.TimeLimit, Deadline: j.Info.Deadline, UserLimit: j.UserLimit(), UserHolds: j.UserHolds(), Stages: slices.Clone(j.Counts)}
+		resuming[j.owner] = resuming[j.owner].Plus(j.resuming())
 		for b := range j.launchables() {
 			if b.SpeculationOffered {
 				wj.SpeculationOffered = append(wj.SpeculationOffered, b.ID)
@@ -73,6 +77,9 @@ func (v *View) World() World {
 			wj.Attempts = append(wj.Attempts, WorldAttempt{a.ID, a.Bundle.ID, a.Group, a.Launcher, a.Speculative, a.State, a.ProtectedUntil()})
 		}
 		w.Jobs = append(w.Jobs, wj)
+	}
+	for i, j := range v.Jobs() {
+		w.Jobs[i].UserHolds = w.Jobs[i].UserHolds.Minus(resuming[j.owner])
 	}
 	return w
 }
@@ -89,6 +96,9 @@ func (w World) String() string {
 		fmt.Fprintf(&s, "%s pool %q priority %s", j.ID, j.Pool, j.Priority)
 		if j.TimeLimit != 0 || j.Deadline != 0 {
 			fmt.Fprintf(&s, " time limit %v deadline %d", j.TimeLimit, j.Deadline)
+		}
+		if !j.UserLimit.IsZero() {
+			fmt.Fprintf(&s, " user limit %q holds %q", j.UserLimit, j.UserHolds)
 		}
 		for _, c := range j.Stages {
 			fmt.Fprintf(&s, " %d/%d/%d", c.Waiting, c.Running, c.Finished)

@@ -38,6 +38,9 @@ func (as *Attempts) Launch(d scheduler.Launch) ([]scheduler.AttemptID, scheduler
 		where, rooms = append(where, l), append(rooms, &l.Launcher)
 	}
 	as.where, as.targets = where, rooms
+	if !b.WithinUserLimit(scheduler.Usage{}) {
+		return nil, scheduler.UserAtLimit, b.Job.User().AtLimit(b.Usage())
+	}
 	if why := as.resources.Allocate(b, rooms); why != "" {
 		return nil, scheduler.NoCapacity, why
 	}

@@ -88,6 +88,9 @@ func (ad *Admission) Submit(m *wire.Submit) {
 		err = ad.userJobs(m.GetSpec().GetPrincipal().GetName())
 	}
 	if err == nil {
+		err = ad.withinUserLimit(j)
+	}
+	if err == nil {
 		err = ad.schedules.MaySubmit(ad.step, m.GetSpec().GetRun(), m.GetSpec().GetPrincipal().GetName())
 	}
 	var others []scheduler.JobID
@@ -128,6 +131,23 @@ func (ad *Admission) userJobs(user string) error {
 	has, most := ad.state.UserJobs(user), ad.step.Set.UserLimits.Of(user).Jobs
 	if most > 0 && has >= most {
 		return fmt.Errorf("user %q has %d jobs that run or wait, and may have %d (core.userLimits): wait until one has ended", user, has, most)
+	}
+	return nil
+}
+
+// withinUserLimit refuses a job with a bundle that needs more than its user may hold at all.
+func (ad *Admission) withinUserLimit(j *state.Job) error {
+	user := j.Spec.GetPrincipal().GetName()
+	limit := ad.step.Set.UserLimits.LimitOf(user)
+	if limit.IsZero() {
+		return nil
+	}
+	for _, s := range j.Shapes {
+		b := &j.Bundles[s.Bundle]
+		if need := b.Usage(); !limit.Allows(scheduler.Usage{}, need) {
+			return fmt.Errorf("stage %q: what starts together of it needs %v, and user %q may hold %v at one time (core.userLimits): ask for less, or for a higher limit",
+				j.Stages[b.StageOf(0)].Name(), need, user, limit)
+		}
 	}
 	return nil
 }
@@ -247,6 +267,9 @@ func (ad *Admission) admit(j *state.Job) {
 	ad.state.Changes.MarkJob(j)
 	ad.jobs.ChooseKinds(j)
 	ad.policy.NotifyJob(j.ID, scheduler.JobSubmitted{At: ad.step.Now, Job: j.ForPolicy()})
+	if !j.User().Limit().IsZero() {
+		ad.events.NotifyUserLimit(j)
+	}
 	ad.checkPlaceableOf(j, map[string]bool{})
 	ad.jobs.Open(j)
 }

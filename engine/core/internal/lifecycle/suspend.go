@@ -32,6 +32,7 @@ func (as *Attempts) SuspendedNow(a *state.Attempt) {
 		a.Unacked.Confirmed()
 	}
 	as.resources.ReleaseSlots(&a.Launcher.Launcher, &a.Allocation)
+	as.state.NoteFreed(a)
 	as.resources.Reservations.VictimDone(&a.Allocation)
 	as.resources.Offers.MarkChanged(&a.Launcher.Launcher)
 	as.events.Notify(a.BundleAttempt.Bundle, scheduler.AttemptSuspended{At: as.step.Now, Attempt: a.ID})
@@ -88,29 +89,29 @@ func (as *Attempts) Resume(d scheduler.Resume) ([]scheduler.AttemptID, scheduler
 	case !a.WaitsForResume() || a.Stop() != nil || a.BundleAttempt.Stopped() != 0:
 		return nil, scheduler.NotSuspended, fmt.Sprintf("attempt-%d is not suspended", d.Attempt)
 	}
-	ids, why := as.resumeBundleAttempt(a.BundleAttempt)
-	if why != "" {
-		return nil, scheduler.NoCapacity, why
-	}
-	return ids, scheduler.NotRefused, ""
+	return as.resumeBundleAttempt(a.BundleAttempt)
 }
 
 // resumeBundleAttempt allocates slots for its suspended attempts and resumes them. If anything is
-// missing it takes nothing and returns what.
-func (as *Attempts) resumeBundleAttempt(r *state.BundleAttempt) (ids []scheduler.AttemptID, why string) {
+// missing, or its user is at the limit, it takes nothing and returns why.
+func (as *Attempts) resumeBundleAttempt(r *state.BundleAttempt) (ids []scheduler.AttemptID, reason scheduler.RefusalReason, why string) {
 	list, held := r.Waiting()
+	if user, need := r.Bundle.Job.User(), r.TakesToResume(); !user.Allows(need, scheduler.Usage{}) {
+		return nil, scheduler.UserAtLimit, user.AtLimit(need)
+	}
 	if why := as.resources.TakeForResume(r.Bundle.ID(), held); why != "" {
-		return nil, why
+		return nil, scheduler.NoCapacity, why
 	}
 	for _, a := range list {
 		ids = append(ids, a.ID)
 		a.AskResume()
+		as.state.Changes.MarkUser(r.Bundle.Job.User())
 		as.dispatch.SendResume(a)
 	}
 	as.state.Suspended.Remove(r)
 	as.resources.Reservations.ReleaseForBundle(r.Bundle.ID())
 	as.events.Protect(r.Bundle)
-	return ids, ""
+	return ids, scheduler.NotRefused, ""
 }
 
 // ResumedNow records that an attempt runs again, as its launcher reports.

@@ -63,6 +63,9 @@ func (rd *StatusReader) waitingOf(j *state.Job) []string {
 		case rd.policy.Current() == nil && j.Phase() == state.JobRunning:
 			list = append(list, "no policy is running")
 		}
+		if b := j.Ready.Longest(); !b.Last() && !b.WithinUserLimit(scheduler.Usage{}) {
+			list = append(list, changes.AtUserLimit(j.Spec.GetPrincipal().GetName(), j.User().Limit(), b.Usage()))
+		}
 		list = append(list, rd.waitsFor(j))
 	}
 	if w := j.Waits.Policy(); w.Reason != scheduler.WaitNone {

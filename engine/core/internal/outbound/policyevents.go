@@ -48,6 +48,15 @@ func (ev *PolicyEvents) GroupsFor(b *state.Bundle, places bool) []scheduler.Grou
 	return groups
 }
 
+// NotifyUserLimit notifies the policy of the limit of a job's user.
+func (ev *PolicyEvents) NotifyUserLimit(j *state.Job) {
+	ev.policy.NotifyJob(j.ID, userLimitEvent(j, ev.step.Now))
+}
+
+func userLimitEvent(j *state.Job, at scheduler.Time) scheduler.UserLimitSet {
+	return scheduler.UserLimitSet{At: at, User: j.Spec.GetPrincipal().GetName(), Limit: j.User().Limit()}
+}
+
 // NotifyKind notifies the policy that a stage takes slots of another kind.
 func (ev *PolicyEvents) NotifyKind(j *state.Job, stage int, kind scheduler.SlotKind) {
 	ev.policy.NotifyJob(j.ID, scheduler.StageGrown{At: ev.step.Now, Job: j.ID, Stage: scheduler.StageID(stage), Groups: j.Stages[stage].Groups(), Kind: kind})

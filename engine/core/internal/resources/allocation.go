@@ -14,7 +14,42 @@ type Allocation struct {
 	Request
 	HasSlots    bool
 	Reservation uint64 // the reservation that gets what it releases; 0: none
+	// user is what the attempt's user holds, in which the allocation counts; nil: it counts nowhere.
+	user *scheduler.Usage
 }
+
+// Holds returns what the allocation has on its launcher of what is counted for users.
+func (h *Allocation) Holds(l *Launcher) scheduler.Usage {
+	if h.HasSlots {
+		return scheduler.Usage{Slots: h.Slots, Resources: h.Resources}
+	}
+	return scheduler.Usage{Resources: l.keptSuspended(h)}
+}
+
+// Frees returns what of that its suspension, or its end, frees.
+func (h *Allocation) Frees(l *Launcher, suspend bool) scheduler.Usage {
+	switch {
+	case !suspend:
+		return h.Holds(l)
+	case h.HasSlots:
+		return h.TakesToResume(l)
+	}
+	return scheduler.Usage{}
+}
+
+// TakesToResume returns what a resumption takes, and a suspension frees.
+func (h *Allocation) TakesToResume(l *Launcher) scheduler.Usage {
+	return scheduler.Usage{Slots: h.Slots, Resources: h.Resources.FreedBySuspension(l.suspensionFrees)}
+}
+
+// CountFor counts an allocation in what its user holds, from now on.
+func (h *Allocation) CountFor(l *Launcher, user *scheduler.Usage) {
+	h.user = user
+	*user = user.Plus(h.Holds(l))
+}
+
+// CountForNobody ends CountFor, where the count begins anew.
+func (h *Allocation) CountForNobody() { h.user = nil }
 
 // Allocate takes what a bundle requests, group by group, first from what is reserved for it and
 // then from what is free. If anything is missing it takes nothing and returns what; "" otherwise.
@@ -62,12 +97,19 @@ func (c *Resources) ReleaseSlots(l *Launcher, h *Allocation) {
 	if !h.HasSlots {
 		return
 	}
+	if h.user != nil {
+		*h.user = h.user.Minus(h.TakesToResume(l))
+	}
 	h.HasSlots = false
 	c.giveBack(l, h, h.Slots, l.moveToSwap(h, +1), h.Resources.FreedBySuspension(l.suspensionFrees))
 }
 
 // ReleaseAllOf releases the whole allocation.
 func (c *Resources) ReleaseAllOf(l *Launcher, h *Allocation) {
+	if h.user != nil {
+		*h.user = h.user.Minus(h.Holds(l))
+		h.user = nil
+	}
 	slots, memory, resources := 0, h.Memory, h.Resources
 	if h.HasSlots {
 		slots = h.Slots
@@ -133,12 +175,18 @@ func (c *Resources) TakeForResume(b scheduler.BundleID, list []AllocationOn) str
 			undo = append(undo, func() { p.draw(kind, -n, -m, r.Times(-1)) })
 		}
 		h.HasSlots = true
+		if h.user != nil {
+			*h.user = h.user.Plus(h.TakesToResume(l))
+		}
 		l.free.Add(kind, -need)
 		l.freeMemory -= memory
 		l.freeResources = l.freeResources.Minus(resources)
 		l.moveToSwap(h.Allocation, -1)
 		undo = append(undo, func() {
 			h.HasSlots = false
+			if h.user != nil {
+				*h.user = h.user.Minus(h.TakesToResume(l))
+			}
 			l.free.Add(kind, need)
 			l.freeMemory += memory
 			l.freeResources = l.freeResources.Plus(resources)

@@ -163,25 +163,16 @@ func (pr *Preemption) tooMany(runs []*state.BundleAttempt) string {
 // wouldFit checks that free, reserved and freed resources together fit the beneficiary. That is
 // the named bundle, ready or suspended, or one of the job's ready bundles.
 func (pr *Preemption) wouldFit(d scheduler.Preempt, j *state.Job, runs []*state.BundleAttempt) (scheduler.RefusalReason, string) {
-	freed := freedBy(runs, d.Mode == scheduler.PreemptSuspend)
+	freed, users := freedBy(runs, d.Mode == scheduler.PreemptSuspend), usersFreed(j.User(), runs, d.Mode == scheduler.PreemptSuspend)
 	if d.Bundle == 0 {
-		tried := 0
-		for b := range j.Ready.All() {
-			if pr.bundles.Fits(b, nil, freed) {
-				return scheduler.NotRefused, ""
-			}
-			if tried++; tried == lifecycle.BundlesTried {
-				break
-			}
-		}
-		return scheduler.NothingGained, fmt.Sprintf("no ready bundle of %s would fit", j.ID)
+		return pr.anyWouldFit(j, freed, users)
 	}
 	b := pr.state.Bundles.Get(d.Bundle)
 	if b == nil || b.Job != j {
 		return scheduler.UnknownID, fmt.Sprintf("%s has no %v", j.ID, d.Bundle)
 	}
 	if r := b.SuspendedAttempt(); r != nil {
-		return pr.wouldResume(d, r, runs, freed)
+		return pr.wouldResume(d, r, runs, freed, users)
 	}
 	if b.Phase() != state.BundleReady {
 		return scheduler.NotReady, fmt.Sprintf("%v is %s", b.ID(), b.Phase())
@@ -200,17 +191,48 @@ func (pr *Preemption) wouldFit(d scheduler.Preempt, j *state.Job, runs []*state.
 	if !pr.bundles.Fits(b, where, freed) {
 		return scheduler.NothingGained, fmt.Sprintf("%v would not fit", b.ID())
 	}
+	if !b.WithinUserLimit(users) {
+		return scheduler.UserAtLimit, j.User().AtLimit(b.Usage())
+	}
 	return scheduler.NotRefused, ""
 }
 
+// anyWouldFit is wouldFit for any ready bundle of a job.
+func (pr *Preemption) anyWouldFit(j *state.Job, freed resources.Freed, users scheduler.Usage) (scheduler.RefusalReason, string) {
+	reason, why, tried := scheduler.NothingGained, fmt.Sprintf("no ready bundle of %s would fit", j.ID), 0
+	for b := range j.Ready.All() {
+		if pr.bundles.Fits(b, nil, freed) {
+			if b.WithinUserLimit(users) {
+				return scheduler.NotRefused, ""
+			}
+			reason, why = scheduler.UserAtLimit, j.User().AtLimit(b.Usage())
+		}
+		if tried++; tried == lifecycle.BundlesTried {
+			break
+		}
+	}
+	return reason, why
+}
+
+// usersFreed sums what stopping or suspending bundle attempts would free for a user's limit.
+func usersFreed(user *state.User, runs []*state.BundleAttempt, suspend bool) (sum scheduler.Usage) {
+	for _, r := range runs {
+		sum = sum.Plus(r.Frees(user, suspend))
+	}
+	return sum
+}
+
 // wouldResume checks that a suspended bundle could be resumed on its launchers.
-func (pr *Preemption) wouldResume(d scheduler.Preempt, r *state.BundleAttempt, runs []*state.BundleAttempt, freed resources.Freed) (scheduler.RefusalReason, string) {
+func (pr *Preemption) wouldResume(d scheduler.Preempt, r *state.BundleAttempt, runs []*state.BundleAttempt, freed resources.Freed, users scheduler.Usage) (scheduler.RefusalReason, string) {
 	id := r.Bundle.ID()
 	if d.Placement != nil {
 		return scheduler.WrongShape, fmt.Sprintf("%v goes on where it is suspended, and launchers were named for it", id)
 	}
 	if _, held := r.Waiting(); slices.Contains(runs, r) || !pr.resources.Launchers.FitsForResume(id, held, freed) {
 		return scheduler.NothingGained, fmt.Sprintf("%v could not be resumed", id)
+	}
+	if user, need := r.Bundle.Job.User(), r.TakesToResume(); !user.Allows(need, users) {
+		return scheduler.UserAtLimit, user.AtLimit(need)
 	}
 	return scheduler.NotRefused, ""
 }

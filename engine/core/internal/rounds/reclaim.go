@@ -52,7 +52,7 @@ func (pr *Preemption) reclaimForReady(runs []*state.BundleAttempt, held *state.B
 			if pr.resources.Reservations.BeingFreed(b.ID()) {
 				return true
 			}
-			fits := pr.bundles.Fits(b, nil, nil)
+			fits := pr.wouldFitWithout(b, nil)
 			if tried == 0 {
 				j.Waits.NoteRoom(fits, pr.step.Now)
 			}
@@ -82,11 +82,11 @@ const passedOver = 6
 // reclaimFor stops as many of the waiting readers, the youngest first, as make room. It returns
 // false when even all of them do not.
 func (pr *Preemption) reclaimFor(b *state.Bundle, runs []*state.BundleAttempt) bool {
-	if !pr.bundles.Fits(b, nil, freedBy(runs, false)) {
+	if !pr.wouldFitWithout(b, runs) {
 		return false
 	}
 	for n := range runs {
-		if pr.bundles.Fits(b, nil, freedBy(runs[:n+1], false)) {
+		if pr.wouldFitWithout(b, runs[:n+1]) {
 			pr.reclaimAll(b, runs[:n+1])
 			return true
 		}
@@ -94,7 +94,14 @@ func (pr *Preemption) reclaimFor(b *state.Bundle, runs []*state.BundleAttempt) b
 	return false
 }
 
-// reclaimHelps computes the bundles for which stopping readers could help.
+// wouldFitWithout reports whether a bundle of the readers' job would have room, and be within its user's
+// limit, if these readers were stopped.
+func (pr *Preemption) wouldFitWithout(b *state.Bundle, runs []*state.BundleAttempt) bool {
+	return b.WithinUserLimit(usersFreed(b.Job.User(), runs, false)) && pr.bundles.Fits(b, nil, freedBy(runs, false))
+}
+
+// reclaimHelps computes the bundles for which stopping readers could help. It helps each bundle whose
+// user is at the limit.
 type reclaimHelps struct {
 	pr    *Preemption
 	runs  []*state.BundleAttempt // the readers
@@ -108,7 +115,7 @@ type reclaimHelps struct {
 func (h *reclaimHelps) any(j *state.Job) bool {
 	before := (&state.BlockedUpstream{Job: j, Readers: h.runs}).Stages()
 	for i := range before {
-		if j.Stages[i].Ready() && (before[i] || !h.kind(j.Stages[i].Kind())) {
+		if j.Stages[i].Ready() && (before[i] || !j.User().Limit().IsZero() || !h.kind(j.Stages[i].Kind())) {
 			return true
 		}
 	}
@@ -118,6 +125,9 @@ func (h *reclaimHelps) any(j *state.Job) bool {
 // bundle reports whether stopping readers could help a bundle: by one of the slot kinds that it
 // needs.
 func (h *reclaimHelps) bundle(b *state.Bundle) bool {
+	if !b.WithinUserLimit(scheduler.Usage{}) {
+		return true
+	}
 	for i := range b.Width() {
 		if h.kind(b.Request(i).Kind) {
 			return true
@@ -176,7 +186,11 @@ func (pr *Preemption) reclaimForSuspended(runs []*state.BundleAttempt, held *sta
 		if !held.Has(s.Bundle) {
 			continue
 		}
-		if victims := inTheWay(s, runs); len(victims) > 0 {
+		victims := inTheWay(s, runs)
+		if len(victims) == 0 {
+			victims = overLimit(s, runs)
+		}
+		if len(victims) > 0 {
 			for _, r := range victims {
 				pr.reclaim(r, s.Bundle)
 			}
@@ -220,6 +234,18 @@ func inTheWay(s *state.BundleAttempt, runs []*state.BundleAttempt) (victims []*s
 		return nil
 	}
 	return victims
+}
+
+// overLimit lists the first of the readers without which the limit of their user allows a suspended
+// bundle attempt of their job. It lists none when it is allowed with all of them, or with none.
+func overLimit(s *state.BundleAttempt, runs []*state.BundleAttempt) []*state.BundleAttempt {
+	user, need := s.Bundle.Job.User(), s.TakesToResume()
+	for n := range len(runs) + 1 {
+		if user.Allows(need, usersFreed(user, runs[:n], false)) {
+			return runs[:n]
+		}
+	}
+	return nil
 }
 
 // youngestWaiting lists a job's bundle attempts that wait for unwritten sources, the last

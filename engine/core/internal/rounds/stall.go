@@ -105,15 +105,19 @@ func waitsSince(j *state.Job) scheduler.Time {
 }
 
 // leftOut reports whether one of a job's longest ready bundles has waited for the bound, and fits in
-// room that the policy has known for half of that. What the policy itself reserved for other bundles
+// room that the policy has known for half of that. The same holds for the limit of the job's user. What the policy itself reserved for other bundles
 // is part of that room. Draining launchers, and slots that preemptions freed for others, are not.
 func (rs *Rounds) leftOut(j *state.Job, bound time.Duration) (fits bool, tried int) {
+	user := j.User()
+	if !user.Limit().IsZero() && rs.step.Now.Sub(user.RoomSince()) < bound/2 {
+		return false, 0
+	}
 	for b := range j.Ready.All() {
 		if tried == lifecycle.BundlesTried {
 			break
 		}
 		tried++
-		fits = rs.step.Now.Sub(b.Since()) >= bound &&
+		fits = b.WithinUserLimit(scheduler.Usage{}) && rs.step.Now.Sub(b.Since()) >= bound &&
 			rs.resources.Launchers.Fits(b, nil, rs.resources.Reservations.PlannedForOthers(b.ID()), func(l *resources.Launcher) bool {
 				return b.Unavailable(l) == "" && rs.step.Now.Sub(l.RoomSince()) >= bound/2
 			})

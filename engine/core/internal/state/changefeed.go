@@ -2,6 +2,7 @@ package state
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/hamadryad/hamadryad/engine/core/changes"
@@ -18,6 +19,7 @@ type ChangeFeed struct {
 
 	attempts  []*Attempt // live ones
 	ended     []changes.Attempt
+	users     []*User
 	forgotten []scheduler.LauncherID
 	decided   []changes.Decision
 	endedJobs []*EndedJob
@@ -52,6 +54,9 @@ func (f *ChangeFeed) MarkAttempt(a *Attempt) {
 	f.MarkJob(a.BundleAttempt.Bundle.Job)
 	if !f.on {
 		return
+	}
+	if u := a.BundleAttempt.Bundle.Job.user; u != nil {
+		f.MarkUser(u)
 	}
 	f.cluster.resources.Offers.MarkDirty(&a.Launcher.Launcher)
 	if !a.dirty && a.Phase() != phase.Ended {
@@ -130,7 +135,7 @@ func (f *ChangeFeed) DrainJobs() (ids, ended []scheduler.JobID) {
 
 // Drain returns the rows of the changes. changed are the jobs whose rows the caller makes.
 func (f *ChangeFeed) Drain(changed []*Job) changes.ChangeSet {
-	rows := changes.ChangeSet{Decided: f.decided, Attempts: slices.Grow(f.ended, len(f.attempts))}
+	rows := changes.ChangeSet{Decided: f.decided, Attempts: slices.Grow(f.ended, len(f.attempts)), Users: f.userRows()}
 	for _, j := range changed {
 		if !j.rowsSent {
 			j.rowsSent = true
@@ -182,6 +187,11 @@ func (f *ChangeFeed) AllRows() changes.ChangeSet {
 		rows.Attempts = append(rows.Attempts, pastRows(j)...)
 		for _, a := range j.attempts.Sorted() {
 			rows.Attempts = append(rows.Attempts, a.Row())
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.cluster.users)) {
+		if u := f.cluster.users[name]; !u.limit.IsZero() {
+			rows.Users = append(rows.Users, u.Row())
 		}
 	}
 	for l := range f.cluster.Launchers.All() {

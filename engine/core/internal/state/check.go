@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"iter"
-	"maps"
 	"slices"
 
 	"github.com/hamadryad/hamadryad/engine/core/internal/dataflow"
@@ -21,17 +20,16 @@ func (st *Cluster) Check() error {
 			return fmt.Errorf("launcher %d: %w", id, err)
 		}
 	}
-	live, users := 0, map[string]int{}
+	live := 0
 	for _, id := range st.Jobs.IDs() {
 		j := st.Jobs.Get(id)
-		users[j.Spec.GetPrincipal().GetName()]++
 		live += len(j.attempts)
 		if err := st.checkJob(j); err != nil {
 			return fmt.Errorf("%s: %w", id, err)
 		}
 	}
-	if !maps.Equal(users, st.userJobs) {
-		return fmt.Errorf("the users have %v live jobs, counted as %v", users, st.userJobs)
+	if err := st.checkUsers(); err != nil {
+		return err
 	}
 	if live != st.Attempts.Len() {
 		return fmt.Errorf("%d attempts live and the jobs have %d", st.Attempts.Len(), live)

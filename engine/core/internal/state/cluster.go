@@ -22,7 +22,7 @@ type Cluster struct {
 	resources *resources.Resources
 
 	Jobs        idmap.Index[scheduler.JobID, Job] // live: pending admission, or admitted
-	userJobs    map[string]int                    // live jobs by user
+	users       map[string]*User                  // with live jobs
 	pendingWork []scheduler.JobID                 // live jobs with work left to a later step, ascending
 	// finishing are the jobs whose last bundle is ready, ascending; not in checkpoints.
 	finishing   []scheduler.JobID
@@ -78,7 +78,7 @@ func (s *Store) Freeze() *Store {
 
 // New returns a cluster without launchers and jobs, on the given step and resources.
 func New(s *step.Step, c *resources.Resources) *Cluster {
-	st := &Cluster{step: s, resources: c, launchersByName: map[string]*Launcher{}, userJobs: map[string]int{}, dependents: map[scheduler.JobID][]scheduler.JobID{}, Tokens: Tokens{step: s}}
+	st := &Cluster{step: s, resources: c, launchersByName: map[string]*Launcher{}, users: map[string]*User{}, dependents: map[scheduler.JobID][]scheduler.JobID{}, Tokens: Tokens{step: s}}
 	st.Changes.cluster = st
 	return st
 }
@@ -112,6 +112,7 @@ func (st *Cluster) AddAttempt(a *Attempt) {
 	if a.Phase() == phase.Suspended {
 		a.CountSuspended(+1)
 	}
+	a.countForUser()
 }
 
 // RemoveAttempt removes an attempt from the indexes and counts.
@@ -120,6 +121,7 @@ func (st *Cluster) RemoveAttempt(a *Attempt) {
 	a.BundleAttempt.Bundle.Job.attempts.remove(a, inJob)
 	a.Launcher.attempts.remove(a, inLauncher)
 	st.Changes.MarkAttempt(a)
+	st.NoteFreed(a)
 	if a.BundleAttempt.Bundle.Last() {
 		a.Launcher.finishers--
 	}
@@ -212,17 +214,7 @@ func (st *Cluster) RemoveNext(j *Job) {
 // AddJob adds a live job under its id.
 func (st *Cluster) AddJob(j *Job) {
 	st.Jobs.Add(j.ID, j)
-	st.countUserJob(j, +1)
-}
-
-// UserJobs returns how many jobs of a user are live.
-func (st *Cluster) UserJobs(user string) int { return st.userJobs[user] }
-
-func (st *Cluster) countUserJob(j *Job, n int) {
-	user := j.Spec.GetPrincipal().GetName()
-	if st.userJobs[user] += n; st.userJobs[user] == 0 {
-		delete(st.userJobs, user)
-	}
+	st.addToUser(j)
 }
 
 // RemoveJob removes a job that has ended, or was refused.
@@ -231,7 +223,7 @@ func (st *Cluster) RemoveJob(j *Job) {
 		st.pendingWork = slices.Delete(st.pendingWork, i, i+1)
 	}
 	st.Jobs.Remove(j.ID)
-	st.countUserJob(j, -1)
+	st.removeFromUser(j)
 	st.Changes.MarkJob(j)
 }
 

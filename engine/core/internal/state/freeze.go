@@ -1,9 +1,6 @@
 package state
 
-import (
-	"maps"
-	"slices"
-)
+import "slices"
 
 func (l *Launcher) frozen() *Launcher {
 	f := *l
@@ -64,5 +61,8 @@ func (st *Cluster) Freeze(of *Cluster) {
 	st.Suspended.freeze(&of.Suspended)
 	st.Launchers = of.Launchers.Clone((*Launcher).frozen)
 	st.Jobs = of.Jobs.Clone((*Job).frozen)
-	st.userJobs = maps.Clone(of.userJobs)
+	for name, u := range of.users {
+		f := *u
+		st.users[name] = &f
+	}
 }

@@ -57,8 +57,9 @@ type Job struct {
 	Stages           []stage
 	unfinished       int        // bundles that are neither finished nor given up, without the last
 	attempts         attemptSet // live attempts
-	suspended        int        // live attempts that are suspended
-	speculativeCount int        // speculative attempts, and bundles with an open offer
+	user             *User
+	suspended        int // live attempts that are suspended
+	speculativeCount int // speculative attempts, and bundles with an open offer
 	Ready            ReadyList
 	Slices           Slices
 	Exclusions       JobExclusions

@@ -34,7 +34,7 @@ type Stats struct {
 	Outcomes [scheduler.Killed + 1]uint64            // ended jobs, by scheduler.JobOutcome
 	Jobs     [scheduler.JobKilled + 1]uint64         // that ended, by scheduler.JobOutcome
 	Accepted [scheduler.DecisionSpeculate + 1]uint64 // decisions, by kind
-	Refused  [scheduler.Unsupported + 1]uint64       // decisions, by reason
+	Refused  [scheduler.UserAtLimit + 1]uint64       // decisions, by reason
 	Local    [scheduler.LocalityLevels]uint64        // finished attempts that read stored files, by the locality of most bytes
 	Read     [scheduler.LocalityLevels]uint64        // bytes that finished attempts read, by locality
 

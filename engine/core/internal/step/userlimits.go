@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // UserLimit bounds what one user may have. 0 is no bound.
@@ -11,6 +13,12 @@ type UserLimit struct {
 	// Jobs is how many jobs may live: those that run, those that wait, and those that wait for their
 	// admission.
 	Jobs int `json:"jobs,omitempty"`
+	// Slots is how many slots of all kinds the user's live attempts may hold together. Suspended
+	// attempts hold none.
+	Slots int `json:"slots,omitempty"`
+	// Resources is how much of each kind of countable resource they may hold together, such as
+	// gpu: 4. A kind that is not listed has no bound.
+	Resources map[scheduler.ResourceKind]int `json:"resources,omitempty"`
 }
 
 // UserLimits bound what each user may have.
@@ -30,17 +38,52 @@ func (l *UserLimits) Of(user string) UserLimit {
 	return l.Each
 }
 
+// LimitOf returns what the live attempts of a user may hold together.
+func (l *UserLimits) LimitOf(user string) scheduler.UserLimit {
+	own := l.Of(user)
+	limit := scheduler.UserLimit{Slots: own.Slots}
+	if len(own.Resources) > 0 {
+		limit.Resources = scheduler.NewResources(own.counts()...)
+	}
+	return limit
+}
+
+// counts lists the resources, in order of kind.
+func (l *UserLimit) counts() (list []scheduler.ResourceCount) {
+	for _, kind := range slices.Sorted(maps.Keys(l.Resources)) {
+		list = append(list, scheduler.ResourceCount{Kind: kind, Count: l.Resources[kind]})
+	}
+	return list
+}
+
+// check returns what is wrong with a limit, which stands under a name.
+func (l *UserLimit) check(name string) (errs []error) {
+	if l.Jobs < 0 {
+		errs = append(errs, fmt.Errorf("%s.jobs is %d: use 0, which is no limit, or more", name, l.Jobs))
+	}
+	if l.Slots < 0 {
+		errs = append(errs, fmt.Errorf("%s.slots is %d: use 0, which is no limit, or more", name, l.Slots))
+	}
+	for _, c := range l.counts() {
+		if c.Count == 0 {
+			errs = append(errs, fmt.Errorf("%s.resources.%s is 0: use 1 or more, or leave the kind out, which is no limit", name, c.Kind))
+			return errs
+		}
+	}
+	if err := scheduler.CheckResources(l.counts()); err != nil {
+		errs = append(errs, fmt.Errorf("%s.resources: %w", name, err))
+	}
+	return errs
+}
+
 func (l *UserLimits) check() (errs []error) {
 	if len(l.Users) > usersMax {
 		errs = append(errs, fmt.Errorf("userLimits.users has %d entries: use %d or fewer", len(l.Users), usersMax))
 	}
-	if l.Each.Jobs < 0 {
-		errs = append(errs, fmt.Errorf("userLimits.each.jobs is %d: use 0, which is no limit, or more", l.Each.Jobs))
-	}
+	errs = append(errs, l.Each.check("userLimits.each")...)
 	for _, user := range slices.Sorted(maps.Keys(l.Users)) {
-		if n := l.Users[user].Jobs; n < 0 {
-			errs = append(errs, fmt.Errorf("userLimits.users.%s.jobs is %d: use 0, which is no limit, or more", user, n))
-		}
+		own := l.Users[user]
+		errs = append(errs, own.check("userLimits.users."+user)...)
 	}
 	return errs
 }

@@ -25,7 +25,7 @@ func (m *Model) apply(f core.Changes) {
 	another := f.Decides != m.decides
 	m.decides, m.stats, m.announced = f.Decides, f.Stats, f.ReservedIDs
 	r := &f.ChangeSet
-	changed := len(r.Jobs)+len(r.Stages)+len(r.Elements)+len(r.Attempts)+len(r.Launchers)+len(r.Ended) > 0
+	changed := len(r.Jobs)+len(r.Stages)+len(r.Elements)+len(r.Attempts)+len(r.Launchers)+len(r.Users)+len(r.Ended) > 0
 	if !changed && !another && len(r.Decided) == 0 {
 		return
 	}
@@ -47,6 +47,9 @@ func (m *Model) apply(f core.Changes) {
 	}
 	for i := range r.Launchers {
 		m.applyLauncher(r.Launchers[i])
+	}
+	for _, u := range r.Users {
+		m.applyUser(u)
 	}
 	m.applyDecisions(&f) // their jobs may end in this step
 	for _, s := range r.Ended {
@@ -70,6 +73,15 @@ func (m *Model) applyJob(row changes.Job) {
 	}
 	j.row = &row
 	m.changed(j)
+}
+
+// applyUser takes in the row of a user with a limit.
+func (m *Model) applyUser(u changes.User) {
+	if u.Gone {
+		delete(m.users, u.Name)
+		return
+	}
+	m.users[u.Name] = u
 }
 
 func (m *Model) applyStage(row *changes.Stage) {

@@ -44,7 +44,8 @@ type Model struct {
 	up        int // launchers
 	closed    int // of these, drained or excluded ones
 	slots     map[string]count
-	waked     chan struct{} // closed at the next change; nil: nothing waits
+	users     map[string]changes.User // with live jobs and a limit
+	waked     chan struct{}           // closed at the next change; nil: nothing waits
 }
 
 // endedJob is the kept data of an ended job.
@@ -86,7 +87,7 @@ type onLauncher struct {
 // NewModel returns a model of all data of a core. Close ends its goroutine. On that goroutine, each
 // also is called with every applied batch, and must not change it.
 func NewModel(b Bounds, all core.Changes, also ...func(core.Changes)) *Model {
-	m := &Model{began: all.Stats, endedByID: map[scheduler.JobID]*endedJob{}, slots: map[string]count{}}
+	m := &Model{began: all.Stats, endedByID: map[scheduler.JobID]*endedJob{}, slots: map[string]count{}, users: map[string]changes.User{}}
 	m.Bound(b)
 	take := func(f core.Changes) {
 		m.apply(f)

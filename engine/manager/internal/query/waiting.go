@@ -51,10 +51,11 @@ type cluster struct {
 	closed  int // of these, drained or excluded ones
 	decided bool
 	slots   []count // of the kinds that the job needs
+	user    changes.User
 }
 
 func (m *Model) clusterFor(j *changes.Job) cluster {
-	c := cluster{up: m.up, closed: m.closed, decided: m.decides != 0}
+	c := cluster{up: m.up, closed: m.closed, decided: m.decides != 0, user: m.users[j.Spec.GetPrincipal().GetName()]}
 	for _, need := range j.Waits.Needs {
 		c.slots = append(c.slots, m.slots[need.Kind])
 	}
@@ -88,6 +89,10 @@ func waiting(j *changes.Job, c cluster) (list []string) {
 		case !c.decided && j.State == wire.JobState_JOB_STATE_RUNNING:
 			list = append(list, "no policy is running")
 		}
+		need := neededBy(w)
+		if len(w.Needs) > 0 && !c.user.Limit.Allows(c.user.Holds, need) {
+			list = append(list, changes.AtUserLimit(c.user.Name, c.user.Limit, need))
+		}
 		list = append(list, waitsFor(w, c))
 	}
 	if p := w.Policy; p.Reason != scheduler.WaitNone {
@@ -98,6 +103,15 @@ func waiting(j *changes.Job, c cluster) (list []string) {
 		list = append(list, "policy: "+text)
 	}
 	return list
+}
+
+// neededBy is what a job's longest ready bundle needs of what users are limited to.
+func neededBy(w *changes.Waits) scheduler.Usage {
+	need := scheduler.Usage{Resources: w.Resources}
+	for _, s := range w.Needs {
+		need.Slots += s.Count
+	}
+	return need
 }
 
 // waitsFor returns why the longest ready bundle does not run.
