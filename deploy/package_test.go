@@ -47,6 +47,7 @@ func TestPackage(t *testing.T) {
 	// A manager may do little (of 100, 17 is open); a launcher's tasks are anybody's programs (56).
 	m.must("systemd-analyze security --offline=true --threshold=20 /usr/lib/systemd/system/hamadryad-manager.service")
 	m.must("systemd-analyze security --offline=true --threshold=60 /usr/lib/systemd/system/hamadryad-launcher.service")
+	m.must("systemd-analyze security --offline=true --threshold=60 /usr/lib/systemd/system/hamadryad-schedules@.service")
 	if out := m.must("systemctl start hamadryad-manager hamadryad-launcher; systemctl is-active hamadryad-manager || true"); out != "inactive" {
 		t.Errorf("a manager without a configuration is %s", out)
 	}
@@ -61,6 +62,7 @@ func TestPackage(t *testing.T) {
 	m.anew("hamadryad-manager", was)
 	m.count("after-a-kill")
 	m.watchdog()
+	m.schedules()
 
 	manager, launcher := m.main("hamadryad-manager"), m.main("hamadryad-launcher")
 	m.must("dpkg --install /root/hamadryad.deb")
@@ -138,13 +140,25 @@ func (m *machine) watchdog() {
 	m.anew("hamadryad-manager", was)
 }
 
+// schedules has a unit run a schedule's command as its user, who is the launcher's here, and stop.
+func (m *machine) schedules() {
+	m.t.Helper()
+	const unit, as = "hamadryad-schedules@hamadryad-launcher", "set -a; . /etc/default/hamadryad-schedules; runuser -u hamadryad-launcher -- hamadryad schedule "
+	m.must("printf 'HAMADRYAD_MANAGER=127.0.0.1:7070\\nHAMADRYAD_AUTH_CERTIFICATE=/srv/data/ann.pem\\n' > /etc/default/hamadryad-schedules && systemctl enable --now " + unit)
+	m.must(as + "add nightly --cron '30 2 * * *' --folder /srv/data -- hamadryad-streaming --quiet -- -input /srv/data/in -output /srv/data/scheduled -mapper cat")
+	m.must(as + "run nightly")
+	m.eventually(as+"show nightly", " succeeded ")
+	m.must("grep --recursive --quiet 'some words' /srv/data/scheduled")
+}
+
 // remove removes the package, and purges it.
 func (m *machine) remove() {
 	m.t.Helper()
 	m.must("dpkg --remove hamadryad")
-	if out, _ := m.try("systemctl is-active hamadryad-manager; systemctl is-active hamadryad-launcher"); strings.Contains(out, "\nactive") || strings.HasPrefix(out, "active") {
+	if out, _ := m.try("systemctl is-active hamadryad-manager; systemctl is-active hamadryad-launcher; systemctl is-active hamadryad-schedules@hamadryad-launcher"); strings.Contains(out, "\nactive") || strings.HasPrefix(out, "active") {
 		m.t.Errorf("of a package that was removed there runs: %s", out)
 	}
+	m.must("test ! -e /etc/systemd/system/multi-user.target.wants/hamadryad-schedules@hamadryad-launcher.service")
 	m.must("test ! -e /usr/lib/hamadryad && test ! -e /usr/bin/hamadryad && test ! -e /usr/lib/systemd/system/hamadryad-manager.service")
 	if out := m.must("dpkg --purge hamadryad 2>&1"); !strings.Contains(out, "/etc/hamadryad/manager is left") || !strings.Contains(out, "/var/lib/hamadryad is left") {
 		m.t.Errorf("a purge says %s", out)
