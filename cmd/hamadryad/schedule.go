@@ -41,6 +41,7 @@ but the jobs of one start alone count: those of another are refused.`,
 type scheduleFlags struct {
 	cron, zone, ifRunning, folder string
 	startDeadline                 time.Duration
+	replace                       bool
 }
 
 func (c *cli) scheduleAdd() *cobra.Command {
@@ -79,7 +80,7 @@ over.`,
 			if err != nil {
 				return err
 			}
-			return c.withClient(func(cl *client.Client) error { return c.addSchedule(cmd.Context(), cl, args[0], d) })
+			return c.withClient(func(cl *client.Client) error { return c.addSchedule(cmd.Context(), cl, args[0], d, f.replace) })
 		},
 	}
 	cmd.Flags().StringVar(&f.cron, "cron", "", "the `TIMES`; must be given")
@@ -88,6 +89,7 @@ over.`,
 	cmd.Flags().StringVar(&f.ifRunning, "if-running", wire.IfRunningNames[0], "`WHAT` to do when an earlier run has not ended: skip the new one, queue it (one at most), or allow both")
 	cmd.Flags().DurationVar(&f.startDeadline, "start-deadline", time.Hour, "how long after its due time a run may start; then it is missed")
 	cmd.Flags().StringVar(&f.folder, "folder", "", "`FOLDER` in which the command runs; left out: this one")
+	cmd.Flags().BoolVar(&f.replace, "replace", false, "replace a schedule of this name; its runs are kept")
 	_ = cmd.RegisterFlagCompletionFunc("if-running", cobra.FixedCompletions(wire.IfRunningNames, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
@@ -116,8 +118,8 @@ func (f *scheduleFlags) definition(command []string) (*wire.ScheduleDefinition, 
 const runnerHeardWithin = time.Minute
 
 // addSchedule adds a schedule, and prints when it is due first and whether a runner is there.
-func (c *cli) addSchedule(ctx context.Context, cl *client.Client, name string, d *wire.ScheduleDefinition) error {
-	if err := cl.AddSchedule(ctx, name, d); err != nil {
+func (c *cli) addSchedule(ctx context.Context, cl *client.Client, name string, d *wire.ScheduleDefinition, replace bool) error {
+	if err := cl.AddSchedule(ctx, name, d, replace); err != nil {
 		return err
 	}
 	r, err := cl.Schedules(ctx, name, false, 1)

@@ -26,8 +26,8 @@ func scheduledRun() (*wire.RunKey, error) {
 }
 
 // AddSchedule adds a schedule of the caller.
-func (c *Client) AddSchedule(ctx context.Context, name string, d *wire.ScheduleDefinition) error {
-	_, err := unary(ctx, c, c.manager.AddSchedule, &wire.AddScheduleRequest{Principal: c.principal, Name: name, Definition: d})
+func (c *Client) AddSchedule(ctx context.Context, name string, d *wire.ScheduleDefinition, replace bool) error {
+	_, err := unary(ctx, c, c.manager.AddSchedule, &wire.AddScheduleRequest{Principal: c.principal, Name: name, Definition: d, Replace: replace})
 	return err
 }
 

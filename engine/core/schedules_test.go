@@ -88,6 +88,14 @@ func (p *planned) change(user, name string, act wire.ScheduleAct) string {
 	return p.last.Failure.GetMessage()
 }
 
+func (p *planned) replace(user, name, cron string) string {
+	p.client++
+	p.step(wire.NewInput(&wire.AddSchedule{Client: p.client, Principal: byUser(user), Name: name, Replace: true, Definition: &wire.ScheduleDefinition{
+		Cron: cron, Zone: "UTC", StartDeadlineNs: int64(10 * time.Minute), Command: []string{"run"}, Folder: "/",
+	}}))
+	return p.last.Failure.GetMessage()
+}
+
 func (p *planned) due(id uint64, at time.Duration) {
 	p.step(wire.NewInput(&wire.ScheduleDue{Schedule: id, Due: int64(at)}))
 }
@@ -389,5 +397,36 @@ func TestRandomRuns(t *testing.T) {
 			}
 		}
 		p.replayed(set)
+	}
+}
+
+// A replaced schedule keeps its id, its runs and its pause. Due times before are decided, and limits
+// of the number of schedules do not count.
+func TestReplacedSchedule(t *testing.T) {
+	set := core.DefaultSettings()
+	set.Schedules.UserMax = 1
+	p := newPlanned(t, set)
+	if why := p.add("ann", "a", wire.IfRunning_IF_RUNNING_SKIP); why != "" {
+		t.Fatal(why)
+	}
+	p.pass(time.Minute)
+	p.due(1, p.now)
+	p.change("ann", "a", wire.ScheduleAct_SCHEDULE_ACT_PAUSE)
+	p.pass(time.Minute)
+	if why := p.replace("ann", "a", "0 1 * * *"); why != "" {
+		t.Fatal(why)
+	}
+	s := p.told[1]
+	if len(p.told) != 1 || s.Definition.Cron != "0 1 * * *" || !s.Paused || len(s.Runs) != 1 || s.Decided != int64(p.now) {
+		t.Errorf("%v", s)
+	}
+	if why := p.replace("ann", "b", "0 1 * * *"); !strings.Contains(why, "core.schedules.userMax") {
+		t.Errorf("a second one: %q", why)
+	}
+	if why := p.replace("ann", "a", ""); !strings.Contains(why, "has no times") || p.told[1].Definition.Cron != "0 1 * * *" {
+		t.Errorf("one without times: %q", why)
+	}
+	if why := p.add("ann", "a", wire.IfRunning_IF_RUNNING_SKIP); !strings.Contains(why, "--replace") {
+		t.Errorf("added again: %q", why)
 	}
 }

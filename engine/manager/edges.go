@@ -34,7 +34,7 @@ func (m *manager) edges() metrics.Edges {
 			}
 			return h
 		},
-		Audit: m.audit.Waiting, Deciding: m.supervisor.Deciding, Term: m.life.Term,
+		Audit: m.audit.Waiting, Deciding: m.supervisor.Deciding, Schedules: m.schedules.Counts, Term: m.life.Term,
 		Certificate: func() (end time.Time, has bool) {
 			if m.cfg.Keys == nil {
 				return time.Time{}, false

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -23,6 +24,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth/certs/certstest"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/audit"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/rest"
+	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/internal/proctest"
 )
@@ -109,6 +111,85 @@ func TestHTTPKeepsToTheSameRules(t *testing.T) {
 	}
 	if st, err := r.who("root").api.Status(r.ctx(), &wire.StatusRequest{Job: job}); err != nil || !strings.Contains(st.GetFailure().GetMessage(), "killed by ann: a whim") {
 		t.Errorf("the job says %v (%v)", st.GetFailure(), err)
+	}
+}
+
+// Schedules over HTTP keep to the rules of the command line: each user has its own, administrators
+// change those of others, and who may look at everything sees them.
+func TestSchedulesOverHTTP(t *testing.T) {
+	r := newRuled(t)
+	r.who("ann")
+	nightly := `{"cron": "30 2 * * *", "zone": "Europe/Berlin", "command": ["./report.sh"], "folder": "/home/ann"}`
+	for _, x := range []struct {
+		as, method, path, body string
+		code                   int
+		says                   string
+	}{
+		{"ann", "PUT", "/schedules/ann/nightly", nightly, 204, ""},
+		{"ann", "PUT", "/schedules/ann/nightly", strings.Replace(nightly, "30 2", "0 3", 1), 204, ""},
+		{"ann", "PUT", "/schedules/ann/odd", strings.Replace(nightly, "30 2", "99 2", 1), 400, "can't be read"},
+		{"ann", "PUT", "/schedules/ann/odd", strings.Replace(nightly, "Berlin", "Nowhere", 1), 400, "there is none of that name"},
+		{"ann", "PUT", "/schedules/ann/odd", strings.Replace(nightly, `"/home/ann"`, `"ann"`, 1), 400, "is not absolute"},
+		{"ann", "PUT", "/schedules/ann/odd", strings.Replace(nightly, `"folder"`, `"startDeadlineSeconds": 1e300, "folder"`, 1), 400, "startDeadlineSeconds"},
+		{"ann", "PUT", "/schedules/ann/odd", strings.Replace(nightly, `"zone"`, `"timezone"`, 1), 400, "timezone"},
+		{"ann", "PUT", "/schedules/ann/a%20b", nightly, 400, "can't name a schedule"},
+		{"ann", "PUT", "/schedules/bob/nightly", nightly, 403, `you are "ann"`},
+		{"ann", "GET", "/schedules/ann/nightly", "", 200, ""},
+		{"ann", "GET", "/schedules/ann/none", "", 404, `user "ann" has no schedule "none"`},
+		{"bob", "GET", "/schedules/ann/nightly", "", 403, "bob may list its own schedules alone"},
+		{"bob", "DELETE", "/schedules/ann/nightly", "", 403, "bob may list its own schedules alone"},
+		{"olga", "GET", "/schedules/ann/nightly", "", 200, ""},
+		{"ann", "PUT", "/schedules/ann/nightly/pause", "", 204, ""},
+		{"ann", "DELETE", "/schedules/ann/nightly/pause", "", 204, ""},
+		{"ann", "POST", "/schedules/ann/nightly/run", "", 204, ""},
+		{"ann", "POST", "/schedules/ann/nightly/run", "", 400, "run 1 has not ended"},
+		{"root", "PUT", "/schedules/ann/nightly/pause", "", 204, ""},
+		{"root", "DELETE", "/schedules/ann/nightly", "", 204, ""},
+		{"root", "DELETE", "/schedules/ann/nightly", "", 404, "has no schedule"},
+	} {
+		code, detail := r.restAs(x.as, x.method, x.path, x.body)
+		if code != x.code || !strings.Contains(detail, x.says) {
+			t.Errorf("%s %s as %s: %d %q, want %d %q", x.method, x.path, x.as, code, detail, x.code, x.says)
+		}
+		if x.code == 204 {
+			if said := r.audited()[len(r.audited())-1]; said.Who != x.as || said.Result != audit.Done {
+				t.Errorf("%s %s as %s: the audit says %+v", x.method, x.path, x.as, said)
+			}
+		}
+	}
+}
+
+// Without authentication a schedule is that of the user whom its path names. Lists turn their pages.
+func TestListsOfSchedules(t *testing.T) {
+	b := newTestbed(t)
+	b.start()
+	definition := map[string]any{"cron": "30 2 * * *", "zone": "Europe/Berlin", "command": []string{"./report.sh"}, "folder": "/"}
+	for _, path := range []string{"/schedules/ann/b", "/schedules/bob/a", "/schedules/ann/a"} {
+		if a := b.rest(http.MethodPut, path, definition, ""); a.code != http.StatusNoContent {
+			t.Fatalf("%d %s", a.code, a.text)
+		}
+	}
+	names, path := "", "/schedules?limit=2"
+	for range 2 {
+		var list restapi.ScheduleList
+		if err := json.Unmarshal(b.rest(http.MethodGet, path, nil, "").text, &list); err != nil || list.Total != 3 {
+			t.Fatalf("%+v %v", list, err)
+		}
+		for _, x := range list.Schedules {
+			names += x.Owner + "/" + x.Name + " "
+			if _, offset := x.Next[0].Zone(); x.Next[0].Format("15:04") != "02:30" || offset == 0 {
+				t.Errorf("the next due time is %v", x.Next)
+			}
+		}
+		if list.Next != nil {
+			path = "/schedules?limit=2&cursor=" + url.QueryEscape(*list.Next)
+		}
+	}
+	if names != "ann/a ann/b bob/a " {
+		t.Errorf("the pages have %s", names)
+	}
+	if _, page := b.page("/schedules?owner=bob"); strings.Count(page, `href="./schedules/`) != 1 {
+		t.Errorf("the page of bob's has\n%s", page)
 	}
 }
 

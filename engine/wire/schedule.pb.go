@@ -548,6 +548,8 @@ type AddScheduleRequest struct {
 	Principal     *Principal             `protobuf:"bytes,1,opt,name=principal,proto3" json:"principal,omitempty"`
 	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	Definition    *ScheduleDefinition    `protobuf:"bytes,3,opt,name=definition,proto3" json:"definition,omitempty"`
+	User          string                 `protobuf:"bytes,4,opt,name=user,proto3" json:"user,omitempty"`        // its owner, who must be the caller; "": the caller
+	Replace       bool                   `protobuf:"varint,5,opt,name=replace,proto3" json:"replace,omitempty"` // a schedule of that name gets this definition, and keeps its runs
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -601,6 +603,20 @@ func (x *AddScheduleRequest) GetDefinition() *ScheduleDefinition {
 		return x.Definition
 	}
 	return nil
+}
+
+func (x *AddScheduleRequest) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+func (x *AddScheduleRequest) GetReplace() bool {
+	if x != nil {
+		return x.Replace
+	}
+	return false
 }
 
 type SchedulesRequest struct {
@@ -1020,6 +1036,7 @@ type AddSchedule struct {
 	Principal     *Principal             `protobuf:"bytes,2,opt,name=principal,proto3" json:"principal,omitempty"`
 	Name          string                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
 	Definition    *ScheduleDefinition    `protobuf:"bytes,4,opt,name=definition,proto3" json:"definition,omitempty"`
+	Replace       bool                   `protobuf:"varint,5,opt,name=replace,proto3" json:"replace,omitempty"` // the one of that name
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1080,6 +1097,13 @@ func (x *AddSchedule) GetDefinition() *ScheduleDefinition {
 		return x.Definition
 	}
 	return nil
+}
+
+func (x *AddSchedule) GetReplace() bool {
+	if x != nil {
+		return x.Replace
+	}
+	return false
 }
 
 type ChangeSchedule struct {
@@ -1413,13 +1437,15 @@ const file_engine_wire_schedule_proto_rawDesc = "" +
 	"\x0esubmitting_try\x18\n" +
 	" \x01(\rR\rsubmittingTry\x12\x16\n" +
 	"\x06reason\x18\v \x01(\tR\x06reason\x12\x17\n" +
-	"\aby_hand\x18\f \x01(\bR\x06byHand\"\xaf\x01\n" +
+	"\aby_hand\x18\f \x01(\bR\x06byHand\"\xdd\x01\n" +
 	"\x12AddScheduleRequest\x12<\n" +
 	"\tprincipal\x18\x01 \x01(\v2\x1e.hamadryad.engine.v1.PrincipalR\tprincipal\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12G\n" +
 	"\n" +
 	"definition\x18\x03 \x01(\v2'.hamadryad.engine.v1.ScheduleDefinitionR\n" +
-	"definition\"\x95\x01\n" +
+	"definition\x12\x12\n" +
+	"\x04user\x18\x04 \x01(\tR\x04user\x12\x18\n" +
+	"\areplace\x18\x05 \x01(\bR\areplace\"\x95\x01\n" +
 	"\x10SchedulesRequest\x12<\n" +
 	"\tprincipal\x18\x01 \x01(\v2\x1e.hamadryad.engine.v1.PrincipalR\tprincipal\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1b\n" +
@@ -1449,14 +1475,15 @@ const file_engine_wire_schedule_proto_rawDesc = "" +
 	"\tprincipal\x18\x01 \x01(\v2\x1e.hamadryad.engine.v1.PrincipalR\tprincipal\x12-\n" +
 	"\x03key\x18\x02 \x01(\v2\x1b.hamadryad.engine.v1.RunKeyR\x03key\x12\x1c\n" +
 	"\tsucceeded\x18\x03 \x01(\bR\tsucceeded\x12\x16\n" +
-	"\x06reason\x18\x04 \x01(\tR\x06reason\"\xc0\x01\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\"\xda\x01\n" +
 	"\vAddSchedule\x12\x16\n" +
 	"\x06client\x18\x01 \x01(\x04R\x06client\x12<\n" +
 	"\tprincipal\x18\x02 \x01(\v2\x1e.hamadryad.engine.v1.PrincipalR\tprincipal\x12\x12\n" +
 	"\x04name\x18\x03 \x01(\tR\x04name\x12G\n" +
 	"\n" +
 	"definition\x18\x04 \x01(\v2'.hamadryad.engine.v1.ScheduleDefinitionR\n" +
-	"definition\"\xc2\x01\n" +
+	"definition\x12\x18\n" +
+	"\areplace\x18\x05 \x01(\bR\areplace\"\xc2\x01\n" +
 	"\x0eChangeSchedule\x12\x16\n" +
 	"\x06client\x18\x01 \x01(\x04R\x06client\x12<\n" +
 	"\tprincipal\x18\x02 \x01(\v2\x1e.hamadryad.engine.v1.PrincipalR\tprincipal\x12\x12\n" +

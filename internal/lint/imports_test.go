@@ -118,9 +118,9 @@ var trees = []tree{
 	},
 	{
 		"engine/manager",
-		"internal/blobs, internal/configedit, internal/inbox, internal/limits, internal/metrics, internal/credentials, internal/schedules, " +
+		"internal/blobs, internal/configedit, internal/inbox, internal/limits, internal/metrics, internal/credentials, " +
 			"internal/history/backup, internal/history/index, internal/history/jobfile, internal/history/timeseries, internal/rest/request, internal/rest/respcache, restapi < " +
-			"internal/audit, internal/history/logarchive, internal/launchers, internal/pages/charts, policyhost, recovery < " +
+			"internal/audit, internal/history/logarchive, internal/launchers, internal/pages/charts, internal/schedules, policyhost, recovery < " +
 			"internal/authz, internal/history < historycheck, internal/query < internal/api, internal/rest < internal/pages < ., readside",
 		[]string{
 			"internal/process", "sdk/scheduler", "sdk/storage", "engine/auth", "engine/core", "engine/core/changes", "engine/eventlog", "engine/graph", "engine/plan", "engine/policy", "engine/wire",

@@ -101,6 +101,18 @@ var rules = map[string]Rule{
 	"manager POST /jobs/{job}/update":          {Kind: auth.User, Roles: working, On: AnyJob, Changes: true, What: "change a job"},
 	"manager POST /launchers/{launcher}/drain": {Kind: auth.User, Roles: operating, On: Cluster, Changes: true, What: "drain launchers"},
 
+	"manager GET /schedules":                           {Kind: auth.User, Roles: anyRole, On: Yourself, What: "list schedules"},
+	"manager GET /schedules/{owner}/{schedule}":         {Kind: auth.User, Roles: anyRole, On: Yourself, What: "look at a schedule"},
+	"manager POST /schedules/{owner}/{schedule}/change": {Kind: auth.User, Roles: working, On: Yourself, Changes: true, What: "change a schedule"},
+
+	"manager GET /api/v1/schedules":                             {Kind: auth.User, Roles: anyRole, On: Yourself, What: "list schedules"},
+	"manager GET /api/v1/schedules/{owner}/{schedule}":          {Kind: auth.User, Roles: anyRole, On: Yourself, What: "look at a schedule"},
+	"manager PUT /api/v1/schedules/{owner}/{schedule}":          {Kind: auth.User, Roles: working, On: Yourself, Changes: true, What: "add a schedule"},
+	"manager DELETE /api/v1/schedules/{owner}/{schedule}":       {Kind: auth.User, Roles: working, On: Yourself, Changes: true, What: "change a schedule"},
+	"manager PUT /api/v1/schedules/{owner}/{schedule}/pause":    {Kind: auth.User, Roles: working, On: Yourself, Changes: true, What: "change a schedule"},
+	"manager DELETE /api/v1/schedules/{owner}/{schedule}/pause": {Kind: auth.User, Roles: working, On: Yourself, Changes: true, What: "change a schedule"},
+	"manager POST /api/v1/schedules/{owner}/{schedule}/run":     {Kind: auth.User, Roles: working, On: Yourself, Changes: true, What: "change a schedule"},
+
 	"manager GET /api/v1/openapi.yaml":                  {Open: true, On: Cluster, What: "read the document of the REST interface"},
 	"manager GET /api/v1/cluster":                       {Kind: auth.User, Roles: anyRole, On: JobList, What: "look at the cluster"},
 	"manager GET /api/v1/events":                        {Kind: auth.User, Roles: anyRole, On: AnyJob, What: "hear what changes"},

@@ -88,10 +88,19 @@ func (t *Table) mark(id uint64) bool {
 	return !found
 }
 
-// Add adds a schedule, or refuses it with the reason.
+// Add adds a schedule, or replaces the definition of one, or refuses with the reason. A replaced
+// one keeps its runs; due times that came before are left out.
 func (t *Table) Add(s *step.Step, m *wire.AddSchedule) {
-	if err := t.mayAdd(s, m); err != nil {
+	i := t.named(m.GetPrincipal().GetName(), m.GetName())
+	if err := t.mayAdd(s, m, i); err != nil {
 		s.Reply(m.GetClient(), 0, step.Invalid(err.Error()))
+		return
+	}
+	if i >= 0 {
+		x := t.edit(i)
+		before := times(x.Definition)
+		x.Definition, x.Decided = m.GetDefinition(), max(x.Decided, int64(s.Now))
+		s.ReplyChanged(m.GetClient(), 0, before, times(x.Definition))
 		return
 	}
 	t.last++
@@ -99,13 +108,19 @@ func (t *Table) Add(s *step.Step, m *wire.AddSchedule) {
 	t.list = append(t.list, &wire.Schedule{
 		Id: t.last, Name: m.GetName(), User: m.GetPrincipal().GetName(), Definition: m.GetDefinition(), Added: int64(s.Now), Decided: int64(s.Now),
 	})
-	s.ReplyChanged(m.GetClient(), 0, "", fmt.Sprintf("%q in %s", m.GetDefinition().GetCron(), m.GetDefinition().GetZone()))
+	s.ReplyChanged(m.GetClient(), 0, "", times(m.GetDefinition()))
+}
+
+// times describes a definition, for the audit.
+func times(d *wire.ScheduleDefinition) string {
+	return fmt.Sprintf("%q in %s", d.GetCron(), d.GetZone())
 }
 
 // nameForm is the form of a schedule's name.
 var nameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 
-func (t *Table) mayAdd(s *step.Step, m *wire.AddSchedule) error {
+// mayAdd returns why a schedule can't be added, in place of the one with an index; -1: of none.
+func (t *Table) mayAdd(s *step.Step, m *wire.AddSchedule, replaced int) error {
 	user, set := m.GetPrincipal().GetName(), &s.Set.Schedules
 	of := 0
 	for _, x := range t.list {
@@ -116,11 +131,11 @@ func (t *Table) mayAdd(s *step.Step, m *wire.AddSchedule) error {
 	switch {
 	case !nameForm.MatchString(m.GetName()):
 		return fmt.Errorf("%q can't name a schedule: use up to 100 letters, digits and . _ -, and begin with a letter or digit", m.GetName())
-	case t.named(user, m.GetName()) >= 0:
-		return fmt.Errorf("there is a schedule %q already: remove it first, or choose another name", m.GetName())
-	case len(t.list) >= set.Max:
+	case replaced >= 0 && !m.GetReplace():
+		return fmt.Errorf("there is a schedule %q already: replace it (--replace), or choose another name", m.GetName())
+	case replaced < 0 && len(t.list) >= set.Max:
 		return fmt.Errorf("there are %d schedules, which is the limit (core.schedules.max): remove one", len(t.list))
-	case of >= set.UserMax:
+	case replaced < 0 && of >= set.UserMax:
 		return fmt.Errorf("user %q has %d schedules, which is the limit (core.schedules.userMax): remove one", user, of)
 	}
 	return checkDefinition(m.GetDefinition(), set.Bytes)

@@ -25,11 +25,15 @@ func (s *Server) AddSchedule(ctx context.Context, q *wire.AddScheduleRequest) (*
 	if err := s.roomForWork(); err != nil {
 		return nil, err
 	}
+	p := submitter(ctx, q.Principal)
+	if q.User != "" && q.User != p.GetName() {
+		return nil, status.Errorf(codes.PermissionDenied, "you are %q, and may not add or replace schedules of %q: its runs would be that user's", p.GetName(), q.User)
+	}
 	if _, err := schedules.NewTimes(q.GetDefinition().GetCron(), q.GetDefinition().GetZone()); err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
 	return s.done(ctx, func(client uint64) *wire.Input {
-		return wire.NewInput(&wire.AddSchedule{Client: client, Principal: submitter(ctx, q.Principal), Name: q.Name, Definition: q.Definition})
+		return wire.NewInput(&wire.AddSchedule{Client: client, Principal: p, Name: q.Name, Definition: q.Definition, Replace: q.Replace})
 	})
 }
 

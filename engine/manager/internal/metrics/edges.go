@@ -17,6 +17,7 @@ type Edges struct {
 	Deciding    func() (p Policy, decides bool)  // the policy
 	Certificate func() (end time.Time, has bool) // the manager's own
 	History     func() History                   // of ended jobs
+	Schedules   func() Schedules                 // of users
 	Term        uint64                           // of this life
 }
 
@@ -102,6 +103,7 @@ func (e Edges) Describe(c chan<- *prometheus.Desc) {
 		logUnsynced, logFile, logStalled, checkpointBytes, checkpointMade, auditWaiting, auditStalled,
 		historyJobs, historyBytes, historyDamaged, historyBehind, historyWaiting, historyAway, historyOlder, historyMissed, historyFreed,
 		tailsBytes, tailsWaiting, tailsDropped, tailsBehind, policyInfo, policyGeneration, policySince, termDesc, certificateEnd,
+		schedulesDesc, scheduleRuns, scheduleLate, scheduleDue, scheduleWithout, scheduleStarts, scheduleRunsOver,
 	} {
 		c <- d
 	}
@@ -122,6 +124,7 @@ func (e Edges) Collect(out chan<- prometheus.Metric) {
 	to.gauge(auditWaiting, float64(lines))
 	to.gauge(auditStalled, flag(wrong != nil))
 	e.history(to)
+	e.schedules(to)
 	to.gauge(termDesc, float64(e.Term))
 	if p, decides := e.Deciding(); decides {
 		to.gauge(policyInfo, 1, p.Name, p.Version)

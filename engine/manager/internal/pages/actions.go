@@ -33,7 +33,7 @@ func (s *Server) changed(do func(*http.Request) error, back string) http.Handler
 			return
 		}
 		head(w)
-		w.Header().Set("Location", strings.ReplaceAll(back, "{job}", url.PathEscape(r.PathValue("job"))))
+		w.Header().Set("Location", strings.NewReplacer("{job}", url.PathEscape(r.PathValue("job")), "{schedule}", url.PathEscape(r.PathValue("schedule"))).Replace(back))
 		w.WriteHeader(http.StatusSeeOther)
 	})
 }

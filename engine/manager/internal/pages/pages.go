@@ -66,7 +66,7 @@ type Server struct {
 // New returns a server.
 func New(of Needs) *Server {
 	s := &Server{needs: of, templates: map[string]*template.Template{}}
-	for _, name := range []string{"now", "jobs", "job", "launchers", "launcher", "log", "queue", "pools", "policy", "settings", "version", "audit", "problem"} {
+	for _, name := range []string{"now", "jobs", "job", "launchers", "launcher", "log", "queue", "pools", "policy", "schedules", "schedule", "settings", "version", "audit", "problem"} {
 		s.templates[name] = template.Must(template.New("layout.html").Funcs(words).ParseFS(texts, "templates/layout.html", "templates/parts.html", "templates/reasons.html", "templates/"+name+".html"))
 	}
 	return s
@@ -84,6 +84,8 @@ func (s *Server) Routes() map[string]http.Handler {
 		"GET /queue":                              s.shown("queue", s.queue),
 		"GET /pools":                              s.shown("pools", s.pools),
 		"GET /policy":                             s.shown("policy", s.policy),
+		"GET /schedules":                          s.shown("schedules", s.schedules),
+		"GET /schedules/{owner}/{schedule}":       s.shown("schedule", s.schedule),
 		"GET /settings":                           s.shown("settings", s.settings),
 		"POST /settings/check":                    http.HandlerFunc(s.checkSettings),
 		"POST /settings/apply":                    http.HandlerFunc(s.applySettings),
@@ -95,6 +97,8 @@ func (s *Server) Routes() map[string]http.Handler {
 		"POST /jobs/{job}/retry":                  s.changed(s.retry, "../{job}"),
 		"POST /jobs/{job}/update":                 s.changed(s.update, "../{job}"),
 		"POST /launchers/{launcher}/drain":        s.changed(s.drain, "../../launchers"),
+
+		"POST /schedules/{owner}/{schedule}/change": s.changed(s.changeSchedule, "../{schedule}"),
 	}
 }
 
@@ -106,11 +110,11 @@ var still = []string{"settings", "version"}
 // topics changed. The other pages show data without events, and are refreshed with any.
 var topics = map[string]string{
 	"now": "jobs launchers policy", "jobs": "jobs", "job": "jobs", "log": "jobs", "launchers": "launchers", "launcher": "launchers jobs",
-	"queue": "queue jobs launchers", "pools": "pools jobs", "policy": "policy", "audit": "jobs launchers policy",
+	"queue": "queue jobs launchers", "pools": "pools jobs", "policy": "policy", "schedules": "jobs", "schedule": "jobs", "audit": "jobs launchers policy",
 }
 
 // parts map a page to the common link that leads to it, where their names differ.
-var parts = map[string]string{"job": "jobs", "log": "jobs", "launcher": "launchers", "version": "settings"}
+var parts = map[string]string{"job": "jobs", "log": "jobs", "launcher": "launchers", "schedule": "schedules", "version": "settings"}
 
 // frame is the common layout of all pages.
 type frame struct {

@@ -192,6 +192,39 @@ func (s *stub) ListLaunchers(context.Context, restapi.ListLaunchersRequestObject
 	}}}, nil
 }
 
+func (s *stub) schedule() restapi.Schedule {
+	berlin := time.FixedZone("CEST", 2*60*60)
+	return restapi.Schedule{
+		Owner: s.name, Name: "nightly", Cron: s.name, Zone: s.name, IfRunning: restapi.IfRunningQueue, StartDeadlineSeconds: 3600, Command: []string{s.name, s.name}, Folder: s.name,
+		Next: []time.Time{base.In(berlin)}, Skipped: 2, Missed: 3,
+		Runs: []restapi.ScheduleRun{{Number: 1, Due: base, State: "succeeded", Jobs: []string{"job-7"}}, {Number: 2, Due: base.In(berlin), State: "failed", Reason: &s.name, Runner: &s.name, Started: &base, Jobs: []string{"job-8"}}},
+	}
+}
+
+func (s *stub) ListSchedules(context.Context, restapi.ListSchedulesRequestObject) (restapi.ListSchedulesResponseObject, error) {
+	return restapi.ListSchedules200JSONResponse{Schedules: []restapi.Schedule{s.schedule()}, Total: 1}, nil
+}
+
+func (s *stub) GetSchedule(context.Context, restapi.GetScheduleRequestObject) (restapi.GetScheduleResponseObject, error) {
+	return restapi.GetSchedule200JSONResponse(s.schedule()), nil
+}
+
+func (s *stub) noteSchedule(what, owner, name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.changes = append(s.changes, what+" "+owner+"/"+name)
+}
+
+func (s *stub) PauseSchedule(_ context.Context, q restapi.PauseScheduleRequestObject) (restapi.PauseScheduleResponseObject, error) {
+	s.noteSchedule("pause", q.Owner, q.Schedule)
+	return restapi.PauseSchedule204Response{}, nil
+}
+
+func (s *stub) RunSchedule(_ context.Context, q restapi.RunScheduleRequestObject) (restapi.RunScheduleResponseObject, error) {
+	s.noteSchedule("run", q.Owner, q.Schedule)
+	return restapi.RunSchedule204Response{}, nil
+}
+
 func (s *stub) ListQueue(_ context.Context, q restapi.ListQueueRequestObject) (restapi.ListQueueResponseObject, error) {
 	place, next := 1, "abc"
 	l := restapi.Queue{Order: restapi.QueueOrderPolicy, Total: 250, Truncated: true, Next: &next, Entries: []restapi.QueueEntry{
@@ -334,7 +367,7 @@ func get(t *testing.T, target string) (int, http.Header, string) {
 var pathsOf = []string{
 	"/launchers/l1", "/jobs/job-7/attempts/attempt-3/log", "/jobs/job-7/attempts/attempt-3/log?until=100", "/jobs/job-7/attempts/attempt-4/log", "/", "/jobs", "/jobs?state=running&user=x&cursor=abc", "/jobs/job-7", "/jobs/job-7?state=failed", "/jobs/job-7?by=stage", "/jobs/job-7?element-state=failed&element-cursor=elements-k", "/launchers", "/jobs/job-9", "/jobs/none", "/jobs?state=odd",
 	"/queue", "/queue?pool=x&user=x&cursor=abc", "/pools", "/pools?pool=root&span=4h", "/policy", "/policy?job=job-7&launcher=x&kind=launch&outcome=refused&reason=x&cursor=abc",
-	"/settings", "/settings?all=1", "/settings/versions/2", "/settings/versions/x", "/audit", "/audit?who=x&result=ok&since=2026-03-01T10:00&cursor=1-5",
+	"/schedules", "/schedules?owner=ann&cursor=schedules-x", "/schedules/ann/nightly", "/settings", "/settings?all=1", "/settings/versions/2", "/settings/versions/x", "/audit", "/audit?who=x&result=ok&since=2026-03-01T10:00&cursor=1-5",
 }
 
 // wrongPaths ask for what there is not.
@@ -362,7 +395,7 @@ func TestNamesStayText(t *testing.T) {
 		if !strings.HasPrefix(head.Get("Content-Security-Policy"), "default-src 'none'; script-src 'self'") || head.Get("X-Content-Type-Options") != "nosniff" {
 			t.Errorf("%s is sent with %v", path, head)
 		}
-		if (strings.HasPrefix(path, "/jobs/job-7") && code == http.StatusOK || path == "/queue" || path == "/pools" || path == "/policy" || strings.HasPrefix(path, "/settings") && code == http.StatusOK || path == "/audit") && !strings.Contains(page, "&lt;script&gt;strange()&lt;/script&gt;") {
+		if (strings.HasPrefix(path, "/jobs/job-7") && code == http.StatusOK || strings.HasPrefix(path, "/schedules") || path == "/queue" || path == "/pools" || path == "/policy" || strings.HasPrefix(path, "/settings") && code == http.StatusOK || path == "/audit") && !strings.Contains(page, "&lt;script&gt;strange()&lt;/script&gt;") {
 			t.Errorf("%s does not show the name", path)
 		}
 	}
@@ -474,6 +507,26 @@ func TestAnExcludedLauncherSaysSo(t *testing.T) {
 	}
 }
 
+// A schedule's page has its times in its zone, and its last runs with their jobs and reasons, the
+// newest first.
+func TestAScheduleShowsItsRuns(t *testing.T) {
+	server := serve(t, &stub{name: "exit status 1"}, true)
+	_, _, page := get(t, server+"/schedules/exit%20status%201/nightly")
+	for _, want := range []string{
+		"<li>2026-03-01 12:00:00 &#43;02:00</li>", `<a href="./../../jobs/job-7">job-7</a>`, "<td>exit status 1</td>", `action="./../../schedules/exit%20status%201/nightly/change"`, "Pause it",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("it lacks %s:\n%s", want, page)
+		}
+	}
+	if first, second := strings.Index(page, `id="run-2"`), strings.Index(page, `id="run-1"`); first < 0 || second < first {
+		t.Errorf("run 2 stands at %d, and run 1 at %d", first, second)
+	}
+	if _, _, page := get(t, server+"/schedules"); !strings.Contains(page, `<a href="./schedules/exit%20status%201/nightly">nightly</a>`) || !strings.Contains(page, ": exit status 1</td>") {
+		t.Errorf("the list lacks a link, or the last run's reason:\n%s", page)
+	}
+}
+
 // To the policy's own pages a link leads where it has some.
 func TestWhereThePolicyHasPages(t *testing.T) {
 	s := &stub{name: "fair"}
@@ -538,6 +591,9 @@ func TestForms(t *testing.T) {
 		{"/launchers/l1/drain", "do=drain", 303, "../../launchers", "drain l1"},
 		{"/launchers/l1/drain", "do=undrain", 303, "../../launchers", "undrain l1"},
 		{"/launchers/l1/drain", "", 400, "", ""},
+		{"/schedules/ann/nightly/change", "do=pause", 303, "../nightly", "pause ann/nightly"},
+		{"/schedules/a%2Fb/nightly/change", "do=run", 303, "../nightly", "run a/b/nightly"},
+		{"/schedules/ann/nightly/change", "do=remove", 400, "", ""},
 	} {
 		s.changes = nil
 		r, err := client.Post(server+x.path, "application/x-www-form-urlencoded", strings.NewReader(x.form))

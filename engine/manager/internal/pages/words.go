@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html/template"
 	"math"
+	"net/url"
 	"slices"
 	"time"
 
@@ -29,6 +30,19 @@ var words = template.FuncMap{
 	"place":      func(i int) int { return i + 1 },
 	"dict":       dict,
 	"priorities": priorities,
+	"segment":    url.PathEscape,
+	"zoned":      zoned,
+}
+
+// zoned is a moment as the clocks of its zone show it.
+func zoned(at any) string {
+	switch at := at.(type) {
+	case time.Time:
+		return at.Format("2006-01-02 15:04:05 -07:00")
+	case *time.Time:
+		return zoned(*at)
+	}
+	return ""
 }
 
 // dict gives a template several values, by their names.

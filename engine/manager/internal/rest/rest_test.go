@@ -133,6 +133,18 @@ func (s *service) Update(_ context.Context, q *wire.UpdateRequest) (*wire.Empty,
 	return s.note(q)
 }
 
+func (s *service) Schedules(context.Context, *wire.SchedulesRequest) (*wire.SchedulesReply, error) {
+	return &wire.SchedulesReply{}, nil
+}
+
+func (s *service) AddSchedule(_ context.Context, q *wire.AddScheduleRequest) (*wire.Empty, error) {
+	return s.note(q)
+}
+
+func (s *service) ChangeSchedule(_ context.Context, q *wire.ChangeScheduleRequest) (*wire.Empty, error) {
+	return s.note(q)
+}
+
 func (s *service) Drain(_ context.Context, q *wire.DrainRequest) (*wire.Empty, error) {
 	if q.Launcher != "l1" {
 		return nil, status.Error(codes.InvalidArgument, wire.NoLauncher(q.Launcher)) // as the core does

@@ -75,6 +75,9 @@ type Service interface {
 	Retry(ctx context.Context, q *wire.RetryRequest) (*wire.Empty, error)
 	Update(ctx context.Context, q *wire.UpdateRequest) (*wire.Empty, error)
 	Drain(ctx context.Context, q *wire.DrainRequest) (*wire.Empty, error)
+	Schedules(ctx context.Context, q *wire.SchedulesRequest) (*wire.SchedulesReply, error)
+	AddSchedule(ctx context.Context, q *wire.AddScheduleRequest) (*wire.Empty, error)
+	ChangeSchedule(ctx context.Context, q *wire.ChangeScheduleRequest) (*wire.Empty, error)
 	// Log opens an attempt's log; the caller closes its Text.
 	Log(ctx context.Context, q query.LogQuery) (*query.Log, error)
 	// MayHear returns why the caller may not follow changes, of one job unless it is 0; nil: it

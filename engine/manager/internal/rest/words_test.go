@@ -69,6 +69,8 @@ func badFor(s *openapi3.Schema) (texts []string, values []any) {
 		}
 	}
 	switch {
+	case s.Type.Is(openapi3.TypeArray):
+		values = append(values, 7, "text", map[string]any{}, []any{})
 	case s.Type.Is(openapi3.TypeBoolean):
 		values = append(values, 1, "true")
 	case s.Type.Is(openapi3.TypeNumber):
@@ -175,6 +177,8 @@ func bodyFor(o *openapi3.Operation) any {
 	for name, p := range o.RequestBody.Value.Content.Get(request.JSON).Schema.Value.Properties {
 		m[name] = goodFor(p.Value)
 		switch {
+		case p.Value.Type.Is(openapi3.TypeArray):
+			m[name] = []any{"map"}
 		case p.Value.Type.Is(openapi3.TypeBoolean):
 			m[name] = true
 		case p.Value.Type.Is(openapi3.TypeNumber):
@@ -203,7 +207,7 @@ func TestEveryFieldIsRefusedInWords(t *testing.T) {
 				w.refusedInWords(requestOf(item, method, path, o, nil, right), http.StatusBadRequest, "it is missing")
 			}
 			for name, p := range schema.Properties {
-				if !slices.ContainsFunc([]string{openapi3.TypeString, openapi3.TypeBoolean, openapi3.TypeNumber}, p.Value.Type.Is) {
+				if !slices.ContainsFunc([]string{openapi3.TypeString, openapi3.TypeBoolean, openapi3.TypeNumber, openapi3.TypeArray}, p.Value.Type.Is) {
 					t.Errorf("%s %s: the test knows no bad values for %s", method, path, name)
 				}
 				_, values := badFor(p.Value)

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/metrics"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -38,6 +39,7 @@ type Keeper struct {
 	heard   map[string]scheduler.Time // when a runner asked last, by users who had schedules then
 	changed chan struct{}             // closed at the next change
 	wake    chan struct{}             // has an element when Run is to look again
+	counts  metrics.Schedules         // the counters
 }
 
 // kept is a schedule with its times.
@@ -51,6 +53,7 @@ type kept struct {
 func New(all []*wire.Schedule, now func() scheduler.Time, input func(context.Context, *wire.Input) error, log *slog.Logger) *Keeper {
 	k := &Keeper{Now: now, Input: input, Log: log, all: map[uint64]*kept{}, heard: map[string]scheduler.Time{}, changed: make(chan struct{}), wake: make(chan struct{}, 1)}
 	k.Apply(core.SchedulesChanged{Schedules: all})
+	k.counts = metrics.Schedules{} // they begin with the manager
 	return k
 }
 
@@ -62,12 +65,15 @@ func (k *Keeper) Apply(a core.SchedulesChanged) {
 		x := k.all[s.Id]
 		if x == nil {
 			x = &kept{}
+			k.all[s.Id] = x
+		}
+		if was := x.schedule.GetDefinition(); was.GetCron() != s.GetDefinition().GetCron() || was.GetZone() != s.GetDefinition().GetZone() {
 			var err error
 			if x.times, err = NewTimes(s.GetDefinition().GetCron(), s.GetDefinition().GetZone()); err != nil {
 				k.Log.Error("a schedule is never due, because its times can't be read", "schedule", s.Name, "user", s.User, "error", err)
 			}
-			k.all[s.Id] = x
 		}
+		count(&k.counts, x.schedule, s)
 		x.schedule = s
 	}
 	for _, id := range a.Removed {

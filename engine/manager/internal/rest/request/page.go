@@ -16,6 +16,7 @@ const (
 	Queue     = "queue"
 	Elements  = "elements"
 	Launchers = "launchers"
+	Schedules = "schedules"
 )
 
 // A cursor is the place behind which a page ends, with the name of its list. Without the name, a

@@ -94,7 +94,7 @@ func bodyInWords(body *openapi3.RequestBody, err error) error {
 	field := strings.Join(wrong.JSONPointer(), ".")
 	switch {
 	case wrong.SchemaField == "required":
-		return badly("%s%s: this field is missing; it takes %s", ofBody, field, allowed(propertyOf(whole, field)))
+		return badly("%s%s: this field is missing; it takes %s", ofBody, field, allowedInBody(propertyOf(whole, field)))
 	case wrong.SchemaField == "minProperties":
 		return badly("%snothing is in it: give at least one of %s", ofBody, strings.Join(fields(whole), ", "))
 	case field == "" && wrong.SchemaField == "properties":
@@ -102,7 +102,7 @@ func bodyInWords(body *openapi3.RequestBody, err error) error {
 	case field == "":
 		return badly("%sit takes %s, and not %s", ofBody, allowed(whole), came(wrong.Value))
 	}
-	return badly("%s%s: this field takes %s, and not %s", ofBody, field, allowed(wrong.Schema), came(wrong.Value))
+	return badly("%s%s: this field takes %s, and not %s", ofBody, field, allowedInBody(wrong.Schema), came(wrong.Value))
 }
 
 func propertyOf(object *openapi3.Schema, name string) *openapi3.Schema {
@@ -135,6 +135,14 @@ func unknownOf(object *openapi3.Schema, value any) string {
 		return "of that name"
 	}
 	return fmt.Sprintf("%.64q", slices.Min(unknown))
+}
+
+// allowedInBody is allowed for a field of a body, where an array is a list of JSON.
+func allowedInBody(s *openapi3.Schema) string {
+	if s.Type.Is(openapi3.TypeArray) {
+		return fmt.Sprintf("a list of at least %d elements, each %s", s.MinItems, allowed(s))
+	}
+	return allowed(s)
 }
 
 // allowed describes the values that a schema takes. A schema with a pattern has its own
