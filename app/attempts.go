@@ -3,7 +3,6 @@ package app
 import (
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/hamadryad/hamadryad/engine/plan"
 )
@@ -19,19 +18,12 @@ func (f *attemptsFlag) String() string {
 
 // Set implements flag.Value.
 func (f *attemptsFlag) Set(s string) error {
-	stage, count := "", s
-	if i := strings.LastIndexByte(s, '='); i >= 0 {
-		stage, count = s[:i], s[i+1:]
-	}
+	stage, count := cutStage(s)
 	n, err := strconv.ParseUint(count, 10, 32)
 	if err != nil || stage != "" && n == 0 {
 		return fmt.Errorf("%q is no number of attempts: write it like 2, or map=2", s)
 	}
-	if _, twice := (*f)[stage]; twice {
-		return fmt.Errorf("it is given twice for the same tasks")
-	}
-	f.set(stage, uint32(n))
-	return nil
+	return addForStage(f, stage, uint32(n))
 }
 
 func (f *attemptsFlag) set(stage string, n uint32) {

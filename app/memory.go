@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/dustin/go-humanize"
 
@@ -23,22 +22,12 @@ func (f *memoryFlag) String() string {
 
 // Set implements flag.Value.
 func (f *memoryFlag) Set(s string) error {
-	stage, size := "", s
-	if i := strings.LastIndexByte(s, '='); i >= 0 {
-		stage, size = s[:i], s[i+1:]
-	}
+	stage, size := cutStage(s)
 	bytes, err := humanize.ParseBytes(size)
 	if err != nil || bytes == 0 || bytes > memoryMax {
 		return fmt.Errorf("%q is no size of memory: write it like 1GiB, or map=1GiB", size)
 	}
-	if _, twice := (*f)[stage]; twice {
-		return fmt.Errorf("it is given twice for the same tasks")
-	}
-	if *f == nil {
-		*f = memoryFlag{}
-	}
-	(*f)[stage] = int64(bytes)
-	return nil
+	return addForStage(f, stage, int64(bytes))
 }
 
 // memoryMax bounds a task's memory, in bytes; the manager's own bound may be less.

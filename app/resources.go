@@ -1,9 +1,6 @@
 package app
 
 import (
-	"fmt"
-	"strings"
-
 	"github.com/hamadryad/hamadryad/engine/plan"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -16,20 +13,10 @@ func (f *resourcesFlag) String() string { return byStage(*f, scheduler.Resources
 
 // Set implements flag.Value.
 func (f *resourcesFlag) Set(s string) error {
-	stage, amounts := "", s
-	if i := strings.LastIndexByte(s, '='); i >= 0 {
-		stage, amounts = s[:i], s[i+1:]
-	}
+	stage, amounts := cutStage(s)
 	resources, err := scheduler.ParseResources(amounts)
 	if err != nil {
 		return err
 	}
-	if _, twice := (*f)[stage]; twice {
-		return fmt.Errorf("it is given twice for the same tasks")
-	}
-	if *f == nil {
-		*f = resourcesFlag{}
-	}
-	(*f)[stage] = resources
-	return nil
+	return addForStage(f, stage, resources)
 }
