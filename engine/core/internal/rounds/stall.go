@@ -105,8 +105,9 @@ func waitsSince(j *state.Job) scheduler.Time {
 }
 
 // leftOut reports whether one of a job's longest ready bundles has waited for the bound, and fits in
-// room that the policy has known for half of that. The same holds for the limit of the job's user. What the policy itself reserved for other bundles
-// is part of that room. Draining launchers, and slots that preemptions freed for others, are not.
+// room that the policy has known for half of that, also below the limit of the job's user. What the
+// policy itself reserved for other bundles is part of that room. Draining launchers, and slots that
+// preemptions freed for others, are not.
 func (rs *Rounds) leftOut(j *state.Job, bound time.Duration) (fits bool, tried int) {
 	user := j.User()
 	if !user.Limit().IsZero() && rs.step.Now.Sub(user.RoomSince()) < bound/2 {
