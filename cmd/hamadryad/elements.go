@@ -39,8 +39,8 @@ func (c *cli) retryCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "retry JOB[ELEMENTS]...", Short: "Run elements of job arrays again that failed or were killed", Args: cobra.MinimumNArgs(1),
 		ValidArgsFunction: c.names().Jobs(false, complete.LiveState),
-		Long: `Runs elements again that failed or were killed, with as many tries as at first: those that are
-named, or of a job all of them. The job must run: one that has ended is submitted again.
+		Long: `Runs elements again that failed or were killed, with as many tries as at first. A job without
+elements means all of them. The job must run: one that has ended is submitted again.
 
 ` + elementsForm,
 		Example: "  hamadryad retry job-12\n  hamadryad retry 'job-12[7]' 'job-13[3-18:5]'",

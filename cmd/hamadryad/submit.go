@@ -50,8 +50,8 @@ func (c *cli) submitCommand() *cobra.Command {
 the job: it submits itself, follows the job and prints its results.
 
 With --array, PROGRAM is any command. It runs on the launchers' machines, once for each
-index, as an element of one job: with the index in HAMADRYAD_ELEMENT (as Slurm's
-SLURM_ARRAY_TASK_ID), and in a folder of its own that is empty and removed afterwards. A command
+index, as an element of one job. HAMADRYAD_ELEMENT has the index, as SLURM_ARRAY_TASK_ID of
+Slurm. Each run has a folder of its own that is empty and removed afterwards. A command
 that is written as a relative path, such as ./run.sh, is copied there; --files names more
 files. What an element prints is in its log, "hamadryad logs 'job-12[7]'", or with --output
 in the file element-7 of that folder. An element fails when its command's exit code is not
@@ -86,7 +86,7 @@ folder has the others' files then. "hamadryad retry" runs elements again while t
 		},
 	}
 	cmd.Flags().SetInterspersed(false) // flags behind the program are the program's
-	cmd.Flags().String(arrayFlag, "", "run the command once for each of these `INDICES`: 0-99, each fifth of them (0-99:5), or a list (1,3,7-9); 0-99%10 runs at most 10 at once")
+	cmd.Flags().String(arrayFlag, "", "run the command once for each of `INDICES`: 0-99, each fifth (0-99:5), or a list (1,3,7-9); 0-99%10 runs at most 10 at once")
 	cmd.Flags().String(outputFlag, "", "`FOLDER` (path or URL) with a file of what each element printed, such as element-7; it appears when all have ended")
 	cmd.Flags().StringArray(filesFlag, nil, "`FILE` that is copied to the command's folder; may be repeated")
 	cmd.Flags().Bool(quietFlag, false, "print nothing but errors")
