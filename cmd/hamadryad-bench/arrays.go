@@ -118,7 +118,7 @@ func (c cluster) submitArray(ctx context.Context, b *bench, cl *client.Client) (
 			if err == nil {
 				err = cl.Kill(ctx, jobs[0].Job, "it was measured")
 			}
-			<-over // it fails, as it was killed
+			_ = <-over // it fails, as it was killed
 			return took, after - before, err
 		}
 		select {

@@ -100,7 +100,7 @@ func (w *walk) call(method string) error {
 }
 
 // example is a request that a pattern fits.
-var example = strings.NewReplacer("{$}", "", "{job}", "job-1", "{launcher}", "l1", "{version}", "1", "{attempt}", "1", "{file}", "style.css")
+var example = strings.NewReplacer("{$}", "", "{job}", "job-1", "{launcher}", "l1", "{owner}", "ann", "{schedule}", "nightly", "{version}", "1", "{attempt}", "1", "{file}", "style.css")
 
 // web makes an empty request by HTTP and returns the answer.
 func (w *walk) web(method, path string, header ...string) (int, string) {

@@ -167,7 +167,7 @@ func (c *Cluster) OnHosts(hosts []workload.Place) error {
 func (c *Cluster) Lacks(w *workload.Workload) []string {
 	slots := c.Slots()
 	kinds := slices.Sorted(maps.Keys(needed(w).widest))
-	return slices.DeleteFunc(kinds, func(k string) bool { return slots[scheduler.SlotKind(k)] > 0 })
+	return slices.DeleteFunc(kinds, func(k string) bool { return slots[k] > 0 })
 }
 
 // Launchers is how many there are.

@@ -1,8 +1,8 @@
 package hfsp
 
 import (
-	"fmt"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"

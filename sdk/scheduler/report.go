@@ -64,7 +64,7 @@ func (p *PoolStatus) check() error {
 		return fmt.Errorf("FairShare is %g: no cluster has that many slots, at most %g are shown", p.FairShare, shareMax)
 	}
 	if math.Abs(p.Weight) > shareMax {
-		return fmt.Errorf("Weight is %g: at most %g is shown", p.Weight, shareMax)
+		return fmt.Errorf("%s is %g: at most %g is shown", "Weight", p.Weight, shareMax)
 	}
 	return nil
 }

@@ -101,7 +101,7 @@ var rules = map[string]Rule{
 	"manager POST /jobs/{job}/update":          {Kind: auth.User, Roles: working, On: AnyJob, Changes: true, What: "change a job"},
 	"manager POST /launchers/{launcher}/drain": {Kind: auth.User, Roles: operating, On: Cluster, Changes: true, What: "drain launchers"},
 
-	"manager GET /schedules":                           {Kind: auth.User, Roles: anyRole, On: Yourself, What: "list schedules"},
+	"manager GET /schedules":                            {Kind: auth.User, Roles: anyRole, On: Yourself, What: "list schedules"},
 	"manager GET /schedules/{owner}/{schedule}":         {Kind: auth.User, Roles: anyRole, On: Yourself, What: "look at a schedule"},
 	"manager POST /schedules/{owner}/{schedule}/change": {Kind: auth.User, Roles: working, On: Yourself, Changes: true, What: "change a schedule"},
 

@@ -59,8 +59,10 @@ func TestUsersAreCounted(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			g := userGame{t: t, rng: rand.New(rand.NewPCG(seed, 1)), v: &View{}} //nolint:gosec // seeded on purpose
 			for n := range scheduler.LauncherID(2) {
-				g.tell(scheduler.LauncherJoined{Launcher: n + 1, Host: "h", Slots: []scheduler.SlotCount{{Kind: "map", Count: 1000}}, Memory: 1 << 40,
-					Resources: scheduler.NewResources(scheduler.ResourceCount{Kind: "gpu", Count: 1000}, scheduler.ResourceCount{Kind: "cores", Count: 1000}), SuspensionFrees: []scheduler.ResourceKind{"cores"}})
+				g.tell(scheduler.LauncherJoined{
+					Launcher: n + 1, Host: "h", Slots: []scheduler.SlotCount{{Kind: "map", Count: 1000}}, Memory: 1 << 40,
+					Resources: scheduler.NewResources(scheduler.ResourceCount{Kind: "gpu", Count: 1000}, scheduler.ResourceCount{Kind: "cores", Count: 1000}), SuspensionFrees: []scheduler.ResourceKind{"cores"},
+				})
 			}
 			for range 150 {
 				g.move()

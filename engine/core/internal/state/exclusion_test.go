@@ -192,12 +192,14 @@ func TestElementsThatFailExcludeFew(t *testing.T) {
 	// Other failures count, until an element succeeds there.
 	var full JobExclusions
 	for range 10 {
-		if fail(&full, 1, false) || fail(&full, 1, false) {
+		first := fail(&full, 1, false)
+		if second := fail(&full, 1, false); first || second {
 			t.Error("failures between successes exclude a launcher")
 		}
 		full.ElementSucceeded(1)
 	}
-	if fail(&full, 1, false) || fail(&full, 1, false) || !fail(&full, 1, false) {
+	first, second := fail(&full, 1, false), fail(&full, 1, false)
+	if third := fail(&full, 1, false); first || second || !third {
 		t.Error("a launcher without room is not excluded")
 	}
 	// When all launchers were excluded, none is again.
