@@ -118,7 +118,9 @@ func (c cluster) submitArray(ctx context.Context, b *bench, cl *client.Client) (
 			if err == nil {
 				err = cl.Kill(ctx, jobs[0].Job, "it was measured")
 			}
-			_ = <-over // it fails, as it was killed
+			if ended := <-over; err == nil && ended == nil {
+				err = errors.New("the job succeeded, though it was killed")
+			}
 			return took, after - before, err
 		}
 		select {
