@@ -118,7 +118,7 @@ func EachSource(list []*Source, groups []*SourceGroup) iter.Seq2[uint32, SourceN
 
 // AllSources returns the sources of a list and of groups, in order of connection and producing node
 // if there are groups. So readers of many launchers' outputs don't read one launcher after the
-// other. It fails for a group whose lists do not fit each other.
+// other. It fails if the lengths of a group's lists do not match.
 func AllSources(list []*Source, groups []*SourceGroup) ([]*Source, error) {
 	if len(groups) == 0 {
 		return list, nil

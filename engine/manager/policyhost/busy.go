@@ -70,7 +70,7 @@ func (w *busyWatch) round(now time.Time, policy string, floor wakeFloor, r *sche
 	return w.problem(now, floor)
 }
 
-// problem says what is wrong when a bound is reached; "": nothing is.
+// problem describes the bound that the policy reached; "": it reached none.
 func (w *busyWatch) problem(now time.Time, floor wakeFloor) string {
 	within := now.Sub(w.since).Round(time.Millisecond)
 	switch {

@@ -100,8 +100,8 @@ func (pr *Preemption) wouldFitWithout(b *state.Bundle, runs []*state.BundleAttem
 	return b.WithinUserLimit(usersFreed(b.Job.User(), runs, false)) && pr.bundles.Fits(b, nil, freedBy(runs, false))
 }
 
-// reclaimHelps computes the bundles for which stopping readers could help. It helps each bundle whose
-// user is at the limit.
+// reclaimHelps computes the bundles for which stopping readers could help. A bundle whose user is at
+// the limit is always one of them.
 type reclaimHelps struct {
 	pr    *Preemption
 	runs  []*state.BundleAttempt // the readers

@@ -69,7 +69,8 @@ func (r *BundleAttempt) Frees(of *User, suspend bool) (sum scheduler.Usage) {
 	return sum
 }
 
-// TakesToResume is what the resumption of the bundle attempt takes of what is counted for users.
+// TakesToResume returns the slots and resources that resuming the bundle attempt adds to what its user
+// holds.
 func (r *BundleAttempt) TakesToResume() (sum scheduler.Usage) {
 	for _, a := range r.Attempts {
 		if a.WaitsForResume() {

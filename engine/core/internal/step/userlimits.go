@@ -56,7 +56,7 @@ func (l *UserLimit) counts() (list []scheduler.ResourceCount) {
 	return list
 }
 
-// check returns what is wrong with a limit, which stands under a name.
+// check returns the errors of one user's limit. name is its key in the settings.
 func (l *UserLimit) check(name string) (errs []error) {
 	if l.Jobs < 0 {
 		errs = append(errs, fmt.Errorf("%s.jobs is %d: use 0, which is no limit, or more", name, l.Jobs))
