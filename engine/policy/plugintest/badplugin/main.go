@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -47,7 +48,7 @@ func main() {
 	case plugintest.StdoutNoise:
 		fmt.Println("hello, I am a policy")
 	case plugintest.StopAfterHandshake:
-		go stopWhenServing()
+		stopAfterHandshake()
 	}
 	var options []serve.Option
 	switch b {
@@ -197,14 +198,19 @@ func flood() {
 	}
 }
 
-// stopWhenServing stops the process once its socket is there.
-func stopWhenServing() {
-	for {
-		if names, _ := filepath.Glob(filepath.Join(os.Getenv(plugin.EnvUnixSocketDir), "plugin*")); len(names) > 0 {
-			_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
-			return
-		}
+// stopAfterHandshake shakes hands for a socket on which nobody accepts, and stops its process. The
+// server of serve.Main could accept the manager's connection before it is stopped.
+func stopAfterHandshake() {
+	path := filepath.Join(os.Getenv(plugin.EnvUnixSocketDir), "plugin-stopped")
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		slog.Error("listen", "error", err)
+		os.Exit(1)
 	}
+	defer listener.Close()
+	fmt.Printf("%d|%d|unix|%s|grpc|\n", plugin.CoreProtocolVersion, rpc.ProtocolVersion, path)
+	_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+	select {} // the signal may reach another thread first
 }
 
 func postForEver(_ context.Context, of serve.Surroundings) error {
