@@ -267,9 +267,9 @@ func (w *world) do(r *http.Request, into any) reply {
 		w.Fatalf("%s %s is no route", r.Method, r.URL)
 	}
 	method, path, _ := strings.Cut(pattern, " ")
-	item := w.server.doc.Paths.Find(strings.TrimPrefix(path, Root))
+	item := byLibrary().Paths.Find(strings.TrimPrefix(path, Root))
 	input := &openapi3filter.ResponseValidationInput{
-		RequestValidationInput: &openapi3filter.RequestValidationInput{Request: r, Route: &routers.Route{Spec: w.server.doc, PathItem: item, Method: method, Operation: item.GetOperation(method)}},
+		RequestValidationInput: &openapi3filter.RequestValidationInput{Request: r, Route: &routers.Route{Spec: byLibrary(), PathItem: item, Method: method, Operation: item.GetOperation(method)}},
 		Status:                 answer.Code, Header: answer.Header(), Options: &openapi3filter.Options{IncludeResponseStatus: true},
 	}
 	input.SetBodyBytes(text)

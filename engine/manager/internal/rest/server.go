@@ -24,8 +24,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/getkin/kin-openapi/openapi3"
-
 	"github.com/hamadryad/hamadryad/engine/manager/internal/history"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/history/timeseries"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/query"
@@ -121,7 +119,7 @@ type Needs struct {
 // Server answers. Safe for concurrent use.
 type Server struct {
 	needs   Needs
-	doc     *openapi3.T
+	doc     *request.Document
 	streams atomic.Int64 // open streams of events
 	open    atomic.Int64 // streams of events, and followed logs
 	byUser  userStreams  // the same by user
@@ -132,11 +130,8 @@ type Server struct {
 func New(of Needs) *Server { return &Server{needs: of, doc: parsed()} }
 
 // parsed is the document. It is part of the program, so it is right.
-var parsed = sync.OnceValue(func() *openapi3.T {
-	doc, err := openapi3.NewLoader().LoadFromData(document)
-	if err == nil {
-		err = doc.Validate(context.Background())
-	}
+var parsed = sync.OnceValue(func() *request.Document {
+	doc, err := request.ParseDocument(document)
 	if err != nil {
 		panic("rest: openapi.yaml: " + err.Error())
 	}
@@ -173,11 +168,11 @@ func (s *Server) checked(pattern string, handler http.Handler) http.Handler {
 	method, path, _ := strings.Cut(pattern, " ")
 	path = strings.TrimPrefix(path, Root)
 	most := int64(bodyMax)
-	if slices.Contains(withText, s.doc.Paths.Find(path).GetOperation(method).OperationID) {
+	if slices.Contains(withText, s.doc.OperationID(method, path)) {
 		most = TextBodyMax
 	}
 	check := request.New(s.doc, method, path, most)
-	long := slices.Contains(endless, s.doc.Paths.Find(path).GetOperation(method).OperationID)
+	long := slices.Contains(endless, s.doc.OperationID(method, path))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Cache-Control", "private, no-cache")

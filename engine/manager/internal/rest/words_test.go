@@ -131,7 +131,7 @@ func requestOf(item *openapi3.PathItem, method, path string, o *openapi3.Operati
 func TestEveryParameterIsRefusedInWords(t *testing.T) {
 	w := newWorld(t)
 	asked := 0
-	for path, item := range w.server.doc.Paths.Map() {
+	for path, item := range byLibrary().Paths.Map() {
 		for method, o := range item.Operations() {
 			for _, p := range slices.Concat(item.Parameters, o.Parameters) {
 				schema, place := p.Value.Schema.Value, p.Value.In
@@ -193,7 +193,7 @@ func bodyFor(o *openapi3.Operation) any {
 func TestEveryFieldIsRefusedInWords(t *testing.T) {
 	w := newWorld(t)
 	right := func(string, string, bool) (string, bool) { return "", false }
-	for path, item := range w.server.doc.Paths.Map() {
+	for path, item := range byLibrary().Paths.Map() {
 		for method, o := range item.Operations() {
 			if o.RequestBody == nil {
 				w.refusedInWords(requestOf(item, method, path, o, map[string]any{}, right), http.StatusBadRequest, "this request takes no body")

@@ -24,56 +24,29 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
-
-	"github.com/getkin/kin-openapi/openapi3"
-	"github.com/getkin/kin-openapi/openapi3filter"
-	"github.com/getkin/kin-openapi/routers"
 )
 
 // JSON is the media type of request bodies.
 const JSON = "application/json"
 
-// dateTime is the format of moments.
-const dateTime = "date-time"
-
 // Check checks requests of one operation against the document. Safe for concurrent use.
 type Check struct {
-	route         *routers.Route
-	options       *openapi3filter.Options
-	inQuery       []*openapi3.Parameter
-	headers       []string // names of the relevant ones
-	inPath, names []string // names of the parameters in the path, and of those in the query in order
-	most          int64    // bound of a body, bytes
+	operation *operation
+	names     []string // names of the parameters in the query, in order
+	most      int64    // bound of a body, bytes
 }
 
 // New makes the check of the operation that a document has for a method and a path. A body may have
 // so many bytes.
-func New(doc *openapi3.T, method, path string, bodyMax int64) *Check {
-	item := doc.Paths.Find(path)
-	c := &Check{
-		route:   &routers.Route{Spec: doc, Path: path, PathItem: item, Method: method, Operation: item.GetOperation(method)},
-		options: &openapi3filter.Options{RejectWhenRequestBodyNotSpecified: true, SkipSettingDefaults: true, SchemaValidationOptions: []openapi3.SchemaValidationOption{openapi3.WithStringFormatValidator(dateTime, openapi3.NewCallbackValidator(isMoment))}},
-		most:    bodyMax,
-	}
-	for _, p := range slices.Concat(item.Parameters, c.route.Operation.Parameters) {
-		switch p.Value.In {
-		case openapi3.ParameterInQuery:
-			c.inQuery, c.names = append(c.inQuery, p.Value), append(c.names, p.Value.Name)
-		case openapi3.ParameterInPath:
-			c.inPath = append(c.inPath, p.Value.Name)
-		case openapi3.ParameterInHeader:
-			c.headers = append(c.headers, p.Value.Name)
+func New(doc *Document, method, path string, bodyMax int64) *Check {
+	c := &Check{operation: doc.operations[method+" "+path], most: bodyMax}
+	for _, p := range c.operation.Parameters {
+		if p.In == inQuery {
+			c.names = append(c.names, p.Name)
 		}
 	}
 	slices.Sort(c.names)
 	return c
-}
-
-// isMoment refuses times that no calendar has.
-func isMoment(text string) error {
-	_, err := time.Parse(time.RFC3339, text)
-	return err
 }
 
 // Of returns a request's mistake, as a Refusal. It reads the body, and puts it back.
@@ -92,11 +65,24 @@ func (c *Check) Of(w http.ResponseWriter, r *http.Request) error {
 	if err := c.body(r); err != nil {
 		return err
 	}
-	values := map[string]string{}
-	for _, name := range c.inPath {
-		values[name] = r.PathValue(name)
+	for i := range c.operation.Parameters {
+		p := &c.operation.Parameters[i]
+		if err := p.refusal(p.valuesOf(r, query)); err != nil {
+			return err
+		}
 	}
-	return inWords(openapi3filter.ValidateRequest(r.Context(), &openapi3filter.RequestValidationInput{Request: r, PathParams: values, QueryParams: query, Route: c.route, Options: c.options}))
+	return nil
+}
+
+// valuesOf are the values of a parameter in a request.
+func (p *parameter) valuesOf(r *http.Request, query url.Values) []string {
+	switch p.In {
+	case inQuery:
+		return query[p.Name]
+	case inPath:
+		return []string{r.PathValue(p.Name)}
+	}
+	return r.Header.Values(p.Name)
 }
 
 // named refuses unknown parameters of a query, and repeated ones.
@@ -106,8 +92,8 @@ func (c *Check) named(query url.Values) error {
 			return badly("there is no parameter %.64q here; there are: %s", name, cmp.Or(strings.Join(c.names, ", "), "none"))
 		}
 	}
-	for _, p := range c.inQuery {
-		if n := len(query[p.Name]); n > 1 && !p.Schema.Value.Type.Is(openapi3.TypeArray) {
+	for _, p := range c.operation.Parameters {
+		if n := len(query[p.Name]); p.In == inQuery && n > 1 && p.Schema.Type != typeArray {
 			return badly("%s: this parameter stands there %d times: give it once", p.Name, n)
 		}
 	}
@@ -119,10 +105,10 @@ const ofTags = "If-None-Match"
 
 // once refuses repeated headers.
 func (c *Check) once(h http.Header) error {
-	for _, name := range c.headers {
-		lines := h.Values(name)
+	for _, p := range c.operation.Parameters {
+		name, lines := p.Name, h.Values(p.Name)
 		switch {
-		case len(lines) < 2:
+		case p.In != inHeader || len(lines) < 2:
 		case name == ofTags:
 			h.Set(name, strings.Join(lines, ", "))
 		default:
@@ -132,8 +118,7 @@ func (c *Check) once(h http.Header) error {
 	return nil
 }
 
-// body reads a body, and returns why it is not JSON. For an operation without a body, the
-// document's check refuses it.
+// body reads a body, puts it back, and returns why the operation does not take it.
 func (c *Check) body(r *http.Request) error {
 	text, err := io.ReadAll(r.Body)
 	var large *http.MaxBytesError
@@ -144,8 +129,14 @@ func (c *Check) body(r *http.Request) error {
 		return badly("%sit did not come as a whole: %v", ofBody, err)
 	}
 	r.Body = io.NopCloser(bytes.NewReader(text))
-	if c.route.Operation.RequestBody == nil || len(text) == 0 {
+	takes := c.operation.bodySchema()
+	switch {
+	case takes == nil && len(text) > 0:
+		return badly("this request takes no body: send none")
+	case takes == nil || len(text) == 0 && !c.operation.RequestBody.Required:
 		return nil
+	case len(text) == 0:
+		return badly("%sit is missing; send JSON: %s", ofBody, takes.allowed())
 	}
 	if packed := r.Header.Get("Content-Encoding"); packed != "" && !strings.EqualFold(packed, "identity") {
 		return &Refusal{http.StatusUnsupportedMediaType, fmt.Sprintf("%sit came as %.64q: send it as it is, without Content-Encoding", ofBody, packed)}
@@ -153,5 +144,8 @@ func (c *Check) body(r *http.Request) error {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != JSON {
 		return &Refusal{http.StatusUnsupportedMediaType, fmt.Sprintf("%sits Content-Type is %.64q: send JSON, with \"Content-Type: %s\"", ofBody, r.Header.Get("Content-Type"), JSON)}
 	}
-	return isText(text)
+	if err := isText(text); err != nil {
+		return err
+	}
+	return takes.bodyRefusal(takes.jsonMistake(text))
 }
