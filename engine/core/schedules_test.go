@@ -143,6 +143,22 @@ func (p *planned) runs(id uint64) string {
 	return strings.Join(list, ", ")
 }
 
+// submittedBy fails unless a job's status, and that of a restored core, name the run that submitted it.
+func (p *planned) submittedBy(job uint64, want string) {
+	p.t.Helper()
+	restored, err := core.Restore(p.core.Checkpoint())
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	for _, c := range []*core.Core{p.core, restored} {
+		for _, attempts := range []bool{false, true} {
+			s, _ := c.JobStatus(scheduler.JobID(job), attempts)
+			r := s.GetRun()
+			p.want("submitted by", fmt.Sprintf("run %d of %s, start %d", r.GetRun(), r.GetName(), r.GetTry()), want)
+		}
+	}
+}
+
 func (p *planned) want(what, got, want string) {
 	p.t.Helper()
 	if got != want {
@@ -220,6 +236,7 @@ func TestADueTimeGetsTheJobsOfOneStart(t *testing.T) {
 	job, why := p.submit("ann", first)
 	p.want("the first start submits", why, "")
 	p.submitAs("ann", job, first) // its answer was lost
+	p.submittedBy(job, "run 1 of nightly, start 1")
 	_, why = p.submit("ann", second)
 	p.wantPart("the second start submits", why, fmt.Sprintf("has submitted job-%d by another start", job))
 	p.want("the second start fails", p.end("ann", second, false), "")
@@ -236,6 +253,7 @@ func TestADueTimeGetsTheJobsOfOneStart(t *testing.T) {
 	p.due(1, p.now)
 	p.want("runs", p.runs(1), "1 succeeded/2")
 	p.kill(job)
+	p.submittedBy(job, "run 1 of nightly, start 1")
 	p.kill(more)
 	p.due(1, p.now)
 	p.want("runs", p.runs(1), "1 succeeded/2, 2 waiting/0")

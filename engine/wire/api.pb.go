@@ -1379,6 +1379,7 @@ type JobStatus struct {
 	Started       int64                  `protobuf:"varint,20,opt,name=started,proto3" json:"started,omitempty"`                      // when one of its groups was first launched, nanoseconds since the epoch; 0: none was
 	After         []*JobDependency       `protobuf:"bytes,21,rep,name=after,proto3" json:"after,omitempty"`                           // as it was submitted
 	Array         *ArrayStatus           `protobuf:"bytes,22,opt,name=array,proto3" json:"array,omitempty"`                           // missing: the job is no array
+	Run           *RunKey                `protobuf:"bytes,23,opt,name=run,proto3" json:"run,omitempty"`                               // of a schedule of its user, which submitted it; missing: none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1528,6 +1529,13 @@ func (x *JobStatus) GetAfter() []*JobDependency {
 func (x *JobStatus) GetArray() *ArrayStatus {
 	if x != nil {
 		return x.Array
+	}
+	return nil
+}
+
+func (x *JobStatus) GetRun() *RunKey {
+	if x != nil {
+		return x.Run
 	}
 	return nil
 }
@@ -4908,7 +4916,7 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\x0fgroups_finished\x18\n" +
 	" \x01(\rR\x0egroupsFinished\x12%\n" +
 	"\x0egroups_running\x18\v \x01(\rR\rgroupsRunning\x12\x1a\n" +
-	"\belements\x18\f \x01(\rR\belements\"\xe6\x05\n" +
+	"\belements\x18\f \x01(\rR\belements\"\x95\x06\n" +
 	"\tJobStatus\x129\n" +
 	"\asummary\x18\x01 \x01(\v2\x1f.hamadryad.engine.v1.JobSummaryR\asummary\x128\n" +
 	"\x06stages\x18\x02 \x03(\v2 .hamadryad.engine.v1.StageStatusR\x06stages\x126\n" +
@@ -4928,7 +4936,8 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\x06limits\x18\x13 \x01(\v2\x1e.hamadryad.engine.v1.JobLimitsR\x06limits\x12\x18\n" +
 	"\astarted\x18\x14 \x01(\x03R\astarted\x128\n" +
 	"\x05after\x18\x15 \x03(\v2\".hamadryad.engine.v1.JobDependencyR\x05after\x126\n" +
-	"\x05array\x18\x16 \x01(\v2 .hamadryad.engine.v1.ArrayStatusR\x05array\"\xf2\x01\n" +
+	"\x05array\x18\x16 \x01(\v2 .hamadryad.engine.v1.ArrayStatusR\x05array\x12-\n" +
+	"\x03run\x18\x17 \x01(\v2\x1b.hamadryad.engine.v1.RunKeyR\x03run\"\xf2\x01\n" +
 	"\vStageStatus\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05nodes\x18\x02 \x01(\rR\x05nodes\x12\x18\n" +
@@ -5329,9 +5338,10 @@ var file_engine_wire_api_proto_goTypes = []any{
 	(*Counter)(nil),          // 67: hamadryad.engine.v1.Counter
 	(*JobLimits)(nil),        // 68: hamadryad.engine.v1.JobLimits
 	(*JobDependency)(nil),    // 69: hamadryad.engine.v1.JobDependency
-	(*Slots)(nil),            // 70: hamadryad.engine.v1.Slots
-	(*MachineLoad)(nil),      // 71: hamadryad.engine.v1.MachineLoad
-	(*ResourceCount)(nil),    // 72: hamadryad.engine.v1.ResourceCount
+	(*RunKey)(nil),           // 70: hamadryad.engine.v1.RunKey
+	(*Slots)(nil),            // 71: hamadryad.engine.v1.Slots
+	(*MachineLoad)(nil),      // 72: hamadryad.engine.v1.MachineLoad
+	(*ResourceCount)(nil),    // 73: hamadryad.engine.v1.ResourceCount
 }
 var file_engine_wire_api_proto_depIdxs = []int32{
 	61, // 0: hamadryad.engine.v1.PrepareRequest.principal:type_name -> hamadryad.engine.v1.Principal
@@ -5361,37 +5371,38 @@ var file_engine_wire_api_proto_depIdxs = []int32{
 	68, // 24: hamadryad.engine.v1.JobStatus.limits:type_name -> hamadryad.engine.v1.JobLimits
 	69, // 25: hamadryad.engine.v1.JobStatus.after:type_name -> hamadryad.engine.v1.JobDependency
 	14, // 26: hamadryad.engine.v1.JobStatus.array:type_name -> hamadryad.engine.v1.ArrayStatus
-	27, // 27: hamadryad.engine.v1.LaunchersReply.launchers:type_name -> hamadryad.engine.v1.LauncherStatus
-	70, // 28: hamadryad.engine.v1.LauncherStatus.slots:type_name -> hamadryad.engine.v1.Slots
-	70, // 29: hamadryad.engine.v1.LauncherStatus.free:type_name -> hamadryad.engine.v1.Slots
-	71, // 30: hamadryad.engine.v1.LauncherStatus.load:type_name -> hamadryad.engine.v1.MachineLoad
-	72, // 31: hamadryad.engine.v1.LauncherStatus.resources:type_name -> hamadryad.engine.v1.ResourceCount
-	72, // 32: hamadryad.engine.v1.LauncherStatus.resources_free:type_name -> hamadryad.engine.v1.ResourceCount
-	28, // 33: hamadryad.engine.v1.LauncherStatus.attempts:type_name -> hamadryad.engine.v1.LauncherAttempt
-	28, // 34: hamadryad.engine.v1.LauncherStatus.ended:type_name -> hamadryad.engine.v1.LauncherAttempt
-	61, // 35: hamadryad.engine.v1.DrainRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	63, // 36: hamadryad.engine.v1.LogsRequest.elements:type_name -> hamadryad.engine.v1.ElementRange
-	37, // 37: hamadryad.engine.v1.PolicyReply.problems:type_name -> hamadryad.engine.v1.PolicyProblem
-	38, // 38: hamadryad.engine.v1.PolicyReply.settings:type_name -> hamadryad.engine.v1.PolicySettings
-	39, // 39: hamadryad.engine.v1.PolicyReply.round_times:type_name -> hamadryad.engine.v1.RoundTimes
-	36, // 40: hamadryad.engine.v1.PolicyReply.shadows:type_name -> hamadryad.engine.v1.PolicyShadow
-	61, // 41: hamadryad.engine.v1.ReloadRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	42, // 42: hamadryad.engine.v1.SettingsReply.settings:type_name -> hamadryad.engine.v1.Setting
-	45, // 43: hamadryad.engine.v1.SettingsDiff.problems:type_name -> hamadryad.engine.v1.SettingsProblem
-	46, // 44: hamadryad.engine.v1.SettingsDiff.lines:type_name -> hamadryad.engine.v1.DiffLine
-	47, // 45: hamadryad.engine.v1.SettingsDiff.keys:type_name -> hamadryad.engine.v1.DiffKey
-	42, // 46: hamadryad.engine.v1.SettingsDiff.overridden:type_name -> hamadryad.engine.v1.Setting
-	61, // 47: hamadryad.engine.v1.ApplyRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	49, // 48: hamadryad.engine.v1.VersionsReply.versions:type_name -> hamadryad.engine.v1.SettingsVersion
-	61, // 49: hamadryad.engine.v1.AccessReply.principal:type_name -> hamadryad.engine.v1.Principal
-	54, // 50: hamadryad.engine.v1.AccessReply.pools:type_name -> hamadryad.engine.v1.PoolAccess
-	58, // 51: hamadryad.engine.v1.AuditReply.lines:type_name -> hamadryad.engine.v1.AuditLine
-	59, // 52: hamadryad.engine.v1.AuditReply.damaged:type_name -> hamadryad.engine.v1.AuditDamage
-	53, // [53:53] is the sub-list for method output_type
-	53, // [53:53] is the sub-list for method input_type
-	53, // [53:53] is the sub-list for extension type_name
-	53, // [53:53] is the sub-list for extension extendee
-	0,  // [0:53] is the sub-list for field type_name
+	70, // 27: hamadryad.engine.v1.JobStatus.run:type_name -> hamadryad.engine.v1.RunKey
+	27, // 28: hamadryad.engine.v1.LaunchersReply.launchers:type_name -> hamadryad.engine.v1.LauncherStatus
+	71, // 29: hamadryad.engine.v1.LauncherStatus.slots:type_name -> hamadryad.engine.v1.Slots
+	71, // 30: hamadryad.engine.v1.LauncherStatus.free:type_name -> hamadryad.engine.v1.Slots
+	72, // 31: hamadryad.engine.v1.LauncherStatus.load:type_name -> hamadryad.engine.v1.MachineLoad
+	73, // 32: hamadryad.engine.v1.LauncherStatus.resources:type_name -> hamadryad.engine.v1.ResourceCount
+	73, // 33: hamadryad.engine.v1.LauncherStatus.resources_free:type_name -> hamadryad.engine.v1.ResourceCount
+	28, // 34: hamadryad.engine.v1.LauncherStatus.attempts:type_name -> hamadryad.engine.v1.LauncherAttempt
+	28, // 35: hamadryad.engine.v1.LauncherStatus.ended:type_name -> hamadryad.engine.v1.LauncherAttempt
+	61, // 36: hamadryad.engine.v1.DrainRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	63, // 37: hamadryad.engine.v1.LogsRequest.elements:type_name -> hamadryad.engine.v1.ElementRange
+	37, // 38: hamadryad.engine.v1.PolicyReply.problems:type_name -> hamadryad.engine.v1.PolicyProblem
+	38, // 39: hamadryad.engine.v1.PolicyReply.settings:type_name -> hamadryad.engine.v1.PolicySettings
+	39, // 40: hamadryad.engine.v1.PolicyReply.round_times:type_name -> hamadryad.engine.v1.RoundTimes
+	36, // 41: hamadryad.engine.v1.PolicyReply.shadows:type_name -> hamadryad.engine.v1.PolicyShadow
+	61, // 42: hamadryad.engine.v1.ReloadRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	42, // 43: hamadryad.engine.v1.SettingsReply.settings:type_name -> hamadryad.engine.v1.Setting
+	45, // 44: hamadryad.engine.v1.SettingsDiff.problems:type_name -> hamadryad.engine.v1.SettingsProblem
+	46, // 45: hamadryad.engine.v1.SettingsDiff.lines:type_name -> hamadryad.engine.v1.DiffLine
+	47, // 46: hamadryad.engine.v1.SettingsDiff.keys:type_name -> hamadryad.engine.v1.DiffKey
+	42, // 47: hamadryad.engine.v1.SettingsDiff.overridden:type_name -> hamadryad.engine.v1.Setting
+	61, // 48: hamadryad.engine.v1.ApplyRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	49, // 49: hamadryad.engine.v1.VersionsReply.versions:type_name -> hamadryad.engine.v1.SettingsVersion
+	61, // 50: hamadryad.engine.v1.AccessReply.principal:type_name -> hamadryad.engine.v1.Principal
+	54, // 51: hamadryad.engine.v1.AccessReply.pools:type_name -> hamadryad.engine.v1.PoolAccess
+	58, // 52: hamadryad.engine.v1.AuditReply.lines:type_name -> hamadryad.engine.v1.AuditLine
+	59, // 53: hamadryad.engine.v1.AuditReply.damaged:type_name -> hamadryad.engine.v1.AuditDamage
+	54, // [54:54] is the sub-list for method output_type
+	54, // [54:54] is the sub-list for method input_type
+	54, // [54:54] is the sub-list for extension type_name
+	54, // [54:54] is the sub-list for extension extendee
+	0,  // [0:54] is the sub-list for field type_name
 }
 
 func init() { file_engine_wire_api_proto_init() }

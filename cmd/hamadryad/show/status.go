@@ -37,6 +37,9 @@ func (c *Printer) Status(s *wire.JobStatus, attempts bool) error {
 	if why := s.Failure.Text(); why != "" {
 		fmt.Fprintf(c.Out, "failure: %s\n", why)
 	}
+	if r := s.Run; r != nil {
+		fmt.Fprintf(c.Out, "schedule: %s, run %d\n", progress.OneLine(r.Name), r.Run)
+	}
 	c.printAfter(s)
 	c.printLimits(s)
 	for _, w := range s.Waiting {

@@ -907,7 +907,10 @@ type Job struct {
 	// Priority VERY_LOW, LOW, NORMAL, HIGH or VERY_HIGH, or a number, as text
 	Priority Priority       `json:"priority"`
 	Read     []LocalityRead `json:"read"`
-	Stages   []Stage        `json:"stages"`
+
+	// Run The run of a schedule of the job's user that submitted the job. Missing: no schedule did
+	Run    *JobRun `json:"run,omitempty"`
+	Stages []Stage `json:"stages"`
 
 	// Started When one of its groups was first launched; its time limit counts from then
 	Started   *time.Time `json:"started,omitempty"`
@@ -938,6 +941,17 @@ type JobList struct {
 
 // JobName the name of a job, such as job-7
 type JobName = string
+
+// JobRun The run of a schedule of the job's user that submitted the job. Missing: no schedule did
+type JobRun struct {
+	Number int64 `json:"number"`
+
+	// Schedule Its name when the job was submitted
+	Schedule string `json:"schedule"`
+
+	// Try Which start of the schedule's command submitted the job
+	Try int `json:"try"`
+}
 
 // JobState defines model for JobState.
 type JobState string

@@ -84,6 +84,9 @@ func JobOf(st *wire.JobStatus) Job {
 	for _, d := range st.After {
 		j.After = append(j.After, Dependency{Job: scheduler.JobID(d.Job).String(), Any: d.Any})
 	}
+	if r := st.Run; r != nil {
+		j.Run = &JobRun{Schedule: r.Name, Number: int64(r.Run), Try: int(r.Try)}
+	}
 	for _, t := range st.Stages {
 		j.Stages = append(j.Stages, Stage{
 			Name: t.Name, Nodes: int(t.Nodes), Waiting: int(t.Waiting), Ready: int(t.Ready), Running: int(t.Running), Suspended: int(t.Suspended),

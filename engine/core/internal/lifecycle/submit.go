@@ -103,7 +103,7 @@ func (ad *Admission) Submit(m *wire.Submit) {
 	}
 	j.Submission.Await(m.GetClient())
 	ad.state.AddJob(j)
-	ad.schedules.Submitted(ad.step, m.GetSpec().GetRun(), id)
+	j.Spec.Run = ad.schedules.Submitted(ad.step, m.GetSpec().GetRun(), id)
 	ad.state.Changes.MarkJob(j)
 	ad.watchDeadline(j)
 	if len(others) > 0 {

@@ -17,7 +17,7 @@ func (rd *StatusReader) statusOf(j *state.Job) *wire.JobStatus {
 	s := &wire.JobStatus{
 		Summary: j.Summary(), Failure: j.End.Failure(), Waiting: rd.waitingOf(j), Outputs: j.Spec.Outputs,
 		Counters: j.Stats.Counters(), Stages: make([]*wire.StageStatus, len(j.Stages)), Limits: j.Limits(), Started: int64(j.Submission.Started()),
-		After: j.Spec.GetAfter(), Array: j.ArrayStatus(false),
+		After: j.Spec.GetAfter(), Array: j.ArrayStatus(false), Run: j.Spec.GetRun(),
 	}
 	for i := range j.Stages {
 		s.Stages[i] = j.Stages[i].Status()

@@ -286,10 +286,11 @@ func (t *Table) MaySubmit(s *step.Step, key *wire.RunKey, user string) error {
 	return nil
 }
 
-// Submitted records a job of a run, of which MaySubmit had no objection.
-func (t *Table) Submitted(s *step.Step, key *wire.RunKey, job scheduler.JobID) {
+// Submitted records a job of a run, of which MaySubmit had no objection. It returns the key with the
+// schedule's name; nil: the job is of no run.
+func (t *Table) Submitted(s *step.Step, key *wire.RunKey, job scheduler.JobID) *wire.RunKey {
 	if key == nil {
-		return
+		return nil
 	}
 	i, found := t.find(key.GetSchedule())
 	if !found {
@@ -303,4 +304,5 @@ func (t *Table) Submitted(s *step.Step, key *wire.RunKey, job scheduler.JobID) {
 		r.State = wire.RunState_RUN_STATE_RUNNING
 		t.until(s, x, r, s.Now.Add(s.Set.Schedules.Lease))
 	}
+	return &wire.RunKey{Schedule: x.Id, Run: r.Number, Try: key.GetTry(), Name: x.Name}
 }

@@ -211,7 +211,7 @@ func (e *EndedJob) StatusWith(attempts bool) *wire.JobStatus {
 	s := e.Status
 	return &wire.JobStatus{
 		Summary: s.Summary, Stages: s.Stages, Failure: s.Failure, Counters: s.Counters, Waiting: s.Waiting,
-		Read: s.Read, LocalAttempts: s.LocalAttempts, Notes: s.Notes, Outputs: s.Outputs, Kept: s.Kept, Limits: s.Limits, Started: s.Started, After: s.After, Array: s.Array,
+		Read: s.Read, LocalAttempts: s.LocalAttempts, Notes: s.Notes, Outputs: s.Outputs, Kept: s.Kept, Limits: s.Limits, Started: s.Started, After: s.After, Array: s.Array, Run: s.Run,
 	}
 }
 

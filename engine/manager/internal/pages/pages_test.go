@@ -101,6 +101,7 @@ func (s *stub) GetJob(_ context.Context, q restapi.GetJobRequestObject) (restapi
 		array = &restapi.Array{Elements: "0-99", Counts: []restapi.ElementCount{{State: "succeeded", Count: 96, Elements: "0-95"}, {State: "failed", Count: 4, Elements: "96-99"}}}
 	}
 	return restapi.GetJob200JSONResponse{Body: restapi.Job{
+		Run:   &restapi.JobRun{Schedule: s.name, Number: 12, Try: 1},
 		Array: array, ID: x.ID, Name: x.Name, User: x.User, Pool: x.Pool, Priority: x.Priority, State: x.State, Submitted: x.Submitted, Ended: x.Ended, Groups: 10, GroupsFinished: 4,
 		Stages: []restapi.Stage{{Name: s.name, Nodes: 9, Finished: 4, Running: 2}, {Name: "publish", Finished: 1}}, Failure: &failure, Waiting: []string{s.name}, Notes: []string{s.name}, Outputs: []string{s.name}, Kept: []string{s.name},
 		Counters: []restapi.Counter{{Name: s.name, Value: 12345}},
@@ -524,6 +525,9 @@ func TestAScheduleShowsItsRuns(t *testing.T) {
 	}
 	if _, _, page := get(t, server+"/schedules"); !strings.Contains(page, `<a href="./schedules/exit%20status%201/nightly">nightly</a>`) || !strings.Contains(page, ": exit status 1</td>") {
 		t.Errorf("the list lacks a link, or the last run's reason:\n%s", page)
+	}
+	if _, _, page := get(t, server+"/jobs/job-7"); !strings.Contains(page, `<a href="./../schedules/exit%20status%201/exit%20status%201#run-12">exit status 1, run 12</a>`) {
+		t.Errorf("the page of a job that a run submitted has no link to the run:\n%s", page)
 	}
 }
 

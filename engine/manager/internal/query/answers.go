@@ -285,7 +285,7 @@ func summary(j *changes.Job) *wire.JobSummary {
 func jobStatus(j *changes.Job, stages []changes.Stage, c cluster) *wire.JobStatus {
 	s := &wire.JobStatus{
 		Summary: summary(j), Failure: j.Failure, Waiting: waiting(j, c), Outputs: j.Spec.GetOutputs(), Counters: j.Counters,
-		Read: j.Read[:], LocalAttempts: j.Local[:], Limits: j.Limits, Started: int64(j.Started), After: j.Spec.GetAfter(),
+		Read: j.Read[:], LocalAttempts: j.Local[:], Limits: j.Limits, Started: int64(j.Started), After: j.Spec.GetAfter(), Run: j.Spec.GetRun(),
 	}
 	for i := range stages {
 		r := &stages[i]
@@ -304,7 +304,7 @@ func jobStatus(j *changes.Job, stages []changes.Stage, c cluster) *wire.JobStatu
 func endedStatus(s *wire.JobStatus, attempts bool) *wire.JobStatus {
 	own := &wire.JobStatus{
 		Summary: s.Summary, Stages: s.Stages, Failure: s.Failure, Counters: s.Counters, Waiting: s.Waiting,
-		Read: s.Read, LocalAttempts: s.LocalAttempts, Notes: s.Notes, Outputs: s.Outputs, Kept: s.Kept, Limits: s.Limits, Started: s.Started, After: s.After, Array: s.Array,
+		Read: s.Read, LocalAttempts: s.LocalAttempts, Notes: s.Notes, Outputs: s.Outputs, Kept: s.Kept, Limits: s.Limits, Started: s.Started, After: s.After, Array: s.Array, Run: s.Run,
 	}
 	if attempts {
 		own.Attempts = s.Attempts
