@@ -17,7 +17,7 @@ SBOM_VERSION := v1.9.0
 
 # What is released. Its version is that of the tag that leads to the commit, else stands for the commit. The same
 # commit makes the same bytes: paths and times of this machine are in none of them.
-PROGRAMS := ./cmd/hamadryad ./cmd/hamadryad-isolate ./cmd/hamadryad-streaming ./plugins/...
+PROGRAMS := ./cmd/hamadryad ./cmd/hamadryad-laboratory ./cmd/hamadryad-isolate ./cmd/hamadryad-streaming ./plugins/...
 VERSION ?= $(shell git describe --tags --match 'v[0-9]*' --dirty 2>/dev/null || git show -s --date=format:%Y%m%d%H%M%S --format=v0.0.0-%cd-%h 2>/dev/null || echo v0.0.0)
 RELEASE = -trimpath -ldflags '-s -w -X github.com/hamadryad/hamadryad/internal/buildinfo.stamp=$(VERSION)'
 PLATFORMS ?= linux/amd64 linux/arm64
@@ -48,7 +48,7 @@ run: build ## count the words of the Go source tree on a local cluster
 deb: ## a Debian package, into build/deb; its programs know users of directories such as LDAP
 	rm -rf $(OUT)/deb
 	$(GO) build $(RELEASE) -o $(OUT)/deb/programs/ $(PROGRAMS)
-	$(OUT)/deb/programs/hamadryad man $(OUT)/deb/man
+	$(OUT)/deb/programs/hamadryad man $(OUT)/deb/man && $(OUT)/deb/programs/hamadryad-laboratory man $(OUT)/deb/man
 	SOURCE_DATE_EPOCH=$$(git show -s --format=%ct) deploy/debian/build $(VERSION) $(OUT)/deb/programs $(OUT)/deb/man $(OUT)/deb
 
 container: ## a container image of static programs and nothing else, by buildah: IMAGE=name
@@ -60,7 +60,7 @@ container: ## a container image of static programs and nothing else, by buildah:
 release: $(BIN)/cyclonedx-gomod ## archives of static programs with an SBOM and checksums, into build/release: VERSION=v1.2.0 PLATFORMS="linux/amd64 linux/arm64"
 	rm -rf $(OUT)/release
 	mkdir -p $(OUT)/release/files
-	CGO_ENABLED=0 $(GO) run $(RELEASE) ./cmd/hamadryad man $(OUT)/release/man
+	for c in hamadryad hamadryad-laboratory; do CGO_ENABLED=0 $(GO) run $(RELEASE) ./cmd/$$c man $(OUT)/release/man || exit 1; done
 	for p in $(PLATFORMS); do \
 		CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build $(RELEASE) -o $(OUT)/release/$${p/\//-}/ $(PROGRAMS) && \
 		SOURCE_DATE_EPOCH=$$(git show -s --format=%ct) deploy/release/archive $(VERSION) $${p/\//-} $(OUT)/release/$${p/\//-} $(OUT)/release/man $(OUT)/release/files || exit 1; \
@@ -162,7 +162,7 @@ idle: ## all policies play the kit's random games on the core: no slot idles whi
 	$(GO) test ./plugins/internal/idle -run TestNoSlotIdles -v -timeout 300m -seeds $(or $(SEEDS),1000) -from $(or $(FROM),1)
 
 policies: ## the policies of the guides and examples, in four languages, play 1000 of the kit's random games, and our six 10,000; it goes on where it was interrupted: GAMES=n for both
-	$(GO) build -o $(BIN)/ ./cmd/hamadryad ./examples/...
+	$(GO) build -o $(BIN)/ ./cmd/hamadryad ./cmd/hamadryad-laboratory ./examples/...
 	policytest/play-policies $(or $(GAMES),1000) $(or $(GAMES),10000)
 
 hfsp: ## the policy hfsp at random: the kit's games with each setting, and the virtual cluster beside the plain one: make hfsp SEEDS=100

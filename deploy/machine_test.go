@@ -30,8 +30,9 @@ func TestMain(m *testing.M) {
 		defer os.RemoveAll(dir)
 		programs, man = filepath.Join(dir, "programs"), filepath.Join(dir, "man")
 		for _, cmd := range [][]string{
-			{"go", "build", "-ldflags=-s -w", "-o", programs + "/", "../cmd/hamadryad", "../cmd/hamadryad-isolate", "../cmd/hamadryad-streaming", "../plugins/..."},
+			{"go", "build", "-ldflags=-s -w", "-o", programs + "/", "../cmd/hamadryad", "../cmd/hamadryad-laboratory", "../cmd/hamadryad-isolate", "../cmd/hamadryad-streaming", "../plugins/..."},
 			{filepath.Join(programs, "hamadryad"), "man", man},
+			{filepath.Join(programs, "hamadryad-laboratory"), "man", man},
 		} {
 			if out, err := exec.Command(cmd[0], cmd[1:]...).CombinedOutput(); err != nil {
 				fmt.Fprintf(os.Stderr, "%v: %v\n%s", cmd, err, out)

@@ -30,10 +30,13 @@ func TestRelease(t *testing.T) {
 	run(t, nil, "sh", "-c", "cd "+files+" && sha256sum --check --strict SHA256SUMS")
 	name := "hamadryad-" + version + "-" + platform
 	run(t, nil, "tar", "-xzf", filepath.Join(files, name+".tar.gz"), "-C", out)
-	for _, file := range []string{"bin/hamadryad-isolate", "bin/hamadryad-policy-fair", "man/hamadryad-jobs.1", "systemd/hamadryad-manager.service", "docs/ACCESS.md", "README.md"} {
+	for _, file := range []string{"bin/hamadryad-isolate", "bin/hamadryad-laboratory", "man/hamadryad-simulate.1", "bin/hamadryad-policy-fair", "man/hamadryad-jobs.1", "systemd/hamadryad-manager.service", "docs/ACCESS.md", "README.md"} {
 		if _, err := os.Stat(filepath.Join(out, name, file)); err != nil {
 			t.Error("the archive lacks", err)
 		}
+	}
+	if page := string(content(t, filepath.Join(out, name, "man", "hamadryad-simulate.1"))); !strings.Contains(page, "resample") {
+		t.Error("the man page of \"hamadryad simulate\" does not have its flags")
 	}
 	program := filepath.Join(out, name, "bin", "hamadryad")
 	if text := run(t, nil, program, "version", "-o", "json"); !strings.Contains(text, `"version": "`+version+`"`) {

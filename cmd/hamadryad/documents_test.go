@@ -22,6 +22,7 @@ import (
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/hamadryad/hamadryad/cmd/internal/usage"
 	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/engine/config"
 	"github.com/hamadryad/hamadryad/engine/core"
@@ -198,7 +199,7 @@ func runnable(t *testing.T, line []string, used map[string]bool) (text string, r
 			return "", false
 		}
 	}
-	root := (&cli{}).root()
+	root := wholeRoot()
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd(line...)
 	cmd, rest, err := root.Find(line)
@@ -280,7 +281,7 @@ func shellQuoted(text string) string { return "'" + strings.ReplaceAll(text, "'"
 // parses returns what is wrong with a command line; "" if it can be run. A command's name alone is
 // valid.
 func parses(line []string) string {
-	root := (&cli{}).root()
+	root := wholeRoot()
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd(line...)
 	cmd, rest, err := root.Find(line)
@@ -314,7 +315,7 @@ func noCommandBelow(cmd *cobra.Command, args []string) string {
 	if !cmd.HasAvailableSubCommands() {
 		return ""
 	}
-	return unknownBelow(cmd, args[0]).Error()
+	return usage.UnknownBelow(cmd, args[0]).Error()
 }
 
 // shownKey is a key of the configuration as texts name one.

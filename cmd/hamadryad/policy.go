@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hamadryad/hamadryad/cmd/hamadryad/show"
-	"github.com/hamadryad/hamadryad/cmd/hamadryad/simulate"
 	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/engine/config"
 	"github.com/hamadryad/hamadryad/engine/manager/policyhost"
@@ -36,7 +35,7 @@ and the pools and numbers that the policy shows of itself.`,
 			return look(cmd.Context(), c, ask, c.show.Policy, func(*wire.PolicyReply) bool { return false })
 		},
 	}, show.ListFormats))
-	cmd.AddCommand(c.policyCheckCommand(), simulate.PolicyTestCommand(progress.Raw(c.show.Out), c.show.Errors), c.policyReloadCommand())
+	cmd.AddCommand(c.policyCheckCommand(), laboratory("test", "Test policies against recorded days and workloads"), c.policyReloadCommand())
 	return cmd
 }
 

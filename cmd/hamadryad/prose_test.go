@@ -11,7 +11,7 @@ import (
 
 // What --help prints is read at a terminal: a sentence of a command's or flag's text is short.
 func TestHelpIsReadable(t *testing.T) {
-	everyCommand((&cli{}).root(), func(c *cobra.Command) {
+	everyCommand(wholeRoot(), func(c *cobra.Command) {
 		check := func(of, text string) {
 			for _, sentence := range lint.LongSentences(text) {
 				t.Errorf("%s%s: a sentence has more than %d words: %s", c.CommandPath(), of, lint.SentenceMax, sentence)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -12,8 +11,8 @@ import (
 
 	"github.com/hamadryad/hamadryad/cmd/hamadryad/complete"
 	"github.com/hamadryad/hamadryad/cmd/hamadryad/show"
-	"github.com/hamadryad/hamadryad/cmd/hamadryad/simulate"
-	"github.com/hamadryad/hamadryad/cmd/hamadryad/workloads"
+	"github.com/hamadryad/hamadryad/cmd/internal/manpages"
+	"github.com/hamadryad/hamadryad/cmd/internal/usage"
 	"github.com/hamadryad/hamadryad/engine/auth/certs"
 	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/engine/progress"
@@ -41,27 +40,15 @@ func execute(ctx context.Context, args []string) int {
 	c := &cli{show: show.Printer{Out: progress.Safe(os.Stdout), Errors: os.Stderr}}
 	root := c.root()
 	root.SetArgs(args)
-	err := noCommand(root, args)
+	err := usage.UnknownCommand(root, args)
 	if err == nil {
 		var cmd *cobra.Command
 		if cmd, err = root.ExecuteContextC(ctx); err != nil {
-			err = called(cmd, err)
+			err = usage.InWords(cmd, err)
 		}
 	}
-	c.say(err)
+	usage.PrintError(c.show.Errors, err)
 	return client.ExitCodeOf(err)
-}
-
-// say prints a command's error, unless the command has printed it.
-func (c *cli) say(err error) {
-	var exit *client.ExitError
-	switch {
-	case err == nil, errors.As(err, &exit) && exit.Err == nil:
-	case client.ExitCodeOf(err) == client.ExitInterrupted:
-		fmt.Fprintln(c.show.Errors, "hamadryad: interrupted")
-	default:
-		fmt.Fprintln(c.show.Errors, "hamadryad:", scheduler.PrintableText(err.Error()))
-	}
 }
 
 func (c *cli) root() *cobra.Command {
@@ -112,9 +99,8 @@ manager decides what runs where, as its scheduling policy says; launchers run it
 	root.PersistentFlags().StringVar(&c.service, "service", client.Service(), "the manager's Kerberos `SERVICE`, such as hamadryad/m1.example.com: prove who you are by your ticket cache (kinit) in place of a certificate, with --ca; $"+client.ServiceVariable+" sets it too")
 	root.AddCommand(c.localCommand(), c.serveCommand(), c.caCommand(), c.tokenCommand(), c.submitCommand(),
 		c.jobsCommand(), c.statusCommand(), c.attachCommand(), c.waitCommand(), c.killCommand(), c.retryCommand(), c.moveCommand(), c.priorityCommand(), c.limitCommand(), c.logsCommand(), c.scheduleCommand(), c.publishCommand(),
-		c.launchersCommand(), c.drainCommand(), c.undrainCommand(), c.policyCommand(), c.queueCommand(), c.eventLogCommand(), c.configCommand(), c.accessCommand(), c.auditCommand(), c.uiCommand(), simulate.Command(progress.Raw(c.show.Out), c.show.Errors), workloads.Command(progress.Raw(c.show.Out)), c.checkpointCommand(), c.reapCommand(), c.manCommand(), c.versionCommand(), exitCodesTopic())
-	root.SetFlagErrorFunc(inFlags)
-	plain(root)
+		c.launchersCommand(), c.drainCommand(), c.undrainCommand(), c.policyCommand(), c.queueCommand(), c.eventLogCommand(), c.configCommand(), c.accessCommand(), c.auditCommand(), c.uiCommand(), laboratory("simulate", "Play workloads under policies, in virtual time"), laboratory("workload", "Make, convert and describe workload files"), c.checkpointCommand(), c.reapCommand(), manpages.Command(func(root *cobra.Command) []*cobra.Command { return []*cobra.Command{root} }), c.versionCommand(), exitCodesTopic())
+	usage.Prepare(root)
 	return root
 }
 

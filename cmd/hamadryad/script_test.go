@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 		}
 		defer os.RemoveAll(dir)
 		binaries = dir
-		build := exec.Command("go", "build", "-o", dir+"/", ".", "../hamadryad-streaming", "../../plugins/...", "../../examples/wordcount", "../../examples/noop", "../../examples/topwords", "../../examples/channels", "./testdata/steady", "./testdata/naps")
+		build := exec.Command("go", "build", "-o", dir+"/", ".", "../hamadryad-laboratory", "../hamadryad-streaming", "../../plugins/...", "../../examples/wordcount", "../../examples/noop", "../../examples/topwords", "../../examples/channels", "./testdata/steady", "./testdata/naps")
 		if out, err := build.CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "building the programs: %v\n%s", err, out)
 			return 1

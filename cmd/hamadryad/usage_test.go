@@ -2,13 +2,44 @@ package main
 
 import (
 	"errors"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/hamadryad/hamadryad/cmd/hamadryad-laboratory/simulate"
+	"github.com/hamadryad/hamadryad/cmd/hamadryad-laboratory/workloads"
+	"github.com/hamadryad/hamadryad/cmd/internal/usage"
 )
+
+// parsedTypes are the types of flags whose values are parsed.
+var parsedTypes = []string{"bool", "int", "int64", "uint", "uint64", "int32", "uint32", "float64", "duration"}
+
+// wholeRoot has all commands, with those of hamadryad-laboratory in the place of those that call it.
+func wholeRoot() *cobra.Command {
+	root := (&cli{}).root()
+	replace := func(in *cobra.Command, commands ...*cobra.Command) {
+		for _, c := range commands {
+			old, _, err := in.Find([]string{c.Name()})
+			if err != nil {
+				panic(err)
+			}
+			in.RemoveCommand(old)
+		}
+		in.AddCommand(commands...)
+	}
+	replace(root, simulate.Command(os.Stdout, os.Stderr), workloads.Command(os.Stdout))
+	policy, _, err := root.Find([]string{"policy"})
+	if err != nil {
+		panic(err)
+	}
+	replace(policy, simulate.PolicyTestCommand(os.Stdout, os.Stderr))
+	usage.Prepare(root)
+	return root
+}
 
 // everyCommand calls do with each command that can be called.
 func everyCommand(cmd *cobra.Command, do func(*cobra.Command)) {
@@ -24,8 +55,8 @@ func everyCommand(cmd *cobra.Command, do func(*cobra.Command)) {
 // in no developer's words.
 func told(t *testing.T, cmd *cobra.Command, err error, names string) {
 	t.Helper()
-	var usage *usageError
-	if !errors.As(err, &usage) || !strings.Contains(err.Error(), names) || !strings.Contains(err.Error(), "\nusage: "+cmd.CommandPath()) {
+	var wrong *usage.Error
+	if !errors.As(err, &wrong) || !strings.Contains(err.Error(), names) || !strings.Contains(err.Error(), "\nusage: "+cmd.CommandPath()) {
 		t.Errorf("%s: %v, which is to name %q", cmd.CommandPath(), err, names)
 		return
 	}
@@ -39,8 +70,8 @@ func told(t *testing.T, cmd *cobra.Command, err error, names string) {
 // The error of each command names the missing or surplus argument.
 func TestArgumentsAreToldInWords(t *testing.T) {
 	missing, extra := 0, 0
-	everyCommand((&cli{}).root(), func(cmd *cobra.Command) {
-		takes := arguments(cmd.Use)
+	everyCommand(wholeRoot(), func(cmd *cobra.Command) {
+		takes := usage.Arguments(cmd.Use)
 		if cmd.Args == nil || cmd.Name() == "local" { // its arguments are those of a program
 			return
 		}
@@ -61,7 +92,7 @@ func TestArgumentsAreToldInWords(t *testing.T) {
 // Each flag's usage says what value it takes.
 func TestFlagsAreToldInWords(t *testing.T) {
 	asked := 0
-	everyCommand((&cli{}).root(), func(cmd *cobra.Command) {
+	everyCommand(wholeRoot(), func(cmd *cobra.Command) {
 		if cmd.DisableFlagParsing { // its words are another program's
 			return
 		}
@@ -81,9 +112,9 @@ func TestFlagsAreToldInWords(t *testing.T) {
 			if f.NoOptDefVal == "" {
 				fails("--"+f.Name+" needs a value", "--"+f.Name)
 			}
-			if kinds[f.Value.Type()] != "" {
+			if slices.Contains(parsedTypes, f.Value.Type()) {
 				asked++
-				fails("--"+f.Name+" takes "+kinds[f.Value.Type()]+", and not \"odd\"", "--"+f.Name+"=odd")
+				fails("--"+f.Name+" takes "+usage.ValueKind(f)+", and not \"odd\"", "--"+f.Name+"=odd")
 			}
 		})
 	})
@@ -99,8 +130,7 @@ func TestWordsThatAreNoCommand(t *testing.T) {
 		"--manager config config --user x aply": `has no command "aply"`,
 		"ca":                                    "", "config --manager x": "", "config --help": "", "config apply": "", "jobs x": "",
 	} {
-		c := &cli{}
-		err := noCommand(c.root(), strings.Fields(words))
+		err := usage.UnknownCommand(wholeRoot(), strings.Fields(words))
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v", words, err)
 		}

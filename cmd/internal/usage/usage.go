@@ -1,8 +1,11 @@
-package main
+// Package usage reports wrong calls of commands: the missing or superfluous argument, and the
+// command's usage. It does so for all commands, in place of the library's messages.
+package usage
 
 import (
 	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"strings"
 
@@ -11,24 +14,22 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/internal/suggest"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// A wrong call of a command prints the missing or superfluous argument, and the usage. This is done
-// here for all commands, in place of the library's messages.
-
-// usageError is a mistake in how a command was called.
-type usageError struct {
+// Error is a mistake in how a command was called.
+type Error struct {
 	cmd *cobra.Command
 	why error
 }
 
-// newUsageError is a mistake in how a command was called; it ends with client.ExitUsage.
-func newUsageError(cmd *cobra.Command, why error) *usageError {
-	return &usageError{cmd, &client.ExitError{Code: client.ExitUsage, Err: why}}
+// newError is a mistake in how a command was called; it ends with client.ExitUsage.
+func newError(cmd *cobra.Command, why error) *Error {
+	return &Error{cmd, &client.ExitError{Code: client.ExitUsage, Err: why}}
 }
 
 // Error is the mistake, with the usage line.
-func (u *usageError) Error() string {
+func (u *Error) Error() string {
 	line := u.cmd.UseLine()
 	if !u.cmd.Runnable() {
 		line = u.cmd.CommandPath() + " COMMAND"
@@ -36,15 +37,20 @@ func (u *usageError) Error() string {
 	return fmt.Sprintf("%v\nusage: %s\n%q tells more", u.why, line, u.cmd.CommandPath()+" --help")
 }
 
-func (u *usageError) Unwrap() error { return u.why }
+func (u *Error) Unwrap() error { return u.why }
 
 // ofLibrary are errors about arguments in the words of the library.
 var ofLibrary = regexp.MustCompile(`^(accepts|requires|unknown command)\b`)
 
-// plain makes a command and its subcommands report mistakes in arguments in plain words.
-func plain(cmd *cobra.Command) {
+// Prepare makes a command and its subcommands report mistakes in flags and arguments in plain words.
+func Prepare(root *cobra.Command) {
+	root.SetFlagErrorFunc(inFlags)
+	prepareArguments(root)
+}
+
+func prepareArguments(cmd *cobra.Command) {
 	for _, below := range cmd.Commands() {
-		plain(below)
+		prepareArguments(below)
 	}
 	judge := cmd.Args
 	if judge == nil || !cmd.Runnable() {
@@ -58,19 +64,19 @@ func plain(cmd *cobra.Command) {
 		if ofLibrary.MatchString(err.Error()) {
 			err = inArguments(cmd, args)
 		}
-		return newUsageError(cmd, err)
+		return newError(cmd, err)
 	}
 }
 
 // inArguments returns a command's missing or superfluous argument.
 func inArguments(cmd *cobra.Command, args []string) error {
-	takes := arguments(cmd.Use)
+	takes := Arguments(cmd.Use)
 	if len(args) < len(takes) && !strings.HasPrefix(takes[len(args)], "[") {
 		return fmt.Errorf("%s is missing", strings.TrimSuffix(takes[len(args)], "..."))
 	}
 	extra := args[min(len(takes), len(args)-1)]
 	if cmd.HasAvailableSubCommands() && len(takes) == 0 {
-		return unknownBelow(cmd, extra)
+		return UnknownBelow(cmd, extra)
 	}
 	if len(takes) == 0 {
 		return fmt.Errorf("%q is too much: the command takes flags alone", extra)
@@ -78,8 +84,8 @@ func inArguments(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("%q is too much: the command takes %s alone", extra, strings.Join(takes, " "))
 }
 
-// arguments are a command's arguments besides flags, as in its usage line: FILE, [FILE], JOB...
-func arguments(use string) (names []string) {
+// Arguments are a command's arguments besides flags, as in its usage line: FILE, [FILE], JOB...
+func Arguments(use string) (names []string) {
 	first, _, _ := strings.Cut(use, "\n")
 	words := strings.Fields(first)[1:]
 	for i := 0; i < len(words); i++ {
@@ -93,7 +99,8 @@ func arguments(use string) (names []string) {
 	return names
 }
 
-func unknownBelow(cmd *cobra.Command, name string) error {
+// UnknownBelow is the error of a name that no subcommand has.
+func UnknownBelow(cmd *cobra.Command, name string) error {
 	var there []string
 	for _, below := range cmd.Commands() {
 		if below.IsAvailableCommand() {
@@ -107,9 +114,9 @@ func unknownBelow(cmd *cobra.Command, name string) error {
 	return fmt.Errorf("%q has no command %q%s", cmd.CommandPath(), name, hint)
 }
 
-// noCommand returns an error for words that name a command with subcommands, followed by an unknown
+// UnknownCommand returns an error for words that name a command with subcommands, followed by an unknown
 // one: the library would show its help without an error.
-func noCommand(root *cobra.Command, words []string) error {
+func UnknownCommand(root *cobra.Command, words []string) error {
 	cmd, rest, err := root.Find(words)
 	if err != nil || cmd == root || cmd.Runnable() || !cmd.HasAvailableSubCommands() {
 		return nil // the library reports it
@@ -117,7 +124,7 @@ func noCommand(root *cobra.Command, words []string) error {
 	if cmd.ParseFlags(rest) != nil || cmd.Flags().NArg() == 0 { // it also reports errors in flags, and help
 		return nil
 	}
-	return newUsageError(cmd, unknownBelow(cmd, cmd.Flags().Arg(0)))
+	return newError(cmd, UnknownBelow(cmd, cmd.Flags().Arg(0)))
 }
 
 // inFlags describes a mistake in a command's flags.
@@ -132,13 +139,13 @@ func inFlags(cmd *cobra.Command, err error) error {
 	case errors.As(err, &unknown):
 		err = unknownFlag(cmd, unknown)
 	case errors.As(err, &empty):
-		err = fmt.Errorf("--%s needs a value behind it: %s", empty.GetFlag().Name, taken(empty.GetFlag()))
+		err = fmt.Errorf("--%s needs a value behind it: %s", empty.GetFlag().Name, ValueKind(empty.GetFlag()))
 	case errors.As(err, &wrong):
-		err = fmt.Errorf("--%s takes %s, and not %q", wrong.GetFlag().Name, taken(wrong.GetFlag()), wrong.GetValue())
+		err = fmt.Errorf("--%s takes %s, and not %q", wrong.GetFlag().Name, ValueKind(wrong.GetFlag()), wrong.GetValue())
 	case errors.As(err, &syntax):
 		err = fmt.Errorf("%q is no flag: write --NAME, or --NAME=VALUE", syntax.GetSpecifiedFlag())
 	}
-	return newUsageError(cmd, err)
+	return newError(cmd, err)
 }
 
 // renamed maps old commands and flags to their new names.
@@ -169,8 +176,8 @@ var kinds = map[string]string{
 	"float64": "a number", "duration": "a time with its unit, such as 500ms, 30s or 5m",
 }
 
-// taken is the kind of a flag's value.
-func taken(f *pflag.Flag) string {
+// ValueKind is the kind of a flag's value, as people call it.
+func ValueKind(f *pflag.Flag) string {
 	if kind := kinds[f.Value.Type()]; kind != "" {
 		return kind
 	}
@@ -185,10 +192,10 @@ var unknownCommand = regexp.MustCompile(`^unknown command "([^"]*)"`)
 
 var missingFlags = regexp.MustCompile(`^required flag\(s\) (.+) not set$`)
 
-// called rewrites the library's errors about a command's call in plain words.
-func called(cmd *cobra.Command, err error) error {
+// InWords rewrites the library's errors about a command's call in plain words.
+func InWords(cmd *cobra.Command, err error) error {
 	if m := missingFlags.FindStringSubmatch(err.Error()); m != nil {
-		return newUsageError(cmd, fmt.Errorf("--%s is missing", strings.ReplaceAll(strings.ReplaceAll(m[1], `", "`, " and --"), `"`, "")))
+		return newError(cmd, fmt.Errorf("--%s is missing", strings.ReplaceAll(strings.ReplaceAll(m[1], `", "`, " and --"), `"`, "")))
 	}
 	m := unknownCommand.FindStringSubmatch(err.Error())
 	if m == nil {
@@ -198,4 +205,16 @@ func called(cmd *cobra.Command, err error) error {
 		return client.Misuse("there is no command %q any more: use %q", m[1], now)
 	}
 	return client.Misuse("%w", err)
+}
+
+// PrintError prints a command's error, unless the command has printed it.
+func PrintError(to io.Writer, err error) {
+	var exit *client.ExitError
+	switch {
+	case err == nil, errors.As(err, &exit) && exit.Err == nil:
+	case client.ExitCodeOf(err) == client.ExitInterrupted:
+		fmt.Fprintln(to, "hamadryad: interrupted")
+	default:
+		fmt.Fprintln(to, "hamadryad:", scheduler.PrintableText(err.Error()))
+	}
 }

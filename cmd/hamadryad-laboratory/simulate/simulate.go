@@ -15,8 +15,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hamadryad/hamadryad/cmd/hamadryad-laboratory/workloads"
 	"github.com/hamadryad/hamadryad/cmd/hamadryad/show"
-	"github.com/hamadryad/hamadryad/cmd/hamadryad/workloads"
 	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/engine/config"
 	"github.com/hamadryad/hamadryad/engine/manager/policyhost"
