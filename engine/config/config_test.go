@@ -186,14 +186,15 @@ func TestCoreSection(t *testing.T) {
 		AttemptsMax int           `json:"attemptsMax"`
 		RoundGap    time.Duration `json:"roundGap"`
 		Left        int           `json:"left"`
+		Memory      int64         `json:"memory"`
 	}
 	keys := CoreKeys(bounds{})
-	c, err := Load(Sources{File: write(t, "h.yaml", "core:\n  attemptsMax: 7\n  roundGap: 3ms\n"), CoreKeys: keys})
+	c, err := Load(Sources{File: write(t, "h.yaml", "core:\n  attemptsMax: 7\n  roundGap: 3ms\n  memory: 2KiB\n"), CoreKeys: keys})
 	if err != nil {
 		t.Fatal(err)
 	}
 	b := bounds{Left: 5}
-	if err := c.DecodeCore(&b); err != nil || b != (bounds{7, 3 * time.Millisecond, 5}) {
+	if err := c.DecodeCore(&b); err != nil || b != (bounds{7, 3 * time.Millisecond, 5, 2048}) {
 		t.Fatalf("%+v %v", b, err)
 	}
 	if _, err := Load(Sources{File: write(t, "h.yaml", "core:\n  attemptMax: 7\n"), CoreKeys: keys}); err == nil ||
@@ -202,6 +203,10 @@ func TestCoreSection(t *testing.T) {
 	}
 	c, _ = Load(Sources{File: write(t, "h.yaml", "core:\n  roundGap: 3\n"), CoreKeys: keys})
 	if err := c.DecodeCore(&b); err == nil || !strings.Contains(err.Error(), "h.yaml:2: core.roundGap: 3 is no duration") {
+		t.Fatal(err)
+	}
+	c, _ = Load(Sources{File: write(t, "h.yaml", "core:\n  memory: much\n"), CoreKeys: keys})
+	if err := c.DecodeCore(&b); err == nil || !strings.Contains(err.Error(), `h.yaml:2: core.memory: "much" is no size`) {
 		t.Fatal(err)
 	}
 }

@@ -157,6 +157,10 @@ func decodeText(from, to reflect.Type, value any) (any, error) {
 		}
 		return nil, fmt.Errorf("%s are no resources: write kinds with numbers such as gpu:4,license-x:10", inText(value))
 	}
+	if text, is := value.(string); is && to.Kind() == reflect.Int64 { // all are numbers of bytes
+		size, err := ParseSize(text)
+		return int64(size), err
+	}
 	if err := simple(to, value); err != nil {
 		return nil, err
 	}

@@ -34,7 +34,7 @@ func (c *Core) World() view.World {
 	for _, id := range c.state.Cluster.Jobs.IDs() {
 		if j := c.state.Cluster.Jobs.Get(id); j.KnownToPolicy() {
 			wj := worldOf(j)
-			wj.UserLimit, wj.UserHolds = j.User().Limit(), held[j.User()]
+			wj.UserLimit, wj.UserHolds = j.User().Limit, held[j.User()]
 			w.Jobs = append(w.Jobs, wj)
 		}
 	}

@@ -228,6 +228,11 @@ type Group struct {
 	Places     []Place   // at most PlacesMax, most bytes first, then by host
 }
 
+// Usage returns what of the group's needs counts for limits of users.
+func (g *Group) Usage() Usage {
+	return Usage{Slots: g.Slots, Memory: g.Memory, Resources: g.Resources}
+}
+
 // BundleReady: the bundle's inputs are complete, and it may be launched. It is sent again if the
 // bundle must run once more after a failed attempt.
 type BundleReady struct {

@@ -180,10 +180,8 @@ type Launcher struct {
 
 // User is the row of a user with live jobs and a limit.
 type User struct {
-	Name  string
-	Limit scheduler.UserLimit
-	Holds scheduler.Usage // what its attempts hold
-	Gone  bool            // it has no live job any more, or no limit
+	scheduler.LimitedUser
+	Gone bool // it has no live job any more, or no limit
 }
 
 // Compare orders users by name.
@@ -233,10 +231,10 @@ func WaitsForJobs(list []Dependency) string {
 }
 
 // AtUserLimit explains why a bundle waits whose job's user may not hold what it needs.
-func AtUserLimit(user string, limit scheduler.UserLimit, need scheduler.Usage) string {
-	text := limit.ReachedBy(user)
-	if !limit.Allows(scheduler.Usage{}, need) {
-		text += fmt.Sprintf("; what starts together needs %v, so it waits until the limit is raised", need)
+func AtUserLimit(user *scheduler.LimitedUser, need scheduler.Usage) string {
+	text := user.AtLimit()
+	if !user.Limit.Covers(need) {
+		text += fmt.Sprintf("; what starts together needs %v, so it waits until the limit is raised", user.Limit.Bounds(need))
 	}
 	return text
 }

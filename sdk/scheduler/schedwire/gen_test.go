@@ -189,7 +189,7 @@ func event(t *rapid.T, at scheduler.Time) scheduler.Event {
 	case EventKind_EVENT_KIND_BUNDLE_GIVEN_UP:
 		return scheduler.BundleGivenUp{At: at, Job: jobID, Bundle: bundle, Stage: stage, GivenUp: flag(t)}
 	case EventKind_EVENT_KIND_USER_LIMIT_SET:
-		return scheduler.UserLimitSet{At: at, User: text(t), Limit: scheduler.UserLimit{Slots: number(t), Resources: resources(t)}}
+		return scheduler.UserLimitSet{At: at, User: text(t), Limit: scheduler.UserLimit{Slots: number(t), Memory: int64(number(t)), Resources: resources(t)}}
 	case EventKind_EVENT_KIND_SPECULATION_OFFERED:
 		return scheduler.SpeculationOffered{At: at, Job: jobID, Bundle: bundle, Groups: many(t, 3, group), Avoid: avoid()}
 	case EventKind_EVENT_KIND_SPECULATION_WITHDRAWN:

@@ -2527,6 +2527,7 @@ type UserLimitSet struct {
 	User          []uint32               `protobuf:"varint,1,rep,packed,name=user,proto3" json:"user,omitempty"`
 	Slots         []int64                `protobuf:"varint,2,rep,packed,name=slots,proto3" json:"slots,omitempty"` // 0: no bound
 	Resources     *ResourceCounts        `protobuf:"bytes,3,opt,name=resources,proto3" json:"resources,omitempty"`
+	Memory        []int64                `protobuf:"varint,4,rep,packed,name=memory,proto3" json:"memory,omitempty"` // bytes; 0: no bound; no rows: all 0
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2578,6 +2579,13 @@ func (x *UserLimitSet) GetSlots() []int64 {
 func (x *UserLimitSet) GetResources() *ResourceCounts {
 	if x != nil {
 		return x.Resources
+	}
+	return nil
+}
+
+func (x *UserLimitSet) GetMemory() []int64 {
+	if x != nil {
+		return x.Memory
 	}
 	return nil
 }
@@ -6134,11 +6142,12 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x03job\x18\x01 \x03(\x04R\x03job\x12\x16\n" +
 	"\x06bundle\x18\x02 \x03(\x04R\x06bundle\x12\x14\n" +
 	"\x05stage\x18\x03 \x03(\rR\x05stage\x12\x19\n" +
-	"\bgiven_up\x18\x04 \x03(\bR\agivenUp\"~\n" +
+	"\bgiven_up\x18\x04 \x03(\bR\agivenUp\"\x96\x01\n" +
 	"\fUserLimitSet\x12\x12\n" +
 	"\x04user\x18\x01 \x03(\rR\x04user\x12\x14\n" +
 	"\x05slots\x18\x02 \x03(\x03R\x05slots\x12D\n" +
-	"\tresources\x18\x03 \x01(\v2&.hamadryad.scheduler.v1.ResourceCountsR\tresources\"\x8b\x01\n" +
+	"\tresources\x18\x03 \x01(\v2&.hamadryad.scheduler.v1.ResourceCountsR\tresources\x12\x16\n" +
+	"\x06memory\x18\x04 \x03(\x03R\x06memory\"\x8b\x01\n" +
 	"\x0eBundleReserved\x12\x10\n" +
 	"\x03job\x18\x01 \x03(\x04R\x03job\x12\x16\n" +
 	"\x06bundle\x18\x02 \x03(\x04R\x06bundle\x129\n" +

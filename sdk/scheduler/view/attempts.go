@@ -130,7 +130,7 @@ func (as *attempts) launched(b *Bundle, e scheduler.Outcome, ls *launchers) erro
 		a.on = ls.enter(a)
 		b.Job.held.add(a.Need.Kind, a.Need.Slots)
 		if u := b.Job.user; u != nil {
-			u.held = u.held.Plus(a.usage())
+			u.Holds = u.Holds.Plus(a.usage())
 		}
 	}
 	return nil
@@ -231,7 +231,7 @@ func (as *attempts) attemptEnded(e scheduler.AttemptEnded, ls *launchers) error 
 		j.held.add(a.Need.Kind, -a.Need.Slots)
 	}
 	if u := j.user; u != nil {
-		u.held = u.held.Minus(a.usage())
+		u.Holds = u.Holds.Minus(a.usage())
 	}
 	as.byID.Delete(a.ID)
 	j.live.remove(a)

@@ -325,7 +325,7 @@ func (c *Capacity) TakeRoom(l *Launcher, g *scheduler.Group) bool {
 // bundle first, then on those for its job. It returns false if there is too little, or the job's user
 // is at the limit.
 func (c *Capacity) TakeFor(l *Launcher, b *Bundle, g *scheduler.Group) bool {
-	if !c.fits(l, b.Job.ID(), b.ID, g) || b.Job.user != nil && !b.Job.user.allows(usageOf(g)) {
+	if !c.fits(l, b.Job.ID(), b.ID, g) || b.Job.user != nil && !b.Job.user.allows(g.Usage()) {
 		return false
 	}
 	c.takeGroup(l, b, g)
@@ -334,12 +334,8 @@ func (c *Capacity) TakeFor(l *Launcher, b *Bundle, g *scheduler.Group) bool {
 
 // takeGroup takes what a group of a bundle needs, for which there is room.
 func (c *Capacity) takeGroup(l *Launcher, b *Bundle, g *scheduler.Group) {
-	c.takeForUser(b.Job.user, usageOf(g))
+	c.takeForUser(b.Job.user, g.Usage())
 	c.take(l, b.Job.ID(), b.ID, g)
-}
-
-func usageOf(g *scheduler.Group) scheduler.Usage {
-	return scheduler.Usage{Slots: g.Slots, Resources: g.Resources}
 }
 
 // takeForResume takes what a suspended group of a bundle needs on a launcher to resume: its slots,

@@ -12,7 +12,7 @@ import (
 func (s *search) Obstacles(b *Bundle) (text string) {
 	c := &s.Capacity
 	if !b.WithinUserLimit() {
-		return "; " + b.Job.owner.limit.ReachedBy(b.Job.owner.name)
+		return "; " + b.Job.owner.AtLimit()
 	}
 	for i := range b.Groups {
 		g := &b.Groups[i]

@@ -9,22 +9,19 @@ import (
 // users are the users with live jobs, by name.
 type users map[string]*user
 
-// user is a user with live jobs.
+// user is a user with live jobs. Holds is what attempts hold as the manager counts.
 type user struct {
-	name  string
-	jobs  int // live ones
-	limit scheduler.UserLimit
-	// counted means that the limit is not zero, the user's jobs refer to it, and held is kept. It is
+	scheduler.LimitedUser
+	jobs int // live ones
+	// counted means that the limit is not zero, the user's jobs refer to it, and Holds is kept. It is
 	// false until the end of a snapshot, which may list attempts before their launchers.
 	counted bool
-	held    scheduler.Usage // by attempts, as the manager counts
-	taken   scheduler.Usage // by the policy since, tentatively; kept by Capacity
+	// freed is what the policy freed tentatively since, less what it took; kept by Capacity.
+	freed scheduler.Usage
 }
 
-// allows reports whether the user may hold more of what is needed, with all that is taken.
-func (u *user) allows(need scheduler.Usage) bool {
-	return u.limit.Allows(u.held.Plus(u.taken), need)
-}
+// allows reports whether the user may hold more of what is needed, with all that was taken.
+func (u *user) allows(need scheduler.Usage) bool { return u.Allows(need, u.freed) }
 
 // submitted adds a job to its user.
 func (us *users) submitted(j *Job) {
@@ -33,8 +30,8 @@ func (us *users) submitted(j *Job) {
 	}
 	u := (*us)[j.Info.User]
 	if u == nil {
-		u = &user{name: j.Info.User}
-		(*us)[u.name] = u
+		u = &user{LimitedUser: scheduler.LimitedUser{Name: j.Info.User}}
+		(*us)[u.Name] = u
 	}
 	u.jobs++
 	j.owner = u
@@ -46,25 +43,25 @@ func (us *users) submitted(j *Job) {
 // finished removes a job, which holds nothing, from its user.
 func (us users) finished(j *Job) {
 	if j.owner.jobs--; j.owner.jobs == 0 {
-		delete(us, j.owner.name)
+		delete(us, j.owner.Name)
 	}
 }
 
 // setUserLimit sets a user's limit. A user without live jobs needs none.
 func (js *jobs) setUserLimit(e scheduler.UserLimitSet, starting bool) error {
-	if e.Limit.Slots < 0 || e.Limit.Resources != e.Limit.Resources.Positive() {
+	if e.Limit.Slots < 0 || e.Limit.Memory < 0 || e.Limit.Resources != e.Limit.Resources.Positive() {
 		return fmt.Errorf("user %q is limited to %v", e.User, e.Limit)
 	}
 	u := js.users[e.User]
 	if u == nil {
 		return nil
 	}
-	u.limit = e.Limit
-	if starting || u.counted == !u.limit.IsZero() {
+	u.Limit = e.Limit
+	if starting || u.counted == u.Limited() {
 		return nil
 	}
-	u.counted = !u.limit.IsZero()
-	u.held = scheduler.Usage{}
+	u.counted = u.Limited()
+	u.Holds = scheduler.Usage{}
 	for _, j := range js.list {
 		if j.owner == u {
 			j.countFor(u)
@@ -76,7 +73,7 @@ func (js *jobs) setUserLimit(e scheduler.UserLimitSet, starting bool) error {
 // countUsers begins the counts of all users with a limit, after a snapshot.
 func (js *jobs) countUsers() {
 	for _, j := range js.list {
-		j.owner.counted = !j.owner.limit.IsZero()
+		j.owner.counted = j.owner.Limited()
 		j.countFor(j.owner)
 	}
 }
@@ -89,7 +86,7 @@ func (j *Job) countFor(u *user) {
 	}
 	j.user = u
 	for _, a := range j.Attempts() {
-		u.held = u.held.Plus(a.usage())
+		u.Holds = u.Holds.Plus(a.usage())
 	}
 	j.launchable.needs = map[scheduler.Usage]int{}
 	for b := range j.launchables() {
@@ -99,42 +96,38 @@ func (j *Job) countFor(u *user) {
 
 // need is what all groups of the bundle need together.
 func (b *Bundle) need() (n scheduler.Usage) {
-	if len(b.Groups) == 1 {
-		return scheduler.Usage{Slots: b.Groups[0].Slots, Resources: b.Groups[0].Resources}
-	}
 	for i := range b.Groups {
-		n = n.Plus(scheduler.Usage{Slots: b.Groups[i].Slots, Resources: b.Groups[i].Resources})
+		n = n.Plus(b.Groups[i].Usage())
 	}
 	return n
 }
 
 // usage is what the attempt holds, as the manager counts it for its user's limit.
 func (a *Attempt) usage() scheduler.Usage {
-	u := scheduler.Usage{Slots: a.Need.Slots, Resources: a.Need.Resources}
 	if a.State == Suspended && !a.Resuming {
-		return u.Minus(a.freedBySuspension())
+		return a.Need.Usage().Minus(a.freedBySuspension())
 	}
-	return u
+	return a.Need.Usage()
 }
 
 // freedBySuspension is what the attempt's suspension frees, and its resumption takes again.
 func (a *Attempt) freedBySuspension() scheduler.Usage {
-	u := scheduler.Usage{Slots: a.Need.Slots}
+	var kinds []scheduler.ResourceKind
 	if a.on != nil {
-		u.Resources = a.Need.Resources.FreedBySuspension(a.on.SuspensionFrees)
+		kinds = a.on.SuspensionFrees
 	}
-	return u
+	return a.Need.Usage().FreedBySuspension(kinds)
 }
 
 // counting changes an attempt, and keeps what its user holds.
 func (a *Attempt) counting(change func()) {
 	u := a.Job().user
 	if u != nil {
-		u.held = u.held.Minus(a.usage())
+		u.Holds = u.Holds.Minus(a.usage())
 	}
 	change()
 	if u != nil {
-		u.held = u.held.Plus(a.usage())
+		u.Holds = u.Holds.Plus(a.usage())
 	}
 }
 
@@ -158,7 +151,7 @@ func (j *Job) WithinUserLimit() bool {
 }
 
 // UserLimit returns the limit of the job's user; the zero limit is none.
-func (j *Job) UserLimit() scheduler.UserLimit { return j.owner.limit }
+func (j *Job) UserLimit() scheduler.UserLimit { return j.owner.Limit }
 
 // UserHolds returns what the attempts of the job's user hold, as of the last Apply. It is kept only
 // for a user with a limit.
@@ -166,7 +159,7 @@ func (j *Job) UserHolds() scheduler.Usage {
 	if j.user == nil {
 		return scheduler.Usage{}
 	}
-	return j.user.held
+	return j.user.Holds
 }
 
 // AtUserLimit returns, for people, the limit that keeps all launchable bundles of the job from a
@@ -175,7 +168,7 @@ func (j *Job) AtUserLimit() string {
 	if j.WithinUserLimit() {
 		return ""
 	}
-	return j.user.limit.ReachedBy(j.user.name)
+	return j.user.AtLimit()
 }
 
 // resuming is what the job's attempts that are being resumed took for it, if a limit of its user is
@@ -194,15 +187,15 @@ func (j *Job) resuming() (sum scheduler.Usage) {
 type userTaken struct {
 	at     int
 	of     *user
-	before scheduler.Usage
+	before scheduler.Usage // its freed
 }
 
 // takeForUser counts tentatively what the journal's next change takes for a user, if the user has a
 // limit.
 func (c *Capacity) takeForUser(u *user, more scheduler.Usage) {
 	if u != nil {
-		c.userJournal = append(c.userJournal, userTaken{len(c.journal), u, u.taken})
-		u.taken = u.taken.Plus(more)
+		c.userJournal = append(c.userJournal, userTaken{len(c.journal), u, u.freed})
+		u.freed = u.freed.Minus(more)
 	}
 }
 
@@ -210,7 +203,7 @@ func (c *Capacity) takeForUser(u *user, more scheduler.Usage) {
 func (c *Capacity) undoUsers(mark int) {
 	for n := len(c.userJournal); n > 0 && c.userJournal[n-1].at >= mark; n-- {
 		x := c.userJournal[n-1]
-		x.of.taken = x.before
+		x.of.freed = x.before
 		c.userJournal = c.userJournal[:n-1]
 	}
 }
@@ -221,8 +214,8 @@ func (u *user) withUserIdle(f func()) {
 		f()
 		return
 	}
-	before := u.taken
-	u.taken = scheduler.Usage{}.Minus(u.held)
+	before := u.freed
+	u.freed = u.Holds
 	f()
-	u.taken = before
+	u.freed = before
 }

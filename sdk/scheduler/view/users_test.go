@@ -27,6 +27,20 @@ func recounted(v *View) (held map[string]scheduler.Usage, needs map[scheduler.Jo
 	return held, needs
 }
 
+// allows is the rule in obvious words: no kind that is needed may exceed its bound.
+func allows(j *Job, held map[string]scheduler.Usage, need scheduler.Usage) bool {
+	limit, sum := j.UserLimit(), held[j.Info.User].Plus(need)
+	if limit.Slots > 0 && need.Slots > 0 && sum.Slots > limit.Slots || limit.Memory > 0 && need.Memory > 0 && sum.Memory > limit.Memory {
+		return false
+	}
+	for _, c := range limit.Resources.Counts() {
+		if need.Resources.Of(c.Kind) > 0 && sum.Resources.Of(c.Kind) > c.Count {
+			return false
+		}
+	}
+	return true
+}
+
 func checkUsers(t *testing.T, v *View) {
 	t.Helper()
 	held, needs := recounted(v)
@@ -39,13 +53,13 @@ func checkUsers(t *testing.T, v *View) {
 		}
 		within := len(needs[j.ID()]) == 0
 		for need := range needs[j.ID()] {
-			within = within || j.UserLimit().Allows(held[j.Info.User], need)
+			within = within || allows(j, held, need)
 		}
 		if j.WithinUserLimit() != within {
 			t.Fatalf("%s is within its user's limit: %t, and a count of everything says %t", j.ID(), j.WithinUserLimit(), within)
 		}
 		for b := range j.Launchable("", 0).All() {
-			if !j.UserLimit().Allows(held[j.Info.User], b.need()) {
+			if !allows(j, held, b.need()) {
 				t.Fatalf("a walk of %s yields %v, which its user's limit forbids", j.ID(), b.ID)
 			}
 		}
@@ -115,6 +129,9 @@ func (g *userGame) move() {
 	if g.rng.IntN(10) == 0 {
 		limit := scheduler.UserLimit{Slots: g.rng.IntN(8)}
 		if g.rng.IntN(2) == 0 {
+			limit.Memory = g.rng.Int64N(20)
+		}
+		if g.rng.IntN(2) == 0 {
 			limit.Resources = g.draw(6, 4)
 		}
 		g.tell(scheduler.UserLimitSet{User: user, Limit: limit})
@@ -125,7 +142,7 @@ func (g *userGame) move() {
 		g.bundle++
 		var groups []scheduler.Group
 		for range 1 + g.rng.IntN(3) {
-			groups = append(groups, scheduler.Group{Kind: "map", Slots: 1 + g.rng.IntN(3), Resources: g.draw(3, 2)})
+			groups = append(groups, scheduler.Group{Kind: "map", Slots: 1 + g.rng.IntN(3), Memory: g.rng.Int64N(4), Resources: g.draw(3, 2)})
 		}
 		g.tell(scheduler.BundleReady{Job: j.ID(), Bundle: scheduler.BundleID(g.bundle), Groups: groups})
 		return

@@ -39,7 +39,7 @@ func (as *Attempts) Launch(d scheduler.Launch) ([]scheduler.AttemptID, scheduler
 	}
 	as.where, as.targets = where, rooms
 	if !b.WithinUserLimit(scheduler.Usage{}) {
-		return nil, scheduler.UserAtLimit, b.Job.User().AtLimit(b.Usage())
+		return nil, scheduler.UserAtLimit, b.Job.User().Refusal(b.Usage())
 	}
 	if why := as.resources.Allocate(b, rooms); why != "" {
 		return nil, scheduler.NoCapacity, why

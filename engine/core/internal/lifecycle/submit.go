@@ -144,9 +144,9 @@ func (ad *Admission) withinUserLimit(j *state.Job) error {
 	}
 	for _, s := range j.Shapes {
 		b := &j.Bundles[s.Bundle]
-		if need := b.Usage(); !limit.Allows(scheduler.Usage{}, need) {
+		if need := b.Usage(); !limit.Covers(need) {
 			return fmt.Errorf("stage %q: what starts together of it needs %v, and user %q may hold %v at one time (core.userLimits): ask for less, or for a higher limit",
-				j.Stages[b.StageOf(0)].Name(), need, user, limit)
+				j.Stages[b.StageOf(0)].Name(), limit.Bounds(need), user, limit)
 		}
 	}
 	return nil
@@ -267,7 +267,7 @@ func (ad *Admission) admit(j *state.Job) {
 	ad.state.Changes.MarkJob(j)
 	ad.jobs.ChooseKinds(j)
 	ad.policy.NotifyJob(j.ID, scheduler.JobSubmitted{At: ad.step.Now, Job: j.ForPolicy()})
-	if !j.User().Limit().IsZero() {
+	if j.User().Limited() {
 		ad.events.NotifyUserLimit(j)
 	}
 	ad.checkPlaceableOf(j, map[string]bool{})

@@ -97,7 +97,7 @@ func (as *Attempts) Resume(d scheduler.Resume) ([]scheduler.AttemptID, scheduler
 func (as *Attempts) resumeBundleAttempt(r *state.BundleAttempt) (ids []scheduler.AttemptID, reason scheduler.RefusalReason, why string) {
 	list, held := r.Waiting()
 	if user, need := r.Bundle.Job.User(), r.TakesToResume(); !user.Allows(need, scheduler.Usage{}) {
-		return nil, scheduler.UserAtLimit, user.AtLimit(need)
+		return nil, scheduler.UserAtLimit, user.Refusal(need)
 	}
 	if why := as.resources.TakeForResume(r.Bundle.ID(), held); why != "" {
 		return nil, scheduler.NoCapacity, why

@@ -64,7 +64,7 @@ func (rd *StatusReader) waitingOf(j *state.Job) []string {
 			list = append(list, "no policy is running")
 		}
 		if b := j.Ready.Longest(); !b.Last() && !b.WithinUserLimit(scheduler.Usage{}) {
-			list = append(list, changes.AtUserLimit(j.Spec.GetPrincipal().GetName(), j.User().Limit(), b.Usage()))
+			list = append(list, changes.AtUserLimit(&j.User().LimitedUser, b.Usage()))
 		}
 		list = append(list, rd.waitsFor(j))
 	}

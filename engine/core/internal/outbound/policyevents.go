@@ -54,7 +54,7 @@ func (ev *PolicyEvents) NotifyUserLimit(j *state.Job) {
 }
 
 func userLimitEvent(j *state.Job, at scheduler.Time) scheduler.UserLimitSet {
-	return scheduler.UserLimitSet{At: at, User: j.Spec.GetPrincipal().GetName(), Limit: j.User().Limit()}
+	return scheduler.UserLimitSet{At: at, User: j.User().Name, Limit: j.User().Limit}
 }
 
 // NotifyKind notifies the policy that a stage takes slots of another kind.

@@ -90,7 +90,7 @@ func (ev *PolicyEvents) addJobs(g *policystate.SnapshotBuilder) bool {
 			g.SkipBundles()
 		} else {
 			g.Add(scheduler.JobSubmitted{At: j.Submission.Admitted(), Job: j.ForPolicy()})
-			if !j.User().Limit().IsZero() {
+			if j.User().Limited() {
 				g.Add(userLimitEvent(j, j.Submission.Admitted()))
 			}
 		}

@@ -21,9 +21,9 @@ type Allocation struct {
 // Holds returns what the allocation has on its launcher of what is counted for users.
 func (h *Allocation) Holds(l *Launcher) scheduler.Usage {
 	if h.HasSlots {
-		return scheduler.Usage{Slots: h.Slots, Resources: h.Resources}
+		return h.Usage()
 	}
-	return scheduler.Usage{Resources: l.keptSuspended(h)}
+	return h.Usage().Minus(h.TakesToResume(l))
 }
 
 // Frees returns what of that its suspension, or its end, frees.
@@ -37,9 +37,9 @@ func (h *Allocation) Frees(l *Launcher, suspend bool) scheduler.Usage {
 	return scheduler.Usage{}
 }
 
-// TakesToResume returns what a resumption takes, and a suspension frees.
+// TakesToResume returns what of that a resumption takes, and a suspension frees.
 func (h *Allocation) TakesToResume(l *Launcher) scheduler.Usage {
-	return scheduler.Usage{Slots: h.Slots, Resources: h.Resources.FreedBySuspension(l.suspensionFrees)}
+	return h.Usage().FreedBySuspension(l.suspensionFrees)
 }
 
 // CountFor counts an allocation in what its user holds, from now on.

@@ -47,6 +47,11 @@ type Request struct {
 	Resources scheduler.Resources
 }
 
+// Usage returns what of the request counts for limits of users.
+func (d *Request) Usage() scheduler.Usage {
+	return scheduler.Usage{Slots: d.Slots, Memory: d.Memory, Resources: d.Resources}
+}
+
 // String returns the request for people.
 func (d Request) String() string {
 	text := fmt.Sprintf("%d %s slots and %s of memory", d.Slots, d.Kind, Size(d.Memory))

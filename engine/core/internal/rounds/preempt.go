@@ -192,7 +192,7 @@ func (pr *Preemption) wouldFit(d scheduler.Preempt, j *state.Job, runs []*state.
 		return scheduler.NothingGained, fmt.Sprintf("%v would not fit", b.ID())
 	}
 	if !b.WithinUserLimit(users) {
-		return scheduler.UserAtLimit, j.User().AtLimit(b.Usage())
+		return scheduler.UserAtLimit, j.User().Refusal(b.Usage())
 	}
 	return scheduler.NotRefused, ""
 }
@@ -205,7 +205,7 @@ func (pr *Preemption) anyWouldFit(j *state.Job, freed resources.Freed, users sch
 			if b.WithinUserLimit(users) {
 				return scheduler.NotRefused, ""
 			}
-			reason, why = scheduler.UserAtLimit, j.User().AtLimit(b.Usage())
+			reason, why = scheduler.UserAtLimit, j.User().Refusal(b.Usage())
 		}
 		if tried++; tried == lifecycle.BundlesTried {
 			break
@@ -232,7 +232,7 @@ func (pr *Preemption) wouldResume(d scheduler.Preempt, r *state.BundleAttempt, r
 		return scheduler.NothingGained, fmt.Sprintf("%v could not be resumed", id)
 	}
 	if user, need := r.Bundle.Job.User(), r.TakesToResume(); !user.Allows(need, users) {
-		return scheduler.UserAtLimit, user.AtLimit(need)
+		return scheduler.UserAtLimit, user.Refusal(need)
 	}
 	return scheduler.NotRefused, ""
 }

@@ -115,7 +115,7 @@ type reclaimHelps struct {
 func (h *reclaimHelps) any(j *state.Job) bool {
 	before := (&state.BlockedUpstream{Job: j, Readers: h.runs}).Stages()
 	for i := range before {
-		if j.Stages[i].Ready() && (before[i] || !j.User().Limit().IsZero() || !h.kind(j.Stages[i].Kind())) {
+		if j.Stages[i].Ready() && (before[i] || j.User().Limited() || !h.kind(j.Stages[i].Kind())) {
 			return true
 		}
 	}

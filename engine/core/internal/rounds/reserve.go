@@ -47,7 +47,7 @@ func (rs *Rounds) mayReserve(d scheduler.Reserve) (*state.Bundle, []*resources.L
 	case d.Until <= rs.step.Now:
 		return nil, nil, scheduler.NothingGained, fmt.Sprintf("the reservation for %v would end at %d, and it is %d", b.ID(), d.Until, rs.step.Now)
 	case !b.WithinUserLimit(scheduler.Usage{}):
-		return nil, nil, scheduler.UserAtLimit, b.Job.User().AtLimit(b.Usage())
+		return nil, nil, scheduler.UserAtLimit, b.Job.User().Refusal(b.Usage())
 	case len(d.Launchers) != b.Width():
 		return nil, nil, scheduler.WrongShape, fmt.Sprintf("%v has %d groups and %d launchers were named", b.ID(), b.Width(), len(d.Launchers))
 	}

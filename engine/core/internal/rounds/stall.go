@@ -110,7 +110,7 @@ func waitsSince(j *state.Job) scheduler.Time {
 // preemptions freed for others, are not.
 func (rs *Rounds) leftOut(j *state.Job, bound time.Duration) (fits bool, tried int) {
 	user := j.User()
-	if !user.Limit().IsZero() && rs.step.Now.Sub(user.RoomSince()) < bound/2 {
+	if user.Limited() && rs.step.Now.Sub(user.RoomSince()) < bound/2 {
 		return false, 0
 	}
 	for b := range j.Ready.All() {

@@ -13,38 +13,25 @@ import (
 
 // User is a user with live jobs. What its attempts hold is counted while it has a limit.
 type User struct {
-	name      string
-	jobs      int // live ones
-	limit     scheduler.UserLimit
-	held      scheduler.Usage
+	scheduler.LimitedUser
+	jobs      int            // live ones
 	roomSince scheduler.Time // see RoomSince
 	dirty     bool           // in ChangeFeed.users
 }
 
-// Limit bounds what the user's attempts hold together; the zero limit is none.
-func (u *User) Limit() scheduler.UserLimit { return u.limit }
-
-// Held returns what the attempts of a user with a limit hold.
-func (u *User) Held() scheduler.Usage { return u.held }
-
 // RoomSince returns since when the user's attempts have freed nothing, and the limit has been the same.
 func (u *User) RoomSince() scheduler.Time { return u.roomSince }
 
-// Allows reports whether the user may hold more of what is needed, once something was freed.
-func (u *User) Allows(need, freed scheduler.Usage) bool {
-	return u.limit.IsZero() || u.limit.Allows(u.held.Minus(freed), need)
-}
-
-// AtLimit says why the user may not hold more of what is needed.
-func (u *User) AtLimit(need scheduler.Usage) string {
-	return fmt.Sprintf("%s: its attempts hold %v, and this needs %v", u.limit.ReachedBy(u.name), u.held, need)
+// Refusal says why the user may not hold more of what is needed.
+func (u *User) Refusal(need scheduler.Usage) string {
+	return fmt.Sprintf("%s: its attempts hold %v, and this needs %v", u.AtLimit(), u.Limit.Bounds(u.Holds), u.Limit.Bounds(need))
 }
 
 // Usage is what the bundle's groups need together.
 func (b *Bundle) Usage() (sum scheduler.Usage) {
 	for i := range b.Width() {
 		d := b.Request(i)
-		sum = sum.Plus(scheduler.Usage{Slots: d.Slots, Resources: d.Resources})
+		sum = sum.Plus(d.Usage())
 	}
 	return sum
 }
@@ -52,12 +39,12 @@ func (b *Bundle) Usage() (sum scheduler.Usage) {
 // WithinUserLimit reports whether a launch of the bundle would keep the limit of the job's user, once
 // something was freed.
 func (b *Bundle) WithinUserLimit(freed scheduler.Usage) bool {
-	return b.Job.user.limit.IsZero() || b.Job.user.Allows(b.Usage(), freed)
+	return !b.Job.user.Limited() || b.Job.user.Allows(b.Usage(), freed)
 }
 
 // Frees is what the user of a job would hold no more if the bundle attempt were suspended, or ended.
 func (r *BundleAttempt) Frees(of *User, suspend bool) (sum scheduler.Usage) {
-	if r.Bundle.Job.user != of || of.limit.IsZero() {
+	if r.Bundle.Job.user != of || !of.Limited() {
 		return sum
 	}
 	for _, a := range r.Attempts {
@@ -96,7 +83,7 @@ func (st *Cluster) addToUser(j *Job) {
 	name := j.Spec.GetPrincipal().GetName()
 	u := st.users[name]
 	if u == nil {
-		u = &User{name: name, limit: st.step.Set.UserLimits.LimitOf(name), roomSince: st.step.Now}
+		u = &User{LimitedUser: scheduler.LimitedUser{Name: name, Limit: st.step.Set.UserLimits.LimitOf(name)}, roomSince: st.step.Now}
 		st.users[name] = u
 	}
 	u.jobs++
@@ -110,21 +97,21 @@ func (st *Cluster) addToUser(j *Job) {
 // removeFromUser removes a job that has no attempts from its user.
 func (st *Cluster) removeFromUser(j *Job) {
 	if j.user.jobs--; j.user.jobs == 0 {
-		delete(st.users, j.user.name)
+		delete(st.users, j.user.Name)
 		st.Changes.MarkUser(j.user)
 	}
 }
 
 // countForUser counts a live attempt that is not counted yet, if its user has a limit.
 func (a *Attempt) countForUser() {
-	if u := a.BundleAttempt.Bundle.Job.user; u != nil && !u.limit.IsZero() {
-		a.CountFor(&a.Launcher.Launcher, &u.held)
+	if u := a.BundleAttempt.Bundle.Job.user; u != nil && u.Limited() {
+		a.CountFor(&a.Launcher.Launcher, &u.Holds)
 	}
 }
 
 // NoteFreed records that an attempt freed something that its user may hold again.
 func (st *Cluster) NoteFreed(a *Attempt) {
-	if u := a.BundleAttempt.Bundle.Job.user; !u.limit.IsZero() {
+	if u := a.BundleAttempt.Bundle.Job.user; u.Limited() {
 		u.roomSince = st.step.Now
 		st.Changes.MarkUser(u)
 	}
@@ -136,11 +123,11 @@ func (st *Cluster) ApplyUserLimits() (changed []*Job) {
 	for _, name := range slices.Sorted(maps.Keys(st.users)) {
 		u := st.users[name]
 		limit := st.step.Set.UserLimits.LimitOf(name)
-		if limit == u.limit {
+		if limit == u.Limit {
 			continue
 		}
 		st.Changes.MarkUser(u)
-		u.limit, u.held, u.roomSince = limit, scheduler.Usage{}, st.step.Now
+		u.Limit, u.Holds, u.roomSince = limit, scheduler.Usage{}, st.step.Now
 		st.Changes.MarkUser(u)
 		if first := st.recountUser(u); first != nil {
 			changed = append(changed, first)
@@ -179,7 +166,7 @@ func (st *Cluster) CodeUsers(w *checkpoint.Codec) {
 func (st *Cluster) UsersKnown() map[*User]scheduler.Usage {
 	held := map[*User]scheduler.Usage{}
 	for j := range st.Jobs.All() {
-		if j.user.limit.IsZero() {
+		if !j.user.Limited() {
 			continue
 		}
 		for _, a := range j.attempts {
@@ -203,19 +190,19 @@ func (st *Cluster) checkUsers() error {
 		if u == nil || u != j.user {
 			return fmt.Errorf("%s is not counted for its user %q", j.ID, name)
 		}
-		if u.limit != st.step.Set.UserLimits.LimitOf(name) {
-			return fmt.Errorf("user %q is limited to %v, and the settings say %v", name, u.limit, st.step.Set.UserLimits.LimitOf(name))
+		if u.Limit != st.step.Set.UserLimits.LimitOf(name) {
+			return fmt.Errorf("user %q is limited to %v, and the settings say %v", name, u.Limit, st.step.Set.UserLimits.LimitOf(name))
 		}
 		jobs[name]++
 		for _, a := range j.attempts {
-			if !u.limit.IsZero() {
+			if u.Limited() {
 				held[name] = held[name].Plus(a.Holds(&a.Launcher.Launcher))
 			}
 		}
 	}
 	for name, u := range st.users {
-		if u.jobs != jobs[name] || u.held != held[name] {
-			return fmt.Errorf("user %q has %d live jobs and holds %v, counted as %d and %v", name, jobs[name], held[name], u.jobs, u.held)
+		if u.jobs != jobs[name] || u.Holds != held[name] {
+			return fmt.Errorf("user %q has %d live jobs and holds %v, counted as %d and %v", name, jobs[name], held[name], u.jobs, u.Holds)
 		}
 	}
 	if len(jobs) != len(st.users) {
@@ -226,12 +213,12 @@ func (st *Cluster) checkUsers() error {
 
 // Row returns the row of a user.
 func (u *User) Row() changes.User {
-	return changes.User{Name: u.name, Limit: u.limit, Holds: u.held, Gone: u.jobs == 0 || u.limit.IsZero()}
+	return changes.User{LimitedUser: u.LimitedUser, Gone: u.jobs == 0 || !u.Limited()}
 }
 
 // MarkUser reports a user who has a limit.
 func (f *ChangeFeed) MarkUser(u *User) {
-	if f.on && !u.dirty && !u.limit.IsZero() {
+	if f.on && !u.dirty && u.Limited() {
 		u.dirty = true
 		f.users = append(f.users, u)
 	}

@@ -176,8 +176,8 @@ type Settings struct {
 	PreparedMax     int           `json:"preparedMax"`
 	PreparedUserMax int           `json:"preparedUserMax"`
 	PreparedFor     time.Duration `json:"preparedFor"`
-	// UserLimits bound what one user may have: jobs, and the slots and countable resources that its
-	// attempts hold; default: no user has bounds of its own.
+	// UserLimits bound what one user may have: jobs, and the slots, the memory and the countable
+	// resources that its attempts hold; default: no user has bounds of its own.
 	UserLimits UserLimits `json:"userLimits"`
 	// Schedules bound schedules and their runs.
 	Schedules ScheduleLimits `json:"schedules"`

@@ -16,8 +16,10 @@ type UserLimit struct {
 	// Slots is how many slots of all kinds the user's live attempts may hold together. Suspended
 	// attempts hold none.
 	Slots int `json:"slots,omitempty"`
+	// Memory is how much memory they may hold together, in bytes. Suspended attempts hold theirs.
+	Memory int64 `json:"memory,omitempty"`
 	// Resources is how much of each kind of countable resource they may hold together, such as
-	// gpu: 4. A kind that is not listed has no bound.
+	// gpu: 4 or cores: 16. A kind that is not listed has no bound.
 	Resources map[scheduler.ResourceKind]int `json:"resources,omitempty"`
 }
 
@@ -41,7 +43,7 @@ func (l *UserLimits) Of(user string) UserLimit {
 // LimitOf returns what the live attempts of a user may hold together.
 func (l *UserLimits) LimitOf(user string) scheduler.UserLimit {
 	own := l.Of(user)
-	limit := scheduler.UserLimit{Slots: own.Slots}
+	limit := scheduler.UserLimit{Slots: own.Slots, Memory: own.Memory}
 	if len(own.Resources) > 0 {
 		limit.Resources = scheduler.NewResources(own.counts()...)
 	}
@@ -64,7 +66,14 @@ func (l *UserLimit) check(name string) (errs []error) {
 	if l.Slots < 0 {
 		errs = append(errs, fmt.Errorf("%s.slots is %d: use 0, which is no limit, or more", name, l.Slots))
 	}
+	if l.Memory < 0 {
+		errs = append(errs, fmt.Errorf("%s.memory is %d: use 0, which is no limit, or more bytes", name, l.Memory))
+	}
 	for _, c := range l.counts() {
+		if c.Kind == "memory" || c.Kind == "slots" {
+			errs = append(errs, fmt.Errorf("%s.resources.%s is no countable resource: write it as %s.%s", name, c.Kind, name, c.Kind))
+			return errs
+		}
 		if c.Count == 0 {
 			errs = append(errs, fmt.Errorf("%s.resources.%s is 0: use 1 or more, or leave the kind out, which is no limit", name, c.Kind))
 			return errs

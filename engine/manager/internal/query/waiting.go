@@ -90,8 +90,8 @@ func waiting(j *changes.Job, c cluster) (list []string) {
 			list = append(list, "no policy is running")
 		}
 		need := neededBy(w)
-		if len(w.Needs) > 0 && !c.user.Limit.Allows(c.user.Holds, need) {
-			list = append(list, changes.AtUserLimit(c.user.Name, c.user.Limit, need))
+		if len(w.Needs) > 0 && !c.user.Allows(need, scheduler.Usage{}) {
+			list = append(list, changes.AtUserLimit(&c.user.LimitedUser, need))
 		}
 		list = append(list, waitsFor(w, c))
 	}
@@ -107,7 +107,7 @@ func waiting(j *changes.Job, c cluster) (list []string) {
 
 // neededBy is what a job's longest ready bundle needs of what users are limited to.
 func neededBy(w *changes.Waits) scheduler.Usage {
-	need := scheduler.Usage{Resources: w.Resources}
+	need := scheduler.Usage{Memory: w.Memory, Resources: w.Resources}
 	for _, s := range w.Needs {
 		need.Slots += s.Count
 	}
