@@ -53,7 +53,7 @@ func TestBusyPolicyIsNamed(t *testing.T) {
 func TestHangInStartIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(t.Context(), Needs{Log: slog.New(slog.DiscardHandler), Stats: metrics.New(), Conditions: &Conditions{}})
-		answered := s.watchStart(&policyProcess{name: "p", spec: Policy{SlowRound: time.Second}})
+		answered := s.needs.watchStart(&policyProcess{name: "p"}, time.Second)
 		if _, told := s.needs.Conditions.Of(ConditionStart); told {
 			t.Error("it is told at once")
 		}

@@ -153,7 +153,7 @@ func (s *Supervisor) replace(spec Policy) *policyProcess {
 		}
 	}
 	s.changes.leave()
-	s.failures, s.pause = nil, 0
+	s.failures = failureHistory{}
 	s.needs.Conditions.Clear(ConditionSettings)
 	s.needs.Log.Info("the policy is changed", "policy", spec.Name, "path", spec.Path)
 	h := s.launch(spec, false)
@@ -216,7 +216,7 @@ func (s *Supervisor) restartSame() *policyProcess {
 	if s.changes.open != nil {
 		return s.replaceWithOpen()
 	}
-	s.failures, s.pause = nil, 0
+	s.failures = failureHistory{}
 	h := s.launch(s.spec, false)
 	if h != nil {
 		h.mends = true

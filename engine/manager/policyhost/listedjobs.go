@@ -41,7 +41,7 @@ func (l *listedJobs) update(now time.Time, missing []scheduler.JobID) (late []sc
 
 // checkJobs checks the jobs that a generation's status names. Jobs that are not live are a problem,
 // told once for each generation.
-func (s *Supervisor) checkJobs(h *policyProcess, status scheduler.Status) {
+func (s *statusPoll) checkJobs(h *policyProcess, status scheduler.Status) {
 	if s.needs.Missing == nil || h.listed.told {
 		return
 	}
@@ -68,7 +68,7 @@ func (s *Supervisor) checkJobs(h *policyProcess, status scheduler.Status) {
 
 // notInCore returns those of some jobs that the core does not have either: the manager's views are
 // behind the core while the log's disk is slow.
-func (s *Supervisor) notInCore(jobs []scheduler.JobID) (missing []scheduler.JobID) {
+func (s *statusPoll) notInCore(jobs []scheduler.JobID) (missing []scheduler.JobID) {
 	ctx, cancel := context.WithTimeout(s.ctx, explainTimeout)
 	defer cancel()
 	list := make(chan []scheduler.JobID, 1)

@@ -47,7 +47,7 @@ func TestStatusWithJobsThatAreNotThere(t *testing.T) {
 			for _, j := range jobs {
 				status.Queue = append(status.Queue, scheduler.Queued{Job: j})
 			}
-			s.checkJobs(h, status)
+			s.poll.checkJobs(h, status)
 			x, _ := s.needs.Conditions.Of(ConditionJobs)
 			time.Sleep(time.Second)
 			return x.Text

@@ -90,12 +90,34 @@ func (f *inFlightNotes) removeDelivered(r *scheduler.Round) {
 	}
 }
 
-// notes forwards the notes that the plug-in's shell posts, as fast as the policy gets them.
-func (s *Supervisor) notes(h *policyProcess) {
+// forwardNotes forwards the notes that the plug-in's shell posts, as fast as the policy gets them.
+func (h *policyProcess) forwardNotes(ctx context.Context, input func(*wire.Input)) {
 	for n := range h.host.Notes() {
-		if !h.inFlight.add(s.ctx, h.end, n) {
+		if !h.inFlight.add(ctx, h.end, n) {
 			continue // it has ended, and its notes are dropped; its host closes the channel
 		}
-		s.input(wire.NewInput(&wire.Note{Name: n.Name, Body: n.Body, Generation: h.generation}))
+		input(wire.NewInput(&wire.Note{Name: n.Name, Body: n.Body, Generation: h.generation}))
+	}
+}
+
+// confirm notes that a round with notes is on the disk. It does not block.
+func (h *policyProcess) confirm(r *scheduler.Round) {
+	h.inFlight.removeDelivered(r)
+	select {
+	case <-h.durable: // the next one confirms this round, too
+	default:
+	}
+	h.durable <- r.Number // only the driver sends
+}
+
+// notifyDurable hands rounds of confirm to the shell.
+func (h *policyProcess) notifyDurable(ctx context.Context) {
+	for {
+		select {
+		case <-h.end:
+			return
+		case round := <-h.durable:
+			h.host.Durable(ctx, round)
+		}
 	}
 }

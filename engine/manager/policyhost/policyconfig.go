@@ -2,6 +2,7 @@ package policyhost
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -49,3 +50,19 @@ func (p *Policy) Fill() {
 
 // Shown is a displayed configuration: each setting with its value and where it was set.
 type Shown []*wire.Setting
+
+func sameProgram(a, b Policy) bool {
+	a.Config, b.Config = scheduler.Config{}, scheduler.Config{}
+	return a.Name == b.Name && a.Path == b.Path && a.Checksum == b.Checksum && a.Memory == b.Memory && slices.Equal(a.Environment, b.Environment) && a.Store == b.Store && a.Trace == b.Trace
+}
+
+// SameSettings reports whether two configurations have the same program with the same settings: a
+// policy that has accepted the one need not be asked about the other.
+func SameSettings(a, b Policy) bool { return sameProgram(a, b) && sameConfig(a.Config, b.Config) }
+
+// sameConfig compares what a policy would see, without the place of the text.
+func sameConfig(a, b scheduler.Config) bool {
+	return string(a.Text) == string(b.Text) && slices.EqualFunc(a.Files, b.Files, func(x, y scheduler.ConfigFile) bool {
+		return x.Name == y.Name && string(x.Data) == string(y.Data)
+	})
+}

@@ -3,6 +3,7 @@ package policyhost
 import (
 	"context"
 	"math"
+	"sync"
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/policy"
@@ -21,8 +22,17 @@ const (
 	lookAgain = 10 * time.Minute
 )
 
-// pollStatus asks a generation for the status of its pools periodically, for all readers.
-func (s *Supervisor) pollStatus(h *policyProcess) {
+// statusPoll asks policies for their status, for all readers. Safe for concurrent use.
+type statusPoll struct {
+	needs *Needs
+	ctx   context.Context
+
+	mu   sync.Mutex
+	from time.Time // no calls before that time
+}
+
+// run asks a generation for the status of its pools periodically, until it ends.
+func (s *statusPoll) run(h *policyProcess) {
 	next := time.NewTimer(0)
 	defer next.Stop()
 	before := time.Duration(math.MaxInt64)
@@ -41,7 +51,7 @@ func (s *Supervisor) pollStatus(h *policyProcess) {
 		status, err := h.host.Status(ctx)
 		cancel()
 		took := time.Since(asked)
-		if s.looked(h.name, err); err == nil {
+		if s.needs.statusRead(h.name, err); err == nil {
 			s.checkJobs(h, status)
 			s.needs.Looked(h.name, h.generation, time.Now(), status)
 		}
@@ -55,16 +65,16 @@ func (s *Supervisor) pollStatus(h *policyProcess) {
 	}
 }
 
-func (s *Supervisor) mayLook() bool {
+func (s *statusPoll) mayLook() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return time.Now().After(s.lookFrom)
+	return time.Now().After(s.from)
 }
 
 // leaveAlone stops the polling for a while.
-func (s *Supervisor) leaveAlone() {
+func (s *statusPoll) leaveAlone() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.lookFrom = time.Now().Add(lookAgain)
+	s.from = time.Now().Add(lookAgain)
 	s.needs.Log.Warn("the policy ended while it was asked for its pools: it is not asked for a while, unless somebody does", "for", lookAgain)
 }

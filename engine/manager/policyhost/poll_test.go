@@ -47,7 +47,7 @@ func TestLook(t *testing.T) {
 				return err
 			}}
 			over := make(chan struct{})
-			go func() { s.pollStatus(h); close(over) }()
+			go func() { s.poll.run(h); close(over) }()
 			time.Sleep(within)
 			close(h.end)
 			<-over

@@ -122,9 +122,6 @@ import (
 )
 
 const (
-	// A failed policy is started again after restartMin, doubling to restartMax.
-	restartMin = 100 * time.Millisecond
-	restartMax = 10 * time.Second
 	// explainTimeout bounds the calls that status makes to a policy.
 	explainTimeout = 2 * time.Second
 	// startForgotten is for how long status shows a start without an answer, unless it is answered
@@ -173,20 +170,22 @@ func (n *Needs) problem(kind, policy string, after time.Duration, text string) {
 // New returns a supervisor that ends with ctx, and runs no policy yet.
 func New(ctx context.Context, of Needs) *Supervisor {
 	s := &Supervisor{needs: of, ctx: ctx, accepted: acceptance{folder: of.Data}, live: map[uint64]*policyProcess{}, state: Starting}
-	s.slow.needs, s.shadows = &s.needs, &shadows{needs: &s.needs, ctx: ctx}
+	s.shadows = &shadows{needs: &s.needs, ctx: ctx}
+	s.rounds = rounds{needs: &s.needs, ctx: ctx, slow: slow{needs: &s.needs}, shadows: s.shadows}
+	s.poll = statusPoll{needs: &s.needs, ctx: ctx}
 	return s
 }
 
-// Supervisor keeps a policy running. It starts plug-ins, sends rounds to them, restarts them when
-// they fail, and swaps them. When a plug-in keeps failing, the fallback takes over. Its methods may be called from any goroutine and do not block; long work runs in
-// goroutines that end with ctx or with their host.
+// Supervisor keeps a policy running. It starts plug-ins, restarts them when they fail, and swaps
+// them. When a plug-in keeps failing, the fallback takes over. Its parts carry rounds (rounds), ask
+// for the policy's status (statusPoll), and keep shadows (shadows). Its methods may be called from
+// any goroutine and do not block; long work runs in goroutines that end with ctx or with their host.
 type Supervisor struct {
 	needs    Needs
 	ctx      context.Context
 	accepted acceptance
-	refused  refusalLog
-	busy     busyWatch
-	slow     slow
+	rounds   rounds
+	poll     statusPoll
 	shadows  *shadows
 
 	mu       sync.Mutex
@@ -195,11 +194,9 @@ type Supervisor struct {
 	live     map[uint64]*policyProcess // all that have not ended
 	current  *policyProcess            // the newest started one
 	incoming *policyProcess            // being started; beside current when this is a swap
-	failures []time.Time               // within the window
-	pause    time.Duration             // before the next start
+	failures failureHistory
 	state    string
 	since    time.Time // when current took over
-	lookFrom time.Time // no polling before that time
 	restarts uint32
 	changes  changes
 	everRan  bool
@@ -286,7 +283,7 @@ func (s *Supervisor) launch(spec Policy, inProcess bool) *policyProcess {
 		s.state = Starting
 	}
 	s.wait.Go(func() {
-		host, err := s.open(spec, inProcess)
+		host, err := s.needs.open(s.ctx, spec, inProcess)
 		if err != nil {
 			s.failed(h, err)
 			return
@@ -298,11 +295,11 @@ func (s *Supervisor) launch(spec Policy, inProcess bool) *policyProcess {
 
 // open starts the process and lets it check its settings. The spec is the one at the launch: a
 // configuration that changes nothing for the policy may replace the process's own meanwhile.
-func (s *Supervisor) open(spec Policy, inProcess bool) (policy.Host, error) {
+func (n *Needs) open(ctx context.Context, spec Policy, inProcess bool) (policy.Host, error) {
 	if inProcess {
-		return policy.InProcess(s.needs.Fallback()), nil
+		return policy.InProcess(n.Fallback()), nil
 	}
-	return checked(s.ctx, s.needs.Plugin, spec, policy.Options{Dir: SocketFolder(s.needs.Data), Log: s.needs.Log.With("policy", spec.Name), Mark: pluginMark(s.needs.Data)})
+	return checked(ctx, n.Plugin, spec, policy.Options{Dir: SocketFolder(n.Data), Log: n.Log.With("policy", spec.Name), Mark: pluginMark(n.Data)})
 }
 
 // checked starts a policy's program and has it check its settings. The policy's spec gives the
@@ -406,10 +403,15 @@ func (s *Supervisor) launched(h *policyProcess, host policy.Host) {
 		return
 	}
 	h.host, h.announced = host, true
-	s.wait.Go(func() { s.watch(h) })
-	s.wait.Go(func() { s.carry(h) })
-	s.wait.Go(func() { s.notes(h) })
-	s.wait.Go(func() { s.notifyDurable(h) })
+	for _, run := range []func() error{h.watch, func() error { return s.rounds.carry(h, func() time.Duration { return s.slowRound(h) }) }} {
+		s.wait.Go(func() {
+			if err := run(); err != nil {
+				s.failed(h, err)
+			}
+		})
+	}
+	s.wait.Go(func() { h.forwardNotes(s.ctx, s.input) })
+	s.wait.Go(func() { h.notifyDurable(s.ctx) })
 	config := h.config()
 	s.mu.Unlock()
 	s.input(wire.NewPolicyStart(&wire.PolicyStart{Generation: h.generation, Policy: h.name, Fallback: h.inProcess}, config))
@@ -432,7 +434,7 @@ func (s *Supervisor) Start(a core.StartPolicy) {
 	h.wakeMin = env.WakeMin
 	config := h.config()
 	s.wait.Go(func() {
-		answered := s.watchStart(h)
+		answered := s.needs.watchStart(h, s.slowRound(h))
 		d, err := h.host.Start(s.ctx, config, a.Snapshot(), env)
 		answered()
 		if err != nil {
@@ -441,20 +443,6 @@ func (s *Supervisor) Start(a core.StartPolicy) {
 		}
 		s.started(h, d)
 	})
-}
-
-// watchStart reports a policy that does not answer its start, until the returned function is called.
-// Otherwise the only problem in status is the failure of the policy before.
-func (s *Supervisor) watchStart(h *policyProcess) (answered func()) {
-	after := s.slowRound(h)
-	late := time.AfterFunc(after, func() {
-		s.needs.problem(ConditionStart, h.name, startForgotten, fmt.Sprintf("the policy %s has not answered its start for %v, and decides nothing yet", h.name, after))
-		s.needs.Log.Warn("the policy has not answered its start", "policy", h.name, "generation", h.generation, "after", after)
-	})
-	return func() {
-		late.Stop()
-		s.needs.Conditions.Clear(ConditionStart)
-	}
 }
 
 func (s *Supervisor) started(h *policyProcess, d scheduler.Description) {
@@ -472,7 +460,7 @@ func (s *Supervisor) started(h *policyProcess, d scheduler.Description) {
 	if h.inProcess {
 		s.state = Fallback
 	} else {
-		s.pause = 0
+		s.failures.pause = 0
 		if h.mends {
 			s.needs.Conditions.Clear(ConditionPolicy)
 		}
@@ -485,7 +473,7 @@ func (s *Supervisor) started(h *policyProcess, d scheduler.Description) {
 	}
 	s.mu.Unlock()
 	if s.needs.Looked != nil {
-		s.wait.Go(func() { s.pollStatus(h) })
+		s.wait.Go(func() { s.poll.run(h) })
 	}
 	s.needs.Log.Info("the policy runs", "policy", h.name, "version", d.Version, "generation", h.generation, "pid", h.host.PID())
 	s.input(wire.NewPolicyStarted(h.generation, d))
@@ -643,25 +631,17 @@ func (e *shortError) Unwrap() error { return e.err }
 // restart restarts the policy, or starts the fallback when the policy has failed too often, or
 // stalled, which it would do again; with mu held.
 func (s *Supervisor) restart(h *policyProcess, stalled bool, log *slog.Logger) {
-	now := time.Now()
 	s.restarts++
 	s.needs.Stats.Restart()
-	recent := s.failures[:0]
-	for _, at := range s.failures {
-		if now.Sub(at) < h.spec.FailuresWindow {
-			recent = append(recent, at)
-		}
-	}
-	s.failures = append(recent, now)
-	if (stalled || len(s.failures) >= h.spec.FailuresMax) && !h.inProcess {
-		log.Error("the policy failed too often, or stalled: the fallback takes over until the configuration changes or \"hamadryad policy reload\" is asked for", "failures", len(s.failures))
+	failed := s.failures.add(time.Now(), h.spec.FailuresWindow)
+	if (stalled || failed >= h.spec.FailuresMax) && !h.inProcess {
+		log.Error("the policy failed too often, or stalled: the fallback takes over until the configuration changes or \"hamadryad policy reload\" is asked for", "failures", failed)
 		s.launch(h.spec, true)
 		return
 	}
-	s.pause = min(max(2*s.pause, restartMin), restartMax)
-	log.Warn("the policy failed and is started again", "after", s.pause)
+	pause, starts := s.failures.nextPause(), s.starts
+	log.Warn("the policy failed and is started again", "after", pause)
 	s.state = Starting
-	pause, starts := s.pause, s.starts
 	s.wait.Go(func() {
 		select {
 		case <-s.ctx.Done():
@@ -726,4 +706,16 @@ func settingsBytes(c scheduler.Config) ([]byte, error) {
 		return nil, fmt.Errorf("the policy's settings: %w", err)
 	}
 	return proto.Marshal(m)
+}
+
+// Close ends all generations and waits for them.
+func (s *Supervisor) Close() {
+	s.mu.Lock()
+	s.closed = true
+	for _, h := range s.live {
+		s.end(h)
+	}
+	s.mu.Unlock()
+	s.shadows.close()
+	s.wait.Wait()
 }
