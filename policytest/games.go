@@ -168,6 +168,7 @@ func random(o Options, seed uint64) []act {
 		p.bulk()
 	}
 	p.trouble()
+	p.userLimits()
 	return p.acts
 }
 

@@ -78,7 +78,9 @@ func (p *Policy) detail(j *shares.Job, why scheduler.WaitReason) string {
 	}
 	switch why {
 	case scheduler.WaitAtLimit:
-		if !j.Runnable {
+		if limit := j.AtUserLimit(); j.Runnable && limit != "" {
+			s = append(s, limit...)
+		} else if !j.Runnable {
 			s = fmt.Appendf(s, "as many jobs run as the pool (%s) and the user (%s) may",
 				limitText(p.config.Table.JobsMax(j.Pool.Spec)), limitText(p.config.Table.UserMax(j.Info.User)))
 		} else {

@@ -172,6 +172,7 @@ func (d *assignment) victimsToGoOn(u *work.Unit, mode scheduler.PreemptMode, los
 		taken = append(taken, victim{v, l})
 		taken[len(taken)-1].take(d.view.Round())
 		if d.view.Capacity.TakeForResume(u.Attempts[0]) {
+			d.view.Capacity.HoldForUsers(mark)
 			u.Turn = d.view.Round()
 			d.preempts = append(d.preempts, preemption.Stop(scheduler.Preempt{Mode: mode, For: u.Bundle.Job.ID(), Bundle: u.Bundle.ID}, taken))
 			return true

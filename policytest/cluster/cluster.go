@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core"
@@ -327,6 +328,8 @@ func (c *Cluster) act(a core.Action) {
 		case a.Client != submitter || a.Failure == nil:
 		case c.killed(a.Job): // before the policy admitted it, which is not told of that
 			delete(c.exchange.asked, a.Job)
+		case strings.Contains(a.Failure.Message, "(core.userLimits)"): // its user may never hold what it needs
+			delete(c.jobs, a.Job)
 		case !c.exchange.refuses:
 			c.fault("the manager refused a job: %s", a.Failure.Message)
 		}

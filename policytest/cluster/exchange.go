@@ -237,7 +237,7 @@ func (c *Cluster) outcome(o scheduler.Outcome) {
 		if x.vain++; x.vain == vainMax {
 			c.fault("%d preemptions in a row were refused, the last because %s", vainMax, o.Reason)
 		}
-	case x.wasRacy, c.isStopped(o), c.isKilled(o),
+	case x.wasRacy, c.isStopped(o), c.isKilled(o), c.isResumed(o),
 		o.Kind == scheduler.DecisionSpeculate && (o.Reason == scheduler.Protected || o.Reason == scheduler.NothingGained):
 		c.Tally.StaleRefusals++
 	default:
@@ -252,6 +252,15 @@ func (c *Cluster) isStopped(o scheduler.Outcome) bool {
 		slices.ContainsFunc(o.Preempt.Victims, func(id scheduler.AttemptID) bool {
 			a := c.mirror.Attempt(id)
 			return a != nil && a.Bundle.State == view.Finished
+		})
+}
+
+// isResumed reports whether the refused decision would exceed the limit of a user while the manager may
+// be resuming attempts on its own, for a policy that can't: policies learn of that when it is over.
+func (c *Cluster) isResumed(o scheduler.Outcome) bool {
+	return o.Reason == scheduler.UserAtLimit && !c.Has(scheduler.AbilityResume) &&
+		slices.ContainsFunc(c.mirror.Jobs(), func(j *view.Job) bool {
+			return !j.UserLimit().IsZero() && slices.ContainsFunc(j.Attempts(), func(a *view.Attempt) bool { return a.State == view.Suspended })
 		})
 }
 

@@ -21,7 +21,7 @@ func (c *Cluster) LimitUsers(each scheduler.UserLimit, users map[string]schedule
 }
 
 func limitOf(l scheduler.UserLimit) core.UserLimit {
-	x := core.UserLimit{Slots: l.Slots, Resources: map[scheduler.ResourceKind]int{}}
+	x := core.UserLimit{Slots: l.Slots, Memory: l.Memory, Resources: map[scheduler.ResourceKind]int{}}
 	for _, c := range l.Resources.Counts() {
 		x.Resources[c.Kind] = c.Count
 	}

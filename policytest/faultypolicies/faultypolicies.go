@@ -39,6 +39,7 @@ func All() []FaultyPolicy {
 		{"unknown ids", UnknownIDs, "unknown id", true},
 		{"beyond the offer", BeyondTheOffer, "no capacity", false},
 		{"counts no resources", CountsNoResources, "no capacity", true},
+		{"ignores limits of users", IgnoresUserLimits, "user at limit", true},
 		{"preempts for ever", PreemptsForEver, "preempt", true},
 		{"answers for an old round", OldRound, "not ready", false},
 		{"hangs", func() scheduler.TaskScheduler { return HangsAt(5) }, "no answer in time", false},
@@ -217,6 +218,30 @@ func uncounted(events []scheduler.Event) []scheduler.Event {
 		}
 	}
 	return events
+}
+
+// IgnoresUserLimits places bundles as if no user had a limit.
+func IgnoresUserLimits() scheduler.TaskScheduler { return unlimited{policies.Remember()} }
+
+type unlimited struct{ scheduler.TaskScheduler }
+
+// Start hides the limits.
+func (u unlimited) Start(c scheduler.Config, s scheduler.Snapshot, e scheduler.Environment) (scheduler.Description, error) {
+	s.Events = withoutLimits(s.Events)
+	return u.TaskScheduler.Start(c, s, e)
+}
+
+// AssignTasks hides the limits.
+func (u unlimited) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
+	r.Events = withoutLimits(r.Events)
+	return u.TaskScheduler.AssignTasks(r)
+}
+
+func withoutLimits(events []scheduler.Event) []scheduler.Event {
+	return slices.DeleteFunc(slices.Clone(events), func(e scheduler.Event) bool {
+		_, is := e.(scheduler.UserLimitSet)
+		return is
+	})
 }
 
 // PreemptsForEver preempts whatever starts, for the latest job.

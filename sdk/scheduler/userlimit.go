@@ -52,13 +52,23 @@ func (u Usage) String() string {
 	return strings.Join(parts[:last], ", ") + " and " + parts[last]
 }
 
-// bytesText returns a number of bytes in the largest unit in which it is a whole number.
+// bytesText returns a number of bytes in the largest unit in which it is a whole number. If that is
+// small, it is in the largest unit of which there is one, rounded.
 func bytesText(n int64) string {
 	units := []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
-	for n != 0 && n%1024 == 0 && len(units) > 1 {
-		n, units = n/1024, units[1:]
+	whole, unit := n, 0
+	for whole != 0 && whole%1024 == 0 && unit < len(units)-1 {
+		whole, unit = whole/1024, unit+1
 	}
-	return fmt.Sprintf("%d%s", n, units[0])
+	const digits = 10_000
+	if -digits < whole && whole < digits {
+		return fmt.Sprintf("%d%s", whole, units[unit])
+	}
+	part := float64(whole)
+	for (part >= 1024 || part <= -1024) && unit < len(units)-1 {
+		part, unit = part/1024, unit+1
+	}
+	return fmt.Sprintf("%.1f%s", part, units[unit])
 }
 
 // UserLimit bounds what the live attempts of one user's jobs hold together. A suspended attempt holds

@@ -124,7 +124,11 @@ func (a *assignment) fill(k pooltree.Kind) {
 			break
 		}
 		j := n.Owner.(*shares.Job)
-		if !a.give(j, k, name) {
+		switch {
+		case !j.WithinUserLimit(): // however many there are, others come behind them
+			a.PassOver(j, scheduler.WaitAtLimit)
+			a.Tree.Pass(n, k)
+		case !a.give(j, k, name):
 			a.Tree.Pass(n, k)
 			passes++
 		}

@@ -17,7 +17,7 @@ func (a *assignment) resumeHoldback() {
 		return
 	}
 	j := a.Jobs[b.Job.ID()]
-	if a.overMax(j, b) || a.Config.CollectAfter == 0 {
+	if a.overMax(j, b) || a.Config.CollectAfter == 0 || !b.WithinUserLimit() {
 		a.stopHoldback()
 		return
 	}

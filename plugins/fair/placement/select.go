@@ -93,9 +93,10 @@ func (c *Choice) FitOn(l *view.Launcher, b *view.Bundle) ([]scheduler.LauncherID
 func (c *Choice) Free() []*view.Launcher { return c.round.free(c.Kind) }
 
 // setFar records that all checked work waits for room near its input, and there is none. As long
-// as that holds, another check would find nothing. more says that there is other work.
+// as that holds, another check would find nothing. more says that there is other work. Where the
+// user has a limit, which work is checked depends on it, and nothing is recorded.
 func (c *Choice) setFar(more bool) {
-	if !c.View.Capacity.Reserved(c.Job.ID()) && !c.View.HasNearRoom(c.Job, c.Kind) {
+	if c.Job.UserLimit().IsZero() && !c.View.Capacity.Reserved(c.Job.ID()) && !c.View.HasNearRoom(c.Job, c.Kind) {
 		shares.Of(c.Job).Far = shares.Far{Kind: c.Kind, Places: c.round.World.Places, More: more}
 	}
 }
@@ -103,7 +104,7 @@ func (c *Choice) setFar(more bool) {
 // far says whether that record still holds.
 func (c *Choice) far() bool {
 	x := &shares.Of(c.Job).Far
-	if x.Kind != c.Kind || x.Places != c.round.World.Places || c.View.Capacity.Reserved(c.Job.ID()) || c.View.HasNearRoom(c.Job, c.Kind) {
+	if x.Kind != c.Kind || !c.Job.UserLimit().IsZero() || x.Places != c.round.World.Places || c.View.Capacity.Reserved(c.Job.ID()) || c.View.HasNearRoom(c.Job, c.Kind) {
 		return false
 	}
 	if x.More {

@@ -208,6 +208,25 @@ func (c *Capacity) undoUsers(mark int) {
 	}
 }
 
+// HoldForUsers takes back what Release freed for users since the mark and nothing took since. It is for
+// victims of a preemption that is decided: until they have ended their users hold it, and the manager
+// counts it. What their launchers have free is not changed.
+func (c *Capacity) HoldForUsers(mark int) {
+	before := map[*user]scheduler.Usage{}
+	var order []*user
+	for _, x := range c.userJournal {
+		if _, known := before[x.of]; x.at >= mark && !known {
+			before[x.of], order = x.before, append(order, x.of)
+		}
+	}
+	for _, u := range order {
+		rest := u.freed.Minus(before[u])
+		rest = scheduler.Usage{Slots: max(rest.Slots, 0), Memory: max(rest.Memory, 0), Resources: rest.Resources.Positive()}
+		c.userJournal = append(c.userJournal, userTaken{len(c.journal) - 1, u, u.freed}) // undone with the last change
+		u.freed = u.freed.Minus(rest)
+	}
+}
+
 // withUserIdle calls f as if the user's attempts held nothing.
 func (u *user) withUserIdle(f func()) {
 	if u == nil {

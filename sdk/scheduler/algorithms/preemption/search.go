@@ -75,6 +75,7 @@ func (s Search) Find(next func() []*view.Attempt, spare func(place int)) ([]int,
 		}
 	}
 	where, _ := s.try(mark, taken, places)
+	s.View.Capacity.HoldForUsers(mark)
 	return places, where
 }
 
