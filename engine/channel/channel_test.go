@@ -423,3 +423,63 @@ type discard struct{}
 func (discard) WriteBatch(_ context.Context, b *job.Batch) error { job.PutBatch(b); return nil }
 func (discard) Close(context.Context) error                      { return nil }
 func (discard) Abort(error)                                      {}
+
+// told is a stored source that notes what it is told of sources that are read soon.
+type told struct {
+	job.Source
+	t    *testing.T
+	soon *[]int
+	read bool
+}
+
+func (s *told) From() int    { return 0 }
+func (s *told) Stored() bool { return true }
+func (s *told) Close() error { return nil }
+func (s *told) Next(context.Context) (*job.Batch, error) {
+	s.read = true
+	return nil, io.EOF
+}
+
+func (s *told) ReadSoon(all []job.Source) {
+	*s.soon = append(*s.soon, len(all))
+	for _, other := range all {
+		if other.(*told).read {
+			s.t.Error("a source that was read is told to be read soon")
+		}
+		other.(*told).read = true // it must not be told again
+	}
+}
+
+// Of very many sources that wait, a bounded number is told that it is read soon, each once.
+func TestSourcesThatAreReadSoon(t *testing.T) {
+	var soon []int
+	m := channel.NewMerge(2000)
+	for range 2000 {
+		m.Add(&told{t: t, soon: &soon})
+	}
+	m.Done()
+	sum, most := 0, 0
+	for n := 1; ; n++ {
+		s, err := m.NextSource(t.Context())
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum = 0
+		for _, told := range soon {
+			sum += told
+		}
+		most = max(most, sum+1-n) // the first one is read at once
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if sum != 1999 || most > 512 || len(soon) > 10 {
+		t.Errorf("%d sources were told, at most %d ahead, in %v", sum, most, soon)
+	}
+	if err := m.Close(); err != nil {
+		t.Error(err)
+	}
+}

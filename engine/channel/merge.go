@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -14,6 +15,10 @@ import (
 // storedAtOnce is how many stored sources Next reads at once. Streamed sources
 // are all read at once: each has a writer that may wait for its reader.
 const storedAtOnce = 4
+
+// A source that waits may begin to fetch before it is read. At most soonMost sources do so, and more
+// are told when only half of them are left.
+const soonMost = 512
 
 // mergeReady is how many merged batches wait for Next.
 const mergeReady = 4
@@ -52,6 +57,7 @@ type Merge struct {
 	open    map[job.Source]bool // added and not read to the end; Close closes them
 	waiting []job.Source        // neither handed out nor pumped yet
 	later   int                 // how many at the front of waiting are known to be stored
+	soon    int                 // how many at the front of waiting were told that they are read soon
 	stored  int                 // running pumps of stored sources
 	running int                 // running pumps
 	done    bool
@@ -122,7 +128,7 @@ func (m *Merge) Close() error {
 	m.Fail(fmt.Errorf("input: %w", ErrClosed))
 	m.mu.Lock()
 	open := m.open
-	m.open, m.waiting, m.later = map[job.Source]bool{}, nil, 0
+	m.open, m.waiting, m.later, m.soon = map[job.Source]bool{}, nil, 0, 0
 	m.mu.Unlock()
 	var errs []error
 	for s := range open {
@@ -168,7 +174,9 @@ func (m *Merge) NextSource(ctx context.Context) (job.Source, error) {
 			return nil, m.err
 		case len(m.waiting) > 0:
 			s := m.takeFirst()
+			next := m.tellSoon()
 			m.mu.Unlock()
+			readSoon(next)
 			taken(s)
 			return &counted{Source: s, merge: m}, nil
 		case m.done:
@@ -234,19 +242,43 @@ func (m *Merge) advance() {
 func (m *Merge) takeFirst() job.Source {
 	s := m.waiting[0]
 	m.waiting[0], m.waiting = nil, m.waiting[1:]
+	m.soon = max(m.soon-1, 0)
 	return s
+}
+
+// tellSoon returns the sources to call readSoon with, without mu. The caller holds mu.
+func (m *Merge) tellSoon() []job.Source {
+	most := min(len(m.waiting), soonMost)
+	if m.soon > soonMost/2 || m.soon == most {
+		return nil
+	}
+	next := slices.Clone(m.waiting[m.soon:most])
+	m.soon = most
+	return next
+}
+
+// readSoon tells sources that they are read soon, if the first one can be told.
+func readSoon(next []job.Source) {
+	if len(next) > 0 {
+		if s, can := next[0].(interface{ ReadSoon(all []job.Source) }); can {
+			s.ReadSoon(next)
+		}
+	}
 }
 
 // nextStored takes the stored source that waits longest, for a pump that has ended one; nil when the
 // pump has none to read.
 func (m *Merge) nextStored() job.Source {
 	m.mu.Lock()
-	defer m.mu.Unlock()
 	if m.err != nil || len(m.waiting) == 0 {
+		m.mu.Unlock()
 		return nil
 	}
 	s := m.takeFirst() // those that wait in modeBatches are stored: see advance
 	m.later = len(m.waiting)
+	next := m.tellSoon()
+	m.mu.Unlock()
+	readSoon(next)
 	return s
 }
 

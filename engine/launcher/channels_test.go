@@ -273,6 +273,58 @@ func TestDamagedOutputIsReadFromItsSuccessor(t *testing.T) {
 	}
 }
 
+// A reader fetches many outputs together. Some are damaged, some are gone, and those of one launcher
+// that died are not reached. The reader names what it needs made again, and reads each output once.
+func TestManyOutputsOfWhichSomeAreMadeAgain(t *testing.T) {
+	m := newManager(t)
+	one := m.launch("one", nil)
+	dead, process := m.launchProcess(m.config("dead"))
+	two := m.launch("two", func(c *configuration) { c.Cache = t.TempDir() })
+	const writers, damaged, gone = 24, 5, 9
+	b := m.job("relay", "file", fmt.Sprint(writers), "1", "1000")
+	read := b.attempt(1, 0)
+	onDead := func(i int) bool { return i%12 == 3 } // two: an input reads four outputs at once, in any order
+	made := map[int]*wire.StartAttempt{}
+	for i := range writers {
+		n := one
+		if onDead(i) {
+			n = dead
+		}
+		made[i] = b.attempt(0, i)
+		n.finished(n.start(made[i]))
+		read.Sources = append(read.Sources, source(n, made[i], 0, i))
+	}
+	flipBit(t, filepath.Join(worker.AttemptFolder(filepath.Join(dataOf(t, one), "store"), b.id, made[damaged].Attempt), worker.StoredName(0, damaged)))
+	read.Sources[gone].Attempt = 1 << 40
+	if err := process.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	two.start(read)
+	again := func(i int) {
+		t.Helper()
+		write := b.attempt(0, i)
+		one.finished(one.start(write))
+		two.do(&wire.Command{Do: &wire.Command_Sources{Sources: &wire.SourcesUpdate{
+			Attempt: read.Attempt, Sources: []*wire.Source{source(one, write, 0, i)}, Complete: true,
+		}}})
+	}
+	for range 2 {
+		lost := two.report("lost input", func(r *wire.Report) bool { return r.GetInputLost() != nil }).GetInputLost()
+		if lost.From != damaged && lost.From != gone || !lost.Damaged {
+			t.Fatalf("%v", lost)
+		}
+		again(int(lost.From))
+	}
+	for i := range writers {
+		if onDead(i) {
+			again(i)
+		}
+	}
+	if got := counters(two.finished(read.Attempt)); got["records"] != writers*1000 || got["sum"] != sumTo(writers*1000) {
+		t.Errorf("%v", got)
+	}
+}
+
 // flipBit changes one bit in the middle of a file.
 func flipBit(t *testing.T, path string) {
 	t.Helper()

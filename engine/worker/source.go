@@ -57,6 +57,33 @@ func (s *storedSource) Stored() bool { return true }
 // Taken is called by channel.Merge when the source is handed out or read.
 func (s *storedSource) Taken() { s.inputs.taken(s.port) }
 
+// ReadSoon is called by channel.Merge for sources of one port that are read next. Those that lie on
+// other machines are fetched with few requests.
+func (s *storedSource) ReadSoon(all []job.Source) {
+	batch := s.inputs.fetcher.Batch()
+	for _, other := range all {
+		if o, is := other.(*storedSource); is && o.store == "" {
+			o.addTo(batch)
+		}
+	}
+	batch.Start()
+}
+
+// addTo opens the newest source, and adds it to a batch if it is on another machine.
+func (s *storedSource) addTo(batch *store.Batch) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || s.reader != nil {
+		return
+	}
+	s.at, _ = s.inputs.current(s.producer)
+	if s.at == nil || s.inputs.place.stores[s.at.Address] != "" {
+		return
+	}
+	s.openLaunchers()
+	batch.Add(s.reader)
+}
+
 // Bytes is -1 before the file is open.
 func (s *storedSource) Bytes() int64 {
 	s.mu.Lock()
@@ -202,7 +229,6 @@ func (s *storedSource) openCurrent(ctx context.Context) (job.Source, *wire.Sourc
 		return s.reader, s.at, nil
 	}
 	s.at, _ = s.inputs.current(s.producer)
-	s.direct = false
 	in := s.inputs
 	if s.store != "" {
 		name := StoredName(uint32(s.producer.connection), uint32(s.producer.from))
@@ -216,6 +242,14 @@ func (s *storedSource) openCurrent(ctx context.Context) (job.Source, *wire.Sourc
 		s.reader = s.file.Source(s.partition, s.producer.from)
 		return s.reader, s.at, nil
 	}
+	s.openLaunchers()
+	return s.reader, s.at, nil
+}
+
+// openLaunchers sets reader to one of the launcher's store that at names. The caller holds mu.
+func (s *storedSource) openLaunchers() {
+	in := s.inputs
+	s.direct = false
 	want := store.Want{Addr: s.at.Address, Partition: s.partition, From: s.producer.from, Bytes: -1}
 	want.Job, want.Attempt = scheduler.JobID(in.start.Job), scheduler.AttemptID(s.at.Attempt)
 	if folder := in.place.stores[s.at.Address]; folder != "" && s.remote != s.at {
@@ -226,7 +260,6 @@ func (s *storedSource) openCurrent(ctx context.Context) (job.Source, *wire.Sourc
 		want.Launcher, want.Token = s.at.LauncherName, string(s.at.Token)
 	}
 	s.reader = in.fetcher.Source(want)
-	return s.reader, s.at, nil
 }
 
 // drop closes the failed reader.

@@ -7,17 +7,17 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"slices"
 	"syscall"
+	"time"
 
 	"github.com/hamadryad/hamadryad/engine/channel"
 	"github.com/hamadryad/hamadryad/engine/channel/file"
 	"github.com/hamadryad/hamadryad/engine/channel/internal/control"
 )
 
-// smallAnswer is the size up to which an answer is sent in one write. For larger ones the kernel
-// copies from file to socket.
+// smallAnswer is the size up to which an answer is sent in one write, together with other small
+// answers. For larger ones the kernel copies from file to socket.
 const smallAnswer = 64 << 10
 
 // answer answers the requests of one connection. It keeps the last partition open, since the next
@@ -25,25 +25,44 @@ const smallAnswer = 64 << 10
 type answer struct {
 	server *Server
 	conn   net.Conn
-	buf    []byte
+	buf    []byte // answers that are not sent yet
 
 	known     bool // the connection has shown a right token
 	key       Key
 	path      string
 	partition uint32
-	file      *file.File // nil when nothing is open
-	raw       *os.File   // of file
+	file      *openFile // nil when nothing is open; other connections read it too
 	layout    file.Layout
+	failed    bool       // file could not be read
+	own       *file.File // the same, for large answers of this connection alone; nil if there was none
 }
 
 func (a *answer) close() {
 	if a.file != nil {
-		_ = a.file.Close() // it was only read
-		a.file = nil
+		a.server.files.release(a.file, a.failed)
+		a.file, a.failed = nil, false
+	}
+	if a.own != nil {
+		_ = a.own.Close() // it was only read
+		a.own = nil
 	}
 }
 
-// give answers one request. An error ends the connection.
+// flush sends the answers that are not sent yet. It is called before a wait for the next request.
+func (a *answer) flush() error {
+	if len(a.buf) == 0 {
+		return nil
+	}
+	if err := a.conn.SetWriteDeadline(time.Now().Add(requestMax)); err != nil {
+		return err
+	}
+	_, err := a.conn.Write(a.buf)
+	a.buf = a.buf[:0]
+	return err
+}
+
+// give answers one request. The answer, or a part of it, may wait in buf. An error ends the
+// connection.
 func (a *answer) give(r request) error {
 	stored, ok := a.server.Lookup(r.Key)
 	if !ok {
@@ -52,7 +71,7 @@ func (a *answer) give(r request) error {
 	if subtle.ConstantTimeCompare([]byte(stored.Token), []byte(r.token)) != 1 {
 		err := a.refuse(r, codeRefused, "wrong token for "+r.String())
 		if err == nil && !a.known { // without a valid token yet, it gets one try
-			err = io.EOF
+			err = errors.Join(a.flush(), io.EOF)
 		}
 		return err
 	}
@@ -60,7 +79,8 @@ func (a *answer) give(r request) error {
 		a.server.Known(a.conn)
 	}
 	a.known = true
-	if err := a.open(r, stored); err != nil {
+	err := a.open(r, stored)
+	if err != nil {
 		return a.refuse(r, codeOf(err), err.Error())
 	}
 	if r.offset > uint64(a.layout.Bytes) {
@@ -69,11 +89,15 @@ func (a *answer) give(r request) error {
 	n := min(uint64(r.limit), uint64(a.layout.Bytes)-r.offset)
 	h := have{bytes: uint64(a.layout.Bytes), records: uint64(a.layout.Records), n: n}
 	ranges := cutRuns(a.layout.Runs, int64(r.offset), int64(n))
-	a.buf = control.Append(a.buf[:0], msgHave, h.body())
 	if n <= smallAnswer {
-		return a.giveSmall(h, ranges)
+		a.giveSmall(h, ranges)
+	} else {
+		err = a.giveLarge(r, stored, h, ranges)
 	}
-	return a.giveLarge(h, ranges)
+	if err == nil && len(a.buf) >= smallAnswer {
+		err = a.flush()
+	}
+	return err
 }
 
 func codeOf(err error) uint32 {
@@ -90,9 +114,8 @@ func codeOf(err error) uint32 {
 func (a *answer) refuse(r request, code uint32, text string) error {
 	a.server.log().Warn("store refuses a request", "peer", a.conn.RemoteAddr().String(),
 		"job", r.Job.String(), "attempt", r.Attempt.String(), "channel", r.Channel, "partition", r.partition, "reason", text)
-	a.buf = control.Append(a.buf[:0], msgNo, noBody(code, text))
-	_, err := a.conn.Write(a.buf)
-	return err
+	a.buf = control.Append(a.buf, msgNo, noBody(code, text))
+	return nil
 }
 
 // open makes the requested partition the current one.
@@ -102,15 +125,16 @@ func (a *answer) open(r request, stored Stored) error {
 		return nil
 	}
 	a.close()
-	f, err := stored.open()
+	f, err := a.server.files.open(path, stored.open)
 	if err != nil {
 		return err
 	}
 	l, err := f.Layout(context.Background(), int(r.partition))
 	if err != nil {
-		return errors.Join(err, f.Close())
+		a.server.files.release(f, errors.Is(err, channel.ErrDamaged))
+		return err
 	}
-	a.key, a.path, a.partition, a.file, a.raw, a.layout = r.Key, path, r.partition, f, f.Local(), l
+	a.key, a.path, a.partition, a.file, a.layout = r.Key, path, r.partition, f, l
 	return nil
 }
 
@@ -140,52 +164,69 @@ func cutRuns(runs []file.Run, offset, n int64) []file.Run {
 	return out
 }
 
-// giveSmall sends head, data and end in one write.
-func (a *answer) giveSmall(h have, ranges []file.Run) error {
+// giveSmall adds head, data and end to what is sent next.
+func (a *answer) giveSmall(h have, ranges []file.Run) {
+	before := len(a.buf)
+	a.buf = control.Append(a.buf, msgHave, h.body())
 	for _, r := range ranges {
 		at := len(a.buf)
 		a.buf = slices.Grow(a.buf, int(r.Length))[:at+int(r.Length)]
-		if _, err := a.raw.ReadAt(a.buf[at:], r.Offset); err != nil {
-			a.buf = control.Append(a.buf[:0], msgNo, noBody(codeDamaged, fmt.Sprintf("%s cannot be read: %v", a.path, err)))
-			_, err := a.conn.Write(a.buf)
-			return err
+		if _, err := a.file.Local().ReadAt(a.buf[at:], r.Offset); err != nil {
+			a.buf = control.Append(a.buf[:before], msgNo, noBody(codeDamaged, a.unreadable(err)))
+			return
 		}
 	}
 	a.buf = control.Append(a.buf, msgEnd, control.Body{}.U64(h.n))
 	a.server.sent.Add(int64(h.n))
-	_, err := a.conn.Write(a.buf)
-	return err
+}
+
+// unreadable closes a file that can't be read, so that the next request opens it anew. It returns the
+// text for the reader.
+func (a *answer) unreadable(cause error) string {
+	a.failed = true
+	a.close()
+	a.server.log().Error("store cannot read a stored channel", "file", a.path, "error", cause)
+	return fmt.Sprintf("%s cannot be read: %v", a.path, cause)
 }
 
 // giveLarge lets the kernel copy the data. When the disk fails in the middle, zeros replace the
 // missing bytes, and a no replaces the end. So the reader learns that the file is damaged, and does
-// not take the peer for gone.
-func (a *answer) giveLarge(h have, ranges []file.Run) error {
-	if _, err := a.conn.Write(a.buf); err != nil {
+// not take the peer for gone. The kernel reads from the descriptor's position, so the connection has
+// a descriptor of its own.
+func (a *answer) giveLarge(r request, stored Stored, h have, ranges []file.Run) error {
+	if a.own == nil {
+		own, err := stored.open()
+		if err != nil {
+			return a.refuse(r, codeOf(err), err.Error())
+		}
+		a.own = own
+	}
+	raw := a.own.Local()
+	a.buf = control.Append(a.buf, msgHave, h.body())
+	if err := a.flush(); err != nil {
 		return err
 	}
 	left := int64(h.n)
-	for _, r := range ranges {
-		if _, err := a.raw.Seek(r.Offset, io.SeekStart); err != nil {
+	for _, part := range ranges {
+		if _, err := raw.Seek(part.Offset, io.SeekStart); err != nil {
 			return a.fill(left, err)
 		}
-		n, err := io.Copy(a.conn, io.LimitReader(a.raw, r.Length))
+		n, err := io.Copy(a.conn, io.LimitReader(raw, part.Length))
 		left -= n
 		a.server.sent.Add(n)
 		var broken *net.OpError
 		if errors.As(err, &broken) && !errors.Is(err, syscall.EIO) {
 			return err // the peer, not the disk
 		}
-		if err == nil && n < r.Length {
+		if err == nil && n < part.Length {
 			err = io.ErrUnexpectedEOF
 		}
 		if err != nil {
 			return a.fill(left, err)
 		}
 	}
-	a.buf = control.Append(a.buf[:0], msgEnd, control.Body{}.U64(h.n))
-	_, err := a.conn.Write(a.buf)
-	return err
+	a.buf = control.Append(a.buf, msgEnd, control.Body{}.U64(h.n))
+	return nil
 }
 
 func (a *answer) fill(left int64, cause error) error {
@@ -197,9 +238,6 @@ func (a *answer) fill(left int64, cause error) error {
 		}
 		left -= int64(n)
 	}
-	text := fmt.Sprintf("%s cannot be read: %v", a.path, cause)
-	a.server.log().Error("store cannot read a stored channel", "file", a.path, "error", cause)
-	a.buf = control.Append(a.buf[:0], msgNo, noBody(codeDamaged, text))
-	_, err := a.conn.Write(a.buf)
-	return err
+	a.buf = control.Append(a.buf, msgNo, noBody(codeDamaged, a.unreadable(cause)))
+	return nil
 }

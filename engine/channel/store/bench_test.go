@@ -31,7 +31,7 @@ func BenchmarkSmallPartitions(b *testing.B) {
 					if local {
 						w.Path = s.path(a)
 					}
-					m.Add(f.Source(w))
+					m.Add(together{f.Source(w), f})
 				}
 				at++
 				m.Done()

@@ -12,6 +12,9 @@
 //	store    have(bytes, records, n)   n bytes   end(n)
 //	store    no(code, text)
 //
+// A fetcher may send requests for many small partitions together (Batch), and reads the answers in
+// their order; the store sends them together, too. A source that gets no answer so asks alone.
+//
 // The fetcher asks for a window at a time, takes it into memory at once, and fetches the next while
 // the last is read. So no connection ever waits for user code. A reader may hold a thousand sources
 // open, and read them in any order over a few connections. A slow reader never blocks a store, and

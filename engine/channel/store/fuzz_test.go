@@ -17,6 +17,7 @@ func FuzzStranger(f *testing.F) {
 	stored := chantest.Record(label(1, 0), 0)
 	server := &Server{
 		Log:    slog.New(slog.DiscardHandler),
+		files:  newOpenFiles(),
 		Lookup: func(k Key) (Stored, bool) { return Stored{Path: s.path(1), Token: token}, k == key(1) },
 	}
 	hello := control.Append(nil, msgHello, control.Body{}.Text(protocol).U32(version))

@@ -42,7 +42,7 @@ func (l *link) close() { _ = l.conn.Close() }
 // ask makes one request and appends the answer's bytes to into. It stops early when ctx ends. After
 // any error but a no the link can't be used again.
 func (l *link) ask(ctx context.Context, r request, into []byte) (have, []byte, error) {
-	stop := context.AfterFunc(ctx, func() { _ = l.conn.SetDeadline(time.Unix(1, 0)) })
+	stop := context.AfterFunc(ctx, l.expire)
 	defer stop()
 	h, data, err := l.exchange(ctx, r, into)
 	if err != nil && ctx.Err() != nil {
@@ -51,16 +51,31 @@ func (l *link) ask(ctx context.Context, r request, into []byte) (have, []byte, e
 	return h, data, err
 }
 
+// expire ends what waits for the connection.
+func (l *link) expire() { _ = l.conn.SetDeadline(time.Unix(1, 0)) }
+
 func (l *link) exchange(ctx context.Context, r request, into []byte) (have, []byte, error) {
-	l.out = control.Append(l.out, msgWant, r.body())
-	if err := l.patience(ctx); err != nil {
+	if err := l.send(ctx, r); err != nil {
 		return have{}, nil, err
+	}
+	return l.receive(ctx, r, into)
+}
+
+// send sends requests together. Their answers come in the same order.
+func (l *link) send(ctx context.Context, all ...request) error {
+	for _, r := range all {
+		l.out = r.message(l.out)
+	}
+	if err := l.patience(ctx); err != nil {
+		return err
 	}
 	_, err := l.conn.Write(l.out)
 	l.out = l.out[:0]
-	if err != nil {
-		return have{}, nil, err
-	}
+	return err
+}
+
+// receive reads the answer to a request, and appends its bytes to into.
+func (l *link) receive(ctx context.Context, r request, into []byte) (have, []byte, error) {
 	kind, p, err := l.in.Next()
 	if err != nil {
 		return have{}, nil, control.NoEnd(err)
@@ -155,7 +170,7 @@ func (f *Fetcher) fetch(ctx context.Context, at location, r request, into []byte
 		case ctx.Err() != nil:
 			return have{}, nil, ctx.Err()
 		case final(err):
-			return have{}, nil, fmt.Errorf("%v from %s: %w", r.Key, at.addr, err)
+			return have{}, nil, refused(r, at, err)
 		}
 		last = err
 		if !fresh {
@@ -181,6 +196,11 @@ func (f *Fetcher) once(ctx context.Context, at location, r request, into []byte)
 		l.close()
 	}
 	return h, data, !used, err
+}
+
+// refused adds to an error of the store what was asked for, and where.
+func refused(r request, at location, err error) error {
+	return fmt.Errorf("%v from %s: %w", r.Key, at.addr, err)
 }
 
 // final reports whether the store itself answered with an error.

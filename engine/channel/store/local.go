@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/hamadryad/hamadryad/engine/channel"
+	"github.com/hamadryad/hamadryad/engine/channel/file"
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
@@ -50,7 +51,7 @@ func (l *local) next(ctx context.Context) (*job.Batch, error) {
 		return nil, l.err
 	}
 	if l.file == nil {
-		f, err := l.files.open(l.want.Path)
+		f, err := l.files.open(l.want.Path, func() (*file.File, error) { return file.Open(l.want.Path) })
 		if errors.Is(err, fs.ErrPermission) {
 			err = fmt.Errorf("%w, for this user: %w", channel.ErrLost, err) // the launcher's store may still be able to serve it
 		}

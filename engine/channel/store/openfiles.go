@@ -18,9 +18,10 @@ const (
 	openFilesIdle = 5 * time.Second
 )
 
-// openFiles keeps stored files of this machine open between readers. A process that runs one reader
-// after the other opens each writer's file once: each reader wants another partition of the same files.
-// A stored file never changes under its name. Safe for concurrent use.
+// openFiles keeps stored files of this machine open between readers: those of a process that runs
+// one reader after the other, or those of other machines, which a Server answers. Each wants another
+// partition of the same files, so each file is opened once. A stored file never changes under its
+// name. Safe for concurrent use.
 type openFiles struct {
 	most int
 
@@ -49,12 +50,13 @@ func newOpenFiles() *openFiles {
 	return &openFiles{most: most, files: map[string]*openFile{}}
 }
 
-// open returns the open file of a path. The caller releases it once.
-func (o *openFiles) open(path string) (*openFile, error) {
+// open returns the open file of a path. With opens it opens a file that is not open yet. The caller
+// releases it once.
+func (o *openFiles) open(path string, opens func() (*file.File, error)) (*openFile, error) {
 	if f := o.known(path); f != nil {
 		return f, nil
 	}
-	opened, err := file.Open(path) // without the lock: a disk may be slow
+	opened, err := opens() // without the lock: a disk may be slow
 	if err != nil {
 		return nil, err
 	}

@@ -32,6 +32,10 @@ const NameMax = control.TextMax
 // windowMax is the most bytes one request may ask for.
 const windowMax = 8 << 20
 
+// requestLeast is the size of a request's message without its texts: its head, two lengths, and
+// numbers.
+const requestLeast = 8 + 2*2 + 3*8 + 2*4
+
 // Key names a stored channel file.
 type Key struct {
 	Job     scheduler.JobID
@@ -53,10 +57,16 @@ type request struct {
 	limit     uint32
 }
 
+// message appends the request's message.
+func (r request) message(to []byte) []byte { return control.Append(to, msgWant, r.body()) }
+
 func (r request) body() control.Body {
 	return control.Body{}.U64(uint64(r.Job)).U64(uint64(r.Attempt)).Text(r.Channel).Text(r.token).
 		U32(r.partition).U64(r.offset).U32(r.limit)
 }
+
+// requestBytes bounds the bytes of a request for a partition.
+func (w *Want) requestBytes() int { return requestLeast + len(w.Channel) + len(w.Token) }
 
 func parseRequest(p *control.Parser) (request, error) {
 	r := request{Key: Key{Job: scheduler.JobID(p.U64()), Attempt: scheduler.AttemptID(p.U64()), Channel: p.Text()}}

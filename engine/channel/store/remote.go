@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"sync/atomic"
 
 	"github.com/hamadryad/hamadryad/engine/channel"
@@ -17,10 +18,13 @@ import (
 type remote struct {
 	fetcher *Fetcher
 	want    Want
-	ctx     context.Context // ends with Close and with the Fetcher
-	cancel  context.CancelFunc
 	closed  atomic.Bool
 	counted atomic.Bool // it shares the Fetcher's budget
+
+	mu       sync.Mutex
+	ctx      context.Context // of context; nil before
+	cancel   context.CancelFunc
+	together chan window // takes the window that is fetched with others; nil if none is
 
 	stream  stream
 	blocks  *block.Reader
@@ -32,9 +36,17 @@ type remote struct {
 
 func newRemote(f *Fetcher, w Want) *remote {
 	s := &remote{fetcher: f, want: w, redone: -1}
-	s.ctx, s.cancel = context.WithCancel(f.ctx)
 	s.restart(0)
 	return s
+}
+
+// at is where the partition is fetched.
+func (s *remote) at() location { return location{s.want.Addr, s.want.Launcher} }
+
+// request asks for a window of the partition.
+func (s *remote) request(offset, limit int64) request {
+	w := &s.want
+	return request{Key: w.Key, token: w.Token, partition: uint32(w.Partition), offset: uint64(offset), limit: uint32(limit)}
 }
 
 func (s *remote) From() int    { return s.want.From }
@@ -44,10 +56,49 @@ func (s *remote) Stored() bool { return true }
 // Close stops the running fetch.
 func (s *remote) Close() error {
 	if !s.closed.Swap(true) {
-		s.cancel()
+		s.mu.Lock()
+		cancel := s.cancel
+		s.mu.Unlock()
+		if cancel != nil {
+			cancel()
+		}
+		s.answer(window{err: channel.ErrClosed})
 		s.leave()
 	}
 	return nil
+}
+
+// comesTogether notes that the first window is fetched with those of other sources. It is called
+// before the first Next.
+func (s *remote) comesTogether() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.together = make(chan window, 1)
+	s.stream.ahead = s.together
+}
+
+// answer gives the source its window of those that are fetched together. The first answer counts.
+func (s *remote) answer(w window) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case s.together <- w:
+	default: // it has one, or fetches alone
+	}
+}
+
+// context is of what the source fetches alone: it ends with Close and with the Fetcher. Most sources
+// of a wide shuffle get all they want together with others, and need none.
+func (s *remote) context() context.Context {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ctx == nil {
+		s.ctx, s.cancel = context.WithCancel(s.fetcher.ctx)
+		if s.closed.Load() { // Close did not see it
+			s.cancel()
+		}
+	}
+	return s.ctx
 }
 
 // leave gives the source's share of the budget back, once.
@@ -158,6 +209,9 @@ func (s *stream) turn() error {
 	case <-s.ctx.Done():
 		return s.ctx.Err()
 	}
+	if w.err == errAlone { //nolint:errorlint // nothing wraps it
+		return s.ask() // and Read waits for that
+	}
 	if w.err != nil {
 		return w.err
 	}
@@ -187,13 +241,10 @@ func (s *stream) askInto(memory []byte) error {
 	if s.size >= 0 {
 		limit = min(limit, s.size-s.next)
 	}
-	r := request{
-		Key: src.want.Key, token: src.want.Token, partition: uint32(src.want.Partition),
-		offset: uint64(s.next), limit: uint32(limit),
-	}
-	answer := make(chan window, 1)
+	r := src.request(s.next, limit)
+	ctx, answer := src.context(), make(chan window, 1)
 	err := src.fetcher.begin(func() {
-		h, data, err := src.fetcher.fetch(src.ctx, location{src.want.Addr, src.want.Launcher}, r, memory[:0])
+		h, data, err := src.fetcher.fetch(ctx, src.at(), r, memory[:0])
 		answer <- window{h, data, err}
 	})
 	if err == nil {

@@ -29,6 +29,9 @@ const (
 	// requestMax is how long one request, or one answer of at most windowMax bytes, may take on the
 	// wire. The peer takes it into memory at once.
 	requestMax = time.Minute
+	// serverReadBytes is read at once from a connection. It holds the requests that a Fetcher sends
+	// together.
+	serverReadBytes = togetherBytes
 	// acceptPause is the wait after a failed accept (out of descriptors, say).
 	acceptPause = 50 * time.Millisecond
 )
@@ -51,6 +54,7 @@ type Server struct {
 	Known func(net.Conn)
 
 	sent  atomic.Int64
+	files *openFiles
 	hello time.Duration // helloMax, or a test's own
 }
 
@@ -67,6 +71,8 @@ func (s *Server) log() *slog.Logger {
 // Serve accepts connections until ctx ends or l fails; it closes l and every
 // connection and waits for their goroutines. It returns nil after ctx ended.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	s.files = newOpenFiles()
+	defer s.files.close()
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
 	defer stop()
@@ -134,7 +140,8 @@ func (s *Server) converse(c net.Conn) error {
 	if err := c.SetDeadline(time.Now().Add(hello)); err != nil {
 		return err
 	}
-	in := control.NewReader(bufio.NewReaderSize(c, linkBytes))
+	raw := bufio.NewReaderSize(c, serverReadBytes)
+	in := control.NewReader(raw)
 	kind, p, err := in.Next()
 	if err != nil {
 		return err
@@ -148,6 +155,11 @@ func (s *Server) converse(c net.Conn) error {
 	a := answer{server: s, conn: c}
 	defer a.close()
 	for {
+		if raw.Buffered() == 0 { // it has answered all requests that came together
+			if err := a.flush(); err != nil {
+				return err
+			}
+		}
 		wait := hello
 		if a.known {
 			wait = idleMax
@@ -167,9 +179,6 @@ func (s *Server) converse(c net.Conn) error {
 		}
 		r, err := parseRequest(p)
 		if err != nil {
-			return err
-		}
-		if err := c.SetWriteDeadline(time.Now().Add(requestMax)); err != nil {
 			return err
 		}
 		if err := a.give(r); err != nil {
