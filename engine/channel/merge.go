@@ -54,12 +54,12 @@ type Merge struct {
 	mu      sync.Mutex
 	mode    mergeMode
 	added   int
-	open    map[job.Source]bool // added and not read to the end; Close closes them
+	open    map[job.Source]bool // handed out, or failed, and not closed; Close closes them, and those below
+	pumped  map[*pump]bool      // running pumps
 	waiting []job.Source        // neither handed out nor pumped yet
 	later   int                 // how many at the front of waiting are known to be stored
 	soon    int                 // how many at the front of waiting were told that they are read soon
 	stored  int                 // running pumps of stored sources
-	running int                 // running pumps
 	done    bool
 	ended   bool // out is closed
 	err     error
@@ -77,7 +77,7 @@ var _ job.Input = (*Merge)(nil)
 
 // NewMerge makes an input that expects the given number of sources.
 func NewMerge(sources int) *Merge {
-	m := &Merge{expected: sources, open: map[job.Source]bool{}, out: make(chan *job.Batch, mergeReady), wake: make(chan struct{}, 1)}
+	m := &Merge{expected: sources, open: map[job.Source]bool{}, pumped: map[*pump]bool{}, out: make(chan *job.Batch, mergeReady), wake: make(chan struct{}, 1)}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	return m
 }
@@ -102,7 +102,6 @@ func (m *Merge) Add(s job.Source) {
 		return
 	}
 	m.added++
-	m.open[s] = true
 	m.waiting = append(m.waiting, s)
 	m.advance()
 }
@@ -127,11 +126,19 @@ func (m *Merge) Fail(err error) {
 func (m *Merge) Close() error {
 	m.Fail(fmt.Errorf("input: %w", ErrClosed))
 	m.mu.Lock()
-	open := m.open
+	all := m.waiting
+	for s := range m.open {
+		all = append(all, s)
+	}
+	for p := range m.pumped {
+		if p.source != nil {
+			all = append(all, p.source)
+		}
+	}
 	m.open, m.waiting, m.later, m.soon = map[job.Source]bool{}, nil, 0, 0
 	m.mu.Unlock()
 	var errs []error
-	for s := range open {
+	for _, s := range all {
 		errs = append(errs, s.Close())
 	}
 	m.pumps.Wait()
@@ -174,6 +181,7 @@ func (m *Merge) NextSource(ctx context.Context) (job.Source, error) {
 			return nil, m.err
 		case len(m.waiting) > 0:
 			s := m.takeFirst()
+			m.open[s] = true
 			next := m.tellSoon()
 			m.mu.Unlock()
 			readSoon(next)
@@ -231,7 +239,7 @@ func (m *Merge) advance() {
 			m.start(m.takeFirst(), true)
 		}
 		m.later = len(m.waiting)
-		if m.done && m.running == 0 && len(m.waiting) == 0 && m.err == nil && !m.ended {
+		if m.done && len(m.pumped) == 0 && len(m.waiting) == 0 && m.err == nil && !m.ended {
 			m.ended = true
 			close(m.out)
 		}
@@ -268,14 +276,15 @@ func readSoon(next []job.Source) {
 
 // nextStored takes the stored source that waits longest, for a pump that has ended one; nil when the
 // pump has none to read.
-func (m *Merge) nextStored() job.Source {
+func (m *Merge) nextStored(p *pump) job.Source {
 	m.mu.Lock()
+	p.source = nil
 	if m.err != nil || len(m.waiting) == 0 {
 		m.mu.Unlock()
 		return nil
 	}
 	s := m.takeFirst() // those that wait in modeBatches are stored: see advance
-	m.later = len(m.waiting)
+	p.source, m.later = s, len(m.waiting)
 	next := m.tellSoon()
 	m.mu.Unlock()
 	readSoon(next)
@@ -284,9 +293,15 @@ func (m *Merge) nextStored() job.Source {
 
 // start starts a pump for a source. The caller holds mu.
 func (m *Merge) start(s job.Source, stored bool) {
-	m.running++
+	p := &pump{s}
+	m.pumped[p] = true
 	m.pumps.Add(1)
-	go m.pump(s, stored)
+	go m.pump(p, s, stored)
+}
+
+// pump moves the batches of a source, and then of others, into out.
+type pump struct {
+	source job.Source // guarded by Merge.mu; nil between sources
 }
 
 // taken calls a source's Taken, if it has one: the source is no longer waiting.
@@ -305,7 +320,7 @@ func (m *Merge) over(s job.Source) {
 
 // pump moves a source's batches into out. The pump of a stored source continues with the stored
 // sources that wait.
-func (m *Merge) pump(s job.Source, stored bool) {
+func (m *Merge) pump(p *pump, s job.Source, stored bool) {
 	defer m.pumps.Done()
 	var joined joined
 	var err error
@@ -315,24 +330,26 @@ func (m *Merge) pump(s job.Source, stored bool) {
 			err = &SourceError{From: s.From(), Err: err}
 			break
 		}
-		m.over(s)
 		if s = nil; stored {
-			s = m.nextStored()
+			s = m.nextStored(p)
 		}
 		if s == nil {
 			err = m.send(joined.take())
 		}
 		if s == nil && stored {
-			s = m.nextStored() // it came while send waited
+			s = m.nextStored(p) // it came while send waited
 		}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.running--
+	delete(m.pumped, p)
 	if stored {
 		m.stored--
 	}
 	if err != nil {
+		if p.source != nil {
+			m.open[p.source] = true
+		}
 		m.failLocked(err)
 		return
 	}
@@ -392,11 +409,26 @@ func (j *joined) add(b *job.Batch) {
 		return
 	}
 	at := uint32(len(j.batch.Data))
+	j.batch.Data = roomFor(j.batch.Data, len(b.Data), job.BatchBytes)
+	j.batch.Ends = roomFor(j.batch.Ends, len(b.Ends), job.BatchBytes/4)
 	j.batch.Data = append(j.batch.Data, b.Data...)
 	for _, end := range b.Ends {
 		j.batch.Ends = append(j.batch.Ends, at+end)
 	}
 	job.PutBatch(b)
+}
+
+// joinGrowth is the factor by which the memory of a joined batch grows. It is reached in few steps, so
+// little is copied.
+const joinGrowth = 4
+
+// roomFor returns a list with room for n more elements. The new memory holds at most most elements,
+// unless it needs more.
+func roomFor[E any](list []E, n, most int) []E {
+	if cap(list)-len(list) >= n {
+		return list
+	}
+	return append(make([]E, 0, max(len(list)+n, min(joinGrowth*cap(list), most))), list...)
 }
 
 // take returns the joined batch, if there is one, and is empty again.

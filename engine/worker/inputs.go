@@ -109,7 +109,7 @@ func (in *inputs) takeSources(sources []*wire.Source) (fresh []*storedSource) {
 			all[i].source = s
 			in.known[p] = &all[i]
 			for r := range in.readers {
-				fresh = in.sourceFor(fresh, &in.readers[r], p)
+				fresh = in.sourceFor(fresh, &in.readers[r], p, &all[i])
 			}
 		}
 	}
@@ -119,14 +119,14 @@ func (in *inputs) takeSources(sources []*wire.Source) (fresh []*storedSource) {
 }
 
 // sourceFor makes a reader's source of a new producer. The caller holds mu.
-func (in *inputs) sourceFor(list []*storedSource, r *storedReader, p producer) []*storedSource {
+func (in *inputs) sourceFor(list []*storedSource, r *storedReader, p producer, of *given) []*storedSource {
 	if r.c.Index != p.connection || !r.reads(p.from) {
 		return list
 	}
-	in.known[p].left++
+	of.left++
 	r.port.ahead++
 	return append(list, &storedSource{
-		inputs: in, node: r.node, port: r.port, producer: p, store: r.c.Store,
+		inputs: in, node: r.node, port: r.port, producer: p, given: of, store: r.c.Store,
 		partition: in.layout.Partition(p.connection, p.from, r.node.index),
 	})
 }
@@ -173,8 +173,8 @@ func (in *inputs) expect(n *node, port *inPort, c layout.Connection) {
 	port.left += high - low + len(list)
 	in.readers = append(in.readers, r)
 	var known []*storedSource
-	for p := range in.known {
-		known = in.sourceFor(known, &r, p)
+	for p, of := range in.known {
+		known = in.sourceFor(known, &r, p, of)
 	}
 	in.mu.Unlock()
 	in.add(known)
@@ -212,15 +212,12 @@ func (in *inputs) fail(err error) {
 	}
 }
 
-// current returns the newest source of a producer, and a channel that closes when there may be a
-// newer one. A nil source was read already.
-func (in *inputs) current(p producer) (*wire.Source, <-chan struct{}) {
+// current returns a producer's newest source, and a channel that closes when there may be a newer
+// one. It is called for a reader that is not done with the producer.
+func (in *inputs) current(of *given) (*wire.Source, <-chan struct{}) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if k := in.known[p]; k != nil {
-		return k.source, in.changed
-	}
-	return nil, in.changed
+	return of.source, in.changed
 }
 
 // taken notes that one source fewer waits for a port's program.
@@ -232,13 +229,11 @@ func (in *inputs) taken(port *inPort) {
 }
 
 // done notes that one of a producer's readers no longer needs it.
-func (in *inputs) done(p producer) {
+func (in *inputs) done(p producer, of *given) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if k := in.known[p]; k != nil {
-		if k.left--; k.left == 0 {
-			delete(in.known, p)
-		}
+	if of.left--; of.left == 0 {
+		delete(in.known, p)
 	}
 }
 

@@ -34,6 +34,7 @@ type storedSource struct {
 	node      *node
 	port      *inPort
 	producer  producer
+	given     *given // of producer
 	partition int
 	store     string // of the connection: "" for the launchers' stores
 
@@ -76,8 +77,8 @@ func (s *storedSource) addTo(batch *store.Batch) {
 	if s.closed || s.reader != nil {
 		return
 	}
-	s.at, _ = s.inputs.current(s.producer)
-	if s.at == nil || s.inputs.place.stores[s.at.Address] != "" {
+	s.at, _ = s.inputs.current(s.given)
+	if s.inputs.place.stores[s.at.Address] != "" {
 		return
 	}
 	s.openLaunchers()
@@ -133,8 +134,8 @@ type retry struct {
 // worthwhile.
 func (s *storedSource) reportSourceFailure(ctx context.Context, at *wire.Source, cause error, r *retry) error {
 	s.drop()
-	newest, changed := s.inputs.current(s.producer)
-	if newest == nil {
+	newest, changed := s.inputs.current(s.given)
+	if s.isClosed() {
 		return fmt.Errorf("%s: %w", s.name(at), channel.ErrClosed)
 	}
 	replaced := newest != at && newest.Attempt != at.Attempt
@@ -228,7 +229,7 @@ func (s *storedSource) openCurrent(ctx context.Context) (job.Source, *wire.Sourc
 	if s.reader != nil {
 		return s.reader, s.at, nil
 	}
-	s.at, _ = s.inputs.current(s.producer)
+	s.at, _ = s.inputs.current(s.given)
 	in := s.inputs
 	if s.store != "" {
 		name := StoredName(uint32(s.producer.connection), uint32(s.producer.from))
@@ -285,7 +286,7 @@ func (s *storedSource) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.ended && !s.closed {
-		s.inputs.done(s.producer)
+		s.inputs.done(s.producer, s.given)
 	}
 	s.ended = true
 }
@@ -301,7 +302,7 @@ func (s *storedSource) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.ended && !s.closed {
-		s.inputs.done(s.producer)
+		s.inputs.done(s.producer, s.given)
 	}
 	s.closed = true
 	s.dropLocked()

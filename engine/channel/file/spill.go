@@ -10,13 +10,19 @@ import (
 // memory is the memory of a batch.
 func memory(b *job.Batch) int64 { return int64(cap(b.Data) + recordCost*cap(b.Ends)) }
 
+// smallMax is the memory of a batch up to which a writer of many partitions takes it from those that
+// were put back.
+const smallMax = 8 << 10
+
 // fresh returns an empty batch and accounts for its memory. With many partitions a batch starts
 // small, because it is spilled long before it is full. Full-size memory for each partition would
-// use up the budget with next to nothing in it.
+// use up the budget with next to nothing in it. A process that runs one writer after the other uses
+// the small batches of the one before.
 func (w *Writer) fresh() *job.Batch {
-	b := &job.Batch{}
-	if w.pooled {
-		b = job.GetBatch()
+	b := job.GetBatch()
+	if !w.pooled && memory(b) > smallMax {
+		job.PutBatch(b)
+		b = &job.Batch{}
 	}
 	w.rawHeld += memory(b)
 	return b

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"container/list"
 	"sync"
 	"syscall"
 	"time"
@@ -27,7 +26,8 @@ type openFiles struct {
 
 	mu     sync.Mutex
 	files  map[string]*openFile
-	unused list.List // of *openFile, the longest unused first
+	unused openFile // the ring of files without readers begins and ends here: the longest unused is next
+	count  int      // of unused
 	timer  *time.Timer
 	closed bool
 }
@@ -37,8 +37,24 @@ type openFile struct {
 	*file.File
 	path    string
 	readers int
-	since   time.Time     // without a reader
-	at      *list.Element // in unused; nil while it has a reader
+	since   time.Time // without a reader
+
+	before, next *openFile // in unused; nil while it has a reader
+}
+
+// unlink takes a file out of the ring of unused ones. The caller holds mu.
+func (o *openFiles) unlink(f *openFile) {
+	f.before.next, f.next.before = f.next, f.before
+	f.before, f.next = nil, nil
+	o.count--
+}
+
+// link puts a file at the end of the ring of unused ones. The caller holds mu.
+func (o *openFiles) link(f *openFile) {
+	end := &o.unused
+	f.before, f.next = end.before, end
+	end.before.next, end.before = f, f
+	o.count++
 }
 
 func newOpenFiles() *openFiles {
@@ -47,7 +63,9 @@ func newOpenFiles() *openFiles {
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err == nil {
 		most = int(min(uint64(most), limit.Cur/4))
 	}
-	return &openFiles{most: most, files: map[string]*openFile{}}
+	o := &openFiles{most: most, files: map[string]*openFile{}}
+	o.unused.before, o.unused.next = &o.unused, &o.unused
+	return o
 }
 
 // open returns the open file of a path. With opens it opens a file that is not open yet. The caller
@@ -77,9 +95,8 @@ func (o *openFiles) known(path string) *openFile {
 	if f == nil {
 		return nil
 	}
-	if f.readers++; f.at != nil {
-		o.unused.Remove(f.at)
-		f.at = nil
+	if f.readers++; f.next != nil {
+		o.unlink(f)
 	}
 	return f
 }
@@ -97,8 +114,9 @@ func (o *openFiles) release(f *openFile, unreadable bool) {
 	case o.files[f.path] != f:
 		_ = f.Close() // it was only read
 	default:
-		f.since, f.at = time.Now(), o.unused.PushBack(f)
-		if o.unused.Len() > o.most {
+		f.since = time.Now()
+		o.link(f)
+		if o.count > o.most {
 			o.closeOldest()
 		}
 		if o.timer == nil {
@@ -112,7 +130,7 @@ func (o *openFiles) closeIdle() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.timer = nil
-	for o.unused.Len() > 0 {
+	for o.count > 0 {
 		if left := openFilesIdle - time.Since(o.oldest().since); left > 0 {
 			o.timer = time.AfterFunc(left, o.closeIdle)
 			return
@@ -122,12 +140,12 @@ func (o *openFiles) closeIdle() {
 }
 
 // oldest is the file that is longest without a reader. The caller holds mu.
-func (o *openFiles) oldest() *openFile { return o.unused.Front().Value.(*openFile) }
+func (o *openFiles) oldest() *openFile { return o.unused.next }
 
 // closeOldest closes the file that is longest without a reader. The caller holds mu.
 func (o *openFiles) closeOldest() {
 	f := o.oldest()
-	o.unused.Remove(f.at)
+	o.unlink(f)
 	delete(o.files, f.path)
 	_ = f.Close() // it was only read
 }
@@ -137,7 +155,7 @@ func (o *openFiles) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.closed = true
-	for o.unused.Len() > 0 {
+	for o.count > 0 {
 		o.closeOldest()
 	}
 	clear(o.files)

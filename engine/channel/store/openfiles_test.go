@@ -114,7 +114,7 @@ func TestAFetcherClosesItsFiles(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if len(f.files.files) != 0 || f.files.unused.Len() != 0 {
+	if len(f.files.files) != 0 || f.files.count != 0 {
 		t.Error("files are left after Close")
 	}
 	if err := held.Close(); err != nil {
