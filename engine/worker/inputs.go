@@ -18,6 +18,9 @@ type producer struct{ connection, from int }
 // update is not confirmed, so it sends no more, unless another port has fewer sources waiting.
 const sourcesAhead = 1000
 
+// roomOf is how many storedSources are allocated at once. Their memory is free when all are.
+const roomOf = 32
+
 // inputs holds the known sources of a group's file inputs: those that were received and that some
 // reader has not read yet.
 type inputs struct {
@@ -32,6 +35,7 @@ type inputs struct {
 	known   map[producer]*given // each is in told
 	told    map[int]*bitset     // by connection: all producers ever received
 	readers []storedReader
+	room    []storedSource // memory for further ones
 	ports   []*inPort
 	confirm uint64        // update that the manager wants confirmed; 0: none
 	changed chan struct{} // closed and replaced at each update
@@ -94,6 +98,9 @@ func (in *inputs) takeSources(sources []*wire.Source) (fresh []*storedSource) {
 	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
+	if len(in.known) == 0 {
+		in.known = make(map[producer]*given, len(sources))
+	}
 	all := make([]given, len(sources)) // one allocation: there may be a thousand sources for each of a thousand readers
 	for i, s := range sources {
 		p := producer{int(s.Connection), int(s.From)}
@@ -125,10 +132,14 @@ func (in *inputs) sourceFor(list []*storedSource, r *storedReader, p producer, o
 	}
 	of.left++
 	r.port.ahead++
-	return append(list, &storedSource{
-		inputs: in, node: r.node, port: r.port, producer: p, given: of, store: r.c.Store,
-		partition: in.layout.Partition(p.connection, p.from, r.node.index),
-	})
+	if len(in.room) == 0 {
+		in.room = make([]storedSource, roomOf)
+	}
+	s := &in.room[0]
+	in.room = in.room[1:]
+	s.inputs, s.node, s.port, s.producer, s.given, s.store = in, r.node, r.port, p, of, r.c.Store
+	s.partition = in.layout.Partition(p.connection, p.from, r.node.index)
+	return append(list, s)
 }
 
 // add adds sources to their ports. A port whose input is over closes them at once, so mu is not
@@ -218,6 +229,18 @@ func (in *inputs) current(of *given) (*wire.Source, <-chan struct{}) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	return of.source, in.changed
+}
+
+// far returns those sources that lie in a launcher's store on another machine.
+func (in *inputs) far(all []job.Source) (far []*storedSource) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	for _, s := range all {
+		if o, is := s.(*storedSource); is && o.store == "" && in.place.stores[o.given.source.Address] == "" {
+			far = append(far, o)
+		}
+	}
+	return far
 }
 
 // taken notes that one source fewer waits for a port's program.

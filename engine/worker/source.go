@@ -61,11 +61,13 @@ func (s *storedSource) Taken() { s.inputs.taken(s.port) }
 // ReadSoon is called by channel.Merge for sources of one port that are read next. Those that lie on
 // other machines are fetched with few requests.
 func (s *storedSource) ReadSoon(all []job.Source) {
+	far := s.inputs.far(all)
+	if len(far) == 0 {
+		return
+	}
 	batch := s.inputs.fetcher.Batch()
-	for _, other := range all {
-		if o, is := other.(*storedSource); is && o.store == "" {
-			o.addTo(batch)
-		}
+	for _, o := range far {
+		o.addTo(batch)
 	}
 	batch.Start()
 }
@@ -77,12 +79,10 @@ func (s *storedSource) addTo(batch *store.Batch) {
 	if s.closed || s.reader != nil {
 		return
 	}
-	s.at, _ = s.inputs.current(s.given)
-	if s.inputs.place.stores[s.at.Address] != "" {
-		return
+	if s.at, _ = s.inputs.current(s.given); s.inputs.place.stores[s.at.Address] == "" {
+		s.openLaunchers()
+		batch.Add(s.reader)
 	}
-	s.openLaunchers()
-	batch.Add(s.reader)
 }
 
 // Bytes is -1 before the file is open.

@@ -3,11 +3,13 @@ package file
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
 	"testing"
 
+	"github.com/hamadryad/hamadryad/engine/channel"
 	"github.com/hamadryad/hamadryad/engine/channel/internal/chantest"
 	"github.com/hamadryad/hamadryad/sdk/storage"
 )
@@ -84,6 +86,31 @@ func TestIndexIsReadInParts(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Partitions of a few records are read with those near them, large ones alone.
+func TestTinyPartitionsAreReadWithOthers(t *testing.T) {
+	for records, want := range map[int]error{5: nil, 1000: channel.ErrDamaged} {
+		path := written(t, 4, records, Options{})
+		f, err := Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := chantest.Check(t.Context(), f.Source(0, 0), name(0), records); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(path, headerBytes); err != nil {
+			t.Fatal(err)
+		}
+		for p := 1; p < 4; p++ {
+			if n, err := chantest.Prefix(t.Context(), f.Source(p, 0), name(p)); !errors.Is(err, want) || want == nil && n != records {
+				t.Errorf("partition %d of %d records: %d, %v", p, records, n, err)
+			}
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -91,6 +91,8 @@ func parseEntry(b []byte) entry {
 	}
 }
 
+func parseRun(b []byte) Run { return Run{int64(le.Uint64(b)), int64(le.Uint64(b[8:]))} }
+
 // parseRuns checks the entry against its runs and puts them into out.
 func parseRuns(f footer, partition int, line, list []byte, out []Run) error {
 	if entrySum(partition, line[:28], list) != le.Uint32(line[28:]) {
@@ -98,7 +100,7 @@ func parseRuns(f footer, partition int, line, list []byte, out []Run) error {
 	}
 	total := int64(0)
 	for i := range out {
-		r := Run{int64(le.Uint64(list[runBytes*i:])), int64(le.Uint64(list[runBytes*i+8:]))}
+		r := parseRun(list[runBytes*i:])
 		if r.Offset < headerBytes || r.Length <= 0 || r.Offset > f.dataEnd || r.Length > f.dataEnd-r.Offset {
 			return fmt.Errorf("run %d of partition %d lies outside the data (%d bytes from %d)", i, partition, r.Length, r.Offset)
 		}

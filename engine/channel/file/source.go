@@ -27,7 +27,23 @@ var wholes = sync.Pool{New: func() any { return new([wholeMax]byte) }}
 // Source reads one partition; from is the result of the source's From. It reads nothing before the
 // first Next. Closing the source does not close the File.
 func (f *File) Source(partition, from int) job.Source {
-	return &source{file: f, partition: partition, from: from}
+	s := sources.Get().(*source)
+	s.file, s.partition, s.from = f, partition, from
+	return s
+}
+
+// sources are memory for further sources.
+var sources = sync.Pool{New: func() any { return new(source) }}
+
+// Recycle closes a source that Source returned, and gives its memory to further ones. It is optional.
+// Nothing may use the source then, and no Next may run.
+func Recycle(s job.Source) {
+	_ = s.Close() // it was only read
+	f := s.(*source)
+	packed := f.blocks
+	packed.Reset(nil)
+	*f = source{blocks: packed}
+	sources.Put(f)
 }
 
 type source struct {
@@ -125,7 +141,7 @@ func (s *source) next(ctx context.Context) (*job.Batch, error) {
 
 // begin looks the partition up, and reads it whole if it is small.
 func (s *source) begin(ctx context.Context) error {
-	l, err := s.file.Layout(ctx, s.partition)
+	l, x, err := s.file.find(ctx, s.partition)
 	if err != nil {
 		return err
 	}
@@ -134,6 +150,16 @@ func (s *source) begin(ctx context.Context) error {
 	if l.Bytes > wholeMax {
 		s.runs.file, s.runs.left = s.file, l.Runs
 		s.blocks.Reset(bufio.NewReaderSize(&s.runs, readAhead))
+		return nil
+	}
+	if len(l.Runs) == 0 {
+		s.unread.Reset(nil)
+		s.blocks.Reset(&s.unread)
+		return nil
+	}
+	if data, held := x.held(l.Runs[0]); held && len(l.Runs) == 1 {
+		s.unread.Reset(data)
+		s.blocks.Reset(&s.unread)
 		return nil
 	}
 	s.whole = wholes.Get().(*[wholeMax]byte)

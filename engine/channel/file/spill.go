@@ -11,7 +11,7 @@ import (
 func memory(b *job.Batch) int64 { return int64(cap(b.Data) + recordCost*cap(b.Ends)) }
 
 // smallMax is the memory of a batch up to which a writer of many partitions takes it from those that
-// were put back.
+// were put back. It takes none that is more than a fourth of a partition's part of the budget.
 const smallMax = 8 << 10
 
 // fresh returns an empty batch and accounts for its memory. With many partitions a batch starts
@@ -20,7 +20,7 @@ const smallMax = 8 << 10
 // the small batches of the one before.
 func (w *Writer) fresh() *job.Batch {
 	b := job.GetBatch()
-	if !w.pooled && memory(b) > smallMax {
+	if !w.pooled && memory(b) > min(smallMax, w.budget/4/int64(len(w.parts))) {
 		job.PutBatch(b)
 		b = &job.Batch{}
 	}

@@ -171,7 +171,7 @@ func (a *answer) giveSmall(h have, ranges []file.Run) {
 	for _, r := range ranges {
 		at := len(a.buf)
 		a.buf = slices.Grow(a.buf, int(r.Length))[:at+int(r.Length)]
-		if _, err := a.file.Local().ReadAt(a.buf[at:], r.Offset); err != nil {
+		if err := a.file.ReadRun(a.buf[at:], r); err != nil {
 			a.buf = control.Append(a.buf[:before], msgNo, noBody(codeDamaged, a.unreadable(err)))
 			return
 		}

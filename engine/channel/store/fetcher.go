@@ -39,7 +39,8 @@ type Options struct {
 	// nil means plain TCP, which does not check that.
 	Dial func(ctx context.Context, addr, launcher string) (net.Conn, error)
 	// Budget bounds the memory, in bytes, of fetched and undecoded data of all open sources
-	// together; 0 means BudgetDefault. Each open source holds at least two windows of 64 KiB.
+	// together; 0 means BudgetDefault. Each open source holds at least two windows of 64 KiB. What
+	// Batch fetches comes on top: at most 8 KiB for each of its sources.
 	Budget int64
 	// RetryPause is the wait before a retry after a failed connection. It doubles each time; 0
 	// means 100 ms.

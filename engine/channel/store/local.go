@@ -66,9 +66,9 @@ func (l *local) next(ctx context.Context) (*job.Batch, error) {
 // drop gives the file back; the caller holds busy.
 func (l *local) drop(unreadable bool) {
 	if l.file != nil {
-		_ = l.Source.Close() // it was only read
+		file.Recycle(l.Source)
 		l.files.release(l.file, unreadable)
-		l.file = nil
+		l.file, l.Source = nil, nil
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 
 const (
 	// openFilesMax bounds the files that stay open without a reader. It is at most a quarter of the
-	// files that the process may have open. A file holds some kilobytes of its index in memory.
+	// files that the process may have open. A file holds some kilobytes of its index and data in memory.
 	openFilesMax = 8192
 	// openFilesIdle is how long a file stays open without a reader. The disk space of a removed file
 	// is not free before.
