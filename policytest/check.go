@@ -19,11 +19,12 @@ func Check(ctx context.Context, d Driver, o Options) Report {
 	if len(k.report.Problems) == 0 {
 		k.report.Warnings = k.habits.warnings(k.report.Policy, k.report.Tally)
 	}
-	if err := k.driver.Terminate(ctx); err != nil {
+	if err := k.driver.Terminate(ctx); err != nil && ctx.Err() == nil {
 		k.report.problem("terminate", "%v", err)
 	}
-	if ctx.Err() != nil {
-		k.report.problem("kit", "was stopped: %v", ctx.Err())
+	if ctx.Err() != nil && len(k.report.Problems) == 0 {
+		k.report.Stopped = true
+		k.report.problem("kit", "was stopped after %d games, which passed: %v", k.report.Games, ctx.Err())
 	}
 	return k.report
 }
@@ -66,8 +67,12 @@ func (k *kit) all() {
 		if k.options.Progress != nil {
 			k.options.Progress(g.name, i, max(len(fixed), i+1))
 		}
+		before := k.report.Games
 		k.game(g)
-		if len(k.report.Problems) > 0 {
+		switch {
+		case k.ctx.Err() != nil: // what was broken off says nothing of the policy
+			k.report.Problems, k.report.Games = nil, before
+		case len(k.report.Problems) > 0:
 			k.report.Story = k.shorten(g)
 		}
 	}

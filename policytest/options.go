@@ -114,6 +114,8 @@ type Report struct {
 	Tally  cluster.Tally // of all games, first plays only
 	// Problems name the game, the round and the fault; empty when the policy passes.
 	Problems []string
+	// Stopped says that the context of Check ended first: the only problem. Games are those that passed.
+	Stopped bool
 	// Story is a short game in which the first of the problems happens too; nil when the policy passes,
 	// the problem is not of a game, or Options.ShortenFor is negative.
 	Story *Story

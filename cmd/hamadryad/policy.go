@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -92,6 +93,7 @@ What the policy itself would refuse of these is left out. Kinds of slots are
 the site's; pools, users and properties of jobs get names that stand in the
 settings. Without PATH it is the configuration's policy that is checked.
 
+A check that --timeout stops ends with exit code 4, and tells how many games passed.
 What breaks a rule ends the check with exit code 1. The game is then made short: events
 are left out and jobs made smaller while the same rule is broken. The short game is told
 in words, with what the policy answered. What breaks no rule and looks like a mistake, such as an ability that the policy declares and never uses, is a warning.`,
@@ -177,6 +179,9 @@ func (c *cli) checkPolicyAt(ctx context.Context, p policyCheck, args []string) e
 	p.options.Progress = games.Step
 	report := policytest.Check(ctx, d, p.options)
 	games.Close()
+	if report.Stopped && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return &client.ExitError{Code: client.ExitTimeout, Err: fmt.Errorf("%s: the check was stopped after %v (--timeout): %d games passed, the others were not played; give it longer, or fewer --seeds or --restarts", path, p.timeout, report.Games)}
+	}
 	if err := report.Err(); err != nil {
 		return &client.ExitError{Code: client.ExitFailed, Err: fmt.Errorf("%s does not pass:\n%w", path, err)}
 	}

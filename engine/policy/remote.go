@@ -80,7 +80,7 @@ func (h *remote) dispense() (*grpc.ClientConn, error) {
 		return nil, fmt.Errorf("handshake: the plug-in speaks version %s of the plug-ins' protocol, and this manager version %d: build it again with this release's sdk/scheduler, or make its stubs again from policy.proto (docs/PLUGINS.md)", spoken, rpc.ProtocolVersion)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("handshake: %w (a plug-in's first line on standard output is its handshake; it must print nothing before it)", err)
+		return nil, wrongHandshake(err)
 	}
 	raw, err := protocol.Dispense(rpc.PluginName)
 	if err != nil {
@@ -101,6 +101,26 @@ func otherVersion(err error) (version string, is bool) {
 	_, rest, is := strings.Cut(err.Error(), versionRefused)
 	version, _, _ = strings.Cut(rest, ",")
 	return version, is
+}
+
+// wrongHandshake is in go-plugin's error of a first line that it can't read, followed by the line or, without one, by
+// noLine.
+const (
+	lineRefused = "Unrecognized remote plugin message: "
+	noLine      = "Failed to read any lines"
+)
+
+// wrongHandshake says what is wrong with a handshake that go-plugin refuses.
+func wrongHandshake(err error) error {
+	_, line, is := strings.Cut(err.Error(), lineRefused)
+	line, _, _ = strings.Cut(strings.TrimSpace(line), "\n")
+	switch {
+	case !is:
+		return fmt.Errorf("handshake: %w", err)
+	case strings.HasPrefix(line, noLine):
+		return errors.New("handshake: the plug-in ended without printing its handshake (docs/PLUGINS.md); it gets few of the manager's variables: name others in policy.environment")
+	}
+	return fmt.Errorf("handshake: the plug-in's first line on standard output is %.200q, and not its handshake, such as 1|%d|unix|PATH|grpc|CERTIFICATE (docs/PLUGINS.md): print nothing before it", line, rpc.ProtocolVersion)
 }
 
 // withLastWords adds how the process ended and the end of its log.

@@ -206,7 +206,7 @@ type Status struct {
 	// Queue lists the jobs that wait, the next first, where the policy has one order of them all:
 	// at most QueueMax, without the others behind. Nil: it has none, or does not tell it. It
 	// promises nothing; people see by it how many jobs are before theirs. Package
-	// algorithms/turns makes one of orders by kind of slots.
+	// algorithms/queueorder makes one of orders by kind of slots.
 	Queue []Queued
 }
 

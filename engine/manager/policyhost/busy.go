@@ -1,6 +1,7 @@
 package policyhost
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -10,11 +11,13 @@ import (
 // A policy is reported as busy when busyMax of its rounds within busyWindow told it nothing but the
 // time, or so many of its decisions were refused. core.wakeMin (the wake floor) may keep it far
 // below that. So it is also busy when, of the busyWakes rounds that the wake floor allows within a
-// window, it was woken for at least half, each time as soon as the floor let it.
+// window, it was woken for at least half, each time as soon as the floor let it. A policy decides in
+// vain when decisions of vainRounds rounds within a window were refused and none was accepted.
 const (
 	busyWindow = 10 * time.Second
 	busyMax    = 500
 	busyWakes  = 20
+	vainRounds = 5
 )
 
 // told ends the counting of a window whose problem was reported.
@@ -27,9 +30,32 @@ type busyWatch struct {
 	wakes   int       // rounds with only TimePassed
 	refused int       // decisions
 	last    scheduler.Outcome
+	vain    vain
 
 	hurriedSince time.Time // start of the window of hurried
 	hurried      int       // wakes for which the wake floor made the policy wait
+}
+
+// vain counts the decisions of a window.
+type vain struct {
+	accepted, refused int
+	rounds            int // that tell of refused decisions
+}
+
+// round takes the outcomes of a round in.
+func (v *vain) round(r *scheduler.Round) {
+	before := v.refused
+	for _, e := range r.Events {
+		switch o, is := e.(scheduler.Outcome); {
+		case is && o.Accepted:
+			v.accepted++
+		case is:
+			v.refused++
+		}
+	}
+	if v.refused > before {
+		v.rounds++
+	}
 }
 
 // wakeFloor is what is known of a generation's wakes.
@@ -46,9 +72,12 @@ func (w *busyWatch) round(now time.Time, policy string, floor wakeFloor, r *sche
 	if policy != w.policy {
 		*w = busyWatch{policy: policy, since: now, hurriedSince: now}
 	}
+	var all string
 	if now.Sub(w.since) >= busyWindow {
-		w.since, w.wakes, w.refused = now, 0, 0
+		all = w.allRefused(now)
+		w.since, w.wakes, w.refused, w.vain = now, 0, 0, vain{}
 	}
+	w.vain.round(r)
 	if now.Sub(w.hurriedSince) >= floor.window() {
 		w.hurriedSince, w.hurried = now, 0
 	}
@@ -67,7 +96,17 @@ func (w *busyWatch) round(now time.Time, policy string, floor wakeFloor, r *sche
 			w.hurried++
 		}
 	}
-	return w.problem(now, floor)
+	return cmp.Or(all, w.problem(now, floor))
+}
+
+// allRefused describes a window in which the policy decided in vain; "": it did not, or its
+// refusals were told already.
+func (w *busyWatch) allRefused(now time.Time) string {
+	if w.vain.accepted > 0 || w.vain.rounds < vainRounds || w.refused < 0 {
+		return ""
+	}
+	return fmt.Sprintf("the policy %s decides in vain: all %d decisions that were answered within %v were refused, the last a %v: %v, %s",
+		w.policy, w.vain.refused, now.Sub(w.since).Round(time.Millisecond), w.last.Kind, w.last.Reason, w.last.Detail)
 }
 
 // problem describes the bound that the policy reached; "": it reached none.

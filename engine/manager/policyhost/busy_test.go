@@ -16,6 +16,7 @@ import (
 func TestBusyPolicyIsNamed(t *testing.T) {
 	wake := []scheduler.Event{scheduler.TimePassed{}}
 	refused := []scheduler.Event{scheduler.Outcome{Kind: scheduler.DecisionLaunch, Reason: scheduler.NoCapacity, Detail: "no slot"}}
+	mixed := append([]scheduler.Event{scheduler.Outcome{Accepted: true}}, refused...)
 	for _, x := range []struct {
 		what   string
 		every  time.Duration
@@ -26,6 +27,9 @@ func TestBusyPolicyIsNamed(t *testing.T) {
 	}{
 		{"wakes", time.Millisecond, wakeFloor{}, wake, 2, "the policy p asks for rounds without pause"},
 		{"refusals", time.Millisecond, wakeFloor{}, refused, 2, "refused within 499ms, the last a launch: no capacity, no slot"},
+		{"only refusals, a few", time.Second, wakeFloor{}, refused, 1, "the policy p decides in vain: all 10 decisions that were answered within 10s were refused, the last a launch: no capacity, no slot"},
+		{"refusals beside what is accepted", time.Second, wakeFloor{}, mixed, 0, ""},
+		{"a refusal now and then", 3 * time.Second, wakeFloor{}, refused, 0, ""},
 		{"slow wakes", 50 * time.Millisecond, wakeFloor{min: 10 * time.Millisecond}, wake, 0, ""},
 		{"wakes at the floor", 10 * time.Millisecond, wakeFloor{10 * time.Millisecond, true}, wake, 2, "500 within 4.99s told it nothing but the time"},
 		{"hurried wakes at a high floor", time.Second, wakeFloor{time.Second, true}, wake, 2, "10 within 9s told it nothing but the time, and each came only when core.wakeMin (1s) had passed"},

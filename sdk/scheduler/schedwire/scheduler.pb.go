@@ -11,7 +11,8 @@
 // left out, no row has any.
 //
 // Every string is an index into the table of the outermost message: 0 is the
-// empty string, i the table's i-th. Times are nanoseconds since the Unix epoch,
+// empty string, i the table's i-th. A Config has a table of its own wherever it
+// stands. Times are nanoseconds since the Unix epoch,
 // durations nanoseconds, memory and sizes bytes.
 
 package schedwire
