@@ -174,6 +174,9 @@ func (r *runner) run(run *wire.TakeRunReply) string {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a terminal's signals are for this process
 	began := time.Now()
 	err := cmd.Run()
+	if _, none := os.Stat(run.Folder); err != nil && none != nil {
+		err = fmt.Errorf("its folder can't be used: %w: make it where the runner is, or give the schedule another one (--folder)", none)
+	}
 	if err == nil || errors.Is(err, exec.ErrWaitDelay) {
 		fmt.Fprintf(r.out, "hamadryad: %s succeeded after %v\n", what, time.Since(began).Round(time.Second))
 		return ""

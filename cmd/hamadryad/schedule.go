@@ -52,8 +52,9 @@ func (c *cli) scheduleAdd() *cobra.Command {
 in which you are now, with the runner's environment.
 
 TIMES are minute, hour, day of month, month and day of week, as in a crontab. There, * is each, */5
-each fifth, 1-5 a range, and 1,15 a list. @hourly, @daily, @weekly, @monthly and @yearly are known, too.
-A day fits if the day of the month or that of the week does, where both are given.
+each fifth, 1-5 a range, and 1,15 a list. Months and days of the week have names, too, such as JAN
+and MON; Sunday is 0 or 7. @hourly, @daily, @weekly, @monthly and @yearly are known. A day fits if
+the day of the month or that of the week does, where both are given.
 
 Where clocks are set, Vixie's cron is followed. TIMES with a * in minutes or hours run by the clock.
 So an hour that is left out has no runs, and one that comes twice has them twice. Each time of other

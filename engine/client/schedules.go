@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
@@ -46,8 +47,19 @@ func (c *Client) ChangeSchedule(ctx context.Context, user, name string, act wire
 // TakeRun asks for a due run of the caller's schedules, and waits for one for a while. The answer
 // has no key when there is none. A runner that holds runs calls it at least once a minute.
 func (c *Client) TakeRun(ctx context.Context, runner string, held []*wire.RunKey, full bool) (*wire.TakeRunReply, error) {
-	return unary(ctx, c, c.manager.TakeRun, &wire.TakeRunRequest{Principal: c.principal, Runner: runner, Held: held, Full: full})
+	q := &wire.TakeRunRequest{Principal: c.principal, Runner: runner, Held: held, Full: full}
+	var r *wire.TakeRunReply
+	err := c.call(ctx, 0, func(ctx context.Context) (err error) { // the manager waits, too: that is no silence
+		ctx, cancel := context.WithTimeout(ctx, takeRunMax)
+		defer cancel()
+		r, err = c.manager.TakeRun(ctx, q)
+		return err
+	})
+	return r, err
 }
+
+// takeRunMax bounds one try of TakeRun. The manager answers within 15 seconds.
+const takeRunMax = time.Minute
 
 // EndRun tells how the command of a run ended; with "" it succeeded.
 func (c *Client) EndRun(ctx context.Context, key *wire.RunKey, failure string) error {

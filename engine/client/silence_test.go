@@ -11,10 +11,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/engine/wire/rpc"
 )
 
 // waiting makes a client without a manager, which notes its reports to a person with their times.
@@ -185,4 +187,32 @@ func TestNoPromiseWithoutAConnection(t *testing.T) {
 		}
 	default: // it left before a word was due
 	}
+}
+
+// patientManager answers TakeRun as one that has no run.
+type patientManager struct{ rpc.ManagerClient }
+
+func (patientManager) TakeRun(ctx context.Context, _ *wire.TakeRunRequest, _ ...grpc.CallOption) (*wire.TakeRunReply, error) {
+	select {
+	case <-time.After(15 * time.Second):
+		return &wire.TakeRunReply{}, nil
+	case <-ctx.Done():
+		return nil, status.FromContextError(ctx.Err()).Err()
+	}
+}
+
+// A runner's request for a run waits at the manager: that is no silence, however short the client
+// waits for a manager that does not answer.
+func TestAWaitForRunsIsNoSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, heard := waiting(t, Options{Wait: 5 * time.Second})
+		defer c.Close()
+		c.manager = patientManager{}
+		if _, err := c.TakeRun(t.Context(), "r", nil, false); err != nil {
+			t.Error(err)
+		}
+		if said := heard(); len(said) > 0 {
+			t.Errorf("a person hears %q", said)
+		}
+	})
 }

@@ -3,6 +3,7 @@ package schedules
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 	_ "time/tzdata" // a container may have no time zones
@@ -40,9 +41,9 @@ func NewTimes(expression, zone string) (*Times, error) {
 	case len(strings.Fields(text)) == 6:
 		return nil, fmt.Errorf("the cron expression %q has six fields, and seconds can't be given: write minute, hour, day of month, month and day of week", text)
 	}
-	read, err := parser.Parse(strings.TrimSpace(expression))
+	read, err := parser.Parse(withSundays(strings.TrimSpace(expression)))
 	if err != nil {
-		return nil, fmt.Errorf("the cron expression %q can't be read: %w: write minute, hour, day of month, month and day of week, such as 0 2 * * 1-5", expression, err)
+		return nil, unreadable(expression, err)
 	}
 	spec, ok := read.(*cron.SpecSchedule)
 	if !ok {
@@ -57,9 +58,64 @@ func NewTimes(expression, zone string) (*Times, error) {
 	}
 	spec.Location = time.UTC
 	if t.Next(time.Unix(0, 0)).IsZero() {
-		return nil, fmt.Errorf("the cron expression %q fits no day of any year", expression)
+		return nil, fmt.Errorf("the cron expression %q fits no day of any year: give a day that its month has", expression)
 	}
 	return t, nil
+}
+
+// withSundays writes Sundays as 0 in an expression of five fields, where 7 is one too. The library
+// knows 0 to 6 alone.
+func withSundays(expression string) string {
+	fields := strings.Fields(expression)
+	if len(fields) != 5 {
+		return expression
+	}
+	var list []string
+	for item := range strings.SplitSeq(fields[4], ",") {
+		days, every, stepped := strings.Cut(item, "/")
+		first, last, isRange := strings.Cut(days, "-")
+		switch {
+		case days == "7" && !stepped:
+			item = "0"
+		case isRange && last == "7":
+			if item = daysToSunday(first, every, stepped); item == "" {
+				return expression
+			}
+		}
+		list = append(list, item)
+	}
+	fields[4] = strings.Join(list, ",")
+	return strings.Join(fields, " ")
+}
+
+// daysToSunday lists the days of a range that ends with Sunday as 7; "": it is none.
+func daysToSunday(first, every string, stepped bool) string {
+	from, err := strconv.Atoi(first)
+	step := 1
+	if stepped && err == nil {
+		step, err = strconv.Atoi(every)
+	}
+	if err != nil || from < 0 || from > 7 || step < 1 {
+		return ""
+	}
+	var days []string
+	for day := from; day <= 7; day += min(step, 7) {
+		days = append(days, strconv.Itoa(day%7))
+	}
+	return strings.Join(days, ",")
+}
+
+// unreadable is the error for an expression that the library refuses.
+func unreadable(expression string, err error) error {
+	if strings.HasPrefix(strings.TrimSpace(expression), "@") {
+		return fmt.Errorf("the cron expression %q is unknown: write @hourly, @daily, @weekly, @monthly, @yearly or five fields, such as 0 2 * * 1-5", expression)
+	}
+	why := err.Error()
+	if _, number, is := strings.Cut(why, "failed to parse int from "); is { // the library's words are for programmers
+		number, _, _ = strings.Cut(number, ": strconv")
+		why = fmt.Sprintf("%q is no number, and no name that is known there", number)
+	}
+	return fmt.Errorf("the cron expression %q can't be read: %s: write minute, hour, day of month, month and day of week, such as 0 2 * * 1-5", expression, why)
 }
 
 // isFixed says whether an expression has no * in minutes and hours.

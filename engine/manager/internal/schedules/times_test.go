@@ -151,6 +151,27 @@ func checkLatest(t *testing.T, times *Times, from, to time.Time, all []int64, ra
 	}
 }
 
+// Sunday is 0, and 7 as well, as in a crontab.
+func TestSundays(t *testing.T) {
+	from := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for given, plain := range map[string]string{
+		"7": "0", "1,7": "0,1", "6-7": "0,6", "5-7/2": "0,5", "1-7/9223372036854775807": "1", "0-7": "0-6", "7-7": "0", "7,sun,3": "0,3",
+	} {
+		got, err := NewTimes("0 2 1 * "+given, "UTC")
+		want, wrong := NewTimes("0 2 1 * "+plain, "UTC")
+		if err != nil || wrong != nil {
+			t.Fatal(given, err, wrong)
+		}
+		for at, n := from, 0; n < 20; n++ {
+			next := got.Next(at)
+			if !next.Equal(want.Next(at)) {
+				t.Fatalf("%s after %v: %v, is to be as %s: %v", given, at, next, plain, want.Next(at))
+			}
+			at = next
+		}
+	}
+}
+
 func TestWrongTimes(t *testing.T) {
 	for _, c := range []struct{ cron, zone, want string }{
 		{"* * * * * *", "UTC", "seconds can't be given"},
@@ -158,7 +179,13 @@ func TestWrongTimes(t *testing.T) {
 		{"60 * * * *", "UTC", "above maximum"},
 		{"", "UTC", "can't be read"},
 		{"@every 5m", "UTC", "no times of a calendar"},
-		{"@reboot", "UTC", "can't be read"},
+		{"@reboot", "UTC", "write @hourly, @daily"},
+		{"-1 * * * *", "UTC", `"" is no number, and no name that is known there: write minute`},
+		{"0 2 15W * *", "UTC", `"15W" is no number`},
+		{"0 2 * * 8", "UTC", "above maximum"},
+		{"0 2 * * 5-8", "UTC", "above maximum"},
+		{"0 2 * * 8-7", "UTC", "above maximum"},
+		{"0 2 * * 1-7/0", "UTC", "can't be read"},
 		{"TZ=UTC", "UTC", "name it apart"},
 		{"CRON_TZ=UTC 0 0 * * *", "UTC", "name it apart"},
 		{"0 0 30 2 *", "UTC", "fits no day"},
