@@ -102,6 +102,14 @@ func (e *Experiment) Run(ctx context.Context, o Options) (*Outcome, error) {
 	return outcome, nil
 }
 
+// Runs is how many runs Run plays.
+func (e *Experiment) Runs() (n int) {
+	for i := range e.Policies {
+		n += e.Policies[i].runs()
+	}
+	return n
+}
+
 // runs is how often the policy is played.
 func (p *Policy) runs() int { return p.values() * p.seeds() }
 
@@ -283,6 +291,7 @@ func (r *run) play(ctx context.Context, o Options, program, folder string, show 
 	options := r.options(host, &watcher{Watcher: recorder, waits: r.waits, name: r.name, shown: show})
 	options.Name = program
 	logs := r.follow(folder)
+	defer logs.Close()
 	if len(logs) > 0 {
 		options.Record = logs.Batch
 	}

@@ -2,6 +2,8 @@ package replay
 
 import (
 	"bytes"
+	"errors"
+	"io"
 	"slices"
 
 	"google.golang.org/protobuf/proto"
@@ -14,37 +16,42 @@ import (
 // Follower compares a simulation with the log that Writer wrote of an earlier one, batch by batch.
 // Where all batches are equal, the policy had the same events and gave the same answers. Then Verify
 // would find no difference, and playing the log again is needless. The settings' file and the name
-// and version that a policy gives itself may differ. A Follower is for one goroutine.
+// and version that a policy gives itself may differ. Close must be called. A Follower is for one
+// goroutine.
 type Follower struct {
-	checkpoint []byte   // the core before the first batch
-	records    [][]byte // not compared yet; nil after a difference
-	begun      bool
-	differs    bool
-	rounds     int    // answers so far
-	encoded    []byte // the last batch; kept for its memory
+	records *eventlog.Records // those not compared yet; nil: the log is of another shape than Writer's
+	begun   bool
+	differs bool
+	rounds  int    // answers so far
+	encoded []byte // the last batch; kept for its memory
 }
 
-// NewFollower reads a log. Any log of another shape than Writer's counts as different. The error is
+// NewFollower opens a log. Any log of another shape than Writer's counts as different. The error is
 // of an unreadable file.
 func NewFollower(r *Recording) (*Follower, error) {
 	if len(r.files) != 1 || len(r.Left) > 0 {
 		return &Follower{differs: true}, nil
 	}
-	s, err := eventlog.ReadSegment(r.files[0])
+	records, err := eventlog.OpenRecords(r.files[0])
 	if err != nil {
 		return nil, err
 	}
-	if s.Torn > 0 || s.First != 1 {
-		return &Follower{differs: true}, nil
+	return &Follower{records: records, differs: records.First != 1}, nil
+}
+
+// Close closes the log.
+func (f *Follower) Close() error {
+	if f.records == nil {
+		return nil
 	}
-	return &Follower{checkpoint: slices.Concat(s.Checkpoint...), records: s.Records}, nil
+	return f.records.Close()
 }
 
 // Batch compares a batch before a core takes it. It is a simulation's Record.
 func (f *Follower) Batch(c *core.Core, b *wire.Batch) error {
 	if !f.begun {
 		f.begun = true
-		f.differs = f.differs || !bytes.Equal(f.checkpoint, c.Checkpoint())
+		f.differs = f.differs || !bytes.Equal(slices.Concat(f.records.Checkpoint...), c.Checkpoint())
 	}
 	if f.differs {
 		return nil
@@ -54,7 +61,7 @@ func (f *Follower) Batch(c *core.Core, b *wire.Batch) error {
 		return err
 	}
 	if !same {
-		f.differs, f.records = true, nil
+		f.differs = true
 		return nil
 	}
 	for _, in := range b.GetInputs() {
@@ -65,14 +72,13 @@ func (f *Follower) Batch(c *core.Core, b *wire.Batch) error {
 	return nil
 }
 
-// next reports whether a batch is that of the next record.
+// next reports whether a batch is that of the next record. A file that is damaged there differs.
 func (f *Follower) next(b *wire.Batch) (same bool, err error) {
-	if len(f.records) == 0 {
-		return false, nil
+	record, err := f.records.Next()
+	if err != nil {
+		return false, nil //nolint:nilerr // Verify reads the file again, and tells what is wrong
 	}
-	record := f.records[0]
-	f.records = f.records[1:]
-	if f.encoded, err = encoding.MarshalAppend(f.encoded[:0], b); err != nil {
+	if f.encoded, err = appendBatch(f.encoded[:0], b); err != nil {
 		return false, err
 	}
 	if bytes.Equal(record, f.encoded) {
@@ -114,11 +120,25 @@ func withoutNames(b *wire.Batch) bool {
 // Equal reports whether the simulation was equal to the whole log, and the number of its rounds. It
 // is called at the end.
 func (f *Follower) Equal() (rounds int, equal bool) {
-	return f.rounds, f.begun && !f.differs && len(f.records) == 0
+	if !f.begun || f.differs {
+		return f.rounds, false
+	}
+	_, err := f.records.Next()
+	return f.rounds, errors.Is(err, io.EOF)
 }
 
 // Followers compare a simulation with several logs; nil ones are left out.
 type Followers []*Follower
+
+// Close closes all.
+func (list Followers) Close() (err error) {
+	for _, f := range list {
+		if f != nil {
+			err = errors.Join(err, f.Close())
+		}
+	}
+	return err
+}
 
 // Batch is a simulation's Record.
 func (list Followers) Batch(c *core.Core, b *wire.Batch) error {

@@ -86,6 +86,7 @@ func (t *policyTests) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	debug.SetGCPercent(gcPercent)
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processorsFor(list)))
 	if t.record {
 		return t.recordAll(cmd.Context(), list, options)
 	}
@@ -158,6 +159,16 @@ func (t *policyTests) options(list []*experiment.Experiment) (experiment.Options
 			return t.launchNamed(ctx, name)
 		},
 	}, nil
+}
+
+// processorsFor is the number of processors that tests need. A run keeps one busy, and waits while
+// the policy decides; a further one would only look for work meanwhile.
+func processorsFor(list []*experiment.Experiment) int {
+	runs := 0
+	for _, e := range list {
+		runs += max(e.Runs(), 1) // a test of recorded decisions alone has no run
+	}
+	return min(runs, runtime.GOMAXPROCS(0))
 }
 
 // playTests plays tests, as many at a time as there are processors.

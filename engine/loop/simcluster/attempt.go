@@ -28,9 +28,8 @@ type Attempt struct {
 	given     given
 	clock     clock
 	ended     *wire.AttemptEnded
-	holds     bool   // its slots, as last reported
-	telling   func() // reports progress; nil before
-	looked    bool   // where its stored input is
+	holds     bool // its slots, as last reported
+	looked    bool // where its stored input is
 	near      [scheduler.LocalityLevels]int64
 	readFrom  []readFrom        // launchers that it reads from, in the order of the first output of each
 	sources   map[*Launcher]int // indexes in readFrom; nil without a model of the network
@@ -153,7 +152,9 @@ func (a *Attempt) execute() {
 	a.On.Report(&wire.Report{What: &wire.Report_Phase{Phase: &wire.AttemptPhase{Attempt: a.Start.Attempt, Executing: true}}})
 	a.takesWork = a.slowed(a.takes(Working))
 	a.clock.later(a.takesWork, a.Finish)
-	a.reportProgress(false)
+	if d := a.slowed(a.takes(Telling)); d > 0 {
+		a.clock.repeat(d, a.reportProgress)
+	}
 }
 
 // Finish ends an attempt whose work is done, if it may end.
@@ -264,34 +265,32 @@ func (a *Attempt) keep(stored []*wire.StoredOutput) {
 	}
 }
 
-// work is the work done so far.
-func (a *Attempt) work() *wire.Work {
-	var whole struct { // one piece of memory
-		work wire.Work
-		read [scheduler.LocalityLevels]int64
-	}
-	whole.read = a.stored()
-	whole.work.RunningNs, whole.work.Read = int64(a.clock.time().Sub(a.Began)), whole.read[:]
-	return &whole.work
+// workDone is the memory of a Work: one piece.
+type workDone struct {
+	work wire.Work
+	read [scheduler.LocalityLevels]int64
 }
 
-// reportProgress reports its progress, and plans the next report.
-func (a *Attempt) reportProgress(now bool) {
-	if now {
-		var whole struct { // one piece of memory: of all reports most are these
-			report wire.Report
-			what   wire.Report_Progress
-			told   wire.AttemptProgress
-		}
-		part := float64(a.Worked()) / float64(max(a.takesWork, 1))
-		whole.told.Attempt, whole.told.Progress, whole.told.Work = a.Start.Attempt, min(part, 1), a.work()
-		whole.what.Progress, whole.report.What = &whole.told, &whole.what
-		a.On.Report(&whole.report)
+// work is the work done so far.
+func (a *Attempt) work() *wire.Work { return a.workInto(&workDone{}) }
+
+func (a *Attempt) workInto(w *workDone) *wire.Work {
+	w.read = a.stored()
+	w.work.RunningNs, w.work.Read = int64(a.clock.time().Sub(a.Began)), w.read[:]
+	return &w.work
+}
+
+// reportProgress reports its progress, and returns when the next report is due; 0: never.
+func (a *Attempt) reportProgress() time.Duration {
+	var whole struct { // one piece of memory: of all reports most are these
+		report wire.Report
+		what   wire.Report_Progress
+		told   wire.AttemptProgress
+		work   workDone
 	}
-	if d := a.takes(Telling); d > 0 {
-		if a.telling == nil {
-			a.telling = func() { a.reportProgress(true) }
-		}
-		a.Later(d, a.telling)
-	}
+	part := float64(a.Worked()) / float64(max(a.takesWork, 1))
+	whole.told.Attempt, whole.told.Progress, whole.told.Work = a.Start.Attempt, min(part, 1), a.workInto(&whole.work)
+	whole.what.Progress, whole.report.What = &whole.told, &whole.what
+	a.On.Report(&whole.report)
+	return a.slowed(a.takes(Telling))
 }

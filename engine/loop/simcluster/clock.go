@@ -36,6 +36,7 @@ type timer struct {
 	at    scheduler.Time // when it is awake
 	left  time.Duration  // when it rests
 	do    func()
+	again func() time.Duration // in the place of do: returns after how long it runs again; 0: never
 }
 
 // ring runs the event, unless the clock was stopped since; it is planned again when the clock goes
@@ -47,7 +48,11 @@ func (t *timer) ring() {
 	}
 	i := slices.Index(c.timers, t)
 	c.timers = slices.Delete(c.timers, i, i+1)
-	t.do()
+	if t.again == nil {
+		t.do()
+	} else if d := t.again(); d > 0 {
+		c.plan(t, d)
+	}
 }
 
 // time is the attempt's own.
@@ -60,8 +65,17 @@ func (c *clock) time() scheduler.Time {
 }
 
 // later plans an event after so much of the attempt's own time.
-func (c *clock) later(d time.Duration, do func()) {
-	t := &timer{clock: c, left: d, do: do}
+func (c *clock) later(d time.Duration, do func()) { c.plan(&timer{clock: c, do: do}, d) }
+
+// repeat plans an event after so much of the attempt's own time, and after each run another until it
+// returns 0. Its timer is used again: most events are of this kind.
+func (c *clock) repeat(d time.Duration, again func() time.Duration) {
+	c.plan(&timer{clock: c, again: again}, d)
+}
+
+// plan plans the event of a timer that is not planned.
+func (c *clock) plan(t *timer, d time.Duration) {
+	t.left = d
 	c.timers = append(c.timers, t)
 	if c.state == awake {
 		c.arm(t)
@@ -90,7 +104,7 @@ func (c *clock) goOn() {
 	c.rested += c.now().Sub(c.since)
 	before := slices.Clone(c.timers)
 	for i, t := range before { // timers armed before may still be planned, and ring in vain
-		before[i] = &timer{clock: c, left: t.left, do: t.do}
+		before[i] = &timer{clock: c, left: t.left, do: t.do, again: t.again}
 		c.timers[i] = before[i]
 	}
 	for _, t := range before {

@@ -1,89 +1,90 @@
 package simcluster
 
-import "github.com/hamadryad/hamadryad/engine/wire"
+import (
+	"slices"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+)
 
 // given is the input that an attempt was sent to read, or the files to publish, with its progress
 // on them.
 type given struct {
 	missing int                   // inputs that it has not read
-	input   [][]stand             // by connection, then by writer
-	untried []Input               // those with a known source, in the order of their arrival
+	read    [][]uint64            // by connection, then by writer: the attempt whose output was read; 0: none, or isUntried
+	untried []*wire.Source        // one for each input that isUntried, in the order of their arrival
 	lost    []*wire.InputLost     // reported and not replaced yet
 	files   []*wire.CommittedFile // of a last group
 	total   uint64                // their number, when all have come
 }
 
-// stand is the progress with one input.
-type stand struct {
-	read   uint64       // the attempt whose output was read; 0: none
-	source *wire.Source // its source, until the first try to read there
-}
+// isUntried stands in the place of an attempt whose output was read: there is a source, and it was
+// not tried yet.
+const isUntried = ^uint64(0)
 
 func newGiven(m *wire.StartAttempt, inputs int) given {
 	t := given{missing: inputs, files: m.GetFinish().GetFiles(), total: m.GetFinish().GetFilesTotal()}
-	t.untried = make([]Input, 0, len(m.Sources))
 	t.take(m.Sources)
 	return t
 }
 
 // of is the progress with an input. The pointer is valid until the next call.
-func (t *given) of(k Input) *stand {
-	for int(k.Connection) >= len(t.input) {
-		t.input = append(t.input, nil)
+func (t *given) of(connection, from uint32) *uint64 {
+	for int(connection) >= len(t.read) {
+		t.read = append(t.read, nil)
 	}
-	list := &t.input[k.Connection]
-	if n := int(k.From) + 1 - len(*list); n > 0 {
-		*list = append(*list, make([]stand, max(n, t.missing))...)
+	list := &t.read[connection]
+	if n := int(from) + 1 - len(*list); n > 0 {
+		*list = append(*list, make([]uint64, max(n, t.missing))...)
 	}
-	return &(*list)[k.From]
+	return &(*list)[from]
 }
 
 // readOf returns the attempt whose output it read; 0 if it has not read the input.
 func (t *given) readOf(k Input) uint64 {
-	if int(k.Connection) >= len(t.input) || int(k.From) >= len(t.input[k.Connection]) {
+	if int(k.Connection) >= len(t.read) || int(k.From) >= len(t.read[k.Connection]) || t.read[k.Connection][k.From] == isUntried {
 		return 0
 	}
-	return t.input[k.Connection][k.From].read
+	return t.read[k.Connection][k.From]
 }
 
 // take takes in sources of input. Input that was read stays read; a new place of lost input ends
 // the loss.
 func (t *given) take(list []*wire.Source) {
+	t.untried = slices.Grow(t.untried, len(list))
 	for _, s := range list {
-		k := Input{s.Connection, s.From}
-		x := t.of(k)
-		if x.read != 0 {
+		switch x := t.of(s.Connection, s.From); *x {
+		case 0:
+			*x = isUntried
+			t.untried = append(t.untried, s)
+		case isUntried:
+			t.untried[slices.IndexFunc(t.untried, func(u *wire.Source) bool { return u.Connection == s.Connection && u.From == s.From })] = s
+		default:
 			continue
 		}
-		if x.source == nil {
-			t.untried = append(t.untried, k)
+		if len(t.lost) > 0 {
+			t.lost = slices.DeleteFunc(t.lost, func(l *wire.InputLost) bool { return l.Connection == s.Connection && l.From == s.From })
 		}
-		x.source = s
-		kept := t.lost[:0]
-		for _, l := range t.lost {
-			if l.Connection != s.Connection || l.From != s.From {
-				kept = append(kept, l)
-			}
-		}
-		t.lost = kept
 	}
 }
 
 // readAll reads the inputs with known sources; false when something is missing then. Input that
 // can't be read at its source is lost.
 func (t *given) readAll(readable func(*wire.Source) bool, lost func(*wire.Source)) bool {
-	for _, k := range t.untried {
-		x := t.of(k)
-		s := x.source
-		x.source = nil
+	for _, s := range t.untried {
+		x := t.of(s.Connection, s.From)
 		if readable(s) {
-			x.read = s.Attempt
+			*x = s.Attempt
 			t.missing--
 		} else {
+			*x = 0
 			lost(s)
 		}
 	}
+	clear(t.untried) // they are the manager's
 	t.untried = t.untried[:0]
+	if t.missing == 0 {
+		t.untried = nil
+	}
 	return t.missing == 0
 }
 

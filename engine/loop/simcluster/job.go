@@ -27,6 +27,7 @@ type Job struct {
 
 	gangs map[uint64][]*Attempt // by bundle attempt
 	last  [][]*Stored           // the last stored, by connection and writer
+	empty []int64               // zeros, shared by outputs without bytes
 }
 
 // stored is the last stored version of an output; nil: none.
@@ -89,7 +90,7 @@ func (j *Job) count(m *wire.StartAttempt) int {
 			return len(j.Inputs(m))
 		default:
 			r, list := j.Graph.Writers(c, int(m.Nodes[0].Index))
-			graph.Each(r, list, func(int) { n++ })
+			n += r.High - r.Low + len(list)
 		}
 	}
 	return n
@@ -124,12 +125,18 @@ func (j *Job) Product(m *wire.StartAttempt) *wire.AttemptEnded {
 }
 
 func (j *Job) store(connection int, from uint32) *wire.StoredOutput {
-	m := &wire.StoredOutput{Connection: uint32(connection), From: from, PartitionBytes: make([]int64, j.Graph.Partitions(connection, int(from)))}
-	if j.Size != nil {
-		for i := range m.PartitionBytes {
-			m.PartitionBytes[i] = j.Size()
-			m.Bytes += m.PartitionBytes[i]
+	m, n := &wire.StoredOutput{Connection: uint32(connection), From: from}, j.Graph.Partitions(connection, int(from))
+	if j.Size == nil {
+		if len(j.empty) < n {
+			j.empty = make([]int64, n)
 		}
+		m.PartitionBytes = j.empty[:n:n]
+		return m
+	}
+	m.PartitionBytes = make([]int64, n)
+	for i := range m.PartitionBytes {
+		m.PartitionBytes[i] = j.Size()
+		m.Bytes += m.PartitionBytes[i]
 	}
 	return m
 }

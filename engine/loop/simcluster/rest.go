@@ -23,17 +23,23 @@ func (a *Attempt) Later(d time.Duration, do func()) { a.clock.later(a.slowed(d),
 
 // after plans an event of an attempt, whether that is suspended or not.
 func (a *Attempt) after(d time.Duration, do func()) {
-	var run func()
-	run = func() {
-		if !a.dead && a.ended == nil && !a.On.Stands(run) {
-			do()
-		}
-	}
 	if d <= 0 {
-		run()
+		a.ifAlive(do)
 		return
 	}
-	a.On.cluster.Loop.After(d, run)
+	a.On.cluster.Loop.After(d, func() { a.ifAlive(do) })
+}
+
+// ifAlive runs a planned event of an attempt, unless the attempt or its launcher's incarnation has
+// ended. The event of a frozen launcher comes later.
+func (a *Attempt) ifAlive(do func()) {
+	switch {
+	case a.dead || a.ended != nil:
+	case a.On.cluster.Loop.Now() < a.On.Frozen:
+		a.On.Stands(func() { a.ifAlive(do) })
+	default:
+		do()
+	}
 }
 
 // slowed is how long a step takes on this machine.

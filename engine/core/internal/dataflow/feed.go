@@ -181,6 +181,9 @@ func (in *Inputs) List(r *Reader, id scheduler.AttemptID, nodes []int32, command
 		for _, conn := range in.Files.into[n.Stage] {
 			l.conn, l.missed = conn, r.missingOf(conn)
 			writers, some := in.plan.Writers(int(conn), n.Index)
+			if l.listed == nil {
+				l.Sources = slices.Grow(l.Sources, min(in.conns[conn].Done(), max(l.left, 0)/sourceBytes))
+			}
 			for from := writers.Low; from < writers.High; {
 				end := min((from/64+1)*64, writers.High)
 				l.word(from/64, ^uint64(0)<<(from%64)&(^uint64(0)>>(64-uint(end-1)%64-1)))

@@ -92,7 +92,7 @@ func (of *Offers) Send(now scheduler.Time, all bool) []scheduler.Offer {
 	}
 	list := make([]scheduler.Offer, 0, len(ids))
 	var free []scheduler.SlotCount // shared memory for several lists of counts
-	for _, id := range ids {
+	for i, id := range ids {
 		l := of.launchers.index.Get(id)
 		if l == nil || !l.Up {
 			continue
@@ -102,7 +102,7 @@ func (of *Offers) Send(now scheduler.Time, all bool) []scheduler.Offer {
 			l.roomChanged, l.roomSince = false, now
 		}
 		if cap(free)-len(free) < len(l.free) {
-			free = make([]scheduler.SlotCount, 0, max(len(l.free), offersTogether))
+			free = make([]scheduler.SlotCount, 0, len(l.free)*min(len(ids)-i, offersTogether))
 		}
 		var o scheduler.Offer
 		o, free = l.offer(free)
