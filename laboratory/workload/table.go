@@ -27,7 +27,10 @@ type table struct {
 	mapping *Mapping
 	columns []tableColumn
 	keep    []tableCondition
-	width   int // columns of each row; 0: no row was read
+	width   int   // columns of each row; 0: no row was read
+	rows    int   // without the header
+	kept    int   // of these
+	latest  int64 // of the events so far
 	jobs    map[string]*tableJob
 	order   []*tableJob
 	tasks   int64
@@ -152,6 +155,9 @@ func (t *table) resolve(first []string) error {
 	find := func(column string) (int, error) {
 		if t.mapping.Header {
 			if i := slices.Index(first, column); i >= 0 {
+				if slices.Contains(first[i+1:], column) {
+					return 0, fmt.Errorf("the header has the column %.64q twice: rename one, or give the mapping its number", column)
+				}
 				return i, nil
 			}
 		}
@@ -189,11 +195,13 @@ func (t *table) resolve(first []string) error {
 
 // row takes in a row.
 func (t *table) row(line int, cells []string) error {
+	t.rows++
 	for _, k := range t.keep {
 		if !slices.Contains(k.is, cells[k.at]) {
 			return nil
 		}
 	}
+	t.kept++
 	var r tableRow
 	for _, c := range t.columns {
 		if err := r.take(c, cells[c.at]); err != nil {
@@ -374,6 +382,10 @@ func (t *table) event(line int, r *tableRow) error {
 	if !r.has[fieldTime] {
 		return errors.New("the event has no time")
 	}
+	if r.number[fieldTime] < t.latest {
+		return errors.New("the event is earlier than one in a row before it: sort the rows by time")
+	}
+	t.latest = r.number[fieldTime]
 	j, err := t.job(line, r)
 	if err != nil {
 		return err
@@ -404,6 +416,9 @@ func (t *table) event(line int, r *tableRow) error {
 func (t *table) finish() error {
 	t.workload.LeftOut += len(t.open)
 	t.order = slices.DeleteFunc(t.order, func(j *tableJob) bool { return len(j.Stages) == 0 })
+	if len(t.order) == 0 && t.rows > 0 {
+		return t.at(t.last, fmt.Errorf("%w: the mapping keeps %d of %d rows, and none of these tells how long a task worked: compare the mapping with the rows", errEmpty, t.kept, t.rows))
+	}
 	slices.SortStableFunc(t.order, func(a, b *tableJob) int { return compare(a.Submit, b.Submit) })
 	t.checker.unordered, t.options.Sort = false, false
 	for i, j := range t.order {

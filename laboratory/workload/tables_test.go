@@ -236,6 +236,10 @@ func TestBadTables(t *testing.T) {
 		{"circle", "a,1,2,1,M1_2,1\na,1,2,1,M2_1,1\n", plainMapping + "graph: alibaba\n", `f:1: job "a": its stages read from each other in a circle`},
 		{"number twice", "a,1,2,1,M1,1\na,1,2,1,R1,1\n", plainMapping + "graph: alibaba\n", `its stages "M1" and "R1" have the same number`},
 		{"no such column", "x,y\n", "header: true\ncolumns: [{column: job, field: job}, {column: y, field: work}, {column: x, field: submit}]\n", `f:1: the header has no column "job": it has "x,y"`},
+		{"column twice", "x,y,x\n", "header: true\ncolumns: [{column: x, field: job}, {column: y, field: work}, {column: y, field: submit}]\n", `f:1: the header has the column "x" twice: rename one`},
+		{"nothing is kept", "a,1,2,1,s,1\nb,1,2,1,s,1\n", plainMapping + "keep: [{column: 1, is: [c]}]\n", "f:2: there is no job in it: the mapping keeps 0 of 2 rows"},
+		{"nothing worked", "a,1,,1,s,1\n", plainMapping, "f:1: there is no job in it: the mapping keeps 1 of 1 rows, and none of these tells how long a task worked"},
+		{"events out of order", "a,s,5\na,e,4\n", "columns: [{column: 1, field: job}, {column: 1, field: task}, {column: 2, field: event}, {column: 3, field: time}]\nevents: {s: start, e: end}\n", "f:2: the event is earlier than one in a row before it: sort the rows by time"},
 		{"header alone", "x,y\n", "header: true\ncolumns: [{column: x, field: job}, {column: y, field: work}, {column: 1, field: submit}]\n", "there is no job in it"},
 	} {
 		o := Options{File: "f", Format: Swf}

@@ -353,7 +353,7 @@ func findContenders(texts []string) ([]contender, error) {
 			return nil, err
 		}
 		if slices.ContainsFunc(list, func(q contender) bool { return q.name == p.name }) {
-			return nil, client.Misuse("two policies are called %s: give one of them another name (--policy NAME=%s)", p.name, text)
+			return nil, client.Misuse("two policies are called %s: give one of them another name (--policy NAME=%s)", p.name, text[strings.Index(text, "=")+1:])
 		}
 		list = append(list, p)
 	}
@@ -365,6 +365,8 @@ func findContender(text string) (contender, error) {
 	name, what, named := strings.Cut(text, "=")
 	if !named {
 		name, what = "", text
+	} else if name == "" || what == "" {
+		return contender{}, client.Misuse("--policy %q: write NAME=POLICY, or POLICY alone", text)
 	}
 	p := contender{name: name}
 	switch ext := filepath.Ext(what); {

@@ -3,6 +3,7 @@ package simulate
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -29,15 +30,21 @@ func TestASettingIsSet(t *testing.T) {
 	}
 }
 
-// A kept result is taken again. One that was cut, or is of another workload, is not.
+// A kept result is taken again. One that was cut or changed, or is of another workload, is not.
 func TestAKeptResultIsTakenAgain(t *testing.T) {
 	w := &workload.Workload{Jobs: []workload.Job{{ID: "a", Stages: []workload.Stage{{Name: "m", Kind: "map", Tasks: []workload.Task{{Work: time.Second}}}}}}}
 	file := filepath.Join(t.TempDir(), "run.json")
+	whole := `{"Jobs":[{"Ended":1000000000,"State":2,"Stages":[{"Kind":"map"}]}],"Ended":1000000000,"Slots":{"map":1},"Uses":[{"Up":1000000000}]}`
+	kept := func(result string) string {
+		return `{"Checksum":"` + sumOf([]byte(result)) + `","Result":` + result + "}"
+	}
 	for text, taken := range map[string]bool{
-		`{"Jobs":[{"Ended":1000000000,"State":2,"Stages":[{"Kind":"map"}]}],"Ended":1000000000,"Slots":{"map":1},"Uses":[{"Up":1000000000}]}`: true,
-		`{"Jobs":[{"Ended":1000000000}],"Ended":1000000000,"Slots":{"map":1}}`:                                                                false, // an earlier program kept it
-		`{"Jobs":[{"Ended":1000`: false,
-		`{"Jobs":[]}`:            false,
+		kept(whole): true,
+		kept(`{"Jobs":[{"Ended":1000000000}],"Ended":1000000000,"Slots":{"map":1}}`): false, // without what launchers did
+		whole:               false, // an earlier program kept it
+		kept(whole)[:90]:    false,
+		kept(`{"Jobs":[]}`): false,
+		strings.Replace(kept(whole), `"Ended":1`, `"Ended":2`, 1): false,
 	} {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)

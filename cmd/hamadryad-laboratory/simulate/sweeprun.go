@@ -1,7 +1,6 @@
 package simulate
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -37,7 +36,13 @@ type sweepRun struct {
 	report *report.Run
 }
 
-// keptResult is the part of a result that a report needs. It is stored as JSON.
+// keptFile is the content of a kept result's file: JSON.
+type keptFile struct {
+	Checksum string          // of Result
+	Result   json.RawMessage // a keptResult
+}
+
+// keptResult is the part of a result that a report needs.
 type keptResult struct {
 	Jobs  []simulation.Job
 	Ended time.Duration
@@ -142,7 +147,8 @@ func (c *command) newSweepKeys(w *workload.Workload) (*sweepKeys, error) {
 	return &sweepKeys{fixed: fmt.Sprint(version, hex.EncodeToString(h.Sum(nil)), c.tick, c.think, c.input.Resamples()), programs: map[string]string{}}, nil
 }
 
-// of is the key of a run: a checksum of the programs, workload, cluster, settings and seed.
+// of is the key of a run: a checksum of the programs with their environment, workload, cluster,
+// settings and seed.
 func (k *sweepKeys) of(r *sweepRun) (string, error) {
 	if k.programs[r.path] == "" {
 		sum, err := checksum(r.path)
@@ -151,12 +157,21 @@ func (k *sweepKeys) of(r *sweepRun) (string, error) {
 		}
 		k.programs[r.path] = sum
 	}
-	text, err := json.Marshal([]any{k.fixed, k.programs[r.path], string(r.config.Text), r.on})
+	environment := make([]string, len(r.environment))
+	for i, name := range r.environment {
+		environment[i] = name + "=" + os.Getenv(name)
+	}
+	text, err := json.Marshal([]any{k.fixed, k.programs[r.path], string(r.config.Text), environment, r.on})
 	if err != nil {
 		return "", err
 	}
+	return sumOf(text), nil
+}
+
+// sumOf is a checksum.
+func sumOf(text []byte) string {
 	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:]), nil
+	return hex.EncodeToString(sum[:])
 }
 
 // playSweep plays the runs that have no result from an earlier, interrupted sweep. With a table of
@@ -198,11 +213,16 @@ func (c *command) playSweep(ctx context.Context, runs []*sweepRun, file *attempt
 	return playing.Wait()
 }
 
-// load takes a result that an earlier command kept. One that cannot be read is played again.
+// load takes a result that an earlier command kept. One that cannot be read, or was changed, is
+// played again.
 func (r *sweepRun) load() {
-	var kept keptResult
+	var file keptFile
 	text, err := os.ReadFile(r.kept)
-	if err != nil || json.Unmarshal(text, &kept) != nil || len(kept.Jobs) != len(r.jobs.Jobs) || len(kept.Uses) != r.on.Launchers() {
+	if err != nil || json.Unmarshal(text, &file) != nil || file.Checksum != sumOf(file.Result) {
+		return
+	}
+	var kept keptResult
+	if json.Unmarshal(file.Result, &kept) != nil || len(kept.Jobs) != len(r.jobs.Jobs) || len(kept.Uses) != r.on.Launchers() {
 		return
 	}
 	r.made(&simulation.Result{Jobs: kept.Jobs, Ended: kept.Ended, Slots: kept.Slots, Uses: kept.Uses})
@@ -232,12 +252,16 @@ func (c *command) playPoint(ctx context.Context, r *sweepRun, kept *attemptsOf) 
 	if r.kept == "" {
 		return nil
 	}
-	var b bytes.Buffer
-	if err := json.NewEncoder(&b).Encode(keptResult{result.Jobs, result.Ended, result.Slots, result.Uses}); err != nil {
+	of, err := json.Marshal(keptResult{result.Jobs, result.Ended, result.Slots, result.Uses})
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(keptFile{sumOf(of), of})
+	if err != nil {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(r.kept), 0o755); err != nil {
 		return err
 	}
-	return atomicfile.Replace(r.kept, b.Bytes())
+	return atomicfile.Replace(r.kept, text)
 }

@@ -82,7 +82,8 @@ A mapping of a table is YAML:
   events: {"3": start, "6": end, "5": stop}   # rows are events; also submit
 Fields: FIELDS,
 or property.NAME. Rows of a job may lie anywhere. A row has job, and work or start and end;
-events have event, time and task. Without submit a job is submitted at its first start.
+events have event, time and task, and come in order of time. Without submit a job is
+submitted at its first start.
 
 --assign gives all jobs a field. Lots are drawn by --assign-seed:
   users=zipf:30          user1 to user30, the k-th with 1/k of the first one's jobs;
