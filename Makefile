@@ -158,10 +158,10 @@ day: ## a day of the policy dynamic-priority, against rational numbers and drawn
 	mkdir -p $(BIN)
 	$(GO) test ./plugins/dynamicpriority -run TestADay -v -timeout 2h -intervals $(or $(INTERVALS),4320) -seed $(or $(SEED),1) -draw $(CURDIR)/build/day.svg
 
-idle: ## all policies play the kit's random games on the core: no slot idles while ready work fits it; 1000 seeds for each, or SEEDS=n, from FROM=seed on
+idle: ## all policies play the kit's random games with each of their settings in turn, and restarts: no slot idles while ready work fits it; 1000 seeds for each, or SEEDS=n, from FROM=seed on
 	$(GO) test ./plugins/internal/idle -run TestNoSlotIdles -v -timeout 300m -seeds $(or $(SEEDS),1000) -from $(or $(FROM),1)
 
-policies: ## the policies of the guides and examples, in four languages, play 1000 of the kit's random games, and our six 10,000; it goes on where it was interrupted: GAMES=n for both
+policies: ## the policies of the guides and examples, in four languages, play 1000 of the kit's random games, and our six 10,000, each with its own settings and restarts; it goes on where it was interrupted: GAMES=n for both
 	$(GO) build -o $(BIN)/ ./cmd/hamadryad ./cmd/hamadryad-laboratory ./examples/...
 	policytest/play-policies $(or $(GAMES),1000) $(or $(GAMES),10000)
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hamadryad/hamadryad/plugins/internal/variants"
 	"github.com/hamadryad/hamadryad/policytest"
 	"github.com/hamadryad/hamadryad/policytest/cluster"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -18,10 +19,14 @@ func TestConformance(t *testing.T) {
 	policytest.Run(t, New, policytest.Options{Seeds: *seeds})
 }
 
-// TestConformanceCollecting runs the kit with weights, and with a patience so short that slots are
-// collected all the time.
-func TestConformanceCollecting(t *testing.T) {
-	policytest.Run(t, New, policytest.Options{Seeds: *seeds, First: 500, Config: scheduler.Config{Text: []byte("collect-after: 500ms\npools: {pool-1: {weight: 3}}\n")}})
+// TestConformanceOfEverySetting runs the kit with each variant: with weights, and with a patience so
+// short that slots are collected all the time.
+func TestConformanceOfEverySetting(t *testing.T) {
+	for _, v := range variants.Of("drf")[1:] {
+		t.Run(v.Name, func(t *testing.T) {
+			policytest.Run(t, New, policytest.Options{Seeds: *seeds, First: 500, Config: v.Config()})
+		})
+	}
 }
 
 const gib = 1 << 30

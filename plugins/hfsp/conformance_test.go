@@ -4,6 +4,7 @@ import (
 	"flag"
 	"testing"
 
+	"github.com/hamadryad/hamadryad/plugins/internal/variants"
 	"github.com/hamadryad/hamadryad/policytest"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -17,22 +18,9 @@ func TestConformance(t *testing.T) {
 
 // TestConformanceOfEverySetting runs the kit with each choice there is.
 func TestConformanceOfEverySetting(t *testing.T) {
-	for name, settings := range map[string]string{
-		"suspend":  "preempt-maps: suspend\npreempt-reduces: suspend\nsamples: 1\ntask-default: 1s\n",
-		"kill":     "preempt-maps: kill\npreempt-reduces: kill\nsamples: 2\ntask-default: 1s\n",
-		"wait":     "preempt-reduces: wait\ntask-default: 500ms\nlocality: {mode: nearest}\n",
-		"infinite": "xi: .inf\ndelta: 0s\ntraining-part: 0.5\npreempt-maps: suspend\n",
-		"plain":    "late: plain\ntask-default: 100ms\ndistribution: exponential\npreempt-maps: kill\n",
-		"bound":    "suspended-max: 1\nsuspended-memory: 0.1\npreempt-maps: suspend\ndistribution: normal\n",
-		"delay":    "locality: {mode: delay, node-delay: 3s, rack-delay: 1s}\npriority-weight: 1\n",
-		"skips":    "locality: {node-skips: 20, rack-skips: 3}\ntraining-part: 0\n",
-		"flow":     "locality: {mode: min-cost-flow, node-delay: 3s, rack-delay: 1s, neighbour-bytes: 1000}\npreempt-maps: suspend\n",
-		"hammr":    "locality: {mode: min-cost-flow, node-delay: 0s, rack-delay: 0s}\n",
-		"blind":    "locality: {mode: none}\n",
-		"collect":  "collect-after: 300ms\npreempt-maps: suspend\ntask-default: 0s\n",
-	} {
-		t.Run(name, func(t *testing.T) {
-			policytest.Run(t, New, policytest.Options{NoStories: true, Seeds: *seeds, First: 100, Restarts: 20, Config: scheduler.Config{Text: []byte(settings)}})
+	for _, v := range variants.Of("hfsp")[1:] {
+		t.Run(v.Name, func(t *testing.T) {
+			policytest.Run(t, New, policytest.Options{NoStories: true, Seeds: *seeds, First: 200, Restarts: 20, Config: v.Config()})
 		})
 	}
 }
@@ -47,13 +35,13 @@ func TestNoSecondBesideOneThatIsTakenOff(t *testing.T) {
 // TestNothingIsTakenForALaunchThatIsOver: the second attempt of a suspended one finishes their bundle, so that no slots are taken for
 // the suspended one, which is being ended.
 func TestNothingIsTakenForALaunchThatIsOver(t *testing.T) {
-	c := scheduler.Config{Text: []byte("locality: {mode: min-cost-flow, node-delay: 3s, rack-delay: 1s, neighbour-bytes: 1000}\npreempt-maps: suspend\n")}
+	c := variants.Named("hfsp", "flow").Config()
 	policytest.Run(t, New, policytest.Options{NoStories: true, Seeds: 1, First: 100963, Restarts: 2, Config: c})
 }
 
 // TestNothingIsTakenOfALaunchThatFailed: a launcher of a gang is lost, and the manager stops the rest of the gang, so that the policy
 // does not.
 func TestNothingIsTakenOfALaunchThatFailed(t *testing.T) {
-	c := scheduler.Config{Text: []byte("late: plain\ntask-default: 100ms\ndistribution: exponential\npreempt-maps: kill\n")}
+	c := variants.Named("hfsp", "plain").Config()
 	policytest.Run(t, New, policytest.Options{NoStories: true, Seeds: 1, First: 101771, Restarts: 2, Config: c})
 }

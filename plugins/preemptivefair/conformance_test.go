@@ -3,6 +3,7 @@ package preemptivefair
 import (
 	"testing"
 
+	"github.com/hamadryad/hamadryad/plugins/internal/variants"
 	"github.com/hamadryad/hamadryad/policytest"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -13,22 +14,9 @@ func TestConformance(t *testing.T) {
 
 // TestConformanceOfEverySetting runs the kit with each choice there is.
 func TestConformanceOfEverySetting(t *testing.T) {
-	for name, settings := range map[string]string{
-		"paper":    paper,
-		"priority": "only-higher-priority: true\njob-loses: lowest-priority\nattempt-loses: newest\nhold-max: 200ms\n",
-		"soft":     "mode: soft\ngrace: 2s\njob-loses: furthest-over-share\nattempt-loses: newest-in-cluster\nhold: all\nhold-max: 2s\n",
-		"suspend":  "mode: suspend\nattempt-loses: least-progress\nhold: none\n",
-		"data":     "attempt-loses: newcomer-data\nwork-conserving: false\n",
-		"asked":    "preemption: asked\nhold-max: 30s\n",
-		"none":     "preemption: none\n",
-		"once":     "times-max: 1\n",
-		"flow":     "locality: {mode: min-cost-flow, neighbour-bytes: 1000}\ncollect-after: 500ms\n",
-		"blind":    "locality: {mode: none}\nmode: suspend\n",
-	} {
-		t.Run(name, func(t *testing.T) {
-			policytest.Run(t, New, policytest.Options{Seeds: 4, First: 100, Config: scheduler.Config{Text: []byte(settings)}, Properties: []scheduler.Property{
-				{Name: "preempt", Value: "true"}, {Name: "preempt", Value: "false"}, {Name: "preempt", Value: "maybe"}, {Name: "preemptible", Value: "false"},
-			}})
+	for _, v := range variants.Of("preemptive-fair")[1:] {
+		t.Run(v.Name, func(t *testing.T) {
+			policytest.Run(t, New, policytest.Options{Seeds: 4, First: 100, Config: v.Config(), Properties: variants.Properties})
 		})
 	}
 }

@@ -7,12 +7,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hamadryad/hamadryad/plugins/internal/variants"
 	"github.com/hamadryad/hamadryad/plugins/internal/vectors"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // paper is the settings of the published policy.
-const paper = "attempt-loses: random\nhold: all\nhold-max: 0s\nwork-conserving: false\ntimes-max: 0\n"
+var paper = variants.Named("preemptive-fair", "paper").Settings
 
 // vector is one case of a file in testdata/vectors. Fields of kinds that are left
 // out on purpose are not listed: see excluded.json.

@@ -4,9 +4,7 @@ package idle
 
 import (
 	"flag"
-	"fmt"
 	"maps"
-	"slices"
 	"testing"
 
 	"github.com/hamadryad/hamadryad/plugins/drf"
@@ -14,23 +12,28 @@ import (
 	"github.com/hamadryad/hamadryad/plugins/fair"
 	"github.com/hamadryad/hamadryad/plugins/fifo"
 	"github.com/hamadryad/hamadryad/plugins/hfsp"
+	"github.com/hamadryad/hamadryad/plugins/internal/variants"
 	"github.com/hamadryad/hamadryad/plugins/preemptivefair"
 	"github.com/hamadryad/hamadryad/policytest"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 var (
-	seeds = flag.Int("seeds", 6, "random clusters for each policy")
-	from  = flag.Uint64("from", 20_000, "the first seed")
+	seeds    = flag.Int("seeds", 15, "random clusters for each policy")
+	from     = flag.Uint64("from", 20_000, "the first seed")
+	restarts = flag.Int("restarts", 2, "how often the policy starts again in each game, at most; -1: never")
 )
 
-// before are seeds at which a policy gave a wrong reason once: what was collected for a bundle
-// beside slots that are held for a job between its stages.
-var before = []uint64{2609, 8001, 9166, 9806, 9945}
+// before are games in which a policy gave a wrong reason once: what was collected for a bundle beside
+// slots that are held for a job between its stages. In the last two, with launches that are placed
+// together, hfsp suspended what was left of a launch that had failed.
+var before = map[uint64]string{
+	2609: "collect-after: 1s\n", 8001: "collect-after: 1s\n", 9945: "collect-after: 1s\n",
+	9166: "collect-after: 4s\n", 9806: "collect-after: 4s\n",
+	878: flowing, 958: flowing,
+}
 
-// beforeFlow are seeds, with launches that are placed together, at which hfsp suspended what was left of a launch
-// that had failed.
-var beforeFlow = []uint64{878, 958}
+const flowing = "collect-after: 4s\nlocality: {mode: min-cost-flow}\n"
 
 // policies are the project's policies that have settings of locality.
 var policies = map[string]func() scheduler.TaskScheduler{
@@ -40,9 +43,9 @@ var policies = map[string]func() scheduler.TaskScheduler{
 // problemsMax bounds the problems shown for one policy.
 const problemsMax = 5
 
-// TestNoSlotIdles plays random clusters with each policy: jobs of all shapes, failures, lost,
-// drained and avoided launchers. The kit finds slots that idle. Most seeds collect slots soon, and
-// half of them have the launches of a round placed together.
+// TestNoSlotIdles plays random clusters with each policy and its variants in turn: jobs of all
+// shapes, failures, lost, drained and avoided launchers, restarts of the policy. The kit finds slots
+// that idle.
 func TestNoSlotIdles(t *testing.T) {
 	all := maps.Clone(policies)
 	all["drf"] = drf.New
@@ -50,26 +53,10 @@ func TestNoSlotIdles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			problems := 0
-			list := slices.Concat(before, beforeFlow)
 			for i := range uint64(*seeds) { //nolint:gosec // it is not negative
-				list = append(list, *from+i)
-			}
-			for _, seed := range list {
-				settings := ""
-				if n := seed % 4; n > 0 {
-					settings = fmt.Sprintf("collect-after: %ds\n", n*n)
-				}
-				if name == "fair" {
-					settings += "placement: {undeclared: create}\n" // of the games' jobs
-				}
-				if (seed >= *from && seed/2%2 == 1 || slices.Contains(beforeFlow, seed)) && name != "drf" { // which has no such setting
-					settings += "locality: {mode: min-cost-flow}\n"
-				}
-				r := policytest.Check(t.Context(), policytest.InProcess(fresh), policytest.Options{
-					NoStories: true, Seeds: 1, First: seed, Restarts: -1, Config: scheduler.Config{Text: []byte(settings)},
-				})
-				if err := r.Err(); err != nil {
-					t.Errorf("-from=%d -seeds=1 -run=TestNoSlotIdles/%s: %v", seed, name, err)
+				seed, v := *from+i, variants.For(name, *from+i)
+				if err := game(t, fresh, policytest.Options{First: seed, Restarts: *restarts, Config: v.Config(), Properties: variants.Properties}); err != nil {
+					t.Errorf("-from=%d -seeds=1 -run=TestNoSlotIdles/%s, variant %s: %v", seed, name, v.Name, err)
 					if problems++; problems == problemsMax {
 						return
 					}
@@ -77,4 +64,27 @@ func TestNoSlotIdles(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestNoSlotIdlesAsBefore plays the games that had found a defect, with each policy.
+func TestNoSlotIdlesAsBefore(t *testing.T) {
+	for name, fresh := range policies {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for seed, settings := range before {
+				if name == "fair" {
+					settings += variants.Named(name, variants.Default).Settings // the pools of the games' jobs
+				}
+				if err := game(t, fresh, policytest.Options{First: seed, Restarts: -1, Config: scheduler.Config{Text: []byte(settings)}}); err != nil {
+					t.Errorf("seed %d, settings %q: %v", seed, settings, err)
+				}
+			}
+		})
+	}
+}
+
+// game plays one random game.
+func game(t *testing.T, fresh func() scheduler.TaskScheduler, o policytest.Options) error {
+	o.NoStories, o.Seeds = true, 1
+	return policytest.Check(t.Context(), policytest.InProcess(fresh), o).Err()
 }
