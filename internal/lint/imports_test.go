@@ -80,6 +80,8 @@ var directions = []direction{
 	{"mapreduce", []string{"sdk", "mapreduce", "internal/userstack"}, "MapReduce is written only on sdk/job: extend sdk/job"},
 	{"cmd/internal/processes", []string{"internal/proctest"}, "it is for tests of processes alone, as internal/proctest is"},
 	{"cmd/hamadryad", []string{"app", "sdk", "engine", "plugins", "hdfs", "mapreduce", "laboratory", "policytest", "cmd", "internal/buildinfo", "internal/atomicfile", "internal/asynclog", "internal/timeparse", "internal/cpuaffinity", "internal/minihdfs", "internal/suggest"}, ""},
+	{"cmd/hamadryad-laboratory", []string{"sdk", "engine", "plugins", "hdfs", "laboratory", "cmd", "internal/buildinfo", "internal/atomicfile", "internal/cpuaffinity"}, ""},
+	{"cmd/internal", []string{"app", "sdk", "engine", "plugins", "hdfs", "mapreduce", "cmd", "internal/buildinfo", "internal/hadoopsite", "internal/minihdfs", "internal/suggest"}, ""},
 	{"cmd/hamadryad-experiment", []string{"app", "sdk", "engine", "plugins", "hdfs", "mapreduce", "laboratory", "cmd", "internal/cpuaffinity", "internal/minihdfs"}, ""},
 	{"cmd", []string{"app", "sdk", "engine", "plugins", "hdfs", "mapreduce", "cmd", "internal/hadoopsite", "internal/minihdfs"}, ""},
 	{"examples/hamadryad-policy-fair-parts", []string{"sdk", "plugins/fair"}, "it is what an outsider would write for the policy: export what it needs from there"},
