@@ -422,7 +422,7 @@ func TestAJobRuns(t *testing.T) {
 			t.Errorf("metrics lack %s", want)
 		}
 	}
-	metricdoc.Check(t, "../../docs/operations/METRICS.md", "The manager", early+text, "hamadryad_certificate_expiry_timestamp_seconds")
+	metricdoc.Check(t, "../../docs/operations/METRICS.md", "The manager", early+text, "hamadryad_certificate_expiry_timestamp_seconds", "hamadryad_user_limit", "hamadryad_user_holds")
 	if b.metric("hamadryad_checkpoint_bytes") == 0 || b.metric("hamadryad_log_file_bytes") <= b.metric("hamadryad_checkpoint_bytes") {
 		t.Error("checkpoint and file of the event log have no sizes")
 	}

@@ -26,6 +26,9 @@ type Cluster struct {
 	Replicas int `yaml:"replicas"`
 	// Seed is the seed of all random values, default 1.
 	Seed uint64 `yaml:"seed"`
+	// UserLimits bound what the attempts of one user hold together, by the user of the workload's
+	// jobs; default no bounds.
+	UserLimits UserLimits `yaml:"userLimits,omitempty"`
 	// Model is the duration of operations.
 	Model Model `yaml:"model"`
 }

@@ -27,6 +27,9 @@ failures:
 - {launcher: old10, at: 20m}
 replicas: 3
 seed: 7
+userLimits:
+  each: {slots: 40, memory: 64GiB}
+  users: {ann: {resources: {gpu: 2}}}
 model:
   locality: {rack: 1.5, remote: 2}
   stragglers: {share: 0.1, factor: 5}
@@ -130,6 +133,9 @@ func TestMistakesNameFileAndLine(t *testing.T) {
 		{group + "failures:\n- {launcher: node3, at: 1m}\n", `c.yaml:5: failures[1].launcher: there is no launcher "node3"`},
 		{group + "failures:\n- {launcher: node2, at: -1m}\n", "c.yaml:5: failures[1].at: it is -1m0s"},
 		{group + "replicas: 100\n", "c.yaml:4: replicas: it is 100"},
+		{group + "userLimits: {each: {slots: -1}}\n", "c.yaml:4: userLimits.each.slots: it is -1: use 0, which is no limit, or more"},
+		{group + "userLimits: {users: {ann: {resources: {gpu: -1}}}}\n", "c.yaml:4: userLimits.users.ann.resources: -1 of resource gpu"},
+		{group + "userLimits: {each: {memory: much}}\n", `c.yaml:4: "much" is no size`},
 		{"launchers:\n- {count: 1, slots: {map: 1}, resources: {gpu: -1}}\n", "c.yaml:2: launchers[1].resources: "},
 		{group + "model:\n  network: {host: -1}\n", "c.yaml:"},
 		{group + "model:\n  locality:\n    rack: 0.5\n", "c.yaml:6: model.locality.rack: it is 0.5"},

@@ -73,7 +73,7 @@ func (c *Cluster) check() []document.Problem {
 	if len(all) == 0 {
 		all = append(all, c.checkFailures()...)
 	}
-	return append(all, c.Model.check()...)
+	return append(append(all, c.UserLimits.check()...), c.Model.check()...)
 }
 
 func (g *Group) check(i int) (all []document.Problem) {

@@ -3,10 +3,12 @@ package replay
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/laboratory/simulation"
@@ -21,6 +23,9 @@ type seenChange struct {
 	life *seenLife // of a switch
 }
 
+// ofPolicy reports whether the policy or its settings changed.
+func (c *seenChange) ofPolicy() bool { return !c.ofJob() && c.Drain == nil && c.UserLimits == nil }
+
 // ofJob reports whether somebody changed a job.
 func (c *seenChange) ofJob() bool { return c.Kill != nil || c.Retry != nil || c.Update != nil }
 
@@ -28,6 +33,20 @@ func (c *seenChange) ofJob() bool { return c.Kill != nil || c.Retry != nil || c.
 func (g *gatherer) change(c seenChange) {
 	c.at = g.now
 	g.happened = append(g.happened, c)
+}
+
+// siteChange records other limits of users. Of the other settings a replay has those that were last in
+// force.
+func (g *gatherer) siteChange(m *wire.SiteSettings) {
+	if set, err := core.ParseSettings(m.GetJson()); err == nil { // the core takes no others
+		g.limitsChange(set.UserLimits)
+	}
+}
+
+func (g *gatherer) limitsChange(l core.UserLimits) {
+	if !reflect.DeepEqual(l, g.core.Settings().UserLimits) {
+		g.change(seenChange{Change: simulation.Change{UserLimits: &l}})
+	}
 }
 
 // policyChange records what happened to the policy.
@@ -70,7 +89,7 @@ func (d *Day) AsRecorded(launch Launch) (all []simulation.Change) {
 // ByPeople are a day's changes without those of the policy.
 func (d *Day) ByPeople() (all []simulation.Change) {
 	for _, c := range d.changes {
-		if c.ofJob() || c.Drain != nil {
+		if !c.ofPolicy() {
 			all = append(all, c.Change)
 		}
 	}
@@ -101,7 +120,10 @@ func (d *Day) planned(g *gatherer) {
 				continue
 			}
 			c.Job = place
-		case c.Drain != nil: // also before the first submission
+		case c.UserLimits != nil && c.at <= beginning:
+			d.core.UserLimits = *c.UserLimits
+			continue
+		case c.Drain != nil, c.UserLimits != nil: // also before the first submission
 		case c.life != nil && c.life.up <= beginning: // it decides at the beginning, or another after it
 			d.First = c.life.Started
 			d.First.Settings = c.life.initial
@@ -125,7 +147,7 @@ func (d *Day) planned(g *gatherer) {
 func (d *Day) dropPolicyChanges() {
 	kept := d.changes[:0]
 	for _, c := range d.changes {
-		if c.ofJob() || c.Drain != nil {
+		if !c.ofPolicy() {
 			kept = append(kept, c)
 		}
 	}

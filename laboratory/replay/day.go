@@ -71,6 +71,7 @@ func Extract(ctx context.Context, r *Recording, seed uint64, told Progress) (*Da
 		return nil, err
 	}
 	d := &Day{Extent: *extent, core: g.core.Settings(), Think: median(g.thinks)}
+	d.core.UserLimits = g.limits
 	life := g.decided()
 	switch {
 	case len(g.jobs) == 0:

@@ -17,6 +17,7 @@ import (
 type gatherer struct {
 	r         *Recording
 	core      *core.Core
+	limits    core.UserLimits // when the log begins
 	now       scheduler.Time
 	jobs      []*seenJob // in the order of their submission
 	byID      map[uint64]*seenJob
@@ -101,7 +102,14 @@ func newGatherer(r *Recording) *gatherer {
 }
 
 // restored implements listener.
-func (g *gatherer) restored(c *core.Core) { g.core, g.asked = c, nil }
+func (g *gatherer) restored(c *core.Core) {
+	if g.core == nil {
+		g.limits = c.Settings().UserLimits
+	} else {
+		g.limitsChange(c.Settings().UserLimits)
+	}
+	g.core, g.asked = c, nil
+}
 
 // before implements listener.
 func (g *gatherer) before(b *wire.Batch) error {
@@ -122,6 +130,8 @@ func (g *gatherer) input(in *wire.Input) error {
 		}
 	case *wire.Input_KillJob:
 		g.change(seenChange{Change: simulation.Change{Kill: proto.CloneOf(w.KillJob)}, job: w.KillJob.GetJob()})
+	case *wire.Input_Site:
+		g.siteChange(w.Site)
 	case *wire.Input_RetryElements:
 		g.change(seenChange{Change: simulation.Change{Retry: proto.CloneOf(w.RetryElements)}, job: w.RetryElements.GetJob()})
 	case *wire.Input_UpdateJob:

@@ -3,8 +3,11 @@ package simulation
 import (
 	"time"
 
+	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/loop"
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/laboratory/cluster"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // Change is what happens at a time of the workload beside submissions and failures of launchers, as
@@ -21,6 +24,8 @@ type Change struct {
 	// Switch is a change of the policy, and Settings one of the settings of the policy in force.
 	Switch   *Switch
 	Settings *wire.SettingsChange
+	// UserLimits are the limits of users from then on.
+	UserLimits *core.UserLimits
 	// Failed is why the policy in force failed. No policy decides until the next switch.
 	Failed string
 }
@@ -57,6 +62,10 @@ func (p *player) change(c *Change) {
 		p.policy.Switch(*c.Switch)
 	case c.Settings != nil:
 		p.Push(wire.NewInput(&wire.SettingsChange{Version: c.Settings.Version, Config: c.Settings.Config}))
+	case c.UserLimits != nil:
+		set := p.Core.Settings()
+		set.UserLimits = *c.UserLimits
+		p.Push(wire.NewInput(&wire.SiteSettings{Json: set.JSON()}))
 	case c.Failed != "":
 		p.policy.Fail(c.Failed)
 	}
@@ -74,3 +83,19 @@ func (p *player) idOf(job int) uint64 {
 
 // Switch is a change to another policy, or to other settings, while jobs run.
 type Switch = loop.Switch
+
+// userLimits are the limits of a cluster's description as settings of the core.
+func userLimits(l cluster.UserLimits) core.UserLimits {
+	limits := core.UserLimits{Each: userLimit(l.Each)}
+	if len(l.Users) > 0 {
+		limits.Users = map[string]core.UserLimit{}
+	}
+	for name, own := range l.Users {
+		limits.Users[name] = userLimit(own)
+	}
+	return limits
+}
+
+func userLimit(l cluster.UserLimit) core.UserLimit {
+	return core.UserLimit{Slots: l.Slots, Memory: int64(l.Memory), Resources: map[scheduler.ResourceKind]int(l.Resources)}
+}

@@ -120,6 +120,7 @@ func newPlayer(ctx context.Context, o Options) *player {
 	if beat := o.Cluster.Model.Heartbeat; beat > 0 {
 		set.Heartbeat = beat
 	}
+	set.UserLimits = userLimits(o.Cluster.UserLimits)
 	if o.Settings != nil {
 		o.Settings(&set)
 	}

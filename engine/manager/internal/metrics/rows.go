@@ -30,6 +30,7 @@ type Rows struct {
 	jobs     map[scheduler.JobID]has          // that live
 	pools    map[string]has                   // with such jobs
 	launched map[scheduler.AttemptID]struct{} // that live
+	users    map[string]changes.User          // with such jobs and a limit
 }
 
 // has are the numbers of a job, or of all jobs of a pool.
@@ -59,7 +60,7 @@ func NewRows() *Rows {
 			Name: "hamadryad_attempt_duration_seconds", Help: "For how long attempts ran that ended, without the time in which they were suspended, by outcome.",
 			Buckets: prometheus.ExponentialBuckets(0.01, 2, 24), // to 23 h
 		}, []string{"outcome"}),
-		jobs: map[scheduler.JobID]has{}, pools: map[string]has{}, launched: map[scheduler.AttemptID]struct{}{},
+		jobs: map[scheduler.JobID]has{}, pools: map[string]has{}, launched: map[scheduler.AttemptID]struct{}{}, users: map[string]changes.User{},
 	}
 }
 
@@ -81,6 +82,11 @@ func (r *Rows) Apply(f core.Changes) {
 	defer r.mu.Unlock()
 	for _, j := range f.Jobs {
 		r.putJob(j.ID, has{j.Pool, 1, j.Running, max(0, j.Groups-j.Finished-j.Running)})
+	}
+	for _, u := range f.Users {
+		if r.users[u.Name] = u; u.Gone {
+			delete(r.users, u.Name)
+		}
 	}
 	for _, s := range f.Ended {
 		r.putJob(scheduler.JobID(s.GetSummary().GetJob()), has{})
@@ -124,7 +130,7 @@ func (r *Rows) add(of has, times int) {
 
 // Describe implements prometheus.Collector.
 func (r *Rows) Describe(c chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{poolJobs, poolRunning, poolPending} {
+	for _, d := range []*prometheus.Desc{poolJobs, poolRunning, poolPending, userLimit, userHolds} {
 		c <- d
 	}
 	r.waits.Describe(c)
@@ -134,7 +140,7 @@ func (r *Rows) Describe(c chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector.
 func (r *Rows) Collect(out chan<- prometheus.Metric) {
 	r.mu.Lock()
-	shown := maps.Clone(r.pools)
+	shown, users := maps.Clone(r.pools), slices.Collect(maps.Values(r.users))
 	r.mu.Unlock()
 	shown = largest(shown, poolsMax)
 	to := metric(out)
@@ -143,6 +149,7 @@ func (r *Rows) Collect(out chan<- prometheus.Metric) {
 		to.gauge(poolRunning, float64(h.running), pool)
 		to.gauge(poolPending, float64(h.pending), pool)
 	}
+	collectUsers(to, users)
 	r.waits.Collect(out)
 	r.durations.Collect(out)
 }
