@@ -22,15 +22,17 @@ type clients struct {
 	list     []*fakeJob
 	byID     map[uint64]*fakeJob // jobs that have an id
 	storage  storage
-	last     uint64              // the name of the last caller
-	waiting  map[uint64]string   // for what, by name
-	prepare  map[uint64]*fakeJob // those of them that wait for a job's id
-	lossy    bool                // the log has lost records
-	elements *rand.Rand          // draws what is asked of job arrays
+	last     uint64                      // the name of the last caller
+	waiting  map[uint64]string           // for what, by name
+	then     map[uint64]func(core.Reply) // what some of them do with the answer
+	prepare  map[uint64]*fakeJob         // those of them that wait for a job's id
+	lossy    bool                        // the log has lost records
+	elements *rand.Rand                  // draws what is asked of job arrays
+	ofRuns   *schedules                  // the runs that jobs are of
 }
 
 func newClients(p *play) *clients {
-	return &clients{play: p, byID: map[uint64]*fakeJob{}, storage: newStorage(), waiting: map[uint64]string{}, prepare: map[uint64]*fakeJob{}}
+	return &clients{play: p, byID: map[uint64]*fakeJob{}, storage: newStorage(), waiting: map[uint64]string{}, then: map[uint64]func(core.Reply){}, prepare: map[uint64]*fakeJob{}}
 }
 
 // over reports whether all jobs have ended, those included whose end the log lost.
@@ -44,6 +46,7 @@ func (c *clients) lost() { c.lossy = true }
 // forget drops all waiting calls: the manager that would answer them has ended.
 func (c *clients) forget() {
 	clear(c.waiting)
+	clear(c.then)
 	clear(c.prepare)
 }
 
@@ -125,7 +128,7 @@ func (c *clients) submitted(r core.Reply) {
 	}
 	c.Seen["refused submissions"]++
 	j.refused, j.over = true, true
-	if r.Failure.Kind != wire.ErrorKind_ERROR_KIND_INVALID || !j.wrong && !strings.Contains(r.Failure.Message, "was refused: ") && !lateFor(j, r.Failure, c.Now()) && !c.failedFor(j, r.Failure) && !strings.Contains(r.Failure.Message, "(core.userLimits)") {
+	if r.Failure.Kind != wire.ErrorKind_ERROR_KIND_INVALID || !j.wrong && !strings.Contains(r.Failure.Message, "was refused: ") && !lateFor(j, r.Failure, c.Now()) && !c.failedFor(j, r.Failure) && !strings.Contains(r.Failure.Message, "(core.userLimits)") && !c.ofRuns.refused(j) {
 		c.fail("%s was refused: %v", j.name, r.Failure)
 	}
 	for _, out := range j.spec.Outputs {
@@ -214,6 +217,9 @@ func (c *clients) jobChanged(id uint64) {
 	if !ok {
 		c.fail("%s changed and is not there", scheduler.JobID(id))
 		return
+	}
+	if err := c.ofRuns.named(status, j); err != nil {
+		c.fail("%v", err)
 	}
 	j.state = status.Summary.State
 	if !wire.JobOver(j.state) {
@@ -414,6 +420,13 @@ func (c *clients) name(what string) uint64 {
 	return c.last
 }
 
+// call returns a new caller's name. then gets the answer, unless the manager is lost before.
+func (c *clients) call(what string, then func(core.Reply)) uint64 {
+	client := c.name(what)
+	c.then[client] = then
+	return client
+}
+
 func (c *clients) replied(r core.Reply) {
 	what, ok := c.waiting[r.Client]
 	if !ok {
@@ -425,6 +438,10 @@ func (c *clients) replied(r core.Reply) {
 		delete(c.prepare, r.Client)
 		c.prepared(j, r)
 		return
+	}
+	if then := c.then[r.Client]; then != nil {
+		delete(c.then, r.Client)
+		then(r)
 	}
 	if what == "submit" {
 		c.submitted(r)

@@ -10,7 +10,12 @@
 // allocations fit, that no command goes to a lost launcher, that gangs start together, and that one
 // attempt commits. After every round the policy's view is compared with the core, and each decision
 // has had one outcome. The log of batches is replayed and must give the same state to the byte. A
-// right job must succeed with each of its groups committed once, and a wrong one is refused. When
+// right job must succeed with each of its groups committed once, and a wrong one is refused. Three
+// of seven histories have schedules (schedules.go, runners.go). Due times are told late, twice or
+// wrongly. Runners die, freeze and lose answers, and their commands may go on. A second account
+// (runaccount.go) demands that each due time makes one run, or counts as skipped or missed. One
+// start of a run's command submits its jobs. A history whose log loses its end may repeat what
+// the log lost; its commands end then. When
 // the faults end, all jobs must end within bounded virtual time. No attempt, output, reservation or
 // waiting client may be left.
 //

@@ -90,12 +90,14 @@ func (s *Sim) endFaults() {
 		s.clients.drain(f.Name, false)
 	}
 	s.changeSite()
+	s.schedules.mend()
 	s.policy.startNext() // a good one
 }
 
 // checkNothingLeft looks for leftovers long after the last job ended.
 func (s *Sim) checkNothingLeft() {
 	s.clients.checkNothingLeft()
+	s.schedules.checkNothingLeft()
 	s.fleet.checkNothingLeft()
 	s.policy.checkNothingLeft()
 	if st := s.Core.Stats(); st.Running+st.Suspended+st.Ready+st.JobsLive > 0 {

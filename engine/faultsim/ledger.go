@@ -22,8 +22,9 @@ type ledger struct {
 	fresh     map[uint64]int      // groups started in this step, by bundle attempt
 	over      map[uint64]bool     // attempts whose end was reported in this step
 
-	given map[uint64]given // the meaning of each attempt's id, whatever the log lost
-	jobs  *clients
+	given     map[uint64]given // the meaning of each attempt's id, whatever the log lost
+	jobs      *clients
+	scheduled *runAccount
 }
 
 // account is a launcher as the manager should know it.
@@ -49,21 +50,22 @@ type held struct {
 	granted    bool
 }
 
-func newLedger(jobs *clients) *ledger {
-	return (&ledger{jobs: jobs, given: map[uint64]given{}}).again()
+func newLedger(jobs *clients, site func() core.Settings) *ledger {
+	return (&ledger{jobs: jobs, given: map[uint64]given{}, scheduled: newRunAccount(site)}).again()
 }
 
 // again is an empty ledger that remembers the meaning of ids.
 func (l *ledger) again() *ledger {
 	return &ledger{
-		given: l.given, jobs: l.jobs,
+		given: l.given, jobs: l.jobs, scheduled: newRunAccount(l.scheduled.site),
 		joining: map[string]*wire.Join{}, launchers: map[uint64]*account{}, held: map[uint64]*held{},
 		runs: map[uint64][]uint64{}, fresh: map[uint64]int{}, over: map[uint64]bool{},
 	}
 }
 
 // step enters one step's inputs and actions, and checks the invariants.
-func (l *ledger) step(inputs []*wire.Input, actions []core.Action) error {
+func (l *ledger) step(b *wire.Batch, actions []core.Action) error {
+	inputs := b.Inputs
 	clear(l.fresh)
 	clear(l.over)
 	for _, a := range l.launchers {
@@ -87,7 +89,7 @@ func (l *ledger) step(inputs []*wire.Input, actions []core.Action) error {
 			return fmt.Errorf("launcher %d: %w", id, err)
 		}
 	}
-	return nil
+	return l.scheduled.step(scheduler.Time(b.At), inputs, actions)
 }
 
 func (l *ledger) input(in *wire.Input) {

@@ -1,11 +1,13 @@
 package faultsim
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -13,7 +15,7 @@ import (
 const defectSeeds = 200
 
 // TestDefectsAreFound: a core that breaks one rule that policies rely on is detected. Some defects
-// follow other settings than the site has, and some send the policy something wrong. Policy wild plays
+// follow other settings than the site has, some send the policy something wrong, and some change what the core gets. Policy wild plays
 // alone: it takes all decisions, and the policies that TestSeeds plays don't change its histories.
 func TestDefectsAreFound(t *testing.T) {
 	wild := []Policy{{Name: "wild", New: newWild}}
@@ -21,6 +23,7 @@ func TestDefectsAreFound(t *testing.T) {
 		from     uint64
 		settings func(*core.Settings)
 		tamper   func(*scheduler.Round)
+		forge    func() func(*wire.Input)
 		want     string
 	}{
 		"slots are kept for a second too long": {
@@ -76,11 +79,52 @@ func TestDefectsAreFound(t *testing.T) {
 				}
 			}, want: "bytes are free, kept or held",
 		},
+		"runs are taken from runners that live": {
+			from:     1,
+			settings: func(s *core.Settings) { s.Schedules.Lease /= 2 }, want: "it waits for another runner at",
+		},
+		"commands of lost runners are not started again": {
+			from:     1,
+			settings: func(s *core.Settings) { s.Schedules.TriesMax = 1 }, want: "it failed at start 1",
+		},
+		"due times make no runs while earlier ones go on": {
+			from:     1,
+			settings: func(s *core.Settings) { s.Schedules.RunsMax = 1 }, want: "a due time made a run: false, and that is to be true",
+		},
+		"each start of a command submits its jobs": {
+			from: 35,
+			forge: func() func(*wire.Input) {
+				first := map[[2]uint64]uint32{} // start that submitted, by run
+				return func(in *wire.Input) {
+					k := in.GetSubmit().GetSpec().GetRun()
+					if run := [2]uint64{k.GetSchedule(), k.GetRun()}; k != nil {
+						first[run] = cmp.Or(first[run], k.Try)
+						k.Try = first[run]
+					}
+				}
+			}, want: " submits",
+		},
+		"a due time is decided again when clocks are set back": {
+			from: 7,
+			forge: func() func(*wire.Input) {
+				last := map[uint64]int64{} // due time, by schedule
+				return func(in *wire.Input) {
+					if m := in.GetScheduleDue(); m != nil && m.Due <= last[m.Schedule] {
+						m.Due = last[m.Schedule] + 1
+					} else if m != nil {
+						last[m.Schedule] = m.Due
+					}
+				}
+			}, want: "due times are decided up to",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if c.forge == nil {
+				c.forge = func() func(*wire.Input) { return nil }
+			}
 			for seed := c.from; seed < c.from+defectSeeds; seed++ {
-				s := New(Options{Seed: seed, Policies: wild, settings: c.settings, tamper: c.tamper})
+				s := New(Options{Seed: seed, Policies: wild, settings: c.settings, tamper: c.tamper, forge: c.forge()})
 				if err := s.Run(); err != nil && strings.Contains(err.Error(), c.want) {
 					t.Logf("seed %d: %v", seed, err)
 					return

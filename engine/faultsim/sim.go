@@ -32,6 +32,7 @@ type Options struct {
 
 	settings func(*core.Settings)   // for tests, has the core follow other rules than are checked; nil: it does not
 	tamper   func(*scheduler.Round) // likewise, has it send something wrong
+	forge    func(*wire.Input)      // likewise, has it get something else than was sent
 }
 
 // Policy is one kind of policy to draw.
@@ -60,6 +61,7 @@ type Sim struct {
 	policy    *driver
 	records   *records
 	ledger    *ledger
+	schedules *schedules
 	shown     *shown
 	site      *site
 	jobsGiven uint64 // the largest job number that a client got
@@ -84,7 +86,9 @@ func New(o Options) *Sim {
 	s.clients = newClients(s.play)
 	s.fleet = newFleet(s.play, s.clients)
 	s.policy = newDriver(s.play, o.Policies, s.site, o.tamper)
-	s.ledger = newLedger(s.clients)
+	s.ledger = newLedger(s.clients, func() core.Settings { return s.site.now })
+	s.schedules = newSchedules(s.play, o.Seed, s.clients, func() *runAccount { return s.ledger.scheduled })
+	s.clients.ofRuns = s.schedules
 	return s
 }
 
@@ -106,6 +110,7 @@ func (s *Sim) settings() core.Settings {
 	c.ExcludeAfter, c.ExcludeJobs, c.ExcludeFor = 2, 2, 30*time.Second
 	c.PublishTries, c.PublishRetryMax, c.CleanTries, c.CleanMax = 1000, 5*time.Second, 1000, time.Hour
 	c.AttemptsKept, c.NotesKept = 20, 5
+	c.Schedules.Lease, c.Schedules.RunsKept, c.Schedules.RunsMax, c.Schedules.TriesMax = runLease, 3, 3, 3
 	if few := []int{1, 300}; s.opt.Seed%4 < 2 { // so that lists come in several commands
 		c.CommandBytes = few[s.opt.Seed%4]
 	}
@@ -118,20 +123,22 @@ func (s *Sim) Run() error {
 	s.startManager()
 	s.fleet.make()
 	s.policy.startNext()
-	s.clients.plan(&drawing{s.play, s.fleet.first(), wire.ResourcesOf(s.fleet.list[0].Resources)})
+	d := &drawing{s.play, s.fleet.first(), wire.ResourcesOf(s.fleet.list[0].Resources)}
+	s.clients.plan(d)
 	s.clients.drawDependencies(rand.New(rand.NewPCG(s.opt.Seed, dependencyStream)))
 	s.clients.drawArrays(rand.New(rand.NewPCG(s.opt.Seed, elementStream)))
+	s.schedules.plan(d)
 	s.planFaults()
 	s.After(faultsFor, s.endFaults)
-	for s.err == nil && !s.clients.over() {
+	for s.err == nil && !(s.clients.over() && s.schedules.over()) {
 		if s.steps > stepsMax {
 			s.fail("%d steps and no end", s.steps)
 		}
 		if s.Now() > start.Add(faultsFor+endWithin) {
-			s.fail("jobs hang: %s", s.clients.unfinished())
+			s.fail("jobs or runs hang: %s%v", s.clients.unfinished(), s.ledger.scheduled.unfinished())
 		}
 		if !s.Next() {
-			s.fail("nothing will ever happen any more: %s", s.clients.unfinished())
+			s.fail("nothing will ever happen any more: %s%v", s.clients.unfinished(), s.ledger.scheduled.unfinished())
 		}
 	}
 	s.drain()
@@ -142,6 +149,7 @@ func (s *Sim) Run() error {
 
 // drain lets all messages arrive, and looks for leftovers.
 func (s *Sim) drain() {
+	s.schedules.end()
 	end := s.Now().Add(settleFor)
 	for at, ok := s.Upcoming(); s.err == nil && ok && at <= end; at, ok = s.Upcoming() {
 		s.Next()
@@ -170,6 +178,13 @@ func (s *Sim) decide(b *wire.Batch) []core.Action {
 		return nil
 	}
 	s.step()
+	sent := b
+	if s.opt.forge != nil {
+		b = proto.CloneOf(b)
+		for _, in := range b.Inputs {
+			s.opt.forge(in)
+		}
+	}
 	data, err := proto.Marshal(b)
 	if err != nil {
 		s.fail("a batch can't be logged: %v", err)
@@ -194,7 +209,7 @@ func (s *Sim) decide(b *wire.Batch) []core.Action {
 	if err := s.told(actions); err != nil {
 		s.fail("%v", err)
 	}
-	if err := s.ledger.step(b.Inputs, actions); err != nil {
+	if err := s.ledger.step(sent, actions); err != nil {
 		s.fail("%v", err)
 	}
 	if s.records.long() {
@@ -240,6 +255,7 @@ func (s *Sim) restart() {
 	s.clients.forget()
 	s.policy.forget()
 	s.fleet.disconnect()
+	s.schedules.forget()
 	s.startManager()
 	s.fleet.expectAll()
 	s.policy.startNext()
@@ -249,12 +265,13 @@ func (s *Sim) restart() {
 // loseEnd has the log forget its last batches. The ledger is restored with it.
 func (s *Sim) loseEnd() {
 	s.clients.lost()
+	s.schedules.lost()
 	if !s.records.loseEnd() {
 		return
 	}
 	s.ledger = s.ledger.again()
 	for b, actions := range s.records.all() {
-		if err := s.ledger.step(b.Inputs, actions); err != nil {
+		if err := s.ledger.step(b, actions); err != nil {
 			s.fail("on the way back: %v", err)
 			return
 		}
@@ -291,6 +308,8 @@ func (s *Sim) act(a core.Action) {
 	case core.Reply:
 		s.jobsGiven = max(s.jobsGiven, uint64(a.Job))
 		s.clients.replied(a)
+	case core.SchedulesChanged:
+		s.schedules.changed(a)
 	case core.JobsChanged:
 		s.clients.checkEnded(a)
 		for _, j := range a.Jobs {
