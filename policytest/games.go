@@ -315,6 +315,7 @@ func (p *planner) trouble() {
 		n := p.of.IntN(8)
 		p.at(p.moment(span), 0, "a suspended attempt can't be resumed any more", func(c *cluster.Cluster, _ Options) { c.Stick(n) })
 	}
+	p.kills()
 	p.closings()
 	job, other := scheduler.JobID(1+p.rng.IntN(4)), scheduler.JobID(1+p.rng.IntN(8))
 	p.at(p.when(), 0, fmt.Sprintf("%s goes to pool-1, with priority HIGH", job), func(c *cluster.Cluster, _ Options) { c.Update(job, "pool-1", scheduler.High) })
@@ -337,6 +338,19 @@ func (p *planner) trouble() {
 	for range 12 {
 		n := p.of.IntN(8)
 		p.at(p.moment(2*span), 0, "a suspended bundle is offered for a second attempt", func(c *cluster.Cluster, _ Options) { c.Overdue(n) })
+	}
+}
+
+// kills kill jobs with suspended attempts, in one game of three. Suspended attempts of a job that ends can't be resumed,
+// and take a while to end.
+func (p *planner) kills() {
+	kills := rand.New(rand.NewPCG(p.seed, 10)) //nolint:gosec // seeded on purpose
+	if kills.IntN(3) > 0 {
+		return
+	}
+	for range 3 {
+		n := kills.IntN(8)
+		p.at(time.Duration(kills.Int64N(int64(span))), 0, "the job of a suspended attempt is killed", func(c *cluster.Cluster, _ Options) { c.KillSuspended(n) })
 	}
 }
 

@@ -77,6 +77,8 @@ func worldOf(j *state.Job) view.WorldJob {
 		}
 		w.Attempts = append(w.Attempts, view.WorldAttempt{
 			ID: a.ID, Bundle: a.BundleAttempt.Bundle.ID(), Group: a.Group, Launcher: a.Launcher.ID, Speculative: a.BundleAttempt.Speculative(), State: where,
+			Stopping:  a.Stop() != nil,
+			Resuming:  a.Resuming(),
 			Protected: a.BundleAttempt.Bundle.Protection.Until(),
 		})
 	}

@@ -410,6 +410,8 @@ func (s *story) tellEvents() {
 			s.say("started a%d", e.Attempt)
 		case scheduler.AttemptProgress:
 			s.say("progress a%d %g", e.Attempt, e.Progress)
+		case scheduler.AttemptStopping:
+			s.say("stopping a%d", e.Attempt)
 		case scheduler.AttemptEnded:
 			s.say("ended a%d %s", e.Attempt, e.Outcome)
 		case scheduler.AttemptSuspended:

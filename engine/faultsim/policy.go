@@ -342,8 +342,8 @@ func (d *driver) checkRound(l *life, r *scheduler.Round) {
 	}
 	for _, e := range r.Events {
 		o, ok := e.(scheduler.Outcome)
-		if !ok || o.Round != l.round {
-			continue // a generation may receive outcomes of its predecessor's launches
+		if !ok || o.Round != l.round || o.Round == 0 {
+			continue // a generation may receive outcomes of its predecessor's launches, and of the manager's resumptions
 		}
 		key := decision{o.Kind, o.Index}
 		switch want, awaited := l.pending[key]; {

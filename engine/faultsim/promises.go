@@ -29,7 +29,10 @@ type beneficiary struct {
 // outcome compares a decision's outcome, which the round reports, with the policy's view at the
 // time of the decision.
 func (p *promises) outcome(v *view.View, o scheduler.Outcome, r *scheduler.Round) error {
-	if o.Kind != scheduler.DecisionPreempt || !o.Accepted {
+	if !o.Accepted {
+		return untold(v, o, r.Events)
+	}
+	if o.Kind != scheduler.DecisionPreempt {
 		return nil
 	}
 	x := o.Preempt
@@ -150,6 +153,66 @@ func (p *promises) offer(v *view.View, l *view.Launcher) error {
 	}
 	if memory += max(parked-l.Swap, 0); memory > l.Memory {
 		return fmt.Errorf("%d bytes are free, kept or held, and there are %d", memory, l.Memory)
+	}
+	return nil
+}
+
+// untold returns an error if a resumption or a preemption is refused for the state of its attempts, and no event told
+// that state: neither one that the policy had at its decision, nor one of the round that precedes the outcome.
+func untold(v *view.View, o scheduler.Outcome, events []scheduler.Event) error {
+	ids := o.Preempt.Victims
+	switch {
+	case o.Kind == scheduler.DecisionResume && o.Reason == scheduler.NotSuspended:
+		ids = []scheduler.AttemptID{o.Resume.Attempt}
+	case o.Kind != scheduler.DecisionPreempt || o.Reason != scheduler.NotRunning:
+		return nil
+	}
+	for _, id := range ids {
+		if a := v.Attempt(id); a == nil || changed(a.Bundle, o, events) || !mayChange(a, &o) {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s of attempts %d is refused, and no event told why: %s", o.Kind, ids, o.Detail)
+}
+
+// mayChange reports whether an attempt may be resumed or preempted, as far as the policy knew.
+func mayChange(a *view.Attempt, o *scheduler.Outcome) bool {
+	if o.Kind == scheduler.DecisionResume {
+		return a.State == view.Suspended && !a.Resuming && !a.Stopping
+	}
+	return !slices.ContainsFunc(a.Bundle.Attempts(), func(x *view.Attempt) bool {
+		return x.Stopping || x.Resuming || x.Leaving != 0 || o.Preempt.Mode == scheduler.PreemptSuspend && x.State != view.Running
+	})
+}
+
+// changed reports whether an event before an outcome is about an attempt of a bundle.
+func changed(b *view.Bundle, o scheduler.Outcome, events []scheduler.Event) bool {
+	for _, e := range events {
+		if x, is := e.(scheduler.Outcome); is && x.Round == o.Round && x.Kind == o.Kind && x.Index == o.Index {
+			return false
+		}
+		if slices.ContainsFunc(b.Attempts(), func(a *view.Attempt) bool { return slices.Contains(attemptsOf(e), a.ID) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// attemptsOf returns the attempts that an event is about.
+func attemptsOf(e scheduler.Event) []scheduler.AttemptID {
+	switch e := e.(type) {
+	case scheduler.Outcome:
+		return slices.Concat(e.Attempts, e.Preempt.Victims)
+	case scheduler.AttemptStarted:
+		return []scheduler.AttemptID{e.Attempt}
+	case scheduler.AttemptStopping:
+		return []scheduler.AttemptID{e.Attempt}
+	case scheduler.AttemptEnded:
+		return []scheduler.AttemptID{e.Attempt}
+	case scheduler.AttemptSuspended:
+		return []scheduler.AttemptID{e.Attempt}
+	case scheduler.AttemptResumed:
+		return []scheduler.AttemptID{e.Attempt}
 	}
 	return nil
 }

@@ -57,6 +57,16 @@ func TestDefectsAreFound(t *testing.T) {
 				}
 			}, want: "which its stage forbids",
 		},
+		"what the manager stops is not told": {
+			from: 20,
+			tamper: func(r *scheduler.Round) {
+				for i, e := range r.Events {
+					if s, is := e.(scheduler.AttemptStopping); is {
+						r.Events[i] = scheduler.TimePassed{At: s.At}
+					}
+				}
+			}, want: "and no event told why",
+		},
 		"elements of job arrays are given up too early": {
 			from:     1,
 			settings: func(s *core.Settings) { s.AttemptsMax = 1 }, want: " elements, and ",

@@ -225,8 +225,8 @@ func (c *Cluster) judged(s scheduler.SettingsVerdict) bool {
 }
 
 // outcome counts a refusal that no race excuses as a fault. A policy can't know whether a victim is protected, or
-// whether a preemption gains room, so it may try. Likewise it can't know that an attempt commits, or is being stopped,
-// when it asks for a second one.
+// whether a preemption gains room, so it may try. Likewise it can't know that an attempt commits, or waits for lost
+// input, when it asks for a second one.
 func (c *Cluster) outcome(o scheduler.Outcome) {
 	x := &c.exchange
 	switch {
@@ -237,26 +237,24 @@ func (c *Cluster) outcome(o scheduler.Outcome) {
 		if x.vain++; x.vain == vainMax {
 			c.fault("%d preemptions in a row were refused, the last because %s", vainMax, o.Reason)
 		}
-	case x.wasRacy, c.isStopped(o), c.isKilled(o), c.isResumed(o),
-		o.Kind == scheduler.DecisionSpeculate && (o.Reason == scheduler.Protected || o.Reason == scheduler.NothingGained):
+	case x.wasRacy, c.isKilled(o), c.isResumed(o), c.mayAsk(o):
 		c.Tally.StaleRefusals++
 	default:
 		c.fault("%s %d of round %d was refused: %s%s", o.Kind, o.Index, o.Round, o.Reason, decided(o))
 	}
 }
 
-// isStopped reports whether the refused preemption's victims are already being stopped, because
-// another attempt of their bundle has finished: policies do not learn of that.
-func (c *Cluster) isStopped(o scheduler.Outcome) bool {
-	return o.Kind == scheduler.DecisionPreempt && o.Reason == scheduler.NotRunning &&
-		slices.ContainsFunc(o.Preempt.Victims, func(id scheduler.AttemptID) bool {
-			a := c.mirror.Attempt(id)
-			return a != nil && a.Bundle.State == view.Finished
-		})
+// mayAsk reports whether the refused decision asks for a second attempt, and the policy could not know better.
+func (c *Cluster) mayAsk(o scheduler.Outcome) bool {
+	if o.Kind != scheduler.DecisionSpeculate || o.Reason != scheduler.Protected && o.Reason != scheduler.NothingGained {
+		return false
+	}
+	b := c.mirror.Bundle(o.Speculate.Bundle)
+	return b == nil || !slices.ContainsFunc(b.Attempts(), func(a *view.Attempt) bool { return a.Stopping })
 }
 
 // isResumed reports whether the refused decision would exceed the limit of a user while the manager may
-// be resuming attempts on its own, for a policy that can't: policies learn of that when it is over.
+// be resuming attempts on its own, for a policy that can't. It may do so in the step of the refusal.
 func (c *Cluster) isResumed(o scheduler.Outcome) bool {
 	return o.Reason == scheduler.UserAtLimit && !c.Has(scheduler.AbilityResume) &&
 		slices.ContainsFunc(c.mirror.Jobs(), func(j *view.Job) bool {

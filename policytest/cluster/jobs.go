@@ -109,6 +109,14 @@ func (c *Cluster) Kill(id scheduler.JobID) {
 	}
 }
 
+// KillSuspended ends the job of the nth suspended attempt.
+func (c *Cluster) KillSuspended(n int) {
+	if all := c.attempts(true); len(all) > 0 {
+		c.Tally.KilledSuspended++
+		c.Kill(c.JobOf(all[n%len(all)].bundle))
+	}
+}
+
 // killed reports whether a user wanted a job killed.
 func (c *Cluster) killed(id scheduler.JobID) bool { return c.jobs[id] != nil && c.jobs[id].killed }
 

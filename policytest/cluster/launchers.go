@@ -11,8 +11,13 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// delay is the time of a start, a stop, a suspension and a resumption.
-const delay = 20 * time.Millisecond
+const (
+	// delay is the time of a start, a stop, a suspension and a resumption.
+	delay = 20 * time.Millisecond
+	// stopKilled is the time in which a suspended attempt of a killed job is stopped. It is long enough for rounds in
+	// which slots are free, and the attempt can't be resumed.
+	stopKilled = time.Second
+)
 
 // Host returns the host name of a launcher.
 func Host(id scheduler.LauncherID) string { return fmt.Sprint("host-", id) }
@@ -148,6 +153,9 @@ func (c *Cluster) Offers() (all []scheduler.Offer) {
 
 // takes is the time of a step.
 func (c *Cluster) takes(a *simcluster.Attempt, s simcluster.Step, usual time.Duration) time.Duration {
+	if s == simcluster.Stopping && a.Suspended() && c.killed(scheduler.JobID(a.Start.Job)) {
+		return stopKilled
+	}
 	if s != simcluster.Reading {
 		return usual
 	}

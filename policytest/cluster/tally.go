@@ -28,6 +28,7 @@ type Tally struct {
 	Overdue, Raced                                                           int // of both, those of suspended bundles
 	Planned, PlannedUsed                                                     int // accepted reservations without a preemption (Reserve); those whose bundle was launched
 	ForSuspended, Stuck                                                      int // preemptions for a suspended bundle; suspended attempts that could not be resumed
+	KilledSuspended                                                          int // jobs that were killed while an attempt of theirs was suspended
 }
 
 // Add adds another's counts.
@@ -112,7 +113,7 @@ func (c *Cluster) tallyOutcome(o scheduler.Outcome) {
 }
 
 func (c *Cluster) tallyRefusal(o scheduler.Outcome) {
-	if o.Kind != scheduler.DecisionPreempt || c.isStopped(o) {
+	if o.Kind != scheduler.DecisionPreempt {
 		return
 	}
 	c.Tally.PreemptionsRefused++

@@ -41,6 +41,17 @@ func TestTheKitCatchesRuleBreakers(t *testing.T) {
 	}
 }
 
+// TestTheKitCatchesWhoIgnoresStops: a policy that preempts or resumes what the manager stops is caught. That needs a killed
+// job with suspended attempts, and free slots before these have ended, which one game of some dozens has.
+func TestTheKitCatchesWhoIgnoresStops(t *testing.T) {
+	o := policytest.Options{NoStories: true, Seeds: 150, Restarts: -1, ShortenFor: -1}
+	for caught, ignores := range map[string]func() scheduler.TaskScheduler{"is being stopped, suspended or resumed": IgnoresStops, "not suspended": ResumesWhatStops} {
+		if err := policytest.Check(t.Context(), policytest.InProcess(ignores), o).Err(); err == nil || !strings.Contains(err.Error(), caught) {
+			t.Errorf("the kit does not say %q:\n%.500v", caught, err)
+		}
+	}
+}
+
 // TestTheKitCatchesWhatIsMisshown: numbers that can't be, and texts that steer a terminal,
 // are told with the field that holds them.
 func TestTheKitCatchesWhatIsMisshown(t *testing.T) {

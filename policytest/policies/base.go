@@ -191,7 +191,7 @@ func (p *base) takeable(jobs []*view.Job) []*view.Attempt {
 	var all []*view.Attempt
 	for _, j := range jobs {
 		for _, a := range j.Attempts() {
-			if a.State == view.Running && a.Leaving == 0 && a.ProtectedUntil() <= p.Now() && a.Bundle.State == view.Launched && len(a.Bundle.Groups) == 1 {
+			if a.State == view.Running && a.Leaving == 0 && !a.Stopping && a.ProtectedUntil() <= p.Now() && len(a.Bundle.Groups) == 1 {
 				all = append(all, a)
 			}
 		}

@@ -50,9 +50,9 @@ func TestOthersLaunchOnBusyMachines(t *testing.T) {
 
 // TestDelayFindsHomes compares the local work of Delay with that without waiting.
 func TestDelayFindsHomes(t *testing.T) {
-	waits := policytest.Run(t, Delay, policytest.Options{})
+	waits := policytest.Run(t, Delay, policytest.Options{Seeds: 80, Restarts: -1})
 	none := scheduler.Config{Text: []byte("wait: 0s\n")}
-	takesAny := policytest.Run(t, Delay, policytest.Options{Config: none})
+	takesAny := policytest.Run(t, Delay, policytest.Options{Seeds: 80, Restarts: -1, Config: none})
 	if waits.Tally.Local <= takesAny.Tally.Local {
 		t.Errorf("%d of %d groups at home with waiting, %d of %d without",
 			waits.Tally.Local, waits.Tally.Located, takesAny.Tally.Local, takesAny.Tally.Located)

@@ -398,6 +398,17 @@ func (o AttemptOutcome) String() string {
 	return name(o, "unknown", "finished", "lost", "failed", "preempted", "killed")
 }
 
+// AttemptStopping: the manager stops the attempt for a reason of its own. Its job was killed or failed,
+// another group of its bundle failed, or another attempt of the bundle commits, for example. The
+// attempt can't be preempted or resumed any more. It holds what it holds until AttemptEnded. It is sent
+// once, and not for an attempt that the policy's preemption stops already. An attempt may end without
+// it. An earlier manager does not send it, and refuses decisions on such attempts all the same.
+type AttemptStopping struct {
+	At      Time
+	Attempt AttemptID
+	For     JobID // the job whose work gets what the attempt frees; 0: none
+}
+
 // AttemptEnded: the attempt ended and holds no slots or memory.
 type AttemptEnded struct {
 	At      Time
@@ -443,6 +454,8 @@ func (k DecisionKind) String() string {
 // Outcome: the result of one decision of an earlier round. Every decision has exactly one, in the
 // next round. It is in the order of events at the point where the decision was applied: events that
 // happened while the policy was thinking come before it.
+//
+// An accepted resumption of Round 0 is the manager's own, for a policy without AbilityResume.
 type Outcome struct {
 	At       Time
 	Round    uint64
@@ -559,6 +572,7 @@ func (e UserLimitSet) When() Time       { return e.At } // When returns the even
 func (e AttemptStarted) When() Time     { return e.At } // When returns the event's time.
 func (e AttemptPhase) When() Time       { return e.At } // When returns the event's time.
 func (e AttemptProgress) When() Time    { return e.At } // When returns the event's time.
+func (e AttemptStopping) When() Time    { return e.At } // When returns the event's time.
 func (e AttemptEnded) When() Time       { return e.At } // When returns the event's time.
 func (e AttemptSuspended) When() Time   { return e.At } // When returns the event's time.
 func (e AttemptResumed) When() Time     { return e.At } // When returns the event's time.
@@ -590,6 +604,7 @@ func (UserLimitSet) isEvent()       {}
 func (AttemptStarted) isEvent()     {}
 func (AttemptPhase) isEvent()       {}
 func (AttemptProgress) isEvent()    {}
+func (AttemptStopping) isEvent()    {}
 func (AttemptEnded) isEvent()       {}
 func (AttemptSuspended) isEvent()   {}
 func (AttemptResumed) isEvent()     {}

@@ -101,10 +101,9 @@ func (u *Unit) Runs() bool {
 	return u.state == held && !slices.ContainsFunc(u.Attempts, func(a *view.Attempt) bool { return a.State != view.Running })
 }
 
-// Ends reports whether the manager stops what is left of a launch: another launch finished its bundle, or it failed in
-// part. Such a launch can't be resumed or preempted.
+// Ends reports whether the manager stops what is left of a launch. Such a launch can't be resumed or preempted.
 func (u *Unit) Ends() bool {
-	return u.Bundle.State != view.Launched || slices.ContainsFunc(u.Attempts, (*view.Attempt).LaunchFailed)
+	return slices.ContainsFunc(u.Attempts, func(a *view.Attempt) bool { return a.Stopping })
 }
 
 // look returns a unit's state, and how many slots of the stage's kind it has.

@@ -37,14 +37,11 @@ func (p *Pass[O, S]) spared(a *view.Attempt, mode scheduler.PreemptMode) (schedu
 	suspended := mode == scheduler.PreemptKill && a.State == view.Suspended
 	for _, x := range launchOf(a) {
 		switch {
-		case p.driver.leaves(x), x.Leaving != 0, x.Resuming:
+		case p.driver.leaves(x), x.Leaving != 0, x.Stopping, x.Resuming:
 			return scheduler.NotRunning, fmt.Sprintf("attempt %d is being stopped or resumed", x.ID)
-		case x.State != view.Running && (!suspended || x.State != view.Suspended), x.Bundle.State != view.Launched:
+		case x.State != view.Running && (!suspended || x.State != view.Suspended):
 			return scheduler.NotRunning, fmt.Sprintf("attempt %d does not run", x.ID)
 		}
-	}
-	if a.LaunchFailed() {
-		return scheduler.NotRunning, fmt.Sprintf("another group of attempt %d's launch ended, so the manager stops it", a.ID)
 	}
 	if mode == scheduler.PreemptSuspend && slices.ContainsFunc(launchOf(a), p.cannotSuspend) {
 		return scheduler.Unsupported, fmt.Sprintf("the launcher of attempt %d can't suspend", a.ID)

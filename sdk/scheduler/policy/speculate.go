@@ -20,7 +20,7 @@ func (p *Pass[O, S]) Speculate(b *view.Bundle) bool {
 		return false
 	}
 	a := b.Attempts()[0]
-	if a.Speculative || a.State != view.Running && a.State != view.Suspended || p.driver.leaves(a) || p.speculates(b) {
+	if a.Speculative || a.State != view.Running && a.State != view.Suspended || a.Stopping || p.driver.leaves(a) || p.speculates(b) {
 		return false
 	}
 	if p.seconds(b.Job) >= limits.SecondsMax(len(b.Job.Attempts())) {

@@ -17,7 +17,7 @@ func (m *EventBatch) Decode() ([]scheduler.Event, error) {
 }
 
 // eventKinds is the number of kinds, including the unknown kind.
-const eventKinds = int(EventKind_EVENT_KIND_USER_LIMIT_SET) + 1
+const eventKinds = int(EventKind_EVENT_KIND_ATTEMPT_STOPPING) + 1
 
 // eventRows returns the rows of each kind's columns in order.
 type eventRows struct {
@@ -184,6 +184,7 @@ func (e *eventRows) checkWork(n *[eventKinds]int) {
 	k := n[EventKind_EVENT_KIND_ATTEMPT_PROGRESS]
 	r.same("attempt progress", k, len(p.GetAttempt()), len(p.GetProgress()))
 	p.GetWork().check(r, "attempt progress work", k)
+	r.same("attempt stopping", n[EventKind_EVENT_KIND_ATTEMPT_STOPPING], len(m.GetAttemptStopping().GetAttempt()), len(m.GetAttemptStopping().GetBeneficiary()))
 	d := m.GetAttemptEnded()
 	k = n[EventKind_EVENT_KIND_ATTEMPT_ENDED]
 	r.same("attempt ended", k, len(d.GetAttempt()), len(d.GetOutcome()), len(d.GetBeneficiary()), len(d.GetReason()))
@@ -327,6 +328,10 @@ func (e *eventRows) work(k EventKind, at scheduler.Time) scheduler.Event {
 			At: at, Attempt: scheduler.AttemptID(c.Attempt[i]), Work: c.Work.row(i), For: scheduler.JobID(c.Beneficiary[i]), Reason: r.str(c.Reason[i]),
 			Outcome: scheduler.AttemptOutcome(known(r, "attempt outcome", c.Outcome[i], AttemptOutcome_ATTEMPT_OUTCOME_FINISHED, AttemptOutcome_ATTEMPT_OUTCOME_KILLED)),
 		}
+	case EventKind_EVENT_KIND_ATTEMPT_STOPPING:
+		c := m.AttemptStopping
+		e.row[k]++
+		return scheduler.AttemptStopping{At: at, Attempt: scheduler.AttemptID(c.Attempt[i]), For: scheduler.JobID(c.Beneficiary[i])}
 	case EventKind_EVENT_KIND_ATTEMPT_SUSPENDED:
 		e.row[k]++
 		return scheduler.AttemptSuspended{At: at, Attempt: scheduler.AttemptID(m.AttemptSuspended.Attempt[i])}

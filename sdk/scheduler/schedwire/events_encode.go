@@ -257,6 +257,10 @@ func (m *eventWriter) addWork(w *writer, e scheduler.Event) EventKind {
 		c.Work.add(&e.Work)
 		c.Beneficiary, c.Reason = append(c.Beneficiary, uint64(e.For)), append(c.Reason, w.str(e.Reason))
 		return EventKind_EVENT_KIND_ATTEMPT_ENDED
+	case scheduler.AttemptStopping:
+		c := get(&m.AttemptStopping, empty)
+		c.Attempt, c.Beneficiary = append(c.Attempt, uint64(e.Attempt)), append(c.Beneficiary, uint64(e.For))
+		return EventKind_EVENT_KIND_ATTEMPT_STOPPING
 	case scheduler.AttemptSuspended:
 		c := get(&m.AttemptSuspended, empty)
 		c.Attempt = append(c.Attempt, uint64(e.Attempt))

@@ -204,6 +204,8 @@ func event(t *rapid.T, at scheduler.Time) scheduler.Event {
 		return scheduler.AttemptProgress{At: at, Attempt: attempt, Progress: real(t), Work: work(t)}
 	case EventKind_EVENT_KIND_ATTEMPT_ENDED:
 		return scheduler.AttemptEnded{At: at, Attempt: attempt, Outcome: between(t, scheduler.Finished, scheduler.Killed), Work: work(t), For: jobID, Reason: text(t)}
+	case EventKind_EVENT_KIND_ATTEMPT_STOPPING:
+		return scheduler.AttemptStopping{At: at, Attempt: attempt, For: jobID}
 	case EventKind_EVENT_KIND_ATTEMPT_SUSPENDED:
 		return scheduler.AttemptSuspended{At: at, Attempt: attempt}
 	case EventKind_EVENT_KIND_ATTEMPT_RESUMED:

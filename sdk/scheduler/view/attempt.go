@@ -40,6 +40,9 @@ type Attempt struct {
 	// Leaving is the job for which an accepted preemption takes the attempt's slots; 0 if none
 	// does.
 	Leaving scheduler.JobID
+	// Stopping means that the manager stops the attempt, for whatever reason. It can't be preempted,
+	// suspended or resumed any more.
+	Stopping bool
 	// Resuming means that the attempt is suspended and an accepted resumption will continue it: it
 	// holds its slots.
 	Resuming bool
@@ -89,6 +92,17 @@ func (a *Attempt) isLast() bool {
 	return a.run.left == 0
 }
 
+// stopOthers marks the attempts that the manager stops because this one has ended: the rest of its
+// launch if it did not finish, and all others of its bundle if that is finished. An earlier manager
+// does not tell of them.
+func (a *Attempt) stopOthers(outcome scheduler.AttemptOutcome) {
+	for _, x := range a.Bundle.Attempts() {
+		if x.run == a.run && outcome != scheduler.Finished || a.Bundle.State == Finished {
+			x.Stopping = true
+		}
+	}
+}
+
 // together walks the live attempts of this attempt's launch, itself included.
 func (a *Attempt) together(yield func(*Attempt) bool) {
 	for _, x := range a.Bundle.Attempts() {
@@ -98,18 +112,8 @@ func (a *Attempt) together(yield func(*Attempt) bool) {
 	}
 }
 
-// LaunchFailed reports whether another group of its launch ended without finishing. The manager stops
-// the rest of such a launch, so this attempt will end too and can't be preempted.
-func (a *Attempt) LaunchFailed() bool {
-	live := 0
-	for range a.together {
-		live++
-	}
-	return live < a.run.left
-}
-
-// waits reports whether it is suspended, and no resumption or preemption of it is accepted.
-func (a *Attempt) waits() bool { return a.State == Suspended && !a.Resuming && a.Leaving == 0 }
+// waits reports whether it is suspended, is not being stopped, and no resumption of it is accepted.
+func (a *Attempt) waits() bool { return a.State == Suspended && !a.Resuming && !a.Stopping }
 
 // isSuspending reports whether a preemption will suspend it.
 func (a *Attempt) isSuspending() bool { return a.suspending }

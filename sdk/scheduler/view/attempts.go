@@ -79,6 +79,7 @@ func (as *attempts) preempted(p scheduler.Preempt) {
 		for _, peer := range a.Bundle.Attempts() {
 			if peer.run == a.run {
 				peer.Leaving, peer.suspending = p.For, p.Mode == scheduler.PreemptSuspend
+				peer.Stopping = peer.Stopping || !peer.suspending
 			}
 		}
 		a.Bundle.onceOnly()
@@ -220,6 +221,16 @@ func (as *attempts) resumed(e scheduler.AttemptResumed) error {
 	return nil
 }
 
+func (as *attempts) attemptStopping(e scheduler.AttemptStopping) error {
+	a, err := as.live(e.Attempt)
+	if err != nil {
+		return err
+	}
+	a.Stopping, a.suspending = true, false
+	a.Leaving = e.For
+	return nil
+}
+
 func (as *attempts) attemptEnded(e scheduler.AttemptEnded, ls *launchers) error {
 	a, err := as.live(e.Attempt)
 	if err != nil {
@@ -240,5 +251,6 @@ func (as *attempts) attemptEnded(e scheduler.AttemptEnded, ls *launchers) error 
 	}
 	as.ended = append(as.ended, Ended{a, e})
 	b.attemptEnded(a, e.Outcome)
+	a.stopOthers(e.Outcome)
 	return nil
 }

@@ -60,6 +60,8 @@ func (v *View) event(e scheduler.Event) error {
 		return v.suspended(e)
 	case scheduler.AttemptResumed:
 		return v.resumed(e)
+	case scheduler.AttemptStopping:
+		return v.attemptStopping(e)
 	case scheduler.AttemptEnded:
 		return v.attemptEnded(e, &v.launchers)
 	}

@@ -53,6 +53,8 @@ type WorldAttempt struct {
 	Launcher    scheduler.LauncherID
 	Speculative bool
 	State       AttemptState
+	Stopping    bool
+	Resuming    bool           // and not being stopped
 	Protected   scheduler.Time // protected until then; 0 if it never was
 }
 
@@ -74,7 +76,7 @@ func (v *View) World() World {
 			}
 		}
 		for _, a := range j.Attempts() {
-			wj.Attempts = append(wj.Attempts, WorldAttempt{a.ID, a.Bundle.ID, a.Group, a.Launcher, a.Speculative, a.State, a.ProtectedUntil()})
+			wj.Attempts = append(wj.Attempts, WorldAttempt{a.ID, a.Bundle.ID, a.Group, a.Launcher, a.Speculative, a.State, a.Stopping, a.Resuming && !a.Stopping, a.ProtectedUntil()})
 		}
 		w.Jobs = append(w.Jobs, wj)
 	}
@@ -110,6 +112,12 @@ func (w World) String() string {
 				speculative = " speculative"
 			}
 			fmt.Fprintf(&s, "  attempt-%d group %d of %v on %d %s%s", a.ID, a.Group, a.Bundle, a.Launcher, a.State, speculative)
+			if a.Stopping {
+				s.WriteString(" stopping")
+			}
+			if a.Resuming {
+				s.WriteString(" resuming")
+			}
 			if a.Protected != 0 {
 				fmt.Fprintf(&s, " protected until %d", a.Protected)
 			}

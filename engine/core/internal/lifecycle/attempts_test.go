@@ -58,7 +58,7 @@ func TestHowLongSlotsAreHeld(t *testing.T) {
 		t.Errorf("to resume twice is refused with %v", reason)
 	}
 	h.Attempts.ResumedNow(a)
-	h.Dispatch.StopBundleAttempt(r, scheduler.Preempted, "for another", time.Minute, 0)
+	h.Dispatch.PreemptBundleAttempt(r, time.Minute, 7)
 	if h.Checked(); free(l) != 0 {
 		t.Error("its slot is free before its end was reported")
 	}
@@ -119,7 +119,7 @@ func TestWhoStopsMayNotCommit(t *testing.T) {
 	}{
 		"runs": {func(*coretest.Core, *state.Attempt) {}, true},
 		"stops": {func(h *coretest.Core, a *state.Attempt) {
-			h.Dispatch.StopBundleAttempt(a.BundleAttempt, scheduler.Preempted, "test", time.Minute, 0)
+			h.Dispatch.PreemptBundleAttempt(a.BundleAttempt, time.Minute, 7)
 		}, false},
 		"ends": {func(h *coretest.Core, a *state.Attempt) {
 			h.Step.AddCost(h.Step.Set.StepWork) // nothing is stopped in this step

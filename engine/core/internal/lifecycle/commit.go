@@ -18,7 +18,7 @@ func (js *Jobs) CommitBundleAttempt(r *state.BundleAttempt) {
 	j := b.Job
 	b.DropAttempt(r)
 	for _, other := range b.Attempts() {
-		js.dispatch.StopBundleAttempt(other, scheduler.Killed, "another attempt finished first", 0, 0)
+		js.dispatch.StopBundleAttempt(other, scheduler.Killed, "another attempt finished first", 0)
 	}
 	wrote := writes(r.Commits())
 	js.bundles.StoreTook(b, r.Attempts[0].Launcher.ID, wrote)

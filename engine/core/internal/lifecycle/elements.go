@@ -40,7 +40,7 @@ func (js *Jobs) endElement(b *state.Bundle, why string) {
 	}
 	for _, r := range b.Attempts() {
 		if !r.Granted() {
-			js.dispatch.StopBundleAttempt(r, scheduler.Killed, why, 0, 0)
+			js.dispatch.StopBundleAttempt(r, scheduler.Killed, why, 0)
 		}
 	}
 }

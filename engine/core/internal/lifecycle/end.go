@@ -124,7 +124,7 @@ func (as *Attempts) failed(a *state.Attempt, m *wire.AttemptEnded) {
 	case f.Kind == wire.ErrorKind_ERROR_KIND_LOST:
 		r.Lose(as.step.Shorten(f.Message))
 		as.EndAttempt(a, scheduler.Lost, m.GetWork(), f.Message)
-		as.dispatch.StopBundleAttempt(r, scheduler.Lost, "another group of its bundle was lost", 0, 0)
+		as.dispatch.StopBundleAttempt(r, scheduler.Lost, "another group of its bundle was lost", 0)
 	default:
 		if f.Kind == wire.ErrorKind_ERROR_KIND_OUTPUT { // name the launcher whose mount may be bad
 			f = proto.CloneOf(f)
@@ -141,7 +141,7 @@ func (as *Attempts) failed(a *state.Attempt, m *wire.AttemptEnded) {
 		if !theirs {
 			as.bundles.RecordFailure(r.Bundle, a.Launcher, f.Kind == wire.ErrorKind_ERROR_KIND_PROGRAM)
 		}
-		as.dispatch.StopBundleAttempt(r, scheduler.Lost, "another group of its bundle failed", 0, 0)
+		as.dispatch.StopBundleAttempt(r, scheduler.Lost, "another group of its bundle failed", 0)
 	}
 	as.jobs.BundleAttemptEnded(r)
 }
@@ -157,7 +157,7 @@ func (as *Attempts) Lose(a *state.Attempt, reason string) {
 	}
 	as.EndAttempt(a, outcome, a.Work(), reason)
 	if outcome == scheduler.Lost {
-		as.dispatch.StopBundleAttempt(r, scheduler.Lost, "another group of its bundle was lost", 0, 0)
+		as.dispatch.StopBundleAttempt(r, scheduler.Lost, "another group of its bundle was lost", 0)
 	}
 	as.jobs.BundleAttemptEnded(r)
 }

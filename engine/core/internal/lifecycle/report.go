@@ -100,7 +100,7 @@ func (as *Attempts) grant(a *state.Attempt) {
 	}
 	for _, r := range b.Attempts() {
 		if r != a.BundleAttempt {
-			as.dispatch.StopBundleAttempt(r, scheduler.Killed, "another attempt commits", 0, 0)
+			as.dispatch.StopBundleAttempt(r, scheduler.Killed, "another attempt commits", 0)
 		}
 	}
 }
@@ -136,7 +136,7 @@ func (as *Attempts) loseRefused(a *state.Attempt, f *wire.Failure) {
 	why := fmt.Sprintf("launcher %s could not have it %s: %s", a.Launcher.Name, do, f.GetMessage())
 	a.BundleAttempt.Lose(as.step.Shorten(why))
 	as.state.NoteJob(a.BundleAttempt.Bundle.Job, fmt.Sprintf("%s is lost: %s", a.BundleAttempt.Bundle.Job.Describe(a.BundleAttempt.Bundle, a.Group), why))
-	as.dispatch.StopBundleAttempt(a.BundleAttempt, scheduler.Lost, why, 0, 0)
+	as.dispatch.StopBundleAttempt(a.BundleAttempt, scheduler.Lost, why, 0)
 	as.dropSuspended(a.BundleAttempt)
 }
 

@@ -134,12 +134,14 @@ func (as *Attempts) ResumedNow(a *state.Attempt) {
 }
 
 // ResumeSuspended resumes on behalf of a policy that does not resume: whole bundle attempts, in
-// order of suspension, as slots become free.
+// order of suspension, as slots become free. The policy is notified as of a decision of its own.
 func (as *Attempts) ResumeSuspended() {
 	for r := range as.state.Suspended.All() {
 		// Earlier managers let policies suspend a job's last group, too.
 		if r.Stopped() == 0 && (!as.policy.Last.Resumes() || r.Bundle.Last()) {
-			as.resumeBundleAttempt(r)
+			if ids, refused, _ := as.resumeBundleAttempt(r); refused == scheduler.NotRefused {
+				as.events.NotifyResuming(r.Bundle, ids)
+			}
 		}
 	}
 }
@@ -152,7 +154,7 @@ func (as *Attempts) SuspendedTooLong(id uint64) {
 	}
 	for r := range as.state.Suspended.All() {
 		if r.ID == id && as.step.Now.Sub(r.Suspended()) >= as.step.Set.SuspendMax {
-			as.dispatch.StopBundleAttempt(r, scheduler.Preempted, fmt.Sprintf("it was suspended for %v", as.step.Set.SuspendMax), 0, 0)
+			as.dispatch.StopBundleAttempt(r, scheduler.Preempted, fmt.Sprintf("it was suspended for %v", as.step.Set.SuspendMax), 0)
 			as.dropSuspended(r)
 		}
 	}

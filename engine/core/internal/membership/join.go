@@ -153,7 +153,7 @@ func (ms *Membership) loseOutputs(l *state.Launcher, outputs map[scheduler.Attem
 		for _, r := range slices.Clone(o.Bundle.Attempts()) {
 			if r.ID == o.BundleAttempt && r.Commits()[o.Group] != nil { // a gang that has not committed yet
 				r.Lose("launcher " + l.Name + " was lost with what a finished group had stored")
-				ms.dispatch.StopBundleAttempt(r, scheduler.Lost, r.Lost(), 0, 0)
+				ms.dispatch.StopBundleAttempt(r, scheduler.Lost, r.Lost(), 0)
 			}
 		}
 	}

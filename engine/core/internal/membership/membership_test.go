@@ -117,7 +117,7 @@ func TestInventory(t *testing.T) {
 	no := func(*coretest.Core, *state.Attempt) {}
 	started := func(h *coretest.Core, a *state.Attempt) { h.Attempts.Started(a, "") }
 	stopped := func(h *coretest.Core, a *state.Attempt) {
-		h.Dispatch.StopBundleAttempt(a.BundleAttempt, scheduler.Killed, "test", 0, 0)
+		h.Dispatch.StopBundleAttempt(a.BundleAttempt, scheduler.Killed, "test", 0)
 	}
 	suspending := func(h *coretest.Core, a *state.Attempt) {
 		started(h, a)
@@ -388,7 +388,7 @@ func TestAnAttemptOfWhichNothingIsConfirmed(t *testing.T) {
 		"start": func(*coretest.Core, *state.Attempt) {},
 		"stop": func(h *coretest.Core, a *state.Attempt) {
 			h.Attempts.Started(a, "")
-			h.Dispatch.StopBundleAttempt(a.BundleAttempt, scheduler.Preempted, "test", 0, 0)
+			h.Dispatch.StopBundleAttempt(a.BundleAttempt, scheduler.Preempted, "test", 0)
 		},
 		"suspend": func(h *coretest.Core, a *state.Attempt) {
 			h.Attempts.Started(a, "")

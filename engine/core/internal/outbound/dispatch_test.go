@@ -116,7 +116,7 @@ func TestAGangThatIsStoppedIsToldNothing(t *testing.T) {
 	}
 	r := j.Bundles[0].Attempts()[0]
 	h.Later(time.Second)
-	h.Dispatch.StopBundleAttempt(r, scheduler.Lost, "test", 0, 0)
+	h.Dispatch.StopBundleAttempt(r, scheduler.Lost, "test", 0)
 	h.Attempts.EndedReport(l, &wire.AttemptEnded{Attempt: uint64(r.Attempts[0].ID), End: wire.End_END_STOPPED})
 	h.Attempts.Started(r.Attempts[1], "x:2")
 	for _, c := range h.Commands(l) {
@@ -134,9 +134,9 @@ func TestStopsAreSentOnce(t *testing.T) {
 	j := h.Job(coretest.Maps(1))
 	r := h.RunBundle(j, 0, l)
 	h.Later(time.Second)
-	h.Dispatch.StopBundleAttempt(r, scheduler.Preempted, "for another", time.Minute, 0)
-	h.Dispatch.StopBundleAttempt(r, scheduler.Preempted, "for a third", time.Second, 0)
-	h.Dispatch.StopBundleAttempt(r, scheduler.Killed, "now", 0, 0)
+	h.Dispatch.PreemptBundleAttempt(r, time.Minute, 7)
+	h.Dispatch.PreemptBundleAttempt(r, time.Second, 8)
+	h.Dispatch.StopBundleAttempt(r, scheduler.Killed, "now", 0)
 	h.Dispatch.StopForEnd(r)
 	var graces []time.Duration
 	for _, c := range h.Commands(l) {

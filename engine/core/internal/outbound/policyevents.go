@@ -100,6 +100,16 @@ func (ev *PolicyEvents) WithdrawSpeculation(b *state.Bundle) {
 	}
 }
 
+// NotifyResuming notifies the policy that the manager resumes attempts of a bundle by itself.
+func (ev *PolicyEvents) NotifyResuming(b *state.Bundle, ids []scheduler.AttemptID) {
+	ev.Notify(b, resumption(ev.step.Now, ids))
+}
+
+// resumption is the outcome of an accepted resumption that is no answer to a decision of the policy.
+func resumption(at scheduler.Time, ids []scheduler.AttemptID) scheduler.Outcome {
+	return scheduler.Outcome{At: at, Kind: scheduler.DecisionResume, Accepted: true, Attempts: ids, Resume: scheduler.Resume{Attempt: ids[0]}}
+}
+
 // NotifyExclusion notifies the policy whether the site excludes a launcher.
 func (ev *PolicyEvents) NotifyExclusion(l *state.Launcher) {
 	ev.policy.NotifyLauncher(l.ID, scheduler.LauncherExcluded{At: ev.step.Now, Launcher: l.ID, Excluded: l.Excluded})

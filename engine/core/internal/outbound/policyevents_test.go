@@ -159,7 +159,7 @@ func TestEndsOfAnOffer(t *testing.T) {
 			h.Attempts.CommitAsked(r.Attempts[0].Launcher, r.Attempts[0].ID)
 		},
 		"it is stopped": func(h *coretest.Core, r *state.BundleAttempt) {
-			h.Dispatch.StopBundleAttempt(r, scheduler.Preempted, "test", time.Minute, 0)
+			h.Dispatch.PreemptBundleAttempt(r, time.Minute, 7)
 		},
 		"it is preempted": func(h *coretest.Core, r *state.BundleAttempt) {
 			other := h.Job(coretest.Maps(1))
@@ -201,4 +201,112 @@ func TestEndsOfAnOffer(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestEndsOfAnAttempt: a policy is told once that the manager stops an attempt, whatever stops it, before a decision on the
+// attempt is refused for that. A policy that starts afterwards is told, too. The policy's own preemption tells by its
+// outcome.
+func TestEndsOfAnAttempt(t *testing.T) {
+	kill := func(h *coretest.Core, r *state.BundleAttempt) {
+		h.Admission.KillJob(&wire.KillJob{Job: uint64(r.Bundle.Job.ID), Principal: &wire.Principal{Name: "ann"}})
+	}
+	for name, c := range map[string]struct {
+		spec *wire.JobSpec
+		end  func(*coretest.Core, *state.BundleAttempt)
+		told int
+	}{
+		"the job is killed": {coretest.Maps(2), kill, 1},
+		"the job fails": {coretest.Maps(2), func(h *coretest.Core, r *state.BundleAttempt) {
+			other := h.RunBundle(r.Bundle.Job, 1, h.Launcher("b", 1)).Attempts[0]
+			h.Attempts.EndedReport(other.Launcher, &wire.AttemptEnded{Attempt: uint64(other.ID), End: wire.End_END_FAILED, Failure: &wire.Failure{
+				Kind: wire.ErrorKind_ERROR_KIND_INVALID, Message: "no",
+			}})
+		}, 1},
+		"another group of a gang fails": {coretest.Gang(2), func(h *coretest.Core, r *state.BundleAttempt) { h.Fail(r.Attempts[1], "no") }, 1},
+		"another group of a gang is lost": {coretest.Gang(2), func(h *coretest.Core, r *state.BundleAttempt) {
+			h.Attempts.Lose(r.Attempts[1], "it left")
+		}, 1},
+		"another attempt commits": {coretest.Maps(1), func(h *coretest.Core, r *state.BundleAttempt) {
+			h.Speculation.OfferSpeculation(r.Bundle)
+			second := h.RunBundle(r.Bundle.Job, 0, h.Launcher("b", 1)).Attempts[0]
+			h.Attempts.CommitAsked(second.Launcher, second.ID)
+		}, 1},
+		"another attempt finishes": {coretest.Maps(1), func(h *coretest.Core, r *state.BundleAttempt) {
+			h.Speculation.OfferSpeculation(r.Bundle)
+			h.Finish(h.RunBundle(r.Bundle.Job, 0, h.Launcher("b", 1)).Attempts[0])
+		}, 1},
+		"it is stopped twice": {coretest.Maps(1), func(h *coretest.Core, r *state.BundleAttempt) {
+			kill(h, r)
+			h.Dispatch.StopBundleAttempt(r, scheduler.Killed, "again", 0)
+		}, 1},
+		"the policy preempts it": {coretest.Maps(1), func(h *coretest.Core, r *state.BundleAttempt) {
+			other := h.Job(coretest.Maps(1))
+			d := scheduler.Preempt{Victims: []scheduler.AttemptID{r.Attempts[0].ID}, Mode: scheduler.PreemptKill, For: other.ID}
+			if reason, why := h.Rounds.Preemption.Preempt(d); reason != scheduler.NotRefused {
+				t.Fatal(why)
+			}
+			kill(h, r)
+		}, 0},
+	} {
+		h := coretest.New(t)
+		h.StartPolicy(scheduler.AbilityResume)
+		l := h.Launcher("a", 4)
+		on := []*state.Launcher{l}
+		for range c.spec.GetGraph().GetConnections() {
+			on = append(on, l)
+		}
+		r := h.RunBundle(h.Job(c.spec), 0, on...)
+		a := r.Attempts[0]
+		h.Later(time.Hour)
+		h.Attempts.SuspendBundleAttempt(r)
+		h.Attempts.SuspendedNow(a)
+		h.NotifiedEvents()
+		c.end(h, r)
+		if _, reason, _ := h.Attempts.Resume(scheduler.Resume{Attempt: a.ID}); reason != scheduler.NotSuspended {
+			t.Errorf("%s: to resume it is refused with %v", name, reason)
+		}
+		told := 0
+		for _, e := range h.NotifiedEvents() {
+			if s, is := e.(scheduler.AttemptStopping); is {
+				told++
+				if s.Attempt != a.ID {
+					t.Errorf("%s: it is told of %v", name, s.Attempt)
+				}
+			}
+		}
+		if told != c.told {
+			t.Errorf("%s: it is told %d times, want %d", name, told, c.told)
+		}
+		h.Later(time.Second)
+		h.Rounds.Start(&wire.PolicyStart{Generation: 9, Policy: "test"})
+		h.Events.BuildSnapshot()
+		var fresh view.View
+		if err := fresh.Start(snapshot(t, h)); err != nil {
+			t.Fatal(err)
+		}
+		if x := fresh.Attempt(a.ID); x == nil || !x.Stopping {
+			t.Errorf("%s: a policy that starts sees %+v", name, x)
+		}
+	}
+}
+
+// TestWhoGetsWhatIsStopped: an attempt is to be suspended for a job, and its own job is killed before. What it frees is
+// still the beneficiary's.
+func TestWhoGetsWhatIsStopped(t *testing.T) {
+	h := coretest.New(t)
+	h.StartPolicy(scheduler.AbilityResume)
+	r := h.RunBundle(h.Job(coretest.Maps(1)), 0, h.Launcher("a", 1))
+	other := h.Job(coretest.Maps(1))
+	d := scheduler.Preempt{Victims: []scheduler.AttemptID{r.Attempts[0].ID}, Mode: scheduler.PreemptSuspend, For: other.ID}
+	if reason, why := h.Rounds.Preemption.Preempt(d); reason != scheduler.NotRefused {
+		t.Fatal(why)
+	}
+	h.NotifiedEvents()
+	h.Jobs.EndJob(r.Bundle.Job, scheduler.JobKilled, nil)
+	for _, e := range h.NotifiedEvents() {
+		if s, is := e.(scheduler.AttemptStopping); is && s.For == other.ID {
+			return
+		}
+	}
+	t.Error("it is not told that the attempt is stopped for the other job")
 }

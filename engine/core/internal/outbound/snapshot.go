@@ -244,7 +244,7 @@ func addAttempt(g *policystate.SnapshotBuilder, a *state.Attempt) {
 			at := max(a.Since(), a.Executing())
 			g.Add(scheduler.AttemptSuspended{At: at, Attempt: a.ID})
 			if a.Resuming() {
-				g.Add(scheduler.Outcome{At: at, Kind: scheduler.DecisionResume, Accepted: true, Attempts: []scheduler.AttemptID{a.ID}, Resume: scheduler.Resume{Attempt: a.ID}})
+				g.Add(resumption(at, []scheduler.AttemptID{a.ID}))
 			}
 		}
 	}
@@ -259,9 +259,11 @@ func addAttempt(g *policystate.SnapshotBuilder, a *state.Attempt) {
 		})
 	}
 	switch {
-	case a.Stop() != nil && a.Stop().Outcome == scheduler.Preempted:
+	case a.Stop() != nil && a.Stop().Outcome == scheduler.Preempted && a.Stop().ForJob != 0:
 		leaves(a.Stop().At, scheduler.PreemptKill, a.Stop().ForJob)
-	case a.Stop() == nil && a.Suspending():
+	case a.Stop() != nil:
+		g.Add(scheduler.AttemptStopping{At: a.Stop().At, Attempt: a.ID, For: a.Stop().ForJob})
+	case a.Suspending():
 		at, beneficiary := a.BundleAttempt.SuspendRequested()
 		leaves(at, scheduler.PreemptSuspend, beneficiary)
 	}

@@ -1,6 +1,8 @@
 package outbound
 
 import (
+	"fmt"
+	"iter"
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core/internal/state"
@@ -9,14 +11,39 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// StopBundleAttempt stops all attempts of a bundle attempt, for one reason. A second attempt beside it is offered no
-// more.
-func (dp *Dispatcher) StopBundleAttempt(r *state.BundleAttempt, outcome scheduler.AttemptOutcome, reason string, grace time.Duration, forJob scheduler.JobID) {
+// StopBundleAttempt stops all attempts of a bundle attempt, for one reason, and notifies the policy. A second attempt
+// beside it is offered no more. What the attempts free is for forJob, if not 0.
+func (dp *Dispatcher) StopBundleAttempt(r *state.BundleAttempt, outcome scheduler.AttemptOutcome, reason string, forJob scheduler.JobID) {
+	for a := range dp.stops(r, outcome) {
+		s := phase.Stop{Outcome: outcome, Reason: reason, ForJob: forJob, At: dp.step.Now}
+		if _, beneficiary := r.SuspendRequested(); a.Suspending() {
+			s.ForJob = beneficiary
+		}
+		if a.Stop() == nil {
+			dp.events.Notify(r.Bundle, scheduler.AttemptStopping{At: s.At, Attempt: a.ID, For: s.ForJob})
+		}
+		dp.stopAttempt(a, s)
+	}
+}
+
+// PreemptBundleAttempt is StopBundleAttempt for a job, because the policy decided so. The outcome of the decision
+// notifies the policy.
+func (dp *Dispatcher) PreemptBundleAttempt(r *state.BundleAttempt, grace time.Duration, forJob scheduler.JobID) {
+	reason := fmt.Sprintf("preempted for %s", forJob)
+	for a := range dp.stops(r, scheduler.Preempted) {
+		dp.stopAttempt(a, phase.Stop{Outcome: scheduler.Preempted, Reason: reason, Grace: grace, ForJob: forJob, At: dp.step.Now})
+	}
+}
+
+// stops records that a bundle attempt is stopped, and walks its live attempts.
+func (dp *Dispatcher) stops(r *state.BundleAttempt, outcome scheduler.AttemptOutcome) iter.Seq[*state.Attempt] {
 	r.Stop(outcome)
 	dp.events.WithdrawSpeculation(r.Bundle)
-	for _, a := range r.Attempts {
-		if a.Phase() != phase.Ended {
-			dp.stopAttempt(a, phase.Stop{Outcome: outcome, Reason: reason, Grace: grace, ForJob: forJob, At: dp.step.Now})
+	return func(yield func(*state.Attempt) bool) {
+		for _, a := range r.Attempts {
+			if a.Phase() != phase.Ended && !yield(a) {
+				return
+			}
 		}
 	}
 }
@@ -33,5 +60,5 @@ func (dp *Dispatcher) stopAttempt(a *state.Attempt, s phase.Stop) {
 // StopForEnd stops an attempt of a bundle because its job ends.
 func (dp *Dispatcher) StopForEnd(r *state.BundleAttempt) {
 	dp.step.AddCost(step.WorkStop * len(r.Attempts))
-	dp.StopBundleAttempt(r, scheduler.Killed, "its job "+r.Bundle.Job.End.Outcome().String(), 0, 0)
+	dp.StopBundleAttempt(r, scheduler.Killed, "its job "+r.Bundle.Job.End.Outcome().String(), 0)
 }

@@ -69,7 +69,7 @@ func (rs *Rounds) ApplyAnswer() {
 }
 
 // apply applies decisions in the order of the contract, and returns false if some are left.
-// Starting or stopping an attempt sends the policy no event by itself, so an outcome precedes its
+// Starting or preempting an attempt sends the policy no event by itself, so an outcome precedes its
 // consequences.
 func (rs *Rounds) apply(d *policystate.PendingAnswer) bool {
 	list := d.Decisions()

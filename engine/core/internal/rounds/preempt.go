@@ -76,7 +76,7 @@ func (pr *Preemption) preemptBundleAttempt(r *state.BundleAttempt, k *resources.
 		pr.attempts.SuspendBundleAttempt(r)
 		return
 	}
-	pr.dispatch.StopBundleAttempt(r, scheduler.Preempted, fmt.Sprintf("preempted for %s", k.Job), grace, k.Job)
+	pr.dispatch.PreemptBundleAttempt(r, grace, k.Job)
 }
 
 // victims finds the bundle attempts of a preemption's victims: a victim stands for its whole

@@ -297,7 +297,7 @@ func TestWhoIsNotTakenOff(t *testing.T) {
 			h.Attempts.CommitAsked(a.Launcher, a.ID)
 		}, scheduler.Protected},
 		"who stops": {func(h *coretest.Core, _ *scheduler.Preempt, a *state.Attempt) {
-			h.Dispatch.StopBundleAttempt(a.BundleAttempt, scheduler.Killed, "test", 0, 0)
+			h.Dispatch.StopBundleAttempt(a.BundleAttempt, scheduler.Killed, "test", 0)
 		}, scheduler.NotRunning},
 		"who can't be suspended": {func(_ *coretest.Core, d *scheduler.Preempt, a *state.Attempt) {
 			d.Mode, a.Launcher.CanSuspend = scheduler.PreemptSuspend, false

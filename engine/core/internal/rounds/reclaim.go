@@ -287,5 +287,5 @@ func (pr *Preemption) reclaim(r *state.BundleAttempt, b *state.Bundle) {
 	pr.step.Stats.Reclaimed++
 	pr.state.NoteJob(j, fmt.Sprintf("%s was taken back: %s, which it waits for, found no slot", j.Describe(r.Bundle, 0), j.Describe(b, 0)))
 	j.Inputs.SetLate(&r.Bundle.Gate, r.Bundle.AllNodes())
-	pr.dispatch.StopBundleAttempt(r, scheduler.Preempted, "taken back: what it waits for found no slot", 0, j.ID)
+	pr.dispatch.StopBundleAttempt(r, scheduler.Preempted, "taken back: what it waits for found no slot", j.ID)
 }

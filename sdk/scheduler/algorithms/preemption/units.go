@@ -18,8 +18,7 @@ type Unit struct {
 func (u *Unit) Live() []*view.Attempt { return u.Attempts }
 
 // Units lists the launches of a job that hold slots of a kind and may be stopped, in order of their
-// first attempts. All attempts of such a launch run, none is leaving or has failed, and no other launch
-// of the bundle has finished. Nor was its second attempt taken in this round (view.View.Launch): stopping the first one
+// first attempts. All attempts of such a launch run, and none is leaving or being stopped. Nor was its second attempt taken in this round (view.View.Launch): stopping the first one
 // ends the offer.
 func Units(j *view.Job, kind scheduler.SlotKind, leaving Leaving) []*Unit {
 	type launch struct {
@@ -41,7 +40,7 @@ func Units(j *view.Job, kind scheduler.SlotKind, leaving Leaving) []*Unit {
 			u.Slots += a.Need.Slots
 		}
 		second := a.Bundle.SpeculationOffered && a.Bundle.LeftOut()
-		if second || a.State != view.Running || a.Bundle.State != view.Launched || leaving.Has(a.ID) || a.LaunchFailed() {
+		if second || a.State != view.Running || a.Stopping || leaving.Has(a.ID) {
 			busy[u] = true
 		}
 	}
