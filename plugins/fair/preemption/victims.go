@@ -34,11 +34,12 @@ const (
 )
 
 // candidate makes a victim of a bundle attempt, if the given attempt is its first live one and
-// it may be stopped. Of two speculative attempts neither is a victim: the first to end wins.
+// it may be stopped. Of two speculative attempts neither is a victim: the first to end wins. Nor is
+// the first where this round launches the second: to stop it would end the offer.
 func (t *taking) candidate(j *shares.Job, a *view.Attempt) (victim, bool) {
 	b := a.Bundle
 	live := b.Attempts()
-	if live[0] != a || len(live) > len(b.Groups) || b.State != view.Launched {
+	if live[0] != a || len(live) > len(b.Groups) || b.SpeculationOffered && b.LeftOut() {
 		return victim{}, false
 	}
 	x := victim{
@@ -46,7 +47,7 @@ func (t *taking) candidate(j *shares.Job, a *view.Attempt) (victim, bool) {
 		protected: t.View.Now() < b.ProtectedUntil, spared: t.sparing(b.ID),
 	}
 	for _, y := range live {
-		wrong := t.leaving[y.ID] || y.State == view.Suspended
+		wrong := t.leaving[y.ID] || y.Stopping || y.State == view.Suspended
 		if wrong || t.View.Launcher(y.Launcher) == nil || y.Speculative != a.Speculative {
 			return victim{}, false
 		}
