@@ -1,10 +1,12 @@
 package fifo
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/hamadryad/hamadryad/plugins/internal/variants"
 	"github.com/hamadryad/hamadryad/policytest"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 func TestConformance(t *testing.T) {
@@ -19,5 +21,13 @@ func TestConformanceOfEverySetting(t *testing.T) {
 		t.Run(v.Name, func(t *testing.T) {
 			policytest.Run(t, New, policytest.Options{Seeds: 6, First: 700, Config: v.Config()})
 		})
+	}
+}
+
+// TestNoCheckpoint: a policy that keeps nothing does not declare that it gives checkpoints, and the kit does not warn of it.
+func TestNoCheckpoint(t *testing.T) {
+	r := policytest.Check(t.Context(), policytest.InProcess(New), policytest.Options{NoStories: true, Seeds: 2})
+	if r.Err() != nil || r.Policy.Abilities.Has(scheduler.AbilityCheckpoint) || strings.Contains(strings.Join(r.Warnings, "\n"), "checkpoint") {
+		t.Errorf("it declares %v: %v, %q", r.Policy.Abilities, r.Err(), r.Warnings)
 	}
 }

@@ -69,6 +69,9 @@ func (d *driver[O, S]) recall(c *scheduler.Checkpoint) (stateRead bool) {
 func (d *driver[O, S]) remember(to *scheduler.Decisions) error {
 	own := d.own
 	d.own = false
+	if d.policy.NoCheckpoint {
+		return nil
+	}
 	x := checkpoint{Leaving: d.leaving[:min(len(d.leaving), leavingMax)], Delays: d.delays}
 	if m := d.policy.Memory; m != nil {
 		encode := m.Encode

@@ -33,6 +33,9 @@ type Policy[O, S any] struct {
 	Status func(Look[O, S]) scheduler.Status
 	// Memory keeps the state in the policy's checkpoint. Nil: it is lost at each restart.
 	Memory *Memory[S]
+	// NoCheckpoint says that the policy keeps nothing over a restart, and so gives no checkpoint: it has no Memory, and
+	// does not use LaunchNear or preempt, which remember what they wait for.
+	NoCheckpoint bool
 
 	// Admit judges a submission: it returns the pool for the job, "" for the one that it names, or why the job is
 	// refused. Nil: the policy is not asked.
@@ -60,10 +63,13 @@ type Policy[O, S any] struct {
 }
 
 // New returns the policy for a driver: serve.Main, policytest.Run or a simulation. Each call returns one that has
-// not been started. It panics if Name, Version or Assign is missing.
+// not been started. It panics if Name, Version or Assign is missing, or if NoCheckpoint and Memory are both set.
 func (p Policy[O, S]) New() scheduler.TaskScheduler {
 	if p.Name == "" || p.Version == "" || p.Assign == nil {
 		panic("policy: a Policy needs Name, Version and Assign")
+	}
+	if p.NoCheckpoint && p.Memory != nil {
+		panic("policy: a Policy with Memory gives checkpoints: leave out NoCheckpoint")
 	}
 	d := &driver[O, S]{policy: p}
 	if p.Page != nil {
@@ -89,5 +95,8 @@ func (p *Policy[O, S]) abilities(o *O) (a scheduler.Ability, progress time.Durat
 	if a.Has(scheduler.AbilityProgress) {
 		progress = p.Progress
 	}
-	return a | scheduler.AbilityCheckpoint, progress
+	if !p.NoCheckpoint {
+		a |= scheduler.AbilityCheckpoint
+	}
+	return a, progress
 }
