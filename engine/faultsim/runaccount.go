@@ -347,7 +347,8 @@ func (c *runAccount) transition(e *takenStep, s *accountedSchedule, now *wire.Sc
 	running, waiting := r.State == wire.RunState_RUN_STATE_RUNNING, r.State == wire.RunState_RUN_STATE_WAITING
 	// A renewal in this step came before the end of the lease was looked for.
 	renewed := e.restart || claims > 0 || c.renewed(e, now, was, r) || was.State != r.State
-	over := e.at >= mine.until && !(was.State == wire.RunState_RUN_STATE_RUNNING && renewed && was.State == r.State)
+	busy := was.State == wire.RunState_RUN_STATE_RUNNING && renewed && was.State == r.State
+	over := e.at >= mine.until && !busy
 	var err error
 	switch {
 	case was.State == r.State && (wire.RunOver(r.State) || claims == 0):

@@ -130,7 +130,7 @@ func (s *Sim) Run() error {
 	s.schedules.plan(d)
 	s.planFaults()
 	s.After(faultsFor, s.endFaults)
-	for s.err == nil && !(s.clients.over() && s.schedules.over()) {
+	for s.err == nil && (!s.clients.over() || !s.schedules.over()) {
 		if s.steps > stepsMax {
 			s.fail("%d steps and no end", s.steps)
 		}

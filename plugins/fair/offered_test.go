@@ -81,7 +81,8 @@ func TestNoVictimIsLaunchedTwice(t *testing.T) {
 			return d
 		}
 		first := []scheduler.Event{
-			scheduler.LauncherJoined{Launcher: 1, Slots: slots(3), Memory: 10}, scheduler.LauncherJoined{Launcher: 2, Slots: slots(1), Memory: 1},
+			scheduler.LauncherJoined{Launcher: 1, Slots: slots(3), Memory: 10},
+			scheduler.LauncherJoined{Launcher: 2, Slots: slots(1), Memory: 1},
 			scheduler.JobSubmitted{Job: scheduler.Job{ID: 1, Pool: "a", Stages: stages}},
 		}
 		var started []scheduler.Event

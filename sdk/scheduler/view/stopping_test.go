@@ -30,7 +30,8 @@ func TestStopping(t *testing.T) {
 		"a second launch finished": {[]scheduler.Event{
 			scheduler.SpeculationOffered{Job: 1, Bundle: 1, Groups: []scheduler.Group{group, group}},
 			scheduler.Outcome{Kind: scheduler.DecisionLaunch, Accepted: true, Attempts: []scheduler.AttemptID{3, 4}, Launch: scheduler.Launch{Bundle: 1, Launchers: []scheduler.LauncherID{1, 1}}},
-			scheduler.AttemptEnded{Attempt: 3, Outcome: scheduler.Finished}, scheduler.AttemptEnded{Attempt: 4, Outcome: scheduler.Finished},
+			scheduler.AttemptEnded{Attempt: 3, Outcome: scheduler.Finished},
+			scheduler.AttemptEnded{Attempt: 4, Outcome: scheduler.Finished},
 		}, true, 0},
 	} {
 		v := &View{}
@@ -58,7 +59,8 @@ func TestNoResumptionOfWhatStops(t *testing.T) {
 		scheduler.JobSubmitted{Job: scheduler.Job{ID: 1, Stages: []scheduler.Stage{{Groups: 1, Kind: "map", Slots: 1}}}},
 		scheduler.BundleReady{Job: 1, Bundle: 1, Groups: []scheduler.Group{{Kind: "map", Slots: 1}}},
 		scheduler.Outcome{Kind: scheduler.DecisionLaunch, Accepted: true, Attempts: []scheduler.AttemptID{1}, Launch: scheduler.Launch{Bundle: 1, Launchers: []scheduler.LauncherID{1}}},
-		scheduler.AttemptStarted{Attempt: 1, Job: 1, Bundle: 1, Launcher: 1}, scheduler.AttemptSuspended{Attempt: 1},
+		scheduler.AttemptStarted{Attempt: 1, Job: 1, Bundle: 1, Launcher: 1},
+		scheduler.AttemptSuspended{Attempt: 1},
 	}, Offers: []scheduler.Offer{{Launcher: 1, Free: slots, Memory: 9, Suspended: 1}}})
 	mark := v.Capacity.Mark()
 	if !v.Capacity.TakeForResume(v.Attempt(1)) {
