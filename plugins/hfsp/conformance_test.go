@@ -20,7 +20,7 @@ func TestConformance(t *testing.T) {
 func TestConformanceOfEverySetting(t *testing.T) {
 	for _, v := range variants.Of("hfsp")[1:] {
 		t.Run(v.Name, func(t *testing.T) {
-			policytest.Run(t, New, policytest.Options{NoStories: true, Seeds: *seeds, First: 200, Restarts: 20, Config: v.Config()})
+			policytest.Run(t, New, policytest.Options{NoStories: true, Seeds: *seeds, First: 100, Restarts: 20, Config: v.Config()})
 		})
 	}
 }

@@ -54,8 +54,7 @@ func (d *assignment) fill(s *stage, upTo int) {
 		return
 	}
 	level := scheduler.Remote
-	located := d.waits() && (s.Job.Located() || s.Job.GangCount() > 0 && d.somewhereLocated(s))
-	if located {
+	if d.waits() {
 		level = s.wait.Allowed(d.view.Now(), d.limits())
 	}
 	p := d.pass(s, upTo, level)
@@ -63,7 +62,7 @@ func (d *assignment) fill(s *stage, upTo int) {
 		p.Near(level)
 	}
 	p.Each(d.index.Launchable(s.Stage), func(b *view.Bundle) ([]scheduler.LauncherID, bool) { return d.fitWithin(s, b, level) })
-	if located {
+	if d.waits() {
 		d.skipped(s, upTo, level)
 	}
 }
@@ -181,8 +180,12 @@ func (d *assignment) skipped(s *stage, upTo int, level scheduler.Locality) {
 	d.wake(s.skip.Add(d.heartbeat()))
 }
 
-// somewhereLocated reports whether one of a stage's next bundles has input on some launcher.
+// somewhereLocated reports whether one of a stage's next bundles has input on some launcher. It depends
+// on what can be launched now, and not on what once could: a restarted policy does not know that.
 func (d *assignment) somewhereLocated(s *stage) bool {
+	if !s.Job.Located() && s.Job.GangCount() == 0 {
+		return false
+	}
 	n := 0
 	for b := range d.index.Launchable(s.Stage) {
 		if d.located(b) {

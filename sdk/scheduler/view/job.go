@@ -115,7 +115,8 @@ func (j *Job) WaitingSlots(kind scheduler.SlotKind) (n int) {
 func (j *Job) GangCount() int { return j.launchable.gangs.len() }
 
 // Located reports whether a single-group bundle of the job was ever ready with located input. For
-// other jobs no launcher is nearer than another.
+// other jobs no launcher is nearer than another. It saves a search. A policy must not decide by it:
+// after a restart it is false if no such bundle is left.
 func (j *Job) Located() bool { return j.launchable.hostsMost() > 0 }
 
 // Attempts returns the job's live attempts in order of id.
