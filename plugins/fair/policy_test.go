@@ -327,6 +327,44 @@ func TestReloadedAllocations(t *testing.T) {
 	}
 }
 
+// TestSettingsComeAsAJobEnds: settings come in the round in which a job ends that waits, and before its end. The job is
+// forgotten all the same, and the round says nothing of it.
+func TestSettingsComeAsAJobEnds(t *testing.T) {
+	p := &Policy{}
+	config := scheduler.Config{Text: []byte("placement: {undeclared: create}\n")}
+	if _, err := p.Start(config, scheduler.Snapshot{}, policytest.Environment()); err != nil {
+		t.Fatal(err)
+	}
+	number := uint64(0)
+	round := func(offers []scheduler.Offer, events ...scheduler.Event) scheduler.Decisions {
+		t.Helper()
+		number++
+		d, err := p.AssignTasks(scheduler.Round{Number: number, Now: scheduler.Time(number), Events: events, Offers: offers})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	one := []scheduler.SlotCount{{Kind: scheduler.DefaultKind, Count: 1}}
+	groups := []scheduler.Group{{Kind: scheduler.DefaultKind, Slots: 1}}
+	d := round([]scheduler.Offer{{Launcher: 1, Free: one, Memory: 1}},
+		scheduler.LauncherJoined{Launcher: 1, Slots: one, Memory: 1},
+		scheduler.JobSubmitted{Job: scheduler.Job{ID: 1, Pool: "a", Stages: []scheduler.Stage{{Groups: 2, Kind: scheduler.DefaultKind, Slots: 1}}}},
+		scheduler.BundleReady{Job: 1, Bundle: 1, Groups: groups}, scheduler.BundleReady{Job: 1, Bundle: 2, Groups: groups})
+	if len(d.Launch) != 1 || len(d.Waiting) != 1 || d.Waiting[0].Job != 1 {
+		t.Fatalf("launches %v, reasons for waiting %v", d.Launch, d.Waiting)
+	}
+	round([]scheduler.Offer{{Launcher: 1}},
+		scheduler.Outcome{Round: 1, Kind: scheduler.DecisionLaunch, Accepted: true, Launch: d.Launch[0], Attempts: []scheduler.AttemptID{1}},
+		scheduler.AttemptStarted{Attempt: 1, Job: 1, Bundle: d.Launch[0].Bundle, Launcher: 1})
+	d = round([]scheduler.Offer{{Launcher: 1, Free: one, Memory: 1}},
+		scheduler.SettingChanged{Version: 1, Config: config}, scheduler.BundleWithdrawn{Job: 1, Bundle: 2},
+		scheduler.AttemptEnded{Attempt: 1}, scheduler.JobFinished{Job: 1})
+	if len(d.Waiting) != 0 || len(p.shares.Jobs) != 0 {
+		t.Errorf("reasons for waiting %v, jobs %v", d.Waiting, p.shares.Jobs)
+	}
+}
+
 func TestCheckpointsThatCannotBeRead(t *testing.T) {
 	for _, c := range []scheduler.Checkpoint{
 		{Version: memoryVersion, Data: []byte("{")},

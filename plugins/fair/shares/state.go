@@ -1,6 +1,9 @@
 package shares
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/hamadryad/hamadryad/plugins/fair/allocation"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares/pooltree"
@@ -42,6 +45,11 @@ func (s *State) Start(v *view.View, kinds []scheduler.SlotKind) {
 // Rebuild rebuilds tree, pools and jobs from the view and the settings. Jobs keep the records of
 // other packages. The caller must call Sync next.
 func (s *State) Rebuild(c *allocation.Config) {
+	for _, id := range slices.Sorted(maps.Keys(s.Jobs)) { // settings may come in the round in which jobs end, and before their ends
+		if s.View.Job(id) == nil {
+			s.Remove(id)
+		}
+	}
 	old := s.Jobs
 	s.Config, s.adjuster = c, adjuster(c)
 	if c.Undeclared == allocation.UndeclaredCreate {
