@@ -26,3 +26,9 @@ func TestConformanceOfEverySetting(t *testing.T) {
 func TestNoSecondBesideOneThatIsTakenOff(t *testing.T) {
 	policytest.Run(t, New, policytest.Options{NoStories: true, Seeds: 1, First: 9047, Config: scheduler.Config{Text: []byte("mode: suspend\n")}})
 }
+
+// TestResumedAttemptsCountForTheirUser: the manager resumes an attempt of a user who has a limit. It tells so at once, and
+// the policy launches nothing beside it that the limit does not allow.
+func TestResumedAttemptsCountForTheirUser(t *testing.T) {
+	policytest.Run(t, New, policytest.Options{NoStories: true, Seeds: 1, First: 415, Config: scheduler.Config{Text: []byte("mode: suspend\n")}})
+}

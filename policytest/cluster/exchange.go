@@ -237,7 +237,7 @@ func (c *Cluster) outcome(o scheduler.Outcome) {
 		if x.vain++; x.vain == vainMax {
 			c.fault("%d preemptions in a row were refused, the last because %s", vainMax, o.Reason)
 		}
-	case x.wasRacy, c.isKilled(o), c.isResumed(o), c.mayAsk(o):
+	case x.wasRacy, c.isKilled(o), c.mayAsk(o):
 		c.Tally.StaleRefusals++
 	default:
 		c.fault("%s %d of round %d was refused: %s%s", o.Kind, o.Index, o.Round, o.Reason, decided(o))
@@ -251,15 +251,6 @@ func (c *Cluster) mayAsk(o scheduler.Outcome) bool {
 	}
 	b := c.mirror.Bundle(o.Speculate.Bundle)
 	return b == nil || !slices.ContainsFunc(b.Attempts(), func(a *view.Attempt) bool { return a.Stopping })
-}
-
-// isResumed reports whether the refused decision would exceed the limit of a user while the manager may
-// be resuming attempts on its own, for a policy that can't. It may do so in the step of the refusal.
-func (c *Cluster) isResumed(o scheduler.Outcome) bool {
-	return o.Reason == scheduler.UserAtLimit && !c.Has(scheduler.AbilityResume) &&
-		slices.ContainsFunc(c.mirror.Jobs(), func(j *view.Job) bool {
-			return !j.UserLimit().IsZero() && slices.ContainsFunc(j.Attempts(), func(a *view.Attempt) bool { return a.State == view.Suspended })
-		})
 }
 
 // isKilled reports whether the refused decision is on the admission of a job that a user killed:
