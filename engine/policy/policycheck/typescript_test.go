@@ -22,7 +22,7 @@ func typeScriptPolicy(t *testing.T) string {
 	root, dir := "../../..", t.TempDir()
 	for _, name := range []string{
 		example + "/package.json", example + "/package-lock.json", example + "/tsconfig.json", example + "/hamadryad-policy-turns",
-		example + "/src/columns.ts", example + "/src/policy.ts", example + "/src/serve.ts",
+		example + "/src/columns.ts", example + "/src/policy.ts", example + "/src/serve.ts", example + "/src/users.ts",
 		"sdk/scheduler/schedwire/scheduler.proto", "sdk/scheduler/schedwire/rpc/policy.proto",
 	} {
 		data, err := os.ReadFile(filepath.Join(root, name))

@@ -5,6 +5,7 @@
 mod columns;
 mod policy;
 mod serve;
+mod users;
 #[allow(dead_code)]
 #[rustfmt::skip]
 mod wire; // generated, see build.rs

@@ -1,8 +1,9 @@
 //! The oldest job goes first: all of its bundles that fit, near their input, and then those of the next.
 
-use crate::columns::{add_problems, amounts, at, bundles, table, Amounts, Bundle, Group, Strings};
+use crate::columns::{add_problems, amounts, at, bundles, split, table, Amounts, Bundle, Group, Strings};
+use crate::users::{frees, limits, Users};
 use crate::wire::{self, DecisionKind, EventKind, WaitReason};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 /// What is left of a launcher's offer while a round is decided.
 #[derive(Clone)]
@@ -36,7 +37,8 @@ pub struct Oldest {
     jobs: BTreeMap<u64, BTreeMap<u64, Bundle>>, // ready bundles, by job
     hosts: BTreeMap<u64, String>,
     offers: BTreeMap<u64, Free>,
-    waiting: HashSet<u64>, // jobs that were last said to wait
+    users: Users,
+    waiting: HashMap<u64, WaitReason>, // why jobs wait, as last said
 }
 
 /// What is wrong with settings, as lines and texts.
@@ -44,6 +46,15 @@ pub fn check(text: &[u8]) -> Vec<(i64, String)> {
     let text = String::from_utf8_lossy(text);
     let said = |line: &str| line.split('#').next().unwrap_or_default().trim().to_owned();
     (1..).zip(text.lines().map(said)).filter(|(_, l)| !l.is_empty()).map(|(n, l)| (n, format!("{l}: the policy has no settings"))).collect()
+}
+
+/// Why a job waits, also in words; None for one that does not.
+fn why(waits: Option<&WaitReason>) -> (WaitReason, &'static str) {
+    match waits {
+        None => (WaitReason::Unspecified, ""),
+        Some(WaitReason::AtLimit) => (WaitReason::AtLimit, "its user holds as much as the site allows"),
+        Some(other) => (*other, "no launcher has room for its next bundle"),
+    }
 }
 
 impl Oldest {
@@ -55,7 +66,14 @@ impl Oldest {
         let (joined, lost) = (m.launcher_joined.unwrap_or_default(), m.launcher_lost.unwrap_or_default());
         let (submitted, finished) = (m.job_submitted.unwrap_or_default(), m.job_finished.unwrap_or_default());
         let (withdrawn, outcome) = (m.bundle_withdrawn.unwrap_or_default(), m.outcome.unwrap_or_default());
-        let changed = m.setting_changed.unwrap_or_default();
+        let (changed, ended) = (m.setting_changed.unwrap_or_default(), m.attempt_ended.unwrap_or_default());
+        let (suspended, resumed) = (m.attempt_suspended.unwrap_or_default(), m.attempt_resumed.unwrap_or_default());
+        let mut offered = bundles(&m.speculation_offered.unwrap_or_default(), strings).into_iter();
+        let (attempts, launchers) = (outcome.attempts.unwrap_or_default(), outcome.launch_launchers.unwrap_or_default());
+        let attempts = split(&attempts.id, &attempts.rows, outcome.kind.len());
+        let launchers = split(&launchers.id, &launchers.rows, outcome.kind.len());
+        let frees = frees(&joined, strings);
+        let mut limits = limits(&m.user_limit_set.unwrap_or_default(), strings).into_iter();
         for kind in m.kind {
             let row: &mut usize = rows.entry(kind).or_default();
             let i = *row;
@@ -63,20 +81,25 @@ impl Oldest {
             match EventKind::try_from(kind) {
                 Ok(EventKind::LauncherJoined) => {
                     self.hosts.insert(joined.launcher[i], at(strings, at(&joined.host, i) as usize));
+                    self.users.frees.insert(joined.launcher[i], at(&frees, i));
                 }
                 Ok(EventKind::LauncherLost) => {
                     self.hosts.remove(&lost.launcher[i]);
                     self.offers.remove(&lost.launcher[i]);
+                    self.users.frees.remove(&lost.launcher[i]);
                 }
                 Ok(EventKind::JobSubmitted) => {
                     self.jobs.insert(submitted.id[i], BTreeMap::new());
+                    self.users.submitted(submitted.id[i], at(strings, at(&submitted.user, i) as usize));
                 }
                 Ok(EventKind::JobFinished) => {
                     self.jobs.remove(&finished.job[i]);
                     self.waiting.remove(&finished.job[i]);
+                    self.users.finished(finished.job[i]);
                 }
                 Ok(EventKind::BundleReady) => {
                     if let Some(b) = ready.next() {
+                        self.users.ready(&b);
                         self.jobs.entry(b.job).or_default().insert(b.id, b);
                     }
                 }
@@ -84,7 +107,13 @@ impl Oldest {
                 // A refused launch changes nothing: the bundle is still ready, and fits or not as before.
                 Ok(EventKind::Outcome) if at(&outcome.kind, i) == DecisionKind::Launch as i32 && at(&outcome.accepted, i) => {
                     self.no_longer_ready(outcome.launch_bundle[i]);
+                    self.users.launched(outcome.launch_bundle[i], &attempts[i], &launchers[i]);
                 }
+                Ok(EventKind::SpeculationOffered) => offered.next().iter().for_each(|b| self.users.ready(b)),
+                Ok(EventKind::AttemptSuspended) => self.users.suspended(suspended.attempt[i], true),
+                Ok(EventKind::AttemptResumed) => self.users.suspended(resumed.attempt[i], false),
+                Ok(EventKind::AttemptEnded) => self.users.ended(ended.attempt[i]),
+                Ok(EventKind::UserLimitSet) => self.users.limits.extend(limits.next()),
                 Ok(EventKind::SettingChanged) => settings.push((changed.version[i], changed.config[i].clone())),
                 _ => {}
             }
@@ -110,11 +139,11 @@ impl Oldest {
         let mut launch = wire::Launch::default();
         let left = self.launch(&mut launch);
         let mut waiting = wire::Waiting::default();
-        for job in self.jobs.keys().filter(|j| left.contains(j) != self.waiting.contains(j)) {
-            let waits = left.contains(job); // and that was not said before, or is over
+        for job in self.jobs.keys().filter(|j| left.get(j) != self.waiting.get(j)) {
+            let (reason, detail) = why(left.get(job));
             waiting.job.push(*job);
-            waiting.reason.push(if waits { WaitReason::NoCapacity } else { WaitReason::Unspecified } as i32);
-            waiting.detail.push(out.of(if waits { "no launcher has room for its next bundle" } else { "" }));
+            waiting.reason.push(reason as i32);
+            waiting.detail.push(out.of(detail));
         }
         self.waiting = left;
         (d.launch, d.waiting, d.settings, d.strings) = (Some(launch), Some(waiting), Some(verdicts), out.message());
@@ -130,17 +159,22 @@ impl Oldest {
         }
     }
 
-    /// Launches what fits, and returns the jobs that have bundles left.
-    fn launch(&self, launch: &mut wire::Launch) -> HashSet<u64> {
+    /// Launches what fits, and returns the jobs that have bundles left, and why.
+    fn launch(&self, launch: &mut wire::Launch) -> HashMap<u64, WaitReason> {
         let mut free: BTreeMap<_, _> =
             self.offers.iter().filter(|(id, _)| self.hosts.contains_key(id)).map(|(id, f)| (*id, f.clone())).collect();
-        let mut left = HashSet::new();
+        let (mut users, mut left) = (self.users.round(), HashMap::new());
         for b in self.jobs.values().flat_map(|ready| ready.values()) {
             let mut at = Vec::new();
-            if !self.place(&mut free, b, &mut at, &mut 1000) {
-                left.insert(b.job);
+            if !users.within(b) {
+                left.insert(b.job, WaitReason::AtLimit); // also where others find no room
                 continue;
             }
+            if !self.place(&mut free, b, &mut at, &mut 1000) {
+                left.entry(b.job).or_insert(WaitReason::NoCapacity);
+                continue;
+            }
+            users.take(b);
             launch.bundle.push(b.id);
             let launchers = launch.launchers.get_or_insert_default();
             launchers.rows.push(at.len() as u32);
@@ -174,7 +208,7 @@ impl Oldest {
 
     /// Why a job waits; None for one that is not known.
     pub fn explain(&self, job: u64) -> Option<(WaitReason, String)> {
-        let reason = if self.waiting.contains(&job) { WaitReason::NoCapacity } else { WaitReason::Unspecified };
+        let (reason, _) = why(self.waiting.get(&job));
         self.jobs.get(&job).map(|ready| (reason, format!("{} bundles are ready", ready.len())))
     }
 }

@@ -106,6 +106,11 @@ pub struct Stages {
     /// stages
     #[prost(message, optional, tag = "8")]
     pub after: ::core::option::Option<Ids>,
+    /// no rows, as of the next: nothing is known
+    #[prost(int64, repeated, tag = "9")]
+    pub expected: ::prost::alloc::vec::Vec<i64>,
+    #[prost(enumeration = "EstimateSource", repeated, tag = "10")]
+    pub expected_by: ::prost::alloc::vec::Vec<i32>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Jobs {
@@ -242,6 +247,12 @@ pub struct JobUpdated {
     pub priority: ::prost::alloc::vec::Vec<i32>,
     #[prost(message, optional, tag = "4")]
     pub properties: ::core::option::Option<Properties>,
+    /// as in Jobs
+    #[prost(int64, repeated, tag = "5")]
+    pub time_limit: ::prost::alloc::vec::Vec<i64>,
+    /// as in Jobs
+    #[prost(int64, repeated, tag = "6")]
+    pub deadline: ::prost::alloc::vec::Vec<i64>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct JobFinished {
@@ -289,6 +300,30 @@ pub struct BundleProtected {
     pub bundle: ::prost::alloc::vec::Vec<u64>,
     #[prost(sint64, repeated, tag = "3")]
     pub until: ::prost::alloc::vec::Vec<i64>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct BundleGivenUp {
+    #[prost(uint64, repeated, tag = "1")]
+    pub job: ::prost::alloc::vec::Vec<u64>,
+    #[prost(uint64, repeated, tag = "2")]
+    pub bundle: ::prost::alloc::vec::Vec<u64>,
+    #[prost(uint32, repeated, tag = "3")]
+    pub stage: ::prost::alloc::vec::Vec<u32>,
+    #[prost(bool, repeated, tag = "4")]
+    pub given_up: ::prost::alloc::vec::Vec<bool>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct UserLimitSet {
+    #[prost(uint32, repeated, tag = "1")]
+    pub user: ::prost::alloc::vec::Vec<u32>,
+    /// 0: no bound
+    #[prost(int64, repeated, tag = "2")]
+    pub slots: ::prost::alloc::vec::Vec<i64>,
+    #[prost(message, optional, tag = "3")]
+    pub resources: ::core::option::Option<ResourceCounts>,
+    /// bytes; 0: no bound; no rows: all 0
+    #[prost(int64, repeated, tag = "4")]
+    pub memory: ::prost::alloc::vec::Vec<i64>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct BundleReserved {
@@ -344,6 +379,13 @@ pub struct AttemptProgress {
     pub work: ::core::option::Option<Work>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct AttemptStopping {
+    #[prost(uint64, repeated, tag = "1")]
+    pub attempt: ::prost::alloc::vec::Vec<u64>,
+    #[prost(uint64, repeated, tag = "2")]
+    pub beneficiary: ::prost::alloc::vec::Vec<u64>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct AttemptEnded {
     #[prost(uint64, repeated, tag = "1")]
     pub attempt: ::prost::alloc::vec::Vec<u64>,
@@ -384,6 +426,17 @@ pub struct Outcome {
     /// one row for each outcome of a preemption
     #[prost(message, optional, tag = "10")]
     pub preempt: ::core::option::Option<Preempt>,
+    /// likewise, as the next three; no rows: an earlier manager
+    #[prost(message, optional, tag = "11")]
+    pub refuse: ::core::option::Option<Refuse>,
+    #[prost(message, optional, tag = "12")]
+    pub admit: ::core::option::Option<Admit>,
+    #[prost(message, optional, tag = "13")]
+    pub resume: ::core::option::Option<Resume>,
+    #[prost(message, optional, tag = "14")]
+    pub reserve: ::core::option::Option<Reserve>,
+    #[prost(message, optional, tag = "15")]
+    pub speculate: ::core::option::Option<Speculate>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct SettingChanged {
@@ -476,6 +529,14 @@ pub struct Events {
     pub bundle_reserved: ::core::option::Option<BundleReserved>,
     #[prost(message, optional, tag = "29")]
     pub reservation_ended: ::core::option::Option<ReservationEnded>,
+    #[prost(message, optional, tag = "30")]
+    pub speculation_withdrawn: ::core::option::Option<BundleNamed>,
+    #[prost(message, optional, tag = "31")]
+    pub bundle_given_up: ::core::option::Option<BundleGivenUp>,
+    #[prost(message, optional, tag = "32")]
+    pub user_limit_set: ::core::option::Option<UserLimitSet>,
+    #[prost(message, optional, tag = "33")]
+    pub attempt_stopping: ::core::option::Option<AttemptStopping>,
 }
 /// EventBatch is a list of events by itself.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -604,6 +665,11 @@ pub struct Resume {
     pub attempt: ::prost::alloc::vec::Vec<u64>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Speculate {
+    #[prost(uint64, repeated, tag = "1")]
+    pub bundle: ::prost::alloc::vec::Vec<u64>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Launch {
     #[prost(uint64, repeated, tag = "1")]
     pub bundle: ::prost::alloc::vec::Vec<u64>,
@@ -678,9 +744,12 @@ pub struct Decisions {
     pub wake_at: i64,
     #[prost(message, optional, tag = "12")]
     pub checkpoint: ::core::option::Option<Checkpoint>,
-    /// not to a manager whose Environment.claims_max is 0
+    /// not to a manager whose Environment.reservations_max is 0
     #[prost(message, optional, tag = "13")]
     pub reserve: ::core::option::Option<Reserve>,
+    /// not to a manager whose Environment.speculation_percent is 0
+    #[prost(message, optional, tag = "14")]
+    pub speculate: ::core::option::Option<Speculate>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Config {
@@ -739,7 +808,13 @@ pub struct Environment {
     pub replayed: bool,
     /// 0: the manager does not know Reserve
     #[prost(int64, tag = "19")]
-    pub claims_max: i64,
+    pub reservations_max: i64,
+    /// 0: not set
+    #[prost(int64, tag = "20")]
+    pub wake_min: i64,
+    /// 0: the manager does not know Speculate, or allows none
+    #[prost(int64, tag = "21")]
+    pub speculation_percent: i64,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Description {
@@ -909,6 +984,36 @@ pub struct Proof {
     #[prost(message, optional, tag = "5")]
     pub denied: ::core::option::Option<Page>,
 }
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum EstimateSource {
+    /// nothing is known
+    Unspecified = 0,
+    Author = 1,
+    PastRun = 2,
+}
+impl EstimateSource {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "ESTIMATE_SOURCE_UNSPECIFIED",
+            Self::Author => "ESTIMATE_SOURCE_AUTHOR",
+            Self::PastRun => "ESTIMATE_SOURCE_PAST_RUN",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "ESTIMATE_SOURCE_UNSPECIFIED" => Some(Self::Unspecified),
+            "ESTIMATE_SOURCE_AUTHOR" => Some(Self::Author),
+            "ESTIMATE_SOURCE_PAST_RUN" => Some(Self::PastRun),
+            _ => None,
+        }
+    }
+}
 /// EventKind says of what kind the i-th event is. The attributes of the n-th
 /// event of a kind are the n-th row of that kind's columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
@@ -943,6 +1048,10 @@ pub enum EventKind {
     LauncherExcluded = 26,
     BundleReserved = 27,
     ReservationEnded = 28,
+    SpeculationWithdrawn = 29,
+    BundleGivenUp = 30,
+    UserLimitSet = 31,
+    AttemptStopping = 32,
 }
 impl EventKind {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -980,6 +1089,10 @@ impl EventKind {
             Self::LauncherExcluded => "EVENT_KIND_LAUNCHER_EXCLUDED",
             Self::BundleReserved => "EVENT_KIND_BUNDLE_RESERVED",
             Self::ReservationEnded => "EVENT_KIND_RESERVATION_ENDED",
+            Self::SpeculationWithdrawn => "EVENT_KIND_SPECULATION_WITHDRAWN",
+            Self::BundleGivenUp => "EVENT_KIND_BUNDLE_GIVEN_UP",
+            Self::UserLimitSet => "EVENT_KIND_USER_LIMIT_SET",
+            Self::AttemptStopping => "EVENT_KIND_ATTEMPT_STOPPING",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -1014,6 +1127,10 @@ impl EventKind {
             "EVENT_KIND_LAUNCHER_EXCLUDED" => Some(Self::LauncherExcluded),
             "EVENT_KIND_BUNDLE_RESERVED" => Some(Self::BundleReserved),
             "EVENT_KIND_RESERVATION_ENDED" => Some(Self::ReservationEnded),
+            "EVENT_KIND_SPECULATION_WITHDRAWN" => Some(Self::SpeculationWithdrawn),
+            "EVENT_KIND_BUNDLE_GIVEN_UP" => Some(Self::BundleGivenUp),
+            "EVENT_KIND_USER_LIMIT_SET" => Some(Self::UserLimitSet),
+            "EVENT_KIND_ATTEMPT_STOPPING" => Some(Self::AttemptStopping),
             _ => None,
         }
     }
@@ -1127,6 +1244,7 @@ pub enum DecisionKind {
     Resume = 4,
     Launch = 5,
     Reserve = 6,
+    Speculate = 7,
 }
 impl DecisionKind {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -1142,6 +1260,7 @@ impl DecisionKind {
             Self::Resume => "DECISION_KIND_RESUME",
             Self::Launch => "DECISION_KIND_LAUNCH",
             Self::Reserve => "DECISION_KIND_RESERVE",
+            Self::Speculate => "DECISION_KIND_SPECULATE",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -1154,6 +1273,7 @@ impl DecisionKind {
             "DECISION_KIND_RESUME" => Some(Self::Resume),
             "DECISION_KIND_LAUNCH" => Some(Self::Launch),
             "DECISION_KIND_RESERVE" => Some(Self::Reserve),
+            "DECISION_KIND_SPECULATE" => Some(Self::Speculate),
             _ => None,
         }
     }
@@ -1177,6 +1297,7 @@ pub enum RefusalReason {
     Unsupported = 12,
     /// the policy is a shadow
     Shadowed = 13,
+    UserAtLimit = 14,
 }
 impl RefusalReason {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -1199,6 +1320,7 @@ impl RefusalReason {
             Self::LimitReached => "REFUSAL_REASON_LIMIT_REACHED",
             Self::Unsupported => "REFUSAL_REASON_UNSUPPORTED",
             Self::Shadowed => "REFUSAL_REASON_SHADOWED",
+            Self::UserAtLimit => "REFUSAL_REASON_USER_AT_LIMIT",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -1218,6 +1340,7 @@ impl RefusalReason {
             "REFUSAL_REASON_LIMIT_REACHED" => Some(Self::LimitReached),
             "REFUSAL_REASON_UNSUPPORTED" => Some(Self::Unsupported),
             "REFUSAL_REASON_SHADOWED" => Some(Self::Shadowed),
+            "REFUSAL_REASON_USER_AT_LIMIT" => Some(Self::UserAtLimit),
             _ => None,
         }
     }
