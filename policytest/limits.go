@@ -22,7 +22,7 @@ const (
 // runs, and go: at the end nobody has one, so that every job can end.
 func (p *planner) userLimits() {
 	rng := rand.New(rand.NewPCG(p.seed, 9)) //nolint:gosec // seeded on purpose
-	if rng.IntN(limitsOneIn) > 0 {
+	if p.o.NoUserLimits || rng.IntN(limitsOneIn) > 0 {
 		return
 	}
 	if rng.IntN(2) == 0 {

@@ -47,6 +47,9 @@ type Options struct {
 	LocalityMax time.Duration
 	// NoStories leaves the scripted games out.
 	NoStories bool
+	// NoUserLimits leaves limits of users out of random games, for a plug-in of a contract without
+	// scheduler.UserLimitSet: nothing tells it of them.
+	NoUserLimits bool
 	// Progress is called before each game, with the number of games done and of all, on the
 	// goroutine that plays; default: not called. Compare does not call it.
 	// With For, the number of all grows.

@@ -420,12 +420,19 @@ func TestShadowsOfTheSamePolicyAgreeOnJoinedRounds(t *testing.T) {
 	}
 }
 
+// seedsCompared is the least number of games where agreement is a share: three have some 60 launches.
+const seedsCompared = 30
+
 // requireAgreement plays games with a shadow of the same policy, and fails where it decides
 // something else and must not. It returns the counts of all games.
 func requireAgreement(t *testing.T, name string, kind gameKind) (all agreementCounts) {
 	t.Helper()
 	together := 0
-	for _, g := range policytest.Games(policytest.Options{NoStories: true, Seeds: *shadowSeeds, First: *shadowFrom}) {
+	seeds := *shadowSeeds
+	if !kind.same {
+		seeds = max(seeds, seedsCompared)
+	}
+	for _, g := range policytest.Games(policytest.Options{NoStories: true, Seeds: seeds, First: *shadowFrom}) {
 		same := newGameShadow(t, name)
 		playShadows(t, g, name, []*gameShadow{same}, kind)
 		n := same.agreement.counts

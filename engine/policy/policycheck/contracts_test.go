@@ -148,7 +148,7 @@ func (o *old) AssignTasks(ctx context.Context, r scheduler.Round) (d scheduler.D
 // TestPlugInsOfEarlierContractsConform plays policies with the last three contracts of this version of
 // the protocol, and one that knows fewer kinds of events than any of them. Leaving out is enough for
 // each: where it is not, rpc.ProtocolVersion goes up. A contract without countable resources can't
-// launch what asks for them, so it plays the stories alone.
+// launch what asks for them, so it plays the stories alone. None of them knows limits of users.
 func TestPlugInsOfEarlierContractsConform(t *testing.T) {
 	const resources = "2026-11-27-before-claims"
 	for _, c := range []struct {
@@ -161,7 +161,7 @@ func TestPlugInsOfEarlierContractsConform(t *testing.T) {
 		{resources, schedwire.EventKind_EVENT_KIND_LAUNCHER_LOAD},
 	} {
 		o := &old{Driver: policytest.InProcess(fifo.New), t: t, contract: readContract(t, c.contract), kindMost: int32(c.kindMost)}
-		games := policytest.Options{Seeds: 5, Restarts: 5}
+		games := policytest.Options{Seeds: 5, Restarts: 5, NoUserLimits: true}
 		if c.contract != resources {
 			games.Seeds = -1
 		}

@@ -38,8 +38,8 @@ func (s *schema) textMistake(text string) *mistake {
 	case typeInteger, typeNumber:
 		value = json.Number(text)
 	case typeBoolean:
-		b, err := strconv.ParseBool(text)
-		if value = b; err != nil || text != strconv.FormatBool(b) {
+		b, err := strconv.ParseBool(text) // also 0 and 1, as the generated code takes them
+		if value = b; err != nil {
 			return &mistake{schema: s, keyword: "type", value: text}
 		}
 	}
