@@ -7,7 +7,6 @@ import (
 	"github.com/hamadryad/hamadryad/engine/loop"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/laboratory/cluster"
-	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // Change is what happens at a time of the workload beside submissions and failures of launchers, as
@@ -97,5 +96,5 @@ func userLimits(l cluster.UserLimits) core.UserLimits {
 }
 
 func userLimit(l cluster.UserLimit) core.UserLimit {
-	return core.UserLimit{Slots: l.Slots, Memory: int64(l.Memory), Resources: map[scheduler.ResourceKind]int(l.Resources)}
+	return core.UserLimit{Slots: l.Slots, Memory: int64(l.Memory), Resources: l.Resources}
 }
