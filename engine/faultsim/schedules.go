@@ -146,7 +146,7 @@ func (s *schedules) strangeDue() {
 func (s *schedules) mend() {
 	s.sleeps = 0
 	s.account().early = s.Now().Add(patient)
-	s.look()
+	s.checkDueTimes()
 }
 
 // stop has no run due any more, so that the history can end.
@@ -170,7 +170,7 @@ func (s *schedules) changed(a core.SchedulesChanged) {
 	for _, id := range a.Removed {
 		delete(s.known, id)
 	}
-	s.look()
+	s.checkDueTimes()
 }
 
 // forget begins another life of the manager: the clock reads the schedules anew, and callers get no
@@ -193,7 +193,7 @@ func (s *schedules) forget() {
 			c.told = false
 		}
 	}
-	s.look()
+	s.checkDueTimes()
 }
 
 // lost ends all commands: the log has lost that they were started.
@@ -203,9 +203,9 @@ func (s *schedules) lost() {
 	}
 }
 
-// look tells the core which due times came, and plans the next look. It is what the manager's shell
-// does with real clocks.
-func (s *schedules) look() {
+// checkDueTimes tells the core which due times came, and plans the next check. The manager's shell
+// does so with real clocks.
+func (s *schedules) checkDueTimes() {
 	s.waking++
 	if s.stopped {
 		return
@@ -229,7 +229,7 @@ func (s *schedules) look() {
 	number := s.waking
 	s.At(next, func() {
 		if number == s.waking {
-			s.look()
+			s.checkDueTimes()
 		}
 	})
 }
