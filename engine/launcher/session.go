@@ -26,6 +26,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/wire/rpc"
 	"github.com/hamadryad/hamadryad/internal/buildinfo"
+	"github.com/hamadryad/hamadryad/internal/nonblock"
 )
 
 const (
@@ -118,9 +119,9 @@ func dial(cfg Config) (*grpc.ClientConn, error) {
 // managerCredentials are the launcher's own credentials, and the check of the manager's.
 func managerCredentials(keys *certs.Keys) credentials.TransportCredentials {
 	if keys == nil {
-		return insecure.NewCredentials()
+		return nonblock.Credentials(insecure.NewCredentials())
 	}
-	return credentials.NewTLS(keys.Client(auth.Manager, ""))
+	return nonblock.Credentials(credentials.NewTLS(keys.Client(auth.Manager, "")))
 }
 
 // run keeps the session with the manager until ctx ends.

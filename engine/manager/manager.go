@@ -48,6 +48,7 @@ import (
 	"github.com/hamadryad/hamadryad/internal/buildinfo"
 	"github.com/hamadryad/hamadryad/internal/health"
 	"github.com/hamadryad/hamadryad/internal/logsample"
+	"github.com/hamadryad/hamadryad/internal/nonblock"
 	"github.com/hamadryad/hamadryad/internal/pprofhttp"
 )
 
@@ -298,7 +299,7 @@ func (m *manager) serve(ctx context.Context, cancel context.CancelCauseFunc, log
 	server, site := m.grpcServer(), m.webServer()
 	var parts sync.WaitGroup
 	parts.Go(func() {
-		if err := server.Serve(m.ports.grpc.Listen(listener)); err != nil {
+		if err := server.Serve(m.ports.grpc.Listen(nonblock.Listener(listener))); err != nil {
 			cancel(fmt.Errorf("manager: %w", err))
 		}
 	})

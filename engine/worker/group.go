@@ -26,6 +26,7 @@ const nodeReturnMax = 5 * time.Second
 type group struct {
 	w       *worker
 	start   *wire.StartAttempt
+	began   time.Time
 	job     string // such as job-12
 	place   place
 	folders folders
@@ -54,7 +55,7 @@ type group struct {
 func newGroup(w *worker, r *wire.RunGroup) *group {
 	start := r.Start
 	g := &group{
-		w: w, start: start, job: scheduler.JobID(start.Job).String(),
+		w: w, start: start, began: time.Now(), job: scheduler.JobID(start.Job).String(),
 		place: placeOf(r), folders: foldersOf(r), stop: newGracefulStop(),
 		commit: newCommit(start.Attempt, &w.reports), peers: make(chan *wire.Peers, 1),
 	}
@@ -83,6 +84,8 @@ func (g *group) is(attempt uint64) bool { return g != nil && g.start.Attempt == 
 // run runs the group from its start to the report of its end.
 func (g *group) run() {
 	setMemory(g.start.Memory)
+	stage, lone := g.loneStage()
+	g.w.processors.begins(stage, lone)
 	g.build()
 	err := g.prepare()
 	if err == nil {
@@ -95,6 +98,9 @@ func (g *group) run() {
 		g.fail(nil, err)
 	}
 	g.close(stuck)
+	if lone {
+		g.w.processors.ran(time.Since(g.began))
+	}
 	// The next group may come as soon as the report is out.
 	g.w.group.Store(nil)
 	g.w.report(&wire.Report{What: &wire.Report_Ended{Ended: g.ended()}})
@@ -103,6 +109,14 @@ func (g *group) run() {
 		killDescendants()
 		os.Exit(ExitStuck)
 	}
+}
+
+// loneStage is the stage of the group's node, if it runs just one.
+func (g *group) loneStage() (stage uint32, lone bool) {
+	if len(g.start.Nodes) != 1 || g.start.Finish != nil {
+		return 0, false
+	}
+	return g.start.Nodes[0].Stage, true
 }
 
 // build makes the parts that need the graph.

@@ -1,9 +1,7 @@
 package worker
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"slices"
@@ -12,6 +10,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/job"
@@ -93,6 +94,9 @@ func (w *worker) tick() {
 		g := w.group.Load()
 		if g == nil || !g.wired.Load() {
 			continue
+		}
+		if time.Since(g.began) > shortGroup {
+			w.processors.restoreAll()
 		}
 		g.account.samplePeak()
 		moved := g.account.sampleNodes()
@@ -179,8 +183,9 @@ func residentBytes() int64 {
 		return 0
 	}
 	var buf [128]byte
-	n, err := f.ReadAt(buf[:], 0)
-	if err != nil && !errors.Is(err, io.EOF) {
+	// The kernel has no need to wait for this file: as in package nonblock, the scheduler is not told.
+	n, _, errno := unix.RawSyscall6(unix.SYS_PREAD64, f.Fd(), uintptr(unsafe.Pointer(&buf)), uintptr(len(buf)), 0, 0, 0)
+	if errno != 0 {
 		return 0
 	}
 	fields := strings.Fields(string(buf[:n]))

@@ -63,8 +63,9 @@ type worker struct {
 	keys    *certs.Keys // nil: connections are plain
 	tickets tickets
 
-	group    atomic.Pointer[group] // the running group; nil between two
-	watchdog *watchdog
+	group      atomic.Pointer[group] // the running group; nil between two
+	processors processors
+	watchdog   *watchdog
 }
 
 // serve handles messages until the end, and returns the exit code.
@@ -181,6 +182,7 @@ func (w *worker) setUpNext(s *wire.WorkerSetup) error {
 	if !w.reuse || w.group.Load() != nil {
 		return errors.New("a second setup")
 	}
+	w.processors.restoreAll()
 	w.fetcher.Close()
 	w.fetcher = store.NewFetcher(fetching(w.keys))
 	before, built := w.built, make(chan struct{})
@@ -261,10 +263,11 @@ func killDescendants() {
 // meanwhile.
 const descendantRounds = 100
 
-// hasChildren reports, in one system call, whether this process has any child.
+// hasChildren reports, in one system call that does not wait, whether this process has any child. As
+// in package nonblock, the scheduler is not told of the call.
 func hasChildren() bool {
-	err := unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
-	return !errors.Is(err, unix.ECHILD)
+	_, _, errno := unix.RawSyscall6(unix.SYS_WAITID, unix.P_ALL, 0, 0, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, 0, 0)
+	return errno != unix.ECHILD
 }
 
 // collect reaps children that have ended, and reports whether there were any. It is called only

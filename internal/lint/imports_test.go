@@ -127,7 +127,7 @@ var trees = []tree{
 		[]string{
 			"internal/process", "sdk/scheduler", "sdk/storage", "engine/auth", "engine/core", "engine/core/changes", "engine/eventlog", "engine/graph", "engine/plan", "engine/policy", "engine/wire",
 			"internal/atomicfile", "internal/buildinfo", "internal/childproc", "internal/connlimit", "internal/dataformat", "internal/health", "internal/histogram", "internal/idmap",
-			"internal/kerberos", "internal/logsample", "internal/packing", "internal/pprofhttp", "internal/secretfile", "internal/svg", "internal/timeparse",
+			"internal/kerberos", "internal/logsample", "internal/nonblock", "internal/packing", "internal/pprofhttp", "internal/secretfile", "internal/svg", "internal/timeparse",
 		},
 		"the manager talks to launchers and workers by messages: put what they share into engine/wire",
 	},
@@ -137,14 +137,14 @@ var trees = []tree{
 			"internal/logshipper, internal/process, reaper < .",
 		[]string{
 			"internal/process", "sdk/scheduler", "engine/auth", "engine/channel/store", "engine/isolate", "engine/plan", "engine/wire", "engine/worker",
-			"internal/atomicfile", "internal/buildinfo", "internal/childproc", "internal/connlimit", "internal/dataformat", "internal/health", "internal/kerberos", "internal/logsample", "internal/packing", "internal/pprofhttp",
+			"internal/atomicfile", "internal/buildinfo", "internal/childproc", "internal/connlimit", "internal/dataformat", "internal/health", "internal/kerberos", "internal/logsample", "internal/nonblock", "internal/packing", "internal/pprofhttp",
 		},
 		"a launcher hears from its manager by messages: put what they share into engine/wire",
 	},
 	{
 		"engine/worker",
 		"internal/failure, internal/splits, ipc < layout < .",
-		[]string{"sdk", "engine/auth", "engine/channel", "engine/graph", "engine/plan", "engine/publish", "engine/wire", "internal/connlimit", "internal/logsample", "internal/process", "internal/userstack"},
+		[]string{"sdk", "engine/auth", "engine/channel", "engine/graph", "engine/plan", "engine/publish", "engine/wire", "internal/connlimit", "internal/logsample", "internal/nonblock", "internal/process", "internal/userstack"},
 		"a worker hears from its launcher by messages: put what they share into engine/wire",
 	},
 	{

@@ -26,4 +26,10 @@
 //
 // Status shows how much of a stage is done. MapReduce and streaming report the fraction of the
 // merged pairs that the reduce function has received. Other programs may report with Node.Progress.
+//
+// # Processors
+//
+// A worker's programs may use all processors that it has. While one stage's programs each end within
+// two milliseconds, GOMAXPROCS is 1: that is faster for them. A program that runs longer, or a stage
+// that is another, gets all processors back. What a program sets itself stays.
 package job

@@ -14,6 +14,8 @@ import (
 
 	"golang.org/x/sys/unix"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/hamadryad/hamadryad/internal/nonblock"
 )
 
 // FrameMax is the largest frame: 256 MiB. A publish of two million files or an
@@ -50,19 +52,26 @@ var ErrGarbled = errors.New("garbled message on the socket pair")
 // text that is not UTF-8.
 var ErrUnfit = errors.New("a message can't be sent as it is")
 
-// Conn is one end. Send may be called by any goroutine, Recv by one at a time.
+// Conn is one end. Send, TrySend and Flush may be called by any goroutine, Recv by one at a time.
 type Conn struct {
 	f *os.File
+	s *nonblock.Socket // nil: f blocks
 	r *bufio.Reader
 
 	in []byte // Recv's buffer
 
-	mu  sync.Mutex
-	out []byte // Send's buffer
+	mu   sync.Mutex
+	out  []byte // the buffer of messages to write
+	rest []byte // of out: what TrySend did not write
 }
 
 // New makes a Conn over an open socket.
-func New(f *os.File) *Conn { return &Conn{f: f, r: bufio.NewReaderSize(f, 32<<10)} }
+func New(f *os.File) *Conn {
+	if s := nonblock.Of(f); s != nil {
+		return &Conn{f: f, s: s, r: bufio.NewReaderSize(s, 32<<10)}
+	}
+	return &Conn{f: f, r: bufio.NewReaderSize(f, 32<<10)}
+}
 
 // Pair makes a socket pair: the launcher's end, and the file to hand to a worker.
 // The caller closes the file once the worker has started.
@@ -90,11 +99,46 @@ func Inherited() (*Conn, error) {
 	return New(os.NewFile(WorkerFD, "launcher")), nil
 }
 
-// Send writes messages in one write. After ErrUnfit none of them was sent, and later messages can
-// be.
+// Send writes messages in one write, after what TrySend left. After ErrUnfit none of them was sent,
+// and later messages can be.
 func (c *Conn) Send(messages ...proto.Message) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if err := c.flush(); err != nil {
+		return err
+	}
+	if err := c.frame(messages); err != nil {
+		return err
+	}
+	return c.flush()
+}
+
+// TrySend is Send that does not wait until the other end reads. It reports whether everything was
+// written. If not, Flush writes the rest, and the message counts as sent. It is called only when no
+// rest is left.
+func (c *Conn) TrySend(message proto.Message) (all bool, err error) {
+	if c.s == nil {
+		return true, c.Send(message)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.frame([]proto.Message{message}); err != nil {
+		return false, err
+	}
+	n, err := c.s.WriteNow(c.rest)
+	c.rest = c.rest[n:]
+	return len(c.rest) == 0, err
+}
+
+// Flush writes what TrySend left.
+func (c *Conn) Flush() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.flush()
+}
+
+// frame makes the frames of messages the rest to write. The caller holds mu, and no rest is left.
+func (c *Conn) frame(messages []proto.Message) error {
 	buf := c.out[:0]
 	for _, m := range messages {
 		start := len(buf)
@@ -112,7 +156,21 @@ func (c *Conn) Send(messages ...proto.Message) error {
 	if cap(buf) <= keepMax {
 		c.out = buf
 	}
-	_, err := c.f.Write(buf)
+	c.rest = buf
+	return nil
+}
+
+// flush writes the rest. The caller holds mu.
+func (c *Conn) flush() error {
+	if len(c.rest) == 0 {
+		return nil
+	}
+	write := c.f.Write
+	if c.s != nil {
+		write = c.s.Write
+	}
+	_, err := write(c.rest)
+	c.rest = nil
 	return err
 }
 

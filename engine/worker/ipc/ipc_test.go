@@ -5,9 +5,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"math/rand/v2"
 	"os"
+	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -47,6 +50,39 @@ func TestMessagesArriveWholeAndInOrder(t *testing.T) {
 	}
 	if err := other.Recv(&wire.WorkerSetup{}); !errors.Is(err, io.EOF) {
 		t.Errorf("after the end: %v", err)
+	}
+}
+
+// What the socket does not take at once is written by Flush: messages arrive whole and in order
+// though nobody read when they were sent.
+func TestTrySendNeverWaits(t *testing.T) {
+	conn, file := pair(t)
+	random := rand.New(rand.NewPCG(1, 2))
+	other := ipc.New(file)
+	next := uint64(0)
+	for range 20 {
+		first := next
+		for all := true; all; next++ { // ends when the socket is full: nobody reads
+			var err error
+			if all, err = conn.TrySend(&wire.WorkerSetup{Job: next, PlanPath: strings.Repeat("x", random.IntN(100_000))}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		flushed := make(chan error, 1)
+		go func() { flushed <- conn.Flush() }()
+		for want := first; want < next; want++ {
+			var m wire.WorkerSetup
+			if err := other.Recv(&m); err != nil || m.Job != want {
+				t.Fatalf("message %d arrived in place of %d: %v", m.Job, want, err)
+			}
+		}
+		if err := <-flushed; err != nil {
+			t.Fatal(err)
+		}
+	}
+	file.Close()
+	if _, err := conn.TrySend(&wire.WorkerSetup{}); !errors.Is(err, unix.EPIPE) {
+		t.Errorf("to one that is gone: %v", err)
 	}
 }
 

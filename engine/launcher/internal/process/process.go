@@ -32,9 +32,6 @@ import (
 )
 
 const (
-	// queueMax is how many messages may wait for a worker that does not read. A worker that exceeds
-	// it hangs, and is killed.
-	queueMax = 4096
 	// goneWait is how long the socket of a dead worker may stay open.
 	goneWait = 500 * time.Millisecond
 	// farewellWait is how long an idle worker may take to exit.
@@ -71,10 +68,10 @@ type Process struct {
 	toldBlocked sync.Once
 	refused     refusals // of the attempt that it runs
 
-	queue   chan *wire.ToWorker // messages not read yet, at most queueMax
-	gone    chan struct{}       // closed when the process has ended
-	ended   chan struct{}       // closed when its child processes have ended, too
-	killing sync.Once           // its process id may be reused once it is gone
+	unsent  sendQueue
+	gone    chan struct{} // closed when the process has ended
+	ended   chan struct{} // closed when its child processes have ended, too
+	killing sync.Once     // its process id may be reused once it is gone
 
 	starved cgroup.Starvation // why the kernel killed it for want of memory; known once it is gone
 	most    int64             // its own limit then
@@ -118,7 +115,7 @@ func Start(ctx context.Context, c Command, l *lease.Lease, log *slog.Logger) (*P
 	}
 	p := &Process{
 		cmd: cmd, conn: conn, pipe: pipe, lease: l, log: log,
-		queue: make(chan *wire.ToWorker, queueMax), gone: make(chan struct{}), ended: make(chan struct{}),
+		gone: make(chan struct{}), ended: make(chan struct{}),
 		Tree: tree,
 	}
 	l.Covers(cmd.Process)
@@ -127,7 +124,6 @@ func Start(ctx context.Context, c Command, l *lease.Lease, log *slog.Logger) (*P
 		go blocked.Each(p.reportBlocked)
 	}
 	go pipe.Run()
-	go p.write()
 	go p.wait()
 	return p, nil
 }
@@ -175,34 +171,6 @@ func (p *Process) reportBlocked(call string) {
 		p.log.Info("an isolated worker made a system call that is refused; its log names all such calls", "pid", p.PID(), "call", call)
 	})
 	p.pipe.Say(fmt.Sprintf("launcher: the system call %s was refused, as it is to isolated workers; launcher.isolation.calls lists those that are allowed all the same\n", call))
-}
-
-// Send queues a message. A worker whose queue is full is killed; then Send returns false.
-func (p *Process) Send(m *wire.ToWorker) bool {
-	select {
-	case p.queue <- m:
-		return true
-	case <-p.gone:
-		return true // the end of the process is reported anyway
-	default:
-	}
-	p.log.Warn("a worker does not read what it is sent and is killed", "pid", p.PID(), "waiting", queueMax)
-	go p.Kill()
-	return false
-}
-
-// write sends queued messages until the process is gone.
-func (p *Process) write() {
-	for {
-		select {
-		case m := <-p.queue:
-			if p.conn.Send(m) != nil {
-				return // the reader gets the same error and ends the worker
-			}
-		case <-p.gone:
-			return
-		}
-	}
 }
 
 // Receive waits for the next message. After an error there are no more messages, and the caller

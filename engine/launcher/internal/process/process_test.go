@@ -8,8 +8,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/lease"
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/logs"
@@ -44,7 +47,8 @@ func TestMain(m *testing.M) {
 			return
 		}
 		os.Stdout.WriteString("heard ")
-		if err := conn.Send(&wire.FromWorker{}); err != nil {
+		answer := &wire.FromWorker{What: &wire.FromWorker_Report{Report: &wire.Report{What: &wire.Report_Started{Started: &wire.AttemptStarted{Attempt: m.GetSources().GetConfirm()}}}}}
+		if err := conn.Send(answer); err != nil {
 			panic(err)
 		}
 	}
@@ -96,6 +100,30 @@ func TestLife(t *testing.T) {
 	}
 	if !p.Send(&wire.ToWorker{}) {
 		t.Error("one that is gone counts as one that does not read")
+	}
+}
+
+// Messages to a worker that does not read for a while wait, and arrive in order.
+func TestOneThatReadsLate(t *testing.T) {
+	p, said := start(t, "hears", lease.New())
+	if err := unix.Kill(p.PID(), unix.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	padding := strings.Repeat("x", 1<<10)
+	const messages = 2000 // more than the socket takes
+	for i := range messages {
+		if !p.Send(&wire.ToWorker{Do: &wire.ToWorker_Sources{Sources: &wire.SourcesUpdate{Confirm: uint64(i), Sources: []*wire.Source{{Address: padding}}}}}) {
+			t.Fatalf("message %d is refused: %s", i, said.String())
+		}
+	}
+	if err := unix.Kill(p.PID(), unix.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	for i := range uint64(messages) {
+		m, err := p.Receive()
+		if err != nil || m.GetReport().GetStarted().GetAttempt() != i {
+			t.Fatalf("the answer to message %d: %v %v", i, m, err)
+		}
 	}
 }
 

@@ -1,0 +1,92 @@
+package nonblock
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"sync"
+
+	"google.golang.org/grpc/credentials"
+)
+
+// conn is a connection with the Read and Write of a Socket. Like any other, it is safe for
+// concurrent use.
+type conn struct {
+	net.Conn
+	s           *Socket
+	read, write sync.Mutex
+}
+
+// Conn returns the connection with reads and writes as the package describes. A connection over no
+// socket of the system stays as it is.
+func Conn(c net.Conn) net.Conn {
+	s := Of(c)
+	if s == nil {
+		return c
+	}
+	return &conn{Conn: c, s: s}
+}
+
+// NetConn is the connection below.
+func (c *conn) NetConn() net.Conn { return c.Conn }
+
+// Read implements net.Conn.
+func (c *conn) Read(p []byte) (int, error) {
+	c.read.Lock()
+	defer c.read.Unlock()
+	n, err := c.s.Read(p)
+	return n, c.named("read", err)
+}
+
+// Write implements net.Conn.
+func (c *conn) Write(p []byte) (int, error) {
+	c.write.Lock()
+	defer c.write.Unlock()
+	n, err := c.s.Write(p)
+	return n, c.named("write", err)
+}
+
+// named returns the error as package net has it.
+func (c *conn) named(op string, err error) error {
+	if err == nil || err == io.EOF { //nolint:errorlint // io.EOF is never wrapped
+		return err
+	}
+	if in := (*net.OpError)(nil); errors.As(err, &in) {
+		err = in.Err
+	}
+	return &net.OpError{Op: op, Net: c.LocalAddr().Network(), Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: err}
+}
+
+// Listener returns l with connections as Conn returns them.
+func Listener(l net.Listener) net.Listener { return listener{l} }
+
+type listener struct{ net.Listener }
+
+// Accept implements net.Listener.
+func (l listener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return Conn(c), nil
+}
+
+// Credentials are those of a client of gRPC, whose connection becomes one as Conn returns it.
+func Credentials(c credentials.TransportCredentials) credentials.TransportCredentials {
+	return clientCredentials{c}
+}
+
+type clientCredentials struct {
+	credentials.TransportCredentials
+}
+
+// ClientHandshake implements credentials.TransportCredentials.
+func (c clientCredentials) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	return c.TransportCredentials.ClientHandshake(ctx, authority, Conn(raw))
+}
+
+// Clone implements credentials.TransportCredentials.
+func (c clientCredentials) Clone() credentials.TransportCredentials {
+	return clientCredentials{c.TransportCredentials.Clone()}
+}
