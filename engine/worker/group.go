@@ -15,6 +15,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/channel"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/worker/internal/failure"
+	"github.com/hamadryad/hamadryad/internal/nonblock"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -306,7 +307,7 @@ func (g *group) close(stuck bool) {
 	}
 	g.files.abort()
 	g.wiring.close()
-	if hasChildren() {
+	if nonblock.HasChildren() {
 		killDescendants()
 	}
 }

@@ -10,11 +10,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-	"unsafe"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/internal/nonblock"
 	"github.com/hamadryad/hamadryad/sdk/job"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -183,9 +181,8 @@ func residentBytes() int64 {
 		return 0
 	}
 	var buf [128]byte
-	// The kernel has no need to wait for this file: as in package nonblock, the scheduler is not told.
-	n, _, errno := unix.RawSyscall6(unix.SYS_PREAD64, f.Fd(), uintptr(unsafe.Pointer(&buf)), uintptr(len(buf)), 0, 0, 0)
-	if errno != 0 {
+	n, err := nonblock.ReadStart(f.Fd(), buf[:])
+	if err != nil {
 		return 0
 	}
 	fields := strings.Fields(string(buf[:n]))

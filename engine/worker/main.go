@@ -263,13 +263,6 @@ func killDescendants() {
 // meanwhile.
 const descendantRounds = 100
 
-// hasChildren reports, in one system call that does not wait, whether this process has any child. As
-// in package nonblock, the scheduler is not told of the call.
-func hasChildren() bool {
-	_, _, errno := unix.RawSyscall6(unix.SYS_WAITID, unix.P_ALL, 0, 0, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, 0, 0)
-	return errno != unix.ECHILD
-}
-
 // collect reaps children that have ended, and reports whether there were any. It is called only
 // while no command of the group runs.
 func collect() bool {

@@ -94,6 +94,14 @@ func (s *Socket) Read(p []byte) (int, error) {
 	return t.n, nil
 }
 
+// result is how the last call ended.
+func (t *transfer) result() (int, error) {
+	if t.errno != 0 {
+		return 0, t.errno
+	}
+	return t.n, nil
+}
+
 // Write implements io.Writer.
 func (s *Socket) Write(p []byte) (int, error) {
 	return s.write(p, s.out.retry)

@@ -7,10 +7,13 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/hamadryad/hamadryad/internal/nonblock"
 )
@@ -142,5 +145,66 @@ func TestWhatBlocksIsLeftAlone(t *testing.T) {
 	defer f.Close()
 	if nonblock.Of(f) != nil {
 		t.Error("a file that blocks is taken")
+	}
+}
+
+// The calls say what the ordinary ones of package unix say.
+func TestCalls(t *testing.T) {
+	f, err := os.Open("/proc/self/statm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	first := make([]byte, 4)
+	for range 2 { // from the start each time
+		if n, err := nonblock.ReadStart(f.Fd(), first); err != nil || n != 4 || first[0] < '1' || first[0] > '9' {
+			t.Errorf("the file starts with %q: %v", first[:n], err)
+		}
+	}
+	var is, want unix.Stat_t
+	if err := errors.Join(nonblock.Fstat(f.Fd(), &is), unix.Fstat(int(f.Fd()), &want)); err != nil || is != want {
+		t.Errorf("the file is %+v, and it is said to be %+v: %v", want, is, err)
+	}
+	if err := nonblock.Fstat(1<<20, &is); !errors.Is(err, unix.EBADF) {
+		t.Errorf("no file: %v", err)
+	}
+	if nonblock.HasChildren() {
+		t.Error("a child that nobody started")
+	}
+	child := exec.Command("sleep", "60")
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if !nonblock.HasChildren() {
+		t.Error("a child is not seen")
+	}
+	_ = child.Process.Kill()
+	_ = child.Wait()
+	var before unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &before); err != nil || nonblock.Monotonic() < before.Nano() {
+		t.Errorf("the clock went back: %v", err)
+	}
+}
+
+// A pipe that is empty says so at once.
+func TestReadOfAnEmptyPipe(t *testing.T) {
+	var ends [2]int
+	if err := unix.Pipe2(ends[:], unix.O_NONBLOCK|unix.O_CLOEXEC); err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(ends[0])
+	if _, err := nonblock.Read(uintptr(ends[0]), make([]byte, 1)); !errors.Is(err, unix.EAGAIN) {
+		t.Errorf("of an empty one: %v", err)
+	}
+	if _, err := unix.Write(ends[1], []byte("ab")); err != nil {
+		t.Fatal(err)
+	}
+	unix.Close(ends[1])
+	p := make([]byte, 3)
+	if n, err := nonblock.Read(uintptr(ends[0]), p); err != nil || string(p[:n]) != "ab" {
+		t.Errorf("%q: %v", p[:n], err)
+	}
+	if n, err := nonblock.Read(uintptr(ends[0]), p); err != nil || n != 0 {
+		t.Errorf("at the end: %d, %v", n, err)
 	}
 }

@@ -235,10 +235,4 @@ func (c *Conn) Close() error { return c.f.Close() }
 
 // Now is the machine's monotonic clock, the same for all its processes, in nanoseconds. Launcher
 // and worker exchange the end of the lease by it.
-func Now() int64 {
-	var t unix.Timespec
-	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) != nil {
-		panic("this machine has no monotonic clock") // Linux always has
-	}
-	return t.Nano()
-}
+func Now() int64 { return nonblock.Monotonic() }

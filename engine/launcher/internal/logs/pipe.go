@@ -8,6 +8,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/hamadryad/hamadryad/internal/nonblock"
 )
 
 // drainMax bounds how much of a worker's pipe is read when an attempt ends: the most that a pipe
@@ -50,7 +52,7 @@ func (p *Pipe) Run() {
 		}
 		ended := false
 		err := p.raw.Read(func(fd uintptr) bool {
-			n, err := p.readOne(int(fd))
+			n, err := p.readOne(fd)
 			ended = n == 0 && err == nil || err != nil && !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EINTR)
 			return n > 0 || ended
 		})
@@ -68,14 +70,14 @@ func (p *Pipe) to() *Log {
 
 // readOne reads once and writes to the log under the same lock, so that SwitchTo finds no output in
 // between.
-func (p *Pipe) readOne(fd int) (int, error) {
+func (p *Pipe) readOne(fd uintptr) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.readLocked(fd)
 }
 
-func (p *Pipe) readLocked(fd int) (int, error) {
-	n, err := unix.Read(fd, p.buf)
+func (p *Pipe) readLocked(fd uintptr) (int, error) {
+	n, err := nonblock.Read(fd, p.buf)
 	if n > 0 && p.log != nil {
 		_, _ = p.log.Write(p.buf[:n]) // it never fails
 	}
@@ -88,7 +90,7 @@ func (p *Pipe) SwitchTo(log *Log) {
 	defer p.mu.Unlock()
 	_ = p.raw.Control(func(fd uintptr) {
 		for total := 0; total < drainMax; {
-			n, err := p.readLocked(int(fd))
+			n, err := p.readLocked(fd)
 			if n <= 0 || err != nil {
 				return
 			}
