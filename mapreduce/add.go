@@ -62,7 +62,7 @@ type mapFunc func(t *Task, emit *Emitter) error
 
 // stages makes the graph.
 func (j Bytes) stages(g *job.Graph, out job.Folder, tasks []job.Task, mapOf func(task int) mapFunc) {
-	reducers := cmp.Or(j.Reducers, min((len(tasks)+1)/2, ReducersMax))
+	reducers := j.reducers(tasks)
 	ranged := j.TotalOrder && reducers > 1
 	program := func(ctx context.Context, n *job.Node) error {
 		j := j
@@ -86,14 +86,38 @@ func (j Bytes) stages(g *job.Graph, out job.Folder, tasks []job.Task, mapOf func
 	if ranged {
 		j.sampled(g, mapper, tasks, reducers, mapOf)
 	}
-	reducer := g.Stage("reduce", reducers, j.reduceProgram(out)).Memory(j.Memory).Files(j.Files...).Shuffles().Expect(j.ReduceExpected)
+	width, channel := reducers, job.Channel{Kind: job.File, Codec: j.Codec, SlowStart: max(cmp.Or(j.SlowStart, SlowStartDefault), 0)}
+	if j.ReduceBytes > 0 {
+		channel.SlowStart, channel.Adapt = 0, job.Adapt{Partitions: reducers, Bytes: j.ReduceBytes, Split: j.SplitKeys}
+		if j.SplitKeys {
+			width *= 2 // readers for the pieces of large partitions
+		}
+	}
+	reducer := g.Stage("reduce", width, j.reduceProgram(out)).Memory(j.Memory).Files(j.Files...).Shuffles().Expect(j.ReduceExpected)
 	askFor(reducer, j.Resources)
 	if j.NoSuspend {
 		reducer.NoSuspend()
 	}
 	takeSlots(reducer, j.ReduceSlots, reduceKind)
-	g.AllToAll(mapper.Out(port), reducer.In(port), job.Channel{Kind: job.File, Codec: j.Codec, SlowStart: max(cmp.Or(j.SlowStart, SlowStartDefault), 0)})
+	g.AllToAll(mapper.Out(port), reducer.In(port), channel)
 }
+
+// reducers returns the number of partitions for the reduce.
+func (j Bytes) reducers(tasks []job.Task) int {
+	if j.Reducers != 0 || j.ReduceBytes == 0 {
+		return cmp.Or(j.Reducers, min((len(tasks)+1)/2, ReducersMax))
+	}
+	var bytes int64
+	for _, t := range tasks {
+		bytes += t.Bytes()
+	}
+	most := max(min(PartitionsMax, pairsMax/max(len(tasks), 1)), 1)
+	return int(min(bytes/max(j.ReduceBytes/4, 1)+1, int64(most)))
+}
+
+// pairsMax bounds the pairs of a map task and a partition. The manager keeps a size of each, and
+// refuses jobs with four times as many.
+const pairsMax = 1 << 20
 
 // The kinds of slots that tasks take where a cluster has them, as in Hadoop before YARN.
 const (
@@ -133,6 +157,16 @@ func (j Bytes) check(sources []Source) error {
 		return errors.New("the job has a ReduceAll: it can't have a Reduce or a Group, since ReduceAll finds the groups itself")
 	case j.Reducers != MapOnly && j.Reduce == nil && j.ReduceAll == nil:
 		return errors.New("the job has no Reduce: set one, or MapOnly as the number of Reducers")
+	case j.ReduceBytes < 0:
+		return fmt.Errorf("ReduceBytes is %d: use 0 for one reduce task for each partition, or more", j.ReduceBytes)
+	case j.ReduceBytes > 0 && j.Reducers == MapOnly:
+		return errors.New("the job is MapOnly: it has no reduce tasks that ReduceBytes could choose, so leave that out")
+	case j.ReduceBytes > 0 && j.SlowStart > 0:
+		return errors.New("the job has ReduceBytes and SlowStart: its reduce tasks are chosen when all map tasks have finished, so leave one of the two out")
+	case j.SplitKeys && j.ReduceBytes == 0:
+		return errors.New("the job has SplitKeys and no ReduceBytes: set that too, to ReduceBytesUsual for example")
+	case j.SplitKeys && j.TotalOrder:
+		return errors.New("the job has SplitKeys and TotalOrder: files of a partition that several tasks share are not in order, so leave one of the two out")
 	case j.TotalOrder && (j.Reducers == MapOnly || j.Partition != nil):
 		return errors.New("the job is to be in total order: it can't be MapOnly, and TotalOrder is its Partition")
 	case j.Group != nil && j.Partition == nil && j.Reducers != 1 && !j.TotalOrder:

@@ -56,6 +56,20 @@ type Settings struct {
 	// Reducers is the number of reduce tasks. 0 is half the number of map tasks, at most
 	// ReducersMax. MapOnly is none.
 	Reducers int
+	// ReduceBytes, if it is not 0, chooses the reduce tasks when all map tasks have finished, by the
+	// sizes of their partitions: those that lie side by side are joined while they have at most so
+	// many bytes, as they are stored (compressed). ReduceBytesUsual suits most jobs. A reduce task then
+	// has the keys of several partitions, in order, and writes one file. Reducers is the number of
+	// partitions, so the most tasks; 0 is one for each fourth of ReduceBytes of the input. The files
+	// are numbered from 0 without holes. Reduce tasks don't start early, so SlowStart has to be 0.
+	ReduceBytes int64
+	// SplitKeys, beside ReduceBytes, shares a large partition among several reduce tasks: one with more
+	// than five times the bytes of the median, and more than 256 MiB. Each task gets the pairs of some
+	// of the map tasks. So Reduce may be called for one key in several tasks, with some of its values
+	// in each, and each writes its own file. Set it where that is right: where each value is handled
+	// alone, or where whoever reads the output adds up what has the same key. Not with TotalOrder, since
+	// the files in sequence would not be in order.
+	SplitKeys bool
 	// TotalOrder gives each reducer a range of keys, so that the output files in sequence are in
 	// order. The ranges come from a sample of the input: mappers run over parts of it beforehand,
 	// so they must do nothing but emit. One key goes to one reducer, however frequent it is.
@@ -106,6 +120,8 @@ type Settings struct {
 const (
 	SlowStartDefault = 0.05
 	ReducersMax      = 32
+	ReduceBytesUsual = 64 << 20
+	PartitionsMax    = 1000 // with ReduceBytes and without Reducers; fewer for very many map tasks
 )
 
 // Definition returns the job's definition. Its arguments are INPUT... OUTPUT.

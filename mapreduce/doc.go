@@ -34,8 +34,8 @@
 // that with Group they come in the order of the whole key (secondary sort). A combiner folds only
 // values of equal byte strings, whatever Compare and Group say. Add puts a job into a graph, with a
 // mapper for each of its sources; MapOnly leaves out the reduce. Settings has the rest: hooks of a
-// task, files shared by all tasks, a bound of bad records to skip. Task.Named writes further
-// outputs. Bytes.ReduceAll reads all pairs of a reducer. Package streaming runs commands in any
+// task, files shared by all tasks, a bound of bad records to skip. ReduceBytes chooses the
+// reduce tasks by the bytes of their partitions. Task.Named writes further outputs. Bytes.ReduceAll reads all pairs of a reducer. Package streaming runs commands in any
 // language.
 //
 // # Types of keys and values

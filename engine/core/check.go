@@ -49,6 +49,7 @@ func worldOf(j *state.Job) view.WorldJob {
 		for g := range b.Width() {
 			stage := b.StageOf(g)
 			switch b.Phase() {
+			case state.BundleUnused:
 			case state.BundleRunning:
 				w.Stages[stage].Running++
 			case state.BundleFinished, state.BundleGivenUp:

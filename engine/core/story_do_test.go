@@ -128,6 +128,7 @@ func (s *story) load(name string, named map[string]string) {
 //
 //	map 3 slots=2 kind=map prefer=reduce
 //	map -> reduce all file slow=0.05
+//	map -> reduce all file partitions=4 bytes=100 split=true sizes=10,20,300M,40
 func (s *story) submit(t *testing.T, d *datadriven.TestData, name string, named map[string]string) {
 	spec := &wire.JobSpec{Name: name, Pool: named["pool"], Graph: &wire.Graph{}, Principal: principal(named), Program: named["program"]}
 	if o := named["outputs"]; o != "" {
@@ -135,6 +136,7 @@ func (s *story) submit(t *testing.T, d *datadriven.TestData, name string, named 
 	}
 	spec.Limits, spec.After = s.limits(t, named), after(named)
 	stages := map[string]uint32{}
+	var sizes []string // of partitions, by connection
 	for line := range strings.Lines(d.Input) {
 		f := strings.Fields(line)
 		opts := map[string]string{}
@@ -148,6 +150,10 @@ func (s *story) submit(t *testing.T, d *datadriven.TestData, name string, named 
 			c.Pattern = map[string]wire.Pattern{"all": wire.Pattern_PATTERN_ALL_TO_ALL, "one": wire.Pattern_PATTERN_ONE_TO_ONE}[f[3]]
 			c.Kind = wire.ChannelKind(wire.ChannelKind_value["CHANNEL_KIND_"+strings.ToUpper(f[4])])
 			c.SlowStart, _ = strconv.ParseFloat(opts["slow"], 64)
+			if opts["partitions"] != "" {
+				c.Adapt = &wire.Adapt{Partitions: uint32(number(opts["partitions"])), Bytes: int64(number(opts["bytes"])), Split: opts["split"] != ""}
+			}
+			sizes = append(sizes, opts["sizes"])
 			spec.Graph.Connections = append(spec.Graph.Connections, c)
 			continue
 		}
@@ -164,9 +170,22 @@ func (s *story) submit(t *testing.T, d *datadriven.TestData, name string, named 
 	s.step(wire.NewInput(&wire.Prepare{Client: 1, Principal: principal(named)}))
 	s.out = out
 	if g, err := graph.Expand(spec.Graph, s.Core.Settings().MemoryDefault, graph.DefaultLimits()); err == nil {
-		s.jobs[s.job] = &simcluster.Job{Graph: g, Outputs: len(spec.Outputs) > 0, Size: func() int64 { return 100 }}
+		s.jobs[s.job] = &simcluster.Job{Graph: g, Outputs: len(spec.Outputs) > 0, Size: func(conn int, from uint32, partition int) int64 { return sizeIn(sizes[conn], from, partition) }}
 	}
 	s.step(wire.NewInput(&wire.Submit{Client: 2, Job: s.job, Spec: spec, Ended: history(named)}))
+}
+
+// sizeIn is a partition's size in a list, by partition; 100 without a list. Writers have the same.
+func sizeIn(list string, _ uint32, partition int) int64 {
+	if list == "" {
+		return 100
+	}
+	text, mebi := strings.CutSuffix(strings.Split(list, ",")[partition], "M")
+	n := int64(number(text))
+	if mebi {
+		n <<= 20
+	}
+	return n
 }
 
 // elements reads the elements of a job array: elements=0-9:3.
@@ -311,6 +330,11 @@ func (s *story) finishReport(t *testing.T, d *datadriven.TestData, name string, 
 		e = s.jobs[m.Job].Product(m)
 	}
 	e.Attempt, e.End = m.Attempt, wire.End_END_FINISHED
+	if named["sizes"] != "" {
+		for i := range e.Stored[0].PartitionBytes {
+			e.Stored[0].PartitionBytes[i] = sizeIn(named["sizes"], 0, i)
+		}
+	}
 	if named["published"] != "" {
 		for i := range strings.SplitSeq(named["published"], ",") {
 			e.Published = append(e.Published, uint32(number(i)))
@@ -423,7 +447,7 @@ func (s *story) tellEvents() {
 		case scheduler.JobSubmitted:
 			s.say("submitted %s", e.Job.ID)
 		case scheduler.StageGrown:
-			s.say("%v: stage %d takes %s slots", e.Job, e.Stage, e.Kind)
+			s.say("%v: stage %d takes %s slots, and has %d groups", e.Job, e.Stage, e.Kind, e.Groups)
 		case scheduler.JobFinished:
 			s.say("finished %s %s", e.Job, e.Outcome)
 		case scheduler.LauncherJoined:

@@ -194,6 +194,9 @@ func (s *story) startLine(m *wire.StartAttempt) string {
 			text += fmt.Sprintf(" of %d", f.FilesTotal)
 		}
 	}
+	if p := m.Portion; p != nil {
+		text += fmt.Sprintf(" partitions %d to %d of writers %d to %d", p.Low, p.High-1, p.First, int(p.End)-1)
+	}
 	if m.Speculative {
 		text += " again"
 	}

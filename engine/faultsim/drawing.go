@@ -34,7 +34,7 @@ func (d *drawing) randomJob(name string) *fakeJob {
 			work: d.between(100*time.Millisecond, 15*time.Second),
 		}
 		j.runs = &simcluster.Job{
-			Graph: plan, AsksCommit: d.chance(150), Size: func() int64 { return d.rand.Int64N(1000) },
+			Graph: plan, AsksCommit: d.chance(150), Size: func(int, uint32, int) int64 { return d.rand.Int64N(1000) },
 			Work: func(*simcluster.Attempt) time.Duration { return d.workTime(j) },
 		}
 		j.spec = &wire.JobSpec{

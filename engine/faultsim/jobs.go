@@ -30,6 +30,7 @@ type fakeJob struct {
 	lost      bool // with the end of a log
 	work      time.Duration
 	array     *array          // nil: it is none
+	adapted   *adapted        // nil: it has no adapted connection
 	short     bool            // it failed, as elements of it were given up
 	flaky     map[uint32]int  // by first node: failures still to come
 	ended     map[uint64]bool // attempts that reported success

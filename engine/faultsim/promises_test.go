@@ -114,6 +114,16 @@ func TestDefectsAreFound(t *testing.T) {
 				}
 			}, want: " submits",
 		},
+		"readers are chosen by sizes that are not the writers'": {
+			from: 1,
+			forge: func() func(*wire.Input) {
+				return func(in *wire.Input) {
+					for _, s := range in.GetReport().GetReport().GetEnded().GetStored() {
+						clear(s.PartitionBytes)
+					}
+				}
+			}, want: "joins partitions with",
+		},
 		"a due time is decided again when clocks are set back": {
 			from: 7,
 			forge: func() func(*wire.Input) {

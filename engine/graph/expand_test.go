@@ -41,6 +41,14 @@ func TestWhatIsWrongIsNamedWithItsRemedy(t *testing.T) {
 		return &wire.Graph{Stages: []*wire.Stage{stage("map", n), stage("reduce", m)}, Connections: []*wire.Connection{c}}
 	}
 	with := func(g *wire.Graph, change func(*wire.Graph)) *wire.Graph { change(g); return g }
+	adapt := func(partitions uint32, bytes int64, change func(g *wire.Graph, c *wire.Connection)) *wire.Graph {
+		g := two(2, 3, join(0, 1, all, file))
+		g.Connections[0].Adapt = &wire.Adapt{Partitions: partitions, Bytes: bytes}
+		if change != nil {
+			change(g, g.Connections[0])
+		}
+		return g
+	}
 	for _, c := range []struct {
 		g    *wire.Graph
 		want string
@@ -86,6 +94,19 @@ func TestWhatIsWrongIsNamedWithItsRemedy(t *testing.T) {
 		{with(two(1, 1, join(0, 1, one, shm)), func(g *wire.Graph) { g.Stages[1].Kind = "gpu" }), "between slot kinds default and gpu"},
 		{with(two(1, 1, join(0, 1, one, shm)), func(g *wire.Graph) { g.Stages[0].Command = "sort" }), "can't share a process"},
 		{with(two(1, 1, join(0, 1, one, file)), func(g *wire.Graph) { g.Connections = append(g.Connections, g.Connections[0]) }), "there twice"},
+		{adapt(0, 1, nil), "adapts 0 partitions to at most 3 readers: use at least 1"},
+		{adapt(4, 1, nil), `as many nodes of stage "reduce" or more`},
+		{adapt(3, 0, nil), "up to 0 bytes: use 1 or more"},
+		{adapt(3, 1, func(_ *wire.Graph, c *wire.Connection) { c.SlowStart = 0.5 }), "leave one of the two out"},
+		{adapt(3, 1, func(_ *wire.Graph, c *wire.Connection) { c.Kind = tcp }), "only all-to-all connections of files"},
+		{adapt(3, 1, func(_ *wire.Graph, c *wire.Connection) { c.Pattern = fork }), "only all-to-all connections of files"},
+		{adapt(1, 1, func(g *wire.Graph, _ *wire.Connection) { g.Stages[1].Inputs = []*wire.NodeInput{{}, {}, {}} }), "read those in another stage"},
+		{adapt(3, 1, func(g *wire.Graph, _ *wire.Connection) { g.Stages[0].Nodes = 3 << 20 / 2 }), "more than 1000000 nodes"},
+		{adapt(5000, 1, func(g *wire.Graph, _ *wire.Connection) { g.Stages[0].Nodes, g.Stages[1].Nodes = 1000, 5000 }), "use 4194 partitions or fewer"},
+		{adapt(3, 1, func(g *wire.Graph, _ *wire.Connection) {
+			g.Stages = append(g.Stages, stage("c", 3))
+			g.Connections = append(g.Connections, join(1, 2, one, file))
+		}), `connection 1 joins stage "reduce" with another one too`},
 		{two(20_000, 1, join(0, 1, all, shm)), "joins 20001 nodes by shm"},
 		{two(2000, 1, join(0, 1, all, tcp)), "joins 2001 groups by tcp"},
 		{with(two(2, 2, join(0, 1, one, file)), func(g *wire.Graph) {

@@ -12,6 +12,7 @@ type Limits struct {
 	Memory       int64 // bytes of one node
 	NameBytes    int   // bytes of a name of a stage, port or kind
 	Places       int   // listed for one node's input
+	AdaptPairs   int   // pairs of a partition and a writer of an adapted connection: the core keeps a size of each
 }
 
 // DefaultLimits returns the bounds of a site that sets none.
@@ -19,6 +20,6 @@ func DefaultLimits() Limits {
 	return Limits{
 		Stages: 1000, Nodes: 1_000_000, Connections: 10_000, Edges: 4_000_000,
 		GroupNodes: 10_000, BundleGroups: 1000, Slots: 1024, Memory: 1 << 46,
-		NameBytes: 256, Places: 64,
+		NameBytes: 256, Places: 64, AdaptPairs: 4 << 20,
 	}
 }

@@ -166,7 +166,36 @@ func validateConnection(g *wire.Graph, i int, c *wire.Connection, l Limits) erro
 	if c.Pattern < wire.Pattern_PATTERN_ONE_TO_ONE || c.Pattern > wire.Pattern_PATTERN_EDGES {
 		return fmt.Errorf("%s has an unknown pattern (%d): use one-to-one, all-to-all, merge, fork or edges", where, c.Pattern)
 	}
+	if c.Adapt != nil {
+		return validateAdapt(g, i, c, l)
+	}
 	return nil // package expand checks patterns against the stages
+}
+
+// validateAdapt checks an adapted connection, and that its reading stage has no other one.
+func validateAdapt(g *wire.Graph, i int, c *wire.Connection, l Limits) error {
+	where, a, to := Describe(g, i), c.Adapt, g.Stages[c.ToStage]
+	writers := g.Stages[c.FromStage].GetNodes()
+	switch {
+	case c.Kind != wire.ChannelKind_CHANNEL_KIND_FILE || c.Pattern != wire.Pattern_PATTERN_ALL_TO_ALL:
+		return fmt.Errorf("%s adapts its readers to the sizes of partitions, which only all-to-all connections of files do: make it one, or leave Adapt out", where)
+	case c.SlowStart > 0:
+		return fmt.Errorf("%s adapts its readers to the sizes of partitions, which are known when all writers have finished, and has slow-start: leave one of the two out", where)
+	case a.Bytes < 1:
+		return fmt.Errorf("%s joins partitions up to %d bytes: use 1 or more", where, a.Bytes)
+	case a.Partitions < 1 || a.Partitions > to.GetNodes():
+		return fmt.Errorf("%s adapts %d partitions to at most %d readers: use at least 1, and as many nodes of stage %q or more", where, a.Partitions, to.GetNodes(), to.GetName())
+	case uint64(a.Partitions)*uint64(writers) > uint64(l.AdaptPairs):
+		return fmt.Errorf("%s adapts %d partitions of %d writers, and at most %d pairs of the two are allowed: use %d partitions or fewer", where, a.Partitions, writers, l.AdaptPairs, l.AdaptPairs/int(writers))
+	case len(to.GetInputs()) > 0:
+		return fmt.Errorf("%s adapts its readers, and they read stored files too: read those in another stage", where)
+	}
+	for k, other := range g.Connections {
+		if k != i && other != nil && (other.ToStage == c.ToStage || other.FromStage == c.ToStage) {
+			return fmt.Errorf("%s adapts its readers, and connection %d joins stage %q with another one too: put what comes after into a job of its own (--after)", where, k, to.GetName())
+		}
+	}
+	return nil
 }
 
 func name(what, s string, l Limits) error {

@@ -91,10 +91,17 @@ func Structure(g *job.Graph) (*wire.Graph, error) {
 			ToStage: uint32(c.To.Stage.Spec().ID), ToPort: c.To.Name,
 			// The numbers of job's patterns, kinds and codecs are those of the messages.
 			Pattern: wire.Pattern(c.Pattern), Kind: wire.ChannelKind(c.Channel.Kind), Codec: wire.Codec(c.Channel.Codec),
-			SlowStart: c.Channel.SlowStart, Edges: edges, Store: c.Channel.Store,
+			SlowStart: c.Channel.SlowStart, Edges: edges, Store: c.Channel.Store, Adapt: wireAdapt(c.Channel.Adapt),
 		})
 	}
 	return w, nil
+}
+
+func wireAdapt(a job.Adapt) *wire.Adapt {
+	if a == (job.Adapt{}) {
+		return nil
+	}
+	return &wire.Adapt{Partitions: uint32(min(max(a.Partitions, 0), math.MaxUint32)), Bytes: a.Bytes, Split: a.Split}
 }
 
 // KeepChannels sets the store of all file channels that name none to a folder.
@@ -311,6 +318,9 @@ func fingerprint(g *wire.Graph, inputs func(stage int) (int, func(i int) int64))
 		d.number(c.FromStage, c.ToStage, int32(c.Pattern), int32(c.Kind), int32(c.Codec), c.SlowStart, len(c.Edges))
 		for _, e := range c.Edges {
 			d.number(e.From, e.To)
+		}
+		if a := c.Adapt; a != nil { // others have the fingerprint that they had before there was this
+			d.number(a.Partitions, a.Bytes, a.Split)
 		}
 	}
 	return d.Sum(nil)

@@ -37,8 +37,12 @@ func Shape(structure *wire.Graph, g *job.Graph) []string {
 		add("stage %q with %d nodes, slots %d of kind %q, memory %d, command %q, and %d tasks of %d bytes", s.Name, s.Nodes, s.Slots, s.Kind, s.Memory, s.Command, len(tasks), bytes)
 	}
 	for _, c := range structure.Connections {
-		add("connection from output %q of %q to input %q of %q: %v, %v, codec %v, slow-start %v, store %q, %d edges",
-			c.FromPort, name(c.FromStage), c.ToPort, name(c.ToStage), c.Pattern, c.Kind, c.Codec, c.SlowStart, c.Store, len(c.Edges))
+		adapted := ""
+		if a := c.Adapt; a != nil {
+			adapted = fmt.Sprintf(", %d partitions, joined up to %d bytes, split: %t", a.Partitions, a.Bytes, a.Split)
+		}
+		add("connection from output %q of %q to input %q of %q: %v, %v, codec %v, slow-start %v, store %q, %d edges%s",
+			c.FromPort, name(c.FromStage), c.ToPort, name(c.ToStage), c.Pattern, c.Kind, c.Codec, c.SlowStart, c.Store, len(c.Edges), adapted)
 	}
 	return all
 }

@@ -1551,6 +1551,7 @@ type StageStatus struct {
 	Finished      uint32                 `protobuf:"varint,7,opt,name=finished,proto3" json:"finished,omitempty"`
 	Failures      uint32                 `protobuf:"varint,8,opt,name=failures,proto3" json:"failures,omitempty"`
 	GivenUp       uint32                 `protobuf:"varint,9,opt,name=given_up,json=givenUp,proto3" json:"given_up,omitempty"` // elements of a job array that ended without success
+	Adapt         *AdaptStatus           `protobuf:"bytes,10,opt,name=adapt,proto3" json:"adapt,omitempty"`                    // of a stage that reads an adapted connection, once its readers are chosen
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1648,6 +1649,90 @@ func (x *StageStatus) GetGivenUp() uint32 {
 	return 0
 }
 
+func (x *StageStatus) GetAdapt() *AdaptStatus {
+	if x != nil {
+		return x.Adapt
+	}
+	return nil
+}
+
+// AdaptStatus says how the partitions of an adapted connection were given to readers.
+type AdaptStatus struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Partitions    uint32                 `protobuf:"varint,1,opt,name=partitions,proto3" json:"partitions,omitempty"` // that each writer wrote
+	Joined        uint32                 `protobuf:"varint,2,opt,name=joined,proto3" json:"joined,omitempty"`         // of these, how many share a reader with others
+	Split         uint32                 `protobuf:"varint,3,opt,name=split,proto3" json:"split,omitempty"`           // of these, how many have several readers
+	Pieces        uint32                 `protobuf:"varint,4,opt,name=pieces,proto3" json:"pieces,omitempty"`         // readers of those
+	Largest       int64                  `protobuf:"varint,5,opt,name=largest,proto3" json:"largest,omitempty"`       // bytes of the largest portion, as stored
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AdaptStatus) Reset() {
+	*x = AdaptStatus{}
+	mi := &file_engine_wire_api_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AdaptStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AdaptStatus) ProtoMessage() {}
+
+func (x *AdaptStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_api_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AdaptStatus.ProtoReflect.Descriptor instead.
+func (*AdaptStatus) Descriptor() ([]byte, []int) {
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *AdaptStatus) GetPartitions() uint32 {
+	if x != nil {
+		return x.Partitions
+	}
+	return 0
+}
+
+func (x *AdaptStatus) GetJoined() uint32 {
+	if x != nil {
+		return x.Joined
+	}
+	return 0
+}
+
+func (x *AdaptStatus) GetSplit() uint32 {
+	if x != nil {
+		return x.Split
+	}
+	return 0
+}
+
+func (x *AdaptStatus) GetPieces() uint32 {
+	if x != nil {
+		return x.Pieces
+	}
+	return 0
+}
+
+func (x *AdaptStatus) GetLargest() int64 {
+	if x != nil {
+		return x.Largest
+	}
+	return 0
+}
+
 type AttemptStatus struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	Attempt        uint64                 `protobuf:"varint,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
@@ -1670,7 +1755,7 @@ type AttemptStatus struct {
 
 func (x *AttemptStatus) Reset() {
 	*x = AttemptStatus{}
-	mi := &file_engine_wire_api_proto_msgTypes[21]
+	mi := &file_engine_wire_api_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1682,7 +1767,7 @@ func (x *AttemptStatus) String() string {
 func (*AttemptStatus) ProtoMessage() {}
 
 func (x *AttemptStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[21]
+	mi := &file_engine_wire_api_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1695,7 +1780,7 @@ func (x *AttemptStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptStatus.ProtoReflect.Descriptor instead.
 func (*AttemptStatus) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{21}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *AttemptStatus) GetAttempt() uint64 {
@@ -1806,7 +1891,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_engine_wire_api_proto_msgTypes[22]
+	mi := &file_engine_wire_api_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1818,7 +1903,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[22]
+	mi := &file_engine_wire_api_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1831,7 +1916,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{22}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *StatusRequest) GetJob() uint64 {
@@ -1857,7 +1942,7 @@ type LaunchersRequest struct {
 
 func (x *LaunchersRequest) Reset() {
 	*x = LaunchersRequest{}
-	mi := &file_engine_wire_api_proto_msgTypes[23]
+	mi := &file_engine_wire_api_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1869,7 +1954,7 @@ func (x *LaunchersRequest) String() string {
 func (*LaunchersRequest) ProtoMessage() {}
 
 func (x *LaunchersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[23]
+	mi := &file_engine_wire_api_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1882,7 +1967,7 @@ func (x *LaunchersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaunchersRequest.ProtoReflect.Descriptor instead.
 func (*LaunchersRequest) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{23}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *LaunchersRequest) GetAttemptsOf() []string {
@@ -1901,7 +1986,7 @@ type LaunchersReply struct {
 
 func (x *LaunchersReply) Reset() {
 	*x = LaunchersReply{}
-	mi := &file_engine_wire_api_proto_msgTypes[24]
+	mi := &file_engine_wire_api_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1913,7 +1998,7 @@ func (x *LaunchersReply) String() string {
 func (*LaunchersReply) ProtoMessage() {}
 
 func (x *LaunchersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[24]
+	mi := &file_engine_wire_api_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1926,7 +2011,7 @@ func (x *LaunchersReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaunchersReply.ProtoReflect.Descriptor instead.
 func (*LaunchersReply) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{24}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *LaunchersReply) GetLaunchers() []*LauncherStatus {
@@ -1972,7 +2057,7 @@ type LauncherStatus struct {
 
 func (x *LauncherStatus) Reset() {
 	*x = LauncherStatus{}
-	mi := &file_engine_wire_api_proto_msgTypes[25]
+	mi := &file_engine_wire_api_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1984,7 +2069,7 @@ func (x *LauncherStatus) String() string {
 func (*LauncherStatus) ProtoMessage() {}
 
 func (x *LauncherStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[25]
+	mi := &file_engine_wire_api_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1997,7 +2082,7 @@ func (x *LauncherStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LauncherStatus.ProtoReflect.Descriptor instead.
 func (*LauncherStatus) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{25}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *LauncherStatus) GetLauncher() uint64 {
@@ -2205,7 +2290,7 @@ type LauncherAttempt struct {
 
 func (x *LauncherAttempt) Reset() {
 	*x = LauncherAttempt{}
-	mi := &file_engine_wire_api_proto_msgTypes[26]
+	mi := &file_engine_wire_api_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2217,7 +2302,7 @@ func (x *LauncherAttempt) String() string {
 func (*LauncherAttempt) ProtoMessage() {}
 
 func (x *LauncherAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[26]
+	mi := &file_engine_wire_api_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2230,7 +2315,7 @@ func (x *LauncherAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LauncherAttempt.ProtoReflect.Descriptor instead.
 func (*LauncherAttempt) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{26}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *LauncherAttempt) GetJob() uint64 {
@@ -2293,7 +2378,7 @@ type DrainRequest struct {
 
 func (x *DrainRequest) Reset() {
 	*x = DrainRequest{}
-	mi := &file_engine_wire_api_proto_msgTypes[27]
+	mi := &file_engine_wire_api_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2305,7 +2390,7 @@ func (x *DrainRequest) String() string {
 func (*DrainRequest) ProtoMessage() {}
 
 func (x *DrainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[27]
+	mi := &file_engine_wire_api_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2318,7 +2403,7 @@ func (x *DrainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainRequest.ProtoReflect.Descriptor instead.
 func (*DrainRequest) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{27}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *DrainRequest) GetLauncher() string {
@@ -2356,7 +2441,7 @@ type LogsRequest struct {
 
 func (x *LogsRequest) Reset() {
 	*x = LogsRequest{}
-	mi := &file_engine_wire_api_proto_msgTypes[28]
+	mi := &file_engine_wire_api_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2368,7 +2453,7 @@ func (x *LogsRequest) String() string {
 func (*LogsRequest) ProtoMessage() {}
 
 func (x *LogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[28]
+	mi := &file_engine_wire_api_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2381,7 +2466,7 @@ func (x *LogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogsRequest.ProtoReflect.Descriptor instead.
 func (*LogsRequest) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{28}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *LogsRequest) GetJob() uint64 {
@@ -2436,7 +2521,7 @@ type LogChunk struct {
 
 func (x *LogChunk) Reset() {
 	*x = LogChunk{}
-	mi := &file_engine_wire_api_proto_msgTypes[29]
+	mi := &file_engine_wire_api_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2448,7 +2533,7 @@ func (x *LogChunk) String() string {
 func (*LogChunk) ProtoMessage() {}
 
 func (x *LogChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[29]
+	mi := &file_engine_wire_api_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2461,7 +2546,7 @@ func (x *LogChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogChunk.ProtoReflect.Descriptor instead.
 func (*LogChunk) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{29}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *LogChunk) GetAttempt() uint64 {
@@ -2493,7 +2578,7 @@ type PageRequest struct {
 
 func (x *PageRequest) Reset() {
 	*x = PageRequest{}
-	mi := &file_engine_wire_api_proto_msgTypes[30]
+	mi := &file_engine_wire_api_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2505,7 +2590,7 @@ func (x *PageRequest) String() string {
 func (*PageRequest) ProtoMessage() {}
 
 func (x *PageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[30]
+	mi := &file_engine_wire_api_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2518,7 +2603,7 @@ func (x *PageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PageRequest.ProtoReflect.Descriptor instead.
 func (*PageRequest) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{30}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *PageRequest) GetMethod() string {
@@ -2574,7 +2659,7 @@ type PageReply struct {
 
 func (x *PageReply) Reset() {
 	*x = PageReply{}
-	mi := &file_engine_wire_api_proto_msgTypes[31]
+	mi := &file_engine_wire_api_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2586,7 +2671,7 @@ func (x *PageReply) String() string {
 func (*PageReply) ProtoMessage() {}
 
 func (x *PageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[31]
+	mi := &file_engine_wire_api_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2599,7 +2684,7 @@ func (x *PageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PageReply.ProtoReflect.Descriptor instead.
 func (*PageReply) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{31}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *PageReply) GetStatus() int64 {
@@ -2632,7 +2717,7 @@ type PolicyQuery struct {
 
 func (x *PolicyQuery) Reset() {
 	*x = PolicyQuery{}
-	mi := &file_engine_wire_api_proto_msgTypes[32]
+	mi := &file_engine_wire_api_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2644,7 +2729,7 @@ func (x *PolicyQuery) String() string {
 func (*PolicyQuery) ProtoMessage() {}
 
 func (x *PolicyQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[32]
+	mi := &file_engine_wire_api_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2657,7 +2742,7 @@ func (x *PolicyQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicyQuery.ProtoReflect.Descriptor instead.
 func (*PolicyQuery) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{32}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *PolicyQuery) GetBrief() bool {
@@ -2695,7 +2780,7 @@ type PolicyReply struct {
 
 func (x *PolicyReply) Reset() {
 	*x = PolicyReply{}
-	mi := &file_engine_wire_api_proto_msgTypes[33]
+	mi := &file_engine_wire_api_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2707,7 +2792,7 @@ func (x *PolicyReply) String() string {
 func (*PolicyReply) ProtoMessage() {}
 
 func (x *PolicyReply) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[33]
+	mi := &file_engine_wire_api_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2720,7 +2805,7 @@ func (x *PolicyReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicyReply.ProtoReflect.Descriptor instead.
 func (*PolicyReply) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{33}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *PolicyReply) GetName() string {
@@ -2892,7 +2977,7 @@ type PolicyShadow struct {
 
 func (x *PolicyShadow) Reset() {
 	*x = PolicyShadow{}
-	mi := &file_engine_wire_api_proto_msgTypes[34]
+	mi := &file_engine_wire_api_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2904,7 +2989,7 @@ func (x *PolicyShadow) String() string {
 func (*PolicyShadow) ProtoMessage() {}
 
 func (x *PolicyShadow) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[34]
+	mi := &file_engine_wire_api_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2917,7 +3002,7 @@ func (x *PolicyShadow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicyShadow.ProtoReflect.Descriptor instead.
 func (*PolicyShadow) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{34}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *PolicyShadow) GetName() string {
@@ -3066,7 +3151,7 @@ type PolicyProblem struct {
 
 func (x *PolicyProblem) Reset() {
 	*x = PolicyProblem{}
-	mi := &file_engine_wire_api_proto_msgTypes[35]
+	mi := &file_engine_wire_api_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3078,7 +3163,7 @@ func (x *PolicyProblem) String() string {
 func (*PolicyProblem) ProtoMessage() {}
 
 func (x *PolicyProblem) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[35]
+	mi := &file_engine_wire_api_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3091,7 +3176,7 @@ func (x *PolicyProblem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicyProblem.ProtoReflect.Descriptor instead.
 func (*PolicyProblem) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{35}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *PolicyProblem) GetWhat() string {
@@ -3128,7 +3213,7 @@ type PolicySettings struct {
 
 func (x *PolicySettings) Reset() {
 	*x = PolicySettings{}
-	mi := &file_engine_wire_api_proto_msgTypes[36]
+	mi := &file_engine_wire_api_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3140,7 +3225,7 @@ func (x *PolicySettings) String() string {
 func (*PolicySettings) ProtoMessage() {}
 
 func (x *PolicySettings) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[36]
+	mi := &file_engine_wire_api_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3153,7 +3238,7 @@ func (x *PolicySettings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicySettings.ProtoReflect.Descriptor instead.
 func (*PolicySettings) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{36}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *PolicySettings) GetFile() string {
@@ -3199,7 +3284,7 @@ type RoundTimes struct {
 
 func (x *RoundTimes) Reset() {
 	*x = RoundTimes{}
-	mi := &file_engine_wire_api_proto_msgTypes[37]
+	mi := &file_engine_wire_api_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3211,7 +3296,7 @@ func (x *RoundTimes) String() string {
 func (*RoundTimes) ProtoMessage() {}
 
 func (x *RoundTimes) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[37]
+	mi := &file_engine_wire_api_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3224,7 +3309,7 @@ func (x *RoundTimes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoundTimes.ProtoReflect.Descriptor instead.
 func (*RoundTimes) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{37}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *RoundTimes) GetLast() int64 {
@@ -3278,7 +3363,7 @@ type ReloadRequest struct {
 
 func (x *ReloadRequest) Reset() {
 	*x = ReloadRequest{}
-	mi := &file_engine_wire_api_proto_msgTypes[38]
+	mi := &file_engine_wire_api_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3290,7 +3375,7 @@ func (x *ReloadRequest) String() string {
 func (*ReloadRequest) ProtoMessage() {}
 
 func (x *ReloadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[38]
+	mi := &file_engine_wire_api_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3303,7 +3388,7 @@ func (x *ReloadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReloadRequest.ProtoReflect.Descriptor instead.
 func (*ReloadRequest) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{38}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ReloadRequest) GetPrincipal() *Principal {
@@ -3330,7 +3415,7 @@ type SettingsReply struct {
 
 func (x *SettingsReply) Reset() {
 	*x = SettingsReply{}
-	mi := &file_engine_wire_api_proto_msgTypes[39]
+	mi := &file_engine_wire_api_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3342,7 +3427,7 @@ func (x *SettingsReply) String() string {
 func (*SettingsReply) ProtoMessage() {}
 
 func (x *SettingsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[39]
+	mi := &file_engine_wire_api_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3355,7 +3440,7 @@ func (x *SettingsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettingsReply.ProtoReflect.Descriptor instead.
 func (*SettingsReply) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{39}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *SettingsReply) GetSettings() []*Setting {
@@ -3430,7 +3515,7 @@ type Setting struct {
 
 func (x *Setting) Reset() {
 	*x = Setting{}
-	mi := &file_engine_wire_api_proto_msgTypes[40]
+	mi := &file_engine_wire_api_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3442,7 +3527,7 @@ func (x *Setting) String() string {
 func (*Setting) ProtoMessage() {}
 
 func (x *Setting) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[40]
+	mi := &file_engine_wire_api_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3455,7 +3540,7 @@ func (x *Setting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Setting.ProtoReflect.Descriptor instead.
 func (*Setting) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{40}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Setting) GetKey() string {
@@ -3526,7 +3611,7 @@ type SettingsText struct {
 
 func (x *SettingsText) Reset() {
 	*x = SettingsText{}
-	mi := &file_engine_wire_api_proto_msgTypes[41]
+	mi := &file_engine_wire_api_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3538,7 +3623,7 @@ func (x *SettingsText) String() string {
 func (*SettingsText) ProtoMessage() {}
 
 func (x *SettingsText) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[41]
+	mi := &file_engine_wire_api_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3551,7 +3636,7 @@ func (x *SettingsText) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettingsText.ProtoReflect.Descriptor instead.
 func (*SettingsText) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{41}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *SettingsText) GetText() []byte {
@@ -3589,7 +3674,7 @@ type SettingsDiff struct {
 
 func (x *SettingsDiff) Reset() {
 	*x = SettingsDiff{}
-	mi := &file_engine_wire_api_proto_msgTypes[42]
+	mi := &file_engine_wire_api_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3601,7 +3686,7 @@ func (x *SettingsDiff) String() string {
 func (*SettingsDiff) ProtoMessage() {}
 
 func (x *SettingsDiff) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[42]
+	mi := &file_engine_wire_api_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3614,7 +3699,7 @@ func (x *SettingsDiff) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettingsDiff.ProtoReflect.Descriptor instead.
 func (*SettingsDiff) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{42}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *SettingsDiff) GetProblems() []*SettingsProblem {
@@ -3671,7 +3756,7 @@ type SettingsProblem struct {
 
 func (x *SettingsProblem) Reset() {
 	*x = SettingsProblem{}
-	mi := &file_engine_wire_api_proto_msgTypes[43]
+	mi := &file_engine_wire_api_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3683,7 +3768,7 @@ func (x *SettingsProblem) String() string {
 func (*SettingsProblem) ProtoMessage() {}
 
 func (x *SettingsProblem) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[43]
+	mi := &file_engine_wire_api_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3696,7 +3781,7 @@ func (x *SettingsProblem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettingsProblem.ProtoReflect.Descriptor instead.
 func (*SettingsProblem) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{43}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *SettingsProblem) GetFile() string {
@@ -3733,7 +3818,7 @@ type DiffLine struct {
 
 func (x *DiffLine) Reset() {
 	*x = DiffLine{}
-	mi := &file_engine_wire_api_proto_msgTypes[44]
+	mi := &file_engine_wire_api_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3745,7 +3830,7 @@ func (x *DiffLine) String() string {
 func (*DiffLine) ProtoMessage() {}
 
 func (x *DiffLine) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[44]
+	mi := &file_engine_wire_api_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3758,7 +3843,7 @@ func (x *DiffLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DiffLine.ProtoReflect.Descriptor instead.
 func (*DiffLine) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{44}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *DiffLine) GetKind() string {
@@ -3810,7 +3895,7 @@ type DiffKey struct {
 
 func (x *DiffKey) Reset() {
 	*x = DiffKey{}
-	mi := &file_engine_wire_api_proto_msgTypes[45]
+	mi := &file_engine_wire_api_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3822,7 +3907,7 @@ func (x *DiffKey) String() string {
 func (*DiffKey) ProtoMessage() {}
 
 func (x *DiffKey) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[45]
+	mi := &file_engine_wire_api_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3835,7 +3920,7 @@ func (x *DiffKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DiffKey.ProtoReflect.Descriptor instead.
 func (*DiffKey) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{45}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *DiffKey) GetKey() string {
@@ -3893,7 +3978,7 @@ type ApplyRequest struct {
 
 func (x *ApplyRequest) Reset() {
 	*x = ApplyRequest{}
-	mi := &file_engine_wire_api_proto_msgTypes[46]
+	mi := &file_engine_wire_api_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3905,7 +3990,7 @@ func (x *ApplyRequest) String() string {
 func (*ApplyRequest) ProtoMessage() {}
 
 func (x *ApplyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[46]
+	mi := &file_engine_wire_api_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3918,7 +4003,7 @@ func (x *ApplyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyRequest.ProtoReflect.Descriptor instead.
 func (*ApplyRequest) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{46}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ApplyRequest) GetPrincipal() *Principal {
@@ -3974,7 +4059,7 @@ type SettingsVersion struct {
 
 func (x *SettingsVersion) Reset() {
 	*x = SettingsVersion{}
-	mi := &file_engine_wire_api_proto_msgTypes[47]
+	mi := &file_engine_wire_api_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3986,7 +4071,7 @@ func (x *SettingsVersion) String() string {
 func (*SettingsVersion) ProtoMessage() {}
 
 func (x *SettingsVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[47]
+	mi := &file_engine_wire_api_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3999,7 +4084,7 @@ func (x *SettingsVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettingsVersion.ProtoReflect.Descriptor instead.
 func (*SettingsVersion) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{47}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *SettingsVersion) GetNumber() uint64 {
@@ -4074,7 +4159,7 @@ type VersionsRequest struct {
 
 func (x *VersionsRequest) Reset() {
 	*x = VersionsRequest{}
-	mi := &file_engine_wire_api_proto_msgTypes[48]
+	mi := &file_engine_wire_api_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4086,7 +4171,7 @@ func (x *VersionsRequest) String() string {
 func (*VersionsRequest) ProtoMessage() {}
 
 func (x *VersionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[48]
+	mi := &file_engine_wire_api_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4099,7 +4184,7 @@ func (x *VersionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VersionsRequest.ProtoReflect.Descriptor instead.
 func (*VersionsRequest) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{48}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *VersionsRequest) GetVersion() uint64 {
@@ -4118,7 +4203,7 @@ type VersionsReply struct {
 
 func (x *VersionsReply) Reset() {
 	*x = VersionsReply{}
-	mi := &file_engine_wire_api_proto_msgTypes[49]
+	mi := &file_engine_wire_api_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4130,7 +4215,7 @@ func (x *VersionsReply) String() string {
 func (*VersionsReply) ProtoMessage() {}
 
 func (x *VersionsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[49]
+	mi := &file_engine_wire_api_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4143,7 +4228,7 @@ func (x *VersionsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VersionsReply.ProtoReflect.Descriptor instead.
 func (*VersionsReply) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{49}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *VersionsReply) GetVersions() []*SettingsVersion {
@@ -4163,7 +4248,7 @@ type AccessRequest struct {
 
 func (x *AccessRequest) Reset() {
 	*x = AccessRequest{}
-	mi := &file_engine_wire_api_proto_msgTypes[50]
+	mi := &file_engine_wire_api_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4175,7 +4260,7 @@ func (x *AccessRequest) String() string {
 func (*AccessRequest) ProtoMessage() {}
 
 func (x *AccessRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[50]
+	mi := &file_engine_wire_api_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4188,7 +4273,7 @@ func (x *AccessRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessRequest.ProtoReflect.Descriptor instead.
 func (*AccessRequest) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{50}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *AccessRequest) GetUser() string {
@@ -4213,7 +4298,7 @@ type AccessReply struct {
 
 func (x *AccessReply) Reset() {
 	*x = AccessReply{}
-	mi := &file_engine_wire_api_proto_msgTypes[51]
+	mi := &file_engine_wire_api_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4225,7 +4310,7 @@ func (x *AccessReply) String() string {
 func (*AccessReply) ProtoMessage() {}
 
 func (x *AccessReply) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[51]
+	mi := &file_engine_wire_api_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4238,7 +4323,7 @@ func (x *AccessReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessReply.ProtoReflect.Descriptor instead.
 func (*AccessReply) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{51}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *AccessReply) GetOff() bool {
@@ -4302,7 +4387,7 @@ type PoolAccess struct {
 
 func (x *PoolAccess) Reset() {
 	*x = PoolAccess{}
-	mi := &file_engine_wire_api_proto_msgTypes[52]
+	mi := &file_engine_wire_api_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4314,7 +4399,7 @@ func (x *PoolAccess) String() string {
 func (*PoolAccess) ProtoMessage() {}
 
 func (x *PoolAccess) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[52]
+	mi := &file_engine_wire_api_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4327,7 +4412,7 @@ func (x *PoolAccess) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PoolAccess.ProtoReflect.Descriptor instead.
 func (*PoolAccess) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{52}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *PoolAccess) GetPool() string {
@@ -4362,7 +4447,7 @@ type PagesReply struct {
 
 func (x *PagesReply) Reset() {
 	*x = PagesReply{}
-	mi := &file_engine_wire_api_proto_msgTypes[53]
+	mi := &file_engine_wire_api_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4374,7 +4459,7 @@ func (x *PagesReply) String() string {
 func (*PagesReply) ProtoMessage() {}
 
 func (x *PagesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[53]
+	mi := &file_engine_wire_api_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4387,7 +4472,7 @@ func (x *PagesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PagesReply.ProtoReflect.Descriptor instead.
 func (*PagesReply) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{53}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *PagesReply) GetAddress() string {
@@ -4421,7 +4506,7 @@ type AuditRequest struct {
 
 func (x *AuditRequest) Reset() {
 	*x = AuditRequest{}
-	mi := &file_engine_wire_api_proto_msgTypes[54]
+	mi := &file_engine_wire_api_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4433,7 +4518,7 @@ func (x *AuditRequest) String() string {
 func (*AuditRequest) ProtoMessage() {}
 
 func (x *AuditRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[54]
+	mi := &file_engine_wire_api_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4446,7 +4531,7 @@ func (x *AuditRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuditRequest.ProtoReflect.Descriptor instead.
 func (*AuditRequest) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{54}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *AuditRequest) GetWho() string {
@@ -4518,7 +4603,7 @@ type AuditReply struct {
 
 func (x *AuditReply) Reset() {
 	*x = AuditReply{}
-	mi := &file_engine_wire_api_proto_msgTypes[55]
+	mi := &file_engine_wire_api_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4530,7 +4615,7 @@ func (x *AuditReply) String() string {
 func (*AuditReply) ProtoMessage() {}
 
 func (x *AuditReply) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[55]
+	mi := &file_engine_wire_api_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4543,7 +4628,7 @@ func (x *AuditReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuditReply.ProtoReflect.Descriptor instead.
 func (*AuditReply) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{55}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *AuditReply) GetLines() []*AuditLine {
@@ -4596,7 +4681,7 @@ type AuditLine struct {
 
 func (x *AuditLine) Reset() {
 	*x = AuditLine{}
-	mi := &file_engine_wire_api_proto_msgTypes[56]
+	mi := &file_engine_wire_api_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4608,7 +4693,7 @@ func (x *AuditLine) String() string {
 func (*AuditLine) ProtoMessage() {}
 
 func (x *AuditLine) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[56]
+	mi := &file_engine_wire_api_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4621,7 +4706,7 @@ func (x *AuditLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuditLine.ProtoReflect.Descriptor instead.
 func (*AuditLine) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{56}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *AuditLine) GetTime() string {
@@ -4725,7 +4810,7 @@ type AuditDamage struct {
 
 func (x *AuditDamage) Reset() {
 	*x = AuditDamage{}
-	mi := &file_engine_wire_api_proto_msgTypes[57]
+	mi := &file_engine_wire_api_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4737,7 +4822,7 @@ func (x *AuditDamage) String() string {
 func (*AuditDamage) ProtoMessage() {}
 
 func (x *AuditDamage) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[57]
+	mi := &file_engine_wire_api_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4750,7 +4835,7 @@ func (x *AuditDamage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuditDamage.ProtoReflect.Descriptor instead.
 func (*AuditDamage) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{57}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *AuditDamage) GetFile() string {
@@ -4778,7 +4863,7 @@ type ServingReply struct {
 
 func (x *ServingReply) Reset() {
 	*x = ServingReply{}
-	mi := &file_engine_wire_api_proto_msgTypes[58]
+	mi := &file_engine_wire_api_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4790,7 +4875,7 @@ func (x *ServingReply) String() string {
 func (*ServingReply) ProtoMessage() {}
 
 func (x *ServingReply) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[58]
+	mi := &file_engine_wire_api_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4803,7 +4888,7 @@ func (x *ServingReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServingReply.ProtoReflect.Descriptor instead.
 func (*ServingReply) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{58}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *ServingReply) GetData() string {
@@ -4937,7 +5022,7 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\astarted\x18\x14 \x01(\x03R\astarted\x128\n" +
 	"\x05after\x18\x15 \x03(\v2\".hamadryad.engine.v1.JobDependencyR\x05after\x126\n" +
 	"\x05array\x18\x16 \x01(\v2 .hamadryad.engine.v1.ArrayStatusR\x05array\x12-\n" +
-	"\x03run\x18\x17 \x01(\v2\x1b.hamadryad.engine.v1.RunKeyR\x03run\"\xf2\x01\n" +
+	"\x03run\x18\x17 \x01(\v2\x1b.hamadryad.engine.v1.RunKeyR\x03run\"\xaa\x02\n" +
 	"\vStageStatus\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05nodes\x18\x02 \x01(\rR\x05nodes\x12\x18\n" +
@@ -4947,7 +5032,17 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\tsuspended\x18\x06 \x01(\rR\tsuspended\x12\x1a\n" +
 	"\bfinished\x18\a \x01(\rR\bfinished\x12\x1a\n" +
 	"\bfailures\x18\b \x01(\rR\bfailures\x12\x19\n" +
-	"\bgiven_up\x18\t \x01(\rR\agivenUp\"\x8c\x03\n" +
+	"\bgiven_up\x18\t \x01(\rR\agivenUp\x126\n" +
+	"\x05adapt\x18\n" +
+	" \x01(\v2 .hamadryad.engine.v1.AdaptStatusR\x05adapt\"\x8d\x01\n" +
+	"\vAdaptStatus\x12\x1e\n" +
+	"\n" +
+	"partitions\x18\x01 \x01(\rR\n" +
+	"partitions\x12\x16\n" +
+	"\x06joined\x18\x02 \x01(\rR\x06joined\x12\x14\n" +
+	"\x05split\x18\x03 \x01(\rR\x05split\x12\x16\n" +
+	"\x06pieces\x18\x04 \x01(\rR\x06pieces\x12\x18\n" +
+	"\alargest\x18\x05 \x01(\x03R\alargest\"\x8c\x03\n" +
 	"\rAttemptStatus\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12\x14\n" +
 	"\x05stage\x18\x02 \x01(\tR\x05stage\x12\x14\n" +
@@ -5266,7 +5361,7 @@ func file_engine_wire_api_proto_rawDescGZIP() []byte {
 }
 
 var file_engine_wire_api_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_engine_wire_api_proto_msgTypes = make([]protoimpl.MessageInfo, 59)
+var file_engine_wire_api_proto_msgTypes = make([]protoimpl.MessageInfo, 60)
 var file_engine_wire_api_proto_goTypes = []any{
 	(ElementState)(0),        // 0: hamadryad.engine.v1.ElementState
 	(JobState)(0),            // 1: hamadryad.engine.v1.JobState
@@ -5291,118 +5386,120 @@ var file_engine_wire_api_proto_goTypes = []any{
 	(*JobSummary)(nil),       // 20: hamadryad.engine.v1.JobSummary
 	(*JobStatus)(nil),        // 21: hamadryad.engine.v1.JobStatus
 	(*StageStatus)(nil),      // 22: hamadryad.engine.v1.StageStatus
-	(*AttemptStatus)(nil),    // 23: hamadryad.engine.v1.AttemptStatus
-	(*StatusRequest)(nil),    // 24: hamadryad.engine.v1.StatusRequest
-	(*LaunchersRequest)(nil), // 25: hamadryad.engine.v1.LaunchersRequest
-	(*LaunchersReply)(nil),   // 26: hamadryad.engine.v1.LaunchersReply
-	(*LauncherStatus)(nil),   // 27: hamadryad.engine.v1.LauncherStatus
-	(*LauncherAttempt)(nil),  // 28: hamadryad.engine.v1.LauncherAttempt
-	(*DrainRequest)(nil),     // 29: hamadryad.engine.v1.DrainRequest
-	(*LogsRequest)(nil),      // 30: hamadryad.engine.v1.LogsRequest
-	(*LogChunk)(nil),         // 31: hamadryad.engine.v1.LogChunk
-	(*PageRequest)(nil),      // 32: hamadryad.engine.v1.PageRequest
-	(*PageReply)(nil),        // 33: hamadryad.engine.v1.PageReply
-	(*PolicyQuery)(nil),      // 34: hamadryad.engine.v1.PolicyQuery
-	(*PolicyReply)(nil),      // 35: hamadryad.engine.v1.PolicyReply
-	(*PolicyShadow)(nil),     // 36: hamadryad.engine.v1.PolicyShadow
-	(*PolicyProblem)(nil),    // 37: hamadryad.engine.v1.PolicyProblem
-	(*PolicySettings)(nil),   // 38: hamadryad.engine.v1.PolicySettings
-	(*RoundTimes)(nil),       // 39: hamadryad.engine.v1.RoundTimes
-	(*ReloadRequest)(nil),    // 40: hamadryad.engine.v1.ReloadRequest
-	(*SettingsReply)(nil),    // 41: hamadryad.engine.v1.SettingsReply
-	(*Setting)(nil),          // 42: hamadryad.engine.v1.Setting
-	(*SettingsText)(nil),     // 43: hamadryad.engine.v1.SettingsText
-	(*SettingsDiff)(nil),     // 44: hamadryad.engine.v1.SettingsDiff
-	(*SettingsProblem)(nil),  // 45: hamadryad.engine.v1.SettingsProblem
-	(*DiffLine)(nil),         // 46: hamadryad.engine.v1.DiffLine
-	(*DiffKey)(nil),          // 47: hamadryad.engine.v1.DiffKey
-	(*ApplyRequest)(nil),     // 48: hamadryad.engine.v1.ApplyRequest
-	(*SettingsVersion)(nil),  // 49: hamadryad.engine.v1.SettingsVersion
-	(*VersionsRequest)(nil),  // 50: hamadryad.engine.v1.VersionsRequest
-	(*VersionsReply)(nil),    // 51: hamadryad.engine.v1.VersionsReply
-	(*AccessRequest)(nil),    // 52: hamadryad.engine.v1.AccessRequest
-	(*AccessReply)(nil),      // 53: hamadryad.engine.v1.AccessReply
-	(*PoolAccess)(nil),       // 54: hamadryad.engine.v1.PoolAccess
-	(*PagesReply)(nil),       // 55: hamadryad.engine.v1.PagesReply
-	(*AuditRequest)(nil),     // 56: hamadryad.engine.v1.AuditRequest
-	(*AuditReply)(nil),       // 57: hamadryad.engine.v1.AuditReply
-	(*AuditLine)(nil),        // 58: hamadryad.engine.v1.AuditLine
-	(*AuditDamage)(nil),      // 59: hamadryad.engine.v1.AuditDamage
-	(*ServingReply)(nil),     // 60: hamadryad.engine.v1.ServingReply
-	(*Principal)(nil),        // 61: hamadryad.engine.v1.Principal
-	(*JobSpec)(nil),          // 62: hamadryad.engine.v1.JobSpec
-	(*ElementRange)(nil),     // 63: hamadryad.engine.v1.ElementRange
-	(*Elements)(nil),         // 64: hamadryad.engine.v1.Elements
-	(*JobLimitsChange)(nil),  // 65: hamadryad.engine.v1.JobLimitsChange
-	(*Failure)(nil),          // 66: hamadryad.engine.v1.Failure
-	(*Counter)(nil),          // 67: hamadryad.engine.v1.Counter
-	(*JobLimits)(nil),        // 68: hamadryad.engine.v1.JobLimits
-	(*JobDependency)(nil),    // 69: hamadryad.engine.v1.JobDependency
-	(*RunKey)(nil),           // 70: hamadryad.engine.v1.RunKey
-	(*Slots)(nil),            // 71: hamadryad.engine.v1.Slots
-	(*MachineLoad)(nil),      // 72: hamadryad.engine.v1.MachineLoad
-	(*ResourceCount)(nil),    // 73: hamadryad.engine.v1.ResourceCount
+	(*AdaptStatus)(nil),      // 23: hamadryad.engine.v1.AdaptStatus
+	(*AttemptStatus)(nil),    // 24: hamadryad.engine.v1.AttemptStatus
+	(*StatusRequest)(nil),    // 25: hamadryad.engine.v1.StatusRequest
+	(*LaunchersRequest)(nil), // 26: hamadryad.engine.v1.LaunchersRequest
+	(*LaunchersReply)(nil),   // 27: hamadryad.engine.v1.LaunchersReply
+	(*LauncherStatus)(nil),   // 28: hamadryad.engine.v1.LauncherStatus
+	(*LauncherAttempt)(nil),  // 29: hamadryad.engine.v1.LauncherAttempt
+	(*DrainRequest)(nil),     // 30: hamadryad.engine.v1.DrainRequest
+	(*LogsRequest)(nil),      // 31: hamadryad.engine.v1.LogsRequest
+	(*LogChunk)(nil),         // 32: hamadryad.engine.v1.LogChunk
+	(*PageRequest)(nil),      // 33: hamadryad.engine.v1.PageRequest
+	(*PageReply)(nil),        // 34: hamadryad.engine.v1.PageReply
+	(*PolicyQuery)(nil),      // 35: hamadryad.engine.v1.PolicyQuery
+	(*PolicyReply)(nil),      // 36: hamadryad.engine.v1.PolicyReply
+	(*PolicyShadow)(nil),     // 37: hamadryad.engine.v1.PolicyShadow
+	(*PolicyProblem)(nil),    // 38: hamadryad.engine.v1.PolicyProblem
+	(*PolicySettings)(nil),   // 39: hamadryad.engine.v1.PolicySettings
+	(*RoundTimes)(nil),       // 40: hamadryad.engine.v1.RoundTimes
+	(*ReloadRequest)(nil),    // 41: hamadryad.engine.v1.ReloadRequest
+	(*SettingsReply)(nil),    // 42: hamadryad.engine.v1.SettingsReply
+	(*Setting)(nil),          // 43: hamadryad.engine.v1.Setting
+	(*SettingsText)(nil),     // 44: hamadryad.engine.v1.SettingsText
+	(*SettingsDiff)(nil),     // 45: hamadryad.engine.v1.SettingsDiff
+	(*SettingsProblem)(nil),  // 46: hamadryad.engine.v1.SettingsProblem
+	(*DiffLine)(nil),         // 47: hamadryad.engine.v1.DiffLine
+	(*DiffKey)(nil),          // 48: hamadryad.engine.v1.DiffKey
+	(*ApplyRequest)(nil),     // 49: hamadryad.engine.v1.ApplyRequest
+	(*SettingsVersion)(nil),  // 50: hamadryad.engine.v1.SettingsVersion
+	(*VersionsRequest)(nil),  // 51: hamadryad.engine.v1.VersionsRequest
+	(*VersionsReply)(nil),    // 52: hamadryad.engine.v1.VersionsReply
+	(*AccessRequest)(nil),    // 53: hamadryad.engine.v1.AccessRequest
+	(*AccessReply)(nil),      // 54: hamadryad.engine.v1.AccessReply
+	(*PoolAccess)(nil),       // 55: hamadryad.engine.v1.PoolAccess
+	(*PagesReply)(nil),       // 56: hamadryad.engine.v1.PagesReply
+	(*AuditRequest)(nil),     // 57: hamadryad.engine.v1.AuditRequest
+	(*AuditReply)(nil),       // 58: hamadryad.engine.v1.AuditReply
+	(*AuditLine)(nil),        // 59: hamadryad.engine.v1.AuditLine
+	(*AuditDamage)(nil),      // 60: hamadryad.engine.v1.AuditDamage
+	(*ServingReply)(nil),     // 61: hamadryad.engine.v1.ServingReply
+	(*Principal)(nil),        // 62: hamadryad.engine.v1.Principal
+	(*JobSpec)(nil),          // 63: hamadryad.engine.v1.JobSpec
+	(*ElementRange)(nil),     // 64: hamadryad.engine.v1.ElementRange
+	(*Elements)(nil),         // 65: hamadryad.engine.v1.Elements
+	(*JobLimitsChange)(nil),  // 66: hamadryad.engine.v1.JobLimitsChange
+	(*Failure)(nil),          // 67: hamadryad.engine.v1.Failure
+	(*Counter)(nil),          // 68: hamadryad.engine.v1.Counter
+	(*JobLimits)(nil),        // 69: hamadryad.engine.v1.JobLimits
+	(*JobDependency)(nil),    // 70: hamadryad.engine.v1.JobDependency
+	(*RunKey)(nil),           // 71: hamadryad.engine.v1.RunKey
+	(*Slots)(nil),            // 72: hamadryad.engine.v1.Slots
+	(*MachineLoad)(nil),      // 73: hamadryad.engine.v1.MachineLoad
+	(*ResourceCount)(nil),    // 74: hamadryad.engine.v1.ResourceCount
 }
 var file_engine_wire_api_proto_depIdxs = []int32{
-	61, // 0: hamadryad.engine.v1.PrepareRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	62, // 1: hamadryad.engine.v1.SubmitRequest.spec:type_name -> hamadryad.engine.v1.JobSpec
-	61, // 2: hamadryad.engine.v1.JobRef.principal:type_name -> hamadryad.engine.v1.Principal
-	63, // 3: hamadryad.engine.v1.JobRef.elements:type_name -> hamadryad.engine.v1.ElementRange
-	61, // 4: hamadryad.engine.v1.RetryRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	63, // 5: hamadryad.engine.v1.RetryRequest.elements:type_name -> hamadryad.engine.v1.ElementRange
-	63, // 6: hamadryad.engine.v1.ElementsRequest.elements:type_name -> hamadryad.engine.v1.ElementRange
+	62, // 0: hamadryad.engine.v1.PrepareRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	63, // 1: hamadryad.engine.v1.SubmitRequest.spec:type_name -> hamadryad.engine.v1.JobSpec
+	62, // 2: hamadryad.engine.v1.JobRef.principal:type_name -> hamadryad.engine.v1.Principal
+	64, // 3: hamadryad.engine.v1.JobRef.elements:type_name -> hamadryad.engine.v1.ElementRange
+	62, // 4: hamadryad.engine.v1.RetryRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	64, // 5: hamadryad.engine.v1.RetryRequest.elements:type_name -> hamadryad.engine.v1.ElementRange
+	64, // 6: hamadryad.engine.v1.ElementsRequest.elements:type_name -> hamadryad.engine.v1.ElementRange
 	0,  // 7: hamadryad.engine.v1.ElementsRequest.states:type_name -> hamadryad.engine.v1.ElementState
 	13, // 8: hamadryad.engine.v1.ElementsReply.elements:type_name -> hamadryad.engine.v1.ElementStatus
 	0,  // 9: hamadryad.engine.v1.ElementStatus.state:type_name -> hamadryad.engine.v1.ElementState
-	23, // 10: hamadryad.engine.v1.ElementStatus.last:type_name -> hamadryad.engine.v1.AttemptStatus
-	64, // 11: hamadryad.engine.v1.ArrayStatus.elements:type_name -> hamadryad.engine.v1.Elements
+	24, // 10: hamadryad.engine.v1.ElementStatus.last:type_name -> hamadryad.engine.v1.AttemptStatus
+	65, // 11: hamadryad.engine.v1.ArrayStatus.elements:type_name -> hamadryad.engine.v1.Elements
 	15, // 12: hamadryad.engine.v1.ArrayStatus.counts:type_name -> hamadryad.engine.v1.ElementCount
 	0,  // 13: hamadryad.engine.v1.ElementCount.state:type_name -> hamadryad.engine.v1.ElementState
-	61, // 14: hamadryad.engine.v1.UpdateRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	65, // 15: hamadryad.engine.v1.UpdateRequest.limits:type_name -> hamadryad.engine.v1.JobLimitsChange
+	62, // 14: hamadryad.engine.v1.UpdateRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	66, // 15: hamadryad.engine.v1.UpdateRequest.limits:type_name -> hamadryad.engine.v1.JobLimitsChange
 	20, // 16: hamadryad.engine.v1.JobsReply.jobs:type_name -> hamadryad.engine.v1.JobSummary
 	1,  // 17: hamadryad.engine.v1.JobSummary.state:type_name -> hamadryad.engine.v1.JobState
 	20, // 18: hamadryad.engine.v1.JobStatus.summary:type_name -> hamadryad.engine.v1.JobSummary
 	22, // 19: hamadryad.engine.v1.JobStatus.stages:type_name -> hamadryad.engine.v1.StageStatus
-	66, // 20: hamadryad.engine.v1.JobStatus.failure:type_name -> hamadryad.engine.v1.Failure
-	67, // 21: hamadryad.engine.v1.JobStatus.counters:type_name -> hamadryad.engine.v1.Counter
-	23, // 22: hamadryad.engine.v1.JobStatus.attempts:type_name -> hamadryad.engine.v1.AttemptStatus
-	23, // 23: hamadryad.engine.v1.JobStatus.idle:type_name -> hamadryad.engine.v1.AttemptStatus
-	68, // 24: hamadryad.engine.v1.JobStatus.limits:type_name -> hamadryad.engine.v1.JobLimits
-	69, // 25: hamadryad.engine.v1.JobStatus.after:type_name -> hamadryad.engine.v1.JobDependency
+	67, // 20: hamadryad.engine.v1.JobStatus.failure:type_name -> hamadryad.engine.v1.Failure
+	68, // 21: hamadryad.engine.v1.JobStatus.counters:type_name -> hamadryad.engine.v1.Counter
+	24, // 22: hamadryad.engine.v1.JobStatus.attempts:type_name -> hamadryad.engine.v1.AttemptStatus
+	24, // 23: hamadryad.engine.v1.JobStatus.idle:type_name -> hamadryad.engine.v1.AttemptStatus
+	69, // 24: hamadryad.engine.v1.JobStatus.limits:type_name -> hamadryad.engine.v1.JobLimits
+	70, // 25: hamadryad.engine.v1.JobStatus.after:type_name -> hamadryad.engine.v1.JobDependency
 	14, // 26: hamadryad.engine.v1.JobStatus.array:type_name -> hamadryad.engine.v1.ArrayStatus
-	70, // 27: hamadryad.engine.v1.JobStatus.run:type_name -> hamadryad.engine.v1.RunKey
-	27, // 28: hamadryad.engine.v1.LaunchersReply.launchers:type_name -> hamadryad.engine.v1.LauncherStatus
-	71, // 29: hamadryad.engine.v1.LauncherStatus.slots:type_name -> hamadryad.engine.v1.Slots
-	71, // 30: hamadryad.engine.v1.LauncherStatus.free:type_name -> hamadryad.engine.v1.Slots
-	72, // 31: hamadryad.engine.v1.LauncherStatus.load:type_name -> hamadryad.engine.v1.MachineLoad
-	73, // 32: hamadryad.engine.v1.LauncherStatus.resources:type_name -> hamadryad.engine.v1.ResourceCount
-	73, // 33: hamadryad.engine.v1.LauncherStatus.resources_free:type_name -> hamadryad.engine.v1.ResourceCount
-	28, // 34: hamadryad.engine.v1.LauncherStatus.attempts:type_name -> hamadryad.engine.v1.LauncherAttempt
-	28, // 35: hamadryad.engine.v1.LauncherStatus.ended:type_name -> hamadryad.engine.v1.LauncherAttempt
-	61, // 36: hamadryad.engine.v1.DrainRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	63, // 37: hamadryad.engine.v1.LogsRequest.elements:type_name -> hamadryad.engine.v1.ElementRange
-	37, // 38: hamadryad.engine.v1.PolicyReply.problems:type_name -> hamadryad.engine.v1.PolicyProblem
-	38, // 39: hamadryad.engine.v1.PolicyReply.settings:type_name -> hamadryad.engine.v1.PolicySettings
-	39, // 40: hamadryad.engine.v1.PolicyReply.round_times:type_name -> hamadryad.engine.v1.RoundTimes
-	36, // 41: hamadryad.engine.v1.PolicyReply.shadows:type_name -> hamadryad.engine.v1.PolicyShadow
-	61, // 42: hamadryad.engine.v1.ReloadRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	42, // 43: hamadryad.engine.v1.SettingsReply.settings:type_name -> hamadryad.engine.v1.Setting
-	45, // 44: hamadryad.engine.v1.SettingsDiff.problems:type_name -> hamadryad.engine.v1.SettingsProblem
-	46, // 45: hamadryad.engine.v1.SettingsDiff.lines:type_name -> hamadryad.engine.v1.DiffLine
-	47, // 46: hamadryad.engine.v1.SettingsDiff.keys:type_name -> hamadryad.engine.v1.DiffKey
-	42, // 47: hamadryad.engine.v1.SettingsDiff.overridden:type_name -> hamadryad.engine.v1.Setting
-	61, // 48: hamadryad.engine.v1.ApplyRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	49, // 49: hamadryad.engine.v1.VersionsReply.versions:type_name -> hamadryad.engine.v1.SettingsVersion
-	61, // 50: hamadryad.engine.v1.AccessReply.principal:type_name -> hamadryad.engine.v1.Principal
-	54, // 51: hamadryad.engine.v1.AccessReply.pools:type_name -> hamadryad.engine.v1.PoolAccess
-	58, // 52: hamadryad.engine.v1.AuditReply.lines:type_name -> hamadryad.engine.v1.AuditLine
-	59, // 53: hamadryad.engine.v1.AuditReply.damaged:type_name -> hamadryad.engine.v1.AuditDamage
-	54, // [54:54] is the sub-list for method output_type
-	54, // [54:54] is the sub-list for method input_type
-	54, // [54:54] is the sub-list for extension type_name
-	54, // [54:54] is the sub-list for extension extendee
-	0,  // [0:54] is the sub-list for field type_name
+	71, // 27: hamadryad.engine.v1.JobStatus.run:type_name -> hamadryad.engine.v1.RunKey
+	23, // 28: hamadryad.engine.v1.StageStatus.adapt:type_name -> hamadryad.engine.v1.AdaptStatus
+	28, // 29: hamadryad.engine.v1.LaunchersReply.launchers:type_name -> hamadryad.engine.v1.LauncherStatus
+	72, // 30: hamadryad.engine.v1.LauncherStatus.slots:type_name -> hamadryad.engine.v1.Slots
+	72, // 31: hamadryad.engine.v1.LauncherStatus.free:type_name -> hamadryad.engine.v1.Slots
+	73, // 32: hamadryad.engine.v1.LauncherStatus.load:type_name -> hamadryad.engine.v1.MachineLoad
+	74, // 33: hamadryad.engine.v1.LauncherStatus.resources:type_name -> hamadryad.engine.v1.ResourceCount
+	74, // 34: hamadryad.engine.v1.LauncherStatus.resources_free:type_name -> hamadryad.engine.v1.ResourceCount
+	29, // 35: hamadryad.engine.v1.LauncherStatus.attempts:type_name -> hamadryad.engine.v1.LauncherAttempt
+	29, // 36: hamadryad.engine.v1.LauncherStatus.ended:type_name -> hamadryad.engine.v1.LauncherAttempt
+	62, // 37: hamadryad.engine.v1.DrainRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	64, // 38: hamadryad.engine.v1.LogsRequest.elements:type_name -> hamadryad.engine.v1.ElementRange
+	38, // 39: hamadryad.engine.v1.PolicyReply.problems:type_name -> hamadryad.engine.v1.PolicyProblem
+	39, // 40: hamadryad.engine.v1.PolicyReply.settings:type_name -> hamadryad.engine.v1.PolicySettings
+	40, // 41: hamadryad.engine.v1.PolicyReply.round_times:type_name -> hamadryad.engine.v1.RoundTimes
+	37, // 42: hamadryad.engine.v1.PolicyReply.shadows:type_name -> hamadryad.engine.v1.PolicyShadow
+	62, // 43: hamadryad.engine.v1.ReloadRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	43, // 44: hamadryad.engine.v1.SettingsReply.settings:type_name -> hamadryad.engine.v1.Setting
+	46, // 45: hamadryad.engine.v1.SettingsDiff.problems:type_name -> hamadryad.engine.v1.SettingsProblem
+	47, // 46: hamadryad.engine.v1.SettingsDiff.lines:type_name -> hamadryad.engine.v1.DiffLine
+	48, // 47: hamadryad.engine.v1.SettingsDiff.keys:type_name -> hamadryad.engine.v1.DiffKey
+	43, // 48: hamadryad.engine.v1.SettingsDiff.overridden:type_name -> hamadryad.engine.v1.Setting
+	62, // 49: hamadryad.engine.v1.ApplyRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	50, // 50: hamadryad.engine.v1.VersionsReply.versions:type_name -> hamadryad.engine.v1.SettingsVersion
+	62, // 51: hamadryad.engine.v1.AccessReply.principal:type_name -> hamadryad.engine.v1.Principal
+	55, // 52: hamadryad.engine.v1.AccessReply.pools:type_name -> hamadryad.engine.v1.PoolAccess
+	59, // 53: hamadryad.engine.v1.AuditReply.lines:type_name -> hamadryad.engine.v1.AuditLine
+	60, // 54: hamadryad.engine.v1.AuditReply.damaged:type_name -> hamadryad.engine.v1.AuditDamage
+	55, // [55:55] is the sub-list for method output_type
+	55, // [55:55] is the sub-list for method input_type
+	55, // [55:55] is the sub-list for extension type_name
+	55, // [55:55] is the sub-list for extension extendee
+	0,  // [0:55] is the sub-list for field type_name
 }
 
 func init() { file_engine_wire_api_proto_init() }
@@ -5420,7 +5517,7 @@ func file_engine_wire_api_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_engine_wire_api_proto_rawDesc), len(file_engine_wire_api_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   59,
+			NumMessages:   60,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1450,6 +1450,7 @@ type Connection struct {
 	SlowStart     float64 `protobuf:"fixed64,8,opt,name=slow_start,json=slowStart,proto3" json:"slow_start,omitempty"`
 	Edges         []*Edge `protobuf:"bytes,9,rep,name=edges,proto3" json:"edges,omitempty"`  // for PATTERN_EDGES
 	Store         string  `protobuf:"bytes,10,opt,name=store,proto3" json:"store,omitempty"` // folder URL that keeps the files; "" is the launchers' store
+	Adapt         *Adapt  `protobuf:"bytes,11,opt,name=adapt,proto3" json:"adapt,omitempty"` // readers are chosen when all writers have finished; missing: each reads one partition
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1554,6 +1555,153 @@ func (x *Connection) GetStore() string {
 	return ""
 }
 
+func (x *Connection) GetAdapt() *Adapt {
+	if x != nil {
+		return x.Adapt
+	}
+	return nil
+}
+
+// Adapt lets the core choose what the readers of a file connection read, by the sizes of the
+// partitions. The reading stage's nodes are the most readers that there may be.
+type Adapt struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Partitions    uint32                 `protobuf:"varint,1,opt,name=partitions,proto3" json:"partitions,omitempty"` // that each writer writes
+	Bytes         int64                  `protobuf:"varint,2,opt,name=bytes,proto3" json:"bytes,omitempty"`           // neighbouring partitions are joined up to so many bytes, as they are stored
+	Split         bool                   `protobuf:"varint,3,opt,name=split,proto3" json:"split,omitempty"`           // a large partition may have several readers, each for some of the writers
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Adapt) Reset() {
+	*x = Adapt{}
+	mi := &file_engine_wire_job_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Adapt) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Adapt) ProtoMessage() {}
+
+func (x *Adapt) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_job_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Adapt.ProtoReflect.Descriptor instead.
+func (*Adapt) Descriptor() ([]byte, []int) {
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *Adapt) GetPartitions() uint32 {
+	if x != nil {
+		return x.Partitions
+	}
+	return 0
+}
+
+func (x *Adapt) GetBytes() int64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *Adapt) GetSplit() bool {
+	if x != nil {
+		return x.Split
+	}
+	return false
+}
+
+// Portion is what a reader of an adapted connection reads: the partitions from low up to and
+// without high, of the writers from first up to and without end.
+type Portion struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Connection    uint32                 `protobuf:"varint,1,opt,name=connection,proto3" json:"connection,omitempty"`
+	Low           uint32                 `protobuf:"varint,2,opt,name=low,proto3" json:"low,omitempty"`
+	High          uint32                 `protobuf:"varint,3,opt,name=high,proto3" json:"high,omitempty"`
+	First         uint32                 `protobuf:"varint,4,opt,name=first,proto3" json:"first,omitempty"`
+	End           uint32                 `protobuf:"varint,5,opt,name=end,proto3" json:"end,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Portion) Reset() {
+	*x = Portion{}
+	mi := &file_engine_wire_job_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Portion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Portion) ProtoMessage() {}
+
+func (x *Portion) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_job_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Portion.ProtoReflect.Descriptor instead.
+func (*Portion) Descriptor() ([]byte, []int) {
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *Portion) GetConnection() uint32 {
+	if x != nil {
+		return x.Connection
+	}
+	return 0
+}
+
+func (x *Portion) GetLow() uint32 {
+	if x != nil {
+		return x.Low
+	}
+	return 0
+}
+
+func (x *Portion) GetHigh() uint32 {
+	if x != nil {
+		return x.High
+	}
+	return 0
+}
+
+func (x *Portion) GetFirst() uint32 {
+	if x != nil {
+		return x.First
+	}
+	return 0
+}
+
+func (x *Portion) GetEnd() uint32 {
+	if x != nil {
+		return x.End
+	}
+	return 0
+}
+
 type Edge struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	From          uint32                 `protobuf:"varint,1,opt,name=from,proto3" json:"from,omitempty"`
@@ -1564,7 +1712,7 @@ type Edge struct {
 
 func (x *Edge) Reset() {
 	*x = Edge{}
-	mi := &file_engine_wire_job_proto_msgTypes[16]
+	mi := &file_engine_wire_job_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1576,7 +1724,7 @@ func (x *Edge) String() string {
 func (*Edge) ProtoMessage() {}
 
 func (x *Edge) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[16]
+	mi := &file_engine_wire_job_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1589,7 +1737,7 @@ func (x *Edge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Edge.ProtoReflect.Descriptor instead.
 func (*Edge) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{16}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Edge) GetFrom() uint32 {
@@ -1623,7 +1771,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_engine_wire_job_proto_msgTypes[17]
+	mi := &file_engine_wire_job_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1635,7 +1783,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[17]
+	mi := &file_engine_wire_job_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1648,7 +1796,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{17}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Failure) GetKind() ErrorKind {
@@ -1808,7 +1956,7 @@ const file_engine_wire_job_proto_rawDesc = "" +
 	"\x05Place\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12\x12\n" +
 	"\x04rack\x18\x02 \x01(\tR\x04rack\x12\x14\n" +
-	"\x05bytes\x18\x03 \x01(\x03R\x05bytes\"\x82\x03\n" +
+	"\x05bytes\x18\x03 \x01(\x03R\x05bytes\"\xb4\x03\n" +
 	"\n" +
 	"Connection\x12\x1d\n" +
 	"\n" +
@@ -1823,7 +1971,22 @@ const file_engine_wire_job_proto_rawDesc = "" +
 	"slow_start\x18\b \x01(\x01R\tslowStart\x12/\n" +
 	"\x05edges\x18\t \x03(\v2\x19.hamadryad.engine.v1.EdgeR\x05edges\x12\x14\n" +
 	"\x05store\x18\n" +
-	" \x01(\tR\x05store\"*\n" +
+	" \x01(\tR\x05store\x120\n" +
+	"\x05adapt\x18\v \x01(\v2\x1a.hamadryad.engine.v1.AdaptR\x05adapt\"S\n" +
+	"\x05Adapt\x12\x1e\n" +
+	"\n" +
+	"partitions\x18\x01 \x01(\rR\n" +
+	"partitions\x12\x14\n" +
+	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\x12\x14\n" +
+	"\x05split\x18\x03 \x01(\bR\x05split\"w\n" +
+	"\aPortion\x12\x1e\n" +
+	"\n" +
+	"connection\x18\x01 \x01(\rR\n" +
+	"connection\x12\x10\n" +
+	"\x03low\x18\x02 \x01(\rR\x03low\x12\x12\n" +
+	"\x04high\x18\x03 \x01(\rR\x04high\x12\x14\n" +
+	"\x05first\x18\x04 \x01(\rR\x05first\x12\x10\n" +
+	"\x03end\x18\x05 \x01(\rR\x03end\"*\n" +
 	"\x04Edge\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\rR\x04from\x12\x0e\n" +
 	"\x02to\x18\x02 \x01(\rR\x02to\"\x85\x02\n" +
@@ -1886,7 +2049,7 @@ func file_engine_wire_job_proto_rawDescGZIP() []byte {
 }
 
 var file_engine_wire_job_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_engine_wire_job_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_engine_wire_job_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_engine_wire_job_proto_goTypes = []any{
 	(ChannelKind)(0),        // 0: hamadryad.engine.v1.ChannelKind
 	(Pattern)(0),            // 1: hamadryad.engine.v1.Pattern
@@ -1909,8 +2072,10 @@ var file_engine_wire_job_proto_goTypes = []any{
 	(*NodeInput)(nil),       // 18: hamadryad.engine.v1.NodeInput
 	(*Place)(nil),           // 19: hamadryad.engine.v1.Place
 	(*Connection)(nil),      // 20: hamadryad.engine.v1.Connection
-	(*Edge)(nil),            // 21: hamadryad.engine.v1.Edge
-	(*Failure)(nil),         // 22: hamadryad.engine.v1.Failure
+	(*Adapt)(nil),           // 21: hamadryad.engine.v1.Adapt
+	(*Portion)(nil),         // 22: hamadryad.engine.v1.Portion
+	(*Edge)(nil),            // 23: hamadryad.engine.v1.Edge
+	(*Failure)(nil),         // 24: hamadryad.engine.v1.Failure
 }
 var file_engine_wire_job_proto_depIdxs = []int32{
 	5,  // 0: hamadryad.engine.v1.JobSpec.principal:type_name -> hamadryad.engine.v1.Principal
@@ -1930,14 +2095,15 @@ var file_engine_wire_job_proto_depIdxs = []int32{
 	1,  // 14: hamadryad.engine.v1.Connection.pattern:type_name -> hamadryad.engine.v1.Pattern
 	0,  // 15: hamadryad.engine.v1.Connection.kind:type_name -> hamadryad.engine.v1.ChannelKind
 	2,  // 16: hamadryad.engine.v1.Connection.codec:type_name -> hamadryad.engine.v1.Codec
-	21, // 17: hamadryad.engine.v1.Connection.edges:type_name -> hamadryad.engine.v1.Edge
-	3,  // 18: hamadryad.engine.v1.Failure.kind:type_name -> hamadryad.engine.v1.ErrorKind
-	4,  // 19: hamadryad.engine.v1.Failure.refusal:type_name -> hamadryad.engine.v1.Refusal
-	20, // [20:20] is the sub-list for method output_type
-	20, // [20:20] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	23, // 17: hamadryad.engine.v1.Connection.edges:type_name -> hamadryad.engine.v1.Edge
+	21, // 18: hamadryad.engine.v1.Connection.adapt:type_name -> hamadryad.engine.v1.Adapt
+	3,  // 19: hamadryad.engine.v1.Failure.kind:type_name -> hamadryad.engine.v1.ErrorKind
+	4,  // 20: hamadryad.engine.v1.Failure.refusal:type_name -> hamadryad.engine.v1.Refusal
+	21, // [21:21] is the sub-list for method output_type
+	21, // [21:21] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_engine_wire_job_proto_init() }
@@ -1952,7 +2118,7 @@ func file_engine_wire_job_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_engine_wire_job_proto_rawDesc), len(file_engine_wire_job_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   18,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1552,6 +1552,7 @@ type StartAttempt struct {
 	Folders         *JobFolders            `protobuf:"bytes,20,opt,name=folders,proto3" json:"folders,omitempty"`                               // those of the job's submission
 	Resources       []*ResourceCount       `protobuf:"bytes,21,rep,name=resources,proto3" json:"resources,omitempty"`                           // what the attempt holds of countable resources, in order of kind
 	SourceGroups    []*SourceGroup         `protobuf:"bytes,22,rep,name=source_groups,json=sourceGroups,proto3" json:"source_groups,omitempty"` // further sources; for receivers that said that they take them
+	Portion         *Portion               `protobuf:"bytes,23,opt,name=portion,proto3" json:"portion,omitempty"`                               // what the only node reads of its adapted connection; missing: there is none
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -1736,6 +1737,13 @@ func (x *StartAttempt) GetResources() []*ResourceCount {
 func (x *StartAttempt) GetSourceGroups() []*SourceGroup {
 	if x != nil {
 		return x.SourceGroups
+	}
+	return nil
+}
+
+func (x *StartAttempt) GetPortion() *Portion {
+	if x != nil {
+		return x.Portion
 	}
 	return nil
 }
@@ -3970,7 +3978,7 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	"\x10report_inventory\x18\r \x01(\bH\x00R\x0freportInventory\x128\n" +
 	"\x05files\x18\x0e \x01(\v2 .hamadryad.engine.v1.FilesUpdateH\x00R\x05files\x12;\n" +
 	"\atickets\x18\x0f \x01(\v2\x1f.hamadryad.engine.v1.JobTicketsH\x00R\aticketsB\x04\n" +
-	"\x02do\"\xa7\x06\n" +
+	"\x02do\"\xdf\x06\n" +
 	"\fStartAttempt\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12\x10\n" +
 	"\x03job\x18\x02 \x01(\x04R\x03job\x12\x16\n" +
@@ -3994,7 +4002,8 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	"\vspeculative\x18\x13 \x01(\bR\vspeculative\x129\n" +
 	"\afolders\x18\x14 \x01(\v2\x1f.hamadryad.engine.v1.JobFoldersR\afolders\x12@\n" +
 	"\tresources\x18\x15 \x03(\v2\".hamadryad.engine.v1.ResourceCountR\tresources\x12E\n" +
-	"\rsource_groups\x18\x16 \x03(\v2 .hamadryad.engine.v1.SourceGroupR\fsourceGroups\"4\n" +
+	"\rsource_groups\x18\x16 \x03(\v2 .hamadryad.engine.v1.SourceGroupR\fsourceGroups\x126\n" +
+	"\aportion\x18\x17 \x01(\v2\x1c.hamadryad.engine.v1.PortionR\aportion\"4\n" +
 	"\n" +
 	"JobTickets\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\x04R\x03job\x12\x14\n" +
@@ -4240,7 +4249,8 @@ var file_engine_wire_launcher_proto_goTypes = []any{
 	nil,                         // 46: hamadryad.engine.v1.Revocations.UntilEntry
 	(*ResourceCount)(nil),       // 47: hamadryad.engine.v1.ResourceCount
 	(*JobFolders)(nil),          // 48: hamadryad.engine.v1.JobFolders
-	(*Failure)(nil),             // 49: hamadryad.engine.v1.Failure
+	(*Portion)(nil),             // 49: hamadryad.engine.v1.Portion
+	(*Failure)(nil),             // 50: hamadryad.engine.v1.Failure
 }
 var file_engine_wire_launcher_proto_depIdxs = []int32{
 	6,  // 0: hamadryad.engine.v1.FromLauncher.join:type_name -> hamadryad.engine.v1.Join
@@ -4273,39 +4283,40 @@ var file_engine_wire_launcher_proto_depIdxs = []int32{
 	48, // 27: hamadryad.engine.v1.StartAttempt.folders:type_name -> hamadryad.engine.v1.JobFolders
 	47, // 28: hamadryad.engine.v1.StartAttempt.resources:type_name -> hamadryad.engine.v1.ResourceCount
 	23, // 29: hamadryad.engine.v1.StartAttempt.source_groups:type_name -> hamadryad.engine.v1.SourceGroup
-	27, // 30: hamadryad.engine.v1.Finish.files:type_name -> hamadryad.engine.v1.CommittedFile
-	27, // 31: hamadryad.engine.v1.FilesUpdate.files:type_name -> hamadryad.engine.v1.CommittedFile
-	29, // 32: hamadryad.engine.v1.Peers.peers:type_name -> hamadryad.engine.v1.Peer
-	21, // 33: hamadryad.engine.v1.Peer.nodes:type_name -> hamadryad.engine.v1.NodeRef
-	22, // 34: hamadryad.engine.v1.SourcesUpdate.sources:type_name -> hamadryad.engine.v1.Source
-	23, // 35: hamadryad.engine.v1.SourcesUpdate.groups:type_name -> hamadryad.engine.v1.SourceGroup
-	36, // 36: hamadryad.engine.v1.Report.started:type_name -> hamadryad.engine.v1.AttemptStarted
-	37, // 37: hamadryad.engine.v1.Report.phase:type_name -> hamadryad.engine.v1.AttemptPhase
-	38, // 38: hamadryad.engine.v1.Report.progress:type_name -> hamadryad.engine.v1.AttemptProgress
-	40, // 39: hamadryad.engine.v1.Report.ended:type_name -> hamadryad.engine.v1.AttemptEnded
-	43, // 40: hamadryad.engine.v1.Report.input_lost:type_name -> hamadryad.engine.v1.InputLost
-	9,  // 41: hamadryad.engine.v1.Report.output_lost:type_name -> hamadryad.engine.v1.Stored
-	44, // 42: hamadryad.engine.v1.Report.inventory:type_name -> hamadryad.engine.v1.Inventory
-	45, // 43: hamadryad.engine.v1.Report.refused:type_name -> hamadryad.engine.v1.CommandRefused
-	16, // 44: hamadryad.engine.v1.Report.load:type_name -> hamadryad.engine.v1.MachineLoad
-	31, // 45: hamadryad.engine.v1.Report.sources_taken:type_name -> hamadryad.engine.v1.SourcesTaken
-	26, // 46: hamadryad.engine.v1.Report.files_wanted:type_name -> hamadryad.engine.v1.FilesWanted
-	35, // 47: hamadryad.engine.v1.Report.offence:type_name -> hamadryad.engine.v1.WorkerOffence
-	39, // 48: hamadryad.engine.v1.AttemptProgress.work:type_name -> hamadryad.engine.v1.Work
-	0,  // 49: hamadryad.engine.v1.AttemptEnded.end:type_name -> hamadryad.engine.v1.End
-	49, // 50: hamadryad.engine.v1.AttemptEnded.failure:type_name -> hamadryad.engine.v1.Failure
-	39, // 51: hamadryad.engine.v1.AttemptEnded.work:type_name -> hamadryad.engine.v1.Work
-	41, // 52: hamadryad.engine.v1.AttemptEnded.stored:type_name -> hamadryad.engine.v1.StoredOutput
-	27, // 53: hamadryad.engine.v1.AttemptEnded.files:type_name -> hamadryad.engine.v1.CommittedFile
-	42, // 54: hamadryad.engine.v1.AttemptEnded.counters:type_name -> hamadryad.engine.v1.Counter
-	8,  // 55: hamadryad.engine.v1.Inventory.attempts:type_name -> hamadryad.engine.v1.AttemptInventory
-	9,  // 56: hamadryad.engine.v1.Inventory.stored:type_name -> hamadryad.engine.v1.Stored
-	49, // 57: hamadryad.engine.v1.CommandRefused.failure:type_name -> hamadryad.engine.v1.Failure
-	58, // [58:58] is the sub-list for method output_type
-	58, // [58:58] is the sub-list for method input_type
-	58, // [58:58] is the sub-list for extension type_name
-	58, // [58:58] is the sub-list for extension extendee
-	0,  // [0:58] is the sub-list for field type_name
+	49, // 30: hamadryad.engine.v1.StartAttempt.portion:type_name -> hamadryad.engine.v1.Portion
+	27, // 31: hamadryad.engine.v1.Finish.files:type_name -> hamadryad.engine.v1.CommittedFile
+	27, // 32: hamadryad.engine.v1.FilesUpdate.files:type_name -> hamadryad.engine.v1.CommittedFile
+	29, // 33: hamadryad.engine.v1.Peers.peers:type_name -> hamadryad.engine.v1.Peer
+	21, // 34: hamadryad.engine.v1.Peer.nodes:type_name -> hamadryad.engine.v1.NodeRef
+	22, // 35: hamadryad.engine.v1.SourcesUpdate.sources:type_name -> hamadryad.engine.v1.Source
+	23, // 36: hamadryad.engine.v1.SourcesUpdate.groups:type_name -> hamadryad.engine.v1.SourceGroup
+	36, // 37: hamadryad.engine.v1.Report.started:type_name -> hamadryad.engine.v1.AttemptStarted
+	37, // 38: hamadryad.engine.v1.Report.phase:type_name -> hamadryad.engine.v1.AttemptPhase
+	38, // 39: hamadryad.engine.v1.Report.progress:type_name -> hamadryad.engine.v1.AttemptProgress
+	40, // 40: hamadryad.engine.v1.Report.ended:type_name -> hamadryad.engine.v1.AttemptEnded
+	43, // 41: hamadryad.engine.v1.Report.input_lost:type_name -> hamadryad.engine.v1.InputLost
+	9,  // 42: hamadryad.engine.v1.Report.output_lost:type_name -> hamadryad.engine.v1.Stored
+	44, // 43: hamadryad.engine.v1.Report.inventory:type_name -> hamadryad.engine.v1.Inventory
+	45, // 44: hamadryad.engine.v1.Report.refused:type_name -> hamadryad.engine.v1.CommandRefused
+	16, // 45: hamadryad.engine.v1.Report.load:type_name -> hamadryad.engine.v1.MachineLoad
+	31, // 46: hamadryad.engine.v1.Report.sources_taken:type_name -> hamadryad.engine.v1.SourcesTaken
+	26, // 47: hamadryad.engine.v1.Report.files_wanted:type_name -> hamadryad.engine.v1.FilesWanted
+	35, // 48: hamadryad.engine.v1.Report.offence:type_name -> hamadryad.engine.v1.WorkerOffence
+	39, // 49: hamadryad.engine.v1.AttemptProgress.work:type_name -> hamadryad.engine.v1.Work
+	0,  // 50: hamadryad.engine.v1.AttemptEnded.end:type_name -> hamadryad.engine.v1.End
+	50, // 51: hamadryad.engine.v1.AttemptEnded.failure:type_name -> hamadryad.engine.v1.Failure
+	39, // 52: hamadryad.engine.v1.AttemptEnded.work:type_name -> hamadryad.engine.v1.Work
+	41, // 53: hamadryad.engine.v1.AttemptEnded.stored:type_name -> hamadryad.engine.v1.StoredOutput
+	27, // 54: hamadryad.engine.v1.AttemptEnded.files:type_name -> hamadryad.engine.v1.CommittedFile
+	42, // 55: hamadryad.engine.v1.AttemptEnded.counters:type_name -> hamadryad.engine.v1.Counter
+	8,  // 56: hamadryad.engine.v1.Inventory.attempts:type_name -> hamadryad.engine.v1.AttemptInventory
+	9,  // 57: hamadryad.engine.v1.Inventory.stored:type_name -> hamadryad.engine.v1.Stored
+	50, // 58: hamadryad.engine.v1.CommandRefused.failure:type_name -> hamadryad.engine.v1.Failure
+	59, // [59:59] is the sub-list for method output_type
+	59, // [59:59] is the sub-list for method input_type
+	59, // [59:59] is the sub-list for extension type_name
+	59, // [59:59] is the sub-list for extension extendee
+	0,  // [0:59] is the sub-list for field type_name
 }
 
 func init() { file_engine_wire_launcher_proto_init() }

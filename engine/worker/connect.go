@@ -143,8 +143,8 @@ func (w *wiring) connectInputs(n *node) error {
 		if expected[c.ToPort] == 0 && !slices.ContainsFunc(n.ins, func(p *inPort) bool { return p.name == c.ToPort }) {
 			n.ins = append(n.ins, newPort(c.ToPort))
 		}
-		low, high, list := w.layout.WriterRange(c.Index, n.index)
-		expected[c.ToPort] += high - low + len(list)
+		r := w.inputs.readerOf(n, nil, c)
+		expected[c.ToPort] += r.sources()
 	}
 	for _, port := range n.ins {
 		port.open(expected[port.name])
@@ -273,7 +273,7 @@ func (w *wiring) connectOutput(n *node, c layout.Connection, addresses map[wireN
 	switch {
 	case len(to) == 0:
 	case c.Kind == wire.ChannelKind_CHANNEL_KIND_FILE:
-		return w.createStored(n, c, len(to))
+		return w.createStored(n, c, w.layout.Partitions(c.Index, n.index))
 	case c.Kind == wire.ChannelKind_CHANNEL_KIND_SHM:
 		for i, t := range to {
 			if ends[i] = w.queues[edge{c.Index, n.index, t}]; ends[i] == nil {

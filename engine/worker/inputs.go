@@ -49,13 +49,25 @@ type given struct {
 
 // storedReader is a node's input over a file connection.
 type storedReader struct {
-	node *node
-	port *inPort
-	c    layout.Connection
-	low  int     // it reads these producers,
-	high int     // high not included,
-	list []int32 // and these, in order
+	node    *node
+	port    *inPort
+	c       layout.Connection
+	low     int           // it reads these producers,
+	high    int           // high not included,
+	list    []int32       // and these, in order
+	portion *wire.Portion // its partitions, if the connection is adapted; nil: each producer has one for it
 }
+
+// partitions is how many partitions it reads of each producer.
+func (r *storedReader) partitions() int {
+	if r.portion == nil {
+		return 1
+	}
+	return int(r.portion.High - r.portion.Low)
+}
+
+// sources is how many partitions it reads of all producers.
+func (r *storedReader) sources() int { return (r.high - r.low + len(r.list)) * r.partitions() }
 
 func (r *storedReader) reads(from int) bool {
 	if from >= r.low && from < r.high {
@@ -125,21 +137,31 @@ func (in *inputs) takeSources(sources []*wire.Source) (fresh []*storedSource) {
 	return fresh
 }
 
-// sourceFor makes a reader's source of a new producer. The caller holds mu.
+// sourceFor makes a reader's sources of a new producer, one for each partition that it reads. The caller holds mu.
 func (in *inputs) sourceFor(list []*storedSource, r *storedReader, p producer, of *given) []*storedSource {
 	if r.c.Index != p.connection || !r.reads(p.from) {
 		return list
 	}
-	of.left++
-	r.port.ahead++
-	if len(in.room) == 0 {
-		in.room = make([]storedSource, roomOf)
+	n := r.partitions()
+	of.left += n
+	r.port.ahead += n
+	first := 0
+	if r.portion == nil {
+		first = in.layout.Partition(p.connection, p.from, r.node.index)
+	} else {
+		first = int(r.portion.Low)
 	}
-	s := &in.room[0]
-	in.room = in.room[1:]
-	s.inputs, s.node, s.port, s.producer, s.given, s.store = in, r.node, r.port, p, of, r.c.Store
-	s.partition = in.layout.Partition(p.connection, p.from, r.node.index)
-	return append(list, s)
+	for i := range n {
+		if len(in.room) == 0 {
+			in.room = make([]storedSource, roomOf)
+		}
+		s := &in.room[0]
+		in.room = in.room[1:]
+		s.inputs, s.node, s.port, s.producer, s.given, s.store = in, r.node, r.port, p, of, r.c.Store
+		s.partition = first + i
+		list = append(list, s)
+	}
+	return list
 }
 
 // add adds sources to their ports. A port whose input is over closes them at once, so mu is not
@@ -175,13 +197,22 @@ func (in *inputs) confirmSoon() {
 	in.confirm = 0
 }
 
+// readerOf returns what a node reads over a connection.
+func (in *inputs) readerOf(n *node, port *inPort, c layout.Connection) storedReader {
+	r := storedReader{node: n, port: port, c: c}
+	r.low, r.high, r.list = in.layout.WriterRange(c.Index, n.index)
+	if p := in.start.Portion; p != nil && int(p.Connection) == c.Index {
+		r.portion, r.low, r.high = p, int(p.First), int(p.End)
+	}
+	return r
+}
+
 // expect has the port read its producers over a connection, each as soon as it is known. So
 // NextSource never returns a source that can't be read yet.
 func (in *inputs) expect(n *node, port *inPort, c layout.Connection) {
-	low, high, list := in.layout.WriterRange(c.Index, n.index)
-	r := storedReader{n, port, c, low, high, list}
+	r := in.readerOf(n, port, c)
 	in.mu.Lock()
-	port.left += high - low + len(list)
+	port.left += r.sources()
 	in.readers = append(in.readers, r)
 	var known []*storedSource
 	for p, of := range in.known {

@@ -114,6 +114,9 @@ func (p *Expanded) Readers(c, from int) (Range, []int32) {
 
 // Partitions returns how many partitions a writer's output has.
 func (p *Expanded) Partitions(c, from int) int {
+	if n := p.Graph.Connections[c].Partitions; n > 0 {
+		return n
+	}
 	r, list := p.Readers(c, from)
 	return r.High - r.Low + len(list)
 }

@@ -41,6 +41,7 @@ type Connection struct {
 	Pattern          job.Pattern
 	Kind             job.ChannelKind
 	Edges            EdgeList // of pattern job.Edges; its nodes exist
+	Partitions       int      // that each writer writes, of an adapted connection; 0: one for each of its readers
 }
 
 // EdgeList is a list of edges in any representation.
@@ -69,7 +70,7 @@ func Of(g *job.Graph) Graph {
 	for _, c := range g.Connections() {
 		all.Connections = append(all.Connections, Connection{
 			From: c.From.Stage.Spec().ID, FromPort: c.From.Name, To: c.To.Stage.Spec().ID, ToPort: c.To.Name,
-			Pattern: c.Pattern, Kind: c.Channel.Kind, Edges: listed(c.Edges),
+			Pattern: c.Pattern, Kind: c.Channel.Kind, Edges: listed(c.Edges), Partitions: c.Channel.Adapt.Partitions,
 		})
 	}
 	return all

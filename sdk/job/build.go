@@ -142,9 +142,37 @@ func (g *Graph) checkConnection(c Connection) {
 	case c.Channel.SlowStart > 0 && c.Channel.Kind != File:
 		g.errorf("%s has slow-start, which only file channels have", where)
 	}
+	if c.Channel.Adapt != (Adapt{}) {
+		g.checkAdapt(c, where)
+	}
 	for _, e := range c.Edges {
 		if e.From < 0 || e.From >= from.nodes || e.To < 0 || e.To >= to.nodes {
 			g.errorf("%s has an edge from node %d to node %d, which do not exist", where, e.From, e.To)
+		}
+	}
+}
+
+// checkAdapt checks an adapted connection. The manager checks it again, against the site's limits.
+func (g *Graph) checkAdapt(c Connection, where string) {
+	a, to := c.Channel.Adapt, c.To.Stage
+	switch {
+	case c.Channel.Kind != File || c.Pattern != AllToAll:
+		g.errorf("%s has an Adapt, which only all-to-all connections of files have", where)
+	case c.Channel.SlowStart > 0:
+		g.errorf("%s has an Adapt, which waits for all producers, and slow-start: leave one of the two out", where)
+	case a.Bytes < 1:
+		g.errorf("%s joins partitions up to %d bytes: give Adapt.Bytes 1 or more", where, a.Bytes)
+	case a.Partitions < 1 || a.Partitions > to.nodes:
+		g.errorf("%s has %d partitions for at most %d consumers: give Adapt.Partitions at least 1, and stage %q as many nodes or more", where, a.Partitions, to.nodes, to.name)
+	case to.tasks != nil:
+		g.errorf("%s has an Adapt, and stage %q reads stored files too: read those in another stage", where, to.name)
+	}
+	for _, other := range g.connections {
+		if portKey(other.To) == portKey(c.To) && portKey(other.From) == portKey(c.From) {
+			continue
+		}
+		if other.To.Stage == to || other.From.Stage == to {
+			g.errorf("%s has an Adapt, and another connection joins stage %q: a stage that reads an adapted connection has no other, so put what comes after into another job", where, to.name)
 		}
 	}
 }

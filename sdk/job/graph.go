@@ -69,6 +69,28 @@ type Channel struct {
 	// Store is a folder (URL) for the files of a file channel; if it is "", the launchers that ran
 	// the producers keep them.
 	Store string
+	// Adapt chooses at run time what the consumers read. The zero value gives each one partition.
+	Adapt Adapt
+}
+
+// Adapt chooses what the consumers of an all-to-all file connection read, by the sizes of the
+// partitions, when all producers have finished. Neighbouring partitions that are small get one
+// consumer together. The number of nodes of the consuming stage is the most consumers that there may
+// be: those that are not needed do not run. They are numbered from 0, in order of their partitions.
+// The choice does not change when producers run again.
+//
+// The consuming stage reads nothing else, and has no connection out of it.
+type Adapt struct {
+	// Partitions is how many partitions each producer writes, at most one for each consumer.
+	Partitions int
+	// Bytes is up to how many bytes partitions are joined, as they are stored (compressed).
+	Bytes int64
+	// Split gives a large partition to several consumers. A partition is large if it has more than
+	// five times the bytes of the median, and more than 256 MiB. Each of its consumers reads it from
+	// some of the producers, about Bytes. So a consumer has all keys of the partition, and only some
+	// of their records: only for programs that may work on parts. There must be more consumers than
+	// partitions, or so many joined ones, that some are left for it.
+	Split bool
 }
 
 // Pattern is how a connection joins the nodes of two stages.

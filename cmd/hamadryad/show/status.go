@@ -160,6 +160,9 @@ func (c *Printer) printStages(s *wire.JobStatus) error {
 	if err := t.end(); err != nil {
 		return err
 	}
+	for _, st := range s.Stages {
+		c.printAdapt(st)
+	}
 	c.printArray(s.Array)
 	if last == nil {
 		return nil
@@ -179,6 +182,22 @@ func (c *Printer) printStages(s *wire.JobStatus) error {
 	}
 	fmt.Fprintf(c.Out, "last step, %s: %s, %d failures\n", what, state, last.Failures)
 	return nil
+}
+
+// printAdapt says how the partitions of a stage's adapted connection were given to its nodes.
+func (c *Printer) printAdapt(st *wire.StageStatus) {
+	a := st.Adapt
+	if a == nil {
+		return
+	}
+	text := fmt.Sprintf("stage %s: %d partitions for %d nodes", progress.OneLine(st.Name), a.Partitions, st.Nodes)
+	if a.Joined > 0 {
+		text += fmt.Sprintf(", %d of them joined with others", a.Joined)
+	}
+	if a.Split > 0 {
+		text += fmt.Sprintf(", %d split among %d nodes", a.Split, a.Pieces)
+	}
+	fmt.Fprintf(c.Out, "%s; the largest node reads %s\n", text, size(a.Largest))
 }
 
 func (c *Printer) printAttempts(attempts []*wire.AttemptStatus) error {

@@ -122,6 +122,25 @@ type Stage struct {
 	Waiting, Ready, Running, Suspended, Finished uint32
 	GivenUp                                      uint32 // elements of a job array that ended without success
 	Failures                                     uint32
+	Spread                                       Spread
+}
+
+// Spread says how the partitions of an adapted connection were given to readers. The zero value is
+// that of a stage that reads none, or whose readers are not chosen.
+type Spread struct {
+	Partitions uint32
+	Joined     uint32 // partitions that share a reader with others
+	Split      uint32 // partitions with several readers
+	Pieces     uint32 // readers of those
+	Largest    int64  // bytes of the largest portion
+}
+
+// Status returns the message for people; nil for the zero value.
+func (s Spread) Status() *wire.AdaptStatus {
+	if s.Partitions == 0 {
+		return nil
+	}
+	return &wire.AdaptStatus{Partitions: s.Partitions, Joined: s.Joined, Split: s.Split, Pieces: s.Pieces, Largest: s.Largest}
 }
 
 // State is the state of an attempt.

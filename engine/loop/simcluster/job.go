@@ -15,8 +15,8 @@ type Job struct {
 	// Work is how long an attempt works on a usual machine, next to its input; nil: no time. It is
 	// called once for each attempt, so that each may differ.
 	Work func(*Attempt) time.Duration
-	// Size is how many bytes a node stores for one reader; nil: none.
-	Size func() int64
+	// Size is how many bytes a node stores in one partition of a connection; nil: none.
+	Size func(connection int, from uint32, partition int) int64
 	// Shuffled is how many bytes an attempt reads of what others stored, evenly from each. It is
 	// fetched through Cluster.Links when all of it is there, before the work; nil: no bytes.
 	Shuffled func(*Attempt) int64
@@ -65,7 +65,7 @@ func (j *Job) Inputs(m *wire.StartAttempt) (inputs []Input) {
 			if conn.ToStage != n.Stage || conn.Kind != wire.ChannelKind_CHANNEL_KIND_FILE {
 				continue
 			}
-			r, list := j.Graph.Writers(c, int(n.Index))
+			r, list := j.writers(m, c, n.Index)
 			graph.Each(r, list, func(i int) {
 				if k := (Input{uint32(c), uint32(i)}); !seen[k] {
 					seen[k] = true
@@ -75,6 +75,14 @@ func (j *Job) Inputs(m *wire.StartAttempt) (inputs []Input) {
 		}
 	}
 	return inputs
+}
+
+// writers are those that a node reads over a connection, as a range and a list.
+func (j *Job) writers(m *wire.StartAttempt, connection int, to uint32) (graph.Range, []int32) {
+	if p := m.Portion; p != nil && int(p.Connection) == connection {
+		return graph.Range{Low: int(p.First), High: int(p.End)}, nil
+	}
+	return j.Graph.Writers(connection, int(to))
 }
 
 // count is how many Inputs an attempt has.
@@ -89,7 +97,7 @@ func (j *Job) count(m *wire.StartAttempt) int {
 		case conn.Pattern == wire.Pattern_PATTERN_EDGES: // an edge may stand there twice
 			return len(j.Inputs(m))
 		default:
-			r, list := j.Graph.Writers(c, int(m.Nodes[0].Index))
+			r, list := j.writers(m, c, m.Nodes[0].Index)
 			n += r.High - r.Low + len(list)
 		}
 	}
@@ -135,7 +143,7 @@ func (j *Job) store(connection int, from uint32) *wire.StoredOutput {
 	}
 	m.PartitionBytes = make([]int64, n)
 	for i := range m.PartitionBytes {
-		m.PartitionBytes[i] = j.Size()
+		m.PartitionBytes[i] = j.Size(connection, from, i)
 		m.Bytes += m.PartitionBytes[i]
 	}
 	return m

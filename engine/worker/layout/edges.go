@@ -11,7 +11,7 @@ import (
 var anySize = graph.Limits{
 	Stages: math.MaxInt, Nodes: math.MaxInt, Connections: math.MaxInt, Edges: math.MaxInt,
 	GroupNodes: math.MaxInt, BundleGroups: math.MaxInt, Slots: math.MaxInt, Memory: math.MaxInt64,
-	NameBytes: math.MaxInt, Places: math.MaxInt,
+	NameBytes: math.MaxInt, Places: math.MaxInt, AdaptPairs: math.MaxInt,
 }
 
 // Readers lists the nodes that read the output of node from over a connection, in order. Partition
@@ -20,6 +20,9 @@ func (l *Layout) Readers(connection, from int) []int {
 	r, list := l.plan.Readers(connection, from)
 	return indexes(r, list)
 }
+
+// Partitions is how many partitions node from writes over a connection.
+func (l *Layout) Partitions(connection, from int) int { return l.plan.Partitions(connection, from) }
 
 // Writers lists the nodes whose output node to reads over a connection, in order.
 func (l *Layout) Writers(connection, to int) []int {

@@ -24,6 +24,10 @@ func (r *run) wire() error {
 		}
 	}
 	for _, x := range all.Bundles {
+		if r.unused(all.Node(all.Groups[x.Groups[0]].Nodes[0])) {
+			r.bundles = append(r.bundles, &bundle{done: make(chan struct{})})
+			continue
+		}
 		b := &bundle{done: make(chan struct{})}
 		for _, group := range x.Groups {
 			for _, n := range all.Groups[group].Nodes {
@@ -36,6 +40,17 @@ func (r *run) wire() error {
 		r.join(all, i)
 	}
 	return nil
+}
+
+// unused reports whether a node is a consumer of an adapted connection without a partition. Here each
+// partition has a consumer of its own.
+func (r *run) unused(n expand.Node) bool {
+	for _, c := range r.graph.Connections() {
+		if a := c.Channel.Adapt; c.To.Stage.Spec().ID == n.Stage && a != (job.Adapt{}) && n.Index >= a.Partitions {
+			return true
+		}
+	}
+	return false
 }
 
 // join joins the nodes of one connection. It takes each writer's readers in order, so that each
@@ -53,6 +68,9 @@ func (r *run) join(all *expand.Expanded, i int) {
 		joined := connection{id: i}
 		readers, list := all.Readers(i, index)
 		expand.Each(readers, list, func(at int) {
+			if c.Channel.Adapt != (job.Adapt{}) && at >= c.Channel.Adapt.Partitions {
+				return
+			}
 			reader := node(to.ID, at)
 			joined.streams = append(joined.streams, r.nodes[reader].in(c.To.Name).add(index, c.Channel.Kind == job.File))
 			before, b := r.bundles[all.BundleOf(writer)], r.bundles[all.BundleOf(reader)]

@@ -128,6 +128,9 @@ func (in *Inputs) count(k Key, delta int) iter.Seq[GateChange] {
 		}
 	}
 	early, full := in.opensAt(conn, n.Writers(), false), in.opensAt(conn, n.Writers(), true)
+	if n.adapted != nil && n.adapted.portions == nil && n.Done()+delta == n.Writers() {
+		n.adapted.choose()
+	}
 	if high := max(n.Done(), n.Done()+delta); high != early && high != full {
 		n.CountAll(delta, false)
 		return none // no input opens or closes at this count

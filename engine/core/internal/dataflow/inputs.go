@@ -18,11 +18,20 @@
 // confirms each command before the next. Only unconfirmed sources are remembered, for a launcher
 // that joins again.
 //
+// # Adapted connections
+//
+// The readers of an adapted connection are chosen when all of its writers have stored their output
+// for the first time. The choice is made from the sizes in the writers' reports, which the event log
+// has, so a replay makes the same. It is kept from then on, even when outputs are lost and made
+// again with other sizes: readers may have begun. Before the choice there is one reader, which waits.
+// See Portion.
+//
 // # Invariants
 //
 // A gate counts the unopened inputs of its bundle, as far as they were updated. A reader is listed
 // as waiting for a connection once it has missed a source of it. It misses as many sources as it
-// has bits set. See Check.
+// has bits set. The portions of an adapted connection's readers have each partition of each writer once.
+// See Check.
 //
 // # Locality
 //
@@ -101,6 +110,9 @@ func New(p *graph.Expanded) Inputs {
 		f.outOf[m.FromStage] = append(f.outOf[m.FromStage], int32(c))
 		writers, readers := p.Sizes(c)
 		in.conns[c] = NewConnection(writers, readers, m.Pattern == wire.Pattern_PATTERN_ALL_TO_ALL)
+		if m.Adapt != nil {
+			in.conns[c].adapt(m.Adapt, readers)
+		}
 		f.hasFiles = true
 	}
 	return in

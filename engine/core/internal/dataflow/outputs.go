@@ -24,9 +24,11 @@ type Connection struct {
 	done  int     // stored outputs, of an all-to-all connection
 	have  []int32 // by reader: stored outputs, of a connection of another kind
 
-	perReader []int64         // sizes of each reader's partition, of an all-to-all
+	perReader []int64         // sizes of each reader's partition, of an all-to-all that is not adapted
 	where     []launcherBytes // of an all-to-all, in order of launcher
 	largest   largestPlaces   // of where
+
+	adapted *adaptation // nil: each reader reads one partition
 
 	updating        bool // readers below updated know done, the others before
 	updated, before int
@@ -58,7 +60,12 @@ func (n *Connection) All() bool { return n.all }
 func (n *Connection) Writers() int { return len(n.bytes) }
 
 // Readers is the number of readers of an all-to-all connection.
-func (n *Connection) Readers() int { return len(n.perReader) }
+func (n *Connection) Readers() int {
+	if n.adapted != nil {
+		return n.adapted.width()
+	}
+	return len(n.perReader)
+}
 
 // There reports whether a writer's output is stored.
 func (n *Connection) There(from int) bool { return n.bytes[from] >= 0 }
@@ -94,6 +101,9 @@ func (n *Connection) Put(from int, size int64, perReader []int64, where, old sch
 	n.bytes[from] = size
 	if n.all {
 		n.add(where, size)
+		if n.adapted != nil {
+			n.adapted.put(from, perReader)
+		}
 		for i, b := range perReader[:min(len(perReader), len(n.perReader))] {
 			n.perReader[i] += max(b, 0)
 		}
@@ -110,6 +120,9 @@ func (n *Connection) Lose(from int, where scheduler.LauncherID) {
 	}
 	total := n.total()
 	n.add(where, -size)
+	if n.adapted != nil {
+		n.adapted.lose(from)
+	}
 	// The sizes of its partitions were not kept: subtract an even share.
 	for i := range n.perReader {
 		n.perReader[i] -= share(n.perReader[i], size, total)
@@ -142,7 +155,7 @@ func (n *Connection) Updated() int { return n.updated }
 // UpdateNext updates the next reader. It returns the reader, and its old and new number of writers.
 // It returns false and ends the update when all were updated.
 func (n *Connection) UpdateNext() (reader, old, now int, yes bool) {
-	if n.updated == len(n.perReader) {
+	if n.updated == n.Readers() {
 		n.updating = false
 		return 0, 0, 0, false
 	}
@@ -151,7 +164,15 @@ func (n *Connection) UpdateNext() (reader, old, now int, yes bool) {
 }
 
 // Input is the size of a reader's input over an all-to-all connection, from stored outputs, bytes.
-func (n *Connection) Input(reader int) int64 { return n.perReader[reader] }
+func (n *Connection) Input(reader int) int64 {
+	switch a := n.adapted; {
+	case a == nil:
+		return n.perReader[reader]
+	case reader < len(a.portions):
+		return a.portions[reader].Bytes
+	}
+	return 0
+}
 
 func (n *Connection) add(where scheduler.LauncherID, size int64) {
 	i, found := slices.BinarySearchFunc(n.where, where, func(a launcherBytes, id scheduler.LauncherID) int { return cmp.Compare(a.launcher, id) })
@@ -195,11 +216,15 @@ func (n *Connection) Code(w *checkpoint.Codec) {
 		checkpoint.Num(w, &x.launcher)
 		checkpoint.Num(w, &x.bytes)
 	})
+	if n.adapted != nil {
+		n.adapted.code(w)
+	}
 }
 
 // Clone returns an independent copy.
 func (n *Connection) Clone() Connection {
 	f := *n
 	f.bytes, f.have, f.perReader, f.where = slices.Clone(n.bytes), slices.Clone(n.have), slices.Clone(n.perReader), slices.Clone(n.where)
+	f.adapted = n.adapted.clone()
 	return f
 }

@@ -21,7 +21,15 @@ func (n *Connection) Check(readers func(from int, each func(reader int))) error 
 	if n.all && there != n.done || !slices.Equal(have, n.have) {
 		return fmt.Errorf("%d writers there %v, counted as %d %v", there, have, n.done, n.have)
 	}
-	if n.updating && (n.updated < 0 || n.updated > len(n.perReader)) {
+	if n.adapted != nil {
+		if err := n.adapted.check(n.Writers()); err != nil {
+			return err
+		}
+		if n.Complete() && n.adapted.portions == nil {
+			return fmt.Errorf("all of %d writers are there, and readers are not chosen", n.Writers())
+		}
+	}
+	if n.updating && (n.updated < 0 || n.updated > n.Readers()) {
 		return fmt.Errorf("%d of %d readers are told", n.updated, len(n.perReader))
 	}
 	return nil

@@ -24,7 +24,7 @@ type Where func(scheduler.LauncherID) (host, rack string, up bool)
 func (n *Connection) EachPlace(reader int, moves uint64, where Where, f func(host, rack string, bytes int64)) {
 	n.find(moves, where)
 	for _, p := range n.largest.places {
-		f(p.Host, p.Rack, share(n.perReader[reader], p.Bytes, n.largest.total))
+		f(p.Host, p.Rack, share(n.Input(reader), p.Bytes, n.largest.total))
 	}
 }
 

@@ -62,8 +62,8 @@ func (bs *Bundles) chooseKinds(j *state.Job) {
 	}
 	j.TakeKinds(kinds)
 	for stage := range j.Plan.Graph.Stages {
-		if kind, yes := kinds[stage]; yes {
-			bs.events.NotifyKind(j, stage, kind)
+		if _, yes := kinds[stage]; yes {
+			bs.events.NotifyStage(j, stage)
 		}
 	}
 	for _, b := range ready {

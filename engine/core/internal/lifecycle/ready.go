@@ -16,7 +16,20 @@ func (bs *Bundles) StoredOutput(j *state.Job, k dataflow.Key, size int64, perRea
 	if old != nil {
 		before = old.Launcher
 	}
-	bs.ApplyGateChanges(j, k.Conn, j.Inputs.PutOutput(k, size, perReader, where, before))
+	opened := j.Inputs.PutOutput(k, size, perReader, where, before)
+	bs.growReaders(j, k.Conn)
+	bs.ApplyGateChanges(j, k.Conn, opened)
+}
+
+// growReaders makes the readers of an adapted connection wait for it, if they were just chosen.
+func (bs *Bundles) growReaders(j *state.Job, conn int32) {
+	if _, chosen := j.Inputs.Spread(conn); !chosen {
+		return
+	}
+	if j.Grow(conn) > 0 {
+		bs.events.NotifyStage(j, int(j.Plan.Connection(int(conn)).ToStage))
+	}
+	bs.state.Changes.MarkJob(j)
 }
 
 // ApplyGateChanges opens and closes inputs. Readers of an all-to-all connection are updated in

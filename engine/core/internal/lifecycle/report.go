@@ -144,7 +144,7 @@ func (as *Attempts) loseRefused(a *state.Attempt, f *wire.Failure) {
 func (as *Attempts) InputLost(a *state.Attempt, m *wire.InputLost) {
 	j := a.BundleAttempt.Bundle.Job
 	k := dataflow.Key{Conn: int32(m.Connection), From: int32(m.From)}
-	if a.Stop() != nil || j.Phase() != state.JobRunning || !j.Inputs.Files.Reads(a.BundleAttempt.Bundle.Nodes(a.Group), k) {
+	if a.Stop() != nil || j.Phase() != state.JobRunning || !j.Inputs.Reads(a.BundleAttempt.Bundle.Nodes(a.Group), k) {
 		return
 	}
 	as.dispatch.Miss(a, k)

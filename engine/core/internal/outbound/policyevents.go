@@ -57,9 +57,10 @@ func userLimitEvent(j *state.Job, at scheduler.Time) scheduler.UserLimitSet {
 	return scheduler.UserLimitSet{At: at, User: j.User().Name, Limit: j.User().Limit}
 }
 
-// NotifyKind notifies the policy that a stage takes slots of another kind.
-func (ev *PolicyEvents) NotifyKind(j *state.Job, stage int, kind scheduler.SlotKind) {
-	ev.policy.NotifyJob(j.ID, scheduler.StageGrown{At: ev.step.Now, Job: j.ID, Stage: scheduler.StageID(stage), Groups: j.Stages[stage].Groups(), Kind: kind})
+// NotifyStage notifies the policy that a stage takes slots of another kind, or has more groups.
+func (ev *PolicyEvents) NotifyStage(j *state.Job, stage int) {
+	s := &j.Stages[stage]
+	ev.policy.NotifyJob(j.ID, scheduler.StageGrown{At: ev.step.Now, Job: j.ID, Stage: scheduler.StageID(stage), Groups: s.Groups(), Kind: s.Kind()})
 }
 
 // Protect protects a bundle from preemption for Settings.ProtectFor, and notifies the policy.

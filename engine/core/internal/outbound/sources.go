@@ -27,7 +27,7 @@ func (dp *Dispatcher) Supply(j *state.Job, k dataflow.Key) {
 // that the old one is gone. Readers that have read it already ignore that.
 func (dp *Dispatcher) resupply(j *state.Job, k dataflow.Key) {
 	for _, a := range j.Attempts().Sorted() {
-		if !a.Reads.IsMissing(k) && a.Stop() == nil && j.Inputs.Files.Reads(a.BundleAttempt.Bundle.Nodes(a.Group), k) {
+		if !a.Reads.IsMissing(k) && a.Stop() == nil && j.Inputs.Reads(a.BundleAttempt.Bundle.Nodes(a.Group), k) {
 			dp.Miss(a, k)
 			dp.Feeds.SupplyTo(&j.Inputs, &a.Reads, k, dp.state.Source(j))
 		}

@@ -59,10 +59,21 @@ func (dp *Dispatcher) StartCommand(a *state.Attempt) *wire.Command {
 			m.Nodes = j.Refs(b.Nodes(a.Group))
 		}
 		m.WaitForPeers = b.HasTCP()
+		m.Portion = portionFor(b)
 		m.Sources = dp.sourcesOf(a) // on each resend: outputs may have been lost since
 		m.SourcesComplete = a.Reads.Misses() == 0
 	}
 	return &whole.command
+}
+
+// portionFor is what the only node of a bundle reads of its adapted connection; nil: it reads none.
+func portionFor(b *state.Bundle) *wire.Portion {
+	conn, is := b.Job.Inputs.Files.Adapted(int(b.Stage))
+	if !is {
+		return nil
+	}
+	x, _ := b.Job.Inputs.PortionOf(conn, int(b.First))
+	return &wire.Portion{Connection: uint32(conn), Low: uint32(x.Low), High: uint32(x.High), First: uint32(x.First), End: uint32(x.End)}
 }
 
 // lastSlots is the share of a launcher's processors for a publishing or cleaning group.

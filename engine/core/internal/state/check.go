@@ -159,6 +159,9 @@ func (st *Cluster) checkJob(j *Job) error {
 }
 
 func (st *Cluster) checkBundle(b *Bundle) error {
+	if b.Phase() == BundleUnused {
+		return b.checkUnused()
+	}
 	if err := b.Job.Inputs.CheckGate(&b.Gate, b.AllNodes()); err != nil {
 		return err
 	}

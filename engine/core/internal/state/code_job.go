@@ -18,7 +18,7 @@ import (
 // noLimits lets a graph that was already accepted expand, whatever the limits are now.
 var noLimits = graph.Limits{
 	Stages: math.MaxInt, Nodes: math.MaxInt, Connections: math.MaxInt, Edges: math.MaxInt, GroupNodes: math.MaxInt,
-	BundleGroups: math.MaxInt, Slots: math.MaxInt, Memory: math.MaxInt64, NameBytes: math.MaxInt, Places: math.MaxInt,
+	BundleGroups: math.MaxInt, Slots: math.MaxInt, Memory: math.MaxInt64, NameBytes: math.MaxInt, Places: math.MaxInt, AdaptPairs: math.MaxInt,
 }
 
 // CodeReservedAndEnded codes reserved ids, the jobs that ended, and the running times of their stages.

@@ -71,6 +71,13 @@ func (j *Job) countDone(b *Bundle, by int) {
 func (j *Job) recount() {
 	for i := range j.Bundles {
 		b := &j.Bundles[i]
+		if b.phase == BundleUnused {
+			continue
+		}
+		if j.startsUnused(b) {
+			j.unused--
+			j.Stages[b.Stage].Regrow(1)
+		}
 		b.count(BundleWaiting, b.phase)
 		if b.SpeculationOffered() != 0 {
 			j.speculativeCount++
@@ -148,6 +155,9 @@ func (j *Job) checkCounts() error {
 		}
 		if b.Last() {
 			fresh[len(fresh)-1].Count(b.Phase())
+			continue
+		}
+		if b.Phase() == BundleUnused {
 			continue
 		}
 		for _, k := range b.lastCommits {

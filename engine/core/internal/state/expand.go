@@ -84,11 +84,14 @@ func (j *Job) expand() {
 		b.Job, b.Index = j, i
 		b.shape()
 	}
+	j.Inputs = dataflow.New(p)
 	for i, s := range p.Graph.Stages {
-		j.Stages[i].Stage = stats.NewStage(s.Name, int(s.Nodes))
+		j.Stages[i].Stage = stats.NewStage(s.Name, j.leastNodes(i))
 	}
 	for i := range p.Groups {
-		j.Stages[p.Groups[i].Stage].AddGroup(p.Groups[i].Slots)
+		if !j.startsUnused(&j.Bundles[p.Groups[i].Bundle]) {
+			j.Stages[p.Groups[i].Stage].AddGroup(p.Groups[i].Slots)
+		}
 		j.largest = max(j.largest, p.Groups[i].Memory)
 	}
 	joinStages(p.Graph, j.Stages)
@@ -96,7 +99,7 @@ func (j *Job) expand() {
 		j.Stages = append(j.Stages, stage{Stage: stats.NewLast(lastStage)})
 	}
 	j.expandElements()
-	j.Inputs = dataflow.New(p)
+	j.expandAdapted()
 	for i := range p.Bundles {
 		j.Inputs.Recount(&j.Bundles[i].Gate, j.Bundles[i].AllNodes())
 	}

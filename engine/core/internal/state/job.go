@@ -56,6 +56,7 @@ type Job struct {
 	Bundles          []Bundle // in the plan's order, then the last one of a job with outputs
 	Stages           []stage
 	unfinished       int        // bundles that are neither finished nor given up, without the last
+	unused           int        // readers of adapted connections that are not used
 	attempts         attemptSet // live attempts
 	user             *User
 	suspended        int // live attempts that are suspended

@@ -25,7 +25,7 @@ func (a *Attempt) State() string {
 func (j *Job) Summary() *wire.JobSummary {
 	s := &wire.JobSummary{
 		Job: uint64(j.ID), Name: j.Spec.Name, User: j.Spec.GetPrincipal().GetName(), Pool: j.Submission.pool, Priority: int32(j.Submission.priority),
-		Submitted: int64(j.Submission.submitted), Groups: uint32(len(j.Plan.Groups)), GroupsFinished: uint32(j.Stats.Groups()),
+		Submitted: int64(j.Submission.submitted), Groups: uint32(len(j.Plan.Groups) - j.unused), GroupsFinished: uint32(j.Stats.Groups()),
 		Elements: uint32(j.Elements.Len()),
 	}
 	if j.LastBundle() != nil {

@@ -20,16 +20,17 @@ const (
 	Running
 	Finished
 	GivenUp // an element of a job array that ended without success
+	Unused  // a reader of an adapted connection that was not chosen, or not yet: it counts nowhere
 	phases
 )
 
 // String names a phase.
 func (p Phase) String() string {
-	return [...]string{"waiting for its inputs", "ready", "running", "finished", "given up"}[p]
+	return [...]string{"waiting for its inputs", "ready", "running", "finished", "given up", "not used"}[p]
 }
 
 // Over says whether a bundle in this phase needs nothing more.
-func (p Phase) Over() bool { return p == Finished || p == GivenUp }
+func (p Phase) Over() bool { return p == Finished || p == GivenUp || p == Unused }
 
 // Stage is the statistics of a stage. The last stage of a job with outputs is the one that
 // publishes; it has no node of the graph.
@@ -59,6 +60,20 @@ func NewLast(name string) Stage {
 func (s *Stage) AddGroup(slots int) {
 	s.groups++
 	s.slots = max(s.slots, slots)
+}
+
+// Grow adds groups of one node each, which wait.
+func (s *Stage) Grow(n int) {
+	s.groups += n
+	s.nodes += n
+	s.open += n
+	s.byPhase[Waiting] += int32(n)
+}
+
+// Regrow is Grow for statistics that Code has read: the open nodes are known.
+func (s *Stage) Regrow(n int) {
+	s.Grow(n)
+	s.open -= n
 }
 
 // Name returns the stage's name.

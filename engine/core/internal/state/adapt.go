@@ -1,0 +1,86 @@
+package state
+
+import (
+	"fmt"
+
+	"github.com/hamadryad/hamadryad/engine/core/changes"
+	"github.com/hamadryad/hamadryad/engine/core/internal/dataflow"
+	"github.com/hamadryad/hamadryad/engine/graph"
+)
+
+// The stage that reads an adapted connection has a bundle for each reader that there may be. Those
+// beyond the least width are unused. When the readers are chosen, as many as are needed wait
+// instead, and the others stay unused.
+
+// leastNodes returns how many nodes of a stage are used at first.
+func (j *Job) leastNodes(stage int) int {
+	nodes := j.Plan.StageNodes(stage)
+	if conn, is := j.Inputs.Files.Adapted(stage); is {
+		nodes = min(nodes, j.Inputs.Width(conn))
+	}
+	return nodes
+}
+
+// startsUnused says whether a bundle is a reader of an adapted connection, beyond the least width.
+func (j *Job) startsUnused(b *Bundle) bool {
+	if b.Last() {
+		return false
+	}
+	_, is := j.Inputs.Files.Adapted(int(b.Stage))
+	return is && int(b.First) >= dataflow.LeastWidth
+}
+
+// expandAdapted marks the bundles that are unused at first.
+func (j *Job) expandAdapted() {
+	for i := range j.Bundles {
+		if b := &j.Bundles[i]; j.startsUnused(b) {
+			b.phase = BundleUnused
+			j.unfinished--
+			j.unused++
+		}
+	}
+}
+
+// Grow makes the bundles of the readers wait that were chosen for an adapted connection. It returns
+// how many more there are than before.
+func (j *Job) Grow(conn int32) (more int) {
+	stage := int(j.Plan.Connection(int(conn)).ToStage)
+	s := &j.Stages[stage]
+	for n := s.Groups(); n < j.Inputs.Width(conn); n++ {
+		b, _ := j.GroupOf(graph.Node{Stage: stage, Index: n})
+		b.phase = BundleWaiting
+		more++
+	}
+	s.Grow(more)
+	j.unfinished += more
+	j.unused -= more
+	j.markStageDirty(stage)
+	return more
+}
+
+// Spread returns how the partitions of a stage's adapted connection were given to readers; the
+// zero value: there is none, or they were not yet.
+func (j *Job) Spread(stage int) changes.Spread {
+	if stage < len(j.Plan.Graph.Stages) {
+		if conn, is := j.Inputs.Files.Adapted(stage); is {
+			s, _ := j.Inputs.Spread(conn)
+			return changes.Spread{Partitions: uint32(s.Partitions), Joined: uint32(s.Joined), Split: uint32(s.Split), Pieces: uint32(s.Pieces), Largest: s.Largest}
+		}
+	}
+	return changes.Spread{}
+}
+
+// checkUnused checks a bundle that is not used.
+func (b *Bundle) checkUnused() error {
+	j := b.Job
+	conn, is := j.Inputs.Files.Adapted(int(b.Stage))
+	switch {
+	case b.Last() || !is:
+		return fmt.Errorf("it is not used, and reads no adapted connection")
+	case int(b.First) < j.Inputs.Width(conn):
+		return fmt.Errorf("reader %d of %d is not used", b.First, j.Inputs.Width(conn))
+	case len(b.Attempts()) > 0 || b.lastCommits != nil:
+		return fmt.Errorf("it is not used, and has %d attempts", len(b.Attempts()))
+	}
+	return nil
+}
