@@ -1,7 +1,9 @@
-// Command hamadryad-bench-shuffle is a job of hamadryad-bench: each of many writers has records for
-// each of many readers.
+// Command hamadryad-bench-shuffle has jobs of hamadryad-bench. In the first each of many writers has
+// records for each of many readers. In the second readers sort what they get, and partitions may be of
+// unequal size.
 //
-//	hamadryad local -- hamadryad-bench-shuffle 1000 1000 1000000000
+//	hamadryad local -- hamadryad-bench-shuffle shuffle 1000 1000 1000000000
+//	hamadryad local -- hamadryad-bench-shuffle skew half 1000000000
 //
 // A record has 100 bytes: its writer, its reader, and random digits. Each reader checks that it got
 // the records that were written for it, and only those.
@@ -24,6 +26,8 @@ const recordBytes = 100
 func main() {
 	app.Main(job.Definition{
 		Name: "shuffle", Help: "WRITERS READERS BYTES  send so many bytes in all from all writers to all readers", Build: build,
+	}, job.Definition{
+		Name: "skew", Help: "even|half|large BYTES  sort so many bytes by partition; half: one partition has half of them; large: one has 1,000 times the median", Build: buildSkew,
 	})
 }
 
