@@ -411,5 +411,6 @@ func (b *bench) policyHost(ctx context.Context, name string, plugin bool, dir st
 	}
 	return policy.Launch(ctx, policy.Options{
 		Path: filepath.Join(b.bin, "hamadryad-policy-"+name), Dir: dir, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Transport: b.transport,
 	})
 }

@@ -21,6 +21,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"github.com/hamadryad/hamadryad/engine/policy"
 )
 
 // benchmark is one family of rows.
@@ -69,8 +71,10 @@ type bench struct {
 	runs int    // of each side; the median is kept
 	// policies are the names of the policies to measure.
 	policies string
-	names    []string // requested rows; none: all
-	out      *report
+	// transport is how rounds go to plug-ins.
+	transport string
+	names     []string // requested rows; none: all
+	out       *report
 }
 
 func main() {
@@ -78,11 +82,12 @@ func main() {
 	file := flag.String("o", "build/bench.jsonl", "file for the rows, one JSON object a line")
 	data := flag.String("data", "build/bench-data", "folder of the inputs, which are made once, and of outputs while they are compared")
 	policies := flag.String("policies", "fair,preemptive-fair,hfsp,dynamic-priority,drf,fifo", "policies of the rows assign-…, joined by commas")
+	transport := flag.String("transport", policy.TransportAuto, "of rounds to plug-ins in the rows assign-…: auto, or grpc")
 	flag.Usage = usageText
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, &bench{runs: max(*runs, 1), data: *data, policies: *policies, names: flag.Args()}, *file); err != nil {
+	if err := run(ctx, &bench{runs: max(*runs, 1), data: *data, policies: *policies, transport: *transport, names: flag.Args()}, *file); err != nil {
 		fmt.Fprintln(os.Stderr, "hamadryad-bench:", err)
 		stop()
 		os.Exit(1)

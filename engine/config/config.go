@@ -179,6 +179,7 @@ type Policy struct {
 	Memory         Size          `koanf:"memory"`                                // for the plug-in and its child processes; 0: half of the machine's
 	Store          string        `koanf:"store"`                                 // folder granted to the plug-in; "": none
 	Trace          string        `koanf:"trace"`                                 // trace file granted to it; "": none
+	Transport      string        `koanf:"transport" validate:"oneof=auto grpc"`  // of rounds: auto is a socket of their own if the plug-in knows of it, else gRPC
 
 	// Shadow are names of policies that decide on the same rounds without effect, and are compared
 	// with the policy in force. Each has its settings below policy.shadowSettings, by its name.
@@ -329,6 +330,7 @@ func defaults() map[string]any {
 		"policy.memory":              0,
 		"policy.store":               "",
 		"policy.trace":               "",
+		"policy.transport":           "auto",
 		"policy.shadow":              []string{},
 		"policy.shadowFiles":         map[string]any{},
 		"policy.shadowInterval":      "100ms",

@@ -415,7 +415,7 @@ func TestAJobRuns(t *testing.T) {
 		"hamadryad_round_seconds_count", "hamadryad_log_sync_seconds_count",
 		"hamadryad_inbox_entries ", "hamadryad_inbox_max_entries 1024", "hamadryad_inbox_max_bytes 1.34217728e+08", "hamadryad_uploads 0", "hamadryad_max_uploads 32",
 		"hamadryad_programs_bytes ", "hamadryad_log_stalled_seconds_total 0", "hamadryad_audit_lines_waiting 0", "hamadryad_audit_stalled 0",
-		`hamadryad_policy_info{name="test",version="1"} 1`, "hamadryad_policy_generation 1", "hamadryad_manager_term 1",
+		`hamadryad_policy_info{name="test",transport="socket",version="1"} 1`, "hamadryad_policy_generation 1", "hamadryad_manager_term 1",
 		`hamadryad_attempt_duration_seconds_count{outcome="finished"} 50`, "hamadryad_attempt_wait_seconds_count 50",
 	} {
 		if !strings.Contains(text, want) {

@@ -60,6 +60,8 @@ type Host interface {
 	// Checksum is the SHA-256 of the running program, in hexadecimal; "" in the manager's own
 	// process. The file may be another by now. The first call reads the whole program.
 	Checksum() string
+	// Transport says how rounds reach the policy: TransportSocket, TransportGRPC or TransportNone.
+	Transport() string
 	// Memory is the resident memory of the plug-in's processes, in bytes, measured at most a second
 	// ago, and its bound; 0 in the manager's own process.
 	Memory() (used, bound int64)

@@ -1,6 +1,7 @@
 package policy_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -48,9 +49,14 @@ func within(t *testing.T) context.Context {
 // left of it.
 func launch(t *testing.T, b plugintest.Behaviour) (policy.Host, *proctest.Output) {
 	t.Helper()
+	return launchBy(t, b, policy.TransportAuto)
+}
+
+func launchBy(t *testing.T, b plugintest.Behaviour, transport string) (policy.Host, *proctest.Output) {
+	t.Helper()
 	book := &proctest.Output{}
 	h, err := policy.Launch(within(t), policy.Options{
-		Path: plugintest.Plugin(t, b), Dir: plugintest.SocketDir(t), Log: logger(book), Memory: 256 << 20, StartTimeout: inTime,
+		Path: plugintest.Plugin(t, b), Dir: plugintest.SocketDir(t), Log: logger(book), Memory: 256 << 20, StartTimeout: inTime, Transport: transport,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -120,12 +126,17 @@ func smallRound(n uint64) *scheduler.Round {
 	return r
 }
 
-// kinds runs a test on both kinds of host.
+// kinds runs a test on each kind of host.
 func kinds(t *testing.T, test func(*testing.T, policy.Host)) {
-	t.Run("plug-in", func(t *testing.T) {
-		h, _ := launch(t, plugintest.Good)
-		test(t, h)
-	})
+	for transport, shown := range map[string]string{policy.TransportAuto: policy.TransportSocket, policy.TransportGRPC: policy.TransportGRPC} {
+		t.Run("plug-in, "+transport, func(t *testing.T) {
+			h, _ := launchBy(t, plugintest.Good, transport)
+			if got := h.Transport(); got != shown {
+				t.Errorf("rounds go by %q, not %q", got, shown)
+			}
+			test(t, h)
+		})
+	}
 	t.Run("in process", func(t *testing.T) {
 		h := policy.InProcess(&plugintest.Policy{})
 		defer mustEnd(t, h)
@@ -134,7 +145,7 @@ func kinds(t *testing.T, test func(*testing.T, policy.Host)) {
 	})
 }
 
-func TestBothHostsAnswerAlike(t *testing.T) {
+func TestHostsAnswerAlike(t *testing.T) {
 	var answers [][]byte
 	kinds(t, func(t *testing.T, h policy.Host) {
 		ctx := within(t)
@@ -177,7 +188,7 @@ func TestBothHostsAnswerAlike(t *testing.T) {
 			t.Errorf("a call after Close: error %v", err)
 		}
 	})
-	if len(answers) == 2 && string(answers[0]) != string(answers[1]) {
+	if len(answers) != 3 || !bytes.Equal(answers[0], answers[2]) || !bytes.Equal(answers[1], answers[2]) {
 		t.Error("the plug-in's answers are other bytes than those in process")
 	}
 }
@@ -344,6 +355,11 @@ func TestRoundsThatGoWrong(t *testing.T) {
 		plugintest.ErrorAt(2):    {policy.Faulted, "error on purpose", false},
 		plugintest.BigAnswer:     {policy.Breach, "larger than 4194304 bytes", true},
 		plugintest.GarbageAnswer: {policy.Breach, "refuse", true},
+		plugintest.SocketGarbage: {policy.Breach, "bad policy message", true},
+		plugintest.SocketHuge:    {policy.Breach, "larger than 4194304 bytes", true},
+		plugintest.SocketLong:    {policy.Breach, "longer than allowed", true},
+		plugintest.SocketClosed:  {policy.Breach, "the plug-in broke the connection", true},
+		plugintest.SocketHalf:    {policy.Deadline, "no answer within 1s", true},
 	}
 	for b, c := range cases {
 		t.Run(string(b), func(t *testing.T) {

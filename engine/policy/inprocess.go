@@ -281,6 +281,9 @@ func (h *inProcess) PID() int { return 0 }
 // Checksum implements Host.
 func (h *inProcess) Checksum() string { return "" }
 
+// Transport implements Host.
+func (h *inProcess) Transport() string { return TransportNone }
+
 // Memory implements Host.
 func (h *inProcess) Memory() (used, bound int64) { return 0, 0 }
 

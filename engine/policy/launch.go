@@ -20,6 +20,7 @@ import (
 	"github.com/hamadryad/hamadryad/internal/process/proctree"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire/direct"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire/rpc"
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin"
@@ -55,10 +56,24 @@ type Options struct {
 	Mark proctree.Mark
 	// AskTimeout bounds one call beside the rounds (Explain, Status, Page); 0 means 5 s.
 	AskTimeout time.Duration
+	// Transport says how rounds reach the plug-in: TransportAuto, also for "", or TransportGRPC.
+	Transport string
 	// Unpaced lets such calls follow one another without a pause. A manager keeps nine tenths of
 	// the time for rounds; a test of one policy need not.
 	Unpaced bool
 }
+
+// Ways of rounds to a policy.
+const (
+	// TransportAuto is a socket of its own for rounds, if the plug-in knows of it, and else gRPC.
+	TransportAuto = "auto"
+	// TransportGRPC is gRPC for rounds, as for all other calls.
+	TransportGRPC = "grpc"
+	// TransportSocket is what Host.Transport returns when rounds go on a socket of their own.
+	TransportSocket = "socket"
+	// TransportNone is what Host.Transport returns for a policy in the manager's process.
+	TransportNone = "none"
+)
 
 // Connection settings: a large round is sent in one go.
 const (
@@ -183,6 +198,12 @@ func newRemote(o Options, dir *socketDir, security *tls.Config, certificate []by
 		lines: newLineLog(o.Log, time.Now), notes: make(chan scheduler.Note, notesMax),
 	}
 	h.process = newProcess(o.Path, h.lines)
+	if o.Transport != TransportGRPC {
+		var err error
+		if h.rounds.socket, h.process.socket, err = direct.Pair(); err != nil {
+			h.log.Warn("rounds go to the policy plug-in by gRPC", "err", err)
+		}
+	}
 	h.client = plugin.NewClient(&plugin.ClientConfig{
 		HandshakeConfig: plugin.HandshakeConfig{
 			ProtocolVersion: rpc.ProtocolVersion, MagicCookieKey: rpc.CookieKey, MagicCookieValue: rpc.CookieValue,

@@ -20,12 +20,16 @@ import (
 
 	"github.com/hamadryad/hamadryad/internal/childproc"
 	"github.com/hamadryad/hamadryad/internal/process/proctree"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire/direct"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire/rpc"
 )
 
 // drainTimeout is how long output may still come after a plug-in's process ended; a child of it may
 // hold the pipe open.
 const drainTimeout = time.Second
+
+// firstInherited is the number, in a new process, of the first file beside the standard ones.
+const firstInherited = 3
 
 // process is a plug-in's process, in a group of its own and with a mark in its
 // environment, so that nothing it started outlives it. It is what go-plugin runs;
@@ -36,6 +40,7 @@ type process struct {
 	lines  *lineLog
 	stdout *io.PipeReader // the handshake's line, for go-plugin
 	mark   proctree.Mark  // its own
+	socket *os.File       // for rounds, which the process inherits; nil: none
 	logged chan struct{}  // closed when its output has been read to the end
 	exited chan struct{}  // closed when the process has been waited for
 
@@ -66,6 +71,10 @@ func (p *process) prepare(o Options, env []string) {
 	if !slices.ContainsFunc(p.cmd.Env, func(v string) bool { return strings.HasPrefix(v, memoryLimitVariable+"=") }) {
 		p.cmd.Env = append(p.cmd.Env, fmt.Sprintf("%s=%d", memoryLimitVariable, o.Memory/10*9))
 	}
+	if p.socket != nil {
+		p.cmd.ExtraFiles = []*os.File{p.socket}
+		p.cmd.Env = append(p.cmd.Env, direct.Key+"="+strconv.Itoa(firstInherited))
+	}
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 }
 
@@ -87,6 +96,7 @@ func (p *process) Start(context.Context) error {
 	started := make(chan error, 1)
 	go p.run(started)
 	err = <-started
+	p.closeSocket()
 	stdoutIn.Close()
 	stderrIn.Close()
 	if err != nil {
@@ -96,6 +106,14 @@ func (p *process) Start(context.Context) error {
 	}
 	go p.readOutput(stdout, handshakeIn, stderr)
 	return nil
+}
+
+// closeSocket closes the process's end of the socket for rounds in this process. Then its end is
+// seen when the process has ended.
+func (p *process) closeSocket() {
+	if p.socket != nil {
+		p.socket.Close()
+	}
 }
 
 // run starts the process and waits for it.

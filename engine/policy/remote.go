@@ -70,6 +70,7 @@ func (h *remote) connect(ctx context.Context, timeout time.Duration) error {
 		return r.err
 	}
 	h.conn, h.policy = r.conn, rpc.NewTaskSchedulerClient(r.conn)
+	h.rounds.choose()
 	h.watched.Add(2)
 	return nil
 }
@@ -142,6 +143,8 @@ func (h *remote) discard() {
 	if h.process.ID() != "" {
 		waited(h.process.logged, 2*drainTimeout+time.Second)
 	}
+	h.process.closeSocket() // if it did not start
+	h.rounds.closeSocket()
 	// After the process's end go-plugin has nothing to wait for.
 	h.client.Kill()
 	if err := h.dir.remove(); err != nil {
@@ -310,6 +313,14 @@ func (h *remote) Checksum() string {
 
 // Memory implements Host.
 func (h *remote) Memory() (used, bound int64) { return h.memory.Load(), h.options.Memory }
+
+// Transport implements Host.
+func (h *remote) Transport() string {
+	if h.rounds.onSocket {
+		return TransportSocket
+	}
+	return TransportGRPC
+}
 
 // Close implements Host.
 func (h *remote) Close() {

@@ -5,17 +5,23 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire/direct"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire/rpc"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
 
-// rounds sends rounds to a plug-in: on one stream if the plug-in has Rounds, else by calls of
-// AssignTasks. Not safe for concurrent use: the holder of the turn uses it.
+// rounds sends rounds to a plug-in: on a socket of their own if the plug-in knows of it, else on one
+// stream if the plug-in has Rounds, else by calls of AssignTasks. Not safe for concurrent use: the
+// holder of the turn uses it.
 type rounds struct {
+	socket   *direct.Conn // nil: none was made
+	onSocket bool         // the plug-in takes rounds on it
+
 	stream grpc.ClientStream // nil: none is open
 	until  context.Context   //nolint:containedctx // whose end ends the stream
 	cancel context.CancelFunc
@@ -27,7 +33,10 @@ type rounds struct {
 // within so much time; the status of a later one is DeadlineExceeded. After an error the
 // stream is gone, and the next round opens another.
 func (r *rounds) ask(ctx context.Context, conn *grpc.ClientConn, round []byte, most limits) ([]byte, error) {
-	if r.calls {
+	switch {
+	case r.onSocket:
+		return r.askDirectly(ctx, round, most)
+	case r.calls:
 		return call(ctx, conn, round, most)
 	}
 	if r.stream != nil && r.until != ctx {
@@ -44,6 +53,46 @@ func (r *rounds) ask(ctx context.Context, conn *grpc.ClientConn, round []byte, m
 		return call(ctx, conn, round, most)
 	}
 	return nil, err
+}
+
+// choose finds out whether the plug-in takes rounds on the socket. The handshake has been.
+func (r *rounds) choose() { r.onSocket = r.socket != nil && r.socket.Greeted() }
+
+// closeSocket ends a round on the socket.
+func (r *rounds) closeSocket() {
+	if r.socket != nil {
+		r.socket.Close()
+	}
+}
+
+// askDirectly is ask on the socket. An error that is not the plug-in's answer ends the plug-in, so
+// the socket is never in a state between two rounds.
+func (r *rounds) askDirectly(ctx context.Context, round []byte, most limits) ([]byte, error) {
+	defer context.AfterFunc(ctx, r.socket.Interrupt)()
+	err := r.socket.SetDeadline(time.Now().Add(most.round))
+	if err == nil {
+		err = ctx.Err() // looked at after the deadline was set, which undoes an Interrupt
+	}
+	var answer []byte
+	if err == nil {
+		answer, err = r.socket.Ask(round, most.answer)
+	}
+	var fault *direct.Fault
+	switch {
+	case err == nil:
+		return answer, nil
+	case errors.As(err, &fault):
+		return nil, status.Error(codes.Code(fault.Code), fault.Text)
+	case errors.Is(err, direct.ErrTooLarge):
+		return nil, status.Error(codes.ResourceExhausted, err.Error())
+	case ctx.Err() != nil:
+		return nil, status.FromContextError(ctx.Err()).Err()
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, status.Error(codes.DeadlineExceeded, err.Error())
+	case errors.Is(err, direct.ErrMalformed):
+		return nil, err
+	}
+	return nil, status.Error(codes.Unavailable, err.Error()) // it closed the socket: it ended, mostly
 }
 
 // drop ends the stream, if there is one.

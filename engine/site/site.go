@@ -123,7 +123,7 @@ func policyOf(c *config.Config) (policyhost.Policy, error) {
 	shadows, wrong := shadowsOf(c)
 	return policyhost.Policy{
 		Shadows: shadows, ShadowInterval: c.Policy.ShadowInterval, Place: place, Name: p.Name, Path: path, Checksum: p.Checksum, Environment: p.Environment, Config: p.Config, StartTimeout: p.StartTimeout,
-		FailuresMax: p.FailuresMax, FailuresWindow: p.FailuresWindow, SlowRound: p.SlowRound, Memory: int64(p.Memory), Store: p.Store, Trace: p.Trace,
+		FailuresMax: p.FailuresMax, FailuresWindow: p.FailuresWindow, SlowRound: p.SlowRound, Memory: int64(p.Memory), Store: p.Store, Trace: p.Trace, Transport: p.Transport,
 	}, errors.Join(err, wrong)
 }
 
@@ -137,7 +137,7 @@ func shadowsOf(c *config.Config) (list []policyhost.Policy, err error) {
 		}
 		list = append(list, policyhost.Policy{
 			Place: place, Name: name, Path: path, Environment: c.Policy.Environment, Config: c.Policy.ShadowConfigs[name],
-			StartTimeout: c.Policy.StartTimeout, Memory: int64(c.Policy.Memory),
+			StartTimeout: c.Policy.StartTimeout, Memory: int64(c.Policy.Memory), Transport: c.Policy.Transport,
 		})
 	}
 	return list, err

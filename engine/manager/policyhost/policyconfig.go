@@ -24,6 +24,7 @@ type Policy struct {
 	SlowRound      time.Duration    // a longer round is reported; 1 s
 	Store          string           // granted folder, or ""
 	Trace          string           // granted trace file, or ""
+	Transport      string           // of rounds: policy.TransportAuto, also for "", or policy.TransportGRPC
 	// Shadows are policies that decide on the same rounds without effect. Of their fields those of
 	// the program and its settings count.
 	Shadows []Policy
@@ -53,7 +54,7 @@ type Shown []*wire.Setting
 
 func sameProgram(a, b Policy) bool {
 	a.Config, b.Config = scheduler.Config{}, scheduler.Config{}
-	return a.Name == b.Name && a.Path == b.Path && a.Checksum == b.Checksum && a.Memory == b.Memory && slices.Equal(a.Environment, b.Environment) && a.Store == b.Store && a.Trace == b.Trace
+	return a.Name == b.Name && a.Path == b.Path && a.Checksum == b.Checksum && a.Memory == b.Memory && slices.Equal(a.Environment, b.Environment) && a.Store == b.Store && a.Trace == b.Trace && a.Transport == b.Transport
 }
 
 // SameSettings reports whether two configurations have the same program with the same settings: a

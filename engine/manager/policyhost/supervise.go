@@ -306,6 +306,7 @@ func (n *Needs) open(ctx context.Context, spec Policy, inProcess bool) (policy.H
 // other options.
 func checked(ctx context.Context, launch func(context.Context, policy.Options) (policy.Host, error), spec Policy, o policy.Options) (policy.Host, error) {
 	o.Path, o.Checksum, o.StartTimeout, o.Memory, o.Environment = spec.Path, spec.Checksum, spec.StartTimeout, spec.Memory, spec.Environment
+	o.Transport = spec.Transport
 	host, err := launch(ctx, o)
 	if err != nil {
 		return nil, err

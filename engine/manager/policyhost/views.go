@@ -71,7 +71,7 @@ func (s *Supervisor) Deciding() (metrics.Policy, bool) {
 		return metrics.Policy{}, false
 	}
 	_, start := wire.SplitEpochID(h.generation)
-	return metrics.Policy{Name: h.name, Version: h.described.Version, Start: start, Since: s.since}, true
+	return metrics.Policy{Name: h.name, Version: h.described.Version, Transport: h.host.Transport(), Start: start, Since: s.since}, true
 }
 
 // Shown are the displayed settings of the policy that is to run.

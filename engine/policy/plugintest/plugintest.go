@@ -61,8 +61,16 @@ const (
 	RawPrinter Behaviour = "raw-printer"
 	// BigAnswer answers each round with 5 MiB.
 	BigAnswer Behaviour = "big-answer"
-	// GarbageAnswer answers each round with a message that breaks the format.
+	// GarbageAnswer answers each round with a message that breaks the format, by gRPC.
 	GarbageAnswer Behaviour = "garbage-answer"
+	// SocketGarbage does so on the socket of rounds, SocketHuge claims an answer of 4 GiB there, and
+	// SocketLong the text of an error as long. SocketClosed closes it, and SocketHalf sends half an
+	// answer.
+	SocketGarbage Behaviour = "socket-garbage"
+	SocketHuge    Behaviour = "socket-huge"
+	SocketLong    Behaviour = "socket-long"
+	SocketClosed  Behaviour = "socket-closed"
+	SocketHalf    Behaviour = "socket-half"
 	// Child leaves a child process behind that holds its output open.
 	Child Behaviour = "child"
 	// Poster has a shell that posts notes "note-0", "note-1", ... without end, and

@@ -4,15 +4,18 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"slices"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire/direct"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire/rpc"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/encoding/proto"
 	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/status"
 )
 
 // register registers the service. Rounds and answers bypass protobuf messages: package schedwire
@@ -61,6 +64,35 @@ func rounds(srv any, stream grpc.ServerStream) error {
 			return err
 		}
 	}
+}
+
+// takeRounds takes rounds on the socket that the manager made for them, if it did.
+func (s *server) takeRounds() {
+	c, err := direct.Inherited()
+	if err != nil {
+		slog.Warn("rounds come by gRPC", "err", err)
+	}
+	if c == nil {
+		return
+	}
+	go func() {
+		defer c.Close()
+		if err := c.Serve(schedwire.MessageBytesMax, s.answerBytes); err != nil {
+			slog.Warn("the manager's socket of rounds", "err", err)
+		}
+	}()
+}
+
+// answerBytes is answer for an encoded round.
+func (s *server) answerBytes(round []byte) ([]byte, *direct.Fault) {
+	var m roundMessage
+	m.round, m.err = schedwire.ReadRound(round, &m.unknown) // it keeps no reference to the bytes
+	answer, err := s.answer(context.Background(), &m)
+	if err != nil {
+		why := status.Convert(err)
+		return nil, &direct.Fault{Code: uint32(why.Code()), Text: why.Message()}
+	}
+	return answer, nil
 }
 
 // answer passes a received round to the policy and returns its answer.

@@ -108,6 +108,7 @@ func Main(newPolicy func() scheduler.TaskScheduler, options ...Option) {
 	for _, o := range options {
 		o(s)
 	}
+	s.takeRounds()
 	plugin.Serve(&plugin.ServeConfig{
 		HandshakeConfig: plugin.HandshakeConfig{
 			ProtocolVersion: rpc.ProtocolVersion, MagicCookieKey: rpc.CookieKey, MagicCookieValue: rpc.CookieValue,

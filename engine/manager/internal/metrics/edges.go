@@ -54,6 +54,7 @@ type Tails struct {
 // Policy is one start of a policy.
 type Policy struct {
 	Name, Version string
+	Transport     string    // of its rounds
 	Start         uint64    // its number in this manager's life, from 1 on
 	Since         time.Time // it decides
 }
@@ -89,7 +90,7 @@ var (
 	tailsBehind      = describe("history_tails_behind_seconds", "For how long ends of logs could not be written; 0 while they can.")
 	historyFreed     = describe("history_removed_for_room_total", "Jobs that history removed before their time since its disk was full, since this manager began.")
 	historyMissed    = describe("history_missed_total", "Attempts and jobs that history could not take, since this manager began.")
-	policyInfo       = describe("policy_info", "Always 1: the policy that decides, by its name in the configuration, or fallback, and its version.", "name", "version")
+	policyInfo       = describe("policy_info", "Always 1: the policy that decides, by its name in the configuration, or fallback, its version, and how rounds reach it: socket, grpc, or none in the manager's process.", "name", "version", "transport")
 	policyGeneration = describe("policy_generation", "Which start of a policy decides, counted since this manager began.")
 	policySince      = describe("policy_start_timestamp_seconds", "Since when this start of the policy decides, in seconds since 1970.")
 	termDesc         = describe("manager_term", "Which life of the manager this is: larger after each start.")
@@ -127,7 +128,7 @@ func (e Edges) Collect(out chan<- prometheus.Metric) {
 	e.schedules(to)
 	to.gauge(termDesc, float64(e.Term))
 	if p, decides := e.Deciding(); decides {
-		to.gauge(policyInfo, 1, p.Name, p.Version)
+		to.gauge(policyInfo, 1, p.Name, p.Version, p.Transport)
 		to.gauge(policyGeneration, float64(p.Start))
 		to.gauge(policySince, seconds(p.Since))
 	}

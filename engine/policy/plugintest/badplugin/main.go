@@ -40,6 +40,11 @@ func main() {
 	case plugintest.GarbageAnswer:
 		serveOther(rpc.CookieKey, rpc.ProtocolVersion, garbage{})
 		return
+	case plugintest.SocketGarbage, plugintest.SocketHuge, plugintest.SocketLong, plugintest.SocketClosed, plugintest.SocketHalf:
+		go answerOnSocket(b)
+		<-greeted
+		serveOther(rpc.CookieKey, rpc.ProtocolVersion, garbage{})
+		return
 	case plugintest.ExitAtOnce:
 		fmt.Fprintln(os.Stderr, "[ERROR] cannot find my data")
 		os.Exit(3)
