@@ -43,6 +43,7 @@ var benchmarks = []benchmark{
 	{"shuffle-1000x1000", "1 GB from a thousand writers to a thousand readers, and the manager's memory (3 GB while it runs)", shuffles(1000, 4)},
 	{"shuffle-5000x5000", "the same from and to five thousand (3 GB while it runs)", shuffles(5000, 60)},
 	{"skew", "1 GB in which one partition has half of all, or 1,000 times the median, against 1.5 times the time of even ones (3 GB while it runs)", skews},
+	{"publish-50000", "publishing 50,000 parts: the last step of a job", publishing},
 	{"access", "certificates, roles, lists and audit, against a cluster where everybody may do everything (1.5 GB, and 3 GB while it runs)", accessCosts},
 	{"viewers", "tasks that do nothing, and assignments, while fifty people look at the pages, against while nobody does", viewersCost},
 	{"shadows", "tasks that do nothing beside one shadow, three, and such as hang, leak or are slow, against none: speed, a round's time, and processor time of the manager and of all", shadowCosts},

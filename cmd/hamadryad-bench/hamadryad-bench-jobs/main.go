@@ -6,7 +6,9 @@
 //
 //	hamadryad local --slots 2 -- hamadryad-bench-jobs --array 0-99999 array 100
 //
-// Its elements do nothing. Those whose index is a multiple of 100 fail; with 0 none does.
+// With "parts 50 1000 out" the job's tasks make a thousand files each.
+//
+// Elements of the array do nothing. Those whose index is a multiple of 100 fail; with 0 none does.
 package main
 
 import (
@@ -23,14 +25,15 @@ import (
 func main() {
 	app.MainWith(app.Options{Drive: drive, Reuse: true},
 		job.Definition{Name: "tasks", Help: "TASKS  a job of so many tasks that do nothing", Build: build},
+		job.Definition{Name: "parts", Help: "TASKS PARTS OUTPUT  each of so many tasks makes so many empty files", Build: buildParts},
 		job.Definition{Name: "array", Help: "N  a job array of which each Nth element fails; 0: none", Build: buildArray})
 }
 
 // drive submits all jobs at once, and waits for all.
 func drive(ctx context.Context, c *app.Client) error {
 	args := c.Args()
-	if len(args) == 2 && args[0] == "array" {
-		_, err := c.Run(ctx, "array", args[1:])
+	if len(args) > 0 && (args[0] == "array" || args[0] == "parts") {
+		_, err := c.Run(ctx, args[0], args[1:])
 		return err
 	}
 	if len(args) != 2 {
@@ -58,6 +61,31 @@ func build(g *job.Graph, args []string) error {
 		return fmt.Errorf("number of tasks: %q is no number from 1 on", args[0])
 	}
 	g.Stage("task", n, func(context.Context, *job.Node) error { return nil })
+	return nil
+}
+
+func buildParts(g *job.Graph, args []string) error {
+	if len(args) != 3 {
+		return errors.New("give the numbers of tasks and of their parts, and the output folder: TASKS PARTS OUTPUT")
+	}
+	tasks, err := strconv.Atoi(args[0])
+	parts, err2 := strconv.Atoi(args[1])
+	if err := errors.Join(err, err2); err != nil || tasks < 1 || parts < 1 {
+		return fmt.Errorf("%q or %q is no number from 1 on", args[0], args[1])
+	}
+	out := g.Output(args[2])
+	g.Stage("make", tasks, func(ctx context.Context, n *job.Node) error {
+		for i := range parts {
+			f, err := n.Create(ctx, out, fmt.Sprintf("part-%d-%d", n.Info().Index, i))
+			if err != nil {
+				return err
+			}
+			if err := f.Close(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	return nil
 }
 
