@@ -142,26 +142,55 @@ func (in *inputs) sourceFor(list []*storedSource, r *storedReader, p producer, o
 	if r.c.Index != p.connection || !r.reads(p.from) {
 		return list
 	}
-	n := r.partitions()
-	of.left += n
-	r.port.ahead += n
 	first := 0
 	if r.portion == nil {
 		first = in.layout.Partition(p.connection, p.from, r.node.index)
 	} else {
 		first = int(r.portion.Low)
 	}
-	for i := range n {
+	of.left += r.partitions()
+	return in.partitionsOf(list, &partitions{in, r.node, r.port, p, of, r.c.Store}, first, r.partitions())
+}
+
+// partitions names what a reader reads of one producer, up to the numbers of the partitions.
+type partitions struct {
+	inputs   *inputs
+	node     *node
+	port     *inPort
+	producer producer
+	given    *given // of producer
+	store    string // of the connection: "" for the launchers' stores
+}
+
+// partitionsAtOnce is how many sources of one producer wait for a port's program. The others are made
+// when the last of these is taken: a reader may read very many partitions of very many producers.
+const partitionsAtOnce = 64
+
+// partitionsOf makes sources of n partitions from a first one on. The caller holds mu.
+func (in *inputs) partitionsOf(list []*storedSource, of *partitions, first, n int) []*storedSource {
+	now := min(n, partitionsAtOnce)
+	of.port.ahead += now
+	for i := range now {
 		if len(in.room) == 0 {
 			in.room = make([]storedSource, roomOf)
 		}
 		s := &in.room[0]
 		in.room = in.room[1:]
-		s.inputs, s.node, s.port, s.producer, s.given, s.store = in, r.node, r.port, p, of, r.c.Store
-		s.partition = first + i
+		s.partitions, s.partition = *of, first+i
+		if i == now-1 {
+			s.rest = n - now
+		}
 		list = append(list, s)
 	}
 	return list
+}
+
+// addRest adds the sources that were not made with a source that was taken.
+func (in *inputs) addRest(s *storedSource) {
+	in.mu.Lock()
+	list := in.partitionsOf(nil, &s.partitions, s.partition+1, s.rest)
+	in.mu.Unlock()
+	in.add(list)
 }
 
 // add adds sources to their ports. A port whose input is over closes them at once, so mu is not

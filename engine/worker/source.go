@@ -30,13 +30,9 @@ const (
 // storedSource reads one partition of one producer's stored output, wherever that is. If the output
 // is lost, it waits until the output is made again.
 type storedSource struct {
-	inputs    *inputs
-	node      *node
-	port      *inPort
-	producer  producer
-	given     *given // of producer
+	partitions
 	partition int
-	store     string // of the connection: "" for the launchers' stores
+	rest      int // how many partitions after this one have no source before this one is taken
 
 	handed atomic.Bool // the program has received some of its records
 
@@ -56,7 +52,12 @@ func (s *storedSource) From() int { return s.producer.from }
 func (s *storedSource) Stored() bool { return true }
 
 // Taken is called by channel.Merge when the source is handed out or read.
-func (s *storedSource) Taken() { s.inputs.taken(s.port) }
+func (s *storedSource) Taken() {
+	if s.rest > 0 {
+		s.inputs.addRest(s)
+	}
+	s.inputs.taken(s.port)
+}
 
 // ReadSoon is called by channel.Merge for sources of one port that are read next. Those that lie on
 // other machines are fetched with few requests.
