@@ -164,7 +164,8 @@ func stagesOf(g *wire.Graph) []workload.Stage {
 }
 
 // submission is a job's submission with its graph inline, and its hosts under the names of their
-// launchers'.
+// launchers'. An adapted connection has the readers that were chosen on that day, one partition each:
+// the day's sizes are not played.
 func (g *gatherer) submission(j *seenJob, names map[string]string) (*wire.JobSpec, error) {
 	if hash := j.spec.GetGraphBlob(); hash != "" {
 		loaded, err := g.r.kept.Load(hash)
@@ -180,6 +181,11 @@ func (g *gatherer) submission(j *seenJob, names map[string]string) (*wire.JobSpe
 					p.Host = host
 				}
 			}
+		}
+	}
+	for _, c := range j.spec.GetGraph().GetConnections() {
+		if c.GetAdapt() != nil && int(c.ToStage) < len(j.spec.Graph.Stages) {
+			c.Adapt, j.spec.Graph.Stages[c.ToStage].Nodes = nil, max(j.widths[c.ToStage], 1)
 		}
 	}
 	return j.spec, nil

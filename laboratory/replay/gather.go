@@ -52,6 +52,7 @@ type seenJob struct {
 	stageEnds map[uint32]scheduler.Time    // end of the last finished task
 	groups    map[wireNode]*seenAttempt    // the first attempts to finish, by the first node
 	last      *seenAttempt                 // the attempt that published
+	widths    map[uint32]uint32            // nodes of stages of which an attempt was started, up to the last
 	failures  map[wireNode][]time.Duration // work of attempts before their programs failed, by the first node
 }
 
@@ -320,6 +321,10 @@ func (g *gatherer) launched(m *wire.StartAttempt) {
 	a := &seenAttempt{job: j, begun: g.now, last: m.GetFinish() != nil, level: -1}
 	if !a.last {
 		a.first = wireNode{m.GetNodes()[0].GetStage(), m.GetNodes()[0].GetIndex()}
+		if j.widths == nil {
+			j.widths = map[uint32]uint32{}
+		}
+		j.widths[a.first.stage] = max(j.widths[a.first.stage], a.first.index+1)
 	}
 	g.attempts[m.GetAttempt()] = a
 }
