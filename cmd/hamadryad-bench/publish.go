@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -47,8 +48,12 @@ func publishing(ctx context.Context, b *bench) error {
 		if _, err := c.run(ctx, b, "hamadryad-bench-jobs", "parts", fmt.Sprint(publishTasks), fmt.Sprint(publishParts), out); err != nil {
 			return err
 		}
-		if files, err := parts(out); err != nil || len(files) != publishTasks*publishParts {
-			return fmt.Errorf("%s has %d parts (%v), want %d", out, len(files), err, publishTasks*publishParts)
+		files, err := parts(out)
+		if err != nil {
+			return err
+		}
+		if want := publishTasks * publishParts; len(files) != want {
+			return fmt.Errorf("%s has %d parts, want %d", out, len(files), want)
 		}
 		seconds, err := published(ctx, manager)
 		if err != nil {
@@ -65,8 +70,11 @@ func publishing(ctx context.Context, b *bench) error {
 // published is how long the newest job's last step took, in seconds.
 func published(ctx context.Context, manager *client.Client) (float64, error) {
 	jobs, err := manager.NewestJobs(ctx, true)
-	if err != nil || len(jobs) == 0 {
-		return 0, fmt.Errorf("%d jobs are listed: %w", len(jobs), err)
+	if err != nil {
+		return 0, err
+	}
+	if len(jobs) == 0 {
+		return 0, errors.New("the manager lists no job")
 	}
 	status, err := manager.Status(ctx, jobs[0].Job, true)
 	if err != nil {

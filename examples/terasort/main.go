@@ -5,7 +5,8 @@
 //	hamadryad local -- terasort --validate INPUT... OUTPUT
 //
 // With --validate it sorts, and then reads input and output. The output must be in order over all
-// of its files, and hold exactly the input's records.
+// of its files, and hold exactly the input's records. With --reduce-bytes the number of files follows
+// from the sizes of the ranges, and not from the number of map tasks.
 package main
 
 import (
@@ -17,6 +18,7 @@ import (
 	"github.com/hamadryad/hamadryad/app"
 	"github.com/hamadryad/hamadryad/mapreduce"
 	"github.com/hamadryad/hamadryad/mapreduce/format"
+	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
 // The layout of a record.
@@ -27,6 +29,7 @@ const (
 
 func main() {
 	check := flag.Bool("validate", false, "read input and output after the sort")
+	bytes := flag.Int64("reduce-bytes", 0, "join ranges of keys up to `N` bytes for each reduce task, such as 67108864, when their sizes are known; 0: each range has a task")
 	app.Drive(func(ctx context.Context, c *app.Client) error {
 		args := c.Args()
 		if _, err := c.Run(ctx, sorted.Name, args); err != nil || !*check {
@@ -37,7 +40,18 @@ func main() {
 			fmt.Printf("valid: %d records in order, the same as the input's\n", found)
 		}
 		return err
-	}, sorted.Definition())
+	}, definition(bytes))
+}
+
+// definition is the sort, with reduce tasks of so many bytes. Its flag has its value when it is built.
+func definition(reduceBytes *int64) job.Definition {
+	d := sorted.Definition()
+	d.Build = func(g *job.Graph, args []string) error {
+		j := sorted
+		j.ReduceBytes = *reduceBytes
+		return j.Definition().Build(g, args)
+	}
+	return d
 }
 
 var sorted = mapreduce.Bytes{
