@@ -77,7 +77,8 @@ func check(o *Options) error {
 // turn is a pool that has ready work, in one pass.
 type turn struct {
 	*pool
-	jobs []*job // that may still find room, in order
+	jobs  []*job  // that may still find room, in order
+	share float64 // of the pool, with what this pass launched
 }
 
 // job is a job of a turn.
@@ -100,7 +101,7 @@ func assign(p *pass) error {
 	a := assignment{pass: p}
 	open := a.turns()
 	for len(open) > 0 {
-		i := lowest(open, &s.total)
+		i := lowest(open)
 		if !open[i].launch(&a) {
 			open = slices.Delete(open, i, i+1)
 		}
@@ -131,7 +132,7 @@ func (a *assignment) turns() (list []*turn) {
 			real := a.State().pool(name, &o)
 			planned := *real // launches of this pass count at once, and in the state when they are accepted
 			planned.used.slots = maps.Clone(real.used.slots)
-			t = &turn{pool: &planned}
+			t = &turn{pool: &planned, share: planned.shareOf(&a.State().total)}
 			of[name] = t
 			list = append(list, t)
 		}
@@ -142,11 +143,11 @@ func (a *assignment) turns() (list []*turn) {
 }
 
 // lowest returns the index of the pool with the lowest share, the first by name of equal ones.
-func lowest(open []*turn, total *amounts) (at int) {
+func lowest(open []*turn) (at int) {
 	least := math.Inf(1)
 	for i, t := range open {
-		if s := t.share(total); s < least {
-			at, least = i, s
+		if t.share < least {
+			at, least = i, t.share
 		}
 	}
 	return at
@@ -159,6 +160,7 @@ func (t *turn) launch(a *assignment) bool {
 			for i := range b.Groups {
 				t.used.add(&b.Groups[i], 1)
 			}
+			t.share = t.shareOf(&a.State().total)
 			return true
 		}
 		t.jobs = t.jobs[1:]
@@ -299,6 +301,6 @@ func explain(l look, j *view.Job) scheduler.Explanation {
 	}
 	x.Detail += fmt.Sprintf("; pool %s has %s", scheduler.Printable(p.name), p.describe(&s.total))
 	x.AddFact("pool", p.name)
-	x.AddFact("share", fmt.Sprintf("%.3f", p.share(&s.total)))
+	x.AddFact("share", fmt.Sprintf("%.3f", p.shareOf(&s.total)))
 	return x
 }

@@ -52,8 +52,8 @@ type pool struct {
 	used   amounts
 }
 
-// share is the pool's dominant share, divided by its weight.
-func (p *pool) share(total *amounts) float64 {
+// shareOf is the pool's dominant share, divided by its weight.
+func (p *pool) shareOf(total *amounts) float64 {
 	s, _ := p.used.dominant(total)
 	return s / p.weight
 }
