@@ -14,14 +14,16 @@ func (d *assignment) overdue(kind scheduler.SlotKind) {
 	if d.options.CollectAfter == 0 {
 		return
 	}
-	for _, c := range d.requests[kind] {
-		if float64(c.held) >= d.share(kind) {
+	for _, j := range d.uneven {
+		c := d.requestOf(j, kind)
+		if c == nil || float64(c.held) >= d.share(kind) {
 			continue
 		}
 		b := d.large(c.job, kind)
 		if b == nil || !gangs.Overdue(d.view, b, d.options.CollectAfter) {
 			continue
 		}
+		d.change(j)
 		if where, ok := d.take(c, b, scheduler.Remote); ok {
 			d.launch(c.job, b, where)
 			continue

@@ -5,6 +5,15 @@ import (
 	"strconv"
 )
 
+// bytes are those of a checkpoint. They stay as they are while nothing changed, as in most passes.
+func (m *memory) bytes() []byte {
+	if m.encoded == nil {
+		kept := m.bounded()
+		m.encoded = kept.encode()
+	}
+	return m.encoded
+}
+
 // encode returns a checkpoint's bytes, which are those of json.Marshal. It is called after each pass. On thousands of
 // preempted bundles reflection took more time than the pass itself.
 func (m *memory) encode() []byte {

@@ -21,9 +21,19 @@ type waiting struct {
 
 // explainWaits reports why jobs wait, in order of job.
 func (d *assignment) explainWaits(p *pass) {
-	for _, j := range d.waiting {
-		w := d.why(j)
-		p.Report(j.Job, w.reason, func() string { return d.detail(w) })
+	report := func(jobs []*job) {
+		for _, j := range jobs {
+			if j.waits && d.known[j.ID()] == j {
+				w := d.why(j)
+				p.Report(j.Job, w.reason, func() string { return d.detail(w) })
+			}
+		}
+	}
+	if before := d.world.plain; d.plain() && before && !p.OptionsChanged() {
+		report(d.renewed)
+		report(d.changed)
+	} else {
+		report(d.waiting)
 	}
 	for _, j := range d.touched {
 		if !j.waits {
@@ -31,6 +41,21 @@ func (d *assignment) explainWaits(p *pass) {
 		}
 	}
 	slices.SortFunc(p.Decisions().Waiting, func(a, b scheduler.Waiting) int { return cmp.Compare(a.Job, b.Job) })
+}
+
+// plain finds out whether each job's reason follows from its own requests and an unchanged share:
+// nothing is held or collected, and no slot stays free on purpose. While that is so from one round to
+// the next, only jobs whose requests were made anew or changed can have another reason.
+func (d *assignment) plain() bool {
+	d.world.plain = len(d.collect) == 0
+	same := true
+	for _, kind := range d.kinds {
+		d.world.plain = d.world.plain && (d.options.WorkConserving || d.view.Capacity.FreeSlots(kind) == 0)
+		if of, share := d.shares[kind], d.share(kind); of != share {
+			d.shares[kind], same = share, false
+		}
+	}
+	return d.world.plain && same
 }
 
 // why says why a job waits after the round's decisions, judged by the first kind of slots that

@@ -15,12 +15,13 @@ import (
 // request is a job that wants slots of one kind.
 type request struct {
 	job  *job
+	kind scheduler.SlotKind
 	held int  // slots, including those from this round
 	due  *due // of a newcomer
 	left int  // of its first share, after this round
 	done bool // has nothing more that could start
 	more int  // bundles it may still launch after this round
-	nth  int  // among the requests of its kind
+	nth  int  // among the requests of its kind, where they are listed
 	at   int  // index in its kind's queue; -1: not in it
 	// Why the job has nothing more to start.
 	unfit *view.Bundle
@@ -37,8 +38,6 @@ type assignment struct {
 	limits scheduler.Limits
 	placer *locality.Placer
 
-	requests map[scheduler.SlotKind][]*request   // in order of submission
-	queues   map[scheduler.SlotKind]*queue       // open requests, the fewest slots first
 	keep     map[scheduler.SlotKind]int          // free slots that are held
 	keepFor  scheduler.JobID                     // the first job they are held for
 	keepTill scheduler.Time                      // when the first hold ends; 0: at no set time
@@ -74,70 +73,74 @@ func (d *assignment) assign() {
 	}
 }
 
-// gather lists the requests of jobs.
+// gather brings the requests of jobs up to date: of those with events, those that the last
+// assignment changed, and those that gain or lose slots by preemption.
 func (d *assignment) gather() {
-	room := d.room.begin(d)
-	for _, j := range d.waiting {
-		n := d.memory.newcomer(j.ID())
-		for i, kind := range j.kinds {
-			of := &j.of[i]
-			if j.requests[i] = nil; of.ready == 0 {
-				continue
-			}
-			room = append(room, request{
-				job: j, held: of.held - d.leaving[j.ID()][kind], more: of.first, due: n.due(kind), nth: len(d.requests[kind]),
-			})
-			c := &room[len(room)-1]
-			j.requests[i] = c
-			if c.due != nil {
-				c.left = c.due.left()
-			}
-			d.requests[kind] = append(d.requests[kind], c)
+	w := d.world
+	clear(w.renewed) // lets ended jobs be freed
+	w.renewed, w.changed = w.changed, w.renewed[:0]
+	for _, s := range w.renewed {
+		s.changed, s.renewed = false, true
+	}
+	for _, s := range w.touched {
+		w.renew(s)
+	}
+	for id := range w.leaving { // in any order, as the list is
+		w.renew(w.known[id])
+	}
+	for _, n := range d.memory.Newcomers {
+		w.renew(w.known[n.Job])
+	}
+	for _, s := range w.renewed {
+		if s.renewed = false; w.known[s.ID()] == s && s.waits {
+			d.request(s)
 		}
 	}
 	for _, kind := range d.kinds {
-		if requests := d.requests[kind]; len(requests) > 0 {
-			d.queues[kind] = d.room.queue(kind, requests)
+		w.queues[kind].due = w.queues[kind].due[:0]
+	}
+	for _, n := range d.memory.Newcomers {
+		for _, c := range w.known[n.Job].requests {
+			if c != nil && c.left > 0 {
+				w.queues[c.kind].due = append(w.queues[c.kind].due, c)
+			}
 		}
 	}
+	for _, kind := range d.kinds {
+		w.queues[kind].begin()
+	}
 }
 
-// room is reused memory for requests and their lists. A round takes over the memory of the last
-// round, whose requests are no longer used.
-type room struct {
-	requests []request
-	lists    map[scheduler.SlotKind][]*request
-	queues   map[scheduler.SlotKind]*queue
+// renew adds a job to those whose requests are made anew; nil is one that has ended.
+func (w *world) renew(s *job) {
+	if s != nil && !s.renewed {
+		s.renewed = true
+		w.renewed = append(w.renewed, s)
+	}
 }
 
-// begin prepares the memory for a round, and returns one piece for all its requests.
-func (r *room) begin(d *assignment) []request {
-	n := 0
-	for _, j := range d.waiting {
-		n += len(j.kinds)
+// request makes a waiting job's requests anew.
+func (d *assignment) request(s *job) {
+	n := d.memory.newcomer(s.ID())
+	for i, kind := range s.kinds {
+		of, leaving := &s.of[i], d.leaving[s.ID()][kind]
+		if of.ready == 0 {
+			d.withdraw(s, i)
+			continue
+		}
+		if s.requests[i] == nil {
+			s.requests[i] = &request{at: -1}
+		}
+		c := s.requests[i]
+		*c = request{job: s, kind: kind, held: of.held - leaving, more: of.first, due: n.due(kind), at: c.at}
+		if c.due != nil {
+			c.left = c.due.left()
+		}
+		d.queues[kind].put(c)
+		if c.due != nil || leaving != 0 {
+			d.change(s) // both are only as of this round
+		}
 	}
-	if cap(r.requests) < n {
-		r.requests = make([]request, 0, n+n/4)
-	}
-	clear(r.requests[:cap(r.requests)]) // lets ended jobs be freed
-	if r.lists == nil {
-		r.lists, r.queues = map[scheduler.SlotKind][]*request{}, map[scheduler.SlotKind]*queue{}
-	}
-	for kind, list := range r.lists { // in any order: all become empty
-		r.lists[kind] = list[:0]
-	}
-	d.requests, d.queues = r.lists, map[scheduler.SlotKind]*queue{}
-	return r.requests[:0]
-}
-
-func (r *room) queue(kind scheduler.SlotKind, requests []*request) *queue {
-	q := r.queues[kind]
-	if q == nil {
-		q = &queue{}
-		r.queues[kind] = q
-	}
-	q.fill(requests)
-	return q
 }
 
 // requestOf returns a job's request of a kind, or nil.
@@ -185,6 +188,7 @@ func (d *assignment) give(kind scheduler.SlotKind) {
 			return
 		}
 		b, where := d.start(c, kind)
+		d.change(c.job)
 		if b == nil {
 			c.done = true
 			d.queues[kind].leave(c)
@@ -195,6 +199,7 @@ func (d *assignment) give(kind scheduler.SlotKind) {
 }
 
 func (d *assignment) launch(j *job, b *view.Bundle, where []scheduler.LauncherID) {
+	d.change(j)
 	d.launches = append(d.launches, d.view.Launch(b, where))
 	d.requestOf(j, b.Groups[0].Kind).more--
 	for i := range b.Groups {
@@ -211,9 +216,6 @@ func (d *assignment) launch(j *job, b *view.Bundle, where []scheduler.LauncherID
 // its share. When the policy is work-conserving, it may be above its share.
 func (d *assignment) next(kind scheduler.SlotKind) *request {
 	q := d.queues[kind]
-	if q == nil {
-		return nil
-	}
 	var best *request
 	if d.view.Capacity.FreeSlots(kind) == 0 {
 		best = d.nextReserved(kind)
@@ -237,9 +239,10 @@ func (d *assignment) nextReserved(kind scheduler.SlotKind) *request {
 		return nil
 	}
 	var best *request
-	for _, c := range d.requests[kind] {
+	for _, j := range d.waiting {
+		c := d.requestOf(j, kind)
 		switch {
-		case c.done || !d.view.Capacity.Reserved(c.job.ID()):
+		case c == nil || c.done || !d.view.Capacity.Reserved(c.job.ID()):
 		case c.left > 0:
 			return c
 		case best == nil || c.held < best.held:

@@ -34,7 +34,15 @@ type memory struct {
 	Times []times `json:",omitempty"`
 	// NoSuspend says that a launcher can't suspend, so that victims are killed everywhere.
 	NoSuspend bool `json:",omitempty"`
+
+	// encoded is what a checkpoint has of it, nil after a change.
+	encoded []byte
+	// checked says that Times has bundles of live jobs alone.
+	checked bool
 }
+
+// changed notes that the memory changes.
+func (m *memory) changed() { m.encoded = nil }
 
 // newcomer is a job that lacks its first share.
 type newcomer struct {
@@ -100,10 +108,12 @@ func (m *memory) meet(jobs []*view.Job) {
 		m.Newcomers = append(m.Newcomers, &newcomer{Job: jobs[i].ID()})
 	}
 	if len(m.Newcomers) > before {
+		m.changed()
 		slices.SortFunc(m.Newcomers, func(a, b *newcomer) int { return cmp.Compare(a.Job, b.Job) })
 	}
-	if n := len(jobs); n > 0 {
-		m.Seen = max(m.Seen, jobs[n-1].ID())
+	if n := len(jobs); n > 0 && jobs[n-1].ID() > m.Seen {
+		m.Seen = jobs[n-1].ID()
+		m.changed()
 	}
 }
 
@@ -118,12 +128,14 @@ func (m *memory) learn(v *view.View, events []scheduler.Event) {
 			}
 			if d := n.due(a.Need.Kind); d != nil {
 				*to(d) += a.Need.Slots
+				m.changed()
 			}
 		}
 	}
 	for _, e := range events {
 		if l, joined := e.(scheduler.LauncherJoined); joined && l.NoSuspend {
 			m.NoSuspend = true
+			m.changed()
 		}
 		o, ok := e.(scheduler.Outcome)
 		if !ok {
@@ -144,6 +156,7 @@ func (m *memory) learn(v *view.View, events []scheduler.Event) {
 			m.tally(lost)
 			if n := m.newcomer(o.Preempt.For); n != nil {
 				n.Refused = 0
+				m.changed()
 				add(n, o.Preempt.Victims, func(d *due) *int { return &d.Taken })
 			}
 		case o.Kind == scheduler.DecisionPreempt && o.Reason != scheduler.Shadowed:
@@ -153,6 +166,7 @@ func (m *memory) learn(v *view.View, events []scheduler.Event) {
 }
 
 func (m *memory) refused(o scheduler.Outcome) {
+	m.changed()
 	if o.Reason == scheduler.Unsupported && o.Preempt.Mode == scheduler.PreemptSuspend {
 		m.NoSuspend = true
 	}
@@ -167,6 +181,7 @@ func (m *memory) refused(o scheduler.Outcome) {
 // updateNewcomers computes the first shares of newcomers. It drops those that got their shares,
 // and jobs that ended.
 func (m *memory) updateNewcomers(w *world) {
+	before := len(m.Newcomers)
 	m.Newcomers = slices.DeleteFunc(m.Newcomers, func(n *newcomer) bool {
 		j := w.known[n.Job]
 		if j == nil {
@@ -176,12 +191,16 @@ func (m *memory) updateNewcomers(w *world) {
 		for _, kind := range j.kinds {
 			if n.due(kind) == nil && w.slots(kind) > 0 {
 				n.Dues = append(n.Dues, due{Kind: kind, First: w.firstShare(j.Job, kind)})
+				m.changed()
 			}
 			d := n.due(kind)
 			open = open || d == nil || d.left() > 0
 		}
 		return !open
 	})
+	if len(m.Newcomers) != before {
+		m.changed()
+	}
 }
 
 // firstShare returns the share of a kind that is due to a new job.
@@ -194,14 +213,20 @@ func (w *world) firstShare(j *view.Job, kind scheduler.SlotKind) int {
 
 // wait records since when jobs are between stages.
 func (m *memory) wait(w *world) {
+	before := len(m.Between)
 	m.Between = slices.DeleteFunc(m.Between, func(b between) bool { return w.known[b.Job] == nil })
+	if len(m.Between) != before {
+		m.changed()
+	}
 	for _, s := range w.touched {
 		i, found := slices.BinarySearchFunc(m.Between, s.ID(), betweenOrder)
 		switch is := isBetween(s.Job); {
 		case is && !found:
 			m.Between = slices.Insert(m.Between, i, between{s.ID(), w.view.Now()})
+			m.changed()
 		case !is && found:
 			m.Between = slices.Delete(m.Between, i, i+1)
+			m.changed()
 		}
 	}
 }

@@ -39,13 +39,11 @@ type loser struct {
 // preemptForNewcomers preempts for the newcomers that lack slots of a kind.
 func (d *assignment) preemptForNewcomers(kind scheduler.SlotKind) {
 	free := max(0, d.view.Capacity.FreeSlots(kind)-d.keep[kind])
+	d.noteComing(kind)
 	var losers []*loser
-	for _, c := range d.requests[kind] {
+	for _, c := range d.queues[kind].due {
 		id := c.job.ID()
-		coming := d.coming[id][kind] + d.view.Capacity.ReservedSlots(id, kind)
-		if coming > 0 {
-			d.taking[id] = true
-		}
+		coming := d.comingTo(c, kind)
 		if c.left == 0 || !d.options.mayTake(&c.job.Info) {
 			continue
 		}
@@ -61,6 +59,33 @@ func (d *assignment) preemptForNewcomers(kind scheduler.SlotKind) {
 			losers = d.losers(kind)
 		}
 		d.takeFor(c, kind, lack, losers)
+	}
+}
+
+// comingTo is how many slots are being taken back for a request, or are reserved for its job.
+func (d *assignment) comingTo(c *request, kind scheduler.SlotKind) int {
+	id := c.job.ID()
+	return d.coming[id][kind] + d.view.Capacity.ReservedSlots(id, kind)
+}
+
+// noteComing notes for which jobs slots of a kind are being taken back.
+func (d *assignment) noteComing(kind scheduler.SlotKind) {
+	note := func(j *job) {
+		if c := d.requestOf(j, kind); c != nil && d.comingTo(c, kind) > 0 {
+			d.taking[j.ID()] = true
+			d.change(j)
+		}
+	}
+	if d.view.Capacity.AnyReserved() {
+		for _, j := range d.waiting {
+			note(j)
+		}
+		return
+	}
+	for id := range d.coming { // in any order: each is noted
+		if j := d.known[id]; j != nil {
+			note(j)
+		}
 	}
 }
 
@@ -116,6 +141,7 @@ func (d *assignment) takeFor(c *request, kind scheduler.SlotKind, lack int, lose
 		}
 		d.preempts = append(d.preempts, p)
 		d.taking[c.job.ID()] = true
+		d.change(c.job)
 		lack -= max(need, freed)
 		some = true
 	}

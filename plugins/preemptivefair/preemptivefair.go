@@ -32,7 +32,7 @@ var preemptiveFair = policy.Policy[options, state]{
 	Start: begin, Assign: assign, Explain: explain, Status: status, Reports: true,
 	Memory: &policy.Memory[state]{
 		Version: memoryVersion,
-		Encode:  func(s *state) ([]byte, error) { kept := s.memory.bounded(); return kept.encode(), nil },
+		Encode:  func(s *state) ([]byte, error) { return s.memory.bytes(), nil },
 		Decode:  func(data []byte, s *state) error { return json.Unmarshal(data, &s.memory) },
 	},
 }
@@ -52,7 +52,10 @@ func (o *options) abilities() (able scheduler.Ability) {
 func begin(p *pass) error {
 	s := p.State()
 	for _, l := range p.View().Launchers() {
-		s.memory.NoSuspend = s.memory.NoSuspend || l.NoSuspend
+		if l.NoSuspend && !s.memory.NoSuspend {
+			s.memory.NoSuspend = true
+			s.memory.changed()
+		}
 	}
 	s.world = newWorld(p.View())
 	if len(p.Events()) > 0 {
@@ -71,7 +74,7 @@ func assign(p *pass) error {
 	s.memory.learn(v, p.Events())
 	s.memory.meet(v.Jobs())
 	s.memory.updateNewcomers(s.world)
-	s.memory.forget(v)
+	s.memory.forget(v, p.Events())
 	s.memory.wait(s.world)
 	s.last = &assignment{world: s.world, options: p.Options(), memory: &s.memory, seed: p.Environment().Seed, limits: p.Environment().Limits, placer: &s.placer}
 	s.last.assign()
@@ -85,9 +88,9 @@ func assign(p *pass) error {
 // wake asks for a round when the policy could decide something without an event: a hold ends, a refused
 // preemption may be retried, or a protection ends.
 func (d *assignment) wake(p *pass) {
-	for _, requests := range d.requests { // in any order: the earliest counts
-		for _, c := range requests {
-			if c.kept != "" {
+	for _, j := range d.changed { // in any order: the earliest counts
+		for _, c := range j.requests {
+			if c != nil && c.kept != "" {
 				p.WakeAt(d.keepTill)
 			}
 		}

@@ -1,23 +1,39 @@
 package preemptivefair
 
-import "github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/heap"
+import (
+	"slices"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/heap"
+)
 
 // queue holds the requests of a kind that are not done.
 type queue struct {
 	requests  heap.Heap[*request] // the one with the fewest slots first, of equals the one that was submitted first
-	newcomers []*request          // that were due part of their first share, in order of submission
+	due       []*request          // that were due part of their first share as the round began, in order of submission
+	newcomers []*request          // those of them that may still be
 }
 
-// fill refills the queue.
-func (q *queue) fill(requests []*request) {
-	q.requests.Items, q.newcomers = append(q.requests.Items[:0], requests...), q.newcomers[:0]
-	q.requests.Before = func(a, b *request) bool { return a.held < b.held || a.held == b.held && a.nth < b.nth }
-	q.requests.Moved = func(c *request, at int) { c.at = at }
-	q.requests.Init()
-	for _, c := range requests {
-		if c.left > 0 {
-			q.newcomers = append(q.newcomers, c)
-		}
+func newQueue() *queue {
+	return &queue{requests: heap.Heap[*request]{
+		Before: func(a, b *request) bool {
+			return a.held < b.held || a.held == b.held && bySubmission(a.job, b.job) < 0
+		},
+		Moved: func(c *request, at int) { c.at = at },
+	}}
+}
+
+// begin begins a round, with all requests that are due a first share.
+func (q *queue) begin() {
+	slices.SortFunc(q.due, func(a, b *request) int { return bySubmission(a.job, b.job) })
+	q.newcomers = q.due
+}
+
+// put adds a request, or restores the order after it changed.
+func (q *queue) put(c *request) {
+	if c.at < 0 {
+		q.requests.Push(c)
+	} else {
+		q.requests.Fix(c.at)
 	}
 }
 

@@ -73,19 +73,23 @@ type waits struct {
 
 // line is a queue of copies of the waiting requests, and their originals.
 func (d *assignment) line(kind scheduler.SlotKind) (*queue, []waits) {
-	all := d.requests[kind]
-	copies, of, waiting := make([]request, len(all)), make([]waits, len(all)), []*request{}
-	for i, c := range all {
-		if c.more == 0 {
+	copies, of := make([]request, len(d.waiting)), make([]waits, len(d.waiting))
+	q := newQueue()
+	for i, j := range d.waiting {
+		c := d.requestOf(j, kind)
+		if c == nil || c.more == 0 {
 			continue
 		}
 		copies[i] = *c
-		copies[i].done = false // nothing fitted, but other slots may become free
+		copies[i].done, copies[i].at = false, -1 // nothing fitted, but other slots may become free
+		copies[i].nth = i
 		of[i] = waits{c, c.job.Launchable(kind, 0)}
-		waiting = append(waiting, &copies[i])
+		q.put(&copies[i])
+		if c.left > 0 {
+			q.due = append(q.due, &copies[i])
+		}
 	}
-	q := &queue{}
-	q.fill(waiting)
+	q.begin()
 	return q, of
 }
 

@@ -36,6 +36,7 @@ func (d *assignment) spared(b *view.Bundle) bool {
 // tally counts one more preemption of each bundle. Without a bound nothing is
 // spared when the list is long, so that it must end by itself.
 func (m *memory) tally(bundles []scheduler.BundleID) {
+	m.changed()
 	slices.Sort(bundles)
 	for _, id := range slices.Compact(bundles) {
 		i, found := slices.BinarySearchFunc(m.Times, id, timesOrder)
@@ -48,7 +49,16 @@ func (m *memory) tally(bundles []scheduler.BundleID) {
 	}
 }
 
-// forget drops bundles that ended.
-func (m *memory) forget(v *view.View) {
+// forget drops bundles whose jobs ended. The view forgets bundles with their jobs alone.
+func (m *memory) forget(v *view.View, events []scheduler.Event) {
+	ended := func(e scheduler.Event) bool {
+		_, is := e.(scheduler.JobFinished)
+		return is
+	}
+	if m.checked && !slices.ContainsFunc(events, ended) {
+		return
+	}
+	m.checked = true
+	m.changed()
 	m.Times = slices.DeleteFunc(m.Times, func(t times) bool { return v.Bundle(t.Bundle) == nil })
 }

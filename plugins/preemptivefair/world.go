@@ -19,9 +19,14 @@ type world struct {
 	users   map[scheduler.SlotKind]int // jobs with a stage that needs the kind
 	known   map[scheduler.JobID]*job
 	waiting []*job // jobs with something to launch, in order of submission
+	uneven  []*job // those of them whose ready bundles are not all small, likewise
 	touched []*job // jobs with events since the last rest, in any order
 
-	room room // of the assignment
+	queues  map[scheduler.SlotKind]*queue  // the requests of a kind
+	changed []*job                         // jobs whose requests the last assignment changed, in any order
+	renewed []*job                         // jobs whose requests this assignment made anew, in any order
+	shares  map[scheduler.SlotKind]float64 // of a job, as of the last reasons
+	plain   bool                           // the last reasons were of the job alone: see assignment.plain
 
 	stopping preemption.Leaving                // the attempts that are being stopped
 	leaving  preemption.Slots[scheduler.JobID] // their slots, by job
@@ -35,7 +40,10 @@ type job struct {
 	of      []account            // by kind
 	waits   bool                 // it is in world.waiting
 	small   bool                 // each of its ready bundles needs a single slot
+	uneven  bool                 // it is in world.uneven
 	touched bool
+	changed bool // it is in world.changed
+	renewed bool // it is in world.renewed
 
 	requests []*request // by kind, of the last assignment; nil where it wants nothing
 }
@@ -53,6 +61,7 @@ type account struct {
 func newWorld(v *view.View) *world {
 	w := &world{
 		view: v, jobs: map[scheduler.SlotKind]int{}, users: map[scheduler.SlotKind]int{}, known: map[scheduler.JobID]*job{},
+		queues: map[scheduler.SlotKind]*queue{}, shares: map[scheduler.SlotKind]float64{},
 	}
 	w.total = v.Capacity.OpenSlots()
 	for _, j := range v.Jobs() {
@@ -131,6 +140,7 @@ func (w *world) touch(j *view.Job) {
 			if w.users[kind]++; w.users[kind] == 1 {
 				i, _ := slices.BinarySearch(w.kinds, kind)
 				w.kinds = slices.Insert(w.kinds, i, kind)
+				w.queues[kind] = newQueue()
 			}
 		}
 	}
@@ -147,6 +157,8 @@ func (w *world) drop(id scheduler.JobID) {
 		return
 	}
 	delete(w.known, id)
+	w.setWaits(s, false)
+	w.setUneven(s, false)
 	for i, kind := range s.kinds {
 		if s.of[i].counts {
 			w.jobs[kind]--
@@ -156,9 +168,10 @@ func (w *world) drop(id scheduler.JobID) {
 			w.kinds = slices.Delete(w.kinds, at, at+1)
 			delete(w.users, kind)
 			delete(w.jobs, kind)
+			delete(w.queues, kind)
+			delete(w.shares, kind)
 		}
 	}
-	w.setWaits(s, false)
 	if s.touched {
 		w.touched = slices.DeleteFunc(w.touched, func(x *job) bool { return x == s })
 	}
@@ -190,6 +203,7 @@ func (w *world) updateTouched() {
 		}
 		s.small = s.GangCount() == 0 && slots == s.LaunchableCount()
 		w.setWaits(s, s.LaunchableCount() > 0)
+		w.setUneven(s, s.waits && !s.small)
 	}
 }
 
@@ -199,11 +213,42 @@ func (w *world) setWaits(s *job, waits bool) {
 		return
 	}
 	s.waits = waits
-	clear(s.requests)
-	if i, found := slices.BinarySearchFunc(w.waiting, s, bySubmission); found {
-		w.waiting = slices.Delete(w.waiting, i, i+1)
-	} else {
-		w.waiting = slices.Insert(w.waiting, i, s)
+	w.waiting = toggle(w.waiting, s)
+	for i := range s.requests {
+		w.withdraw(s, i)
+	}
+}
+
+// setUneven adds a job to those whose ready bundles are not all small, or removes it.
+func (w *world) setUneven(s *job, uneven bool) {
+	if s.uneven != uneven {
+		s.uneven = uneven
+		w.uneven = toggle(w.uneven, s)
+	}
+}
+
+// toggle adds a job to a list in order of submission, or removes it.
+func toggle(list []*job, s *job) []*job {
+	i, found := slices.BinarySearchFunc(list, s, bySubmission)
+	if found {
+		return slices.Delete(list, i, i+1)
+	}
+	return slices.Insert(list, i, s)
+}
+
+// withdraw removes a job's request of its i-th kind.
+func (w *world) withdraw(s *job, i int) {
+	if c := s.requests[i]; c != nil {
+		w.queues[s.kinds[i]].leave(c)
+		s.requests[i] = nil
+	}
+}
+
+// change notes that a round changes a job's requests: they are made anew in the next.
+func (w *world) change(s *job) {
+	if !s.changed {
+		s.changed = true
+		w.changed = append(w.changed, s)
 	}
 }
 

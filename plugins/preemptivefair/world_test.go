@@ -115,6 +115,7 @@ func wantLikeNew(t *testing.T, p *tested) {
 			t.Errorf("the accounts of %s are %+v, want %+v", id, s.of, want.of)
 		}
 	}
+	wantRequestsLikeNew(t, p, fresh)
 	sameJob := func(a, b *job) bool { return a.Job == b.Job }
 	if !slices.EqualFunc(p.State().world.waiting, fresh.waiting, sameJob) {
 		t.Errorf("%d jobs wait, want %d, or in another order", len(p.State().world.waiting), len(fresh.waiting))
@@ -133,5 +134,24 @@ func wantLikeNew(t *testing.T, p *tested) {
 	}
 	if !slices.Equal(between, want) {
 		t.Errorf("jobs between stages are %v, want %v", between, want)
+	}
+}
+
+// wantRequestsLikeNew compares the requests that the last round left alone with those made anew.
+func wantRequestsLikeNew(t *testing.T, p *tested, fresh *world) {
+	t.Helper()
+	fresh.part(p.Leaving())
+	(&assignment{world: fresh, memory: &p.State().memory}).gather()
+	for id, s := range p.State().world.known {
+		for i, kind := range s.kinds {
+			got, want := s.requests[i], fresh.known[id].requests[i]
+			switch {
+			case s.changed:
+			case (got == nil) != (want == nil):
+				t.Errorf("%s asks for %s slots: %t, want %t", id, kind, got != nil, want != nil)
+			case got != nil && (got.held != want.held || got.more != want.more || got.left != want.left || got.done || got.at < 0):
+				t.Errorf("the request of %s for %s slots is %+v, want %+v", id, kind, got, want)
+			}
+		}
 	}
 }

@@ -214,7 +214,10 @@ func (d *driver[O, S]) pass(events []scheduler.Event) *Pass[O, S] {
 	clear(p.reasons)
 	clear(p.delayed)
 	clear(p.asked)
-	order := make([]scheduler.JobID, 0, len(d.view.Jobs())) // the last pass's is shown until this one ends
+	var order []scheduler.JobID // the last pass's is shown until this one ends
+	if !d.policy.Reports {
+		order = make([]scheduler.JobID, 0, len(d.view.Jobs()))
+	}
 	*p = Pass[O, S]{Look: d.newLook(), events: events, reasons: p.reasons, delayed: p.delayed, asked: p.asked, order: order}
 	return p
 }
