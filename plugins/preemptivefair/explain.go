@@ -58,17 +58,23 @@ func (d *assignment) plain() bool {
 	return d.world.plain && same
 }
 
-// why says why a job waits after the round's decisions, judged by the first kind of slots that
-// it lacks.
+// why says why a job waits after the round's decisions, judged by the first kind of slots that it
+// lacks. A kind of which slots stay free on purpose comes before others.
 func (d *assignment) why(j *job) waiting {
+	var first waiting
 	for _, kind := range d.kinds {
-		if c := d.requestOf(j, kind); c != nil {
-			if reason := d.reason(c, kind); reason != scheduler.WaitNone {
-				return waiting{reason, c, kind}
-			}
+		c := d.requestOf(j, kind)
+		if c == nil {
+			continue
+		}
+		switch reason := d.reason(c, kind); {
+		case reason == scheduler.WaitHeld, reason == scheduler.WaitAtLimit:
+			return waiting{reason, c, kind}
+		case first.reason == scheduler.WaitNone && reason != scheduler.WaitNone:
+			first = waiting{reason, c, kind}
 		}
 	}
-	return waiting{}
+	return first
 }
 
 // reason says why a request's job waits.

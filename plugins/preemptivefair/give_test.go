@@ -118,3 +118,23 @@ func TestIdleOrWorkConserving(t *testing.T) {
 		}
 	}
 }
+
+// A job waits for two kinds of slots: a gang does not fit into one, and of the other a slot stays
+// free because the job has its share. The free slot is the reason that is given.
+func TestTheReasonIsWhySlotsStayFree(t *testing.T) {
+	s := start(t, "work-conserving: false\nhold: none", 1)
+	const rare = scheduler.SlotKind("rare")
+	has := []scheduler.SlotCount{{Kind: scheduler.DefaultKind, Count: 2}, {Kind: rare, Count: 2}}
+	s.events(scheduler.LauncherJoined{At: s.now, Launcher: 1, Name: "l1", Host: "h1", Slots: has, Memory: 1 << 30})
+	twoKinds := func(j *scheduler.Job) { j.Stages[1].Groups, j.Stages[1].Kind = 3, rare }
+	s.events(s.submit(1, 3, twoKinds), s.submit(2, 3, twoKinds)) // the share of each job is one slot of each kind
+	s.settled()
+	r := scheduler.Round{Offers: []scheduler.Offer{{Launcher: 1, Free: has, Memory: 1 << 30}}}
+	r.Events = s.ready(1, 2, func(g *scheduler.Group) { g.Kind = rare })
+	gang := s.ready(1, 1)[0].(scheduler.BundleReady)
+	gang.Groups = append(gang.Groups, gang.Groups[0], gang.Groups[0])
+	r.Events = append(r.Events, gang)
+	if d := s.round(r); len(d.Launch) != 1 || len(d.Waiting) != 1 || d.Waiting[0].Reason != scheduler.WaitAtLimit {
+		t.Errorf("%+v, want one rare slot in use, and why the other is free", d)
+	}
+}
