@@ -18,6 +18,7 @@ type shown struct {
 	attempts  map[scheduler.AttemptID]changes.Attempt // that live
 	ended     map[scheduler.AttemptID]changes.Attempt // of jobs that live
 	launchers map[scheduler.LauncherID]changes.Launcher
+	users     map[string]changes.User
 	decides   uint64
 }
 
@@ -31,7 +32,7 @@ func newShown(c *core.Core) *shown {
 	c.EnableChanges()
 	s := &shown{
 		jobs: map[scheduler.JobID]changes.Job{}, stages: map[stageKey]changes.Stage{}, attempts: map[scheduler.AttemptID]changes.Attempt{},
-		ended: map[scheduler.AttemptID]changes.Attempt{}, launchers: map[scheduler.LauncherID]changes.Launcher{},
+		ended: map[scheduler.AttemptID]changes.Attempt{}, launchers: map[scheduler.LauncherID]changes.Launcher{}, users: map[string]changes.User{},
 	}
 	s.take(c.AllChanges())
 	return s
@@ -57,6 +58,11 @@ func (s *shown) take(f core.Changes) {
 	for _, l := range f.Launchers {
 		if s.launchers[l.ID] = l; l.Gone {
 			delete(s.launchers, l.ID)
+		}
+	}
+	for _, u := range f.Users {
+		if s.users[u.Name] = u; u.Gone {
+			delete(s.users, u.Name)
 		}
 	}
 	for _, e := range f.Ended {
@@ -108,7 +114,7 @@ func (s *shown) step(c *core.Core, told core.Changes, look bool) error {
 			return fmt.Errorf("told of an end: %+v, it is %+v", got, want)
 		}
 	}
-	return cmp.Or(differ("job", s.jobs, all.jobs), differ("stage", s.stages, all.stages), differ("attempt", s.attempts, all.attempts), differ("launcher", s.launchers, all.launchers))
+	return cmp.Or(differ("job", s.jobs, all.jobs), differ("stage", s.stages, all.stages), differ("attempt", s.attempts, all.attempts), differ("launcher", s.launchers, all.launchers), differ("user", s.users, all.users))
 }
 
 // differ names a row that was not reported, or differs from the reported one.

@@ -28,8 +28,14 @@ func (s *Sim) drawUserLimits() (l core.UserLimits) {
 	if s.limits.IntN(3) == 0 {
 		l.Each.Resources = map[scheduler.ResourceKind]int{"gpu": 1 + s.limits.IntN(2), scheduler.CoresKind: 1 + s.limits.IntN(4)}
 	}
+	if s.limits.IntN(2) == 0 {
+		l.Each.Jobs = jobsOfUser
+	}
 	return l
 }
+
+// jobsOfUser is a limit of jobs that no history reaches: it is shown.
+const jobsOfUser = 1_000_000
 
 // userLimits checks, after a round, that no launch or resumption of it exceeded its user's limit of
 // slots. A limit that changed since may be below what is held.

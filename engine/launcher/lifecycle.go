@@ -29,7 +29,6 @@ func (a *agent) startAttempt(s *wire.StartAttempt) {
 	a.attempts.add(at)
 	if !a.devices.asksFor(s) { // an attempt with devices has a process of its own
 		if w := a.workers.takeIdle(keyOf(s)); w != nil {
-			a.metrics.idle.Observe(time.Since(w.rested).Seconds())
 			a.assign(w, at)
 			return
 		}
@@ -137,7 +136,7 @@ func (a *agent) refuseDropped(s *wire.StartAttempt) {
 
 // assign assigns an attempt to a worker.
 func (a *agent) assign(w *worker, at *attempt) {
-	at.worker, at.owner, w.current, w.given = w, w.dir.user(), at, time.Now()
+	at.worker, at.owner, w.current = w, w.dir.user(), at
 	w.sender.Assigned(at.start.Attempt)
 	if err := w.Tree.Widen(a.starter.limits(at.start)); err != nil {
 		a.log.Warn("a worker keeps the limits of its attempt before", "pid", w.PID(), "error", err)
@@ -354,7 +353,6 @@ func (a *agent) endedByWorker(w *worker, at *attempt, e *wire.AttemptEnded) {
 		e.Failure.Message += " (" + refused + ")"
 	}
 	w.keptToJob = w.keptToJob || e.End != wire.End_END_FINISHED
-	a.metrics.busy.Observe(time.Since(w.given).Seconds())
 	w.release()
 	a.finish(at, e)
 	if at.stopped || w.leaving {

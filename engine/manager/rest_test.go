@@ -22,6 +22,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/auth"
 	"github.com/hamadryad/hamadryad/engine/auth/certs/certstest"
+	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/audit"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/rest"
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
@@ -31,6 +32,19 @@ import (
 
 // restAs sends a request with a user's certificate, and returns the code and the problem's text.
 func (r *ruled) restAs(name, method, path, body string, header ...string) (int, string) {
+	r.t.Helper()
+	var p struct{ Detail string }
+	code := r.askAs(name, method, path, body, &p, header...)
+	return code, p.Detail
+}
+
+// readAs reads something with a user's certificate, and returns the code.
+func (r *ruled) readAs(name, path string, into any) int {
+	r.t.Helper()
+	return r.askAs(name, http.MethodGet, path, "", into)
+}
+
+func (r *ruled) askAs(name, method, path, body string, into any, header ...string) int {
 	r.t.Helper()
 	web := &http.Client{Transport: &http.Transport{TLSClientConfig: r.ca.Keys(auth.User, name).Client(auth.Manager, ""), DisableKeepAlives: true}}
 	q, err := http.NewRequestWithContext(r.ctx(), method, "https://"+r.http+rest.Root+path, strings.NewReader(body))
@@ -50,9 +64,8 @@ func (r *ruled) restAs(name, method, path, body string, header ...string) (int, 
 		r.t.Fatal(err)
 	}
 	defer answer.Body.Close()
-	var p struct{ Detail string }
-	_ = json.NewDecoder(answer.Body).Decode(&p) // what was done has no body
-	return answer.StatusCode, p.Detail
+	_ = json.NewDecoder(answer.Body).Decode(into) // what was done has no body
+	return answer.StatusCode
 }
 
 // A change over HTTP gets the same answer as over gRPC, in the same words, and the audit has it.
@@ -157,6 +170,38 @@ func TestSchedulesOverHTTP(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A user sees what it may have, and has. Who may look at everything sees all users.
+func TestUsersOverHTTP(t *testing.T) {
+	b := newTestbed(t)
+	b.cfg.Core.UserLimits = core.UserLimits{Each: core.UserLimit{Jobs: 9, Slots: 2}}
+	r := newRuledOn(t, b)
+	r.allowed(r.joinWith(r.ca.Keys(auth.Launcher, "l1"), "l1"))
+	for _, user := range []string{"ann", "ann", "carol"} {
+		r.who(user).submit(3)
+	}
+	for as, want := range map[string][]string{"ann": {"ann"}, "bob": nil, "olga": {"ann", "carol"}, "eve": {"ann", "carol"}, "root": {"ann", "carol"}} {
+		var list restapi.UserList
+		if code := r.readAs(as, "/users", &list); code != http.StatusOK || list.Total != len(want) {
+			t.Errorf("as %s: %d %+v", as, code, list)
+		}
+		for i, u := range list.Users {
+			if u.Name != want[i] || u.Jobs.Limit != 9 || u.Slots.Limit != 2 || u.Slots.Held > 2 || u.Jobs.Held != map[string]int64{"ann": 2, "carol": 1}[u.Name] {
+				t.Errorf("as %s: %s has %+v jobs and %+v slots", as, u.Name, u.Jobs, u.Slots)
+			}
+		}
+	}
+	if code := r.readAs("nobody", "/users", &restapi.UserList{}); code != http.StatusForbidden {
+		t.Errorf("somebody without a role: %d", code)
+	}
+	set := r.cfg.Core
+	set.UserLimits = core.UserLimits{}
+	r.updates <- Update{Core: set, Policy: r.cfg.Policy}
+	eventually(t, "no user has a limit", func() bool {
+		var list restapi.UserList
+		return r.readAs("root", "/users", &list) == http.StatusOK && list.Total == 0
+	})
 }
 
 // Without authentication a schedule is that of the user whom its path names. Lists turn their pages.

@@ -113,6 +113,9 @@ var rules = map[string]Rule{
 	"manager DELETE /api/v1/schedules/{owner}/{schedule}/pause": {Kind: auth.User, Roles: working, On: Yourself, Changes: true, What: "change a schedule"},
 	"manager POST /api/v1/schedules/{owner}/{schedule}/run":     {Kind: auth.User, Roles: working, On: Yourself, Changes: true, What: "change a schedule"},
 
+	"manager GET /users":        {Kind: auth.User, Roles: anyRole, On: Yourself, What: "look at limits of users"},
+	"manager GET /api/v1/users": {Kind: auth.User, Roles: anyRole, On: Yourself, What: "look at limits of users"},
+
 	"manager GET /api/v1/openapi.yaml":                  {Open: true, On: Cluster, What: "read the document of the REST interface"},
 	"manager GET /api/v1/cluster":                       {Kind: auth.User, Roles: anyRole, On: JobList, What: "look at the cluster"},
 	"manager GET /api/v1/events":                        {Kind: auth.User, Roles: anyRole, On: AnyJob, What: "hear what changes"},

@@ -197,10 +197,12 @@ type Launcher struct {
 	Gone                     bool // forgotten
 }
 
-// User is the row of a user with live jobs and a limit.
+// User is the row of a user with live jobs and a limit, of jobs or of what attempts hold.
 type User struct {
 	scheduler.LimitedUser
-	Gone bool // it has no live job any more, or no limit
+	Jobs    int  // live ones
+	JobsMax int  // 0: no bound
+	Gone    bool // it has no live job any more, or no limit
 }
 
 // Compare orders users by name.

@@ -578,6 +578,22 @@ type AuditList struct {
 // AuditResult defines model for AuditResult.
 type AuditResult string
 
+// BoundedAmount defines model for BoundedAmount.
+type BoundedAmount struct {
+	// Held It exceeds the limit if the limit was lowered
+	Held  int64 `json:"held"`
+	Limit int64 `json:"limit"`
+}
+
+// BoundedResource defines model for BoundedResource.
+type BoundedResource struct {
+	Held int `json:"held"`
+
+	// Kind Such as gpu, or cores
+	Kind  string `json:"kind"`
+	Limit int    `json:"limit"`
+}
+
 // Bucket defines model for Bucket.
 type Bucket struct {
 	Count int `json:"count"`
@@ -1819,6 +1835,31 @@ type Timeline struct {
 	Total int `json:"total"`
 }
 
+// User What a user has of what core.userLimits bounds: what has no bound is left out
+type User struct {
+	// Jobs That run or wait
+	Jobs *BoundedAmount `json:"jobs,omitempty"`
+
+	// Memory Bytes
+	Memory *BoundedAmount `json:"memory,omitempty"`
+	Name   string         `json:"name"`
+
+	// Resources Countable resources
+	Resources *[]BoundedResource `json:"resources,omitempty"`
+
+	// Slots Of all kinds together; suspended attempts hold none
+	Slots *BoundedAmount `json:"slots,omitempty"`
+}
+
+// UserList defines model for UserList.
+type UserList struct {
+	// Next The cursor of the next page
+	Next      *string `json:"next,omitempty"`
+	Total     int     `json:"total"`
+	Truncated bool    `json:"truncated"`
+	Users     []User  `json:"users"`
+}
+
 // Cursor defines model for Cursor.
 type Cursor = string
 
@@ -2170,6 +2211,18 @@ type RollBackSettingsParams struct {
 	IfMatch IfMatch `json:"If-Match"`
 }
 
+// ListUsersParams defines parameters for ListUsers.
+type ListUsersParams struct {
+	// User This user only
+	User *string `form:"user,omitempty" json:"user,omitempty"`
+
+	// Limit How many at most
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The `next` of the page before, of the same list
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
 // UpdateJobJSONRequestBody defines body for UpdateJob for application/json ContentType.
 type UpdateJobJSONRequestBody = JobUpdate
 
@@ -2316,6 +2369,9 @@ type ServerInterface interface {
 	// RollBackSettings Apply the text of a version again
 	// (POST /settings/versions/{version}/rollback)
 	RollBackSettings(w http.ResponseWriter, r *http.Request, version VersionNumber, params RollBackSettingsParams)
+	// ListUsers What users may have (core.userLimits), and have, by name
+	// (GET /users)
+	ListUsers(w http.ResponseWriter, r *http.Request, params ListUsersParams)
 }
 
 // ServerInterfaceWrapper converts contexts to parameters.
@@ -4535,6 +4591,65 @@ func (siw *ServerInterfaceWrapper) RollBackSettings(w http.ResponseWriter, r *ht
 	handler.ServeHTTP(w, r)
 }
 
+// ListUsers operation middleware
+func (siw *ServerInterfaceWrapper) ListUsers(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListUsersParams
+
+	// ------------- Optional query parameter "user" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "user", r.URL.Query(), &params.User, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "user"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "user", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cursor"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cursor", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListUsers(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 type UnescapedCookieParamError struct {
 	ParamName string
 	Err       error
@@ -4682,6 +4797,7 @@ func HandlerWithOptions(si ServerInterface, options StdHTTPServerOptions) http.H
 	m.HandleFunc(http.MethodDelete+" "+options.BaseURL+"/schedules/{owner}/{schedule}/pause", wrapper.ResumeSchedule)
 	m.HandleFunc(http.MethodPut+" "+options.BaseURL+"/schedules/{owner}/{schedule}/pause", wrapper.PauseSchedule)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/schedules/{owner}/{schedule}/run", wrapper.RunSchedule)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/users", wrapper.ListUsers)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/policy", wrapper.GetPolicy)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/policy/decisions", wrapper.ListDecisions)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/jobs/{job}/export", wrapper.ExportJob)
@@ -6793,6 +6909,45 @@ func (response RollBackSettingsdefaultApplicationProblemPlusJSONResponse) VisitR
 	return err
 }
 
+type ListUsersRequestObject struct {
+	Params ListUsersParams
+}
+
+type ListUsersResponseObject interface {
+	VisitListUsersResponse(w http.ResponseWriter) error
+}
+
+type ListUsers200JSONResponse UserList
+
+func (response ListUsers200JSONResponse) VisitListUsersResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListUsersdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListUsersdefaultApplicationProblemPlusJSONResponse) VisitListUsersResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 // StrictServerInterface represents all server handlers.
 type StrictServerInterface interface {
 	// ListAudit Who changed what, and was refused what, the newest first
@@ -6915,6 +7070,9 @@ type StrictServerInterface interface {
 	// RollBackSettings Apply the text of a version again
 	// (POST /settings/versions/{version}/rollback)
 	RollBackSettings(ctx context.Context, request RollBackSettingsRequestObject) (RollBackSettingsResponseObject, error)
+	// ListUsers What users may have (core.userLimits), and have, by name
+	// (GET /users)
+	ListUsers(ctx context.Context, request ListUsersRequestObject) (ListUsersResponseObject, error)
 }
 
 type StrictHandlerFunc func(ctx context.Context, w http.ResponseWriter, r *http.Request, request any) (any, error)
@@ -8058,6 +8216,32 @@ func (sh *strictHandler) RollBackSettings(w http.ResponseWriter, r *http.Request
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(RollBackSettingsResponseObject); ok {
 		if err := validResponse.VisitRollBackSettingsResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListUsers operation middleware
+func (sh *strictHandler) ListUsers(w http.ResponseWriter, r *http.Request, params ListUsersParams) {
+	var request ListUsersRequestObject
+
+	request.Params = params
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListUsers(ctx, request.(ListUsersRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListUsers")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListUsersResponseObject); ok {
+		if err := validResponse.VisitListUsersResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

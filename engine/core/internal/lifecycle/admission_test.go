@@ -665,6 +665,7 @@ func TestUsersHaveAtMostSoManyJobs(t *testing.T) {
 	}
 	want("ann", "yes")
 	h.Step.Set.UserLimits = step.UserLimits{}
+	h.Cluster.ApplyUserLimits()
 	want("ann", "yes")
 	h.Checked()
 }

@@ -190,7 +190,7 @@ func (f *ChangeFeed) AllRows() changes.ChangeSet {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.cluster.users)) {
-		if u := f.cluster.users[name]; u.Limited() {
+		if u := f.cluster.users[name]; u.bounded() {
 			rows.Users = append(rows.Users, u.Row())
 		}
 	}

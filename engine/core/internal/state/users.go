@@ -15,6 +15,7 @@ import (
 type User struct {
 	scheduler.LimitedUser
 	jobs      int            // live ones
+	jobsMax   int            // 0: no bound
 	roomSince scheduler.Time // see RoomSince
 	dirty     bool           // in ChangeFeed.users
 }
@@ -83,7 +84,8 @@ func (st *Cluster) addToUser(j *Job) {
 	name := j.Spec.GetPrincipal().GetName()
 	u := st.users[name]
 	if u == nil {
-		u = &User{LimitedUser: scheduler.LimitedUser{Name: name, Limit: st.step.Set.UserLimits.LimitOf(name)}, roomSince: st.step.Now}
+		l := &st.step.Set.UserLimits
+		u = &User{LimitedUser: scheduler.LimitedUser{Name: name, Limit: l.LimitOf(name)}, jobsMax: l.Of(name).Jobs, roomSince: st.step.Now}
 		st.users[name] = u
 	}
 	u.jobs++
@@ -98,8 +100,8 @@ func (st *Cluster) addToUser(j *Job) {
 func (st *Cluster) removeFromUser(j *Job) {
 	if j.user.jobs--; j.user.jobs == 0 {
 		delete(st.users, j.user.Name)
-		st.Changes.MarkUser(j.user)
 	}
+	st.Changes.MarkUser(j.user)
 }
 
 // countForUser counts a live attempt that is not counted yet, if its user has a limit.
@@ -122,13 +124,20 @@ func (st *Cluster) NoteFreed(a *Attempt) {
 func (st *Cluster) ApplyUserLimits() (changed []*Job) {
 	for _, name := range slices.Sorted(maps.Keys(st.users)) {
 		u := st.users[name]
-		limit := st.step.Set.UserLimits.LimitOf(name)
-		if limit == u.Limit {
+		limit, jobsMax := st.step.Set.UserLimits.LimitOf(name), st.step.Set.UserLimits.Of(name).Jobs
+		if limit == u.Limit && jobsMax == u.jobsMax {
 			continue
 		}
+		st.Changes.MarkUser(u) // before and after, in case only one of them has bounds
+		same := limit == u.Limit
+		u.jobsMax = jobsMax
+		if !same {
+			u.Limit, u.Holds, u.roomSince = limit, scheduler.Usage{}, st.step.Now
+		}
 		st.Changes.MarkUser(u)
-		u.Limit, u.Holds, u.roomSince = limit, scheduler.Usage{}, st.step.Now
-		st.Changes.MarkUser(u)
+		if same {
+			continue
+		}
 		if first := st.recountUser(u); first != nil {
 			changed = append(changed, first)
 		}
@@ -190,8 +199,9 @@ func (st *Cluster) checkUsers() error {
 		if u == nil || u != j.user {
 			return fmt.Errorf("%s is not counted for its user %q", j.ID, name)
 		}
-		if u.Limit != st.step.Set.UserLimits.LimitOf(name) {
-			return fmt.Errorf("user %q is limited to %v, and the settings say %v", name, u.Limit, st.step.Set.UserLimits.LimitOf(name))
+		limit, jobsMax := st.step.Set.UserLimits.LimitOf(name), st.step.Set.UserLimits.Of(name).Jobs
+		if u.Limit != limit || u.jobsMax != jobsMax {
+			return fmt.Errorf("user %q is limited to %d jobs and %v, and the settings say %d and %v", name, u.jobsMax, u.Limit, jobsMax, limit)
 		}
 		jobs[name]++
 		for _, a := range j.attempts {
@@ -211,14 +221,17 @@ func (st *Cluster) checkUsers() error {
 	return nil
 }
 
+// bounded reports whether the site bounds what the user's attempts hold, or the user's jobs.
+func (u *User) bounded() bool { return u.Limited() || u.jobsMax > 0 }
+
 // Row returns the row of a user.
 func (u *User) Row() changes.User {
-	return changes.User{LimitedUser: u.LimitedUser, Gone: u.jobs == 0 || !u.Limited()}
+	return changes.User{LimitedUser: u.LimitedUser, Jobs: u.jobs, JobsMax: u.jobsMax, Gone: u.jobs == 0 || !u.bounded()}
 }
 
 // MarkUser reports a user who has a limit.
 func (f *ChangeFeed) MarkUser(u *User) {
-	if f.on && !u.dirty && u.Limited() {
+	if f.on && !u.dirty && u.bounded() {
 		u.dirty = true
 		f.users = append(f.users, u)
 	}

@@ -124,6 +124,18 @@ func (s *Server) MayLook(ctx context.Context) func(*wire.JobSummary) bool {
 	return func(j *wire.JobSummary) bool { return rules.MayRead(w, known(j)) }
 }
 
+// MayLookAtUser returns a function that reports whether the caller may learn what a user has: the
+// user itself, and callers that may look at everything.
+func (s *Server) MayLookAtUser(ctx context.Context) func(string) bool {
+	rules := s.needs.Rules()
+	if rules == nil {
+		return func(string) bool { return true }
+	}
+	w := callerOf(ctx, rules)
+	all := rules.Has(w, access.Viewer, access.Operator, access.Administrator)
+	return func(user string) bool { return all || user == w.Name }
+}
+
 // ruling numbers the rules that were in force. The zero value has none yet. Safe for concurrent
 // use.
 type ruling struct {

@@ -66,7 +66,7 @@ type Server struct {
 // New returns a server.
 func New(of Needs) *Server {
 	s := &Server{needs: of, templates: map[string]*template.Template{}}
-	for _, name := range []string{"now", "jobs", "job", "launchers", "launcher", "log", "queue", "pools", "policy", "schedules", "schedule", "settings", "version", "audit", "problem"} {
+	for _, name := range []string{"now", "jobs", "job", "launchers", "launcher", "log", "queue", "pools", "policy", "users", "schedules", "schedule", "settings", "version", "audit", "problem"} {
 		s.templates[name] = template.Must(template.New("layout.html").Funcs(words).ParseFS(texts, "templates/layout.html", "templates/parts.html", "templates/reasons.html", "templates/"+name+".html"))
 	}
 	return s
@@ -84,6 +84,7 @@ func (s *Server) Routes() map[string]http.Handler {
 		"GET /queue":                              s.shown("queue", s.queue),
 		"GET /pools":                              s.shown("pools", s.pools),
 		"GET /policy":                             s.shown("policy", s.policy),
+		"GET /users":                              s.shown("users", s.users),
 		"GET /schedules":                          s.shown("schedules", s.schedules),
 		"GET /schedules/{owner}/{schedule}":       s.shown("schedule", s.schedule),
 		"GET /settings":                           s.shown("settings", s.settings),
@@ -110,7 +111,7 @@ var still = []string{"settings", "version"}
 // topics changed. The other pages show data without events, and are refreshed with any.
 var topics = map[string]string{
 	"now": "jobs launchers policy", "jobs": "jobs", "job": "jobs", "log": "jobs", "launchers": "launchers", "launcher": "launchers jobs",
-	"queue": "queue jobs launchers", "pools": "pools jobs", "policy": "policy", "schedules": "jobs", "schedule": "jobs", "audit": "jobs launchers policy",
+	"queue": "queue jobs launchers", "pools": "pools jobs", "policy": "policy", "users": "jobs", "schedules": "jobs", "schedule": "jobs", "audit": "jobs launchers policy",
 }
 
 // parts map a page to the common link that leads to it, where their names differ.

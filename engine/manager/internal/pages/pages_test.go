@@ -206,6 +206,13 @@ func (s *stub) ListSchedules(context.Context, restapi.ListSchedulesRequestObject
 	return restapi.ListSchedules200JSONResponse{Schedules: []restapi.Schedule{s.schedule()}, Total: 1}, nil
 }
 
+func (s *stub) ListUsers(context.Context, restapi.ListUsersRequestObject) (restapi.ListUsersResponseObject, error) {
+	return restapi.ListUsers200JSONResponse{Total: 1, Users: []restapi.User{{
+		Name: s.name, Slots: &restapi.BoundedAmount{Held: 1234, Limit: 5678}, Memory: &restapi.BoundedAmount{Held: 1 << 30, Limit: 1 << 40},
+		Resources: &[]restapi.BoundedResource{{Kind: s.name, Held: 2, Limit: 3}},
+	}}}, nil
+}
+
 func (s *stub) GetSchedule(context.Context, restapi.GetScheduleRequestObject) (restapi.GetScheduleResponseObject, error) {
 	return restapi.GetSchedule200JSONResponse(s.schedule()), nil
 }
@@ -368,7 +375,7 @@ func get(t *testing.T, target string) (int, http.Header, string) {
 var pathsOf = []string{
 	"/launchers/l1", "/jobs/job-7/attempts/attempt-3/log", "/jobs/job-7/attempts/attempt-3/log?until=100", "/jobs/job-7/attempts/attempt-4/log", "/", "/jobs", "/jobs?state=running&user=x&cursor=abc", "/jobs/job-7", "/jobs/job-7?state=failed", "/jobs/job-7?by=stage", "/jobs/job-7?element-state=failed&element-cursor=elements-k", "/launchers", "/jobs/job-9", "/jobs/none", "/jobs?state=odd",
 	"/queue", "/queue?pool=x&user=x&cursor=abc", "/pools", "/pools?pool=root&span=4h", "/policy", "/policy?job=job-7&launcher=x&kind=launch&outcome=refused&reason=x&cursor=abc",
-	"/schedules", "/schedules?owner=ann&cursor=schedules-x", "/schedules/ann/nightly", "/settings", "/settings?all=1", "/settings/versions/2", "/settings/versions/x", "/audit", "/audit?who=x&result=ok&since=2026-03-01T10:00&cursor=1-5",
+	"/users", "/users?user=ann&cursor=users-x", "/schedules", "/schedules?owner=ann&cursor=schedules-x", "/schedules/ann/nightly", "/settings", "/settings?all=1", "/settings/versions/2", "/settings/versions/x", "/audit", "/audit?who=x&result=ok&since=2026-03-01T10:00&cursor=1-5",
 }
 
 // wrongPaths ask for what there is not.
@@ -396,7 +403,7 @@ func TestNamesStayText(t *testing.T) {
 		if !strings.HasPrefix(head.Get("Content-Security-Policy"), "default-src 'none'; script-src 'self'") || head.Get("X-Content-Type-Options") != "nosniff" {
 			t.Errorf("%s is sent with %v", path, head)
 		}
-		if (strings.HasPrefix(path, "/jobs/job-7") && code == http.StatusOK || strings.HasPrefix(path, "/schedules") || path == "/queue" || path == "/pools" || path == "/policy" || strings.HasPrefix(path, "/settings") && code == http.StatusOK || path == "/audit") && !strings.Contains(page, "&lt;script&gt;strange()&lt;/script&gt;") {
+		if (strings.HasPrefix(path, "/jobs/job-7") && code == http.StatusOK || strings.HasPrefix(path, "/schedules") || strings.HasPrefix(path, "/users") || path == "/queue" || path == "/pools" || path == "/policy" || strings.HasPrefix(path, "/settings") && code == http.StatusOK || path == "/audit") && !strings.Contains(page, "&lt;script&gt;strange()&lt;/script&gt;") {
 			t.Errorf("%s does not show the name", path)
 		}
 	}

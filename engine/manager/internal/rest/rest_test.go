@@ -95,6 +95,10 @@ func (s *service) MayLook(context.Context) func(*wire.JobSummary) bool {
 	return func(j *wire.JobSummary) bool { return j.User != secretive }
 }
 
+func (s *service) MayLookAtUser(context.Context) func(string) bool {
+	return func(user string) bool { return user != secretive }
+}
+
 // Log answers with s.printed, as api.Server does.
 func (s *service) Log(_ context.Context, q query.LogQuery) (*query.Log, error) {
 	if q.Attempt != 1 {

@@ -83,6 +83,8 @@ type Service interface {
 	MayHear(ctx context.Context, job scheduler.JobID) error
 	// MayLook returns a function that reports whether the caller may look at a job.
 	MayLook(ctx context.Context) func(*wire.JobSummary) bool
+	// MayLookAtUser returns a function that reports whether the caller may learn what a user has.
+	MayLookAtUser(ctx context.Context) func(user string) bool
 	// Rights is a number that differs between callers with other rights, and changes with the
 	// rules.
 	Rights(ctx context.Context) uint64

@@ -17,6 +17,7 @@ const (
 	Elements  = "elements"
 	Launchers = "launchers"
 	Schedules = "schedules"
+	Users     = "users"
 )
 
 // A cursor is the place behind which a page ends, with the name of its list. Without the name, a
