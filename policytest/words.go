@@ -77,6 +77,8 @@ func workWords(e scheduler.Event) string {
 		return fmt.Sprintf("%s has ended: %s", e.Attempt, e.Outcome)
 	case scheduler.AttemptSuspended:
 		return fmt.Sprintf("%s is suspended", e.Attempt)
+	case scheduler.SuspensionFailed:
+		return fmt.Sprintf("%s could not be suspended", e.Attempt)
 	case scheduler.AttemptResumed:
 		return fmt.Sprintf("%s runs again", e.Attempt)
 	case scheduler.Outcome:

@@ -78,9 +78,10 @@ func worldOf(j *state.Job) view.WorldJob {
 		}
 		w.Attempts = append(w.Attempts, view.WorldAttempt{
 			ID: a.ID, Bundle: a.BundleAttempt.Bundle.ID(), Group: a.Group, Launcher: a.Launcher.ID, Speculative: a.BundleAttempt.Speculative(), State: where,
-			Stopping:  a.Stop() != nil,
-			Resuming:  a.Resuming(),
-			Protected: a.BundleAttempt.Bundle.Protection.Until(),
+			Stopping:   a.Stop() != nil,
+			Resuming:   a.Resuming(),
+			Suspending: a.Suspending(),
+			Protected:  a.BundleAttempt.Bundle.Protection.Until(),
 		})
 	}
 	return w

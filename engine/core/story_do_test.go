@@ -434,6 +434,8 @@ func (s *story) tellEvents() {
 			s.say("started a%d", e.Attempt)
 		case scheduler.AttemptProgress:
 			s.say("progress a%d %g", e.Attempt, e.Progress)
+		case scheduler.SuspensionFailed:
+			s.say("a%d could not be suspended", e.Attempt)
 		case scheduler.AttemptStopping:
 			s.say("stopping a%d", e.Attempt)
 		case scheduler.AttemptEnded:

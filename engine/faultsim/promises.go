@@ -42,8 +42,13 @@ func (p *promises) outcome(v *view.View, o scheduler.Outcome, r *scheduler.Round
 			continue // it came since
 		}
 		suspended := slices.ContainsFunc(r.Events, func(e scheduler.Event) bool {
-			s, is := e.(scheduler.AttemptSuspended)
-			return is && s.Attempt == id
+			switch e := e.(type) {
+			case scheduler.AttemptSuspended:
+				return e.Attempt == id
+			case scheduler.SuspensionFailed:
+				return e.Attempt == id
+			}
+			return false
 		})
 		switch {
 		case a.ProtectedUntil() > o.At:
@@ -210,6 +215,8 @@ func attemptsOf(e scheduler.Event) []scheduler.AttemptID {
 	case scheduler.AttemptEnded:
 		return []scheduler.AttemptID{e.Attempt}
 	case scheduler.AttemptSuspended:
+		return []scheduler.AttemptID{e.Attempt}
+	case scheduler.SuspensionFailed:
 		return []scheduler.AttemptID{e.Attempt}
 	case scheduler.AttemptResumed:
 		return []scheduler.AttemptID{e.Attempt}

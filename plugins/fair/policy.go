@@ -77,8 +77,11 @@ func (p *Policy) Start(c scheduler.Config, s scheduler.Snapshot, e scheduler.Env
 		p.preemption.Joined(l.NoSuspend)
 	}
 	for _, e := range s.Events[s.Since:] { // events after the checkpoint
-		if e, is := e.(scheduler.AttemptSuspended); is {
-			p.preemption.Suspended(e.Attempt)
+		switch e := e.(type) {
+		case scheduler.AttemptSuspended:
+			p.preemption.Done(e.Attempt)
+		case scheduler.SuspensionFailed:
+			p.preemption.Done(e.Attempt)
 		}
 	}
 	return scheduler.Description{Name: "fair", Version: "1", Abilities: abilities(&config)}, nil
@@ -199,7 +202,10 @@ func (p *Policy) event(e scheduler.Event, d *scheduler.Decisions) {
 		p.shares.Mark(p.shares.Jobs[e.Job])
 	case scheduler.AttemptSuspended:
 		p.shares.MarkAttempt(e.Attempt)
-		p.preemption.Suspended(e.Attempt)
+		p.preemption.Done(e.Attempt)
+	case scheduler.SuspensionFailed:
+		p.shares.MarkAttempt(e.Attempt)
+		p.preemption.Done(e.Attempt)
 	case scheduler.AttemptResumed:
 		p.shares.MarkAttempt(e.Attempt)
 	case scheduler.Outcome:

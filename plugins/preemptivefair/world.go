@@ -98,6 +98,8 @@ func (w *world) update(events []scheduler.Event) {
 			w.touch(w.view.Job(e.Job))
 		case scheduler.AttemptSuspended:
 			w.touchAttempt(e.Attempt)
+		case scheduler.SuspensionFailed:
+			w.touchAttempt(e.Attempt)
 		case scheduler.AttemptResumed:
 			w.touchAttempt(e.Attempt)
 		case scheduler.Outcome:

@@ -61,7 +61,7 @@ func (c *Cluster) machine(id scheduler.LauncherID) *simcluster.Launcher {
 		l = c.machines.Add(simcluster.Machine{
 			Name: fmt.Sprint("launcher-", id), Host: Host(id),
 			Start: delay, Stop: delay, Suspend: simcluster.Cost{Fixed: delay}, Resume: simcluster.Cost{Fixed: delay},
-		}, simcluster.Hooks{Takes: c.takes, Ends: c.ends, Balks: c.balks})
+		}, simcluster.Hooks{Takes: c.takes, Ends: c.ends, Holds: c.holds, Balks: c.balks})
 		l.Incarnation, l.Down = 1, true
 		c.launchers[id] = l
 	}
@@ -175,6 +175,18 @@ func (c *Cluster) ends(a *simcluster.Attempt) *wire.AttemptEnded {
 		return simcluster.Failed(wire.ErrorKind_ERROR_KIND_PROGRAM, "it was to")
 	}
 	return a.End()
+}
+
+// holdsEach is how many attempts there are to one that can't be suspended.
+const holdsEach = 16
+
+// holds returns why an attempt can't be suspended.
+func (c *Cluster) holds(a *simcluster.Attempt) string {
+	if a.Start.Attempt%holdsEach != 0 {
+		return ""
+	}
+	c.Tally.SuspensionsFailed++
+	return "it does not stand still"
 }
 
 // balks returns why a suspended attempt can't be resumed.

@@ -27,6 +27,7 @@ type Tally struct {
 	Speculated                                                               int // accepted requests for second attempts (Speculate)
 	Overdue, Raced                                                           int // of both, those of suspended bundles
 	Planned, PlannedUsed                                                     int // accepted reservations without a preemption (Reserve); those whose bundle was launched
+	SuspensionsFailed                                                        int // that their launchers could not do
 	ForSuspended, Stuck                                                      int // preemptions for a suspended bundle; suspended attempts that could not be resumed
 	KilledSuspended                                                          int // jobs that were killed while an attempt of theirs was suspended
 }

@@ -426,6 +426,14 @@ type AttemptSuspended struct {
 	Attempt AttemptID
 }
 
+// SuspensionFailed: a preemption was to suspend the attempt, and its launcher could not. The attempt
+// runs on with all that it holds, and frees nothing for the beneficiary. An earlier manager does not
+// send it: there the attempt seems to be about to be suspended until it ends.
+type SuspensionFailed struct {
+	At      Time
+	Attempt AttemptID
+}
+
 // AttemptResumed: the attempt runs again and holds its slots and memory again.
 type AttemptResumed struct {
 	At      Time
@@ -575,6 +583,7 @@ func (e AttemptProgress) When() Time    { return e.At } // When returns the even
 func (e AttemptStopping) When() Time    { return e.At } // When returns the event's time.
 func (e AttemptEnded) When() Time       { return e.At } // When returns the event's time.
 func (e AttemptSuspended) When() Time   { return e.At } // When returns the event's time.
+func (e SuspensionFailed) When() Time   { return e.At } // When returns the event's time.
 func (e AttemptResumed) When() Time     { return e.At } // When returns the event's time.
 func (e Outcome) When() Time            { return e.At } // When returns the event's time.
 func (e SettingChanged) When() Time     { return e.At } // When returns the event's time.
@@ -607,6 +616,7 @@ func (AttemptProgress) isEvent()    {}
 func (AttemptStopping) isEvent()    {}
 func (AttemptEnded) isEvent()       {}
 func (AttemptSuspended) isEvent()   {}
+func (SuspensionFailed) isEvent()   {}
 func (AttemptResumed) isEvent()     {}
 func (Outcome) isEvent()            {}
 func (SettingChanged) isEvent()     {}

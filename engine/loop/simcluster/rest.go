@@ -56,6 +56,12 @@ func (a *Attempt) suspend() {
 		a.On.refuse(a.Start.Attempt, wire.ErrorKind_ERROR_KIND_INVALID, "this launcher can't suspend")
 		return
 	}
+	if a.On.Holds != nil {
+		if why := a.On.Holds(a); why != "" {
+			a.On.refuse(a.Start.Attempt, wire.ErrorKind_ERROR_KIND_RESOURCE, why)
+			return
+		}
+	}
 	a.clock.stop()
 	a.clock.change(suspends, suspended, a.slowed(a.takes(Suspending)), a.reportSuspended)
 }

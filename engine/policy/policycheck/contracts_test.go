@@ -9,6 +9,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/plugins/fifo"
 	"github.com/hamadryad/hamadryad/policytest"
+	"github.com/hamadryad/hamadryad/policytest/policies"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
 	"google.golang.org/protobuf/proto"
@@ -175,6 +176,15 @@ func TestPlugInsOfEarlierContractsConform(t *testing.T) {
 	}
 }
 
+// TestSuspensionsFailUnseen plays a policy that suspends, with the contract of before SuspensionFailed. To it
+// a victim that its launcher can't suspend is about to be suspended until it ends. A restarted one does not know that.
+func TestSuspensionsFailUnseen(t *testing.T) {
+	o := &old{Driver: policytest.InProcess(policies.Suspend), t: t, contract: readContract(t, "2026-11-27-before-suspension-failed")}
+	if r := policytest.Check(t.Context(), o, policytest.Options{Seeds: 20, Restarts: -1}); r.Err() != nil || o.forgotten == 0 {
+		t.Errorf("%d events were left out: %v", o.forgotten, r.Err())
+	}
+}
+
 // TestLaterEventsAreLeftOut: a plug-in of before reservations and ends of offers gets no events of them, and those behind
 // them on time.
 func TestLaterEventsAreLeftOut(t *testing.T) {
@@ -182,13 +192,14 @@ func TestLaterEventsAreLeftOut(t *testing.T) {
 	m, err := schedwire.NewRound(&scheduler.Round{Number: 1, Now: 30, Events: []scheduler.Event{
 		scheduler.BundleReserved{At: 10, Job: 1, Bundle: 2, Launchers: []scheduler.LauncherID{1}, Until: 40},
 		scheduler.SpeculationWithdrawn{At: 15, Job: 1, Bundle: 3},
+		scheduler.SuspensionFailed{At: 17, Attempt: 4},
 		scheduler.LauncherLost{At: 20, Launcher: 1},
 		scheduler.ReservationEnded{At: 20, Job: 1, Bundle: 2, End: scheduler.ReservationUsed},
 	}})
 	round := passOn(o, m, err)
 	o.leaveOut(round.GetEvents())
 	got, err := round.Decode()
-	if want := []scheduler.Event{scheduler.LauncherLost{At: 20, Launcher: 1}}; err != nil || !slices.Equal(got.Events, want) || o.forgotten != 3 {
+	if want := []scheduler.Event{scheduler.LauncherLost{At: 20, Launcher: 1}}; err != nil || !slices.Equal(got.Events, want) || o.forgotten != 4 {
 		t.Errorf("it gets %v (%v), want %v", got.Events, err, want)
 	}
 }

@@ -537,6 +537,8 @@ pub struct Events {
     pub user_limit_set: ::core::option::Option<UserLimitSet>,
     #[prost(message, optional, tag = "33")]
     pub attempt_stopping: ::core::option::Option<AttemptStopping>,
+    #[prost(message, optional, tag = "34")]
+    pub suspension_failed: ::core::option::Option<AttemptNamed>,
 }
 /// EventBatch is a list of events by itself.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -1052,6 +1054,7 @@ pub enum EventKind {
     BundleGivenUp = 30,
     UserLimitSet = 31,
     AttemptStopping = 32,
+    SuspensionFailed = 33,
 }
 impl EventKind {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -1093,6 +1096,7 @@ impl EventKind {
             Self::BundleGivenUp => "EVENT_KIND_BUNDLE_GIVEN_UP",
             Self::UserLimitSet => "EVENT_KIND_USER_LIMIT_SET",
             Self::AttemptStopping => "EVENT_KIND_ATTEMPT_STOPPING",
+            Self::SuspensionFailed => "EVENT_KIND_SUSPENSION_FAILED",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -1131,6 +1135,7 @@ impl EventKind {
             "EVENT_KIND_BUNDLE_GIVEN_UP" => Some(Self::BundleGivenUp),
             "EVENT_KIND_USER_LIMIT_SET" => Some(Self::UserLimitSet),
             "EVENT_KIND_ATTEMPT_STOPPING" => Some(Self::AttemptStopping),
+            "EVENT_KIND_SUSPENSION_FAILED" => Some(Self::SuspensionFailed),
             _ => None,
         }
     }

@@ -51,8 +51,9 @@ func (p *State) UpdateExpected() {
 	x.before = now
 }
 
-// Suspended records that an attempt gave up its slots: it may resume before the next check.
-func (p *State) Suspended(id scheduler.AttemptID) {
+// Done records that an attempt gave up its slots, or could not: it is not being stopped any more. A
+// suspended one may resume before the next check.
+func (p *State) Done(id scheduler.AttemptID) {
 	for job, attempts := range p.Leaving {
 		if i := slices.Index(attempts, id); i >= 0 {
 			p.Leaving[job] = slices.Delete(slices.Clone(attempts), i, i+1)

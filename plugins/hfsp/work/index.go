@@ -137,6 +137,8 @@ func (b *StageIndex) Update(events []scheduler.Event) {
 			b.attempt(e.Attempt)
 		case scheduler.AttemptSuspended:
 			b.attempt(e.Attempt)
+		case scheduler.SuspensionFailed:
+			b.attempt(e.Attempt)
 		case scheduler.AttemptResumed:
 			b.attempt(e.Attempt)
 			b.bundleOf(e.Attempt) // its second attempt is not offered any more

@@ -17,7 +17,7 @@ func (m *EventBatch) Decode() ([]scheduler.Event, error) {
 }
 
 // eventKinds is the number of kinds, including the unknown kind.
-const eventKinds = int(EventKind_EVENT_KIND_ATTEMPT_STOPPING) + 1
+const eventKinds = int(EventKind_EVENT_KIND_SUSPENSION_FAILED) + 1
 
 // eventRows returns the rows of each kind's columns in order.
 type eventRows struct {
@@ -190,6 +190,7 @@ func (e *eventRows) checkWork(n *[eventKinds]int) {
 	r.same("attempt ended", k, len(d.GetAttempt()), len(d.GetOutcome()), len(d.GetBeneficiary()), len(d.GetReason()))
 	d.GetWork().check(r, "attempt ended work", k)
 	r.same("attempt suspended", n[EventKind_EVENT_KIND_ATTEMPT_SUSPENDED], len(m.GetAttemptSuspended().GetAttempt()))
+	r.same("suspension failed", n[EventKind_EVENT_KIND_SUSPENSION_FAILED], len(m.GetSuspensionFailed().GetAttempt()))
 	r.same("attempt resumed", n[EventKind_EVENT_KIND_ATTEMPT_RESUMED], len(m.GetAttemptResumed().GetAttempt()))
 }
 
@@ -335,6 +336,9 @@ func (e *eventRows) work(k EventKind, at scheduler.Time) scheduler.Event {
 	case EventKind_EVENT_KIND_ATTEMPT_SUSPENDED:
 		e.row[k]++
 		return scheduler.AttemptSuspended{At: at, Attempt: scheduler.AttemptID(m.AttemptSuspended.Attempt[i])}
+	case EventKind_EVENT_KIND_SUSPENSION_FAILED:
+		e.row[k]++
+		return scheduler.SuspensionFailed{At: at, Attempt: scheduler.AttemptID(m.SuspensionFailed.Attempt[i])}
 	case EventKind_EVENT_KIND_ATTEMPT_RESUMED:
 		e.row[k]++
 		return scheduler.AttemptResumed{At: at, Attempt: scheduler.AttemptID(m.AttemptResumed.Attempt[i])}

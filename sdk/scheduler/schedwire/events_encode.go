@@ -265,6 +265,10 @@ func (m *eventWriter) addWork(w *writer, e scheduler.Event) EventKind {
 		c := get(&m.AttemptSuspended, empty)
 		c.Attempt = append(c.Attempt, uint64(e.Attempt))
 		return EventKind_EVENT_KIND_ATTEMPT_SUSPENDED
+	case scheduler.SuspensionFailed:
+		c := get(&m.SuspensionFailed, empty)
+		c.Attempt = append(c.Attempt, uint64(e.Attempt))
+		return EventKind_EVENT_KIND_SUSPENSION_FAILED
 	case scheduler.AttemptResumed:
 		c := get(&m.AttemptResumed, empty)
 		c.Attempt = append(c.Attempt, uint64(e.Attempt))

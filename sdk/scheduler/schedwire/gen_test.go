@@ -208,6 +208,8 @@ func event(t *rapid.T, at scheduler.Time) scheduler.Event {
 		return scheduler.AttemptStopping{At: at, Attempt: attempt, For: jobID}
 	case EventKind_EVENT_KIND_ATTEMPT_SUSPENDED:
 		return scheduler.AttemptSuspended{At: at, Attempt: attempt}
+	case EventKind_EVENT_KIND_SUSPENSION_FAILED:
+		return scheduler.SuspensionFailed{At: at, Attempt: attempt}
 	case EventKind_EVENT_KIND_ATTEMPT_RESUMED:
 		return scheduler.AttemptResumed{At: at, Attempt: attempt}
 	case EventKind_EVENT_KIND_OUTCOME:

@@ -207,6 +207,18 @@ func (as *attempts) suspended(e scheduler.AttemptSuspended) error {
 	return nil
 }
 
+func (as *attempts) suspensionFailed(e scheduler.SuspensionFailed) error {
+	a, err := as.live(e.Attempt)
+	if err != nil {
+		return err
+	}
+	if a.State != Running {
+		return fmt.Errorf("the suspension of attempt-%d failed while it is %s", a.ID, a.State)
+	}
+	a.Leaving, a.suspending = 0, false
+	return nil
+}
+
 func (as *attempts) resumed(e scheduler.AttemptResumed) error {
 	a, err := as.live(e.Attempt)
 	if err != nil {

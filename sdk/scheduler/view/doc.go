@@ -41,8 +41,8 @@
 //   - In a Snapshot the same holds, and a finished attempt may name a launcher
 //     that is gone. A live attempt may not.
 //   - An accepted preemption marks its victims Leaving until they are ended or
-//     suspended. AttemptStopping marks an attempt Stopping until it is ended, as does a
-//     preemption that does not suspend it.
+//     suspended, or SuspensionFailed says that they run on. AttemptStopping marks an
+//     attempt Stopping until it is ended, as does a preemption that does not suspend it.
 //
 // # What a decision costs
 //

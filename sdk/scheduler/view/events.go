@@ -58,6 +58,8 @@ func (v *View) event(e scheduler.Event) error {
 		return v.progress(e)
 	case scheduler.AttemptSuspended:
 		return v.suspended(e)
+	case scheduler.SuspensionFailed:
+		return v.suspensionFailed(e)
 	case scheduler.AttemptResumed:
 		return v.resumed(e)
 	case scheduler.AttemptStopping:

@@ -55,6 +55,7 @@ type WorldAttempt struct {
 	State       AttemptState
 	Stopping    bool
 	Resuming    bool           // and not being stopped
+	Suspending  bool           // a preemption will suspend it
 	Protected   scheduler.Time // protected until then; 0 if it never was
 }
 
@@ -76,7 +77,7 @@ func (v *View) World() World {
 			}
 		}
 		for _, a := range j.Attempts() {
-			wj.Attempts = append(wj.Attempts, WorldAttempt{a.ID, a.Bundle.ID, a.Group, a.Launcher, a.Speculative, a.State, a.Stopping, a.Resuming && !a.Stopping, a.ProtectedUntil()})
+			wj.Attempts = append(wj.Attempts, WorldAttempt{a.ID, a.Bundle.ID, a.Group, a.Launcher, a.Speculative, a.State, a.Stopping, a.Resuming && !a.Stopping, a.suspending, a.ProtectedUntil()})
 		}
 		w.Jobs = append(w.Jobs, wj)
 	}
@@ -117,6 +118,9 @@ func (w World) String() string {
 			}
 			if a.Resuming {
 				s.WriteString(" resuming")
+			}
+			if a.Suspending {
+				s.WriteString(" suspending")
 			}
 			if a.Protected != 0 {
 				fmt.Fprintf(&s, " protected until %d", a.Protected)

@@ -381,6 +381,18 @@ func TestALauncherThatRefuses(t *testing.T) {
 			t.Errorf("attempt %d is in phase %d, asked to suspend: %t", x.ID, x.Phase(), x.Suspending())
 		}
 	}
+	told := 0
+	for _, e := range h.NotifiedEvents() {
+		if f, is := e.(scheduler.SuspensionFailed); is && (f.Attempt == z.ID || f.Attempt == a.ID) {
+			told++
+		}
+	}
+	if told != 2 {
+		t.Errorf("the policy is told %d times, want 2", told)
+	}
+	if reason, _ := h.Rounds.Preemption.Preempt(scheduler.Preempt{For: other.ID, Victims: []scheduler.AttemptID{z.ID}, Mode: scheduler.PreemptSuspend}); reason != scheduler.Protected {
+		t.Errorf("to ask for it at once again is refused with %v, want protected", reason)
+	}
 	if h.Checked(); h.Resources.Reservations.Len() != 0 {
 		t.Error("something is reserved that nobody frees")
 	}

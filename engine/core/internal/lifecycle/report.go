@@ -115,6 +115,8 @@ func (as *Attempts) RefusedCommand(a *state.Attempt, f *wire.Failure) {
 	case a.Suspending():
 		a.CannotSuspend()
 		a.Unacked.Confirmed()
+		as.events.Notify(a.BundleAttempt.Bundle, scheduler.SuspensionFailed{At: as.step.Now, Attempt: a.ID})
+		as.events.Protect(a.BundleAttempt.Bundle) // else a policy could ask for it without end
 		as.resources.Reservations.VictimDone(&a.Allocation)
 		as.noteSuspended(a.BundleAttempt)
 		as.step.LogReported(step.Warn, "an attempt could not be suspended", "attempt", fmt.Sprint(a.ID), "launcher", a.Launcher.Name, "reason", f.GetMessage())

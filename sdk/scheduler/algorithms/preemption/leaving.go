@@ -37,7 +37,21 @@ func (l Leaving) Start(v *view.View) Leaving {
 
 // After returns them after a round of such events, which the view has applied.
 func (l Leaving) After(v *view.View, events []scheduler.Event) Leaving {
-	return l.among(l.candidates(v, events))
+	return l.without(events).among(l.candidates(v, events))
+}
+
+// without leaves out the attempts that their launchers could not suspend, as events say.
+func (l Leaving) without(events []scheduler.Event) Leaving {
+	var failed []scheduler.AttemptID
+	for _, e := range events {
+		if f, is := e.(scheduler.SuspensionFailed); is {
+			failed = append(failed, f.Attempt)
+		}
+	}
+	if failed == nil {
+		return l
+	}
+	return slices.DeleteFunc(slices.Clone(l), func(x Leaver) bool { return slices.Contains(failed, x.Attempt) })
 }
 
 // candidates lists the live attempts that may be being stopped: those that were, and all of the
