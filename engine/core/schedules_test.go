@@ -418,6 +418,49 @@ func TestRandomRuns(t *testing.T) {
 	}
 }
 
+// Where the log lost its end, a run, a start of it, or its whole schedule is made a second time with the same numbers. The
+// start before it submits nothing, ends nothing and renews nothing.
+func TestStartsThatTheLogLost(t *testing.T) {
+	set := core.DefaultSettings()
+	before := newPlanned(t, set)
+	before.add("ann", "nightly", wire.IfRunning_IF_RUNNING_SKIP)
+	due := before.now + 1
+	var lengths []int // of the log: without the schedule, without the run, without the start
+	lengths = append(lengths, len(before.batches)-1, len(before.batches))
+	before.due(1, due)
+	lengths = append(lengths, len(before.batches))
+	lost := before.take("ann", "r1")
+	if _, why := before.submit("ann", lost); lost == nil || why != "" {
+		t.Fatalf("%v: %s", lost, why)
+	}
+	for _, kept := range lengths {
+		p := &planned{t: t, core: core.New(set), now: before.now, told: map[uint64]*wire.Schedule{}}
+		for _, b := range before.batches[:kept] {
+			p.core.Step(b)
+		}
+		p.step(wire.NewInput(&wire.ManagerStart{Term: 9}))
+		if kept == lengths[0] {
+			p.add("ann", "hourly", wire.IfRunning_IF_RUNNING_SKIP)
+		}
+		p.due(1, p.now)
+		p.due(1, p.now) // the first one is of the time at which the schedule was added
+		second := p.take("ann", "r2")
+		if second == nil || second.Schedule != lost.Schedule || second.Run != lost.Run || second.Try != lost.Try {
+			t.Fatalf("after %d batches the start is %v", kept, second)
+		}
+		_, why := p.submit("ann", lost)
+		p.wantPart("the lost start submits", why, "log has lost this start of run 1")
+		p.wantPart("the lost start ends", p.end("ann", lost, true), "log has lost this start of run 1")
+		p.pass(set.Schedules.Lease / 2)
+		p.take("ann", "r1", lost)
+		p.pass(set.Schedules.Lease/2 + time.Second)
+		p.want("runs", p.runs(1), "1 waiting/0")
+		_, why = p.submit("ann", second)
+		p.want("the second start submits", why, "")
+		p.want("the second start ends", p.end("ann", second, true), "")
+	}
+}
+
 // A replaced schedule keeps its id, its runs and its pause. Due times before are decided, and limits
 // of the number of schedules do not count.
 func TestReplacedSchedule(t *testing.T) {

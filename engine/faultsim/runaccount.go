@@ -323,7 +323,7 @@ func (c *runAccount) submissions(e *takenStep, s *wire.Schedule, was, r *wire.Ru
 			return fmt.Errorf("it has job-%d, which nobody submitted", id)
 		}
 		k := e.inputs[i].GetSubmit().Spec.Run
-		if k.GetSchedule() != s.Id || k.GetRun() != r.Number || k.GetTry() != r.SubmittingTry {
+		if k.GetSchedule() != s.Id || k.GetRun() != r.Number || k.GetTry() != r.SubmittingTry || k.GetTerm() != wire.TermOf(r, k.GetTry()) {
 			return fmt.Errorf("it has job-%d of start %v, and start %d submits", id, k, r.SubmittingTry)
 		}
 		if wire.RunOver(was.State) {
@@ -502,7 +502,7 @@ func (c *runAccount) mayRefuse(user string, k *wire.RunKey) bool {
 		return true
 	}
 	r := s.told.Runs[i]
-	return wire.RunOver(r.State) || r.SubmittingTry != 0 && r.SubmittingTry != k.Try
+	return wire.RunOver(r.State) || r.SubmittingTry != 0 && r.SubmittingTry != k.Try || k.GetTerm() != wire.TermOf(r, k.GetTry())
 }
 
 // unfinished names runs that are not over.

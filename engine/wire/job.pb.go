@@ -588,7 +588,8 @@ type RunKey struct {
 	Schedule      uint64                 `protobuf:"varint,1,opt,name=schedule,proto3" json:"schedule,omitempty"`
 	Run           uint64                 `protobuf:"varint,2,opt,name=run,proto3" json:"run,omitempty"`
 	Try           uint32                 `protobuf:"varint,3,opt,name=try,proto3" json:"try,omitempty"`
-	Name          string                 `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"` // of the schedule when the job was submitted; the core fills it in, for people
+	Name          string                 `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`  // of the schedule when the job was submitted; the core fills it in, for people
+	Term          uint64                 `protobuf:"varint,5,opt,name=term,proto3" json:"term,omitempty"` // of the manager that began the try; a log that lost its end may give the other numbers again
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -649,6 +650,13 @@ func (x *RunKey) GetName() string {
 		return x.Name
 	}
 	return ""
+}
+
+func (x *RunKey) GetTerm() uint64 {
+	if x != nil {
+		return x.Term
+	}
+	return 0
 }
 
 // JobDependency is a job that has to end before another starts.
@@ -1888,12 +1896,13 @@ const file_engine_wire_job_proto_rawDesc = "" +
 	"\afolders\x18\x0f \x01(\v2\x1f.hamadryad.engine.v1.JobFoldersR\afolders\x126\n" +
 	"\x06limits\x18\x10 \x01(\v2\x1e.hamadryad.engine.v1.JobLimitsR\x06limits\x128\n" +
 	"\x05after\x18\x11 \x03(\v2\".hamadryad.engine.v1.JobDependencyR\x05after\x12-\n" +
-	"\x03run\x18\x12 \x01(\v2\x1b.hamadryad.engine.v1.RunKeyR\x03run\"\\\n" +
+	"\x03run\x18\x12 \x01(\v2\x1b.hamadryad.engine.v1.RunKeyR\x03run\"p\n" +
 	"\x06RunKey\x12\x1a\n" +
 	"\bschedule\x18\x01 \x01(\x04R\bschedule\x12\x10\n" +
 	"\x03run\x18\x02 \x01(\x04R\x03run\x12\x10\n" +
 	"\x03try\x18\x03 \x01(\rR\x03try\x12\x12\n" +
-	"\x04name\x18\x04 \x01(\tR\x04name\"3\n" +
+	"\x04name\x18\x04 \x01(\tR\x04name\x12\x12\n" +
+	"\x04term\x18\x05 \x01(\x04R\x04term\"3\n" +
 	"\rJobDependency\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\x04R\x03job\x12\x10\n" +
 	"\x03any\x18\x02 \x01(\bR\x03any\"u\n" +

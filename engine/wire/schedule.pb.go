@@ -425,6 +425,7 @@ type Run struct {
 	SubmittingTry uint32                 `protobuf:"varint,10,opt,name=submitting_try,json=submittingTry,proto3" json:"submitting_try,omitempty"` // the one try that may submit jobs; 0: none has submitted one yet
 	Reason        string                 `protobuf:"bytes,11,opt,name=reason,proto3" json:"reason,omitempty"`                                     // of its end
 	ByHand        bool                   `protobuf:"varint,12,opt,name=by_hand,json=byHand,proto3" json:"by_hand,omitempty"`                      // a person asked for it
+	Terms         []uint64               `protobuf:"varint,13,rep,packed,name=terms,proto3" json:"terms,omitempty"`                               // of each try: the manager's, when it began
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -541,6 +542,13 @@ func (x *Run) GetByHand() bool {
 		return x.ByHand
 	}
 	return false
+}
+
+func (x *Run) GetTerms() []uint64 {
+	if x != nil {
+		return x.Terms
+	}
+	return nil
 }
 
 type AddScheduleRequest struct {
@@ -1423,7 +1431,7 @@ const file_engine_wire_schedule_proto_rawDesc = "" +
 	"\askipped\x18\n" +
 	" \x01(\x04R\askipped\x12\x16\n" +
 	"\x06missed\x18\v \x01(\x04R\x06missed\x12\x12\n" +
-	"\x04next\x18\f \x03(\x03R\x04next\"\xc0\x02\n" +
+	"\x04next\x18\f \x03(\x03R\x04next\"\xd6\x02\n" +
 	"\x03Run\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x10\n" +
 	"\x03due\x18\x02 \x01(\x03R\x03due\x123\n" +
@@ -1437,7 +1445,8 @@ const file_engine_wire_schedule_proto_rawDesc = "" +
 	"\x0esubmitting_try\x18\n" +
 	" \x01(\rR\rsubmittingTry\x12\x16\n" +
 	"\x06reason\x18\v \x01(\tR\x06reason\x12\x17\n" +
-	"\aby_hand\x18\f \x01(\bR\x06byHand\"\xdd\x01\n" +
+	"\aby_hand\x18\f \x01(\bR\x06byHand\x12\x14\n" +
+	"\x05terms\x18\r \x03(\x04R\x05terms\"\xdd\x01\n" +
 	"\x12AddScheduleRequest\x12<\n" +
 	"\tprincipal\x18\x01 \x01(\v2\x1e.hamadryad.engine.v1.PrincipalR\tprincipal\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12G\n" +

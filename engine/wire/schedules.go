@@ -8,13 +8,13 @@ import (
 
 // RunKeyText writes a key of a run as one word, for an environment variable.
 func RunKeyText(k *RunKey) string {
-	return fmt.Sprintf("%d/%d/%d", k.GetSchedule(), k.GetRun(), k.GetTry())
+	return fmt.Sprintf("%d/%d/%d/%d", k.GetSchedule(), k.GetRun(), k.GetTry(), k.GetTerm())
 }
 
 // ParseRunKey reads what RunKeyText wrote.
 func ParseRunKey(text string) (*RunKey, error) {
 	k := &RunKey{}
-	if n, err := fmt.Sscanf(text, "%d/%d/%d", &k.Schedule, &k.Run, &k.Try); err != nil || n != 3 || RunKeyText(k) != text {
+	if n, err := fmt.Sscanf(text, "%d/%d/%d/%d", &k.Schedule, &k.Run, &k.Try, &k.Term); err != nil || n != 4 || RunKeyText(k) != text {
 		return nil, fmt.Errorf("%q names no run of a schedule", text)
 	}
 	return k, nil
@@ -23,10 +23,18 @@ func ParseRunKey(text string) (*RunKey, error) {
 // DecidingTry is the try whose end is the end of its run: the one that submitted, else the last.
 func DecidingTry(r *Run) uint32 { return cmp.Or(r.GetSubmittingTry(), r.GetTry()) }
 
+// TermOf is the manager's term when a try of a run began; 0: there is no such try.
+func TermOf(r *Run, try uint32) uint64 {
+	if try == 0 || int(try) > len(r.GetTerms()) {
+		return 0
+	}
+	return r.Terms[try-1]
+}
+
 // Holds says whether a runner that holds some runs holds this one of a schedule.
 func Holds(held []*RunKey, s *Schedule, r *Run) bool {
 	return slices.ContainsFunc(held, func(k *RunKey) bool {
-		return k.GetSchedule() == s.GetId() && k.GetRun() == r.GetNumber() && k.GetTry() == DecidingTry(r)
+		return k.GetSchedule() == s.GetId() && k.GetRun() == r.GetNumber() && k.GetTry() == DecidingTry(r) && k.GetTerm() == TermOf(r, k.GetTry())
 	})
 }
 

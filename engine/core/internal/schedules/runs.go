@@ -139,9 +139,13 @@ func (t *Table) TakeRun(s *step.Step, m *wire.TakeRun) {
 		r := x.Runs[r]
 		r.State, r.Runner, r.Started = wire.RunState_RUN_STATE_RUNNING, m.GetRunner(), int64(s.Now)
 		r.Try++
+		for len(r.Terms) < int(r.Try) { // of tries before the first that has one, none is known
+			r.Terms = append(r.Terms, 0)
+		}
+		r.Terms[r.Try-1] = s.Term
 		t.until(s, x, r, s.Now.Add(s.Set.Schedules.Lease))
 		taken = &wire.TakeRunReply{
-			Key:  &wire.RunKey{Schedule: x.Id, Run: r.Number, Try: r.Try},
+			Key:  &wire.RunKey{Schedule: x.Id, Run: r.Number, Try: r.Try, Term: s.Term},
 			Name: x.Name, Due: r.Due, Command: x.GetDefinition().GetCommand(), Folder: x.GetDefinition().GetFolder(),
 		}
 	}
@@ -202,6 +206,9 @@ func (t *Table) lookUp(key *wire.RunKey, user string) (schedule, run int, err er
 	k := slices.IndexFunc(x.Runs, func(r *wire.Run) bool { return names(key, x, r) })
 	if k < 0 || key.GetTry() == 0 || key.GetTry() > x.Runs[k].Try {
 		return 0, 0, fmt.Errorf("schedule %q has no run %d, or has forgotten it", x.Name, key.GetRun())
+	}
+	if key.GetTerm() != wire.TermOf(x.Runs[k], key.GetTry()) {
+		return 0, 0, fmt.Errorf("the manager's log has lost this start of run %d of schedule %q: leave it to a later one", key.GetRun(), x.Name)
 	}
 	return i, k, nil
 }
@@ -304,5 +311,5 @@ func (t *Table) Submitted(s *step.Step, key *wire.RunKey, job scheduler.JobID) *
 		r.State = wire.RunState_RUN_STATE_RUNNING
 		t.until(s, x, r, s.Now.Add(s.Set.Schedules.Lease))
 	}
-	return &wire.RunKey{Schedule: x.Id, Run: r.Number, Try: key.GetTry(), Name: x.Name}
+	return &wire.RunKey{Schedule: x.Id, Run: r.Number, Try: key.GetTry(), Term: key.GetTerm(), Name: x.Name}
 }

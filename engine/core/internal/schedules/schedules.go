@@ -254,7 +254,7 @@ func (t *Table) Check() error {
 			switch {
 			case r.Number <= before || r.Number > s.RunsMade:
 				return fmt.Errorf("run %d of schedule %d comes behind run %d", r.Number, s.Id, before)
-			case (len(r.Jobs) > 0) != (r.SubmittingTry > 0), r.SubmittingTry > r.Try:
+			case (len(r.Jobs) > 0) != (r.SubmittingTry > 0), r.SubmittingTry > r.Try, len(r.Terms) > int(r.Try):
 				return fmt.Errorf("run %d of schedule %d has %d jobs of try %d of %d", r.Number, s.Id, len(r.Jobs), r.SubmittingTry, r.Try)
 			}
 			before = r.Number
