@@ -24,7 +24,12 @@ const laboratoryProgram = "hamadryad-laboratory"
 func laboratory(use, short string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use, Short: short, DisableFlagParsing: true,
-		RunE: func(cmd *cobra.Command, args []string) error { return becomeLaboratory(cmd, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if name := managersFlag(cmd, args); name != "" {
+				return client.Misuse("%s says which manager to ask, or who asks, and %q asks none: leave it out", name, cmd.CommandPath())
+			}
+			return becomeLaboratory(cmd, args)
+		},
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 			return laboratoryCompletions(cmd, append(args, begun))
 		},
@@ -35,6 +40,20 @@ func laboratory(use, short string) *cobra.Command {
 		}
 	})
 	return cmd
+}
+
+// managersFlag is the first word of a command of the laboratory, if it is a flag of all commands that ask
+// a manager; "": it is none. Flags in front of the command come first.
+func managersFlag(cmd *cobra.Command, args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	word, _, _ := strings.Cut(args[0], "=")
+	name, long := strings.CutPrefix(word, "--")
+	if f := cmd.Root().PersistentFlags().Lookup(name); !long || f == nil {
+		return ""
+	}
+	return word
 }
 
 // becomeLaboratory replaces this process. It returns why it could not.

@@ -44,3 +44,14 @@ func TestTheLaboratoryIsFound(t *testing.T) {
 		}
 	}
 }
+
+// A flag that says which manager to ask, or who asks, is refused in front of a command of the laboratory and behind it.
+func TestTheLaboratoryAsksNoManager(t *testing.T) {
+	for _, words := range []string{"--user x simulate day.jsonl", "--user=x simulate day.jsonl", "simulate --manager m1:7070 day.jsonl", "--wait 1m policy test days"} {
+		cmd := exec.CommandContext(t.Context(), filepath.Join(binaries, "hamadryad"), strings.Fields(words)...)
+		out, _ := cmd.CombinedOutput()
+		if cmd.ProcessState.ExitCode() != client.ExitUsage || !strings.Contains(string(out), "asks none: leave it out") {
+			t.Errorf("%s: %d\n%s", words, cmd.ProcessState.ExitCode(), out)
+		}
+	}
+}
