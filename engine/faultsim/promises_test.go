@@ -67,16 +67,6 @@ func TestDefectsAreFound(t *testing.T) {
 				}
 			}, want: "and no event told why",
 		},
-		"what a launcher can't suspend is not told": {
-			from: 1,
-			tamper: func(r *scheduler.Round) {
-				for i, e := range r.Events {
-					if s, is := e.(scheduler.SuspensionFailed); is {
-						r.Events[i] = scheduler.TimePassed{At: s.At}
-					}
-				}
-			}, want: "suspending",
-		},
 		"elements of job arrays are given up too early": {
 			from:     1,
 			settings: func(s *core.Settings) { s.AttemptsMax = 1 }, want: " elements, and ",
