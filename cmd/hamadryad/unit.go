@@ -19,34 +19,64 @@ const watchdogParts = 3
 // need parts that are gone by then.
 const stopMax = 3 * time.Minute
 
+// notifyMax is how long systemd may take to receive a message, and messages before it.
+const notifyMax = 5 * time.Second
+
 // unit notifies systemd of a manager's or launcher's state, where systemd runs it as a unit of
 // Type=notify. Elsewhere it does nothing. Safe for concurrent use.
 type unit struct {
 	log      *slog.Logger
 	silent   bool          // this process is no unit
 	watchdog time.Duration // WatchdogSec of the unit; 0: it has none
+	sending  chan struct{} // holds one element while a message is sent
 }
+
+func newUnit(log *slog.Logger) *unit { return &unit{log: log, sending: make(chan struct{}, 1)} }
 
 // openUnit finds out whether this process is a unit. A part of a local cluster is none: its systemd
 // variables are those of the process that started the cluster.
 func openUnit(part *local.Part, log *slog.Logger) (*unit, error) {
 	if part.ReadyFD > 0 {
-		return &unit{log: log, silent: true}, nil
+		u := newUnit(log)
+		u.silent = true
+		return u, nil
 	}
 	every, err := daemon.SdWatchdogEnabled(false)
 	if err != nil {
 		return nil, fmt.Errorf("WATCHDOG_USEC and WATCHDOG_PID, which systemd sets: %w; unset them where systemd did not start this process", err)
 	}
-	return &unit{log: log, watchdog: every}, nil
+	u := newUnit(log)
+	u.watchdog = every
+	return u, nil
 }
 
-// notify sends lines of sd_notify(3). A missing receiver is no reason to end.
+// notify sends lines of sd_notify(3). A receiver that is missing is no reason to end, and one that
+// reads nothing holds up nothing: the system's queue of messages to it fills up after a few.
 func (u *unit) notify(lines string) {
 	if u.silent {
 		return
 	}
-	if _, err := daemon.SdNotify(false, lines); err != nil {
-		u.log.Warn("systemd can't be told how this process is", "error", err)
+	late := time.NewTimer(notifyMax)
+	defer late.Stop()
+	sent := make(chan error, 1)
+	select {
+	case u.sending <- struct{}{}:
+		go func() {
+			_, err := daemon.SdNotify(false, lines)
+			<-u.sending
+			sent <- err
+		}()
+	case <-late.C:
+		u.log.Warn("systemd receives no messages about this process", "for", notifyMax)
+		return
+	}
+	select {
+	case err := <-sent:
+		if err != nil {
+			u.log.Warn("systemd can't be told how this process is", "error", err)
+		}
+	case <-late.C:
+		u.log.Warn("systemd receives no messages about this process", "for", notifyMax)
 	}
 }
 

@@ -113,7 +113,8 @@ func TestUnitsTellSystemd(t *testing.T) {
 func TestTheWatchdogHearsNothingWhileSomethingIsWrong(t *testing.T) {
 	at := newNotified(t)
 	t.Setenv("NOTIFY_SOCKET", at.path)
-	u := &unit{log: slog.New(slog.DiscardHandler), watchdog: 30 * time.Millisecond}
+	u := newUnit(slog.New(slog.DiscardHandler))
+	u.watchdog = 30 * time.Millisecond
 	ctx, stop := context.WithCancel(t.Context())
 	var asked atomic.Int32
 	over := make(chan struct{})
@@ -151,4 +152,26 @@ func TestPartsOfALocalClusterAreNoUnits(t *testing.T) {
 	if size, err := at.conn.Read(b); err == nil {
 		t.Errorf("systemd hears %q", b[:size])
 	}
+}
+
+// A process ends though nobody reads its messages, and the system takes no more of them.
+func TestNobodyReadsTheMessages(t *testing.T) {
+	at := newNotified(t)
+	t.Setenv("NOTIFY_SOCKET", at.path)
+	fills, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: at.path, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fills.Close()
+	for err == nil {
+		if err := fills.SetWriteDeadline(time.Now().Add(100 * time.Millisecond)); err != nil {
+			t.Fatal(err)
+		}
+		_, err = fills.Write([]byte("WATCHDOG=1"))
+	}
+	u := newUnit(slog.New(slog.DiscardHandler))
+	u.watchdog = time.Hour
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	u.serve(ctx, func(context.Context) error { return nil })
 }
