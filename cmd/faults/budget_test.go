@@ -50,8 +50,7 @@ func (c *cluster) asks(query, user, key string) (int, string, error) {
 	return answer.StatusCode, string(text), err
 }
 
-// budgetInterval is the allocation interval of the test below: two are enough to stop attempts
-// and to start others, on a machine that is busy.
+// budgetInterval is the allocation interval of the test below.
 const budgetInterval = 1500 * time.Millisecond
 
 // Users sign their jobs, bid for slots and pay from a file, on real processes. In the end the file
@@ -140,12 +139,11 @@ func (c *cluster) slotsHeld() string {
 	return fmt.Sprint(held)
 }
 
-// holds waits until users hold so many slots, and says how long that took.
-func (c *cluster) holds(slots map[string]int) time.Duration {
+// holds waits until users hold so many slots. Within how many intervals they do is a test of the
+// policy, TestSlotsFollowBids: here it depends on the machine.
+func (c *cluster) holds(slots map[string]int) {
 	c.t.Helper()
-	began := time.Now()
 	eventually(c.t, fmt.Sprintf("slots are held like %v", slots), func() bool { return c.slotsHeld() == fmt.Sprint(slots) })
-	return time.Since(began)
 }
 
 // preempted is how many attempts of a job were.
@@ -179,9 +177,7 @@ func (c *cluster) slotsFollowBids(b *bank) (killed time.Time) {
 	second.reached("map", 3)
 	bob := b.submit(t, c, "bob", "bob", 6, 1, "map")
 	bob.reached("map", 1)
-	if took := c.holds(map[string]int{"ann": 2, "bob": 4, "carol": 0}); took > 2*budgetInterval {
-		t.Errorf("slots follow a bid of 1:2 after %v", took)
-	}
+	c.holds(map[string]int{"ann": 2, "bob": 4, "carol": 0})
 	if one, other := c.preempted(first.id()), c.preempted(second.id()); one != 1 || other != 3 {
 		t.Errorf("of the attempts that ran long %d were taken, of those that ran short %d; want 1 and 3", one, other)
 	}
@@ -190,9 +186,7 @@ func (c *cluster) slotsFollowBids(b *bank) (killed time.Time) {
 			t.Errorf("signed: %d %s", code, text)
 		}
 	}
-	if took := c.holds(map[string]int{"ann": 5, "bob": 1, "carol": 0}); took > 2*budgetInterval {
-		t.Errorf("slots follow a bid of 5:1 after %v", took)
-	}
+	c.holds(map[string]int{"ann": 5, "bob": 1, "carol": 0})
 	for _, j := range []*gatedJob{first, second, bob} {
 		j.open("map")
 		j.endsWell()
