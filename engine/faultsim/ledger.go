@@ -118,7 +118,11 @@ func (l *ledger) report(a *account, r *wire.Report) {
 	case *wire.Report_Suspended:
 		a.attempts[w.Suspended].rest()
 	case *wire.Report_Refused:
-		l.over[w.Refused.Attempt] = true // only starts are refused here
+		if h := a.attempts[w.Refused.Attempt]; h != nil && h.suspending {
+			h.suspending = false // it can't be suspended, and runs on
+			return
+		}
+		l.over[w.Refused.Attempt] = true // its start is refused
 		l.end(a.attempts[w.Refused.Attempt])
 	case *wire.Report_Inventory:
 		l.inventory(a, w.Inventory.Attempts)
