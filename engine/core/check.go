@@ -64,6 +64,11 @@ func worldOf(j *state.Job) view.WorldJob {
 		if b.SpeculationOffered() != 0 {
 			w.SpeculationOffered = append(w.SpeculationOffered, b.ID())
 		}
+		if b.Phase() == state.BundleReady || b.SpeculationOffered() != 0 {
+			if on := state.Avoided(b); len(on) > 0 {
+				w.Avoid = append(w.Avoid, view.WorldAvoid{Bundle: b.ID(), Launchers: on})
+			}
+		}
 	}
 	for _, a := range j.Attempts().Sorted() {
 		if a.BundleAttempt.Bundle.Last() {

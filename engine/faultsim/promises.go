@@ -29,6 +29,9 @@ type beneficiary struct {
 // outcome compares a decision's outcome, which the round reports, with the policy's view at the
 // time of the decision.
 func (p *promises) outcome(v *view.View, o scheduler.Outcome, r *scheduler.Round) error {
+	if !o.Accepted && o.Kind == scheduler.DecisionLaunch {
+		return untoldPlace(v, o, r.Events)
+	}
 	if !o.Accepted {
 		return untold(v, o, r.Events)
 	}
@@ -178,6 +181,56 @@ func untold(v *view.View, o scheduler.Outcome, events []scheduler.Event) error {
 		}
 	}
 	return fmt.Errorf("%s of attempts %d is refused, and no event told why: %s", o.Kind, ids, o.Detail)
+}
+
+// untoldPlace returns an error if a launch is refused for its launchers, and no event told why: neither
+// one that the policy had at its decision, nor any of the round that concerns the bundle or a launcher.
+func untoldPlace(v *view.View, o scheduler.Outcome, events []scheduler.Event) error {
+	b := v.Bundle(o.Launch.Bundle)
+	if o.Reason != scheduler.LauncherUnavailable || b == nil || changed(b, o, events) {
+		return nil
+	}
+	for _, id := range o.Launch.Launchers {
+		l := v.Launcher(id)
+		runs := slices.ContainsFunc(b.Attempts(), func(a *view.Attempt) bool { return a.Launcher == id })
+		if l == nil || l.Closed() || slices.Contains(b.Avoid, id) || runs {
+			return nil
+		}
+	}
+	for _, e := range events {
+		if offers(e) == b.ID || slices.Contains(o.Launch.Launchers, moves(e)) {
+			return nil
+		}
+	}
+	return fmt.Errorf("a launch of %v on launchers %d is refused, and no event told why: %s", b.ID, o.Launch.Launchers, o.Detail)
+}
+
+// offers returns the bundle whose offer an event changes; 0: it changes none.
+func offers(e scheduler.Event) scheduler.BundleID {
+	switch e := e.(type) {
+	case scheduler.BundleReady:
+		return e.Bundle
+	case scheduler.BundleWithdrawn:
+		return e.Bundle
+	case scheduler.SpeculationOffered:
+		return e.Bundle
+	case scheduler.SpeculationWithdrawn:
+		return e.Bundle
+	}
+	return 0
+}
+
+// moves returns the launcher that an event opens or closes; 0: it does neither.
+func moves(e scheduler.Event) scheduler.LauncherID {
+	switch e := e.(type) {
+	case scheduler.LauncherLost:
+		return e.Launcher
+	case scheduler.LauncherDraining:
+		return e.Launcher
+	case scheduler.LauncherExcluded:
+		return e.Launcher
+	}
+	return 0
 }
 
 // mayChange reports whether an attempt may be resumed or preempted, as far as the policy knew.

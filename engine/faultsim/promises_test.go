@@ -67,6 +67,17 @@ func TestDefectsAreFound(t *testing.T) {
 				}
 			}, want: "and no event told why",
 		},
+		"what a bundle avoids is not told": {
+			from: 1,
+			tamper: func(r *scheduler.Round) {
+				for i, e := range r.Events {
+					if b, is := e.(scheduler.BundleReady); is {
+						b.Avoid = nil
+						r.Events[i] = b
+					}
+				}
+			}, want: "is refused, and no event told why: launcher",
+		},
 		"elements of job arrays are given up too early": {
 			from:     1,
 			settings: func(s *core.Settings) { s.AttemptsMax = 1 }, want: " elements, and ",

@@ -25,6 +25,9 @@ func sameLauncher(a, b view.WorldLauncher) bool {
 func sameJob(a, b view.WorldJob) bool {
 	return a.ID == b.ID && a.Pool == b.Pool && a.Priority == b.Priority && a.TimeLimit == b.TimeLimit && a.Deadline == b.Deadline && slices.Equal(a.Stages, b.Stages) &&
 		slices.Equal(a.Ready, b.Ready) && slices.Equal(a.SpeculationOffered, b.SpeculationOffered) &&
+		slices.EqualFunc(a.Avoid, b.Avoid, func(x, y view.WorldAvoid) bool {
+			return x.Bundle == y.Bundle && slices.Equal(x.Launchers, y.Launchers)
+		}) &&
 		slices.EqualFunc(a.Attempts, b.Attempts, func(x, y view.WorldAttempt) bool {
 			if x.State == view.Assigned {
 				x.Speculative = y.Speculative

@@ -42,7 +42,14 @@ type WorldJob struct {
 	Stages             []Counts
 	Ready              []scheduler.BundleID // Ready
 	SpeculationOffered []scheduler.BundleID // launched, and a second attempt is offered
+	Avoid              []WorldAvoid         // of both, those that avoid launchers
 	Attempts           []WorldAttempt
+}
+
+// WorldAvoid is a launchable bundle with the launchers that it avoids.
+type WorldAvoid struct {
+	Bundle    scheduler.BundleID
+	Launchers []scheduler.LauncherID
 }
 
 // WorldAttempt is a live attempt.
@@ -75,6 +82,9 @@ func (v *View) World() World {
 			} else {
 				wj.Ready = append(wj.Ready, b.ID)
 			}
+			if len(b.Avoid) > 0 {
+				wj.Avoid = append(wj.Avoid, WorldAvoid{b.ID, slices.Clone(b.Avoid)})
+			}
 		}
 		for _, a := range j.Attempts() {
 			wj.Attempts = append(wj.Attempts, WorldAttempt{a.ID, a.Bundle.ID, a.Group, a.Launcher, a.Speculative, a.State, a.Stopping, a.Resuming && !a.Stopping, a.suspending, a.ProtectedUntil()})
@@ -106,7 +116,11 @@ func (w World) String() string {
 		for _, c := range j.Stages {
 			fmt.Fprintf(&s, " %d/%d/%d", c.Waiting, c.Running, c.Finished)
 		}
-		fmt.Fprintf(&s, " ready %v speculation offered %v\n", j.Ready, j.SpeculationOffered)
+		fmt.Fprintf(&s, " ready %v speculation offered %v", j.Ready, j.SpeculationOffered)
+		for _, x := range j.Avoid {
+			fmt.Fprintf(&s, " %v avoids %v", x.Bundle, x.Launchers)
+		}
+		s.WriteByte('\n')
 		for _, a := range j.Attempts {
 			speculative := ""
 			if a.Speculative {

@@ -22,9 +22,7 @@ func (bs *Bundles) RecordFailure(b *state.Bundle, l *state.Launcher, byProgram b
 		return
 	}
 	bs.state.NoteJob(j, fmt.Sprintf("launcher %s is avoided: %d attempts failed there", l.Name, bs.step.Set.ExcludeAfter))
-	for b := range j.Ready.All() {
-		bs.reannounce(b)
-	}
+	bs.reannounceAll(j)
 	if !j.Exclusions.Own() {
 		bs.voteAgainst(j, l)
 	}
@@ -65,9 +63,7 @@ func (bs *Bundles) RefusedStore(b *state.Bundle, l *state.Launcher, why Refusal,
 	}
 	if j.Exclusions.Failed(&b.Exclusions, l.ID, bs.step.Set.AvoidMax, 1) {
 		bs.state.NoteJob(j, fmt.Sprintf("launcher %s is avoided: the store of the outputs refuses there", l.Name))
-		for b := range j.Ready.All() {
-			bs.reannounce(b)
-		}
+		bs.reannounceAll(j)
 	}
 	return true
 }
@@ -125,6 +121,29 @@ func (bs *Bundles) noteExcluded(l *state.Launcher) {
 	bs.step.SetTimer(bs.step.Set.ExcludeFor, step.TimerReadmit, uint64(l.ID))
 }
 
+// reannounceAll offers a job's ready bundles and second attempts again, because the whole job excludes
+// another launcher.
+func (bs *Bundles) reannounceAll(j *state.Job) {
+	for b := range j.Ready.All() {
+		bs.reannounce(b)
+	}
+	bs.reannounceSeconds(j)
+}
+
+// reannounceSeconds offers a job's second attempts again, because the launchers that the job
+// excludes have changed. Otherwise the policy repeats a launch that is always refused.
+func (bs *Bundles) reannounceSeconds(j *state.Job) {
+	if j.SpeculativeCount() == 0 {
+		return
+	}
+	for _, a := range j.Attempts().Sorted() {
+		if b := a.BundleAttempt.Bundle; b.SpeculationOffered() != 0 { // then it has one live attempt
+			bs.events.WithdrawSpeculation(b)
+			bs.events.OfferSpeculation(b)
+		}
+	}
+}
+
 // reannounce offers a ready bundle to the policy again, because the launchers that it excludes have
 // changed.
 func (bs *Bundles) reannounce(b *state.Bundle) {
@@ -153,6 +172,7 @@ func (bs *Bundles) relax(b *state.Bundle) {
 			bs.announce(other) // the policy knows the job's earlier exclusions
 		}
 	}
+	bs.reannounceSeconds(b.Job)
 }
 
 // fitsUnexcluded reports whether a bundle would fit on the launchers that it does not exclude, if

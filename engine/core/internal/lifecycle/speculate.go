@@ -130,7 +130,5 @@ func (sp *Speculation) maySpeculate(b *state.Bundle) (scheduler.RefusalReason, s
 
 // OfferSpeculation offers a running bundle for a speculative attempt.
 func (sp *Speculation) OfferSpeculation(b *state.Bundle) {
-	b.SetSpeculationOffered(sp.step.Now)
-	sp.events.Notify(b, sp.events.SpeculationEvent(b))
-	sp.state.Changes.MarkJob(b.Job)
+	sp.events.OfferSpeculation(b)
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/internal/state"
 	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/engine/wire"
-	"github.com/hamadryad/hamadryad/internal/sortedset"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -84,13 +83,14 @@ func reservedEvent(b *state.Bundle, r *resources.Reservation) scheduler.BundleRe
 
 // SpeculationEvent returns the offer of a running bundle for a speculative attempt.
 func (ev *PolicyEvents) SpeculationEvent(b *state.Bundle) scheduler.SpeculationOffered {
-	avoid := excludedFor(b)
-	for _, r := range b.Attempts() {
-		for _, a := range r.Attempts {
-			avoid = sortedset.Add(avoid, a.Launcher.ID)
-		}
-	}
-	return scheduler.SpeculationOffered{At: b.SpeculationOffered(), Job: b.Job.ID, Bundle: b.ID(), Groups: ev.GroupsFor(b, true), Avoid: avoid}
+	return scheduler.SpeculationOffered{At: b.SpeculationOffered(), Job: b.Job.ID, Bundle: b.ID(), Groups: ev.GroupsFor(b, true), Avoid: state.Avoided(b)}
+}
+
+// OfferSpeculation offers a running bundle for a speculative attempt, and notifies the policy.
+func (ev *PolicyEvents) OfferSpeculation(b *state.Bundle) {
+	b.SetSpeculationOffered(ev.step.Now)
+	ev.Notify(b, ev.SpeculationEvent(b))
+	ev.state.Changes.MarkJob(b.Job)
 }
 
 // WithdrawSpeculation ends the offer of a speculative attempt, if there is one, and notifies the policy.

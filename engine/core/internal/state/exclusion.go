@@ -190,6 +190,19 @@ func Excluded(j *JobExclusions, b *BundleExclusions) []scheduler.LauncherID {
 	return list
 }
 
+// Avoided lists the launchers that a launchable bundle may not run on: those that it and its job
+// exclude, and those of its live attempts, ascending; nil: none. Launchers that no bundle may run on
+// are not among them.
+func Avoided(b *Bundle) []scheduler.LauncherID {
+	list := Excluded(&b.Job.Exclusions, &b.Exclusions)
+	for _, r := range b.Attempts() {
+		for _, a := range r.Attempts {
+			list = sortedset.Add(list, a.Launcher.ID)
+		}
+	}
+	return list
+}
+
 // RelaxExclusions drops exclusions while fits returns false: a launcher with a failure is better
 // than none. The bundle's latest failed launcher is dropped last. The result says whether the
 // job's own exclusions were dropped, too.
