@@ -56,27 +56,34 @@ func (u *unit) notify(lines string) {
 	if u.silent {
 		return
 	}
+	if err := u.send(lines); err != nil {
+		u.log.Warn("systemd can't be told how this process is", "error", err)
+	}
+}
+
+// errNotRead is the error of messages that nobody reads.
+var errNotRead = fmt.Errorf("nobody has read its messages for %v", notifyMax)
+
+// send waits until the message and those before it are in the receiver's queue, at most notifyMax.
+func (u *unit) send(lines string) error {
 	late := time.NewTimer(notifyMax)
 	defer late.Stop()
-	sent := make(chan error, 1)
 	select {
 	case u.sending <- struct{}{}:
-		go func() {
-			_, err := daemon.SdNotify(false, lines)
-			<-u.sending
-			sent <- err
-		}()
 	case <-late.C:
-		u.log.Warn("systemd receives no messages about this process", "for", notifyMax)
-		return
+		return errNotRead
 	}
+	sent := make(chan error, 1)
+	go func() {
+		_, err := daemon.SdNotify(false, lines)
+		<-u.sending
+		sent <- err
+	}()
 	select {
 	case err := <-sent:
-		if err != nil {
-			u.log.Warn("systemd can't be told how this process is", "error", err)
-		}
+		return err
 	case <-late.C:
-		u.log.Warn("systemd receives no messages about this process", "for", notifyMax)
+		return errNotRead
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 
 // hooks have a launcher go wrong, and take random times.
 func (f *fake) hooks() simcluster.Hooks {
-	return simcluster.Hooks{Send: f.send, Takes: f.takes, Refuses: f.refuses, Holds: f.holds, Balks: f.balks, Ends: f.ends}
+	return simcluster.Hooks{Send: f.send, Takes: f.takes, Refuses: f.refuses, KeepsRunning: f.keepsRunning, Balks: f.balks, Ends: f.ends}
 }
 
 // takes draws how long a step takes.
@@ -50,12 +50,12 @@ func (f *fake) refuses(*wire.StartAttempt) string {
 	return "no space for its folder"
 }
 
-// holdsEach is how many attempts there are to one that can't be suspended.
-const holdsEach = 16
+// unsuspendableEach is how many attempts there are to one that can't be suspended.
+const unsuspendableEach = 16
 
-// holds returns why it can't suspend an attempt.
-func (f *fake) holds(a *simcluster.Attempt) string {
-	if f.fleet.calm || a.Start.Attempt%holdsEach != 0 {
+// keepsRunning returns why it can't suspend an attempt.
+func (f *fake) keepsRunning(a *simcluster.Attempt) string {
+	if f.fleet.calm || a.Start.Attempt%unsuspendableEach != 0 {
 		return ""
 	}
 	f.fleet.Seen["refused suspensions"]++

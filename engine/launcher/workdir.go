@@ -13,7 +13,6 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/isolate/sandboxinit"
 	program "github.com/hamadryad/hamadryad/engine/worker"
-	"github.com/hamadryad/hamadryad/internal/nonblock"
 )
 
 // workDir is a worker's folder, and the owner of the files that it makes.
@@ -40,7 +39,7 @@ const stampTick = 100 * time.Millisecond
 // stamp reads the folder's change time. The zero stamp says that it could not be read.
 func (h *workDir) stamp() stamp {
 	var is unix.Stat_t
-	if h.opened == nil || nonblock.Fstat(h.opened.Fd(), &is) != nil {
+	if h.opened == nil || unix.Fstat(int(h.opened.Fd()), &is) != nil {
 		return stamp{}
 	}
 	return stamp{changed: time.Unix(is.Ctim.Unix()), seen: time.Now().Round(0)} // both by the wall clock

@@ -10,8 +10,10 @@ import (
 // Read is unix.Read of a descriptor that does not block.
 func Read(fd uintptr, p []byte) (int, error) {
 	t := transfer{call: unix.SYS_READ, buf: p}
-	t.now(fd)
-	return t.result()
+	if t.now(fd); t.errno != 0 {
+		return 0, t.errno
+	}
+	return t.n, nil
 }
 
 // ReadStart reads the start of a file that the kernel makes up, such as those in /proc.
@@ -21,14 +23,6 @@ func ReadStart(fd uintptr, p []byte) (int, error) {
 		return 0, errno
 	}
 	return int(n), nil
-}
-
-// Fstat is unix.Fstat of what is in the kernel's memory, such as an open folder of a local disk.
-func Fstat(fd uintptr, is *unix.Stat_t) error {
-	if _, _, errno := unix.RawSyscall(unix.SYS_FSTAT, fd, uintptr(unsafe.Pointer(is)), 0); errno != 0 {
-		return errno
-	}
-	return nil
 }
 
 // HasChildren reports whether this process has any child.

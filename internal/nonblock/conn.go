@@ -49,7 +49,7 @@ func (c *conn) Write(p []byte) (int, error) {
 
 // named returns the error as package net has it.
 func (c *conn) named(op string, err error) error {
-	if err == nil || err == io.EOF { //nolint:errorlint // io.EOF is never wrapped
+	if err == nil || errors.Is(err, io.EOF) {
 		return err
 	}
 	if in := (*net.OpError)(nil); errors.As(err, &in) {

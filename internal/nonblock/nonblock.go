@@ -1,9 +1,11 @@
-// Package nonblock reads and writes sockets that do not block. It does not tell Go's scheduler of its calls.
+// Package nonblock reads and writes sockets that do not block. It does not tell Go's scheduler of its
+// calls.
 //
 // After all goroutines of a process waited, the first system call wakes a thread that watches for
 // long calls (sysmon). That thread then runs each 20 µs. A process with many small messages pays
 // more for that thread than for its calls. The calls of this package only copy bytes between memory
-// and a socket, and never wait: there is nothing to watch.
+// and a socket, and never wait: there is nothing to watch. A call on a file or folder may wait for a
+// disk or a network, so there is none here.
 package nonblock
 
 import (
@@ -90,14 +92,6 @@ func (s *Socket) Read(p []byte) (int, error) {
 		return 0, os.NewSyscallError("read", t.errno)
 	case t.n == 0:
 		return 0, io.EOF
-	}
-	return t.n, nil
-}
-
-// result is how the last call ended.
-func (t *transfer) result() (int, error) {
-	if t.errno != 0 {
-		return 0, t.errno
 	}
 	return t.n, nil
 }

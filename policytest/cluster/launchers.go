@@ -61,7 +61,7 @@ func (c *Cluster) machine(id scheduler.LauncherID) *simcluster.Launcher {
 		l = c.machines.Add(simcluster.Machine{
 			Name: fmt.Sprint("launcher-", id), Host: Host(id),
 			Start: delay, Stop: delay, Suspend: simcluster.Cost{Fixed: delay}, Resume: simcluster.Cost{Fixed: delay},
-		}, simcluster.Hooks{Takes: c.takes, Ends: c.ends, Holds: c.holds, Balks: c.balks})
+		}, simcluster.Hooks{Takes: c.takes, Ends: c.ends, KeepsRunning: c.keepsRunning, Balks: c.balks})
 		l.Incarnation, l.Down = 1, true
 		c.launchers[id] = l
 	}
@@ -177,12 +177,12 @@ func (c *Cluster) ends(a *simcluster.Attempt) *wire.AttemptEnded {
 	return a.End()
 }
 
-// holdsEach is how many attempts there are to one that can't be suspended.
-const holdsEach = 16
+// unsuspendableEach is how many attempts there are to one that can't be suspended.
+const unsuspendableEach = 16
 
-// holds returns why an attempt can't be suspended.
-func (c *Cluster) holds(a *simcluster.Attempt) string {
-	if a.Start.Attempt%holdsEach != 0 {
+// keepsRunning returns why an attempt can't be suspended.
+func (c *Cluster) keepsRunning(a *simcluster.Attempt) string {
+	if a.Start.Attempt%unsuspendableEach != 0 {
 		return ""
 	}
 	c.Tally.SuspensionsFailed++

@@ -50,8 +50,8 @@ type Hooks struct {
 	Takes func(a *Attempt, s Step, usual time.Duration) time.Duration
 	// Refuses returns why an attempt can't be started; "": it can. A refused attempt stays refused.
 	Refuses func(*wire.StartAttempt) string
-	// Holds returns why a running attempt can't be suspended; "": it can.
-	Holds func(*Attempt) string
+	// KeepsRunning returns why a running attempt can't be suspended; "": it can.
+	KeepsRunning func(*Attempt) string
 	// Balks returns why a suspended attempt can't resume; "": it can.
 	Balks func(*Attempt) string
 	// Ends returns the end of an attempt whose work is done and that may commit; nil: as

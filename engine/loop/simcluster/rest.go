@@ -56,8 +56,8 @@ func (a *Attempt) suspend() {
 		a.On.refuse(a.Start.Attempt, wire.ErrorKind_ERROR_KIND_INVALID, "this launcher can't suspend")
 		return
 	}
-	if a.On.Holds != nil {
-		if why := a.On.Holds(a); why != "" {
+	if a.On.KeepsRunning != nil {
+		if why := a.On.KeepsRunning(a); why != "" {
 			a.On.refuse(a.Start.Attempt, wire.ErrorKind_ERROR_KIND_RESOURCE, why)
 			return
 		}

@@ -94,7 +94,7 @@ func (c *Conn) SetDeadline(t time.Time) error { return c.socket.SetDeadline(t) }
 // Ask sends a round, and returns the answer to it, of at most so many bytes. An error other than a
 // *Fault leaves the connection in no usable state.
 func (c *Conn) Ask(round []byte, answerBytesMax int) ([]byte, error) {
-	b := binary.LittleEndian.AppendUint32(c.take(wordBytes+len(round)), uint32(len(round)))
+	b := binary.LittleEndian.AppendUint32(c.emptyBuffer(wordBytes+len(round)), uint32(len(round)))
 	if _, err := c.socket.Write(append(b, round...)); err != nil {
 		return nil, err
 	}
@@ -119,8 +119,8 @@ func (c *Conn) Ask(round []byte, answerBytesMax int) ([]byte, error) {
 	return answer, nil
 }
 
-// take returns an empty buffer with room for so many bytes.
-func (c *Conn) take(n int) []byte {
+// emptyBuffer returns an empty buffer with room for so many bytes.
+func (c *Conn) emptyBuffer(n int) []byte {
 	if n > keptBytes {
 		return make([]byte, 0, n)
 	}
@@ -144,7 +144,7 @@ func (c *Conn) Serve(roundBytesMax int, handle func(round []byte) (answer []byte
 		if n > int64(roundBytesMax) {
 			return ErrMalformed
 		}
-		round := c.take(int(n))[:n]
+		round := c.emptyBuffer(int(n))[:n]
 		if _, err := io.ReadFull(c.in, round); err != nil {
 			return err
 		}
@@ -153,7 +153,7 @@ func (c *Conn) Serve(roundBytesMax int, handle func(round []byte) (answer []byte
 		if fault != nil {
 			code, answer = fault.Code, []byte(fault.Text[:min(len(fault.Text), ErrorBytesMax)])
 		}
-		b := binary.LittleEndian.AppendUint32(c.take(2*wordBytes+len(answer)), code)
+		b := binary.LittleEndian.AppendUint32(c.emptyBuffer(2*wordBytes+len(answer)), code)
 		b = binary.LittleEndian.AppendUint32(b, uint32(len(answer)))
 		if _, err := c.socket.Write(append(b, answer...)); err != nil {
 			return err
