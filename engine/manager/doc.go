@@ -6,8 +6,8 @@
 // feeds it. One goroutine owns the core (driver). It collects what has arrived, makes a batch,
 // steps the core and appends the batch to the event log. Effects are carried out when the batch is
 // on disk (durableQueue), so that no effect depends on a step that a crash could undo. Meanwhile
-// the next batch is stepped. Only the policy is called at once: its answer is an input like any
-// other.
+// the next batch is stepped. Two things do not wait. The policy is called at once: its answer is an
+// input like any other. And most starts of attempts are sent (earlyStarts).
 //
 // Everything else is in packages below this one, each with its own state and invariants. Their
 // order of imports is in internal/lint/imports_test.go. All queues have bounds with names.
@@ -16,8 +16,10 @@
 //
 // Each batch is appended to the event log, and many batches share one sync. Commands, replies and
 // grants are sent after it. The round for the policy is sent before. That is safe: a policy acts on
-// the cluster only through decisions, and these are logged when they come back. Records whose
-// effects nothing waits for, such as reports of ended work, share the next sync.
+// the cluster only through decisions, and these are logged when they come back. Most starts of
+// attempts are sent before, too (earlyStarts): a manager that lost their records ends those
+// attempts when their launchers join again. Records whose effects nothing waits for, such as
+// reports of ended work and early starts, share the next sync.
 //
 // Under load a step waits half a millisecond for more than its first input. So work that was
 // started together is reported, decided and started together. The policy's answer never waits.

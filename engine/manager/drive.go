@@ -39,10 +39,11 @@ type driver struct {
 	clock  recovery.Clock
 	inbox  *inbox.Inbox
 
-	asked       bool                                     // a round was asked, and its answer was not yet an input
-	ask         func(core.AskPolicy)                     // gives a round to the policy
-	noted       func(core.AskPolicy)                     // notifies the policy's shell that a round with notes is durable; must not block
-	atOnce      func(core.Action) bool                   // does actions that need not wait for the disk; false: not of that kind
+	asked       bool                 // a round was asked, and its answer was not yet an input
+	ask         func(core.AskPolicy) // gives a round to the policy
+	noted       func(core.AskPolicy) // notifies the policy's shell that a round with notes is durable; must not block
+	early       *earlyStarts
+	atOnce      func(core.Action)                        // does what need not wait for the disk; must not block
 	keep        func(record uint64, later []core.Action) // has history take the durable record; must not block
 	durable     func(core.Action)                        // does the rest; must not block
 	stats       *metrics.Metrics
@@ -217,15 +218,23 @@ func (d *driver) decide(batch *wire.Batch, record []byte) error {
 	}
 	actions := d.core.Effects()
 	d.stats.Step(time.Since(start), len(batch.Inputs))
-	later := actions[:0:0]
+	later, starts := actions[:0:0], 0
 	for _, a := range actions {
-		if !d.atOnce(a) {
+		if _, talks := a.(core.StartPolicy); talks {
+			d.atOnce(a)
+		} else if start, early := d.early.start(a); early {
+			d.atOnce(start)
+			starts++
+		} else {
 			later = append(later, a)
 		}
 	}
 	seq, err := d.log.Append(record)
 	if err != nil {
 		return err
+	}
+	if starts > 0 {
+		d.synced.add(seq, func() { d.early.synced(starts) })
 	}
 	if slices.ContainsFunc(later, awaited) {
 		d.log.Hurry()
@@ -235,6 +244,7 @@ func (d *driver) decide(batch *wire.Batch, record []byte) error {
 			d.keep(seq, later)
 			for _, a := range later {
 				d.durable(a)
+				d.early.acted(a)
 			}
 		})
 	}

@@ -114,7 +114,7 @@ func live(t *testing.T, data string, waiting ...inbox.Entry) {
 	ctx, stop := context.WithCancel(t.Context())
 	d := &driver{
 		core: life.Core, log: log, synced: synced, clock: life.Clock, inbox: inbox.New(), stats: metrics.New(), graphs: kept,
-		ask: func(core.AskPolicy) {}, atOnce: func(core.Action) bool { return false }, keep: func(uint64, []core.Action) {}, durable: func(core.Action) {}, opened: func(*core.Core) {},
+		ask: func(core.AskPolicy) {}, early: newEarlyStarts(), atOnce: func(core.Action) {}, keep: func(uint64, []core.Action) {}, durable: func(core.Action) {}, opened: func(*core.Core) {},
 	}
 	for _, e := range append(waiting, inbox.Entry{Query: func(*core.Core) func() { return stop }}) {
 		if err := d.inbox.Enqueue(ctx, e); err != nil {

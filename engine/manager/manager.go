@@ -191,7 +191,7 @@ func Run(ctx context.Context, cfg Config) error {
 		m.wrongConfig(cfg.Problem.Error())
 	}
 	m.driver = &driver{
-		core: l.Core, log: log, synced: synced, clock: l.Clock, inbox: m.inbox, atOnce: m.atOnce, keep: m.history.feed, durable: m.act, stats: m.stats, graphs: m.graphs,
+		core: l.Core, log: log, synced: synced, clock: l.Clock, inbox: m.inbox, early: newEarlyStarts(), atOnce: m.atOnce, keep: m.history.feed, durable: m.act, stats: m.stats, graphs: m.graphs,
 		checkpoints: &recovery.CheckpointMaker{FreezeMax: cfg.FreezeMax, Again: cfg.remakeAgain, Child: cfg.Remaker, Graphs: m.graphs, Log: m.log, Stats: m.stats, Before: m.history.awaitDurable},
 		ask:         func(a core.AskPolicy) { m.supervisor.Ask(a) },
 		noted:       func(a core.AskPolicy) { m.supervisor.Durable(a) },
@@ -572,13 +572,14 @@ func (m *manager) wrongConfig(problem string) {
 	m.log.Error("the configuration has mistakes: what was accepted before stays in force, the file is taken when it is right", "file", m.cfg.File, "error", problem)
 }
 
-// atOnce does what need not wait for the disk: talk with the policy.
-func (m *manager) atOnce(a core.Action) bool {
-	start, yes := a.(core.StartPolicy)
-	if yes {
-		m.supervisor.Start(start)
+// atOnce does what need not wait for the disk: it talks with the policy, and sends early starts.
+func (m *manager) atOnce(a core.Action) {
+	switch a := a.(type) {
+	case core.StartPolicy:
+		m.supervisor.Start(a)
+	case core.ToLauncher:
+		m.launchers.Send(a.Launcher, a.Command)
 	}
-	return yes
 }
 
 // awaited reports whether something waits for an action: then the log is to be synced now and not
