@@ -119,18 +119,21 @@ func (b *bench) assignRows(ctx context.Context, name string, s assignShape) erro
 	for i, e := range assignEnds {
 		rate := func(r assignRun) float64 { return r.paces[i].perSecond }
 		p, h := pick(plugin, rate), pick(here, rate)
+		cpu := func(r assignRun) float64 { return r.paces[i].cpu }
+		used := func() error {
+			return b.out.add(fmt.Sprintf("%s-%d-cpu", row, e.ends), "µs", pick(plugin, cpu), pick(here, cpu), "in process; processor time of both processes")
+		}
 		if e.ends < assignGoalFrom {
-			if err := b.out.add(fmt.Sprintf("%s-%d", row, e.ends), "1/s", p, h, "in process"); err != nil {
+			if err := errors.Join(b.out.add(fmt.Sprintf("%s-%d", row, e.ends), "1/s", p, h, "in process"), used()); err != nil {
 				return err
 			}
 			continue
 		}
 		goal := []float64{assignmentsGoal}
-		cpu := func(r assignRun) float64 { return r.paces[i].cpu }
 		err := errors.Join(
 			b.out.add(fmt.Sprintf("%s-%d", row, e.ends), "1/s", p, goal, "stated, at least"),
 			b.out.add(fmt.Sprintf("%s-%d-inside", row, e.ends), "1/s", h, goal, "stated, at least; in process"),
-			b.out.add(fmt.Sprintf("%s-%d-cpu", row, e.ends), "µs", pick(plugin, cpu), pick(here, cpu), "in process; processor time of both processes"))
+			used())
 		if err != nil {
 			return err
 		}
