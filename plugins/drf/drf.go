@@ -12,7 +12,6 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/gangs"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/locality"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/queueorder"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/policy"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/settings"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
@@ -77,14 +76,14 @@ func check(o *Options) error {
 // turn is a pool that has ready work, in one pass.
 type turn struct {
 	*pool
-	jobs  []*job  // that may still find room, in order
-	share float64 // of the pool, with what this pass launched
+	jobs  []*view.Job // that may still find room, in order
+	first *job        // the first of jobs, once it was asked for a bundle
+	share float64     // of the pool, with what this pass launched
 }
 
-// job is a job of a turn.
+// job is the first job of a turn.
 type job struct {
-	*view.Job
-	next func() (*view.Bundle, bool) // launches the next bundle that fits; nil before the first
+	next func() (*view.Bundle, bool) // launches the next bundle that fits
 	stop func()
 }
 
@@ -100,9 +99,14 @@ func assign(p *pass) error {
 	s.apply(p)
 	a := assignment{pass: p}
 	open := a.turns()
-	for len(open) > 0 {
-		i := lowest(open)
-		if !open[i].launch(&a) {
+	for {
+		if !a.anyOpen() { // only walks that began still have something to do: they end
+			open = slices.DeleteFunc(open, func(t turn) bool { return t.first == nil })
+		}
+		if len(open) == 0 {
+			break
+		}
+		if i := lowest(open); !open[i].launch(&a) {
 			open = slices.Delete(open, i, i+1)
 		}
 	}
@@ -118,36 +122,29 @@ func assign(p *pass) error {
 }
 
 // turns lists the pools with ready work, in order of name.
-func (a *assignment) turns() (list []*turn) {
-	o, of := a.Options(), map[string]*turn{}
-	jobs := a.Jobs()
-	slices.SortFunc(jobs, queueorder.ByPriority)
-	for _, j := range jobs {
-		if j.LaunchableCount() == 0 {
-			continue
+func (a *assignment) turns() []turn {
+	s := a.State()
+	list := make([]turn, 0, len(s.order))
+	for _, p := range s.order {
+		if p.trim(); len(p.waiting) > 0 {
+			list = append(list, turn{pool: p, jobs: p.waiting, share: p.shareOf(&s.total)})
 		}
-		name := poolOf(j)
-		t := of[name]
-		if t == nil {
-			real := a.State().pool(name, &o)
-			planned := *real // launches of this pass count at once, and in the state when they are accepted
-			planned.used.slots = maps.Clone(real.used.slots)
-			t = &turn{pool: &planned, share: planned.shareOf(&a.State().total)}
-			of[name] = t
-			list = append(list, t)
-		}
-		t.jobs = append(t.jobs, &job{Job: j})
 	}
-	slices.SortFunc(list, func(x, y *turn) int { return cmp.Compare(x.name, y.name) })
 	return list
 }
 
+// anyOpen reports whether a slot is free for any job, or reserved for one.
+func (a *assignment) anyOpen() bool {
+	c := &a.View().Capacity
+	return c.AnyReserved() || slices.ContainsFunc(a.State().kinds, func(k scheduler.SlotKind) bool { return c.FreeSlots(k) > 0 })
+}
+
 // lowest returns the index of the pool with the lowest share, the first by name of equal ones.
-func lowest(open []*turn) (at int) {
+func lowest(open []turn) (at int) {
 	least := math.Inf(1)
-	for i, t := range open {
-		if t.share < least {
-			at, least = i, t.share
+	for i := range open {
+		if open[i].share < least {
+			at, least = i, open[i].share
 		}
 	}
 	return at
@@ -156,11 +153,8 @@ func lowest(open []*turn) (at int) {
 // launch launches one bundle of the pool's first job for which one fits.
 func (t *turn) launch(a *assignment) bool {
 	for len(t.jobs) > 0 {
-		if b, ok := t.jobs[0].launch(a); ok {
-			for i := range b.Groups {
-				t.used.add(&b.Groups[i], 1)
-			}
-			t.share = t.shareOf(&a.State().total)
+		if b, ok := t.launchFirst(a); ok {
+			t.count(b, &a.State().total)
 			return true
 		}
 		t.jobs = t.jobs[1:]
@@ -168,19 +162,39 @@ func (t *turn) launch(a *assignment) bool {
 	return false
 }
 
-// launch launches the job's next bundle that fits. Most jobs of most passes find no free slot of their kinds: they
-// begin no coroutine.
-func (j *job) launch(a *assignment) (b *view.Bundle, ok bool) {
-	if j.next == nil {
+// count counts a launch of this pass at once. The state has it when it is accepted.
+func (t *turn) count(b *view.Bundle, total *amounts) {
+	if !t.planned {
+		planned := *t.pool
+		planned.planned, planned.used.slots = true, maps.Clone(t.used.slots)
+		t.pool = &planned
+	}
+	for i := range b.Groups {
+		t.used.add(&b.Groups[i], 1)
+	}
+	t.known = false
+	t.share = t.shareOf(total)
+}
+
+// launchFirst launches the first job's next bundle that fits. Most jobs of most passes find no free slot of their
+// kinds: they begin no coroutine.
+func (t *turn) launchFirst(a *assignment) (b *view.Bundle, ok bool) {
+	if t.first == nil {
+		j := t.jobs[0]
+		if j.LaunchableCount() == 0 {
+			return nil, false
+		}
 		a.kept.ResetTries()
-		kinds := a.open(j.Job)
+		kinds := a.open(j)
 		if len(kinds) == 0 {
 			return nil, false
 		}
-		j.next, j.stop = iter.Pull(a.launches(j.Job, kinds))
+		t.first = &job{}
+		t.first.next, t.first.stop = iter.Pull(a.launches(j, kinds))
 	}
-	if b, ok = j.next(); !ok {
-		j.stop()
+	if b, ok = t.first.next(); !ok {
+		t.first.stop()
+		t.first = nil
 	}
 	return b, ok
 }
@@ -212,12 +226,16 @@ func (a *assignment) launches(j *view.Job, kinds []scheduler.SlotKind) iter.Seq[
 	}
 }
 
-// open lists the kinds of slots that the job uses and of which some are free.
-func (a *assignment) open(j *view.Job) []scheduler.SlotKind {
+// open lists the kinds of slots that the job uses and of which some are free, in order of stage, each once.
+func (a *assignment) open(j *view.Job) (kinds []scheduler.SlotKind) {
 	v := a.View()
-	return slices.DeleteFunc(j.Kinds(), func(kind scheduler.SlotKind) bool {
-		return v.Capacity.FreeSlots(kind) == 0 && !v.Capacity.Reserved(j.ID())
-	})
+	reserved := v.Capacity.Reserved(j.ID())
+	for i := range j.Info.Stages {
+		if kind := j.Info.Stages[i].Kind; (reserved || v.Capacity.FreeSlots(kind) > 0) && !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds
 }
 
 // starter launches a bundle, anywhere or on a launcher. It says whether it did, and whether to go on.
@@ -301,6 +319,7 @@ func explain(l look, j *view.Job) scheduler.Explanation {
 	}
 	x.Detail += fmt.Sprintf("; pool %s has %s", scheduler.Printable(p.name), p.describe(&s.total))
 	x.AddFact("pool", p.name)
-	x.AddFact("share", fmt.Sprintf("%.3f", p.shareOf(&s.total)))
+	share, _ := p.used.dominant(&s.total)
+	x.AddFact("share", fmt.Sprintf("%.3f", share/p.weight))
 	return x
 }

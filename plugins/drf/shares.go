@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/queueorder"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
@@ -50,12 +51,36 @@ type pool struct {
 	name   string
 	weight float64
 	used   amounts
+
+	waiting []*view.Job // those that may have something to launch, in order
+	planned bool        // it is a copy, with what a pass launches
+	share   float64     // of used, if it is known
+	known   bool
 }
 
 // shareOf is the pool's dominant share, divided by its weight.
 func (p *pool) shareOf(total *amounts) float64 {
-	s, _ := p.used.dominant(total)
-	return s / p.weight
+	if !p.known {
+		s, _ := p.used.dominant(total)
+		p.share, p.known = s/p.weight, true
+	}
+	return p.share
+}
+
+// count adds what n like groups take.
+func (p *pool) count(g *scheduler.Group, n int) {
+	p.used.add(g, n)
+	p.known = false
+}
+
+// trim drops jobs that have nothing to launch from the queue's front. Others that have nothing stay in it until they come
+// there, or end.
+func (p *pool) trim() {
+	n := 0
+	for n < len(p.waiting) && p.waiting[n].LaunchableCount() == 0 {
+		n++
+	}
+	p.waiting = slices.Delete(p.waiting, 0, n)
 }
 
 // describe tells a person the pool's dominant share.
@@ -64,11 +89,14 @@ func (p *pool) describe(total *amounts) string {
 	return fmt.Sprintf("dominant share %.3f of %s, weight %g", s, cmp.Or(of, "nothing"), p.weight)
 }
 
-// state is what pools hold. It follows from the view, so no checkpoint keeps it.
+// state is what pools hold, and which jobs wait. It follows from the view, so no checkpoint keeps it.
 type state struct {
-	total amounts // of the launchers that are not closed
+	total amounts              // of the launchers that are not closed
+	kinds []scheduler.SlotKind // that they have, in order
 	pools map[string]*pool
+	order []*pool                       // those with jobs that ever waited, by name
 	of    map[scheduler.AttemptID]*pool // live attempts
+	in    map[scheduler.JobID]*pool     // jobs in the queues of pools
 }
 
 // poolOf is the name of a job's pool.
@@ -86,18 +114,52 @@ func (s *state) pool(name string, o *Options) *pool {
 
 // rebuild counts everything anew.
 func (s *state) rebuild(v *view.View, o *Options) {
-	s.pools, s.of = map[string]*pool{}, map[scheduler.AttemptID]*pool{}
+	*s = state{pools: map[string]*pool{}, of: map[scheduler.AttemptID]*pool{}, in: map[scheduler.JobID]*pool{}}
 	for _, j := range v.Jobs() {
 		for _, a := range j.Attempts() {
 			s.enter(a, o)
+		}
+		if j.LaunchableCount() > 0 {
+			s.enqueue(j, o)
 		}
 	}
 	s.count(v)
 }
 
+// enqueue puts a job into its pool's queue.
+func (s *state) enqueue(j *view.Job, o *Options) {
+	p := s.pool(poolOf(j), o)
+	s.in[j.ID()] = p
+	if i, found := slices.BinarySearchFunc(p.waiting, j, queueorder.ByPriority); !found {
+		p.waiting = slices.Insert(p.waiting, i, j)
+	}
+	if i, found := slices.BinarySearchFunc(s.order, p.name, func(p *pool, name string) int { return cmp.Compare(p.name, name) }); !found {
+		s.order = slices.Insert(s.order, i, p)
+	}
+}
+
+// waits enqueues a job that may have something to launch; nil is one that ended in the same round.
+func (s *state) waits(j *view.Job, o *Options) {
+	if j != nil {
+		s.enqueue(j, o)
+	}
+}
+
+// dequeue removes a job that ended.
+func (s *state) dequeue(id scheduler.JobID) {
+	if p := s.in[id]; p != nil {
+		p.waiting = slices.DeleteFunc(p.waiting, func(j *view.Job) bool { return j.ID() == id })
+		delete(s.in, id)
+	}
+}
+
 // count sums what launchers have.
 func (s *state) count(v *view.View) {
 	s.total = amounts{slots: v.Capacity.OpenSlots()}
+	s.kinds = slices.Sorted(maps.Keys(s.total.slots))
+	for _, p := range s.pools { // each alone
+		p.known = false
+	}
 	for _, l := range v.Launchers() {
 		if !l.Closed() {
 			s.total.memory += l.Memory
@@ -110,14 +172,14 @@ func (s *state) count(v *view.View) {
 func (s *state) enter(a *view.Attempt, o *Options) {
 	s.leave(a)
 	p := s.pool(poolOf(a.Job()), o)
-	p.used.add(a.Need, 1)
+	p.count(a.Need, 1)
 	s.of[a.ID] = p
 }
 
 // leave counts an attempt no more.
 func (s *state) leave(a *view.Attempt) {
 	if p := s.of[a.ID]; p != nil {
-		p.used.add(a.Need, -1)
+		p.count(a.Need, -1)
 		delete(s.of, a.ID)
 	}
 }
@@ -133,6 +195,12 @@ func (s *state) apply(p *pass) {
 		switch e := e.(type) {
 		case scheduler.JobUpdated:
 			moved = true
+		case scheduler.JobFinished:
+			s.dequeue(e.Job)
+		case scheduler.BundleReady:
+			s.waits(v.Job(e.Job), &o)
+		case scheduler.SpeculationOffered:
+			s.waits(v.Job(e.Job), &o)
 		case scheduler.Outcome:
 			if e.Accepted && e.Kind == scheduler.DecisionLaunch {
 				for _, id := range e.Attempts {

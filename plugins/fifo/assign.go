@@ -65,11 +65,15 @@ func (a *assignment) turn() scheduler.WaitReason {
 	return scheduler.WaitTurn
 }
 
-// open lists the kinds of slots that the job uses and may have now.
-func (a *assignment) open(j *view.Job) []scheduler.SlotKind {
-	return slices.DeleteFunc(j.Kinds(), func(kind scheduler.SlotKind) bool {
-		return a.view.Capacity.FreeSlots(kind) == 0 && !a.view.Capacity.Reserved(j.ID())
-	})
+// open lists the kinds of slots that the job uses and may have now, in order of stage, each once. Mostly it has none.
+func (a *assignment) open(j *view.Job) (kinds []scheduler.SlotKind) {
+	reserved := a.view.Capacity.Reserved(j.ID())
+	for i := range j.Info.Stages {
+		if kind := j.Info.Stages[i].Kind; (reserved || a.view.Capacity.FreeSlots(kind) > 0) && !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds
 }
 
 // near assigns work to launchers that hold its input, then to racks that do.

@@ -27,8 +27,11 @@ type driver[O, S any] struct {
 	encoded  []byte             // the state in it
 	own      bool               // delays or leaving changed since then
 
-	reasons map[scheduler.JobID]reason // in force at the manager
-	order   []scheduler.JobID          // of jobs that wait, as the last pass asked for them
+	passes  uint64 // how many there were
+	jobs    map[scheduler.JobID]*record
+	told    int       // records that are told
+	order   []*record // of jobs that wait, as the last pass asked for them
+	another []*record // the memory of the order before
 }
 
 var _ scheduler.TaskScheduler = (*driver[None, None])(nil)
@@ -57,7 +60,7 @@ func (d *driver[O, S]) Start(c scheduler.Config, s scheduler.Snapshot, env sched
 		return scheduler.Description{}, err
 	}
 	var none S
-	d.env, d.state, d.reasons, d.order = env, none, map[scheduler.JobID]reason{}, nil
+	d.env, d.state, d.jobs, d.told, d.order = env, none, map[scheduler.JobID]*record{}, 0, nil
 	since := 0
 	if d.recall(s.Checkpoint) {
 		since = min(s.Since, len(s.Events))
@@ -114,7 +117,10 @@ func (d *driver[O, S]) AssignTasks(r scheduler.Round) (scheduler.Decisions, erro
 func (d *driver[O, S]) forget(events []scheduler.Event) {
 	for _, e := range events {
 		if x, is := e.(scheduler.JobFinished); is {
-			delete(d.reasons, x.Job)
+			if r := d.jobs[x.Job]; r != nil {
+				d.withdraw(r)
+				delete(d.jobs, x.Job)
+			}
 			d.setDelay(x.Job, locality.Wait{})
 		}
 	}
@@ -208,16 +214,12 @@ func (d *driver[O, S]) newLook() Look[O, S] { return Look[O, S]{d} }
 // pass begins a pass, in the memory of the one before.
 func (d *driver[O, S]) pass(events []scheduler.Event) *Pass[O, S] {
 	p := &d.current
-	if p.reasons == nil {
-		p.reasons, p.delayed, p.asked = map[scheduler.JobID]reason{}, map[scheduler.JobID]bool{}, map[scheduler.JobID]bool{}
+	if p.delayed == nil {
+		p.delayed = map[scheduler.JobID]bool{}
 	}
-	clear(p.reasons)
 	clear(p.delayed)
-	clear(p.asked)
-	var order []scheduler.JobID // the last pass's is shown until this one ends
-	if !d.policy.Reports {
-		order = make([]scheduler.JobID, 0, len(d.view.Jobs()))
-	}
-	*p = Pass[O, S]{Look: d.newLook(), events: events, reasons: p.reasons, delayed: p.delayed, asked: p.asked, order: order}
+	d.passes++
+	order := d.another[:0] // the last pass's is shown until this one ends
+	*p = Pass[O, S]{Look: d.newLook(), events: events, delayed: p.delayed, order: order}
 	return p
 }

@@ -111,7 +111,7 @@ func (n *nearPass[O, S]) end() {
 	if at, more := n.delay.Next(now, n.limits); more {
 		n.WakeAt(max(at, now+1))
 	}
-	n.reasons[id] = reason{why: scheduler.WaitLocality, detail: "free slots are far from its input; it takes them after a short delay"}
+	n.driver.setReason(n.job, reason{why: scheduler.WaitLocality, detail: "free slots are far from its input; it takes them after a short delay"})
 }
 
 // stopDelays stops the delays of jobs that LaunchNear was not called for: nobody passed them over.

@@ -19,11 +19,9 @@ type Pass[O, S any] struct {
 	changed     bool
 	decisions   scheduler.Decisions
 	wake        scheduler.Time
-	reasons     map[scheduler.JobID]reason  // for which jobs wait after this pass
 	delayed     map[scheduler.JobID]bool    // jobs that LaunchNear keeps waiting
 	reserved    map[scheduler.BundleID]bool // see reservations; nil: not counted yet
-	asked       map[scheduler.JobID]bool    // jobs in order
-	order       []scheduler.JobID
+	order       []*record                   // of the jobs that the pass asked for
 }
 
 // Filter chooses bundles. The zero value chooses all.
@@ -85,9 +83,11 @@ func (p *Pass[O, S]) walk(f Filter, of func(*view.Job) iter.Seq[*view.Bundle]) i
 
 // ask notes that it is a job's turn.
 func (p *Pass[O, S]) ask(j *view.Job) {
-	if !p.asked[j.ID()] {
-		p.asked[j.ID()] = true
-		p.order = append(p.order, j.ID())
+	if d := p.driver; !d.policy.Reports {
+		if r := d.record(j); r.asked != d.passes {
+			r.asked = d.passes
+			p.order = append(p.order, r)
+		}
 	}
 }
 

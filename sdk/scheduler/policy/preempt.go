@@ -206,7 +206,7 @@ func (p *Pass[O, S]) preempt(b *view.Bundle, mode scheduler.PreemptMode, victims
 			v.Capacity.TakeFor(l, b, &b.Groups[i]) // where there is room already; what victims hold is not there yet
 		}
 	}
-	p.reasons[b.Job.ID()] = reason{why: scheduler.WaitPreempting, detail: fmt.Sprintf("%d attempts are being stopped for it", len(victims))}
+	p.driver.setReason(b.Job, reason{why: scheduler.WaitPreempting, detail: fmt.Sprintf("%d attempts are being stopped for it", len(victims))})
 }
 
 // stop notes that this pass stops an attempt.

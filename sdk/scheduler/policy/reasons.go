@@ -24,58 +24,134 @@ func (r *reason) text() string {
 	return r.detail
 }
 
+// record is what the package keeps of a job's reasons. Passes are counted by driver.passes.
+type record struct {
+	job   *view.Job
+	asked uint64 // the last pass that asked for the job
+	// set is the last pass that set a reason, and reason is that one.
+	set    uint64
+	reason reason
+	// inForce is the reason that the manager has; it has one if told is set.
+	inForce reason
+	told    bool
+}
+
+// record returns the record of a live job.
+func (d *driver[O, S]) record(j *view.Job) *record {
+	r := d.jobs[j.ID()]
+	if r == nil {
+		r = &record{job: j}
+		d.jobs[j.ID()] = r
+	}
+	return r
+}
+
+// setReason sets why a job waits after this pass.
+func (d *driver[O, S]) setReason(j *view.Job, why reason) {
+	r := d.record(j)
+	r.set, r.reason = d.passes, why
+}
+
+// tell notes that the manager has a reason, and withdraw that it has none.
+func (d *driver[O, S]) tell(r *record, why reason) {
+	if r.inForce = why; !r.told {
+		r.told = true
+		d.told++
+	}
+}
+
+func (d *driver[O, S]) withdraw(r *record) {
+	if r.inForce = (reason{}); r.told {
+		r.told = false
+		d.told--
+	}
+}
+
 // Waits says why a job waits after this pass, with numbers and names for people. Without it the package finds a
 // reason: slots that are coming, a delay of LaunchNear, other jobs' turn, a gang that does not fit, or no free slot.
 // A policy that keeps free slots from a job on purpose says so here, with scheduler.WaitHeld, WaitAtLimit or
 // WaitBudget.
 func (p *Pass[O, S]) Waits(j *view.Job, why scheduler.WaitReason, format string, args ...any) {
-	p.reasons[j.ID()] = reason{why: why, detail: fmt.Sprintf(format, args...)}
+	p.driver.setReason(j, reason{why: why, detail: fmt.Sprintf(format, args...)})
 }
 
 // Report tells the manager why a job waits, or WaitNone if it does not, when that is not what it was told last. Only
 // then detail is called, for numbers and names for people. It may be nil for WaitNone. It is for a policy with
 // Policy.Reports.
 func (p *Pass[O, S]) Report(j *view.Job, why scheduler.WaitReason, detail func() string) {
-	told, id := p.driver.reasons, j.ID()
-	if told[id].why == why {
+	d := p.driver
+	r := d.record(j)
+	if r.inForce.why == why {
 		return
 	}
-	w := scheduler.Waiting{Job: id, Reason: why}
-	if delete(told, id); why != scheduler.WaitNone {
-		told[id], w.Detail = reason{why: why}, detail()
+	w := scheduler.Waiting{Job: j.ID(), Reason: why}
+	if d.withdraw(r); why != scheduler.WaitNone {
+		d.tell(r, reason{why: why})
+		w.Detail = detail()
 	}
 	p.decisions.Waiting = append(p.decisions.Waiting, w)
 }
 
-// giveReasons tells the manager of reasons that changed. It is called in each pass, for all jobs: it finds each job's
-// first bundle once, and writes no text that nobody asked for.
+// giveReasons tells the manager of reasons that changed. It is called in each pass, for all jobs, so it touches no
+// bundle where the job itself has the answer, and writes no text that nobody asked for.
 func (p *Pass[O, S]) giveReasons() {
 	d := p.driver
 	for _, j := range d.view.Jobs() {
 		p.ask(j) // those that the pass did not ask for come last
 	}
-	d.order = p.order[:0]
-	for _, id := range p.order {
-		b := p.left(d.view.Job(id))
+	free := freeSlots{of: &d.view.Capacity}
+	d.order, d.another = p.order[:0], d.order
+	for _, r := range p.order {
+		b := p.left(r.job)
 		if b == nil {
 			continue
 		}
-		now := p.reasonOf(b, len(d.order))
-		if d.reasons[id].why != now.why {
-			p.decisions.Waiting = append(p.decisions.Waiting, scheduler.Waiting{Job: id, Reason: now.why, Detail: now.text()})
+		now := p.reasonOf(r, b, len(d.order), &free)
+		if r.inForce.why != now.why {
+			p.decisions.Waiting = append(p.decisions.Waiting, scheduler.Waiting{Job: r.job.ID(), Reason: now.why, Detail: now.text()})
 		}
-		d.reasons[id] = now
-		d.order = append(d.order, id)
+		d.tell(r, now)
+		d.order = append(d.order, r)
 	}
-	if len(d.reasons) == len(d.order) {
+	if d.told == len(d.order) {
 		return
 	}
 	for _, j := range d.view.Jobs() {
-		if _, told := d.reasons[j.ID()]; told && p.left(j) == nil {
-			delete(d.reasons, j.ID())
+		if r := d.record(j); r.told && p.left(j) == nil {
+			d.withdraw(r)
 			p.decisions.Waiting = append(p.decisions.Waiting, scheduler.Waiting{Job: j.ID(), Reason: scheduler.WaitNone})
 		}
 	}
+}
+
+// freeSlots is how many slots of kinds are free at the end of a pass. Jobs mostly ask for one kind.
+type freeSlots struct {
+	of   *view.Capacity
+	kind scheduler.SlotKind // that was asked for last; "": none was
+	free int
+}
+
+func (f *freeSlots) count(kind scheduler.SlotKind) int {
+	if kind != f.kind || kind == "" {
+		f.kind, f.free = kind, f.of.FreeSlots(kind)
+	}
+	return f.free
+}
+
+// none reports whether no slot is free that a bundle of the job needs. It looks at the job's stages, as their groups
+// need the same.
+func (f *freeSlots) none(j *view.Job) bool {
+	for i := range j.Info.Stages {
+		if s := &j.Info.Stages[i]; s.Slots <= 0 || f.count(s.Kind) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// enough reports whether as many slots are free as each group of a bundle needs.
+func (f *freeSlots) enough(b *view.Bundle) bool {
+	return !f.none(b.Job) && !slices.ContainsFunc(b.Groups, func(g scheduler.Group) bool { return f.count(g.Kind) < g.Slots })
 }
 
 // left returns the first ready bundle of a job that the pass did not launch, or nil.
@@ -97,18 +173,17 @@ func (p *Pass[O, S]) left(j *view.Job) *view.Bundle {
 }
 
 // reasonOf returns why a job waits whose first ready bundle is left.
-func (p *Pass[O, S]) reasonOf(b *view.Bundle, place int) reason {
-	if r, given := p.reasons[b.Job.ID()]; given {
-		return r
+func (p *Pass[O, S]) reasonOf(r *record, b *view.Bundle, place int, free *freeSlots) reason {
+	if r.set == p.driver.passes {
+		return r.reason
 	}
-	if limit := b.Job.AtUserLimit(); limit != "" {
+	if limit := r.job.AtUserLimit(); limit != "" {
 		return reason{why: scheduler.WaitAtLimit, detail: limit}
 	}
-	free := !slices.ContainsFunc(b.Groups, func(g scheduler.Group) bool { return p.driver.view.Capacity.FreeSlots(g.Kind) < g.Slots })
 	switch {
-	case p.Coming(b.Job):
+	case p.Coming(r.job):
 		return reason{why: scheduler.WaitPreempting, detail: "slots are being taken back for it"}
-	case free:
+	case free.enough(b):
 		return reason{why: b.Unfit(), detail: p.driver.view.Obstacles(b)}
 	case place > 0:
 		return reason{why: scheduler.WaitTurn, before: place}
@@ -120,11 +195,15 @@ func (p *Pass[O, S]) reasonOf(b *view.Bundle, place int) reason {
 // has the reason that was reported, what the job's first ready bundle needs, and no place.
 func (l Look[O, S]) Explain(j *view.Job) scheduler.Explanation {
 	d := l.driver
-	r := d.reasons[j.ID()]
+	known := d.jobs[j.ID()] // nil before the first pass
+	var r reason
+	if known != nil {
+		r = known.inForce
+	}
 	if limit := j.AtUserLimit(); limit != "" {
 		r = reason{why: scheduler.WaitAtLimit, detail: limit}
 	}
-	x := scheduler.Explanation{Reason: r.why, Detail: scheduler.Printable(r.text()), Place: slices.Index(d.order, j.ID()) + 1}
+	x := scheduler.Explanation{Reason: r.why, Detail: scheduler.Printable(r.text()), Place: slices.Index(d.order, known) + 1}
 	brief := x.Detail == ""
 	if brief {
 		x.Detail = fmt.Sprintf("%d bundles ready, %d attempts live", j.ReadyCount(), len(j.Attempts()))
@@ -139,7 +218,7 @@ func (l Look[O, S]) Explain(j *view.Job) scheduler.Explanation {
 		}
 		break
 	}
-	x.AddFact("waiting jobs", len(d.reasons))
+	x.AddFact("waiting jobs", d.told)
 	x.AddFact("ready", j.ReadyCount())
 	x.AddFact("live", len(j.Attempts()))
 	return x
@@ -165,13 +244,12 @@ func (l Look[O, S]) Status() scheduler.Status {
 	}
 	pool.FairShare = float64(min(pool.Demand, slots))
 	s := scheduler.Status{Pools: []scheduler.PoolStatus{pool}, Queue: []scheduler.Queued{}}
-	for _, id := range d.order[:min(len(d.order), scheduler.QueueMax)] {
-		r := d.reasons[id]
-		why := scheduler.Printable(r.text())
+	for _, r := range d.order[:min(len(d.order), scheduler.QueueMax)] {
+		why := scheduler.Printable(r.inForce.text())
 		if len(why) > scheduler.WhyBytesMax {
 			why = why[:scheduler.WhyBytesMax]
 		}
-		s.Queue = append(s.Queue, scheduler.Queued{Job: id, Why: why})
+		s.Queue = append(s.Queue, scheduler.Queued{Job: r.job.ID(), Why: why})
 	}
 	return s
 }

@@ -100,7 +100,10 @@ func (b *Bundle) Unfit() scheduler.WaitReason {
 
 // LeaveOut makes walks skip the bundle until the next Apply, without a decision to launch it. A
 // policy that reclaims slots for a bundle uses it to avoid choosing the bundle again.
-func (b *Bundle) LeaveOut() { b.given = *b.Job.turn }
+func (b *Bundle) LeaveOut() {
+	b.given = *b.Job.turn
+	b.Job.given = b.given
+}
 
 // LeftOut reports whether the bundle was given to View.Launch or LeaveOut since the last Apply.
 func (b *Bundle) LeftOut() bool { return b.given == *b.Job.turn }

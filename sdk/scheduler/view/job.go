@@ -17,6 +17,7 @@ type Job struct {
 	user *user // nil unless a limit of its user is counted
 
 	turn  *uint64 // of jobs
+	given uint64  // the last turn in which one of its bundles was given to Launch or left out
 	owner *user
 	// Counts has one entry for each stage.
 	Counts []Counts
@@ -170,6 +171,9 @@ func (j *Job) LaunchableIn(rack string) Walk { return j.walk(j.launchable.byRack
 // FirstReady returns the ready bundle with the lowest id that was not given to Launch or LeaveOut since
 // the last Apply, whatever its user's limit; nil: there is none.
 func (j *Job) FirstReady() *Bundle {
+	if j.given != *j.turn && j.launchable.second.len() == 0 {
+		return j.launchable.list.front()
+	}
 	walk := j.launchable.list.after(0, *j.turn)
 	for b := walk.Next(); b != nil; b = walk.Next() {
 		if !b.SpeculationOffered {

@@ -58,7 +58,7 @@ func (js *jobs) each(of func(*Job) iter.Seq[*Bundle]) iter.Seq[*Bundle] {
 // Launch returns the decision to launch a bundle. Walks skip the bundle from then on until the next
 // Apply.
 func (js *jobs) Launch(b *Bundle, where []scheduler.LauncherID) scheduler.Launch {
-	b.given = *js.turn
+	b.LeaveOut()
 	return scheduler.Launch{Bundle: b.ID, Launchers: where}
 }
 

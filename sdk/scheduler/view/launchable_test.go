@@ -75,3 +75,36 @@ func TestLaunchableIsWhatWasAddedAndNotRemoved(t *testing.T) {
 		}
 	}
 }
+
+// The first ready bundle is the first of a walk that offers no second attempt, also after launches of a turn.
+func TestFirstReady(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	turn := uint64(1)
+	j := &Job{turn: &turn}
+	in := map[scheduler.BundleID]*Bundle{}
+	for step := range 5000 {
+		id := scheduler.BundleID(1 + rng.IntN(20))
+		switch b := in[id]; {
+		case rng.IntN(4) == 0:
+			turn++
+		case b == nil:
+			in[id] = &Bundle{ID: id, Job: j, SpeculationOffered: step > 2500 && rng.IntN(3) == 0, Groups: []scheduler.Group{{Slots: 1}}}
+			j.launchable.add(in[id])
+		case rng.IntN(2) == 0:
+			b.LeaveOut()
+		default:
+			j.launchable.remove(b)
+			delete(in, id)
+		}
+		var want *Bundle
+		for _, id := range slices.Sorted(maps.Keys(in)) {
+			if b := in[id]; !b.LeftOut() && !b.SpeculationOffered {
+				want = b
+				break
+			}
+		}
+		if got := j.FirstReady(); got != want {
+			t.Fatalf("step %d: the first ready bundle is %+v, want %+v", step, got, want)
+		}
+	}
+}
