@@ -27,7 +27,6 @@ type assignment struct {
 	// those that events changed.
 	begun, before, touched []*stage
 
-	entitled  map[*kind][]entitlement
 	coming    map[coming]int
 	fruitless int // searches for victims that found none
 }
@@ -46,12 +45,11 @@ type coming struct {
 
 // assign decides one round.
 func (d *assignment) assign() {
-	d.entitled = map[*kind][]entitlement{}
 	for _, k := range d.kinds {
 		d.entitle(k)
 	}
 	for _, k := range d.kinds {
-		for _, e := range d.entitled[k] {
+		for _, e := range k.entitled {
 			d.fill(e.stage, e.upTo)
 		}
 	}
@@ -92,7 +90,7 @@ func (d *assignment) serve(k *kind) iter.Seq[*stage] {
 // last those whose input is incomplete.
 func (d *assignment) entitle(k *kind) {
 	left := max(k.slots-d.index.Beside[k.name], 0)
-	var list []entitlement
+	list := k.entitled[:0]
 	give := func(s *stage, n int) {
 		d.begin(s)
 		if n = min(n, left, s.want()-s.entitled); n > 0 {
@@ -135,7 +133,7 @@ func (d *assignment) entitle(k *kind) {
 	for _, s := range k.early {
 		give(s, math.MaxInt)
 	}
-	d.entitled[k] = list
+	k.entitled = list
 }
 
 // begin clears a stage's data of earlier rounds.
@@ -169,14 +167,10 @@ func (d *assignment) wakeLate(k *kind) {
 	if !waits || d.options.rule() != virtual.Sharing {
 		return
 	}
-	for j := range k.cluster.Order() {
-		if j.Late() {
-			continue
-		}
+	if j := k.cluster.Next(); j != nil {
 		if at := k.cluster.Finish(j); at != virtual.Never {
 			d.wake(at)
 		}
-		return
 	}
 }
 

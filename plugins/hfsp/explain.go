@@ -20,6 +20,10 @@ const shownMax = 200
 func (d *assignment) explainWaits() (changed []scheduler.Waiting) {
 	var jobs []scheduler.JobID // of which a stage's reason changed
 	look := func(s *stage) {
+		if s.looked == d.view.Round() {
+			return
+		}
+		s.looked = d.view.Round()
 		if why := d.why(s); why != s.reported {
 			s.reported = why
 			jobs = append(jobs, s.Job.ID())
@@ -38,7 +42,7 @@ func (d *assignment) explainWaits() (changed []scheduler.Waiting) {
 	d.took = taking
 	for _, list := range [][]*stage{d.before, d.begun, d.touched} {
 		for _, s := range list {
-			if d.view.Job(s.Job.ID()) == s.Job {
+			if !s.gone {
 				look(s)
 			}
 		}

@@ -89,8 +89,8 @@ func (p *Policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 	}
 	a := &assignment{Policy: p}
 	if p.last != nil {
-		a.before = p.last.begun
-		p.last.Policy, p.last.before, p.last.touched = nil, nil, nil
+		a.before, a.begun, a.touched = p.last.begun, p.last.before[:0], p.last.touched[:0]
+		p.last.Policy, p.last.begun, p.last.before, p.last.touched = nil, nil, nil, nil
 	}
 	for _, w := range p.index.Changed() {
 		a.touched = append(a.touched, of(w))

@@ -26,6 +26,8 @@ type kind struct {
 	// run again after they were over.
 	urgent []*stage
 	early  []*stage // with incomplete input, and something to launch, resume or preempt
+
+	entitled []entitlement // of the current round
 }
 
 // dealt is the state that deal last worked with.

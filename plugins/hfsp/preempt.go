@@ -52,7 +52,7 @@ func (d *assignment) preemptForStages(k *kind) {
 	}
 	var losers []*loser
 	looked := false
-	for _, e := range d.entitled[k] {
+	for _, e := range k.entitled {
 		s := e.stage
 		lack := s.entitled - s.has()
 		if lack <= 0 || s.ReadyBundles == s.launched && s.Suspended == 0 || s.lacked {

@@ -32,7 +32,9 @@ type stage struct {
 	round uint64 // the round that turn belongs to
 
 	reported scheduler.WaitReason
-	trains   bool // it is in its kind's training list
+	looked   uint64 // the last round that looked for the reason
+	gone     bool   // its job ended
+	trains   bool   // it is in its kind's training list
 
 	saved   []byte // its record in the checkpoint; nil if it has none
 	pending bool   // the record may be out of date
@@ -210,6 +212,7 @@ func (k *kind) finishReal(s *stage) {
 // part removes a stage whose job ended.
 func (p *Policy) part(s *stage) {
 	k := s.kind
+	s.gone = p.view.Job(s.Job.ID()) != s.Job
 	switch {
 	case s.job == nil:
 	case s.Over():

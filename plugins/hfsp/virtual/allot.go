@@ -30,6 +30,13 @@ func (c *Cluster) Order() iter.Seq[*Job] {
 				return
 			}
 		}
+		c.projected()(yield)
+	}
+}
+
+// projected walks the jobs of Order that are not late.
+func (c *Cluster) projected() iter.Seq[*Job] {
+	return func(yield func(*Job) bool) {
 		p := &c.plan
 		p.ensure()
 		for i := 0; i < len(p.order) || p.next(); i++ {
@@ -38,6 +45,14 @@ func (c *Cluster) Order() iter.Seq[*Job] {
 			}
 		}
 	}
+}
+
+// Next returns the first job of Order that is not late, or nil.
+func (c *Cluster) Next() *Job {
+	for j := range c.projected() {
+		return j
+	}
+	return nil
 }
 
 // Allot divides slots of the real cluster. Late jobs have theirs first, by the rule. Then each job
@@ -55,26 +70,24 @@ func (c *Cluster) Allot(slots int, late Rule, want func(*Job) int) iter.Seq2[*Jo
 			return yield(j, n)
 		}
 		if late == Sharing && c.late.Len() > 0 {
-			jobs := make([]*Job, 0, c.late.Len())
-			sharers := make([]Sharer, 0, c.late.Len())
+			jobs, sharers := c.sharers.jobs[:0], c.sharers.list[:0]
 			for e := c.late.Front(); e != nil; e = e.Next() {
 				j := e.Value.(*Job)
 				jobs, sharers = append(jobs, j), append(sharers, Sharer{want(j), j.spec.Weight})
 			}
-			for i, n := range Slots(slots, sharers) {
+			c.sharers.jobs, c.sharers.list = jobs, sharers
+			for i, n := range c.sharers.slots(slots, sharers) {
 				if !give(jobs[i], n) {
 					return
 				}
 			}
 		}
-		for j := range c.Order() {
-			if left <= 0 {
-				return
-			}
-			if late == Sharing && j.Late() {
-				continue
-			}
-			if !give(j, want(j)) {
+		jobs := c.Order()
+		if late == Sharing {
+			jobs = c.projected()
+		}
+		for j := range jobs {
+			if left <= 0 || !give(j, want(j)) {
 				return
 			}
 		}

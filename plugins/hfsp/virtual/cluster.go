@@ -32,6 +32,14 @@ type Cluster struct {
 	ended           uint64     // how often a job became late
 	plan            projection
 	changes         changes
+	sharers         sharers
+}
+
+// sharers is the memory in which late jobs share slots.
+type sharers struct {
+	jobs []*Job
+	list []Sharer
+	division
 }
 
 // New returns a cluster without jobs. A negative capacity counts as 0.

@@ -2,6 +2,7 @@ package virtual
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -31,6 +32,37 @@ func oneByOne(total int, sharers []Sharer) []int {
 		given[best]++
 	}
 	return given
+}
+
+// TestSlotsOfManyAreGivenOneByOne has so many sharers that turns are selected and not sorted, with weights as sites have
+// them and others.
+func TestSlotsOfManyAreGivenOneByOne(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		weights := rapid.SampledFrom([][]float64{{1}, {1, 2}, {1, 2, 4, 0.5}, {1, 3, 0.75}, {1, 1000}}).Draw(t, "weights")
+		most := rapid.SampledFrom([]int{1, 3, 30, 1000}).Draw(t, "caps")
+		sharers := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Sharer {
+			return Sharer{rapid.IntRange(0, most).Draw(t, "cap"), rapid.SampledFrom(weights).Draw(t, "weight")}
+		}), 1, 80).Draw(t, "sharers")
+		total := rapid.IntRange(0, rapid.SampledFrom([]int{10, 100, 3000}).Draw(t, "scale")).Draw(t, "slots")
+		if got, want := Slots(total, sharers), oneByOne(total, sharers); !slices.Equal(got, want) {
+			t.Fatalf("%v of %d, want %v", got, total, want)
+		}
+	})
+}
+
+// BenchmarkSlots has sharers of one weight, as most sites have, and of four.
+func BenchmarkSlots(b *testing.B) {
+	for _, weights := range [][]float64{{1}, {1, 2, 4, 0.5}} {
+		b.Run(fmt.Sprint(len(weights), "-weights"), func(b *testing.B) {
+			var sharers []Sharer
+			for i := range 500 {
+				sharers = append(sharers, Sharer{20 + i*7%60, weights[i%len(weights)]})
+			}
+			for b.Loop() {
+				Slots(15_000, sharers)
+			}
+		})
+	}
 }
 
 func TestSlotsAreGivenOneByOne(t *testing.T) {
