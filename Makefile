@@ -25,7 +25,7 @@ OUT ?= build
 IMAGE ?= hamadryad:$(subst +,-,$(VERSION))
 
 .DEFAULT_GOAL := help
-.PHONY: help build deb container release run test race lint vuln stress suspensions machine walk faults kills past screenshots idle policies fuzz day hfsp formats bench experiments table scale gen api verify clean deps jars
+.PHONY: help build deb container release run test race lint vuln stress suspensions machine walk faults kills past screenshots idle policies fuzz day hfsp formats bench rivals experiments table scale gen api verify clean deps jars
 
 help: ## what can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -173,6 +173,9 @@ formats: jars ## types and formats at random, and all codecs against other reade
 
 bench: build ## benchmarks; rows go to build/bench.jsonl too
 	$(BIN)/hamadryad-bench
+
+rivals: build ## Ray, Dask and Spark beside this project, on this machine: no-op tasks, small jobs, word count, sort; installs them into the user's cache folder (1 GB), inputs go to build/bench-data (3 GB)
+	$(BIN)/hamadryad-bench -runs $(or $(RUNS),3) rivals
 
 experiments: build ## published experiments on real processes and in virtual time; charts and results go to build/experiments
 	$(BIN)/hamadryad-experiment

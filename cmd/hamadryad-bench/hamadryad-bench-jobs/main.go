@@ -6,6 +6,7 @@
 //
 //	hamadryad local --slots 2 -- hamadryad-bench-jobs --array 0-99999 array 100
 //
+// With "sequence 50 10" it runs 50 such jobs one after another, and prints how many seconds each took.
 // With "parts 50 1000 out" the job's tasks make a thousand files each.
 //
 // Elements of the array do nothing. Those whose index is a multiple of 100 fail; with 0 none does.
@@ -17,6 +18,7 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/hamadryad/hamadryad/app"
 	"github.com/hamadryad/hamadryad/sdk/job"
@@ -36,12 +38,19 @@ func drive(ctx context.Context, c *app.Client) error {
 		_, err := c.Run(ctx, args[0], args[1:])
 		return err
 	}
+	sequence := len(args) > 0 && args[0] == "sequence"
+	if sequence {
+		args = args[1:]
+	}
 	if len(args) != 2 {
 		return errors.New("give the number of jobs and the number of tasks of each: JOBS TASKS")
 	}
 	jobs, err := strconv.Atoi(args[0])
 	if err != nil || jobs < 1 {
 		return fmt.Errorf("number of jobs: %q is no number from 1 on", args[0])
+	}
+	if sequence {
+		return inTurn(ctx, c, jobs, args[1:])
 	}
 	errs := make([]error, jobs)
 	var running sync.WaitGroup
@@ -50,6 +59,23 @@ func drive(ctx context.Context, c *app.Client) error {
 	}
 	running.Wait()
 	return errors.Join(errs...)
+}
+
+// warmJobs run before those that inTurn measures: they bring the program to the cluster.
+const warmJobs = 5
+
+// inTurn runs jobs one after another and prints their times.
+func inTurn(ctx context.Context, c *app.Client, jobs int, args []string) error {
+	for i := range warmJobs + jobs {
+		start := time.Now()
+		if _, err := c.Run(ctx, "tasks", args); err != nil {
+			return err
+		}
+		if i >= warmJobs {
+			fmt.Println(time.Since(start).Seconds())
+		}
+	}
+	return nil
 }
 
 func build(g *job.Graph, args []string) error {

@@ -68,7 +68,7 @@ func environment(ctx context.Context, system, folder string, pins []byte, log io
 	if err := os.WriteFile(list, pins, 0o644); err != nil {
 		return err
 	}
-	pip := exec.CommandContext(ctx, filepath.Join(fresh, "bin", "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary=:all:", "-r", list)
+	pip := exec.CommandContext(ctx, filepath.Join(fresh, "bin", "python"), "-m", "pip", "install", "--no-cache-dir", "--quiet", "--disable-pip-version-check", "--only-binary=:all:", "-r", list)
 	if out, err := pip.CombinedOutput(); err != nil {
 		return fmt.Errorf("pip can't install these packages; the network, or the registry that pip is configured for, must have them: %w\n%s\n%s", err, pins, out[max(0, len(out)-tailBytes):])
 	}
