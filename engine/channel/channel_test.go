@@ -483,3 +483,92 @@ func TestSourcesThatAreReadSoon(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// whole is a stored source that may be read with others.
+type whole struct {
+	*list
+	alone bool // it can't be
+	calls *int // of ReadTogether, guarded by list.mu
+}
+
+func (w *whole) ReadTogether(all []job.Source, take func(*job.Batch) error) (int, error) {
+	w.mu.Lock()
+	*w.calls++
+	w.mu.Unlock()
+	for i, s := range all {
+		o := s.(*whole)
+		if o.alone {
+			return i, nil
+		}
+		for _, b := range o.batches {
+			if err := take(b); err != nil {
+				return i, err
+			}
+		}
+		o.batches = nil
+		_ = o.Close()
+	}
+	return len(all), nil
+}
+
+// Sources that can be read together are, in few calls, and so are those between others that can't.
+// Each is read once, and closed.
+func TestSourcesAreReadTogether(t *testing.T) {
+	for _, each := range []int{0, 1, 2, 7, 100, 399} { // one in so many is read alone; 0: none
+		ls, _ := lists(400, true)
+		m, calls := channel.NewMerge(len(ls)), new(int)
+		alone := 0
+		for i, l := range ls {
+			w := &whole{list: l, calls: calls, alone: each > 0 && i%each == each-1}
+			if w.alone {
+				alone++
+			}
+			m.Add(w)
+		}
+		m.Done()
+		got, err := drain(t.Context(), m)
+		if err != nil || len(got) != len(ls) {
+			t.Fatal(len(got), err)
+		}
+		for name, n := range got {
+			if n != 50 {
+				t.Errorf("%d records of %s", n, name)
+			}
+		}
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+		for i, l := range ls {
+			if !l.closed {
+				t.Errorf("source %d is open", i)
+			}
+		}
+		if most := 4 + len(ls)/64 + 2*alone + 4; *calls > most || *calls == 0 {
+			t.Errorf("one in %d alone: %d calls, want at most %d", each, *calls, most)
+		}
+	}
+}
+
+// An input that is closed while sources are read together closes all of them.
+func TestSourcesThatAreReadTogetherAreClosed(t *testing.T) {
+	for range 50 {
+		ls, _ := lists(300, true)
+		m, calls := channel.NewMerge(len(ls)), new(int)
+		for i, l := range ls {
+			m.Add(&whole{list: l, calls: calls, alone: i%50 == 49})
+		}
+		if _, err := m.Next(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+		for i, l := range ls {
+			l.mu.Lock()
+			if !l.closed {
+				t.Errorf("source %d is open", i)
+			}
+			l.mu.Unlock()
+		}
+	}
+}

@@ -9,6 +9,7 @@
 //
 //	block   the unit on disk and on the wire: a checksummed, compressed batch
 //	file    a stored channel: one file for each attempt and output port
+//	merged  copies of small partitions of many stored files, side by side
 //	store   serves stored files to other machines, and fetches from there
 //	tcp     a streamed channel between two workers of a bundle
 //	shm     a hand-over of batches inside one process

@@ -20,6 +20,18 @@ const storedAtOnce = 4
 // are told when only half of them are left.
 const soonMost = 512
 
+// togetherMost is how many stored sources Next reads at once if they can be read together. After a
+// source that can't, it tries as many others alone.
+const togetherMost = 64
+
+// together is a source that can be read whole with others of its kind.
+type together interface {
+	// ReadTogether reads sources whole, one after the other, and closes them. It gives their batches to
+	// take. It returns how many it has read: the first that it has not read has to be read alone. An
+	// error is that of take.
+	ReadTogether(all []job.Source, take func(*job.Batch) error) (int, error)
+}
+
 // mergeReady is how many merged batches wait for Next.
 const mergeReady = 4
 
@@ -60,6 +72,7 @@ type Merge struct {
 	later   int                 // how many at the front of waiting are known to be stored
 	soon    int                 // how many at the front of waiting were told that they are read soon
 	stored  int                 // running pumps of stored sources
+	alone   int                 // how many stored sources are read alone before others are tried together
 	done    bool
 	ended   bool // out is closed
 	err     error
@@ -131,9 +144,7 @@ func (m *Merge) Close() error {
 		all = append(all, s)
 	}
 	for p := range m.pumped {
-		if p.source != nil {
-			all = append(all, p.source)
-		}
+		all = append(all, p.sources...)
 	}
 	m.open, m.waiting, m.later, m.soon = map[job.Source]bool{}, nil, 0, 0
 	m.mu.Unlock()
@@ -278,22 +289,82 @@ func readSoon(next []job.Source) {
 // pump has none to read.
 func (m *Merge) nextStored(p *pump) job.Source {
 	m.mu.Lock()
-	p.source = nil
+	p.sources = nil
 	if m.err != nil || len(m.waiting) == 0 {
 		m.mu.Unlock()
 		return nil
 	}
+	m.alone = max(m.alone-1, 0)
 	s := m.takeFirst() // those that wait in modeBatches are stored: see advance
-	p.source, m.later = s, len(m.waiting)
+	p.sources, m.later = []job.Source{s}, len(m.waiting)
 	next := m.tellSoon()
 	m.mu.Unlock()
 	readSoon(next)
 	return s
 }
 
+// takeTogether takes sources for a pump to read together; nil if the next one is to be read alone.
+func (m *Merge) takeTogether(p *pump) []job.Source {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.err != nil || m.alone > 0 || len(m.waiting) < 2 {
+		return nil
+	}
+	if _, can := m.waiting[0].(together); !can {
+		m.alone = togetherMost
+		return nil
+	}
+	n := min(len(m.waiting), togetherMost)
+	p.sources = m.waiting[:n:n]
+	m.waiting = m.waiting[n:]
+	m.later, m.soon = len(m.waiting), max(m.soon-n, 0)
+	return p.sources
+}
+
+// giveBack lets those of a pump's sources wait again that it has not read together: all but n.
+func (m *Merge) giveBack(p *pump, all []job.Source, n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	p.sources = nil
+	rest := slices.Clone(all[n:])
+	clear(all)
+	if len(rest) == 0 {
+		return
+	}
+	m.alone = 1
+	if n == 0 {
+		m.alone = togetherMost
+	}
+	if m.err != nil { // Close may have been here
+		for _, s := range rest {
+			m.open[s] = true
+		}
+		return
+	}
+	m.waiting = append(rest, m.waiting...)
+	m.later += len(rest)
+	m.advance()
+}
+
+// readTogether reads stored sources as long as they can be read together.
+func (m *Merge) readTogether(p *pump, joined *joined) error {
+	take := func(b *job.Batch) error { return m.pass(b, joined) }
+	for {
+		all := m.takeTogether(p)
+		if all == nil {
+			return nil
+		}
+		n, err := all[0].(together).ReadTogether(all, take)
+		m.giveBack(p, all, n)
+		if err != nil {
+			return err
+		}
+	}
+}
+
 // start starts a pump for a source. The caller holds mu.
 func (m *Merge) start(s job.Source, stored bool) {
-	p := &pump{s}
+	p := &pump{[]job.Source{s}}
 	m.pumped[p] = true
 	m.pumps.Add(1)
 	go m.pump(p, s, stored)
@@ -301,7 +372,7 @@ func (m *Merge) start(s job.Source, stored bool) {
 
 // pump moves the batches of a source, and then of others, into out.
 type pump struct {
-	source job.Source // guarded by Merge.mu; nil between sources
+	sources []job.Source // that it reads; guarded by Merge.mu
 }
 
 // taken calls a source's Taken, if it has one: the source is no longer waiting.
@@ -331,6 +402,9 @@ func (m *Merge) pump(p *pump, s job.Source, stored bool) {
 			break
 		}
 		if s = nil; stored {
+			if err = m.readTogether(p, &joined); err != nil {
+				break
+			}
 			s = m.nextStored(p)
 		}
 		if s == nil {
@@ -347,8 +421,8 @@ func (m *Merge) pump(p *pump, s job.Source, stored bool) {
 		m.stored--
 	}
 	if err != nil {
-		if p.source != nil {
-			m.open[p.source] = true
+		for _, s := range p.sources {
+			m.open[s] = true
 		}
 		m.failLocked(err)
 		return
@@ -365,20 +439,31 @@ func (m *Merge) copyFrom(s job.Source, joined *joined, stored bool) error {
 		if err != nil {
 			return err
 		}
-		if stored && len(b.Data) < joinBelow && len(b.Ends) < joinBelow/4 {
-			if !joined.fits(b) {
-				err = m.send(joined.take())
-			}
-			joined.add(b)
+		if stored {
+			err = m.pass(b, joined)
 		} else {
-			if err = m.send(joined.take()); err == nil {
-				err = m.send(b)
-			}
+			err = m.send(b)
 		}
 		if err != nil {
 			return err
 		}
 	}
+}
+
+// pass passes a batch of a stored source on to Next, with others if it is small.
+func (m *Merge) pass(b *job.Batch, joined *joined) error {
+	if len(b.Data) >= joinBelow || len(b.Ends) >= joinBelow/4 {
+		if err := m.send(joined.take()); err != nil {
+			return err
+		}
+		return m.send(b)
+	}
+	var err error
+	if !joined.fits(b) {
+		err = m.send(joined.take())
+	}
+	joined.add(b)
+	return err
 }
 
 // send passes a batch on to Next; nil is none.

@@ -9,10 +9,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hamadryad/hamadryad/engine/plan"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/worker"
+	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
 // sumTo is the sum of the numbers below n.
@@ -323,6 +325,85 @@ func TestManyOutputsOfWhichSomeAreMadeAgain(t *testing.T) {
 	if got := counters(two.finished(read.Attempt)); got["records"] != writers*1000 || got["sum"] != sumTo(writers*1000) {
 		t.Errorf("%v", got)
 	}
+}
+
+// When a reader of many small partitions starts, its launcher merges the files. Later readers on the
+// machine need the files no more. They read what is in no merged file as before: those of a launcher
+// that has few, and an output that was made again. They report what is nowhere.
+func TestReadersOfAWideShuffleReadMergedCopies(t *testing.T) {
+	m := newManager(t)
+	one, two := m.launch("one", nil), m.launch("two", nil)
+	const writers, few, readers, count = 30, 3, 64, 640 // few of the writers run on two
+	b := m.job("relay", "file", fmt.Sprint(writers), fmt.Sprint(readers), fmt.Sprint(count))
+	made, sources := make([]*wire.StartAttempt, writers), make([]*wire.Source, writers)
+	write := func(i int) {
+		n := one
+		if i < few {
+			n = two
+		}
+		made[i] = b.attempt(0, i)
+		n.finished(n.start(made[i]))
+		sources[i] = source(n, made[i], 0, i)
+	}
+	for i := range writers {
+		write(i)
+	}
+	reader := func(n *node, index int) *wire.StartAttempt {
+		read := b.attempt(1, index)
+		read.Sources = slices.Clone(sources)
+		n.start(read)
+		return read
+	}
+	check := func(n *node, read *wire.StartAttempt, index int) {
+		t.Helper()
+		const each = writers * count / readers
+		if got := counters(n.finished(read.Attempt)); got["records"] != each || got["sum"] != int64(each*index)+readers*sumTo(each) {
+			t.Errorf("reader %d: %v", index, got)
+		}
+	}
+	check(one, reader(one, 1), 1)
+	merged := filepath.Join(dataOf(t, one), "store", fmt.Sprintf("job-%d.merged", b.id), "c0.0")
+	proctest.Until(t, time.Minute, "the files are merged", func() bool {
+		_, err := os.Stat(merged)
+		return err == nil
+	})
+	remove := func(n *node, i int) {
+		t.Helper()
+		if err := os.Remove(filepath.Join(worker.AttemptFolder(filepath.Join(dataOf(t, n), "store"), b.id, made[i].Attempt), worker.StoredName(0, uint32(i)))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := few; i < writers; i++ {
+		remove(one, i)
+	}
+	check(two, reader(two, 2), 2)
+	write(9) // another attempt, of which there is no copy
+	remove(one, 9)
+	read := reader(two, 3)
+	lost := two.report("lost input", func(r *wire.Report) bool { return r.GetInputLost() != nil }).GetInputLost()
+	if lost.From != 9 || lost.Producer != made[9].Attempt {
+		t.Fatalf("%v", lost)
+	}
+	write(9)
+	two.do(&wire.Command{Do: &wire.Command_Sources{Sources: &wire.SourcesUpdate{Attempt: read.Attempt, Sources: sources[9:10], Complete: true}}})
+	check(two, read, 3)
+
+	if err := os.Chmod(merged, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	flipBit(t, merged)
+	damaged := reader(two, readers/3) // what is damaged has no other copy now
+	lost = two.report("lost input", func(r *wire.Report) bool { return r.GetInputLost() != nil }).GetInputLost()
+	if lost.Attempt != damaged.Attempt || int(lost.From) < few {
+		t.Errorf("%v", lost)
+	}
+	two.stop(damaged.Attempt, 0)
+	two.ended(damaged.Attempt)
+	one.do(&wire.Command{Do: &wire.Command_DropJob{DropJob: b.id}})
+	proctest.Until(t, time.Minute, "the merged files are gone", func() bool {
+		_, err := os.Stat(filepath.Dir(merged))
+		return errors.Is(err, os.ErrNotExist)
+	})
 }
 
 // flipBit changes one bit in the middle of a file.

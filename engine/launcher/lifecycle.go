@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/vetting"
@@ -27,6 +28,7 @@ func (a *agent) startAttempt(s *wire.StartAttempt) {
 	}
 	at := newAttempt(s, a.logs.Open(s.Attempt))
 	a.attempts.add(at)
+	a.outputs.MergeFor(s.Job, connectionsOf(s))
 	if !a.devices.asksFor(s) { // an attempt with devices has a process of its own
 		if w := a.workers.takeIdle(keyOf(s)); w != nil {
 			a.assign(w, at)
@@ -38,6 +40,22 @@ func (a *agent) startAttempt(s *wire.StartAttempt) {
 		}
 	}
 	go a.startWorker(a.incarnationCtx, at, a.tickets[s.Job], a.divider.other(s.User, ""))
+}
+
+// connectionsOf are the connections whose stored files an attempt reads, in order.
+func connectionsOf(s *wire.StartAttempt) (all []uint32) {
+	add := func(connection uint32) {
+		if i, found := slices.BinarySearch(all, connection); !found {
+			all = slices.Insert(all, i, connection)
+		}
+	}
+	for _, x := range s.Sources {
+		add(x.Connection)
+	}
+	for _, g := range s.SourceGroups {
+		add(g.Connection)
+	}
+	return all
 }
 
 // startWorker starts a worker for an attempt, with its job's tickets and on its user's processors.
@@ -416,7 +434,7 @@ func (a *agent) finish(at *attempt, e *wire.AttemptEnded) {
 	at.log.End()
 	a.logShipper.Add(at.start.Job, at.start.Attempt, at.log, e.End == wire.End_END_FAILED)
 	if e.End == wire.End_END_FINISHED && len(e.Stored) > 0 && a.attempts.find(at.start.Attempt) == at {
-		a.outputs.AddOutputs(at.start.Job, at.start.Attempt, string(at.start.Token), at.owner)
+		a.outputs.AddOutputs(at.start.Job, at.start.Attempt, string(at.start.Token), at.owner, e.Stored)
 	}
 	a.metrics.ended(e)
 	a.resend(at)

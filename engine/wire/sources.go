@@ -133,19 +133,51 @@ func AllSources(list []*Source, groups []*SourceGroup) ([]*Source, error) {
 	}
 	all, room := make([]*Source, 0, len(list)+n), make([]Source, n)
 	all = append(all, list...)
+	add := func(g *SourceGroup, i int) {
+		s, size := &room[0], int(g.TokenBytes)
+		room = room[1:]
+		s.Connection, s.From, s.Attempt = g.Connection, g.From[i], g.Attempt+uint64(g.Attempts[i])
+		s.Address, s.Host, s.Rack, s.Launcher, s.LauncherName = g.Address, g.Host, g.Rack, g.Launcher, g.LauncherName
+		s.Token = g.Tokens[i*size : (i+1)*size : (i+1)*size]
+		all = append(all, s)
+	}
+	if len(list) == 0 && len(groups) <= mergedGroups && ascending(groups) {
+		mergeGroups(groups, n, add)
+		return all, nil
+	}
 	for _, g := range groups {
-		size := int(g.TokenBytes)
-		for i, from := range g.From {
-			s := &room[0]
-			room = room[1:]
-			s.Connection, s.From, s.Attempt = g.Connection, from, g.Attempt+uint64(g.Attempts[i])
-			s.Address, s.Host, s.Rack, s.Launcher, s.LauncherName = g.Address, g.Host, g.Rack, g.Launcher, g.LauncherName
-			s.Token = g.Tokens[i*size : (i+1)*size : (i+1)*size]
-			all = append(all, s)
+		for i := range g.From {
+			add(g, i)
 		}
 	}
 	slices.SortFunc(all, func(a, b *Source) int {
 		return cmp.Or(cmp.Compare(a.Connection, b.Connection), cmp.Compare(a.From, b.From))
 	})
 	return all, nil
+}
+
+// mergedGroups is up to how many groups are merged. The sources of more groups are sorted.
+const mergedGroups = 16
+
+// ascending reports whether each group has its producing nodes in order, as the manager sends them.
+func ascending(groups []*SourceGroup) bool {
+	return !slices.ContainsFunc(groups, func(g *SourceGroup) bool { return !slices.IsSorted(g.From) })
+}
+
+// mergeGroups calls add for the n sources of groups, in order of connection and producing node.
+func mergeGroups(groups []*SourceGroup, n int, add func(g *SourceGroup, i int)) {
+	at := make([]int, len(groups))
+	for range n {
+		first := -1
+		for i, g := range groups {
+			if at[i] == len(g.From) {
+				continue
+			}
+			if first < 0 || cmp.Or(cmp.Compare(g.Connection, groups[first].Connection), cmp.Compare(g.From[at[i]], groups[first].From[at[first]])) < 0 {
+				first = i
+			}
+		}
+		add(groups[first], at[first])
+		at[first]++
+	}
 }

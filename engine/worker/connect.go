@@ -54,6 +54,17 @@ func AttemptFolder(store string, job, attempt uint64) string {
 	return filepath.Join(store, "job-"+strconv.FormatUint(job, 10), "a"+strconv.FormatUint(attempt, 10))
 }
 
+// MergedFolder is the folder of a job's merged files in a launcher's store. It is not in the job's own
+// folder: a user could put a link there.
+func MergedFolder(store string, job uint64) string {
+	return filepath.Join(store, "job-"+strconv.FormatUint(job, 10)+".merged")
+}
+
+// MergedPrefix is the common part of the paths of a connection's merged files in a launcher's store.
+func MergedPrefix(folder string, job uint64, connection uint32) string {
+	return filepath.Join(MergedFolder(folder, job), "c"+strconv.FormatUint(uint64(connection), 10))
+}
+
 // storedPath is the path of a stored channel file in a launcher's store, and its name.
 func storedPath(store string, job, attempt uint64, connection, from int) (path, name string) {
 	var room [256]byte

@@ -9,6 +9,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/worker/layout"
 	"github.com/hamadryad/hamadryad/sdk/job"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // producer names one stored output that the group reads.
@@ -30,6 +31,7 @@ type inputs struct {
 	place   *place
 	reports *reports
 	fetcher *store.Fetcher
+	copies  *store.Copies
 
 	mu      sync.Mutex
 	known   map[producer]*given // each is in told
@@ -80,7 +82,8 @@ func (r *storedReader) reads(from int) bool {
 func newInputs(start *wire.StartAttempt, p *place, r *reports, f *store.Fetcher) *inputs {
 	return &inputs{
 		start: start, place: p, reports: r, fetcher: f,
-		known: map[producer]*given{}, told: map[int]*bitset{}, changed: make(chan struct{}),
+		copies: f.Copies(func(folder string, connection int) string { return MergedPrefix(folder, start.Job, uint32(connection)) }),
+		known:  map[producer]*given{}, told: map[int]*bitset{}, changed: make(chan struct{}),
 	}
 }
 
@@ -303,6 +306,46 @@ func (in *inputs) far(all []job.Source) (far []*storedSource) {
 	return far
 }
 
+// copied returns where merged copies of sources could be, up to the first that has to be read alone,
+// and the sources themselves.
+func (in *inputs) copied(all []job.Source) (wants []store.Want, at []*wire.Source) {
+	wants, at = make([]store.Want, 0, len(all)), make([]*wire.Source, 0, len(all))
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	for _, s := range all {
+		o, is := s.(*storedSource)
+		if !is || o.inputs != in || o.store != "" || o.alone.Load() {
+			break
+		}
+		newest := o.given.source
+		folder := in.place.stores[newest.Address]
+		if folder == "" {
+			break
+		}
+		w := store.Want{Partition: o.partition, From: o.producer.from, Folder: folder, Connection: o.producer.connection}
+		w.Attempt = scheduler.AttemptID(newest.Attempt)
+		wants, at = append(wants, w), append(at, newest)
+	}
+	return wants, at
+}
+
+// readWhole notes that sources of one port were read without being taken from it.
+func (in *inputs) readWhole(all []job.Source) {
+	for _, s := range all {
+		if o := s.(*storedSource); o.rest > 0 {
+			in.addRest(o)
+		}
+	}
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	for _, s := range all {
+		o := s.(*storedSource)
+		o.port.ahead--
+		in.doneLocked(o.producer, o.given)
+	}
+	in.confirmSoon()
+}
+
 // taken notes that one source fewer waits for a port's program.
 func (in *inputs) taken(port *inPort) {
 	in.mu.Lock()
@@ -315,6 +358,11 @@ func (in *inputs) taken(port *inPort) {
 func (in *inputs) done(p producer, of *given) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
+	in.doneLocked(p, of)
+}
+
+// doneLocked is done for a caller that holds mu.
+func (in *inputs) doneLocked(p producer, of *given) {
 	if of.left--; of.left == 0 {
 		delete(in.known, p)
 	}

@@ -35,6 +35,7 @@ type storedSource struct {
 	rest      int // how many partitions after this one have no source before this one is taken
 
 	handed atomic.Bool // the program has received some of its records
+	alone  atomic.Bool // its merged copy is damaged
 
 	mu     sync.Mutex
 	closed bool
@@ -71,6 +72,51 @@ func (s *storedSource) ReadSoon(all []job.Source) {
 		o.addTo(batch)
 	}
 	batch.Start()
+}
+
+// ReadTogether is called by channel.Merge for sources of one port that are read next. It reads those
+// of which there are merged copies on this machine.
+func (s *storedSource) ReadTogether(all []job.Source, take func(*job.Batch) error) (int, error) {
+	in := s.inputs
+	wants, at := in.copied(all)
+	segments := in.copies.Segments(make([]store.Segment, 0, len(wants)), wants)
+	var reader store.SegmentReader
+	var err error
+	n := 0
+	for n < len(segments) && err == nil {
+		o := all[n].(*storedSource)
+		batches, damaged := reader.All(segments[n])
+		if !o.readWhole(damaged != nil) {
+			break
+		}
+		n++
+		for _, b := range batches {
+			s.node.reads(in.place.locality(at[n-1].Host, at[n-1].Rack)).Add(int64(len(b.Data)))
+			if err == nil {
+				err = take(b)
+			}
+		}
+	}
+	if n > 0 {
+		s.node.goesOn()
+		in.readWhole(all[:n])
+	}
+	return n, err
+}
+
+// readWhole ends a source of which all was read. It returns false if it is closed, or has to be read
+// alone because its copy is damaged.
+func (s *storedSource) readWhole(damaged bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if damaged {
+		s.alone.Store(true)
+	}
+	if damaged || s.closed || s.ended {
+		return false
+	}
+	s.ended, s.closed = true, true
+	return true
 }
 
 // addTo opens the newest source, and adds it to a batch if it is on another machine.
@@ -257,6 +303,9 @@ func (s *storedSource) openLaunchers() {
 	if folder := in.place.stores[s.at.Address]; folder != "" && s.remote != s.at {
 		s.direct = true
 		want.Path, want.Channel = storedPath(folder, in.start.Job, s.at.Attempt, s.producer.connection, s.producer.from)
+		if want.Folder, want.Connection = folder, s.producer.connection; !s.alone.Load() {
+			want.Copies = in.copies
+		}
 	} else {
 		want.Channel = StoredName(uint32(s.producer.connection), uint32(s.producer.from))
 		want.Launcher, want.Token = s.at.LauncherName, string(s.at.Token)

@@ -136,7 +136,7 @@ var trees = []tree{
 		"internal/cache, internal/datadir, internal/lease, internal/load, internal/logs, internal/memory, internal/outputstore, internal/reportqueue, internal/suspend, internal/vetting < " +
 			"internal/logshipper, internal/process, reaper < .",
 		[]string{
-			"internal/process", "sdk/scheduler", "engine/auth", "engine/channel/store", "engine/isolate", "engine/plan", "engine/wire", "engine/worker",
+			"internal/process", "sdk/scheduler", "engine/auth", "engine/channel/file", "engine/channel/merged", "engine/channel/store", "engine/isolate", "engine/plan", "engine/wire", "engine/worker",
 			"internal/atomicfile", "internal/buildinfo", "internal/childproc", "internal/connlimit", "internal/dataformat", "internal/health", "internal/kerberos", "internal/logsample", "internal/nonblock", "internal/packing", "internal/pprofhttp",
 		},
 		"a launcher hears from its manager by messages: put what they share into engine/wire",
@@ -149,7 +149,7 @@ var trees = []tree{
 	},
 	{
 		"engine/channel",
-		"., internal/chantest, internal/control < block < file, internal/spill < shm, store, tcp",
+		"., internal/chantest, internal/control < block < file, internal/spill < merged < shm, store, tcp",
 		[]string{"sdk/job", "sdk/scheduler", "sdk/storage"},
 		"channels carry bytes and know of no job: pass what they need in as values",
 	},

@@ -58,6 +58,7 @@ type Fetcher struct {
 	cancel context.CancelFunc
 	work   sync.WaitGroup // windows that are being fetched
 	files  *openFiles
+	merged mergedFiles
 
 	mu     sync.Mutex
 	idle   []*link // unused connections, oldest first
@@ -95,6 +96,11 @@ type Want struct {
 	// Path is the file's path if it is on this machine. Then it is opened directly, and Addr and
 	// Token are not used.
 	Path string
+	// Copies finds a merged copy of the file, by the folder of the launcher's store and the number of the
+	// connection; nil: there is none. It is used with Path only.
+	Copies     *Copies
+	Folder     string
+	Connection int
 }
 
 // Source returns the partition as a source. Nothing is opened before the first

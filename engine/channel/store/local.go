@@ -14,15 +14,18 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// local reads a file on this machine.
+// local reads a file on this machine, or a merged copy of it.
 type local struct {
 	files *openFiles
 	want  Want
 	job.Source
-	file *openFile
-	err  error
-	gone atomic.Bool
-	busy sync.Mutex // held while file is in use
+	file   *openFile
+	copied *SegmentReader // of a merged copy; nil: the file is read
+	given  bool           // some records of the copy were returned
+	begun  bool           // a copy was looked for
+	err    error
+	gone   atomic.Bool
+	busy   sync.Mutex // held while file is in use
 }
 
 func newLocal(files *openFiles, w Want) *local { return &local{files: files, want: w} }
@@ -49,6 +52,21 @@ func (l *local) next(ctx context.Context) (*job.Batch, error) {
 	}
 	if l.err != nil {
 		return nil, l.err
+	}
+	if l.copied == nil && !l.begun && l.want.Copies != nil {
+		if s, found := l.want.Copies.segment(&l.want); found {
+			l.copied = &SegmentReader{}
+			l.copied.begin(s)
+		}
+	}
+	l.begun = true
+	if l.copied != nil {
+		b, err := l.copied.next()
+		if err == nil || err == io.EOF || l.given { //nolint:errorlint // only the bare one is the end
+			l.given = true
+			return b, err
+		}
+		l.copied = nil // the file itself is read
 	}
 	if l.file == nil {
 		f, err := l.files.open(l.want.Path, func() (*file.File, error) { return file.Open(l.want.Path) })

@@ -6,9 +6,16 @@
 //	stored, ok := s.Lookup(key)
 //	s.Drop(attempt)
 //
+// # Merged copies
+//
+// Files with many small partitions are copied into merged files (package merged), dozens of one
+// connection into each. That is done as soon as there are enough for one. The rest is copied when a
+// reader starts here. Readers on this machine find the copies by name. The manager and the data server
+// know nothing of them. So an output that is lost or made again is handled as without them.
+//
 // # Invariants
 //
-// Nothing of a dropped job is served.
+// Nothing of a dropped job is served. A merged file goes with its job.
 package outputstore
 
 import (
@@ -43,6 +50,8 @@ type Store struct {
 	mu      sync.Mutex
 	stored  map[uint64]outputs // by attempt; none of a dropped job
 	dropped map[uint64]bool    // jobs that are over; true: all their files are gone. At most droppedMax
+
+	merging merging
 }
 
 // outputs are the stored channel files of a finished attempt.
@@ -54,7 +63,9 @@ type outputs struct {
 
 // New returns an empty store.
 func New(folder string, log *slog.Logger) *Store {
-	return &Store{folder: folder, log: log, kept: map[uint64]int{}, stored: map[uint64]outputs{}, dropped: map[uint64]bool{}}
+	s := &Store{folder: folder, log: log, kept: map[uint64]int{}, stored: map[uint64]outputs{}, dropped: map[uint64]bool{}}
+	s.merging.clear()
+	return s
 }
 
 // Folder is the folder of an attempt's files.
@@ -101,11 +112,12 @@ func (s *Store) Release(job uint64) {
 }
 
 // AddOutputs notes that an attempt's files are complete, and who owns them. From now on they are
-// served to readers that know the token.
-func (s *Store) AddOutputs(job, attempt uint64, token string, owner int) {
+// served to readers that know the token. Small partitions of stored are copied into merged files.
+func (s *Store) AddOutputs(job, attempt uint64, token string, owner int, stored []*wire.StoredOutput) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.stored[attempt] = outputs{job, token, owner}
+	s.mu.Unlock()
+	s.mergeOutputs(job, attempt, owner, stored)
 }
 
 // Check returns an error for a file of an attempt that would not be served because it is not a
@@ -232,7 +244,10 @@ func (s *Store) Dropped(job uint64) bool {
 // has to report the deletion. If the deletion fails, the next DropJob begins again. It waits for
 // the disk.
 func (s *Store) RemoveJob(job uint64) bool {
-	err := safepath.RemoveAll(s.folder, jobName(job))
+	s.merging.forget(job)
+	s.merging.work.Lock()
+	err := errors.Join(safepath.RemoveAll(s.folder, jobName(job)), os.RemoveAll(worker.MergedFolder(s.folder, job)))
+	s.merging.work.Unlock()
 	if err != nil {
 		s.log.Warn("can't remove a job's stored files", "folder", s.jobFolder(job), "error", err)
 	}
@@ -255,10 +270,13 @@ func (s *Store) Clear() {
 	defer s.mu.Unlock()
 	clear(s.stored)
 	clear(s.dropped)
+	s.merging.clear()
 }
 
 // Empty deletes all files, once nobody writes any more. It waits for the disk.
 func (s *Store) Empty() error {
+	s.merging.work.Lock()
+	defer s.merging.work.Unlock()
 	entries, err := os.ReadDir(s.folder)
 	if err != nil {
 		return err

@@ -37,7 +37,7 @@ func (s *on) store(job, attempt uint64) {
 	if err := os.WriteFile(filepath.Join(folder, "c0.n0"), nil, 0o600); err != nil {
 		s.t.Fatal(err)
 	}
-	s.AddOutputs(job, attempt, fmt.Sprint("token ", attempt), os.Getuid())
+	s.AddOutputs(job, attempt, fmt.Sprint("token ", attempt), os.Getuid(), nil)
 }
 
 // serves lists the files of a job's attempts that readers get.

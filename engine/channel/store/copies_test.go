@@ -1,0 +1,207 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hamadryad/hamadryad/engine/channel"
+	"github.com/hamadryad/hamadryad/engine/channel/block"
+	"github.com/hamadryad/hamadryad/engine/channel/file"
+	"github.com/hamadryad/hamadryad/engine/channel/internal/chantest"
+	"github.com/hamadryad/hamadryad/engine/channel/merged"
+	"github.com/hamadryad/hamadryad/sdk/job"
+)
+
+// merge makes a merged file of attempts of a shop, of which each has its own number as its node's.
+func (s *shop) merge(t testing.TB, number int, attempts ...int) (path string) {
+	t.Helper()
+	var inputs []merged.Input
+	for _, a := range attempts {
+		f, err := file.Open(s.path(a))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		inputs = append(inputs, merged.Input{Member: merged.Member{From: uint32(a), Attempt: uint64(a)}, File: f})
+	}
+	path = MergedPath(s.prefix(s.dir, 5), number)
+	if _, err := merged.Write(t.Context(), path, inputs, -1); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func (s *shop) prefix(folder string, connection int) string {
+	return filepath.Join(folder, fmt.Sprint("merged", connection))
+}
+
+// wantCopy is what a reader wants of an attempt on its own machine.
+func (s *shop) wantCopy(c *Copies, attempt, partition int) Want {
+	w := s.want(attempt, partition)
+	w.Path, w.Copies, w.Folder, w.Connection = s.path(attempt), c, s.dir, 5
+	return w
+}
+
+// A reader gets what merged files have without the stored files, and reads those of which there is no
+// copy, or one of another attempt. Merged files that come later are found by the next reader.
+func TestMergedCopiesAreRead(t *testing.T) {
+	s := open(t)
+	for a := range 7 {
+		s.put(t, a, 3, 10*a, file.Options{Codec: block.LZ4})
+	}
+	f := fetcher(t, Options{})
+	check := func(c *Copies, gone ...int) {
+		t.Helper()
+		for p := range 3 {
+			for a := range 7 {
+				err := chantest.Check(t.Context(), f.Source(s.wantCopy(c, a, p)), label(a, p), 10*a)
+				if wrong := err != nil; wrong != slices.Contains(gone, a) || wrong && !errors.Is(err, channel.ErrLost) {
+					t.Errorf("partition %d of attempt %d: %v", p, a, err)
+				}
+			}
+		}
+	}
+	first := f.Copies(s.prefix)
+	first.set(copiesOf{s.dir, 5}) // it looks for merged files
+	s.merge(t, 0, 0, 1, 2)
+	s.merge(t, 1, 4, 3)
+	for _, a := range []int{1, 3, 5} {
+		if err := os.Remove(s.path(a)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check(first, 1, 3, 5)
+	check(f.Copies(s.prefix), 5)
+	s.put(t, 5, 3, 50, file.Options{})
+	s.merge(t, 2, 5, 6)
+	if err := os.Remove(s.path(5)); err != nil {
+		t.Fatal(err)
+	}
+	check(f.Copies(s.prefix))
+
+	f = fetcher(t, Options{})
+	w := s.wantCopy(f.Copies(s.prefix), 4, 0)
+	w.Attempt = 44 // the node's output was made again
+	if err := chantest.Check(t.Context(), f.Source(w), label(4, 0), 40); err != nil {
+		t.Errorf("another attempt: %v", err)
+	}
+	w.Path = s.path(1)
+	if err := chantest.Check(t.Context(), f.Source(w), label(4, 0), 40); !errors.Is(err, channel.ErrLost) {
+		t.Errorf("another attempt whose file is gone: %v", err)
+	}
+}
+
+// A damaged copy is not read, but the stored file.
+func TestADamagedCopyIsNotRead(t *testing.T) {
+	s := open(t)
+	s.put(t, 1, 1, 20, file.Options{})
+	s.put(t, 2, 1, 20, file.Options{})
+	path := s.merge(t, 0, 1, 2)
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := fetcher(t, Options{})
+	for at := 0; at < len(whole); at += 7 {
+		b := slices.Clone(whole)
+		b[at] ^= 1
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c := f.Copies(s.prefix)
+		for a := 1; a <= 2; a++ {
+			if err := chantest.Check(t.Context(), f.Source(s.wantCopy(c, a, 0)), label(a, 0), 20); err != nil {
+				t.Fatalf("byte %d of %d, attempt %d: %v", at, len(whole), a, err)
+			}
+		}
+	}
+}
+
+// The leading ones of which there are copies are read together. One is enough that has none.
+func TestSegments(t *testing.T) {
+	s := open(t)
+	for a := range 4 {
+		s.put(t, a, 2, 5, file.Options{})
+	}
+	s.merge(t, 0, 0, 1, 3)
+	c := fetcher(t, Options{}).Copies(s.prefix)
+	var wants []Want
+	for _, a := range []int{3, 0, 2, 1} {
+		wants = append(wants, s.wantCopy(c, a, 1))
+	}
+	list := c.Segments(nil, wants)
+	if len(list) != 2 {
+		t.Fatalf("%d segments, want 2", len(list))
+	}
+	var r SegmentReader
+	for i, a := range []int{3, 0} {
+		batches, err := r.All(list[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := chantest.Check(t.Context(), &batchList{batches}, label(a, 1), 5); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := r.All(Segment{blocks: list[0].blocks[:len(list[0].blocks)-1], records: 5}); !errors.Is(err, channel.ErrDamaged) {
+		t.Errorf("a segment that was cut short: %v", err)
+	}
+	if _, err := r.All(Segment{blocks: list[0].blocks, records: 6}); !errors.Is(err, channel.ErrDamaged) {
+		t.Errorf("a segment without its last record: %v", err)
+	}
+}
+
+type batchList struct{ all []*job.Batch }
+
+func (l *batchList) Next(_ context.Context) (*job.Batch, error) {
+	if len(l.all) == 0 {
+		return nil, io.EOF
+	}
+	b := l.all[0]
+	l.all = l.all[1:]
+	return b, nil
+}
+
+// A reader has no more sections in memory than the bound. It reads the stored files of the others.
+func TestSectionsInMemoryAreBounded(t *testing.T) {
+	s := open(t)
+	const files = 3 * sectionsBytes / merged.SectionMax
+	for a := range files {
+		w, err := file.Create(s.path(a), 1, file.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(w.Write(t.Context(), 0, []byte(strings.Repeat("x", merged.SectionMax*2/3))), w.Close(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+		s.merge(t, a, a)
+	}
+	c := fetcher(t, Options{}).Copies(s.prefix)
+	for a := range files { // two nodes of each file would keep it in memory
+		key := sectionOf{c.set(copiesOf{s.dir, 5}).files[a], 0}
+		if h := c.section(key); h != nil {
+			h.left++
+		}
+	}
+	if c.bytes < sectionsBytes || c.bytes > sectionsBytes+merged.SectionMax {
+		t.Errorf("%d bytes in memory, want about %d", c.bytes, sectionsBytes)
+	}
+	f := c.fetcher
+	for a := range files {
+		src := f.Source(s.wantCopy(c, a, 0))
+		if b, err := src.Next(t.Context()); err != nil || b.Len() != 1 {
+			t.Errorf("attempt %d: %v", a, err)
+		}
+		src.Close()
+	}
+}
