@@ -83,8 +83,15 @@ type turn struct {
 
 // job is the first job of a turn.
 type job struct {
-	next func() (*view.Bundle, bool) // launches the next bundle that fits
+	*view.Job
+	kinds    []scheduler.SlotKind // of which slots are free
+	launched bool
+
+	next func() (*view.Bundle, bool) // launches the next bundle that fits; nil for a plain job
 	stop func()
+	// Of a plain job: the last bundle that was tried of the first of kinds, and how many did not fit.
+	last   scheduler.BundleID
+	misses int
 }
 
 // assignment is the work of one pass.
@@ -176,8 +183,7 @@ func (t *turn) count(b *view.Bundle, total *amounts) {
 	t.share = t.shareOf(total)
 }
 
-// launchFirst launches the first job's next bundle that fits. Most jobs of most passes find no free slot of their
-// kinds: they begin no coroutine.
+// launchFirst launches the first job's next bundle that fits.
 func (t *turn) launchFirst(a *assignment) (b *view.Bundle, ok bool) {
 	if t.first == nil {
 		j := t.jobs[0]
@@ -189,35 +195,77 @@ func (t *turn) launchFirst(a *assignment) (b *view.Bundle, ok bool) {
 		if len(kinds) == 0 {
 			return nil, false
 		}
-		t.first = &job{}
-		t.first.next, t.first.stop = iter.Pull(a.launches(j, kinds))
+		t.first = a.begin(j, kinds)
 	}
-	if b, ok = t.first.next(); !ok {
+	if t.first.next == nil {
+		b, ok = a.nextPlain(t.first)
+	} else if b, ok = t.first.next(); !ok {
 		t.first.stop()
+	}
+	if !ok {
 		t.first = nil
 	}
 	return b, ok
 }
 
+// begin begins the walk of a job's bundles. The walk of most jobs has one list for each kind: they are plain. Others
+// need a coroutine.
+func (a *assignment) begin(j *view.Job, kinds []scheduler.SlotKind) *job {
+	x := &job{Job: j, kinds: kinds}
+	if j.GangCount() > 0 || j.Located() || j.ReadyCount() != j.LaunchableCount() {
+		x.next, x.stop = iter.Pull(a.launches(x))
+	}
+	return x
+}
+
+// nextPlain launches the next bundle of a plain job that fits.
+func (a *assignment) nextPlain(j *job) (*view.Bundle, bool) {
+	for ; len(j.kinds) > 0; j.kinds, j.last, j.misses = j.kinds[1:], 0, 0 {
+		bundles := a.Ready(policy.Filter{Job: j.Job, Kind: j.kinds[0]})
+		if j.last > 0 {
+			bundles = j.ReadyOfKind(j.kinds[0], j.last)
+		}
+		for b := range bundles {
+			j.last = b.ID
+			if a.start(j, b) {
+				return b, true
+			}
+			if j.misses++; j.misses == locality.MissesMax {
+				break
+			}
+		}
+	}
+	return nil, false
+}
+
+// start launches a bundle of a job, anywhere or on a launcher. While none of the job fits, it may be time to collect
+// slots for it.
+func (a *assignment) start(j *job, b *view.Bundle, on ...scheduler.LauncherID) bool {
+	if a.Launch(b, on...) {
+		j.launched = true
+		return true
+	}
+	if len(on) == 0 && !j.launched && a.kept.Collect(a.View(), b, a.Options().CollectAfter) {
+		a.keptFor = b
+	}
+	return false
+}
+
 // launches launches bundles of a job that need some kinds of slots, one by one, as the caller pulls them, while some
 // fit.
-func (a *assignment) launches(j *view.Job, kinds []scheduler.SlotKind) iter.Seq[*view.Bundle] {
+func (a *assignment) launches(x *job) iter.Seq[*view.Bundle] {
 	return func(yield func(*view.Bundle) bool) {
-		launched := false
+		j := x.Job
 		start := func(b *view.Bundle, on ...scheduler.LauncherID) (started, more bool) {
-			if !a.Launch(b, on...) {
-				if len(on) == 0 && !launched && a.kept.Collect(a.View(), b, a.Options().CollectAfter) {
-					a.keptFor = b
-				}
+			if !a.start(x, b, on...) {
 				return false, true
 			}
-			launched = true
 			return true, yield(b)
 		}
-		if j.GangCount() > 0 && !each(a.Ready(policy.Filter{Job: j, Gang: true}), start) || !a.near(j, kinds, start) {
+		if j.GangCount() > 0 && !each(a.Ready(policy.Filter{Job: j, Gang: true}), start) || !a.near(j, x.kinds, start) {
 			return
 		}
-		for _, kind := range kinds {
+		for _, kind := range x.kinds {
 			if !each(a.Ready(policy.Filter{Job: j, Kind: kind}), start) {
 				return
 			}

@@ -28,16 +28,23 @@ func (a *amounts) add(g *scheduler.Group, n int) {
 	a.countable = a.countable.Plus(g.Resources.Times(n))
 }
 
-// dominant returns the largest share of any resource, and the name of that. A resource of which there
-// is nothing has no share.
+// dominant returns the largest share of any resource, and the name of that: the first by name of kinds of slots, then
+// memory, then other resources. A resource of which there is nothing has no share.
 func (a *amounts) dominant(total *amounts) (share float64, of string) {
+	for kind, used := range a.slots {
+		if all := total.slots[kind]; all > 0 && used > 0 {
+			if x := float64(used) / float64(all); x > share || x == share && kind < of {
+				share, of = x, kind
+			}
+		}
+	}
+	if share > 0 {
+		of += " slots"
+	}
 	take := func(name string, used, all float64) {
 		if all > 0 && used/all > share {
 			share, of = used/all, name
 		}
-	}
-	for _, kind := range slices.Sorted(maps.Keys(a.slots)) {
-		take(kind+" slots", float64(a.slots[kind]), float64(total.slots[kind]))
 	}
 	take("memory", float64(a.memory), float64(total.memory))
 	for _, c := range a.countable.Counts() {
