@@ -239,7 +239,7 @@ type BundleReady struct {
 	At     Time
 	Job    JobID
 	Bundle BundleID
-	Groups []Group
+	Groups []Group      // not to be changed: bundles that are alike may share the list
 	Avoid  []LauncherID // launchers the manager will refuse for it, ascending
 }
 

@@ -24,7 +24,8 @@
 // refuses an answer with unknown content. So a new column of an answer is omitted if all of its
 // rows are 0.
 //
-// Results of Decode* functions share no memory with the bytes. Results of Decode methods share
+// Results of Decode* functions share no memory with the bytes. Events of bundles that are alike share
+// their list of groups. Results of Decode methods share
 // their byte strings with the message.
 //
 // The functions may be called from any goroutine; a value must not change while it is encoded. The

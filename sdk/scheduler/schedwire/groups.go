@@ -93,6 +93,9 @@ type groupRows struct {
 	places spans
 	p      *Places
 	nodes  []scheduler.Place
+
+	last      []scheduler.Group // of the row before
+	lastShape uint32
 }
 
 func readGroups(r *reader, where string, n int, c *Groups) groupRows {
@@ -117,9 +120,15 @@ func readGroups(r *reader, where string, n int, c *Groups) groupRows {
 	return rows
 }
 
+// next returns the groups of the next row. Bundles of one group that are alike, as most of a stage without located input
+// are, share one list: a policy keeps it for each.
 func (c *groupRows) next() []scheduler.Group {
 	left := c.spans.rest(len(c.c.GetShape()))
 	from, to := c.spans.next()
+	if to-from == 1 && c.isLast(from) {
+		c.places.next()
+		return c.last
+	}
 	out := c.r.mem.groups.take(to-from, left)
 	for i := range out {
 		k := c.c.Shape[from+i]
@@ -131,7 +140,16 @@ func (c *groupRows) next() []scheduler.Group {
 		out[i].InputBytes = c.c.InputBytes[from+i]
 		out[i].Places = c.nextPlaces()
 	}
+	if len(out) == 1 {
+		c.last, c.lastShape = out, c.c.Shape[from]
+	}
 	return out
+}
+
+// isLast reports whether a group is like the only one of a row before, and both have no places.
+func (c *groupRows) isLast(group int) bool {
+	return len(c.last) == 1 && c.c.Shape[group] == c.lastShape && c.c.InputBytes[group] == c.last[0].InputBytes &&
+		len(c.last[0].Places) == 0 && c.places.empty()
 }
 
 func (c *groupRows) nextPlaces() []scheduler.Place {

@@ -2,6 +2,7 @@ package schedwire
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -155,5 +156,39 @@ func TestSnapshotIsPaged(t *testing.T) {
 		if _, err := DecodeSnapshot(bad); err == nil {
 			t.Errorf("pages with %s were accepted", name)
 		}
+	}
+}
+
+// Bundles that are alike have one list of groups after decoding. Others, and those with places, have their own.
+func TestAlikeBundlesShareGroups(t *testing.T) {
+	plain := scheduler.Group{Kind: "default", Slots: 1, Memory: 1 << 20, InputBytes: 5}
+	more, other, located := plain, plain, plain
+	more.InputBytes, other.Memory = 6, 1
+	located.Places = []scheduler.Place{{Host: "a", Bytes: 5}}
+	want := scheduler.Round{Number: 1, Now: 1}
+	for i, groups := range [][]scheduler.Group{
+		{plain}, {plain}, {more}, {other}, {plain}, {plain}, {located}, {located}, {plain}, {plain, plain}, {plain, plain}, {plain},
+	} {
+		want.Events = append(want.Events, scheduler.BundleReady{At: 1, Job: 1, Bundle: scheduler.BundleID(i + 1), Groups: groups})
+	}
+	b, err := EncodeRound(&want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := DecodeRound(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" {
+		t.Fatal(d)
+	}
+	var shared []int
+	for i := range got.Events[1:] {
+		if &got.Events[i].(scheduler.BundleReady).Groups[0] == &got.Events[i+1].(scheduler.BundleReady).Groups[0] {
+			shared = append(shared, i+1)
+		}
+	}
+	if want := []int{1, 5}; !slices.Equal(shared, want) {
+		t.Errorf("these share the list of the one before: %v, want %v", shared, want)
 	}
 }

@@ -191,6 +191,9 @@ func (s *spans) next() (from, to int) {
 	return from, s.at
 }
 
+// empty reports whether the next row has no elements.
+func (s *spans) empty() bool { return s.row >= len(s.rows) || s.rows[s.row] == 0 }
+
 // rest returns how many elements are left.
 func (s *spans) rest(total int) int { return total - s.at }
 
