@@ -31,7 +31,7 @@ func (d *assignment) useRest(k *kind) {
 		return
 	}
 	for s := range d.serve(k) {
-		if s.ReadyBundles > 0 || s.Suspended > 0 {
+		if s.ReadyBundles > 0 || s.AnyPaused() {
 			d.begin(s)
 			d.fill(s, math.MaxInt)
 		}
@@ -47,7 +47,7 @@ func (d *assignment) fill(s *stage, upTo int) {
 	if s.has() >= upTo {
 		return
 	}
-	if s.Suspended > 0 {
+	if s.AnyPaused() {
 		d.resume(s, upTo)
 	}
 	if s.ReadyBundles == s.launched || !d.open(s) {

@@ -155,7 +155,7 @@ func (p *Policy) simulate(s *stage) bool {
 // list puts a stage into the lists of its kind where it belongs, and removes it from the others.
 func (p *Policy) list(s *stage, live bool) {
 	k := s.kind
-	something := s.ReadyBundles > 0 || s.Suspended > 0
+	something := s.ReadyBundles > 0 || s.AnyPaused()
 	s.trains = live && !s.trained && !s.early
 	k.all = set(k.all, s, live)
 	k.urgent = set(k.urgent, s, something && !live && !s.early)

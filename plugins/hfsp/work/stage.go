@@ -181,6 +181,10 @@ func (s *Stage) Youngest(yield func(*Unit) bool) {
 	}
 }
 
+// AnyPaused reports whether a launch of the stage is suspended. Its attempts may have no slot of the stage's kind, as
+// another attempt of the launch could not be suspended and has ended.
+func (s *Stage) AnyPaused() bool { return s.paused > 0 }
+
 // Paused walks the stage's suspended launches that may be resumed, the first one first.
 func (s *Stage) Paused(yield func(*Unit) bool) {
 	left := s.paused
