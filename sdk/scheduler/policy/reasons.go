@@ -97,7 +97,9 @@ func (p *Pass[O, S]) Report(j *view.Job, why scheduler.WaitReason, detail func()
 func (p *Pass[O, S]) giveReasons() {
 	d := p.driver
 	for _, j := range d.view.Jobs() {
-		p.ask(j) // those that the pass did not ask for come last
+		if j.ReadyCount() > 0 {
+			p.ask(j) // those that the pass did not ask for come last
+		}
 	}
 	free := freeSlots{of: &d.view.Capacity}
 	d.order, d.another = p.order[:0], d.order
@@ -117,7 +119,7 @@ func (p *Pass[O, S]) giveReasons() {
 		return
 	}
 	for _, j := range d.view.Jobs() {
-		if r := d.record(j); r.told && p.left(j) == nil {
+		if r := d.jobs[j.ID()]; r != nil && r.told && p.left(j) == nil {
 			d.withdraw(r)
 			p.decisions.Waiting = append(p.decisions.Waiting, scheduler.Waiting{Job: j.ID(), Reason: scheduler.WaitNone})
 		}
