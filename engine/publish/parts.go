@@ -6,12 +6,18 @@ import (
 	"fmt"
 	"io/fs"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hamadryad/hamadryad/sdk/storage"
 )
 
-// renamesAtOnce bounds the renames that go on at the same time.
-const renamesAtOnce = 16
+// renamesAtOnce bounds the renames that go on at the same time. quickRenamesAtOnce does so for a store
+// that can make renames durable together: a local one, which waits for no network. A file system does
+// renames between folders one after the other, and more threads only wait for each other.
+const (
+	renamesAtOnce      = 16
+	quickRenamesAtOnce = 2
+)
 
 // CheckNames refuses parts that collide: two of one name, or one whose name is a folder of
 // another's. The error names both nodes.
@@ -48,9 +54,9 @@ func (o *Output) moveAll(ctx context.Context) error {
 	}
 	late, ok := o.store.(storage.LateSyncer)
 	if !ok {
-		return o.moveWith(ctx, o.store.Rename)
+		return o.moveWith(ctx, renamesAtOnce, o.store.Rename)
 	}
-	if err := o.moveWith(ctx, late.RenameSoon); err != nil {
+	if err := o.moveWith(ctx, quickRenamesAtOnce, late.RenameSoon); err != nil {
 		return err
 	}
 	for _, folder := range append(folders, o.ready(), o.Temporary) {
@@ -61,28 +67,25 @@ func (o *Output) moveAll(ctx context.Context) error {
 	return nil
 }
 
-// moveWith renames the parts, several at once.
-func (o *Output) moveWith(ctx context.Context, rename func(ctx context.Context, from, to string) error) error {
+// moveWith renames the parts, so many at once.
+func (o *Output) moveWith(ctx context.Context, atOnce int, rename func(ctx context.Context, from, to string) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	next := make(chan Part)
+	var next atomic.Int64 // the part to be moved next
 	var movers sync.WaitGroup
-	for range min(renamesAtOnce, len(o.Parts)) {
+	for range min(atOnce, len(o.Parts)) {
 		movers.Go(func() {
-			for p := range next {
-				if err := o.move(ctx, p, rename); err != nil {
+			for ctx.Err() == nil {
+				i := int(next.Add(1)) - 1
+				if i >= len(o.Parts) {
+					return
+				}
+				if err := o.move(ctx, o.Parts[i], rename); err != nil {
 					cancel(err)
 				}
 			}
 		})
 	}
-	for _, p := range o.Parts {
-		if ctx.Err() != nil {
-			break
-		}
-		next <- p
-	}
-	close(next)
 	movers.Wait()
 	return context.Cause(ctx)
 }
