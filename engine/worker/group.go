@@ -194,6 +194,7 @@ func (g *group) prepare() error {
 	if err := g.wiring.connect(g.nodes); err != nil {
 		return err
 	}
+	g.inputs.allReaders()
 	g.wired.Store(true)
 	g.reportStarted(g.wiring.address())
 	return nil

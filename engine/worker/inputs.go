@@ -36,6 +36,8 @@ type inputs struct {
 	mu      sync.Mutex
 	known   map[producer]*given // each is in told
 	told    map[int]*bitset     // by connection: all producers ever received
+	order   []producer          // those received before all readers were there, in order
+	whole   bool                // all readers are there
 	readers []storedReader
 	room    []storedSource // memory for further ones
 	ports   []*inPort
@@ -130,6 +132,9 @@ func (in *inputs) takeSources(sources []*wire.Source) (fresh []*storedSource) {
 		case told.add(p.from):
 			all[i].source = s
 			in.known[p] = &all[i]
+			if !in.whole {
+				in.order = append(in.order, p)
+			}
 			for r := range in.readers {
 				fresh = in.sourceFor(fresh, &in.readers[r], p, &all[i])
 			}
@@ -242,16 +247,29 @@ func (in *inputs) readerOf(n *node, port *inPort, c layout.Connection) storedRea
 // expect has the port read its producers over a connection, each as soon as it is known. So
 // NextSource never returns a source that can't be read yet.
 func (in *inputs) expect(n *node, port *inPort, c layout.Connection) {
-	r := in.readerOf(n, port, c)
+	in.addReader(in.readerOf(n, port, c))
+}
+
+// addReader adds a reader, with those of its sources that are known.
+func (in *inputs) addReader(r storedReader) {
 	in.mu.Lock()
-	port.left += r.sources()
+	r.port.left += r.sources()
 	in.readers = append(in.readers, r)
 	var known []*storedSource
-	for p, of := range in.known {
-		known = in.sourceFor(known, &r, p, of)
+	for _, p := range in.order {
+		if of := in.known[p]; of != nil { // else it was read already
+			known = in.sourceFor(known, &r, p, of)
+		}
 	}
 	in.mu.Unlock()
 	in.add(known)
+}
+
+// allReaders notes that all readers are there.
+func (in *inputs) allReaders() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.whole, in.order = true, nil
 }
 
 // opened adds a new port. It counts one extra source as expected until allExpected, so that the

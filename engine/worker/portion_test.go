@@ -73,3 +73,36 @@ func TestPartitionsAreMadeInOrder(t *testing.T) {
 		}
 	}
 }
+
+// A reader gets the sources that came before it in the order in which they came.
+func TestSourcesKeepTheirOrder(t *testing.T) {
+	in := newInputs(&wire.StartAttempt{Attempt: 7}, &place{}, newTold().reports, nil)
+	in.built(&layout.Layout{}, &keptFolders{})
+	const n = 100
+	var sources []*wire.Source
+	for i := range uint32(n) {
+		sources = append(sources, &wire.Source{From: i * 7 % n, Attempt: uint64(i)})
+	}
+	in.update(sources[:n/2], 0)
+	in.update(sources[n/2:], 0)
+	port := &inPort{name: "in", merge: channel.NewMerge(n)}
+	in.opened(port)
+	in.addReader(storedReader{port: port, c: layout.Connection{Connection: &wire.Connection{Store: "kept"}}, high: n, portion: &wire.Portion{High: 1, End: n}})
+	in.allExpected(port)
+	in.allReaders()
+	for i := range n {
+		s, err := port.merge.NextSource(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := i * 7 % n; s.From() != want {
+			t.Fatalf("source %d is of node %d, want %d", i, s.From(), want)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(in.order) > 0 || len(in.known) > 0 {
+		t.Errorf("%d sources are remembered, and %d known", len(in.order), len(in.known))
+	}
+}
