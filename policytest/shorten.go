@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/hamadryad/hamadryad/policytest/cluster"
@@ -62,16 +63,22 @@ func playOf(name, problem string) replay {
 }
 
 var (
-	withDigits = regexp.MustCompile(`\S*\d\S*`)
-	aside      = regexp.MustCompile(`(?s)\(.*|\[.*?\]|".*?"|\n.*`)
+	withDigits = compiled(`\S*\d\S*`)
+	aside      = compiled(`(?s)\(.*|\[.*?\]|".*?"|\n.*`)
 )
+
+// compiled is an expression that is compiled when it is first used: programs link this package that
+// never test a policy.
+func compiled(expression string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
+}
 
 // ruleWords is the number of words by which a broken rule is known.
 const ruleWords = 10
 
 // ruleOf is the rule that a problem tells of: its first words without names, numbers and lists.
 func ruleOf(problem string) string {
-	words := strings.Fields(withDigits.ReplaceAllString(aside.ReplaceAllString(problem, " "), " "))
+	words := strings.Fields(withDigits().ReplaceAllString(aside().ReplaceAllString(problem, " "), " "))
 	return strings.Join(words[:min(len(words), ruleWords)], " ")
 }
 

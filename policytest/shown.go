@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"mime"
-	"regexp"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -132,7 +131,7 @@ func checkFacts(facts []scheduler.Property) error {
 }
 
 // noNumber matches NaN and infinities as Go writes them.
-var noNumber = regexp.MustCompile(`(^|[^\pL\pN])(NaN|[+-]Inf)($|[^\pL\pN])`)
+var noNumber = compiled(`(^|[^\pL\pN])(NaN|[+-]Inf)($|[^\pL\pN])`)
 
 // checkText accepts one line that a terminal shows unchanged.
 func checkText(field, text string) error {
@@ -141,7 +140,7 @@ func checkText(field, text string) error {
 		return fmt.Errorf("%s has %d bytes, at most %d are shown: shorten it", field, len(text), scheduler.TextBytesMax)
 	case scheduler.Printable(text) != text:
 		return fmt.Errorf("%s is %.128q: lines are shown one by one, without what steers a terminal or is no text; leave it out", field, text)
-	case noNumber.MatchString(text):
+	case noNumber().MatchString(text):
 		return fmt.Errorf("%s is %.128q: look for a division by zero", field, text)
 	}
 	return nil

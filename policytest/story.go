@@ -2,7 +2,6 @@ package policytest
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -175,11 +174,11 @@ func resourceWords(r scheduler.Resources) (s string) {
 
 func memoryWords(n int64) string { return fmt.Sprintf("%.1f GiB", float64(n)/float64(gib)) }
 
-var ofRound = regexp.MustCompile(`round (\d+)`)
+var ofRound = compiled(`round (\d+)`)
 
 // lastRound is the round in which a problem was found; 0: it names none.
 func lastRound(problem string) uint64 {
-	m := ofRound.FindStringSubmatch(problem)
+	m := ofRound().FindStringSubmatch(problem)
 	if m == nil {
 		return 0
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/go-playground/validator/v10"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -374,10 +375,11 @@ func (c *Config) checkShadows() Errors {
 	return wrong
 }
 
-var validate = newValidator()
+// validate is made when a configuration is first checked: most commands read none.
+var validate = sync.OnceValue(newValidator)
 
 func (c *Config) validate() Errors {
-	err := validate.Struct(c)
+	err := validate().Struct(c)
 	var fields validator.ValidationErrors
 	if err == nil {
 		return nil

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -15,12 +14,19 @@ import (
 const (
 	// hostsMax bounds the hosts in a certificate.
 	hostsMax = 64
-	// hostBytesMax and hostLabel say what a DNS name may be (RFC 1035, section 2.3.4, and RFC 1123,
-	// section 2.1). They also allow the underscore, which many private networks use.
-	hostBytesMax = 253
+	// hostBytesMax, labelBytesMax and isLabel say what a DNS name may be (RFC 1035, section 2.3.4,
+	// and RFC 1123, section 2.1). They also allow the underscore, which many private networks use.
+	hostBytesMax  = 253
+	labelBytesMax = 63
 )
 
-var hostLabel = regexp.MustCompile(`^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$`)
+// isLabel reports whether a text may stand between the dots of a DNS name. A regular expression
+// with such a bound would be compiled in each process's start.
+func isLabel(text string) bool {
+	const characters = "abcdefghijklmnopqrstuvwxyz0123456789_-"
+	return text != "" && len(text) <= labelBytesMax && strings.Trim(text, characters) == "" &&
+		!strings.HasPrefix(text, "-") && !strings.HasSuffix(text, "-")
+}
 
 // At returns a CA whose managers are reached at hosts: names and addresses, without ports. The
 // hosts go into managers' certificates, for browsers and other tools that know host names alone
@@ -52,7 +58,7 @@ func CheckHost(host string) (string, error) {
 	}
 	name := strings.ToLower(strings.TrimSuffix(host, "."))
 	labels := strings.Split(name, ".")
-	if len(name) > hostBytesMax || slices.ContainsFunc(labels, func(l string) bool { return !hostLabel.MatchString(l) }) || !strings.ContainsAny(labels[len(labels)-1], "abcdefghijklmnopqrstuvwxyz") {
+	if len(name) > hostBytesMax || slices.ContainsFunc(labels, func(l string) bool { return !isLabel(l) }) || !strings.ContainsAny(labels[len(labels)-1], "abcdefghijklmnopqrstuvwxyz") {
 		return "", fmt.Errorf("%.300q is no host: give a name such as m1.example.com or an address such as 10.0.0.1, without a port", host)
 	}
 	return name, nil

@@ -15,7 +15,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -116,8 +115,22 @@ func times(d *wire.ScheduleDefinition) string {
 	return fmt.Sprintf("%q in %s", d.GetCron(), d.GetZone())
 }
 
-// nameForm is the form of a schedule's name.
-var nameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
+// nameBytesMax bounds a schedule's name.
+const nameBytesMax = 100
+
+// canName reports whether a text may name a schedule. A regular expression with such a bound would
+// be compiled in each process's start.
+func canName(text string) bool {
+	for i, c := range []byte(text) {
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
+		case i > 0 && (c == '.' || c == '_' || c == '-'):
+		default:
+			return false
+		}
+	}
+	return text != "" && len(text) <= nameBytesMax
+}
 
 // mayAdd returns why a schedule can't be added, in place of the one with an index; -1: of none.
 func (t *Table) mayAdd(s *step.Step, m *wire.AddSchedule, replaced int) error {
@@ -129,8 +142,8 @@ func (t *Table) mayAdd(s *step.Step, m *wire.AddSchedule, replaced int) error {
 		}
 	}
 	switch {
-	case !nameForm.MatchString(m.GetName()):
-		return fmt.Errorf("%q can't name a schedule: use up to 100 letters, digits and . _ -, and begin with a letter or digit", m.GetName())
+	case !canName(m.GetName()):
+		return fmt.Errorf("%q can't name a schedule: use up to %d letters, digits and . _ -, and begin with a letter or digit", m.GetName(), nameBytesMax)
 	case replaced >= 0 && !m.GetReplace():
 		return fmt.Errorf("there is a schedule %q already: replace it (--replace), or choose another name", m.GetName())
 	case replaced < 0 && len(t.list) >= set.Max:
