@@ -71,6 +71,8 @@ func workWords(e scheduler.Event) string {
 		return fmt.Sprintf("%s is in phase %s", e.Attempt, e.Phase)
 	case scheduler.AttemptProgress:
 		return fmt.Sprintf("%s has done %.2f of its work", e.Attempt, e.Progress)
+	case scheduler.AttemptTookSlots:
+		return fmt.Sprintf("%s, held ahead, takes slots", e.Attempt)
 	case scheduler.AttemptStopping:
 		return fmt.Sprintf("%s is being stopped", e.Attempt)
 	case scheduler.AttemptEnded:

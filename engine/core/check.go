@@ -83,6 +83,7 @@ func worldOf(j *state.Job) view.WorldJob {
 		}
 		w.Attempts = append(w.Attempts, view.WorldAttempt{
 			ID: a.ID, Bundle: a.BundleAttempt.Bundle.ID(), Group: a.Group, Launcher: a.Launcher.ID, Speculative: a.BundleAttempt.Speculative(), State: where,
+			Ahead:      a.HeldAhead(),
 			Stopping:   a.Stop() != nil,
 			Resuming:   a.Resuming(),
 			Suspending: a.Suspending(),

@@ -24,6 +24,6 @@ func (f *Frozen) ShadowStart(policy string) ShadowStart {
 		s.Generation = g.Number
 	}
 	s.Snapshot = f.core.Snapshot(policy)
-	s.Offers = f.core.state.Resources.Offers.Send(f.core.state.Step.Now, true)
+	s.Offers = f.core.state.Resources.Offers.Send(f.core.state.Step.Now, true, nil)
 	return s
 }

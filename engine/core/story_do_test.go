@@ -260,7 +260,7 @@ func (s *story) policy(named map[string]string) {
 
 func abilities(names string) (able scheduler.Ability) {
 	for name := range strings.SplitSeq(names, ",") {
-		able |= map[string]scheduler.Ability{"resume": scheduler.AbilityResume, "admission": scheduler.AbilityAdmission, "progress": scheduler.AbilityProgress, "load": scheduler.AbilityLoad}[name]
+		able |= map[string]scheduler.Ability{"resume": scheduler.AbilityResume, "admission": scheduler.AbilityAdmission, "progress": scheduler.AbilityProgress, "load": scheduler.AbilityLoad, "ahead": scheduler.AbilityAhead}[name]
 	}
 	return able
 }
@@ -277,7 +277,7 @@ func (s *story) decision(cmd, first string, rest []string, named map[string]stri
 	var d scheduler.Decisions
 	switch cmd {
 	case "launch":
-		d.Launch = []scheduler.Launch{{Bundle: scheduler.BundleID(number(first)), Launchers: s.ids(rest)}}
+		d.Launch = []scheduler.Launch{{Bundle: scheduler.BundleID(number(first)), Launchers: s.ids(rest), Ahead: named["ahead"] != ""}}
 	case "preempt":
 		mode := map[string]scheduler.PreemptMode{"kill": scheduler.PreemptKill, "soft": scheduler.PreemptSoft, "suspend": scheduler.PreemptSuspend}[named["mode"]]
 		p := scheduler.Preempt{Mode: mode, Grace: 3 * time.Second, For: scheduler.JobID(number(named["for"])), Bundle: scheduler.BundleID(number(named["bundle"]))}
@@ -329,7 +329,7 @@ func (s *story) finishReport(t *testing.T, d *datadriven.TestData, name string, 
 	if m.Finish == nil {
 		e = s.jobs[m.Job].Product(m)
 	}
-	e.Attempt, e.End = m.Attempt, wire.End_END_FINISHED
+	e.Attempt, e.End, e.Next = m.Attempt, wire.End_END_FINISHED, number(named["next"])
 	if named["sizes"] != "" {
 		for i := range e.Stored[0].PartitionBytes {
 			e.Stored[0].PartitionBytes[i] = sizeIn(named["sizes"], 0, i)
@@ -432,6 +432,8 @@ func (s *story) tellEvents() {
 			s.say("speculation withdrawn b%d", e.Bundle)
 		case scheduler.AttemptStarted:
 			s.say("started a%d", e.Attempt)
+		case scheduler.AttemptTookSlots:
+			s.say("a%d took slots", e.Attempt)
 		case scheduler.AttemptProgress:
 			s.say("progress a%d %g", e.Attempt, e.Progress)
 		case scheduler.SuspensionFailed:
@@ -480,6 +482,9 @@ func (s *story) offers() {
 		s.say("%d: free %v and %d MiB, suspended %d with %d MiB, swap %d MiB, reserved %v", o.Launcher, o.Free, o.Memory>>20, o.Suspended, o.Held>>20, o.Swap>>20, keptFor(o.Reserved))
 		if r := o.Resources.Plus(o.ForResumeResources); !l.Resources.IsZero() {
 			s.say("%d: free resources %q of %q", o.Launcher, r, l.Resources)
+		}
+		for _, x := range o.Ahead {
+			s.say("%d: %d of stage %d of %s ahead", o.Launcher, x.Count, x.Stage, x.Job)
 		}
 		if o.ForResume != nil {
 			s.say("%d: to go on %v and %d MiB", o.Launcher, o.ForResume, o.ForResumeMemory>>20)

@@ -175,7 +175,11 @@ func (s *story) command(m *wire.Command) string {
 
 func (s *story) startLine(m *wire.StartAttempt) string {
 	status, _ := s.Core.JobStatus(scheduler.JobID(m.Job), false)
-	text := fmt.Sprintf("start a%d", m.Attempt)
+	verb := "start"
+	if m.Ahead {
+		verb = "hold"
+	}
+	text := fmt.Sprintf("%s a%d", verb, m.Attempt)
 	for _, n := range m.Nodes {
 		text += fmt.Sprintf(" %s/%d", status.Stages[n.Stage].Name, n.Index)
 	}

@@ -40,6 +40,8 @@ func (c *Core) expire() {
 			c.lifecycle.Jobs.TimeLimitDue(scheduler.JobID(id))
 		case step.TimerDeadline:
 			c.lifecycle.Admission.DeadlineDue(scheduler.JobID(id))
+		case step.TimerAhead:
+			c.lifecycle.Attempts.HeldTooLong(scheduler.AttemptID(id))
 		case step.TimerSchedule:
 			c.state.Schedules.Expire(&c.state.Step, id)
 		case step.TimerClean:

@@ -74,6 +74,16 @@ func (f *fake) balks(*simcluster.Attempt) string {
 // take has a launcher carry out a command, with the faults drawn for it.
 func (f *fake) take(m *wire.Command) {
 	switch d := m.GetDo().(type) {
+	case *wire.Command_Stop:
+		if f.HeldAhead(d.Stop.Attempt) && !f.fleet.calm && f.fleet.chance(100) {
+			f.fleet.Seen["attempts held ahead that were not given back"]++
+			f.StartHeld(d.Stop.Attempt) // as if it had been started before the command came
+		}
+	case *wire.Command_Start:
+		if d.Start.Ahead && !f.fleet.calm && f.fleet.chance(50) {
+			f.fleet.Seen["attempts held ahead that were lost"]++
+			return
+		}
 	case *wire.Command_Sources:
 		if a := f.live(d.Sources.Attempt); a != nil {
 			f.readInPart(a, d.Sources.Sources)

@@ -73,6 +73,7 @@ func (s *Sim) changeSite() {
 	if !s.calm {
 		c.Speculation, c.AdmitWithoutPolicy = s.chance(500), s.chance(500)
 		c.ReclaimAfter, c.ReserveMax, c.ProtectFor = s.between(time.Second, 20*time.Second), s.between(time.Second, reserveMost), s.between(time.Second, time.Minute)
+		c.AheadFor = c.ReclaimAfter // no further draw, so that histories of other policies stay
 		c.StepWork = 1 + s.rand.IntN(100)
 		c.RoundGap, c.AvoidMax, c.ExcludeAfter = s.between(1, time.Second), 1+s.rand.IntN(4), 1+s.rand.IntN(4)
 		c.UserLimits = s.drawUserLimits()

@@ -47,6 +47,7 @@ type held struct {
 	launcher   *account
 	suspending bool // was asked to
 	suspended  bool // so it holds no slots
+	ahead      bool // is held ahead, so it holds nothing
 	granted    bool
 }
 
@@ -114,6 +115,9 @@ func (l *ledger) report(a *account, r *wire.Report) {
 	switch w := r.What.(type) {
 	case *wire.Report_Ended:
 		l.over[w.Ended.Attempt] = true
+		if h := a.attempts[w.Ended.Attempt]; h != nil && !h.ahead {
+			a.attempts[w.Ended.Next].takeSlots()
+		}
 		l.end(a.attempts[w.Ended.Attempt])
 	case *wire.Report_Suspended:
 		a.attempts[w.Suspended].rest()
@@ -126,6 +130,13 @@ func (l *ledger) report(a *account, r *wire.Report) {
 		l.end(a.attempts[w.Refused.Attempt])
 	case *wire.Report_Inventory:
 		l.inventory(a, w.Inventory.Attempts)
+	}
+}
+
+// takeSlots has an attempt that was held ahead hold its slots.
+func (h *held) takeSlots() {
+	if h != nil {
+		h.ahead = false
 	}
 }
 
@@ -249,9 +260,12 @@ func (l *ledger) start(to *account, m *wire.StartAttempt) error {
 		return fmt.Errorf("attempt %d was another one before", m.Attempt)
 	}
 	if l.held[m.Attempt] != nil || l.over[m.Attempt] {
+		if h := to.attempts[m.Attempt]; !m.Ahead {
+			h.takeSlots()
+		}
 		return nil
 	}
-	h := &held{m: m, launcher: to}
+	h := &held{m: m, launcher: to, ahead: m.Ahead}
 	if m.Attempt > l.last {
 		l.last = m.Attempt
 		l.fresh[m.BundleAttempt]++
@@ -321,7 +335,7 @@ func (a *account) check() error {
 	slots, memory, suspended := map[string]int{}, int64(0), int64(0)
 	var resources scheduler.Resources
 	for _, h := range a.attempts {
-		if h.m.Finish != nil { // publishing and cleaning take none of the tasks' slots and memory
+		if h.m.Finish != nil || h.ahead { // publishing and cleaning take none of the tasks' slots and memory
 			continue
 		}
 		if h.suspended {

@@ -90,6 +90,37 @@ func (p *promises) round(v *view.View) error {
 		if err := p.offer(v, l); err != nil {
 			return fmt.Errorf("launcher %d: %w", l.ID, err)
 		}
+		if err := p.ahead(v, l); err != nil {
+			return fmt.Errorf("launcher %d: %w", l.ID, err)
+		}
+	}
+	for _, j := range v.Jobs() {
+		for _, a := range j.Ahead() {
+			if l := v.Launcher(a.Launcher); l != nil && !a.Stopping && a.Leaving == 0 && (l.Closed() || l.Offer.Suspended > 0 || len(l.Offer.Reserved) > 0) {
+				return fmt.Errorf("attempt %d is held ahead at launcher %d, which is closed, or where something is kept or suspended", a.ID, l.ID)
+			}
+		}
+	}
+	return nil
+}
+
+// ahead compares what may be launched ahead on a launcher with the attempts there.
+func (p *promises) ahead(v *view.View, l *view.Launcher) error {
+	for _, x := range l.Offer.Ahead {
+		runs, held := 0, 0
+		for _, a := range l.Attempts() {
+			if a.Job().ID() == x.Job && a.Need.Stage == x.Stage && a.State != view.Suspended {
+				runs++
+			}
+		}
+		for _, a := range v.Job(x.Job).Ahead() {
+			if a.Launcher == l.ID && a.Need.Stage == x.Stage {
+				held++
+			}
+		}
+		if held+x.Count > runs*p.rules.AheadMax || l.Closed() || l.Offer.Suspended > 0 || len(l.Offer.Reserved) > 0 {
+			return fmt.Errorf("%d of stage %d of %s may be launched ahead, and %d are held, of which %d run", x.Count, x.Stage, x.Job, held, runs)
+		}
 	}
 	return nil
 }

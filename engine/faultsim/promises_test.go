@@ -18,13 +18,13 @@ const defectSeeds = 200
 // follow other settings than the site has, some send the policy something wrong, and some change what the core gets. Policy wild plays
 // alone: it takes all decisions, and the policies that TestSeeds plays don't change its histories.
 func TestDefectsAreFound(t *testing.T) {
-	wild := []Policy{{Name: "wild", New: newWild}}
 	for name, c := range map[string]struct {
 		from     uint64
 		settings func(*core.Settings)
 		tamper   func(*scheduler.Round)
 		forge    func() func(*wire.Input)
 		want     string
+		policy   func() scheduler.TaskScheduler // nil: newWild
 	}{
 		"slots are kept for a second too long": {
 			from:     1,
@@ -81,6 +81,20 @@ func TestDefectsAreFound(t *testing.T) {
 		"elements of job arrays are given up too early": {
 			from:     1,
 			settings: func(s *core.Settings) { s.AttemptsMax = 1 }, want: " elements, and ",
+		},
+		"more is held ahead than may be": {
+			from:     1,
+			settings: func(s *core.Settings) { s.AheadMax = 7 }, want: "may be launched ahead, and", policy: newWildAhead,
+		},
+		"what is held ahead is not withdrawn": {
+			from: 1,
+			tamper: func(r *scheduler.Round) {
+				for i, e := range r.Events {
+					if s, is := e.(scheduler.AttemptStopping); is {
+						r.Events[i] = scheduler.TimePassed{At: s.At}
+					}
+				}
+			}, want: "is held ahead at launcher", policy: newWildAhead,
 		},
 		"slots are offered twice": {
 			from: 1,
@@ -154,8 +168,11 @@ func TestDefectsAreFound(t *testing.T) {
 			if c.forge == nil {
 				c.forge = func() func(*wire.Input) { return nil }
 			}
+			if c.policy == nil {
+				c.policy = newWild
+			}
 			for seed := c.from; seed < c.from+defectSeeds; seed++ {
-				s := New(Options{Seed: seed, Policies: wild, settings: c.settings, tamper: c.tamper, forge: c.forge()})
+				s := New(Options{Seed: seed, Policies: []Policy{{Name: "wild", New: c.policy}}, settings: c.settings, tamper: c.tamper, forge: c.forge()})
 				if err := s.Run(); err != nil && strings.Contains(err.Error(), c.want) {
 					t.Logf("seed %d: %v", seed, err)
 					return

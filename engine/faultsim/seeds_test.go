@@ -52,6 +52,7 @@ func allPolicies() []Policy {
 		{Name: "drf", New: drf.New},
 		{Name: "wild", New: newWild},
 		{Name: "wild too", New: newWild},
+		{Name: "wild ahead", New: newWildAhead},
 	}
 	for _, a := range faultypolicies.All() {
 		if slices.Contains(usable, a.Name) {
@@ -154,6 +155,7 @@ func needSeen(t *testing.T, seen map[string]int) {
 		"replays", "manager restarts", "logs that lost their end", "lost jobs", "starts of dropped jobs", "incarnations", "broken streams", "lost launchers", "crashes", "freezes", "late reports",
 		"doubled reports", "reordered reports", "lost reports", "refused joins", "attempts given up", "lost commands", "doubled commands",
 		"killed while publishing", "parts kept", "inputs lost", "damaged outputs", "full disks", "broken peers", "stragglers", "updates that ask to be confirmed", "further files", "refused suspensions", "refused resumptions", "preempted for the suspended", "refused submissions", "starts after other jobs", "jobs that waited in vain", "wrong submissions", "policy fifo", "policy failures",
+		"attempts started ahead", "AttemptTookSlots", "attempts held ahead that were not given back", "attempts held ahead that were lost",
 		"accepted launch", "accepted preempt", "accepted resume", "accepted admit", "accepted speculate",
 		"BundleWithdrawn", "BundleReopened", "BundleGivenUp", "arrays that failed", "kills of elements", "retries of elements", "SpeculationOffered", "SpeculationWithdrawn", "AttemptSuspended", "AttemptResumed", "AttemptStopping", "SuspensionFailed", "LauncherDraining", "LauncherLoad",
 		"refused: not ready", "refused: no capacity", "refused: launcher unavailable", "refused: protected", "refused: nothing gained", "refused: user at limit", "UserLimitSet",

@@ -105,6 +105,7 @@ func (s *Sim) settings() core.Settings {
 		c.SpeculationSuspended = 5 * time.Second
 	}
 	c.SuspendedMax, c.SuspendedPercent = 1+int(s.opt.Seed%5), []int{20, 50, 100}[s.opt.Seed%3]
+	c.AheadMax, c.AheadBelow, c.AheadFor = 1+int(s.opt.Seed%2), 20*time.Second, 10*time.Second
 	c.UnplaceableAfter = time.Hour
 	c.AdmissionMax, c.RequestTimeout, c.SettingsTimeout = 20*time.Second, 8*time.Second, 8*time.Second
 	c.ExcludeAfter, c.ExcludeJobs, c.ExcludeFor = 2, 2, 30*time.Second

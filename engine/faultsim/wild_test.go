@@ -2,6 +2,7 @@ package faultsim
 
 import (
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -12,10 +13,15 @@ import (
 // faults.
 type wild struct {
 	view.View
-	rand *rand.Rand
+	rand  *rand.Rand
+	ahead bool // launches ahead
 }
 
 func newWild() scheduler.TaskScheduler { return &wild{} }
+
+// newWildAhead is newWild, and launches ahead. It is a policy of its own, so that the histories of
+// the other one stay.
+func newWildAhead() scheduler.TaskScheduler { return &wild{ahead: true} }
 
 func (p *wild) Check(scheduler.Config) error { return nil }
 
@@ -26,6 +32,9 @@ func (p *wild) Start(_ scheduler.Config, s scheduler.Snapshot, _ scheduler.Envir
 		if p.rand.IntN(2) == 0 {
 			d.Abilities |= a
 		}
+	}
+	if p.ahead {
+		d.Abilities |= scheduler.AbilityAhead
 	}
 	return d, p.View.Start(s)
 }
@@ -65,11 +74,40 @@ func (p *wild) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 			d.Reserve = append(d.Reserve, p.reserve(b))
 		}
 	}
+	if p.ahead {
+		p.launchAhead(&d)
+	}
 	d.WakeAt = r.Now.Add(time.Duration(1+p.rand.IntN(3000)) * time.Millisecond)
 	if p.rand.IntN(10) == 0 {
 		d.Checkpoint = &scheduler.Checkpoint{Version: 1, Data: []byte{1}, Append: p.rand.IntN(10) > 0}
 	}
 	return d, nil
+}
+
+// launchAhead launches some bundles ahead where there is room for them, and preempts some that are
+// held.
+func (p *wild) launchAhead(d *scheduler.Decisions) {
+	restless := p.Now() < start.Add(faultsFor)
+	for _, l := range p.Launchers() {
+		for _, x := range l.Offer.Ahead {
+			n := x.Count
+			for b := range p.Job(x.Job).Ready() {
+				if n > 0 && len(b.Groups) == 1 && b.Groups[0].Stage == x.Stage && !slices.Contains(b.Avoid, l.ID) {
+					n--
+					launch := p.Launch(b, []scheduler.LauncherID{l.ID})
+					launch.Ahead = true
+					d.Launch = append(d.Launch, launch)
+				}
+			}
+		}
+	}
+	for _, j := range p.Jobs() {
+		for _, a := range j.Ahead() {
+			if restless && p.rand.IntN(40) == 0 {
+				d.Preempt = append(d.Preempt, p.preempt(a))
+			}
+		}
+	}
 }
 
 // preempt preempts an attempt, for some job with a ready bundle if there is one, or for a suspended

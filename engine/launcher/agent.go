@@ -169,7 +169,7 @@ func (a *agent) joined(manager string, term uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.reports.JoinManager(manager, term)
-	for _, at := range a.attempts.sorted() {
+	for _, at := range a.attempts.toResend() {
 		a.resend(at)
 	}
 }

@@ -27,7 +27,9 @@ type attempt struct {
 	log        *logs.Log
 	early      []*wire.ToWorker // at most earlyMax
 	owner      int              // id of the user who owns its files, once it has a worker
+	ahead      bool             // held: it is started when an attempt of its stage ends here
 	stopped    bool             // by the manager's command: its end is no failure
+	ends       uint64           // how many attempts had ended when it did, for the order of reports
 	suspension suspend.State
 	memory     memory.Account
 	known      vetting.Attempt    // what its worker's reports are checked against
@@ -57,7 +59,7 @@ func (at *attempt) setRunning(w *wire.Work) {
 func withoutLists(s *wire.StartAttempt) *wire.StartAttempt {
 	slim := &wire.StartAttempt{
 		Attempt: s.Attempt, Job: s.Job, Bundle: s.Bundle, BundleAttempt: s.BundleAttempt, Token: s.Token, Kind: s.Kind, Slots: s.Slots, Memory: s.Memory,
-		Program: s.Program, Plan: s.Plan, Fingerprint: s.Fingerprint, JobName: s.JobName, User: s.User,
+		Program: s.Program, Plan: s.Plan, Fingerprint: s.Fingerprint, JobName: s.JobName, User: s.User, Stage: s.Stage,
 	}
 	if s.Finish != nil {
 		slim.Finish = &wire.Finish{}
@@ -96,8 +98,10 @@ func beginning(text string) string {
 // The agent's lock guards them.
 type attempts struct {
 	byID   map[uint64]*attempt
-	seen   uint64    // the largest attempt id started in this incarnation, including forgotten attempts
-	looked time.Time // when overdue ends were last looked for
+	held   []*attempt // ahead, in the order of their commands; some of them may have ended
+	ends   uint64     // how many ended
+	seen   uint64     // the largest attempt id started in this incarnation, including forgotten attempts
+	looked time.Time  // when overdue ends were last looked for
 }
 
 func newAttempts() *attempts { return &attempts{byID: map[uint64]*attempt{}} }
@@ -130,13 +134,56 @@ func (as *attempts) clear() {
 		at.stopped = true
 	}
 	clear(as.byID)
-	as.seen = 0
+	as.held, as.seen = nil, 0
 }
 
 // sorted lists all attempts in order of id.
 func (as *attempts) sorted() []*attempt {
 	all := slices.Collect(maps.Values(as.byID))
 	slices.SortFunc(all, func(x, y *attempt) int { return cmp.Compare(x.start.Attempt, y.start.Attempt) })
+	return all
+}
+
+// hold holds an attempt ahead.
+func (as *attempts) hold(at *attempt) {
+	at.ahead = true
+	as.held = append(as.held, at)
+}
+
+// release removes an attempt from those that are held ahead: it starts, or has ended.
+func (as *attempts) release(at *attempt) {
+	at.ahead = false
+	as.held = slices.DeleteFunc(as.held, func(x *attempt) bool { return x == at })
+}
+
+// next takes the attempt that was held first of those that may take the place of one that ends;
+// nil: there is none. They are of one job and stage, and request the same.
+func (as *attempts) next(s *wire.StartAttempt) *attempt {
+	as.held = slices.DeleteFunc(as.held, func(x *attempt) bool { return x.over() || as.byID[x.start.Attempt] != x })
+	for _, x := range as.held {
+		if keyOf(x.start) == keyOf(s) && x.start.Stage == s.Stage && x.start.Kind == s.Kind && x.start.Slots == s.Slots && x.start.Memory == s.Memory {
+			as.release(x)
+			return x
+		}
+	}
+	return nil
+}
+
+// toResend lists all attempts in the order in which a new manager hears of them: an end comes
+// before the start of what took its place.
+func (as *attempts) toResend() []*attempt {
+	all := as.sorted()
+	slices.SortStableFunc(all, func(x, y *attempt) int {
+		switch {
+		case x.over() && y.over():
+			return cmp.Compare(x.ends, y.ends)
+		case x.over():
+			return -1
+		case y.over():
+			return +1
+		}
+		return 0
+	})
 	return all
 }
 
@@ -176,7 +223,7 @@ func (as *attempts) counts() (running, suspended int) {
 		switch {
 		case at.suspension.Suspended():
 			suspended++
-		case !at.over():
+		case !at.over() && !at.ahead:
 			running++
 		}
 	}

@@ -15,9 +15,14 @@ import (
 
 // All functions here are called with agent.mu held, unless their comments say otherwise.
 
-// startAttempt starts an attempt. A known attempt is only reported again.
+// startAttempt starts an attempt, or holds it ahead. One that is held starts when the command comes
+// again without that. Any other known attempt is only reported again.
 func (a *agent) startAttempt(s *wire.StartAttempt) {
 	if at := a.attempts.find(s.Attempt); at != nil {
+		if at.ahead && !s.Ahead && !at.over() {
+			a.attempts.release(at)
+			a.findWorker(at)
+		}
 		a.resend(at)
 		return
 	}
@@ -29,6 +34,16 @@ func (a *agent) startAttempt(s *wire.StartAttempt) {
 	at := newAttempt(s, a.logs.Open(s.Attempt))
 	a.attempts.add(at)
 	a.outputs.MergeFor(s.Job, connectionsOf(s))
+	if s.Ahead {
+		a.attempts.hold(at)
+		return
+	}
+	a.findWorker(at)
+}
+
+// findWorker assigns an attempt to an idle worker, or has one started for it.
+func (a *agent) findWorker(at *attempt) {
+	s := at.start
 	if !a.devices.asksFor(s) { // an attempt with devices has a process of its own
 		if w := a.workers.takeIdle(keyOf(s)); w != nil {
 			a.assign(w, at)
@@ -372,7 +387,12 @@ func (a *agent) endedByWorker(w *worker, at *attempt, e *wire.AttemptEnded) {
 	}
 	w.keptToJob = w.keptToJob || e.End != wire.End_END_FINISHED
 	w.release()
-	a.finish(at, e)
+	next := a.next(w, at)
+	a.finish(at, e, next)
+	if next != nil {
+		a.assign(w, next)
+		return
+	}
 	if at.stopped || w.leaving {
 		w.leave()
 		return
@@ -382,6 +402,15 @@ func (a *agent) endedByWorker(w *worker, at *attempt, e *wire.AttemptEnded) {
 		return
 	}
 	a.keepForJob(w)
+}
+
+// next takes the attempt held ahead that takes the place, and the worker, of one that ended by
+// itself; nil: none does.
+func (a *agent) next(w *worker, at *attempt) *attempt {
+	if at.stopped || w.leaving || at.suspension.EverWanted() || len(w.devices) > 0 {
+		return nil
+	}
+	return a.attempts.next(at.start)
 }
 
 // keepForJob keeps a worker for its job's next group. One with devices is dismissed, so that others may have
@@ -418,17 +447,23 @@ func (a *agent) end(at *attempt, end wire.End, f *wire.Failure) {
 	if at.over() {
 		return
 	}
-	a.finish(at, &wire.AttemptEnded{Attempt: at.start.Attempt, End: end, Failure: f, Work: &wire.Work{}})
+	a.finish(at, &wire.AttemptEnded{Attempt: at.start.Attempt, End: end, Failure: f, Work: &wire.Work{}}, nil)
 }
 
-// finish records the end of an attempt, once, and reports it.
-func (a *agent) finish(at *attempt, e *wire.AttemptEnded) {
+// finish records the end of an attempt, once, and reports it, with the attempt that takes its
+// place; nil: none does.
+func (a *agent) finish(at *attempt, e *wire.AttemptEnded, next *attempt) {
 	at.suspension.End()
 	at.setRunning(e.Work)
 	if e.Work != nil {
 		e.Work.PeakMemory = max(e.Work.PeakMemory, at.memory.Peak())
 	}
 	e = tellable(e)
+	if e.Next = 0; next != nil {
+		e.Next = next.start.Attempt
+	}
+	a.attempts.ends++
+	at.ends = a.attempts.ends
 	at.record.End(e)
 	at.early = nil
 	at.log.End()

@@ -1551,6 +1551,8 @@ type StartAttempt struct {
 	Speculative     bool                   `protobuf:"varint,19,opt,name=speculative,proto3" json:"speculative,omitempty"`
 	Folders         *JobFolders            `protobuf:"bytes,20,opt,name=folders,proto3" json:"folders,omitempty"`                               // those of the job's submission
 	Resources       []*ResourceCount       `protobuf:"bytes,21,rep,name=resources,proto3" json:"resources,omitempty"`                           // what the attempt holds of countable resources, in order of kind
+	Ahead           bool                   `protobuf:"varint,24,opt,name=ahead,proto3" json:"ahead,omitempty"`                                  // hold it until an attempt of its job and stage ends here by itself, or this command comes without
+	Stage           uint32                 `protobuf:"varint,25,opt,name=stage,proto3" json:"stage,omitempty"`                                  // that its group counts for
 	SourceGroups    []*SourceGroup         `protobuf:"bytes,22,rep,name=source_groups,json=sourceGroups,proto3" json:"source_groups,omitempty"` // further sources; for receivers that said that they take them
 	Portion         *Portion               `protobuf:"bytes,23,opt,name=portion,proto3" json:"portion,omitempty"`                               // what the only node reads of its adapted connection; missing: there is none
 	unknownFields   protoimpl.UnknownFields
@@ -1732,6 +1734,20 @@ func (x *StartAttempt) GetResources() []*ResourceCount {
 		return x.Resources
 	}
 	return nil
+}
+
+func (x *StartAttempt) GetAhead() bool {
+	if x != nil {
+		return x.Ahead
+	}
+	return false
+}
+
+func (x *StartAttempt) GetStage() uint32 {
+	if x != nil {
+		return x.Stage
+	}
+	return 0
 }
 
 func (x *StartAttempt) GetSourceGroups() []*SourceGroup {
@@ -3442,6 +3458,7 @@ type AttemptEnded struct {
 	Stored        []*StoredOutput        `protobuf:"bytes,5,rep,name=stored,proto3" json:"stored,omitempty"`
 	Files         []*CommittedFile       `protobuf:"bytes,6,rep,name=files,proto3" json:"files,omitempty"`
 	Counters      []*Counter             `protobuf:"bytes,7,rep,name=counters,proto3" json:"counters,omitempty"`            // in order of name
+	Next          uint64                 `protobuf:"varint,8,opt,name=next,proto3" json:"next,omitempty"`                   // the attempt, held ahead, that its launcher started in its place; 0: none
 	Published     []uint32               `protobuf:"varint,16,rep,packed,name=published,proto3" json:"published,omitempty"` // published outputs, reported by the job's last group
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3524,6 +3541,13 @@ func (x *AttemptEnded) GetCounters() []*Counter {
 		return x.Counters
 	}
 	return nil
+}
+
+func (x *AttemptEnded) GetNext() uint64 {
+	if x != nil {
+		return x.Next
+	}
+	return 0
 }
 
 func (x *AttemptEnded) GetPublished() []uint32 {
@@ -3978,7 +4002,7 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	"\x10report_inventory\x18\r \x01(\bH\x00R\x0freportInventory\x128\n" +
 	"\x05files\x18\x0e \x01(\v2 .hamadryad.engine.v1.FilesUpdateH\x00R\x05files\x12;\n" +
 	"\atickets\x18\x0f \x01(\v2\x1f.hamadryad.engine.v1.JobTicketsH\x00R\aticketsB\x04\n" +
-	"\x02do\"\xdf\x06\n" +
+	"\x02do\"\x8b\a\n" +
 	"\fStartAttempt\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12\x10\n" +
 	"\x03job\x18\x02 \x01(\x04R\x03job\x12\x16\n" +
@@ -4001,7 +4025,9 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	"\x06finish\x18\x12 \x01(\v2\x1b.hamadryad.engine.v1.FinishR\x06finish\x12 \n" +
 	"\vspeculative\x18\x13 \x01(\bR\vspeculative\x129\n" +
 	"\afolders\x18\x14 \x01(\v2\x1f.hamadryad.engine.v1.JobFoldersR\afolders\x12@\n" +
-	"\tresources\x18\x15 \x03(\v2\".hamadryad.engine.v1.ResourceCountR\tresources\x12E\n" +
+	"\tresources\x18\x15 \x03(\v2\".hamadryad.engine.v1.ResourceCountR\tresources\x12\x14\n" +
+	"\x05ahead\x18\x18 \x01(\bR\x05ahead\x12\x14\n" +
+	"\x05stage\x18\x19 \x01(\rR\x05stage\x12E\n" +
 	"\rsource_groups\x18\x16 \x03(\v2 .hamadryad.engine.v1.SourceGroupR\fsourceGroups\x126\n" +
 	"\aportion\x18\x17 \x01(\v2\x1c.hamadryad.engine.v1.PortionR\aportion\"4\n" +
 	"\n" +
@@ -4142,7 +4168,7 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	"\awritten\x18\x04 \x01(\x03R\awritten\x12\x1f\n" +
 	"\vpeak_memory\x18\x05 \x01(\x03R\n" +
 	"peakMemory\x12#\n" +
-	"\rchannel_bytes\x18\x06 \x03(\x03R\fchannelBytes\"\x88\x03\n" +
+	"\rchannel_bytes\x18\x06 \x03(\x03R\fchannelBytes\"\x9c\x03\n" +
 	"\fAttemptEnded\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12*\n" +
 	"\x03end\x18\x02 \x01(\x0e2\x18.hamadryad.engine.v1.EndR\x03end\x126\n" +
@@ -4150,7 +4176,8 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	"\x04work\x18\x04 \x01(\v2\x19.hamadryad.engine.v1.WorkR\x04work\x129\n" +
 	"\x06stored\x18\x05 \x03(\v2!.hamadryad.engine.v1.StoredOutputR\x06stored\x128\n" +
 	"\x05files\x18\x06 \x03(\v2\".hamadryad.engine.v1.CommittedFileR\x05files\x128\n" +
-	"\bcounters\x18\a \x03(\v2\x1c.hamadryad.engine.v1.CounterR\bcounters\x12\x1c\n" +
+	"\bcounters\x18\a \x03(\v2\x1c.hamadryad.engine.v1.CounterR\bcounters\x12\x12\n" +
+	"\x04next\x18\b \x01(\x04R\x04next\x12\x1c\n" +
 	"\tpublished\x18\x10 \x03(\rR\tpublished\"\x81\x01\n" +
 	"\fStoredOutput\x12\x1e\n" +
 	"\n" +

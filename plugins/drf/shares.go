@@ -211,10 +211,14 @@ func (s *state) apply(p *pass) {
 		case scheduler.Outcome:
 			if e.Accepted && e.Kind == scheduler.DecisionLaunch {
 				for _, id := range e.Attempts {
-					if a := v.LiveOrEnded(id); a != nil {
+					if a := v.LiveOrEnded(id); a != nil && !a.Ahead {
 						s.enter(a, &o)
 					}
 				}
+			}
+		case scheduler.AttemptTookSlots:
+			if a := v.LiveOrEnded(e.Attempt); a != nil {
+				s.enter(a, &o)
 			}
 		}
 	}

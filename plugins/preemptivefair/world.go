@@ -96,6 +96,8 @@ func (w *world) update(events []scheduler.Event) {
 			w.touch(w.view.Job(e.Job))
 		case scheduler.SpeculationWithdrawn:
 			w.touch(w.view.Job(e.Job))
+		case scheduler.AttemptTookSlots:
+			w.touchAttempt(e.Attempt)
 		case scheduler.AttemptSuspended:
 			w.touchAttempt(e.Attempt)
 		case scheduler.SuspensionFailed:

@@ -44,6 +44,7 @@ const (
 	submitter                = 1                          // of jobs, as a client
 	epoch     scheduler.Time = 1_000_000_000_000          // where virtual time begins
 	never                    = 1 << 60                    // of durations: later than any game
+	aheadFor                 = 5 * time.Second            // for how long an attempt is held ahead at most
 	timeMax                  = epoch + 10*365*24*3600*1e9 // the cluster waits for no later event
 	thinkMax                 = 2 * time.Second            // events within this time may happen while the policy thinks
 )
@@ -114,6 +115,7 @@ func settings() core.Settings {
 	s.RoundGap, s.RefusedGapMax, s.StepWork = 0, 0, 1<<30
 	s.CommandTimeout, s.CommandTimeoutMax, s.ReclaimAfter, s.UnplaceableAfter = never, never, never, never
 	s.AdmissionMax, s.RequestTimeout, s.SettingsTimeout = never, never, never // see answerMax
+	s.AheadBelow, s.AheadFor = never, aheadFor
 	s.Speculation, s.PolicyStallAfter, s.ExcludeAfter, s.LostMax, s.MemoryDefault = false, 0, 1<<30, 1<<30, 0
 	return s
 }

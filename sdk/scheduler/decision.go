@@ -125,9 +125,23 @@ type Reserve struct {
 }
 
 // Launch starts a whole bundle: Launchers[i] runs its i-th group.
+//
+// A launch ahead (Ahead) gives a launcher a bundle of one group before a slot is free there. The
+// launcher holds the attempt, and starts it in the process of an attempt of the same stage, as soon
+// as that ends by itself. So the slot is not idle until the policy has decided again. Until then
+// the attempt holds nothing. AttemptTookSlots says when it takes the slots and memory of the
+// attempt that ended, so what its job and its user hold does not change.
+//
+// It needs AbilityAhead and draws on Offer.Ahead. It is refused as NoCapacity where the offer has
+// nothing for the bundle's stage. Attempts held ahead are withdrawn, and their bundles are ready
+// again, when an attempt there is preempted or suspended, when something there is reserved, when
+// the launcher drains or is excluded, when another policy takes over, and when they were held for
+// long. AttemptStopping tells of it. A withdrawal may come too late: then the attempt took slots
+// before, and is stopped.
 type Launch struct {
 	Bundle    BundleID
 	Launchers []LauncherID
+	Ahead     bool `json:",omitempty"`
 }
 
 // Answer is the reply to a Requested event.

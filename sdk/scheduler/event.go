@@ -343,6 +343,14 @@ type AttemptStarted struct {
 	Speculative bool
 }
 
+// AttemptTookSlots: an attempt that was launched ahead (Launch.Ahead) holds slots and memory from
+// now on: those of an attempt of its stage that ended there. Only a policy with AbilityAhead gets
+// it, for its own launches.
+type AttemptTookSlots struct {
+	At      Time
+	Attempt AttemptID
+}
+
 // Phase is what an attempt is doing.
 type Phase uint8
 
@@ -578,6 +586,7 @@ func (e BundleReserved) When() Time     { return e.At } // When returns the even
 func (e ReservationEnded) When() Time   { return e.At } // When returns the event's time.
 func (e UserLimitSet) When() Time       { return e.At } // When returns the event's time.
 func (e AttemptStarted) When() Time     { return e.At } // When returns the event's time.
+func (e AttemptTookSlots) When() Time   { return e.At } // When returns the event's time.
 func (e AttemptPhase) When() Time       { return e.At } // When returns the event's time.
 func (e AttemptProgress) When() Time    { return e.At } // When returns the event's time.
 func (e AttemptStopping) When() Time    { return e.At } // When returns the event's time.
@@ -611,6 +620,7 @@ func (BundleReserved) isEvent()     {}
 func (ReservationEnded) isEvent()   {}
 func (UserLimitSet) isEvent()       {}
 func (AttemptStarted) isEvent()     {}
+func (AttemptTookSlots) isEvent()   {}
 func (AttemptPhase) isEvent()       {}
 func (AttemptProgress) isEvent()    {}
 func (AttemptStopping) isEvent()    {}

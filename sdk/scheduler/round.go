@@ -34,6 +34,17 @@ type Offer struct {
 	ForResume          []SlotCount // free for attempts suspended there, as Free
 	ForResumeMemory    int64       // likewise, as Memory
 	ForResumeResources Resources   `json:",omitzero"` // likewise, as Resources
+
+	// Ahead is how many bundles may be launched ahead there (Launch.Ahead), by job, then stage. Only a
+	// policy with AbilityAhead gets it, and only for stages whose attempts are short.
+	Ahead []AheadRoom `json:",omitempty"`
+}
+
+// AheadRoom is how many bundles of a stage a launcher may hold ahead, beside those that it holds.
+type AheadRoom struct {
+	Job   JobID
+	Stage StageID
+	Count int
 }
 
 // Reservation is free capacity at one launcher. A preemption reserves it for its beneficiary, or

@@ -174,6 +174,7 @@ const (
 	// answer than the site's admissionMax, jobs are admitted without its verdict, and it must place
 	// them. Without this bit they are refused then, unless the site has admitWithoutPolicy.
 	AbilityAdvisoryAdmission
+	AbilityAhead // launches ahead: wants Offer.Ahead and AttemptTookSlots events
 )
 
 // Has reports whether all of b is declared.

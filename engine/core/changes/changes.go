@@ -154,6 +154,7 @@ const (
 	Suspended
 	Stopping
 	Ended
+	Ahead // held by its launcher, without slots: see scheduler.Launch
 )
 
 // Attempt is the row of an attempt at a group.

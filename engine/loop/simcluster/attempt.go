@@ -15,6 +15,9 @@ type Attempt struct {
 	Start *wire.StartAttempt // its command
 	Began scheduler.Time     // when it was
 
+	held      bool // ahead: it waits for the end of an attempt of its stage
+	stopped   bool // by a command
+	endedAs   int  // how many attempts had ended in its launcher's life before it did
 	started   bool
 	peered    bool // it knows its peers
 	reading   bool // its input, which takes a while
@@ -35,12 +38,26 @@ type Attempt struct {
 	sources   map[*Launcher]int // indexes in readFrom; nil without a model of the network
 }
 
-// begin starts an attempt.
-func (l *Launcher) begin(m *wire.StartAttempt) {
-	a := &Attempt{On: l, job: l.cluster.job(m.Job), Start: m, Began: l.cluster.Loop.Now()}
+// add adds an attempt, which begins unless it is held ahead.
+func (l *Launcher) add(m *wire.StartAttempt) {
+	a := &Attempt{On: l, job: l.cluster.job(m.Job), Start: m, Began: l.cluster.Loop.Now(), held: m.Ahead}
 	a.given = newGiven(m, a.job.count(m))
 	a.clock = clock{now: l.cluster.Loop.Now, after: a.after, moved: a.reportHolds}
 	l.Attempts[m.Attempt] = a
+	if a.held {
+		l.holds++
+		return
+	}
+	a.begin()
+}
+
+// begin has an attempt start.
+func (a *Attempt) begin() {
+	m := a.Start
+	if a.held {
+		a.On.holds--
+	}
+	a.held, a.Began = false, a.On.cluster.Loop.Now()
 	a.reportHolds()
 	if m.WaitForPeers {
 		j := a.job
@@ -57,7 +74,7 @@ func (a *Attempt) Ended() *wire.AttemptEnded { return a.ended }
 
 // reportHolds calls the observer when an attempt begins or ends to hold its slots.
 func (a *Attempt) reportHolds() {
-	holds := a.ended == nil && !a.dead && !a.Suspended()
+	holds := a.ended == nil && !a.dead && !a.Suspended() && !a.held
 	if holds != a.holds && a.On.cluster.Holds != nil {
 		a.On.cluster.Holds(a, holds)
 	}
@@ -218,7 +235,11 @@ func (a *Attempt) PeerGone() bool {
 }
 
 func (a *Attempt) stop(grace time.Duration) {
-	a.grace = grace
+	a.grace, a.stopped = grace, true
+	if a.held {
+		a.end(&wire.AttemptEnded{End: wire.End_END_STOPPED})
+		return
+	}
 	gone := func() { a.end(&wire.AttemptEnded{End: wire.End_END_STOPPED}) }
 	a.after(a.slowed(a.takes(Stopping)), gone)
 }
@@ -232,7 +253,15 @@ func (a *Attempt) end(e *wire.AttemptEnded) {
 	}
 	e.Attempt = a.Start.Attempt
 	a.keep(e.Stored)
-	a.ended = e
+	if a.held {
+		a.On.holds--
+	}
+	next := a.successor()
+	if next != nil {
+		e.Next = next.Start.Attempt
+	}
+	a.ended, a.endedAs = e, a.On.ends
+	a.On.ends++
 	a.On.cluster.network.cancel(a)
 	a.reportHolds()
 	if a.On.cluster.Ended != nil {
@@ -240,6 +269,26 @@ func (a *Attempt) end(e *wire.AttemptEnded) {
 	}
 	a.reportAgain()
 	a.insist()
+	if next != nil {
+		a.On.cluster.see("attempts started ahead")
+		next.begin()
+	}
+}
+
+// successor returns the attempt that is held ahead and takes this one's place, as it ends by
+// itself; nil: there is none.
+func (a *Attempt) successor() *Attempt {
+	if a.held || a.stopped || a.clock.turn > 0 || a.On.holds == 0 {
+		return nil
+	}
+	var next *Attempt
+	for id, x := range a.On.Attempts { // the one with the lowest id, in any order
+		if x.held && x.ended == nil && x.Start.Job == a.Start.Job && x.Start.Stage == a.Start.Stage && x.Start.Kind == a.Start.Kind &&
+			x.Start.Slots == a.Start.Slots && x.Start.Memory == a.Start.Memory && (next == nil || id < next.Start.Attempt) {
+			next = x
+		}
+	}
+	return next
 }
 
 // keep keeps an attempt's outputs, except for those on the job's storage.

@@ -1,7 +1,9 @@
 package simcluster
 
 import (
+	"cmp"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -33,6 +35,8 @@ type Launcher struct {
 	begun   map[uint64]bool   // attempts started in this incarnation
 	dropped map[uint64]bool   // jobs that the manager reported as over
 	seen    uint64            // the last attempt that it was sent to start
+	ends    int               // of attempts
+	holds   int               // attempts that are held ahead and have not ended
 }
 
 // Stored is the output of one attempt.
@@ -64,6 +68,7 @@ func (l *Launcher) DiscardAll() {
 func (l *Launcher) forget() {
 	l.Attempts, l.refused, l.begun = map[uint64]*Attempt{}, map[uint64]string{}, map[uint64]bool{}
 	l.Jobs, l.dropped, l.seen = map[uint64]bool{}, map[uint64]bool{}, 0
+	l.ends, l.holds = 0, 0
 }
 
 // Restart begins a new incarnation without attempts and state. The store is kept, or not.
@@ -124,15 +129,28 @@ func (l *Launcher) Welcome(w core.Welcome) {
 	}
 	l.ID, l.Term = w.Launcher, w.Term
 	l.cluster.byID.Set(l.ID, l)
-	for _, id := range Sorted(l.Attempts) {
-		l.Attempts[id].reportAgain()
+	all := slices.Collect(maps.Values(l.Attempts))
+	slices.SortFunc(all, func(x, y *Attempt) int { // an end comes before the start of what took its place
+		return cmp.Or(cmp.Compare(x.reportOrder(), y.reportOrder()), cmp.Compare(x.Start.Attempt, y.Start.Attempt))
+	})
+	for _, a := range all {
+		a.reportAgain()
 	}
+}
+
+// reportOrder is the place of an attempt in the reports after a join: the order of the ends, then
+// what runs.
+func (a *Attempt) reportOrder() int {
+	if a.ended != nil {
+		return a.endedAs
+	}
+	return math.MaxInt
 }
 
 // Held is how many slots of a kind its attempts hold.
 func (l *Launcher) Held(kind string) (slots uint32) {
 	for _, a := range l.Attempts {
-		if a.ended == nil && !a.Suspended() && a.Start.Kind == kind && a.Start.Finish == nil { // a publisher needs no slot
+		if a.ended == nil && !a.held && !a.Suspended() && a.Start.Kind == kind && a.Start.Finish == nil { // a publisher needs no slot
 			slots += a.Start.Slots
 		}
 	}
@@ -200,9 +218,21 @@ func (l *Launcher) live(id uint64, do func(*Attempt)) {
 	}
 }
 
+// HeldAhead reports whether an attempt is held ahead and has not ended.
+func (l *Launcher) HeldAhead(id uint64) bool {
+	a := l.Attempts[id]
+	return a != nil && a.held && a.ended == nil
+}
+
+// StartHeld starts an attempt that is held ahead, for whatever reason.
+func (l *Launcher) StartHeld(id uint64) { l.Attempts[id].begin() }
+
 // start runs an attempt, or repeats the report of its end.
 func (l *Launcher) start(m *wire.StartAttempt) {
 	if a := l.Attempts[m.Attempt]; a != nil {
+		if a.held && !m.Ahead && a.ended == nil {
+			a.begin()
+		}
 		a.reportAgain()
 		return
 	}
@@ -227,7 +257,7 @@ func (l *Launcher) start(m *wire.StartAttempt) {
 		return
 	}
 	l.begun[m.Attempt], l.Jobs[m.Job] = true, true
-	l.begin(m)
+	l.add(m)
 }
 
 // refuse reports that the launcher can't carry out a command.
@@ -261,7 +291,9 @@ func (l *Launcher) drop(job uint64) {
 	}
 	for id, a := range l.Attempts {
 		if a.Start.Job == job {
-			a.dead = true
+			if a.dead = true; a.held && a.ended == nil {
+				l.holds--
+			}
 			l.cluster.network.cancel(a)
 			delete(l.Attempts, id)
 		}

@@ -21,6 +21,7 @@ import (
 
 // Defines values for AttemptState.
 const (
+	AttemptStateAhead     AttemptState = "ahead"
 	AttemptStateAssigned  AttemptState = "assigned"
 	AttemptStateFailed    AttemptState = "failed"
 	AttemptStateFinished  AttemptState = "finished"
@@ -36,6 +37,8 @@ const (
 // Valid indicates whether the value is a known member of the AttemptState enum.
 func (e AttemptState) Valid() bool {
 	switch e {
+	case AttemptStateAhead:
+		return true
 	case AttemptStateAssigned:
 		return true
 	case AttemptStateFailed:

@@ -101,6 +101,9 @@ func (d *driver[O, S]) AssignTasks(r scheduler.Round) (scheduler.Decisions, erro
 	if err := d.policy.Assign(p); err != nil {
 		return scheduler.Decisions{}, err
 	}
+	if x := &p.decisions; d.policy.Ahead && len(x.Preempt)+len(x.Resume)+len(x.Reserve) == 0 {
+		x.Launch = d.view.LaunchAhead(x.Launch, nil)
+	}
 	p.dropReservations()
 	p.stopDelays()
 	p.decisions.WakeAt = p.wake

@@ -57,6 +57,9 @@ type Policy[O, S any] struct {
 	Load bool
 	// Resumes says that the policy resumes what it suspends, by Pass.Resume. Else the manager does.
 	Resumes bool
+	// Ahead lets a pass launch ahead what is left ready of one job: see view.View.LaunchAhead. A slot then does not
+	// wait for the policy between two short tasks.
+	Ahead bool
 	// Reports says that the policy itself tells by Pass.Report why jobs wait, so that a pass costs nothing for jobs
 	// that it does not look at. Else the package finds the reasons that Pass.Waits does not give.
 	Reports bool
@@ -97,6 +100,9 @@ func (p *Policy[O, S]) abilities(o *O) (a scheduler.Ability, progress time.Durat
 	}
 	if !p.NoCheckpoint {
 		a |= scheduler.AbilityCheckpoint
+	}
+	if p.Ahead {
+		a |= scheduler.AbilityAhead
 	}
 	return a, progress
 }

@@ -78,7 +78,7 @@ func (m *Environment) Decode() (scheduler.Environment, error) {
 // abilitiesKnown has the bit of every ability.
 const abilitiesKnown = scheduler.AbilityProgress | scheduler.AbilityResume | scheduler.AbilityAdmission |
 	scheduler.AbilityLoggedRequests | scheduler.AbilityCheckpoint | scheduler.AbilityLoad |
-	scheduler.AbilityPageHandler | scheduler.AbilityAuthenticator | scheduler.AbilityAdvisoryAdmission
+	scheduler.AbilityPageHandler | scheduler.AbilityAuthenticator | scheduler.AbilityAdvisoryAdmission | scheduler.AbilityAhead
 
 func (w *writer) abilities(a scheduler.Ability) uint32 {
 	if unknown := a &^ abilitiesKnown; unknown != 0 {

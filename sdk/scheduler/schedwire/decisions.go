@@ -76,6 +76,7 @@ func (m *Decisions) addApplied(w *writer, d *scheduler.Decisions) {
 		c := get(&m.Launch, empty)
 		c.Bundle = append(c.Bundle, uint64(v.Bundle))
 		addIDs(&c.Launchers, v.Launchers)
+		c.Ahead = addAhead(c.Ahead, len(c.Bundle), v.Ahead)
 	}
 }
 
@@ -218,8 +219,15 @@ func (m *Speculate) values() []scheduler.Speculate {
 func (m *Launch) values(r *reader) []scheduler.Launch {
 	n := len(m.GetBundle())
 	launchers := readIDs(r, "launch", n, m.GetLaunchers(), &r.mem.launchers)
+	if len(m.GetAhead()) > 0 {
+		r.same("launch ahead", n, len(m.Ahead))
+	}
 	return list(r, n, func(i int) scheduler.Launch {
-		return scheduler.Launch{Bundle: scheduler.BundleID(m.Bundle[i]), Launchers: launchers.next()}
+		l := scheduler.Launch{Bundle: scheduler.BundleID(m.Bundle[i]), Launchers: launchers.next()}
+		if len(m.Ahead) > 0 {
+			l.Ahead = m.Ahead[i]
+		}
+		return l
 	})
 }
 

@@ -18,9 +18,11 @@ func encodeDecisionsDirect(d *scheduler.Decisions) ([]byte, bool) {
 	if len(d.Refuse)+len(d.Admit)+len(d.Preempt)+len(d.Resume)+len(d.Reserve)+len(d.Speculate)+len(d.Answers)+len(d.Settings)+len(d.Waiting)+len(d.Notes) > 0 || d.Checkpoint != nil {
 		return nil, false
 	}
-	var launch, where [3][]byte
+	var launch [4][]byte
+	var where [3][]byte
 	for i := range d.Launch {
 		fields(launch[:]).put(1, uint64(d.Launch[i].Bundle))
+		fields(launch[:]).putAhead(3, i+1, d.Launch[i].Ahead)
 		putIDs(where[:], d.Launch[i].Launchers)
 	}
 	// A message of launches has its row counts, even if all rows are empty.
@@ -70,16 +72,20 @@ func decodeDecisionsDirect(b []byte) (d scheduler.Decisions, ok bool) {
 
 // launches decodes a message Launch that is not empty.
 func launches(b []byte) ([]scheduler.Launch, bool) {
-	var launch, where [3][]byte
+	var launch [4][]byte
+	var where [3][]byte
 	if !fields(launch[:]).split(b) || !fields(where[:]).split(launch[2]) || len(launch[1]) == 0 || len(where[1]) == 0 || launch[0] != nil || where[0] != nil {
 		return nil, false
 	}
 	d := directDecoder{r: newReader(nil)}
-	bundles := column{data: launch[1]}
+	bundles, ahead := column{data: launch[1]}, column{data: launch[3]}
 	d.where.read(where[:])
 	list := make([]scheduler.Launch, bundles.rows())
 	for i := range list {
 		list[i] = scheduler.Launch{Bundle: scheduler.BundleID(bundles.next()), Launchers: directIDs(&d, &d.where, &d.r.mem.launchers)}
+		if len(launch[3]) > 0 {
+			list[i].Ahead = ahead.flag()
+		}
 	}
-	return list, !d.bad && d.r.err == nil && bundles.over() && columns(d.where.columns[:]).over()
+	return list, !d.bad && d.r.err == nil && bundles.over() && ahead.over() && columns(d.where.columns[:]).over()
 }

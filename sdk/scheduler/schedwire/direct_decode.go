@@ -2,6 +2,7 @@ package schedwire
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -18,7 +19,7 @@ type directDecoder struct {
 	started  [8]column
 	ended    [6]column
 	work     [7]column
-	outcome  [11]column
+	outcome  [17]column
 	attempts rowColumns
 	where    rowColumns
 	others   Events
@@ -146,11 +147,11 @@ func (d *directDecoder) open(parts *[eventsFields][]byte) {
 	var started [8][]byte
 	var ended [6][]byte
 	var work [7][]byte
-	var outcome [11][]byte
+	var outcome [17][]byte
 	var attempts, where [3][]byte
 	ok := fields(started[:]).split(parts[14]) && fields(ended[:]).split(parts[17]) && fields(work[:]).split(ended[3]) &&
 		fields(outcome[:]).split(parts[20]) && fields(attempts[:]).split(outcome[5]) && fields(where[:]).split(outcome[7]) &&
-		outcome[10] == nil
+		!slices.ContainsFunc(outcome[10:16], func(b []byte) bool { return b != nil })
 	d.bad = d.bad || !ok
 	ended[3], outcome[5], outcome[7] = nil, nil, nil
 	columns(d.started[:]).read(started[:])
@@ -198,6 +199,9 @@ func (d *directDecoder) event(k EventKind, at scheduler.Time) scheduler.Event {
 			Launch:   scheduler.Launch{Bundle: scheduler.BundleID(f[6].next()), Launchers: directIDs(d, &d.where, &d.r.mem.launchers)},
 			Reason:   scheduler.RefusalReason(d.enum(&f[8], uint64(RefusalReason_REFUSAL_REASON_UNSPECIFIED), uint64(RefusalReason_REFUSAL_REASON_USER_AT_LIMIT))),
 		}
+		if len(f[16].data) > 0 {
+			e.Launch.Ahead = f[16].flag()
+		}
 		d.bad = d.bad || e.Kind != scheduler.DecisionLaunch // others have more columns
 		return e
 	}
@@ -224,7 +228,7 @@ func (d *directDecoder) enum(l *column, low, high uint64) uint8 {
 // rowColumns is a message whose column 1 has the number of elements of each row in the other
 // columns. Without column 1 there are no rows.
 type rowColumns struct {
-	columns [4]column
+	columns [5]column
 	none    bool
 }
 
@@ -277,16 +281,18 @@ func (d *directDecoder) resources(c *rowColumns) scheduler.Resources {
 
 // offers reads a message Offers.
 func (d *directDecoder) offers(b []byte) []scheduler.Offer {
-	var parts [12][]byte
+	var parts [13][]byte
 	var free, amounts [4][]byte
-	if !fields(parts[:]).split(b) || !fields(free[:]).split(parts[2]) || !fields(amounts[:]).split(parts[10]) ||
+	var ahead [5][]byte
+	if !fields(parts[:]).split(b) || !fields(free[:]).split(parts[2]) || !fields(amounts[:]).split(parts[10]) || !fields(ahead[:]).split(parts[12]) ||
 		parts[6] != nil || parts[8] != nil || parts[9] != nil || parts[11] != nil {
 		d.bad = true
 		return nil
 	}
-	parts[2], parts[10] = nil, nil
-	var f [12]column
-	var s, r rowColumns
+	parts[2], parts[10], parts[12] = nil, nil, nil
+	var f [13]column
+	var s, r, a rowColumns
+	a.read(ahead[:])
 	r.read(amounts[:])
 	columns(f[:]).read(parts[:])
 	s.read(free[:])
@@ -299,12 +305,12 @@ func (d *directDecoder) offers(b []byte) []scheduler.Offer {
 	for i := range out {
 		out[i] = scheduler.Offer{
 			Launcher: scheduler.LauncherID(f[1].next()), Memory: int64(f[3].next()), Suspended: int(f[4].next()), Held: int64(f[5].next()),
-			Free: d.slots(&s), Resources: d.resources(&r),
+			Free: d.slots(&s), Resources: d.resources(&r), Ahead: d.ahead(&a),
 		}
 		if parts[7] != nil {
 			out[i].Swap = int64(f[7].next())
 		}
 	}
-	d.bad = d.bad || !columns(f[:]).over() || !columns(s.columns[:]).over() || !columns(r.columns[:]).over()
+	d.bad = d.bad || !columns(f[:]).over() || !columns(s.columns[:]).over() || !columns(r.columns[:]).over() || !columns(a.columns[:]).over()
 	return out
 }

@@ -18,12 +18,13 @@ type directEncoder struct {
 	started  [8]([]byte)
 	ended    [6]([]byte)
 	work     [7]([]byte)
-	outcome  [11]([]byte)
+	outcome  [17]([]byte)
 	attempts [3]([]byte)
 	where    [3]([]byte) // the launchers of launches
-	offers   [12]([]byte)
+	offers   [13]([]byte)
 	free     [4]([]byte)
 	amounts  [4]([]byte) // of countable resources
+	ahead    [5]([]byte)
 	others   eventWriter
 	body     []byte
 }
@@ -52,7 +53,7 @@ func encodeDirect(round *scheduler.Round) ([]byte, bool) {
 func (e *directEncoder) clear() {
 	e.w, e.others = writer{}, eventWriter{Events: &Events{}}
 	e.kind, e.at, e.body = e.kind[:0], e.at[:0], e.body[:0]
-	for _, f := range []fields{e.started[:], e.ended[:], e.work[:], e.outcome[:], e.attempts[:], e.where[:], e.offers[:], e.free[:], e.amounts[:]} {
+	for _, f := range []fields{e.started[:], e.ended[:], e.work[:], e.outcome[:], e.attempts[:], e.where[:], e.offers[:], e.free[:], e.amounts[:], e.ahead[:]} {
 		f.clear()
 	}
 }
@@ -122,6 +123,7 @@ func (e *directEncoder) addOutcome(x *scheduler.Outcome) EventKind {
 	f.put(6, uint64(x.Launch.Bundle))
 	f.put(8, uint64(checked(&e.w, "refusal reason", x.Reason, scheduler.NotRefused, scheduler.UserAtLimit)))
 	f.put(9, uint64(e.w.str(x.Detail)))
+	f.putAhead(16, len(f[4]), x.Launch.Ahead) // as many rows as the column of one byte each
 	putIDs(e.attempts[:], x.Attempts)
 	putIDs(e.where[:], x.Launch.Launchers)
 	return EventKind_EVENT_KIND_OUTCOME
@@ -138,8 +140,12 @@ func putIDs[T ~uint64](f fields, ids []T) {
 func (e *directEncoder) addOffers(offers []scheduler.Offer) bool {
 	f, free := fields(e.offers[:]), fields(e.free[:])
 	resources := slices.ContainsFunc(offers, func(o scheduler.Offer) bool { return !o.Resources.IsZero() })
+	ahead := anyAhead(offers)
 	for i := range offers {
 		o := &offers[i]
+		if ahead {
+			e.addAhead(o.Ahead)
+		}
 		if len(o.Reserved) > 0 || hasForResume(*o) || i > 0 && o.Launcher <= offers[i-1].Launcher {
 			return false
 		}
@@ -185,6 +191,7 @@ func (e *directEncoder) assemble(round *scheduler.Round) ([]byte, bool) {
 	}
 	e.offers[2] = fields(e.free[:]).appendTo(e.offers[2])
 	e.offers[10] = fields(e.amounts[:]).appendTo(e.offers[10])
+	e.offers[12] = fields(e.ahead[:]).appendTo(e.offers[12])
 	e.others.trim()
 	b := appendField(e.body, 1, e.kind)
 	b = appendField(b, 2, e.at)

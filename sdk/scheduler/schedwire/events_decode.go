@@ -17,7 +17,7 @@ func (m *EventBatch) Decode() ([]scheduler.Event, error) {
 }
 
 // eventKinds is the number of kinds, including the unknown kind.
-const eventKinds = int(EventKind_EVENT_KIND_SUSPENSION_FAILED) + 1
+const eventKinds = int(EventKind_EVENT_KIND_ATTEMPT_TOOK_SLOTS) + 1
 
 // eventRows returns the rows of each kind's columns in order.
 type eventRows struct {
@@ -185,6 +185,7 @@ func (e *eventRows) checkWork(n *[eventKinds]int) {
 	r.same("attempt progress", k, len(p.GetAttempt()), len(p.GetProgress()))
 	p.GetWork().check(r, "attempt progress work", k)
 	r.same("attempt stopping", n[EventKind_EVENT_KIND_ATTEMPT_STOPPING], len(m.GetAttemptStopping().GetAttempt()), len(m.GetAttemptStopping().GetBeneficiary()))
+	r.same("attempt took slots", n[EventKind_EVENT_KIND_ATTEMPT_TOOK_SLOTS], len(m.GetAttemptTookSlots().GetAttempt()))
 	d := m.GetAttemptEnded()
 	k = n[EventKind_EVENT_KIND_ATTEMPT_ENDED]
 	r.same("attempt ended", k, len(d.GetAttempt()), len(d.GetOutcome()), len(d.GetBeneficiary()), len(d.GetReason()))
@@ -333,6 +334,9 @@ func (e *eventRows) work(k EventKind, at scheduler.Time) scheduler.Event {
 		c := m.AttemptStopping
 		e.row[k]++
 		return scheduler.AttemptStopping{At: at, Attempt: scheduler.AttemptID(c.Attempt[i]), For: scheduler.JobID(c.Beneficiary[i])}
+	case EventKind_EVENT_KIND_ATTEMPT_TOOK_SLOTS:
+		e.row[k]++
+		return scheduler.AttemptTookSlots{At: at, Attempt: scheduler.AttemptID(m.AttemptTookSlots.Attempt[i])}
 	case EventKind_EVENT_KIND_ATTEMPT_SUSPENDED:
 		e.row[k]++
 		return scheduler.AttemptSuspended{At: at, Attempt: scheduler.AttemptID(m.AttemptSuspended.Attempt[i])}

@@ -261,6 +261,10 @@ func (m *eventWriter) addWork(w *writer, e scheduler.Event) EventKind {
 		c := get(&m.AttemptStopping, empty)
 		c.Attempt, c.Beneficiary = append(c.Attempt, uint64(e.Attempt)), append(c.Beneficiary, uint64(e.For))
 		return EventKind_EVENT_KIND_ATTEMPT_STOPPING
+	case scheduler.AttemptTookSlots:
+		c := get(&m.AttemptTookSlots, empty)
+		c.Attempt = append(c.Attempt, uint64(e.Attempt))
+		return EventKind_EVENT_KIND_ATTEMPT_TOOK_SLOTS
 	case scheduler.AttemptSuspended:
 		c := get(&m.AttemptSuspended, empty)
 		c.Attempt = append(c.Attempt, uint64(e.Attempt))

@@ -16,5 +16,5 @@ func ExampleEncodeDecisions() {
 	}
 	d, err := schedwire.DecodeDecisions(b)
 	fmt.Println(d.Launch, err)
-	// Output: [{bundle-7 [1 2]}] <nil>
+	// Output: [{bundle-7 [1 2] false}] <nil>
 }

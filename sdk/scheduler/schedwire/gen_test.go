@@ -94,7 +94,7 @@ func problem(t *rapid.T) scheduler.Problem {
 func note(t *rapid.T) scheduler.Note { return scheduler.Note{Name: text(t), Body: bits(t)} }
 
 func launch(t *rapid.T) scheduler.Launch {
-	return scheduler.Launch{Bundle: id[scheduler.BundleID](t), Launchers: many(t, 4, id[scheduler.LauncherID])}
+	return scheduler.Launch{Bundle: id[scheduler.BundleID](t), Launchers: many(t, 4, id[scheduler.LauncherID]), Ahead: flag(t)}
 }
 
 func preempt(t *rapid.T) scheduler.Preempt {
@@ -206,6 +206,8 @@ func event(t *rapid.T, at scheduler.Time) scheduler.Event {
 		return scheduler.AttemptEnded{At: at, Attempt: attempt, Outcome: between(t, scheduler.Finished, scheduler.Killed), Work: work(t), For: jobID, Reason: text(t)}
 	case EventKind_EVENT_KIND_ATTEMPT_STOPPING:
 		return scheduler.AttemptStopping{At: at, Attempt: attempt, For: jobID}
+	case EventKind_EVENT_KIND_ATTEMPT_TOOK_SLOTS:
+		return scheduler.AttemptTookSlots{At: at, Attempt: attempt}
 	case EventKind_EVENT_KIND_ATTEMPT_SUSPENDED:
 		return scheduler.AttemptSuspended{At: at, Attempt: attempt}
 	case EventKind_EVENT_KIND_SUSPENSION_FAILED:
@@ -293,6 +295,9 @@ func round(t *rapid.T) scheduler.Round {
 			Reserved: many(t, 2, func(t *rapid.T) scheduler.Reservation {
 				return scheduler.Reservation{Job: id[scheduler.JobID](t), Bundle: id[scheduler.BundleID](t), Kind: text(t), Slots: number(t), Memory: size(t), Resources: resources(t)}
 			}), Resources: resources(t),
+			Ahead: many(t, 2, func(t *rapid.T) scheduler.AheadRoom {
+				return scheduler.AheadRoom{Job: id[scheduler.JobID](t), Stage: scheduler.StageID(rapid.Uint32().Draw(t, "stage")), Count: number(t)}
+			}),
 		})
 		if rapid.IntRange(0, 3).Draw(t, "closed") == 0 {
 			o := &r.Offers[len(r.Offers)-1]

@@ -12,6 +12,7 @@ func (c *Outcome) add(w *writer, e *scheduler.Outcome) {
 	addIDs(&c.Attempts, e.Attempts)
 	c.LaunchBundle = append(c.LaunchBundle, uint64(e.Launch.Bundle))
 	addIDs(&c.LaunchLaunchers, e.Launch.Launchers)
+	c.LaunchAhead = addAhead(c.LaunchAhead, len(c.Round), e.Launch.Ahead)
 	c.Reason = append(c.Reason, RefusalReason(checked(w, "refusal reason", e.Reason, scheduler.NotRefused, scheduler.UserAtLimit)))
 	c.Detail = append(c.Detail, w.str(e.Detail))
 	switch e.Kind {
@@ -56,6 +57,9 @@ func (c *Outcome) check(r *reader, n int) outcomeRows {
 			kinds[kind]++
 		}
 	}
+	if len(c.GetLaunchAhead()) > 0 {
+		r.same("outcome launch ahead", n, len(c.LaunchAhead))
+	}
 	r.same("outcome preempt", kinds[DecisionKind_DECISION_KIND_PREEMPT], len(c.GetPreempt().GetMode()))
 	return outcomeRows{
 		attempts:  readIDs(r, "outcome attempts", n, c.GetAttempts(), &r.mem.attempts),
@@ -85,6 +89,9 @@ func (c *Outcome) row(r *reader, i int, at scheduler.Time, rows *outcomeRows) sc
 		Attempts: rows.attempts.next(),
 		Launch:   scheduler.Launch{Bundle: scheduler.BundleID(c.LaunchBundle[i]), Launchers: rows.launchers.next()},
 		Reason:   scheduler.RefusalReason(known(r, "refusal reason", c.Reason[i], RefusalReason_REFUSAL_REASON_UNSPECIFIED, RefusalReason_REFUSAL_REASON_USER_AT_LIMIT)),
+	}
+	if len(c.LaunchAhead) > 0 {
+		o.Launch.Ahead = c.LaunchAhead[i]
 	}
 	switch o.Kind {
 	case scheduler.DecisionRefuse:

@@ -109,6 +109,12 @@ func newOffers(w *writer, offers []scheduler.Offer) *Offers {
 			m.Swap = append(m.Swap, offers[i].Swap)
 		}
 	}
+	if anyAhead(offers) {
+		m.Ahead = &AheadRooms{}
+		for i := range offers {
+			m.Ahead.add(offers[i].Ahead)
+		}
+	}
 	if slices.ContainsFunc(offers, hasForResume) {
 		m.ForResume = &SlotCounts{}
 		for i := range offers {
@@ -156,6 +162,7 @@ func readOffers(r *reader, m *Offers) []scheduler.Offer {
 	resources := readResources(r, "offers resources", n, m.GetResources())
 	resumeResources := readResources(r, "offers resources for resume", n, m.GetForResumeResources())
 	reservedResources := readResources(r, "reserved resources", len(c.GetJob()), c.GetResources())
+	ahead := readAhead(r, n, m.GetAhead())
 	if r.err != nil || n == 0 {
 		return nil
 	}
@@ -164,7 +171,7 @@ func readOffers(r *reader, m *Offers) []scheduler.Offer {
 		out[i] = scheduler.Offer{
 			Launcher: scheduler.LauncherID(m.Launcher[i]), Free: free.next(), Memory: m.Memory[i],
 			Suspended: int(m.Suspended[i]), Held: m.Held[i],
-			Resources: resources.next(), ForResumeResources: resumeResources.next(),
+			Resources: resources.next(), ForResumeResources: resumeResources.next(), Ahead: ahead.next(),
 		}
 		if len(swap) > 0 {
 			out[i].Swap = swap[i]

@@ -120,6 +120,7 @@ const (
 	EventKind_EVENT_KIND_USER_LIMIT_SET        EventKind = 31
 	EventKind_EVENT_KIND_ATTEMPT_STOPPING      EventKind = 32
 	EventKind_EVENT_KIND_SUSPENSION_FAILED     EventKind = 33
+	EventKind_EVENT_KIND_ATTEMPT_TOOK_SLOTS    EventKind = 34
 )
 
 // Enum value maps for EventKind.
@@ -159,6 +160,7 @@ var (
 		31: "EVENT_KIND_USER_LIMIT_SET",
 		32: "EVENT_KIND_ATTEMPT_STOPPING",
 		33: "EVENT_KIND_SUSPENSION_FAILED",
+		34: "EVENT_KIND_ATTEMPT_TOOK_SLOTS",
 	}
 	EventKind_value = map[string]int32{
 		"EVENT_KIND_UNSPECIFIED":           0,
@@ -195,6 +197,7 @@ var (
 		"EVENT_KIND_USER_LIMIT_SET":        31,
 		"EVENT_KIND_ATTEMPT_STOPPING":      32,
 		"EVENT_KIND_SUSPENSION_FAILED":     33,
+		"EVENT_KIND_ATTEMPT_TOOK_SLOTS":    34,
 	}
 )
 
@@ -3118,6 +3121,7 @@ type Outcome struct {
 	Resume          *Resume                `protobuf:"bytes,13,opt,name=resume,proto3" json:"resume,omitempty"`
 	Reserve         *Reserve               `protobuf:"bytes,14,opt,name=reserve,proto3" json:"reserve,omitempty"`
 	Speculate       *Speculate             `protobuf:"bytes,15,opt,name=speculate,proto3" json:"speculate,omitempty"`
+	LaunchAhead     []bool                 `protobuf:"varint,16,rep,packed,name=launch_ahead,json=launchAhead,proto3" json:"launch_ahead,omitempty"` // no rows: none is ahead
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -3253,6 +3257,13 @@ func (x *Outcome) GetReserve() *Reserve {
 func (x *Outcome) GetSpeculate() *Speculate {
 	if x != nil {
 		return x.Speculate
+	}
+	return nil
+}
+
+func (x *Outcome) GetLaunchAhead() []bool {
+	if x != nil {
+		return x.LaunchAhead
 	}
 	return nil
 }
@@ -3455,6 +3466,7 @@ type Events struct {
 	UserLimitSet         *UserLimitSet     `protobuf:"bytes,32,opt,name=user_limit_set,json=userLimitSet,proto3" json:"user_limit_set,omitempty"`
 	AttemptStopping      *AttemptStopping  `protobuf:"bytes,33,opt,name=attempt_stopping,json=attemptStopping,proto3" json:"attempt_stopping,omitempty"`
 	SuspensionFailed     *AttemptNamed     `protobuf:"bytes,34,opt,name=suspension_failed,json=suspensionFailed,proto3" json:"suspension_failed,omitempty"`
+	AttemptTookSlots     *AttemptNamed     `protobuf:"bytes,35,opt,name=attempt_took_slots,json=attemptTookSlots,proto3" json:"attempt_took_slots,omitempty"`
 	unknownFields        protoimpl.UnknownFields
 	sizeCache            protoimpl.SizeCache
 }
@@ -3727,6 +3739,13 @@ func (x *Events) GetSuspensionFailed() *AttemptNamed {
 	return nil
 }
 
+func (x *Events) GetAttemptTookSlots() *AttemptNamed {
+	if x != nil {
+		return x.AttemptTookSlots
+	}
+	return nil
+}
+
 // EventBatch is a list of events by itself.
 type EventBatch struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3793,6 +3812,7 @@ type Offers struct {
 	ForResumeMemory    []int64                `protobuf:"varint,9,rep,packed,name=for_resume_memory,json=forResumeMemory,proto3" json:"for_resume_memory,omitempty"`   // no rows: 0, and nothing is in for_resume
 	Resources          *ResourceCounts        `protobuf:"bytes,10,opt,name=resources,proto3" json:"resources,omitempty"`                                               // free and not reserved; no rows: none
 	ForResumeResources *ResourceCounts        `protobuf:"bytes,11,opt,name=for_resume_resources,json=forResumeResources,proto3" json:"for_resume_resources,omitempty"` // no rows: none
+	Ahead              *AheadRooms            `protobuf:"bytes,12,opt,name=ahead,proto3" json:"ahead,omitempty"`                                                       // no rows: nothing
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }
@@ -3904,6 +3924,81 @@ func (x *Offers) GetForResumeResources() *ResourceCounts {
 	return nil
 }
 
+func (x *Offers) GetAhead() *AheadRooms {
+	if x != nil {
+		return x.Ahead
+	}
+	return nil
+}
+
+type AheadRooms struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Rows          []uint32               `protobuf:"varint,1,rep,packed,name=rows,proto3" json:"rows,omitempty"`
+	Job           []uint64               `protobuf:"varint,2,rep,packed,name=job,proto3" json:"job,omitempty"`
+	Stage         []uint32               `protobuf:"varint,3,rep,packed,name=stage,proto3" json:"stage,omitempty"`
+	Count         []int64                `protobuf:"varint,4,rep,packed,name=count,proto3" json:"count,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AheadRooms) Reset() {
+	*x = AheadRooms{}
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AheadRooms) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AheadRooms) ProtoMessage() {}
+
+func (x *AheadRooms) ProtoReflect() protoreflect.Message {
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AheadRooms.ProtoReflect.Descriptor instead.
+func (*AheadRooms) Descriptor() ([]byte, []int) {
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *AheadRooms) GetRows() []uint32 {
+	if x != nil {
+		return x.Rows
+	}
+	return nil
+}
+
+func (x *AheadRooms) GetJob() []uint64 {
+	if x != nil {
+		return x.Job
+	}
+	return nil
+}
+
+func (x *AheadRooms) GetStage() []uint32 {
+	if x != nil {
+		return x.Stage
+	}
+	return nil
+}
+
+func (x *AheadRooms) GetCount() []int64 {
+	if x != nil {
+		return x.Count
+	}
+	return nil
+}
+
 type Reservations struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Rows          []uint32               `protobuf:"varint,1,rep,packed,name=rows,proto3" json:"rows,omitempty"`
@@ -3919,7 +4014,7 @@ type Reservations struct {
 
 func (x *Reservations) Reset() {
 	*x = Reservations{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[40]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3931,7 +4026,7 @@ func (x *Reservations) String() string {
 func (*Reservations) ProtoMessage() {}
 
 func (x *Reservations) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[40]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3944,7 +4039,7 @@ func (x *Reservations) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reservations.ProtoReflect.Descriptor instead.
 func (*Reservations) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{40}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Reservations) GetRows() []uint32 {
@@ -4009,7 +4104,7 @@ type Round struct {
 
 func (x *Round) Reset() {
 	*x = Round{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[41]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4021,7 +4116,7 @@ func (x *Round) String() string {
 func (*Round) ProtoMessage() {}
 
 func (x *Round) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[41]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4034,7 +4129,7 @@ func (x *Round) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Round.ProtoReflect.Descriptor instead.
 func (*Round) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{41}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Round) GetStrings() *Strings {
@@ -4089,7 +4184,7 @@ type SnapshotPage struct {
 
 func (x *SnapshotPage) Reset() {
 	*x = SnapshotPage{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[42]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4101,7 +4196,7 @@ func (x *SnapshotPage) String() string {
 func (*SnapshotPage) ProtoMessage() {}
 
 func (x *SnapshotPage) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[42]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4114,7 +4209,7 @@ func (x *SnapshotPage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotPage.ProtoReflect.Descriptor instead.
 func (*SnapshotPage) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{42}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *SnapshotPage) GetStrings() *Strings {
@@ -4176,7 +4271,7 @@ type Refuse struct {
 
 func (x *Refuse) Reset() {
 	*x = Refuse{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[43]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4188,7 +4283,7 @@ func (x *Refuse) String() string {
 func (*Refuse) ProtoMessage() {}
 
 func (x *Refuse) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[43]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4201,7 +4296,7 @@ func (x *Refuse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refuse.ProtoReflect.Descriptor instead.
 func (*Refuse) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{43}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Refuse) GetJob() []uint64 {
@@ -4228,7 +4323,7 @@ type Admit struct {
 
 func (x *Admit) Reset() {
 	*x = Admit{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[44]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4240,7 +4335,7 @@ func (x *Admit) String() string {
 func (*Admit) ProtoMessage() {}
 
 func (x *Admit) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[44]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4253,7 +4348,7 @@ func (x *Admit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admit.ProtoReflect.Descriptor instead.
 func (*Admit) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{44}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Admit) GetJob() []uint64 {
@@ -4284,7 +4379,7 @@ type Preempt struct {
 
 func (x *Preempt) Reset() {
 	*x = Preempt{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[45]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4296,7 +4391,7 @@ func (x *Preempt) String() string {
 func (*Preempt) ProtoMessage() {}
 
 func (x *Preempt) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[45]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4309,7 +4404,7 @@ func (x *Preempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Preempt.ProtoReflect.Descriptor instead.
 func (*Preempt) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{45}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Preempt) GetVictims() *Ids {
@@ -4363,7 +4458,7 @@ type Resume struct {
 
 func (x *Resume) Reset() {
 	*x = Resume{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[46]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4375,7 +4470,7 @@ func (x *Resume) String() string {
 func (*Resume) ProtoMessage() {}
 
 func (x *Resume) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[46]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4388,7 +4483,7 @@ func (x *Resume) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resume.ProtoReflect.Descriptor instead.
 func (*Resume) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{46}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Resume) GetAttempt() []uint64 {
@@ -4407,7 +4502,7 @@ type Speculate struct {
 
 func (x *Speculate) Reset() {
 	*x = Speculate{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[47]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4419,7 +4514,7 @@ func (x *Speculate) String() string {
 func (*Speculate) ProtoMessage() {}
 
 func (x *Speculate) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[47]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4432,7 +4527,7 @@ func (x *Speculate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Speculate.ProtoReflect.Descriptor instead.
 func (*Speculate) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{47}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Speculate) GetBundle() []uint64 {
@@ -4446,13 +4541,14 @@ type Launch struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Bundle        []uint64               `protobuf:"varint,1,rep,packed,name=bundle,proto3" json:"bundle,omitempty"`
 	Launchers     *Ids                   `protobuf:"bytes,2,opt,name=launchers,proto3" json:"launchers,omitempty"`
+	Ahead         []bool                 `protobuf:"varint,3,rep,packed,name=ahead,proto3" json:"ahead,omitempty"` // no rows: none is ahead
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[48]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4464,7 +4560,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[48]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4477,7 +4573,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{48}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Launch) GetBundle() []uint64 {
@@ -4494,6 +4590,13 @@ func (x *Launch) GetLaunchers() *Ids {
 	return nil
 }
 
+func (x *Launch) GetAhead() []bool {
+	if x != nil {
+		return x.Ahead
+	}
+	return nil
+}
+
 type Reserve struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Bundle        []uint64               `protobuf:"varint,1,rep,packed,name=bundle,proto3" json:"bundle,omitempty"`
@@ -4505,7 +4608,7 @@ type Reserve struct {
 
 func (x *Reserve) Reset() {
 	*x = Reserve{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[49]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4517,7 +4620,7 @@ func (x *Reserve) String() string {
 func (*Reserve) ProtoMessage() {}
 
 func (x *Reserve) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[49]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4530,7 +4633,7 @@ func (x *Reserve) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reserve.ProtoReflect.Descriptor instead.
 func (*Reserve) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{49}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Reserve) GetBundle() []uint64 {
@@ -4566,7 +4669,7 @@ type Answer struct {
 
 func (x *Answer) Reset() {
 	*x = Answer{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[50]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4578,7 +4681,7 @@ func (x *Answer) String() string {
 func (*Answer) ProtoMessage() {}
 
 func (x *Answer) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[50]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4591,7 +4694,7 @@ func (x *Answer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Answer.ProtoReflect.Descriptor instead.
 func (*Answer) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{50}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Answer) GetRequest() []uint64 {
@@ -4634,7 +4737,7 @@ type SettingsVerdict struct {
 
 func (x *SettingsVerdict) Reset() {
 	*x = SettingsVerdict{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[51]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4646,7 +4749,7 @@ func (x *SettingsVerdict) String() string {
 func (*SettingsVerdict) ProtoMessage() {}
 
 func (x *SettingsVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[51]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4659,7 +4762,7 @@ func (x *SettingsVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettingsVerdict.ProtoReflect.Descriptor instead.
 func (*SettingsVerdict) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{51}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *SettingsVerdict) GetVersion() []uint64 {
@@ -4701,7 +4804,7 @@ type Waiting struct {
 
 func (x *Waiting) Reset() {
 	*x = Waiting{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[52]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4713,7 +4816,7 @@ func (x *Waiting) String() string {
 func (*Waiting) ProtoMessage() {}
 
 func (x *Waiting) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[52]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4726,7 +4829,7 @@ func (x *Waiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Waiting.ProtoReflect.Descriptor instead.
 func (*Waiting) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{52}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Waiting) GetJob() []uint64 {
@@ -4772,7 +4875,7 @@ type Decisions struct {
 
 func (x *Decisions) Reset() {
 	*x = Decisions{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[53]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4784,7 +4887,7 @@ func (x *Decisions) String() string {
 func (*Decisions) ProtoMessage() {}
 
 func (x *Decisions) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[53]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4797,7 +4900,7 @@ func (x *Decisions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decisions.ProtoReflect.Descriptor instead.
 func (*Decisions) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{53}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Decisions) GetStrings() *Strings {
@@ -4912,7 +5015,7 @@ type Config struct {
 
 func (x *Config) Reset() {
 	*x = Config{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[54]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4924,7 +5027,7 @@ func (x *Config) String() string {
 func (*Config) ProtoMessage() {}
 
 func (x *Config) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[54]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4937,7 +5040,7 @@ func (x *Config) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Config.ProtoReflect.Descriptor instead.
 func (*Config) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{54}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Config) GetStrings() *Strings {
@@ -5011,7 +5114,7 @@ type Environment struct {
 
 func (x *Environment) Reset() {
 	*x = Environment{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[55]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5023,7 +5126,7 @@ func (x *Environment) String() string {
 func (*Environment) ProtoMessage() {}
 
 func (x *Environment) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[55]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5036,7 +5139,7 @@ func (x *Environment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Environment.ProtoReflect.Descriptor instead.
 func (*Environment) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{55}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Environment) GetStrings() *Strings {
@@ -5199,7 +5302,7 @@ type Description struct {
 
 func (x *Description) Reset() {
 	*x = Description{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[56]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5211,7 +5314,7 @@ func (x *Description) String() string {
 func (*Description) ProtoMessage() {}
 
 func (x *Description) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[56]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5224,7 +5327,7 @@ func (x *Description) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Description.ProtoReflect.Descriptor instead.
 func (*Description) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{56}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Description) GetStrings() *Strings {
@@ -5275,7 +5378,7 @@ type Explanation struct {
 
 func (x *Explanation) Reset() {
 	*x = Explanation{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[57]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5287,7 +5390,7 @@ func (x *Explanation) String() string {
 func (*Explanation) ProtoMessage() {}
 
 func (x *Explanation) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[57]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5300,7 +5403,7 @@ func (x *Explanation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation.ProtoReflect.Descriptor instead.
 func (*Explanation) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{57}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Explanation) GetStrings() *Strings {
@@ -5356,7 +5459,7 @@ type PoolStatus struct {
 
 func (x *PoolStatus) Reset() {
 	*x = PoolStatus{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[58]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5368,7 +5471,7 @@ func (x *PoolStatus) String() string {
 func (*PoolStatus) ProtoMessage() {}
 
 func (x *PoolStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[58]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5381,7 +5484,7 @@ func (x *PoolStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PoolStatus.ProtoReflect.Descriptor instead.
 func (*PoolStatus) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{58}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *PoolStatus) GetName() []uint32 {
@@ -5468,7 +5571,7 @@ type Status struct {
 
 func (x *Status) Reset() {
 	*x = Status{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[59]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5480,7 +5583,7 @@ func (x *Status) String() string {
 func (*Status) ProtoMessage() {}
 
 func (x *Status) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[59]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5493,7 +5596,7 @@ func (x *Status) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Status.ProtoReflect.Descriptor instead.
 func (*Status) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{59}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Status) GetStrings() *Strings {
@@ -5549,7 +5652,7 @@ type ProblemList struct {
 
 func (x *ProblemList) Reset() {
 	*x = ProblemList{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[60]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5561,7 +5664,7 @@ func (x *ProblemList) String() string {
 func (*ProblemList) ProtoMessage() {}
 
 func (x *ProblemList) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[60]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5574,7 +5677,7 @@ func (x *ProblemList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProblemList.ProtoReflect.Descriptor instead.
 func (*ProblemList) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{60}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *ProblemList) GetStrings() *Strings {
@@ -5603,7 +5706,7 @@ type Note struct {
 
 func (x *Note) Reset() {
 	*x = Note{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[61]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5615,7 +5718,7 @@ func (x *Note) String() string {
 func (*Note) ProtoMessage() {}
 
 func (x *Note) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[61]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5628,7 +5731,7 @@ func (x *Note) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Note.ProtoReflect.Descriptor instead.
 func (*Note) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{61}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *Note) GetStrings() *Strings {
@@ -5663,7 +5766,7 @@ type Principal struct {
 
 func (x *Principal) Reset() {
 	*x = Principal{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[62]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5675,7 +5778,7 @@ func (x *Principal) String() string {
 func (*Principal) ProtoMessage() {}
 
 func (x *Principal) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[62]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5688,7 +5791,7 @@ func (x *Principal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Principal.ProtoReflect.Descriptor instead.
 func (*Principal) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{62}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *Principal) GetName() uint32 {
@@ -5729,7 +5832,7 @@ type PageAsked struct {
 
 func (x *PageAsked) Reset() {
 	*x = PageAsked{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[63]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5741,7 +5844,7 @@ func (x *PageAsked) String() string {
 func (*PageAsked) ProtoMessage() {}
 
 func (x *PageAsked) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[63]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5754,7 +5857,7 @@ func (x *PageAsked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PageAsked.ProtoReflect.Descriptor instead.
 func (*PageAsked) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{63}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *PageAsked) GetStrings() *Strings {
@@ -5826,7 +5929,7 @@ type Page struct {
 
 func (x *Page) Reset() {
 	*x = Page{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[64]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5838,7 +5941,7 @@ func (x *Page) String() string {
 func (*Page) ProtoMessage() {}
 
 func (x *Page) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[64]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5851,7 +5954,7 @@ func (x *Page) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Page.ProtoReflect.Descriptor instead.
 func (*Page) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{64}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *Page) GetStrings() *Strings {
@@ -5899,7 +6002,7 @@ type Credentials struct {
 
 func (x *Credentials) Reset() {
 	*x = Credentials{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[65]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5911,7 +6014,7 @@ func (x *Credentials) String() string {
 func (*Credentials) ProtoMessage() {}
 
 func (x *Credentials) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[65]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5924,7 +6027,7 @@ func (x *Credentials) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Credentials.ProtoReflect.Descriptor instead.
 func (*Credentials) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{65}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *Credentials) GetStrings() *Strings {
@@ -5997,7 +6100,7 @@ type Proof struct {
 
 func (x *Proof) Reset() {
 	*x = Proof{}
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[66]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6009,7 +6112,7 @@ func (x *Proof) String() string {
 func (*Proof) ProtoMessage() {}
 
 func (x *Proof) ProtoReflect() protoreflect.Message {
-	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[66]
+	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6022,7 +6125,7 @@ func (x *Proof) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Proof.ProtoReflect.Descriptor instead.
 func (*Proof) Descriptor() ([]byte, []int) {
-	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{66}
+	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *Proof) GetStrings() *Strings {
@@ -6257,7 +6360,7 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\vbeneficiary\x18\x04 \x03(\x04R\vbeneficiary\x12\x16\n" +
 	"\x06reason\x18\x05 \x03(\rR\x06reason\"(\n" +
 	"\fAttemptNamed\x12\x18\n" +
-	"\aattempt\x18\x01 \x03(\x04R\aattempt\"\xe4\x05\n" +
+	"\aattempt\x18\x01 \x03(\x04R\aattempt\"\x87\x06\n" +
 	"\aOutcome\x12\x14\n" +
 	"\x05round\x18\x01 \x03(\x04R\x05round\x128\n" +
 	"\x04kind\x18\x02 \x03(\x0e2$.hamadryad.scheduler.v1.DecisionKindR\x04kind\x12\x14\n" +
@@ -6274,7 +6377,8 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x05admit\x18\f \x01(\v2\x1d.hamadryad.scheduler.v1.AdmitR\x05admit\x126\n" +
 	"\x06resume\x18\r \x01(\v2\x1e.hamadryad.scheduler.v1.ResumeR\x06resume\x129\n" +
 	"\areserve\x18\x0e \x01(\v2\x1f.hamadryad.scheduler.v1.ReserveR\areserve\x12?\n" +
-	"\tspeculate\x18\x0f \x01(\v2!.hamadryad.scheduler.v1.SpeculateR\tspeculate\"b\n" +
+	"\tspeculate\x18\x0f \x01(\v2!.hamadryad.scheduler.v1.SpeculateR\tspeculate\x12!\n" +
+	"\flaunch_ahead\x18\x10 \x03(\bR\vlaunchAhead\"b\n" +
 	"\x0eSettingChanged\x12\x18\n" +
 	"\aversion\x18\x01 \x03(\x04R\aversion\x126\n" +
 	"\x06config\x18\x02 \x03(\v2\x1e.hamadryad.scheduler.v1.ConfigR\x06config\"\x8a\x02\n" +
@@ -6287,7 +6391,7 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x04body\x18\x06 \x03(\fR\x04body\x12%\n" +
 	"\x0eprincipal_role\x18\a \x03(\rR\rprincipalRole\x12\x14\n" +
 	"\x05query\x18\b \x03(\rR\x05query\x12\x16\n" +
-	"\x06accept\x18\t \x03(\rR\x06accept\"\xf7\x13\n" +
+	"\x06accept\x18\t \x03(\rR\x06accept\"\xcb\x14\n" +
 	"\x06Events\x125\n" +
 	"\x04kind\x18\x01 \x03(\x0e2!.hamadryad.scheduler.v1.EventKindR\x04kind\x12\x0e\n" +
 	"\x02at\x18\x02 \x03(\x12R\x02at\x12O\n" +
@@ -6325,11 +6429,12 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x0fbundle_given_up\x18\x1f \x01(\v2%.hamadryad.scheduler.v1.BundleGivenUpR\rbundleGivenUp\x12J\n" +
 	"\x0euser_limit_set\x18  \x01(\v2$.hamadryad.scheduler.v1.UserLimitSetR\fuserLimitSet\x12R\n" +
 	"\x10attempt_stopping\x18! \x01(\v2'.hamadryad.scheduler.v1.AttemptStoppingR\x0fattemptStopping\x12Q\n" +
-	"\x11suspension_failed\x18\" \x01(\v2$.hamadryad.scheduler.v1.AttemptNamedR\x10suspensionFailed\"\x7f\n" +
+	"\x11suspension_failed\x18\" \x01(\v2$.hamadryad.scheduler.v1.AttemptNamedR\x10suspensionFailed\x12R\n" +
+	"\x12attempt_took_slots\x18# \x01(\v2$.hamadryad.scheduler.v1.AttemptNamedR\x10attemptTookSlots\"\x7f\n" +
 	"\n" +
 	"EventBatch\x129\n" +
 	"\astrings\x18\x01 \x01(\v2\x1f.hamadryad.scheduler.v1.StringsR\astrings\x126\n" +
-	"\x06events\x18\x02 \x01(\v2\x1e.hamadryad.scheduler.v1.EventsR\x06events\"\x8b\x04\n" +
+	"\x06events\x18\x02 \x01(\v2\x1e.hamadryad.scheduler.v1.EventsR\x06events\"\xc5\x04\n" +
 	"\x06Offers\x12\x1a\n" +
 	"\blauncher\x18\x01 \x03(\x04R\blauncher\x126\n" +
 	"\x04free\x18\x02 \x01(\v2\".hamadryad.scheduler.v1.SlotCountsR\x04free\x12\x16\n" +
@@ -6343,7 +6448,14 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x11for_resume_memory\x18\t \x03(\x03R\x0fforResumeMemory\x12D\n" +
 	"\tresources\x18\n" +
 	" \x01(\v2&.hamadryad.scheduler.v1.ResourceCountsR\tresources\x12X\n" +
-	"\x14for_resume_resources\x18\v \x01(\v2&.hamadryad.scheduler.v1.ResourceCountsR\x12forResumeResources\"\xd4\x01\n" +
+	"\x14for_resume_resources\x18\v \x01(\v2&.hamadryad.scheduler.v1.ResourceCountsR\x12forResumeResources\x128\n" +
+	"\x05ahead\x18\f \x01(\v2\".hamadryad.scheduler.v1.AheadRoomsR\x05ahead\"^\n" +
+	"\n" +
+	"AheadRooms\x12\x12\n" +
+	"\x04rows\x18\x01 \x03(\rR\x04rows\x12\x10\n" +
+	"\x03job\x18\x02 \x03(\x04R\x03job\x12\x14\n" +
+	"\x05stage\x18\x03 \x03(\rR\x05stage\x12\x14\n" +
+	"\x05count\x18\x04 \x03(\x03R\x05count\"\xd4\x01\n" +
 	"\fReservations\x12\x12\n" +
 	"\x04rows\x18\x01 \x03(\rR\x04rows\x12\x10\n" +
 	"\x03job\x18\x02 \x03(\x04R\x03job\x12\x12\n" +
@@ -6384,10 +6496,11 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x06Resume\x12\x18\n" +
 	"\aattempt\x18\x01 \x03(\x04R\aattempt\"#\n" +
 	"\tSpeculate\x12\x16\n" +
-	"\x06bundle\x18\x01 \x03(\x04R\x06bundle\"[\n" +
+	"\x06bundle\x18\x01 \x03(\x04R\x06bundle\"q\n" +
 	"\x06Launch\x12\x16\n" +
 	"\x06bundle\x18\x01 \x03(\x04R\x06bundle\x129\n" +
-	"\tlaunchers\x18\x02 \x01(\v2\x1b.hamadryad.scheduler.v1.IdsR\tlaunchers\"r\n" +
+	"\tlaunchers\x18\x02 \x01(\v2\x1b.hamadryad.scheduler.v1.IdsR\tlaunchers\x12\x14\n" +
+	"\x05ahead\x18\x03 \x03(\bR\x05ahead\"r\n" +
 	"\aReserve\x12\x16\n" +
 	"\x06bundle\x18\x01 \x03(\x04R\x06bundle\x129\n" +
 	"\tlaunchers\x18\x02 \x01(\v2\x1b.hamadryad.scheduler.v1.IdsR\tlaunchers\x12\x14\n" +
@@ -6535,7 +6648,7 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x0eEstimateSource\x12\x1f\n" +
 	"\x1bESTIMATE_SOURCE_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16ESTIMATE_SOURCE_AUTHOR\x10\x01\x12\x1c\n" +
-	"\x18ESTIMATE_SOURCE_PAST_RUN\x10\x02*\xaa\b\n" +
+	"\x18ESTIMATE_SOURCE_PAST_RUN\x10\x02*\xcd\b\n" +
 	"\tEventKind\x12\x1a\n" +
 	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aEVENT_KIND_LAUNCHER_JOINED\x10\x01\x12\x1c\n" +
@@ -6571,7 +6684,8 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x1aEVENT_KIND_BUNDLE_GIVEN_UP\x10\x1e\x12\x1d\n" +
 	"\x19EVENT_KIND_USER_LIMIT_SET\x10\x1f\x12\x1f\n" +
 	"\x1bEVENT_KIND_ATTEMPT_STOPPING\x10 \x12 \n" +
-	"\x1cEVENT_KIND_SUSPENSION_FAILED\x10!*t\n" +
+	"\x1cEVENT_KIND_SUSPENSION_FAILED\x10!\x12!\n" +
+	"\x1dEVENT_KIND_ATTEMPT_TOOK_SLOTS\x10\"*t\n" +
 	"\n" +
 	"JobOutcome\x12\x1b\n" +
 	"\x17JOB_OUTCOME_UNSPECIFIED\x10\x00\x12\x19\n" +
@@ -6661,7 +6775,7 @@ func file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP() []byte {
 }
 
 var file_sdk_scheduler_schedwire_scheduler_proto_enumTypes = make([]protoimpl.EnumInfo, 11)
-var file_sdk_scheduler_schedwire_scheduler_proto_msgTypes = make([]protoimpl.MessageInfo, 67)
+var file_sdk_scheduler_schedwire_scheduler_proto_msgTypes = make([]protoimpl.MessageInfo, 68)
 var file_sdk_scheduler_schedwire_scheduler_proto_goTypes = []any{
 	(EstimateSource)(0),      // 0: hamadryad.scheduler.v1.EstimateSource
 	(EventKind)(0),           // 1: hamadryad.scheduler.v1.EventKind
@@ -6714,33 +6828,34 @@ var file_sdk_scheduler_schedwire_scheduler_proto_goTypes = []any{
 	(*Events)(nil),           // 48: hamadryad.scheduler.v1.Events
 	(*EventBatch)(nil),       // 49: hamadryad.scheduler.v1.EventBatch
 	(*Offers)(nil),           // 50: hamadryad.scheduler.v1.Offers
-	(*Reservations)(nil),     // 51: hamadryad.scheduler.v1.Reservations
-	(*Round)(nil),            // 52: hamadryad.scheduler.v1.Round
-	(*SnapshotPage)(nil),     // 53: hamadryad.scheduler.v1.SnapshotPage
-	(*Refuse)(nil),           // 54: hamadryad.scheduler.v1.Refuse
-	(*Admit)(nil),            // 55: hamadryad.scheduler.v1.Admit
-	(*Preempt)(nil),          // 56: hamadryad.scheduler.v1.Preempt
-	(*Resume)(nil),           // 57: hamadryad.scheduler.v1.Resume
-	(*Speculate)(nil),        // 58: hamadryad.scheduler.v1.Speculate
-	(*Launch)(nil),           // 59: hamadryad.scheduler.v1.Launch
-	(*Reserve)(nil),          // 60: hamadryad.scheduler.v1.Reserve
-	(*Answer)(nil),           // 61: hamadryad.scheduler.v1.Answer
-	(*SettingsVerdict)(nil),  // 62: hamadryad.scheduler.v1.SettingsVerdict
-	(*Waiting)(nil),          // 63: hamadryad.scheduler.v1.Waiting
-	(*Decisions)(nil),        // 64: hamadryad.scheduler.v1.Decisions
-	(*Config)(nil),           // 65: hamadryad.scheduler.v1.Config
-	(*Environment)(nil),      // 66: hamadryad.scheduler.v1.Environment
-	(*Description)(nil),      // 67: hamadryad.scheduler.v1.Description
-	(*Explanation)(nil),      // 68: hamadryad.scheduler.v1.Explanation
-	(*PoolStatus)(nil),       // 69: hamadryad.scheduler.v1.PoolStatus
-	(*Status)(nil),           // 70: hamadryad.scheduler.v1.Status
-	(*ProblemList)(nil),      // 71: hamadryad.scheduler.v1.ProblemList
-	(*Note)(nil),             // 72: hamadryad.scheduler.v1.Note
-	(*Principal)(nil),        // 73: hamadryad.scheduler.v1.Principal
-	(*PageAsked)(nil),        // 74: hamadryad.scheduler.v1.PageAsked
-	(*Page)(nil),             // 75: hamadryad.scheduler.v1.Page
-	(*Credentials)(nil),      // 76: hamadryad.scheduler.v1.Credentials
-	(*Proof)(nil),            // 77: hamadryad.scheduler.v1.Proof
+	(*AheadRooms)(nil),       // 51: hamadryad.scheduler.v1.AheadRooms
+	(*Reservations)(nil),     // 52: hamadryad.scheduler.v1.Reservations
+	(*Round)(nil),            // 53: hamadryad.scheduler.v1.Round
+	(*SnapshotPage)(nil),     // 54: hamadryad.scheduler.v1.SnapshotPage
+	(*Refuse)(nil),           // 55: hamadryad.scheduler.v1.Refuse
+	(*Admit)(nil),            // 56: hamadryad.scheduler.v1.Admit
+	(*Preempt)(nil),          // 57: hamadryad.scheduler.v1.Preempt
+	(*Resume)(nil),           // 58: hamadryad.scheduler.v1.Resume
+	(*Speculate)(nil),        // 59: hamadryad.scheduler.v1.Speculate
+	(*Launch)(nil),           // 60: hamadryad.scheduler.v1.Launch
+	(*Reserve)(nil),          // 61: hamadryad.scheduler.v1.Reserve
+	(*Answer)(nil),           // 62: hamadryad.scheduler.v1.Answer
+	(*SettingsVerdict)(nil),  // 63: hamadryad.scheduler.v1.SettingsVerdict
+	(*Waiting)(nil),          // 64: hamadryad.scheduler.v1.Waiting
+	(*Decisions)(nil),        // 65: hamadryad.scheduler.v1.Decisions
+	(*Config)(nil),           // 66: hamadryad.scheduler.v1.Config
+	(*Environment)(nil),      // 67: hamadryad.scheduler.v1.Environment
+	(*Description)(nil),      // 68: hamadryad.scheduler.v1.Description
+	(*Explanation)(nil),      // 69: hamadryad.scheduler.v1.Explanation
+	(*PoolStatus)(nil),       // 70: hamadryad.scheduler.v1.PoolStatus
+	(*Status)(nil),           // 71: hamadryad.scheduler.v1.Status
+	(*ProblemList)(nil),      // 72: hamadryad.scheduler.v1.ProblemList
+	(*Note)(nil),             // 73: hamadryad.scheduler.v1.Note
+	(*Principal)(nil),        // 74: hamadryad.scheduler.v1.Principal
+	(*PageAsked)(nil),        // 75: hamadryad.scheduler.v1.PageAsked
+	(*Page)(nil),             // 76: hamadryad.scheduler.v1.Page
+	(*Credentials)(nil),      // 77: hamadryad.scheduler.v1.Credentials
+	(*Proof)(nil),            // 78: hamadryad.scheduler.v1.Proof
 }
 var file_sdk_scheduler_schedwire_scheduler_proto_depIdxs = []int32{
 	16,  // 0: hamadryad.scheduler.v1.Groups.places:type_name -> hamadryad.scheduler.v1.Places
@@ -6766,13 +6881,13 @@ var file_sdk_scheduler_schedwire_scheduler_proto_depIdxs = []int32{
 	12,  // 20: hamadryad.scheduler.v1.Outcome.attempts:type_name -> hamadryad.scheduler.v1.Ids
 	12,  // 21: hamadryad.scheduler.v1.Outcome.launch_launchers:type_name -> hamadryad.scheduler.v1.Ids
 	6,   // 22: hamadryad.scheduler.v1.Outcome.reason:type_name -> hamadryad.scheduler.v1.RefusalReason
-	56,  // 23: hamadryad.scheduler.v1.Outcome.preempt:type_name -> hamadryad.scheduler.v1.Preempt
-	54,  // 24: hamadryad.scheduler.v1.Outcome.refuse:type_name -> hamadryad.scheduler.v1.Refuse
-	55,  // 25: hamadryad.scheduler.v1.Outcome.admit:type_name -> hamadryad.scheduler.v1.Admit
-	57,  // 26: hamadryad.scheduler.v1.Outcome.resume:type_name -> hamadryad.scheduler.v1.Resume
-	60,  // 27: hamadryad.scheduler.v1.Outcome.reserve:type_name -> hamadryad.scheduler.v1.Reserve
-	58,  // 28: hamadryad.scheduler.v1.Outcome.speculate:type_name -> hamadryad.scheduler.v1.Speculate
-	65,  // 29: hamadryad.scheduler.v1.SettingChanged.config:type_name -> hamadryad.scheduler.v1.Config
+	57,  // 23: hamadryad.scheduler.v1.Outcome.preempt:type_name -> hamadryad.scheduler.v1.Preempt
+	55,  // 24: hamadryad.scheduler.v1.Outcome.refuse:type_name -> hamadryad.scheduler.v1.Refuse
+	56,  // 25: hamadryad.scheduler.v1.Outcome.admit:type_name -> hamadryad.scheduler.v1.Admit
+	58,  // 26: hamadryad.scheduler.v1.Outcome.resume:type_name -> hamadryad.scheduler.v1.Resume
+	61,  // 27: hamadryad.scheduler.v1.Outcome.reserve:type_name -> hamadryad.scheduler.v1.Reserve
+	59,  // 28: hamadryad.scheduler.v1.Outcome.speculate:type_name -> hamadryad.scheduler.v1.Speculate
+	66,  // 29: hamadryad.scheduler.v1.SettingChanged.config:type_name -> hamadryad.scheduler.v1.Config
 	1,   // 30: hamadryad.scheduler.v1.Events.kind:type_name -> hamadryad.scheduler.v1.EventKind
 	24,  // 31: hamadryad.scheduler.v1.Events.launcher_joined:type_name -> hamadryad.scheduler.v1.LauncherJoined
 	25,  // 32: hamadryad.scheduler.v1.Events.launcher_lost:type_name -> hamadryad.scheduler.v1.LauncherLost
@@ -6806,68 +6921,70 @@ var file_sdk_scheduler_schedwire_scheduler_proto_depIdxs = []int32{
 	36,  // 60: hamadryad.scheduler.v1.Events.user_limit_set:type_name -> hamadryad.scheduler.v1.UserLimitSet
 	42,  // 61: hamadryad.scheduler.v1.Events.attempt_stopping:type_name -> hamadryad.scheduler.v1.AttemptStopping
 	44,  // 62: hamadryad.scheduler.v1.Events.suspension_failed:type_name -> hamadryad.scheduler.v1.AttemptNamed
-	11,  // 63: hamadryad.scheduler.v1.EventBatch.strings:type_name -> hamadryad.scheduler.v1.Strings
-	48,  // 64: hamadryad.scheduler.v1.EventBatch.events:type_name -> hamadryad.scheduler.v1.Events
-	13,  // 65: hamadryad.scheduler.v1.Offers.free:type_name -> hamadryad.scheduler.v1.SlotCounts
-	51,  // 66: hamadryad.scheduler.v1.Offers.reserved:type_name -> hamadryad.scheduler.v1.Reservations
-	13,  // 67: hamadryad.scheduler.v1.Offers.for_resume:type_name -> hamadryad.scheduler.v1.SlotCounts
-	14,  // 68: hamadryad.scheduler.v1.Offers.resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
-	14,  // 69: hamadryad.scheduler.v1.Offers.for_resume_resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
-	14,  // 70: hamadryad.scheduler.v1.Reservations.resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
-	11,  // 71: hamadryad.scheduler.v1.Round.strings:type_name -> hamadryad.scheduler.v1.Strings
-	48,  // 72: hamadryad.scheduler.v1.Round.events:type_name -> hamadryad.scheduler.v1.Events
-	50,  // 73: hamadryad.scheduler.v1.Round.offers:type_name -> hamadryad.scheduler.v1.Offers
-	11,  // 74: hamadryad.scheduler.v1.SnapshotPage.strings:type_name -> hamadryad.scheduler.v1.Strings
-	48,  // 75: hamadryad.scheduler.v1.SnapshotPage.events:type_name -> hamadryad.scheduler.v1.Events
-	23,  // 76: hamadryad.scheduler.v1.SnapshotPage.checkpoint:type_name -> hamadryad.scheduler.v1.Checkpoint
-	12,  // 77: hamadryad.scheduler.v1.Preempt.victims:type_name -> hamadryad.scheduler.v1.Ids
-	7,   // 78: hamadryad.scheduler.v1.Preempt.mode:type_name -> hamadryad.scheduler.v1.PreemptMode
-	12,  // 79: hamadryad.scheduler.v1.Preempt.placement:type_name -> hamadryad.scheduler.v1.Ids
-	12,  // 80: hamadryad.scheduler.v1.Launch.launchers:type_name -> hamadryad.scheduler.v1.Ids
-	12,  // 81: hamadryad.scheduler.v1.Reserve.launchers:type_name -> hamadryad.scheduler.v1.Ids
-	21,  // 82: hamadryad.scheduler.v1.SettingsVerdict.problems:type_name -> hamadryad.scheduler.v1.Problems
-	8,   // 83: hamadryad.scheduler.v1.Waiting.reason:type_name -> hamadryad.scheduler.v1.WaitReason
-	11,  // 84: hamadryad.scheduler.v1.Decisions.strings:type_name -> hamadryad.scheduler.v1.Strings
-	54,  // 85: hamadryad.scheduler.v1.Decisions.refuse:type_name -> hamadryad.scheduler.v1.Refuse
-	55,  // 86: hamadryad.scheduler.v1.Decisions.admit:type_name -> hamadryad.scheduler.v1.Admit
-	56,  // 87: hamadryad.scheduler.v1.Decisions.preempt:type_name -> hamadryad.scheduler.v1.Preempt
-	57,  // 88: hamadryad.scheduler.v1.Decisions.resume:type_name -> hamadryad.scheduler.v1.Resume
-	59,  // 89: hamadryad.scheduler.v1.Decisions.launch:type_name -> hamadryad.scheduler.v1.Launch
-	61,  // 90: hamadryad.scheduler.v1.Decisions.answers:type_name -> hamadryad.scheduler.v1.Answer
-	62,  // 91: hamadryad.scheduler.v1.Decisions.settings:type_name -> hamadryad.scheduler.v1.SettingsVerdict
-	63,  // 92: hamadryad.scheduler.v1.Decisions.waiting:type_name -> hamadryad.scheduler.v1.Waiting
-	22,  // 93: hamadryad.scheduler.v1.Decisions.notes:type_name -> hamadryad.scheduler.v1.Notes
-	23,  // 94: hamadryad.scheduler.v1.Decisions.checkpoint:type_name -> hamadryad.scheduler.v1.Checkpoint
-	60,  // 95: hamadryad.scheduler.v1.Decisions.reserve:type_name -> hamadryad.scheduler.v1.Reserve
-	58,  // 96: hamadryad.scheduler.v1.Decisions.speculate:type_name -> hamadryad.scheduler.v1.Speculate
-	11,  // 97: hamadryad.scheduler.v1.Config.strings:type_name -> hamadryad.scheduler.v1.Strings
-	11,  // 98: hamadryad.scheduler.v1.Environment.strings:type_name -> hamadryad.scheduler.v1.Strings
-	11,  // 99: hamadryad.scheduler.v1.Description.strings:type_name -> hamadryad.scheduler.v1.Strings
-	11,  // 100: hamadryad.scheduler.v1.Explanation.strings:type_name -> hamadryad.scheduler.v1.Strings
-	8,   // 101: hamadryad.scheduler.v1.Explanation.reason:type_name -> hamadryad.scheduler.v1.WaitReason
-	15,  // 102: hamadryad.scheduler.v1.Explanation.facts:type_name -> hamadryad.scheduler.v1.Properties
-	11,  // 103: hamadryad.scheduler.v1.Status.strings:type_name -> hamadryad.scheduler.v1.Strings
-	69,  // 104: hamadryad.scheduler.v1.Status.pools:type_name -> hamadryad.scheduler.v1.PoolStatus
-	15,  // 105: hamadryad.scheduler.v1.Status.facts:type_name -> hamadryad.scheduler.v1.Properties
-	11,  // 106: hamadryad.scheduler.v1.ProblemList.strings:type_name -> hamadryad.scheduler.v1.Strings
-	21,  // 107: hamadryad.scheduler.v1.ProblemList.problems:type_name -> hamadryad.scheduler.v1.Problems
-	11,  // 108: hamadryad.scheduler.v1.Note.strings:type_name -> hamadryad.scheduler.v1.Strings
-	11,  // 109: hamadryad.scheduler.v1.PageAsked.strings:type_name -> hamadryad.scheduler.v1.Strings
-	73,  // 110: hamadryad.scheduler.v1.PageAsked.principal:type_name -> hamadryad.scheduler.v1.Principal
-	11,  // 111: hamadryad.scheduler.v1.Page.strings:type_name -> hamadryad.scheduler.v1.Strings
-	11,  // 112: hamadryad.scheduler.v1.Credentials.strings:type_name -> hamadryad.scheduler.v1.Strings
-	10,  // 113: hamadryad.scheduler.v1.Credentials.purpose:type_name -> hamadryad.scheduler.v1.Purpose
-	73,  // 114: hamadryad.scheduler.v1.Credentials.principal:type_name -> hamadryad.scheduler.v1.Principal
-	74,  // 115: hamadryad.scheduler.v1.Credentials.request:type_name -> hamadryad.scheduler.v1.PageAsked
-	15,  // 116: hamadryad.scheduler.v1.Credentials.properties:type_name -> hamadryad.scheduler.v1.Properties
-	11,  // 117: hamadryad.scheduler.v1.Proof.strings:type_name -> hamadryad.scheduler.v1.Strings
-	73,  // 118: hamadryad.scheduler.v1.Proof.principal:type_name -> hamadryad.scheduler.v1.Principal
-	75,  // 119: hamadryad.scheduler.v1.Proof.denied:type_name -> hamadryad.scheduler.v1.Page
-	120, // [120:120] is the sub-list for method output_type
-	120, // [120:120] is the sub-list for method input_type
-	120, // [120:120] is the sub-list for extension type_name
-	120, // [120:120] is the sub-list for extension extendee
-	0,   // [0:120] is the sub-list for field type_name
+	44,  // 63: hamadryad.scheduler.v1.Events.attempt_took_slots:type_name -> hamadryad.scheduler.v1.AttemptNamed
+	11,  // 64: hamadryad.scheduler.v1.EventBatch.strings:type_name -> hamadryad.scheduler.v1.Strings
+	48,  // 65: hamadryad.scheduler.v1.EventBatch.events:type_name -> hamadryad.scheduler.v1.Events
+	13,  // 66: hamadryad.scheduler.v1.Offers.free:type_name -> hamadryad.scheduler.v1.SlotCounts
+	52,  // 67: hamadryad.scheduler.v1.Offers.reserved:type_name -> hamadryad.scheduler.v1.Reservations
+	13,  // 68: hamadryad.scheduler.v1.Offers.for_resume:type_name -> hamadryad.scheduler.v1.SlotCounts
+	14,  // 69: hamadryad.scheduler.v1.Offers.resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
+	14,  // 70: hamadryad.scheduler.v1.Offers.for_resume_resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
+	51,  // 71: hamadryad.scheduler.v1.Offers.ahead:type_name -> hamadryad.scheduler.v1.AheadRooms
+	14,  // 72: hamadryad.scheduler.v1.Reservations.resources:type_name -> hamadryad.scheduler.v1.ResourceCounts
+	11,  // 73: hamadryad.scheduler.v1.Round.strings:type_name -> hamadryad.scheduler.v1.Strings
+	48,  // 74: hamadryad.scheduler.v1.Round.events:type_name -> hamadryad.scheduler.v1.Events
+	50,  // 75: hamadryad.scheduler.v1.Round.offers:type_name -> hamadryad.scheduler.v1.Offers
+	11,  // 76: hamadryad.scheduler.v1.SnapshotPage.strings:type_name -> hamadryad.scheduler.v1.Strings
+	48,  // 77: hamadryad.scheduler.v1.SnapshotPage.events:type_name -> hamadryad.scheduler.v1.Events
+	23,  // 78: hamadryad.scheduler.v1.SnapshotPage.checkpoint:type_name -> hamadryad.scheduler.v1.Checkpoint
+	12,  // 79: hamadryad.scheduler.v1.Preempt.victims:type_name -> hamadryad.scheduler.v1.Ids
+	7,   // 80: hamadryad.scheduler.v1.Preempt.mode:type_name -> hamadryad.scheduler.v1.PreemptMode
+	12,  // 81: hamadryad.scheduler.v1.Preempt.placement:type_name -> hamadryad.scheduler.v1.Ids
+	12,  // 82: hamadryad.scheduler.v1.Launch.launchers:type_name -> hamadryad.scheduler.v1.Ids
+	12,  // 83: hamadryad.scheduler.v1.Reserve.launchers:type_name -> hamadryad.scheduler.v1.Ids
+	21,  // 84: hamadryad.scheduler.v1.SettingsVerdict.problems:type_name -> hamadryad.scheduler.v1.Problems
+	8,   // 85: hamadryad.scheduler.v1.Waiting.reason:type_name -> hamadryad.scheduler.v1.WaitReason
+	11,  // 86: hamadryad.scheduler.v1.Decisions.strings:type_name -> hamadryad.scheduler.v1.Strings
+	55,  // 87: hamadryad.scheduler.v1.Decisions.refuse:type_name -> hamadryad.scheduler.v1.Refuse
+	56,  // 88: hamadryad.scheduler.v1.Decisions.admit:type_name -> hamadryad.scheduler.v1.Admit
+	57,  // 89: hamadryad.scheduler.v1.Decisions.preempt:type_name -> hamadryad.scheduler.v1.Preempt
+	58,  // 90: hamadryad.scheduler.v1.Decisions.resume:type_name -> hamadryad.scheduler.v1.Resume
+	60,  // 91: hamadryad.scheduler.v1.Decisions.launch:type_name -> hamadryad.scheduler.v1.Launch
+	62,  // 92: hamadryad.scheduler.v1.Decisions.answers:type_name -> hamadryad.scheduler.v1.Answer
+	63,  // 93: hamadryad.scheduler.v1.Decisions.settings:type_name -> hamadryad.scheduler.v1.SettingsVerdict
+	64,  // 94: hamadryad.scheduler.v1.Decisions.waiting:type_name -> hamadryad.scheduler.v1.Waiting
+	22,  // 95: hamadryad.scheduler.v1.Decisions.notes:type_name -> hamadryad.scheduler.v1.Notes
+	23,  // 96: hamadryad.scheduler.v1.Decisions.checkpoint:type_name -> hamadryad.scheduler.v1.Checkpoint
+	61,  // 97: hamadryad.scheduler.v1.Decisions.reserve:type_name -> hamadryad.scheduler.v1.Reserve
+	59,  // 98: hamadryad.scheduler.v1.Decisions.speculate:type_name -> hamadryad.scheduler.v1.Speculate
+	11,  // 99: hamadryad.scheduler.v1.Config.strings:type_name -> hamadryad.scheduler.v1.Strings
+	11,  // 100: hamadryad.scheduler.v1.Environment.strings:type_name -> hamadryad.scheduler.v1.Strings
+	11,  // 101: hamadryad.scheduler.v1.Description.strings:type_name -> hamadryad.scheduler.v1.Strings
+	11,  // 102: hamadryad.scheduler.v1.Explanation.strings:type_name -> hamadryad.scheduler.v1.Strings
+	8,   // 103: hamadryad.scheduler.v1.Explanation.reason:type_name -> hamadryad.scheduler.v1.WaitReason
+	15,  // 104: hamadryad.scheduler.v1.Explanation.facts:type_name -> hamadryad.scheduler.v1.Properties
+	11,  // 105: hamadryad.scheduler.v1.Status.strings:type_name -> hamadryad.scheduler.v1.Strings
+	70,  // 106: hamadryad.scheduler.v1.Status.pools:type_name -> hamadryad.scheduler.v1.PoolStatus
+	15,  // 107: hamadryad.scheduler.v1.Status.facts:type_name -> hamadryad.scheduler.v1.Properties
+	11,  // 108: hamadryad.scheduler.v1.ProblemList.strings:type_name -> hamadryad.scheduler.v1.Strings
+	21,  // 109: hamadryad.scheduler.v1.ProblemList.problems:type_name -> hamadryad.scheduler.v1.Problems
+	11,  // 110: hamadryad.scheduler.v1.Note.strings:type_name -> hamadryad.scheduler.v1.Strings
+	11,  // 111: hamadryad.scheduler.v1.PageAsked.strings:type_name -> hamadryad.scheduler.v1.Strings
+	74,  // 112: hamadryad.scheduler.v1.PageAsked.principal:type_name -> hamadryad.scheduler.v1.Principal
+	11,  // 113: hamadryad.scheduler.v1.Page.strings:type_name -> hamadryad.scheduler.v1.Strings
+	11,  // 114: hamadryad.scheduler.v1.Credentials.strings:type_name -> hamadryad.scheduler.v1.Strings
+	10,  // 115: hamadryad.scheduler.v1.Credentials.purpose:type_name -> hamadryad.scheduler.v1.Purpose
+	74,  // 116: hamadryad.scheduler.v1.Credentials.principal:type_name -> hamadryad.scheduler.v1.Principal
+	75,  // 117: hamadryad.scheduler.v1.Credentials.request:type_name -> hamadryad.scheduler.v1.PageAsked
+	15,  // 118: hamadryad.scheduler.v1.Credentials.properties:type_name -> hamadryad.scheduler.v1.Properties
+	11,  // 119: hamadryad.scheduler.v1.Proof.strings:type_name -> hamadryad.scheduler.v1.Strings
+	74,  // 120: hamadryad.scheduler.v1.Proof.principal:type_name -> hamadryad.scheduler.v1.Principal
+	76,  // 121: hamadryad.scheduler.v1.Proof.denied:type_name -> hamadryad.scheduler.v1.Page
+	122, // [122:122] is the sub-list for method output_type
+	122, // [122:122] is the sub-list for method input_type
+	122, // [122:122] is the sub-list for extension type_name
+	122, // [122:122] is the sub-list for extension extendee
+	0,   // [0:122] is the sub-list for field type_name
 }
 
 func init() { file_sdk_scheduler_schedwire_scheduler_proto_init() }
@@ -6881,7 +6998,7 @@ func file_sdk_scheduler_schedwire_scheduler_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sdk_scheduler_schedwire_scheduler_proto_rawDesc), len(file_sdk_scheduler_schedwire_scheduler_proto_rawDesc)),
 			NumEnums:      11,
-			NumMessages:   67,
+			NumMessages:   68,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

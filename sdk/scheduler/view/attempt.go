@@ -47,6 +47,10 @@ type Attempt struct {
 	// holds its slots.
 	Resuming bool
 
+	// Ahead means that it is held ahead at its launcher (scheduler.Launch): it holds nothing, and
+	// is in none of the lists of attempts but Job.Ahead and Bundle.Attempts.
+	Ahead bool
+
 	suspending bool // a preemption will suspend it
 
 	run   *run

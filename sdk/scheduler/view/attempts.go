@@ -126,14 +126,39 @@ func (as *attempts) launched(b *Bundle, e scheduler.Outcome, ls *launchers) erro
 			Speculative: speculative, AssignedAt: e.At, Since: e.At, run: r, turn: turn,
 		}
 		as.byID.Set(a.ID, a)
-		b.Job.live.add(a)
 		b.enter(a)
-		a.on = ls.enter(a)
-		b.Job.held.add(a.Need.Kind, a.Need.Slots)
-		if u := b.Job.user; u != nil {
-			u.Holds = u.Holds.Plus(a.usage())
+		if a.Ahead = e.Launch.Ahead; a.Ahead {
+			b.Job.ahead = insert(b.Job.ahead, a, attemptID)
+		} else {
+			a.takeSlots(ls)
 		}
 	}
+	return nil
+}
+
+// takeSlots adds an attempt to the lists and counts of those that hold slots.
+func (a *Attempt) takeSlots(ls *launchers) {
+	j := a.Job()
+	j.live.add(a)
+	a.on = ls.enter(a)
+	j.held.add(a.Need.Kind, a.Need.Slots)
+	if u := j.user; u != nil {
+		u.Holds = u.Holds.Plus(a.usage())
+	}
+}
+
+// tookSlots handles that an attempt is not held ahead any more.
+func (as *attempts) tookSlots(e scheduler.AttemptTookSlots, ls *launchers) error {
+	a, err := as.live(e.Attempt)
+	if err != nil {
+		return err
+	}
+	if !a.Ahead {
+		return fmt.Errorf("attempt-%d takes slots and was not launched ahead", a.ID)
+	}
+	a.Ahead = false
+	a.Job().ahead = remove(a.Job().ahead, a.ID, attemptID)
+	a.takeSlots(ls)
 	return nil
 }
 
@@ -243,6 +268,21 @@ func (as *attempts) attemptStopping(e scheduler.AttemptStopping) error {
 	return nil
 }
 
+// giveSlots is the reverse of takeSlots.
+func (a *Attempt) giveSlots(ls *launchers) {
+	j := a.Job()
+	if a.State != Suspended {
+		j.held.add(a.Need.Kind, -a.Need.Slots)
+	}
+	if u := j.user; u != nil {
+		u.Holds = u.Holds.Minus(a.usage())
+	}
+	j.live.remove(a)
+	if a.on != nil {
+		ls.leave(a, a.on)
+	}
+}
+
 func (as *attempts) attemptEnded(e scheduler.AttemptEnded, ls *launchers) error {
 	a, err := as.live(e.Attempt)
 	if err != nil {
@@ -250,16 +290,11 @@ func (as *attempts) attemptEnded(e scheduler.AttemptEnded, ls *launchers) error 
 	}
 	b, j := a.Bundle, a.Job()
 	a.ran = a.Ran(e.At)
-	if a.State != Suspended {
-		j.held.add(a.Need.Kind, -a.Need.Slots)
-	}
-	if u := j.user; u != nil {
-		u.Holds = u.Holds.Minus(a.usage())
-	}
 	as.byID.Delete(a.ID)
-	j.live.remove(a)
-	if a.on != nil {
-		ls.leave(a, a.on)
+	if a.Ahead {
+		j.ahead = remove(j.ahead, a.ID, attemptID)
+	} else {
+		a.giveSlots(ls)
 	}
 	as.ended = append(as.ended, Ended{a, e})
 	b.attemptEnded(a, e.Outcome)

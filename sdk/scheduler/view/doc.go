@@ -43,6 +43,8 @@
 //   - An accepted preemption marks its victims Leaving until they are ended or
 //     suspended, or SuspensionFailed says that they run on. AttemptStopping marks an
 //     attempt Stopping until it is ended, as does a preemption that does not suspend it.
+//   - An attempt that was launched ahead (Attempt.Ahead) holds nothing, and is in Job.Ahead and
+//     Bundle.Attempts alone, until AttemptTookSlots.
 //
 // # What a decision costs
 //

@@ -52,6 +52,8 @@ func (v *View) event(e scheduler.Event) error {
 		return v.outcome(e)
 	case scheduler.AttemptStarted:
 		return v.attemptStarted(e)
+	case scheduler.AttemptTookSlots:
+		return v.tookSlots(e, &v.launchers)
 	case scheduler.AttemptPhase:
 		return v.phase(e)
 	case scheduler.AttemptProgress:
@@ -91,6 +93,7 @@ func (v *View) launcherLost(e scheduler.LauncherLost) error {
 	}
 	v.arrangeLaunchers()
 	v.Capacity.offered(l, &scheduler.Offer{Launcher: l.ID})
+	v.offeredAhead(l)
 	return nil
 }
 
@@ -111,6 +114,7 @@ func (v *View) offer(o *scheduler.Offer) error {
 		return fmt.Errorf("launcher %d offers the resources %v and has %v", o.Launcher, o.Resources, l.Resources)
 	}
 	v.Capacity.offered(l, o)
+	v.offeredAhead(l)
 	return nil
 }
 

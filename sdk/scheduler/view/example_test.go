@@ -34,5 +34,5 @@ func Example() {
 	}
 	// Output:
 	// bundle-10 needs 3 slots at once
-	// launch {bundle-11 [1]}
+	// launch {bundle-11 [1] false}
 }

@@ -27,6 +27,7 @@ type Job struct {
 	// grown stages.
 	Info scheduler.Job
 
+	ahead      []*Attempt // held ahead, in order of id; kept by attempts
 	launchable launchable // of bundles
 	bundles    []*Bundle  // all known bundles; kept by jobs
 }
@@ -122,6 +123,9 @@ func (j *Job) Located() bool { return j.launchable.hostsMost() > 0 }
 
 // Attempts returns the job's live attempts in order of id.
 func (j *Job) Attempts() []*Attempt { return j.live.all() }
+
+// Ahead returns the job's attempts that are held ahead, in order of id. They hold nothing yet.
+func (j *Job) Ahead() []*Attempt { return j.ahead }
 
 // Held returns how many slots of a kind the job's assigned and running attempts
 // hold.

@@ -107,6 +107,9 @@ func (js *jobs) jobFinished(e scheduler.JobFinished) error {
 	if j.live.len() > 0 {
 		return fmt.Errorf("%s finished while attempt %d is live", e.Job, j.live.first().ID)
 	}
+	if len(j.ahead) > 0 {
+		return fmt.Errorf("%s finished while attempt %d is held ahead", e.Job, j.ahead[0].ID)
+	}
 	for _, b := range j.bundles {
 		js.bundles.Delete(b.ID)
 	}

@@ -21,6 +21,8 @@ type Launcher struct {
 	attempts []*Attempt // live, in order of id
 	seat     seat       // kept by capacity
 	lost     bool       // left, while attempts of it have still to end
+	// aheadPlace is one more than its index in View.aheadRoom; 0: it is not there.
+	aheadPlace int
 
 	Draining bool
 	Excluded bool // the manager excludes it for a while

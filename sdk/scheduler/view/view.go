@@ -19,7 +19,8 @@ type View struct {
 	round uint64
 	begun bool // by Start, or the first Apply
 
-	launchersMoved bool // see LaunchersChanged
+	launchersMoved bool        // see LaunchersChanged
+	aheadRoom      []*Launcher // those with room to launch ahead, in any order
 
 	launchers // the joined launchers
 	search    // their free and reserved capacity, and places for bundles

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -60,6 +61,7 @@ type WorldAttempt struct {
 	Launcher    scheduler.LauncherID
 	Speculative bool
 	State       AttemptState
+	Ahead       bool
 	Stopping    bool
 	Resuming    bool           // and not being stopped
 	Suspending  bool           // a preemption will suspend it
@@ -86,8 +88,10 @@ func (v *View) World() World {
 				wj.Avoid = append(wj.Avoid, WorldAvoid{b.ID, slices.Clone(b.Avoid)})
 			}
 		}
-		for _, a := range j.Attempts() {
-			wj.Attempts = append(wj.Attempts, WorldAttempt{a.ID, a.Bundle.ID, a.Group, a.Launcher, a.Speculative, a.State, a.Stopping, a.Resuming && !a.Stopping, a.suspending, a.ProtectedUntil()})
+		all := slices.Concat(j.Attempts(), j.Ahead())
+		slices.SortFunc(all, func(x, y *Attempt) int { return cmp.Compare(x.ID, y.ID) })
+		for _, a := range all {
+			wj.Attempts = append(wj.Attempts, WorldAttempt{a.ID, a.Bundle.ID, a.Group, a.Launcher, a.Speculative, a.State, a.Ahead, a.Stopping, a.Resuming && !a.Stopping, a.suspending, a.ProtectedUntil()})
 		}
 		w.Jobs = append(w.Jobs, wj)
 	}
@@ -102,8 +106,8 @@ func (v *View) World() World {
 func (w World) String() string {
 	var s strings.Builder
 	for _, l := range w.Launchers {
-		fmt.Fprintf(&s, "launcher %d slots %v memory %d swap %d resources %q draining %t excluded %t free %v memory %d suspended %d held %d swap %d for resume %v memory %d resources %q for resume %q reserved %v load %v %v\n",
-			l.ID, l.Slots, l.Memory, l.Swap, l.Resources, l.Draining, l.Excluded, l.Offer.Free, l.Offer.Memory, l.Offer.Suspended, l.Offer.Held, l.Offer.Swap, l.Offer.ForResume, l.Offer.ForResumeMemory, l.Offer.Resources, l.Offer.ForResumeResources, l.Offer.Reserved, l.CPULoad, l.MemoryLoad)
+		fmt.Fprintf(&s, "launcher %d slots %v memory %d swap %d resources %q draining %t excluded %t free %v memory %d suspended %d held %d swap %d for resume %v memory %d resources %q for resume %q reserved %v ahead %v load %v %v\n",
+			l.ID, l.Slots, l.Memory, l.Swap, l.Resources, l.Draining, l.Excluded, l.Offer.Free, l.Offer.Memory, l.Offer.Suspended, l.Offer.Held, l.Offer.Swap, l.Offer.ForResume, l.Offer.ForResumeMemory, l.Offer.Resources, l.Offer.ForResumeResources, l.Offer.Reserved, l.Offer.Ahead, l.CPULoad, l.MemoryLoad)
 	}
 	for _, j := range w.Jobs {
 		fmt.Fprintf(&s, "%s pool %q priority %s", j.ID, j.Pool, j.Priority)
@@ -127,6 +131,9 @@ func (w World) String() string {
 				speculative = " speculative"
 			}
 			fmt.Fprintf(&s, "  attempt-%d group %d of %v on %d %s%s", a.ID, a.Group, a.Bundle, a.Launcher, a.State, speculative)
+			if a.Ahead {
+				s.WriteString(" ahead")
+			}
 			if a.Stopping {
 				s.WriteString(" stopping")
 			}

@@ -71,6 +71,7 @@ var formats = []string{
 	"hamadryad core checkpoint 5\n",
 	"hamadryad core checkpoint 6\n",
 	"hamadryad core checkpoint 7\n",
+	"hamadryad core checkpoint 8\n",
 }
 
 // ambiguous is the number of a format that was written in two forms before a release, one with the

@@ -24,8 +24,34 @@
 // The policy knows each ready bundle and the launchers that it excludes.
 //
 // An attempt holds slots from its launch until its end was reported or its launcher was lost,
-// except while it is suspended. A job that ends starts only its last group, and none of its
-// attempts runs when it is over.
+// except while it is suspended or held ahead. A job that ends starts only its last group, and none
+// of its attempts runs when it is over.
+//
+// # Launches ahead
+//
+// A launch ahead gives a launcher an attempt that it holds. Such an attempt has no slots, and is
+// assigned. When an attempt of its job and stage ends at the launcher by itself, the launcher
+// starts it in the same process. The report of that end names it (AttemptEnded.next). The core then
+// hands it all that the ended one had, in the same step. So what is free and what job and user hold
+// does not change, and no slot has two holders.
+//
+// A launcher that names none has not got the command yet, or its process ended. Then the core picks
+// the one that was launched first, and sends its command again without "ahead".
+//
+// There is room ahead of attempts of bundles of one group, without countable resources, and of
+// stages whose attempts are short: core.aheadMax for each. There is none where something is reserved
+// or suspended, or is about to be. A closed launcher has none either.
+//
+// An attempt that is held is withdrawn by a stop, as any other is stopped. It ends when its
+// launcher has confirmed. If the launcher had started it before, its report says so. Then the
+// attempt gets its slots, and gives them up when it ends. The beneficiary of a preemption gets them,
+// where there is one.
+//
+// These withdraw what is held on a launcher: a preemption, a suspension or a reservation there, a
+// drain, an exclusion, and another policy. One that was held for core.aheadFor is withdrawn, too.
+//
+// Other reports of an attempt that is held come after a lost report of the end before, which is
+// sent again. They change nothing, and come again too.
 //
 // # Jobs that are announced
 //

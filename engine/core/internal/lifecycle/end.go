@@ -27,9 +27,11 @@ func (as *Attempts) EndedReport(l *state.Launcher, m *wire.AttemptEnded) {
 	if a.Stop() == nil && a.BundleAttempt.Bundle.Job.Phase() == state.JobEnding { // stopAll had not reached it
 		as.dispatch.StopForEnd(a.BundleAttempt)
 	}
+	started := scheduler.AttemptID(m.GetNext())
 	if m.GetEnd() == wire.End_END_FINISHED {
 		m = as.rejectForeign(a, m)
 	}
+	next := as.handOver(a, started)
 	switch {
 	case m.GetEnd() == wire.End_END_FINISHED && a.MayFinish():
 		as.finished(a, m)
@@ -46,6 +48,9 @@ func (as *Attempts) EndedReport(l *state.Launcher, m *wire.AttemptEnded) {
 		as.Lose(a, "its launcher stopped it")
 	}
 	as.dispatch.Forget(l, id)
+	if next != nil {
+		as.tookSlots(next, next.ID == started)
+	}
 }
 
 // endedAlready handles the end of an attempt that is not live: it was reported before, or the
@@ -90,7 +95,7 @@ func (as *Attempts) finished(a *state.Attempt, m *wire.AttemptEnded) {
 	as.step.Stats.Finished++
 	ran := a.Running(as.step.Now)
 	as.EndAttempt(a, scheduler.Finished, m.GetWork(), "")
-	b.Job.Stages[a.Stage].Ran(ran)
+	b.Job.Stages[a.Stage].Ran(ran, as.step.Set.AheadBelow)
 	for _, k := range r.Commits() {
 		if k == nil {
 			as.noteSuspended(r)

@@ -117,6 +117,7 @@ func (bs *Bundles) Succeeded(j *state.Job) {
 func (bs *Bundles) noteExcluded(l *state.Launcher) {
 	bs.events.NotifyExclusion(l)
 	bs.step.Stats.Excluded++
+	bs.dispatch.WithdrawAhead(l, "its launcher is avoided")
 	bs.step.Log(step.Warn, "a launcher is avoided for a while: attempts of several jobs failed there", "launcher", l.Name, "for", bs.step.Set.ExcludeFor.String())
 	bs.step.SetTimer(bs.step.Set.ExcludeFor, step.TimerReadmit, uint64(l.ID))
 }

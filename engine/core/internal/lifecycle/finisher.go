@@ -32,7 +32,7 @@ func (fs *Finishers) StartAll() {
 
 // Start starts the last group of a job on a launcher.
 func (fs *Finishers) Start(b *state.Bundle, l *state.Launcher) {
-	fs.attempts.startBundleAttempt(b, []*state.Launcher{l}, false)
+	fs.attempts.startBundleAttempt(b, []*state.Launcher{l}, false, false)
 }
 
 // ranOnLooks bounds the launchers on which a job ran that are tried before all others.

@@ -38,18 +38,22 @@ func (as *Attempts) Launch(d scheduler.Launch) ([]scheduler.AttemptID, scheduler
 		where, rooms = append(where, l), append(rooms, &l.Launcher)
 	}
 	as.where, as.targets = where, rooms
+	if d.Ahead {
+		return as.launchAhead(b, where[0])
+	}
 	if !b.WithinUserLimit(scheduler.Usage{}) {
 		return nil, scheduler.UserAtLimit, b.Job.User().Refusal(b.Usage())
 	}
 	if why := as.resources.Allocate(b, rooms); why != "" {
 		return nil, scheduler.NoCapacity, why
 	}
-	return as.startBundleAttempt(b, where, speculative), scheduler.NotRefused, ""
+	return as.startBundleAttempt(b, where, speculative, false), scheduler.NotRefused, ""
 }
 
-// startBundleAttempt makes the attempts of a bundle whose resources are allocated.
-func (as *Attempts) startBundleAttempt(b *state.Bundle, where []*state.Launcher, speculative bool) []scheduler.AttemptID {
-	r, ids := as.state.StartBundleAttempt(b, where, speculative, as.ids)
+// startBundleAttempt makes the attempts of a bundle whose resources are allocated, or that is held
+// ahead.
+func (as *Attempts) startBundleAttempt(b *state.Bundle, where []*state.Launcher, speculative, ahead bool) []scheduler.AttemptID {
+	r, ids := as.state.StartBundleAttempt(b, where, speculative, ahead, as.ids)
 	if speculative {
 		as.step.Stats.Speculative++
 	}

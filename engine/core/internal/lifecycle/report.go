@@ -67,6 +67,9 @@ func (as *Attempts) Progress(a *state.Attempt, m *wire.AttemptProgress) {
 // CommitAsked grants the commit of a group to one attempt, or refuses it.
 func (as *Attempts) CommitAsked(l *state.Launcher, id scheduler.AttemptID) {
 	a := as.state.Attempt(l, uint64(id))
+	if a != nil && a.HeldAhead() {
+		return // the end of its predecessor is not reported yet; it is requested again
+	}
 	why := ""
 	switch {
 	case a == nil:

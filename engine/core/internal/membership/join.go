@@ -221,6 +221,7 @@ func (ms *Membership) Drain(m *wire.DrainLauncher) {
 	}
 	if l.Draining != m.GetDrain() {
 		ms.resources.Drain(&l.Launcher, m.GetDrain())
+		ms.dispatch.WithdrawAhead(l, "its launcher is draining")
 		if l.Up {
 			ms.policy.NotifyLauncher(l.ID, scheduler.LauncherDraining{At: ms.step.Now, Launcher: l.ID, Draining: l.Draining})
 		}

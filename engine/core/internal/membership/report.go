@@ -51,7 +51,11 @@ func (ms *Membership) Report(m *wire.LauncherReport) {
 	case *wire.Report_Load:
 		ms.events.LoadReport(l, w.Load)
 	case *wire.Report_Refused:
-		ms.attemptReport(l, w.Refused.GetAttempt(), func(a *state.Attempt) { ms.attempts.RefusedCommand(a, w.Refused.GetFailure()) })
+		if a := ms.state.Attempt(l, w.Refused.GetAttempt()); a != nil {
+			ms.attempts.RefusedCommand(a, w.Refused.GetFailure())
+		} else {
+			ms.step.Stats.StaleReports++
+		}
 	}
 }
 
@@ -73,7 +77,9 @@ func (ms *Membership) staleReport(l *state.Launcher, m *wire.LauncherReport) {
 // attemptReport finds the live attempt of a report.
 func (ms *Membership) attemptReport(l *state.Launcher, id uint64, f func(*state.Attempt)) {
 	if a := ms.state.Attempt(l, id); a != nil {
-		f(a)
+		if !a.HeldAhead() { // else the end of its predecessor is not reported yet; this report comes again
+			f(a)
+		}
 		return
 	}
 	ms.step.Stats.StaleReports++

@@ -184,6 +184,7 @@ func addLaunch(g *policystate.SnapshotBuilder, b *state.Bundle, p pastAttempt) {
 			id, where = k.Attempt, k.Launcher
 		} else {
 			id, where = p.run.Attempts[i].ID, p.run.Attempts[i].Launcher.ID
+			o.Launch.Ahead = p.run.Attempts[i].HeldAhead()
 		}
 		o.Attempts, o.Launch.Launchers = append(o.Attempts, id), append(o.Launch.Launchers, where)
 	}

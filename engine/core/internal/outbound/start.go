@@ -41,6 +41,7 @@ func (dp *Dispatcher) StartCommand(a *state.Attempt) *wire.Command {
 	m.Kind, m.Slots, m.Memory = a.Kind, uint32(a.Slots), a.Memory
 	m.Resources = wire.ResourceCounts(a.Resources)
 	m.Program, m.Plan, m.Fingerprint, m.JobName = j.Spec.Program, j.Spec.Plan, j.Spec.Fingerprint, j.Spec.Name
+	m.Ahead, m.Stage = a.HeldAhead(), uint32(a.Stage)
 	m.User, m.Speculative = j.Spec.GetPrincipal().GetName(), a.BundleAttempt.Speculative()
 	m.Folders = j.Spec.Folders
 	if b.Last() {

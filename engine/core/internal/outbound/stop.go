@@ -57,6 +57,27 @@ func (dp *Dispatcher) stopAttempt(a *state.Attempt, s phase.Stop) {
 	}
 }
 
+// WithdrawAhead withdraws all attempts that are held ahead on a launcher.
+func (dp *Dispatcher) WithdrawAhead(l *state.Launcher, why string) {
+	if !l.HasHeldAhead() {
+		return
+	}
+	for _, a := range l.Attempts().Sorted() {
+		if a.HeldAhead() {
+			dp.WithdrawAttempt(a, why)
+		}
+	}
+}
+
+// WithdrawAttempt stops an attempt that is held ahead. It ends when the launcher has confirmed that
+// it was not started, or has stopped it.
+func (dp *Dispatcher) WithdrawAttempt(a *state.Attempt, why string) {
+	if a.Stop() == nil {
+		dp.step.Stats.AheadWithdrawn++
+		dp.StopBundleAttempt(a.BundleAttempt, scheduler.Preempted, "held ahead and withdrawn: "+why, 0)
+	}
+}
+
 // StopForEnd stops an attempt of a bundle because its job ends.
 func (dp *Dispatcher) StopForEnd(r *state.BundleAttempt) {
 	dp.step.AddCost(step.WorkStop * len(r.Attempts))

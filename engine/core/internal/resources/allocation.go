@@ -9,10 +9,12 @@ import (
 
 // Allocation is the resources of one attempt on its launcher. It has memory while the attempt is
 // live, in swap while it is suspended as far as there is room. It has slots except while the
-// attempt is suspended.
+// attempt is suspended. An empty allocation has nothing.
 type Allocation struct {
 	Request
-	HasSlots    bool
+	HasSlots bool
+	// Empty says that it has nothing: its attempt is held ahead, or handed all to such a one.
+	Empty       bool
 	Reservation uint64 // the reservation that gets what it releases; 0: none
 	// user is what the attempt's user holds, in which the allocation counts; nil: it counts nowhere.
 	user *scheduler.Usage
@@ -20,7 +22,10 @@ type Allocation struct {
 
 // Holds returns what the allocation has on its launcher of what is counted for users.
 func (h *Allocation) Holds(l *Launcher) scheduler.Usage {
-	if h.HasSlots {
+	switch {
+	case h.Empty:
+		return scheduler.Usage{}
+	case h.HasSlots:
 		return h.Usage()
 	}
 	return h.Usage().Minus(h.TakesToResume(l))
@@ -110,6 +115,10 @@ func (c *Resources) ReleaseAllOf(l *Launcher, h *Allocation) {
 		*h.user = h.user.Minus(h.Holds(l))
 		h.user = nil
 	}
+	if h.Empty {
+		c.Offers.MarkChanged(l)
+		return
+	}
 	slots, memory, resources := 0, h.Memory, h.Resources
 	if h.HasSlots {
 		slots = h.Slots
@@ -119,6 +128,18 @@ func (c *Resources) ReleaseAllOf(l *Launcher, h *Allocation) {
 	}
 	h.HasSlots = false
 	c.giveBack(l, h, slots, memory, resources)
+}
+
+// HandOver gives all that an allocation has to an empty one on the same launcher, whose request is
+// the same. What the first one was to release for a reservation, the other one will.
+func (c *Resources) HandOver(l *Launcher, from, to *Allocation) {
+	from.HasSlots, from.Empty, to.HasSlots, to.Empty = false, true, true, false
+	from.user, to.user = nil, from.user // of one job, so of one user
+	if from.Reservation != 0 {
+		c.Reservations.VictimDone(to) // of a reservation to which it had nothing to give
+		from.Reservation, to.Reservation = 0, from.Reservation
+	}
+	c.Offers.MarkChanged(l)
 }
 
 // keptSuspended returns the resources that an allocation without slots holds.
@@ -208,7 +229,7 @@ func lacksForResume(b scheduler.BundleID, d Request, l *Launcher, slots int, mem
 
 // Adopt counts an allocation read from a checkpoint.
 func (l *Launcher) Adopt(h *Allocation) {
-	if !h.HasSlots {
+	if !h.HasSlots && !h.Empty {
 		l.moveToSwap(h, +1)
 	}
 }

@@ -52,6 +52,10 @@ func (l *Launcher) check(holdings iter.Seq[*Allocation], victims map[uint64]int)
 	parked, parkedMemory, held := 0, int64(0), 0
 	for h := range holdings {
 		held++
+		if h.Empty {
+			victims[h.Reservation]++
+			continue
+		}
 		if h.HasSlots {
 			sum.Add(h.Kind, h.Slots)
 			memory += h.Memory

@@ -63,6 +63,13 @@ func (l *Launcher) CodeOffer(w *checkpoint.Codec) {
 		CodeResources(w, &o.Resources)
 		CodeResources(w, &o.ForResumeResources)
 	}
+	if w.Format > 7 {
+		checkpoint.List(w, &o.Ahead, func(w *checkpoint.Codec, r *scheduler.AheadRoom) {
+			checkpoint.Num(w, &r.Job)
+			checkpoint.Num(w, &r.Stage)
+			checkpoint.Num(w, &r.Count)
+		})
+	}
 	checkpoint.List(w, &o.Reserved, func(w *checkpoint.Codec, r *scheduler.Reservation) {
 		checkpoint.Num(w, &r.Job)
 		if w.Format > 1 {

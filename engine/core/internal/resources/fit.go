@@ -12,6 +12,9 @@ type Freed map[scheduler.LauncherID]*room
 
 // Add adds the allocation of a suspended or stopped attempt.
 func (f Freed) Add(l *Launcher, h *Allocation, suspend bool) {
+	if h.Empty {
+		return
+	}
 	x := f[l.ID]
 	if x == nil {
 		x = &room{}

@@ -91,6 +91,10 @@ func (l *Launcher) LastOffer() scheduler.Offer { return l.lastOffer }
 // reserves of it for other work does not count as a change.
 func (l *Launcher) RoomSince() scheduler.Time { return l.roomSince }
 
+// Awaited reports whether something is reserved on the launcher, or suspended there: both come
+// before what is launched ahead.
+func (l *Launcher) Awaited() bool { return len(l.parts) > 0 || l.suspended > 0 }
+
 // Usable reports whether work may start there.
 func (l *Launcher) Usable() bool { return l.Up && !l.Draining && !l.Excluded }
 

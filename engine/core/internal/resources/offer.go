@@ -81,8 +81,8 @@ func (of *Offers) DrainDirty() []scheduler.LauncherID {
 func (of *Offers) AnyChanged() bool { return len(of.changed) > 0 }
 
 // Send lists the offers that changed since they were last sent, or all of them, and marks them
-// as sent now.
-func (of *Offers) Send(now scheduler.Time, all bool) []scheduler.Offer {
+// as sent now. ahead returns what may be launched ahead on a launcher; nil: nothing.
+func (of *Offers) Send(now scheduler.Time, all bool, ahead func(*Launcher) []scheduler.AheadRoom) []scheduler.Offer {
 	ids := of.changed
 	if all {
 		ids = of.launchers.index.IDs()
@@ -106,6 +106,9 @@ func (of *Offers) Send(now scheduler.Time, all bool) []scheduler.Offer {
 		}
 		var o scheduler.Offer
 		o, free = l.offer(free)
+		if ahead != nil {
+			o.Ahead = ahead(l)
+		}
 		if all || !sameOffer(o, l.lastOffer) {
 			list = append(list, o)
 			l.lastOffer = o
@@ -182,5 +185,5 @@ func addReservation(list []scheduler.Reservation, r scheduler.Reservation) []sch
 
 func sameOffer(a, b scheduler.Offer) bool {
 	return a.Memory == b.Memory && a.Suspended == b.Suspended && a.Held == b.Held && a.Swap == b.Swap &&
-		a.ForResumeMemory == b.ForResumeMemory && a.Resources == b.Resources && a.ForResumeResources == b.ForResumeResources && slices.Equal(a.Free, b.Free) && slices.Equal(a.ForResume, b.ForResume) && slices.Equal(a.Reserved, b.Reserved)
+		a.ForResumeMemory == b.ForResumeMemory && a.Resources == b.Resources && a.ForResumeResources == b.ForResumeResources && slices.Equal(a.Free, b.Free) && slices.Equal(a.ForResume, b.ForResume) && slices.Equal(a.Reserved, b.Reserved) && slices.Equal(a.Ahead, b.Ahead)
 }

@@ -429,13 +429,13 @@ func TestNothingIsLostOrDoubled(t *testing.T) {
 
 // offersAreTold takes all changed offers, and then finds none, as nothing changes.
 func (w *world) offersAreTold(t *rapid.T) {
-	w.c.Offers.Send(0, false)
+	w.c.Offers.Send(0, false, nil)
 	for _, l := range w.all {
 		if l.Up && !sameOffer(l.LastOffer(), l.Offer()) {
 			t.Fatalf("the policy was told %v, and it is %v", l.LastOffer(), l.Offer())
 		}
 	}
-	if list := w.c.Offers.Send(0, false); len(list) > 0 || w.c.Offers.AnyChanged() {
+	if list := w.c.Offers.Send(0, false, nil); len(list) > 0 || w.c.Offers.AnyChanged() {
 		t.Fatalf("nothing changed, and this is told: %v", list)
 	}
 }

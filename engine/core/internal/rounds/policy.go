@@ -38,6 +38,9 @@ func (rs *Rounds) cutOver() {
 		kept = ""
 	}
 	rs.resources.Reservations.KeepPlannedOf(kept)
+	for l := range rs.state.Launchers.All() {
+		rs.dispatch.WithdrawAhead(l, "another policy took over")
+	}
 	if old != nil {
 		rs.step.Emit(step.PolicyGone{Generation: old.Number})
 		rs.policy.Changes.Pass(rs.step)

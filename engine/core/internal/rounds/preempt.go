@@ -69,6 +69,7 @@ func (pr *Preemption) preemptBundleAttempt(r *state.BundleAttempt, k *resources.
 	for _, a := range r.Attempts {
 		if a.Phase() != phase.Ended && (a.HasSlots || !suspend) {
 			pr.resources.Reservations.AddVictim(k, &a.Allocation)
+			pr.dispatch.WithdrawAhead(a.Launcher, "an attempt there is preempted")
 		}
 	}
 	if suspend {

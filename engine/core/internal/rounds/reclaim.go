@@ -275,6 +275,7 @@ func (pr *Preemption) reclaimAll(b *state.Bundle, runs []*state.BundleAttempt) {
 		for _, a := range r.Attempts {
 			if a.Phase() != phase.Ended {
 				pr.resources.Reservations.AddVictim(k, &a.Allocation)
+				pr.dispatch.WithdrawAhead(a.Launcher, "what is free there is reserved")
 			}
 		}
 		pr.reclaim(r, b)

@@ -28,6 +28,9 @@ func (rs *Rounds) reserve(d scheduler.Reserve) (scheduler.RefusalReason, string)
 	r := resources.Reservation{
 		ID: rs.ids.NextReservation(), Job: b.Job.ID, Bundle: d.Bundle, Expires: d.Until, Where: d.Launchers, Since: rs.step.Now,
 	}
+	for _, id := range d.Launchers {
+		rs.dispatch.WithdrawAhead(rs.state.Launchers.Get(id), "what is free there is reserved")
+	}
 	k := reservations.Plan(r, b, where, rs.policy.Current().Policy)
 	rs.step.SetTimer(d.Until.Sub(rs.step.Now), step.TimerReservation, k.ID)
 	rs.events.NotifyReserved(b, k)

@@ -1,8 +1,21 @@
 package rounds
 
 import (
+	"github.com/hamadryad/hamadryad/engine/core/internal/resources"
 	"github.com/hamadryad/hamadryad/engine/core/internal/step"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
+
+// aheadRoom returns what lists the room for launches ahead on a launcher; nil: the policy launches
+// nothing ahead.
+func (rs *Rounds) aheadRoom() func(*resources.Launcher) []scheduler.AheadRoom {
+	if !rs.policy.Has(scheduler.AbilityAhead) {
+		return nil
+	}
+	return func(l *resources.Launcher) []scheduler.AheadRoom {
+		return rs.state.Launchers.Get(l.ID).AheadRoom(rs.step.Set.AheadMax)
+	}
+}
 
 // StartRound returns a round for the policy, if there is one that is not thinking, enough time has
 // passed, and there are events or offers to send; else nil.
@@ -11,7 +24,7 @@ func (rs *Rounds) StartRound() *step.AskPolicy {
 	if !p.Due(rs.step.Now, rs.step.Set.RoundGap, rs.step.Set.WakeMin) || !p.Current().Wanted() && !rs.resources.Offers.AnyChanged() {
 		return nil
 	}
-	offers := rs.resources.Offers.Send(rs.step.Now, p.Current().Fresh())
+	offers := rs.resources.Offers.Send(rs.step.Now, p.Current().Fresh(), rs.aheadRoom())
 	if len(offers) == 0 && (!p.Current().Wanted() || p.Futile(rs.step.Now, rs.step.Set.RoundGap, rs.step.Set.RefusedGapMax)) {
 		return nil // the changes cancelled out
 	}

@@ -41,6 +41,7 @@ type Rounds struct {
 	policy    *policystate.Session
 	state     *state.Cluster
 	events    *outbound.PolicyEvents
+	dispatch  *outbound.Dispatcher
 	bundles   *lifecycle.Bundles
 	admission *lifecycle.Admission
 	attempts  *lifecycle.Attempts
@@ -54,7 +55,7 @@ type Rounds struct {
 // New returns the rounds of a core, on its state, transitions and outbound messages.
 func New(s *state.Store, out *outbound.Outbound, l *lifecycle.Lifecycle) *Rounds {
 	return &Rounds{
-		step: &s.Step, ids: &s.IDs, resources: s.Resources, policy: &s.Policy, state: s.Cluster, events: out.Events,
+		step: &s.Step, ids: &s.IDs, resources: s.Resources, policy: &s.Policy, state: s.Cluster, events: out.Events, dispatch: out.Dispatch,
 		bundles: l.Bundles, admission: l.Admission, attempts: l.Attempts, speculation: l.Speculation,
 		Preemption: &Preemption{
 			step: &s.Step, ids: &s.IDs, resources: s.Resources, state: s.Cluster, events: out.Events, dispatch: out.Dispatch,

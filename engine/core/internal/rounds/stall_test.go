@@ -178,7 +178,7 @@ func TestStallSurvivesARestart(t *testing.T) {
 	h.Later(time.Hour)
 	since := l.RoomSince()
 	h.Cluster.RestartIdle()
-	h.Resources.Offers.Send(h.Step.Now, true)
+	h.Resources.Offers.Send(h.Step.Now, true, nil)
 	r, err := checkpoint.NewReader([][]byte{b.Bytes()})
 	if err != nil {
 		t.Fatal(err)

@@ -32,6 +32,7 @@ type Attempt struct {
 	progressNotified scheduler.Time // when the policy last got its progress
 	dirty            bool           // in ChangeFeed.attempts
 	countedSuspended bool           // its nodes count as suspended
+	heldAhead        bool           // see HeldAhead
 }
 
 // attemptSet is the live attempts of a job or of a launcher, in no order. Each attempt knows its

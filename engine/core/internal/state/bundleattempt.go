@@ -141,8 +141,8 @@ func (r *BundleAttempt) Waiting() (list []*Attempt, held []resources.AllocationO
 
 // StartBundleAttempt starts a bundle on launchers, one for each of its groups, and returns the
 // attempt with the ids of the groups' attempts. A speculative attempt is the second one at a
-// running bundle, after an offer.
-func (st *Cluster) StartBundleAttempt(b *Bundle, where []*Launcher, speculative bool, ids *ids.IDs) (*BundleAttempt, []scheduler.AttemptID) {
+// running bundle, after an offer. One that is held ahead gets no slots yet.
+func (st *Cluster) StartBundleAttempt(b *Bundle, where []*Launcher, speculative, ahead bool, ids *ids.IDs) (*BundleAttempt, []scheduler.AttemptID) {
 	r, list := newBundleAttempt(b, where)
 	r.speculative, r.launched = speculative, st.step.Now
 	if speculative {
@@ -156,6 +156,7 @@ func (st *Cluster) StartBundleAttempt(b *Bundle, where []*Launcher, speculative 
 	for i, a := range r.Attempts {
 		a.ID = ids.NextAttempt()
 		a.Request = b.Request(i)
+		a.HasSlots, a.Empty, a.heldAhead = !ahead, ahead, ahead
 		a.Locate()
 		list[i] = a.ID
 		st.AddAttempt(a)

@@ -81,7 +81,7 @@ func (st *Cluster) checkLauncher(l *Launcher) error {
 		if err := a.Check(); err != nil {
 			return fmt.Errorf("attempt-%d: %w", a.ID, err)
 		}
-		if a.Stop() == nil && a.HasSlots != (a.Phase() != phase.Suspended || a.Resuming()) {
+		if a.Stop() == nil && a.HasSlots != (a.Phase() != phase.Suspended && !a.Empty || a.Resuming()) {
 			return fmt.Errorf("attempt-%d holds its slots: %t, resumes: %t", a.ID, a.HasSlots, a.Resuming())
 		}
 	}

@@ -112,6 +112,9 @@ func (st *Cluster) AddAttempt(a *Attempt) {
 	if a.Phase() == phase.Suspended {
 		a.CountSuspended(+1)
 	}
+	if a.heldAhead {
+		a.Launcher.heldAhead++
+	}
 	a.countForUser()
 }
 
@@ -124,6 +127,9 @@ func (st *Cluster) RemoveAttempt(a *Attempt) {
 	st.NoteFreed(a)
 	if a.BundleAttempt.Bundle.Last() {
 		a.Launcher.finishers--
+	}
+	if a.heldAhead {
+		a.Launcher.heldAhead--
 	}
 	a.BundleAttempt.live--
 	if a.BundleAttempt.speculative {

@@ -254,6 +254,10 @@ func codeAttempt(w *checkpoint.Codec, st *Cluster, a *Attempt) {
 	}
 	a.CodePhase(w)
 	checkpoint.Flag(w, &a.HasSlots)
+	if w.Format > 7 {
+		checkpoint.Flag(w, &a.Empty)
+		a.heldAhead = a.Empty
+	}
 	a.CodeAsked(w)
 	a.CodeTimes(w)
 	checkpoint.Str(w, &a.address)

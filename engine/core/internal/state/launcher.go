@@ -17,6 +17,7 @@ type Launcher struct {
 	incarnation uint64
 	attempts    attemptSet // live
 	suspended   int        // suspended attempts
+	heldAhead   int        // attempts that are held ahead
 	finishers   int        // attempts that publish or clean
 	Outstanding Outstanding
 	resources.Launcher
@@ -55,7 +56,7 @@ func (st *Cluster) BringUp(l *Launcher, m *wire.Join) {
 	l.incarnation = m.Incarnation
 	l.Reconnect(m)
 	l.names, st.aliases = slices.Clone(m.Names), nil
-	l.attempts, l.suspended, l.Outputs = nil, 0, StoredOutputs{}
+	l.attempts, l.suspended, l.heldAhead, l.Outputs = nil, 0, 0, StoredOutputs{}
 	l.Outstanding.Close()
 	j := resources.Joining{Host: m.Host, Rack: m.Rack, CanSuspend: m.CanSuspend, Memory: m.Memory, Swap: m.Swap}
 	for _, s := range m.Slots {
@@ -79,7 +80,7 @@ func (l *Launcher) Reconnect(m *wire.Join) {
 // TakeDown forgets a lost launcher's attempts and outstanding commands. It returns the
 // launcher's stored outputs.
 func (l *Launcher) TakeDown() map[scheduler.AttemptID]*Output {
-	l.attempts = nil
+	l.attempts, l.heldAhead = nil, 0
 	l.Outstanding.Close()
 	return l.Outputs.TakeAll()
 }

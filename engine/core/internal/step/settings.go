@@ -115,6 +115,13 @@ type Settings struct {
 	// find no slot before readers are stopped for it; default 5 s.
 	ReclaimAfter time.Duration `json:"reclaimAfter"`
 
+	// AheadMax is how many attempts a launcher holds ahead for each slot of a stage whose attempts
+	// are short; default 1. 0: none. AheadBelow is the median running time below which they are
+	// short, default 50 ms. One that was held for AheadFor is withdrawn; default 250 ms.
+	AheadMax   int           `json:"aheadMax"`
+	AheadBelow time.Duration `json:"aheadBelow"`
+	AheadFor   time.Duration `json:"aheadFor"`
+
 	// AdmissionMax is the timeout for a policy's decision on a submission; default 10 s.
 	AdmissionMax time.Duration `json:"admissionMax"`
 	// AdmitWithoutPolicy admits submissions while a policy that must admit jobs is down; default
@@ -231,6 +238,7 @@ func DefaultSettings() Settings {
 		Speculation: true, SpeculationMin: 15 * time.Second, SpeculationPercent: 150,
 		SpeculationAfterPercent: 50, SpeculationSharePercent: 10, SpeculationEvery: time.Second,
 		ReservationsMax: 64, PastStagesMax: 1000, ReserveMax: time.Minute, ProtectFor: 30 * time.Second, SuspendMax: 10 * time.Minute, SuspendedMax: 8, SuspendedPercent: 50, ReclaimAfter: 5 * time.Second,
+		AheadMax: 1, AheadBelow: 50 * time.Millisecond, AheadFor: 250 * time.Millisecond,
 		AdmissionMax: 10 * time.Second, UnplaceableAfter: time.Minute,
 		ExcludeAfter: 3, ExcludeJobs: 3, ExcludeFor: 10 * time.Minute, ExcludeSharePercent: 50, AvoidMax: 8,
 		PublishTries: 100, CleanTries: 3, FinishersMax: 4, PublishRetryAfter: time.Second, PublishRetryMax: time.Minute, CleanMax: 5 * time.Minute,
@@ -278,6 +286,7 @@ func (s *Settings) Check() error {
 		errs = append(errs, fmt.Errorf("suspendedPercent is %d: use 1 to 100", s.SuspendedPercent))
 	}
 	atLeast("memoryDefault", s.MemoryDefault, 0)
+	atLeast("aheadMax", int64(s.AheadMax), 0)
 	atLeast("speculationSuspended", int64(s.SpeculationSuspended), 0)
 	if s.MemoryDefault > s.Graph.Memory {
 		errs = append(errs, fmt.Errorf("memoryDefault is %d: use %d or less, which is graph.memory", s.MemoryDefault, s.Graph.Memory))
@@ -358,6 +367,8 @@ func (s *Settings) durations() []namedDuration {
 		{"protectFor", s.ProtectFor},
 		{"suspendMax", s.SuspendMax},
 		{"reclaimAfter", s.ReclaimAfter},
+		{"aheadBelow", s.AheadBelow},
+		{"aheadFor", s.AheadFor},
 		{"admissionMax", s.AdmissionMax},
 		{"unplaceableAfter", s.UnplaceableAfter},
 		{"excludeFor", s.ExcludeFor},

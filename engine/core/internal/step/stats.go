@@ -22,6 +22,8 @@ type Stats struct {
 	UnknownEnded        uint64 // attempts that launchers had and the core did not know
 	Rerun               uint64 // bundles that ran again because their output was lost
 	Speculative         uint64
+	Ahead               uint64 // launches ahead
+	AheadWithdrawn      uint64 // of them
 	Preempted           uint64 // bundle attempts
 	Reclaimed           uint64
 	Excluded            uint64

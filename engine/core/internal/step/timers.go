@@ -30,6 +30,7 @@ const (
 	TimerTimeLimit
 	TimerDeadline
 	TimerSchedule // runs of a schedule that wait or run
+	TimerAhead    // an attempt that is held ahead
 
 	timerKinds // how many there are, and one more
 )

@@ -72,6 +72,8 @@ var (
 		{describe("bundles_preempted_total", "Bundle attempts that a policy took off their slots."), func(s core.Stats) uint64 { return s.Preempted }},
 		{describe("bundles_taken_back_total", "Early readers that were stopped for work they wait for."), func(s core.Stats) uint64 { return s.Reclaimed }},
 		{describe("attempts_speculative_total", "Second attempts of stragglers."), func(s core.Stats) uint64 { return s.Speculative }},
+		{describe("attempts_ahead_total", "Attempts that were launched ahead, to be held by their launcher until an attempt of their stage ends."), func(s core.Stats) uint64 { return s.Ahead }},
+		{describe("attempts_ahead_withdrawn_total", "Of them, those that were withdrawn."), func(s core.Stats) uint64 { return s.AheadWithdrawn }},
 		{describe("commits_late_total", "Commits that were refused because another attempt had committed, or theirs was given up."), func(s core.Stats) uint64 { return s.LateCommits }},
 		{describe("reports_stale_total", "Reports of attempts or launchers that were given up."), func(s core.Stats) uint64 { return s.StaleReports }},
 		{describe("commands_total", "Commands to launchers."), func(s core.Stats) uint64 { return s.Commands }},

@@ -61,7 +61,7 @@ func (p jobPage) With(key, value string) string {
 }
 
 var attemptStates = []restapi.AttemptState{
-	restapi.AttemptStateAssigned, restapi.AttemptStateRunning, restapi.AttemptStateStarved, restapi.AttemptStateSuspended, restapi.AttemptStateStopping,
+	restapi.AttemptStateAhead, restapi.AttemptStateAssigned, restapi.AttemptStateRunning, restapi.AttemptStateStarved, restapi.AttemptStateSuspended, restapi.AttemptStateStopping,
 	restapi.AttemptStateFinished, restapi.AttemptStateFailed, restapi.AttemptStatePreempted, restapi.AttemptStateLost, restapi.AttemptStateKilled,
 }
 

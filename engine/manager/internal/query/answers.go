@@ -315,7 +315,7 @@ func endedStatus(s *wire.JobStatus, attempts bool) *wire.JobStatus {
 
 // words of the states of attempts; ended attempts have the word of their outcome.
 var words = [...]string{
-	changes.Assigned: "assigned", changes.Running: "running", changes.Starved: "starved", changes.Suspended: "suspended", changes.Stopping: "stopping",
+	changes.Assigned: "assigned", changes.Running: "running", changes.Starved: "starved", changes.Suspended: "suspended", changes.Stopping: "stopping", changes.Ahead: "ahead",
 }
 
 // StateName is the word for an attempt's state, or for an ended attempt's outcome.

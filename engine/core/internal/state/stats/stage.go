@@ -43,6 +43,8 @@ type Stage struct {
 	done     int // groups finished
 	failures int
 	times    histogram.Histogram // running times of finished groups
+	timed    int                 // how many those are
+	short    int                 // of them, those that ran shorter than Settings.AheadBelow
 	byPhase  [phases]int32
 }
 
@@ -112,8 +114,20 @@ func (s *Stage) FinishNodes(n int) { s.open -= n }
 // Fail counts a failure.
 func (s *Stage) Fail() { s.failures++ }
 
-// Ran adds the running time of a finished group.
-func (s *Stage) Ran(d time.Duration) { s.times.Add(d) }
+// Ran adds the running time of a finished group. One below a bound is short.
+func (s *Stage) Ran(d, short time.Duration) {
+	s.times.Add(d)
+	s.timed++
+	if d < short {
+		s.short++
+	}
+}
+
+// shortFrom is after how many finished groups a stage can be short.
+const shortFrom = 2
+
+// Short reports whether the median running time of the stage's groups is below the bound of Ran.
+func (s *Stage) Short() bool { return s.timed >= shortFrom && 2*s.short > s.timed }
 
 // Median returns the median running time of the stage's groups, to a sixteenth. It returns false
 // until the given percentage of groups has finished.
@@ -177,6 +191,10 @@ func (s *Stage) Code(w *checkpoint.Codec) {
 	checkpoint.Num(w, &s.open)
 	checkpoint.Num(w, &s.done)
 	checkpoint.Num(w, &s.failures)
+	if w.Format > 7 {
+		checkpoint.Num(w, &s.timed)
+		checkpoint.Num(w, &s.short)
+	}
 	codeTimes(w, &s.times)
 }
 

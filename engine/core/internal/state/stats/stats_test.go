@@ -147,9 +147,9 @@ func TestAStageCountsItsNodes(t *testing.T) {
 		if _, yes := s.Median(50); yes != (done > 0 && 2*done >= len(nodes)) {
 			t.Fatalf("a median of %d of %d: %t", done, len(nodes), yes)
 		}
-		s.Ran(time.Second)
+		s.Ran(time.Second, 0)
 		clone, back := s.Clone(), s.Fresh()
-		s.Ran(time.Hour)
+		s.Ran(time.Hour, 0)
 		codectest.Read(t, codectest.Bytes(t, clone.Code), back.Code)
 		if back.done != done || back.open != s.open || back.times.Len() != 1 {
 			t.Fatalf("it comes back as %+v", back)

@@ -1,0 +1,106 @@
+package state
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/engine/core/internal/state/phase"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// An attempt that is held ahead was launched, and has no slots yet. Its launcher starts it when an
+// attempt of its job and stage, a predecessor, ends there by itself. It then has the slots and
+// memory of the predecessor. So what its job and its user hold does not change, nor does what is
+// free.
+
+// HeldAhead reports whether the attempt is held ahead at its launcher.
+func (a *Attempt) HeldAhead() bool { return a.heldAhead }
+
+// handsOver reports whether the attempt may be a predecessor: it runs, or is about to, nothing is
+// asked of it, its bundle has one group, and its stage is short. What has countable resources is
+// none: a process keeps those until its end.
+func (a *Attempt) handsOver() bool {
+	b := a.BundleAttempt.Bundle
+	return a.HasSlots && a.Stop() == nil && !a.Suspending() && !a.Resuming() && a.Phase() != phase.Suspended &&
+		len(a.BundleAttempt.Attempts) == 1 && !b.Last() && a.Resources.IsZero() && b.Job.Stages[a.Stage].Short()
+}
+
+// sameStage reports whether two attempts are of one stage and request the same.
+func (a *Attempt) sameStage(x *Attempt) bool {
+	return a.BundleAttempt.Bundle.Job == x.BundleAttempt.Bundle.Job && a.Stage == x.Stage && a.Request == x.Request
+}
+
+// AheadRoom lists how many bundles may be launched ahead on the launcher, by job, then stage: so
+// many for each predecessor, less those that are held. There are none where something is reserved
+// or suspended, or will be.
+func (l *Launcher) AheadRoom(perSlot int) (list []scheduler.AheadRoom) {
+	if perSlot == 0 || !l.Usable() || l.Awaited() {
+		return nil
+	}
+	for _, a := range l.attempts {
+		n := 0
+		switch {
+		case a.Suspending() || a.Resuming() || a.Reservation != 0 && !a.HeldAhead():
+			return nil
+		case a.HeldAhead():
+			n = -1
+		case a.handsOver():
+			n = perSlot
+		default:
+			continue
+		}
+		x := scheduler.AheadRoom{Job: a.BundleAttempt.Bundle.Job.ID, Stage: scheduler.StageID(a.Stage), Count: n}
+		i, found := slices.BinarySearchFunc(list, x, compareAhead)
+		if !found {
+			list = slices.Insert(list, i, scheduler.AheadRoom{Job: x.Job, Stage: x.Stage})
+		}
+		list[i].Count += n
+	}
+	return slices.DeleteFunc(list, func(x scheduler.AheadRoom) bool { return x.Count <= 0 })
+}
+
+func compareAhead(x, y scheduler.AheadRoom) int {
+	return cmp.Or(cmp.Compare(x.Job, y.Job), cmp.Compare(x.Stage, y.Stage))
+}
+
+// MayLaunchAhead reports whether the launcher may hold one more bundle ahead of its slots: a bundle
+// of one group, whose request equals that of a predecessor.
+func (l *Launcher) MayLaunchAhead(b *Bundle, perSlot int) bool {
+	stage, request := int32(b.StageOf(0)), b.Request(0)
+	room := slices.ContainsFunc(l.AheadRoom(perSlot), func(x scheduler.AheadRoom) bool {
+		return x.Job == b.Job.ID && x.Stage == scheduler.StageID(stage)
+	})
+	return room && slices.ContainsFunc(l.attempts, func(a *Attempt) bool {
+		return a.BundleAttempt.Bundle.Job == b.Job && a.Stage == stage && a.Request == request && a.handsOver()
+	})
+}
+
+// Successor returns the attempt that takes the slots of one that ended by itself; nil: none does.
+// started is the attempt that the launcher says it started there. Else it is the one launched
+// first, unless the slots are asked for otherwise.
+func (a *Attempt) Successor(started scheduler.AttemptID) (next *Attempt) {
+	l := a.Launcher
+	if l.heldAhead == 0 || !a.HasSlots {
+		return nil
+	}
+	free := a.Stop() == nil && !a.Suspending() && a.Reservation == 0 && l.Usable() && !l.Awaited()
+	for _, x := range l.attempts {
+		switch {
+		case !x.HeldAhead() || !a.sameStage(x):
+		case x.ID == started:
+			return x // it runs, whatever is asked of it meanwhile
+		case free && x.Stop() == nil && (next == nil || x.ID < next.ID):
+			next = x
+		}
+	}
+	return next
+}
+
+// HasHeldAhead reports whether attempts are held ahead on the launcher.
+func (l *Launcher) HasHeldAhead() bool { return l.heldAhead > 0 }
+
+// TookSlots records that an attempt is not held ahead any more.
+func (a *Attempt) TookSlots() {
+	a.heldAhead = false
+	a.Launcher.heldAhead--
+}
