@@ -51,7 +51,7 @@ var drf = policy.Policy[Options, state]{
 		p.State().rebuild(p.View(), &o)
 		return nil
 	},
-	Assign: assign, Explain: explain, Status: status,
+	Assign: assign, Explain: explain, Status: status, Ahead: true,
 }
 
 // New returns a policy of dominant resource fairness.

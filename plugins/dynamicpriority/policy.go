@@ -63,7 +63,7 @@ func (p *Policy) Start(c scheduler.Config, s scheduler.Snapshot, e scheduler.Env
 	p.memory.leave(p.memory.Leaving.Start(&p.view))
 	return scheduler.Description{
 		Name: "dynamic-priority", Version: "1",
-		Abilities: scheduler.AbilityAdmission | scheduler.AbilityLoggedRequests | scheduler.AbilityCheckpoint,
+		Abilities: scheduler.AbilityAdmission | scheduler.AbilityLoggedRequests | scheduler.AbilityCheckpoint | scheduler.AbilityAhead,
 	}, nil
 }
 
@@ -88,6 +88,9 @@ func (p *Policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 	a.assign()
 	d.Launch, d.Preempt = a.launches, a.preempts
 	d.Waiting = a.explainWaits()
+	if len(d.Preempt) == 0 && p.ledger.Known() {
+		d.Launch = p.view.LaunchAhead(d.Launch, nil)
+	}
 	d.WakeAt = a.wakeAt()
 	p.last = a
 	p.world.rest()
@@ -126,6 +129,8 @@ func (p *Policy) event(e scheduler.Event, d *scheduler.Decisions) {
 	case scheduler.AttemptSuspended:
 		p.world.release(e.Attempt, at)
 	case scheduler.AttemptResumed:
+		p.world.again(e.Attempt, at)
+	case scheduler.AttemptTookSlots:
 		p.world.again(e.Attempt, at)
 	case scheduler.AttemptEnded:
 		p.world.release(e.Attempt, at)

@@ -185,7 +185,7 @@ func (w *world) grow(id scheduler.JobID) {
 
 // hold counts an attempt's slots from a time on, unless it is counted already or has none.
 func (w *world) hold(a *view.Attempt, at int64) {
-	if _, is := w.held[a.ID]; is || a.State == view.Suspended && !a.Resuming {
+	if _, is := w.held[a.ID]; is || a.Ahead || a.State == view.Suspended && !a.Resuming {
 		return
 	}
 	w.take(a, at)
@@ -214,7 +214,7 @@ func (w *world) release(id scheduler.AttemptID, at int64) {
 
 // again counts the slots of a resumed attempt.
 func (w *world) again(id scheduler.AttemptID, at int64) {
-	if a := w.view.LiveOrEnded(id); a != nil {
+	if a := w.view.LiveOrEnded(id); a != nil && !a.Ahead {
 		if _, is := w.held[id]; !is {
 			w.take(a, at)
 		}

@@ -189,6 +189,6 @@
 //
 // # Trace
 //
-// Events: "job added", "job moved", "job removed", "assigned" (with locality), "starved"
+// Events: "job added", "job moved", "job removed", "assigned" (with locality), "ahead", "starved"
 // (preemption variables), "preempt" (victims), "round", and at each dump "pool" and "waiting".
 package fair

@@ -92,7 +92,7 @@ func (p *Policy) Start(c scheduler.Config, s scheduler.Snapshot, e scheduler.Env
 // pools is advice: while the policy is down, jobs come in without it. A changed pool is not advice:
 // the manager must know it, to check who may submit there.
 func abilities(c *allocation.Config) scheduler.Ability {
-	able := scheduler.AbilityCheckpoint
+	able := scheduler.AbilityCheckpoint | scheduler.AbilityAhead
 	switch {
 	case c.Elsewhere(), c.Undeclared == allocation.UndeclaredRefuse:
 		able |= scheduler.AbilityAdmission
@@ -139,10 +139,28 @@ func (p *Policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 		p.preempt(&d)
 	}
 	p.explainWaits(&d)
+	if firm := len(d.Launch); len(d.Preempt) == 0 {
+		d.Launch = p.view.LaunchAhead(d.Launch, p.mayGoOn)
+		p.trace.ahead(p, d.Launch[firm:])
+	}
 	p.wake(&d)
 	p.remember(&d, update)
 	p.trace.round(p, r, &d)
 	return d, nil
+}
+
+// mayGoOn says whether a job may have as many slots as it holds. Maximum shares and other limits can be lowered below that.
+func (p *Policy) mayGoOn(v *view.Job) bool {
+	j := shares.Of(v)
+	if !j.Runnable {
+		return false
+	}
+	for _, k := range p.shares.World.Order {
+		if j.Node.Has(k) && j.Node.Of(k).AtMax(0) {
+			return false
+		}
+	}
+	return true
 }
 
 // crossed says whether a multiple of an interval lies between two times. Periodic work is done
@@ -200,6 +218,8 @@ func (p *Policy) event(e scheduler.Event, d *scheduler.Decisions) {
 		p.shares.Mark(p.shares.Jobs[e.Job])
 	case scheduler.SpeculationWithdrawn:
 		p.shares.Mark(p.shares.Jobs[e.Job])
+	case scheduler.AttemptTookSlots:
+		p.shares.MarkAttempt(e.Attempt)
 	case scheduler.AttemptSuspended:
 		p.shares.MarkAttempt(e.Attempt)
 		p.preemption.Done(e.Attempt)

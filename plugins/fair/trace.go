@@ -148,6 +148,17 @@ func (t *tracer) placed(p *Policy, all []placement.Placed) {
 	}
 }
 
+func (t *tracer) ahead(p *Policy, all []scheduler.Launch) {
+	for _, l := range all {
+		if b := p.view.Bundle(l.Bundle); t.on() {
+			t.write(&record{
+				At: p.view.Now(), Event: "ahead", Job: b.Job.ID().String(), Pool: shares.Of(b.Job).Pool.Spec.Path,
+				Kind: b.Groups[0].Kind, Bundle: l.Bundle, Launchers: l.Launchers,
+			})
+		}
+	}
+}
+
 // update writes the values on which preemption decides.
 func (t *tracer) update(p *Policy) {
 	if !t.on() || p.config.Preemption == allocation.PreemptOff {

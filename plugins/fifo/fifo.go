@@ -41,7 +41,7 @@ var fifo = policy.Policy[options, state]{
 		}
 		return nil
 	},
-	Assign: assign, Explain: explain, Status: status, Reports: true, NoCheckpoint: true,
+	Assign: assign, Explain: explain, Status: status, Reports: true, NoCheckpoint: true, Ahead: true,
 }
 
 // New returns a FIFO policy.

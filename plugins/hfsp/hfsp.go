@@ -99,6 +99,9 @@ func (p *Policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 	d.Preempt, d.Resume, d.Launch = a.preempts, a.resumes, a.launches
 	d.WakeAt = a.wakeAt
 	d.Waiting = a.explainWaits()
+	if len(d.Preempt)+len(d.Resume) == 0 {
+		d.Launch = p.view.LaunchAhead(d.Launch, nil)
+	}
 	p.last = a
 	p.index.EndRound()
 	d.Checkpoint = p.remember()

@@ -29,7 +29,7 @@ type state struct {
 var preemptiveFair = policy.Policy[options, state]{
 	Name: "preemptive-fair", Version: "1",
 	Options: defaults, Check: (*options).check, Abilities: (*options).abilities, Progress: progressEvery,
-	Start: begin, Assign: assign, Explain: explain, Status: status, Reports: true,
+	Start: begin, Assign: assign, Explain: explain, Status: status, Reports: true, Ahead: true,
 	Memory: &policy.Memory[state]{
 		Version: memoryVersion,
 		Encode:  func(s *state) ([]byte, error) { return s.memory.bytes(), nil },

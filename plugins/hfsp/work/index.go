@@ -133,6 +133,10 @@ func (b *StageIndex) Update(events []scheduler.Event) {
 			b.bundle(e.Bundle)
 		case scheduler.Outcome:
 			b.outcome(&e)
+		case scheduler.AttemptTookSlots:
+			if a := b.view.Attempt(e.Attempt); a != nil && b.units[a.ID] == nil {
+				b.launched(a, nil)
+			}
 		case scheduler.AttemptStarted:
 			b.attempt(e.Attempt)
 		case scheduler.AttemptSuspended:
@@ -290,7 +294,7 @@ func (b *StageIndex) outcome(e *scheduler.Outcome) {
 	case e.Kind == scheduler.DecisionLaunch:
 		var u *Unit
 		for _, id := range e.Attempts {
-			if a := b.view.Attempt(id); a != nil {
+			if a := b.view.Attempt(id); a != nil && !a.Ahead {
 				u = b.launched(a, u)
 			}
 		}

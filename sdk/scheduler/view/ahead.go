@@ -17,6 +17,8 @@ const aheadTries = 16
 //   - One job alone has bundles that are ready and were given neither to Launch nor to LeaveOut. So no other job
 //     waits for the slots.
 //   - No slot of the kind is free, since a free one starts a bundle sooner.
+//   - That job has no bundle of several groups to launch, for which slots may have to become free together, and its
+//     first bundle for the kind is of the stage.
 //   - The bundle has no located input, or has some on the launcher's host.
 //   - may, unless nil, allows the job to go on with as many slots as it holds.
 func (v *View) LaunchAhead(launches []scheduler.Launch, may func(*Job) bool) []scheduler.Launch {
@@ -29,7 +31,7 @@ func (v *View) LaunchAhead(launches []scheduler.Launch, may func(*Job) bool) []s
 	}
 	for _, l := range v.aheadLaunchers() {
 		for _, x := range l.Offer.Ahead {
-			if x.Job != j.ID() || v.Capacity.FreeSlots(j.Info.Stages[x.Stage].Kind) > 0 {
+			if x.Job != j.ID() || !v.getsNextSlot(j, x.Stage) {
 				continue
 			}
 			for range x.Count {
@@ -44,6 +46,18 @@ func (v *View) LaunchAhead(launches []scheduler.Launch, may func(*Job) bool) []s
 		}
 	}
 	return launches
+}
+
+// getsNextSlot reports whether the next slot of its kind goes to a stage of the only job that waits.
+func (v *View) getsNextSlot(j *Job, stage scheduler.StageID) bool {
+	kind := j.Info.Stages[stage].Kind
+	if v.Capacity.FreeSlots(kind) > 0 || j.GangCount() > 0 {
+		return false
+	}
+	for b := range j.ReadyOfKind(kind, 0) {
+		return b.Groups[0].Stage == stage
+	}
+	return false
 }
 
 // onlyReady returns the job that alone has bundles that are ready and not given; nil: none has, or
