@@ -1,6 +1,7 @@
 package core
 
 import (
+	"github.com/hamadryad/hamadryad/engine/core/internal/rounds"
 	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -41,7 +42,7 @@ func (c *Core) expire() {
 		case step.TimerDeadline:
 			c.lifecycle.Admission.DeadlineDue(scheduler.JobID(id))
 		case step.TimerAhead:
-			c.lifecycle.Attempts.HeldTooLong(scheduler.AttemptID(id))
+			c.lifecycle.Attempts.HeldTooLong(scheduler.LauncherID(id))
 		case step.TimerSchedule:
 			c.state.Schedules.Expire(&c.state.Step, id)
 		case step.TimerClean:
@@ -77,7 +78,7 @@ func (c *Core) NextWake() (scheduler.Time, bool) {
 	if first, ok := c.state.Step.NextTimer(); ok {
 		earlier(first)
 	}
-	if round, ok := c.state.Policy.Wake(c.state.Step.Set.RoundGap, c.state.Step.Set.RefusedGapMax, c.state.Step.Set.WakeMin, c.state.Resources.Offers.AnyChanged()); ok {
+	if round, ok := c.state.Policy.Wake(rounds.Gaps(&c.state.Step.Set), c.state.Resources.Offers.AnyChanged()); ok {
 		earlier(round)
 	}
 	return at, found

@@ -76,6 +76,7 @@ func (s *Sim) changeSite() {
 		c.AheadFor = c.ReclaimAfter // no further draw, so that histories of other policies stay
 		c.StepWork = 1 + s.rand.IntN(100)
 		c.RoundGap, c.AvoidMax, c.ExcludeAfter = s.between(1, time.Second), 1+s.rand.IntN(4), 1+s.rand.IntN(4)
+		c.LaunchedGap = 2 * c.RoundGap // no further draw, as above
 		c.UserLimits = s.drawUserLimits()
 	}
 	s.site.now = c

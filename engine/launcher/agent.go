@@ -176,8 +176,12 @@ func (a *agent) joined(manager string, term uint64) {
 
 // resend queues the reports of an attempt that the manager may have missed. The caller holds mu.
 func (a *agent) resend(at *attempt) {
+	send := a.reports.Send
+	if at.record.HasSuccessor() {
+		send = a.reports.SendSoon
+	}
 	for _, r := range at.record.Unacknowledged(at.suspension.Suspended()) {
-		a.reports.Send(r)
+		send(r)
 	}
 }
 

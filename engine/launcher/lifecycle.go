@@ -342,6 +342,10 @@ func (a *agent) reported(w *worker, r *wire.Report) {
 	if p := r.GetProgress(); p != nil {
 		at.setRunning(p.Work)
 	}
+	if r.GetStarted() != nil && !at.start.WaitForPeers {
+		a.reports.SendSoon(r) // a short attempt's end leaves with it
+		return
+	}
 	a.reports.Send(r)
 }
 

@@ -112,7 +112,7 @@ func settings() core.Settings {
 	s.ReserveMax, s.ProtectFor, s.SuspendMax = ReserveMax, ProtectFor, SuspendMax
 	s.SuspendedMax, s.SuspendedPercent, s.ReservationsMax, s.WakeMin = SuspendedMax, SuspendedPercent, ReservationsMax, WakeMin
 	s.SpeculationSharePercent = SpeculationPercent
-	s.RoundGap, s.RefusedGapMax, s.StepWork = 0, 0, 1<<30
+	s.RoundGap, s.LaunchedGap, s.RefusedGapMax, s.StepWork = 0, 0, 0, 1<<30
 	s.CommandTimeout, s.CommandTimeoutMax, s.ReclaimAfter, s.UnplaceableAfter = never, never, never, never
 	s.AdmissionMax, s.RequestTimeout, s.SettingsTimeout = never, never, never // see answerMax
 	s.AheadBelow, s.AheadFor = never, aheadFor

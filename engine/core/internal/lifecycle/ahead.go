@@ -4,8 +4,6 @@ import (
 	"fmt"
 
 	"github.com/hamadryad/hamadryad/engine/core/internal/state"
-	"github.com/hamadryad/hamadryad/engine/core/internal/state/phase"
-	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -21,7 +19,7 @@ func (as *Attempts) launchAhead(b *state.Bundle, l *state.Launcher) ([]scheduler
 	}
 	ids := as.startBundleAttempt(b, []*state.Launcher{l}, false, true)
 	as.resources.Offers.MarkChanged(&l.Launcher)
-	as.step.SetTimer(as.step.Set.AheadFor, step.TimerAhead, uint64(ids[0]))
+	l.WatchAhead(as.step, as.step.Now)
 	as.step.Stats.Ahead++
 	return ids, scheduler.NotRefused, ""
 }
@@ -47,9 +45,13 @@ func (as *Attempts) tookSlots(a *state.Attempt, started bool) {
 	}
 }
 
-// HeldTooLong withdraws an attempt that was held ahead for Settings.AheadFor.
-func (as *Attempts) HeldTooLong(id scheduler.AttemptID) {
-	if a := as.state.Attempts.Get(id); a != nil && a.HeldAhead() && a.Phase() == phase.Assigned {
+// HeldTooLong withdraws the attempts of a launcher that were held ahead for Settings.AheadFor.
+func (as *Attempts) HeldTooLong(id scheduler.LauncherID) {
+	l := as.state.Launchers.Get(id)
+	if l == nil {
+		return
+	}
+	for _, a := range l.HeldTooLong(as.step) {
 		as.dispatch.WithdrawAttempt(a, "no attempt of its stage ended at its launcher for a while")
 	}
 }

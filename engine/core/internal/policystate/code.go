@@ -82,6 +82,9 @@ func codeGeneration(w *checkpoint.Codec, g *Generation) {
 		checkpoint.Num(w, &g.refused)
 		checkpoint.Num(w, &g.futileRounds)
 	}
+	if w.Format > 7 {
+		checkpoint.Num(w, &g.launched)
+	}
 	if w.Format > 1 {
 		checkpoint.Opt(w, &g.building, func(w *checkpoint.Codec, x *SnapshotBuilder) {
 			checkpoint.Num(w, &x.launcher)

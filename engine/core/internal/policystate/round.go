@@ -27,19 +27,27 @@ func (d *PendingAnswer) Applied(kind scheduler.DecisionKind) int { return d.appl
 // CountApplied counts one more applied decision.
 func (d *PendingAnswer) CountApplied(kind scheduler.DecisionKind) { d.applied[kind-1]++ }
 
+// Gaps are the least times between the starts of two rounds.
+type Gaps struct {
+	Any      time.Duration // Settings.RoundGap
+	Launched time.Duration // Settings.LaunchedGap
+	Refused  time.Duration // Settings.RefusedGapMax
+	Wake     time.Duration // Settings.WakeMin
+}
+
 // Due reports whether a round may start now: the deciding policy is not thinking, and enough time
 // has passed since the last round. A policy that asked to be woken by now gets TimePassed, unless its
-// last wake-up was less than wakeMin ago.
-func (x *Session) Due(now scheduler.Time, gap, wakeMin time.Duration) bool {
+// last wake-up was less than Gaps.Wake ago.
+func (x *Session) Due(now scheduler.Time, gaps Gaps) bool {
 	g := x.current
-	if g == nil || x.inFlight || now < x.lastRound.Add(gap) {
+	if g == nil || x.inFlight || now < x.lastRound.Add(gaps.Any) {
 		return false
 	}
-	if g.wakeAt != 0 && now >= g.wakeDue(wakeMin) {
+	if g.wakeAt != 0 && now >= g.wakeDue(gaps.Wake) {
 		g.wakeAt, g.lastWake = 0, now
 		x.Notify(scheduler.TimePassed{At: now})
 	}
-	return true
+	return !g.onlyLaunches() || now >= x.lastRound.Add(gaps.Launched)
 }
 
 // wakeDue returns when to wake the policy: at the time that it asked for, but not sooner than wakeMin
@@ -67,7 +75,7 @@ func (x *Session) Ask(now scheduler.Time, offers []scheduler.Offer) *scheduler.R
 		g.futileRounds = 0
 	}
 	x.Changes.markSent(now)
-	g.events, g.notes, g.refused, g.fresh = make([]scheduler.Event, 0, min(len(g.events), usualMax)), 0, 0, false
+	g.events, g.notes, g.refused, g.launched, g.fresh = make([]scheduler.Event, 0, min(len(g.events), usualMax)), 0, 0, 0, false
 	return r
 }
 
@@ -76,6 +84,15 @@ func (x *Session) Asked() uint64 { return x.asked }
 
 // Refused records that the next outcome is a refusal.
 func (g *Generation) Refused() { g.refused++ }
+
+// Launched records that the next outcome is an accepted launch.
+func (g *Generation) Launched() { g.launched++ }
+
+// onlyLaunches reports whether a round would carry only accepted launches, besides offers. The policy
+// counts on these, so nothing new depends on such a round.
+func (g *Generation) onlyLaunches() bool {
+	return !g.fresh && g.launched > 0 && g.launched == len(g.events)
+}
 
 // onlyRefusals reports whether a round would carry only refusals, besides offers.
 func (g *Generation) onlyRefusals() bool {
@@ -86,39 +103,42 @@ func (g *Generation) onlyRefusals() bool {
 // that. A policy that repeats its decisions would be asked as often as it can answer, without
 // effect. So the gap doubles with each such round, up to a bound. The first such round comes at
 // once, and so does one with any other event.
-func (x *Session) Futile(now scheduler.Time, gap, gapMax time.Duration) bool {
-	return x.current.onlyRefusals() && now < x.lastRound.Add(x.current.futileBackoff(gap, gapMax))
+func (x *Session) Futile(now scheduler.Time, gaps Gaps) bool {
+	return x.current.onlyRefusals() && now < x.lastRound.Add(x.current.futileBackoff(gaps))
 }
 
-func (g *Generation) futileBackoff(gap, gapMax time.Duration) time.Duration {
-	for i := 0; i < g.futileRounds && gap < gapMax; i++ {
-		gap = min(2*gap, gapMax)
+func (g *Generation) futileBackoff(gaps Gaps) time.Duration {
+	gap := gaps.Any
+	for i := 0; i < g.futileRounds && gap < gaps.Refused; i++ {
+		gap = min(2*gap, gaps.Refused)
 	}
 	return gap
 }
 
 // Wake returns the time of the next check for a round without further input, because time passed or
-// offers changed; false when there is none. gap is that between two rounds, and gapMax its bound
-// while rounds carry only refusals. wakeMin is the least time between two wake-ups.
-func (x *Session) Wake(gap, gapMax, wakeMin time.Duration, offers bool) (at scheduler.Time, yes bool) {
+// offers changed; false when there is none.
+func (x *Session) Wake(gaps Gaps, offers bool) (at scheduler.Time, yes bool) {
 	g := x.current
 	if g == nil || x.inFlight {
 		return 0, false
 	}
-	soonest := x.lastRound.Add(gap)
+	soonest := x.lastRound.Add(gaps.Any)
 	switch {
 	case !offers && g.onlyRefusals():
-		at := x.lastRound.Add(g.futileBackoff(gap, gapMax))
-		if g.wakeAt != 0 {
-			at = min(at, max(soonest, g.wakeDue(wakeMin)))
-		}
-		return at, true
+		at = x.lastRound.Add(g.futileBackoff(gaps))
+	case g.onlyLaunches():
+		at = x.lastRound.Add(max(gaps.Any, gaps.Launched))
 	case offers || g.Wanted():
 		return soonest, true
-	case g.wakeAt != 0:
-		return max(soonest, g.wakeDue(wakeMin)), true
+	case g.wakeAt == 0:
+		return 0, false
 	}
-	return 0, false
+	if g.wakeAt != 0 {
+		if due := max(soonest, g.wakeDue(gaps.Wake)); at == 0 || due < at {
+			at = due
+		}
+	}
+	return at, true
 }
 
 // WakeAt sets the time at which to wake the policy; 0: never.

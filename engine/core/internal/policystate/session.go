@@ -55,6 +55,7 @@ type Generation struct {
 	events       []scheduler.Event // for its next round, or that follow the snapshot
 	notes        int               // how many of them are notes
 	refused      int               // how many of them are outcomes of refused decisions
+	launched     int               // how many of them are outcomes of accepted launches
 	futileRounds int               // consecutive rounds with only refusals
 }
 

@@ -36,17 +36,17 @@ func start(t interface{ Fatal(...any) }, x *Session, number uint64, a scheduler.
 // and dropped. Events since then are sent in the next round, once.
 func TestRoundsAndAnswers(t *testing.T) {
 	var x Session
-	if x.Due(5, gap, 0) {
+	if x.Due(5, Gaps{Any: gap}) {
 		t.Error("a round is due without a policy")
 	}
 	start(t, &x, 7, 0)
 	now := scheduler.Time(time.Second)
-	if !x.Due(now, gap, 0) || !x.Current().Wanted() || !x.Current().Fresh() {
+	if !x.Due(now, Gaps{Any: gap}) || !x.Current().Wanted() || !x.Current().Fresh() {
 		t.Error("no first round is due")
 	}
 	r := x.Ask(now, nil)
 	x.Notify(scheduler.TimePassed{At: now + 1})
-	if x.Due(now.Add(time.Hour), gap, 0) {
+	if x.Due(now.Add(time.Hour), Gaps{Any: gap}) {
 		t.Error("a second round is due while one is in flight")
 	}
 	for _, wrong := range [][2]uint64{{6, r.Number}, {7, r.Number + 1}} {
@@ -65,10 +65,10 @@ func TestRoundsAndAnswers(t *testing.T) {
 	if got := x.State(); got.Dropped != 3 || got.InFlight {
 		t.Errorf("%+v", got)
 	}
-	if x.Due(now, gap, 0) {
+	if x.Due(now, Gaps{Any: gap}) {
 		t.Error("the next round is due before the gap")
 	}
-	if at, ok := x.Wake(gap, gap, 0, false); !ok || at != now.Add(gap) {
+	if at, ok := x.Wake(Gaps{Any: gap, Refused: gap}, false); !ok || at != now.Add(gap) {
 		t.Errorf("the next round is to be looked at at %d, %t", at, ok)
 	}
 	if r := x.Ask(now.Add(gap), nil); len(r.Events) != 1 || r.Number != 2 {
@@ -101,20 +101,20 @@ func TestWakesAreSpaced(t *testing.T) {
 	ask()
 	first := now.Add(gap) // as soon as a round may start
 	for range 3 {
-		at, yes := x.Wake(gap, gap, wakeMin, false)
+		at, yes := x.Wake(Gaps{Any: gap, Refused: gap, Wake: wakeMin}, false)
 		if !yes {
 			t.Fatal("the policy is not woken")
 		}
-		if at > first.Add(gap) && x.Due(at-1, gap, wakeMin) && x.Current().Wanted() {
+		if at > first.Add(gap) && x.Due(at-1, Gaps{Any: gap, Wake: wakeMin}) && x.Current().Wanted() {
 			t.Errorf("it is woken before %d", at)
 		}
 		var back Session
 		codectest.Read(t, codectest.Bytes(t, x.Code), back.Code)
-		if again, yes := back.Wake(gap, gap, wakeMin, false); !yes || again != at {
+		if again, yes := back.Wake(Gaps{Any: gap, Refused: gap, Wake: wakeMin}, false); !yes || again != at {
 			t.Errorf("it is woken at %d, and at %d after a restart", at, again)
 		}
 		now = at
-		if !x.Due(now, gap, wakeMin) {
+		if !x.Due(now, Gaps{Any: gap, Wake: wakeMin}) {
 			t.Fatalf("no round is due at %d", now)
 		}
 		ask()
@@ -123,7 +123,7 @@ func TestWakesAreSpaced(t *testing.T) {
 		t.Errorf("it is woken at %v, want %v", wakes, want)
 	}
 	x.Notify(scheduler.JobFinished{At: now})
-	if at, yes := x.Wake(gap, gap, wakeMin, false); !yes || at != now.Add(gap) {
+	if at, yes := x.Wake(Gaps{Any: gap, Refused: gap, Wake: wakeMin}, false); !yes || at != now.Add(gap) {
 		t.Errorf("another event comes at %d, want %d", at, now.Add(gap))
 	}
 }
@@ -411,7 +411,7 @@ func TestStateComesBack(t *testing.T) {
 			case 3:
 				x.NotifyBundle(scheduler.JobID(n), 1, scheduler.BundleWithdrawn{At: now, Bundle: 1})
 			case 4:
-				if x.Due(now, 0, 0) {
+				if x.Due(now, Gaps{}) {
 					x.Ask(now, nil)
 				}
 			case 5:
@@ -497,5 +497,46 @@ func TestACheckpointIsAppendedTo(t *testing.T) {
 		if then := kept(&frozen); then != before {
 			t.Errorf("%+v: what was frozen has %s, and it was %s", step, then, before)
 		}
+	}
+}
+
+// A round that would carry only accepted launches, besides offers, waits for Gaps.Launched, or for
+// any other event.
+func TestRoundsOfAcceptedLaunchesWait(t *testing.T) {
+	const launched = 4 * gap
+	gaps := Gaps{Any: gap, Launched: launched, Refused: gap}
+	var x Session
+	start(t, &x, 7, 0)
+	now := scheduler.Time(time.Second)
+	ask := func() {
+		t.Helper()
+		if !x.Due(now, gaps) {
+			t.Fatal("no round is due")
+		}
+		r := x.Ask(now, nil)
+		x.Answers(7, r.Number)
+		x.BeginAnswer(nil, scheduler.Decisions{})
+		x.Current().Launched()
+		x.Notify(scheduler.Outcome{Kind: scheduler.DecisionLaunch, Accepted: true})
+		x.AnswerApplied()
+	}
+	ask()
+	if at, yes := x.Wake(gaps, true); !yes || at != now.Add(launched) || x.Due(now.Add(launched-1), gaps) {
+		t.Errorf("a round of a launch is to be looked at after %v", at.Sub(now))
+	}
+	x.Current().WakeAt(now.Add(2 * gap))
+	if at, yes := x.Wake(gaps, false); !yes || at != now.Add(2*gap) || x.Due(at-1, gaps) || !x.Due(at, gaps) {
+		t.Errorf("the policy asked to be woken after %v, and is after %v", 2*gap, at.Sub(now))
+	}
+	now = now.Add(2 * gap)
+	ask()
+	x.Notify(scheduler.AttemptEnded{})
+	if at, yes := x.Wake(gaps, false); !yes || at != now.Add(gap) || !x.Due(at, gaps) {
+		t.Errorf("with the end of an attempt, a round is to be looked at after %v", at.Sub(now))
+	}
+	now = now.Add(gap)
+	ask()
+	if now = now.Add(launched); !x.Due(now, gaps) || x.Current().launched != 1 {
+		t.Errorf("%d launches were counted since the last round", x.Current().launched)
 	}
 }

@@ -145,6 +145,9 @@ func (rs *Rounds) applyLaunch(list []scheduler.Launch, i int) {
 	ids, reason, why := rs.attempts.Launch(list[i])
 	o := rs.outcome(scheduler.DecisionLaunch, i, reason, why)
 	o.Attempts, o.Launch = ids, list[i]
+	if o.Accepted {
+		rs.policy.Current().Launched()
+	}
 	rs.policy.Notify(o)
 	if b := rs.state.Bundles.Get(list[i].Bundle); o.Accepted && rs.policy.NextKnows(b.Job.ID, b.Index) {
 		rs.policy.NotifyNext(o)

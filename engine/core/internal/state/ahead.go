@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/hamadryad/hamadryad/engine/core/internal/state/phase"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -94,6 +95,39 @@ func (a *Attempt) Successor(started scheduler.AttemptID) (next *Attempt) {
 		}
 	}
 	return next
+}
+
+// WatchAhead sets the launcher's timer for an attempt that is held ahead since a time. One timer
+// for all of a launcher's: most start long before it is due.
+func (l *Launcher) WatchAhead(s *step.Step, since scheduler.Time) {
+	if l.aheadDue == 0 {
+		l.aheadDue = since.Add(s.Set.AheadFor)
+		s.SetTimer(l.aheadDue.Sub(s.Now), step.TimerAhead, uint64(l.ID))
+	}
+}
+
+// HeldTooLong returns the attempts that are held ahead for Settings.AheadFor, in order of id, when
+// the launcher's timer is due. It sets the timer again for the others.
+func (l *Launcher) HeldTooLong(s *step.Step) (late []*Attempt) {
+	if l.aheadDue == 0 || s.Now < l.aheadDue {
+		return nil
+	}
+	l.aheadDue = 0
+	var next *Attempt // the one held longest of those that may wait
+	for _, a := range l.attempts {
+		switch {
+		case !a.HeldAhead() || a.Stop() != nil:
+		case a.BundleAttempt.launched.Add(s.Set.AheadFor) <= s.Now:
+			late = append(late, a)
+		case next == nil || a.BundleAttempt.launched < next.BundleAttempt.launched:
+			next = a
+		}
+	}
+	if next != nil {
+		l.WatchAhead(s, next.BundleAttempt.launched)
+	}
+	slices.SortFunc(late, func(x, y *Attempt) int { return cmp.Compare(x.ID, y.ID) })
+	return late
 }
 
 // HasHeldAhead reports whether attempts are held ahead on the launcher.

@@ -66,7 +66,7 @@ func (st *Cluster) checkLauncher(l *Launcher) error {
 	if !l.Up && len(l.attempts)+l.Outputs.Len() > 0 {
 		return fmt.Errorf("it is lost and has %d attempts and %d outputs", len(l.attempts), l.Outputs.Len())
 	}
-	suspended, finishers, waits := 0, 0, false
+	suspended, finishers, heldAhead, waits := 0, 0, 0, false
 	for i, a := range l.attempts {
 		waits = waits || a.Unacked.Waits()
 		if int(a.places[inLauncher]) != i || st.Attempts.Get(a.ID) != a {
@@ -77,6 +77,12 @@ func (st *Cluster) checkLauncher(l *Launcher) error {
 		}
 		if a.BundleAttempt.Bundle.Last() {
 			finishers++
+		}
+		if a.HeldAhead() {
+			heldAhead++
+			if a.Stop() == nil && l.aheadDue == 0 {
+				return fmt.Errorf("attempt-%d is held ahead there, and no timer is set", a.ID)
+			}
 		}
 		if err := a.Check(); err != nil {
 			return fmt.Errorf("attempt-%d: %w", a.ID, err)
@@ -93,6 +99,9 @@ func (st *Cluster) checkLauncher(l *Launcher) error {
 		if st.Bundles.Get(o.Bundle.id) != o.Bundle {
 			return fmt.Errorf("it keeps the output of attempt-%d for a bundle that is not there", id)
 		}
+	}
+	if heldAhead != l.heldAhead {
+		return fmt.Errorf("%d attempts are held ahead there, counted as %d", heldAhead, l.heldAhead)
 	}
 	if finishers != l.finishers {
 		return fmt.Errorf("%d groups publish or clean there, counted as %d", finishers, l.finishers)

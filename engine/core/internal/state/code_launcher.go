@@ -54,6 +54,9 @@ func codeLauncher(w *checkpoint.Codec, l *Launcher) {
 	checkpoint.Num(w, &l.incarnation)
 	l.CodeHas(w)
 	l.Outstanding.CodeDue(w)
+	if w.Format > 7 {
+		checkpoint.Num(w, &l.aheadDue)
+	}
 	l.CodeOffer(w)
 }
 

@@ -15,10 +15,11 @@ import (
 type Launcher struct {
 	// Fields up to launcherHot are used by every launch and end, so they lie together.
 	incarnation uint64
-	attempts    attemptSet // live
-	suspended   int        // suspended attempts
-	heldAhead   int        // attempts that are held ahead
-	finishers   int        // attempts that publish or clean
+	attempts    attemptSet     // live
+	suspended   int            // suspended attempts
+	heldAhead   int            // attempts that are held ahead
+	aheadDue    scheduler.Time // when their timer is due; 0: not set
+	finishers   int            // attempts that publish or clean
 	Outstanding Outstanding
 	resources.Launcher
 

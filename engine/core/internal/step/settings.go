@@ -53,6 +53,10 @@ type Settings struct {
 	RoundEvents int `json:"roundEvents"`
 	// RoundGap is the least time between the starts of two rounds; default 0.5 ms.
 	RoundGap time.Duration `json:"roundGap"`
+	// LaunchedGap is the least time between the start of a round and that of one that carries only
+	// launches that were accepted, and offers; default 2 ms. A policy counts on its launches, and decides
+	// nothing anew for them.
+	LaunchedGap time.Duration `json:"launchedGap"`
 	// RefusedGapMax bounds the gap between rounds that carry only refusals: it doubles with each
 	// such round; default 1 s.
 	RefusedGapMax time.Duration `json:"refusedGapMax"`
@@ -229,7 +233,7 @@ func (s *Settings) TakesKind(kind string) bool {
 func DefaultSettings() Settings {
 	return Settings{
 		AttemptsMax: 4, LostMax: 20, MemoryDefault: 256 << 20, Graph: graph.DefaultLimits(),
-		CommandBytes: 128 << 10, StepWork: 4096, RoundEvents: 1 << 16, RoundGap: 500 * time.Microsecond, RefusedGapMax: time.Second, WakeMin: 10 * time.Millisecond, Heartbeat: time.Second, Seed: 1,
+		CommandBytes: 128 << 10, StepWork: 4096, RoundEvents: 1 << 16, RoundGap: 500 * time.Microsecond, LaunchedGap: 2 * time.Millisecond, RefusedGapMax: time.Second, WakeMin: 10 * time.Millisecond, Heartbeat: time.Second, Seed: 1,
 		PolicyLimits: scheduler.Limits{
 			AnswerBytes: 4 << 20, CheckpointBytes: 1 << 20, Decisions: 1_000_000,
 			GraceMax: time.Minute, RoundDeadline: 10 * time.Second,
@@ -356,6 +360,7 @@ func (s *Settings) counts() []namedInt {
 func (s *Settings) durations() []namedDuration {
 	return []namedDuration{
 		{"roundGap", s.RoundGap},
+		{"launchedGap", s.LaunchedGap},
 		{"refusedGapMax", s.RefusedGapMax},
 		{"wakeMin", s.WakeMin},
 		{"heartbeat", s.Heartbeat},

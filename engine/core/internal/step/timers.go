@@ -30,7 +30,7 @@ const (
 	TimerTimeLimit
 	TimerDeadline
 	TimerSchedule // runs of a schedule that wait or run
-	TimerAhead    // an attempt that is held ahead
+	TimerAhead    // the attempts that a launcher holds ahead
 
 	timerKinds // how many there are, and one more
 )

@@ -3,6 +3,7 @@
 //	o := reportqueue.New(incarnation)
 //	o.JoinManager(manager, term)
 //	o.Send(report)
+//	o.SendSoon(report) // no slot is idle until the manager has it
 //	for range o.Wake() { stream.Send(o.TakeReports(max)) }
 //
 // Everything is fenced. A report carries the launcher's incarnation and the largest term that was
@@ -18,6 +19,7 @@ package reportqueue
 
 import (
 	"sync"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -35,7 +37,13 @@ type Queue struct {
 	term        uint64 // the largest seen in this incarnation
 	connected   bool   // there is a stream for reports
 	reports     []*wire.Report
+	late        *time.Timer // wakes for reports of SendSoon; nil: none was sent yet
+	waiting     bool        // it is set
 }
+
+// soonHold is how long a report may wait for others that share its message. Whatever the manager
+// decides on it has to arrive before what runs now ends.
+const soonHold = time.Millisecond
 
 // New returns the queue of an incarnation that has not joined its manager.
 func New(incarnation uint64) *Queue {
@@ -103,11 +111,45 @@ func (o *Queue) Admits(c *wire.Command) bool {
 func (o *Queue) Send(r *wire.Report) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if !o.connected {
-		return
+	if o.add(r) {
+		o.rouse()
 	}
-	r.Incarnation, r.Term = o.incarnation, o.term
-	o.reports = append(o.reports, r)
+}
+
+// SendSoon is Send for a report behind which no slot is idle: it leaves with the next one of Send, after a
+// millisecond at most.
+func (o *Queue) SendSoon(r *wire.Report) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case !o.add(r) || o.waiting:
+	case o.late == nil:
+		o.late, o.waiting = time.AfterFunc(soonHold, o.due), true
+	default:
+		o.waiting = true
+		o.late.Reset(soonHold)
+	}
+}
+
+// due sends what SendSoon has queued.
+func (o *Queue) due() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.waiting = false
+	if len(o.reports) > 0 {
+		o.rouse()
+	}
+}
+
+func (o *Queue) add(r *wire.Report) bool {
+	if o.connected {
+		r.Incarnation, r.Term = o.incarnation, o.term
+		o.reports = append(o.reports, r)
+	}
+	return o.connected
+}
+
+func (o *Queue) rouse() {
 	select {
 	case o.wake <- struct{}{}:
 	default:

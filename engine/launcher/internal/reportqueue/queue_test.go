@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -147,4 +148,46 @@ func TestRecord(t *testing.T) {
 	if now := time.Now(); r.Overdue(now, time.Minute) || !r.Overdue(now.Add(time.Minute), time.Minute) {
 		t.Error("an end that nobody answers is not told again in time")
 	}
+}
+
+// Reports behind which no slot is idle share a message with the next report, and leave soon anyhow.
+func TestReportsThatMayWaitShareAMessage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := New(1)
+		o.JoinManager("m", 1)
+		wakes := func() bool {
+			select {
+			case <-o.Wake():
+				return true
+			default:
+				return false
+			}
+		}
+		begin := time.Now()
+		o.SendSoon(&wire.Report{})
+		o.SendSoon(&wire.Report{})
+		if wakes() {
+			t.Error("reports that may wait were sent at once")
+		}
+		o.Send(&wire.Report{})
+		if n := len(o.TakeReports(9)); !wakes() || n != 3 || time.Since(begin) != 0 {
+			t.Errorf("%d reports went with one that may not wait, after %v", n, time.Since(begin))
+		}
+		for range 2 {
+			time.Sleep(2 * soonHold)
+			wakes() // there may be nothing to take
+			begin = time.Now()
+			o.SendSoon(&wire.Report{})
+			<-o.Wake()
+			if n := len(o.TakeReports(9)); n != 1 || time.Since(begin) != soonHold {
+				t.Errorf("%d reports left after %v", n, time.Since(begin))
+			}
+		}
+		o.SendSoon(&wire.Report{})
+		o.Disconnect()
+		time.Sleep(2 * soonHold)
+		if len(o.TakeReports(9)) > 0 || wakes() {
+			t.Error("a report was kept without a connection")
+		}
+	})
 }

@@ -36,6 +36,9 @@ func (r *Record) Started() bool { return r.started != nil }
 // Ended is the attempt's end, nil while there is none.
 func (r *Record) Ended() *wire.AttemptEnded { return r.ended }
 
+// HasSuccessor reports whether the attempt has ended, and another one was started in its place.
+func (r *Record) HasSuccessor() bool { return r.ended.GetNext() != 0 }
+
 // Note keeps a worker's report of the attempt, other than its end, and sets the report's attempt.
 // It is false for reports that no worker sends.
 func (r *Record) Note(report *wire.Report) bool {
