@@ -93,7 +93,7 @@ func (m *fleet) resources(i int) []*wire.ResourceCount {
 // reportLoad reports the machine's load, now and then nonsense or nothing. In calm times the
 // machine is idle, so that work which waits for that starts.
 func (f *fake) reportLoad() {
-	if f.fleet.clients.over() || f.Stands(f.reportLoad) {
+	if f.Stands(f.reportLoad) {
 		return
 	}
 	part := func() *float64 {

@@ -127,7 +127,7 @@ func TestDefectsAreFound(t *testing.T) {
 			settings: func(s *core.Settings) { s.Schedules.RunsMax = 1 }, want: "a due time made a run: false, and that is to be true",
 		},
 		"each start of a command submits its jobs": {
-			from: 35,
+			from: 296,
 			forge: func() func(*wire.Input) {
 				first := map[[2]uint64]uint32{} // start that submitted, by run
 				return func(in *wire.Input) {
