@@ -16,6 +16,7 @@ type File struct {
 	path    string
 	foot    footer
 	members []Member
+	info    fs.FileInfo // by which another file of the same name is told apart
 }
 
 // Open looks into a merged file. A missing one is channel.ErrLost.
@@ -40,7 +41,7 @@ func Open(path string) (*File, error) {
 	if _, err := l.ReadAt(foot, size-footerBytes); err != nil {
 		return nil, damaged(path, "%v", err)
 	}
-	f := &File{path: path}
+	f := &File{path: path, info: info}
 	if f.foot, err = parseFooter(path, foot, size); err != nil {
 		return nil, err
 	}
@@ -60,6 +61,17 @@ func Open(path string) (*File, error) {
 
 // Members are the stored files of which it has copies.
 func (f *File) Members() []Member { return f.members }
+
+// Current reports whether the file is still there, and no other file under its name: a launcher that
+// begins anew numbers its merged files from 0 again.
+func (f *File) Current() bool {
+	info, err := os.Stat(f.path)
+	return err == nil && f.is(info)
+}
+
+func (f *File) is(info fs.FileInfo) bool {
+	return os.SameFile(f.info, info) && f.info.ModTime().Equal(info.ModTime()) && f.info.Size() == info.Size()
+}
 
 // ErrLeftOut is the error of a section that was too large for a merged file.
 var ErrLeftOut = errors.New("the partition is not in the merged file: it is too large")
@@ -86,6 +98,9 @@ func (f *File) Section(partition int) (*Section, error) {
 		return nil, fmt.Errorf("%w: %w", channel.ErrLost, err)
 	}
 	defer l.Close()
+	if info, err := l.Stat(); err != nil || !f.is(info) {
+		return nil, fmt.Errorf("%w: merged file %s: another file has its name", channel.ErrLost, f.path)
+	}
 	var line [entryBytes]byte
 	if _, err := l.ReadAt(line[:], f.foot.membersAt+int64(f.foot.members)*memberBytes+int64(partition)*entryBytes); err != nil {
 		return nil, damaged(f.path, "%v", err)

@@ -169,6 +169,10 @@ func (m *mergedFiles) of(prefix string) *mergedSet {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	known := m.sets[prefix]
+	if known != nil && len(known.files) > 0 && !known.files[len(known.files)-1].Current() {
+		m.files -= len(known.files)
+		known = nil // of a launcher that began anew
+	}
 	if known == nil {
 		known = &mergedSet{}
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hamadryad/hamadryad/engine/channel"
 	"github.com/hamadryad/hamadryad/engine/channel/block"
@@ -203,5 +204,48 @@ func TestSectionsInMemoryAreBounded(t *testing.T) {
 			t.Errorf("attempt %d: %v", a, err)
 		}
 		src.Close()
+	}
+}
+
+// A launcher that begins anew makes other merged files of the same names and sizes. A reader that knows
+// the earlier ones reads nothing of them, and the next reader finds the new ones.
+func TestMergedFilesOfAnotherIncarnation(t *testing.T) {
+	s := open(t)
+	for a := 1; a <= 4; a++ { // no attempt has the number 0
+		s.put(t, a, 2, 5, file.Options{})
+	}
+	f := fetcher(t, Options{})
+	path := s.merge(t, 0, 1, 2)
+	c := f.Copies(s.prefix)
+	first, second := s.wantCopy(c, 1, 0), s.wantCopy(c, 3, 1)
+	if len(c.Segments(nil, []Want{first})) != 1 {
+		t.Fatal("no copy is found")
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	s.merge(t, 0, 3, 4)
+	if err := os.Chtimes(path, time.Time{}, time.Now().Add(time.Minute)); err != nil { // the test is quicker than the clock of files
+		t.Fatal(err)
+	}
+	first.Partition = 1
+	if n := len(c.Segments(nil, []Want{first})); n > 0 {
+		t.Error("something is read of a file that is another's")
+	}
+	if n := len(c.Segments(nil, []Want{second})); n > 0 {
+		t.Error("an attempt has looked already, and finds more")
+	}
+	next := f.Copies(s.prefix)
+	list := next.Segments(nil, []Want{second, first})
+	if len(list) != 1 {
+		t.Fatalf("%d copies are found, want 1", len(list))
+	}
+	var r SegmentReader
+	batches, err := r.All(list[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := chantest.Check(t.Context(), &batchList{batches}, label(3, 1), 5); err != nil {
+		t.Error(err)
 	}
 }
