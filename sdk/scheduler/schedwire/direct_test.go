@@ -136,16 +136,16 @@ func TestOtherLayoutsAreRead(t *testing.T) {
 	}
 }
 
-// launchesAlone are answers of the kind that goes directly.
-func launchesAlone(t *rapid.T) scheduler.Decisions {
+// frequent are answers of the kind that goes directly.
+func frequent(t *rapid.T) scheduler.Decisions {
 	d := decisions(t)
-	return scheduler.Decisions{Launch: d.Launch, WakeAt: d.WakeAt}
+	return scheduler.Decisions{Launch: d.Launch, WakeAt: d.WakeAt, Checkpoint: d.Checkpoint}
 }
 
-// An answer that launches at most is made to the message's very bytes.
+// An answer that launches and adds to the checkpoint at most is made to the message's very bytes.
 func TestDirectDecisionsAreTheMessage(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d := launchesAlone(t)
+		d := frequent(t)
 		b, ok := encodeDecisionsDirect(&d)
 		if !ok {
 			t.Fatal("it was not encoded directly")
@@ -164,7 +164,7 @@ func TestDecisionsDirectlyReadAreTheMessage(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := decisions(t)
 		if flag(t) {
-			d = launchesAlone(t)
+			d = frequent(t)
 		}
 		b, err := marshal(NewDecisions(&d))
 		if err != nil {
