@@ -84,6 +84,9 @@ func TestDescendants(t *testing.T) {
 		if !slices.Contains(pids, pid) || highWater(pid) <= 0 {
 			t.Errorf("process %d is not among %v, or has no memory (%d)", pid, pids, highWater(pid))
 		}
+		if own, all := anonymousOf(pid), residentOf(pid); own <= 0 || own >= all {
+			t.Errorf("process %d has %d bytes of its own, of %d", pid, own, all)
+		}
 	}
 	_ = in.Close()
 	if err := cmd.Wait(); err != nil {

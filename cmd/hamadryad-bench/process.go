@@ -124,6 +124,9 @@ func highWater(pid int) int64 { return memoryOf(pid, "VmHWM:") }
 // residentOf is a process's memory now, bytes; 0 when it is gone.
 func residentOf(pid int) int64 { return memoryOf(pid, "VmRSS:") }
 
+// anonymousOf is the part of a process's memory now that no file has, bytes; 0 when it is gone.
+func anonymousOf(pid int) int64 { return memoryOf(pid, "RssAnon:") }
+
 func memoryOf(pid int, field string) int64 {
 	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	_, rest, found := strings.Cut(string(status), field)

@@ -83,7 +83,8 @@ func (b *bench) sizes(ctx context.Context) error {
 	return nil
 }
 
-// idleManager adds a row of the memory that a manager without jobs holds.
+// idleManager adds a row of the memory that a manager without jobs holds, and one of what is its own
+// of that. The rest is its program's pages, which all processes of the same program share.
 func (b *bench) idleManager(ctx context.Context) error {
 	c, err := startCluster(ctx, b, 1, 2)
 	if err != nil {
@@ -99,5 +100,9 @@ func (b *bench) idleManager(ctx context.Context) error {
 	if pid == 0 {
 		return fmt.Errorf("no process of the cluster %s serves the manager", c.Address)
 	}
-	return b.out.add("idle-manager-memory", "MiB", []float64{float64(residentOf(pid)) / (1 << 20)}, []float64{idleManagerStated}, "stated")
+	mib := func(bytes int64) []float64 { return []float64{float64(bytes) / (1 << 20)} }
+	if err := b.out.add("idle-manager-memory", "MiB", mib(residentOf(pid)), []float64{idleManagerStated}, "stated"); err != nil {
+		return err
+	}
+	return b.out.add("idle-manager-own-memory", "MiB", mib(anonymousOf(pid)), []float64{idleManagerStated}, "stated")
 }
