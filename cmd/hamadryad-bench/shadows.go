@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -207,27 +206,44 @@ func (s *site) shadowsFollow(ctx context.Context, names []string, fail bool) err
 
 // roundTimes are the time of all rounds of the policy in force, and their number.
 func (s *site) roundTimes(ctx context.Context) (seconds, rounds float64, err error) {
-	data, err := s.get(ctx, "metrics")
+	x, err := sumsAt(ctx, s.http, "hamadryad_round_seconds")
+	return x["hamadryad_round_seconds"].seconds, x["hamadryad_round_seconds"].count, err
+}
+
+// durations are those that a metric counted.
+type durations struct{ seconds, count float64 }
+
+// sumsAt reads metrics of durations from a process at an address.
+func sumsAt(ctx context.Context, address string, names ...string) (map[string]durations, error) {
+	data, err := pageAt(ctx, address, "metrics")
 	if err != nil {
-		return 0, 0, err
+		return nil, err
 	}
-	figure := func(name string) float64 {
-		for line := range bytes.Lines(data) {
-			if value, is := strings.CutPrefix(string(line), name+" "); is {
-				x, wrong := strconv.ParseFloat(strings.TrimSpace(value), 64)
-				err = errors.Join(err, wrong)
-				return x
-			}
+	figures := map[string]string{}
+	for line := range strings.Lines(string(data)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		figures[name] = value
+	}
+	sums := map[string]durations{}
+	for _, name := range names {
+		seconds, wrong := strconv.ParseFloat(figures[name+"_sum"], 64)
+		count, wrongCount := strconv.ParseFloat(figures[name+"_count"], 64)
+		if wrong != nil || wrongCount != nil {
+			return nil, fmt.Errorf("the process at %s has no metric %s", address, name)
 		}
-		err = errors.Join(err, fmt.Errorf("the manager has no metric %s", name))
-		return 0
+		sums[name] = durations{seconds, count}
 	}
-	return figure("hamadryad_round_seconds_sum"), figure("hamadryad_round_seconds_count"), err
+	return sums, nil
 }
 
 // get reads a page of the manager's.
 func (s *site) get(ctx context.Context, path string) ([]byte, error) {
-	q, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.http+"/"+path, nil)
+	return pageAt(ctx, s.http, path)
+}
+
+// pageAt reads a page of a process at an address.
+func pageAt(ctx context.Context, address, path string) ([]byte, error) {
+	q, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/"+path, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ import (
 type site struct {
 	address string
 	http    string      // the address of the manager's pages
+	node    string      // the address of the launcher's pages; "" where there are several launchers
 	user    certs.Files // of the submitter; none: everybody may submit
 	folder  string
 	file    string // its configuration
@@ -48,8 +49,15 @@ func startSite(ctx context.Context, b *bench, closed bool, of shape) (*site, err
 	if s.http, err = freePort(); err != nil {
 		return s, err
 	}
-	proof := func(auth.Kind, string) ([]string, error) { return nil, nil }
 	config := "policy: {name: fifo}\n"
+	if of.launchers == 1 {
+		if s.node, err = freePort(); err != nil {
+			return s, err
+		}
+		_, port, _ := net.SplitHostPort(s.node) // it is a listener's own
+		config += fmt.Sprintf("launcher: {httpPort: %s}\n", port)
+	}
+	proof := func(auth.Kind, string) ([]string, error) { return nil, nil }
 	if closed {
 		ca, err := certs.Init(filepath.Join(folder, "ca"), "bench", time.Now())
 		if err != nil {

@@ -46,6 +46,7 @@ func (a *agent) findWorker(at *attempt) {
 	s := at.start
 	if !a.devices.asksFor(s) { // an attempt with devices has a process of its own
 		if w := a.workers.takeIdle(keyOf(s)); w != nil {
+			a.metrics.idle.Observe(time.Since(w.rested).Seconds())
 			a.assign(w, at)
 			return
 		}
@@ -169,7 +170,7 @@ func (a *agent) refuseDropped(s *wire.StartAttempt) {
 
 // assign assigns an attempt to a worker.
 func (a *agent) assign(w *worker, at *attempt) {
-	at.worker, at.owner, w.current = w, w.dir.user(), at
+	at.worker, at.owner, w.current, w.given = w, w.dir.user(), at, time.Now()
 	w.sender.Assigned(at.start.Attempt)
 	if err := w.Tree.Widen(a.starter.limits(at.start)); err != nil {
 		a.log.Warn("a worker keeps the limits of its attempt before", "pid", w.PID(), "error", err)
@@ -390,6 +391,7 @@ func (a *agent) endedByWorker(w *worker, at *attempt, e *wire.AttemptEnded) {
 		e.Failure.Message += " (" + refused + ")"
 	}
 	w.keptToJob = w.keptToJob || e.End != wire.End_END_FINISHED
+	a.metrics.busy.Observe(time.Since(w.given).Seconds())
 	w.release()
 	next := a.next(w, at)
 	a.finish(at, e, next)

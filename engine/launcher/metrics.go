@@ -17,6 +17,8 @@ type metrics struct {
 	channels  *prometheus.CounterVec
 	starts    prometheus.Counter
 	reuses    prometheus.Counter
+	busy      prometheus.Histogram
+	idle      prometheus.Histogram
 	stale     prometheus.Counter
 	logUnkept prometheus.Counter
 	offences  *prometheus.CounterVec
@@ -26,6 +28,7 @@ type metrics struct {
 var channelNames = []string{"file", "tcp", "shm"}
 
 func newMetrics(cfg Config, way suspend.Way, more ...prometheus.Collector) *metrics {
+	latencies := prometheus.ExponentialBuckets(0.0001, 4, 12) // 0.1 ms to 7 minutes
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
 		outcomes: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -36,6 +39,8 @@ func newMetrics(cfg Config, way suspend.Way, more ...prometheus.Collector) *metr
 		}, []string{"kind"}),
 		starts:    prometheus.NewCounter(prometheus.CounterOpts{Name: "hamadryad_launcher_worker_starts_total", Help: "Worker processes started."}),
 		reuses:    prometheus.NewCounter(prometheus.CounterOpts{Name: "hamadryad_launcher_worker_reuses_total", Help: "Idle worker processes that were set up for another job."}),
+		busy:      prometheus.NewHistogram(prometheus.HistogramOpts{Name: "hamadryad_launcher_worker_busy_seconds", Help: "Time from giving a worker an attempt to its report of the end.", Buckets: latencies}),
+		idle:      prometheus.NewHistogram(prometheus.HistogramOpts{Name: "hamadryad_launcher_worker_idle_seconds", Help: "Time from a worker's report of an attempt's end to its next attempt of the same job, where that was not held ahead.", Buckets: latencies}),
 		stale:     prometheus.NewCounter(prometheus.CounterOpts{Name: "hamadryad_launcher_stale_commands_total", Help: "Commands ignored: of an older term or another incarnation."}),
 		logUnkept: prometheus.NewCounter(prometheus.CounterOpts{Name: "hamadryad_launcher_log_unkept_bytes_total", Help: "Bytes of logs that could not be written."}),
 	}
@@ -72,7 +77,7 @@ func newMetrics(cfg Config, way suspend.Way, more ...prometheus.Collector) *metr
 	limits := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "hamadryad_launcher_limits_info", Help: "Always 1: what limits workers' memory, processes and processors, cgroup or none."}, []string{"by"})
 	limits.WithLabelValues(limitedBy(way)).Set(1)
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		m.outcomes, m.channels, m.starts, m.reuses, m.stale, m.logUnkept, m.offences, slots, resources, wrong, ways, users, limits, buildinfo.Metric("hamadryad_launcher"))
+		m.outcomes, m.channels, m.starts, m.reuses, m.busy, m.idle, m.stale, m.logUnkept, m.offences, slots, resources, wrong, ways, users, limits, buildinfo.Metric("hamadryad_launcher"))
 	m.registry.MustRegister(more...)
 	if cfg.Keys != nil {
 		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{

@@ -44,6 +44,7 @@ type worker struct {
 	sender  vetting.Sender
 	groups  bool      // its program takes sources in groups
 	rested  time.Time // when it became idle
+	given   time.Time // when it got its attempt
 
 	memory   int64 // limit of the attempt with which its process was started
 	reusable bool  // its program lets it be set up for another job

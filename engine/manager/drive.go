@@ -73,7 +73,11 @@ func (d *driver) run(ctx context.Context, opening []*wire.Input) error {
 			entries = append(entries, e)
 		case <-timer.C:
 		}
+		first := time.Now()
 		entries = d.drain(d.gather(entries, timer))
+		if len(entries) > 0 {
+			d.stats.Gathered(time.Since(first))
+		}
 		if err := d.step(ctx, entries); err != nil {
 			return err
 		}
@@ -236,11 +240,16 @@ func (d *driver) decide(batch *wire.Batch, record []byte) error {
 	if starts > 0 {
 		d.synced.add(seq, func() { d.early.synced(starts) })
 	}
-	if slices.ContainsFunc(later, awaited) {
+	hurried := slices.ContainsFunc(later, awaited)
+	if hurried {
 		d.log.Hurry()
 	}
 	if len(later) > 0 {
+		decided := time.Now()
 		d.synced.add(seq, func() {
+			if hurried {
+				d.stats.DecidedDurably(time.Since(decided))
+			}
 			d.keep(seq, later)
 			for _, a := range later {
 				d.durable(a)

@@ -22,6 +22,8 @@ type Metrics struct {
 	Registry       *prometheus.Registry
 	GRPC           *grpcprom.ServerMetrics
 	steps          prometheus.Histogram
+	gathers        prometheus.Histogram
+	durables       prometheus.Histogram
 	frozen         prometheus.Histogram
 	checkpoints    *prometheus.HistogramVec
 	notRemade      prometheus.Counter
@@ -48,6 +50,8 @@ func New() *Metrics {
 		Registry:       prometheus.NewRegistry(),
 		GRPC:           grpcprom.NewServerMetrics(),
 		steps:          prometheus.NewHistogram(prometheus.HistogramOpts{Name: "hamadryad_core_step_seconds", Help: "Time of one step of the core.", Buckets: latencies}),
+		gathers:        prometheus.NewHistogram(prometheus.HistogramOpts{Name: "hamadryad_core_gather_seconds", Help: "For how long a step's first input waited for others, while the policy decided a round.", Buckets: latencies}),
+		durables:       prometheus.NewHistogram(prometheus.HistogramOpts{Name: "hamadryad_core_durable_seconds", Help: "For how long what a step decided waited until its record was on the disk, where somebody waits for it.", Buckets: latencies}),
 		frozen:         prometheus.NewHistogram(prometheus.HistogramOpts{Name: "hamadryad_core_freeze_seconds", Help: "Time for which the core stood still to have its state written as a checkpoint.", Buckets: latencies}),
 		checkpoints:    prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "hamadryad_checkpoint_seconds", Help: "Time that it took to write a checkpoint beside the core, by what it was made from: the core's state, which stood still for hamadryad_core_freeze_seconds, or the event log.", Buckets: prometheus.ExponentialBuckets(0.001, 2, 20)}, []string{"from"}),
 		notRemade:      prometheus.NewCounter(prometheus.CounterOpts{Name: "hamadryad_checkpoints_failed_total", Help: "Checkpoints that could not be made from the event log, and were put off."}),
@@ -68,7 +72,7 @@ func New() *Metrics {
 		m.checkpoints.WithLabelValues(from)
 	}
 	m.Registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), m.GRPC,
-		m.steps, m.frozen, m.checkpoints, m.notRemade, m.inputs, m.reads, m.rounds, m.slowRounds, m.policyRestarts, m.policyProblems, m.sync, m.logged, m.channels)
+		m.steps, m.gathers, m.durables, m.frozen, m.checkpoints, m.notRemade, m.inputs, m.reads, m.rounds, m.slowRounds, m.policyRestarts, m.policyProblems, m.sync, m.logged, m.channels)
 	return m
 }
 
@@ -77,6 +81,12 @@ func (m *Metrics) Step(took time.Duration, inputs int) {
 	m.steps.Observe(took.Seconds())
 	m.inputs.Add(float64(inputs))
 }
+
+// Gathered notes for how long a step's first input waited for others.
+func (m *Metrics) Gathered(took time.Duration) { m.gathers.Observe(took.Seconds()) }
+
+// DecidedDurably notes for how long what a step decided waited for the disk.
+func (m *Metrics) DecidedDurably(took time.Duration) { m.durables.Observe(took.Seconds()) }
 
 // CoreRead counts a read of the core.
 func (m *Metrics) CoreRead() { m.reads.Inc() }
