@@ -53,7 +53,7 @@ func (s *story) set(t *testing.T, named map[string]string) {
 // join joins a launcher: kind=count for slots, memory and swap in MiB; running, ended and stored
 // list attempts.
 func (s *story) join(name string, named map[string]string) {
-	m := &wire.Join{Name: name, Host: "host-" + name, Memory: 8 << 30, DataAddress: name, CanSuspend: true, Incarnation: s.inc[name]}
+	m := &wire.Join{Name: name, Host: "host-" + name, Memory: 8 << 30, DataAddress: name, CanSuspend: true, HoldsAhead: named["old"] == "", Incarnation: s.inc[name]}
 	if named["again"] == "" {
 		s.inc[name]++
 		m.Incarnation = s.inc[name]

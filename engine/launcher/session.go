@@ -304,7 +304,7 @@ func (s *session) join() *wire.Join {
 	return &wire.Join{
 		Name: s.cfg.Name, Identity: s.dataDir.Identity(), Incarnation: s.reports.Incarnation(), Host: s.cfg.Host, Names: s.cfg.Names, Rack: s.cfg.Rack, Slots: s.cfg.wireSlots(), Memory: s.cfg.Memory, Swap: s.cfg.Swap, Resources: s.cfg.wireResources(),
 		DataAddress: s.agent.data, HttpAddress: s.agent.pages, Attempts: has.Attempts, Stored: has.Stored, Jobs: has.Jobs, Term: term, Seen: seen, CanSuspend: true, After: s.after,
-		Version: buildinfo.Read().Version, SourceGroups: true,
+		Version: buildinfo.Read().Version, SourceGroups: true, HoldsAhead: true,
 	}
 }
 

@@ -395,6 +395,7 @@ type Join struct {
 	Version       string                 `protobuf:"bytes,19,opt,name=version,proto3" json:"version,omitempty"`                                // of its program
 	Resources     []*ResourceCount       `protobuf:"bytes,20,rep,name=resources,proto3" json:"resources,omitempty"`                            // countable resources, in order of kind
 	SourceGroups  bool                   `protobuf:"varint,21,opt,name=source_groups,json=sourceGroups,proto3" json:"source_groups,omitempty"` // it takes sources in groups
+	HoldsAhead    bool                   `protobuf:"varint,22,opt,name=holds_ahead,json=holdsAhead,proto3" json:"holds_ahead,omitempty"`       // it holds attempts ahead (StartAttempt.ahead)
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -572,6 +573,13 @@ func (x *Join) GetResources() []*ResourceCount {
 func (x *Join) GetSourceGroups() bool {
 	if x != nil {
 		return x.SourceGroups
+	}
+	return false
+}
+
+func (x *Join) GetHoldsAhead() bool {
+	if x != nil {
+		return x.HoldsAhead
 	}
 	return false
 }
@@ -3903,7 +3911,7 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	"\n" +
 	"UntilEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\xa6\x05\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\xc7\x05\n" +
 	"\x04Join\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x12\x12\n" +
@@ -3927,7 +3935,9 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	"\x05after\x18\x12 \x01(\tR\x05after\x12\x18\n" +
 	"\aversion\x18\x13 \x01(\tR\aversion\x12@\n" +
 	"\tresources\x18\x14 \x03(\v2\".hamadryad.engine.v1.ResourceCountR\tresources\x12#\n" +
-	"\rsource_groups\x18\x15 \x01(\bR\fsourceGroups\"1\n" +
+	"\rsource_groups\x18\x15 \x01(\bR\fsourceGroups\x12\x1f\n" +
+	"\vholds_ahead\x18\x16 \x01(\bR\n" +
+	"holdsAhead\"1\n" +
 	"\x05Slots\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\rR\x05count\"\xc8\x01\n" +

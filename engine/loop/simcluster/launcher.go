@@ -100,7 +100,7 @@ func (l *Launcher) Message() *wire.Join {
 	has := l.Inventory()
 	return &wire.Join{
 		Name: l.Name, Incarnation: l.Incarnation, Host: l.Host, Rack: l.Rack, Slots: l.Slots, Memory: l.Memory, Swap: l.Swap, Resources: l.Resources,
-		DataAddress: l.Name + ":1", HttpAddress: l.Name + ":2", CanSuspend: l.CanSuspend,
+		DataAddress: l.Name + ":1", HttpAddress: l.Name + ":2", CanSuspend: l.CanSuspend, HoldsAhead: true,
 		Attempts: has.Attempts, Stored: has.Stored, Jobs: has.Jobs, Seen: l.seen, Term: l.Term,
 	}
 }

@@ -33,9 +33,9 @@ func (a *Attempt) sameStage(x *Attempt) bool {
 
 // AheadRoom lists how many bundles may be launched ahead on the launcher, by job, then stage: so
 // many for each predecessor, less those that are held. There are none where something is reserved
-// or suspended, or will be.
+// or suspended, or will be, nor on a launcher of an older version.
 func (l *Launcher) AheadRoom(perSlot int) (list []scheduler.AheadRoom) {
-	if perSlot == 0 || !l.Usable() || l.Awaited() {
+	if perSlot == 0 || !l.holdsAhead || !l.Usable() || l.Awaited() {
 		return nil
 	}
 	for _, a := range l.attempts {

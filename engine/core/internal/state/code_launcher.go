@@ -56,6 +56,7 @@ func codeLauncher(w *checkpoint.Codec, l *Launcher) {
 	l.Outstanding.CodeDue(w)
 	if w.Format > 7 {
 		checkpoint.Num(w, &l.aheadDue)
+		checkpoint.Flag(w, &l.holdsAhead)
 	}
 	l.CodeOffer(w)
 }

@@ -19,6 +19,7 @@ type Launcher struct {
 	suspended   int            // suspended attempts
 	heldAhead   int            // attempts that are held ahead
 	aheadDue    scheduler.Time // when their timer is due; 0: not set
+	holdsAhead  bool           // its program knows how to hold attempts ahead
 	finishers   int            // attempts that publish or clean
 	Outstanding Outstanding
 	resources.Launcher
@@ -75,7 +76,7 @@ func (st *Cluster) BringUp(l *Launcher, m *wire.Join) {
 
 // Reconnect updates the addresses of a launcher that joins again in the same incarnation.
 func (l *Launcher) Reconnect(m *wire.Join) {
-	l.identity, l.dataAddress, l.httpAddress = m.Identity, m.DataAddress, m.HttpAddress
+	l.identity, l.dataAddress, l.httpAddress, l.holdsAhead = m.Identity, m.DataAddress, m.HttpAddress, m.HoldsAhead
 }
 
 // TakeDown forgets a lost launcher's attempts and outstanding commands. It returns the
