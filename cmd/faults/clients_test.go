@@ -52,7 +52,7 @@ func (c *cluster) submitAtOnce(ca *certstest.CA, of func(i int) (user, program s
 	begin := make(chan struct{})
 	for i := range clientsAtOnce {
 		user, program := of(i)
-		cl, err := client.Dial(c.address, client.Options{User: user, Auth: ca.Files(auth.User, user)})
+		cl, err := client.Dial(c.address, client.Options{User: user, Auth: ca.Files(auth.User, user), Wait: waitMax})
 		if err != nil {
 			c.t.Fatal(err)
 		}
