@@ -3,12 +3,14 @@ package process_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,6 +21,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/process"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/worker/ipc"
+	"github.com/hamadryad/hamadryad/internal/process/proctree"
 	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
@@ -54,12 +57,16 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// start starts a worker. The buffer holds the launcher's log of it.
+// marks numbers the workers of this program.
+var marks atomic.Int64
+
+// start starts a worker. The buffer holds the launcher's log of it. Its mark is no other's: what ends a worker looks for
+// processes with its mark, also after the test.
 func start(t *testing.T, mode string, l *lease.Lease) (*process.Process, *proctest.Output) {
 	t.Helper()
 	said := &proctest.Output{}
 	p, err := process.Start(t.Context(), process.Command{
-		Program: os.Args[0], Env: append(os.Environ(), modeVariable+"="+mode), Dir: t.TempDir(), Mark: "HAMADRYAD_TEST_MARK=1",
+		Program: os.Args[0], Env: append(os.Environ(), modeVariable+"="+mode), Dir: t.TempDir(), Mark: proctree.Mark(fmt.Sprintf("HAMADRYAD_TEST_MARK=%d-%d", os.Getpid(), marks.Add(1))),
 	}, l, slog.New(slog.NewTextHandler(said, nil)))
 	if err != nil {
 		t.Fatal(err)
