@@ -437,6 +437,9 @@ pub struct Outcome {
     pub reserve: ::core::option::Option<Reserve>,
     #[prost(message, optional, tag = "15")]
     pub speculate: ::core::option::Option<Speculate>,
+    /// no rows: none is ahead
+    #[prost(bool, repeated, tag = "16")]
+    pub launch_ahead: ::prost::alloc::vec::Vec<bool>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct SettingChanged {
@@ -539,6 +542,8 @@ pub struct Events {
     pub attempt_stopping: ::core::option::Option<AttemptStopping>,
     #[prost(message, optional, tag = "34")]
     pub suspension_failed: ::core::option::Option<AttemptNamed>,
+    #[prost(message, optional, tag = "35")]
+    pub attempt_took_slots: ::core::option::Option<AttemptNamed>,
 }
 /// EventBatch is a list of events by itself.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -577,6 +582,20 @@ pub struct Offers {
     /// no rows: none
     #[prost(message, optional, tag = "11")]
     pub for_resume_resources: ::core::option::Option<ResourceCounts>,
+    /// no rows: nothing
+    #[prost(message, optional, tag = "12")]
+    pub ahead: ::core::option::Option<AheadRooms>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct AheadRooms {
+    #[prost(uint32, repeated, tag = "1")]
+    pub rows: ::prost::alloc::vec::Vec<u32>,
+    #[prost(uint64, repeated, tag = "2")]
+    pub job: ::prost::alloc::vec::Vec<u64>,
+    #[prost(uint32, repeated, tag = "3")]
+    pub stage: ::prost::alloc::vec::Vec<u32>,
+    #[prost(int64, repeated, tag = "4")]
+    pub count: ::prost::alloc::vec::Vec<i64>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Reservations {
@@ -677,6 +696,9 @@ pub struct Launch {
     pub bundle: ::prost::alloc::vec::Vec<u64>,
     #[prost(message, optional, tag = "2")]
     pub launchers: ::core::option::Option<Ids>,
+    /// no rows: none is ahead
+    #[prost(bool, repeated, tag = "3")]
+    pub ahead: ::prost::alloc::vec::Vec<bool>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Reserve {
@@ -1055,6 +1077,7 @@ pub enum EventKind {
     UserLimitSet = 31,
     AttemptStopping = 32,
     SuspensionFailed = 33,
+    AttemptTookSlots = 34,
 }
 impl EventKind {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -1097,6 +1120,7 @@ impl EventKind {
             Self::UserLimitSet => "EVENT_KIND_USER_LIMIT_SET",
             Self::AttemptStopping => "EVENT_KIND_ATTEMPT_STOPPING",
             Self::SuspensionFailed => "EVENT_KIND_SUSPENSION_FAILED",
+            Self::AttemptTookSlots => "EVENT_KIND_ATTEMPT_TOOK_SLOTS",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -1136,6 +1160,7 @@ impl EventKind {
             "EVENT_KIND_USER_LIMIT_SET" => Some(Self::UserLimitSet),
             "EVENT_KIND_ATTEMPT_STOPPING" => Some(Self::AttemptStopping),
             "EVENT_KIND_SUSPENSION_FAILED" => Some(Self::SuspensionFailed),
+            "EVENT_KIND_ATTEMPT_TOOK_SLOTS" => Some(Self::AttemptTookSlots),
             _ => None,
         }
     }
