@@ -125,15 +125,15 @@ func (r *Rival) Programs(ctx context.Context, programs, tasks int) (seconds []fl
 
 // WordCount counts the words of a file into a folder.
 func (r *Rival) WordCount(ctx context.Context, in, out string) (Took, error) {
-	return r.took(ctx, "wordcount", in, out)
+	return r.measureRun(ctx, "wordcount", in, out)
 }
 
 // Sort sorts the records of a file into a folder.
 func (r *Rival) Sort(ctx context.Context, in, out string) (Took, error) {
-	return r.took(ctx, "sort", in, out)
+	return r.measureRun(ctx, "sort", in, out)
 }
 
-func (r *Rival) took(ctx context.Context, args ...string) (Took, error) {
+func (r *Rival) measureRun(ctx context.Context, args ...string) (Took, error) {
 	start := time.Now()
 	got, err := r.run(ctx, args...)
 	return Took{Whole: time.Since(start).Seconds(), Running: got.Seconds}, err

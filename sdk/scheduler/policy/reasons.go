@@ -53,7 +53,7 @@ func (d *driver[O, S]) setReason(j *view.Job, why reason) {
 }
 
 // tell notes that the manager has a reason, and withdraw that it has none.
-func (d *driver[O, S]) tell(r *record, why reason) {
+func (d *driver[O, S]) putInForce(r *record, why reason) {
 	if r.inForce = why; !r.told {
 		r.told = true
 		d.told++
@@ -86,7 +86,7 @@ func (p *Pass[O, S]) Report(j *view.Job, why scheduler.WaitReason, detail func()
 	}
 	w := scheduler.Waiting{Job: j.ID(), Reason: why}
 	if d.withdraw(r); why != scheduler.WaitNone {
-		d.tell(r, reason{why: why})
+		d.putInForce(r, reason{why: why})
 		w.Detail = detail()
 	}
 	p.decisions.Waiting = append(p.decisions.Waiting, w)
@@ -112,7 +112,7 @@ func (p *Pass[O, S]) giveReasons() {
 		if r.inForce.why != now.why {
 			p.decisions.Waiting = append(p.decisions.Waiting, scheduler.Waiting{Job: r.job.ID(), Reason: now.why, Detail: now.text()})
 		}
-		d.tell(r, now)
+		d.putInForce(r, now)
 		d.order = append(d.order, r)
 	}
 	if d.told == len(d.order) {
