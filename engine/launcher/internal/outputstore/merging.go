@@ -39,7 +39,7 @@ type merging struct {
 	mu      sync.Mutex
 	waiting map[mergeOf][]mergeable
 	count   int                // of all that wait
-	due     []mergeOf          // to be copied, in this order
+	due     []dueMerge         // to be copied, in this order
 	written map[mergedFrom]int // number of merged files
 	running bool
 	ctx     context.Context // ends with clear
@@ -57,6 +57,12 @@ type mergeOf struct {
 	mergedFrom
 	owner      int
 	partitions int
+}
+
+// dueMerge has the files copied that fill merged files; all: the rest of them too.
+type dueMerge struct {
+	mergeOf
+	all bool
 }
 
 // mergeable is a stored file that waits to be copied.
@@ -109,25 +115,27 @@ func (s *Store) mergeOutputs(job, attempt uint64, owner int, stored []*wire.Stor
 		of := mergeOf{mergedFrom{job, o.Connection}, owner, int(n)}
 		m.waiting[of] = append(m.waiting[of], mergeable{merged.Member{From: o.From, Attempt: attempt}, o.Bytes})
 		m.count++
-		if full(m.waiting[of]) {
-			m.begin(s, of)
+		if filling(m.waiting[of]) > 0 {
+			m.startMerge(s, dueMerge{of, false})
 		}
 	}
 }
 
-// full reports whether files fill a merged file.
-func full(list []mergeable) bool {
+// filling is how many of the files, from the first on, fill a merged file. It is 0 where all do not.
+func filling(list []mergeable) int {
 	bytes := int64(0)
-	for _, f := range list {
-		bytes += f.bytes
+	for i, f := range list {
+		if bytes += f.bytes; i+1 == merged.MembersMax || i+1 >= mergeMembersMin && bytes >= mergeBytes {
+			return i + 1
+		}
 	}
-	return len(list) >= merged.MembersMax || bytes >= mergeBytes
+	return 0
 }
 
-// begin has files copied. The caller holds mu.
-func (m *merging) begin(s *Store, of mergeOf) {
-	if !slices.Contains(m.due, of) {
-		m.due = append(m.due, of)
+// startMerge has files copied. The caller holds mu.
+func (m *merging) startMerge(s *Store, due dueMerge) {
+	if !slices.Contains(m.due, due) {
+		m.due = append(m.due, due)
 	}
 	if !m.running {
 		m.running = true
@@ -150,22 +158,31 @@ func (s *Store) MergeFor(job uint64, connections []uint32) {
 		return cmp.Or(cmp.Compare(a.connection, b.connection), cmp.Compare(a.owner, b.owner), cmp.Compare(a.partitions, b.partitions))
 	})
 	for _, of := range all {
-		m.begin(s, of)
+		m.startMerge(s, dueMerge{of, true})
 	}
 }
 
-// take takes the next files to be copied; none: there are none, and merge ends.
-func (m *merging) take() (ctx context.Context, of mergeOf, list []mergeable) {
+// nextMerge takes the files of the next merged file from those that wait. None: merge ends.
+func (m *merging) nextMerge() (ctx context.Context, of mergeOf, list []mergeable) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for len(m.due) > 0 {
-		of = m.due[0]
-		m.due = m.due[1:]
-		if list = m.waiting[of]; len(list) >= mergeMembersMin {
-			delete(m.waiting, of)
-			m.count -= len(list)
-			return m.ctx, of, list
+		due := m.due[0]
+		waiting := m.waiting[due.mergeOf]
+		n := filling(waiting)
+		if n == 0 && due.all && len(waiting) >= mergeMembersMin {
+			n = len(waiting)
 		}
+		if n == 0 {
+			m.due = m.due[1:]
+			continue
+		}
+		if m.count -= n; n == len(waiting) {
+			delete(m.waiting, due.mergeOf)
+		} else {
+			m.waiting[due.mergeOf] = waiting[n:]
+		}
+		return m.ctx, due.mergeOf, waiting[:n]
 	}
 	m.running = false
 	return nil, of, nil
@@ -174,7 +191,7 @@ func (m *merging) take() (ctx context.Context, of mergeOf, list []mergeable) {
 // merge copies files until none are due.
 func (s *Store) merge() {
 	for {
-		ctx, of, list := s.merging.take()
+		ctx, of, list := s.merging.nextMerge()
 		if list == nil {
 			return
 		}
@@ -201,7 +218,7 @@ func (s *Store) mergeFiles(ctx context.Context, of mergeOf, list []mergeable) {
 			_ = in.Close() // it was only read
 		}
 	}()
-	for _, x := range list[:min(len(list), merged.MembersMax)] {
+	for _, x := range list {
 		l, err := s.open(of.job, x.Attempt, worker.StoredName(of.connection, x.From), of.owner)
 		f, err := file.Of(worker.StoredName(of.connection, x.From), l, err)
 		if err == nil {

@@ -112,6 +112,40 @@ func TestSmallPartitionsAreMerged(t *testing.T) {
 	}
 }
 
+// Files that come while others are copied wait for the next merged file.
+func TestFilesOfOneMergedFile(t *testing.T) {
+	s := New(t.TempDir(), slog.New(slog.DiscardHandler))
+	s.merging.running = true // the copying is slow
+	stored := []*wire.StoredOutput{{Bytes: 1, PartitionBytes: make([]int64, mergePartitionsMin)}}
+	for i := range 2*merged.MembersMax + mergeMembersMin {
+		stored[0].From = uint32(i)
+		s.mergeOutputs(1, uint64(1+i), 0, stored)
+	}
+	stored[0].Bytes, stored[0].PartitionBytes = mergeBytes, make([]int64, mergeBytes/mergePartitionBytes)
+	for i := range mergeMembersMin + 1 {
+		s.mergeOutputs(2, uint64(1+i), 0, stored) // each fills a merged file
+	}
+	next := func(want int) {
+		t.Helper()
+		if _, of, list := s.merging.nextMerge(); len(list) != want {
+			t.Errorf("a merged file of %+v is to have %d members, want %d", of, len(list), want)
+		}
+		s.merging.running = true
+	}
+	next(merged.MembersMax)
+	next(merged.MembersMax)
+	next(mergeMembersMin)
+	next(0)
+	s.MergeFor(1, []uint32{0})
+	next(mergeMembersMin)
+	next(0)
+	s.MergeFor(2, []uint32{0})
+	next(0)
+	if s.merging.count != 1 {
+		t.Errorf("%d files wait, want 1", s.merging.count)
+	}
+}
+
 // Files are copied as soon as they fill a merged file, before a reader starts.
 func TestMergedFilesAreFilled(t *testing.T) {
 	s := New(t.TempDir(), slog.New(slog.DiscardHandler))
