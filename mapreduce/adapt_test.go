@@ -73,8 +73,7 @@ func TestWrongSettingsForReducersByBytesNameTheRemedy(t *testing.T) {
 	for want, s := range map[string]mapreduce.Settings{
 		"ReduceBytes is -1":                      {ReduceBytes: -1},
 		"leave one of the two out":               {ReduceBytes: 1, SlowStart: 0.5},
-		"set that too":                           {SplitKeys: true},
-		"are not in order":                       {SplitKeys: true, ReduceBytes: 1, TotalOrder: true},
+		"neither ReduceBytes nor TotalOrder":     {SplitKeys: true},
 		"no reduce tasks that ReduceBytes could": {ReduceBytes: 1, Reducers: mapreduce.MapOnly},
 	} {
 		j := mapreduce.Bytes{Name: "wrong", Settings: s, Map: func(*mapreduce.Task, *mapreduce.Emitter) error { return nil }}

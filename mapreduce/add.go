@@ -68,7 +68,7 @@ func (j Bytes) stages(g *job.Graph, out job.Folder, tasks []job.Task, mapOf func
 		j := j
 		if ranged {
 			var err error
-			if j.Partition, err = rangePartition(ctx, n, j.keyOrder()); err != nil {
+			if j.Partition, err = rangePartition(ctx, n, j.keyOrder(), j.SplitKeys); err != nil {
 				return err
 			}
 		}
@@ -88,8 +88,8 @@ func (j Bytes) stages(g *job.Graph, out job.Folder, tasks []job.Task, mapOf func
 	}
 	width, channel := reducers, job.Channel{Kind: job.File, Codec: j.Codec, SlowStart: max(cmp.Or(j.SlowStart, SlowStartDefault), 0)}
 	if j.ReduceBytes > 0 {
-		channel.SlowStart, channel.Adapt = 0, job.Adapt{Partitions: reducers, Bytes: j.ReduceBytes, Split: j.SplitKeys}
-		if j.SplitKeys {
+		channel.SlowStart, channel.Adapt = 0, job.Adapt{Partitions: reducers, Bytes: j.ReduceBytes, Split: j.SplitKeys && !j.TotalOrder}
+		if channel.Adapt.Split {
 			width *= 2 // readers for the pieces of large partitions
 		}
 	}
@@ -163,10 +163,8 @@ func (j Bytes) check(sources []Source) error {
 		return errors.New("the job is MapOnly: it has no reduce tasks that ReduceBytes could choose, so leave that out")
 	case j.ReduceBytes > 0 && j.SlowStart > 0:
 		return errors.New("the job has ReduceBytes and SlowStart: its reduce tasks are chosen when all map tasks have finished, so leave one of the two out")
-	case j.SplitKeys && j.ReduceBytes == 0:
-		return errors.New("the job has SplitKeys and no ReduceBytes: set that too, to ReduceBytesUsual for example")
-	case j.SplitKeys && j.TotalOrder:
-		return errors.New("the job has SplitKeys and TotalOrder: files of a partition that several tasks share are not in order, so leave one of the two out")
+	case j.SplitKeys && j.ReduceBytes == 0 && !j.TotalOrder:
+		return errors.New("the job has SplitKeys, and neither ReduceBytes nor TotalOrder: set ReduceBytes too, to ReduceBytesUsual for example")
 	case j.TotalOrder && (j.Reducers == MapOnly || j.Partition != nil):
 		return errors.New("the job is to be in total order: it can't be MapOnly, and TotalOrder is its Partition")
 	case j.Group != nil && j.Partition == nil && j.Reducers != 1 && !j.TotalOrder:

@@ -63,16 +63,20 @@ type Settings struct {
 	// partitions, so the most tasks; 0 is one for each fourth of ReduceBytes of the input. The files
 	// are numbered from 0 without holes. Reduce tasks don't start early, so SlowStart has to be 0.
 	ReduceBytes int64
-	// SplitKeys, beside ReduceBytes, shares a large partition among several reduce tasks: one with more
-	// than five times the bytes of the median, and more than 256 MiB. Each task gets the pairs of some
-	// of the map tasks. So Reduce may be called for one key in several tasks, with some of its values
-	// in each, and each writes its own file. Set it where that is right: where each value is handled
-	// alone, or where whoever reads the output adds up what has the same key. Not with TotalOrder, since
-	// the files in sequence would not be in order.
+	// SplitKeys, beside ReduceBytes or TotalOrder, shares a key with many records among several reduce
+	// tasks. Each gets the pairs of some of the map tasks. So Reduce may be called for one key in several
+	// tasks, with some of its values in each, and each writes its own file. Set it where that is right:
+	// where each value is handled alone, or where whoever reads the output adds up what has the same key.
+	// Where Reduce adds up, set Combine instead: then a map task sends one value of a key.
+	//
+	// With ReduceBytes a partition is shared that has more than five times the bytes of the median, and
+	// more than 256 MiB. With TotalOrder a key is shared that fills more than a task's range in the
+	// sample. The output files in sequence are in order all the same.
 	SplitKeys bool
 	// TotalOrder gives each reducer a range of keys, so that the output files in sequence are in
 	// order. The ranges come from a sample of the input: mappers run over parts of it beforehand,
-	// so they must do nothing but emit. One key goes to one reducer, however frequent it is.
+	// so they must do nothing but emit. One key goes to one reducer, however frequent it is, unless
+	// SplitKeys is set.
 	TotalOrder bool
 	// SlowStart is the share of finished map tasks at which reducers start to gather:
 	// SlowStartDefault when 0. A negative value waits for all map tasks.

@@ -37,10 +37,10 @@ const (
 )
 
 // keyOrder is the order in which ranges of keys go to reducers. It uses Group if that is set, so
-// that no group is split.
+// that no group is split, unless SplitKeys allows it.
 func (j Bytes) keyOrder() func(a, b []byte) int {
 	switch {
-	case j.Group != nil:
+	case j.Group != nil && !j.SplitKeys:
 		return j.Group
 	case j.Compare != nil:
 		return j.Compare
@@ -61,7 +61,7 @@ func (j Bytes) sampled(g *job.Graph, mapper *job.Stage, tasks []job.Task, reduce
 		sampler.NoSuspend() // it runs the mapper
 	}
 	boundaries := g.Stage("boundaries", 1, func(ctx context.Context, n *job.Node) error {
-		return pickBoundaries(ctx, n, reducers, j.keyOrder())
+		return pickBoundaries(ctx, n, reducers, j.keyOrder(), j.SplitKeys)
 	}).Memory(j.Memory)
 	takeSlots(boundaries, j.MapSlots, mapKind)
 	g.AllToAll(sampler.Out(keysPort), boundaries.In(keysPort), job.Channel{Kind: job.File})
@@ -193,24 +193,24 @@ func receiveKeys(ctx context.Context, n *job.Node, port string) ([][]byte, error
 }
 
 // pickBoundaries is the node of the boundaries stage.
-func pickBoundaries(ctx context.Context, n *job.Node, reducers int, order func(a, b []byte) int) error {
+func pickBoundaries(ctx context.Context, n *job.Node, reducers int, order func(a, b []byte) int, repeat bool) error {
 	keys, err := receiveKeys(ctx, n, keysPort)
 	if err != nil {
 		return err
 	}
-	return sendKeys(ctx, n, boundariesPort, boundaries(keys, reducers, order))
+	return sendKeys(ctx, n, boundariesPort, boundaries(keys, reducers, order, repeat))
 }
 
-// boundaries picks the first keys of all ranges but the first. There are fewer if one key is so
-// frequent that it fills several ranges.
-func boundaries(keys [][]byte, ranges int, order func(a, b []byte) int) [][]byte {
+// boundaries picks the first keys of all ranges but the first. A key so frequent that it fills several
+// ranges is there once, so there are fewer ranges. With repeat it is there for each of them.
+func boundaries(keys [][]byte, ranges int, order func(a, b []byte) int, repeat bool) [][]byte {
 	// Keys that are equal in this order may differ in bytes: the bytes break ties, so that the
 	// outcome does not depend on the order of arrival of samples.
 	slices.SortFunc(keys, func(a, b []byte) int { return cmp.Or(order(a, b), bytes.Compare(a, b)) })
 	var first [][]byte
 	for i := 1; i < ranges && len(keys) > 0; i++ {
 		k := keys[i*len(keys)/ranges]
-		if len(first) == 0 || order(first[len(first)-1], k) < 0 {
+		if len(first) == 0 || repeat || order(first[len(first)-1], k) < 0 {
 			first = append(first, k)
 		}
 	}
@@ -218,21 +218,37 @@ func boundaries(keys [][]byte, ranges int, order func(a, b []byte) int) [][]byte
 }
 
 // rangePartition reads the boundaries and returns the partition function that uses them.
-func rangePartition(ctx context.Context, n *job.Node, order func(a, b []byte) int) (func(key []byte, n int) int, error) {
+func rangePartition(ctx context.Context, n *job.Node, order func(a, b []byte) int, repeated bool) (func(key []byte, n int) int, error) {
 	first, err := receiveKeys(ctx, n, boundariesPort)
 	if err != nil {
 		return nil, err
 	}
 	for i := 1; i < len(first); i++ {
-		if order(first[i-1], first[i]) >= 0 {
+		if c := order(first[i-1], first[i]); c > 0 || c == 0 && !repeated {
 			return nil, fmt.Errorf("the boundaries %q and %q are not in order: Compare and Group must be orders, the same in every process", shorten(first[i-1]), shorten(first[i]))
 		}
 	}
-	return func(key []byte, _ int) int {
-		after, found := slices.BinarySearchFunc(first, key, order)
-		if found {
-			after++ // a boundary is the first key of its range
+	return rangeOf(first, order, n.Info().Index), nil
+}
+
+// rangeOf is the partition function of a map task. A boundary is the first key of its range. Where
+// several are equal, the ranges between them have that key alone, and the one after them begins with
+// it. So its pairs may go to any of these, and the files are in order all the same. All those of a map
+// task go to one range: a task that runs again then gives each range the same pairs, in whatever order
+// it emits them.
+func rangeOf(first [][]byte, order func(a, b []byte) int, task int) func(key []byte, n int) int {
+	equal := make([]int, len(first)) // how many boundaries from here on are equal to this one
+	for i := len(first) - 1; i >= 0; i-- {
+		equal[i] = 1
+		if i+1 < len(first) && order(first[i], first[i+1]) == 0 {
+			equal[i] += equal[i+1]
 		}
-		return after
-	}, nil
+	}
+	return func(key []byte, _ int) int {
+		at, found := slices.BinarySearchFunc(first, key, order)
+		if found {
+			at += 1 + task%equal[at]
+		}
+		return at
+	}
 }

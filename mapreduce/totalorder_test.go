@@ -1,6 +1,7 @@
 package mapreduce_test
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -77,6 +78,63 @@ func TestTotalOrder(t *testing.T) {
 			}
 			if many := name == "random" || name == "sorted"; many && largest > 2*len(got)/7 {
 				t.Errorf("the largest of 7 files has %d of %d bytes: the ranges are not even", largest, len(got))
+			}
+		})
+	}
+}
+
+// One key has half of all lines. The lines are spread over the input, so each map task has some.
+func TestAFrequentKeyIsSharedInTotalOrder(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	lines := make([]string, 30_000)
+	for i := range lines {
+		lines[i] = "m"
+		if rng.IntN(2) == 0 {
+			lines[i] = fmt.Sprintf("%c%x", "amz"[rng.IntN(3)], rng.IntN(1<<20))
+		}
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(dir+"/in", []byte(strings.Join(lines, "\n")+"\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Join(slices.Sorted(slices.Values(lines)), "\n") + "\n"
+	first := func(a, b []byte) int { return bytes.Compare(a[:1], b[:1]) }
+	for name, c := range map[string]struct {
+		settings mapreduce.Settings
+		group    func(a, b []byte) int
+		most     int // hundredths of all bytes in the largest file
+	}{
+		"whole":            {settings: mapreduce.Settings{}, most: 60},
+		"shared":           {settings: mapreduce.Settings{SplitKeys: true}, most: 25},
+		"joined by bytes":  {settings: mapreduce.Settings{SplitKeys: true, ReduceBytes: 3000}, most: 40},
+		"a group in parts": {settings: mapreduce.Settings{SplitKeys: true}, group: first, most: 25},
+	} {
+		t.Run(name, func(t *testing.T) {
+			j := sortLines(9)
+			j.SplitKeys, j.ReduceBytes, j.Group, j.SplitBytes = c.settings.SplitKeys, c.settings.ReduceBytes, c.group, 10_000
+			j.Reduce = func(_ *mapreduce.Task, _ []byte, values *mapreduce.Values, out *mapreduce.Writer) error {
+				for _, ok := values.Next(); ok; _, ok = values.Next() {
+					out.Pair(values.Key(), nil)
+				}
+				return nil
+			}
+			out := dir + "/" + strings.ReplaceAll(name, " ", "-")
+			if _, err := jobtest.Run(t.Context(), j.Definition(), []string{dir + "/in", out}, jobtest.Options{}); err != nil {
+				t.Fatal(err)
+			}
+			files, err := jobtest.Output(out)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, largest := strings.ReplaceAll(strings.Join(files, ""), "\t", ""), 0
+			for _, f := range files {
+				largest = max(largest, len(f))
+			}
+			if got != want {
+				t.Errorf("%d files with %d bytes are not the %d bytes in order", len(files), len(got), len(want))
+			}
+			if share := 100 * largest / len(got); share > c.most || name == "whole" && share < 45 {
+				t.Errorf("the largest of %d files has %d %% of all bytes, want at most %d", len(files), share, c.most)
 			}
 		})
 	}
