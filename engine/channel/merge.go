@@ -21,8 +21,11 @@ const storedAtOnce = 4
 const soonMost = 512
 
 // togetherMost is how many stored sources Next reads at once if they can be read together. After a
-// source that can't, it tries as many others alone.
-const togetherMost = 64
+// source that can't, it reads aloneMost alone.
+const (
+	togetherMost = 256
+	aloneMost    = 64
+)
 
 // together is a source that can be read whole with others of its kind.
 type together interface {
@@ -311,7 +314,7 @@ func (m *Merge) takeTogether(p *pump) []job.Source {
 		return nil
 	}
 	if _, can := m.waiting[0].(together); !can {
-		m.alone = togetherMost
+		m.alone = aloneMost
 		return nil
 	}
 	n := min(len(m.waiting), togetherMost)
@@ -333,7 +336,7 @@ func (m *Merge) giveBack(p *pump, all []job.Source, n int) {
 	}
 	m.alone = 1
 	if n == 0 {
-		m.alone = togetherMost
+		m.alone = aloneMost
 	}
 	if m.err != nil { // Close may have been here
 		for _, s := range rest {

@@ -308,6 +308,7 @@ func (g *group) close(stuck bool) {
 	}
 	g.files.abort()
 	g.wiring.close()
+	g.inputs.copies.Close() // no node reads any more
 	if nonblock.HasChildren() {
 		killDescendants()
 	}

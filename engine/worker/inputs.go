@@ -34,10 +34,10 @@ type inputs struct {
 	copies  *store.Copies
 
 	mu      sync.Mutex
-	known   map[producer]*given // each is in told
-	told    map[int]*bitset     // by connection: all producers ever received
-	order   []producer          // those received before all readers were there, in order
-	whole   bool                // all readers are there
+	known   knownSources    // each producer is in told
+	told    map[int]*bitset // by connection: all producers ever received
+	order   []producer      // those received before all readers were there, in order
+	whole   bool            // all readers are there
 	readers []storedReader
 	room    []storedSource // memory for further ones
 	ports   []*inPort
@@ -85,7 +85,7 @@ func newInputs(start *wire.StartAttempt, p *place, r *reports, f *store.Fetcher)
 	return &inputs{
 		start: start, place: p, reports: r, fetcher: f,
 		copies: f.Copies(func(folder string, connection int) string { return MergedPrefix(folder, start.Job, uint32(connection)) }),
-		known:  map[producer]*given{}, told: map[int]*bitset{}, changed: make(chan struct{}),
+		told:   map[int]*bitset{}, changed: make(chan struct{}),
 	}
 }
 
@@ -115,9 +115,6 @@ func (in *inputs) takeSources(sources []*wire.Source) (fresh []*storedSource) {
 	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if len(in.known) == 0 {
-		in.known = make(map[producer]*given, len(sources))
-	}
 	all := make([]given, len(sources)) // one allocation: there may be a thousand sources for each of a thousand readers
 	for i, s := range sources {
 		p := producer{int(s.Connection), int(s.From)}
@@ -126,12 +123,12 @@ func (in *inputs) takeSources(sources []*wire.Source) (fresh []*storedSource) {
 			told = &bitset{}
 			in.told[p.connection] = told
 		}
-		switch k := in.known[p]; {
+		switch k := in.known.of(p); {
 		case k != nil:
 			k.source = s
 		case told.add(p.from):
 			all[i].source = s
-			in.known[p] = &all[i]
+			in.known.add(p, &all[i])
 			if !in.whole {
 				in.order = append(in.order, p)
 			}
@@ -257,7 +254,7 @@ func (in *inputs) addReader(r storedReader) {
 	in.readers = append(in.readers, r)
 	var known []*storedSource
 	for _, p := range in.order {
-		if of := in.known[p]; of != nil { // else it was read already
+		if of := in.known.of(p); of != nil { // else it was read already
 			known = in.sourceFor(known, &r, p, of)
 		}
 	}
@@ -326,8 +323,8 @@ func (in *inputs) far(all []job.Source) (far []*storedSource) {
 
 // copied returns where merged copies of sources could be, up to the first that has to be read alone,
 // and the sources themselves.
-func (in *inputs) copied(all []job.Source) (wants []store.Want, at []*wire.Source) {
-	wants, at = make([]store.Want, 0, len(all)), make([]*wire.Source, 0, len(all))
+func (in *inputs) copied(all []job.Source) (wanted []store.CopyOf, at []*wire.Source) {
+	wanted, at = make([]store.CopyOf, 0, len(all)), make([]*wire.Source, 0, len(all))
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	for _, s := range all {
@@ -340,11 +337,13 @@ func (in *inputs) copied(all []job.Source) (wants []store.Want, at []*wire.Sourc
 		if folder == "" {
 			break
 		}
-		w := store.Want{Partition: o.partition, From: o.producer.from, Folder: folder, Connection: o.producer.connection}
-		w.Attempt = scheduler.AttemptID(newest.Attempt)
-		wants, at = append(wants, w), append(at, newest)
+		wanted = append(wanted, store.CopyOf{
+			Folder: folder, Connection: o.producer.connection, From: o.producer.from,
+			Attempt: scheduler.AttemptID(newest.Attempt), Partition: o.partition,
+		})
+		at = append(at, newest)
 	}
-	return wants, at
+	return wanted, at
 }
 
 // readWhole notes that sources of one port were read without being taken from it.
@@ -382,7 +381,7 @@ func (in *inputs) done(p producer, of *given) {
 // doneLocked is done for a caller that holds mu.
 func (in *inputs) doneLocked(p producer, of *given) {
 	if of.left--; of.left == 0 {
-		delete(in.known, p)
+		in.known.remove(p)
 	}
 }
 

@@ -49,8 +49,8 @@ func TestAPortionIsReadPartitionByPartition(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := high - low; !maps.Equal(got, map[int]int{1: n, 2: n, 3: n}) || len(in.known) != 3 { // 0, 4 and 5 are not read
-		t.Errorf("so many partitions of each writer were read: %v, want %d of 1 to 3; %d are kept", got, n, len(in.known))
+	if n := high - low; !maps.Equal(got, map[int]int{1: n, 2: n, 3: n}) || in.known.count != 3 { // 0, 4 and 5 are not read
+		t.Errorf("so many partitions of each writer were read: %v, want %d of 1 to 3; %d are kept", got, n, in.known.count)
 	}
 }
 
@@ -102,7 +102,7 @@ func TestSourcesKeepTheirOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if len(in.order) > 0 || len(in.known) > 0 {
-		t.Errorf("%d sources are remembered, and %d known", len(in.order), len(in.known))
+	if len(in.order) > 0 || in.known.count > 0 {
+		t.Errorf("%d sources are remembered, and %d known", len(in.order), in.known.count)
 	}
 }

@@ -78,25 +78,31 @@ func (s *storedSource) ReadSoon(all []job.Source) {
 // of which there are merged copies on this machine.
 func (s *storedSource) ReadTogether(all []job.Source, take func(*job.Batch) error) (int, error) {
 	in := s.inputs
-	wants, at := in.copied(all)
-	segments := in.copies.Segments(make([]store.Segment, 0, len(wants)), wants)
-	var reader store.SegmentReader
-	var err error
-	n := 0
-	for n < len(segments) && err == nil {
-		o := all[n].(*storedSource)
-		batches, damaged := reader.All(segments[n])
-		if !o.readWhole(damaged != nil) {
-			break
-		}
-		n++
+	wanted, at := in.copied(all)
+	segments := in.copies.Segments(make([]store.Segment, 0, len(wanted)), wanted)
+	if len(segments) == 0 {
+		return 0, nil
+	}
+	reader := store.NewJoinedReader(segments)
+	pass := func(batches []*job.Batch, err error) error {
 		for _, b := range batches {
-			s.node.reads(in.place.locality(at[n-1].Host, at[n-1].Rack)).Add(int64(len(b.Data)))
 			if err == nil {
 				err = take(b)
 			}
 		}
+		return err
 	}
+	var err error
+	n := 0
+	for n < len(segments) && err == nil {
+		complete, bytes, damaged := reader.Read(segments[n])
+		if err = pass(complete, nil); !all[n].(*storedSource).readWhole(damaged != nil) {
+			break
+		}
+		s.node.reads(in.place.locality(at[n].Host, at[n].Rack)).Add(bytes)
+		n++
+	}
+	err = pass(reader.Rest(), err)
 	if n > 0 {
 		s.node.goesOn()
 		in.readWhole(all[:n])

@@ -37,7 +37,7 @@ func decode(h Header, payload []byte, b *job.Batch) error {
 		return err
 	}
 	b.Data = raw[:h.Data]
-	b.Ends, err = ends(h, raw[h.Data:], b.Ends)
+	b.Ends, err = ends(h, raw[h.Data:], b.Ends[:0], 0)
 	return err
 }
 
@@ -83,11 +83,13 @@ func expandZSTD(h Header, payload, memory []byte) ([]byte, error) {
 	}
 }
 
-// ends adds up the lengths, and checks that they fill the data exactly.
-func ends(h Header, lengths []byte, memory []uint32) ([]uint32, error) {
-	out := slices.Grow(memory[:0], int(h.Records))[:h.Records]
+// ends adds up the lengths, and checks that they fill the data exactly. It appends the ends to list;
+// start is where the data begin.
+func ends(h Header, lengths []byte, list []uint32, start uint64) ([]uint32, error) {
+	list = slices.Grow(list, int(h.Records))[:len(list)+int(h.Records)]
+	out := list[len(list)-int(h.Records):]
 	le := binary.LittleEndian
-	at := uint64(0)
+	at := start
 	switch h.width {
 	case 0:
 		n := uint64(le.Uint32(lengths))
@@ -118,8 +120,8 @@ func ends(h Header, lengths []byte, memory []uint32) ([]uint32, error) {
 			out[i] = uint32(at)
 		}
 	}
-	if at != uint64(h.Data) || uint64(out[0]) > job.RecordBytesMax {
-		return nil, damaged("record lengths add up to %d, want %d", at, h.Data)
+	if at-start != uint64(h.Data) || uint64(out[0])-start > job.RecordBytesMax {
+		return nil, damaged("record lengths add up to %d, want %d", at-start, h.Data)
 	}
-	return out, nil
+	return list, nil
 }

@@ -1,7 +1,9 @@
 package file
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"github.com/hamadryad/hamadryad/engine/channel/block"
 	"github.com/hamadryad/hamadryad/sdk/job"
@@ -156,21 +158,27 @@ func (w *Writer) emit(b []byte) error {
 // finish writes index and footer and commits.
 func (w *Writer) finish() error {
 	dataEnd := w.at
-	lists := make([][]byte, len(w.parts))
-	for _, r := range w.runs {
-		lists[r.partition] = appendRun(lists[r.partition], r)
+	byPartition := func(a, b run) int { return cmp.Compare(a.partition, b.partition) }
+	if !slices.IsSortedFunc(w.runs, byPartition) { // it is if nothing was spilled before
+		slices.SortStableFunc(w.runs, byPartition)
 	}
-	var table []byte
+	lists := make([]byte, 0, len(w.runs)*runBytes)
+	table := make([]byte, 0, len(w.parts)*entryBytes+footerBytes)
 	w.info = Info{PartitionBytes: make([]int64, len(w.parts))}
+	left := w.runs
 	for i := range w.parts {
-		p := &w.parts[i]
-		e := entry{runsAt: w.at, runs: uint32(len(lists[i]) / runBytes), bytes: p.bytes, records: p.records}
-		table = e.put(table, i, lists[i])
+		p, start := &w.parts[i], len(lists)
+		for ; len(left) > 0 && left[0].partition == uint32(i); left = left[1:] {
+			lists = appendRun(lists, left[0])
+		}
+		list := lists[start:]
+		e := entry{runsAt: w.at + int64(start), runs: uint32(len(list) / runBytes), bytes: p.bytes, records: p.records}
+		table = e.put(table, i, list)
 		w.info.PartitionBytes[i] = p.bytes
 		w.info.Records += p.records
-		if err := w.emit(lists[i]); err != nil {
-			return err
-		}
+	}
+	if err := w.emit(lists); err != nil {
+		return err
 	}
 	foot := footer{tableAt: w.at, dataEnd: dataEnd, records: w.info.Records, partitions: len(w.parts)}
 	if err := w.emit(foot.put(table)); err != nil {

@@ -7,7 +7,7 @@
 //	err = merged.Write(ctx, path, members, partitions, owner)
 //
 //	f, err := merged.Open(path)
-//	s, err := f.Section(partition)
+//	s, err := f.Section(partition, nil)
 //	bytes, records := s.Segment(member)
 //
 // A merged file is a copy. The stored files stay, and a reader that can't use the copy reads them.

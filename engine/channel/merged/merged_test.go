@@ -114,7 +114,7 @@ func TestAMergedFileHasWhatItsMembersHave(t *testing.T) {
 			}
 		}
 		for p := range partitions {
-			s, err := f.Section(p)
+			s, err := f.Section(p, nil)
 			if err != nil {
 				rt.Fatal(err)
 			}
@@ -127,7 +127,7 @@ func TestAMergedFileHasWhatItsMembersHave(t *testing.T) {
 			}
 		}
 		for _, p := range []int{-1, partitions} {
-			if _, err := f.Section(p); err == nil {
+			if _, err := f.Section(p, nil); err == nil {
 				rt.Fatalf("there is a partition %d of %d", p, partitions)
 			}
 		}
@@ -152,7 +152,7 @@ func TestALargePartitionIsLeftOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	for p := range records {
-		s, err := m.Section(p)
+		s, err := m.Section(p, nil)
 		if p == 7 {
 			if !errors.Is(err, merged.ErrLeftOut) {
 				t.Errorf("the large partition: %v", err)
@@ -203,7 +203,7 @@ func TestDamageIsSeen(t *testing.T) {
 				t.Fatalf("a file of %d bytes of %d was taken", len(b), len(whole))
 			}
 			for p := range 4 {
-				s, err := m.Section(p)
+				s, err := m.Section(p, nil)
 				if err != nil {
 					continue
 				}

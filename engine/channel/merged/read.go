@@ -88,8 +88,8 @@ type segment struct {
 	records       int64
 }
 
-// Section reads a partition of all members.
-func (f *File) Section(partition int) (*Section, error) {
+// Section reads a partition of all members, into memory if that is large enough.
+func (f *File) Section(partition int, memory []byte) (*Section, error) {
 	if partition < 0 || partition >= f.foot.partitions {
 		return nil, fmt.Errorf("merged file %s: partition %d does not exist: it has %d", f.path, partition, f.foot.partitions)
 	}
@@ -112,7 +112,10 @@ func (f *File) Section(partition int) (*Section, error) {
 	if e.length == 0 {
 		return nil, ErrLeftOut
 	}
-	s := &Section{data: make([]byte, e.length), parts: make([]segment, f.foot.members)}
+	if cap(memory) < int(e.length) {
+		memory = make([]byte, e.length)
+	}
+	s := &Section{data: memory[:e.length], parts: make([]segment, f.foot.members)}
 	if _, err := l.ReadAt(s.data, e.offset); err != nil {
 		return nil, damaged(f.path, "%v", err)
 	}
@@ -148,7 +151,10 @@ func (s *Section) parse(table int) error {
 }
 
 // Bytes is how many bytes of memory the section takes.
-func (s *Section) Bytes() int64 { return int64(len(s.data)) }
+func (s *Section) Bytes() int64 { return int64(cap(s.data)) }
+
+// Memory is the memory of the section, for another one once nobody reads this one's blocks any more.
+func (s *Section) Memory() []byte { return s.data[:0] }
 
 // Segment returns the blocks of a member, and how many records they have.
 func (s *Section) Segment(member int) (blocks []byte, records int64) {

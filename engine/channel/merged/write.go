@@ -18,9 +18,9 @@ const (
 	// MembersMax bounds the files of which one merged file has copies.
 	MembersMax = 512
 	// chunkBytes is about how many bytes are copied at once.
-	chunkBytes = 1 << 20
+	chunkBytes = 4 << 20
 	// writeBytes gathers small writes.
-	writeBytes = 64 << 10
+	writeBytes = 256 << 10
 	// unfinished is the suffix of a file that is being written.
 	unfinished = ".new"
 )

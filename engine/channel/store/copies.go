@@ -1,17 +1,11 @@
 package store
 
 import (
-	"bytes"
-	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"sync"
 
-	"github.com/hamadryad/hamadryad/engine/channel"
-	"github.com/hamadryad/hamadryad/engine/channel/block"
 	"github.com/hamadryad/hamadryad/engine/channel/merged"
-	"github.com/hamadryad/hamadryad/sdk/job"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -38,7 +32,9 @@ type Copies struct {
 	mu       sync.Mutex
 	sets     map[copiesOf]*mergedSet
 	sections map[sectionOf]*heldSection
-	bytes    int64 // of all sections
+	bytes    int64    // of all sections
+	used     [][]byte // memory of sections of which all was read, for other attempts
+	usedSum  int
 }
 
 // copiesOf names a connection's merged files in a launcher's store.
@@ -52,10 +48,24 @@ type sectionOf struct {
 	partition int
 }
 
-// heldSection is a section, or nil if it can't be read, and how many members were not asked for yet.
+// heldSection is a section, or nil if it can't be read.
 type heldSection struct {
 	*merged.Section
-	left int
+	left  int  // how many members were not asked for yet
+	alone bool // a member was asked for by segment, so its blocks may be read for long
+}
+
+// sectionMemory has memory of sections that were read.
+var sectionMemory sync.Pool
+
+// Close gives back memory. What Segments returned must not be used any more.
+func (c *Copies) Close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, b := range c.used {
+		sectionMemory.Put(&b)
+	}
+	c.used, c.usedSum = nil, 0
 }
 
 // Copies returns the copies for an attempt. prefix gives the common part of paths (MergedPath) of
@@ -64,18 +74,21 @@ func (f *Fetcher) Copies(prefix func(folder string, connection int) string) *Cop
 	return &Copies{fetcher: f, prefix: prefix, sets: map[copiesOf]*mergedSet{}, sections: map[sectionOf]*heldSection{}}
 }
 
-// Segment is a partition's blocks in memory, and how many records they have.
-type Segment struct {
-	blocks  []byte
-	records int64
+// CopyOf names one partition of a stored file of which there may be a merged copy.
+type CopyOf struct {
+	Folder     string // of the launcher's store
+	Connection int
+	From       int // index of the producing node in its stage
+	Attempt    scheduler.AttemptID
+	Partition  int
 }
 
 // Segments appends the segments of what is wanted to list, up to the first of which there is no copy.
-func (c *Copies) Segments(list []Segment, all []Want) []Segment {
+func (c *Copies) Segments(list []Segment, all []CopyOf) []Segment {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i := range all {
-		s, found := c.find(&all[i])
+		s, found := c.find(&all[i], false)
 		if !found {
 			break
 		}
@@ -88,11 +101,11 @@ func (c *Copies) Segments(list []Segment, all []Want) []Segment {
 func (c *Copies) segment(w *Want) (Segment, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.find(w)
+	return c.find(&CopyOf{w.Folder, w.Connection, w.From, w.Attempt, w.Partition}, true)
 }
 
-// find is segment. The caller holds mu.
-func (c *Copies) find(w *Want) (s Segment, found bool) {
+// find is segment; alone: of a single one. The caller holds mu.
+func (c *Copies) find(w *CopyOf, alone bool) (s Segment, found bool) {
 	set := c.set(copiesOf{w.Folder, w.Connection})
 	f, member := set.find(w.From, w.Attempt)
 	if f == nil {
@@ -102,9 +115,14 @@ func (c *Copies) find(w *Want) (s Segment, found bool) {
 	if h == nil || h.Section == nil {
 		return s, false
 	}
+	h.alone = h.alone || alone
 	if h.left--; h.left <= 0 {
 		delete(c.sections, sectionOf{f, w.Partition})
 		c.bytes -= h.Bytes()
+		if b := h.Memory(); !h.alone && c.usedSum+cap(b) <= sectionsBytes {
+			c.used = append(c.used, b)
+			c.usedSum += cap(b)
+		}
 	}
 	s.blocks, s.records = h.Segment(member)
 	return s, true
@@ -128,7 +146,11 @@ func (c *Copies) section(key sectionOf) *heldSection {
 		return h
 	}
 	h = &heldSection{left: len(key.file.Members())}
-	if s, err := key.file.Section(key.partition); err == nil {
+	var memory []byte
+	if b, is := sectionMemory.Get().(*[]byte); is {
+		memory = *b
+	}
+	if s, err := key.file.Section(key.partition, memory); err == nil {
 		h.Section = s
 		c.bytes += s.Bytes()
 	}
@@ -209,54 +231,4 @@ func addMerged(nodes []mergedNode, f *merged.File, number int) []mergedNode {
 		nodes[from] = mergedNode{scheduler.AttemptID(member.Attempt), int32(number), int32(i)}
 	}
 	return nodes
-}
-
-// SegmentReader reads the batches of segments. The zero value is ready to use. Not for concurrent use.
-type SegmentReader struct {
-	unread  bytes.Reader
-	size    int64
-	records int64 // not read yet
-	blocks  block.Reader
-	batches []*job.Batch
-}
-
-// begin begins to read a segment.
-func (r *SegmentReader) begin(s Segment) {
-	r.size, r.records = int64(len(s.blocks)), s.records
-	r.unread.Reset(s.blocks)
-	r.blocks.Reset(&r.unread)
-}
-
-// next returns the next batch, and io.EOF after the last.
-func (r *SegmentReader) next() (*job.Batch, error) {
-	b, err := r.blocks.Next()
-	switch {
-	case err == nil:
-		r.records -= int64(b.Len())
-		return b, nil
-	case err != io.EOF: //nolint:errorlint // only the bare one is the end
-		return nil, fmt.Errorf("merged file: %w", err)
-	case r.records != 0 || r.blocks.Offset() != r.size:
-		return nil, fmt.Errorf("%w: merged file: a part ends after %d bytes, with %d records to come", channel.ErrDamaged, r.blocks.Offset(), r.records)
-	}
-	return nil, io.EOF
-}
-
-// All returns all batches of a segment, if none is damaged. The list is valid until the next call.
-func (r *SegmentReader) All(s Segment) ([]*job.Batch, error) {
-	r.batches = r.batches[:0]
-	if len(s.blocks) == 0 && s.records == 0 {
-		return nil, nil
-	}
-	r.begin(s)
-	for {
-		b, err := r.next()
-		if err == io.EOF { //nolint:errorlint // only the bare one is the end
-			return r.batches, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		r.batches = append(r.batches, b)
-	}
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/channel/internal/chantest"
 	"github.com/hamadryad/hamadryad/engine/channel/merged"
 	"github.com/hamadryad/hamadryad/sdk/job"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // merge makes a merged file of attempts of a shop, of which each has its own number as its node's.
@@ -48,6 +50,11 @@ func (s *shop) wantCopy(c *Copies, attempt, partition int) Want {
 	w := s.want(attempt, partition)
 	w.Path, w.Copies, w.Folder, w.Connection = s.path(attempt), c, s.dir, 5
 	return w
+}
+
+// copyOf is the copy of a partition of an attempt.
+func (s *shop) copyOf(attempt, partition int) CopyOf {
+	return CopyOf{Folder: s.dir, Connection: 5, From: attempt, Attempt: scheduler.AttemptID(attempt), Partition: partition}
 }
 
 // A reader gets what merged files have without the stored files, and reads those of which there is no
@@ -136,9 +143,9 @@ func TestSegments(t *testing.T) {
 	}
 	s.merge(t, 0, 0, 1, 3)
 	c := fetcher(t, Options{}).Copies(s.prefix)
-	var wants []Want
+	var wants []CopyOf
 	for _, a := range []int{3, 0, 2, 1} {
-		wants = append(wants, s.wantCopy(c, a, 1))
+		wants = append(wants, s.copyOf(a, 1))
 	}
 	list := c.Segments(nil, wants)
 	if len(list) != 2 {
@@ -217,8 +224,8 @@ func TestMergedFilesOfAnotherIncarnation(t *testing.T) {
 	f := fetcher(t, Options{})
 	path := s.merge(t, 0, 1, 2)
 	c := f.Copies(s.prefix)
-	first, second := s.wantCopy(c, 1, 0), s.wantCopy(c, 3, 1)
-	if len(c.Segments(nil, []Want{first})) != 1 {
+	first, second := s.copyOf(1, 0), s.copyOf(3, 1)
+	if len(c.Segments(nil, []CopyOf{first})) != 1 {
 		t.Fatal("no copy is found")
 	}
 	if err := os.Remove(path); err != nil {
@@ -229,14 +236,14 @@ func TestMergedFilesOfAnotherIncarnation(t *testing.T) {
 		t.Fatal(err)
 	}
 	first.Partition = 1
-	if n := len(c.Segments(nil, []Want{first})); n > 0 {
+	if n := len(c.Segments(nil, []CopyOf{first})); n > 0 {
 		t.Error("something is read of a file that is another's")
 	}
-	if n := len(c.Segments(nil, []Want{second})); n > 0 {
+	if n := len(c.Segments(nil, []CopyOf{second})); n > 0 {
 		t.Error("an attempt has looked already, and finds more")
 	}
 	next := f.Copies(s.prefix)
-	list := next.Segments(nil, []Want{second, first})
+	list := next.Segments(nil, []CopyOf{second, first})
 	if len(list) != 1 {
 		t.Fatalf("%d copies are found, want 1", len(list))
 	}
@@ -247,5 +254,47 @@ func TestMergedFilesOfAnotherIncarnation(t *testing.T) {
 	}
 	if err := chantest.Check(t.Context(), &batchList{batches}, label(3, 1), 5); err != nil {
 		t.Error(err)
+	}
+}
+
+// The memory of sections that were read whole is another attempt's after Close, but not that of a
+// section that is read at its program's pace.
+func TestMemoryOfSections(t *testing.T) {
+	s := open(t)
+	for a := 1; a <= 2; a++ {
+		s.put(t, a, 4, 50, file.Options{})
+	}
+	s.merge(t, 0, 1, 2)
+	f := fetcher(t, Options{})
+	blocks := func(c *Copies, partition int, one bool) (all [][]byte) {
+		for a := 1; a <= 2; a++ {
+			w := s.wantCopy(c, a, partition)
+			if one {
+				got, found := c.segment(&w)
+				if !found {
+					t.Fatal("no copy is found")
+				}
+				all = append(all, got.blocks)
+				continue
+			}
+			all = append(all, c.Segments(nil, []CopyOf{s.copyOf(a, partition)})[0].blocks)
+		}
+		return all
+	}
+	first := f.Copies(s.prefix)
+	slow := blocks(first, 0, true)
+	before := bytes.Join(slow, nil)
+	blocks(first, 1, false)
+	if len(first.used) != 1 {
+		t.Errorf("the memory of %d sections is for others, want that of 1", len(first.used))
+	}
+	first.Close()
+	for p := 1; p < 4; p++ {
+		next := f.Copies(s.prefix)
+		blocks(next, p, false)
+		next.Close()
+	}
+	if !bytes.Equal(bytes.Join(slow, nil), before) {
+		t.Error("blocks changed while they were read")
 	}
 }
