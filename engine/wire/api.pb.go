@@ -1659,11 +1659,15 @@ func (x *StageStatus) GetAdapt() *AdaptStatus {
 // AdaptStatus says how the partitions of an adapted connection were given to readers.
 type AdaptStatus struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Partitions    uint32                 `protobuf:"varint,1,opt,name=partitions,proto3" json:"partitions,omitempty"` // that each writer wrote
-	Joined        uint32                 `protobuf:"varint,2,opt,name=joined,proto3" json:"joined,omitempty"`         // of these, how many share a reader with others
-	Split         uint32                 `protobuf:"varint,3,opt,name=split,proto3" json:"split,omitempty"`           // of these, how many have several readers
-	Pieces        uint32                 `protobuf:"varint,4,opt,name=pieces,proto3" json:"pieces,omitempty"`         // readers of those
-	Largest       int64                  `protobuf:"varint,5,opt,name=largest,proto3" json:"largest,omitempty"`       // bytes of the largest portion, as stored
+	Partitions    uint32                 `protobuf:"varint,1,opt,name=partitions,proto3" json:"partitions,omitempty"`                              // that each writer wrote
+	Joined        uint32                 `protobuf:"varint,2,opt,name=joined,proto3" json:"joined,omitempty"`                                      // of these, how many share a reader with others
+	Split         uint32                 `protobuf:"varint,3,opt,name=split,proto3" json:"split,omitempty"`                                        // of these, how many have several readers
+	Pieces        uint32                 `protobuf:"varint,4,opt,name=pieces,proto3" json:"pieces,omitempty"`                                      // readers of those
+	Largest       int64                  `protobuf:"varint,5,opt,name=largest,proto3" json:"largest,omitempty"`                                    // bytes of the largest portion, as stored
+	Median        int64                  `protobuf:"varint,6,opt,name=median,proto3" json:"median,omitempty"`                                      // bytes of the median partition; 0 also where an older manager chose the readers
+	Bytes         int64                  `protobuf:"varint,7,opt,name=bytes,proto3" json:"bytes,omitempty"`                                        // neighbours were joined up to so many
+	Ranges        []*AdaptedRange        `protobuf:"bytes,8,rep,name=ranges,proto3" json:"ranges,omitempty"`                                       // the joined and the split ones in order of reader, up to a bound
+	RangesLeftOut uint32                 `protobuf:"varint,9,opt,name=ranges_left_out,json=rangesLeftOut,proto3" json:"ranges_left_out,omitempty"` // how many more there are
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1733,6 +1737,112 @@ func (x *AdaptStatus) GetLargest() int64 {
 	return 0
 }
 
+func (x *AdaptStatus) GetMedian() int64 {
+	if x != nil {
+		return x.Median
+	}
+	return 0
+}
+
+func (x *AdaptStatus) GetBytes() int64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *AdaptStatus) GetRanges() []*AdaptedRange {
+	if x != nil {
+		return x.Ranges
+	}
+	return nil
+}
+
+func (x *AdaptStatus) GetRangesLeftOut() uint32 {
+	if x != nil {
+		return x.RangesLeftOut
+	}
+	return 0
+}
+
+// AdaptedRange says what some readers of an adapted connection read: one reader of several
+// partitions, or several readers of one partition.
+type AdaptedRange struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Reader        uint32                 `protobuf:"varint,1,opt,name=reader,proto3" json:"reader,omitempty"` // the first
+	Readers       uint32                 `protobuf:"varint,2,opt,name=readers,proto3" json:"readers,omitempty"`
+	Partition     uint32                 `protobuf:"varint,3,opt,name=partition,proto3" json:"partition,omitempty"` // the first
+	Partitions    uint32                 `protobuf:"varint,4,opt,name=partitions,proto3" json:"partitions,omitempty"`
+	Bytes         int64                  `protobuf:"varint,5,opt,name=bytes,proto3" json:"bytes,omitempty"` // of all these partitions, as stored
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AdaptedRange) Reset() {
+	*x = AdaptedRange{}
+	mi := &file_engine_wire_api_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AdaptedRange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AdaptedRange) ProtoMessage() {}
+
+func (x *AdaptedRange) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_api_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AdaptedRange.ProtoReflect.Descriptor instead.
+func (*AdaptedRange) Descriptor() ([]byte, []int) {
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *AdaptedRange) GetReader() uint32 {
+	if x != nil {
+		return x.Reader
+	}
+	return 0
+}
+
+func (x *AdaptedRange) GetReaders() uint32 {
+	if x != nil {
+		return x.Readers
+	}
+	return 0
+}
+
+func (x *AdaptedRange) GetPartition() uint32 {
+	if x != nil {
+		return x.Partition
+	}
+	return 0
+}
+
+func (x *AdaptedRange) GetPartitions() uint32 {
+	if x != nil {
+		return x.Partitions
+	}
+	return 0
+}
+
+func (x *AdaptedRange) GetBytes() int64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
 type AttemptStatus struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	Attempt        uint64                 `protobuf:"varint,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
@@ -1755,7 +1865,7 @@ type AttemptStatus struct {
 
 func (x *AttemptStatus) Reset() {
 	*x = AttemptStatus{}
-	mi := &file_engine_wire_api_proto_msgTypes[22]
+	mi := &file_engine_wire_api_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1767,7 +1877,7 @@ func (x *AttemptStatus) String() string {
 func (*AttemptStatus) ProtoMessage() {}
 
 func (x *AttemptStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[22]
+	mi := &file_engine_wire_api_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1780,7 +1890,7 @@ func (x *AttemptStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptStatus.ProtoReflect.Descriptor instead.
 func (*AttemptStatus) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{22}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *AttemptStatus) GetAttempt() uint64 {
@@ -1891,7 +2001,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_engine_wire_api_proto_msgTypes[23]
+	mi := &file_engine_wire_api_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1903,7 +2013,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[23]
+	mi := &file_engine_wire_api_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1916,7 +2026,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{23}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *StatusRequest) GetJob() uint64 {
@@ -1942,7 +2052,7 @@ type LaunchersRequest struct {
 
 func (x *LaunchersRequest) Reset() {
 	*x = LaunchersRequest{}
-	mi := &file_engine_wire_api_proto_msgTypes[24]
+	mi := &file_engine_wire_api_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1954,7 +2064,7 @@ func (x *LaunchersRequest) String() string {
 func (*LaunchersRequest) ProtoMessage() {}
 
 func (x *LaunchersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[24]
+	mi := &file_engine_wire_api_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1967,7 +2077,7 @@ func (x *LaunchersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaunchersRequest.ProtoReflect.Descriptor instead.
 func (*LaunchersRequest) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{24}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *LaunchersRequest) GetAttemptsOf() []string {
@@ -1986,7 +2096,7 @@ type LaunchersReply struct {
 
 func (x *LaunchersReply) Reset() {
 	*x = LaunchersReply{}
-	mi := &file_engine_wire_api_proto_msgTypes[25]
+	mi := &file_engine_wire_api_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1998,7 +2108,7 @@ func (x *LaunchersReply) String() string {
 func (*LaunchersReply) ProtoMessage() {}
 
 func (x *LaunchersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[25]
+	mi := &file_engine_wire_api_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2011,7 +2121,7 @@ func (x *LaunchersReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaunchersReply.ProtoReflect.Descriptor instead.
 func (*LaunchersReply) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{25}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *LaunchersReply) GetLaunchers() []*LauncherStatus {
@@ -2057,7 +2167,7 @@ type LauncherStatus struct {
 
 func (x *LauncherStatus) Reset() {
 	*x = LauncherStatus{}
-	mi := &file_engine_wire_api_proto_msgTypes[26]
+	mi := &file_engine_wire_api_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2069,7 +2179,7 @@ func (x *LauncherStatus) String() string {
 func (*LauncherStatus) ProtoMessage() {}
 
 func (x *LauncherStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[26]
+	mi := &file_engine_wire_api_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2082,7 +2192,7 @@ func (x *LauncherStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LauncherStatus.ProtoReflect.Descriptor instead.
 func (*LauncherStatus) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{26}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *LauncherStatus) GetLauncher() uint64 {
@@ -2290,7 +2400,7 @@ type LauncherAttempt struct {
 
 func (x *LauncherAttempt) Reset() {
 	*x = LauncherAttempt{}
-	mi := &file_engine_wire_api_proto_msgTypes[27]
+	mi := &file_engine_wire_api_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2302,7 +2412,7 @@ func (x *LauncherAttempt) String() string {
 func (*LauncherAttempt) ProtoMessage() {}
 
 func (x *LauncherAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[27]
+	mi := &file_engine_wire_api_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2315,7 +2425,7 @@ func (x *LauncherAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LauncherAttempt.ProtoReflect.Descriptor instead.
 func (*LauncherAttempt) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{27}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *LauncherAttempt) GetJob() uint64 {
@@ -2378,7 +2488,7 @@ type DrainRequest struct {
 
 func (x *DrainRequest) Reset() {
 	*x = DrainRequest{}
-	mi := &file_engine_wire_api_proto_msgTypes[28]
+	mi := &file_engine_wire_api_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2390,7 +2500,7 @@ func (x *DrainRequest) String() string {
 func (*DrainRequest) ProtoMessage() {}
 
 func (x *DrainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[28]
+	mi := &file_engine_wire_api_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2403,7 +2513,7 @@ func (x *DrainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainRequest.ProtoReflect.Descriptor instead.
 func (*DrainRequest) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{28}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *DrainRequest) GetLauncher() string {
@@ -2441,7 +2551,7 @@ type LogsRequest struct {
 
 func (x *LogsRequest) Reset() {
 	*x = LogsRequest{}
-	mi := &file_engine_wire_api_proto_msgTypes[29]
+	mi := &file_engine_wire_api_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2453,7 +2563,7 @@ func (x *LogsRequest) String() string {
 func (*LogsRequest) ProtoMessage() {}
 
 func (x *LogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[29]
+	mi := &file_engine_wire_api_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2466,7 +2576,7 @@ func (x *LogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogsRequest.ProtoReflect.Descriptor instead.
 func (*LogsRequest) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{29}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *LogsRequest) GetJob() uint64 {
@@ -2521,7 +2631,7 @@ type LogChunk struct {
 
 func (x *LogChunk) Reset() {
 	*x = LogChunk{}
-	mi := &file_engine_wire_api_proto_msgTypes[30]
+	mi := &file_engine_wire_api_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2533,7 +2643,7 @@ func (x *LogChunk) String() string {
 func (*LogChunk) ProtoMessage() {}
 
 func (x *LogChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[30]
+	mi := &file_engine_wire_api_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2546,7 +2656,7 @@ func (x *LogChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogChunk.ProtoReflect.Descriptor instead.
 func (*LogChunk) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{30}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *LogChunk) GetAttempt() uint64 {
@@ -2578,7 +2688,7 @@ type PageRequest struct {
 
 func (x *PageRequest) Reset() {
 	*x = PageRequest{}
-	mi := &file_engine_wire_api_proto_msgTypes[31]
+	mi := &file_engine_wire_api_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2590,7 +2700,7 @@ func (x *PageRequest) String() string {
 func (*PageRequest) ProtoMessage() {}
 
 func (x *PageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[31]
+	mi := &file_engine_wire_api_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2603,7 +2713,7 @@ func (x *PageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PageRequest.ProtoReflect.Descriptor instead.
 func (*PageRequest) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{31}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *PageRequest) GetMethod() string {
@@ -2659,7 +2769,7 @@ type PageReply struct {
 
 func (x *PageReply) Reset() {
 	*x = PageReply{}
-	mi := &file_engine_wire_api_proto_msgTypes[32]
+	mi := &file_engine_wire_api_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2671,7 +2781,7 @@ func (x *PageReply) String() string {
 func (*PageReply) ProtoMessage() {}
 
 func (x *PageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[32]
+	mi := &file_engine_wire_api_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2684,7 +2794,7 @@ func (x *PageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PageReply.ProtoReflect.Descriptor instead.
 func (*PageReply) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{32}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *PageReply) GetStatus() int64 {
@@ -2717,7 +2827,7 @@ type PolicyQuery struct {
 
 func (x *PolicyQuery) Reset() {
 	*x = PolicyQuery{}
-	mi := &file_engine_wire_api_proto_msgTypes[33]
+	mi := &file_engine_wire_api_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2729,7 +2839,7 @@ func (x *PolicyQuery) String() string {
 func (*PolicyQuery) ProtoMessage() {}
 
 func (x *PolicyQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[33]
+	mi := &file_engine_wire_api_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2742,7 +2852,7 @@ func (x *PolicyQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicyQuery.ProtoReflect.Descriptor instead.
 func (*PolicyQuery) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{33}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *PolicyQuery) GetBrief() bool {
@@ -2780,7 +2890,7 @@ type PolicyReply struct {
 
 func (x *PolicyReply) Reset() {
 	*x = PolicyReply{}
-	mi := &file_engine_wire_api_proto_msgTypes[34]
+	mi := &file_engine_wire_api_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2792,7 +2902,7 @@ func (x *PolicyReply) String() string {
 func (*PolicyReply) ProtoMessage() {}
 
 func (x *PolicyReply) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[34]
+	mi := &file_engine_wire_api_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2805,7 +2915,7 @@ func (x *PolicyReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicyReply.ProtoReflect.Descriptor instead.
 func (*PolicyReply) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{34}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *PolicyReply) GetName() string {
@@ -2977,7 +3087,7 @@ type PolicyShadow struct {
 
 func (x *PolicyShadow) Reset() {
 	*x = PolicyShadow{}
-	mi := &file_engine_wire_api_proto_msgTypes[35]
+	mi := &file_engine_wire_api_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2989,7 +3099,7 @@ func (x *PolicyShadow) String() string {
 func (*PolicyShadow) ProtoMessage() {}
 
 func (x *PolicyShadow) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[35]
+	mi := &file_engine_wire_api_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3002,7 +3112,7 @@ func (x *PolicyShadow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicyShadow.ProtoReflect.Descriptor instead.
 func (*PolicyShadow) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{35}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *PolicyShadow) GetName() string {
@@ -3151,7 +3261,7 @@ type PolicyProblem struct {
 
 func (x *PolicyProblem) Reset() {
 	*x = PolicyProblem{}
-	mi := &file_engine_wire_api_proto_msgTypes[36]
+	mi := &file_engine_wire_api_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3163,7 +3273,7 @@ func (x *PolicyProblem) String() string {
 func (*PolicyProblem) ProtoMessage() {}
 
 func (x *PolicyProblem) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[36]
+	mi := &file_engine_wire_api_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3176,7 +3286,7 @@ func (x *PolicyProblem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicyProblem.ProtoReflect.Descriptor instead.
 func (*PolicyProblem) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{36}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *PolicyProblem) GetWhat() string {
@@ -3213,7 +3323,7 @@ type PolicySettings struct {
 
 func (x *PolicySettings) Reset() {
 	*x = PolicySettings{}
-	mi := &file_engine_wire_api_proto_msgTypes[37]
+	mi := &file_engine_wire_api_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3225,7 +3335,7 @@ func (x *PolicySettings) String() string {
 func (*PolicySettings) ProtoMessage() {}
 
 func (x *PolicySettings) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[37]
+	mi := &file_engine_wire_api_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3238,7 +3348,7 @@ func (x *PolicySettings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicySettings.ProtoReflect.Descriptor instead.
 func (*PolicySettings) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{37}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *PolicySettings) GetFile() string {
@@ -3284,7 +3394,7 @@ type RoundTimes struct {
 
 func (x *RoundTimes) Reset() {
 	*x = RoundTimes{}
-	mi := &file_engine_wire_api_proto_msgTypes[38]
+	mi := &file_engine_wire_api_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3296,7 +3406,7 @@ func (x *RoundTimes) String() string {
 func (*RoundTimes) ProtoMessage() {}
 
 func (x *RoundTimes) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[38]
+	mi := &file_engine_wire_api_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3309,7 +3419,7 @@ func (x *RoundTimes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoundTimes.ProtoReflect.Descriptor instead.
 func (*RoundTimes) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{38}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *RoundTimes) GetLast() int64 {
@@ -3363,7 +3473,7 @@ type ReloadRequest struct {
 
 func (x *ReloadRequest) Reset() {
 	*x = ReloadRequest{}
-	mi := &file_engine_wire_api_proto_msgTypes[39]
+	mi := &file_engine_wire_api_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3375,7 +3485,7 @@ func (x *ReloadRequest) String() string {
 func (*ReloadRequest) ProtoMessage() {}
 
 func (x *ReloadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[39]
+	mi := &file_engine_wire_api_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3388,7 +3498,7 @@ func (x *ReloadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReloadRequest.ProtoReflect.Descriptor instead.
 func (*ReloadRequest) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{39}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ReloadRequest) GetPrincipal() *Principal {
@@ -3415,7 +3525,7 @@ type SettingsReply struct {
 
 func (x *SettingsReply) Reset() {
 	*x = SettingsReply{}
-	mi := &file_engine_wire_api_proto_msgTypes[40]
+	mi := &file_engine_wire_api_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3427,7 +3537,7 @@ func (x *SettingsReply) String() string {
 func (*SettingsReply) ProtoMessage() {}
 
 func (x *SettingsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[40]
+	mi := &file_engine_wire_api_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3440,7 +3550,7 @@ func (x *SettingsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettingsReply.ProtoReflect.Descriptor instead.
 func (*SettingsReply) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{40}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *SettingsReply) GetSettings() []*Setting {
@@ -3515,7 +3625,7 @@ type Setting struct {
 
 func (x *Setting) Reset() {
 	*x = Setting{}
-	mi := &file_engine_wire_api_proto_msgTypes[41]
+	mi := &file_engine_wire_api_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3527,7 +3637,7 @@ func (x *Setting) String() string {
 func (*Setting) ProtoMessage() {}
 
 func (x *Setting) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[41]
+	mi := &file_engine_wire_api_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3540,7 +3650,7 @@ func (x *Setting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Setting.ProtoReflect.Descriptor instead.
 func (*Setting) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{41}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Setting) GetKey() string {
@@ -3611,7 +3721,7 @@ type SettingsText struct {
 
 func (x *SettingsText) Reset() {
 	*x = SettingsText{}
-	mi := &file_engine_wire_api_proto_msgTypes[42]
+	mi := &file_engine_wire_api_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3623,7 +3733,7 @@ func (x *SettingsText) String() string {
 func (*SettingsText) ProtoMessage() {}
 
 func (x *SettingsText) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[42]
+	mi := &file_engine_wire_api_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3636,7 +3746,7 @@ func (x *SettingsText) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettingsText.ProtoReflect.Descriptor instead.
 func (*SettingsText) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{42}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *SettingsText) GetText() []byte {
@@ -3674,7 +3784,7 @@ type SettingsDiff struct {
 
 func (x *SettingsDiff) Reset() {
 	*x = SettingsDiff{}
-	mi := &file_engine_wire_api_proto_msgTypes[43]
+	mi := &file_engine_wire_api_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3686,7 +3796,7 @@ func (x *SettingsDiff) String() string {
 func (*SettingsDiff) ProtoMessage() {}
 
 func (x *SettingsDiff) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[43]
+	mi := &file_engine_wire_api_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3699,7 +3809,7 @@ func (x *SettingsDiff) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettingsDiff.ProtoReflect.Descriptor instead.
 func (*SettingsDiff) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{43}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *SettingsDiff) GetProblems() []*SettingsProblem {
@@ -3756,7 +3866,7 @@ type SettingsProblem struct {
 
 func (x *SettingsProblem) Reset() {
 	*x = SettingsProblem{}
-	mi := &file_engine_wire_api_proto_msgTypes[44]
+	mi := &file_engine_wire_api_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3768,7 +3878,7 @@ func (x *SettingsProblem) String() string {
 func (*SettingsProblem) ProtoMessage() {}
 
 func (x *SettingsProblem) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[44]
+	mi := &file_engine_wire_api_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3781,7 +3891,7 @@ func (x *SettingsProblem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettingsProblem.ProtoReflect.Descriptor instead.
 func (*SettingsProblem) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{44}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *SettingsProblem) GetFile() string {
@@ -3818,7 +3928,7 @@ type DiffLine struct {
 
 func (x *DiffLine) Reset() {
 	*x = DiffLine{}
-	mi := &file_engine_wire_api_proto_msgTypes[45]
+	mi := &file_engine_wire_api_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3830,7 +3940,7 @@ func (x *DiffLine) String() string {
 func (*DiffLine) ProtoMessage() {}
 
 func (x *DiffLine) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[45]
+	mi := &file_engine_wire_api_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3843,7 +3953,7 @@ func (x *DiffLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DiffLine.ProtoReflect.Descriptor instead.
 func (*DiffLine) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{45}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *DiffLine) GetKind() string {
@@ -3895,7 +4005,7 @@ type DiffKey struct {
 
 func (x *DiffKey) Reset() {
 	*x = DiffKey{}
-	mi := &file_engine_wire_api_proto_msgTypes[46]
+	mi := &file_engine_wire_api_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3907,7 +4017,7 @@ func (x *DiffKey) String() string {
 func (*DiffKey) ProtoMessage() {}
 
 func (x *DiffKey) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[46]
+	mi := &file_engine_wire_api_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3920,7 +4030,7 @@ func (x *DiffKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DiffKey.ProtoReflect.Descriptor instead.
 func (*DiffKey) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{46}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *DiffKey) GetKey() string {
@@ -3978,7 +4088,7 @@ type ApplyRequest struct {
 
 func (x *ApplyRequest) Reset() {
 	*x = ApplyRequest{}
-	mi := &file_engine_wire_api_proto_msgTypes[47]
+	mi := &file_engine_wire_api_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3990,7 +4100,7 @@ func (x *ApplyRequest) String() string {
 func (*ApplyRequest) ProtoMessage() {}
 
 func (x *ApplyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[47]
+	mi := &file_engine_wire_api_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4003,7 +4113,7 @@ func (x *ApplyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyRequest.ProtoReflect.Descriptor instead.
 func (*ApplyRequest) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{47}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ApplyRequest) GetPrincipal() *Principal {
@@ -4059,7 +4169,7 @@ type SettingsVersion struct {
 
 func (x *SettingsVersion) Reset() {
 	*x = SettingsVersion{}
-	mi := &file_engine_wire_api_proto_msgTypes[48]
+	mi := &file_engine_wire_api_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4071,7 +4181,7 @@ func (x *SettingsVersion) String() string {
 func (*SettingsVersion) ProtoMessage() {}
 
 func (x *SettingsVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[48]
+	mi := &file_engine_wire_api_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4084,7 +4194,7 @@ func (x *SettingsVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettingsVersion.ProtoReflect.Descriptor instead.
 func (*SettingsVersion) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{48}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *SettingsVersion) GetNumber() uint64 {
@@ -4159,7 +4269,7 @@ type VersionsRequest struct {
 
 func (x *VersionsRequest) Reset() {
 	*x = VersionsRequest{}
-	mi := &file_engine_wire_api_proto_msgTypes[49]
+	mi := &file_engine_wire_api_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4171,7 +4281,7 @@ func (x *VersionsRequest) String() string {
 func (*VersionsRequest) ProtoMessage() {}
 
 func (x *VersionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[49]
+	mi := &file_engine_wire_api_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4184,7 +4294,7 @@ func (x *VersionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VersionsRequest.ProtoReflect.Descriptor instead.
 func (*VersionsRequest) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{49}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *VersionsRequest) GetVersion() uint64 {
@@ -4203,7 +4313,7 @@ type VersionsReply struct {
 
 func (x *VersionsReply) Reset() {
 	*x = VersionsReply{}
-	mi := &file_engine_wire_api_proto_msgTypes[50]
+	mi := &file_engine_wire_api_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4215,7 +4325,7 @@ func (x *VersionsReply) String() string {
 func (*VersionsReply) ProtoMessage() {}
 
 func (x *VersionsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[50]
+	mi := &file_engine_wire_api_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4228,7 +4338,7 @@ func (x *VersionsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VersionsReply.ProtoReflect.Descriptor instead.
 func (*VersionsReply) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{50}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *VersionsReply) GetVersions() []*SettingsVersion {
@@ -4248,7 +4358,7 @@ type AccessRequest struct {
 
 func (x *AccessRequest) Reset() {
 	*x = AccessRequest{}
-	mi := &file_engine_wire_api_proto_msgTypes[51]
+	mi := &file_engine_wire_api_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4260,7 +4370,7 @@ func (x *AccessRequest) String() string {
 func (*AccessRequest) ProtoMessage() {}
 
 func (x *AccessRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[51]
+	mi := &file_engine_wire_api_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4273,7 +4383,7 @@ func (x *AccessRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessRequest.ProtoReflect.Descriptor instead.
 func (*AccessRequest) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{51}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *AccessRequest) GetUser() string {
@@ -4298,7 +4408,7 @@ type AccessReply struct {
 
 func (x *AccessReply) Reset() {
 	*x = AccessReply{}
-	mi := &file_engine_wire_api_proto_msgTypes[52]
+	mi := &file_engine_wire_api_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4310,7 +4420,7 @@ func (x *AccessReply) String() string {
 func (*AccessReply) ProtoMessage() {}
 
 func (x *AccessReply) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[52]
+	mi := &file_engine_wire_api_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4323,7 +4433,7 @@ func (x *AccessReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessReply.ProtoReflect.Descriptor instead.
 func (*AccessReply) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{52}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *AccessReply) GetOff() bool {
@@ -4387,7 +4497,7 @@ type PoolAccess struct {
 
 func (x *PoolAccess) Reset() {
 	*x = PoolAccess{}
-	mi := &file_engine_wire_api_proto_msgTypes[53]
+	mi := &file_engine_wire_api_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4399,7 +4509,7 @@ func (x *PoolAccess) String() string {
 func (*PoolAccess) ProtoMessage() {}
 
 func (x *PoolAccess) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[53]
+	mi := &file_engine_wire_api_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4412,7 +4522,7 @@ func (x *PoolAccess) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PoolAccess.ProtoReflect.Descriptor instead.
 func (*PoolAccess) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{53}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *PoolAccess) GetPool() string {
@@ -4447,7 +4557,7 @@ type PagesReply struct {
 
 func (x *PagesReply) Reset() {
 	*x = PagesReply{}
-	mi := &file_engine_wire_api_proto_msgTypes[54]
+	mi := &file_engine_wire_api_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4459,7 +4569,7 @@ func (x *PagesReply) String() string {
 func (*PagesReply) ProtoMessage() {}
 
 func (x *PagesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[54]
+	mi := &file_engine_wire_api_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4472,7 +4582,7 @@ func (x *PagesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PagesReply.ProtoReflect.Descriptor instead.
 func (*PagesReply) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{54}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *PagesReply) GetAddress() string {
@@ -4506,7 +4616,7 @@ type AuditRequest struct {
 
 func (x *AuditRequest) Reset() {
 	*x = AuditRequest{}
-	mi := &file_engine_wire_api_proto_msgTypes[55]
+	mi := &file_engine_wire_api_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4518,7 +4628,7 @@ func (x *AuditRequest) String() string {
 func (*AuditRequest) ProtoMessage() {}
 
 func (x *AuditRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[55]
+	mi := &file_engine_wire_api_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4531,7 +4641,7 @@ func (x *AuditRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuditRequest.ProtoReflect.Descriptor instead.
 func (*AuditRequest) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{55}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *AuditRequest) GetWho() string {
@@ -4603,7 +4713,7 @@ type AuditReply struct {
 
 func (x *AuditReply) Reset() {
 	*x = AuditReply{}
-	mi := &file_engine_wire_api_proto_msgTypes[56]
+	mi := &file_engine_wire_api_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4615,7 +4725,7 @@ func (x *AuditReply) String() string {
 func (*AuditReply) ProtoMessage() {}
 
 func (x *AuditReply) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[56]
+	mi := &file_engine_wire_api_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4628,7 +4738,7 @@ func (x *AuditReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuditReply.ProtoReflect.Descriptor instead.
 func (*AuditReply) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{56}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *AuditReply) GetLines() []*AuditLine {
@@ -4681,7 +4791,7 @@ type AuditLine struct {
 
 func (x *AuditLine) Reset() {
 	*x = AuditLine{}
-	mi := &file_engine_wire_api_proto_msgTypes[57]
+	mi := &file_engine_wire_api_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4693,7 +4803,7 @@ func (x *AuditLine) String() string {
 func (*AuditLine) ProtoMessage() {}
 
 func (x *AuditLine) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[57]
+	mi := &file_engine_wire_api_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4706,7 +4816,7 @@ func (x *AuditLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuditLine.ProtoReflect.Descriptor instead.
 func (*AuditLine) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{57}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *AuditLine) GetTime() string {
@@ -4810,7 +4920,7 @@ type AuditDamage struct {
 
 func (x *AuditDamage) Reset() {
 	*x = AuditDamage{}
-	mi := &file_engine_wire_api_proto_msgTypes[58]
+	mi := &file_engine_wire_api_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4822,7 +4932,7 @@ func (x *AuditDamage) String() string {
 func (*AuditDamage) ProtoMessage() {}
 
 func (x *AuditDamage) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[58]
+	mi := &file_engine_wire_api_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4835,7 +4945,7 @@ func (x *AuditDamage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuditDamage.ProtoReflect.Descriptor instead.
 func (*AuditDamage) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{58}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *AuditDamage) GetFile() string {
@@ -4863,7 +4973,7 @@ type ServingReply struct {
 
 func (x *ServingReply) Reset() {
 	*x = ServingReply{}
-	mi := &file_engine_wire_api_proto_msgTypes[59]
+	mi := &file_engine_wire_api_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4875,7 +4985,7 @@ func (x *ServingReply) String() string {
 func (*ServingReply) ProtoMessage() {}
 
 func (x *ServingReply) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[59]
+	mi := &file_engine_wire_api_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4888,7 +4998,7 @@ func (x *ServingReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServingReply.ProtoReflect.Descriptor instead.
 func (*ServingReply) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{59}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *ServingReply) GetData() string {
@@ -5034,7 +5144,7 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\bfailures\x18\b \x01(\rR\bfailures\x12\x19\n" +
 	"\bgiven_up\x18\t \x01(\rR\agivenUp\x126\n" +
 	"\x05adapt\x18\n" +
-	" \x01(\v2 .hamadryad.engine.v1.AdaptStatusR\x05adapt\"\x8d\x01\n" +
+	" \x01(\v2 .hamadryad.engine.v1.AdaptStatusR\x05adapt\"\x9e\x02\n" +
 	"\vAdaptStatus\x12\x1e\n" +
 	"\n" +
 	"partitions\x18\x01 \x01(\rR\n" +
@@ -5042,7 +5152,19 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\x06joined\x18\x02 \x01(\rR\x06joined\x12\x14\n" +
 	"\x05split\x18\x03 \x01(\rR\x05split\x12\x16\n" +
 	"\x06pieces\x18\x04 \x01(\rR\x06pieces\x12\x18\n" +
-	"\alargest\x18\x05 \x01(\x03R\alargest\"\x8c\x03\n" +
+	"\alargest\x18\x05 \x01(\x03R\alargest\x12\x16\n" +
+	"\x06median\x18\x06 \x01(\x03R\x06median\x12\x14\n" +
+	"\x05bytes\x18\a \x01(\x03R\x05bytes\x129\n" +
+	"\x06ranges\x18\b \x03(\v2!.hamadryad.engine.v1.AdaptedRangeR\x06ranges\x12&\n" +
+	"\x0franges_left_out\x18\t \x01(\rR\rrangesLeftOut\"\x94\x01\n" +
+	"\fAdaptedRange\x12\x16\n" +
+	"\x06reader\x18\x01 \x01(\rR\x06reader\x12\x18\n" +
+	"\areaders\x18\x02 \x01(\rR\areaders\x12\x1c\n" +
+	"\tpartition\x18\x03 \x01(\rR\tpartition\x12\x1e\n" +
+	"\n" +
+	"partitions\x18\x04 \x01(\rR\n" +
+	"partitions\x12\x14\n" +
+	"\x05bytes\x18\x05 \x01(\x03R\x05bytes\"\x8c\x03\n" +
 	"\rAttemptStatus\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12\x14\n" +
 	"\x05stage\x18\x02 \x01(\tR\x05stage\x12\x14\n" +
@@ -5361,7 +5483,7 @@ func file_engine_wire_api_proto_rawDescGZIP() []byte {
 }
 
 var file_engine_wire_api_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_engine_wire_api_proto_msgTypes = make([]protoimpl.MessageInfo, 60)
+var file_engine_wire_api_proto_msgTypes = make([]protoimpl.MessageInfo, 61)
 var file_engine_wire_api_proto_goTypes = []any{
 	(ElementState)(0),        // 0: hamadryad.engine.v1.ElementState
 	(JobState)(0),            // 1: hamadryad.engine.v1.JobState
@@ -5387,119 +5509,121 @@ var file_engine_wire_api_proto_goTypes = []any{
 	(*JobStatus)(nil),        // 21: hamadryad.engine.v1.JobStatus
 	(*StageStatus)(nil),      // 22: hamadryad.engine.v1.StageStatus
 	(*AdaptStatus)(nil),      // 23: hamadryad.engine.v1.AdaptStatus
-	(*AttemptStatus)(nil),    // 24: hamadryad.engine.v1.AttemptStatus
-	(*StatusRequest)(nil),    // 25: hamadryad.engine.v1.StatusRequest
-	(*LaunchersRequest)(nil), // 26: hamadryad.engine.v1.LaunchersRequest
-	(*LaunchersReply)(nil),   // 27: hamadryad.engine.v1.LaunchersReply
-	(*LauncherStatus)(nil),   // 28: hamadryad.engine.v1.LauncherStatus
-	(*LauncherAttempt)(nil),  // 29: hamadryad.engine.v1.LauncherAttempt
-	(*DrainRequest)(nil),     // 30: hamadryad.engine.v1.DrainRequest
-	(*LogsRequest)(nil),      // 31: hamadryad.engine.v1.LogsRequest
-	(*LogChunk)(nil),         // 32: hamadryad.engine.v1.LogChunk
-	(*PageRequest)(nil),      // 33: hamadryad.engine.v1.PageRequest
-	(*PageReply)(nil),        // 34: hamadryad.engine.v1.PageReply
-	(*PolicyQuery)(nil),      // 35: hamadryad.engine.v1.PolicyQuery
-	(*PolicyReply)(nil),      // 36: hamadryad.engine.v1.PolicyReply
-	(*PolicyShadow)(nil),     // 37: hamadryad.engine.v1.PolicyShadow
-	(*PolicyProblem)(nil),    // 38: hamadryad.engine.v1.PolicyProblem
-	(*PolicySettings)(nil),   // 39: hamadryad.engine.v1.PolicySettings
-	(*RoundTimes)(nil),       // 40: hamadryad.engine.v1.RoundTimes
-	(*ReloadRequest)(nil),    // 41: hamadryad.engine.v1.ReloadRequest
-	(*SettingsReply)(nil),    // 42: hamadryad.engine.v1.SettingsReply
-	(*Setting)(nil),          // 43: hamadryad.engine.v1.Setting
-	(*SettingsText)(nil),     // 44: hamadryad.engine.v1.SettingsText
-	(*SettingsDiff)(nil),     // 45: hamadryad.engine.v1.SettingsDiff
-	(*SettingsProblem)(nil),  // 46: hamadryad.engine.v1.SettingsProblem
-	(*DiffLine)(nil),         // 47: hamadryad.engine.v1.DiffLine
-	(*DiffKey)(nil),          // 48: hamadryad.engine.v1.DiffKey
-	(*ApplyRequest)(nil),     // 49: hamadryad.engine.v1.ApplyRequest
-	(*SettingsVersion)(nil),  // 50: hamadryad.engine.v1.SettingsVersion
-	(*VersionsRequest)(nil),  // 51: hamadryad.engine.v1.VersionsRequest
-	(*VersionsReply)(nil),    // 52: hamadryad.engine.v1.VersionsReply
-	(*AccessRequest)(nil),    // 53: hamadryad.engine.v1.AccessRequest
-	(*AccessReply)(nil),      // 54: hamadryad.engine.v1.AccessReply
-	(*PoolAccess)(nil),       // 55: hamadryad.engine.v1.PoolAccess
-	(*PagesReply)(nil),       // 56: hamadryad.engine.v1.PagesReply
-	(*AuditRequest)(nil),     // 57: hamadryad.engine.v1.AuditRequest
-	(*AuditReply)(nil),       // 58: hamadryad.engine.v1.AuditReply
-	(*AuditLine)(nil),        // 59: hamadryad.engine.v1.AuditLine
-	(*AuditDamage)(nil),      // 60: hamadryad.engine.v1.AuditDamage
-	(*ServingReply)(nil),     // 61: hamadryad.engine.v1.ServingReply
-	(*Principal)(nil),        // 62: hamadryad.engine.v1.Principal
-	(*JobSpec)(nil),          // 63: hamadryad.engine.v1.JobSpec
-	(*ElementRange)(nil),     // 64: hamadryad.engine.v1.ElementRange
-	(*Elements)(nil),         // 65: hamadryad.engine.v1.Elements
-	(*JobLimitsChange)(nil),  // 66: hamadryad.engine.v1.JobLimitsChange
-	(*Failure)(nil),          // 67: hamadryad.engine.v1.Failure
-	(*Counter)(nil),          // 68: hamadryad.engine.v1.Counter
-	(*JobLimits)(nil),        // 69: hamadryad.engine.v1.JobLimits
-	(*JobDependency)(nil),    // 70: hamadryad.engine.v1.JobDependency
-	(*RunKey)(nil),           // 71: hamadryad.engine.v1.RunKey
-	(*Slots)(nil),            // 72: hamadryad.engine.v1.Slots
-	(*MachineLoad)(nil),      // 73: hamadryad.engine.v1.MachineLoad
-	(*ResourceCount)(nil),    // 74: hamadryad.engine.v1.ResourceCount
+	(*AdaptedRange)(nil),     // 24: hamadryad.engine.v1.AdaptedRange
+	(*AttemptStatus)(nil),    // 25: hamadryad.engine.v1.AttemptStatus
+	(*StatusRequest)(nil),    // 26: hamadryad.engine.v1.StatusRequest
+	(*LaunchersRequest)(nil), // 27: hamadryad.engine.v1.LaunchersRequest
+	(*LaunchersReply)(nil),   // 28: hamadryad.engine.v1.LaunchersReply
+	(*LauncherStatus)(nil),   // 29: hamadryad.engine.v1.LauncherStatus
+	(*LauncherAttempt)(nil),  // 30: hamadryad.engine.v1.LauncherAttempt
+	(*DrainRequest)(nil),     // 31: hamadryad.engine.v1.DrainRequest
+	(*LogsRequest)(nil),      // 32: hamadryad.engine.v1.LogsRequest
+	(*LogChunk)(nil),         // 33: hamadryad.engine.v1.LogChunk
+	(*PageRequest)(nil),      // 34: hamadryad.engine.v1.PageRequest
+	(*PageReply)(nil),        // 35: hamadryad.engine.v1.PageReply
+	(*PolicyQuery)(nil),      // 36: hamadryad.engine.v1.PolicyQuery
+	(*PolicyReply)(nil),      // 37: hamadryad.engine.v1.PolicyReply
+	(*PolicyShadow)(nil),     // 38: hamadryad.engine.v1.PolicyShadow
+	(*PolicyProblem)(nil),    // 39: hamadryad.engine.v1.PolicyProblem
+	(*PolicySettings)(nil),   // 40: hamadryad.engine.v1.PolicySettings
+	(*RoundTimes)(nil),       // 41: hamadryad.engine.v1.RoundTimes
+	(*ReloadRequest)(nil),    // 42: hamadryad.engine.v1.ReloadRequest
+	(*SettingsReply)(nil),    // 43: hamadryad.engine.v1.SettingsReply
+	(*Setting)(nil),          // 44: hamadryad.engine.v1.Setting
+	(*SettingsText)(nil),     // 45: hamadryad.engine.v1.SettingsText
+	(*SettingsDiff)(nil),     // 46: hamadryad.engine.v1.SettingsDiff
+	(*SettingsProblem)(nil),  // 47: hamadryad.engine.v1.SettingsProblem
+	(*DiffLine)(nil),         // 48: hamadryad.engine.v1.DiffLine
+	(*DiffKey)(nil),          // 49: hamadryad.engine.v1.DiffKey
+	(*ApplyRequest)(nil),     // 50: hamadryad.engine.v1.ApplyRequest
+	(*SettingsVersion)(nil),  // 51: hamadryad.engine.v1.SettingsVersion
+	(*VersionsRequest)(nil),  // 52: hamadryad.engine.v1.VersionsRequest
+	(*VersionsReply)(nil),    // 53: hamadryad.engine.v1.VersionsReply
+	(*AccessRequest)(nil),    // 54: hamadryad.engine.v1.AccessRequest
+	(*AccessReply)(nil),      // 55: hamadryad.engine.v1.AccessReply
+	(*PoolAccess)(nil),       // 56: hamadryad.engine.v1.PoolAccess
+	(*PagesReply)(nil),       // 57: hamadryad.engine.v1.PagesReply
+	(*AuditRequest)(nil),     // 58: hamadryad.engine.v1.AuditRequest
+	(*AuditReply)(nil),       // 59: hamadryad.engine.v1.AuditReply
+	(*AuditLine)(nil),        // 60: hamadryad.engine.v1.AuditLine
+	(*AuditDamage)(nil),      // 61: hamadryad.engine.v1.AuditDamage
+	(*ServingReply)(nil),     // 62: hamadryad.engine.v1.ServingReply
+	(*Principal)(nil),        // 63: hamadryad.engine.v1.Principal
+	(*JobSpec)(nil),          // 64: hamadryad.engine.v1.JobSpec
+	(*ElementRange)(nil),     // 65: hamadryad.engine.v1.ElementRange
+	(*Elements)(nil),         // 66: hamadryad.engine.v1.Elements
+	(*JobLimitsChange)(nil),  // 67: hamadryad.engine.v1.JobLimitsChange
+	(*Failure)(nil),          // 68: hamadryad.engine.v1.Failure
+	(*Counter)(nil),          // 69: hamadryad.engine.v1.Counter
+	(*JobLimits)(nil),        // 70: hamadryad.engine.v1.JobLimits
+	(*JobDependency)(nil),    // 71: hamadryad.engine.v1.JobDependency
+	(*RunKey)(nil),           // 72: hamadryad.engine.v1.RunKey
+	(*Slots)(nil),            // 73: hamadryad.engine.v1.Slots
+	(*MachineLoad)(nil),      // 74: hamadryad.engine.v1.MachineLoad
+	(*ResourceCount)(nil),    // 75: hamadryad.engine.v1.ResourceCount
 }
 var file_engine_wire_api_proto_depIdxs = []int32{
-	62, // 0: hamadryad.engine.v1.PrepareRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	63, // 1: hamadryad.engine.v1.SubmitRequest.spec:type_name -> hamadryad.engine.v1.JobSpec
-	62, // 2: hamadryad.engine.v1.JobRef.principal:type_name -> hamadryad.engine.v1.Principal
-	64, // 3: hamadryad.engine.v1.JobRef.elements:type_name -> hamadryad.engine.v1.ElementRange
-	62, // 4: hamadryad.engine.v1.RetryRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	64, // 5: hamadryad.engine.v1.RetryRequest.elements:type_name -> hamadryad.engine.v1.ElementRange
-	64, // 6: hamadryad.engine.v1.ElementsRequest.elements:type_name -> hamadryad.engine.v1.ElementRange
+	63, // 0: hamadryad.engine.v1.PrepareRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	64, // 1: hamadryad.engine.v1.SubmitRequest.spec:type_name -> hamadryad.engine.v1.JobSpec
+	63, // 2: hamadryad.engine.v1.JobRef.principal:type_name -> hamadryad.engine.v1.Principal
+	65, // 3: hamadryad.engine.v1.JobRef.elements:type_name -> hamadryad.engine.v1.ElementRange
+	63, // 4: hamadryad.engine.v1.RetryRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	65, // 5: hamadryad.engine.v1.RetryRequest.elements:type_name -> hamadryad.engine.v1.ElementRange
+	65, // 6: hamadryad.engine.v1.ElementsRequest.elements:type_name -> hamadryad.engine.v1.ElementRange
 	0,  // 7: hamadryad.engine.v1.ElementsRequest.states:type_name -> hamadryad.engine.v1.ElementState
 	13, // 8: hamadryad.engine.v1.ElementsReply.elements:type_name -> hamadryad.engine.v1.ElementStatus
 	0,  // 9: hamadryad.engine.v1.ElementStatus.state:type_name -> hamadryad.engine.v1.ElementState
-	24, // 10: hamadryad.engine.v1.ElementStatus.last:type_name -> hamadryad.engine.v1.AttemptStatus
-	65, // 11: hamadryad.engine.v1.ArrayStatus.elements:type_name -> hamadryad.engine.v1.Elements
+	25, // 10: hamadryad.engine.v1.ElementStatus.last:type_name -> hamadryad.engine.v1.AttemptStatus
+	66, // 11: hamadryad.engine.v1.ArrayStatus.elements:type_name -> hamadryad.engine.v1.Elements
 	15, // 12: hamadryad.engine.v1.ArrayStatus.counts:type_name -> hamadryad.engine.v1.ElementCount
 	0,  // 13: hamadryad.engine.v1.ElementCount.state:type_name -> hamadryad.engine.v1.ElementState
-	62, // 14: hamadryad.engine.v1.UpdateRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	66, // 15: hamadryad.engine.v1.UpdateRequest.limits:type_name -> hamadryad.engine.v1.JobLimitsChange
+	63, // 14: hamadryad.engine.v1.UpdateRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	67, // 15: hamadryad.engine.v1.UpdateRequest.limits:type_name -> hamadryad.engine.v1.JobLimitsChange
 	20, // 16: hamadryad.engine.v1.JobsReply.jobs:type_name -> hamadryad.engine.v1.JobSummary
 	1,  // 17: hamadryad.engine.v1.JobSummary.state:type_name -> hamadryad.engine.v1.JobState
 	20, // 18: hamadryad.engine.v1.JobStatus.summary:type_name -> hamadryad.engine.v1.JobSummary
 	22, // 19: hamadryad.engine.v1.JobStatus.stages:type_name -> hamadryad.engine.v1.StageStatus
-	67, // 20: hamadryad.engine.v1.JobStatus.failure:type_name -> hamadryad.engine.v1.Failure
-	68, // 21: hamadryad.engine.v1.JobStatus.counters:type_name -> hamadryad.engine.v1.Counter
-	24, // 22: hamadryad.engine.v1.JobStatus.attempts:type_name -> hamadryad.engine.v1.AttemptStatus
-	24, // 23: hamadryad.engine.v1.JobStatus.idle:type_name -> hamadryad.engine.v1.AttemptStatus
-	69, // 24: hamadryad.engine.v1.JobStatus.limits:type_name -> hamadryad.engine.v1.JobLimits
-	70, // 25: hamadryad.engine.v1.JobStatus.after:type_name -> hamadryad.engine.v1.JobDependency
+	68, // 20: hamadryad.engine.v1.JobStatus.failure:type_name -> hamadryad.engine.v1.Failure
+	69, // 21: hamadryad.engine.v1.JobStatus.counters:type_name -> hamadryad.engine.v1.Counter
+	25, // 22: hamadryad.engine.v1.JobStatus.attempts:type_name -> hamadryad.engine.v1.AttemptStatus
+	25, // 23: hamadryad.engine.v1.JobStatus.idle:type_name -> hamadryad.engine.v1.AttemptStatus
+	70, // 24: hamadryad.engine.v1.JobStatus.limits:type_name -> hamadryad.engine.v1.JobLimits
+	71, // 25: hamadryad.engine.v1.JobStatus.after:type_name -> hamadryad.engine.v1.JobDependency
 	14, // 26: hamadryad.engine.v1.JobStatus.array:type_name -> hamadryad.engine.v1.ArrayStatus
-	71, // 27: hamadryad.engine.v1.JobStatus.run:type_name -> hamadryad.engine.v1.RunKey
+	72, // 27: hamadryad.engine.v1.JobStatus.run:type_name -> hamadryad.engine.v1.RunKey
 	23, // 28: hamadryad.engine.v1.StageStatus.adapt:type_name -> hamadryad.engine.v1.AdaptStatus
-	28, // 29: hamadryad.engine.v1.LaunchersReply.launchers:type_name -> hamadryad.engine.v1.LauncherStatus
-	72, // 30: hamadryad.engine.v1.LauncherStatus.slots:type_name -> hamadryad.engine.v1.Slots
-	72, // 31: hamadryad.engine.v1.LauncherStatus.free:type_name -> hamadryad.engine.v1.Slots
-	73, // 32: hamadryad.engine.v1.LauncherStatus.load:type_name -> hamadryad.engine.v1.MachineLoad
-	74, // 33: hamadryad.engine.v1.LauncherStatus.resources:type_name -> hamadryad.engine.v1.ResourceCount
-	74, // 34: hamadryad.engine.v1.LauncherStatus.resources_free:type_name -> hamadryad.engine.v1.ResourceCount
-	29, // 35: hamadryad.engine.v1.LauncherStatus.attempts:type_name -> hamadryad.engine.v1.LauncherAttempt
-	29, // 36: hamadryad.engine.v1.LauncherStatus.ended:type_name -> hamadryad.engine.v1.LauncherAttempt
-	62, // 37: hamadryad.engine.v1.DrainRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	64, // 38: hamadryad.engine.v1.LogsRequest.elements:type_name -> hamadryad.engine.v1.ElementRange
-	38, // 39: hamadryad.engine.v1.PolicyReply.problems:type_name -> hamadryad.engine.v1.PolicyProblem
-	39, // 40: hamadryad.engine.v1.PolicyReply.settings:type_name -> hamadryad.engine.v1.PolicySettings
-	40, // 41: hamadryad.engine.v1.PolicyReply.round_times:type_name -> hamadryad.engine.v1.RoundTimes
-	37, // 42: hamadryad.engine.v1.PolicyReply.shadows:type_name -> hamadryad.engine.v1.PolicyShadow
-	62, // 43: hamadryad.engine.v1.ReloadRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	43, // 44: hamadryad.engine.v1.SettingsReply.settings:type_name -> hamadryad.engine.v1.Setting
-	46, // 45: hamadryad.engine.v1.SettingsDiff.problems:type_name -> hamadryad.engine.v1.SettingsProblem
-	47, // 46: hamadryad.engine.v1.SettingsDiff.lines:type_name -> hamadryad.engine.v1.DiffLine
-	48, // 47: hamadryad.engine.v1.SettingsDiff.keys:type_name -> hamadryad.engine.v1.DiffKey
-	43, // 48: hamadryad.engine.v1.SettingsDiff.overridden:type_name -> hamadryad.engine.v1.Setting
-	62, // 49: hamadryad.engine.v1.ApplyRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	50, // 50: hamadryad.engine.v1.VersionsReply.versions:type_name -> hamadryad.engine.v1.SettingsVersion
-	62, // 51: hamadryad.engine.v1.AccessReply.principal:type_name -> hamadryad.engine.v1.Principal
-	55, // 52: hamadryad.engine.v1.AccessReply.pools:type_name -> hamadryad.engine.v1.PoolAccess
-	59, // 53: hamadryad.engine.v1.AuditReply.lines:type_name -> hamadryad.engine.v1.AuditLine
-	60, // 54: hamadryad.engine.v1.AuditReply.damaged:type_name -> hamadryad.engine.v1.AuditDamage
-	55, // [55:55] is the sub-list for method output_type
-	55, // [55:55] is the sub-list for method input_type
-	55, // [55:55] is the sub-list for extension type_name
-	55, // [55:55] is the sub-list for extension extendee
-	0,  // [0:55] is the sub-list for field type_name
+	24, // 29: hamadryad.engine.v1.AdaptStatus.ranges:type_name -> hamadryad.engine.v1.AdaptedRange
+	29, // 30: hamadryad.engine.v1.LaunchersReply.launchers:type_name -> hamadryad.engine.v1.LauncherStatus
+	73, // 31: hamadryad.engine.v1.LauncherStatus.slots:type_name -> hamadryad.engine.v1.Slots
+	73, // 32: hamadryad.engine.v1.LauncherStatus.free:type_name -> hamadryad.engine.v1.Slots
+	74, // 33: hamadryad.engine.v1.LauncherStatus.load:type_name -> hamadryad.engine.v1.MachineLoad
+	75, // 34: hamadryad.engine.v1.LauncherStatus.resources:type_name -> hamadryad.engine.v1.ResourceCount
+	75, // 35: hamadryad.engine.v1.LauncherStatus.resources_free:type_name -> hamadryad.engine.v1.ResourceCount
+	30, // 36: hamadryad.engine.v1.LauncherStatus.attempts:type_name -> hamadryad.engine.v1.LauncherAttempt
+	30, // 37: hamadryad.engine.v1.LauncherStatus.ended:type_name -> hamadryad.engine.v1.LauncherAttempt
+	63, // 38: hamadryad.engine.v1.DrainRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	65, // 39: hamadryad.engine.v1.LogsRequest.elements:type_name -> hamadryad.engine.v1.ElementRange
+	39, // 40: hamadryad.engine.v1.PolicyReply.problems:type_name -> hamadryad.engine.v1.PolicyProblem
+	40, // 41: hamadryad.engine.v1.PolicyReply.settings:type_name -> hamadryad.engine.v1.PolicySettings
+	41, // 42: hamadryad.engine.v1.PolicyReply.round_times:type_name -> hamadryad.engine.v1.RoundTimes
+	38, // 43: hamadryad.engine.v1.PolicyReply.shadows:type_name -> hamadryad.engine.v1.PolicyShadow
+	63, // 44: hamadryad.engine.v1.ReloadRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	44, // 45: hamadryad.engine.v1.SettingsReply.settings:type_name -> hamadryad.engine.v1.Setting
+	47, // 46: hamadryad.engine.v1.SettingsDiff.problems:type_name -> hamadryad.engine.v1.SettingsProblem
+	48, // 47: hamadryad.engine.v1.SettingsDiff.lines:type_name -> hamadryad.engine.v1.DiffLine
+	49, // 48: hamadryad.engine.v1.SettingsDiff.keys:type_name -> hamadryad.engine.v1.DiffKey
+	44, // 49: hamadryad.engine.v1.SettingsDiff.overridden:type_name -> hamadryad.engine.v1.Setting
+	63, // 50: hamadryad.engine.v1.ApplyRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	51, // 51: hamadryad.engine.v1.VersionsReply.versions:type_name -> hamadryad.engine.v1.SettingsVersion
+	63, // 52: hamadryad.engine.v1.AccessReply.principal:type_name -> hamadryad.engine.v1.Principal
+	56, // 53: hamadryad.engine.v1.AccessReply.pools:type_name -> hamadryad.engine.v1.PoolAccess
+	60, // 54: hamadryad.engine.v1.AuditReply.lines:type_name -> hamadryad.engine.v1.AuditLine
+	61, // 55: hamadryad.engine.v1.AuditReply.damaged:type_name -> hamadryad.engine.v1.AuditDamage
+	56, // [56:56] is the sub-list for method output_type
+	56, // [56:56] is the sub-list for method input_type
+	56, // [56:56] is the sub-list for extension type_name
+	56, // [56:56] is the sub-list for extension extendee
+	0,  // [0:56] is the sub-list for field type_name
 }
 
 func init() { file_engine_wire_api_proto_init() }
@@ -5517,7 +5641,7 @@ func file_engine_wire_api_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_engine_wire_api_proto_rawDesc), len(file_engine_wire_api_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   60,
+			NumMessages:   61,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

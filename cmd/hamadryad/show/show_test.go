@@ -86,3 +86,30 @@ func TestExcludedLaunchers(t *testing.T) {
 		t.Errorf("%q, want %q at its end", text, want)
 	}
 }
+
+// Which nodes share a large partition is always said, which were joined only with the attempts.
+func TestAStageSaysWhatWasJoinedAndSplit(t *testing.T) {
+	s := &wire.JobStatus{
+		Summary: &wire.JobSummary{Job: 3},
+		Stages: []*wire.StageStatus{{Name: "reduce", Nodes: 22, Adapt: &wire.AdaptStatus{
+			Partitions: 64, Joined: 62, Split: 1, Pieces: 20, Largest: 61 << 20, Median: 4 << 20, Bytes: 64 << 20, RangesLeftOut: 7,
+			Ranges: []*wire.AdaptedRange{{Reader: 0, Readers: 1, Partition: 0, Partitions: 12, Bytes: 48 << 20}, {Reader: 1, Readers: 20, Partition: 12, Partitions: 1, Bytes: 3 << 29}},
+		}}},
+	}
+	const (
+		all    = "stage reduce: 64 partitions for 22 nodes, 62 of them joined with others (up to 64 MiB together), 1 split among 20 nodes; the median partition has 4.0 MiB; the largest node reads 61 MiB\n"
+		joined = "  node 0 reads partitions 0 to 11: 48 MiB\n"
+		split  = "  nodes 1 to 20 read partition 12: 1.5 GiB\n"
+		more   = "  7 more nodes read several partitions\n"
+	)
+	for want, attempts := range map[string][]*wire.AttemptStatus{all + split: nil, all + joined + split + more: {{Attempt: 5, Stage: "reduce"}}} {
+		s.Attempts = attempts
+		var out strings.Builder
+		if err := (&Printer{Out: &out, Format: "table"}).printStages(s); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasSuffix(out.String(), want) {
+			t.Errorf("it prints\n%swhich does not end with\n%s", out.String(), want)
+		}
+	}
+}

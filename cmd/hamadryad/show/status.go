@@ -161,7 +161,7 @@ func (c *Printer) printStages(s *wire.JobStatus) error {
 		return err
 	}
 	for _, st := range s.Stages {
-		c.printAdapt(st)
+		c.printAdapt(st, len(s.Attempts) > 0)
 	}
 	c.printArray(s.Array)
 	if last == nil {
@@ -184,8 +184,9 @@ func (c *Printer) printStages(s *wire.JobStatus) error {
 	return nil
 }
 
-// printAdapt says how the partitions of a stage's adapted connection were given to its nodes.
-func (c *Printer) printAdapt(st *wire.StageStatus) {
+// printAdapt says how the partitions of a stage's adapted connection were given to its nodes, and
+// which of them were split; with joined also which were joined.
+func (c *Printer) printAdapt(st *wire.StageStatus, joined bool) {
 	a := st.Adapt
 	if a == nil {
 		return
@@ -193,11 +194,28 @@ func (c *Printer) printAdapt(st *wire.StageStatus) {
 	text := fmt.Sprintf("stage %s: %d partitions for %d nodes", progress.OneLine(st.Name), a.Partitions, st.Nodes)
 	if a.Joined > 0 {
 		text += fmt.Sprintf(", %d of them joined with others", a.Joined)
+		if a.Bytes > 0 {
+			text += fmt.Sprintf(" (up to %s together)", size(a.Bytes))
+		}
 	}
 	if a.Split > 0 {
 		text += fmt.Sprintf(", %d split among %d nodes", a.Split, a.Pieces)
 	}
+	if a.Bytes > 0 {
+		text += "; the median partition has " + size(a.Median)
+	}
 	fmt.Fprintf(c.Out, "%s; the largest node reads %s\n", text, size(a.Largest))
+	for _, r := range a.Ranges {
+		switch {
+		case r.Readers > 1:
+			fmt.Fprintf(c.Out, "  nodes %d to %d read partition %d: %s\n", r.Reader, r.Reader+r.Readers-1, r.Partition, size(r.Bytes))
+		case joined:
+			fmt.Fprintf(c.Out, "  node %d reads partitions %d to %d: %s\n", r.Reader, r.Partition, r.Partition+r.Partitions-1, size(r.Bytes))
+		}
+	}
+	if joined && a.RangesLeftOut > 0 {
+		fmt.Fprintf(c.Out, "  %d more nodes read several partitions\n", a.RangesLeftOut)
+	}
 }
 
 func (c *Printer) printAttempts(attempts []*wire.AttemptStatus) error {

@@ -133,6 +133,18 @@ type Spread struct {
 	Split      uint32 // partitions with several readers
 	Pieces     uint32 // readers of those
 	Largest    int64  // bytes of the largest portion
+	Median     int64  // bytes of the median partition
+	Bytes      int64  // partitions are joined up to so many
+	Ranges     []Range
+	LeftOut    uint32 // further ranges
+}
+
+// Range says what some readers of an adapted connection read: one reader of several partitions, or
+// several readers of one.
+type Range struct {
+	Reader, Readers       uint32 // the first, and how many
+	Partition, Partitions uint32 // the first, and how many
+	Bytes                 int64  // of all these partitions
 }
 
 // Status returns the message for people; nil for the zero value.
@@ -140,7 +152,13 @@ func (s Spread) Status() *wire.AdaptStatus {
 	if s.Partitions == 0 {
 		return nil
 	}
-	return &wire.AdaptStatus{Partitions: s.Partitions, Joined: s.Joined, Split: s.Split, Pieces: s.Pieces, Largest: s.Largest}
+	m := &wire.AdaptStatus{
+		Partitions: s.Partitions, Joined: s.Joined, Split: s.Split, Pieces: s.Pieces, Largest: s.Largest, Median: s.Median, Bytes: s.Bytes, RangesLeftOut: s.LeftOut,
+	}
+	for _, r := range s.Ranges {
+		m.Ranges = append(m.Ranges, &wire.AdaptedRange{Reader: r.Reader, Readers: r.Readers, Partition: r.Partition, Partitions: r.Partitions, Bytes: r.Bytes})
+	}
+	return m
 }
 
 // State is the state of an attempt.

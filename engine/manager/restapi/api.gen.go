@@ -454,6 +454,50 @@ func (e GetPoolSeriesParamsSpan) Valid() bool {
 	}
 }
 
+// Adapted How a stage's readers were chosen by the sizes of partitions; missing: they were not, or not yet
+type Adapted struct {
+	// JoinBytes Neighbours were joined up to so many; missing: an older manager chose
+	JoinBytes *int64 `json:"joinBytes,omitempty"`
+
+	// Joined Of these, how many share a node with others
+	Joined int `json:"joined"`
+
+	// LargestBytes That the largest node reads, as stored
+	LargestBytes int64 `json:"largestBytes"`
+
+	// MedianBytes Of the median partition; missing: an older manager chose
+	MedianBytes *int64 `json:"medianBytes,omitempty"`
+
+	// Partitions That each writer wrote
+	Partitions int `json:"partitions"`
+
+	// Pieces Nodes of those
+	Pieces int `json:"pieces"`
+
+	// Ranges The joined and the split partitions in order, up to fifty
+	Ranges []AdaptedRange `json:"ranges"`
+
+	// RangesLeftOut How many more there are
+	RangesLeftOut int `json:"rangesLeftOut"`
+
+	// Split Of these, how many have several nodes
+	Split int `json:"split"`
+}
+
+// AdaptedRange One node that reads several partitions, or several nodes that read one
+type AdaptedRange struct {
+	// Bytes Of all these partitions, as stored
+	Bytes int64 `json:"bytes"`
+
+	// Node The first
+	Node  int `json:"node"`
+	Nodes int `json:"nodes"`
+
+	// Partition The first
+	Partition  int `json:"partition"`
+	Partitions int `json:"partitions"`
+}
+
 // Array A job array. Missing in a job that is none
 type Array struct {
 	// AtOnce How many elements may be ready or run at once. Missing: all
@@ -1810,6 +1854,9 @@ type Slots struct {
 
 // Stage defines model for Stage.
 type Stage struct {
+	// Adapted How a stage's readers were chosen by the sizes of partitions; missing: they were not, or not yet
+	Adapted *Adapted `json:"adapted,omitempty"`
+
 	// Failures Of attempts
 	Failures  int    `json:"failures"`
 	Finished  int    `json:"finished"`

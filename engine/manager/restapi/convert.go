@@ -90,7 +90,7 @@ func JobOf(st *wire.JobStatus) Job {
 	for _, t := range st.Stages {
 		j.Stages = append(j.Stages, Stage{
 			Name: t.Name, Nodes: int(t.Nodes), Waiting: int(t.Waiting), Ready: int(t.Ready), Running: int(t.Running), Suspended: int(t.Suspended),
-			Finished: int(t.Finished), Failures: int(t.Failures),
+			Finished: int(t.Finished), Failures: int(t.Failures), Adapted: adaptedOf(t.Adapt),
 		})
 	}
 	for _, a := range st.Idle {
@@ -109,6 +109,24 @@ func JobOf(st *wire.JobStatus) Job {
 		j.Read = append(j.Read, r)
 	}
 	return j
+}
+
+// adaptedOf says how a stage's readers were chosen; nil: they were not.
+func adaptedOf(a *wire.AdaptStatus) *Adapted {
+	if a == nil {
+		return nil
+	}
+	x := &Adapted{
+		Partitions: int(a.Partitions), Joined: int(a.Joined), Split: int(a.Split), Pieces: int(a.Pieces), LargestBytes: a.Largest,
+		Ranges: []AdaptedRange{}, RangesLeftOut: int(a.RangesLeftOut),
+	}
+	if a.Bytes > 0 {
+		x.MedianBytes, x.JoinBytes = &a.Median, &a.Bytes // a median of 0, too
+	}
+	for _, r := range a.Ranges {
+		x.Ranges = append(x.Ranges, AdaptedRange{Node: int(r.Reader), Nodes: int(r.Readers), Partition: int(r.Partition), Partitions: int(r.Partitions), Bytes: r.Bytes})
+	}
+	return x
 }
 
 // AttemptOf is an attempt from a job's status; it lacks times that only the manager's own rows

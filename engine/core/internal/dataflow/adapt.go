@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/core/internal/checkpoint"
 	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -18,6 +19,9 @@ type adaptation struct {
 	readers  int        // the most that there may be
 	portions []Portion  // by reader; nil: not chosen yet
 	sizes    [][]uint32 // by writer: bytes of its partitions; nil: not stored, or no longer needed
+	median   int64      // bytes of the median partition, when they were chosen
+
+	spread *changes.Spread // says how they were chosen; made of the above, and never changed
 }
 
 // put keeps the sizes of a writer's partitions, as long as they matter. A partition of 4 GiB or more
@@ -51,7 +55,15 @@ func (a *adaptation) choose() {
 			p.sizes[i] += int64(b)
 		}
 	}
-	a.portions, a.sizes = p.choose(), nil
+	a.portions, a.sizes, a.median = p.choose(), nil, medianOf(p.sizes)
+	a.describe()
+}
+
+// describe makes the spread of what was chosen.
+func (a *adaptation) describe() {
+	s := spreadOf(a.portions)
+	s.Median, s.Bytes = a.median, a.wanted.Bytes
+	a.spread = &s
 }
 
 // width returns how many readers there are: the least number before they are chosen.
@@ -78,6 +90,12 @@ func (a *adaptation) code(w *checkpoint.Codec) {
 		checkpoint.Num(w, &x.Bytes)
 	})
 	checkpoint.List(w, &a.sizes, func(w *checkpoint.Codec, x *[]uint32) { checkpoint.Nums(w, x) })
+	if w.Format > 8 {
+		checkpoint.Num(w, &a.median)
+	}
+	if w.Reading && a.portions != nil {
+		a.describe()
+	}
 }
 
 // check checks that the portions cover each pair of a partition and a writer once.
@@ -122,12 +140,12 @@ func (in *Inputs) Width(conn int32) int { return in.conns[conn].adapted.width() 
 
 // Spread returns how the partitions of an adapted connection were given to readers; false: it is
 // not adapted, or they were not yet.
-func (in *Inputs) Spread(conn int32) (Spread, bool) {
+func (in *Inputs) Spread(conn int32) (changes.Spread, bool) {
 	a := in.conns[conn].adapted
-	if a == nil || a.portions == nil {
-		return Spread{}, false
+	if a == nil || a.spread == nil {
+		return changes.Spread{}, false
 	}
-	return spreadOf(a.portions), true
+	return *a.spread, true
 }
 
 // PortionOf returns what a reader of a connection reads; false: the connection is not adapted, or

@@ -3,6 +3,8 @@ package dataflow
 import (
 	"cmp"
 	"slices"
+
+	"github.com/hamadryad/hamadryad/engine/core/changes"
 )
 
 // Portion is what one reader of an adapted connection reads: the partitions from Low up to and
@@ -98,30 +100,38 @@ func medianOf(sizes []int64) int64 {
 	return sorted[(len(sorted)-1)/2]
 }
 
-// Spread says how the partitions of an adapted connection were given to readers.
-type Spread struct {
-	Partitions int
-	Joined     int   // partitions that share a reader with others
-	Split      int   // partitions with several readers
-	Pieces     int   // readers of those
-	Largest    int64 // bytes of the largest portion
-}
+// rangesMax bounds the joined and split partitions that are listed for people.
+const rangesMax = 50
 
-// spreadOf counts the portions of a connection.
-func spreadOf(list []Portion) (s Spread) {
+// spreadOf says how portions were chosen. It lists the split partitions first, then the joined ones
+// with the most bytes.
+func spreadOf(list []Portion) (s changes.Spread) {
 	for i, x := range list {
 		s.Largest = max(s.Largest, x.Bytes)
-		s.Partitions = int(x.High)
-		if x.High-x.Low > 1 {
-			s.Joined += int(x.High - x.Low)
-		}
+		s.Partitions = uint32(x.High)
 		more := i > 0 && list[i-1].Low == x.Low // a further piece of a partition
-		if more || i+1 < len(list) && list[i+1].Low == x.Low {
+		switch {
+		case more:
+			last := &s.Ranges[len(s.Ranges)-1]
+			last.Readers++
+			last.Bytes += x.Bytes
 			s.Pieces++
-			if !more {
-				s.Split++
-			}
+		case i+1 < len(list) && list[i+1].Low == x.Low:
+			s.Split++
+			s.Pieces++
+			s.Ranges = append(s.Ranges, changes.Range{Reader: uint32(i), Readers: 1, Partition: uint32(x.Low), Partitions: 1, Bytes: x.Bytes})
+		case x.High-x.Low > 1:
+			s.Joined += uint32(x.High - x.Low)
+			s.Ranges = append(s.Ranges, changes.Range{Reader: uint32(i), Readers: 1, Partition: uint32(x.Low), Partitions: uint32(x.High - x.Low), Bytes: x.Bytes})
 		}
+	}
+	s.LeftOut = uint32(max(len(s.Ranges)-rangesMax, 0))
+	if s.LeftOut > 0 {
+		slices.SortFunc(s.Ranges, func(a, b changes.Range) int {
+			return cmp.Or(cmp.Compare(min(b.Readers, 2), min(a.Readers, 2)), cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Reader, b.Reader))
+		})
+		s.Ranges = slices.Clone(s.Ranges[:rangesMax])
+		slices.SortFunc(s.Ranges, func(a, b changes.Range) int { return cmp.Compare(a.Reader, b.Reader) })
 	}
 	return s
 }

@@ -1,9 +1,12 @@
 package dataflow
 
 import (
+	"reflect"
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/hamadryad/hamadryad/engine/core/changes"
 )
 
 // drawnPortioning draws sizes by partition and writer. Some partitions are much larger than others.
@@ -143,7 +146,30 @@ func (p *portioning) checkPieces(t *rapid.T, list []Portion) {
 
 func TestSpreadSaysWhatWasJoinedAndSplit(t *testing.T) {
 	list := []Portion{{0, 3, 0, 4, 30}, {3, 4, 0, 1, 500}, {3, 4, 1, 4, 600}, {4, 5, 0, 4, 7}, {5, 7, 0, 4, 9}}
-	if got, want := spreadOf(list), (Spread{Partitions: 7, Joined: 5, Split: 1, Pieces: 2, Largest: 600}); got != want {
+	want := changes.Spread{Partitions: 7, Joined: 5, Split: 1, Pieces: 2, Largest: 600, Ranges: []changes.Range{{0, 1, 0, 3, 30}, {1, 2, 3, 1, 1100}, {4, 1, 5, 2, 9}}}
+	if got := spreadOf(list); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+// More are joined than are listed: the split one is there all the same, and of the others the largest.
+func TestSpreadListsSplitPartitionsFirstThenLargeOnes(t *testing.T) {
+	var list []Portion
+	for i := range int32(rangesMax + 9) {
+		list = append(list, Portion{2 * i, 2*i + 2, 0, 4, 1000 - int64(i)})
+	}
+	last := list[len(list)-1].High
+	list = append(list, Portion{last, last + 1, 0, 1, 1}, Portion{last, last + 1, 1, 4, 1})
+	got := spreadOf(list)
+	if got.LeftOut != 10 || len(got.Ranges) != rangesMax {
+		t.Fatalf("%d are listed and %d left out", len(got.Ranges), got.LeftOut)
+	}
+	for i, r := range got.Ranges[:rangesMax-1] {
+		if r.Reader != uint32(i) {
+			t.Errorf("range %d is %+v", i, r)
+		}
+	}
+	if r := got.Ranges[rangesMax-1]; r.Readers != 2 || r.Partition != uint32(last) {
+		t.Errorf("the last one is %+v, and not the split one", r)
 	}
 }

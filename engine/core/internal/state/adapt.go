@@ -64,7 +64,7 @@ func (j *Job) Spread(stage int) changes.Spread {
 	if stage < len(j.Plan.Graph.Stages) {
 		if conn, is := j.Inputs.Files.Adapted(stage); is {
 			s, _ := j.Inputs.Spread(conn)
-			return changes.Spread{Partitions: uint32(s.Partitions), Joined: uint32(s.Joined), Split: uint32(s.Split), Pieces: uint32(s.Pieces), Largest: s.Largest}
+			return s
 		}
 	}
 	return changes.Spread{}

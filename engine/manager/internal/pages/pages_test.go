@@ -47,6 +47,8 @@ type stub struct {
 
 	array bool // the job is an array
 
+	adapted *restapi.Adapted // of its first stage
+
 	unread bool // nothing of its attempts can be read
 }
 
@@ -103,7 +105,7 @@ func (s *stub) GetJob(_ context.Context, q restapi.GetJobRequestObject) (restapi
 	return restapi.GetJob200JSONResponse{Body: restapi.Job{
 		Run:   &restapi.JobRun{Schedule: s.name, Number: 12, Try: 1},
 		Array: array, ID: x.ID, Name: x.Name, User: x.User, Pool: x.Pool, Priority: x.Priority, State: x.State, Submitted: x.Submitted, Ended: x.Ended, Groups: 10, GroupsFinished: 4,
-		Stages: []restapi.Stage{{Name: s.name, Nodes: 9, Finished: 4, Running: 2}, {Name: "publish", Finished: 1}}, Failure: &failure, Waiting: []string{s.name}, Notes: []string{s.name}, Outputs: []string{s.name}, Kept: []string{s.name},
+		Stages: []restapi.Stage{{Name: s.name, Nodes: 9, Finished: 4, Running: 2, Adapted: s.adapted}, {Name: "publish", Finished: 1}}, Failure: &failure, Waiting: []string{s.name}, Notes: []string{s.name}, Outputs: []string{s.name}, Kept: []string{s.name},
 		Counters: []restapi.Counter{{Name: s.name, Value: 12345}},
 	}}, nil
 }
@@ -482,6 +484,24 @@ func TestElementsOfAnArray(t *testing.T) {
 	}
 	if _, _, page := get(t, server+"/jobs/job-7?element-cursor=elements-k&element-state=failed"); !strings.Contains(page, `href="?element-state=failed#elements">First page`) || strings.Contains(page, `#elements" rel="next"`) {
 		t.Errorf("the last page is\n%s", page)
+	}
+}
+
+// A stage whose readers were chosen by bytes says which, and why.
+func TestAnAdaptedStageSaysWhatWasJoinedAndSplit(t *testing.T) {
+	median, joined := int64(4<<20), int64(64<<20)
+	server := serve(t, &stub{name: "reduce", adapted: &restapi.Adapted{
+		Partitions: 64, Joined: 62, Split: 1, Pieces: 20, LargestBytes: 61 << 20, MedianBytes: &median, JoinBytes: &joined, RangesLeftOut: 7,
+		Ranges: []restapi.AdaptedRange{{Node: 0, Nodes: 1, Partition: 0, Partitions: 12, Bytes: 48 << 20}, {Node: 1, Nodes: 20, Partition: 12, Partitions: 1, Bytes: 3 << 29}},
+	}}, true)
+	_, _, page := get(t, server+"/jobs/job-7")
+	for _, want := range []string{
+		"64 partitions, 62 of them joined with others, up to 64 MiB together; 1 split among 20 nodes. The median partition has 4.0 MiB. The largest node reads 61 MiB.",
+		`<th scope="row">0</th><td>0 to 11</td><td>joined</td><td class="n">48 MiB</td>`, `<th scope="row">1 to 20</th><td>12</td><td>split</td><td class="n">1.5 GiB</td>`, "7 more are joined",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("it lacks %s:\n%s", want, page)
+		}
 	}
 }
 

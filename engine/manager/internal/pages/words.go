@@ -32,6 +32,15 @@ var words = template.FuncMap{
 	"priorities": priorities,
 	"segment":    url.PathEscape,
 	"zoned":      zoned,
+	"span":       span,
+}
+
+// span names n numbers from first on.
+func span(first, n int) string {
+	if n == 1 {
+		return humanize.Comma(int64(first))
+	}
+	return fmt.Sprintf("%s to %s", humanize.Comma(int64(first)), humanize.Comma(int64(first+n-1)))
 }
 
 // zoned is a moment as the clocks of its zone show it.

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +20,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/history"
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
+	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -517,4 +519,33 @@ func TestHeadsOfAnswersThatGoOn(t *testing.T) {
 			}
 		}
 	})
+}
+
+// How readers were chosen is part of their stage: of a live job, and of one that has ended.
+func TestAnAdaptedStage(t *testing.T) {
+	w := newWorld(t)
+	w.job(1, "ann", 2)
+	spread := changes.Spread{
+		Partitions: 9, Joined: 8, Split: 1, Pieces: 3, Largest: 70, Bytes: 100, LeftOut: 2,
+		Ranges: []changes.Range{{Reader: 0, Readers: 3, Partition: 0, Partitions: 1, Bytes: 210}, {Reader: 3, Readers: 1, Partition: 1, Partitions: 8, Bytes: 60}},
+	}
+	w.tell(core.Changes{ChangeSet: changes.ChangeSet{
+		Stages: []changes.Stage{{Job: 1, Number: 1, Nodes: 4, Ready: 4, Spread: spread}},
+		Ended: []*wire.JobStatus{{
+			Summary: &wire.JobSummary{Job: 2, Name: "over", User: "ann", Pool: "default", State: wire.JobState_JOB_STATE_SUCCEEDED, Submitted: int64(base), Ended: int64(base) + 1},
+			Stages:  []*wire.StageStatus{{Name: "map", Nodes: 1, Finished: 1}, {Name: "reduce", Nodes: 4, Finished: 4, Adapt: spread.Status()}},
+		}},
+	}})
+	median, joined := int64(0), int64(100)
+	want := &restapi.Adapted{
+		Partitions: 9, Joined: 8, Split: 1, Pieces: 3, LargestBytes: 70, MedianBytes: &median, JoinBytes: &joined, RangesLeftOut: 2,
+		Ranges: []restapi.AdaptedRange{{Node: 0, Nodes: 3, Partition: 0, Partitions: 1, Bytes: 210}, {Node: 3, Nodes: 1, Partition: 1, Partitions: 8, Bytes: 60}},
+	}
+	for _, id := range []string{"job-1", "job-2"} {
+		var j restapi.Job
+		w.ask("GET", Root+"/jobs/"+id, "", &j)
+		if len(j.Stages) != 2 || j.Stages[0].Adapted != nil || !reflect.DeepEqual(j.Stages[1].Adapted, want) {
+			t.Errorf("%s: got %+v, want %+v", id, j.Stages, want)
+		}
+	}
 }
