@@ -146,7 +146,9 @@ func (p *portioning) checkPieces(t *rapid.T, list []Portion) {
 
 func TestSpreadSaysWhatWasJoinedAndSplit(t *testing.T) {
 	list := []Portion{{0, 3, 0, 4, 30}, {3, 4, 0, 1, 500}, {3, 4, 1, 4, 600}, {4, 5, 0, 4, 7}, {5, 7, 0, 4, 9}}
-	want := changes.Spread{Partitions: 7, Joined: 5, Split: 1, Pieces: 2, Largest: 600, Ranges: []changes.Range{{0, 1, 0, 3, 30}, {1, 2, 3, 1, 1100}, {4, 1, 5, 2, 9}}}
+	want := changes.Spread{Partitions: 7, Joined: 5, Split: 1, Pieces: 2, Largest: 600, Ranges: []changes.Range{
+		{Readers: 1, Partitions: 3, Bytes: 30}, {Reader: 1, Readers: 2, Partition: 3, Partitions: 1, Bytes: 1100}, {Reader: 4, Readers: 1, Partition: 5, Partitions: 2, Bytes: 9},
+	}}
 	if got := spreadOf(list); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
