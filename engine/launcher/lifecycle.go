@@ -182,7 +182,7 @@ func (a *agent) assign(w *worker, at *attempt) {
 	w.dir.recordState()
 	run := &wire.RunGroup{
 		Start: at.start, Store: a.outputs.Folder(at.start.Job, at.start.Attempt),
-		Scratch: w.dir.scratchOf(at.start.Attempt), DataAddress: a.data, Host: a.cfg.Host, Names: a.cfg.Names, Rack: a.cfg.Rack,
+		Scratch: w.dir.scratchOf(at.start.Attempt), Spare: w.dir.spare, DataAddress: a.data, Host: a.cfg.Host, Names: a.cfg.Names, Rack: a.cfg.Rack,
 	}
 	sources := len(at.start.Sources) + len(at.start.SourceGroups)
 	if sources > 0 || !at.start.SourcesComplete {
@@ -630,7 +630,7 @@ func (a *agent) checkStored(at *attempt, e *wire.AttemptEnded) {
 // finished. Stored files that a finished attempt did not report stay until its job is over, like
 // reported ones. Called without mu, before the end is reported.
 func (a *agent) cleanUp(w *worker, at *attempt, finished bool) {
-	w.dir.clear(at.start.Attempt, a.leftovers)
+	w.dir.clear(at.start.Attempt, finished, a.leftovers)
 	if !finished {
 		a.outputs.Remove(at.start.Job, at.start.Attempt)
 	}

@@ -3,6 +3,7 @@ package launcher
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -28,6 +29,7 @@ type workDir struct {
 
 	opened *os.File // its folder; nil: it could not be opened
 	before stamp    // of its folder, at an attempt's beginning
+	spare  string   // path of an empty folder of an earlier attempt, for the next one; "": none
 }
 
 // stamp is the time of a folder's last change, and the time of reading it.
@@ -81,14 +83,49 @@ func (h *workDir) nameOf(attempt uint64) string {
 // scratchOf is the path of the folder of an attempt's temporary files.
 func (h *workDir) scratchOf(attempt uint64) string { return filepath.Join(h.base, h.nameOf(attempt)) }
 
-// clear removes an attempt's temporary files. Most attempts make none.
-func (h *workDir) clear(attempt uint64, l *leftovers) {
+// clear removes an attempt's temporary files. Most attempts make none. The empty folder of a finished
+// attempt is kept for the worker's next one.
+func (h *workDir) clear(attempt uint64, finished bool, l *leftovers) {
 	if h.unchanged() {
 		return
 	}
-	if _, err := os.Lstat(h.scratchOf(attempt)); !errors.Is(err, fs.ErrNotExist) {
-		l.remove(h.base, h.nameOf(attempt))
+	path := h.scratchOf(attempt)
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		return
 	}
+	if !finished || !emptyFolder(path, h.owner) {
+		l.remove(h.base, h.nameOf(attempt))
+		return
+	}
+	h.removeSpare(l)
+	h.spare = path
+}
+
+// emptyFolder reports whether a path is an empty folder, as a worker of that user makes it.
+func emptyFolder(path string, owner int) bool {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	f := os.NewFile(uintptr(fd), path)
+	defer f.Close()
+	var is unix.Stat_t
+	if unix.Fstat(fd, &is) != nil || is.Uid != uint32(owner) || is.Mode&0o7777 != 0o700 {
+		return false
+	}
+	_, err = f.Readdirnames(1)
+	return err == io.EOF //nolint:errorlint // only the bare one is the end
+}
+
+// removeSpare removes the folder that is kept for the next attempt, if it is still there.
+func (h *workDir) removeSpare(l *leftovers) {
+	if h.spare == "" {
+		return
+	}
+	if _, err := os.Lstat(h.spare); !errors.Is(err, fs.ErrNotExist) {
+		l.remove(h.base, filepath.Join(h.own, filepath.Base(h.spare)))
+	}
+	h.spare = ""
 }
 
 // keepTickets returns where the worker with that number keeps Kerberos tickets: a file that it
@@ -113,6 +150,7 @@ func (h *workDir) close(l *leftovers) {
 		h.closed()
 	}
 	if h.own == "" {
+		h.removeSpare(l)
 		if h.tickets != "" {
 			_ = os.Remove(h.tickets) // the worker may not have made it
 			_ = os.Remove(h.tickets + program.Unfinished)

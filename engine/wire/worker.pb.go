@@ -469,6 +469,7 @@ type RunGroup struct {
 	Rack          string                 `protobuf:"bytes,6,opt,name=rack,proto3" json:"rack,omitempty"`
 	LocalStores   []*LocalStore          `protobuf:"bytes,7,rep,name=local_stores,json=localStores,proto3" json:"local_stores,omitempty"` // stores on this machine that can be read directly
 	Names         []string               `protobuf:"bytes,8,rep,name=names,proto3" json:"names,omitempty"`                                // further names of the host
+	Spare         string                 `protobuf:"bytes,9,opt,name=spare,proto3" json:"spare,omitempty"`                                // an empty folder that may be renamed to scratch; "": none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -557,6 +558,13 @@ func (x *RunGroup) GetNames() []string {
 		return x.Names
 	}
 	return nil
+}
+
+func (x *RunGroup) GetSpare() string {
+	if x != nil {
+		return x.Spare
+	}
+	return ""
 }
 
 // LocalStore maps a data address to a store folder on the same machine.
@@ -931,7 +939,7 @@ const file_engine_wire_worker_proto_rawDesc = "" +
 	"\vCredentials\x12\x0e\n" +
 	"\x02ca\x18\x01 \x01(\fR\x02ca\x12 \n" +
 	"\vcertificate\x18\x02 \x01(\fR\vcertificate\x12\x10\n" +
-	"\x03key\x18\x03 \x01(\fR\x03key\"\x98\x02\n" +
+	"\x03key\x18\x03 \x01(\fR\x03key\"\xae\x02\n" +
 	"\bRunGroup\x127\n" +
 	"\x05start\x18\x01 \x01(\v2!.hamadryad.engine.v1.StartAttemptR\x05start\x12\x14\n" +
 	"\x05store\x18\x02 \x01(\tR\x05store\x12\x18\n" +
@@ -940,7 +948,8 @@ const file_engine_wire_worker_proto_rawDesc = "" +
 	"\x04host\x18\x05 \x01(\tR\x04host\x12\x12\n" +
 	"\x04rack\x18\x06 \x01(\tR\x04rack\x12B\n" +
 	"\flocal_stores\x18\a \x03(\v2\x1f.hamadryad.engine.v1.LocalStoreR\vlocalStores\x12\x14\n" +
-	"\x05names\x18\b \x03(\tR\x05names\">\n" +
+	"\x05names\x18\b \x03(\tR\x05names\x12\x14\n" +
+	"\x05spare\x18\t \x01(\tR\x05spare\">\n" +
 	"\n" +
 	"LocalStore\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x16\n" +

@@ -134,6 +134,36 @@ func TestFolders(t *testing.T) {
 	}
 }
 
+// The folder of temporary files is an earlier one that is empty, and one of its own where that has a
+// file meanwhile, or is gone.
+func TestASpareFolder(t *testing.T) {
+	for what, change := range map[string]func(spare string) error{
+		"empty": func(string) error { return nil },
+		"gone":  os.Remove,
+		"used":  func(spare string) error { return os.WriteFile(filepath.Join(spare, "late"), nil, 0o600) },
+	} {
+		root := t.TempDir()
+		f := &folders{scratch: filepath.Join(root, "a2"), spare: filepath.Join(root, "a1")}
+		if err := errors.Join(os.Mkdir(f.spare, 0o700), change(f.spare)); err != nil {
+			t.Fatal(err)
+		}
+		before, _ := os.Stat(f.spare)
+		if err := f.makeScratch(); err != nil {
+			t.Error(err)
+		}
+		if entries, err := os.ReadDir(f.scratch); err != nil || len(entries) > 0 {
+			t.Errorf("%s: it has %v (%v)", what, entries, err)
+		}
+		if entries, err := os.ReadDir(root); err != nil || len(entries) != 1 {
+			t.Errorf("%s: there is %v (%v)", what, entries, err)
+		}
+		after, err := os.Stat(f.scratch)
+		if what == "empty" && (err != nil || !os.SameFile(before, after)) {
+			t.Errorf("it is not the earlier folder: %v", err)
+		}
+	}
+}
+
 // A finisher takes the files that it asked for, in their order, and nothing else.
 func TestFinisherAsksForTheListOfFiles(t *testing.T) {
 	reports := newTold()
