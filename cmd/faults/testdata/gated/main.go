@@ -6,6 +6,8 @@
 // Gates: reading (after a map's first word was read), map (before it writes), maphalf (after half
 // of its words), read (before a reduce reads), reduce (after its first batch), part (before it
 // makes its part file), partway (after half of it).
+//
+// CHANNEL is file, tcp, shm, or adapted: a file channel whose readers are chosen by bytes.
 package main
 
 import (
@@ -55,9 +57,16 @@ func build(g *job.Graph, args []string) error {
 	w := &wordCount{gates: args[2], out: g.Output(args[1])}
 	maps := g.Stage("map", len(tasks), w.doMap).Read(tasks)
 	reduce := g.Stage("reduce", reduces, w.doReduce).Shuffles()
-	g.AllToAll(maps.Out("words"), reduce.In("words"), job.Channel{Kind: kinds[args[3]], SlowStart: slow})
+	channel := job.Channel{Kind: kinds[args[3]], SlowStart: slow}
+	if args[3] == "adapted" {
+		channel.Kind, channel.Adapt = job.File, job.Adapt{Partitions: reduces, Bytes: adaptBytes}
+	}
+	g.AllToAll(maps.Out("words"), reduce.In("words"), channel)
 	return nil
 }
+
+// adaptBytes is up to how many bytes an adapted connection joins partitions: a few of them.
+const adaptBytes = 4000
 
 type wordCount struct {
 	gates string
