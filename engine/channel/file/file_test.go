@@ -242,7 +242,8 @@ func TestManyPartitionsStayInBudget(t *testing.T) {
 		if err := w.Write(t.Context(), i%parts, rec); err != nil {
 			t.Fatal(err)
 		}
-		most = max(most, w.rawHeld+w.packedHeld)
+		g := w.gathered
+		most = max(most, w.rawHeld+w.packedHeld+int64(cap(g.data)+8*cap(g.records)+4*cap(g.order)+4*cap(g.ends)))
 	}
 	if err := w.Close(t.Context()); err != nil {
 		t.Fatal(err)

@@ -41,18 +41,17 @@ func (w *Writer) release(p *part) {
 	job.PutBatch(b)
 }
 
-// encode turns a partition's open batch into a block, which is valid until the
-// batch is released.
-func (w *Writer) encode(ctx context.Context, p *part) (block.Pieces, error) {
+// encode turns a batch of a partition into a block, which is valid until the batch is released.
+func (w *Writer) encode(ctx context.Context, p *part, batch *job.Batch) (block.Pieces, error) {
 	if err := ctx.Err(); err != nil {
 		return block.Pieces{}, w.fail(err)
 	}
-	b, err := w.enc.Encode(w.packed[:0], p.open)
+	b, err := w.enc.Encode(w.packed[:0], batch)
 	if err != nil {
 		return block.Pieces{}, w.fail(err)
 	}
 	p.bytes += int64(b.Len())
-	p.records += int64(p.open.Len())
+	p.records += int64(batch.Len())
 	if w.packed = b.Head; cap(w.packed) > directBytes {
 		w.packed = nil
 	}
@@ -66,7 +65,7 @@ func (w *Writer) pack(ctx context.Context, partition int) error {
 	if p.open == nil {
 		return nil
 	}
-	b, err := w.encode(ctx, p)
+	b, err := w.encode(ctx, p, p.open)
 	if err != nil {
 		return err
 	}
@@ -78,10 +77,8 @@ func (w *Writer) pack(ctx context.Context, partition int) error {
 		w.release(p)
 		return err
 	}
-	held := append(append(append(make([]byte, 0, b.Len()), b.Head...), b.Data...), b.Lengths...)
+	w.hold(partition, b)
 	w.release(p)
-	p.blocks = append(p.blocks, held)
-	w.packedHeld += int64(len(held))
 	return w.relieve(ctx)
 }
 
@@ -105,7 +102,7 @@ func (w *Writer) spill(ctx context.Context, open bool) error {
 		if !open || p.open == nil {
 			continue
 		}
-		b, err := w.encode(ctx, p)
+		b, err := w.encode(ctx, p, p.open)
 		if err != nil {
 			return err
 		}

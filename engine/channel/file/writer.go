@@ -35,6 +35,9 @@ const (
 	partitionBudget = 1 << 20
 	budgetEnough    = 8 << 20
 
+	// gatherFrom is how many partitions there are at least where records are gathered in order of arrival.
+	gatherFrom = 64
+
 	outBytes = 64 << 10 // gathers small blocks into larger writes
 	// directBytes is the size from which a block is written at once instead of being held back: it
 	// makes a long run by itself.
@@ -68,6 +71,8 @@ type Writer struct {
 	// of all blocks held back.
 	rawHeld, packedHeld, budget int64
 	pooled                      bool // full batches for all partitions fit half the budget
+
+	gathered *gathered // records of all partitions, if they have no batches; nil: they have
 
 	counts channel.Counts
 	info   Info
@@ -112,6 +117,9 @@ func New(f storage.File, path string, partitions int, o Options) (*Writer, error
 		parts: make([]part, partitions), budget: o.Budget,
 		pooled: int64(partitions)*2*job.BatchBytes <= o.Budget/2,
 	}
+	if !w.pooled && partitions >= gatherFrom {
+		w.gathered = gatheredMemory.Get().(*gathered)
+	}
 	return w, w.emit(header())
 }
 
@@ -135,6 +143,14 @@ func (w *Writer) Info() Info { return w.info }
 func (w *Writer) Write(ctx context.Context, partition int, record []byte) error {
 	if w.err != nil || uint(partition) >= uint(len(w.parts)) || len(record) > job.RecordBytesMax {
 		return w.refuse(partition, len(record))
+	}
+	if w.gathered != nil {
+		if len(record) <= gatheredRecordMax {
+			return w.gather(ctx, partition, record)
+		}
+		if err := w.endGathering(ctx); err != nil {
+			return err
+		}
 	}
 	p := &w.parts[partition]
 	if p.open != nil && len(p.open.Data) > 0 && len(p.open.Data)+len(record) > job.BatchBytes {
@@ -177,6 +193,9 @@ func (w *Writer) WriteBatch(ctx context.Context, partition int, b *job.Batch) er
 		job.PutBatch(b)
 		return nil
 	}
+	if err := w.endGathering(ctx); err != nil {
+		return err
+	}
 	if err := w.pack(ctx, partition); err != nil {
 		return err
 	}
@@ -192,9 +211,16 @@ func (w *Writer) Close(ctx context.Context) error {
 	if w.err != nil {
 		return w.err
 	}
-	if err := w.spill(ctx, true); err != nil {
+	var err error
+	if w.gathered != nil {
+		err = w.packGathered(ctx, true)
+	} else {
+		err = w.spill(ctx, true)
+	}
+	if err != nil {
 		return err
 	}
+	w.dropGathered()
 	if err := w.finish(); err != nil {
 		return err
 	}
@@ -224,5 +250,6 @@ func (w *Writer) fail(err error) error {
 	}
 	w.err = err
 	w.parts = make([]part, len(w.parts))
+	w.gathered = nil
 	return err
 }
