@@ -3,6 +3,7 @@ package policytest
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/hamadryad/hamadryad/policytest/cluster"
@@ -131,6 +132,7 @@ type planner struct {
 	of     *rand.Rand // for values that depend on the policy; other events of a game do not
 	has    *rand.Rand // for launchers' properties other than slots and memory
 	counts *rand.Rand // for countable resources
+	adapts *rand.Rand // for layers whose bundles are chosen by bytes
 	o      Options
 	seed   uint64
 	// special is the second kind of slot in the game.
@@ -144,7 +146,8 @@ type planner struct {
 func random(o Options, seed uint64) []act {
 	p := planner{
 		rng: rand.New(rand.NewPCG(seed, 3)), of: rand.New(rand.NewPCG(seed, 4)), has: rand.New(rand.NewPCG(seed, 5)), counts: rand.New(rand.NewPCG(seed, 6)), //nolint:gosec // seeded on purpose
-		o: o, seed: seed, special: specialKind,
+		adapts: rand.New(rand.NewPCG(seed, 14)), //nolint:gosec // seeded on purpose
+		o:      o, seed: seed, special: specialKind,
 	}
 	if others := o.others(); len(others) > 0 {
 		p.special = others[p.of.IntN(len(others))]
@@ -276,7 +279,19 @@ func (p *planner) job() cluster.Spec {
 		}
 		s.Layers = append(s.Layers, l)
 	}
+	p.adapt(&s)
 	return s
+}
+
+// adapt makes some layers' bundles be chosen when the layer before them has finished.
+func (p *planner) adapt(s *cluster.Spec) {
+	for n := range s.Layers {
+		l := &s.Layers[n]
+		followed := slices.ContainsFunc(s.Layers, func(x cluster.Layer) bool { return slices.Contains(x.After, n) })
+		if len(l.After) == 1 && len(l.Groups) == 1 && len(s.Layers[l.After[0]].Groups) == 1 && !followed && p.adapts.IntN(2) == 0 {
+			l.Adapted, l.Hosts, l.Bundles = true, nil, 2*l.Bundles
+		}
+	}
 }
 
 // bulk is a low-priority job that holds many slots for long, so that there are victims for later

@@ -310,6 +310,7 @@ func withoutLayer(s cluster.Spec, out int) cluster.Spec {
 			}
 		}
 		layers[i].After = after
+		layers[i].Adapted = layers[i].Adapted && len(after) > 0
 	}
 	s.Layers = layers
 	return s
@@ -342,6 +343,9 @@ func smallerLayers(l cluster.Layer) (all []cluster.Layer) {
 			add(func(x *cluster.Layer) { x.Groups[i].Slots = 1 })
 		}
 	}
+	if l.Adapted {
+		add(func(x *cluster.Layer) { x.Adapted = false })
+	}
 	if l.Shuffles || l.FailOnce || l.NoSuspend || l.Prefers != "" || len(l.Hosts) > 0 || len(l.After) > 0 {
 		add(func(x *cluster.Layer) { *x = cluster.Layer{Bundles: l.Bundles, Groups: x.Groups, Run: l.Run} })
 		add(func(x *cluster.Layer) { x.Hosts, x.Prefers = nil, "" })
@@ -359,5 +363,5 @@ func smallerLayers(l cluster.Layer) (all []cluster.Layer) {
 // sameLayer reports whether two layers differ in nothing that smallerLayers leaves out.
 func sameLayer(a, b cluster.Layer) bool {
 	return a.Bundles == b.Bundles && slices.Equal(a.Groups, b.Groups) && a.Run == b.Run && slices.Equal(a.Hosts, b.Hosts) && slices.Equal(a.After, b.After) &&
-		a.Shuffles == b.Shuffles && a.FailOnce == b.FailOnce && a.NoSuspend == b.NoSuspend && a.Prefers == b.Prefers
+		a.Shuffles == b.Shuffles && a.FailOnce == b.FailOnce && a.NoSuspend == b.NoSuspend && a.Prefers == b.Prefers && a.Adapted == b.Adapted
 }

@@ -144,6 +144,7 @@ func layerWords(l cluster.Layer) string {
 		{l.FailOnce, "whose first attempts fail"},
 		{l.NoSuspend, "not to be suspended"},
 		{l.Shuffles, "with a shuffle"},
+		{l.Adapted, "as many of them as the bytes of the layer before ask for"},
 		{l.Prefers != "", "prefers slots of kind " + l.Prefers},
 	} {
 		if x.is {

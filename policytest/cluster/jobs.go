@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -34,6 +35,10 @@ type Layer struct {
 	NoSuspend bool                   // its stages forbid suspension
 	Expected  time.Duration          // what the author expects an attempt to run; 0: nothing
 	Prefers   scheduler.SlotKind     // the kind that its groups take instead while a launcher has some; "": none
+	// Adapted: its bundles are chosen when all of the one layer that it follows have finished, by the sizes
+	// of what these stored. Until then it has one, and Bundles is the most that there may be (StageGrown).
+	// It and the layer before it have bundles of one group each, it has no Hosts, and none follows it.
+	Adapted bool
 }
 
 // GroupSpec is one group of a bundle.
@@ -75,6 +80,9 @@ func (c *Cluster) Submit(s Spec) scheduler.JobID {
 		panic(fmt.Sprintf("cluster: job %q: %v", s.Name, err))
 	}
 	j.onLaunchers = &simcluster.Job{Graph: expanded, Work: func(a *simcluster.Attempt) time.Duration { return c.length(a).work }}
+	if slices.ContainsFunc(s.Layers, func(l Layer) bool { return l.Adapted }) {
+		j.onLaunchers.Size = partitionSizes(uint64(c.lastJob))
+	}
 	c.jobs[c.lastJob] = j
 	spec := &wire.JobSpec{Name: cmp.Or(s.Name, "job"), Pool: s.Pool, Priority: int32(s.Priority), Principal: &wire.Principal{Name: s.User}, Graph: g}
 	for _, p := range s.Properties {
@@ -199,8 +207,27 @@ func graphOf(s Spec) *wire.Graph {
 				connect(stageOf(s, before)+i, first, wire.ChannelKind_CHANNEL_KIND_FILE, wire.Pattern_PATTERN_ALL_TO_ALL)
 			}
 		}
+		if l.Adapted && len(l.After) > 0 {
+			partitions := uint32(max(l.Bundles/2, 1)) //nolint:gosec // few
+			g.Connections[len(g.Connections)-1].Adapt = &wire.Adapt{Partitions: partitions, Bytes: adaptBytes, Split: true}
+		}
 	}
 	return g
+}
+
+// adaptBytes is up to how many bytes partitions of an adapted layer are joined.
+const adaptBytes = 4000
+
+// partitionSizes draws what a job's bundles store. Many partitions are joined with others, and one now
+// and then is split. A writer that runs again may store more or less, which changes no choice.
+func partitionSizes(job uint64) func(int, uint32, int) int64 {
+	rng := rand.New(rand.NewPCG(job, 14)) //nolint:gosec // seeded on purpose
+	return func(int, uint32, int) int64 {
+		if rng.IntN(20) == 0 {
+			return 1 << 29
+		}
+		return rng.Int64N(2000)
+	}
 }
 
 // inputs are the located inputs of each of a stage's groups.

@@ -16,7 +16,7 @@ type Tally struct {
 	Rounds, Launches, Preemptions, Victims, Suspensions, Resumptions         int
 	Admitted, RefusedJobs, Answers, Notes, Checkpoints, Races, StaleRefusals int
 	Submitted, Ended, Failed, Lost, Finished                                 int // jobs; attempts that failed; bundles that had to run again; attempts that finished
-	KindsChanged                                                             int // stages whose slot kind was changed
+	KindsChanged, StagesGrown                                                int // stages whose slot kind was changed; those that had more groups than before
 	Local, Located                                                           int // groups launched node-local, of those with located input
 	Loads, Busy                                                              int // reported loads; groups launched where the reported CPU load exceeded BusyOver
 	Asked                                                                    int // admission requests to the policy
@@ -74,7 +74,11 @@ func (c *Cluster) watch(events []scheduler.Event) {
 		case scheduler.LauncherLoad:
 			t.Loads++
 		case scheduler.StageGrown:
-			t.KindsChanged++
+			if j := c.mirror.Job(e.Job); j != nil && e.Groups > j.Info.Stages[e.Stage].Groups {
+				t.StagesGrown++
+			} else {
+				t.KindsChanged++
+			}
 		case scheduler.SpeculationOffered:
 			t.SpeculationOffered++
 		case scheduler.ReservationEnded:

@@ -29,6 +29,9 @@ func TestConformance(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := policytest.Run(t, c.new, policytest.Options{})
+			if r.Tally.StagesGrown == 0 {
+				t.Error("no game had a stage whose groups were chosen by bytes")
+			}
 			if !t.Failed() && !c.did(r.Tally) {
 				t.Errorf("the games did not call for what %s is there for", c.name)
 			}
