@@ -66,6 +66,9 @@ func shareFields(to, from protoreflect.Message) {
 	to.SetUnknown(from.GetUnknown())
 }
 
+// groupsNear is how many of the last groups are looked through before all are.
+const groupsNear = 8
+
 // groupSources puts sources into groups. Groups are in the order of their first sources, and each
 // has its sources in the given order.
 func groupSources(list []*Source) (groups []*SourceGroup) {
@@ -74,9 +77,17 @@ func groupSources(list []*Source) (groups []*SourceGroup) {
 		launcher   uint64
 	}
 	newest := map[place]*SourceGroup{}
+	groupOf := func(at place) *SourceGroup {
+		for i := len(groups) - 1; i >= 0 && i >= len(groups)-groupsNear; i-- { // quicker than the map
+			if g := groups[i]; g.Connection == at.connection && g.Launcher == at.launcher {
+				return g
+			}
+		}
+		return newest[at]
+	}
 	for _, s := range list {
 		at := place{s.Connection, s.Launcher}
-		g := newest[at]
+		g := groupOf(at)
 		if g == nil || g.Address != s.Address || g.Host != s.Host || g.Rack != s.Rack || g.LauncherName != s.LauncherName || int(g.TokenBytes) != len(s.Token) {
 			g = &SourceGroup{
 				Connection: s.Connection, Launcher: s.Launcher, Address: s.Address, Host: s.Host, Rack: s.Rack, LauncherName: s.LauncherName,

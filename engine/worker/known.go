@@ -6,6 +6,9 @@ package worker
 type knownSources struct {
 	pages map[producer]*knownPage // by the first producer of the page
 	count int
+
+	last   producer   // the page that was found last:
+	lastIs *knownPage // nil: none
 }
 
 // knownPage has the sources of producers whose numbers follow each other; nil: none.
@@ -22,10 +25,18 @@ func (p producer) page() (first producer, at int) {
 	return producer{p.connection, p.from - at}, at
 }
 
+// page returns the page that begins with a producer; nil: there is none.
+func (k *knownSources) page(first producer) *knownPage {
+	if k.lastIs == nil || k.last != first {
+		k.last, k.lastIs = first, k.pages[first]
+	}
+	return k.lastIs
+}
+
 // of returns a producer's source, or nil.
 func (k *knownSources) of(p producer) *given {
 	first, at := p.page()
-	if page := k.pages[first]; page != nil {
+	if page := k.page(first); page != nil {
 		return page.all[at]
 	}
 	return nil
@@ -34,7 +45,7 @@ func (k *knownSources) of(p producer) *given {
 // add adds the source of a producer that has none.
 func (k *knownSources) add(p producer, g *given) {
 	first, at := p.page()
-	page := k.pages[first]
+	page := k.page(first)
 	if page == nil {
 		page = &knownPage{}
 		if k.pages == nil {
@@ -50,7 +61,7 @@ func (k *knownSources) add(p producer, g *given) {
 // remove removes a producer's source, if there is one.
 func (k *knownSources) remove(p producer) {
 	first, at := p.page()
-	page := k.pages[first]
+	page := k.page(first)
 	if page == nil || page.all[at] == nil {
 		return
 	}
@@ -58,5 +69,6 @@ func (k *knownSources) remove(p producer) {
 	k.count--
 	if page.count--; page.count == 0 {
 		delete(k.pages, first)
+		k.lastIs = nil
 	}
 }

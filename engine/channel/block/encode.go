@@ -34,7 +34,7 @@ var lz4Encoders = sync.Pool{New: func() any { return new(lz4.Compressor) }}
 //
 // A block is compressed if that saves at least one byte in payShare. Else it is stored
 // uncompressed, since decompression would cost its reader more than the bytes. After a block that
-// did not pay, the next blocks are not tried. Their number doubles each time, up to skipMax. So
+// did not pay, the next blocks are not tried. Their number doubles each time, up to a bound. So
 // incompressible data cost next to nothing, and the channel notices when compression pays again.
 type Encoder struct {
 	codec   Codec
@@ -46,7 +46,9 @@ type Encoder struct {
 
 const (
 	payShare = 8
-	skipMax  = 32
+	// At most skipMax blocks are skipped, or as many small ones as have skipBytes.
+	skipMax   = 32
+	skipBytes = 1 << 20
 )
 
 // NewEncoder makes an encoder of one codec.
@@ -118,7 +120,7 @@ func (e *Encoder) packed(dst []byte, h Header, b *job.Batch) ([]byte, bool) {
 	start := len(dst)
 	all, at, ok := e.tried(dst, h, b)
 	if !ok {
-		e.skipped = min(max(2*e.skipped, 1), skipMax)
+		e.skipped = min(max(2*e.skipped, 1), max(skipMax, skipBytes/max(len(b.Data), 1)))
 		e.skip = e.skipped
 		return dst, false
 	}

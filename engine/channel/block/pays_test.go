@@ -20,42 +20,53 @@ func digits(n int) string {
 }
 
 // Data that hardly compress are stored as they are. When they begin to compress, the channel
-// notices within skipMax blocks.
+// notices within skipMax blocks, or as many as have skipBytes. Small blocks are tried no more often
+// than large ones of as many bytes.
 func TestCompressionWhereItPays(t *testing.T) {
-	e := NewEncoder(LZ4)
-	codec := func(b *job.Batch) Codec {
-		stored, err := e.Append(nil, b)
-		if err != nil {
-			t.Fatal(err)
+	for _, size := range []int{30_000, 1000} {
+		e := NewEncoder(LZ4)
+		codec := func(b *job.Batch) Codec {
+			stored, err := e.Append(nil, b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			h, err := ParseHeader(stored)
+			if err != nil {
+				t.Fatal(err)
+			}
+			back, err := NewReader(bytes.NewReader(stored)).Next()
+			if err != nil || !bytes.Equal(back.Data, b.Data) {
+				t.Fatalf("the block does not give its batch back: %v", err)
+			}
+			return h.Codec
 		}
-		h, err := ParseHeader(stored)
-		if err != nil {
-			t.Fatal(err)
+		hard, soft := batchOf(digits(size)), batchOf(strings.Repeat("to be or not to be ", size/19))
+		most := max(skipMax, skipBytes/size)
+		if got := codec(soft); got != LZ4 {
+			t.Errorf("text is stored as %v", got)
 		}
-		back, err := NewReader(bytes.NewReader(stored)).Next()
-		if err != nil || !bytes.Equal(back.Data, b.Data) {
-			t.Fatalf("the block does not give its batch back: %v", err)
+		tries := 0
+		for range 10 * most {
+			if e.skip == 0 {
+				tries++
+			}
+			if got := codec(hard); got != None {
+				t.Fatalf("digits are stored as %v", got)
+			}
 		}
-		return h.Codec
-	}
-	hard, soft := batchOf(digits(30_000)), batchOf(strings.Repeat("to be or not to be ", 1000))
-	if got := codec(soft); got != LZ4 {
-		t.Errorf("text is stored as %v", got)
-	}
-	for range 10 * skipMax {
-		if got := codec(hard); got != None {
-			t.Fatalf("digits are stored as %v", got)
+		if tries > 25 {
+			t.Errorf("%d of %d blocks of %d bytes were tried in vain", tries, 10*most, size)
 		}
-	}
-	waited := 0
-	for codec(soft) != LZ4 {
-		if waited++; waited > skipMax {
-			t.Fatalf("after %d blocks of text it is still not compressed", waited)
+		waited := 0
+		for codec(soft) != LZ4 {
+			if waited++; waited > most {
+				t.Fatalf("after %d blocks of text it is still not compressed", waited)
+			}
 		}
-	}
-	for range skipMax {
-		if codec(soft) != LZ4 {
-			t.Fatal("text after text is not compressed")
+		for range skipMax {
+			if codec(soft) != LZ4 {
+				t.Fatal("text after text is not compressed")
+			}
 		}
 	}
 }

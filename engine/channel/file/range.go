@@ -3,6 +3,7 @@ package file
 import (
 	"context"
 	"fmt"
+	"slices"
 )
 
 // Bytes returns how many bytes the blocks of all partitions have.
@@ -77,7 +78,7 @@ func (f *File) ReadAll(to []byte, layouts []Layout) ([]byte, error) {
 	var next Run // to read
 	read := func() error {
 		at := len(to)
-		to = append(to, make([]byte, next.Length)...)
+		to = slices.Grow(to, int(next.Length))[:at+int(next.Length)] // it is not cleared
 		return f.readInto(context.Background(), to[at:], next.Offset)
 	}
 	for i := range layouts {
