@@ -175,7 +175,7 @@ func (a *agent) assign(w *worker, at *attempt) {
 	if err := w.Tree.Widen(a.starter.limits(at.start)); err != nil {
 		a.log.Warn("a worker keeps the limits of its attempt before", "pid", w.PID(), "error", err)
 	}
-	w.keptToJob = w.keptToJob || at.start.Memory != w.memory || at.start.Finish != nil && w.memory > 0
+	w.keptToJob = w.keptToJob || w.raisedBy(at.start.Memory)
 	a.useUserProcessors(w)
 	at.suspension.BeginAttempt()
 	w.BeginAttempt(at.log)

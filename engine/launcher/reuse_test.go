@@ -73,6 +73,40 @@ func TestAWorkerIsReusedForAnotherJob(t *testing.T) {
 	}
 }
 
+// A worker is reused after groups of its job with less memory, such as the last one, which moves the
+// output. It is not reused after one with more: it may hold that much for ever.
+func TestReuseAfterOtherLimitsOfMemory(t *testing.T) {
+	m := newManager(t)
+	n := m.launch("a", reuses)
+	first := m.job("pid")
+	limited := func(b *built, memory int64) *wire.StartAttempt {
+		s := b.attempt(0, 0)
+		s.Memory = memory
+		return s
+	}
+	const usual = 256 << 20
+	pid := n.runIn(limited(first, usual))
+	if got := n.runIn(limited(first, usual/2)); got != pid {
+		t.Errorf("the second group ran in process %d, and the first in %d", got, pid)
+	}
+	last := limited(first, 64<<20)
+	last.Nodes, last.Finish, last.SourcesComplete = nil, &wire.Finish{Publish: true}, true
+	n.start(last)
+	n.grant(last.Attempt, true)
+	n.finished(last.Attempt)
+	if got := n.runIn(limited(m.job("pid"), usual)); got != pid {
+		t.Errorf("the next job ran in process %d, and the one before in %d", got, pid)
+	}
+	second := m.job("pid")
+	pid = n.runIn(limited(second, usual))
+	if got := n.runIn(limited(second, 2*usual)); got != pid {
+		t.Errorf("the group with more memory ran in process %d, and the one before in %d", got, pid)
+	}
+	if got := n.runIn(limited(m.job("pid"), usual)); got == pid {
+		t.Error("a job ran in a process whose limit a group of another had raised")
+	}
+}
+
 // What a submission set in the process is not there for the next job: variables are as before, and
 // after values of flags the process is not reused.
 func TestAReusedWorkerForgetsTheJobBefore(t *testing.T) {

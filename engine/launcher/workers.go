@@ -49,8 +49,8 @@ type worker struct {
 	memory   int64 // limit of the attempt with which its process was started
 	reusable bool  // its program lets it be set up for another job
 	jobs     int   // for how many it was set up
-	// keptToJob: it is not set up for another job, because an attempt failed in it, or had another
-	// limit of memory: the kernel's limit is that of the largest.
+	// keptToJob: it is not set up for another job, because an attempt failed in it or raised its limit
+	// of memory, which the kernel never lowers again.
 	keptToJob bool
 
 	devices    held   // that it holds until its end
@@ -88,6 +88,11 @@ func (w *worker) sendMessage(m *wire.ToWorker) {
 	if !w.Send(m) {
 		w.leaving = true
 	}
+}
+
+// raisedBy reports whether an attempt's limit of memory, in bytes, raises the worker's; 0: none.
+func (w *worker) raisedBy(memory int64) bool {
+	return w.memory > 0 && (memory == 0 || memory > w.memory)
 }
 
 // listens reports whether the worker reads its messages: a suspended worker does not.
