@@ -484,7 +484,11 @@ func (s *story) offers() {
 			s.say("%d: free resources %q of %q", o.Launcher, r, l.Resources)
 		}
 		for _, x := range o.Ahead {
-			s.say("%d: %d of stage %d of %s ahead", o.Launcher, x.Count, x.Stage, x.Job)
+			if x.Count > 0 {
+				s.say("%d: %d of stage %d of %s ahead", o.Launcher, x.Count, x.Stage, x.Job)
+			} else {
+				s.say("%d: %d of stage %d of %s ahead of a launch", o.Launcher, x.PerLaunch, x.Stage, x.Job)
+			}
 		}
 		if o.ForResume != nil {
 			s.say("%d: to go on %v and %d MiB", o.Launcher, o.ForResume, o.ForResumeMemory>>20)

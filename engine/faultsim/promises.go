@@ -118,7 +118,7 @@ func (p *promises) ahead(v *view.View, l *view.Launcher) error {
 				held++
 			}
 		}
-		if held+x.Count > runs*p.rules.AheadMax || l.Closed() || l.Offer.Suspended > 0 || len(l.Offer.Reserved) > 0 {
+		if held+x.Count > runs*p.rules.AheadMax && x.Count > 0 || held > runs*p.rules.AheadMax && x.PerLaunch > 0 || l.Closed() || l.Offer.Suspended > 0 || len(l.Offer.Reserved) > 0 {
 			return fmt.Errorf("%d of stage %d of %s may be launched ahead, and %d are held, of which %d run", x.Count, x.Stage, x.Job, held, runs)
 		}
 	}

@@ -42,9 +42,10 @@ type Offer struct {
 
 // AheadRoom is how many bundles of a stage a launcher may hold ahead, beside those that it holds.
 type AheadRoom struct {
-	Job   JobID
-	Stage StageID
-	Count int
+	Job       JobID
+	Stage     StageID
+	Count     int // now; it may be 0
+	PerLaunch int `json:",omitzero"` // more of them for each bundle that the same round launches there before
 }
 
 // Reservation is free capacity at one launcher. A preemption reserves it for its beneficiary, or

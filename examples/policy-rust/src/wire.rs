@@ -596,6 +596,9 @@ pub struct AheadRooms {
     pub stage: ::prost::alloc::vec::Vec<u32>,
     #[prost(int64, repeated, tag = "4")]
     pub count: ::prost::alloc::vec::Vec<i64>,
+    /// no rows: 0
+    #[prost(int64, repeated, tag = "5")]
+    pub per_launch: ::prost::alloc::vec::Vec<i64>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Reservations {

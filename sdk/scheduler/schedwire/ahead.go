@@ -38,6 +38,7 @@ func (c *AheadRooms) add(list []scheduler.AheadRoom) {
 	c.Rows = append(c.Rows, uint32(len(list)))
 	for _, x := range list {
 		c.Job, c.Stage, c.Count = append(c.Job, uint64(x.Job)), append(c.Stage, uint32(x.Stage)), append(c.Count, int64(x.Count))
+		c.PerLaunch = append(c.PerLaunch, int64(x.PerLaunch))
 	}
 }
 
@@ -48,6 +49,9 @@ type aheadRows struct {
 }
 
 func readAhead(r *reader, n int, m *AheadRooms) aheadRows {
+	if len(m.GetPerLaunch()) > 0 {
+		r.same("offers ahead for a launch", len(m.GetCount()), len(m.GetPerLaunch()))
+	}
 	return aheadRows{r.spans("offers ahead", n, m.GetRows(), len(m.GetJob()), len(m.GetStage()), len(m.GetCount())), m}
 }
 
@@ -58,7 +62,11 @@ func (a *aheadRows) next() []scheduler.AheadRoom {
 	}
 	list := make([]scheduler.AheadRoom, 0, to-from)
 	for i := from; i < to; i++ {
-		list = append(list, scheduler.AheadRoom{Job: scheduler.JobID(a.m.Job[i]), Stage: scheduler.StageID(a.m.Stage[i]), Count: int(a.m.Count[i])})
+		x := scheduler.AheadRoom{Job: scheduler.JobID(a.m.Job[i]), Stage: scheduler.StageID(a.m.Stage[i]), Count: int(a.m.Count[i])}
+		if len(a.m.PerLaunch) > 0 {
+			x.PerLaunch = int(a.m.PerLaunch[i])
+		}
+		list = append(list, x)
 	}
 	return list
 }
@@ -71,6 +79,7 @@ func (e *directEncoder) addAhead(list []scheduler.AheadRoom) {
 		f.put(2, uint64(x.Job))
 		f.put(3, uint64(x.Stage))
 		f.put(4, uint64(x.Count))
+		f.put(5, uint64(x.PerLaunch))
 	}
 }
 
@@ -84,6 +93,9 @@ func (d *directDecoder) ahead(c *rowColumns) []scheduler.AheadRoom {
 	for i := range list {
 		list[i] = scheduler.AheadRoom{
 			Job: scheduler.JobID(c.columns[2].next()), Stage: scheduler.StageID(d.uint32(&c.columns[3])), Count: int(c.columns[4].next()),
+		}
+		if len(c.columns[5].data) > 0 {
+			list[i].PerLaunch = int(c.columns[5].next())
 		}
 	}
 	return list

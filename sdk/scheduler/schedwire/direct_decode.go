@@ -228,7 +228,7 @@ func (d *directDecoder) enum(l *column, low, high uint64) uint8 {
 // rowColumns is a message whose column 1 has the number of elements of each row in the other
 // columns. Without column 1 there are no rows.
 type rowColumns struct {
-	columns [5]column
+	columns [6]column
 	none    bool
 }
 
@@ -283,7 +283,7 @@ func (d *directDecoder) resources(c *rowColumns) scheduler.Resources {
 func (d *directDecoder) offers(b []byte) []scheduler.Offer {
 	var parts [13][]byte
 	var free, amounts [4][]byte
-	var ahead [5][]byte
+	var ahead [6][]byte
 	if !fields(parts[:]).split(b) || !fields(free[:]).split(parts[2]) || !fields(amounts[:]).split(parts[10]) || !fields(ahead[:]).split(parts[12]) ||
 		parts[6] != nil || parts[8] != nil || parts[9] != nil || parts[11] != nil {
 		d.bad = true

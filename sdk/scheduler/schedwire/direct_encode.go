@@ -24,7 +24,7 @@ type directEncoder struct {
 	offers   [13]([]byte)
 	free     [4]([]byte)
 	amounts  [4]([]byte) // of countable resources
-	ahead    [5]([]byte)
+	ahead    [6]([]byte)
 	others   eventWriter
 	body     []byte
 }

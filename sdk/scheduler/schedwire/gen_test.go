@@ -296,7 +296,7 @@ func round(t *rapid.T) scheduler.Round {
 				return scheduler.Reservation{Job: id[scheduler.JobID](t), Bundle: id[scheduler.BundleID](t), Kind: text(t), Slots: number(t), Memory: size(t), Resources: resources(t)}
 			}), Resources: resources(t),
 			Ahead: many(t, 2, func(t *rapid.T) scheduler.AheadRoom {
-				return scheduler.AheadRoom{Job: id[scheduler.JobID](t), Stage: scheduler.StageID(rapid.Uint32().Draw(t, "stage")), Count: number(t)}
+				return scheduler.AheadRoom{Job: id[scheduler.JobID](t), Stage: scheduler.StageID(rapid.Uint32().Draw(t, "stage")), Count: number(t), PerLaunch: number(t)}
 			}),
 		})
 		if rapid.IntRange(0, 3).Draw(t, "closed") == 0 {

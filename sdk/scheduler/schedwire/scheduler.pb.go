@@ -3937,6 +3937,7 @@ type AheadRooms struct {
 	Job           []uint64               `protobuf:"varint,2,rep,packed,name=job,proto3" json:"job,omitempty"`
 	Stage         []uint32               `protobuf:"varint,3,rep,packed,name=stage,proto3" json:"stage,omitempty"`
 	Count         []int64                `protobuf:"varint,4,rep,packed,name=count,proto3" json:"count,omitempty"`
+	PerLaunch     []int64                `protobuf:"varint,5,rep,packed,name=per_launch,json=perLaunch,proto3" json:"per_launch,omitempty"` // no rows: 0
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3995,6 +3996,13 @@ func (x *AheadRooms) GetStage() []uint32 {
 func (x *AheadRooms) GetCount() []int64 {
 	if x != nil {
 		return x.Count
+	}
+	return nil
+}
+
+func (x *AheadRooms) GetPerLaunch() []int64 {
+	if x != nil {
+		return x.PerLaunch
 	}
 	return nil
 }
@@ -6449,13 +6457,15 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\tresources\x18\n" +
 	" \x01(\v2&.hamadryad.scheduler.v1.ResourceCountsR\tresources\x12X\n" +
 	"\x14for_resume_resources\x18\v \x01(\v2&.hamadryad.scheduler.v1.ResourceCountsR\x12forResumeResources\x128\n" +
-	"\x05ahead\x18\f \x01(\v2\".hamadryad.scheduler.v1.AheadRoomsR\x05ahead\"^\n" +
+	"\x05ahead\x18\f \x01(\v2\".hamadryad.scheduler.v1.AheadRoomsR\x05ahead\"}\n" +
 	"\n" +
 	"AheadRooms\x12\x12\n" +
 	"\x04rows\x18\x01 \x03(\rR\x04rows\x12\x10\n" +
 	"\x03job\x18\x02 \x03(\x04R\x03job\x12\x14\n" +
 	"\x05stage\x18\x03 \x03(\rR\x05stage\x12\x14\n" +
-	"\x05count\x18\x04 \x03(\x03R\x05count\"\xd4\x01\n" +
+	"\x05count\x18\x04 \x03(\x03R\x05count\x12\x1d\n" +
+	"\n" +
+	"per_launch\x18\x05 \x03(\x03R\tperLaunch\"\xd4\x01\n" +
 	"\fReservations\x12\x12\n" +
 	"\x04rows\x18\x01 \x03(\rR\x04rows\x12\x10\n" +
 	"\x03job\x18\x02 \x03(\x04R\x03job\x12\x12\n" +

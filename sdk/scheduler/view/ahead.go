@@ -21,6 +21,8 @@ const aheadTries = 16
 //     first bundle for the kind is of the stage.
 //   - The bundle has no located input, or has some on the launcher's host.
 //   - may, unless nil, allows the job to go on with as many slots as it holds.
+//
+// A bundle may also be launched ahead of one that the round itself launches (AheadRoom.PerLaunch).
 func (v *View) LaunchAhead(launches []scheduler.Launch, may func(*Job) bool) []scheduler.Launch {
 	if len(v.aheadRoom) == 0 {
 		return launches
@@ -29,23 +31,68 @@ func (v *View) LaunchAhead(launches []scheduler.Launch, may func(*Job) bool) []s
 	if j == nil || may != nil && !may(j) {
 		return launches
 	}
-	for _, l := range v.aheadLaunchers() {
-		for _, x := range l.Offer.Ahead {
-			if x.Job != j.ID() || !v.getsNextSlot(j, x.Stage) {
+	// One for each launcher in turn, so that all come to their end together.
+	for rooms := v.aheadRooms(j, launches); len(rooms) > 0; {
+		rooms = slices.DeleteFunc(rooms, func(r aheadRoom) bool { return r.left == 0 })
+		for i := range rooms {
+			r := &rooms[i]
+			r.left--
+			b := v.nextAhead(j, r.stage, r.launcher)
+			if b == nil {
+				r.left = 0
 				continue
 			}
-			for range x.Count {
-				b := v.nextAhead(j, x.Stage, l)
-				if b == nil {
-					break
-				}
-				d := v.Launch(b, []scheduler.LauncherID{l.ID})
-				d.Ahead = true
-				launches = append(launches, d)
-			}
+			d := v.Launch(b, []scheduler.LauncherID{r.launcher.ID})
+			d.Ahead = true
+			launches = append(launches, d)
 		}
 	}
 	return launches
+}
+
+// aheadRoom is how many bundles of a stage may be launched ahead on a launcher.
+type aheadRoom struct {
+	launcher *Launcher
+	stage    scheduler.StageID
+	left     int
+}
+
+// aheadRooms lists the room for a job's stages that get the next slots, in order of launcher. The
+// round's launches have room ahead, too.
+func (v *View) aheadRooms(j *Job, launches []scheduler.Launch) (rooms []aheadRoom) {
+	now := v.launchedNow(launches, j)
+	for _, l := range v.aheadRoom {
+		for _, x := range l.Offer.Ahead {
+			if x.Job != j.ID() {
+				continue
+			}
+			n := x.Count + x.PerLaunch*now[launchedAt{l.ID, x.Stage}]
+			if n > 0 && v.getsNextSlot(j, x.Stage) {
+				rooms = append(rooms, aheadRoom{l, x.Stage, n})
+			}
+		}
+	}
+	slices.SortFunc(rooms, func(x, y aheadRoom) int {
+		return cmp.Or(cmp.Compare(x.launcher.ID, y.launcher.ID), cmp.Compare(x.stage, y.stage))
+	})
+	return rooms
+}
+
+// launchedAt is what is launched of a stage of one job on a launcher.
+type launchedAt struct {
+	launcher scheduler.LauncherID
+	stage    scheduler.StageID
+}
+
+// launchedNow counts the round's launches of a job's bundles of one group.
+func (v *View) launchedNow(launches []scheduler.Launch, j *Job) map[launchedAt]int {
+	now := map[launchedAt]int{}
+	for _, d := range launches {
+		if b := v.Bundle(d.Bundle); b != nil && b.Job == j && len(d.Launchers) == 1 {
+			now[launchedAt{d.Launchers[0], b.Groups[0].Stage}]++
+		}
+	}
+	return now
 }
 
 // getsNextSlot reports whether the next slot of its kind goes to a stage of the only job that waits.
@@ -98,13 +145,6 @@ func (v *View) nextAhead(j *Job, stage scheduler.StageID, l *Launcher) *Bundle {
 
 func (v *View) fitsAhead(b *Bundle, stage scheduler.StageID, l *Launcher) bool {
 	return len(b.Groups) == 1 && b.Groups[0].Stage == stage && b.ReservedUntil <= v.now && !b.avoids(l)
-}
-
-// aheadLaunchers returns the launchers with room to launch ahead, in order of id.
-func (v *View) aheadLaunchers() []*Launcher {
-	list := slices.Clone(v.aheadRoom)
-	slices.SortFunc(list, func(x, y *Launcher) int { return cmp.Compare(x.ID, y.ID) })
-	return list
 }
 
 // offeredAhead notes whether something may be launched ahead on a launcher.

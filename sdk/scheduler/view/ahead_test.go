@@ -1,6 +1,7 @@
 package view
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -64,6 +65,51 @@ func TestLaunchAhead(t *testing.T) {
 		if list := v.LaunchAhead(nil, func(*Job) bool { return false }); len(list) > 0 {
 			t.Errorf("%s: got %v for a job that may not go on", name, list)
 		}
+	}
+}
+
+// TestLaunchAheadOfALaunch: a bundle is launched ahead of one that the same round launches there.
+func TestLaunchAheadOfALaunch(t *testing.T) {
+	ready := func(bundle scheduler.BundleID) scheduler.BundleReady {
+		return scheduler.BundleReady{Job: 1, Bundle: bundle, Groups: []scheduler.Group{{Kind: "map", Slots: 1}}}
+	}
+	v := aheadView(t, 1, ready(2), ready(3), ready(4))
+	o := scheduler.Offer{Launcher: 1, Memory: 9, Free: []scheduler.SlotCount{{Kind: "map", Count: 1}}, Ahead: []scheduler.AheadRoom{{Job: 1, PerLaunch: 1}}}
+	apply(t, v, scheduler.Round{Number: 2, Offers: []scheduler.Offer{o}})
+	if list := v.LaunchAhead(nil, nil); len(list) > 0 {
+		t.Errorf("nothing is launched, and got %v ahead", list)
+	}
+	first := v.Bundle(2)
+	if !v.Capacity.TakeFor(v.Launcher(1), first, &first.Groups[0]) {
+		t.Fatal("the slot is not free")
+	}
+	list := v.LaunchAhead([]scheduler.Launch{v.Launch(first, []scheduler.LauncherID{1})}, nil)
+	if len(list) != 2 || list[1].Bundle != 3 || !list[1].Ahead {
+		t.Errorf("ahead of bundle-2 got %v, want bundle-3 alone", list)
+	}
+}
+
+// TestLaunchAheadInTurn: what is left is held by all launchers alike.
+func TestLaunchAheadInTurn(t *testing.T) {
+	v := aheadView(t, 0)
+	var events []scheduler.Event
+	for b := range scheduler.BundleID(5) {
+		events = append(events, scheduler.BundleReady{Job: 1, Bundle: 2 + b, Groups: []scheduler.Group{{Kind: "map", Slots: 1}}})
+	}
+	var offers []scheduler.Offer
+	for id := range scheduler.LauncherID(3) {
+		if id > 0 {
+			events = append(events, scheduler.LauncherJoined{Launcher: 1 + id, Host: "h", Slots: []scheduler.SlotCount{{Kind: "map", Count: 2}}, Memory: 9})
+		}
+		offers = append(offers, scheduler.Offer{Launcher: 1 + id, Memory: 9, Ahead: []scheduler.AheadRoom{{Job: 1, Count: 4}}})
+	}
+	apply(t, v, scheduler.Round{Number: 2, Events: events, Offers: offers})
+	var got []scheduler.LauncherID
+	for _, d := range v.LaunchAhead(nil, nil) {
+		got = append(got, d.Launchers...)
+	}
+	if want := []scheduler.LauncherID{1, 2, 3, 1, 2}; !slices.Equal(got, want) {
+		t.Errorf("five bundles were launched ahead on %v, want %v", got, want)
 	}
 }
 

@@ -95,7 +95,10 @@ func (as *Attempts) finished(a *state.Attempt, m *wire.AttemptEnded) {
 	as.step.Stats.Finished++
 	ran := a.Running(as.step.Now)
 	as.EndAttempt(a, scheduler.Finished, m.GetWork(), "")
-	b.Job.Stages[a.Stage].Ran(ran, as.step.Set.AheadBelow)
+	if b.Job.Stages[a.Stage].Ran(ran, as.step.Set.AheadBelow) {
+		as.resources.Offers.MarkAheadOf(b.Job.ID)
+	}
+	a.Launcher.EndedByItself(a)
 	for _, k := range r.Commits() {
 		if k == nil {
 			as.noteSuspended(r)

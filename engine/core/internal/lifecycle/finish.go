@@ -202,5 +202,6 @@ func (js *Jobs) removed(j *state.Job) {
 	js.step.Stats.Jobs[j.End.Outcome()]++
 	js.status.Remember(j, nil)
 	js.state.RemoveJob(j)
+	js.resources.Offers.MarkAheadOf(j.ID)
 	js.endDependencies(j)
 }

@@ -13,6 +13,7 @@ import (
 func (as *Attempts) SuspendBundleAttempt(r *state.BundleAttempt) {
 	for _, a := range r.Attempts {
 		if a.AskSuspend() {
+			as.resources.Offers.MarkAhead(&a.Launcher.Launcher)
 			as.dispatch.SendSuspend(a)
 		}
 	}

@@ -2,6 +2,7 @@ package outbound
 
 import (
 	"github.com/hamadryad/hamadryad/engine/core/internal/dataflow"
+	"github.com/hamadryad/hamadryad/engine/core/internal/resources"
 	"github.com/hamadryad/hamadryad/engine/core/internal/state"
 	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 )
@@ -12,6 +13,7 @@ type Dispatcher struct {
 	step   *step.Step
 	state  *state.Cluster
 	events *PolicyEvents
+	offers *resources.Offers
 
 	Feeds dataflow.Feed // the current step's sources for readers
 }

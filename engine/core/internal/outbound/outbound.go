@@ -31,7 +31,7 @@ func New(s *state.Store) *Outbound {
 	events := &PolicyEvents{step: &s.Step, policy: &s.Policy, resources: s.Resources, state: s.Cluster}
 	return &Outbound{
 		Events:   events,
-		Dispatch: &Dispatcher{step: &s.Step, state: s.Cluster, events: events},
+		Dispatch: &Dispatcher{step: &s.Step, state: s.Cluster, events: events, offers: &s.Resources.Offers},
 		Status:   &StatusReader{step: &s.Step, resources: s.Resources, policy: &s.Policy, state: s.Cluster},
 	}
 }

@@ -52,6 +52,7 @@ func (dp *Dispatcher) stops(r *state.BundleAttempt, outcome scheduler.AttemptOut
 func (dp *Dispatcher) stopAttempt(a *state.Attempt, s phase.Stop) {
 	if a.AskStop(s) {
 		dp.state.Changes.MarkAttempt(a)
+		dp.offers.MarkAhead(&a.Launcher.Launcher) // it hands its slots over no more
 		a.Reads.Stop()
 		dp.SendStop(a)
 	}

@@ -68,6 +68,7 @@ func (l *Launcher) CodeOffer(w *checkpoint.Codec) {
 			checkpoint.Num(w, &r.Job)
 			checkpoint.Num(w, &r.Stage)
 			checkpoint.Num(w, &r.Count)
+			checkpoint.Num(w, &r.PerLaunch)
 		})
 	}
 	checkpoint.List(w, &o.Reserved, func(w *checkpoint.Codec, r *scheduler.Reservation) {

@@ -87,6 +87,9 @@ func (l *Launcher) FreeCountable() scheduler.Resources { return l.freeResources 
 // LastOffer returns the last offer sent to the policy.
 func (l *Launcher) LastOffer() scheduler.Offer { return l.lastOffer }
 
+// OfferMarked reports whether the next round checks the launcher's offer.
+func (l *Launcher) OfferMarked() bool { return l.offerChanged }
+
 // RoomSince returns since when the policy has known the launcher's present room. What the policy
 // reserves of it for other work does not count as a change.
 func (l *Launcher) RoomSince() scheduler.Time { return l.roomSince }

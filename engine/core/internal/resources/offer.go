@@ -43,6 +43,20 @@ func (of *Offers) MarkChanged(l *Launcher) {
 	of.markPlanned(l)
 }
 
+// MarkAhead makes the next round check a launcher's offer, whose room to launch ahead may have
+// changed.
+func (of *Offers) MarkAhead(l *Launcher) { of.markPlanned(l) }
+
+// MarkAheadOf is MarkAhead for the launchers that were last offered with room for a job's stages.
+func (of *Offers) MarkAheadOf(job scheduler.JobID) {
+	for _, id := range of.launchers.index.IDs() {
+		l := of.launchers.index.Get(id)
+		if slices.ContainsFunc(l.lastOffer.Ahead, func(x scheduler.AheadRoom) bool { return x.Job == job }) {
+			of.MarkAhead(l)
+		}
+	}
+}
+
 // markPlanned makes the next round check a launcher's offer, of which the policy reserved another
 // part.
 func (of *Offers) markPlanned(l *Launcher) {

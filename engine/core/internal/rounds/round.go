@@ -14,7 +14,7 @@ func (rs *Rounds) aheadRoom() func(*resources.Launcher) []scheduler.AheadRoom {
 		return nil
 	}
 	return func(l *resources.Launcher) []scheduler.AheadRoom {
-		return rs.state.Launchers.Get(l.ID).AheadRoom(rs.step.Set.AheadMax)
+		return rs.state.AheadRoom(l.ID, rs.step.Set.AheadMax)
 	}
 }
 

@@ -32,10 +32,21 @@ func (a *Attempt) sameStage(x *Attempt) bool {
 }
 
 // AheadRoom lists how many bundles may be launched ahead on the launcher, by job, then stage: so
-// many for each predecessor, less those that are held. There are none where something is reserved
-// or suspended, or will be, nor on a launcher of an older version.
-func (l *Launcher) AheadRoom(perSlot int) (list []scheduler.AheadRoom) {
-	if perSlot == 0 || !l.holdsAhead || !l.Usable() || l.Awaited() {
+// many for each predecessor as its stage allows, less those that are held. There are none where something is reserved
+// or suspended, or will be, nor on a launcher of an older version. The stage of the last attempt
+// that ended there is listed too: its slot may be given to a predecessor in the next round.
+func (st *Cluster) AheadRoom(id scheduler.LauncherID, most int) []scheduler.AheadRoom {
+	l := st.Launchers.Get(id)
+	var list []scheduler.AheadRoom
+	if j := st.Jobs.Get(l.endedJob); j != nil && j.Phase() == JobRunning {
+		list = append(list, scheduler.AheadRoom{Job: j.ID, Stage: scheduler.StageID(l.endedStage), PerLaunch: j.Stages[l.endedStage].AheadPerSlot(most)})
+	}
+	return l.aheadRoom(list, most)
+}
+
+// aheadRoom adds the room of the stages that run there to a list.
+func (l *Launcher) aheadRoom(list []scheduler.AheadRoom, most int) []scheduler.AheadRoom {
+	if most == 0 || !l.holdsAhead || !l.Usable() || l.Awaited() {
 		return nil
 	}
 	for _, a := range l.attempts {
@@ -46,18 +57,32 @@ func (l *Launcher) AheadRoom(perSlot int) (list []scheduler.AheadRoom) {
 		case a.HeldAhead():
 			n = -1
 		case a.handsOver():
-			n = perSlot
+			n = a.BundleAttempt.Bundle.Job.Stages[a.Stage].AheadPerSlot(most)
 		default:
 			continue
 		}
-		x := scheduler.AheadRoom{Job: a.BundleAttempt.Bundle.Job.ID, Stage: scheduler.StageID(a.Stage), Count: n}
+		x := scheduler.AheadRoom{Job: a.BundleAttempt.Bundle.Job.ID, Stage: scheduler.StageID(a.Stage)}
 		i, found := slices.BinarySearchFunc(list, x, compareAhead)
 		if !found {
-			list = slices.Insert(list, i, scheduler.AheadRoom{Job: x.Job, Stage: x.Stage})
+			list = slices.Insert(list, i, x)
 		}
 		list[i].Count += n
+		list[i].PerLaunch = max(list[i].PerLaunch, n)
 	}
-	return slices.DeleteFunc(list, func(x scheduler.AheadRoom) bool { return x.Count <= 0 })
+	for i := range list {
+		if list[i].Count < 0 { // more are held than run: the next launches have no room either
+			list[i].Count, list[i].PerLaunch = 0, 0
+		}
+	}
+	return slices.DeleteFunc(list, func(x scheduler.AheadRoom) bool { return x.Count+x.PerLaunch == 0 })
+}
+
+// EndedByItself notes that an attempt ended there. If its bundle has one group, its stage is offered
+// with room ahead of the launches to come.
+func (l *Launcher) EndedByItself(a *Attempt) {
+	if b := a.BundleAttempt.Bundle; len(a.BundleAttempt.Attempts) == 1 && !b.Last() && a.Resources.IsZero() {
+		l.endedJob, l.endedStage = b.Job.ID, a.Stage
+	}
 }
 
 func compareAhead(x, y scheduler.AheadRoom) int {
@@ -66,10 +91,10 @@ func compareAhead(x, y scheduler.AheadRoom) int {
 
 // MayLaunchAhead reports whether the launcher may hold one more bundle ahead of its slots: a bundle
 // of one group, whose request equals that of a predecessor.
-func (l *Launcher) MayLaunchAhead(b *Bundle, perSlot int) bool {
+func (l *Launcher) MayLaunchAhead(b *Bundle, most int) bool {
 	stage, request := int32(b.StageOf(0)), b.Request(0)
-	room := slices.ContainsFunc(l.AheadRoom(perSlot), func(x scheduler.AheadRoom) bool {
-		return x.Job == b.Job.ID && x.Stage == scheduler.StageID(stage)
+	room := slices.ContainsFunc(l.aheadRoom(nil, most), func(x scheduler.AheadRoom) bool {
+		return x.Job == b.Job.ID && x.Stage == scheduler.StageID(stage) && x.Count > 0
 	})
 	return room && slices.ContainsFunc(l.attempts, func(a *Attempt) bool {
 		return a.BundleAttempt.Bundle.Job == b.Job && a.Stage == stage && a.Request == request && a.handsOver()

@@ -61,6 +61,25 @@ func (st *Cluster) Holdings(id scheduler.LauncherID) iter.Seq[*resources.Allocat
 	}
 }
 
+// checkAhead reports room to launch ahead that the policy was offered and that is gone.
+func (st *Cluster) checkAhead(l *Launcher) error {
+	if !l.Up || l.OfferMarked() {
+		return nil // the next round tells it
+	}
+	room := st.AheadRoom(l.ID, st.step.Set.AheadMax)
+	for _, x := range l.LastOffer().Ahead {
+		if j := st.Jobs.Get(x.Job); j != nil && j.Phase() != JobRunning {
+			continue // it has nothing to launch
+		}
+		if !slices.ContainsFunc(room, func(y scheduler.AheadRoom) bool {
+			return y.Job == x.Job && y.Stage == x.Stage && y.Count >= x.Count && y.PerLaunch >= x.PerLaunch
+		}) {
+			return fmt.Errorf("the policy was offered room ahead for %+v, and there is %+v", x, room)
+		}
+	}
+	return nil
+}
+
 // checkLauncher compares a launcher's attempts with its counts.
 func (st *Cluster) checkLauncher(l *Launcher) error {
 	if !l.Up && len(l.attempts)+l.Outputs.Len() > 0 {
@@ -99,6 +118,9 @@ func (st *Cluster) checkLauncher(l *Launcher) error {
 		if st.Bundles.Get(o.Bundle.id) != o.Bundle {
 			return fmt.Errorf("it keeps the output of attempt-%d for a bundle that is not there", id)
 		}
+	}
+	if err := st.checkAhead(l); err != nil {
+		return err
 	}
 	if heldAhead != l.heldAhead {
 		return fmt.Errorf("%d attempts are held ahead there, counted as %d", heldAhead, l.heldAhead)

@@ -57,6 +57,8 @@ func codeLauncher(w *checkpoint.Codec, l *Launcher) {
 	if w.Format > 7 {
 		checkpoint.Num(w, &l.aheadDue)
 		checkpoint.Flag(w, &l.holdsAhead)
+		checkpoint.Num(w, &l.endedJob)
+		checkpoint.Num(w, &l.endedStage)
 	}
 	l.CodeOffer(w)
 }

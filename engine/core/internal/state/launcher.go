@@ -15,12 +15,14 @@ import (
 type Launcher struct {
 	// Fields up to launcherHot are used by every launch and end, so they lie together.
 	incarnation uint64
-	attempts    attemptSet     // live
-	suspended   int            // suspended attempts
-	heldAhead   int            // attempts that are held ahead
-	aheadDue    scheduler.Time // when their timer is due; 0: not set
-	holdsAhead  bool           // its program knows how to hold attempts ahead
-	finishers   int            // attempts that publish or clean
+	attempts    attemptSet      // live
+	suspended   int             // suspended attempts
+	heldAhead   int             // attempts that are held ahead
+	aheadDue    scheduler.Time  // when their timer is due; 0: not set
+	holdsAhead  bool            // its program knows how to hold attempts ahead
+	finishers   int             // attempts that publish or clean
+	endedJob    scheduler.JobID // of the last attempt that ended there by itself; 0: none
+	endedStage  int32
 	Outstanding Outstanding
 	resources.Launcher
 
@@ -59,6 +61,7 @@ func (st *Cluster) BringUp(l *Launcher, m *wire.Join) {
 	l.Reconnect(m)
 	l.names, st.aliases = slices.Clone(m.Names), nil
 	l.attempts, l.suspended, l.heldAhead, l.Outputs = nil, 0, 0, StoredOutputs{}
+	l.endedJob, l.endedStage = 0, 0
 	l.Outstanding.Close()
 	j := resources.Joining{Host: m.Host, Rack: m.Rack, CanSuspend: m.CanSuspend, Memory: m.Memory, Swap: m.Swap}
 	for _, s := range m.Slots {

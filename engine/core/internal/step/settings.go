@@ -119,9 +119,9 @@ type Settings struct {
 	// find no slot before readers are stopped for it; default 5 s.
 	ReclaimAfter time.Duration `json:"reclaimAfter"`
 
-	// AheadMax is how many attempts a launcher holds ahead for each slot of a stage whose attempts
-	// are short; default 1. 0: none. AheadBelow is the median running time below which they are
-	// short, default 50 ms. One that was held for AheadFor is withdrawn; default 250 ms.
+	// AheadBelow is the median running time of a stage's attempts below which a launcher holds one
+	// ahead for each slot; default 50 ms. Below a tenth of it, a launcher holds AheadMax for each
+	// slot; default 4. 0: none. One that was held for AheadFor is withdrawn; default 250 ms.
 	AheadMax   int           `json:"aheadMax"`
 	AheadBelow time.Duration `json:"aheadBelow"`
 	AheadFor   time.Duration `json:"aheadFor"`
@@ -242,7 +242,7 @@ func DefaultSettings() Settings {
 		Speculation: true, SpeculationMin: 15 * time.Second, SpeculationPercent: 150,
 		SpeculationAfterPercent: 50, SpeculationSharePercent: 10, SpeculationEvery: time.Second,
 		ReservationsMax: 64, PastStagesMax: 1000, ReserveMax: time.Minute, ProtectFor: 30 * time.Second, SuspendMax: 10 * time.Minute, SuspendedMax: 8, SuspendedPercent: 50, ReclaimAfter: 5 * time.Second,
-		AheadMax: 1, AheadBelow: 50 * time.Millisecond, AheadFor: 250 * time.Millisecond,
+		AheadMax: 4, AheadBelow: 50 * time.Millisecond, AheadFor: 250 * time.Millisecond,
 		AdmissionMax: 10 * time.Second, UnplaceableAfter: time.Minute,
 		ExcludeAfter: 3, ExcludeJobs: 3, ExcludeFor: 10 * time.Minute, ExcludeSharePercent: 50, AvoidMax: 8,
 		PublishTries: 100, CleanTries: 3, FinishersMax: 4, PublishRetryAfter: time.Second, PublishRetryMax: time.Minute, CleanMax: 5 * time.Minute,

@@ -45,6 +45,7 @@ type Stage struct {
 	times    histogram.Histogram // running times of finished groups
 	timed    int                 // how many those are
 	short    int                 // of them, those that ran shorter than Settings.AheadBelow
+	shortest int                 // of those, such as ran shorter than a tenth of it
 	byPhase  [phases]int32
 }
 
@@ -114,17 +115,40 @@ func (s *Stage) FinishNodes(n int) { s.open -= n }
 // Fail counts a failure.
 func (s *Stage) Fail() { s.failures++ }
 
-// Ran adds the running time of a finished group. One below a bound is short.
-func (s *Stage) Ran(d, short time.Duration) {
+// Ran adds the running time of a finished group. One below a bound is short. It reports whether the
+// stage has less room ahead of each slot than before.
+func (s *Stage) Ran(d, short time.Duration) bool {
+	const most = 2 // more than one
+	was := s.AheadPerSlot(most)
 	s.times.Add(d)
 	s.timed++
 	if d < short {
 		s.short++
 	}
+	if d < short/shortestPart {
+		s.shortest++
+	}
+	return s.AheadPerSlot(most) < was
 }
+
+// shortestPart is the part of Settings.AheadBelow below which several attempts are held for a slot.
+const shortestPart = 10
 
 // shortFrom is after how many finished groups a stage can be short.
 const shortFrom = 2
+
+// AheadPerSlot returns how many attempts of the stage are held ahead for each slot, of at most so
+// many: one where the median running time is short, and most where it is below a tenth of that. So
+// what is held waits no longer than about one short attempt takes.
+func (s *Stage) AheadPerSlot(most int) int {
+	switch {
+	case !s.Short():
+		return 0
+	case 2*s.shortest > s.timed:
+		return most
+	}
+	return min(most, 1)
+}
 
 // Short reports whether the median running time of the stage's groups is below the bound of Ran.
 func (s *Stage) Short() bool { return s.timed >= shortFrom && 2*s.short > s.timed }
@@ -194,6 +218,7 @@ func (s *Stage) Code(w *checkpoint.Codec) {
 	if w.Format > 7 {
 		checkpoint.Num(w, &s.timed)
 		checkpoint.Num(w, &s.short)
+		checkpoint.Num(w, &s.shortest)
 	}
 	codeTimes(w, &s.times)
 }
