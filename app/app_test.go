@@ -41,6 +41,10 @@ func (f *fake) HasBlob(context.Context, *wire.BlobQuery) (*wire.BlobAnswer, erro
 	return &wire.BlobAnswer{Present: true}, nil
 }
 
+func (f *fake) PutBlob(stream grpc.ClientStreamingServer[wire.BlobChunk, wire.Empty]) error {
+	return stream.SendAndClose(&wire.Empty{})
+}
+
 func (f *fake) Submit(_ context.Context, r *wire.SubmitRequest) (*wire.SubmitReply, error) {
 	f.spec = r.Spec
 	return &wire.SubmitReply{}, nil

@@ -10,6 +10,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/storage"
@@ -28,7 +31,12 @@ type blob struct {
 	what string // for people
 	hash string // SHA-256, in hex
 	open func() (io.ReadCloser, error)
+	size int // in bytes, where it is known; else 0
 }
+
+// blobUnaskedMax is the size, in bytes, up to which a blob is sent without asking whether the
+// manager has it: that costs as much as the answer.
+const blobUnaskedMax = 16 << 10
 
 func opener(data []byte) func() (io.ReadCloser, error) {
 	return func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
@@ -36,23 +44,33 @@ func opener(data []byte) func() (io.ReadCloser, error) {
 
 // upload sends a blob unless the manager has it.
 func (c *Client) upload(ctx context.Context, b blob) (sent bool, err error) {
-	answer, err := unary(ctx, c, c.manager.HasBlob, &wire.BlobQuery{Hash: b.hash})
-	if err != nil || answer.Present {
-		return false, err
+	if b.size == 0 || b.size > blobUnaskedMax {
+		answer, err := unary(ctx, c, c.manager.HasBlob, &wire.BlobQuery{Hash: b.hash})
+		if err != nil || answer.Present {
+			return false, err
+		}
 	}
 	return true, c.call(ctx, 0, func(ctx context.Context) error { return c.send(ctx, b.hash, b.open) })
 }
 
-// uploadAll sends the blobs that the manager lacks, and reports whether there were any.
+// uploadAll sends the blobs that the manager lacks, at once, and reports whether there were any.
 func (c *Client) uploadAll(ctx context.Context, blobs []blob) (sent bool, err error) {
+	var any atomic.Bool
+	all, ctx := errgroup.WithContext(ctx)
 	for _, b := range blobs {
-		one, err := c.upload(ctx, b)
-		if err != nil {
-			return sent, fmt.Errorf("send the %s: %w", b.what, err)
-		}
-		sent = sent || one
+		all.Go(func() error {
+			one, err := c.upload(ctx, b)
+			if err != nil {
+				return fmt.Errorf("send the %s: %w", b.what, err)
+			}
+			if one {
+				any.Store(true)
+			}
+			return nil
+		})
 	}
-	return sent, nil
+	err = all.Wait()
+	return any.Load(), err
 }
 
 func (c *Client) send(ctx context.Context, hash string, open func() (io.ReadCloser, error)) error {

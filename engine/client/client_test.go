@@ -31,6 +31,7 @@ type fake struct {
 	mu       sync.Mutex
 	blobs    map[string]string
 	uploads  int
+	asked    int // whether it has a blob
 	refuse   string
 	rot      int // how many submissions find a blob gone
 	spec     *wire.JobSpec
@@ -51,6 +52,7 @@ func (f *fake) Prepare(context.Context, *wire.PrepareRequest) (*wire.PrepareRepl
 func (f *fake) HasBlob(_ context.Context, q *wire.BlobQuery) (*wire.BlobAnswer, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.asked++
 	_, ok := f.blobs[q.Hash]
 	return &wire.BlobAnswer{Present: ok}, nil
 }
@@ -73,8 +75,10 @@ func (f *fake) PutBlob(stream grpc.ClientStreamingServer[wire.BlobChunk, wire.Em
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if _, had := f.blobs[hash]; !had {
+		f.uploads++
+	}
 	f.blobs[hash] = data
-	f.uploads++
 	return stream.SendAndClose(&wire.Empty{})
 }
 
@@ -323,6 +327,16 @@ func TestSubmitSendsWhatIsMissing(t *testing.T) {
 	}
 	if f.uploads != 2 || f.blobs[f.spec.Plan] != "plan" || len(f.blobs[f.spec.Program]) != 3_000_000 || f.spec.Principal.Name != "eve" {
 		t.Errorf("%d uploads, spec %v", f.uploads, f.spec)
+	}
+	if f.asked != 2 {
+		t.Errorf("two submissions asked for %d blobs, want the program alone: the plan is small", f.asked)
+	}
+	s.Plan = []byte(strings.Repeat("p", blobUnaskedMax+1))
+	s.Spec.Outputs = nil
+	for range 2 {
+		if _, err := c.Submit(t.Context(), s); err != nil || f.uploads != 3 {
+			t.Errorf("with a large plan %d uploads, want 3: %v", f.uploads, err)
+		}
 	}
 	// The remembered hash must not outlive a new build of the program.
 	os.WriteFile(s.Program, []byte("new"), 0o777)

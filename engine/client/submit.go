@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
@@ -71,11 +72,8 @@ func (c *Client) Submit(ctx context.Context, s Submission) (plan.Owner, error) {
 	if err != nil {
 		return plan.Owner{}, err
 	}
-	if _, err := c.uploadAll(ctx, blobs); err != nil {
-		return plan.Owner{}, err
-	}
 	secret := plan.NewSecret()
-	prepared, err := unary(ctx, c, c.manager.Prepare, announcement(c.principal, s.Spec, secret))
+	prepared, err := c.prepare(ctx, announcement(c.principal, s.Spec, secret), blobs)
 	if err != nil {
 		return plan.Owner{}, err
 	}
@@ -101,6 +99,21 @@ func (c *Client) Submit(ctx context.Context, s Submission) (plan.Owner, error) {
 		return plan.Owner{}, errors.Join(err, RemoveFolders(ctx, s.Spec, job))
 	}
 	return job, nil
+}
+
+// prepare gets a number for the job, and sends the blobs that the manager lacks. One does not wait
+// for the other.
+func (c *Client) prepare(ctx context.Context, q *wire.PrepareRequest, blobs []blob) (prepared *wire.PrepareReply, err error) {
+	both, ctx := errgroup.WithContext(ctx)
+	both.Go(func() error {
+		_, err := c.uploadAll(ctx, blobs)
+		return err
+	})
+	both.Go(func() (err error) {
+		prepared, err = unary(ctx, c, c.manager.Prepare, q)
+		return err
+	})
+	return prepared, both.Wait()
 }
 
 // announcedBytesMax bounds the announcement of a job's folders before it is submitted. The manager
@@ -136,7 +149,7 @@ func takeBlobs(spec *wire.JobSpec, s Submission) ([]blob, error) {
 	spec.Program, spec.Plan = program, hashBytes(s.Plan)
 	all := []blob{
 		{what: "program", hash: program, open: func() (io.ReadCloser, error) { return os.Open(s.Program) }},
-		{what: "plan", hash: spec.Plan, open: opener(s.Plan)},
+		{what: "plan", hash: spec.Plan, open: opener(s.Plan), size: len(s.Plan)},
 	}
 	if proto.Size(spec.Graph) <= wire.GraphInlineBytesMax {
 		return all, nil
