@@ -61,7 +61,7 @@ func (d *listeners) close() error {
 // serve serves both listeners until stop has returned.
 func (d *listeners) serve(ctx context.Context, a *agent, fail context.CancelCauseFunc) (stop func()) {
 	stores, webs := newTables(a.cfg)
-	server := &store.Server{Lookup: a.outputs.Lookup, Log: logsample.New(a.log), Known: stores.Known}
+	server := &store.Server{Lookup: a.outputs.Lookup, Merged: a.outputs.Merged, MergedPrefix: a.outputs.MergedPrefix, Log: logsample.New(a.log), Known: stores.Known}
 	a.metrics.registry.MustRegister(connmetrics.NewCollector("hamadryad_launcher", map[string]connmetrics.Figures{"store": stores.Figures, "http": webs.Figures}))
 	a.metrics.shows(a, server.Sent)
 	pages := newPages(a).server()

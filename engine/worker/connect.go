@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -41,6 +42,15 @@ type edge struct{ connection, from, to int }
 // in requests to the store's server.
 func StoredName(connection, from uint32) string {
 	return string(appendStoredName(nil, connection, from))
+}
+
+// StoredNode returns the connection and the node of a StoredName; false: the name is none.
+func StoredNode(name string) (connection, from uint32, ok bool) {
+	c, n, _ := strings.Cut(strings.TrimPrefix(name, "c"), ".n")
+	x, badConnection := strconv.ParseUint(c, 10, 32)
+	y, badNode := strconv.ParseUint(n, 10, 32)
+	connection, from = uint32(x), uint32(y)
+	return connection, from, badConnection == nil && badNode == nil && StoredName(connection, from) == name
 }
 
 func appendStoredName(b []byte, connection, from uint32) []byte {

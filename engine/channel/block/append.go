@@ -52,17 +52,9 @@ func (a *Appender) Append(b *job.Batch, p []byte) error {
 
 // block appends the records of the first block of p, and returns how many bytes the block has.
 func (a *Appender) block(b *job.Batch, p []byte) (int, error) {
-	h, err := ParseHeader(p)
+	h, payload, err := split(p)
 	if err != nil {
 		return 0, err
-	}
-	payload := p[HeaderBytes:]
-	if uint64(len(payload)) < uint64(h.Stored) {
-		return 0, damaged("cut short: %d of %d bytes of its payload", len(payload), h.Stored)
-	}
-	payload = payload[:h.Stored]
-	if got := crc32.Checksum(payload, castagnoli); got != h.sum {
-		return 0, damaged("payload has checksum %08x, want %08x", got, h.sum)
 	}
 	raw, err := expand(h, payload, kept(a.raw))
 	if err != nil {
@@ -77,4 +69,32 @@ func (a *Appender) block(b *job.Batch, p []byte) (int, error) {
 	}
 	b.Data, b.Ends = append(b.Data, raw[:h.Data]...), list
 	return HeaderBytes + int(h.Stored), nil
+}
+
+// Verify checks headers and checksums of the blocks that fill p.
+func Verify(p []byte) error {
+	for rest := p; len(rest) > 0; {
+		_, payload, err := split(rest)
+		if err != nil {
+			return fmt.Errorf("at byte %d: %w", len(p)-len(rest), err)
+		}
+		rest = rest[HeaderBytes+len(payload):]
+	}
+	return nil
+}
+
+// split returns the header and the payload of the first block of p, and checks both.
+func split(p []byte) (h Header, payload []byte, err error) {
+	if h, err = ParseHeader(p); err != nil {
+		return h, nil, err
+	}
+	payload = p[HeaderBytes:]
+	if uint64(len(payload)) < uint64(h.Stored) {
+		return h, nil, damaged("cut short: %d of %d bytes of its payload", len(payload), h.Stored)
+	}
+	payload = payload[:h.Stored]
+	if got := crc32.Checksum(payload, castagnoli); got != h.sum {
+		return h, nil, damaged("payload has checksum %08x, want %08x", got, h.sum)
+	}
+	return h, payload, nil
 }

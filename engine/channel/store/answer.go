@@ -79,6 +79,9 @@ func (a *answer) give(r request) error {
 		a.server.Known(a.conn)
 	}
 	a.known = true
+	if a.giveCopy(r) {
+		return a.flushLarge()
+	}
 	err := a.open(r, stored)
 	if err != nil {
 		return a.refuse(r, codeOf(err), err.Error())
@@ -94,10 +97,42 @@ func (a *answer) give(r request) error {
 	} else {
 		err = a.giveLarge(r, stored, h, ranges)
 	}
-	if err == nil && len(a.buf) >= smallAnswer {
-		err = a.flush()
+	if err == nil {
+		err = a.flushLarge()
 	}
 	return err
+}
+
+// flushLarge flushes if much is to be sent.
+func (a *answer) flushLarge() error {
+	if len(a.buf) < smallAnswer {
+		return nil
+	}
+	return a.flush()
+}
+
+// giveCopy answers a request for few bytes from a merged copy, and reports whether it did.
+func (a *answer) giveCopy(r request) bool {
+	if a.server.Merged == nil || a.file != nil && a.key == r.Key && a.partition == r.partition {
+		return false
+	}
+	at, found := a.server.Merged(r.Key)
+	if !found {
+		return false
+	}
+	s, found := a.server.copies.segment(at, &r)
+	if !found || r.offset > uint64(len(s.blocks)) {
+		return false
+	}
+	n := min(uint64(r.limit), uint64(len(s.blocks))-r.offset)
+	if n > smallAnswer {
+		return false
+	}
+	h := have{bytes: uint64(len(s.blocks)), records: uint64(s.records), n: n}
+	a.buf = append(control.Append(a.buf, msgHave, h.body()), s.blocks[r.offset:r.offset+n]...)
+	a.buf = control.Append(a.buf, msgEnd, control.Body{}.U64(n))
+	a.server.sent.Add(int64(n))
+	return true
 }
 
 func codeOf(err error) uint32 {

@@ -15,6 +15,9 @@
 // A fetcher may send requests for many small partitions together (Batch), and reads the answers in
 // their order; the store sends them together, too. A source that gets no answer so asks alone.
 //
+// A Server that is told of merged files (package merged) answers requests for small partitions from them.
+// One read of a merged file answers dozens of requests, and the answers are the same.
+//
 // The fetcher asks for a window at a time, takes it into memory at once, and fetches the next while
 // the last is read. So no connection ever waits for user code. A reader may hold a thousand sources
 // open, and read them in any order over a few connections. A slow reader never blocks a store, and

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/channel/internal/control"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 const (
@@ -47,15 +48,21 @@ type Stored struct {
 type Server struct {
 	// Lookup finds a file. It is called from many goroutines, for every request.
 	Lookup func(Key) (Stored, bool)
+	// Merged says where there may be a merged copy of a file that Lookup finds; nil: there are none. It is
+	// called as Lookup is.
+	Merged func(Key) (MergedCopy, bool)
+	// MergedPrefix is the prefix of the paths (MergedPath) of a connection's merged files.
+	MergedPrefix func(job scheduler.JobID, connection uint32) string
 	// Log gets a line for each refused connection and request; nil means
 	// slog.Default().
 	Log *slog.Logger
 	// Known is called once for each connection that shows a valid token; nil: no callback.
 	Known func(net.Conn)
 
-	sent  atomic.Int64
-	files *openFiles
-	hello time.Duration // helloMax, or a test's own
+	sent   atomic.Int64
+	files  *openFiles
+	copies servedCopies
+	hello  time.Duration // helloMax, or a test's own
 }
 
 // Sent returns the bytes of stored data sent so far.
@@ -71,7 +78,7 @@ func (s *Server) log() *slog.Logger {
 // Serve accepts connections until ctx ends or l fails; it closes l and every
 // connection and waits for their goroutines. It returns nil after ctx ended.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	s.files = newOpenFiles()
+	s.files, s.copies.prefix = newOpenFiles(), s.MergedPrefix
 	defer s.files.close()
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(ctx, func() { _ = l.Close() })

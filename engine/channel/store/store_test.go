@@ -51,6 +51,7 @@ func open(t testing.TB) *shop {
 		Lookup: func(k Key) (Stored, bool) {
 			return Stored{Path: s.path(int(k.Attempt)), Token: token}, k.Channel == "out" && k.Attempt < 10_000
 		},
+		MergedPrefix: func(_ scheduler.JobID, connection uint32) string { return s.prefix(s.dir, int(connection)) },
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/channel/store"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/worker"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // Merged copies pay where each reader would make many small reads.
@@ -41,6 +42,7 @@ type merging struct {
 	count   int                // of all that wait
 	due     []dueMerge         // to be copied, in this order
 	written map[mergedFrom]int // number of merged files
+	cleared uint64             // how often all were forgotten
 	running bool
 	ctx     context.Context // ends with clear
 	cancel  context.CancelFunc
@@ -79,6 +81,7 @@ func (m *merging) clear() {
 		m.cancel()
 	}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
+	m.cleared++
 	m.waiting, m.written, m.due, m.count = map[mergeOf][]mergeable{}, map[mergedFrom]int{}, nil, 0
 }
 
@@ -232,7 +235,7 @@ func (s *Store) mergeFiles(ctx context.Context, of mergeOf, list []mergeable) {
 	if owner == os.Getuid() {
 		owner = -1
 	}
-	path := store.MergedPath(worker.MergedPrefix(s.folder, of.job, of.connection), m.number(of.mergedFrom))
+	path := store.MergedPath(s.MergedPrefix(scheduler.JobID(of.job), of.connection), m.number(of.mergedFrom))
 	if _, err := merged.Write(ctx, path, inputs, owner); err != nil {
 		if ctx.Err() == nil {
 			s.log.Warn("can't make merged copies of stored files", "error", err)
@@ -260,4 +263,22 @@ func (m *merging) wrote(of mergedFrom) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.written[of]++
+}
+
+// Merged says where there may be a merged copy of a stored file. It is for store.Server.
+func (s *Store) Merged(k store.Key) (store.MergedCopy, bool) {
+	connection, from, ok := worker.StoredNode(k.Channel)
+	if !ok {
+		return store.MergedCopy{}, false
+	}
+	m := &s.merging
+	m.mu.Lock()
+	n, cleared := m.written[mergedFrom{uint64(k.Job), connection}], m.cleared
+	m.mu.Unlock()
+	return store.MergedCopy{Connection: connection, From: int(from), Version: cleared<<32 | uint64(n)}, n > 0
+}
+
+// MergedPrefix is the common part of the paths of a connection's merged files. It is for store.Server.
+func (s *Store) MergedPrefix(job scheduler.JobID, connection uint32) string {
+	return worker.MergedPrefix(s.folder, uint64(job), connection)
 }

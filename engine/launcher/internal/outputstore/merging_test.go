@@ -188,3 +188,32 @@ func TestFilesThatWaitAreBounded(t *testing.T) {
 		t.Errorf("%d wait, want %d", s.merging.count, mergesWaitingMax)
 	}
 }
+
+// The data server learns of merged files when they are there, and of no others.
+func TestMergedForTheServer(t *testing.T) {
+	s := New(t.TempDir(), slog.New(slog.DiscardHandler))
+	key := func(name string) store.Key { return store.Key{Job: 1, Attempt: 1, Channel: name} }
+	keep(t, s, 1, 1, 0, mergePartitionsMin, 10)
+	if _, found := s.Merged(key("c2.n0")); found {
+		t.Error("there is a merged file before any")
+	}
+	for a := range uint64(mergeMembersMin) {
+		keep(t, s, 1, 2+a, uint32(1+a), mergePartitionsMin, 10)
+	}
+	s.MergeFor(1, []uint32{2})
+	untilMerged(t, s, "the files", func() bool { _, found := s.Merged(key("c2.n0")); return found })
+	first, _ := s.Merged(key("c2.n7"))
+	if first.From != 7 || first.Connection != 2 || s.MergedPrefix(1, 2) != worker.MergedPrefix(s.folder, 1, 2) {
+		t.Errorf("it is said to be at %+v, %s", first, s.MergedPrefix(1, 2))
+	}
+	for _, name := range []string{"c3.n0", "c02.n0", "c2.n-1", "c2.n", "2.n0", "c2.n99999999999", ""} {
+		if at, found := s.Merged(key(name)); found {
+			t.Errorf("%q is said to be at %+v", name, at)
+		}
+	}
+	s.merging.clear()
+	s.merging.wrote(mergedFrom{1, 2})
+	if again, _ := s.Merged(key("c2.n7")); again.Version == first.Version {
+		t.Error("other merged files have the same version")
+	}
+}

@@ -10,8 +10,9 @@
 //
 // Files with many small partitions are copied into merged files (package merged), dozens of one
 // connection into each. That is done as soon as there are enough for one. The rest is copied when a
-// reader starts here. Readers on this machine find the copies by name. The manager and the data server
-// know nothing of them. So an output that is lost or made again is handled as without them.
+// reader starts here. Readers on this machine find the copies by name. The data server answers requests
+// for stored files from them. The manager and readers elsewhere know nothing of them. So an output that
+// is lost or made again is handled as without them.
 //
 // # Invariants
 //
