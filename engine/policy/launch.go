@@ -210,7 +210,7 @@ func newRemote(o Options, dir *socketDir, security *tls.Config, certificate []by
 		},
 		Plugins: plugin.PluginSet{rpc.PluginName: grpcPlugin{}},
 		RunnerFunc: func(_ hclog.Logger, spec *exec.Cmd, _ string) (runner.Runner, error) {
-			h.process.prepare(o, append(environment(o.Environment, spec.Env), clientCertificateKey+"="+string(certificate)))
+			h.process.prepare(o, append(environment(o.Environment, spec.Env), rpc.CertificateKey+"="+string(certificate)))
 			return h.process, nil
 		},
 		SkipHostEnv:      true,

@@ -109,7 +109,13 @@ func Main(newPolicy func() scheduler.TaskScheduler, options ...Option) {
 		o(s)
 	}
 	s.takeRounds()
+	var h handshake
+	if err := h.divertStdout(); err != nil {
+		fmt.Fprintf(stderr, "%s: the handshake can't be prepared: %v\n", filepath.Base(os.Args[0]), err)
+		os.Exit(1)
+	}
 	plugin.Serve(&plugin.ServeConfig{
+		TLSProvider: h.security,
 		HandshakeConfig: plugin.HandshakeConfig{
 			ProtocolVersion: rpc.ProtocolVersion, MagicCookieKey: rpc.CookieKey, MagicCookieValue: rpc.CookieValue,
 		},
