@@ -407,13 +407,16 @@ func (s *story) reserved() {
 }
 
 // tellEvents lists the policy's events since the last call.
-func (s *story) tellEvents() {
+func (s *story) tellEvents(sizes bool) {
 	for _, e := range s.events {
 		switch e := e.(type) {
 		case scheduler.BundleReady:
 			text := fmt.Sprintf("ready b%d avoid %v", e.Bundle, e.Avoid)
 			for _, p := range e.Groups[0].Places {
 				text += fmt.Sprintf(" near %s", p.Host)
+			}
+			if n := e.Groups[0].InputBytes; sizes && n > 0 {
+				text += fmt.Sprintf(" to read %d bytes", n)
 			}
 			s.say("%s", text)
 		case scheduler.BundleWithdrawn:

@@ -335,7 +335,7 @@ func (s *story) do(t *testing.T, d *datadriven.TestData, first string, rest []st
 	case "offers":
 		s.offers()
 	case "events":
-		s.tellEvents()
+		s.tellEvents(named["sizes"] != "")
 	default:
 		t.Fatalf("%s: unknown command %s", d.Pos, d.Cmd)
 	}

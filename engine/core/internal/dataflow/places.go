@@ -50,6 +50,9 @@ func (in *Inputs) Size(nodes []int32, cluster Cluster, made Makers) (int64, []sc
 	return total, LargestPlaces(sums)
 }
 
+// Read reports whether any of the nodes reads files or stored outputs.
+func (in *Inputs) Read(nodes []int32) bool { return in.Files.readsAny(nodes) }
+
 // readsAny reports whether any of the nodes reads anything.
 func (f *FileGraph) readsAny(nodes []int32) bool {
 	for _, x := range nodes {

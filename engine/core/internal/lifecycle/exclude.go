@@ -157,7 +157,7 @@ func (bs *Bundles) announce(b *state.Bundle) {
 	bs.state.Changes.MarkJob(b.Job)
 	bs.resources.Reservations.Withdraw(b.ID(), scheduler.ReservationNotReady)
 	bs.events.Notify(b, scheduler.BundleWithdrawn{At: bs.step.Now, Job: b.Job.ID, Bundle: b.ID()})
-	bs.events.Notify(b, bs.events.ReadyEvent(b))
+	bs.events.AnnounceReady(b)
 }
 
 // relax makes a bundle exclude fewer launchers when it fits on no others.

@@ -97,7 +97,7 @@ func (bs *Bundles) MakeReady(b *state.Bundle) {
 	if state.AnyExcluded(&b.Job.Exclusions, &b.Exclusions) {
 		bs.relax(b)
 	}
-	bs.events.Notify(b, bs.events.ReadyEvent(b))
+	bs.events.AnnounceReady(b)
 	bs.state.Changes.MarkJob(b.Job)
 }
 

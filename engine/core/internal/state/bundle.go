@@ -42,8 +42,31 @@ type Bundle struct {
 	Exclusions         BundleExclusions
 	speculationOffered scheduler.Time // since when a speculative launch of it is offered; 0: none is
 	Protection         Protection
-	waitsForStoreRoom  bool // it met a full output store: Job.StoreRoom lists it
+	announced          []int64 // input of each group in bytes, as the policy was told when it became ready; nil: none, or it has finished
+	waitsForStoreRoom  bool    // it met a full output store: Job.StoreRoom lists it
 	Element            Element
+}
+
+// Announce records the sizes of input with which the bundle was announced to the policy.
+func (b *Bundle) Announce(groups []scheduler.Group) {
+	b.announced = nil
+	for i, g := range groups {
+		if b.announced == nil && b.Job.Inputs.Read(b.Nodes(i)) {
+			b.announced = make([]int64, len(groups))
+		}
+		if b.announced != nil {
+			b.announced[i] = g.InputBytes
+		}
+	}
+}
+
+// Announced returns the size of a group's input that the policy was told; false: it was not told, or
+// the bundle has finished since.
+func (b *Bundle) Announced(group int) (int64, bool) {
+	if b.announced == nil {
+		return 0, false
+	}
+	return b.announced[group], true
 }
 
 // Tries counts a bundle's failures and losses. The zero value has none.
@@ -301,6 +324,7 @@ func (b *Bundle) OfferAgain(now scheduler.Time) { b.since = now }
 // there were none.
 func (b *Bundle) Commit(commits []*Commit, now scheduler.Time) (before []*Commit) {
 	b.EnterAt(BundleFinished, now)
+	b.announced = nil
 	before, b.lastCommits = b.lastCommits, commits
 	return before
 }

@@ -179,6 +179,9 @@ func codeBundle(w *checkpoint.Codec, st *Cluster, b *Bundle) {
 	b.Exclusions.Code(w)
 	checkpoint.Num(w, &b.speculationOffered)
 	checkpoint.Num(w, &b.Protection.until)
+	if w.Format > 7 {
+		checkpoint.Nums(w, &b.announced)
+	}
 	checkpoint.List(w, &b.lastCommits, func(w *checkpoint.Codec, p **Commit) { checkpoint.Opt(w, p, codeCommit) })
 	checkpoint.List(w, &b.attempts, func(w *checkpoint.Codec, p **BundleAttempt) {
 		checkpoint.Opt(w, p, func(w *checkpoint.Codec, r *BundleAttempt) {
