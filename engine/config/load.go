@@ -92,10 +92,9 @@ func Load(s Sources) (*Config, error) {
 	k := koanf.New(".")
 	p := places{}
 	known := s.known()
-	for key, value := range defaults() {
-		if err := k.Set(key, value); err != nil {
-			return nil, err
-		}
+	// All at once: koanf flattens everything that it has each time something is set.
+	if err := k.Load(provider(nested(defaults())), nil); err != nil {
+		return nil, err
 	}
 	c := &Config{File: s.File, places: p, over: places{}, Texts: map[string][]byte{}}
 	if s.File != "" {
@@ -187,6 +186,25 @@ type provider map[string]any
 
 func (p provider) Read() (map[string]any, error) { return p, nil }
 func (p provider) ReadBytes() ([]byte, error)    { return nil, errors.New("config: a map is no bytes") }
+
+// nested makes sections of keys with dots. No key may be a section of another.
+func nested(values map[string]any) map[string]any {
+	all := map[string]any{}
+	for key, value := range values {
+		path := strings.Split(key, ".")
+		section := all
+		for _, name := range path[:len(path)-1] {
+			below, is := section[name].(map[string]any)
+			if !is {
+				below = map[string]any{}
+				section[name] = below
+			}
+			section = below
+		}
+		section[path[len(path)-1]] = value
+	}
+	return all
+}
 
 // filled leaves out empty sections: they count as missing.
 func filled(values map[string]any) map[string]any {
