@@ -31,10 +31,11 @@ func (a *Attempt) sameStage(x *Attempt) bool {
 	return a.BundleAttempt.Bundle.Job == x.BundleAttempt.Bundle.Job && a.Stage == x.Stage && a.Request == x.Request
 }
 
-// AheadRoom lists how many bundles may be launched ahead on the launcher, by job, then stage: so
-// many for each predecessor as its stage allows, less those that are held. There are none where something is reserved
-// or suspended, or will be, nor on a launcher of an older version. The stage of the last attempt
-// that ended there is listed too: its slot may be given to a predecessor in the next round.
+// AheadRoom lists how many bundles may be launched ahead on a launcher, by job, then stage: for each
+// predecessor as many as its stage allows, at most so many, less those that are held. There are none
+// where something is reserved or suspended, or will be, nor on a launcher of an older version. The
+// stage of the last attempt that ended there is listed too: the next round may give its slot to a
+// predecessor.
 func (st *Cluster) AheadRoom(id scheduler.LauncherID, most int) []scheduler.AheadRoom {
 	l := st.Launchers.Get(id)
 	var list []scheduler.AheadRoom

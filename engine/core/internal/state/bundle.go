@@ -42,7 +42,7 @@ type Bundle struct {
 	Exclusions         BundleExclusions
 	speculationOffered scheduler.Time // since when a speculative launch of it is offered; 0: none is
 	Protection         Protection
-	announced          []int64 // input of each group in bytes, as the policy was told when it became ready; nil: none, or it has finished
+	announced          []int64 // input of each group, in bytes, as the policy was told; nil: none, or it has finished
 	waitsForStoreRoom  bool    // it met a full output store: Job.StoreRoom lists it
 	Element            Element
 }
