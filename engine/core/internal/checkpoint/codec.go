@@ -72,7 +72,6 @@ var formats = []string{
 	"hamadryad core checkpoint 6\n",
 	"hamadryad core checkpoint 7\n",
 	"hamadryad core checkpoint 8\n",
-	"hamadryad core checkpoint 9\n",
 }
 
 // ambiguous is the number of a format that was written in two forms before a release, one with the

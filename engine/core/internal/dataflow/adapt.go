@@ -90,7 +90,7 @@ func (a *adaptation) code(w *checkpoint.Codec) {
 		checkpoint.Num(w, &x.Bytes)
 	})
 	checkpoint.List(w, &a.sizes, func(w *checkpoint.Codec, x *[]uint32) { checkpoint.Nums(w, x) })
-	if w.Format > 8 {
+	if w.Format > 7 {
 		checkpoint.Num(w, &a.median)
 	}
 	if w.Reading && a.portions != nil {
