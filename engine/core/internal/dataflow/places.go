@@ -50,8 +50,14 @@ func (in *Inputs) Size(nodes []int32, cluster Cluster, made Makers) (int64, []sc
 	return total, LargestPlaces(sums)
 }
 
-// Read reports whether any of the nodes reads files or stored outputs.
-func (in *Inputs) Read(nodes []int32) bool { return in.Files.readsAny(nodes) }
+// Read reports whether any of the nodes reads files of the job or stored outputs, and whether any
+// reads stored outputs.
+func (in *Inputs) Read(nodes []int32) (any, stored bool) {
+	for _, x := range nodes {
+		stored = stored || len(in.Files.into[in.plan.Node(x).Stage]) > 0
+	}
+	return stored || in.Files.readsAny(nodes), stored
+}
 
 // readsAny reports whether any of the nodes reads anything.
 func (f *FileGraph) readsAny(nodes []int32) bool {

@@ -28,8 +28,8 @@ func (ev *PolicyEvents) Notify(b *state.Bundle, e scheduler.Event) {
 	}
 }
 
-// AnnounceReady notifies the policy that a bundle is ready. A later snapshot repeats the sizes of its
-// input: what it reads may be lost, or grow, while it runs, and an earlier policy is not told.
+// AnnounceReady notifies the policy that a bundle is ready. A later snapshot repeats the sizes and
+// places of its input: an earlier policy is not told when they change.
 func (ev *PolicyEvents) AnnounceReady(b *state.Bundle) {
 	b.Announce(nil)
 	e := ev.ReadyEvent(b)
@@ -51,9 +51,7 @@ func (ev *PolicyEvents) GroupsFor(b *state.Bundle, places bool) []scheduler.Grou
 		groups[i] = scheduler.Group{Stage: scheduler.StageID(b.StageOf(i)), Kind: d.Kind, Slots: d.Slots, Memory: d.Memory, Resources: d.Resources}
 		if places {
 			groups[i].InputBytes, groups[i].Places = b.Job.Inputs.Size(b.Nodes(i), state.Hosts{Cluster: ev.state}, b.Job)
-			if bytes, told := b.Announced(i); told {
-				groups[i].InputBytes = bytes
-			}
+			b.Announced(i, &groups[i])
 		}
 	}
 	return groups

@@ -42,31 +42,44 @@ type Bundle struct {
 	Exclusions         BundleExclusions
 	speculationOffered scheduler.Time // since when a speculative launch of it is offered; 0: none is
 	Protection         Protection
-	announced          []int64 // input of each group, in bytes, as the policy was told; nil: none, or it has finished
-	waitsForStoreRoom  bool    // it met a full output store: Job.StoreRoom lists it
+	announced          []announcement // by group; nil: it has no input, or has finished
+	waitsForStoreRoom  bool           // it met a full output store: Job.StoreRoom lists it
 	Element            Element
 }
 
-// Announce records the sizes of input with which the bundle was announced to the policy.
+// announcement is the input of a group as the policy was told.
+type announcement struct {
+	bytes  int64
+	places []scheduler.Place // nil where they follow from the job's plan
+}
+
+// Announce records the input with which the bundle was announced to the policy.
 func (b *Bundle) Announce(groups []scheduler.Group) {
 	b.announced = nil
 	for i, g := range groups {
-		if b.announced == nil && b.Job.Inputs.Read(b.Nodes(i)) {
-			b.announced = make([]int64, len(groups))
+		read, stored := b.Job.Inputs.Read(b.Nodes(i))
+		if b.announced == nil && read {
+			b.announced = make([]announcement, len(groups))
 		}
 		if b.announced != nil {
-			b.announced[i] = g.InputBytes
+			b.announced[i].bytes = g.InputBytes
+		}
+		if stored {
+			b.announced[i].places = g.Places
 		}
 	}
 }
 
-// Announced returns the size of a group's input that the policy was told; false: it was not told, or
-// the bundle has finished since.
-func (b *Bundle) Announced(group int) (int64, bool) {
+// Announced sets a group's input to what the policy was told. Outputs that it reads may have been
+// lost or replaced since.
+func (b *Bundle) Announced(group int, g *scheduler.Group) {
 	if b.announced == nil {
-		return 0, false
+		return
 	}
-	return b.announced[group], true
+	g.InputBytes = b.announced[group].bytes
+	if places := b.announced[group].places; places != nil {
+		g.Places = places
+	}
 }
 
 // Tries counts a bundle's failures and losses. The zero value has none.

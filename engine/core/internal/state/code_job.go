@@ -180,7 +180,7 @@ func codeBundle(w *checkpoint.Codec, st *Cluster, b *Bundle) {
 	checkpoint.Num(w, &b.speculationOffered)
 	checkpoint.Num(w, &b.Protection.until)
 	if w.Format > 7 {
-		checkpoint.Nums(w, &b.announced)
+		checkpoint.List(w, &b.announced, codeAnnouncement)
 	}
 	checkpoint.List(w, &b.lastCommits, func(w *checkpoint.Codec, p **Commit) { checkpoint.Opt(w, p, codeCommit) })
 	checkpoint.List(w, &b.attempts, func(w *checkpoint.Codec, p **BundleAttempt) {
@@ -188,6 +188,15 @@ func codeBundle(w *checkpoint.Codec, st *Cluster, b *Bundle) {
 			r.Bundle = b
 			codeRun(w, st, r)
 		})
+	})
+}
+
+func codeAnnouncement(w *checkpoint.Codec, a *announcement) {
+	checkpoint.Num(w, &a.bytes)
+	checkpoint.List(w, &a.places, func(w *checkpoint.Codec, p *scheduler.Place) {
+		checkpoint.Str(w, &p.Host)
+		checkpoint.Str(w, &p.Rack)
+		checkpoint.Num(w, &p.Bytes)
 	})
 }
 
