@@ -27,7 +27,7 @@ func (c *cluster) checkpointing() int {
 // and no such process outlives its manager.
 func TestKilledWhileACheckpointIsMade(t *testing.T) {
 	c := startCluster(t, options{launchers: 2, slots: 2, eventLog: ", freezeMax: 1ns"})
-	const nodes = 1000
+	const nodes = 6000
 	out := c.path("sums")
 	app := c.start("application", "many", "sums", fmt.Sprint(nodes), "2", out)
 	pid := 0

@@ -63,7 +63,7 @@ func TestManagerDiskFull(t *testing.T) {
 	c := startCluster(t, options{launchers: 2, slots: 2, disk: "64m"})
 	j := c.submit("file", 0, 3, 1, "map")
 	j.reached("map", 3)
-	filler := func() *process { return c.start("filler", "noop", "--quiet", "2000") }
+	filler := func() *process { return c.start("filler", "noop", "--quiet", "20000") }
 	last := filler() // from now on the manager has the program and the plan
 	eventually(t, "the small jobs end", last.ended)
 	ballast := c.fill("manager")
@@ -130,7 +130,7 @@ func TestHistoryMakesRoomForTheLog(t *testing.T) {
 		kept := c.files("manager/history/tails", func(path string) bool { info, err := os.Stat(path); return err == nil && info.Size() > 900_000 })
 		return len(kept) == 6
 	})
-	filler := func() *process { return c.start("filler", "noop", "--quiet", "2000") }
+	filler := func() *process { return c.start("filler", "noop", "--quiet", "20000") }
 	last := filler() // from now on the manager has the program and the plan
 	eventually(t, "the small jobs end", last.ended)
 	c.fill("manager")
