@@ -84,7 +84,9 @@ func TestManagerDiskFull(t *testing.T) {
 	})
 	second := c.start("second", "noop", "1")
 	eventually(t, "the second application ends", second.ended)
-	if second.cmd.ProcessState.ExitCode() == 0 || !strings.Contains(second.log.String(), "full") {
+	// The log is full, and where the disk has no byte left, so is the audit, which may be asked first.
+	said := second.log.String()
+	if second.cmd.ProcessState.ExitCode() == 0 || !strings.Contains(said, "full") && !strings.Contains(said, "no space left on device: make room") {
 		t.Errorf("a job was taken on a full disk, or the reason is missing:\n%s", second.log)
 	}
 	// A manager that starts on the full disk has the work of the one before: it waits too.
@@ -130,7 +132,7 @@ func TestHistoryMakesRoomForTheLog(t *testing.T) {
 		kept := c.files("manager/history/tails", func(path string) bool { info, err := os.Stat(path); return err == nil && info.Size() > 900_000 })
 		return len(kept) == 6
 	})
-	filler := func() *process { return c.start("filler", "noop", "--quiet", "20000") }
+	filler := func() *process { return c.start("filler", "noop", "--quiet", "2000") }
 	last := filler() // from now on the manager has the program and the plan
 	eventually(t, "the small jobs end", last.ended)
 	c.fill("manager")
