@@ -96,13 +96,17 @@ func (s *storedSource) ReadTogether(all []job.Source, take func(*job.Batch) erro
 	n := 0
 	for n < len(segments) && err == nil {
 		complete, bytes, damaged := reader.Read(segments[n])
-		if err = pass(complete, nil); !all[n].(*storedSource).readWhole(damaged != nil) {
+		err = pass(complete, nil)
+		if !all[n].(*storedSource).readWhole(damaged != nil) {
+			if err == nil && damaged == nil { // its records are in the batch to come: they must not come again
+				err = channel.ErrClosed
+			}
 			break
 		}
 		s.node.reads(in.place.locality(at[n].Host, at[n].Rack)).Add(bytes)
 		n++
 	}
-	err = pass(reader.Rest(), err)
+	err = pass(reader.PendingBatches(), err)
 	if n > 0 {
 		s.node.goesOn()
 		in.readWhole(all[:n])

@@ -106,9 +106,10 @@ func TestMergedCopiesAreRead(t *testing.T) {
 	}
 }
 
-// A damaged copy is not read, but the stored file.
-func TestADamagedCopyIsNotRead(t *testing.T) {
-	s := open(t)
+// eachDamage merges the files of two attempts, and damages one byte of the merged file after another.
+// source then has to give the records of both.
+func (s *shop) eachDamage(t *testing.T, changed func(), source func(attempt int) job.Source) {
+	t.Helper()
 	s.put(t, 1, 1, 20, file.Options{})
 	s.put(t, 2, 1, 20, file.Options{})
 	path := s.merge(t, 0, 1, 2)
@@ -116,23 +117,27 @@ func TestADamagedCopyIsNotRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := fetcher(t, Options{})
 	for at := 0; at < len(whole); at += 7 {
 		b := slices.Clone(whole)
 		b[at] ^= 1
-		if err := os.Remove(path); err != nil {
+		if err := errors.Join(os.Remove(path), os.WriteFile(path, b, 0o600)); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		c := f.Copies(s.prefix)
+		changed()
 		for a := 1; a <= 2; a++ {
-			if err := chantest.Check(t.Context(), f.Source(s.wantCopy(c, a, 0)), label(a, 0), 20); err != nil {
+			if err := chantest.Check(t.Context(), source(a), label(a, 0), 20); err != nil {
 				t.Fatalf("byte %d of %d, attempt %d: %v", at, len(whole), a, err)
 			}
 		}
 	}
+}
+
+// A damaged copy is not read, but the stored file.
+func TestADamagedCopyIsNotRead(t *testing.T) {
+	s := open(t)
+	f := fetcher(t, Options{})
+	var c *Copies
+	s.eachDamage(t, func() { c = f.Copies(s.prefix) }, func(a int) job.Source { return f.Source(s.wantCopy(c, a, 0)) })
 }
 
 // The leading ones of which there are copies are read together. One is enough that has none.
@@ -151,7 +156,7 @@ func TestSegments(t *testing.T) {
 	if len(list) != 2 {
 		t.Fatalf("%d segments, want 2", len(list))
 	}
-	var r SegmentReader
+	var r segmentReader
 	for i, a := range []int{3, 0} {
 		batches, err := r.All(list[i])
 		if err != nil {
@@ -247,7 +252,7 @@ func TestMergedFilesOfAnotherIncarnation(t *testing.T) {
 	if len(list) != 1 {
 		t.Fatalf("%d copies are found, want 1", len(list))
 	}
-	var r SegmentReader
+	var r segmentReader
 	batches, err := r.All(list[0])
 	if err != nil {
 		t.Fatal(err)

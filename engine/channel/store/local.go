@@ -20,7 +20,7 @@ type local struct {
 	want  Want
 	job.Source
 	file   *openFile
-	copied *SegmentReader // of a merged copy; nil: the file is read
+	copied *segmentReader // of a merged copy; nil: the file is read
 	given  bool           // some records of the copy were returned
 	begun  bool           // a copy was looked for
 	err    error
@@ -55,7 +55,7 @@ func (l *local) next(ctx context.Context) (*job.Batch, error) {
 	}
 	if l.copied == nil && !l.begun && l.want.Copies != nil {
 		if s, found := l.want.Copies.segment(&l.want); found {
-			l.copied = &SegmentReader{}
+			l.copied = &segmentReader{}
 			l.copied.begin(s)
 		}
 	}

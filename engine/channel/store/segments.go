@@ -22,7 +22,7 @@ type Segment struct {
 // JoinedReader reads segments into few batches: a wide shuffle has a million segments of a few records
 // each. Not for concurrent use.
 type JoinedReader struct {
-	reader  SegmentReader
+	reader  segmentReader
 	blocks  block.Appender
 	batch   *job.Batch // records of segments that were read last; nil: none
 	bytes   int        // blocks of the segments that were not read yet,
@@ -58,10 +58,10 @@ func (r *JoinedReader) Read(s Segment) (complete []*job.Batch, bytes int64, err 
 		if err != nil {
 			return nil, 0, err
 		}
-		return append(r.Rest(), batches...), size.Data, nil
+		return append(r.PendingBatches(), batches...), size.Data, nil
 	}
 	if r.batch != nil && (len(r.batch.Data)+int(size.Data) > job.BatchBytes || len(r.batch.Ends)+int(size.Records) > job.BatchBytes/4) {
-		complete = r.Rest()
+		complete = r.PendingBatches()
 	}
 	if r.batch == nil {
 		r.batch = &job.Batch{
@@ -75,8 +75,9 @@ func (r *JoinedReader) Read(s Segment) (complete []*job.Batch, bytes int64, err 
 	return complete, size.Data, nil
 }
 
-// Rest returns what was read and not returned: one batch, or none.
-func (r *JoinedReader) Rest() []*job.Batch {
+// PendingBatches returns the records that were read and that no call has returned yet: one batch, or
+// none.
+func (r *JoinedReader) PendingBatches() []*job.Batch {
 	b := r.batch
 	if r.batch = nil; b == nil || b.Len() == 0 {
 		return nil
@@ -84,8 +85,8 @@ func (r *JoinedReader) Rest() []*job.Batch {
 	return []*job.Batch{b}
 }
 
-// SegmentReader reads the batches of segments. The zero value is ready to use. Not for concurrent use.
-type SegmentReader struct {
+// segmentReader reads the batches of segments. The zero value is ready to use. Not for concurrent use.
+type segmentReader struct {
 	unread  bytes.Reader
 	size    int64
 	records int64 // not read yet
@@ -94,14 +95,14 @@ type SegmentReader struct {
 }
 
 // begin begins to read a segment.
-func (r *SegmentReader) begin(s Segment) {
+func (r *segmentReader) begin(s Segment) {
 	r.size, r.records = int64(len(s.blocks)), s.records
 	r.unread.Reset(s.blocks)
 	r.blocks.Reset(&r.unread)
 }
 
 // next returns the next batch, and io.EOF after the last.
-func (r *SegmentReader) next() (*job.Batch, error) {
+func (r *segmentReader) next() (*job.Batch, error) {
 	b, err := r.blocks.Next()
 	switch {
 	case err == nil:
@@ -116,7 +117,7 @@ func (r *SegmentReader) next() (*job.Batch, error) {
 }
 
 // All returns all batches of a segment, if none is damaged. The list is valid until the next call.
-func (r *SegmentReader) All(s Segment) ([]*job.Batch, error) {
+func (r *segmentReader) All(s Segment) ([]*job.Batch, error) {
 	r.batches = r.batches[:0]
 	if len(s.blocks) == 0 && s.records == 0 {
 		return nil, nil

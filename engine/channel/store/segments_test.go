@@ -67,7 +67,7 @@ func TestJoinedReader(t *testing.T) {
 		}
 		bytes += n
 	}
-	add(r.Rest())
+	add(r.PendingBatches())
 	if !slices.Equal(got, want) || bytes != int64(len(strings.Join(want, ""))) {
 		t.Errorf("%d records of %d bytes, want %d of %d", len(got), bytes, len(want), len(strings.Join(want, "")))
 	}
@@ -77,7 +77,7 @@ func TestJoinedReader(t *testing.T) {
 	if batches != 4 { // before the large segment, its own, and five times half in two
 		t.Errorf("%d batches, want 4", batches)
 	}
-	if len(r.Rest()) > 0 {
+	if len(r.PendingBatches()) > 0 {
 		t.Error("the rest is returned twice")
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/channel/file"
 	"github.com/hamadryad/hamadryad/engine/channel/internal/chantest"
 	"github.com/hamadryad/hamadryad/engine/channel/merged"
+	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
 // serveCopies makes the server answer from merged files, as of a version.
@@ -71,27 +72,8 @@ func TestMergedCopiesAreServed(t *testing.T) {
 func TestADamagedCopyIsNotServed(t *testing.T) {
 	s := open(t)
 	version := s.serveCopies()
-	s.put(t, 1, 1, 20, file.Options{})
-	s.put(t, 2, 1, 20, file.Options{})
-	path := s.merge(t, 0, 1, 2)
-	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
 	f := fetcher(t, Options{})
-	for at := 0; at < len(whole); at += 7 {
-		b := slices.Clone(whole)
-		b[at] ^= 1
-		if err := errors.Join(os.Remove(path), os.WriteFile(path, b, 0o600)); err != nil {
-			t.Fatal(err)
-		}
-		version.Add(1)
-		for a := 1; a <= 2; a++ {
-			if err := chantest.Check(t.Context(), f.Source(s.want(a, 0)), label(a, 0), 20); err != nil {
-				t.Fatalf("byte %d of %d, attempt %d: %v", at, len(whole), a, err)
-			}
-		}
-	}
+	s.eachDamage(t, func() { version.Add(1) }, func(a int) job.Source { return f.Source(s.want(a, 0)) })
 }
 
 // A store has no more sections in memory than the bounds, and knows no more merged files.
