@@ -55,7 +55,7 @@ func (c *Client) upload(ctx context.Context, b blob) (sent bool, err error) {
 
 // uploadAll sends the blobs that the manager lacks, at once, and reports whether there were any.
 func (c *Client) uploadAll(ctx context.Context, blobs []blob) (sent bool, err error) {
-	var any atomic.Bool
+	var lacked atomic.Bool
 	all, ctx := errgroup.WithContext(ctx)
 	for _, b := range blobs {
 		all.Go(func() error {
@@ -64,13 +64,13 @@ func (c *Client) uploadAll(ctx context.Context, blobs []blob) (sent bool, err er
 				return fmt.Errorf("send the %s: %w", b.what, err)
 			}
 			if one {
-				any.Store(true)
+				lacked.Store(true)
 			}
 			return nil
 		})
 	}
 	err = all.Wait()
-	return any.Load(), err
+	return lacked.Load(), err
 }
 
 func (c *Client) send(ctx context.Context, hash string, open func() (io.ReadCloser, error)) error {

@@ -52,7 +52,7 @@ func (d *driver[O, S]) setReason(j *view.Job, why reason) {
 	r.set, r.reason = d.passes, why
 }
 
-// tell notes that the manager has a reason, and withdraw that it has none.
+// putInForce notes that the manager has a reason, and withdraw that it has none.
 func (d *driver[O, S]) putInForce(r *record, why reason) {
 	if r.inForce = why; !r.told {
 		r.told = true

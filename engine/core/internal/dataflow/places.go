@@ -52,7 +52,7 @@ func (in *Inputs) Size(nodes []int32, cluster Cluster, made Makers) (int64, []sc
 
 // Read reports whether any of the nodes reads files of the job or stored outputs, and whether any
 // reads stored outputs.
-func (in *Inputs) Read(nodes []int32) (any, stored bool) {
+func (in *Inputs) Read(nodes []int32) (something, stored bool) {
 	for _, x := range nodes {
 		stored = stored || len(in.Files.into[in.plan.Node(x).Stage]) > 0
 	}

@@ -51,7 +51,7 @@ func (ev *PolicyEvents) GroupsFor(b *state.Bundle, places bool) []scheduler.Grou
 		groups[i] = scheduler.Group{Stage: scheduler.StageID(b.StageOf(i)), Kind: d.Kind, Slots: d.Slots, Memory: d.Memory, Resources: d.Resources}
 		if places {
 			groups[i].InputBytes, groups[i].Places = b.Job.Inputs.Size(b.Nodes(i), state.Hosts{Cluster: ev.state}, b.Job)
-			b.Announced(i, &groups[i])
+			groups[i] = b.AsAnnounced(i, groups[i])
 		}
 	}
 	return groups

@@ -70,16 +70,17 @@ func (b *Bundle) Announce(groups []scheduler.Group) {
 	}
 }
 
-// Announced sets a group's input to what the policy was told. Outputs that it reads may have been
-// lost or replaced since.
-func (b *Bundle) Announced(group int, g *scheduler.Group) {
+// AsAnnounced returns a group with the input that the policy was told. Outputs that it reads may have
+// been lost or replaced since.
+func (b *Bundle) AsAnnounced(group int, g scheduler.Group) scheduler.Group {
 	if b.announced == nil {
-		return
+		return g
 	}
 	g.InputBytes = b.announced[group].bytes
 	if places := b.announced[group].places; places != nil {
 		g.Places = places
 	}
+	return g
 }
 
 // Tries counts a bundle's failures and losses. The zero value has none.

@@ -121,7 +121,7 @@ type Settings struct {
 
 	// AheadBelow is the median running time of a stage's attempts below which a launcher holds one
 	// ahead for each slot; default 50 ms. Below a tenth of it, a launcher holds AheadMax for each
-	// slot; default 4. 0: none. One that was held for AheadFor is withdrawn; default 250 ms.
+	// slot; default 4. With AheadMax 0 it holds none. One held for AheadFor is withdrawn; default 250 ms.
 	AheadMax   int           `json:"aheadMax"`
 	AheadBelow time.Duration `json:"aheadBelow"`
 	AheadFor   time.Duration `json:"aheadFor"`

@@ -165,7 +165,8 @@ func (s *Store) MergeFor(job uint64, connections []uint32) {
 	}
 }
 
-// nextMerge takes the files of the next merged file from those that wait. None: merge ends.
+// nextMerge removes the files of the next merged file from those that wait, and returns them. It returns
+// no files when nothing is due, and then merge ends.
 func (m *merging) nextMerge() (ctx context.Context, of mergeOf, list []mergeable) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -115,11 +115,10 @@ func (s *Stage) FinishNodes(n int) { s.open -= n }
 // Fail counts a failure.
 func (s *Stage) Fail() { s.failures++ }
 
-// Ran adds the running time of a finished group. One below a bound is short. It reports whether the
-// stage has less room ahead of each slot than before.
-func (s *Stage) Ran(d, short time.Duration) bool {
-	const most = 2 // more than one
-	was := s.AheadPerSlot(most)
+// Ran adds the running time of a finished group. One below a bound is short. It reports whether fewer
+// attempts of the stage may be held ahead for each slot than before.
+func (s *Stage) Ran(d, short time.Duration) (fewer bool) {
+	wasShort, wasVeryShort := s.Short(), s.veryShort()
 	s.times.Add(d)
 	s.timed++
 	if d < short {
@@ -128,7 +127,7 @@ func (s *Stage) Ran(d, short time.Duration) bool {
 	if d < short/shortestPart {
 		s.shortest++
 	}
-	return s.AheadPerSlot(most) < was
+	return wasShort && !s.Short() || wasVeryShort && !s.veryShort()
 }
 
 // shortestPart is the part of Settings.AheadBelow below which several attempts are held for a slot.
@@ -144,11 +143,14 @@ func (s *Stage) AheadPerSlot(most int) int {
 	switch {
 	case !s.Short():
 		return 0
-	case 2*s.shortest > s.timed:
+	case s.veryShort():
 		return most
 	}
 	return min(most, 1)
 }
+
+// veryShort reports whether the median running time is below a tenth of the bound of Short.
+func (s *Stage) veryShort() bool { return s.Short() && 2*s.shortest > s.timed }
 
 // Short reports whether the median running time of the stage's groups is below the bound of Ran.
 func (s *Stage) Short() bool { return s.timed >= shortFrom && 2*s.short > s.timed }
