@@ -330,7 +330,7 @@ func (s *Server) PutBlob(stream grpc.ClientStreamingServer[wire.BlobChunk, wire.
 	if err != nil {
 		return err
 	}
-	if u == nil { // it came meanwhile
+	if u == nil { // it is there: a client sends a small blob without asking
 		return stream.SendAndClose(&wire.Empty{})
 	}
 	for chunk := first; ; {

@@ -35,7 +35,7 @@ func sender(ctx context.Context) string {
 	return cmp.Or(caller.By, caller.Name)
 }
 
-// beginUpload waits for an upload's turn; nil: the user sent the same blob meanwhile. The error is
+// beginUpload waits for an upload's turn; nil: the user has sent the same blob already. The error is
 // one of gRPC.
 func (s *Server) beginUpload(ctx context.Context, hash string) (*blobs.Upload, error) {
 	ctx, cancel := context.WithTimeout(ctx, uploadQueueMax)

@@ -19,7 +19,7 @@ func hashOf(data string) string {
 
 func put(b *Store, hash, data string) error {
 	u, err := b.BeginUpload(context.Background(), hash, "ann")
-	if err != nil {
+	if err != nil || u == nil {
 		return err
 	}
 	if err := u.Write([]byte(data)); err != nil {

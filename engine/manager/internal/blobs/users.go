@@ -47,14 +47,13 @@ func (b *Store) owns(hash, user string) bool {
 
 // BeginUpload begins a user's upload of a blob, and waits for its turn: uploads at once are
 // bounded, of the user and in total. If several users send equal content, one upload runs and the
-// others wait; nil: the user sent it meanwhile.
+// others wait; nil: the user has sent it before, or meanwhile.
 func (b *Store) BeginUpload(ctx context.Context, hash, user string) (*Upload, error) {
 	if !IsHash(hash) {
 		return nil, fmt.Errorf("%q is no SHA-256 in hexadecimal digits", hash)
 	}
-	waited := false
 	for {
-		if waited && b.Sent(hash, user) {
+		if b.Sent(hash, user) {
 			return nil, nil
 		}
 		b.mu.Lock()
@@ -82,7 +81,6 @@ func (b *Store) BeginUpload(ctx context.Context, hash, user string) (*Upload, er
 		if err != nil {
 			return nil, err
 		}
-		waited = true
 	}
 }
 

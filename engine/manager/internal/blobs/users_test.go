@@ -3,6 +3,7 @@ package blobs
 import (
 	"context"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,7 +12,7 @@ import (
 func send(t *testing.T, b *Store, user, data string) error {
 	t.Helper()
 	u, err := b.BeginUpload(t.Context(), hashOf(data), user)
-	if err != nil {
+	if err != nil || u == nil {
 		return err
 	}
 	if err := u.Write([]byte(data)); err != nil {
@@ -55,6 +56,22 @@ func TestUsersSendForThemselves(t *testing.T) {
 	if left, _ := os.ReadDir(b.folder); err != nil || len(left) != 0 || len(again.users) != 0 {
 		t.Errorf("removed, and %v is left: %v", left, err)
 	}
+}
+
+// A user's blob that is there is not written again: its disk may be full. What others sent is.
+func TestABlobThatIsThereIsNotWrittenAgain(t *testing.T) {
+	b := newBlobs(t, 1000)
+	if err := send(t, b, "ann", "plan"); err != nil {
+		t.Fatal(err)
+	}
+	u, err := b.BeginUpload(t.Context(), hashOf("plan"), "ann")
+	if left, _ := os.ReadDir(b.folder); err != nil || u != nil || slices.ContainsFunc(left, func(e os.DirEntry) bool { return strings.HasPrefix(e.Name(), "upload-") }) {
+		t.Errorf("an upload began (%v), with the files %v", err, left)
+	}
+	if u, err = b.BeginUpload(t.Context(), hashOf("plan"), "bob"); err != nil || u == nil {
+		t.Fatalf("another user's upload did not begin (%v)", err)
+	}
+	u.Abort()
 }
 
 func TestAUserHasABound(t *testing.T) {
