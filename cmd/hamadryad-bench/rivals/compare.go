@@ -118,7 +118,7 @@ func Compare(ctx context.Context, p Plan, ours Contender, others []Contender) ([
 	for range p.Runs {
 		for _, m := range measures {
 			for i, c := range all {
-				if err := take(ctx, p, filled, m.rows, i, func() ([]float64, error) { return m.run(ctx, p, c) }); err != nil {
+				if err := addValues(ctx, filled, m.rows, i, func() ([]float64, error) { return m.run(ctx, p, c) }); err != nil {
 					return nil, fmt.Errorf("%s: %w", m.rows[0], err)
 				}
 			}
@@ -127,9 +127,9 @@ func Compare(ctx context.Context, p Plan, ours Contender, others []Contender) ([
 	return filled, nil
 }
 
-// take adds a contender's values to some rows, or its error. It returns the error of ours, and that
+// addValues adds a contender's values to some rows, or its error. It returns the error of ours, and that
 // the comparison was interrupted.
-func take(ctx context.Context, p Plan, filled []Row, names []string, i int, run func() ([]float64, error)) error {
+func addValues(ctx context.Context, filled []Row, names []string, i int, run func() ([]float64, error)) error {
 	first := slices.IndexFunc(filled, func(r Row) bool { return r.Name == names[0] })
 	of := filled[first : first+len(names)]
 	if of[0].Errors[i] != nil {
