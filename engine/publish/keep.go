@@ -46,7 +46,7 @@ func (o *Output) Keep(ctx context.Context) (published bool, err error) {
 	if err := o.List(&text); err != nil {
 		return false, err
 	}
-	return false, o.writeFile(ctx, listName, storage.Join(o.Temporary, listName), text.String())
+	return false, o.writeFile(ctx, listName, storage.Join(o.Temporary, listName), text.String(), o.store.Rename)
 }
 
 // List writes the list that Keep puts into the temporary folder: JSON, a line for each part.

@@ -65,11 +65,7 @@ func (o *Output) Publish(ctx context.Context) error {
 	if err := o.makeFolder(ctx, o.ready()); err != nil {
 		return err
 	}
-	if err := o.moveAll(ctx); err != nil {
-		return err
-	}
-	name := o.markName()
-	if err := o.writeFile(ctx, name, storage.Join(o.ready(), name), o.Mark); err != nil {
+	if err := o.fill(ctx); err != nil {
 		return err
 	}
 	err := o.store.Rename(ctx, o.ready(), o.Folder)
@@ -154,10 +150,10 @@ func (o *Output) Remove(ctx context.Context) error {
 	return o.store.Delete(ctx, o.Temporary)
 }
 
-// writeFile makes a small file under a name of this publisher's own, and renames it. So a file that
-// a dying publisher left half written is never used. If the file exists already, it has the same
-// content.
-func (o *Output) writeFile(ctx context.Context, what, name, text string) error {
+// writeFile makes a small file under a name of this publisher's own, and renames it as given. So a
+// file that a dying publisher left half written is never used. If the file exists already, it has
+// the same content.
+func (o *Output) writeFile(ctx context.Context, what, name, text string, rename renameFunc) error {
 	made := storage.Join(o.Temporary, o.By+"."+what)
 	f, err := o.store.Create(ctx, made)
 	if err != nil {
@@ -169,7 +165,7 @@ func (o *Output) writeFile(ctx context.Context, what, name, text string) error {
 	if err := f.Commit(); err != nil {
 		return fmt.Errorf("complete %s: %w", made, err)
 	}
-	if err := o.store.Rename(ctx, made, name); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := rename(ctx, made, name); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	return nil

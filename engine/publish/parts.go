@@ -19,6 +19,9 @@ const (
 	quickRenamesAtOnce = 2
 )
 
+// renameFunc is Rename of a storage.Store, or RenameSoon of a storage.LateSyncer.
+type renameFunc func(ctx context.Context, from, to string) error
+
 // CheckNames refuses parts that collide: two of one name, or one whose name is a folder of
 // another's. The error names both nodes.
 func CheckNames(parts []Part) error {
@@ -42,24 +45,27 @@ func CheckNames(parts []Part) error {
 	return nil
 }
 
-// moveAll renames the parts into the folder that becomes the output. If the store can, it makes
-// them durable together instead of one after the other.
-func (o *Output) moveAll(ctx context.Context) error {
-	if len(o.Parts) == 0 {
-		return nil
-	}
+// fill renames the parts and the mark into the folder that becomes the output. If the store can, it
+// makes them durable together instead of one after the other.
+func (o *Output) fill(ctx context.Context) error {
 	folders, err := o.makeParents(ctx)
 	if err != nil {
 		return err
 	}
+	atOnce, rename := renamesAtOnce, o.store.Rename
 	late, ok := o.store.(storage.LateSyncer)
-	if !ok {
-		return o.moveWith(ctx, renamesAtOnce, o.store.Rename)
+	if ok {
+		atOnce, rename = quickRenamesAtOnce, late.RenameSoon
 	}
-	if err := o.moveWith(ctx, quickRenamesAtOnce, late.RenameSoon); err != nil {
+	if err := o.moveWith(ctx, atOnce, rename); err != nil {
 		return err
 	}
-	for _, folder := range append(folders, o.ready(), o.Temporary) {
+	name := o.markName()
+	if err := o.writeFile(ctx, name, storage.Join(o.ready(), name), o.Mark, rename); err != nil || !ok {
+		return err
+	}
+	// The temporary folder is made durable by the rename of the whole output, which follows.
+	for _, folder := range append(folders, o.ready()) {
 		if err := late.SyncFolder(ctx, folder); err != nil {
 			return err
 		}
@@ -68,7 +74,7 @@ func (o *Output) moveAll(ctx context.Context) error {
 }
 
 // moveWith renames the parts, so many at once.
-func (o *Output) moveWith(ctx context.Context, atOnce int, rename func(ctx context.Context, from, to string) error) error {
+func (o *Output) moveWith(ctx context.Context, atOnce int, rename renameFunc) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var next atomic.Int64 // the part to be moved next
@@ -91,7 +97,7 @@ func (o *Output) moveWith(ctx context.Context, atOnce int, rename func(ctx conte
 }
 
 // move renames one part. If the part is in its place already, it was moved before.
-func (o *Output) move(ctx context.Context, p Part, rename func(ctx context.Context, from, to string) error) error {
+func (o *Output) move(ctx context.Context, p Part, rename renameFunc) error {
 	from, to := storage.Join(o.Temporary, p.Temporary), storage.Join(o.ready(), p.Name)
 	err := rename(ctx, from, to)
 	if !errors.Is(err, fs.ErrNotExist) {
