@@ -62,7 +62,7 @@ func (s *Server) Logs(q *wire.LogsRequest, stream grpc.ServerStreamingServer[wir
 		defer j.Close()
 		return s.log(ctx, j, a, q, stream)
 	}
-	w, err := s.watchers.add(scheduler.JobID(q.Job), false)
+	w, err := s.watchers.add(ctx, scheduler.JobID(q.Job), false)
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,8 @@ const (
 	// is sent sooner.
 	watchGap = 100 * time.Millisecond
 	// explainEvery is the least time between two calls to the policy in one watch about why a job
-	// waits: the policy makes no round while it answers.
+	// waits, and between the watch's beginning and the first. The policy makes no round while it
+	// answers, and most jobs wait for less.
 	explainEvery = time.Second
 	// watchersMax bounds streams that watch jobs. A stream with attempts counts as attemptsWeight
 	// of them: its messages are larger by that much, and wait in memory until the receiver takes
@@ -41,12 +42,15 @@ type watchers struct {
 type watcher struct {
 	weight  int
 	changed chan struct{} // holds one: something changed since it was taken
-	ended   chan struct{} // likewise: the job is over
+
+	over context.Context // ends with the job
+	end  context.CancelFunc
 }
 
 func newWatchers() *watchers { return &watchers{byJob: map[scheduler.JobID]map[*watcher]bool{}} }
 
-func (w *watchers) add(job scheduler.JobID, attempts bool) (*watcher, error) {
+// add adds a stream with that context.
+func (w *watchers) add(ctx context.Context, job scheduler.JobID, attempts bool) (*watcher, error) {
 	weight := 1
 	if attempts {
 		weight = attemptsWeight
@@ -57,7 +61,8 @@ func (w *watchers) add(job scheduler.JobID, attempts bool) (*watcher, error) {
 		return nil, status.Errorf(codes.ResourceExhausted, "as many jobs are being watched already as can be at once, which is %d, or %d with attempts: ask for the status instead", watchersMax, watchersMax/attemptsWeight)
 	}
 	w.count += weight
-	one := &watcher{weight: weight, changed: make(chan struct{}, 1), ended: make(chan struct{}, 1)}
+	one := &watcher{weight: weight, changed: make(chan struct{}, 1)}
+	one.over, one.end = context.WithCancel(ctx)
 	if w.byJob[job] == nil {
 		w.byJob[job] = map[*watcher]bool{}
 	}
@@ -68,6 +73,7 @@ func (w *watchers) add(job scheduler.JobID, attempts bool) (*watcher, error) {
 func (w *watchers) remove(job scheduler.JobID, one *watcher) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	one.end()
 	w.count -= one.weight
 	delete(w.byJob[job], one)
 	if len(w.byJob[job]) == 0 {
@@ -81,7 +87,7 @@ func (w *watchers) notifyChanged(a core.JobsChanged) {
 	defer w.mu.Unlock()
 	for _, job := range a.Ended {
 		for one := range w.byJob[job] {
-			signal(one.ended)
+			one.end()
 		}
 	}
 	for _, job := range a.Jobs {
@@ -107,9 +113,7 @@ func (w *watcher) next(ctx context.Context, stopping <-chan struct{}) error {
 	select {
 	case <-gap:
 		return nil
-	case <-w.ended:
-		return nil
-	case <-ctx.Done():
+	case <-w.over.Done():
 		return statusOf(ctx.Err())
 	case <-stopping:
 		return statusOf(inbox.ErrStopping)
@@ -120,12 +124,12 @@ func (w *watcher) next(ctx context.Context, stopping <-chan struct{}) error {
 func (s *Server) Watch(q *wire.StatusRequest, stream grpc.ServerStreamingServer[wire.JobStatus]) error {
 	ctx := stream.Context()
 	job := scheduler.JobID(q.Job)
-	w, err := s.watchers.add(job, q.Attempts)
+	w, err := s.watchers.add(ctx, job, q.Attempts)
 	if err != nil {
 		return err
 	}
 	defer s.watchers.remove(job, w)
-	why := sparing{explain: s.needs.Supervisor.Explain}
+	why := newSparing(s.needs.Supervisor.Explain)
 	for {
 		st, err := s.readable(ctx, q.Job, q.Attempts)
 		var lost lostError
@@ -135,7 +139,7 @@ func (s *Server) Watch(q *wire.StatusRequest, stream grpc.ServerStreamingServer[
 		if err != nil {
 			return err
 		}
-		s.explained(ctx, st, why.ask)
+		s.explained(w.over, st, why.ask) // an end need not wait for the policy
 		if err := stream.Send(st); err != nil || ended(st) {
 			return err
 		}
@@ -148,13 +152,18 @@ func (s *Server) Watch(q *wire.StatusRequest, stream grpc.ServerStreamingServer[
 	}
 }
 
-// sparing asks the policy why a job waits, and repeats its answer until it may ask again.
+// sparing asks the policy why a job waits, and repeats its answer until it may ask again. It has no
+// answer before the first.
 type sparing struct {
 	explain func(context.Context, scheduler.JobID) (scheduler.Explanation, bool)
 	due     time.Time // it may ask again
 	old     bool      // the last answer was a repetition
 	last    scheduler.Explanation
 	ok      bool
+}
+
+func newSparing(explain func(context.Context, scheduler.JobID) (scheduler.Explanation, bool)) *sparing {
+	return &sparing{explain: explain, due: time.Now().Add(explainEvery)}
 }
 
 func (s *sparing) ask(ctx context.Context, job scheduler.JobID) (scheduler.Explanation, bool) {

@@ -14,11 +14,11 @@ import (
 )
 
 // A job that ends soon after a reported change must not be waited for until the next message would
-// be due.
+// be due, nor until the policy has said why it waits.
 func TestAnEndIsToldAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := newWatchers()
-		w, err := all.add(7, false)
+		w, err := all.add(t.Context(), 7, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,6 +47,9 @@ func TestAnEndIsToldAtOnce(t *testing.T) {
 		if took := next(); took != 2*soon {
 			t.Errorf("the end was told after %v, %v late", took, took-2*soon)
 		}
+		if w.over.Err() == nil {
+			t.Error("a call to the policy goes on after the job's end")
+		}
 	})
 }
 
@@ -56,44 +59,51 @@ func TestWhoWatchesIsBounded(t *testing.T) {
 	all := newWatchers()
 	var with []*watcher
 	for range watchersMax/attemptsWeight - 1 {
-		w, err := all.add(7, true)
+		w, err := all.add(t.Context(), 7, true)
 		if err != nil {
 			t.Fatal(err)
 		}
 		with = append(with, w)
 	}
 	for range attemptsWeight {
-		if _, err := all.add(8, false); err != nil {
+		if _, err := all.add(t.Context(), 8, false); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, attempts := range []bool{false, true} {
-		if _, err := all.add(8, attempts); status.Code(err) != codes.ResourceExhausted {
+		if _, err := all.add(t.Context(), 8, attempts); status.Code(err) != codes.ResourceExhausted {
 			t.Errorf("with attempts: %t, one more: %v", attempts, err)
 		}
 	}
 	all.remove(7, with[0])
 	for i := range attemptsWeight + 1 {
-		if _, err := all.add(8, false); (err == nil) != (i < attemptsWeight) {
+		if _, err := all.add(t.Context(), 8, false); (err == nil) != (i < attemptsWeight) {
 			t.Fatalf("%d more find room: %v", i, err)
 		}
 	}
 }
 
-// A watch calls the policy once a second at most, whatever changes. Its last answer is never older
+// A watch calls the policy once a second at most, whatever changes, and not in its first second: of a
+// hundred jobs that are submitted at once, each would call it otherwise. Its last answer is never older
 // than that, and an old answer is renewed even without changes.
 func TestAWatchSparesThePolicy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
-		why := sparing{explain: func(context.Context, scheduler.JobID) (scheduler.Explanation, bool) {
+		why := newSparing(func(context.Context, scheduler.JobID) (scheduler.Explanation, bool) {
 			asked++
 			return scheduler.Explanation{Place: asked}, true
-		}}
+		})
 		w := &watcher{changed: make(chan struct{}, 1)}
 		told := func() int {
 			x, _ := why.ask(t.Context(), 7)
 			return x.Place
 		}
+		if _, ok := why.ask(t.Context(), 7); ok || asked > 0 {
+			t.Error("the policy is asked about a job that has just been submitted")
+		}
+		start := why.renew(w)
+		<-w.changed
+		start()
 		for range 55 { // 5.5 s
 			told()
 			time.Sleep(watchGap)
