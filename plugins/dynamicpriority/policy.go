@@ -89,7 +89,7 @@ func (p *Policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 	d.Launch, d.Preempt = a.launches, a.preempts
 	d.Waiting = a.explainWaits()
 	if len(d.Preempt) == 0 && p.ledger.Known() {
-		d.Launch = p.view.LaunchAhead(d.Launch, nil)
+		d.Launch = p.view.LaunchAhead(d.Launch, nil, nil)
 	}
 	d.WakeAt = a.wakeAt()
 	p.last = a

@@ -140,7 +140,7 @@ func (p *Policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 	}
 	p.explainWaits(&d)
 	if firm := len(d.Launch); len(d.Preempt) == 0 {
-		d.Launch = p.view.LaunchAhead(d.Launch, p.mayGoOn)
+		d.Launch = p.view.LaunchAhead(d.Launch, nil, p.mayGoOn)
 		p.trace.ahead(p, d.Launch[firm:])
 	}
 	p.wake(&d)

@@ -60,6 +60,9 @@ func assign(p *pass) error {
 	a.kept.Release(a.view)
 	s.waiting = slices.DeleteFunc(s.waiting, func(j *view.Job) bool { return j.LaunchableCount() == 0 })
 	p.Decisions().Launch = a.launches
+	if i := slices.IndexFunc(s.waiting, func(j *view.Job) bool { return j.FirstReady() != nil }); i >= 0 {
+		p.NextSlots(s.waiting[i])
+	}
 	return nil
 }
 

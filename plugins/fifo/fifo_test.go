@@ -301,3 +301,30 @@ func TestExplainDoesNotWalkWhatIsReady(t *testing.T) {
 		t.Errorf("with 100 ready bundles it takes %v, with 100,000 %v", few, many)
 	}
 }
+
+// TestAheadInTheQueue: the first job of the queue that waits gets the next slots, so its bundles are
+// launched ahead although another job waits. One with a higher priority comes before it.
+func TestAheadInTheQueue(t *testing.T) {
+	s := start(t, "")
+	s.launchers(1, 1)
+	group := []scheduler.Group{{Kind: "default", Slots: 1, Memory: 1}}
+	ready := func(j scheduler.JobID, b scheduler.BundleID) scheduler.Event {
+		return scheduler.BundleReady{At: s.now, Job: j, Bundle: b, Groups: group}
+	}
+	d := s.events(s.submit(1, scheduler.Normal), s.submit(2, scheduler.Normal), ready(1, 1), ready(1, 2), ready(2, 3))
+	if len(d.Launch) != 1 || d.Launch[0].Bundle != 1 {
+		t.Fatalf("launched %v, want bundle-1", d.Launch)
+	}
+	room := []scheduler.AheadRoom{{Job: 1, Count: 1}, {Job: 2, Count: 1}}
+	busy := []scheduler.Offer{{Launcher: 1, Memory: 99, Ahead: room}}
+	launched := scheduler.Outcome{Kind: scheduler.DecisionLaunch, Accepted: true, Round: s.number, Attempts: []scheduler.AttemptID{1}, Launch: d.Launch[0]}
+	d = s.round(scheduler.Round{Events: []scheduler.Event{launched}, Offers: busy})
+	if len(d.Launch) != 1 || d.Launch[0].Bundle != 2 || !d.Launch[0].Ahead {
+		t.Errorf("launched %v, want bundle-2 ahead", d.Launch)
+	}
+	refused := scheduler.Outcome{Kind: scheduler.DecisionLaunch, Round: s.number, Reason: scheduler.NoCapacity, Launch: d.Launch[0]}
+	d = s.round(scheduler.Round{Events: []scheduler.Event{refused, s.submit(3, scheduler.High), ready(3, 4)}, Offers: busy})
+	if len(d.Launch) > 0 {
+		t.Errorf("launched %v although the next slot is another job's", d.Launch)
+	}
+}

@@ -100,7 +100,7 @@ func (p *Policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 	d.WakeAt = a.wakeAt
 	d.Waiting = a.explainWaits()
 	if len(d.Preempt)+len(d.Resume) == 0 {
-		d.Launch = p.view.LaunchAhead(d.Launch, nil)
+		d.Launch = p.view.LaunchAhead(d.Launch, nil, nil)
 	}
 	p.last = a
 	p.index.EndRound()

@@ -102,7 +102,7 @@ func (d *driver[O, S]) AssignTasks(r scheduler.Round) (scheduler.Decisions, erro
 		return scheduler.Decisions{}, err
 	}
 	if x := &p.decisions; d.policy.Ahead && len(x.Preempt)+len(x.Resume)+len(x.Reserve) == 0 {
-		x.Launch = d.view.LaunchAhead(x.Launch, nil)
+		x.Launch = d.view.LaunchAhead(x.Launch, p.next, nil)
 	}
 	p.dropReservations()
 	p.stopDelays()

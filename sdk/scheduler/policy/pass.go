@@ -22,6 +22,7 @@ type Pass[O, S any] struct {
 	delayed     map[scheduler.JobID]bool    // jobs that LaunchNear keeps waiting
 	reserved    map[scheduler.BundleID]bool // see reservations; nil: not counted yet
 	order       []*record                   // of the jobs that the pass asked for
+	next        *view.Job                   // see NextSlots; nil: not said
 }
 
 // Filter chooses bundles. The zero value chooses all.
@@ -40,6 +41,10 @@ func (p *Pass[O, S]) Events() []scheduler.Event { return p.events }
 
 // Ended returns the attempts that ended in Events, with their jobs.
 func (p *Pass[O, S]) Ended() []view.Ended { return p.driver.view.Ended()[p.endedBefore:] }
+
+// NextSlots says that a job gets the slots that become free next, before all others that wait. With
+// Policy.Ahead, its bundles may then be launched ahead. Else only a job that waits alone has that.
+func (p *Pass[O, S]) NextSlots(j *view.Job) { p.next = j }
 
 // OptionsChanged reports whether new settings took effect in this pass.
 func (p *Pass[O, S]) OptionsChanged() bool { return p.changed }

@@ -58,7 +58,7 @@ type Policy[O, S any] struct {
 	// Resumes says that the policy resumes what it suspends, by Pass.Resume. Else the manager does.
 	Resumes bool
 	// Ahead lets a pass launch ahead what is left ready of one job: see view.View.LaunchAhead. A slot then does not
-	// wait for the policy between two short tasks.
+	// wait for the policy between two short tasks. Pass.NextSlots names the job, if several wait.
 	Ahead bool
 	// Reports says that the policy itself tells by Pass.Report why jobs wait, so that a pass costs nothing for jobs
 	// that it does not look at. Else the package finds the reasons that Pass.Waits does not give.

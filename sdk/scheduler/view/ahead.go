@@ -14,8 +14,8 @@ const aheadTries = 16
 // Call it last, with AbilityAhead, and in no round that preempts, resumes or reserves: those
 // withdraw what is held. It changes nothing of who gets which slots, nor where work runs:
 //
-//   - One job alone has bundles that are ready and were given neither to Launch nor to LeaveOut. So no other job
-//     waits for the slots.
+//   - The job gets the next slots: it is next, which the policy knows. If that is nil, one job alone must have bundles
+//     that are ready and were given neither to Launch nor to LeaveOut.
 //   - No slot of the kind is free, since a free one starts a bundle sooner.
 //   - That job has no bundle of several groups to launch, for which slots may have to become free together, and its
 //     first bundle for the kind is of the stage.
@@ -23,11 +23,14 @@ const aheadTries = 16
 //   - may, unless nil, allows the job to go on with as many slots as it holds.
 //
 // A bundle may also be launched ahead of one that the round itself launches (AheadRoom.PerLaunch).
-func (v *View) LaunchAhead(launches []scheduler.Launch, may func(*Job) bool) []scheduler.Launch {
+func (v *View) LaunchAhead(launches []scheduler.Launch, next *Job, may func(*Job) bool) []scheduler.Launch {
 	if len(v.aheadRoom) == 0 {
 		return launches
 	}
-	j := v.onlyReady()
+	j := next
+	if j == nil {
+		j = v.onlyReady()
+	}
 	if j == nil || may != nil && !may(j) {
 		return launches
 	}
@@ -95,7 +98,7 @@ func (v *View) launchedNow(launches []scheduler.Launch, j *Job) map[launchedAt]i
 	return now
 }
 
-// getsNextSlot reports whether the next slot of its kind goes to a stage of the only job that waits.
+// getsNextSlot reports whether the next slot of its kind goes to a stage of the job that gets the next slots.
 func (v *View) getsNextSlot(j *Job, stage scheduler.StageID) bool {
 	kind := j.Info.Stages[stage].Kind
 	if v.Capacity.FreeSlots(kind) > 0 || j.GangCount() > 0 {

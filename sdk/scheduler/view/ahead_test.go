@@ -57,14 +57,33 @@ func TestLaunchAhead(t *testing.T) {
 		"launcher to avoid": {0, []scheduler.BundleReady{avoiding}, 0},
 	} {
 		v := aheadView(t, c.free, c.ready...)
-		list := v.LaunchAhead(nil, nil)
+		list := v.LaunchAhead(nil, nil, nil)
 		switch {
 		case c.want == 0 && len(list) > 0, c.want != 0 && (len(list) != 1 || list[0].Bundle != c.want || !list[0].Ahead):
 			t.Errorf("%s: got %v, want %v ahead", name, list, c.want)
 		}
-		if list := v.LaunchAhead(nil, func(*Job) bool { return false }); len(list) > 0 {
+		if list := v.LaunchAhead(nil, nil, func(*Job) bool { return false }); len(list) > 0 {
 			t.Errorf("%s: got %v for a job that may not go on", name, list)
 		}
+	}
+}
+
+// TestLaunchAheadOfTheNext: the job that gets the next slots need not wait alone.
+func TestLaunchAheadOfTheNext(t *testing.T) {
+	ready := func(job scheduler.JobID, bundle scheduler.BundleID) scheduler.BundleReady {
+		return scheduler.BundleReady{Job: job, Bundle: bundle, Groups: []scheduler.Group{{Kind: "map", Slots: 1}}}
+	}
+	v := aheadView(t, 0, ready(1, 2), ready(2, 3))
+	if list := v.LaunchAhead(nil, v.Job(1), nil); len(list) != 1 || list[0].Bundle != 2 || !list[0].Ahead {
+		t.Errorf("got %v, want bundle-2 ahead", list)
+	}
+	v = aheadView(t, 1, ready(1, 2), ready(2, 3))
+	if list := v.LaunchAhead(nil, v.Job(1), nil); len(list) > 0 {
+		t.Errorf("got %v although a slot is free", list)
+	}
+	v = aheadView(t, 0, ready(1, 2), ready(2, 3))
+	if list := v.LaunchAhead(nil, v.Job(2), nil); len(list) > 0 {
+		t.Errorf("got %v for a job that does not run there", list)
 	}
 }
 
@@ -76,14 +95,14 @@ func TestLaunchAheadOfALaunch(t *testing.T) {
 	v := aheadView(t, 1, ready(2), ready(3), ready(4))
 	o := scheduler.Offer{Launcher: 1, Memory: 9, Free: []scheduler.SlotCount{{Kind: "map", Count: 1}}, Ahead: []scheduler.AheadRoom{{Job: 1, PerLaunch: 1}}}
 	apply(t, v, scheduler.Round{Number: 2, Offers: []scheduler.Offer{o}})
-	if list := v.LaunchAhead(nil, nil); len(list) > 0 {
+	if list := v.LaunchAhead(nil, nil, nil); len(list) > 0 {
 		t.Errorf("nothing is launched, and got %v ahead", list)
 	}
 	first := v.Bundle(2)
 	if !v.Capacity.TakeFor(v.Launcher(1), first, &first.Groups[0]) {
 		t.Fatal("the slot is not free")
 	}
-	list := v.LaunchAhead([]scheduler.Launch{v.Launch(first, []scheduler.LauncherID{1})}, nil)
+	list := v.LaunchAhead([]scheduler.Launch{v.Launch(first, []scheduler.LauncherID{1})}, nil, nil)
 	if len(list) != 2 || list[1].Bundle != 3 || !list[1].Ahead {
 		t.Errorf("ahead of bundle-2 got %v, want bundle-3 alone", list)
 	}
@@ -105,7 +124,7 @@ func TestLaunchAheadInTurn(t *testing.T) {
 	}
 	apply(t, v, scheduler.Round{Number: 2, Events: events, Offers: offers})
 	var got []scheduler.LauncherID
-	for _, d := range v.LaunchAhead(nil, nil) {
+	for _, d := range v.LaunchAhead(nil, nil, nil) {
 		got = append(got, d.Launchers...)
 	}
 	if want := []scheduler.LauncherID{1, 2, 3, 1, 2}; !slices.Equal(got, want) {

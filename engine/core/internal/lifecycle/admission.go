@@ -24,7 +24,7 @@ type Admission struct {
 func (ad *Admission) askAdmission(j *state.Job) {
 	j.Enter(state.JobPendingAdmission)
 	ad.jobs.ChooseKinds(j)
-	ad.state.PastRuns.Expect(j)
+	ad.state.PastRuns.Expect(j, ad.step.Set.AheadBelow)
 	switch {
 	case ad.policy.Has(scheduler.AbilityAdmission):
 		ad.ask(j)

@@ -51,7 +51,11 @@ func (as *Attempts) HeldTooLong(id scheduler.LauncherID) {
 	if l == nil {
 		return
 	}
-	for _, a := range l.HeldTooLong(as.step) {
+	late := l.HeldTooLong(as.step)
+	if len(late) > 0 {
+		as.resources.Offers.MarkAhead(&l.Launcher)
+	}
+	for _, a := range late {
 		as.dispatch.WithdrawAttempt(a, "no attempt of its stage ended at its launcher for a while")
 	}
 }

@@ -19,10 +19,10 @@ func (a *Attempt) HeldAhead() bool { return a.heldAhead }
 
 // handsOver reports whether the attempt may be a predecessor: it runs, or is about to, nothing is
 // asked of it, its bundle has one group, and its stage is short. What has countable resources is
-// none: a process keeps those until its end.
+// none: a process keeps those until its end. Nor is one that ran on while others were held too long.
 func (a *Attempt) handsOver() bool {
 	b := a.BundleAttempt.Bundle
-	return a.HasSlots && a.Stop() == nil && !a.Suspending() && !a.Resuming() && a.Phase() != phase.Suspended &&
+	return a.HasSlots && !a.outlasted && a.Stop() == nil && !a.Suspending() && !a.Resuming() && a.Phase() != phase.Suspended &&
 		len(a.BundleAttempt.Attempts) == 1 && !b.Last() && a.Resources.IsZero() && b.Job.Stages[a.Stage].Short()
 }
 
@@ -152,8 +152,21 @@ func (l *Launcher) HeldTooLong(s *step.Step) (late []*Attempt) {
 	if next != nil {
 		l.WatchAhead(s, next.BundleAttempt.launched)
 	}
+	if len(late) > 0 {
+		l.markOutlasted(s)
+	}
 	slices.SortFunc(late, func(x, y *Attempt) int { return cmp.Compare(x.ID, y.ID) })
 	return late
+}
+
+// markOutlasted lets nothing more be held for the attempts that have run for half of
+// Settings.AheadFor. Others of their stage are short, and these are not.
+func (l *Launcher) markOutlasted(s *step.Step) {
+	for _, a := range l.attempts {
+		if a.handsOver() && a.Phase() == phase.Running && a.Running(s.Now) >= s.Set.AheadFor/2 {
+			a.outlasted = true
+		}
+	}
 }
 
 // HasHeldAhead reports whether attempts are held ahead on the launcher.

@@ -33,6 +33,7 @@ type Attempt struct {
 	dirty            bool           // in ChangeFeed.attempts
 	countedSuspended bool           // its nodes count as suspended
 	heldAhead        bool           // see HeldAhead
+	outlasted        bool           // it ran while others were held too long for its slots
 }
 
 // attemptSet is the live attempts of a job or of a launcher, in no order. Each attempt knows its

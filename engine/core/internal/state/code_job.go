@@ -269,6 +269,7 @@ func codeAttempt(w *checkpoint.Codec, st *Cluster, a *Attempt) {
 	if w.Format > 7 {
 		checkpoint.Flag(w, &a.Empty)
 		a.heldAhead = a.Empty
+		checkpoint.Flag(w, &a.outlasted)
 	}
 	a.CodeAsked(w)
 	a.CodeTimes(w)

@@ -35,16 +35,19 @@ func (r *PastRuns) Record(j *Job, most int) {
 	}
 	for i := range j.Plan.Graph.Stages {
 		median, known := j.Stages[i].Median(0)
-		if !known || median <= 0 {
+		if !known {
 			continue
 		}
 		r.last++
-		r.byStage[j.stageKey(i)] = pastRun{r.last, median}
+		r.byStage[j.stageKey(i)] = pastRun{r.last, max(median, shortestRun)}
 		for len(r.byStage) > most {
 			r.dropOldest()
 		}
 	}
 }
+
+// shortestRun is recorded for attempts whose start and end were reported in one message.
+const shortestRun = time.Microsecond
 
 func (r *PastRuns) dropOldest() {
 	oldest, number := stageKey{}, r.last+1
@@ -56,10 +59,13 @@ func (r *PastRuns) dropOldest() {
 	delete(r.byStage, oldest)
 }
 
-// Expect sets what a submitted job's stages are expected to run, by earlier jobs.
-func (r *PastRuns) Expect(j *Job) {
+// Expect sets what a submitted job's stages are expected to run, by earlier jobs. Those expected to run
+// shorter than a bound may have attempts ahead from the start.
+func (r *PastRuns) Expect(j *Job, aheadBelow time.Duration) {
 	for i := range j.Plan.Graph.Stages {
 		j.Stages[i].pastRun = r.byStage[j.stageKey(i)].median
+		d, _ := j.expected(i)
+		j.Stages[i].Expect(d, aheadBelow)
 	}
 }
 

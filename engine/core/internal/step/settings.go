@@ -120,8 +120,9 @@ type Settings struct {
 	ReclaimAfter time.Duration `json:"reclaimAfter"`
 
 	// AheadBelow is the median running time of a stage's attempts below which a launcher holds one
-	// ahead for each slot; default 50 ms. Below a tenth of it, a launcher holds AheadMax for each
-	// slot; default 4. With AheadMax 0 it holds none. One held for AheadFor is withdrawn; default 250 ms.
+	// ahead for each slot; default 50 ms. Until two have ended, the expected time counts (Stage.Expected).
+	// Below a tenth of it, a launcher holds AheadMax for each slot; default 4. With AheadMax 0 it holds
+	// none. One held for AheadFor is withdrawn; default 250 ms.
 	AheadMax   int           `json:"aheadMax"`
 	AheadBelow time.Duration `json:"aheadBelow"`
 	AheadFor   time.Duration `json:"aheadFor"`

@@ -46,6 +46,7 @@ type Stage struct {
 	timed    int                 // how many those are
 	short    int                 // of them, those that ran shorter than Settings.AheadBelow
 	shortest int                 // of those, such as ran shorter than a tenth of it
+	expected shortness           // of its first groups: nothing is measured yet
 	byPhase  [phases]int32
 }
 
@@ -115,45 +116,76 @@ func (s *Stage) FinishNodes(n int) { s.open -= n }
 // Fail counts a failure.
 func (s *Stage) Fail() { s.failures++ }
 
-// Ran adds the running time of a finished group. One below a bound is short. It reports whether fewer
-// attempts of the stage may be held ahead for each slot than before.
-func (s *Stage) Ran(d, short time.Duration) (fewer bool) {
-	wasShort, wasVeryShort := s.Short(), s.veryShort()
-	s.times.Add(d)
-	s.timed++
-	if d < short {
-		s.short++
-	}
-	if d < short/shortestPart {
-		s.shortest++
-	}
-	return wasShort && !s.Short() || wasVeryShort && !s.veryShort()
-}
+// shortness is how short the running times of a stage's groups are, by Settings.AheadBelow.
+type shortness int8
+
+const (
+	notShort  shortness = iota // or unknown
+	short                      // below it
+	veryShort                  // below a tenth of it (shortestPart)
+)
 
 // shortestPart is the part of Settings.AheadBelow below which several attempts are held for a slot.
 const shortestPart = 10
 
-// shortFrom is after how many finished groups a stage can be short.
+// shortFrom is after how many finished groups their times count in place of the expected time.
 const shortFrom = 2
 
-// AheadPerSlot returns how many attempts of the stage are held ahead for each slot, of at most so
-// many: one where the median running time is short, and most where it is below a tenth of that. So
-// what is held waits no longer than about one short attempt takes.
-func (s *Stage) AheadPerSlot(most int) int {
+// Expect sets how long a group is expected to run, until some have finished. 0: unknown.
+func (s *Stage) Expect(d, below time.Duration) {
 	switch {
-	case !s.Short():
-		return 0
-	case s.veryShort():
-		return most
+	case d <= 0 || d >= below:
+		s.expected = notShort
+	case d < below/shortestPart:
+		s.expected = veryShort
+	default:
+		s.expected = short
 	}
-	return min(most, 1)
 }
 
-// veryShort reports whether the median running time is below a tenth of the bound of Short.
-func (s *Stage) veryShort() bool { return s.Short() && 2*s.shortest > s.timed }
+// Ran adds the running time of a finished group. One below a bound is short. It reports whether fewer
+// attempts of the stage may be held ahead for each slot than before.
+func (s *Stage) Ran(d, below time.Duration) (fewer bool) {
+	was := s.shortness()
+	s.times.Add(d)
+	s.timed++
+	if d < below {
+		s.short++
+	}
+	if d < below/shortestPart {
+		s.shortest++
+	}
+	return s.shortness() < was
+}
 
-// Short reports whether the median running time of the stage's groups is below the bound of Ran.
-func (s *Stage) Short() bool { return s.timed >= shortFrom && 2*s.short > s.timed }
+// shortness is that of the median running time, or of the expected time while few groups have finished.
+func (s *Stage) shortness() shortness {
+	switch {
+	case s.timed < shortFrom:
+		return s.expected
+	case 2*s.shortest > s.timed:
+		return veryShort
+	case 2*s.short > s.timed:
+		return short
+	}
+	return notShort
+}
+
+// AheadPerSlot returns how many attempts of the stage are held ahead for each slot, of at most so
+// many: one where the running times are short, and most where they are below a tenth of that. So
+// what is held waits no longer than about one short attempt takes.
+func (s *Stage) AheadPerSlot(most int) int {
+	switch s.shortness() {
+	case short:
+		return min(most, 1)
+	case veryShort:
+		return most
+	}
+	return 0
+}
+
+// Short reports whether the running times of the stage's groups are below the bound of Ran.
+func (s *Stage) Short() bool { return s.shortness() > notShort }
 
 // Median returns the median running time of the stage's groups, to a sixteenth. It returns false
 // until the given percentage of groups has finished.
@@ -221,6 +253,7 @@ func (s *Stage) Code(w *checkpoint.Codec) {
 		checkpoint.Num(w, &s.timed)
 		checkpoint.Num(w, &s.short)
 		checkpoint.Num(w, &s.shortest)
+		checkpoint.Num(w, &s.expected)
 	}
 	codeTimes(w, &s.times)
 }
