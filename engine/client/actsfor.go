@@ -1,10 +1,7 @@
 package client
 
 import (
-	"context"
-
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/metadata"
+	"net/http"
 
 	"github.com/hamadryad/hamadryad/engine/auth"
 )
@@ -16,17 +13,9 @@ const ForVariable = "HAMADRYAD_FOR"
 // actsFor is the user in whose name a client calls; "": its own user.
 type actsFor string
 
-func (f actsFor) said(ctx context.Context) context.Context {
-	if f == "" {
-		return ctx
+// add adds it to the header of a call.
+func (f actsFor) add(h http.Header) {
+	if f != "" {
+		h.Set(auth.ActsForKey, string(f))
 	}
-	return metadata.AppendToOutgoingContext(ctx, auth.ActsForKey, string(f))
-}
-
-func (f actsFor) unary(ctx context.Context, method string, q, reply any, conn *grpc.ClientConn, call grpc.UnaryInvoker, o ...grpc.CallOption) error {
-	return call(f.said(ctx), method, q, reply, conn, o...)
-}
-
-func (f actsFor) stream(ctx context.Context, d *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer, o ...grpc.CallOption) (grpc.ClientStream, error) {
-	return open(f.said(ctx), d, conn, method, o...)
 }

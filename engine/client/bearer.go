@@ -1,14 +1,10 @@
 package client
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
 	"strings"
-
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 )
 
 // BearerVariable is the environment variable that names the file with the bearer token, for users
@@ -27,7 +23,7 @@ func Bearer() string {
 const bearerBytesMax = 32 << 10
 
 // bearer is a file with a token. It is read for each call, so that a running program uses a renewed
-// token. It is a credentials.PerRPCCredentials.
+// token. It is a proof.
 type bearer string
 
 func (b bearer) token() (string, error) {
@@ -41,15 +37,8 @@ func (b bearer) token() (string, error) {
 	return token, nil
 }
 
-// GetRequestMetadata implements credentials.PerRPCCredentials.
-func (b bearer) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
+// authorization implements proof.
+func (b bearer) authorization() (string, error) {
 	token, err := b.token()
-	if err != nil {
-		return nil, status.Error(codes.Unauthenticated, err.Error())
-	}
-	return map[string]string{"authorization": "Bearer " + token}, nil
+	return "Bearer " + token, err
 }
-
-// RequireTransportSecurity implements credentials.PerRPCCredentials: whoever reads a token on
-// its way has it.
-func (bearer) RequireTransportSecurity() bool { return true }

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/storage"
@@ -81,28 +82,35 @@ func (c *Client) send(ctx context.Context, hash string, open func() (io.ReadClos
 		return err
 	}
 	defer r.Close()
-	stream, err := c.manager.PutBlob(ctx)
-	if err != nil {
-		return err
+	chunks := chunks{hash: hash, from: r}
+	_, err = c.manager.PutBlob(ctx, chunks.next)
+	return err
+}
+
+// chunks are the parts of a blob.
+type chunks struct {
+	hash string // not yet sent; "": it is
+	from io.Reader
+	last bool // there are no more
+}
+
+// next returns the next part; after the last, io.EOF.
+func (c *chunks) next() (proto.Message, error) {
+	if c.hash != "" {
+		first := &wire.BlobChunk{Hash: c.hash}
+		c.hash = ""
+		return first, nil
 	}
-	if err := stream.Send(&wire.BlobChunk{Hash: hash}); err != nil {
-		_, err := stream.CloseAndRecv()
-		return err
+	if c.last {
+		return nil, io.EOF
 	}
-	for {
-		chunk := &wire.BlobChunk{Data: make([]byte, chunkBytes)}
-		n, err := io.ReadFull(r, chunk.Data)
-		if err != nil && !errors.Is(err, io.EOF) && err != io.ErrUnexpectedEOF {
-			return err
-		}
-		chunk.Data = chunk.Data[:n]
-		// A failed Send means that the manager has closed the stream: the reason
-		// comes with its answer.
-		if sendErr := stream.Send(chunk); sendErr != nil || err != nil {
-			_, err := stream.CloseAndRecv()
-			return err
-		}
+	data := make([]byte, chunkBytes)
+	n, err := io.ReadFull(c.from, data)
+	c.last = err == io.ErrUnexpectedEOF
+	if err != nil && !c.last {
+		return nil, err
 	}
+	return &wire.BlobChunk{Data: data[:n]}, nil
 }
 
 func hashBytes(data []byte) string {

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -18,7 +17,7 @@ import (
 )
 
 // unary makes a repeatable call and returns its answer.
-func unary[Q, A any](ctx context.Context, c *Client, method func(context.Context, Q, ...grpc.CallOption) (A, error), q Q) (a A, err error) {
+func unary[Q, A any](ctx context.Context, c *Client, method func(context.Context, Q) (A, error), q Q) (a A, err error) {
 	err = c.call(ctx, c.options.Call, func(ctx context.Context) (err error) {
 		a, err = method(ctx, q)
 		return err
@@ -191,8 +190,8 @@ func (c *Client) Logs(ctx context.Context, q *wire.LogsRequest, take func(*wire.
 			return err
 		}
 		for {
-			chunk, err := stream.Recv()
-			if err != nil {
+			chunk := &wire.LogChunk{}
+			if err := stream.Recv(chunk); err != nil {
 				if why := waits(err); why != "" {
 					return &Error{Code: codes.Unavailable, Message: why}
 				}
@@ -253,8 +252,8 @@ func (c *Client) watchOnce(ctx context.Context, job uint64, take func(*wire.JobS
 		return err
 	}
 	for came := false; ; came = true {
-		s, err := stream.Recv()
-		if err != nil {
+		s := &wire.JobStatus{}
+		if err := stream.Recv(s); err != nil {
 			if came && (isUnavailable(err) || status.Code(err) == codes.Unauthenticated) {
 				return errCut // a new wait begins: the manager was up a moment ago, and the file may have a newer token
 			}

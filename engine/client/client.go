@@ -15,20 +15,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"strings"
 	"sync/atomic"
 	"time"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
 
 	"github.com/hamadryad/hamadryad/engine/auth/certs"
+	"github.com/hamadryad/hamadryad/engine/client/internal/transport"
 	"github.com/hamadryad/hamadryad/engine/wire"
-	"github.com/hamadryad/hamadryad/engine/wire/rpc"
 	"github.com/hamadryad/hamadryad/sdk/storage"
 )
 
@@ -100,8 +98,8 @@ func (e *Error) Error() string { return e.Message }
 
 // Client is a connection to a manager.
 type Client struct {
-	conn      *grpc.ClientConn
-	manager   rpc.ManagerClient
+	conn      *transport.Conn
+	manager   manager
 	address   string
 	options   Options
 	principal *wire.Principal
@@ -117,8 +115,8 @@ const (
 	retryMin      = 20 * time.Millisecond
 	retryMax      = time.Second
 	dialTimeout   = 2 * time.Second
-	// pingEvery and pingMax detect a manager that is cut off while a stream is idle. The first is
-	// gRPC's minimum.
+	// pingEvery and pingMax detect a manager that is cut off while a stream is idle. A manager takes
+	// a ping each 5 s.
 	pingEvery = 10 * time.Second
 	pingMax   = 10 * time.Second
 )
@@ -156,20 +154,12 @@ func Dial(address string, o Options) (*Client, error) {
 	}
 	o.User = cmp.Or(o.User, show.user, currentUser())
 	behalf := actsFor(cmp.Or(o.For, os.Getenv(ForVariable)))
-	conn, err := grpc.NewClient(targetOf(address), append(show.options(),
-		grpc.WithChainUnaryInterceptor(checkSize, behalf.unary),
-		grpc.WithStreamInterceptor(behalf.stream),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(replyBytesMax)),
-		grpc.WithConnectParams(grpc.ConnectParams{
-			Backoff:           backoff.Config{BaseDelay: retryMin, Multiplier: 1.6, Jitter: 0.2, MaxDelay: retryMax},
-			MinConnectTimeout: dialTimeout,
-		}),
-		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingEvery, Timeout: pingMax}))...)
-	if err != nil {
-		return nil, fmt.Errorf("manager address %q: %w", address, err)
-	}
+	conn := transport.New(transport.Options{
+		Address: address, TLS: show.connection, Header: func(h http.Header) error { behalf.add(h); return show.add(h) },
+		Connect: dialTimeout, PauseMin: retryMin, PauseMax: retryMax, PingEvery: pingEvery, PingMax: pingMax, AnswerBytesMax: replyBytesMax,
+	})
 	return &Client{
-		conn: conn, manager: rpc.NewManagerClient(conn), address: address, options: o, private: confidential(address, show.connection),
+		conn: conn, manager: manager{conn}, address: address, options: o, private: confidential(address, show.connection != nil),
 		principal: &wire.Principal{Name: o.User, Proof: "unproven"},
 	}, nil
 }
@@ -259,10 +249,10 @@ func waits(err error) string {
 
 func (c *Client) unreachable(waited time.Duration, err error) error {
 	why := status.Convert(err).Message()
-	if strings.Contains(why, "use of closed network connection") { // gRPC's text when its time is over
+	if strings.Contains(why, transport.ErrSilent.Error()) {
 		return fmt.Errorf("%w at %s for %v: it takes connections and says nothing; see whether that is a manager, and what its log says, or wait longer ($%s)", ErrUnreachable, c.address, waited, WaitVariable)
 	}
-	if strings.Contains(why, "tls: ") || strings.Contains(why, certs.ErrCertificate.Error()) || strings.Contains(why, "error reading server preface") {
+	if strings.Contains(why, "tls: ") || strings.Contains(why, certs.ErrCertificate.Error()) || strings.Contains(why, transport.PrefaceFault) {
 		return fmt.Errorf("%w at %s with which a secure connection can be made (%s): see that both have auth.mode: tls and certificates of one CA, which are not over; $%s names yours, and the manager's log says what it refuses. One without a certificate needs a token ($%s), and a manager that has auth.oidc, or a Kerberos ticket and that manager's service ($%s)",
 			ErrUnreachable, c.address, why, CertificateVariable, BearerVariable, ServiceVariable)
 	}

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"google.golang.org/grpc/credentials"
-
 	"github.com/hamadryad/hamadryad/engine/auth/kerberos"
 	tickets "github.com/hamadryad/hamadryad/internal/kerberos"
 )
@@ -43,8 +41,8 @@ func (k Kerberos) filled() (Kerberos, error) {
 }
 
 // confidential reports whether only the manager can read what is sent to an address.
-func confidential(address string, c credentials.TransportCredentials) bool {
-	if strings.HasPrefix(address, socketPrefix) || c.Info().SecurityProtocol == "tls" {
+func confidential(address string, encrypted bool) bool {
+	if strings.HasPrefix(address, socketPrefix) || encrypted {
 		return true
 	}
 	host, _, err := net.SplitHostPort(address)

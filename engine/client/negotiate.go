@@ -1,11 +1,7 @@
 package client
 
 import (
-	"context"
 	"os"
-
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"github.com/hamadryad/hamadryad/engine/auth/kerberos"
 )
@@ -23,19 +19,13 @@ func Service() string {
 }
 
 // negotiation authenticates the user by Kerberos, with a new token for each call: a token counts
-// once. It is a credentials.PerRPCCredentials.
+// once. It is a proof.
 type negotiation struct{ login *kerberos.Login }
 
 func newNegotiation(service string) negotiation { return negotiation{kerberos.NewLogin(service)} }
 
-// GetRequestMetadata implements credentials.PerRPCCredentials.
-func (n negotiation) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
+// authorization implements proof.
+func (n negotiation) authorization() (string, error) {
 	c, err := n.login.Credential()
-	if err != nil {
-		return nil, status.Error(codes.Unauthenticated, err.Error())
-	}
-	return map[string]string{"authorization": "Negotiate " + c}, nil
+	return "Negotiate " + c, err
 }
-
-// RequireTransportSecurity implements credentials.PerRPCCredentials.
-func (negotiation) RequireTransportSecurity() bool { return true }

@@ -2,15 +2,16 @@ package client
 
 import (
 	"cmp"
+	"crypto/tls"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"strconv"
 	"strings"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/hamadryad/hamadryad/engine/auth"
 	"github.com/hamadryad/hamadryad/engine/auth/certs"
@@ -38,13 +39,6 @@ func Certificate() certs.Files {
 // there the kernel identifies the caller.
 const socketPrefix = "unix:"
 
-func targetOf(address string) string {
-	if strings.HasPrefix(address, socketPrefix) {
-		return address
-	}
-	return "passthrough:///" + address
-}
-
 // checkAddress returns the fault of an address that can never answer.
 func checkAddress(address string) error {
 	if strings.HasPrefix(address, socketPrefix) {
@@ -60,19 +54,31 @@ func checkAddress(address string) error {
 	return nil
 }
 
-// shown is the credentials that a client shows the manager, and its demands on the manager.
-type shown struct {
-	connection credentials.TransportCredentials
-	call       credentials.PerRPCCredentials // nil: the connection has all credentials
-	user       string                        // the certificate's user; "": only the manager knows it
+// proof proves in the header of each call who calls. Whoever reads one on its way has it, so the
+// connection must be encrypted.
+type proof interface {
+	// authorization is the header's value. It is called for each call, from any goroutine.
+	authorization() (string, error)
 }
 
-func (s shown) options() []grpc.DialOption {
-	o := []grpc.DialOption{grpc.WithTransportCredentials(s.connection)}
-	if s.call != nil {
-		o = append(o, grpc.WithPerRPCCredentials(s.call))
+// shown is the credentials that a client shows the manager, and its demands on the manager.
+type shown struct {
+	connection *tls.Config // nil: the connection is not encrypted
+	call       proof       // nil: the connection has all credentials
+	user       string      // the certificate's user; "": only the manager knows it
+}
+
+// add adds the proof to the header of a call.
+func (s shown) add(h http.Header) error {
+	if s.call == nil {
+		return nil
 	}
-	return o
+	value, err := s.call.authorization()
+	if err != nil {
+		return status.Error(codes.Unauthenticated, err.Error())
+	}
+	h.Set("Authorization", value)
+	return nil
 }
 
 // shownTo makes it of the options, or of the environment for missing ones.
@@ -83,7 +89,7 @@ func shownTo(address string, o Options) (shown, error) {
 	}
 	switch {
 	case strings.HasPrefix(address, socketPrefix):
-		return shown{connection: insecure.NewCredentials()}, nil
+		return shown{}, nil
 	case token != "" && files.Certificate != "":
 		return shown{}, fmt.Errorf("a certificate (%s) and a token (%s) are both set, and the manager takes one proof of a user: leave out $%s and --certificate, or $%s and --bearer", files.Certificate, token, CertificateVariable, BearerVariable)
 	case service != "" && (token != "" || files.Certificate != ""):
@@ -96,17 +102,17 @@ func shownTo(address string, o Options) (shown, error) {
 		}
 		return shownByCall(files.CA, token)
 	case files.Certificate == "":
-		return shown{connection: insecure.NewCredentials()}, nil
+		return shown{}, nil
 	}
 	keys, err := certs.Open(files, certs.Options{Kinds: []auth.Kind{auth.User}})
 	if err != nil {
 		return shown{}, fmt.Errorf("the certificate to show the manager: %w", err)
 	}
-	return shown{connection: credentials.NewTLS(keys.Client(auth.Manager, "")), user: keys.Identity().Name}, nil
+	return shown{connection: keys.Client(auth.Manager, ""), user: keys.Identity().Name}, nil
 }
 
 // shownByCall sends the credentials of each call to a manager of the cluster's CA alone.
-func shownByCall(ca string, call credentials.PerRPCCredentials) (shown, error) {
+func shownByCall(ca string, call proof) (shown, error) {
 	if ca == "" {
 		return shown{}, fmt.Errorf("a token or ticket goes only to a manager whose certificate the cluster's CA signed: name the CA's file by --ca or $%s", caVariable)
 	}
@@ -114,5 +120,5 @@ func shownByCall(ca string, call credentials.PerRPCCredentials) (shown, error) {
 	if err != nil {
 		return shown{}, fmt.Errorf("the CA that a manager must be of: %w", err)
 	}
-	return shown{connection: credentials.NewTLS(keys.Client(auth.Manager, "")), call: call}, nil
+	return shown{connection: keys.Client(auth.Manager, ""), call: call}, nil
 }

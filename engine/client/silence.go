@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"sync"
 	"time"
-
-	"google.golang.org/grpc/connectivity"
 )
 
 // WaitVariable is the environment variable with the time to wait for a manager that does not
@@ -83,8 +81,7 @@ func (s *silence) end() {
 // waitsUntil is until when a call waits. For a manager that has never answered, and without a
 // connection, Connect bounds the wait.
 func (c *Client) waitsUntil(began, until time.Time) time.Time {
-	state := c.conn.GetState()
-	if c.heard.Load() || state != connectivity.Connecting && state != connectivity.TransientFailure {
+	if c.heard.Load() || !c.conn.Absent() {
 		return until
 	}
 	if soon := began.Add(c.options.Connect); soon.Before(until) {

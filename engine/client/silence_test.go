@@ -11,12 +11,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
-	"github.com/hamadryad/hamadryad/engine/wire/rpc"
 )
 
 // waiting makes a client without a manager, which notes its reports to a person with their times.
@@ -190,14 +189,14 @@ func TestNoPromiseWithoutAConnection(t *testing.T) {
 }
 
 // patientManager answers TakeRun as one that has no run.
-type patientManager struct{ rpc.ManagerClient }
+type patientManager struct{ caller }
 
-func (patientManager) TakeRun(ctx context.Context, _ *wire.TakeRunRequest, _ ...grpc.CallOption) (*wire.TakeRunReply, error) {
+func (patientManager) Call(ctx context.Context, _ string, _, _ proto.Message) error {
 	select {
 	case <-time.After(15 * time.Second):
-		return &wire.TakeRunReply{}, nil
+		return nil
 	case <-ctx.Done():
-		return nil, status.FromContextError(ctx.Err()).Err()
+		return status.FromContextError(ctx.Err()).Err()
 	}
 }
 
@@ -207,7 +206,7 @@ func TestAWaitForRunsIsNoSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, heard := waiting(t, Options{Wait: 5 * time.Second})
 		defer c.Close()
-		c.manager = patientManager{}
+		c.manager = manager{patientManager{}}
 		if _, err := c.TakeRun(t.Context(), "r", nil, false); err != nil {
 			t.Error(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
+	"net"
 	"sync"
 	"time"
 
@@ -119,9 +120,24 @@ func dial(cfg Config) (*grpc.ClientConn, error) {
 // managerCredentials are the launcher's own credentials, and the check of the manager's.
 func managerCredentials(keys *certs.Keys) credentials.TransportCredentials {
 	if keys == nil {
-		return nonblock.Credentials(insecure.NewCredentials())
+		return nonblocking{insecure.NewCredentials()}
 	}
-	return nonblock.Credentials(credentials.NewTLS(keys.Client(auth.Manager, "")))
+	return nonblocking{credentials.NewTLS(keys.Client(auth.Manager, ""))}
+}
+
+// nonblocking are credentials whose connection becomes one as nonblock.Conn returns it.
+type nonblocking struct {
+	credentials.TransportCredentials
+}
+
+// ClientHandshake implements credentials.TransportCredentials.
+func (c nonblocking) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	return c.TransportCredentials.ClientHandshake(ctx, authority, nonblock.Conn(raw))
+}
+
+// Clone implements credentials.TransportCredentials.
+func (c nonblocking) Clone() credentials.TransportCredentials {
+	return nonblocking{c.TransportCredentials.Clone()}
 }
 
 // run keeps the session with the manager until ctx ends.

@@ -170,7 +170,7 @@ var trees = []tree{
 	},
 	{
 		"engine",
-		"auth/..., channel/..., config, eventlog, isolate/..., plan/declared, policy/..., publish, wire/... < graph, plan < client, core/... < " +
+		"auth/..., channel/..., config, eventlog, isolate/..., plan/declared, policy/..., publish, wire/... < graph, plan < client/..., core/... < " +
 			"loop < loop/simcluster < faultsim, launcher/..., local, manager/..., progress, worker/... < site",
 		[]string{
 			"sdk/job", "sdk/scheduler", "sdk/storage", "internal/atomicfile", "internal/childproc", "internal/connlimit", "internal/expand", "internal/idmap",

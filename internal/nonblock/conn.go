@@ -1,13 +1,10 @@
 package nonblock
 
 import (
-	"context"
 	"errors"
 	"io"
 	"net"
 	"sync"
-
-	"google.golang.org/grpc/credentials"
 )
 
 // conn is a connection with the Read and Write of a Socket. Like any other, it is safe for
@@ -70,23 +67,4 @@ func (l listener) Accept() (net.Conn, error) {
 		return nil, err
 	}
 	return Conn(c), nil
-}
-
-// Credentials are those of a client of gRPC, whose connection becomes one as Conn returns it.
-func Credentials(c credentials.TransportCredentials) credentials.TransportCredentials {
-	return clientCredentials{c}
-}
-
-type clientCredentials struct {
-	credentials.TransportCredentials
-}
-
-// ClientHandshake implements credentials.TransportCredentials.
-func (c clientCredentials) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	return c.TransportCredentials.ClientHandshake(ctx, authority, Conn(raw))
-}
-
-// Clone implements credentials.TransportCredentials.
-func (c clientCredentials) Clone() credentials.TransportCredentials {
-	return clientCredentials{c.TransportCredentials.Clone()}
 }
