@@ -24,11 +24,14 @@ func (c *Cluster) policyRuns(ctx context.Context, warn io.Writer) error {
 	return policyDecides(ctx, warn, func() (*wire.PolicyReply, error) { return cl.Policy(ctx, true) })
 }
 
+// askPolicyMax is the longest time between two questions whether the policy decides.
+const askPolicyMax = 16 * time.Millisecond
+
 // policyDecides polls until a policy decides, or ctx ends. If a process ended meanwhile, that is
 // the reported cause, whether ctx ended in a call or between two.
 func policyDecides(ctx context.Context, warn io.Writer, ask func() (*wire.PolicyReply, error)) error {
 	last := &wire.PolicyReply{}
-	for {
+	for wait := time.Millisecond; ; wait = min(2*wait, askPolicyMax) {
 		r, err := ask()
 		switch cause := context.Cause(ctx); {
 		case errors.Is(cause, context.DeadlineExceeded):
@@ -46,7 +49,7 @@ func policyDecides(ctx context.Context, warn io.Writer, ask func() (*wire.Policy
 		last = r
 		select {
 		case <-ctx.Done(): // the next question finds out why
-		case <-time.After(10 * time.Millisecond):
+		case <-time.After(wait):
 		}
 	}
 }

@@ -135,16 +135,17 @@ func Open(o Options) (*History, error) {
 }
 
 // openStores opens the index, the samples and the ends of logs. The caller closes those that are open after an error.
+// The samples are opened beside the others: new files wait for the disk several times.
 func (h *History) openStores() error {
+	var wrong error
+	var series sync.WaitGroup
+	series.Go(func() { h.series, wrong = timeseries.Open(filepath.Join(h.o.Folder, "series.db"), h.o.Log) })
 	err := h.openIndex()
-	if err != nil {
-		return err
+	if err == nil {
+		h.tails, err = h.openTails()
 	}
-	if h.series, err = timeseries.Open(filepath.Join(h.o.Folder, "series.db"), h.o.Log); err != nil {
-		return err
-	}
-	h.tails, err = h.openTails()
-	return err
+	series.Wait()
+	return errors.Join(err, wrong)
 }
 
 // closeStores closes the stores that openStores opened.

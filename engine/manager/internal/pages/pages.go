@@ -23,6 +23,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc/status"
@@ -59,15 +60,18 @@ type Needs struct {
 
 // Server serves them. Safe for concurrent use.
 type Server struct {
-	needs     Needs
-	templates map[string]*template.Template
+	needs Needs
+	// templates are parsed when their page is first shown: a manager starts without.
+	templates map[string]func() *template.Template
 }
 
 // New returns a server.
 func New(of Needs) *Server {
-	s := &Server{needs: of, templates: map[string]*template.Template{}}
+	s := &Server{needs: of, templates: map[string]func() *template.Template{}}
 	for _, name := range []string{"now", "jobs", "job", "launchers", "launcher", "log", "queue", "pools", "policy", "users", "schedules", "schedule", "settings", "version", "audit", "problem"} {
-		s.templates[name] = template.Must(template.New("layout.html").Funcs(words).ParseFS(texts, "templates/layout.html", "templates/parts.html", "templates/reasons.html", "templates/"+name+".html"))
+		s.templates[name] = sync.OnceValue(func() *template.Template {
+			return template.Must(template.New("layout.html").Funcs(words).ParseFS(texts, "templates/layout.html", "templates/parts.html", "templates/reasons.html", "templates/"+name+".html"))
+		})
 	}
 	return s
 }
@@ -153,7 +157,7 @@ func (s *Server) write(w http.ResponseWriter, r *http.Request, code int, name, t
 	if later, ok := body.(interface{ refreshAfter() time.Duration }); ok {
 		f.Again = later.refreshAfter().Seconds()
 	}
-	if err := s.templates[name].Execute(&text, f); err != nil {
+	if err := s.templates[name]().Execute(&text, f); err != nil {
 		s.needs.Failed(r.Context(), err)
 		http.Error(w, "the page can't be made: "+err.Error(), http.StatusInternalServerError)
 		return

@@ -121,7 +121,6 @@ type Needs struct {
 // Server answers. Safe for concurrent use.
 type Server struct {
 	needs   Needs
-	doc     *request.Document
 	streams atomic.Int64 // open streams of events
 	open    atomic.Int64 // streams of events, and followed logs
 	byUser  userStreams  // the same by user
@@ -129,9 +128,10 @@ type Server struct {
 }
 
 // New returns a server.
-func New(of Needs) *Server { return &Server{needs: of, doc: parsed()} }
+func New(of Needs) *Server { return &Server{needs: of} }
 
-// parsed is the document. It is part of the program, so it is right.
+// parsed is the document. It is part of the program, so it is right. It is parsed for the first
+// request: a manager starts without.
 var parsed = sync.OnceValue(func() *request.Document {
 	doc, err := request.ParseDocument(document)
 	if err != nil {
@@ -169,20 +169,21 @@ var withText = []string{"applySettings", "checkSettings", "diffSettings"}
 func (s *Server) checked(pattern string, handler http.Handler) http.Handler {
 	method, path, _ := strings.Cut(pattern, " ")
 	path = strings.TrimPrefix(path, Root)
-	most := int64(bodyMax)
-	if slices.Contains(withText, s.doc.OperationID(method, path)) {
-		most = TextBodyMax
-	}
-	check := request.New(s.doc, method, path, most)
-	long := slices.Contains(endless, s.doc.OperationID(method, path))
+	check := sync.OnceValue(func() *request.Check {
+		most := int64(bodyMax)
+		if slices.Contains(withText, parsed().OperationID(method, path)) {
+			most = TextBodyMax
+		}
+		return request.New(parsed(), method, path, most)
+	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Cache-Control", "private, no-cache")
-		if err := check.Of(w, r); err != nil {
+		if err := check().Of(w, r); err != nil {
 			s.invalid(w, r, err)
 			return
 		}
-		if long && r.Method == http.MethodHead {
+		if r.Method == http.MethodHead && slices.Contains(endless, parsed().OperationID(method, path)) {
 			w = headOnly{w}
 			r.Header.Del("Range") // ranges are for GET alone (RFC 9110, section 14.2)
 		}
