@@ -103,6 +103,7 @@ func (e *JobError) Error() string {
 // the error is a *JobError and the result is returned too.
 func (c *Client) Run(ctx context.Context, name string, args []string) (*Result, error) {
 	began := time.Now()
+	c.manager.Connect() // while the graph is built
 	submission, err := c.submission(ctx, name, args)
 	if err != nil {
 		return nil, wrongUse(err)

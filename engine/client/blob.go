@@ -82,7 +82,7 @@ func (c *Client) send(ctx context.Context, hash string, open func() (io.ReadClos
 		return err
 	}
 	defer r.Close()
-	chunks := chunks{hash: hash, from: r}
+	chunks := &chunks{hash: hash, from: r}
 	_, err = c.manager.PutBlob(ctx, chunks.next)
 	return err
 }
@@ -92,9 +92,10 @@ type chunks struct {
 	hash string // not yet sent; "": it is
 	from io.Reader
 	last bool // there are no more
+	data [chunkBytes]byte
 }
 
-// next returns the next part; after the last, io.EOF.
+// next returns the next part, until it is called again; after the last, io.EOF.
 func (c *chunks) next() (proto.Message, error) {
 	if c.hash != "" {
 		first := &wire.BlobChunk{Hash: c.hash}
@@ -104,13 +105,12 @@ func (c *chunks) next() (proto.Message, error) {
 	if c.last {
 		return nil, io.EOF
 	}
-	data := make([]byte, chunkBytes)
-	n, err := io.ReadFull(c.from, data)
+	n, err := io.ReadFull(c.from, c.data[:])
 	c.last = err == io.ErrUnexpectedEOF
 	if err != nil && !c.last {
 		return nil, err
 	}
-	return &wire.BlobChunk{Data: data[:n]}, nil
+	return &wire.BlobChunk{Data: c.data[:n]}, nil
 }
 
 func hashBytes(data []byte) string {

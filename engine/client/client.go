@@ -176,6 +176,9 @@ func currentUser() string {
 // Address is the manager's.
 func (c *Client) Address() string { return c.address }
 
+// Connect begins the connection for the first call, and does not wait for it.
+func (c *Client) Connect() { c.conn.Connect() }
+
 // Close ends the connection.
 func (c *Client) Close() error { return c.conn.Close() }
 

@@ -21,6 +21,8 @@ const (
 	userAgent = "hamadryad"
 	// sendTriesMax bounds how often a call is sent that the server has not begun.
 	sendTriesMax = 3
+	// partBytes bounds a part of an upload, so that with its frame it is one record of TLS.
+	partBytes = 16<<10 - 9
 )
 
 // Call makes a call with one request and one answer. An error leaves the answer undefined.
@@ -34,7 +36,7 @@ func (c *Conn) Call(ctx context.Context, method string, q, answer proto.Message)
 
 // Open begins a call with one request and many answers. The context ends it.
 func (c *Conn) Open(ctx context.Context, method string, q proto.Message) (*Stream, error) {
-	message, err := frame(q)
+	message, err := frame(nil, q)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +46,8 @@ func (c *Conn) Open(ctx context.Context, method string, q proto.Message) (*Strea
 }
 
 // Upload makes a call with many requests and one answer. next returns the requests, and then io.EOF.
-// Another error of it is the call's. It may still be called when Upload has returned.
+// Another error of it is the call's. A request is not used after the next call. next may still be
+// called when Upload has returned.
 func (c *Conn) Upload(ctx context.Context, method string, next func() (proto.Message, error), answer proto.Message) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -187,8 +190,9 @@ func (s *Stream) end(err error) error {
 
 // uploaded is the body of a request that consists of messages.
 type uploaded struct {
-	next func() (proto.Message, error)
-	rest []byte
+	next    func() (proto.Message, error)
+	message []byte
+	rest    []byte // of the message: not yet sent
 
 	mu  sync.Mutex
 	err error // of next, or of a message
@@ -205,7 +209,8 @@ func (u *uploaded) Read(p []byte) (int, error) {
 	if len(u.rest) == 0 {
 		m, err := u.next()
 		if err == nil {
-			u.rest, err = frame(m)
+			u.message, err = frame(u.message, m)
+			u.rest = u.message
 		}
 		if err != nil && err != io.EOF { //nolint:errorlint // next says so itself
 			u.mu.Lock()
@@ -216,7 +221,7 @@ func (u *uploaded) Read(p []byte) (int, error) {
 			return 0, err
 		}
 	}
-	n := copy(p, u.rest)
+	n := copy(p[:min(len(p), partBytes)], u.rest)
 	u.rest = u.rest[n:]
 	return n, nil
 }

@@ -90,6 +90,9 @@ func (c *Conn) Close() error {
 	return nil
 }
 
+// Connect begins a connection for the first call, and does not wait for it.
+func (c *Conn) Connect() { _, _, _ = c.look() }
+
 // Absent reports whether a connection is being made, or could not be made.
 func (c *Conn) Absent() bool {
 	c.mu.Lock()

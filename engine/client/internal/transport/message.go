@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"slices"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -18,9 +19,9 @@ const headBytes = 5
 // growBytes is how much of a message is given memory before it is there.
 const growBytes = 1 << 20
 
-// frame is a message as it is sent.
-func frame(m proto.Message) ([]byte, error) {
-	b := make([]byte, headBytes, headBytes+proto.Size(m))
+// frame is a message as it is sent. It uses the memory of b.
+func frame(b []byte, m proto.Message) ([]byte, error) {
+	b = append(slices.Grow(b[:0], headBytes+proto.Size(m)), make([]byte, headBytes)...)
 	b, err := proto.MarshalOptions{UseCachedSize: true}.MarshalAppend(b, m)
 	if err != nil {
 		return nil, status.Errorf(codes.Internal, "encode the request: %v", err)

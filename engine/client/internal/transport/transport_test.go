@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/codes"
 	_ "google.golang.org/grpc/encoding/gzip" // the server compresses by it
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
@@ -343,6 +344,32 @@ func TestPauses(t *testing.T) {
 		t.Errorf("of a closed client: %v", err)
 	}
 }
+
+// A connection that was begun before is that of the first call.
+func TestConnect(t *testing.T) {
+	connected := make(chan struct{}, 9)
+	s := &server{pages: saying("it")}
+	_, address := s.serve(t, "tcp", "127.0.0.1:0", grpc.StatsHandler(connections(connected)))
+	c := dial(t, patient(address))
+	c.Connect()
+	<-connected
+	c.Connect()
+	if got, err := pages(t.Context(), c); err != nil || got != "it" || len(connected) > 0 {
+		t.Errorf("%q, %v, %d connections more", got, err, len(connected))
+	}
+}
+
+// connections is told of each connection of a server.
+type connections chan struct{}
+
+func (c connections) HandleConn(_ context.Context, s stats.ConnStats) {
+	if _, ok := s.(*stats.ConnBegin); ok {
+		c <- struct{}{}
+	}
+}
+func (connections) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
+func (connections) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context   { return ctx }
+func (connections) HandleRPC(context.Context, stats.RPCStats)                         {}
 
 // What is no gRPC server is told before a call is sent to it.
 func TestNoServerOfGRPC(t *testing.T) {
