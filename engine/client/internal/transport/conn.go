@@ -21,6 +21,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -198,6 +199,9 @@ func (o *Options) connection(ctx context.Context) (*http.ClientConn, error) {
 	conn, err := t.NewClientConn(ctx, "http", "dialed:80")
 	if err != nil {
 		_ = raw.Close()
+		if strings.Contains(err.Error(), "does not support NewClientConn") {
+			err = errors.New("this program has no HTTP/2: take http2client=0 out of $GODEBUG, or build it without the tag nethttpomithttp2")
+		}
 		return nil, err
 	}
 	select {

@@ -345,6 +345,15 @@ func TestPauses(t *testing.T) {
 	}
 }
 
+// A setting of Go's that takes HTTP/2 away is named.
+func TestWithoutHTTP2(t *testing.T) {
+	_, address := (&server{pages: saying("it")}).serve(t, "tcp", "127.0.0.1:0")
+	t.Setenv("GODEBUG", "http2client=0")
+	if _, err := pages(t.Context(), dial(t, patient(address))); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "take http2client=0 out of $GODEBUG") {
+		t.Errorf("%v", err)
+	}
+}
+
 // A connection that was begun before is that of the first call.
 func TestConnect(t *testing.T) {
 	connected := make(chan struct{}, 9)
