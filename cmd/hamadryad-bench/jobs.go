@@ -20,6 +20,9 @@ const (
 	noopClientsTasks = noopTasksCount / noopClients
 	noopClientsRate  = 7_500 // tasks a second
 	noopClientsCPU   = 0.20  // milliseconds a task
+	fewTasks         = 10_000
+	manyTasksCount   = 100_000
+	manyTasksMemory  = 2.0 // KiB a task, of the manager and its policy
 	manyJobs         = 100
 	manyJobsTasks    = 10
 	manyJobsRate     = 2_000 // tasks a second
@@ -62,6 +65,51 @@ func noopManyClients(ctx context.Context, b *bench) error {
 		running.Wait()
 		return errors.Join(errs...)
 	})
+}
+
+// manyTasks holds the rate of tasks in a job of many against that in a job of few, in turn. It also
+// adds what the manager and its policy take at most for each further task, garbage included.
+func manyTasks(ctx context.Context, b *bench) error {
+	c, err := startCluster(ctx, b, 4, 8)
+	if err != nil {
+		return err
+	}
+	defer c.Stop()
+	rate := func(tasks int) (float64, error) {
+		start := time.Now()
+		_, err := c.run(ctx, b, "noop", fmt.Sprint(tasks))
+		return float64(tasks) / time.Since(start).Seconds(), err
+	}
+	peak := func() (bytes int64) {
+		for _, pid := range descendants(c.managerPID()) {
+			bytes += highWater(pid)
+		}
+		return bytes
+	}
+	if _, err := rate(fewTasks); err != nil { // it brings the program to the cluster
+		return err
+	}
+	var few, many []float64
+	var memory float64
+	for i := range b.runs {
+		f, err := rate(fewTasks)
+		if err != nil {
+			return err
+		}
+		before := peak()
+		m, err := rate(manyTasksCount)
+		if err != nil {
+			return err
+		}
+		few, many = append(few, f), append(many, m)
+		if i == 0 { // a peak only grows
+			memory = float64(peak()-before) / 1024 / (manyTasksCount - fewTasks)
+		}
+	}
+	if err := b.out.add("many-tasks", "tasks/s", many, few, fmt.Sprintf("a job of %d", fewTasks)); err != nil {
+		return err
+	}
+	return b.out.add("many-tasks-memory", "KiB/task", []float64{memory}, []float64{manyTasksMemory}, "stated")
 }
 
 // jobsAtOnce measures many small jobs that one program submits at once.

@@ -37,6 +37,7 @@ var benchmarks = []benchmark{
 	{"noop-tasks", "tasks that do nothing, on three clusters: a second, and processor time of each", noopTasks},
 	{"noop-clients", "the same from eight programs at once", noopManyClients},
 	{"jobs-at-once", "a hundred jobs of ten tasks that one program submits at once", jobsAtOnce},
+	{"many-tasks", "a job of 100,000 tasks that do nothing, against one of 10,000, and the memory of manager and policy", manyTasks},
 	{"slot", "where the time between two tasks of a slot goes: worker, gathering, step, round, disk, messages", slotParts},
 	{"array", "a job array of 100,000 elements that do nothing: its submission and log, whole runs, and runs in which one of a hundred fails", arrays},
 	{"small-job", "a word count of 1 KB on a running cluster: median and 99th percentile", smallJob},
