@@ -3,7 +3,7 @@
 // text/template, and with that the linker keeps every exported method.
 //
 //	c := transport.New(transport.Options{Address: "127.0.0.1:7070"})
-//	err := c.Call(ctx, "/hamadryad.wire.Manager/Pages", &wire.Empty{}, reply)
+//	err := c.Call(ctx, "/hamadryad.engine.v1.Manager/Pages", &wire.Empty{}, reply)
 //
 // Errors are those of package google.golang.org/grpc/status. A Conn has one connection, which the
 // first call makes, and the first call after it broke. A call fails at once when that fails, and

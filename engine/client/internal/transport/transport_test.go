@@ -189,10 +189,7 @@ func TestTimeout(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		-1: "1u", 1: "1u", time.Second: "1000000u", 99 * time.Second: "99000000u", 2 * time.Minute: "120000m", 72 * time.Hour: "259200S", 1 << 62: "99999999S",
 	} {
-		if want == "99999999S" {
-			want = timeout(1 << 62)
-		}
-		if got := timeout(d); got != want || len(got) > 9+1 {
+		if got := timeout(d); got != want || len(got) > 9 {
 			t.Errorf("%v is sent as %s, want %s", d, got, want)
 		}
 	}
