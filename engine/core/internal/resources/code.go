@@ -119,9 +119,12 @@ func (rs *Reservations) Code(w *checkpoint.Codec) {
 	for _, id := range ids {
 		r := rs.index.Get(id)
 		if w.Reading {
-			r = rs.Reserve(Reservation{ID: id})
+			r = &Reservation{ID: id}
 		}
 		checkpoint.Num(w, &r.Job)
+		if w.Reading {
+			rs.add(r)
+		}
 		checkpoint.Num(w, &r.Bundle)
 		checkpoint.Num(w, &r.Expires)
 		checkpoint.Num(w, &r.victims)

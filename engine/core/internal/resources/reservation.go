@@ -27,6 +27,7 @@ type Reservation struct {
 // Reservations are all reservations, by id.
 type Reservations struct {
 	index     idmap.Index[uint64, Reservation]
+	byJob     map[scheduler.JobID][]*Reservation // in order of id; jobs without any have no entry
 	launchers *Launchers
 	offers    *Offers
 	planned   planned
@@ -116,8 +117,25 @@ func (l *Launcher) ReservedAlone(b scheduler.BundleID, kind string) int {
 
 // Reserve makes an empty reservation. Its ID exceeds all earlier ones.
 func (rs *Reservations) Reserve(r Reservation) *Reservation {
-	rs.index.Add(r.ID, &r)
+	rs.add(&r)
 	return &r
+}
+
+// add adds a reservation, whose job is known.
+func (rs *Reservations) add(r *Reservation) {
+	rs.index.Add(r.ID, r)
+	if rs.byJob == nil {
+		rs.byJob = map[scheduler.JobID][]*Reservation{}
+	}
+	rs.byJob[r.Job] = append(rs.byJob[r.Job], r)
+}
+
+func (rs *Reservations) remove(r *Reservation) {
+	rs.index.Remove(r.ID)
+	rest := slices.DeleteFunc(rs.byJob[r.Job], func(x *Reservation) bool { return x == r })
+	if rs.byJob[r.Job] = rest; len(rest) == 0 {
+		delete(rs.byJob, r.Job)
+	}
 }
 
 // AddVictim makes a reservation receive what an allocation releases.
@@ -189,7 +207,7 @@ func (rs *Reservations) release(r *Reservation, end scheduler.ReservationEnd) {
 		rs.releasePart(p)
 	}
 	r.parts = nil
-	rs.index.Remove(r.ID)
+	rs.remove(r)
 }
 
 func (rs *Reservations) releasePart(p *part) {
@@ -218,12 +236,13 @@ func (rs *Reservations) Expire(id uint64, now scheduler.Time) bool {
 // any bundle of its job when the job has no ready bundle left. end is why a
 // planned one ends.
 func (rs *Reservations) ReleaseFor(b Bundle, ready int, end scheduler.ReservationEnd) {
-	if rs.index.Len() == 0 {
-		return
+	of := rs.byJob[b.JobID()]
+	if len(of) == 0 {
+		return // as for most jobs, mostly
 	}
-	for r := range rs.index.All() {
+	for _, r := range slices.Clone(of) {
 		switch {
-		case r.Job != b.JobID():
+		case rs.index.Get(r.ID) != r: // it ended with one before
 		case r.Bundle == b.ID(), r.Bundle == 0 && ready == 0:
 			rs.release(r, end)
 		default:
@@ -244,8 +263,8 @@ func (rs *Reservations) ReleaseForBundle(b scheduler.BundleID) {
 
 // ReleaseForJob ends all reservations for a job.
 func (rs *Reservations) ReleaseForJob(id scheduler.JobID) {
-	for r := range rs.index.All() {
-		if r.Job == id {
+	for _, r := range slices.Clone(rs.byJob[id]) {
+		if rs.index.Get(r.ID) == r {
 			rs.release(r, scheduler.ReservationNotReady)
 		}
 	}

@@ -136,7 +136,8 @@ func (c *Resources) Clone(of func(scheduler.LauncherID) *Launcher) *Resources {
 	f.Launchers.index = c.Launchers.index.Clone(func(l *Launcher) *Launcher { return of(l.ID) })
 	f.Offers.changed = slices.Clone(c.Offers.changed)
 	f.Offers.capacityFreed, f.Offers.topologyChanged = c.Offers.capacityFreed, c.Offers.topologyChanged
-	f.Reservations.index = c.Reservations.index.Clone(func(r *Reservation) *Reservation {
+	for _, id := range c.Reservations.index.IDs() {
+		r := c.Reservations.index.Get(id)
 		x := *r
 		x.parts = make([]*part, len(r.parts))
 		for i, p := range r.parts {
@@ -148,8 +149,8 @@ func (c *Resources) Clone(of func(scheduler.LauncherID) *Launcher) *Resources {
 		if x.IsPlanned() {
 			f.Reservations.keepPlanned(&x)
 		}
-		return &x
-	})
+		f.Reservations.add(&x)
+	}
 	f.Reservations.planned.owner = c.Reservations.planned.owner
 	return f
 }
