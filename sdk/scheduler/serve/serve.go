@@ -2,10 +2,10 @@
 //
 //	func main() { serve.Main(func() scheduler.TaskScheduler { return fifo.New() }) }
 //
-// The policy gets one call at a time. The process uses half of the processors unless GOMAXPROCS is
-// set. A panic in the policy becomes an error with a stack, which the manager receives. The process
-// ends when its manager ends, in whatever way. What the policy or its shell logs with log/slog, or
-// prints, goes to the manager's log.
+// The policy gets one call at a time. The process uses half of the processors, but two at least,
+// unless GOMAXPROCS is set. A panic in the policy becomes an error with a stack, which the manager
+// receives. The process ends when its manager ends, in whatever way. What the policy or its shell
+// logs with log/slog, or prints, goes to the manager's log.
 //
 // The manager may be of a later version than this package. Unknown events and values are skipped
 // (schedwire.Unknown describes how), logged once, and counted in a fact of the policy's Status.
@@ -75,13 +75,16 @@ const (
 	gcPercent = 300
 )
 
-// limitThreads limits the process to half of the available processors, unless GOMAXPROCS is set.
-// The policy works on one. A second thread helps to collect the garbage of large rounds. On a small
-// machine it is mostly woken in vain, and takes a processor from the manager, which works
-// meanwhile.
+// threadsMin is the least number of threads that run Go code: one waits for rounds, blocked, and the
+// other takes gRPC's calls meanwhile. It sleeps while there are none.
+const threadsMin = 2
+
+// limitThreads limits the process to half of the available processors, but two at least, unless
+// GOMAXPROCS is set. The policy works on one. More help to collect the garbage of large rounds, and
+// would take processors from the manager, which works meanwhile.
 func limitThreads() {
 	if os.Getenv("GOMAXPROCS") == "" {
-		runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0)/2, 1))
+		runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0)/2, threadsMin))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"strconv"
+	"syscall"
 	"time"
 )
 
@@ -46,23 +47,38 @@ func (f *Fault) Error() string { return f.Text }
 // Conn is one end of the pair. Its methods other than Close and Interrupt are for one goroutine at a
 // time.
 type Conn struct {
-	socket net.Conn
+	socket socket
 	in     *bufio.Reader
 	buffer []byte
+}
+
+// socket is a net.Conn, or a file whose reads block a thread.
+type socket interface {
+	io.ReadWriteCloser
+	syscall.Conn
+	SetDeadline(t time.Time) error
 }
 
 // newConn takes over a connected socket.
 func newConn(f *os.File) (*Conn, error) {
 	defer f.Close()
-	socket, err := net.FileConn(f)
+	c, err := net.FileConn(f)
 	if err != nil {
 		return nil, err
 	}
-	return &Conn{socket: socket, in: bufio.NewReaderSize(socket, readBytes)}, nil
+	s, ok := c.(socket)
+	if !ok {
+		c.Close()
+		return nil, os.ErrInvalid
+	}
+	return connOf(s), nil
 }
 
+func connOf(s socket) *Conn { return &Conn{socket: s, in: bufio.NewReaderSize(s, readBytes)} }
+
 // Inherited returns the plug-in's end, nil if the manager gave none, and greets the manager. It must
-// be called before the plug-in prints its handshake.
+// be called before the plug-in prints its handshake. Its reads block a thread, so that a round wakes
+// that thread and nothing else; Ask and SetDeadline are not for this end.
 func Inherited() (*Conn, error) {
 	number, err := strconv.Atoi(os.Getenv(Key))
 	if err != nil {

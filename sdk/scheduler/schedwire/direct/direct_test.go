@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -118,6 +119,48 @@ func TestWaitsEnd(t *testing.T) {
 	far.Close()
 	if _, err := near.Ask([]byte("round"), 100); err == nil {
 		t.Error("a round was answered by nobody")
+	}
+}
+
+// A plug-in's end that waits for a round returns when it is closed, and when the manager's end is.
+func TestInheritedEndWaits(t *testing.T) {
+	for name, end := range map[string]func(near, far *Conn){
+		"closed by itself":  func(_, far *Conn) { far.Close() },
+		"closed by manager": func(near, _ *Conn) { near.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			near, file, err := Pair()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer near.Close()
+			number, err := syscall.Dup(int(file.Fd()))
+			file.Close()
+			if err != nil {
+				t.Fatal(err)
+			}
+			far, err := inherit(number)
+			if err != nil {
+				t.Fatal(err)
+			}
+			done := make(chan error, 1)
+			go func() { done <- far.Serve(100, func(round []byte) ([]byte, *Fault) { return round, nil }) }()
+			if err := near.SetDeadline(time.Now().Add(inTime)); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := near.Ask([]byte("round"), 100); err != nil { // it waits for the next one
+				t.Fatal(err)
+			}
+			end(near, far)
+			select {
+			case err := <-done:
+				if name == "closed by manager" && err != nil {
+					t.Errorf("error %v", err)
+				}
+			case <-time.After(inTime):
+				t.Error("it waits still")
+			}
+		})
 	}
 }
 

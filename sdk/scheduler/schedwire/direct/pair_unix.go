@@ -31,7 +31,7 @@ func Pair() (near *Conn, far *os.File, err error) {
 // Greeted reports whether the plug-in takes rounds. The manager calls it once, after the handshake:
 // a greeting is there by then, so this does not wait.
 func (c *Conn) Greeted() bool {
-	raw, err := c.socket.(syscall.Conn).SyscallConn()
+	raw, err := c.socket.SyscallConn()
 	if err != nil {
 		return false
 	}
@@ -54,5 +54,20 @@ func inherit(number int) (*Conn, error) {
 	if at.Mode&syscall.S_IFMT != syscall.S_IFSOCK { // a wrapper may have closed it, and its number be another file's
 		return nil, os.ErrInvalid
 	}
-	return newConn(os.NewFile(uintptr(number), "rounds"))
+	syscall.CloseOnExec(number)
+	if err := syscall.SetNonblock(number, false); err != nil {
+		return nil, os.NewSyscallError("fcntl", err)
+	}
+	return connOf(blocking{os.NewFile(uintptr(number), "rounds")}), nil
+}
+
+// blocking is a socket whose reads block a thread.
+type blocking struct{ *os.File }
+
+// Close ends a read that is under way, and closes the socket.
+func (b blocking) Close() error {
+	if raw, err := b.SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) { _ = syscall.Shutdown(int(fd), syscall.SHUT_RDWR) })
+	}
+	return b.File.Close()
 }
