@@ -84,13 +84,15 @@ type turn struct {
 // job is the first job of a turn.
 type job struct {
 	*view.Job
-	kinds    []scheduler.SlotKind // of which slots are free
+	all      []scheduler.SlotKind // of which slots are free
+	kinds    []scheduler.SlotKind // the rest of them
 	launched bool
 
 	next func() (*view.Bundle, bool) // launches the next bundle that fits; nil for a plain job
 	stop func()
-	// Of a plain job: the last bundle that was tried of the first of kinds, and how many did not fit.
-	last   scheduler.BundleID
+	// Of a plain job: whether the walk of the first of kinds began, and how many did not fit.
+	walks  bool
+	walk   view.Walk
 	misses int
 }
 
@@ -125,19 +127,20 @@ func assign(p *pass) error {
 		}
 	}
 	a.kept.Release(p.View())
+	clear(s.turns[:cap(s.turns)])
 	return nil
 }
 
 // turns lists the pools with ready work, in order of name.
 func (a *assignment) turns() []turn {
 	s := a.State()
-	list := make([]turn, 0, len(s.order))
+	s.turns = s.turns[:0]
 	for _, p := range s.order {
 		if p.trim(); len(p.waiting) > 0 {
-			list = append(list, turn{pool: p, jobs: p.waiting, share: p.shareOf(&s.total)})
+			s.turns = append(s.turns, turn{pool: p, jobs: p.waiting, share: p.shareOf(&s.total)})
 		}
 	}
-	return list
+	return s.turns
 }
 
 // anyOpen reports whether a slot is free for any job, or reserved for one.
@@ -172,9 +175,7 @@ func (t *turn) launch(a *assignment) bool {
 // count counts a launch of this pass at once. The state has it when it is accepted.
 func (t *turn) count(b *view.Bundle, total *amounts) {
 	if !t.planned {
-		planned := *t.pool
-		planned.planned, planned.used.slots = true, maps.Clone(t.used.slots)
-		t.pool = &planned
+		t.pool = t.plan()
 	}
 	for i := range b.Groups {
 		t.used.add(&b.Groups[i], 1)
@@ -191,11 +192,9 @@ func (t *turn) launchFirst(a *assignment) (b *view.Bundle, ok bool) {
 			return nil, false
 		}
 		a.kept.ResetTries()
-		kinds := a.open(j)
-		if len(kinds) == 0 {
+		if t.first = t.begin(a, j); t.first == nil {
 			return nil, false
 		}
-		t.first = a.begin(j, kinds)
 	}
 	if t.first.next == nil {
 		b, ok = a.nextPlain(t.first)
@@ -208,10 +207,17 @@ func (t *turn) launchFirst(a *assignment) (b *view.Bundle, ok bool) {
 	return b, ok
 }
 
-// begin begins the walk of a job's bundles. The walk of most jobs has one list for each kind: they are plain. Others
-// need a coroutine.
-func (a *assignment) begin(j *view.Job, kinds []scheduler.SlotKind) *job {
-	x := &job{Job: j, kinds: kinds}
+// begin begins the walk of a job's bundles; nil: no slot is free for it. The walk of most jobs has one list for each
+// kind: they are plain. Others need a coroutine.
+func (t *turn) begin(a *assignment, j *view.Job) *job {
+	if t.last == nil {
+		t.last = &job{}
+	}
+	x := t.last
+	*x = job{Job: j, kinds: a.open(j, x.all[:0])}
+	if x.all = x.kinds; len(x.kinds) == 0 {
+		return nil
+	}
 	if j.GangCount() > 0 || j.Located() || j.ReadyCount() != j.LaunchableCount() {
 		x.next, x.stop = iter.Pull(a.launches(x))
 	}
@@ -220,13 +226,8 @@ func (a *assignment) begin(j *view.Job, kinds []scheduler.SlotKind) *job {
 
 // nextPlain launches the next bundle of a plain job that fits.
 func (a *assignment) nextPlain(j *job) (*view.Bundle, bool) {
-	for ; len(j.kinds) > 0; j.kinds, j.last, j.misses = j.kinds[1:], 0, 0 {
-		bundles := a.Ready(policy.Filter{Job: j.Job, Kind: j.kinds[0]})
-		if j.last > 0 {
-			bundles = j.ReadyOfKind(j.kinds[0], j.last)
-		}
-		for b := range bundles {
-			j.last = b.ID
+	for ; len(j.kinds) > 0; j.kinds, j.walks, j.misses = j.kinds[1:], false, 0 {
+		for b := a.nextBundle(j); b != nil; b = j.walk.Next() {
 			if a.start(j, b) {
 				return b, true
 			}
@@ -236,6 +237,18 @@ func (a *assignment) nextPlain(j *job) (*view.Bundle, bool) {
 		}
 	}
 	return nil, false
+}
+
+// nextBundle returns the bundle after the last one that was tried of the first of a plain job's kinds.
+func (a *assignment) nextBundle(j *job) *view.Bundle {
+	if j.walks {
+		return j.walk.Next()
+	}
+	for b := range a.Ready(policy.Filter{Job: j.Job, Kind: j.kinds[0]}) {
+		j.walks, j.walk = true, j.Launchable(j.kinds[0], b.ID)
+		return b
+	}
+	return nil
 }
 
 // start launches a bundle of a job, anywhere or on a launcher. While none of the job fits, it may be time to collect
@@ -274,8 +287,8 @@ func (a *assignment) launches(x *job) iter.Seq[*view.Bundle] {
 	}
 }
 
-// open lists the kinds of slots that the job uses and of which some are free, in order of stage, each once.
-func (a *assignment) open(j *view.Job) (kinds []scheduler.SlotKind) {
+// open appends the kinds of slots that the job uses and of which some are free, in order of stage, each once.
+func (a *assignment) open(j *view.Job, kinds []scheduler.SlotKind) []scheduler.SlotKind {
 	v := a.View()
 	reserved := v.Capacity.Reserved(j.ID())
 	for i := range j.Info.Stages {

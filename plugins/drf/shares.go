@@ -13,17 +13,42 @@ import (
 
 // amounts are amounts of all resources.
 type amounts struct {
-	slots     map[scheduler.SlotKind]int
+	slots     slots
 	memory    int64 // bytes
 	countable scheduler.Resources
 }
 
+// slots are how many slots of kinds, in order of kind.
+type slots []scheduler.SlotCount
+
+// at returns the place of a kind, and whether it is there.
+func (s slots) at(kind scheduler.SlotKind) (int, bool) {
+	for i := range s {
+		if s[i].Kind >= kind {
+			return i, s[i].Kind == kind
+		}
+	}
+	return len(s), false
+}
+
+func (s slots) of(kind scheduler.SlotKind) int {
+	if i, found := s.at(kind); found {
+		return s[i].Count
+	}
+	return 0
+}
+
+func (s *slots) add(kind scheduler.SlotKind, n int) {
+	i, found := s.at(kind)
+	if !found {
+		*s = slices.Insert(*s, i, scheduler.SlotCount{Kind: kind})
+	}
+	(*s)[i].Count += n
+}
+
 // add adds what n like groups take.
 func (a *amounts) add(g *scheduler.Group, n int) {
-	if a.slots == nil {
-		a.slots = map[scheduler.SlotKind]int{}
-	}
-	a.slots[g.Kind] += n * g.Slots
+	a.slots.add(g.Kind, n*g.Slots)
 	a.memory += int64(n) * g.Memory
 	a.countable = a.countable.Plus(g.Resources.Times(n))
 }
@@ -31,10 +56,10 @@ func (a *amounts) add(g *scheduler.Group, n int) {
 // dominant returns the largest share of any resource, and the name of that: the first by name of kinds of slots, then
 // memory, then other resources. A resource of which there is nothing has no share.
 func (a *amounts) dominant(total *amounts) (share float64, of string) {
-	for kind, used := range a.slots {
-		if all := total.slots[kind]; all > 0 && used > 0 {
-			if x := float64(used) / float64(all); x > share || x == share && kind < of {
-				share, of = x, kind
+	for _, used := range a.slots {
+		if all := total.slots.of(used.Kind); all > 0 && used.Count > 0 {
+			if x := float64(used.Count) / float64(all); x > share {
+				share, of = x, used.Kind
 			}
 		}
 	}
@@ -63,6 +88,22 @@ type pool struct {
 	planned bool        // it is a copy, with what a pass launches
 	share   float64     // of used, if it is known
 	known   bool
+
+	// Memory that passes use again: the copy, and the job of the turn.
+	copied *pool
+	last   *job
+}
+
+// plan returns a copy for what a pass launches.
+func (p *pool) plan() *pool {
+	if p.copied == nil {
+		p.copied = &pool{}
+	}
+	c := p.copied
+	kept := append(c.used.slots[:0], p.used.slots...)
+	*c = *p
+	c.planned, c.used.slots = true, kept
+	return c
 }
 
 // shareOf is the pool's dominant share, divided by its weight.
@@ -101,9 +142,9 @@ type state struct {
 	total amounts              // of the launchers that are not closed
 	kinds []scheduler.SlotKind // that they have, in order
 	pools map[string]*pool
-	order []*pool                       // those with jobs that ever waited, by name
-	of    map[scheduler.AttemptID]*pool // live attempts
-	in    map[scheduler.JobID]*pool     // jobs in the queues of pools
+	order []*pool                   // those with jobs that ever waited, by name
+	in    map[scheduler.JobID]*pool // jobs in the queues of pools
+	turns []turn                    // memory of a pass
 }
 
 // poolOf is the name of a job's pool.
@@ -121,7 +162,7 @@ func (s *state) pool(name string, o *Options) *pool {
 
 // rebuild counts everything anew.
 func (s *state) rebuild(v *view.View, o *Options) {
-	*s = state{pools: map[string]*pool{}, of: map[scheduler.AttemptID]*pool{}, in: map[scheduler.JobID]*pool{}}
+	*s = state{pools: map[string]*pool{}, in: map[scheduler.JobID]*pool{}}
 	for _, j := range v.Jobs() {
 		for _, a := range j.Attempts() {
 			s.enter(a, o)
@@ -162,8 +203,12 @@ func (s *state) dequeue(id scheduler.JobID) {
 
 // count sums what launchers have.
 func (s *state) count(v *view.View) {
-	s.total = amounts{slots: v.Capacity.OpenSlots()}
-	s.kinds = slices.Sorted(maps.Keys(s.total.slots))
+	s.total, s.kinds = amounts{}, s.kinds[:0]
+	open := v.Capacity.OpenSlots()
+	for _, kind := range slices.Sorted(maps.Keys(open)) {
+		s.total.slots.add(kind, open[kind])
+		s.kinds = append(s.kinds, kind)
+	}
 	for _, p := range s.pools { // each alone
 		p.known = false
 	}
@@ -175,19 +220,19 @@ func (s *state) count(v *view.View) {
 	}
 }
 
-// enter counts an attempt for its job's pool.
+// enter counts an attempt for its job's pool, which is the attempt's Owner from then on.
 func (s *state) enter(a *view.Attempt, o *Options) {
 	s.leave(a)
 	p := s.pool(poolOf(a.Job()), o)
 	p.count(a.Need, 1)
-	s.of[a.ID] = p
+	a.Owner = p
 }
 
 // leave counts an attempt no more.
 func (s *state) leave(a *view.Attempt) {
-	if p := s.of[a.ID]; p != nil {
+	if p, _ := a.Owner.(*pool); p != nil {
 		p.count(a.Need, -1)
-		delete(s.of, a.ID)
+		a.Owner = nil
 	}
 }
 

@@ -15,8 +15,8 @@ func status(l look) scheduler.Status {
 	s, o, v := l.State(), l.Options(), l.View()
 	rows := map[string]*scheduler.PoolStatus{}
 	weights, slots := 0.0, 0
-	for _, n := range s.total.slots { // any order: a sum
-		slots += n
+	for _, n := range s.total.slots {
+		slots += n.Count
 	}
 	for _, j := range v.Jobs() {
 		name := poolOf(j)

@@ -322,7 +322,7 @@ func (d *assignment) canSuspend(of *work.Unit, a *view.Attempt) bool {
 	}
 	n, memory := l.Offer.Suspended+1, l.Offer.Held+a.Need.Memory
 	for _, x := range l.Attempts() {
-		u := d.index.Unit(x.ID)
+		u := d.index.Unit(x)
 		goes := x.Leaving != 0 || u == of || u != nil && u.Turn == d.view.Round()
 		if x != a && x.State != view.Suspended && goes {
 			n++

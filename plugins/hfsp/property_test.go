@@ -146,7 +146,7 @@ func (o *observer) victims(d scheduler.Decisions) {
 	for _, x := range d.Preempt {
 		for _, id := range x.Victims {
 			a := o.view.Attempt(id)
-			s := of(o.p.index.Unit(id).Stage)
+			s := of(o.p.index.Unit(o.p.view.Attempt(id)).Stage)
 			if lost[s] += a.Need.Slots; s.Held-lost[s] < s.entitled {
 				o.t.Errorf("%s is left with %d slots of %d that are due to it", a.Job().ID(), s.Held-lost[s], s.entitled)
 			}
@@ -154,7 +154,7 @@ func (o *observer) victims(d scheduler.Decisions) {
 				more[a.Launcher]++
 				continue
 			}
-			if u := o.p.index.Unit(id); s.trains && (&assignment{Policy: &o.p}).isSample(u, s) {
+			if u := o.p.index.Unit(o.p.view.Attempt(id)); s.trains && (&assignment{Policy: &o.p}).isSample(u, s) {
 				o.t.Errorf("attempt %d is a sample and killed", id)
 			}
 		}

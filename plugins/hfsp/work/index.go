@@ -9,7 +9,7 @@ import (
 )
 
 // StageIndex indexes the stages of all live jobs. The zero StageIndex is ready for Start. It
-// belongs to one goroutine.
+// belongs to one goroutine. The Owner of each bundle and attempt of the view is the index's.
 type StageIndex struct {
 	// Beside is how many slots of a kind are held by groups of bundles that belong to a
 	// stage of another kind.
@@ -17,13 +17,12 @@ type StageIndex struct {
 
 	view    *view.View
 	stages  map[scheduler.JobID][]*Stage // by id
-	listed  map[scheduler.BundleID]listed
-	units   map[scheduler.AttemptID]*Unit
 	touched []*Stage
 	over    []*Stage // stages that left the index
 }
 
-// listed is the stage that a launchable bundle counts for, and its slots of that stage's kind.
+// listed is the stage that a launchable bundle counts for, and its slots of that stage's kind. It is
+// the Owner of such a bundle. Bundles that are alike share it.
 type listed struct {
 	stage *Stage
 	slots int
@@ -31,10 +30,7 @@ type listed struct {
 
 // Start builds the index from everything in the view.
 func (b *StageIndex) Start(v *view.View) {
-	*b = StageIndex{
-		view: v, Beside: map[scheduler.SlotKind]int{}, stages: map[scheduler.JobID][]*Stage{},
-		listed: map[scheduler.BundleID]listed{}, units: map[scheduler.AttemptID]*Unit{},
-	}
+	*b = StageIndex{view: v, Beside: map[scheduler.SlotKind]int{}, stages: map[scheduler.JobID][]*Stage{}}
 	for _, j := range v.Jobs() {
 		b.submitted(j)
 		var before *Unit
@@ -55,8 +51,11 @@ func (b *StageIndex) Start(v *view.View) {
 // Stages returns a live job's stages by id.
 func (b *StageIndex) Stages(j scheduler.JobID) []*Stage { return b.stages[j] }
 
-// Unit returns the launch that an attempt belongs to, or nil.
-func (b *StageIndex) Unit(id scheduler.AttemptID) *Unit { return b.units[id] }
+// Unit returns the launch that a live attempt belongs to, or nil.
+func (b *StageIndex) Unit(a *view.Attempt) *Unit {
+	u, _ := a.Owner.(*Unit)
+	return u
+}
 
 // Of returns the stage of an attempt's group, or nil if its job ended before this round.
 func (b *StageIndex) Of(a *view.Attempt) *Stage {
@@ -134,7 +133,7 @@ func (b *StageIndex) Update(events []scheduler.Event) {
 		case scheduler.Outcome:
 			b.outcome(&e)
 		case scheduler.AttemptTookSlots:
-			if a := b.view.Attempt(e.Attempt); a != nil && b.units[a.ID] == nil {
+			if a := b.view.Attempt(e.Attempt); a != nil && a.Owner == nil {
 				b.launched(a, nil)
 			}
 		case scheduler.AttemptStarted:
@@ -177,7 +176,7 @@ func (b *StageIndex) finished(id scheduler.JobID) {
 // leave removes a stage and delists its bundles.
 func (b *StageIndex) leave(s *Stage) {
 	for x := range s.ready.All() {
-		delete(b.listed, x.ID)
+		x.Owner = nil
 	}
 	b.over = append(b.over, s)
 	if s.touched {
@@ -233,13 +232,13 @@ func (b *StageIndex) bundleOf(id scheduler.AttemptID) {
 
 // list updates whether a bundle may be launched.
 func (b *StageIndex) list(x *view.Bundle) {
-	was, is := b.listed[x.ID]
+	was, is := x.Owner.(*listed)
 	now := x.Launchable()
 	if is && (!now || was.stage.needs(x) != was.slots) {
 		was.stage.ready.Remove(x)
 		was.stage.ReadyBundles--
 		was.stage.Ready -= was.slots
-		delete(b.listed, x.ID)
+		x.Owner = nil
 		b.touch(was.stage)
 		is = false
 	}
@@ -251,7 +250,7 @@ func (b *StageIndex) list(x *view.Bundle) {
 	s.ready.Add(x)
 	s.ReadyBundles++
 	s.Ready += n
-	b.listed[x.ID] = listed{s, n}
+	x.Owner = s.listed(n)
 	b.came(x)
 }
 
@@ -331,7 +330,7 @@ func (b *StageIndex) launched(a *view.Attempt, u *Unit) *Unit {
 		b.came(a.Bundle)
 	}
 	u.Attempts = append(u.Attempts, a)
-	b.units[a.ID] = u
+	a.Owner = u
 	if a.Need.Kind != u.Stage.kind {
 		b.Beside[a.Need.Kind] += a.Need.Slots
 	}
@@ -340,7 +339,11 @@ func (b *StageIndex) launched(a *view.Attempt, u *Unit) *Unit {
 }
 
 func (b *StageIndex) attempt(id scheduler.AttemptID) {
-	if u := b.units[id]; u != nil {
+	a := b.view.Attempt(id)
+	if a == nil {
+		return // it ended in the same round
+	}
+	if u := b.Unit(a); u != nil {
 		b.sync(u)
 	}
 }
@@ -361,11 +364,10 @@ func (b *StageIndex) ended(e view.Ended) {
 	if x := b.view.Bundle(e.Bundle.ID); x != nil {
 		b.list(x)
 	}
-	u := b.units[e.ID]
+	u := b.Unit(e.Attempt)
 	if u == nil {
 		return // launched and ended in one round
 	}
-	delete(b.units, e.ID)
 	u.Attempts = slices.DeleteFunc(u.Attempts, func(a *view.Attempt) bool { return a.ID == e.ID })
 	if e.Need.Kind != u.Stage.kind {
 		b.Beside[e.Need.Kind] -= e.Need.Slots

@@ -28,6 +28,7 @@ type Stage struct {
 	id      scheduler.StageID
 	kind    scheduler.SlotKind
 	ready   view.BundleList
+	last    *listed // what the bundle that was listed last has
 	units   []*Unit // in order of launch; nil in a gap
 	gaps    int
 	paused  int // how many of units are suspended
@@ -198,6 +199,14 @@ func (s *Stage) Paused(yield func(*Unit) bool) {
 			}
 		}
 	}
+}
+
+// listed returns what a bundle has that needs so many slots of the stage's kind.
+func (s *Stage) listed(slots int) *listed {
+	if s.last == nil || s.last.slots != slots {
+		s.last = &listed{s, slots}
+	}
+	return s.last
 }
 
 // needs is how many slots of the stage's kind a bundle needs.

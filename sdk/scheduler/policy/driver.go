@@ -29,6 +29,7 @@ type driver[O, S any] struct {
 
 	passes  uint64 // how many there were
 	jobs    map[scheduler.JobID]*record
+	records []*record // those of jobs, in order of job
 	told    int       // records that are told
 	order   []*record // of jobs that wait, as the last pass asked for them
 	another []*record // the memory of the order before
@@ -60,7 +61,7 @@ func (d *driver[O, S]) Start(c scheduler.Config, s scheduler.Snapshot, env sched
 		return scheduler.Description{}, err
 	}
 	var none S
-	d.env, d.state, d.jobs, d.told, d.order = env, none, map[scheduler.JobID]*record{}, 0, nil
+	d.env, d.state, d.jobs, d.records, d.told, d.order = env, none, map[scheduler.JobID]*record{}, nil, 0, nil
 	since := 0
 	if d.recall(s.Checkpoint) {
 		since = min(s.Since, len(s.Events))
@@ -120,10 +121,7 @@ func (d *driver[O, S]) AssignTasks(r scheduler.Round) (scheduler.Decisions, erro
 func (d *driver[O, S]) forget(events []scheduler.Event) {
 	for _, e := range events {
 		if x, is := e.(scheduler.JobFinished); is {
-			if r := d.jobs[x.Job]; r != nil {
-				d.withdraw(r)
-				delete(d.jobs, x.Job)
-			}
+			d.drop(x.Job)
 			d.setDelay(x.Job, locality.Wait{})
 		}
 	}

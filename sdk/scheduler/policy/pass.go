@@ -52,24 +52,41 @@ func (p *Pass[O, S]) OptionsChanged() bool { return p.changed }
 // Ready walks bundles that may be launched, in order of job, then id. It leaves out those that this pass launched or
 // preempted for. Bundles that run and are offered for a second attempt are in Seconds.
 func (p *Pass[O, S]) Ready(f Filter) iter.Seq[*view.Bundle] {
-	return p.walk(f, func(j *view.Job) iter.Seq[*view.Bundle] {
-		switch {
-		case f.Gang:
-			return j.ReadyGangs()
-		case f.Kind != "":
-			return j.ReadyOfKind(f.Kind, 0)
+	return func(yield func(*view.Bundle) bool) { p.each(f, yield) }
+}
+
+// each calls yield with the bundles of Ready. It keeps no reference to yield, so that a loop over Ready allocates
+// nothing.
+func (p *Pass[O, S]) each(f Filter, yield func(*view.Bundle) bool) {
+	if f.Job != nil {
+		p.eachOf(f.Job, f, yield)
+		return
+	}
+	for _, j := range p.driver.view.Jobs() {
+		if !p.eachOf(j, f, yield) {
+			return
 		}
-		return j.Ready()
-	})
+	}
+}
+
+// eachOf is each for one job. It reports whether to go on.
+func (p *Pass[O, S]) eachOf(j *view.Job, f Filter, yield func(*view.Bundle) bool) bool {
+	p.ask(j)
+	walk := j.Launchable(f.Kind, 0)
+	if f.Gang {
+		walk = j.LaunchableGangs()
+	}
+	for b := walk.Next(); b != nil; b = walk.Next() {
+		if !b.SpeculationOffered && f.has(b) && !yield(b) {
+			return false
+		}
+	}
+	return true
 }
 
 // Seconds walks bundles that run slowly or are suspended, and may be launched a second time. The first attempt that
 // commits wins. A preemption for such a bundle is refused.
 func (p *Pass[O, S]) Seconds(f Filter) iter.Seq[*view.Bundle] {
-	return p.walk(f, (*view.Job).Seconds)
-}
-
-func (p *Pass[O, S]) walk(f Filter, of func(*view.Job) iter.Seq[*view.Bundle]) iter.Seq[*view.Bundle] {
 	jobs := p.driver.view.Jobs()
 	if f.Job != nil {
 		jobs = []*view.Job{f.Job}
@@ -77,7 +94,7 @@ func (p *Pass[O, S]) walk(f Filter, of func(*view.Job) iter.Seq[*view.Bundle]) i
 	return func(yield func(*view.Bundle) bool) {
 		for _, j := range jobs {
 			p.ask(j)
-			for b := range of(j) {
+			for b := range j.Seconds() {
 				if f.has(b) && !yield(b) {
 					return
 				}

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -42,8 +43,28 @@ func (d *driver[O, S]) record(j *view.Job) *record {
 	if r == nil {
 		r = &record{job: j}
 		d.jobs[j.ID()] = r
+		at, _ := d.place(j.ID())
+		d.records = slices.Insert(d.records, at, r)
 	}
 	return r
+}
+
+// place returns where the record of a job is among those of all jobs, or belongs.
+func (d *driver[O, S]) place(id scheduler.JobID) (int, bool) {
+	if n := len(d.records); n == 0 || d.records[n-1].job.ID() < id { // usually the job is new
+		return n, false
+	}
+	return slices.BinarySearchFunc(d.records, id, func(r *record, id scheduler.JobID) int { return cmp.Compare(r.job.ID(), id) })
+}
+
+// drop drops the record of a job that ended.
+func (d *driver[O, S]) drop(id scheduler.JobID) {
+	if r := d.jobs[id]; r != nil {
+		d.withdraw(r)
+		delete(d.jobs, id)
+		at, _ := d.place(id)
+		d.records = slices.Delete(d.records, at, at+1)
+	}
 }
 
 // setReason sets why a job waits after this pass.
@@ -96,24 +117,26 @@ func (p *Pass[O, S]) Report(j *view.Job, why scheduler.WaitReason, detail func()
 // bundle where the job itself has the answer, and writes no text that nobody asked for.
 func (p *Pass[O, S]) giveReasons() {
 	d := p.driver
-	for _, j := range d.view.Jobs() {
-		if j.ReadyCount() > 0 {
-			p.ask(j) // those that the pass did not ask for come last
-		}
-	}
 	free := freeSlots{of: &d.view.Capacity}
 	d.order, d.another = p.order[:0], d.order
 	for _, r := range p.order {
-		b := p.left(r.job)
-		if b == nil {
+		p.giveReason(r, &free)
+	}
+	next := 0                         // of the records, which are in the order of the view's jobs
+	for _, j := range d.view.Jobs() { // those that the pass did not ask for come last
+		if j.ReadyCount() == 0 {
 			continue
 		}
-		now := p.reasonOf(r, b, len(d.order), &free)
-		if r.inForce.why != now.why {
-			p.decisions.Waiting = append(p.decisions.Waiting, scheduler.Waiting{Job: r.job.ID(), Reason: now.why, Detail: now.text()})
+		for next < len(d.records) && d.records[next].job.ID() < j.ID() {
+			next++
 		}
-		d.putInForce(r, now)
-		d.order = append(d.order, r)
+		if next == len(d.records) || d.records[next].job != j {
+			d.record(j) // puts it there
+		}
+		if r := d.records[next]; r.asked != d.passes {
+			r.asked = d.passes
+			p.giveReason(r, &free)
+		}
 	}
 	if d.told == len(d.order) {
 		return
@@ -124,6 +147,21 @@ func (p *Pass[O, S]) giveReasons() {
 			p.decisions.Waiting = append(p.decisions.Waiting, scheduler.Waiting{Job: j.ID(), Reason: scheduler.WaitNone})
 		}
 	}
+}
+
+// giveReason tells the manager the reason of the job whose turn is next, if it waits and the reason changed.
+func (p *Pass[O, S]) giveReason(r *record, free *freeSlots) {
+	d := p.driver
+	b := p.left(r.job)
+	if b == nil {
+		return
+	}
+	now := p.reasonOf(r, b, len(d.order), free)
+	if r.inForce.why != now.why {
+		p.decisions.Waiting = append(p.decisions.Waiting, scheduler.Waiting{Job: r.job.ID(), Reason: now.why, Detail: now.text()})
+	}
+	d.putInForce(r, now)
+	d.order = append(d.order, r)
 }
 
 // freeSlots is how many slots of kinds are free at the end of a pass. Jobs mostly ask for one kind.
@@ -151,9 +189,9 @@ func (f *freeSlots) none(j *view.Job) bool {
 	return true
 }
 
-// enough reports whether as many slots are free as each group of a bundle needs.
-func (f *freeSlots) enough(b *view.Bundle) bool {
-	return !f.none(b.Job) && !slices.ContainsFunc(b.Groups, func(g scheduler.Group) bool { return f.count(g.Kind) < g.Slots })
+// enough reports whether as many slots are free as each group of a job's bundle needs.
+func (f *freeSlots) enough(j *view.Job, b *view.Bundle) bool {
+	return !f.none(j) && !slices.ContainsFunc(b.Groups, func(g scheduler.Group) bool { return f.count(g.Kind) < g.Slots })
 }
 
 // left returns the first ready bundle of a job that the pass did not launch, or nil.
@@ -185,7 +223,7 @@ func (p *Pass[O, S]) reasonOf(r *record, b *view.Bundle, place int, free *freeSl
 	switch {
 	case p.Coming(r.job):
 		return reason{why: scheduler.WaitPreempting, detail: "slots are being taken back for it"}
-	case free.enough(b):
+	case free.enough(r.job, b):
 		return reason{why: b.Unfit(), detail: p.driver.view.Obstacles(b)}
 	case place > 0:
 		return reason{why: scheduler.WaitTurn, before: place}

@@ -50,6 +50,8 @@ type Attempt struct {
 	// Ahead means that it is held ahead at its launcher (scheduler.Launch): it holds nothing, and
 	// is in none of the lists of attempts but Job.Ahead and Bundle.Attempts.
 	Ahead bool
+	// Owner is data of the policy; the view ignores it.
+	Owner any
 
 	suspending bool // a preemption will suspend it
 

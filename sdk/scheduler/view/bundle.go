@@ -45,6 +45,8 @@ type Bundle struct {
 	// there stands in the launchers' offers.
 	ReservedOn    []scheduler.LauncherID
 	ReservedUntil scheduler.Time
+	// Owner is data of the policy; the view ignores it.
+	Owner any
 
 	stages   []scheduler.StageID // of its groups, kept when Groups is dropped
 	oneStage [1]scheduler.StageID
