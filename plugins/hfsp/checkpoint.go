@@ -44,6 +44,7 @@ type saver struct {
 	memory  []byte         // as the checkpoint has it
 	pending []*stage       // stages whose record may be out of date
 	without int            // live stages left out for want of space
+	tasks   binenc.Writer  // memory for what the estimator writes of a stage
 }
 
 // look marks a stage to be compared with the checkpoint.
@@ -90,7 +91,7 @@ func (p *Policy) saveChanges(w *binenc.Writer) {
 	}
 	for _, s := range p.saver.pending {
 		if s.pending = false; p.view.Job(s.Job.ID()) == s.Job {
-			s.save(w, p.estimator)
+			s.save(w, &p.saver.tasks, p.estimator)
 		}
 	}
 	clear(p.saver.pending)
@@ -121,7 +122,7 @@ func (p *Policy) saveAll(w *binenc.Writer, limit int) {
 			s := of(x)
 			s.saved = nil
 			before := len(w.Data)
-			if s.save(w, p.estimator); len(w.Data) > most {
+			if s.save(w, &p.saver.tasks, p.estimator); len(w.Data) > most {
 				w.Data, s.saved = w.Data[:before], nil
 				p.saver.without++
 			}
@@ -168,8 +169,8 @@ func (k *kind) save(w *binenc.Writer, whole bool, most int) {
 	}
 }
 
-// save writes a stage's data, if the checkpoint does not have it already.
-func (s *stage) save(w *binenc.Writer, by estimation.Estimator) {
+// save writes a stage's data, if the checkpoint does not have it already. It uses the memory of tasks.
+func (s *stage) save(w, tasks *binenc.Writer, by estimation.Estimator) {
 	if !s.Came {
 		return
 	}
@@ -186,9 +187,9 @@ func (s *stage) save(w *binenc.Writer, by estimation.Estimator) {
 	w.Bool(s.wait.Skipped)
 	w.Int(int64(s.wait.Since))
 	w.Int(int64(s.wait.Waited))
-	var tasks binenc.Writer
+	tasks.Data = tasks.Data[:0]
 	if e, ok := by.(estimation.Keeper); ok {
-		e.SaveStage(s.tasks, &tasks)
+		e.SaveStage(s.tasks, tasks)
 	}
 	w.Bytes(tasks.Data)
 	s.saved = keep(w, before, s.saved)

@@ -16,6 +16,7 @@ import (
 type Capacity struct {
 	numbers  map[scheduler.SlotKind]int // of kinds, in order of their first appearance
 	kinds    []kindFree                 // by number
+	last     int                        // the number that was asked for last
 	reserved reservations               // as offered
 	journal  []change                   // since the last round, to be undone from its end
 	// userJournal has what was taken for users with a limit, in order of the journal.
@@ -46,6 +47,7 @@ func (s *seat) prefetch() byte { return prefetch.At(s.free, 0) }
 
 // kindFree counts the free slots of one kind.
 type kindFree struct {
+	name      scheduler.SlotKind
 	total     int // free and not reserved, on all launchers that are not withheld
 	withheld  int // free and not reserved, on withheld launchers
 	forResume int // free on closed launchers, for attempts suspended there
@@ -142,17 +144,28 @@ func (c *Capacity) refill(l *Launcher) {
 // kind returns a kind's number. Numbers depend on the order of first appearance, and no decision
 // depends on them.
 func (c *Capacity) kind(k scheduler.SlotKind) int {
-	n, ok := c.numbers[k]
+	n, ok := c.number(k)
 	if !ok {
 		if c.numbers == nil {
 			c.numbers = map[scheduler.SlotKind]int{}
 		}
 		n = len(c.kinds)
 		c.numbers[k] = n
-		c.kinds = append(c.kinds, kindFree{})
+		c.kinds = append(c.kinds, kindFree{name: k})
 		c.where.addKind()
 	}
 	return n
+}
+
+// number returns the number of a kind that has one. Most calls ask for the kind of the call before.
+func (c *Capacity) number(k scheduler.SlotKind) (n int, ok bool) {
+	if c.last < len(c.kinds) && c.kinds[c.last].name == k {
+		return c.last, true
+	}
+	if n, ok = c.numbers[k]; ok {
+		c.last = n
+	}
+	return n, ok
 }
 
 func (c *Capacity) forgetMisses() {
@@ -194,7 +207,7 @@ func (c *Capacity) Withhold(l *Launcher, withheld bool) {
 
 // Withheld returns how many slots of a kind are free on withheld launchers and not reserved.
 func (c *Capacity) Withheld(kind scheduler.SlotKind) int {
-	if n, ok := c.numbers[kind]; ok {
+	if n, ok := c.number(kind); ok {
 		return c.kinds[n].withheld
 	}
 	return 0
@@ -204,7 +217,7 @@ func (c *Capacity) Withheld(kind scheduler.SlotKind) int {
 // excluded, less what is taken tentatively. Only attempts that are suspended there may use them
 // (TakeForResume).
 func (c *Capacity) FreeForResume(kind scheduler.SlotKind) int {
-	if n, ok := c.numbers[kind]; ok {
+	if n, ok := c.number(kind); ok {
 		return c.kinds[n].forResume
 	}
 	return 0
@@ -213,7 +226,7 @@ func (c *Capacity) FreeForResume(kind scheduler.SlotKind) int {
 // FreeSlots returns how many slots of a kind are free and not reserved on all launchers that are
 // not withheld, less what is taken tentatively.
 func (c *Capacity) FreeSlots(kind scheduler.SlotKind) int {
-	if n, ok := c.numbers[kind]; ok {
+	if n, ok := c.number(kind); ok {
 		return c.kinds[n].total
 	}
 	return 0
