@@ -42,7 +42,7 @@ func TestLaunchesAhead(t *testing.T) {
 		for _, j := range v.Jobs() {
 			both = both && j.FirstReady() != nil
 		}
-		d.Launch = v.LaunchAhead(d.Launch, nil)
+		d.Launch = v.LaunchAhead(d.Launch, nil, nil)
 		if ahead += len(d.Launch) - n; len(d.Launch) > n && both {
 			beside++
 		}
