@@ -236,9 +236,12 @@ func (rs *Reservations) Expire(id uint64, now scheduler.Time) bool {
 // any bundle of its job when the job has no ready bundle left. end is why a
 // planned one ends.
 func (rs *Reservations) ReleaseFor(b Bundle, ready int, end scheduler.ReservationEnd) {
+	if rs.index.Len() == 0 {
+		return
+	}
 	of := rs.byJob[b.JobID()]
 	if len(of) == 0 {
-		return // as for most jobs, mostly
+		return // as for most jobs
 	}
 	for _, r := range slices.Clone(of) {
 		switch {
