@@ -87,7 +87,7 @@ func (rd *StatusReader) Launchers() []*wire.LauncherStatus {
 			Launcher: uint64(l.ID), Name: l.Name, Host: l.Host, Rack: l.Rack, Slots: wireSlots(l.Slots()), Free: wireSlots(l.Startable()),
 			Memory: l.Memory(), MemoryFree: l.FreeMemory(), Swap: l.Swap(), SwapFree: l.FreeSwap(), State: l.State(),
 			Resources: wire.ResourceCounts(l.Countable()), ResourcesFree: wire.ResourceCounts(l.FreeCountable()),
-			Suspended: uint32(l.Suspended()), Running: uint32(len(l.Attempts()) - l.Suspended()),
+			Suspended: uint32(l.Suspended()), Running: uint32(l.Running()),
 		})
 	}
 	return list

@@ -172,6 +172,9 @@ func (l *Launcher) markOutlasted(s *step.Step) {
 // HasHeldAhead reports whether attempts are held ahead on the launcher.
 func (l *Launcher) HasHeldAhead() bool { return l.heldAhead > 0 }
 
+// Running returns how many attempts on the launcher are neither suspended nor held ahead.
+func (l *Launcher) Running() int { return len(l.attempts) - l.suspended - l.heldAhead }
+
 // TookSlots records that an attempt is not held ahead any more.
 func (a *Attempt) TookSlots() {
 	a.heldAhead = false

@@ -274,7 +274,7 @@ func (l *Launcher) Row() changes.Launcher {
 	row := changes.Launcher{
 		ID: l.ID, Name: l.Name, Host: l.Host, Rack: l.Rack, State: l.State(), Slots: slices.Clone(l.Slots()), Free: l.Startable(),
 		Memory: l.Memory(), MemoryFree: l.FreeMemory(), Swap: l.Swap(), SwapFree: l.FreeSwap(), Resources: l.Countable(), ResourcesFree: l.FreeCountable(),
-		Running: len(l.attempts) - l.suspended - l.heldAhead, Suspended: l.suspended, HTTPAddress: l.httpAddress,
+		Running: l.Running(), Suspended: l.suspended, HTTPAddress: l.httpAddress,
 	}
 	row.ExcludedFor, row.ExcludedUntil = l.Exclusion()
 	return row

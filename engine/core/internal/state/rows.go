@@ -11,6 +11,8 @@ func (a *Attempt) State() string {
 	switch {
 	case a.Stop() != nil:
 		return "stopping"
+	case a.HeldAhead():
+		return "ahead"
 	case a.Phase() == phase.Suspended:
 		return "suspended"
 	case a.Phase() == phase.Running && a.Reads.Misses() > 0:
