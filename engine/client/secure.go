@@ -54,8 +54,8 @@ func checkAddress(address string) error {
 	return nil
 }
 
-// proof proves in the header of each call who calls. Whoever reads one on its way has it, so the
-// connection must be encrypted.
+// proof authenticates the user in the header of each call. It is sent over encrypted connections
+// alone, since whoever reads it can use it.
 type proof interface {
 	// authorization is the header's value. It is called for each call, from any goroutine.
 	authorization() (string, error)

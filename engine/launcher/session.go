@@ -125,7 +125,7 @@ func managerCredentials(keys *certs.Keys) credentials.TransportCredentials {
 	return nonblocking{credentials.NewTLS(keys.Client(auth.Manager, ""))}
 }
 
-// nonblocking are credentials whose connection becomes one as nonblock.Conn returns it.
+// nonblocking wraps credentials, so that the connection to the manager is one of nonblock.Conn.
 type nonblocking struct {
 	credentials.TransportCredentials
 }

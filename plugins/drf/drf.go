@@ -239,7 +239,7 @@ func (a *assignment) nextPlain(j *job) (*view.Bundle, bool) {
 	return nil, false
 }
 
-// nextBundle returns the bundle after the last one that was tried of the first of a plain job's kinds.
+// nextBundle returns the bundle of a plain job to be tried next, of the first of its kinds.
 func (a *assignment) nextBundle(j *job) *view.Bundle {
 	if j.walks {
 		return j.walk.Next()
@@ -287,7 +287,7 @@ func (a *assignment) launches(x *job) iter.Seq[*view.Bundle] {
 	}
 }
 
-// open appends the kinds of slots that the job uses and of which some are free, in order of stage, each once.
+// open appends the kinds of free slots that the job uses, in order of stage, each once.
 func (a *assignment) open(j *view.Job, kinds []scheduler.SlotKind) []scheduler.SlotKind {
 	v := a.View()
 	reserved := v.Capacity.Reserved(j.ID())

@@ -27,6 +27,11 @@
 // Slots are not collected for a bundle that would not fit an empty cluster, nor for second attempts
 // of stragglers. Work of jobs ahead of it still goes first.
 //
+// # Launches ahead
+//
+// The first job of the queue that has something ready gets the next slots. So bundles of its short
+// stages are launched ahead (scheduler.Launch), also while other jobs wait.
+//
 // # Settings
 //
 //	collect-after: 30s   # how long smaller work may pass; 0s: never

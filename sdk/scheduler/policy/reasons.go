@@ -149,7 +149,8 @@ func (p *Pass[O, S]) giveReasons() {
 	}
 }
 
-// giveReason tells the manager the reason of the job whose turn is next, if it waits and the reason changed.
+// giveReason records why a job waits after this pass, and tells the manager if that changed. For a job that does not
+// wait it does nothing.
 func (p *Pass[O, S]) giveReason(r *record, free *freeSlots) {
 	d := p.driver
 	b := p.left(r.job)

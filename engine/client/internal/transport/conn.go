@@ -92,7 +92,7 @@ func (c *Conn) Close() error {
 }
 
 // Connect begins a connection for the first call, and does not wait for it.
-func (c *Conn) Connect() { _, _, _ = c.look() }
+func (c *Conn) Connect() { _, _, _ = c.connectionOrAttempt() }
 
 // Absent reports whether a connection is being made, or could not be made.
 func (c *Conn) Absent() bool {
@@ -105,7 +105,7 @@ var errClosed = status.Error(codes.Canceled, "the client is closed")
 
 // connection returns the connection, and makes one if there is none.
 func (c *Conn) connection(ctx context.Context) (*http.ClientConn, error) {
-	conn, a, err := c.look()
+	conn, a, err := c.connectionOrAttempt()
 	if a == nil {
 		return conn, err
 	}
@@ -117,8 +117,8 @@ func (c *Conn) connection(ctx context.Context) (*http.ClientConn, error) {
 	}
 }
 
-// look returns the connection, or the attempt that makes one.
-func (c *Conn) look() (*http.ClientConn, *attempt, error) {
+// connectionOrAttempt returns the connection, or the attempt that makes one.
+func (c *Conn) connectionOrAttempt() (*http.ClientConn, *attempt, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {

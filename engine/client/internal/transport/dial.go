@@ -105,7 +105,8 @@ func tunnel(ctx context.Context, raw net.Conn, user *url.Userinfo, address strin
 	return &tunneled{Conn: raw, r: r}, nil
 }
 
-// tunneled is a connection whose first bytes came with the proxy's answer.
+// tunneled is a connection through a proxy. r may hold its first bytes, read together with the proxy's
+// answer.
 type tunneled struct {
 	net.Conn
 	r *bufio.Reader

@@ -377,7 +377,7 @@ func (connections) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Co
 func (connections) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context   { return ctx }
 func (connections) HandleRPC(context.Context, stats.RPCStats)                         {}
 
-// What is no gRPC server is told before a call is sent to it.
+// A call to a server that does not speak gRPC fails before it is sent.
 func TestNoServerOfGRPC(t *testing.T) {
 	plain := &http.Server{Handler: http.NotFoundHandler()} //nolint:gosec // of a test
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -18,8 +18,8 @@ import (
 func (a *Attempt) HeldAhead() bool { return a.heldAhead }
 
 // handsOver reports whether the attempt may be a predecessor: it runs, or is about to, nothing is
-// asked of it, its bundle has one group, and its stage is short. What has countable resources is
-// none: a process keeps those until its end. Nor is one that ran on while others were held too long.
+// asked of it, its bundle has one group, and its stage is short. An attempt with countable resources
+// may not: its process keeps those until its end. Nor may one that markOutlasted marked.
 func (a *Attempt) handsOver() bool {
 	b := a.BundleAttempt.Bundle
 	return a.HasSlots && !a.outlasted && a.Stop() == nil && !a.Suspending() && !a.Resuming() && a.Phase() != phase.Suspended &&

@@ -46,7 +46,8 @@ func (r *PastRuns) Record(j *Job, most int) {
 	}
 }
 
-// shortestRun is recorded for attempts whose start and end were reported in one message.
+// shortestRun is recorded in place of 0, which would mean unknown: the start and the end of a very short
+// attempt come in one report.
 const shortestRun = time.Microsecond
 
 func (r *PastRuns) dropOldest() {

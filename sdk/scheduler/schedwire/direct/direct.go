@@ -52,7 +52,7 @@ type Conn struct {
 	buffer []byte
 }
 
-// socket is a net.Conn, or a file whose reads block a thread.
+// socket is the manager's connection (net.Conn), or the plug-in's file, whose reads block a thread.
 type socket interface {
 	io.ReadWriteCloser
 	syscall.Conn
