@@ -324,6 +324,11 @@ func (s *story) ids(names []string) (ids []scheduler.LauncherID) {
 // finishReport ends an attempt with the outputs of all its nodes.
 func (s *story) finishReport(t *testing.T, d *datadriven.TestData, name string, named map[string]string) *wire.Report {
 	s.whereRuns(t, d, name)
+	return s.endReport(name, named)
+}
+
+// endReport is the end of an attempt, whether it lives or not.
+func (s *story) endReport(name string, named map[string]string) *wire.Report {
 	m := s.starts[number(name)]
 	e := &wire.AttemptEnded{}
 	if m.Finish == nil {

@@ -308,7 +308,7 @@ func (s *story) do(t *testing.T, d *datadriven.TestData, first string, rest []st
 	case "late-finish": // with the launcher's earlier incarnation
 		l, _ := s.Core.Launcher(named["from"])
 		l.Incarnation = number(named["life"])
-		s.report(l, &wire.Report{What: &wire.Report_Ended{Ended: &wire.AttemptEnded{Attempt: id, End: wire.End_END_FINISHED}}})
+		s.report(l, s.endReport(first, named))
 	case "kill":
 		s.step(wire.NewInput(&wire.KillJob{Client: 9, Job: id, Principal: principal(named), Elements: s.elements(t, named)}))
 	case "retry":
