@@ -76,7 +76,8 @@ type Settings struct {
 	// TotalOrder gives each reducer a range of keys, so that the output files in sequence are in
 	// order. The ranges come from a sample of the input: mappers run over parts of it beforehand,
 	// so they must do nothing but emit. One key goes to one reducer, however frequent it is, unless
-	// SplitKeys is set.
+	// SplitKeys is set. Each map task holds the first key of each range, up to 4 MiB in all: where keys
+	// are larger there are fewer ranges, and the other reducers get nothing.
 	TotalOrder bool
 	// SlowStart is the share of finished map tasks at which reducers start to gather:
 	// SlowStartDefault when 0. A negative value waits for all map tasks.

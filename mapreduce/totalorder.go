@@ -2,13 +2,10 @@ package mapreduce
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"math/rand/v2"
-	"slices"
 
 	"github.com/hamadryad/hamadryad/sdk/job"
 	"github.com/hamadryad/hamadryad/sdk/job/text"
@@ -31,6 +28,8 @@ const (
 	sampleKeysMax  = 8192
 	sampleBytesMax = 8 << 20
 	samplePairsMax = 1 << 20
+	// sampleShare is the divisor of a task's memory that gives the most bytes of all samples together.
+	sampleShare = 4
 
 	keysPort       = "keys"
 	boundariesPort = "boundaries"
@@ -105,10 +104,20 @@ var errEnough = errors.New("mapreduce: enough keys were sampled")
 
 // keySample keeps a uniform random sample of the keys.
 type keySample struct {
+	most  int // bytes that are kept
 	seen  int
 	bytes int
 	keys  [][]byte
 	rng   *rand.Rand
+}
+
+// sampleBytes is how many bytes of keys a sampler keeps, for tasks of so much memory. The boundaries
+// stage holds the samples of all.
+func sampleBytes(memory int64) int {
+	if memory <= 0 {
+		return sampleBytesMax
+	}
+	return int(min(memory/(sampleShare*samplersMax), sampleBytesMax))
 }
 
 // Write adds a pair's key.
@@ -116,11 +125,11 @@ func (s *keySample) Write(key, _ []byte) error {
 	if s.seen++; s.seen > samplePairsMax {
 		return errEnough
 	}
-	if len(s.keys) < sampleKeysMax && s.bytes+len(key) <= sampleBytesMax {
+	if len(s.keys) < sampleKeysMax && s.bytes+len(key) <= s.most {
 		s.keys, s.bytes = append(s.keys, bytes.Clone(key)), s.bytes+len(key)
 		return nil
 	}
-	if at := s.rng.IntN(s.seen); at < len(s.keys) && s.bytes-len(s.keys[at])+len(key) <= sampleBytesMax {
+	if at := s.rng.IntN(s.seen); at < len(s.keys) && s.bytes-len(s.keys[at])+len(key) <= s.most {
 		s.bytes += len(key) - len(s.keys[at])
 		s.keys[at] = append(s.keys[at][:0], key...)
 	}
@@ -133,7 +142,7 @@ func (s *keySample) Close() error { return nil }
 // sample is a node of the sample stage.
 func sample(t *Task, mapper mapFunc) error {
 	ctx, n := t.ctx, t.n
-	s := &keySample{rng: rand.New(rand.NewPCG(1, uint64(n.Info().Index)))}
+	s := &keySample{most: sampleBytes(n.Info().Memory), rng: rand.New(rand.NewPCG(1, uint64(n.Info().Index)))}
 	e := &Emitter{ctx: ctx, direct: &Writer{format: s}}
 	err := t.begin()
 	if err == nil {
@@ -159,13 +168,10 @@ func sendKeys(ctx context.Context, n *job.Node, port string, keys [][]byte) erro
 		return err
 	}
 	for p := range out.Partitions() {
-		b := &job.Batch{}
 		for _, k := range keys {
-			b.Data = append(b.Data, k...)
-			b.Seal()
-		}
-		if err := out.WriteBatch(ctx, p, b); err != nil {
-			return err
+			if err := out.Write(ctx, p, k); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -189,66 +195,5 @@ func receiveKeys(ctx context.Context, n *job.Node, port string) ([][]byte, error
 		for k := range b.All() {
 			keys = append(keys, bytes.Clone(k))
 		}
-	}
-}
-
-// pickBoundaries is the node of the boundaries stage.
-func pickBoundaries(ctx context.Context, n *job.Node, reducers int, order func(a, b []byte) int, repeat bool) error {
-	keys, err := receiveKeys(ctx, n, keysPort)
-	if err != nil {
-		return err
-	}
-	return sendKeys(ctx, n, boundariesPort, boundaries(keys, reducers, order, repeat))
-}
-
-// boundaries picks the first keys of all ranges but the first. A key so frequent that it fills several
-// ranges is there once, so there are fewer ranges. With repeat it is there for each of them.
-func boundaries(keys [][]byte, ranges int, order func(a, b []byte) int, repeat bool) [][]byte {
-	// Keys that are equal in this order may differ in bytes: the bytes break ties, so that the
-	// outcome does not depend on the order of arrival of samples.
-	slices.SortFunc(keys, func(a, b []byte) int { return cmp.Or(order(a, b), bytes.Compare(a, b)) })
-	var first [][]byte
-	for i := 1; i < ranges && len(keys) > 0; i++ {
-		k := keys[i*len(keys)/ranges]
-		if len(first) == 0 || repeat || order(first[len(first)-1], k) < 0 {
-			first = append(first, k)
-		}
-	}
-	return first
-}
-
-// rangePartition reads the boundaries and returns the partition function that uses them.
-func rangePartition(ctx context.Context, n *job.Node, order func(a, b []byte) int, repeated bool) (func(key []byte, n int) int, error) {
-	first, err := receiveKeys(ctx, n, boundariesPort)
-	if err != nil {
-		return nil, err
-	}
-	for i := 1; i < len(first); i++ {
-		if c := order(first[i-1], first[i]); c > 0 || c == 0 && !repeated {
-			return nil, fmt.Errorf("the boundaries %q and %q are not in order: Compare and Group must be orders, the same in every process", shorten(first[i-1]), shorten(first[i]))
-		}
-	}
-	return rangeOf(first, order, n.Info().Index), nil
-}
-
-// rangeOf is the partition function of a map task. A boundary is the first key of its range. Where
-// several are equal, the ranges between them have that key alone, and the one after them begins with
-// it. So its pairs may go to any of these, and the files are in order all the same. All those of a map
-// task go to one range: a task that runs again then gives each range the same pairs, in whatever order
-// it emits them.
-func rangeOf(first [][]byte, order func(a, b []byte) int, task int) func(key []byte, n int) int {
-	equal := make([]int, len(first)) // how many boundaries from here on are equal to this one
-	for i := len(first) - 1; i >= 0; i-- {
-		equal[i] = 1
-		if i+1 < len(first) && order(first[i], first[i+1]) == 0 {
-			equal[i] += equal[i+1]
-		}
-	}
-	return func(key []byte, _ int) int {
-		at, found := slices.BinarySearchFunc(first, key, order)
-		if found {
-			at += 1 + task%equal[at]
-		}
-		return at
 	}
 }

@@ -140,6 +140,42 @@ func TestAFrequentKeyIsSharedInTotalOrder(t *testing.T) {
 	}
 }
 
+// The first keys of all ranges would have more bytes than are sent to a map task. There are fewer
+// ranges, and the files are in order all the same.
+func TestLargeKeysInTotalOrder(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 10))
+	var lines []string
+	for range 120 {
+		lines = append(lines, fmt.Sprintf("%0200000d", rng.Uint64()))
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(dir+"/in", []byte(strings.Join(lines, "\n")+"\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	j := sortLines(100)
+	j.SplitBytes = 4 << 20
+	if _, err := jobtest.Run(t.Context(), j.Definition(), []string{dir + "/in", dir + "/out"}, jobtest.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	files, err := jobtest.Output(dir + "/out")
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := 0
+	for _, f := range files {
+		if f != "" {
+			used++
+		}
+	}
+	slices.Sort(lines)
+	if got := strings.ReplaceAll(strings.Join(files, ""), "\t", ""); got != strings.Join(lines, "\n")+"\n" {
+		t.Errorf("%d bytes are not the lines in order", len(got))
+	}
+	if used < 5 || used > 25 {
+		t.Errorf("%d of %d files have lines: want those of an eighth or a quarter of the ranges", used, len(files))
+	}
+}
+
 func TestTotalOrderIsItsPartition(t *testing.T) {
 	j := sortLines(3)
 	j.Partition = func([]byte, int) int { return 0 }

@@ -1,6 +1,7 @@
-// Large offers two jobs for records and keys that are large: copy reads Binary
+// Large offers jobs for records, keys and outputs that are large: copy reads Binary
 // files and writes their pairs as they are, counting checksums of what map and
-// reduce see, and values adds up the values of each key that its maps make.
+// reduce see, values adds up the values of each key that its maps make, and broadcast
+// gives each reader all that one node has written.
 package main
 
 import (
@@ -18,6 +19,7 @@ import (
 func main() {
 	app.Main(
 		job.Definition{Name: "copy", Help: "MEMORY INPUT OUTPUT  copy the pairs of Binary files", Build: copied},
+		job.Definition{Name: "broadcast", Help: "MEMORY BYTES READERS CHANNEL OUTPUT  a node writes so many bytes, and each reader gets them all; CHANNEL is file, tcp, shm or edges", Build: broadcast},
 		job.Definition{Name: "values", Help: "MEMORY INPUT OUTPUT  each line is KEY COUNT SIZE: make so many values, and add them up", Build: values},
 	)
 }
