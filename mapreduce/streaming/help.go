@@ -2,6 +2,7 @@ package streaming
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -17,7 +18,7 @@ reducer reads those sorted by key, and prints lines. Word count:
               {n += \$2} END {if (NR > 0) print w \"\t\" n}'"
 
 Commands run without a shell: quotes work, pipes and variables need sh -c '...'.
-There is one reducer unless -numReduceTasks says otherwise.
+There is one reducer unless -numReduceTasks or -reduceBytes says otherwise.
 
 Options:
 `
@@ -30,6 +31,8 @@ var optionHelp = map[string]string{
 	"reducer":        "the reduce, or IdentityReducer (the default), aggregate, or NONE for none",
 	"combiner":       "run over a map task's sorted output, with input and output as the reducer",
 	"numReduceTasks": "number of reducers; 0 for none",
+	"reduceBytes":    "chooses the reducers by size: partitions share one up to so many bytes, such as 67108864",
+	"splitKeys":      "with it: several reducers share a key with very many lines",
 	"numMapTasks":    "a hint that is not taken: tasks are by size of the input",
 	"inputformat":    "TextInputFormat, KeyValueTextInputFormat or CombineTextInputFormat",
 	"outputformat":   "TextOutputFormat",
@@ -115,7 +118,7 @@ func (j *Job) String() string {
 			fmt.Fprintf(&b, "%s: %q\n", p.name, p.words)
 		}
 	}
-	fmt.Fprintf(&b, "reducers: %d\n", max(j.settings.reducers, 0))
+	fmt.Fprintf(&b, "reducers: %s\n", j.reducersText())
 	for _, f := range j.files {
 		fmt.Fprintf(&b, "file: %s as %s\n", f.path, f.name)
 	}
@@ -123,4 +126,20 @@ func (j *Job) String() string {
 		fmt.Fprintf(&b, "setting: %s=%s\n", c.name, c.value)
 	}
 	return b.String()
+}
+
+// reducersText says how many reducers there are.
+func (j *Job) reducersText() string {
+	n := max(j.settings.reducers, 0)
+	if j.reduceBytes == 0 {
+		return strconv.Itoa(n)
+	}
+	text := fmt.Sprintf("by size, up to %d bytes each", j.reduceBytes)
+	if n > 0 {
+		text += fmt.Sprintf(", at most %d", n)
+	}
+	if j.splitKeys {
+		text += ", large keys shared"
+	}
+	return text
 }

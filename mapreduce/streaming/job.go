@@ -32,6 +32,7 @@ func (j *Job) add(g *job.Graph) error {
 	s := &j.settings
 	b := mapreduce.Bytes{Name: Name, Map: j.runMap, Output: j.outputFormat()}
 	b.Reducers, b.SlowStart, b.Codec, b.NoSuspend = s.reducers, s.slowStart, s.shuffle, j.noSuspend
+	b.ReduceBytes, b.SplitKeys = j.reduceBytes, j.splitKeys
 	if s.splitMax < math.MaxInt64 || s.splitMin > 0 {
 		b.SplitBytes = max(min(s.splitMax, job.SplitBytesDefault), s.splitMin)
 	}

@@ -3,6 +3,7 @@ package streaming
 import (
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,7 +20,10 @@ type Job struct {
 	env       []string // of -cmdenv, NAME=value
 	lazy      bool
 	noSuspend bool
-	verbose   bool
+	// reduceBytes and splitKeys are as mapreduce.Settings has them.
+	reduceBytes int64
+	splitKeys   bool
+	verbose     bool
 
 	conf     configuration
 	settings settings
@@ -47,6 +51,8 @@ var options = []option{
 	{name: "combiner", value: "COMMAND", set: (*Job).setCombiner},
 	{name: "numReduceTasks", value: "N", set: conf("mapreduce.job.reduces")},
 	{name: "numMapTasks", value: "N", set: conf("mapreduce.job.maps")},
+	{name: "reduceBytes", value: "BYTES", set: func(j *Job, v string) error { return number(v, 1, math.MaxInt64, &j.reduceBytes) }},
+	{name: "splitKeys", set: func(j *Job, _ string) error { j.splitKeys = true; return nil }},
 	{name: "inputformat", value: "CLASS", set: conf(nameInputFormat)},
 	{name: "outputformat", value: "CLASS", set: conf(nameOutputFormat)},
 	{name: "partitioner", value: "CLASS", set: conf(namePartitioner)},

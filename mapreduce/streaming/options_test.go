@@ -56,6 +56,13 @@ func TestRefused(t *testing.T) {
 		`use true or false`:                                   {"-D", "stream.non.zero.exit.is.failure=no"},
 		"put `hamadryad local --` before":                     {"-jt", "local"},
 		`use a number from 0 to 1`:                            {"-D", "mapreduce.job.reduce.slowstart.completedmaps=NaN"},
+		`-reduceBytes 64MiB: use a whole number from 1`:       {"-reduceBytes", "64MiB"},
+		`-reduceBytes 0: use a whole number from 1`:           {"-reduceBytes", "0"},
+		`give -reduceBytes BYTES too`:                         {"-splitKeys"},
+		`this job has none: leave it out`:                     {"-reduceBytes", "1", "-numReduceTasks", "0"},
+		`this job has none`:                                   {"-reduceBytes", "1", "-reducer", "NONE"},
+		`slowstart.completedmaps, or set it to 1`:             {"-reduceBytes", "1", "-D", "mapreduce.job.reduce.slowstart.completedmaps=0"},
+		`each with a part of its sum`:                         {"-reduceBytes", "1", "-splitKeys", "-reducer", "aggregate"},
 		`unknown priority "HIGHEST": use VERY_LOW`:            {"-D", "mapreduce.job.priority=HIGHEST"},
 		`a line end can't separate`:                           {"-D", "stream.map.output.field.separator=\n"},
 		`commands get and print lines of text only`:           {"-D", "stream.map.input=typedbytes"},
@@ -138,6 +145,14 @@ func TestVerbose(t *testing.T) {
 	j, err := parse("-mapper", `awk -F',' "{print \$1}"`, "-reducer", "NONE", "-input", `{a,b}/x,c\,d`, "-verbose")
 	if err != nil || !j.Verbose() {
 		t.Fatal(err)
+	}
+	for text, args := range map[string][]string{
+		"reducers: by size, up to 7 bytes each\n":                               {"-reduceBytes", "7"},
+		"reducers: by size, up to 7 bytes each, at most 5, large keys shared\n": {"-reduceBytes", "7", "-splitKeys", "-numReduceTasks", "5"},
+	} {
+		if j, err := parse(args...); err != nil || !strings.Contains(j.String(), text) {
+			t.Errorf("%q: no %q in\n%v%v", args, text, j, err)
+		}
 	}
 	want := "input: in {a,b}/x c,d\noutput: out\nmapper: [\"awk\" \"-F,\" \"{print \\\\$1}\"]\nreducer: NONE\nreducers: 0\n"
 	if j.String() != want {

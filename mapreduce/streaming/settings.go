@@ -203,6 +203,9 @@ func (j *Job) settle() (err error) {
 			j.notes = append(j.notes, "there is no reduce, so the combiner is not run")
 		}
 	}
+	if err := j.reduceBySize(); err != nil {
+		return err
+	}
 	if err := j.resolve(); err != nil {
 		return err
 	}
@@ -211,6 +214,28 @@ func (j *Job) settle() (err error) {
 	}
 	if s.noSpeculation {
 		s.flags = append(s.flags, "--no-speculation")
+	}
+	return nil
+}
+
+// reduceBySize resolves what -reduceBytes changes. Without a number of reducers their most follows from
+// the input.
+func (j *Job) reduceBySize() error {
+	s := &j.settings
+	switch {
+	case j.reduceBytes == 0 && j.splitKeys:
+		return errors.New("-splitKeys shares keys among reducers that are chosen by size: give -reduceBytes BYTES too, such as 67108864")
+	case j.reduceBytes == 0:
+		return nil
+	case s.reducers == mapreduce.MapOnly:
+		return errors.New("-reduceBytes chooses reducers, and this job has none: leave it out")
+	case s.slowStart > 0:
+		return errors.New("-reduceBytes chooses reducers when all mappers have ended, so none starts early: leave out mapreduce.job.reduce.slowstart.completedmaps, or set it to 1")
+	case j.splitKeys && j.reducer.is(classAggregate):
+		return errors.New("-splitKeys would have several reducers print a key of aggregate, each with a part of its sum: leave it out")
+	}
+	if j.conf.get("mapreduce.job.reduces") == "" {
+		s.reducers = 0
 	}
 	return nil
 }

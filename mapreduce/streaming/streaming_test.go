@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/hamadryad/hamadryad/mapreduce/streaming"
+	"github.com/hamadryad/hamadryad/sdk/job"
 	"github.com/hamadryad/hamadryad/sdk/job/jobtest"
 )
 
@@ -311,5 +312,60 @@ func TestKeyFieldBasedPartitioner(t *testing.T) {
 	}
 	if lines != 2000 || len(of) != 40 || len(used) < 3 {
 		t.Errorf("%d lines of %d first fields in %d files", lines, len(of), len(used))
+	}
+}
+
+// The reducers are chosen by size, and their files together are those of one reducer.
+func TestReducersBySize(t *testing.T) {
+	dir := t.TempDir()
+	var in strings.Builder
+	for i := range 3000 {
+		fmt.Fprintf(&in, "k%d\t%d\n", i%700, i)
+	}
+	os.WriteFile(dir+"/a", []byte(in.String()), 0o666)
+	run := func(name string, extra ...string) (files int, lines string) {
+		out := filepath.Join(dir, name)
+		args := append(extra, "-input", dir+"/a", "-output", out, "-mapper", "cat", "-reducer", "cat", "-D", "mapreduce.input.fileinputformat.split.maxsize=5000")
+		if _, err := jobtest.Run(t.Context(), streaming.Definition(), args, jobtest.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		parts, err := jobtest.Output(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(parts), sortLines(strings.Join(parts, ""))
+	}
+	_, want := run("one")
+	for _, c := range []struct {
+		name        string
+		least, most int
+		args        []string
+	}{
+		{"large", 1, 1, []string{"-reduceBytes", "100000000"}},
+		{"small", 3, 1000, []string{"-reduceBytes", "2000"}},
+		{"named", 2, 4, []string{"-reduceBytes", "1", "-numReduceTasks", "4"}},
+		{"split", 3, 1000, []string{"-reduceBytes", "2000", "-splitKeys"}},
+	} {
+		if files, got := run(c.name, c.args...); got != want || files < c.least || files > c.most {
+			t.Errorf("%s: %d files, want %d to %d with the lines of one", c.name, files, c.least, c.most)
+		}
+	}
+}
+
+// The options reach the graph.
+func TestReducersBySizeInTheGraph(t *testing.T) {
+	for _, split := range []bool{false, true} {
+		args := []string{"-input", "in", "-output", "out", "-mapper", "cat", "-reduceBytes", "4000"}
+		if split {
+			args = append(args, "-splitKeys")
+		}
+		task := job.Task{{Path: "in", Length: 9000}}
+		g, err := job.Build(streaming.Definition(), args, job.Recorded([][]job.Task{{task}}, []string{"out"}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := g.Connections()[0].Channel.Adapt, (job.Adapt{Partitions: 10, Bytes: 4000, Split: split}); got != want {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
 	}
 }
