@@ -112,7 +112,7 @@ func runManager(ctx context.Context, s config.Sources, part *local.Part) error {
 		cfg.Last, cfg.InForce = &u, now.Update(tokens, log).InForce
 	}
 	cfg.Problem, cfg.File, cfg.Updates, cfg.Log = problem, s.File, updates, log
-	cfg.Remaker, cfg.Fallback = remaker, fifo.New
+	cfg.Remaker, cfg.Fallback, cfg.ReleaseMemory = remaker, fifo.New, true
 	systemd, err := openUnit(part, log)
 	if err != nil {
 		return err

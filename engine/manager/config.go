@@ -54,6 +54,10 @@ type Config struct {
 	// remakeAgain is the delay after a failed try; a test lowers it.
 	remakeAgain time.Duration
 
+	// ReleaseMemory gives memory of this process back to the system at rest. It is for a process that
+	// runs only a manager.
+	ReleaseMemory bool
+
 	WebHosts      []string // host names of HTTP, besides addresses, localhost and the machine's own name
 	WebActionsOff bool     // no changes over HTTP
 

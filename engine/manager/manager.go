@@ -313,6 +313,7 @@ func (m *manager) serve(ctx context.Context, cancel context.CancelCauseFunc, log
 	parts.Go(func() { launchers.NewLiveness(m.launchers, m.inbox).Run(ctx) })
 	parts.Go(func() { m.takeUpdates(ctx) })
 	parts.Go(func() { m.schedules.Run(ctx) })
+	parts.Go(func() { m.releaseAtRest(ctx) })
 	parts.Go(func() { m.own.Find(ctx, net.DefaultResolver.LookupCNAME) })
 	parts.Go(func() { m.tickets.Run(ctx, m.owners, m.launchers.Renewed) })
 	stalledStop := context.AfterFunc(ctx, func() { // a full disk must not hold up the end

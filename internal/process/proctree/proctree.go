@@ -60,11 +60,7 @@ const (
 
 // moves reports whether a process is there and not stopped.
 func moves(pid int) bool {
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return false
-	}
-	p, ok := parse(pid, string(stat))
+	p, ok := look(pid, make([]byte, statBytes))
 	return ok && !strings.ContainsRune("TtZX", rune(p.state))
 }
 
@@ -203,19 +199,47 @@ func ordered(all []process, in map[int]bool, root int) []int {
 	return pids
 }
 
-// list reads /proc. A process that ends meanwhile is left out.
+// statBytes is enough for the start of a stat line: the name of the command, and the fields that parse
+// reads.
+const statBytes = 512
+
+// list reads /proc. A process that ends meanwhile is left out. A daemon does so each second, so it
+// leaves little garbage.
 func list() []process {
-	var all []process
-	for _, pid := range pids() {
-		stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-		if err != nil {
-			continue
-		}
-		if p, ok := parse(pid, string(stat)); ok {
+	numbers := pids()
+	all := make([]process, 0, len(numbers))
+	buf := make([]byte, statBytes)
+	for _, pid := range numbers {
+		if p, ok := look(pid, buf); ok {
 			all = append(all, p)
 		}
 	}
 	return all
+}
+
+// look reads a process's stat line; false: the process is gone.
+func look(pid int, buf []byte) (process, bool) {
+	fd, err := uninterrupted(func() (int, error) {
+		return unix.Open("/proc/"+strconv.Itoa(pid)+"/stat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	})
+	if err != nil {
+		return process{}, false
+	}
+	defer unix.Close(fd)
+	n, err := uninterrupted(func() (int, error) { return unix.Read(fd, buf) })
+	if err != nil {
+		return process{}, false
+	}
+	return parse(pid, buf[:n])
+}
+
+// uninterrupted repeats a system call that a signal interrupts.
+func uninterrupted(call func() (int, error)) (n int, err error) {
+	for {
+		if n, err = call(); !errors.Is(err, unix.EINTR) {
+			return n, err
+		}
+	}
 }
 
 // pids lists the processes, in no order.
@@ -240,17 +264,21 @@ func pids() []int {
 
 // parse reads a stat line. The command's name is in parentheses and may hold any
 // character, so fields are counted from the last parenthesis.
-func parse(pid int, stat string) (process, bool) {
-	end := strings.LastIndexByte(stat, ')')
+func parse(pid int, stat []byte) (process, bool) {
+	end := bytes.LastIndexByte(stat, ')')
 	if end < 0 {
 		return process{}, false
 	}
-	fields := strings.Fields(stat[end+1:])
-	if len(fields) < 4 {
+	var fields [4][]byte // state, parent, group, session
+	rest := stat[end+1:]
+	for i := range fields {
+		fields[i], rest, _ = bytes.Cut(bytes.TrimLeft(rest, " "), []byte{' '})
+	}
+	if len(fields[0]) == 0 {
 		return process{}, false
 	}
-	parent, err1 := strconv.Atoi(fields[1])
-	session, err2 := strconv.Atoi(fields[3])
+	parent, err1 := strconv.Atoi(string(fields[1]))
+	session, err2 := strconv.Atoi(string(fields[3]))
 	return process{pid, parent, session, fields[0][0]}, err1 == nil && err2 == nil
 }
 
