@@ -43,10 +43,15 @@ type records struct {
 
 const (
 	chunkMin, chunkMax = 64 << 10, 32 << 20 // bytes
-	chunkShare         = 8                  // a chunk is the budget divided by this
-	// refsFirst is the initial room for refs; after that many pairs, their mean size predicts how
-	// many the budget will hold.
-	refsFirst = 4096
+	chunkShare         = 8                  // a chunk is at most the budget divided by this
+	// chunkFirst is the first chunk, in bytes. Each further one has chunkGrowth times as many as all
+	// before it: new memory costs time, and a reduce task may have few pairs.
+	chunkFirst  = 1 << 20
+	chunkGrowth = 4
+	// refsFirst is the initial room for refs. When it is used up, it grows by refsGrowth, and to no more
+	// than the budget will hold: the mean size of the pairs predicts how many these are.
+	refsFirst  = 4096
+	refsGrowth = 8
 )
 
 func newRecords(memory int64) records { return records{max: memory} }
@@ -82,11 +87,14 @@ func (r *records) refsWanted() int {
 		return refsFirst
 	}
 	mean := r.data/int64(n) + 1 + refBytes
-	return max(int(min(r.max/mean, 1<<31)), n+n/4)
+	return max(int(min(r.max/mean, 1<<31, refsGrowth*int64(n))), n+n/4)
 }
 
+// chunkLargest is the size of a chunk, unless one record is larger.
+func (r *records) chunkLargest() int64 { return min(max(r.max/chunkShare, chunkMin), chunkMax) }
+
 func (r *records) chunkWanted(size int) int64 {
-	return max(int64(size), min(max(r.max/chunkShare, chunkMin), chunkMax))
+	return max(int64(size), min(r.chunkLargest(), max(chunkGrowth*r.taken, chunkFirst)))
 }
 
 // add copies a record; key is its key.
@@ -145,7 +153,7 @@ func (r *records) reset() {
 	kept := r.chunks[:0]
 	r.taken = 0
 	for _, c := range r.chunks {
-		if int64(cap(c)) <= r.chunkWanted(0) {
+		if int64(cap(c)) <= r.chunkLargest() {
 			kept, r.taken = append(kept, c[:0]), r.taken+int64(cap(c))
 		}
 	}
