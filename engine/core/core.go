@@ -12,7 +12,7 @@ import (
 
 // Version is the version of the core's behaviour. A log of another version is restored from its
 // checkpoints and never replayed.
-const Version = 10
+const Version = 11
 
 // Core is the manager's state machine. Not safe for concurrent use.
 type Core struct {

@@ -132,12 +132,14 @@ type Reserve struct {
 // the attempt holds nothing. AttemptTookSlots says when it takes the slots and memory of the
 // attempt that ended, so what its job and its user hold does not change.
 //
-// It needs AbilityAhead and draws on Offer.Ahead. It is refused as NoCapacity where the offer has
-// nothing for the bundle's stage. Attempts held ahead are withdrawn, and their bundles are ready
-// again, when an attempt there is preempted or suspended, when something there is reserved, when
-// the launcher drains or is excluded, when another policy takes over, and when they were held for
-// long. AttemptStopping tells of it. A withdrawal may come too late: then the attempt took slots
-// before, and is stopped.
+// It needs AbilityAhead and draws on Offer.Ahead. Where the last attempt of the stage has ended
+// meanwhile, and its slots are free, the launch takes these at once: AttemptTookSlots follows its
+// outcome. It is refused as NoCapacity where neither is there.
+//
+// Attempts held ahead are withdrawn, and their bundles are ready again, when an attempt there is
+// preempted or suspended, when something there is reserved, when the launcher drains or is
+// excluded, when another policy takes over, and when they were held for long. AttemptStopping tells
+// of it. A withdrawal may come too late: then the attempt took slots before, and is stopped.
 type Launch struct {
 	Bundle    BundleID
 	Launchers []LauncherID

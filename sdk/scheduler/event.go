@@ -344,8 +344,8 @@ type AttemptStarted struct {
 }
 
 // AttemptTookSlots: an attempt that was launched ahead (Launch.Ahead) holds slots and memory from
-// now on: those of an attempt of its stage that ended there. Only a policy with AbilityAhead gets
-// it, for its own launches.
+// now on: those of an attempt of its stage that ended there, or ones that were free at its launch.
+// Only a policy with AbilityAhead gets it, for its own launches.
 type AttemptTookSlots struct {
 	At      Time
 	Attempt AttemptID

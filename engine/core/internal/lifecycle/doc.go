@@ -40,7 +40,8 @@
 //
 // There is room ahead of attempts of bundles of one group, without countable resources, and of
 // stages whose attempts are short: core.aheadMax for each. There is none where something is reserved
-// or suspended, or is about to be. A closed launcher has none either.
+// or suspended, or is about to be. A closed launcher has none either. A launch ahead that finds no
+// room and free slots takes these: while the policy decided, what it was to wait for ended.
 //
 // An attempt that is held is withdrawn by a stop, as any other is stopped. It ends when its
 // launcher has confirmed. If the launcher had started it before, its report says so. Then the

@@ -7,7 +7,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Launch starts a whole bundle, or refuses to.
+// Launch starts a whole bundle, has its launcher hold it ahead, or refuses to.
 func (as *Attempts) Launch(d scheduler.Launch) ([]scheduler.AttemptID, scheduler.RefusalReason, string) {
 	b := as.state.Bundles.Get(d.Bundle)
 	if b == nil || b.Last() {
@@ -39,7 +39,12 @@ func (as *Attempts) Launch(d scheduler.Launch) ([]scheduler.AttemptID, scheduler
 	}
 	as.where, as.targets = where, rooms
 	if d.Ahead {
-		return as.launchAhead(b, where[0])
+		ids, reason, why := as.launchAhead(b, where[0])
+		// What it was to wait for may have ended while the policy decided. Then it takes free slots.
+		if reason != scheduler.NoCapacity || !b.WithinUserLimit(scheduler.Usage{}) || as.resources.Allocate(b, rooms) != "" {
+			return ids, reason, why
+		}
+		return as.startBundleAttempt(b, where, false, false), scheduler.NotRefused, ""
 	}
 	if !b.WithinUserLimit(scheduler.Usage{}) {
 		return nil, scheduler.UserAtLimit, b.Job.User().Refusal(b.Usage())

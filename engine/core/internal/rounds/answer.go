@@ -149,8 +149,15 @@ func (rs *Rounds) applyLaunch(list []scheduler.Launch, i int) {
 		rs.policy.Current().Launched()
 	}
 	rs.policy.Notify(o)
-	if b := rs.state.Bundles.Get(list[i].Bundle); o.Accepted && rs.policy.NextKnows(b.Job.ID, b.Index) {
+	if !o.Accepted {
+		return
+	}
+	b := rs.state.Bundles.Get(list[i].Bundle)
+	if rs.policy.NextKnows(b.Job.ID, b.Index) {
 		rs.policy.NotifyNext(o)
+	}
+	if list[i].Ahead && !rs.state.Attempts.Get(ids[0]).HeldAhead() { // it found free slots
+		rs.policy.NotifyBundle(b.Job.ID, b.Index, scheduler.AttemptTookSlots{At: rs.step.Now, Attempt: ids[0]})
 	}
 }
 
