@@ -14,12 +14,24 @@ import (
 // version is the version of the release that the tests build.
 const version = "v1.2.0"
 
-// made has make make something of the release in a folder of its own.
+// made has make make something of the release in a folder of its own. It is compiled without the profile: with it, all
+// packages would be compiled once more.
 func made(t *testing.T, target string, more ...string) (out string) {
 	t.Helper()
 	out = t.TempDir()
-	run(t, nil, "make", append([]string{"--no-print-directory", "-C", "..", target, "OUT=" + out, "VERSION=" + version, "PLATFORMS=linux/" + runtime.GOARCH}, more...)...)
+	run(t, nil, "make", append([]string{"--no-print-directory", "-C", "..", target, "OUT=" + out, "VERSION=" + version, "PROFILE=off", "PLATFORMS=linux/" + runtime.GOARCH}, more...)...)
 	return out
+}
+
+// The compiler can read the profile that releases are compiled with, and it has calls of ours.
+func TestProfile(t *testing.T) {
+	calls := filepath.Join(t.TempDir(), "calls")
+	run(t, nil, "go", "tool", "preprofile", "-i", "release/cpu.pgo", "-o", calls)
+	for _, name := range []string{"hamadryad/engine/core", "hamadryad/engine/launcher"} {
+		if !strings.Contains(string(content(t, calls)), name) {
+			t.Errorf("the profile has no call of %s: record it anew by \"make profile\"", name)
+		}
+	}
 }
 
 // A release has archives of static programs that know their version, a list of all that is in them, and checksums. The
