@@ -15,6 +15,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/mapreduce"
 	"github.com/hamadryad/hamadryad/mapreduce/format"
+	"github.com/hamadryad/hamadryad/mapreduce/format/structured"
 )
 
 // oddJob is a submission of testdata/odd, with an output in a folder of its own.
@@ -258,9 +259,9 @@ func oddFile(t *testing.T, name string) []byte {
 		return written(t, format.BinaryOutput(), func(i int) []byte { return fmt.Append(nil, i) })
 	case "avro":
 		schema := `{"type":"record","name":"tree","fields":[{"name":"kind","type":"string"},{"name":"girth","type":"long"}]}`
-		return written(t, format.AvroOutput(schema, tree), func(i int) int { return i })
+		return written(t, structured.AvroOutput(schema, tree), func(i int) int { return i })
 	}
-	return written(t, format.ParquetOutput(tree), func(i int) int { return i })
+	return written(t, structured.ParquetOutput(tree), func(i int) int { return i })
 }
 
 // written returns what an output writes for oddRecords.

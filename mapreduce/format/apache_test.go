@@ -22,7 +22,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/internal/minihdfs/kit"
 	"github.com/hamadryad/hamadryad/mapreduce"
-	"github.com/hamadryad/hamadryad/mapreduce/format"
+	"github.com/hamadryad/hamadryad/mapreduce/format/structured"
 )
 
 // What we write is read here by Apache's own libraries for Java: testdata/apache.
@@ -291,8 +291,8 @@ func readByApache(t *testing.T, files ...string) io.Reader {
 }
 
 func TestApacheReadsWhatWeWrite(t *testing.T) {
-	avroOut := format.AvroOutput(avroPlantSchema, func(_ int, p avroPlant) avroPlant { return p })
-	parquetOut := format.ParquetOutput(func(_ int, p parquetPlant) parquetPlant { return p })
+	avroOut := structured.AvroOutput(avroPlantSchema, func(_ int, p avroPlant) avroPlant { return p })
+	parquetOut := structured.ParquetOutput(func(_ int, p parquetPlant) parquetPlant { return p })
 	avroAt := func(i int) any { return shown(reflect.ValueOf(avroPlantAt(i)), "avro") }
 	parquetAt := func(i int) any { return shown(reflect.ValueOf(parquetPlantAt(i)), "parquet") }
 	all := writtenFor(t, "all", parquetOut, parquetPlants, parquetPlantAt)

@@ -12,7 +12,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/hamadryad/hamadryad/mapreduce"
-	"github.com/hamadryad/hamadryad/mapreduce/format"
+	"github.com/hamadryad/hamadryad/mapreduce/format/structured"
 )
 
 type user struct {
@@ -76,20 +76,22 @@ func userFile[W userWriter](t *testing.T, us []user, open func(io.Writer) (W, er
 
 func avroFile(t *testing.T, us []user) []byte {
 	t.Helper()
-	return userFile(t, us, func(to io.Writer) (*format.AvroWriter[user], error) {
-		return format.NewAvroWriter[user](to, userSchema)
+	return userFile(t, us, func(to io.Writer) (*structured.AvroWriter[user], error) {
+		return structured.NewAvroWriter[user](to, userSchema)
 	})
 }
 
 func parquetFile(t *testing.T, us []user) []byte {
 	t.Helper()
-	return userFile(t, us, func(to io.Writer) (*format.ParquetWriter[user], error) { return format.NewParquetWriter[user](to) })
+	return userFile(t, us, func(to io.Writer) (*structured.ParquetWriter[user], error) {
+		return structured.NewParquetWriter[user](to)
+	})
 }
 
 func TestAvro(t *testing.T) {
 	for _, n := range []int{0, 1, 5, 30_000} {
 		us, want := users(n)
-		everySplit(t, avroFile(t, us), unnumbered(format.Avro[user]), want)
+		everySplit(t, avroFile(t, us), unnumbered(structured.Avro[user]), want)
 	}
 }
 
@@ -100,7 +102,7 @@ func TestAvroByHand(t *testing.T) {
 	file := "Obj\x01" + "\x02" + "\x16avro.schema" + "\x10\"string\"" + "\x00" + sync +
 		"\x04\x0c" + "\x04ab" + "\x04cd" + sync + "\x00\x00" + sync + "\x02\x04" + "\x02e" + sync
 	want := []string{"0=ab", "0=cd", "0=e"}
-	everySplit(t, []byte(file), unnumbered(format.Avro[string]), want)
+	everySplit(t, []byte(file), unnumbered(structured.Avro[string]), want)
 	path := t.TempDir() + "/f"
 	for name, bad := range map[string]string{
 		"cut": file[:len(file)-1], "cut in a number": file[:len(file)-19], "another sync marker": strings.Replace(file, "cd"+sync, "cd0123456789abcdeX", 1),
@@ -109,7 +111,7 @@ func TestAvroByHand(t *testing.T) {
 	} {
 		os.WriteFile(path, []byte(bad), 0o666)
 		for _, split := range []int64{10, 1000} {
-			if _, err := records(path, split, format.Avro[string]); err == nil || !strings.Contains(err.Error(), "read "+path+" at offset ") {
+			if _, err := records(path, split, structured.Avro[string]); err == nil || !strings.Contains(err.Error(), "read "+path+" at offset ") {
 				t.Errorf("%s in splits of %d: %v", name, split, err)
 			}
 		}
@@ -129,13 +131,13 @@ func TestAvroBlocksThatClaimTooMuch(t *testing.T) {
 		read       func() ([]string, error)
 	}{
 		"records of no bytes": {file(`"null"`, huge, ""), "records in 0 bytes", nil},
-		"items of no bytes":   {file(`{"type":"array","items":"null"}`, "\x02", huge), "MaxSliceAllocSize", func() ([]string, error) { return records(path, 0, format.Avro[[]any]) }},
-		"items":               {file(`{"type":"array","items":"int"}`, "\x02", "\xfe\xff\xff\x0f\x00"), "can't be read", func() ([]string, error) { return records(path, 0, format.Avro[[]int32]) }},
-		"a string":            {file(`"string"`, "\x02", huge), "can't be read", func() ([]string, error) { return records(path, 0, format.Avro[string]) }},
+		"items of no bytes":   {file(`{"type":"array","items":"null"}`, "\x02", huge), "MaxSliceAllocSize", func() ([]string, error) { return records(path, 0, structured.Avro[[]any]) }},
+		"items":               {file(`{"type":"array","items":"int"}`, "\x02", "\xfe\xff\xff\x0f\x00"), "can't be read", func() ([]string, error) { return records(path, 0, structured.Avro[[]int32]) }},
+		"a string":            {file(`"string"`, "\x02", huge), "can't be read", func() ([]string, error) { return records(path, 0, structured.Avro[string]) }},
 	} {
 		os.WriteFile(path, []byte(c.data), 0o666)
 		if c.read == nil {
-			c.read = func() ([]string, error) { return records(path, 0, format.Avro[any]) }
+			c.read = func() ([]string, error) { return records(path, 0, structured.Avro[any]) }
 		}
 		got, err := c.read()
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "read "+path+" at offset ") {
@@ -144,7 +146,7 @@ func TestAvroBlocksThatClaimTooMuch(t *testing.T) {
 	}
 	// Few enough of them are records like others.
 	os.WriteFile(path, []byte(file(`"null"`, "\x06", "")), 0o666)
-	if got, err := records(path, 0, format.Avro[any]); err != nil || len(got) != 3 {
+	if got, err := records(path, 0, structured.Avro[any]); err != nil || len(got) != 3 {
 		t.Errorf("%q, %v", got, err)
 	}
 }
@@ -153,8 +155,8 @@ func TestLargeRecords(t *testing.T) {
 	us, want := users(2)
 	us[1].Name = strings.Repeat("long name ", 300_000)
 	want[1] = "0=" + us[1].String()
-	everySplit(t, avroFile(t, us), unnumbered(format.Avro[user]), want)
-	everySplit(t, parquetFile(t, us), unnumbered(format.Parquet[user]), want)
+	everySplit(t, avroFile(t, us), unnumbered(structured.Avro[user]), want)
+	everySplit(t, parquetFile(t, us), unnumbered(structured.Parquet[user]), want)
 }
 
 // TestParquetGroupsAreBoundedInBytes writes rows that do not pack: what a writer
@@ -164,7 +166,7 @@ func TestParquetGroupsAreBoundedInBytes(t *testing.T) {
 		Bytes []byte `parquet:"bytes"`
 	}
 	var b bytes.Buffer
-	w, err := format.NewParquetWriter[row](&b)
+	w, err := structured.NewParquetWriter[row](&b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +197,7 @@ func TestParquetGroupsAreBoundedInBytes(t *testing.T) {
 func TestParquet(t *testing.T) {
 	for _, n := range []int{0, 1, 80_000} {
 		us, want := users(n)
-		everySplit(t, parquetFile(t, us), unnumbered(format.Parquet[user]), want)
+		everySplit(t, parquetFile(t, us), unnumbered(structured.Parquet[user]), want)
 	}
 }
 
@@ -207,7 +209,7 @@ func TestBadParquet(t *testing.T) {
 	flipped[len(data)/3] ^= 0x55
 	for name, bad := range map[string][]byte{"cut": data[:len(data)-9], "no Parquet": []byte("plain text of some length"), "damaged page": flipped} {
 		os.WriteFile(path, bad, 0o666)
-		if _, err := records(path, 0, format.Parquet[user]); err == nil || !strings.Contains(err.Error(), "read "+path+" at offset ") {
+		if _, err := records(path, 0, structured.Parquet[user]); err == nil || !strings.Contains(err.Error(), "read "+path+" at offset ") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -215,7 +217,7 @@ func TestBadParquet(t *testing.T) {
 	type other struct {
 		Height int64 `parquet:"height"`
 	}
-	if _, err := records(path, 0, format.Parquet[other]); err == nil || !strings.Contains(err.Error(), `no column "height"`) {
+	if _, err := records(path, 0, structured.Parquet[other]); err == nil || !strings.Contains(err.Error(), `no column "height"`) {
 		t.Errorf("a column that is not there: %v", err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/mapreduce"
 	"github.com/hamadryad/hamadryad/mapreduce/format"
+	"github.com/hamadryad/hamadryad/mapreduce/format/structured"
 	"github.com/hamadryad/hamadryad/sdk/job"
 	"github.com/hamadryad/hamadryad/sdk/job/jobtest"
 )
@@ -76,8 +77,8 @@ func benchWriters(b *testing.B) map[string]func(text []byte, w io.Writer) {
 		"binary": func(text []byte, w io.Writer) {
 			benchWrite(b, format.BinaryOutput(), text, w, func(b []byte) []byte { return b })
 		},
-		"avro":    func(text []byte, w io.Writer) { benchWrite(b, format.AvroOutput(schema, row), text, w, asString) },
-		"parquet": func(text []byte, w io.Writer) { benchWrite(b, format.ParquetOutput(row), text, w, asString) },
+		"avro":    func(text []byte, w io.Writer) { benchWrite(b, structured.AvroOutput(schema, row), text, w, asString) },
+		"parquet": func(text []byte, w io.Writer) { benchWrite(b, structured.ParquetOutput(row), text, w, asString) },
 	}
 }
 
@@ -166,8 +167,8 @@ func BenchmarkRead(b *testing.B) {
 		{"bzip2-bytes", "in.bz2", benchRead(mapreduce.TextBytes)},
 		{"zstd-bytes", "in.zst", benchRead(mapreduce.TextBytes)},
 		{"binary", "in.binary", benchRead(format.Binary)},
-		{"avro", "in.avro", benchRead(format.Avro[benchRow])},
-		{"parquet", "in.parquet", benchRead(format.Parquet[benchRow])},
+		{"avro", "in.avro", benchRead(structured.Avro[benchRow])},
+		{"parquet", "in.parquet", benchRead(structured.Parquet[benchRow])},
 	} {
 		b.Run(c.name, func(b *testing.B) { c.read(b, dir+"/"+c.file) })
 	}

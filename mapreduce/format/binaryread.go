@@ -12,6 +12,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/hamadryad/hamadryad/mapreduce"
+	"github.com/hamadryad/hamadryad/mapreduce/internal/splitread"
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
@@ -23,22 +24,18 @@ func Binary(t *mapreduce.Task, each func(key, value []byte) error) error {
 		return err
 	}
 	defer zip.Close()
-	return splits(t, func(r *reading) error {
-		b := binaryReader{open: r.open, size: r.s.Size, zip: zip, at: &r.at, memory: t.Node().Info().Memory}
-		err := b.split(r.s.Offset, r.end(), func(pairs []byte, count uint32) error {
-			r.t.Read(int64(count))
+	return splitread.Splits(t, func(r *splitread.Reading) error {
+		b := binaryReader{open: r.Open, size: r.Split.Size, zip: zip, at: &r.At, memory: t.Node().Info().Memory}
+		err := b.split(r.Split.Offset, r.End(), func(pairs []byte, count uint32) error {
+			r.Task.Read(int64(count))
 			return b.each(pairs, count, each)
 		})
-		if own := (callerError{}); errors.As(err, &own) {
-			return own.error
+		if own := (splitread.CallerError{}); errors.As(err, &own) {
+			return own.Err
 		}
-		return r.wrap(err)
+		return r.Wrap(err)
 	})
 }
-
-// callerError is an error of the caller's function, which is called for each record; the file is
-// not at fault.
-type callerError struct{ error }
 
 // binaryReader reads splits of one file. To detect loss, after each block its reader checks that
 // the next block begins where it must, even if that block belongs to another split.
@@ -74,9 +71,9 @@ func (b *binaryReader) split(offset, end int64, each func(pairs []byte, count ui
 		return err
 	}
 	defer f.Close()
-	in := bufio.NewReaderSize(f, readBytes)
+	in := bufio.NewReaderSize(f, splitread.ReadBytes)
 	if *b.at > first {
-		if found, err := seek(in, b.sync[:], b.at, end); err != nil || !found {
+		if found, err := splitread.Seek(in, b.sync[:], b.at, end); err != nil || !found {
 			return err
 		}
 	}
@@ -107,7 +104,7 @@ var errNoBinary = job.Permanent(errors.New("this is not a Binary file: read it w
 // header reads the file's header.
 func (b *binaryReader) header() error {
 	*b.at = 0
-	if !hasMagic(b.size, binaryMagic) {
+	if !splitread.HasMagic(b.size, binaryMagic) {
 		return errNoBinary
 	}
 	f, err := b.open(0)
@@ -133,30 +130,6 @@ func (b *binaryReader) header() error {
 	}
 	copy(b.sync[:], body[len(binaryMagic):])
 	return nil
-}
-
-// seek reads to the next sync marker that begins before end, and moves at.
-func seek(in *bufio.Reader, sync []byte, at *int64, end int64) (bool, error) {
-	for *at < end {
-		window, err := in.Peek(readBytes)
-		if err != nil && err != io.EOF { // only a bare io.EOF is the end
-			return false, err
-		}
-		if i := bytes.Index(window, sync); i >= 0 {
-			*at += int64(i)
-			_, err := in.Discard(i)
-			return *at < end, err
-		}
-		if len(window) < readBytes {
-			return false, nil
-		}
-		skip := len(window) - len(sync) + 1
-		*at += int64(skip)
-		if _, err := in.Discard(skip); err != nil {
-			return false, err
-		}
-	}
-	return false, nil
 }
 
 // info reads the header of the block at the current position.
@@ -228,7 +201,7 @@ func (b *binaryReader) each(pairs []byte, count uint32, each func(key, value []b
 		}
 		pairs = pairs[n+m:]
 		if err := each(pairs[:k:k], pairs[k:k+v:k+v]); err != nil {
-			return callerError{err}
+			return splitread.CallerError{Err: err}
 		}
 		pairs = pairs[k+v:]
 	}

@@ -15,6 +15,7 @@ import (
 	pq "github.com/parquet-go/parquet-go/format"
 
 	"github.com/hamadryad/hamadryad/mapreduce/format"
+	"github.com/hamadryad/hamadryad/mapreduce/format/structured"
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
@@ -39,7 +40,7 @@ func withFooter(t *testing.T, data []byte, change func(*pq.FileMetaData)) []byte
 func parquetBy(t *testing.T, us []user, codec compress.Codec) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	w, err := format.NewParquetWriter[user](&b, parquet.Compression(codec))
+	w, err := structured.NewParquetWriter[user](&b, parquet.Compression(codec))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +84,7 @@ func TestParquetGroupsOfSeveralCodecs(t *testing.T) {
 			m.NumRows += group.NumRows
 		})
 	}
-	everySplit(t, all, unnumbered(format.Parquet[user]), want)
+	everySplit(t, all, unnumbered(structured.Parquet[user]), want)
 }
 
 func TestParquetCodecsThatAreNotRead(t *testing.T) {
@@ -96,7 +97,7 @@ func TestParquetCodecsThatAreNotRead(t *testing.T) {
 			}
 		})
 		os.WriteFile(path, data, 0o666)
-		if got, err := records(path, 0, format.Parquet[user]); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "read "+path+" at offset 4") || !strings.Contains(err.Error(), `column "`) {
+		if got, err := records(path, 0, structured.Parquet[user]); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "read "+path+" at offset 4") || !strings.Contains(err.Error(), `column "`) {
 			t.Errorf("%s: %d rows, %v", codec, len(got), err)
 		} else if unknown := codec == pq.LZO || codec == 99; errors.Is(err, job.ErrPermanent) != unknown {
 			t.Errorf("%s: is another attempt in vain? %v", codec, err) // a damaged page may be read right elsewhere
@@ -114,19 +115,22 @@ func TestFilesThatNoAttemptCanRead(t *testing.T) {
 		Height int64 `parquet:"height" avro:"height"`
 	}
 	read := map[string]func(path string) error{
-		"avro":    func(path string) error { _, err := records(path, 0, format.Avro[user]); return err },
-		"parquet": func(path string) error { _, err := records(path, 0, format.Parquet[user]); return err },
+		"avro":    func(path string) error { _, err := records(path, 0, structured.Avro[user]); return err },
+		"parquet": func(path string) error { _, err := records(path, 0, structured.Parquet[user]); return err },
 		"binary":  func(path string) error { _, err := records(path, 0, format.Binary); return err },
 		"fixed":   func(path string) error { _, err := records(path, 0, format.Fixed(7)); return err },
 		"other avro": func(path string) error {
-			_, err := records(path, 0, format.Avro[other])
+			_, err := records(path, 0, structured.Avro[other])
 			return err
 		},
 		"other parquet": func(path string) error {
-			_, err := records(path, 0, format.Parquet[other])
+			_, err := records(path, 0, structured.Parquet[other])
 			return err
 		},
-		"no row": func(path string) error { _, err := records(path, 0, format.Parquet[struct{ C chan int }]); return err },
+		"no row": func(path string) error {
+			_, err := records(path, 0, structured.Parquet[struct{ C chan int }])
+			return err
+		},
 	}
 	flipped := func(data []byte) []byte { data = bytes.Clone(data); data[len(data)/2] ^= 0x55; return data }
 	for _, c := range []struct {

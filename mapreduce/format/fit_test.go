@@ -14,7 +14,7 @@ import (
 	pq "github.com/parquet-go/parquet-go/format"
 
 	"github.com/hamadryad/hamadryad/mapreduce"
-	"github.com/hamadryad/hamadryad/mapreduce/format"
+	"github.com/hamadryad/hamadryad/mapreduce/format/structured"
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
@@ -78,7 +78,7 @@ type (
 // readAs reads a file that has rows of F as rows of P.
 func readAs[F, P any](t *testing.T, rows []F, change func(*pq.FileMetaData)) (path string, got []P, err error) {
 	t.Helper()
-	path = writtenFor(t, "f", format.ParquetOutput(func(_ int, f F) F { return f }), len(rows), func(i int) F { return rows[i] })
+	path = writtenFor(t, "f", structured.ParquetOutput(func(_ int, f F) F { return f }), len(rows), func(i int) F { return rows[i] })
 	if change != nil {
 		b, err := os.ReadFile(path)
 		if err != nil {
@@ -89,7 +89,7 @@ func readAs[F, P any](t *testing.T, rows []F, change func(*pq.FileMetaData)) (pa
 		}
 	}
 	_, err = records(path, 0, func(t *mapreduce.Task, each func(int, int) error) error {
-		return format.Parquet(t, func(_ int64, row P) error {
+		return structured.Parquet(t, func(_ int64, row P) error {
 			got = append(got, row)
 			return nil
 		})
@@ -243,7 +243,7 @@ func TestParquetTypesThatLoseData(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "its field y is not exported") || strings.Contains(err.Error(), "damaged") {
 		t.Error(err)
 	}
-	w, err := format.NewParquetWriter[colA[time.Time]](&strings.Builder{})
+	w, err := structured.NewParquetWriter[colA[time.Time]](&strings.Builder{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,17 +254,17 @@ func TestParquetTypesThatLoseData(t *testing.T) {
 }
 
 func parquetWriter[T any]() error {
-	_, err := format.NewParquetWriter[T](&strings.Builder{}, parquet.Compression(&parquet.Zstd))
+	_, err := structured.NewParquetWriter[T](&strings.Builder{}, parquet.Compression(&parquet.Zstd))
 	return err
 }
 
 // avroAs writes x as a record of one field of an Avro type, and reads it as a P.
 func avroAs[P, F any](t *testing.T, kind string, x F) (path string, got []P, err error) {
 	t.Helper()
-	out := format.AvroOutput(`{"type":"record","name":"r","fields":[{"name":"x","type":`+kind+`}]}`, func(int, F) colA[F] { return colA[F]{x} })
+	out := structured.AvroOutput(`{"type":"record","name":"r","fields":[{"name":"x","type":`+kind+`}]}`, func(int, F) colA[F] { return colA[F]{x} })
 	path = writtenFor(t, "f", out, 1, func(int) F { return x })
 	_, err = records(path, 0, func(t *mapreduce.Task, each func(int, int) error) error {
-		return format.Avro(t, func(_ int64, row P) error {
+		return structured.Avro(t, func(_ int64, row P) error {
 			got = append(got, row)
 			return nil
 		})
@@ -346,6 +346,6 @@ func avroWriter[F any](kind string) error {
 }
 
 func avroWriterOf[T any](schema string) error {
-	_, err := format.NewAvroWriter[T](&strings.Builder{}, schema)
+	_, err := structured.NewAvroWriter[T](&strings.Builder{}, schema)
 	return err
 }

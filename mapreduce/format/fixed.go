@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"github.com/hamadryad/hamadryad/mapreduce"
+	"github.com/hamadryad/hamadryad/mapreduce/internal/splitread"
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
@@ -14,12 +15,12 @@ import (
 // error.
 func Fixed(n int) mapreduce.Format[int64, []byte] {
 	return func(t *mapreduce.Task, each func(offset int64, record []byte) error) error {
-		return fixed(t, n, func(r *reading, block []byte) error {
+		return fixed(t, n, func(r *splitread.Reading, block []byte) error {
 			for ; len(block) > 0; block = block[n:] {
-				if err := each(r.at, block[:n:n]); err != nil {
+				if err := each(r.At, block[:n:n]); err != nil {
 					return err
 				}
-				r.at += int64(n)
+				r.At += int64(n)
 			}
 			return nil
 		})
@@ -31,7 +32,7 @@ func Fixed(n int) mapreduce.Format[int64, []byte] {
 // it yields.
 func FixedRecords(t *mapreduce.Task, n int) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
-		err := fixed(t, n, func(_ *reading, block []byte) error {
+		err := fixed(t, n, func(_ *splitread.Reading, block []byte) error {
 			if !yield(block, nil) {
 				return errStopped
 			}
@@ -47,35 +48,35 @@ func FixedRecords(t *mapreduce.Task, n int) iter.Seq2[[]byte, error] {
 var errStopped = fmt.Errorf("the loop over the records was left")
 
 // fixed calls each for blocks of whole records.
-func fixed(t *mapreduce.Task, n int, each func(r *reading, block []byte) error) error {
+func fixed(t *mapreduce.Task, n int, each func(r *splitread.Reading, block []byte) error) error {
 	if n <= 0 || n > job.RecordBytesMax {
 		return job.Permanent(fmt.Errorf("records of %d bytes: give 1 to %d", n, job.RecordBytesMax))
 	}
-	buf := make([]byte, max(readBytes/n, 1)*n)
-	return splits(t, func(r *reading) error { return r.fixed(int64(n), buf, each) })
+	buf := make([]byte, max(splitread.ReadBytes/n, 1)*n)
+	return splitread.Splits(t, func(r *splitread.Reading) error { return readFixed(r, int64(n), buf, each) })
 }
 
-// fixed reads the records that begin in the split.
-func (r *reading) fixed(n int64, buf []byte, each func(r *reading, block []byte) error) error {
-	if r.s.Size%n != 0 {
-		return job.Permanent(fmt.Errorf("read %s: its %d bytes are no whole number of records of %d bytes: the file is cut, or has records of another length", r.s.Path, r.s.Size, n))
+// readFixed reads the records that begin in the split.
+func readFixed(r *splitread.Reading, n int64, buf []byte, each func(r *splitread.Reading, block []byte) error) error {
+	if r.Split.Size%n != 0 {
+		return job.Permanent(fmt.Errorf("read %s: its %d bytes are no whole number of records of %d bytes: the file is cut, or has records of another length", r.Split.Path, r.Split.Size, n))
 	}
-	at, end := (r.s.Offset+n-1)/n*n, min((r.end()+n-1)/n*n, r.s.Size)
+	at, end := (r.Split.Offset+n-1)/n*n, min((r.End()+n-1)/n*n, r.Split.Size)
 	if at >= end {
 		return nil
 	}
-	f, err := r.open(at)
+	f, err := r.Open(at)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	for at < end {
-		r.at = at
+		r.At = at
 		block := buf[:min(int64(len(buf)), end-at)]
 		if _, err := io.ReadFull(f, block); err != nil {
-			return r.wrap(err)
+			return r.Wrap(err)
 		}
-		r.t.Read(int64(len(block)) / n)
+		r.Task.Read(int64(len(block)) / n)
 		if err := each(r, block); err != nil {
 			return err
 		}

@@ -22,7 +22,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/internal/minihdfs/kit"
 	"github.com/hamadryad/hamadryad/mapreduce"
-	"github.com/hamadryad/hamadryad/mapreduce/format"
+	"github.com/hamadryad/hamadryad/mapreduce/format/structured"
 )
 
 // Each codec and encoding of Parquet, in few and many rows that pack well or badly,
@@ -158,7 +158,7 @@ func writeMatrix(path string, codec compress.Codec, version, rows int, kind stri
 		return err
 	}
 	defer f.Close()
-	w, err := format.NewParquetWriter[matrixRow](f, parquet.Compression(codec), parquet.DataPageVersion(version))
+	w, err := structured.NewParquetWriter[matrixRow](f, parquet.Compression(codec), parquet.DataPageVersion(version))
 	if err != nil {
 		return err
 	}
@@ -183,7 +183,7 @@ func readMatrix(t *testing.T, path string) {
 	}
 	seen := make([]bool, n)
 	_, err = records(path, info.Size()/2+1, func(t *mapreduce.Task, each func(int, int) error) error {
-		return format.Parquet(t, func(i int64, got matrixRow) error {
+		return structured.Parquet(t, func(i int64, got matrixRow) error {
 			if want := matrixRowAt(int(i), parts[len(parts)-1]); !got.same(want) {
 				return fmt.Errorf("row %d (- want, + read):\n%s", i, cmp.Diff(want, got))
 			}

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/mapreduce"
-	"github.com/hamadryad/hamadryad/mapreduce/format"
+	"github.com/hamadryad/hamadryad/mapreduce/format/structured"
 )
 
 // The files of testdata/others were written by fastavro and pyarrow. make.py there shows how, and
@@ -145,11 +145,11 @@ func readOthers[T any](t *testing.T, in mapreduce.Format[int64, T], want []strin
 }
 
 func TestAvroFilesOfFastavro(t *testing.T) {
-	readOthers(t, format.Avro[avroTree], trees(t), "null.avro", "deflate.avro", "snappy.avro", "zstandard.avro", "empty.avro")
+	readOthers(t, structured.Avro[avroTree], trees(t), "null.avro", "deflate.avro", "snappy.avro", "zstandard.avro", "empty.avro")
 }
 
 func TestParquetFilesOfPyarrow(t *testing.T) {
-	readOthers(t, format.Parquet[parquetTree], trees(t),
+	readOthers(t, structured.Parquet[parquetTree], trees(t),
 		"none.parquet", "snappy.parquet", "gzip.parquet", "zstd.parquet", "brotli.parquet", "lz4.parquet", "empty.parquet")
 }
 
@@ -181,13 +181,13 @@ func TestSomeColumnsOfAParquetFile(t *testing.T) {
 		}
 	}
 	readOthers(t, func(t *mapreduce.Task, each func(int64, string) error) error {
-		return format.Parquet(t, func(row int64, s some) error { return each(row, show(s)) })
+		return structured.Parquet(t, func(row int64, s some) error { return each(row, show(s)) })
 	}, want, "v2.parquet")
 }
 
 func TestAvroCodecsThatAreNotRead(t *testing.T) {
 	path := "testdata/others/bzip2.avro"
-	_, err := records(path, 0, format.Avro[avroTree])
+	_, err := records(path, 0, structured.Avro[avroTree])
 	if err == nil || !strings.Contains(err.Error(), path+" at offset ") || !strings.Contains(err.Error(), "null, deflate, snappy and zstandard") {
 		t.Error(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/mapreduce"
 	"github.com/hamadryad/hamadryad/mapreduce/format"
+	"github.com/hamadryad/hamadryad/mapreduce/format/structured"
 )
 
 // written writes two pairs by an output and returns the file.
@@ -46,11 +47,11 @@ func TestOutputsAreReadByTheirFormats(t *testing.T) {
 	make1 := func(name string, age int64) user { return user{Name: name, Age: age} }
 	got, err := records(written(t, format.BinaryOutput(), []byte("a"), []byte("b")), 0, format.Binary)
 	check(got, err, "a=b")
-	got, err = records(written(t, format.AvroOutput(userSchema, make1), "ann", 7), 0, unnumbered(format.Avro[user]))
+	got, err = records(written(t, structured.AvroOutput(userSchema, make1), "ann", 7), 0, unnumbered(structured.Avro[user]))
 	check(got, err, "0="+fmt.Sprint(make1("ann", 7)))
-	got, err = records(written(t, format.ParquetOutput(make1), "ann", 7), 0, unnumbered(format.Parquet[user]))
+	got, err = records(written(t, structured.ParquetOutput(make1), "ann", 7), 0, unnumbered(structured.Parquet[user]))
 	check(got, err, "0="+fmt.Sprint(make1("ann", 7)))
-	if _, err := format.AvroOutput("no schema", make1).Open(&bytes.Buffer{}); err == nil {
+	if _, err := structured.AvroOutput("no schema", make1).Open(&bytes.Buffer{}); err == nil {
 		t.Error("a schema that is none was taken")
 	}
 	type dated struct {
@@ -60,11 +61,11 @@ func TestOutputsAreReadByTheirFormats(t *testing.T) {
 	type rows struct {
 		Inner []dated `parquet:"inner,list"`
 	}
-	_, err = format.NewParquetWriter[rows](&bytes.Buffer{})
+	_, err = structured.NewParquetWriter[rows](&bytes.Buffer{})
 	if err == nil || !strings.Contains(err.Error(), "Inner.When") || !strings.Contains(err.Error(), "int32") {
 		t.Error(err)
 	}
-	if _, err := format.NewParquetWriter[struct{ C chan int }](&bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "chan") {
+	if _, err := structured.NewParquetWriter[struct{ C chan int }](&bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "chan") {
 		t.Error(err)
 	}
 }

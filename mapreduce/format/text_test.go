@@ -10,7 +10,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
-	"github.com/hamadryad/hamadryad/mapreduce/format"
+	"github.com/hamadryad/hamadryad/mapreduce/format/structured"
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
@@ -18,7 +18,7 @@ const notUTF8 = "caf\xe9"
 
 // avroWrites writes one value as a field of an Avro type.
 func avroWrites[F any](kind string, x F) error {
-	w, err := format.NewAvroWriter[colA[F]](&strings.Builder{}, `{"type":"record","name":"r","fields":[{"name":"x","type":`+kind+`}]}`)
+	w, err := structured.NewAvroWriter[colA[F]](&strings.Builder{}, `{"type":"record","name":"r","fields":[{"name":"x","type":`+kind+`}]}`)
 	if err != nil {
 		return err
 	}
@@ -27,7 +27,7 @@ func avroWrites[F any](kind string, x F) error {
 
 // parquetWrites writes one row.
 func parquetWrites[T any](row T, options ...parquet.WriterOption) error {
-	w, err := format.NewParquetWriter[T](&strings.Builder{}, options...)
+	w, err := structured.NewParquetWriter[T](&strings.Builder{}, options...)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func TestTextOfRandomRows(t *testing.T) {
 			return s
 		}
 		v := row{A: text(), B: []string{text(), text()}, C: map[string]string{text(): text()}, D: []byte{0xff}}
-		w, err := format.NewAvroWriter[row](&strings.Builder{}, schema)
+		w, err := structured.NewAvroWriter[row](&strings.Builder{}, schema)
 		if err != nil {
 			t.Fatal(err)
 		}

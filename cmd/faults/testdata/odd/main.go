@@ -15,6 +15,7 @@ import (
 	"github.com/hamadryad/hamadryad/app"
 	"github.com/hamadryad/hamadryad/mapreduce"
 	"github.com/hamadryad/hamadryad/mapreduce/format"
+	"github.com/hamadryad/hamadryad/mapreduce/format/structured"
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
@@ -28,8 +29,8 @@ func main() {
 		{"pairs", reads(pairs)},
 		{"fixed", reads(fixed)},
 		{"binary", reads(binary)},
-		{"avro", reads(ofTrees(format.Avro[Tree]))},
-		{"parquet", reads(ofTrees(format.Parquet[Tree]))},
+		{"avro", reads(ofTrees(structured.Avro[Tree]))},
+		{"parquet", reads(ofTrees(structured.Parquet[Tree]))},
 		{"hooks", hooks},
 		{"skips", skips(1)},
 		{"skips-map-only", skips(mapreduce.MapOnly)},

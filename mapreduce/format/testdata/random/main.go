@@ -30,6 +30,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/mapreduce"
 	"github.com/hamadryad/hamadryad/mapreduce/format"
+	"github.com/hamadryad/hamadryad/mapreduce/format/structured"
 	"github.com/hamadryad/hamadryad/sdk/job/jobtest"
 )
 
@@ -126,11 +127,11 @@ func (c trial[T]) parquet() error {
 		parquet.Compression(codecs[c.r.IntN(len(codecs))]), parquet.DataPageVersion(1 + c.r.IntN(2)),
 		parquet.PageBufferSize(1 << (8 + c.r.IntN(12))), parquet.MaxRowsPerRowGroup(int64(1 + c.r.IntN(8000))),
 	}
-	path, err := write(c.folder, format.ParquetOutput(func(_ int, row T) T { return row }, options...), c.rows)
+	path, err := write(c.folder, structured.ParquetOutput(func(_ int, row T) T { return row }, options...), c.rows)
 	if err != nil {
 		return err
 	}
-	return c.read(path, format.Parquet[T])
+	return c.read(path, structured.Parquet[T])
 }
 
 func (c trial[T]) avro() error {
@@ -138,11 +139,11 @@ func (c trial[T]) avro() error {
 	if err != nil {
 		return err
 	}
-	path, err := write(c.folder, format.AvroOutput(string(schema), func(_ int, row T) T { return row }), c.rows)
+	path, err := write(c.folder, structured.AvroOutput(string(schema), func(_ int, row T) T { return row }), c.rows)
 	if err != nil {
 		return fmt.Errorf("%w\n%s", err, schema)
 	}
-	return c.read(path, format.Avro[T])
+	return c.read(path, structured.Avro[T])
 }
 
 // read wants the rows in their order: positions grow, and are in order where they

@@ -1,4 +1,4 @@
-package format
+package structured
 
 import (
 	"errors"
@@ -10,6 +10,7 @@ import (
 	"github.com/parquet-go/parquet-go/encoding"
 
 	"github.com/hamadryad/hamadryad/mapreduce"
+	"github.com/hamadryad/hamadryad/mapreduce/internal/splitread"
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
@@ -30,21 +31,21 @@ func Parquet[T any](t *mapreduce.Task, each func(row int64, value T) error) erro
 	if err != nil {
 		return err
 	}
-	return splits(t, func(r *reading) error {
+	return splitread.Splits(t, func(r *splitread.Reading) error {
 		err := readParquet(r, program, each)
-		if own := (callerError{}); errors.As(err, &own) {
-			return own.error
+		if own := (splitread.CallerError{}); errors.As(err, &own) {
+			return own.Err
 		}
-		return r.wrap(err)
+		return r.Wrap(err)
 	})
 }
 
-func readParquet[T any](r *reading, program *parquet.Schema, each func(int64, T) error) (err error) {
-	streams := &streams{open: r.open, size: r.s.Size}
+func readParquet[T any](r *splitread.Reading, program *parquet.Schema, each func(int64, T) error) (err error) {
+	streams := &streams{open: r.Open, size: r.Split.Size}
 	defer streams.close()
 	defer recovered(&err)
-	r.at = 0
-	file, err := parquet.OpenFile(streams, r.s.Size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	r.At = 0
+	file, err := parquet.OpenFile(streams, r.Split.Size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 	if err != nil {
 		return whyUnopened(streams, err)
 	}
@@ -62,9 +63,9 @@ func readParquet[T any](r *reading, program *parquet.Schema, each func(int64, T)
 			return err
 		}
 		rows := group.NumRows()
-		if at >= r.s.Offset && at < r.end() {
-			r.at = at
-			r.t.Read(rows)
+		if at >= r.Split.Offset && at < r.End() {
+			r.At = at
+			r.Task.Read(rows)
 			if err := repair(file, i); err != nil {
 				return err
 			}
@@ -85,7 +86,7 @@ const parquetMagic, parquetEncrypted = "PAR1", "PARE"
 // whyUnopened explains why a file could not be opened. It marks as permanent a file that is of
 // another format, encrypted, or not written to its end: no attempt can read it.
 func whyUnopened(file *streams, err error) error {
-	if !hasMagic(file.size, parquetMagic) {
+	if !splitread.HasMagic(file.size, parquetMagic) {
 		return errNoParquet
 	}
 	head, tail := make([]byte, len(parquetMagic)), make([]byte, len(parquetMagic))
@@ -165,7 +166,7 @@ func readGroup[T any](group parquet.RowGroup, row int64, each func(int64, T) err
 		n, err := in.Read(rows)
 		for _, value := range rows[:n] {
 			if err := call(each, row, value); err != nil {
-				return callerError{err}
+				return splitread.CallerError{Err: err}
 			}
 			row++
 		}

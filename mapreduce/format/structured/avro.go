@@ -1,4 +1,4 @@
-package format
+package structured
 
 import (
 	"bufio"
@@ -13,6 +13,7 @@ import (
 	"github.com/hamba/avro/v2"
 
 	"github.com/hamadryad/hamadryad/mapreduce"
+	"github.com/hamadryad/hamadryad/mapreduce/internal/splitread"
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
@@ -23,12 +24,12 @@ import (
 // begins. Blocks may be plain, deflate, snappy or zstandard. Avro can't detect a file that was cut
 // exactly between two blocks, and only its snappy blocks have checksums.
 func Avro[T any](t *mapreduce.Task, each func(block int64, record T) error) error {
-	return splits(t, func(r *reading) error {
+	return splitread.Splits(t, func(r *splitread.Reading) error {
 		err := readAvro(r, each)
-		if own := (callerError{}); errors.As(err, &own) {
-			return own.error
+		if own := (splitread.CallerError{}); errors.As(err, &own) {
+			return own.Err
 		}
-		return r.wrap(err)
+		return r.Wrap(err)
 	})
 }
 
@@ -40,13 +41,13 @@ type avroHeader struct {
 	bytes  int64
 }
 
-func readAvro[T any](r *reading, each func(int64, T) error) (err error) {
+func readAvro[T any](r *splitread.Reading, each func(int64, T) error) (err error) {
 	defer recovered(&err)
 	h, err := readAvroHeader(r)
 	if err != nil {
 		return err
 	}
-	limit := job.RecordLimit(r.t.Node().Info().Memory)
+	limit := job.RecordLimit(r.Task.Node().Info().Memory)
 	codec, err := newAvroCodec(h.codec, limit)
 	if err != nil {
 		return err
@@ -56,24 +57,24 @@ func readAvro[T any](r *reading, each func(int64, T) error) (err error) {
 		return err
 	}
 	marker := h.bytes - syncBytes // offset of the header's sync marker
-	r.at = max(r.s.Offset, marker)
-	f, err := r.open(r.at)
+	r.At = max(r.Split.Offset, marker)
+	f, err := r.Open(r.At)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	in := bufio.NewReaderSize(f, readBytes)
-	found, err := seek(in, h.sync[:], &r.at, r.end())
+	in := bufio.NewReaderSize(f, splitread.ReadBytes)
+	found, err := splitread.Seek(in, h.sync[:], &r.At, r.End())
 	if err != nil || !found {
 		return err
 	}
 	if _, err := in.Discard(syncBytes); err != nil {
 		return err
 	}
-	b := avroBlocks{in: in, at: r.at + syncBytes, size: r.s.Size, sync: h.sync, limit: limit}
+	b := avroBlocks{in: in, at: r.At + syncBytes, size: r.Split.Size, sync: h.sync, limit: limit}
 	values := avro.NewReader(nil, 0, avro.WithReaderConfig(avroLimits.Freeze()))
-	for b.at-syncBytes < r.end() && b.at < b.size {
-		r.at = b.at
+	for b.at-syncBytes < r.End() && b.at < b.size {
+		r.At = b.at
 		count, stored, err := b.next()
 		if err != nil {
 			return err
@@ -85,9 +86,9 @@ func readAvro[T any](r *reading, each func(int64, T) error) (err error) {
 		if count > int64(len(plain)) && count > emptyRecordsMax {
 			return fmt.Errorf("a block of %d records in %d bytes: the file is damaged", count, len(plain))
 		}
-		r.t.Read(count)
+		r.Task.Read(count)
 		values.Error = nil
-		if err := avroRecords(values.Reset(plain), h.schema, count, func(v T) error { return call(each, r.at, v) }); err != nil {
+		if err := avroRecords(values.Reset(plain), h.schema, count, func(v T) error { return call(each, r.At, v) }); err != nil {
 			return err
 		}
 	}
@@ -117,7 +118,7 @@ func avroRecords[T any](values *avro.Reader, schema avro.Schema, count int64, ea
 			return fmt.Errorf("the record can't be read as %T: %w", record, values.Error)
 		}
 		if err := each(record); err != nil {
-			return callerError{err}
+			return splitread.CallerError{Err: err}
 		}
 	}
 	if values.Peek(); !errors.Is(values.Error, io.EOF) {
@@ -158,7 +159,7 @@ func (b *avroBlocks) next() (int64, []byte, error) {
 		return 0, nil, fmt.Errorf("the block can't be read: %w", tooLarge(b.limit))
 	}
 	if int64(cap(b.held)) < size+syncBytes {
-		b.held = make([]byte, max(size+syncBytes, readBytes))
+		b.held = make([]byte, max(size+syncBytes, splitread.ReadBytes))
 	}
 	b.held = b.held[:size+syncBytes]
 	if _, err := io.ReadFull(b.in, b.held); err != nil {
@@ -187,23 +188,26 @@ func avroLong(in io.ByteReader) (int64, int, error) {
 	return 0, 0, errors.New("a number does not end: the file is damaged")
 }
 
+// syncBytes is the length of a sync marker.
+const syncBytes = 16
+
 // avroMagic begins each container file.
 const avroMagic = "Obj\x01"
 
 var errNoAvro = job.Permanent(errors.New("this is not an Avro container file: read it with the format that it was written in"))
 
 // readAvroHeader reads the header of the file.
-func readAvroHeader(r *reading) (avroHeader, error) {
-	r.at = 0
-	if !hasMagic(r.s.Size, avroMagic) {
+func readAvroHeader(r *splitread.Reading) (avroHeader, error) {
+	r.At = 0
+	if !splitread.HasMagic(r.Split.Size, avroMagic) {
 		return avroHeader{}, errNoAvro
 	}
-	f, err := r.open(0)
+	f, err := r.Open(0)
 	if err != nil {
 		return avroHeader{}, err
 	}
 	defer f.Close()
-	limited := &io.LimitedReader{R: f, N: headerMax}
+	limited := &io.LimitedReader{R: f, N: splitread.HeaderMax}
 	in := bufio.NewReader(limited)
 	magic := make([]byte, len(avroMagic))
 	if _, err := io.ReadFull(in, magic); err != nil {
@@ -215,7 +219,7 @@ func readAvroHeader(r *reading) (avroHeader, error) {
 	meta, err := avroMeta(in)
 	if err != nil {
 		if limited.N == 0 {
-			err = fmt.Errorf("the file's header is larger than %d bytes: is it damaged?", headerMax)
+			err = fmt.Errorf("the file's header is larger than %d bytes: is it damaged?", splitread.HeaderMax)
 		}
 		return avroHeader{}, err
 	}
@@ -223,7 +227,7 @@ func readAvroHeader(r *reading) (avroHeader, error) {
 	if _, err := io.ReadFull(in, h.sync[:]); err != nil {
 		return h, err
 	}
-	h.bytes = headerMax - limited.N - int64(in.Buffered())
+	h.bytes = splitread.HeaderMax - limited.N - int64(in.Buffered())
 	if h.schema, err = avro.ParseBytes(meta["avro.schema"]); err != nil {
 		return h, job.Permanent(fmt.Errorf("the file's schema: %w", err))
 	}
@@ -264,7 +268,7 @@ func avroBytes(in *bufio.Reader) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if size < 0 || size > headerMax {
+	if size < 0 || size > splitread.HeaderMax {
 		return nil, errors.New("the file's header is damaged")
 	}
 	b := make([]byte, size)

@@ -1,4 +1,4 @@
-package format
+package structured
 
 import (
 	"bytes"
@@ -10,6 +10,9 @@ import (
 	"github.com/hamba/avro/v2"
 	"github.com/klauspost/compress/flate"
 )
+
+// blockTarget is the size of the records at which a block is written, in bytes.
+const blockTarget = 256 << 10
 
 // AvroWriter writes values of T as an Avro container file with deflate blocks. It is for one
 // goroutine. It holds a block of records in memory (256 KiB, or one larger record).
