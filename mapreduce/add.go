@@ -93,12 +93,18 @@ func (j Bytes) stages(g *job.Graph, out job.Folder, tasks []job.Task, mapOf func
 			width *= 2 // readers for the pieces of large partitions
 		}
 	}
+	combiner := j.combineStage(g, len(tasks)) // between the two
 	reducer := g.Stage("reduce", width, j.reduceProgram(out)).Memory(j.Memory).Files(j.Files...).Shuffles().Expect(j.ReduceExpected)
 	askFor(reducer, j.Resources)
 	if j.NoSuspend {
 		reducer.NoSuspend()
 	}
 	takeSlots(reducer, j.ReduceSlots, reduceKind)
+	if combiner != nil {
+		channel.SlowStart = 0
+		g.AllToAll(combiner.Out(port), reducer.In(port), channel)
+		channel.Aggregate, reducer = job.Aggregate{By: cmp.Or(j.AggregateBy, job.Machine), Bytes: j.AggregateBytes}, combiner
+	}
 	g.AllToAll(mapper.Out(port), reducer.In(port), channel)
 }
 
@@ -170,7 +176,7 @@ func (j Bytes) check(sources []Source) error {
 	case j.Group != nil && j.Partition == nil && j.Reducers != 1 && !j.TotalOrder:
 		return errors.New("the job has a Group and no Partition: keys of one group would go by their hash to different reducers; set Partition so that it looks only at what Group looks at, or TotalOrder, or use 1 reducer")
 	}
-	return nil
+	return j.checkAggregate()
 }
 
 // askFor makes each task of a stage take countable resources.

@@ -73,6 +73,15 @@ type Settings struct {
 	// more than 256 MiB. With TotalOrder a key is shared that fills more than a task's range in the
 	// sample. The output files in sequence are in order all the same.
 	SplitKeys bool
+	// AggregateBytes, if it is not 0, combines once more between map and reduce, where that saves bytes
+	// on the network: on each machine whose map tasks, at least two, together stored at least so many
+	// bytes (compressed). AggregateBytesUsual suits most jobs with few keys and many map tasks. The
+	// machines are chosen when all map tasks have finished, and reduce tasks start after that. It needs
+	// a Combine.
+	AggregateBytes int64
+	// AggregateBy, beside AggregateBytes, is job.Rack to combine the output of a rack in one task, where
+	// launchers have racks. The default is job.Machine.
+	AggregateBy job.Level
 	// TotalOrder gives each reducer a range of keys, so that the output files in sequence are in
 	// order. The ranges come from a sample of the input: mappers run over parts of it beforehand,
 	// so they must do nothing but emit. One key goes to one reducer, however frequent it is, unless
@@ -127,6 +136,9 @@ const (
 	ReducersMax      = 32
 	ReduceBytesUsual = 64 << 20
 	PartitionsMax    = 1000 // with ReduceBytes and without Reducers; fewer for very many map tasks
+
+	AggregateBytesUsual = 16 << 20
+	AggregatesMax       = 1000 // tasks that combine between map and reduce
 )
 
 // Definition returns the job's definition. Its arguments are INPUT... OUTPUT.

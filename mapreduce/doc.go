@@ -35,8 +35,9 @@
 // values of equal byte strings, whatever Compare and Group say. Add puts a job into a graph, with a
 // mapper for each of its sources; MapOnly leaves out the reduce. Settings has the rest: hooks of a
 // task, files shared by all tasks, a bound of bad records to skip. ReduceBytes chooses the
-// reduce tasks by the bytes of their partitions. Task.Named writes further outputs. Bytes.ReduceAll reads all pairs of a reducer. Package streaming runs commands in any
-// language.
+// reduce tasks by the bytes of their partitions. AggregateBytes combines the output of a machine or
+// a rack once more, before reducers read it. Task.Named writes further outputs. Bytes.ReduceAll reads
+// all pairs of a reducer. Package streaming runs commands in any language.
 //
 // # Types of keys and values
 //

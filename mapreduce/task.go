@@ -23,6 +23,9 @@ const (
 	ReduceOutputRecords  = "REDUCE_OUTPUT_RECORDS"
 	SpilledRecords       = "SPILLED_RECORDS"
 	SkippedRecords       = "SKIPPED_RECORDS" // with Settings.SkipBad
+
+	AggregateInputRecords  = "AGGREGATE_INPUT_RECORDS" // with Settings.AggregateBytes, of tasks between map and reduce
+	AggregateOutputRecords = "AGGREGATE_OUTPUT_RECORDS"
 )
 
 // Task is a running map or reduce task. It is for one goroutine.

@@ -53,7 +53,7 @@ func (s *story) set(t *testing.T, named map[string]string) {
 // join joins a launcher: kind=count for slots, memory and swap in MiB; running, ended and stored
 // list attempts.
 func (s *story) join(name string, named map[string]string) {
-	m := &wire.Join{Name: name, Host: "host-" + name, Memory: 8 << 30, DataAddress: name, CanSuspend: true, HoldsAhead: named["old"] == "", Incarnation: s.inc[name]}
+	m := &wire.Join{Name: name, Host: "host-" + name, Rack: named["rack"], Memory: 8 << 30, DataAddress: name, CanSuspend: true, HoldsAhead: named["old"] == "", Incarnation: s.inc[name]}
 	if named["again"] == "" {
 		s.inc[name]++
 		m.Incarnation = s.inc[name]
@@ -129,6 +129,7 @@ func (s *story) load(name string, named map[string]string) {
 //	map 3 slots=2 kind=map prefer=reduce
 //	map -> reduce all file slow=0.05
 //	map -> reduce all file partitions=4 bytes=100 split=true sizes=10,20,300M,40
+//	map -> combine all file aggregate=machine bytes=100
 func (s *story) submit(t *testing.T, d *datadriven.TestData, name string, named map[string]string) {
 	spec := &wire.JobSpec{Name: name, Pool: named["pool"], Graph: &wire.Graph{}, Principal: principal(named), Program: named["program"]}
 	if o := named["outputs"]; o != "" {
@@ -152,6 +153,9 @@ func (s *story) submit(t *testing.T, d *datadriven.TestData, name string, named 
 			c.SlowStart, _ = strconv.ParseFloat(opts["slow"], 64)
 			if opts["partitions"] != "" {
 				c.Adapt = &wire.Adapt{Partitions: uint32(number(opts["partitions"])), Bytes: int64(number(opts["bytes"])), Split: opts["split"] != ""}
+			}
+			if by := opts["aggregate"]; by != "" {
+				c.Aggregate = &wire.Aggregate{Level: wire.Level(wire.Level_value["LEVEL_"+strings.ToUpper(by)]), Bytes: int64(number(opts["bytes"]))}
 			}
 			sizes = append(sizes, opts["sizes"])
 			spec.Graph.Connections = append(spec.Graph.Connections, c)

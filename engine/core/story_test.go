@@ -201,6 +201,9 @@ func (s *story) startLine(m *wire.StartAttempt) string {
 	if p := m.Portion; p != nil {
 		text += fmt.Sprintf(" partitions %d to %d of writers %d to %d", p.Low, p.High-1, p.First, int(p.End)-1)
 	}
+	for _, c := range m.InputCounts {
+		text += fmt.Sprintf(" %d of connection %d", c.Writers, c.Connection)
+	}
 	if m.Speculative {
 		text += " again"
 	}

@@ -160,7 +160,9 @@ func (a *adapted) large(partition uint32) bool {
 // is wrong with the choice of its readers.
 func (j *fakeJob) used(stage int, st *wire.StageStatus) (uint32, error) {
 	a, nodes := j.adapted, j.spec.Graph.Stages[stage].Nodes
-	switch {
+	switch x := j.aggregated; {
+	case x != nil && int(x.stage) == stage:
+		return x.used(st), nil
 	case a == nil || int(a.stage) != stage:
 		return nodes, nil
 	case a.forgotten:

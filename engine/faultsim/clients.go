@@ -47,6 +47,9 @@ func (c *clients) lost() {
 		if j.adapted != nil {
 			j.adapted.forgotten = true
 		}
+		if j.aggregated != nil {
+			j.aggregated.forgotten = true
+		}
 	}
 }
 
@@ -475,8 +478,12 @@ func (c *clients) checkSources(m *wire.StartAttempt) error {
 		given[simcluster.Input{Connection: s.Connection, From: s.From}] = true
 	}
 	needs := j.runs.Inputs(m)
-	if len(given) != len(m.Sources) || len(given) > len(needs) || m.SourcesComplete && len(given) < len(needs) {
-		return fmt.Errorf("attempt %d is given %d sources (%d different, complete %t) and reads %d", m.Attempt, len(m.Sources), len(given), m.SourcesComplete, len(needs))
+	reads := len(needs)
+	for _, x := range m.InputCounts {
+		reads += int(x.Writers)
+	}
+	if len(given) != len(m.Sources) || len(given) > reads || m.SourcesComplete && len(given) < reads {
+		return fmt.Errorf("attempt %d is given %d sources (%d different, complete %t) and reads %d", m.Attempt, len(m.Sources), len(given), m.SourcesComplete, reads)
 	}
 	for _, k := range needs {
 		if !given[k] && bytes < commandBytes && !m.Speculative && j.spec.Graph.Connections[k.Connection].SlowStart == 0 {

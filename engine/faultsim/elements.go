@@ -77,6 +77,9 @@ func (j *fakeJob) mayLack(stage, index uint32) bool {
 	if x := j.adapted; x != nil && x.stage == stage {
 		return x.forgotten || index >= uint32(len(x.portions))
 	}
+	if x := j.aggregated; x != nil && x.mayLack(stage, index) {
+		return true
+	}
 	a := j.array
 	if a == nil || stage != a.stage {
 		return false
@@ -137,7 +140,7 @@ func (c *clients) endedByElements(j *fakeJob, status *wire.JobStatus) bool {
 	for i, s := range j.spec.Graph.Stages {
 		got := status.Stages[i]
 		nodes := s.Nodes
-		if j.adapted != nil {
+		if j.adapted != nil || j.aggregated != nil {
 			nodes, _ = j.used(i, got)
 		}
 		if uint32(i) != j.array.stage && got.Finished != nodes || got.Finished+got.GivenUp != nodes {

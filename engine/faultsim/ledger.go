@@ -294,7 +294,7 @@ func (l *ledger) firstStart(h *held) error {
 	if err := cmp.Or(l.jobs.checkAfter(m), l.checkElements(m)); err != nil || m.Finish != nil {
 		return err
 	}
-	return cmp.Or(l.jobs.checkPortion(m), l.jobs.checkSources(m))
+	return cmp.Or(l.jobs.checkPortion(m), l.jobs.checkCounts(m), l.jobs.checkSources(m))
 }
 
 // checkGivenOnce makes sure that an attempt's id stands for one attempt, whatever the

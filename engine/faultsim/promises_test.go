@@ -58,7 +58,7 @@ func TestDefectsAreFound(t *testing.T) {
 			}, want: "which its stage forbids",
 		},
 		"what the manager stops is not told": {
-			from: 20,
+			from: 72,
 			tamper: func(r *scheduler.Round) {
 				for i, e := range r.Events {
 					if s, is := e.(scheduler.AttemptStopping); is {
@@ -140,7 +140,7 @@ func TestDefectsAreFound(t *testing.T) {
 			}, want: " submits",
 		},
 		"readers are chosen by sizes that are not the writers'": {
-			from: 1,
+			from: 113,
 			forge: func() func(*wire.Input) {
 				return func(in *wire.Input) {
 					for _, s := range in.GetReport().GetReport().GetEnded().GetStored() {

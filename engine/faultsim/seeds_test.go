@@ -154,7 +154,7 @@ func needSeen(t *testing.T, seen map[string]int) {
 	for _, k := range []string{
 		"replays", "manager restarts", "logs that lost their end", "lost jobs", "starts of dropped jobs", "incarnations", "broken streams", "lost launchers", "crashes", "freezes", "late reports",
 		"doubled reports", "reordered reports", "lost reports", "refused joins", "attempts given up", "lost commands", "doubled commands",
-		"killed while publishing", "parts kept", "inputs lost", "damaged outputs", "full disks", "broken peers", "stragglers", "updates that ask to be confirmed", "further files", "refused suspensions", "refused resumptions", "preempted for the suspended", "refused submissions", "starts after other jobs", "jobs that waited in vain", "wrong submissions", "policy fifo", "policy failures",
+		"killed while publishing", "parts kept", "aggregating stages", "attempts of aggregating nodes", "inputs lost", "damaged outputs", "full disks", "broken peers", "stragglers", "updates that ask to be confirmed", "further files", "refused suspensions", "refused resumptions", "preempted for the suspended", "refused submissions", "starts after other jobs", "jobs that waited in vain", "wrong submissions", "policy fifo", "policy failures",
 		"attempts started ahead", "AttemptTookSlots", "attempts held ahead that were not given back", "attempts held ahead that were lost",
 		"accepted launch", "accepted preempt", "accepted resume", "accepted admit", "accepted speculate",
 		"BundleWithdrawn", "BundleReopened", "BundleGivenUp", "arrays that failed", "kills of elements", "retries of elements", "SpeculationOffered", "SpeculationWithdrawn", "AttemptSuspended", "AttemptResumed", "AttemptStopping", "SuspensionFailed", "LauncherDraining", "LauncherLoad",

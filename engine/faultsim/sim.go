@@ -129,6 +129,7 @@ func (s *Sim) Run() error {
 	s.clients.drawDependencies(rand.New(rand.NewPCG(s.opt.Seed, dependencyStream)))
 	s.clients.drawArrays(rand.New(rand.NewPCG(s.opt.Seed, elementStream)))
 	s.clients.drawAdapted(rand.New(rand.NewPCG(s.opt.Seed, adaptStream)))
+	s.clients.drawAggregated(rand.New(rand.NewPCG(s.opt.Seed, aggregateStream)))
 	s.schedules.plan(d)
 	s.planFaults()
 	s.After(faultsFor, s.endFaults)

@@ -64,7 +64,7 @@ func of(g *wire.Graph) expand.Graph {
 	for i, c := range g.Connections {
 		all.Connections[i] = expand.Connection{
 			From: int(c.FromStage), FromPort: c.FromPort, To: int(c.ToStage), ToPort: c.ToPort,
-			Pattern: job.Pattern(c.Pattern), Kind: job.ChannelKind(c.Kind), Edges: listed(c.Edges), Partitions: int(c.GetAdapt().GetPartitions()), //nolint:gosec // they were validated
+			Pattern: job.Pattern(c.Pattern), Kind: job.ChannelKind(c.Kind), Edges: listed(c.Edges), Partitions: partitionsOf(g, i),
 		}
 	}
 	return all

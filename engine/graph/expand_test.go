@@ -49,10 +49,40 @@ func TestWhatIsWrongIsNamedWithItsRemedy(t *testing.T) {
 		}
 		return g
 	}
+	aggregate := func(change func(g *wire.Graph, into, out *wire.Connection)) *wire.Graph {
+		g := &wire.Graph{
+			Stages:      []*wire.Stage{stage("map", 4), stage("combine", 2), stage("reduce", 3)},
+			Connections: []*wire.Connection{join(0, 1, all, file), join(1, 2, all, file)},
+		}
+		g.Connections[0].Aggregate = &wire.Aggregate{Level: wire.Level_LEVEL_MACHINE, Bytes: 1}
+		change(g, g.Connections[0], g.Connections[1])
+		return g
+	}
 	for _, c := range []struct {
 		g    *wire.Graph
 		want string
 	}{
+		{aggregate(func(_ *wire.Graph, into, _ *wire.Connection) { into.Pattern = fork }), "only all-to-all connections of files"},
+		{aggregate(func(_ *wire.Graph, into, _ *wire.Connection) { into.SlowStart = 0.5 }), "leave slow-start and Adapt out"},
+		{aggregate(func(_ *wire.Graph, into, _ *wire.Connection) { into.Adapt = &wire.Adapt{Partitions: 1, Bytes: 1} }), "leave slow-start and Adapt out"},
+		{aggregate(func(_ *wire.Graph, into, _ *wire.Connection) { into.Aggregate.Level = 9 }), "use the machine or the rack"},
+		{aggregate(func(_ *wire.Graph, into, _ *wire.Connection) { into.Aggregate.Bytes = 0 }), "aggregates from 0 bytes on: use 1 or more"},
+		{aggregate(func(g *wire.Graph, _, _ *wire.Connection) { g.Stages[1].Nodes = 0 }), "as many as there are to be at most"},
+		{aggregate(func(g *wire.Graph, _, _ *wire.Connection) { g.Stages[2].Nodes = 0 }), `to stage "reduce" without nodes`},
+		{aggregate(func(g *wire.Graph, _, _ *wire.Connection) { g.Stages[1].Inputs = []*wire.NodeInput{{}, {}} }), "read those in another stage"},
+		{aggregate(func(g *wire.Graph, _, _ *wire.Connection) { g.Connections = g.Connections[:1] }), `0 connections lead from stage "combine": it needs one`},
+		{aggregate(func(g *wire.Graph, _, _ *wire.Connection) {
+			g.Stages = append(g.Stages, stage("other", 1))
+			g.Connections = append(g.Connections, join(1, 3, all, file))
+		}), `2 connections lead from stage "combine"`},
+		{aggregate(func(g *wire.Graph, _, _ *wire.Connection) {
+			g.Stages = append(g.Stages, stage("other", 1))
+			g.Connections = append(g.Connections, join(3, 1, all, file))
+		}), `connection 2 leads to stage "combine" too`},
+		{aggregate(func(_ *wire.Graph, _, out *wire.Connection) { out.Kind = tcp }), "make it all-to-all of files"},
+		{aggregate(func(_ *wire.Graph, into, out *wire.Connection) { out.Aggregate = into.Aggregate }), "without slow-start, Adapt and Aggregate"},
+		{aggregate(func(g *wire.Graph, into, _ *wire.Connection) { into.FromStage = into.ToStage }), "cycle"},
+		{aggregate(func(g *wire.Graph, _, out *wire.Connection) { out.ToStage = 9 }), "goes from stage 1 to stage 9"},
 		{nil, "no stage"},
 		{&wire.Graph{Stages: []*wire.Stage{nil}}, "stage 0 is empty"},
 		{&wire.Graph{Stages: []*wire.Stage{stage("a", 1), stage("a", 1)}}, `two stages are called "a": rename one`},

@@ -166,6 +166,9 @@ func validateConnection(g *wire.Graph, i int, c *wire.Connection, l Limits) erro
 	if c.Pattern < wire.Pattern_PATTERN_ONE_TO_ONE || c.Pattern > wire.Pattern_PATTERN_EDGES {
 		return fmt.Errorf("%s has an unknown pattern (%d): use one-to-one, all-to-all, merge, fork or edges", where, c.Pattern)
 	}
+	if c.Aggregate != nil {
+		return validateAggregate(g, i, c)
+	}
 	if c.Adapt != nil {
 		return validateAdapt(g, i, c, l)
 	}

@@ -91,7 +91,7 @@ func Structure(g *job.Graph) (*wire.Graph, error) {
 			ToStage: uint32(c.To.Stage.Spec().ID), ToPort: c.To.Name,
 			// The numbers of job's patterns, kinds and codecs are those of the messages.
 			Pattern: wire.Pattern(c.Pattern), Kind: wire.ChannelKind(c.Channel.Kind), Codec: wire.Codec(c.Channel.Codec),
-			SlowStart: c.Channel.SlowStart, Edges: edges, Store: c.Channel.Store, Adapt: wireAdapt(c.Channel.Adapt),
+			SlowStart: c.Channel.SlowStart, Edges: edges, Store: c.Channel.Store, Adapt: wireAdapt(c.Channel.Adapt), Aggregate: wireAggregate(c.Channel.Aggregate),
 		})
 	}
 	return w, nil
@@ -102,6 +102,13 @@ func wireAdapt(a job.Adapt) *wire.Adapt {
 		return nil
 	}
 	return &wire.Adapt{Partitions: uint32(min(max(a.Partitions, 0), math.MaxUint32)), Bytes: a.Bytes, Split: a.Split}
+}
+
+func wireAggregate(a job.Aggregate) *wire.Aggregate {
+	if a == (job.Aggregate{}) {
+		return nil
+	}
+	return &wire.Aggregate{Level: wire.Level(a.By), Bytes: a.Bytes} // the numbers of levels are those of the messages
 }
 
 // KeepChannels sets the store of all file channels that name none to a folder.
@@ -321,6 +328,9 @@ func fingerprint(g *wire.Graph, inputs func(stage int) (int, func(i int) int64))
 		}
 		if a := c.Adapt; a != nil { // others have the fingerprint that they had before there was this
 			d.number(a.Partitions, a.Bytes, a.Split)
+		}
+		if a := c.Aggregate; a != nil { // likewise
+			d.number(int32(a.Level), a.Bytes)
 		}
 	}
 	return d.Sum(nil)

@@ -41,6 +41,9 @@ func Shape(structure *wire.Graph, g *job.Graph) []string {
 		if a := c.Adapt; a != nil {
 			adapted = fmt.Sprintf(", %d partitions, joined up to %d bytes, split: %t", a.Partitions, a.Bytes, a.Split)
 		}
+		if a := c.Aggregate; a != nil {
+			adapted = fmt.Sprintf(", aggregated by %v from %d bytes on", a.Level, a.Bytes)
+		}
 		add("connection from output %q of %q to input %q of %q: %v, %v, codec %v, slow-start %v, store %q, %d edges%s",
 			c.FromPort, name(c.FromStage), c.ToPort, name(c.ToStage), c.Pattern, c.Kind, c.Codec, c.SlowStart, c.Store, len(c.Edges), adapted)
 	}

@@ -1552,6 +1552,7 @@ type StageStatus struct {
 	Failures      uint32                 `protobuf:"varint,8,opt,name=failures,proto3" json:"failures,omitempty"`
 	GivenUp       uint32                 `protobuf:"varint,9,opt,name=given_up,json=givenUp,proto3" json:"given_up,omitempty"` // elements of a job array that ended without success
 	Adapt         *AdaptStatus           `protobuf:"bytes,10,opt,name=adapt,proto3" json:"adapt,omitempty"`                    // of a stage that reads an adapted connection, once its readers are chosen
+	Aggregate     *AggregateStatus       `protobuf:"bytes,11,opt,name=aggregate,proto3" json:"aggregate,omitempty"`            // of an aggregating stage
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1656,6 +1657,114 @@ func (x *StageStatus) GetAdapt() *AdaptStatus {
 	return nil
 }
 
+func (x *StageStatus) GetAggregate() *AggregateStatus {
+	if x != nil {
+		return x.Aggregate
+	}
+	return nil
+}
+
+// AggregateStatus says which nodes of an aggregating stage were chosen.
+type AggregateStatus struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Level         Level                  `protobuf:"varint,1,opt,name=level,proto3,enum=hamadryad.engine.v1.Level" json:"level,omitempty"`
+	Least         int64                  `protobuf:"varint,2,opt,name=least,proto3" json:"least,omitempty"`     // bytes of the writers of a place for which it gets a node
+	Chosen        bool                   `protobuf:"varint,3,opt,name=chosen,proto3" json:"chosen,omitempty"`   // the following are known
+	Places        uint32                 `protobuf:"varint,4,opt,name=places,proto3" json:"places,omitempty"`   // with writers
+	Nodes         uint32                 `protobuf:"varint,5,opt,name=nodes,proto3" json:"nodes,omitempty"`     // of them, those that got a node
+	Covered       uint32                 `protobuf:"varint,6,opt,name=covered,proto3" json:"covered,omitempty"` // writers that nodes read
+	Direct        uint32                 `protobuf:"varint,7,opt,name=direct,proto3" json:"direct,omitempty"`   // writers that the final readers read
+	Bytes         int64                  `protobuf:"varint,8,opt,name=bytes,proto3" json:"bytes,omitempty"`     // of the covered writers, as stored, when the nodes were chosen
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AggregateStatus) Reset() {
+	*x = AggregateStatus{}
+	mi := &file_engine_wire_api_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AggregateStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AggregateStatus) ProtoMessage() {}
+
+func (x *AggregateStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_api_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AggregateStatus.ProtoReflect.Descriptor instead.
+func (*AggregateStatus) Descriptor() ([]byte, []int) {
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *AggregateStatus) GetLevel() Level {
+	if x != nil {
+		return x.Level
+	}
+	return Level_LEVEL_UNSPECIFIED
+}
+
+func (x *AggregateStatus) GetLeast() int64 {
+	if x != nil {
+		return x.Least
+	}
+	return 0
+}
+
+func (x *AggregateStatus) GetChosen() bool {
+	if x != nil {
+		return x.Chosen
+	}
+	return false
+}
+
+func (x *AggregateStatus) GetPlaces() uint32 {
+	if x != nil {
+		return x.Places
+	}
+	return 0
+}
+
+func (x *AggregateStatus) GetNodes() uint32 {
+	if x != nil {
+		return x.Nodes
+	}
+	return 0
+}
+
+func (x *AggregateStatus) GetCovered() uint32 {
+	if x != nil {
+		return x.Covered
+	}
+	return 0
+}
+
+func (x *AggregateStatus) GetDirect() uint32 {
+	if x != nil {
+		return x.Direct
+	}
+	return 0
+}
+
+func (x *AggregateStatus) GetBytes() int64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
 // AdaptStatus says how the partitions of an adapted connection were given to readers.
 type AdaptStatus struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1674,7 +1783,7 @@ type AdaptStatus struct {
 
 func (x *AdaptStatus) Reset() {
 	*x = AdaptStatus{}
-	mi := &file_engine_wire_api_proto_msgTypes[21]
+	mi := &file_engine_wire_api_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1686,7 +1795,7 @@ func (x *AdaptStatus) String() string {
 func (*AdaptStatus) ProtoMessage() {}
 
 func (x *AdaptStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[21]
+	mi := &file_engine_wire_api_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1699,7 +1808,7 @@ func (x *AdaptStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdaptStatus.ProtoReflect.Descriptor instead.
 func (*AdaptStatus) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{21}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *AdaptStatus) GetPartitions() uint32 {
@@ -1780,7 +1889,7 @@ type AdaptedRange struct {
 
 func (x *AdaptedRange) Reset() {
 	*x = AdaptedRange{}
-	mi := &file_engine_wire_api_proto_msgTypes[22]
+	mi := &file_engine_wire_api_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1792,7 +1901,7 @@ func (x *AdaptedRange) String() string {
 func (*AdaptedRange) ProtoMessage() {}
 
 func (x *AdaptedRange) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[22]
+	mi := &file_engine_wire_api_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1805,7 +1914,7 @@ func (x *AdaptedRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdaptedRange.ProtoReflect.Descriptor instead.
 func (*AdaptedRange) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{22}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *AdaptedRange) GetReader() uint32 {
@@ -1865,7 +1974,7 @@ type AttemptStatus struct {
 
 func (x *AttemptStatus) Reset() {
 	*x = AttemptStatus{}
-	mi := &file_engine_wire_api_proto_msgTypes[23]
+	mi := &file_engine_wire_api_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1877,7 +1986,7 @@ func (x *AttemptStatus) String() string {
 func (*AttemptStatus) ProtoMessage() {}
 
 func (x *AttemptStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[23]
+	mi := &file_engine_wire_api_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1890,7 +1999,7 @@ func (x *AttemptStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptStatus.ProtoReflect.Descriptor instead.
 func (*AttemptStatus) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{23}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *AttemptStatus) GetAttempt() uint64 {
@@ -2001,7 +2110,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_engine_wire_api_proto_msgTypes[24]
+	mi := &file_engine_wire_api_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2013,7 +2122,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[24]
+	mi := &file_engine_wire_api_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2026,7 +2135,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{24}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *StatusRequest) GetJob() uint64 {
@@ -2052,7 +2161,7 @@ type LaunchersRequest struct {
 
 func (x *LaunchersRequest) Reset() {
 	*x = LaunchersRequest{}
-	mi := &file_engine_wire_api_proto_msgTypes[25]
+	mi := &file_engine_wire_api_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2064,7 +2173,7 @@ func (x *LaunchersRequest) String() string {
 func (*LaunchersRequest) ProtoMessage() {}
 
 func (x *LaunchersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[25]
+	mi := &file_engine_wire_api_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2077,7 +2186,7 @@ func (x *LaunchersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaunchersRequest.ProtoReflect.Descriptor instead.
 func (*LaunchersRequest) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{25}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *LaunchersRequest) GetAttemptsOf() []string {
@@ -2096,7 +2205,7 @@ type LaunchersReply struct {
 
 func (x *LaunchersReply) Reset() {
 	*x = LaunchersReply{}
-	mi := &file_engine_wire_api_proto_msgTypes[26]
+	mi := &file_engine_wire_api_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2108,7 +2217,7 @@ func (x *LaunchersReply) String() string {
 func (*LaunchersReply) ProtoMessage() {}
 
 func (x *LaunchersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[26]
+	mi := &file_engine_wire_api_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2121,7 +2230,7 @@ func (x *LaunchersReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaunchersReply.ProtoReflect.Descriptor instead.
 func (*LaunchersReply) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{26}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *LaunchersReply) GetLaunchers() []*LauncherStatus {
@@ -2167,7 +2276,7 @@ type LauncherStatus struct {
 
 func (x *LauncherStatus) Reset() {
 	*x = LauncherStatus{}
-	mi := &file_engine_wire_api_proto_msgTypes[27]
+	mi := &file_engine_wire_api_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2179,7 +2288,7 @@ func (x *LauncherStatus) String() string {
 func (*LauncherStatus) ProtoMessage() {}
 
 func (x *LauncherStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[27]
+	mi := &file_engine_wire_api_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2192,7 +2301,7 @@ func (x *LauncherStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LauncherStatus.ProtoReflect.Descriptor instead.
 func (*LauncherStatus) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{27}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *LauncherStatus) GetLauncher() uint64 {
@@ -2400,7 +2509,7 @@ type LauncherAttempt struct {
 
 func (x *LauncherAttempt) Reset() {
 	*x = LauncherAttempt{}
-	mi := &file_engine_wire_api_proto_msgTypes[28]
+	mi := &file_engine_wire_api_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2412,7 +2521,7 @@ func (x *LauncherAttempt) String() string {
 func (*LauncherAttempt) ProtoMessage() {}
 
 func (x *LauncherAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[28]
+	mi := &file_engine_wire_api_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2425,7 +2534,7 @@ func (x *LauncherAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LauncherAttempt.ProtoReflect.Descriptor instead.
 func (*LauncherAttempt) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{28}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *LauncherAttempt) GetJob() uint64 {
@@ -2488,7 +2597,7 @@ type DrainRequest struct {
 
 func (x *DrainRequest) Reset() {
 	*x = DrainRequest{}
-	mi := &file_engine_wire_api_proto_msgTypes[29]
+	mi := &file_engine_wire_api_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2500,7 +2609,7 @@ func (x *DrainRequest) String() string {
 func (*DrainRequest) ProtoMessage() {}
 
 func (x *DrainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[29]
+	mi := &file_engine_wire_api_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2513,7 +2622,7 @@ func (x *DrainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainRequest.ProtoReflect.Descriptor instead.
 func (*DrainRequest) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{29}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *DrainRequest) GetLauncher() string {
@@ -2551,7 +2660,7 @@ type LogsRequest struct {
 
 func (x *LogsRequest) Reset() {
 	*x = LogsRequest{}
-	mi := &file_engine_wire_api_proto_msgTypes[30]
+	mi := &file_engine_wire_api_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2563,7 +2672,7 @@ func (x *LogsRequest) String() string {
 func (*LogsRequest) ProtoMessage() {}
 
 func (x *LogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[30]
+	mi := &file_engine_wire_api_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2576,7 +2685,7 @@ func (x *LogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogsRequest.ProtoReflect.Descriptor instead.
 func (*LogsRequest) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{30}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *LogsRequest) GetJob() uint64 {
@@ -2631,7 +2740,7 @@ type LogChunk struct {
 
 func (x *LogChunk) Reset() {
 	*x = LogChunk{}
-	mi := &file_engine_wire_api_proto_msgTypes[31]
+	mi := &file_engine_wire_api_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2643,7 +2752,7 @@ func (x *LogChunk) String() string {
 func (*LogChunk) ProtoMessage() {}
 
 func (x *LogChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[31]
+	mi := &file_engine_wire_api_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2656,7 +2765,7 @@ func (x *LogChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogChunk.ProtoReflect.Descriptor instead.
 func (*LogChunk) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{31}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *LogChunk) GetAttempt() uint64 {
@@ -2688,7 +2797,7 @@ type PageRequest struct {
 
 func (x *PageRequest) Reset() {
 	*x = PageRequest{}
-	mi := &file_engine_wire_api_proto_msgTypes[32]
+	mi := &file_engine_wire_api_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2700,7 +2809,7 @@ func (x *PageRequest) String() string {
 func (*PageRequest) ProtoMessage() {}
 
 func (x *PageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[32]
+	mi := &file_engine_wire_api_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2713,7 +2822,7 @@ func (x *PageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PageRequest.ProtoReflect.Descriptor instead.
 func (*PageRequest) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{32}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *PageRequest) GetMethod() string {
@@ -2769,7 +2878,7 @@ type PageReply struct {
 
 func (x *PageReply) Reset() {
 	*x = PageReply{}
-	mi := &file_engine_wire_api_proto_msgTypes[33]
+	mi := &file_engine_wire_api_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2781,7 +2890,7 @@ func (x *PageReply) String() string {
 func (*PageReply) ProtoMessage() {}
 
 func (x *PageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[33]
+	mi := &file_engine_wire_api_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2794,7 +2903,7 @@ func (x *PageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PageReply.ProtoReflect.Descriptor instead.
 func (*PageReply) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{33}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *PageReply) GetStatus() int64 {
@@ -2827,7 +2936,7 @@ type PolicyQuery struct {
 
 func (x *PolicyQuery) Reset() {
 	*x = PolicyQuery{}
-	mi := &file_engine_wire_api_proto_msgTypes[34]
+	mi := &file_engine_wire_api_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2839,7 +2948,7 @@ func (x *PolicyQuery) String() string {
 func (*PolicyQuery) ProtoMessage() {}
 
 func (x *PolicyQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[34]
+	mi := &file_engine_wire_api_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2852,7 +2961,7 @@ func (x *PolicyQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicyQuery.ProtoReflect.Descriptor instead.
 func (*PolicyQuery) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{34}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *PolicyQuery) GetBrief() bool {
@@ -2890,7 +2999,7 @@ type PolicyReply struct {
 
 func (x *PolicyReply) Reset() {
 	*x = PolicyReply{}
-	mi := &file_engine_wire_api_proto_msgTypes[35]
+	mi := &file_engine_wire_api_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2902,7 +3011,7 @@ func (x *PolicyReply) String() string {
 func (*PolicyReply) ProtoMessage() {}
 
 func (x *PolicyReply) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[35]
+	mi := &file_engine_wire_api_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2915,7 +3024,7 @@ func (x *PolicyReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicyReply.ProtoReflect.Descriptor instead.
 func (*PolicyReply) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{35}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *PolicyReply) GetName() string {
@@ -3087,7 +3196,7 @@ type PolicyShadow struct {
 
 func (x *PolicyShadow) Reset() {
 	*x = PolicyShadow{}
-	mi := &file_engine_wire_api_proto_msgTypes[36]
+	mi := &file_engine_wire_api_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3099,7 +3208,7 @@ func (x *PolicyShadow) String() string {
 func (*PolicyShadow) ProtoMessage() {}
 
 func (x *PolicyShadow) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[36]
+	mi := &file_engine_wire_api_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3112,7 +3221,7 @@ func (x *PolicyShadow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicyShadow.ProtoReflect.Descriptor instead.
 func (*PolicyShadow) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{36}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *PolicyShadow) GetName() string {
@@ -3261,7 +3370,7 @@ type PolicyProblem struct {
 
 func (x *PolicyProblem) Reset() {
 	*x = PolicyProblem{}
-	mi := &file_engine_wire_api_proto_msgTypes[37]
+	mi := &file_engine_wire_api_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3273,7 +3382,7 @@ func (x *PolicyProblem) String() string {
 func (*PolicyProblem) ProtoMessage() {}
 
 func (x *PolicyProblem) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[37]
+	mi := &file_engine_wire_api_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3286,7 +3395,7 @@ func (x *PolicyProblem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicyProblem.ProtoReflect.Descriptor instead.
 func (*PolicyProblem) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{37}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *PolicyProblem) GetWhat() string {
@@ -3323,7 +3432,7 @@ type PolicySettings struct {
 
 func (x *PolicySettings) Reset() {
 	*x = PolicySettings{}
-	mi := &file_engine_wire_api_proto_msgTypes[38]
+	mi := &file_engine_wire_api_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3335,7 +3444,7 @@ func (x *PolicySettings) String() string {
 func (*PolicySettings) ProtoMessage() {}
 
 func (x *PolicySettings) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[38]
+	mi := &file_engine_wire_api_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3348,7 +3457,7 @@ func (x *PolicySettings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicySettings.ProtoReflect.Descriptor instead.
 func (*PolicySettings) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{38}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *PolicySettings) GetFile() string {
@@ -3394,7 +3503,7 @@ type RoundTimes struct {
 
 func (x *RoundTimes) Reset() {
 	*x = RoundTimes{}
-	mi := &file_engine_wire_api_proto_msgTypes[39]
+	mi := &file_engine_wire_api_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3406,7 +3515,7 @@ func (x *RoundTimes) String() string {
 func (*RoundTimes) ProtoMessage() {}
 
 func (x *RoundTimes) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[39]
+	mi := &file_engine_wire_api_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3419,7 +3528,7 @@ func (x *RoundTimes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoundTimes.ProtoReflect.Descriptor instead.
 func (*RoundTimes) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{39}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *RoundTimes) GetLast() int64 {
@@ -3473,7 +3582,7 @@ type ReloadRequest struct {
 
 func (x *ReloadRequest) Reset() {
 	*x = ReloadRequest{}
-	mi := &file_engine_wire_api_proto_msgTypes[40]
+	mi := &file_engine_wire_api_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3485,7 +3594,7 @@ func (x *ReloadRequest) String() string {
 func (*ReloadRequest) ProtoMessage() {}
 
 func (x *ReloadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[40]
+	mi := &file_engine_wire_api_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3498,7 +3607,7 @@ func (x *ReloadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReloadRequest.ProtoReflect.Descriptor instead.
 func (*ReloadRequest) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{40}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ReloadRequest) GetPrincipal() *Principal {
@@ -3525,7 +3634,7 @@ type SettingsReply struct {
 
 func (x *SettingsReply) Reset() {
 	*x = SettingsReply{}
-	mi := &file_engine_wire_api_proto_msgTypes[41]
+	mi := &file_engine_wire_api_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3537,7 +3646,7 @@ func (x *SettingsReply) String() string {
 func (*SettingsReply) ProtoMessage() {}
 
 func (x *SettingsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[41]
+	mi := &file_engine_wire_api_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3550,7 +3659,7 @@ func (x *SettingsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettingsReply.ProtoReflect.Descriptor instead.
 func (*SettingsReply) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{41}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *SettingsReply) GetSettings() []*Setting {
@@ -3625,7 +3734,7 @@ type Setting struct {
 
 func (x *Setting) Reset() {
 	*x = Setting{}
-	mi := &file_engine_wire_api_proto_msgTypes[42]
+	mi := &file_engine_wire_api_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3637,7 +3746,7 @@ func (x *Setting) String() string {
 func (*Setting) ProtoMessage() {}
 
 func (x *Setting) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[42]
+	mi := &file_engine_wire_api_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3650,7 +3759,7 @@ func (x *Setting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Setting.ProtoReflect.Descriptor instead.
 func (*Setting) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{42}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Setting) GetKey() string {
@@ -3721,7 +3830,7 @@ type SettingsText struct {
 
 func (x *SettingsText) Reset() {
 	*x = SettingsText{}
-	mi := &file_engine_wire_api_proto_msgTypes[43]
+	mi := &file_engine_wire_api_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3733,7 +3842,7 @@ func (x *SettingsText) String() string {
 func (*SettingsText) ProtoMessage() {}
 
 func (x *SettingsText) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[43]
+	mi := &file_engine_wire_api_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3746,7 +3855,7 @@ func (x *SettingsText) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettingsText.ProtoReflect.Descriptor instead.
 func (*SettingsText) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{43}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *SettingsText) GetText() []byte {
@@ -3784,7 +3893,7 @@ type SettingsDiff struct {
 
 func (x *SettingsDiff) Reset() {
 	*x = SettingsDiff{}
-	mi := &file_engine_wire_api_proto_msgTypes[44]
+	mi := &file_engine_wire_api_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3796,7 +3905,7 @@ func (x *SettingsDiff) String() string {
 func (*SettingsDiff) ProtoMessage() {}
 
 func (x *SettingsDiff) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[44]
+	mi := &file_engine_wire_api_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3809,7 +3918,7 @@ func (x *SettingsDiff) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettingsDiff.ProtoReflect.Descriptor instead.
 func (*SettingsDiff) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{44}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *SettingsDiff) GetProblems() []*SettingsProblem {
@@ -3866,7 +3975,7 @@ type SettingsProblem struct {
 
 func (x *SettingsProblem) Reset() {
 	*x = SettingsProblem{}
-	mi := &file_engine_wire_api_proto_msgTypes[45]
+	mi := &file_engine_wire_api_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3878,7 +3987,7 @@ func (x *SettingsProblem) String() string {
 func (*SettingsProblem) ProtoMessage() {}
 
 func (x *SettingsProblem) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[45]
+	mi := &file_engine_wire_api_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3891,7 +4000,7 @@ func (x *SettingsProblem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettingsProblem.ProtoReflect.Descriptor instead.
 func (*SettingsProblem) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{45}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *SettingsProblem) GetFile() string {
@@ -3928,7 +4037,7 @@ type DiffLine struct {
 
 func (x *DiffLine) Reset() {
 	*x = DiffLine{}
-	mi := &file_engine_wire_api_proto_msgTypes[46]
+	mi := &file_engine_wire_api_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3940,7 +4049,7 @@ func (x *DiffLine) String() string {
 func (*DiffLine) ProtoMessage() {}
 
 func (x *DiffLine) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[46]
+	mi := &file_engine_wire_api_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3953,7 +4062,7 @@ func (x *DiffLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DiffLine.ProtoReflect.Descriptor instead.
 func (*DiffLine) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{46}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *DiffLine) GetKind() string {
@@ -4005,7 +4114,7 @@ type DiffKey struct {
 
 func (x *DiffKey) Reset() {
 	*x = DiffKey{}
-	mi := &file_engine_wire_api_proto_msgTypes[47]
+	mi := &file_engine_wire_api_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4017,7 +4126,7 @@ func (x *DiffKey) String() string {
 func (*DiffKey) ProtoMessage() {}
 
 func (x *DiffKey) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[47]
+	mi := &file_engine_wire_api_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4030,7 +4139,7 @@ func (x *DiffKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DiffKey.ProtoReflect.Descriptor instead.
 func (*DiffKey) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{47}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *DiffKey) GetKey() string {
@@ -4088,7 +4197,7 @@ type ApplyRequest struct {
 
 func (x *ApplyRequest) Reset() {
 	*x = ApplyRequest{}
-	mi := &file_engine_wire_api_proto_msgTypes[48]
+	mi := &file_engine_wire_api_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4100,7 +4209,7 @@ func (x *ApplyRequest) String() string {
 func (*ApplyRequest) ProtoMessage() {}
 
 func (x *ApplyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[48]
+	mi := &file_engine_wire_api_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4113,7 +4222,7 @@ func (x *ApplyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyRequest.ProtoReflect.Descriptor instead.
 func (*ApplyRequest) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{48}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ApplyRequest) GetPrincipal() *Principal {
@@ -4169,7 +4278,7 @@ type SettingsVersion struct {
 
 func (x *SettingsVersion) Reset() {
 	*x = SettingsVersion{}
-	mi := &file_engine_wire_api_proto_msgTypes[49]
+	mi := &file_engine_wire_api_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4181,7 +4290,7 @@ func (x *SettingsVersion) String() string {
 func (*SettingsVersion) ProtoMessage() {}
 
 func (x *SettingsVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[49]
+	mi := &file_engine_wire_api_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4194,7 +4303,7 @@ func (x *SettingsVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettingsVersion.ProtoReflect.Descriptor instead.
 func (*SettingsVersion) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{49}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *SettingsVersion) GetNumber() uint64 {
@@ -4269,7 +4378,7 @@ type VersionsRequest struct {
 
 func (x *VersionsRequest) Reset() {
 	*x = VersionsRequest{}
-	mi := &file_engine_wire_api_proto_msgTypes[50]
+	mi := &file_engine_wire_api_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4281,7 +4390,7 @@ func (x *VersionsRequest) String() string {
 func (*VersionsRequest) ProtoMessage() {}
 
 func (x *VersionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[50]
+	mi := &file_engine_wire_api_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4294,7 +4403,7 @@ func (x *VersionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VersionsRequest.ProtoReflect.Descriptor instead.
 func (*VersionsRequest) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{50}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *VersionsRequest) GetVersion() uint64 {
@@ -4313,7 +4422,7 @@ type VersionsReply struct {
 
 func (x *VersionsReply) Reset() {
 	*x = VersionsReply{}
-	mi := &file_engine_wire_api_proto_msgTypes[51]
+	mi := &file_engine_wire_api_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4325,7 +4434,7 @@ func (x *VersionsReply) String() string {
 func (*VersionsReply) ProtoMessage() {}
 
 func (x *VersionsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[51]
+	mi := &file_engine_wire_api_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4338,7 +4447,7 @@ func (x *VersionsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VersionsReply.ProtoReflect.Descriptor instead.
 func (*VersionsReply) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{51}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *VersionsReply) GetVersions() []*SettingsVersion {
@@ -4358,7 +4467,7 @@ type AccessRequest struct {
 
 func (x *AccessRequest) Reset() {
 	*x = AccessRequest{}
-	mi := &file_engine_wire_api_proto_msgTypes[52]
+	mi := &file_engine_wire_api_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4370,7 +4479,7 @@ func (x *AccessRequest) String() string {
 func (*AccessRequest) ProtoMessage() {}
 
 func (x *AccessRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[52]
+	mi := &file_engine_wire_api_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4383,7 +4492,7 @@ func (x *AccessRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessRequest.ProtoReflect.Descriptor instead.
 func (*AccessRequest) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{52}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *AccessRequest) GetUser() string {
@@ -4408,7 +4517,7 @@ type AccessReply struct {
 
 func (x *AccessReply) Reset() {
 	*x = AccessReply{}
-	mi := &file_engine_wire_api_proto_msgTypes[53]
+	mi := &file_engine_wire_api_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4420,7 +4529,7 @@ func (x *AccessReply) String() string {
 func (*AccessReply) ProtoMessage() {}
 
 func (x *AccessReply) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[53]
+	mi := &file_engine_wire_api_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4433,7 +4542,7 @@ func (x *AccessReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessReply.ProtoReflect.Descriptor instead.
 func (*AccessReply) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{53}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *AccessReply) GetOff() bool {
@@ -4497,7 +4606,7 @@ type PoolAccess struct {
 
 func (x *PoolAccess) Reset() {
 	*x = PoolAccess{}
-	mi := &file_engine_wire_api_proto_msgTypes[54]
+	mi := &file_engine_wire_api_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4509,7 +4618,7 @@ func (x *PoolAccess) String() string {
 func (*PoolAccess) ProtoMessage() {}
 
 func (x *PoolAccess) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[54]
+	mi := &file_engine_wire_api_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4522,7 +4631,7 @@ func (x *PoolAccess) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PoolAccess.ProtoReflect.Descriptor instead.
 func (*PoolAccess) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{54}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *PoolAccess) GetPool() string {
@@ -4557,7 +4666,7 @@ type PagesReply struct {
 
 func (x *PagesReply) Reset() {
 	*x = PagesReply{}
-	mi := &file_engine_wire_api_proto_msgTypes[55]
+	mi := &file_engine_wire_api_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4569,7 +4678,7 @@ func (x *PagesReply) String() string {
 func (*PagesReply) ProtoMessage() {}
 
 func (x *PagesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[55]
+	mi := &file_engine_wire_api_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4582,7 +4691,7 @@ func (x *PagesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PagesReply.ProtoReflect.Descriptor instead.
 func (*PagesReply) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{55}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *PagesReply) GetAddress() string {
@@ -4616,7 +4725,7 @@ type AuditRequest struct {
 
 func (x *AuditRequest) Reset() {
 	*x = AuditRequest{}
-	mi := &file_engine_wire_api_proto_msgTypes[56]
+	mi := &file_engine_wire_api_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4628,7 +4737,7 @@ func (x *AuditRequest) String() string {
 func (*AuditRequest) ProtoMessage() {}
 
 func (x *AuditRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[56]
+	mi := &file_engine_wire_api_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4641,7 +4750,7 @@ func (x *AuditRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuditRequest.ProtoReflect.Descriptor instead.
 func (*AuditRequest) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{56}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *AuditRequest) GetWho() string {
@@ -4713,7 +4822,7 @@ type AuditReply struct {
 
 func (x *AuditReply) Reset() {
 	*x = AuditReply{}
-	mi := &file_engine_wire_api_proto_msgTypes[57]
+	mi := &file_engine_wire_api_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4725,7 +4834,7 @@ func (x *AuditReply) String() string {
 func (*AuditReply) ProtoMessage() {}
 
 func (x *AuditReply) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[57]
+	mi := &file_engine_wire_api_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4738,7 +4847,7 @@ func (x *AuditReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuditReply.ProtoReflect.Descriptor instead.
 func (*AuditReply) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{57}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *AuditReply) GetLines() []*AuditLine {
@@ -4791,7 +4900,7 @@ type AuditLine struct {
 
 func (x *AuditLine) Reset() {
 	*x = AuditLine{}
-	mi := &file_engine_wire_api_proto_msgTypes[58]
+	mi := &file_engine_wire_api_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4803,7 +4912,7 @@ func (x *AuditLine) String() string {
 func (*AuditLine) ProtoMessage() {}
 
 func (x *AuditLine) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[58]
+	mi := &file_engine_wire_api_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4816,7 +4925,7 @@ func (x *AuditLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuditLine.ProtoReflect.Descriptor instead.
 func (*AuditLine) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{58}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *AuditLine) GetTime() string {
@@ -4920,7 +5029,7 @@ type AuditDamage struct {
 
 func (x *AuditDamage) Reset() {
 	*x = AuditDamage{}
-	mi := &file_engine_wire_api_proto_msgTypes[59]
+	mi := &file_engine_wire_api_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4932,7 +5041,7 @@ func (x *AuditDamage) String() string {
 func (*AuditDamage) ProtoMessage() {}
 
 func (x *AuditDamage) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[59]
+	mi := &file_engine_wire_api_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4945,7 +5054,7 @@ func (x *AuditDamage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuditDamage.ProtoReflect.Descriptor instead.
 func (*AuditDamage) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{59}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *AuditDamage) GetFile() string {
@@ -4973,7 +5082,7 @@ type ServingReply struct {
 
 func (x *ServingReply) Reset() {
 	*x = ServingReply{}
-	mi := &file_engine_wire_api_proto_msgTypes[60]
+	mi := &file_engine_wire_api_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4985,7 +5094,7 @@ func (x *ServingReply) String() string {
 func (*ServingReply) ProtoMessage() {}
 
 func (x *ServingReply) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[60]
+	mi := &file_engine_wire_api_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4998,7 +5107,7 @@ func (x *ServingReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServingReply.ProtoReflect.Descriptor instead.
 func (*ServingReply) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{60}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *ServingReply) GetData() string {
@@ -5132,7 +5241,7 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\astarted\x18\x14 \x01(\x03R\astarted\x128\n" +
 	"\x05after\x18\x15 \x03(\v2\".hamadryad.engine.v1.JobDependencyR\x05after\x126\n" +
 	"\x05array\x18\x16 \x01(\v2 .hamadryad.engine.v1.ArrayStatusR\x05array\x12-\n" +
-	"\x03run\x18\x17 \x01(\v2\x1b.hamadryad.engine.v1.RunKeyR\x03run\"\xaa\x02\n" +
+	"\x03run\x18\x17 \x01(\v2\x1b.hamadryad.engine.v1.RunKeyR\x03run\"\xee\x02\n" +
 	"\vStageStatus\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05nodes\x18\x02 \x01(\rR\x05nodes\x12\x18\n" +
@@ -5144,7 +5253,17 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\bfailures\x18\b \x01(\rR\bfailures\x12\x19\n" +
 	"\bgiven_up\x18\t \x01(\rR\agivenUp\x126\n" +
 	"\x05adapt\x18\n" +
-	" \x01(\v2 .hamadryad.engine.v1.AdaptStatusR\x05adapt\"\x9e\x02\n" +
+	" \x01(\v2 .hamadryad.engine.v1.AdaptStatusR\x05adapt\x12B\n" +
+	"\taggregate\x18\v \x01(\v2$.hamadryad.engine.v1.AggregateStatusR\taggregate\"\xe7\x01\n" +
+	"\x0fAggregateStatus\x120\n" +
+	"\x05level\x18\x01 \x01(\x0e2\x1a.hamadryad.engine.v1.LevelR\x05level\x12\x14\n" +
+	"\x05least\x18\x02 \x01(\x03R\x05least\x12\x16\n" +
+	"\x06chosen\x18\x03 \x01(\bR\x06chosen\x12\x16\n" +
+	"\x06places\x18\x04 \x01(\rR\x06places\x12\x14\n" +
+	"\x05nodes\x18\x05 \x01(\rR\x05nodes\x12\x18\n" +
+	"\acovered\x18\x06 \x01(\rR\acovered\x12\x16\n" +
+	"\x06direct\x18\a \x01(\rR\x06direct\x12\x14\n" +
+	"\x05bytes\x18\b \x01(\x03R\x05bytes\"\x9e\x02\n" +
 	"\vAdaptStatus\x12\x1e\n" +
 	"\n" +
 	"partitions\x18\x01 \x01(\rR\n" +
@@ -5483,7 +5602,7 @@ func file_engine_wire_api_proto_rawDescGZIP() []byte {
 }
 
 var file_engine_wire_api_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_engine_wire_api_proto_msgTypes = make([]protoimpl.MessageInfo, 61)
+var file_engine_wire_api_proto_msgTypes = make([]protoimpl.MessageInfo, 62)
 var file_engine_wire_api_proto_goTypes = []any{
 	(ElementState)(0),        // 0: hamadryad.engine.v1.ElementState
 	(JobState)(0),            // 1: hamadryad.engine.v1.JobState
@@ -5508,122 +5627,126 @@ var file_engine_wire_api_proto_goTypes = []any{
 	(*JobSummary)(nil),       // 20: hamadryad.engine.v1.JobSummary
 	(*JobStatus)(nil),        // 21: hamadryad.engine.v1.JobStatus
 	(*StageStatus)(nil),      // 22: hamadryad.engine.v1.StageStatus
-	(*AdaptStatus)(nil),      // 23: hamadryad.engine.v1.AdaptStatus
-	(*AdaptedRange)(nil),     // 24: hamadryad.engine.v1.AdaptedRange
-	(*AttemptStatus)(nil),    // 25: hamadryad.engine.v1.AttemptStatus
-	(*StatusRequest)(nil),    // 26: hamadryad.engine.v1.StatusRequest
-	(*LaunchersRequest)(nil), // 27: hamadryad.engine.v1.LaunchersRequest
-	(*LaunchersReply)(nil),   // 28: hamadryad.engine.v1.LaunchersReply
-	(*LauncherStatus)(nil),   // 29: hamadryad.engine.v1.LauncherStatus
-	(*LauncherAttempt)(nil),  // 30: hamadryad.engine.v1.LauncherAttempt
-	(*DrainRequest)(nil),     // 31: hamadryad.engine.v1.DrainRequest
-	(*LogsRequest)(nil),      // 32: hamadryad.engine.v1.LogsRequest
-	(*LogChunk)(nil),         // 33: hamadryad.engine.v1.LogChunk
-	(*PageRequest)(nil),      // 34: hamadryad.engine.v1.PageRequest
-	(*PageReply)(nil),        // 35: hamadryad.engine.v1.PageReply
-	(*PolicyQuery)(nil),      // 36: hamadryad.engine.v1.PolicyQuery
-	(*PolicyReply)(nil),      // 37: hamadryad.engine.v1.PolicyReply
-	(*PolicyShadow)(nil),     // 38: hamadryad.engine.v1.PolicyShadow
-	(*PolicyProblem)(nil),    // 39: hamadryad.engine.v1.PolicyProblem
-	(*PolicySettings)(nil),   // 40: hamadryad.engine.v1.PolicySettings
-	(*RoundTimes)(nil),       // 41: hamadryad.engine.v1.RoundTimes
-	(*ReloadRequest)(nil),    // 42: hamadryad.engine.v1.ReloadRequest
-	(*SettingsReply)(nil),    // 43: hamadryad.engine.v1.SettingsReply
-	(*Setting)(nil),          // 44: hamadryad.engine.v1.Setting
-	(*SettingsText)(nil),     // 45: hamadryad.engine.v1.SettingsText
-	(*SettingsDiff)(nil),     // 46: hamadryad.engine.v1.SettingsDiff
-	(*SettingsProblem)(nil),  // 47: hamadryad.engine.v1.SettingsProblem
-	(*DiffLine)(nil),         // 48: hamadryad.engine.v1.DiffLine
-	(*DiffKey)(nil),          // 49: hamadryad.engine.v1.DiffKey
-	(*ApplyRequest)(nil),     // 50: hamadryad.engine.v1.ApplyRequest
-	(*SettingsVersion)(nil),  // 51: hamadryad.engine.v1.SettingsVersion
-	(*VersionsRequest)(nil),  // 52: hamadryad.engine.v1.VersionsRequest
-	(*VersionsReply)(nil),    // 53: hamadryad.engine.v1.VersionsReply
-	(*AccessRequest)(nil),    // 54: hamadryad.engine.v1.AccessRequest
-	(*AccessReply)(nil),      // 55: hamadryad.engine.v1.AccessReply
-	(*PoolAccess)(nil),       // 56: hamadryad.engine.v1.PoolAccess
-	(*PagesReply)(nil),       // 57: hamadryad.engine.v1.PagesReply
-	(*AuditRequest)(nil),     // 58: hamadryad.engine.v1.AuditRequest
-	(*AuditReply)(nil),       // 59: hamadryad.engine.v1.AuditReply
-	(*AuditLine)(nil),        // 60: hamadryad.engine.v1.AuditLine
-	(*AuditDamage)(nil),      // 61: hamadryad.engine.v1.AuditDamage
-	(*ServingReply)(nil),     // 62: hamadryad.engine.v1.ServingReply
-	(*Principal)(nil),        // 63: hamadryad.engine.v1.Principal
-	(*JobSpec)(nil),          // 64: hamadryad.engine.v1.JobSpec
-	(*ElementRange)(nil),     // 65: hamadryad.engine.v1.ElementRange
-	(*Elements)(nil),         // 66: hamadryad.engine.v1.Elements
-	(*JobLimitsChange)(nil),  // 67: hamadryad.engine.v1.JobLimitsChange
-	(*Failure)(nil),          // 68: hamadryad.engine.v1.Failure
-	(*Counter)(nil),          // 69: hamadryad.engine.v1.Counter
-	(*JobLimits)(nil),        // 70: hamadryad.engine.v1.JobLimits
-	(*JobDependency)(nil),    // 71: hamadryad.engine.v1.JobDependency
-	(*RunKey)(nil),           // 72: hamadryad.engine.v1.RunKey
-	(*Slots)(nil),            // 73: hamadryad.engine.v1.Slots
-	(*MachineLoad)(nil),      // 74: hamadryad.engine.v1.MachineLoad
-	(*ResourceCount)(nil),    // 75: hamadryad.engine.v1.ResourceCount
+	(*AggregateStatus)(nil),  // 23: hamadryad.engine.v1.AggregateStatus
+	(*AdaptStatus)(nil),      // 24: hamadryad.engine.v1.AdaptStatus
+	(*AdaptedRange)(nil),     // 25: hamadryad.engine.v1.AdaptedRange
+	(*AttemptStatus)(nil),    // 26: hamadryad.engine.v1.AttemptStatus
+	(*StatusRequest)(nil),    // 27: hamadryad.engine.v1.StatusRequest
+	(*LaunchersRequest)(nil), // 28: hamadryad.engine.v1.LaunchersRequest
+	(*LaunchersReply)(nil),   // 29: hamadryad.engine.v1.LaunchersReply
+	(*LauncherStatus)(nil),   // 30: hamadryad.engine.v1.LauncherStatus
+	(*LauncherAttempt)(nil),  // 31: hamadryad.engine.v1.LauncherAttempt
+	(*DrainRequest)(nil),     // 32: hamadryad.engine.v1.DrainRequest
+	(*LogsRequest)(nil),      // 33: hamadryad.engine.v1.LogsRequest
+	(*LogChunk)(nil),         // 34: hamadryad.engine.v1.LogChunk
+	(*PageRequest)(nil),      // 35: hamadryad.engine.v1.PageRequest
+	(*PageReply)(nil),        // 36: hamadryad.engine.v1.PageReply
+	(*PolicyQuery)(nil),      // 37: hamadryad.engine.v1.PolicyQuery
+	(*PolicyReply)(nil),      // 38: hamadryad.engine.v1.PolicyReply
+	(*PolicyShadow)(nil),     // 39: hamadryad.engine.v1.PolicyShadow
+	(*PolicyProblem)(nil),    // 40: hamadryad.engine.v1.PolicyProblem
+	(*PolicySettings)(nil),   // 41: hamadryad.engine.v1.PolicySettings
+	(*RoundTimes)(nil),       // 42: hamadryad.engine.v1.RoundTimes
+	(*ReloadRequest)(nil),    // 43: hamadryad.engine.v1.ReloadRequest
+	(*SettingsReply)(nil),    // 44: hamadryad.engine.v1.SettingsReply
+	(*Setting)(nil),          // 45: hamadryad.engine.v1.Setting
+	(*SettingsText)(nil),     // 46: hamadryad.engine.v1.SettingsText
+	(*SettingsDiff)(nil),     // 47: hamadryad.engine.v1.SettingsDiff
+	(*SettingsProblem)(nil),  // 48: hamadryad.engine.v1.SettingsProblem
+	(*DiffLine)(nil),         // 49: hamadryad.engine.v1.DiffLine
+	(*DiffKey)(nil),          // 50: hamadryad.engine.v1.DiffKey
+	(*ApplyRequest)(nil),     // 51: hamadryad.engine.v1.ApplyRequest
+	(*SettingsVersion)(nil),  // 52: hamadryad.engine.v1.SettingsVersion
+	(*VersionsRequest)(nil),  // 53: hamadryad.engine.v1.VersionsRequest
+	(*VersionsReply)(nil),    // 54: hamadryad.engine.v1.VersionsReply
+	(*AccessRequest)(nil),    // 55: hamadryad.engine.v1.AccessRequest
+	(*AccessReply)(nil),      // 56: hamadryad.engine.v1.AccessReply
+	(*PoolAccess)(nil),       // 57: hamadryad.engine.v1.PoolAccess
+	(*PagesReply)(nil),       // 58: hamadryad.engine.v1.PagesReply
+	(*AuditRequest)(nil),     // 59: hamadryad.engine.v1.AuditRequest
+	(*AuditReply)(nil),       // 60: hamadryad.engine.v1.AuditReply
+	(*AuditLine)(nil),        // 61: hamadryad.engine.v1.AuditLine
+	(*AuditDamage)(nil),      // 62: hamadryad.engine.v1.AuditDamage
+	(*ServingReply)(nil),     // 63: hamadryad.engine.v1.ServingReply
+	(*Principal)(nil),        // 64: hamadryad.engine.v1.Principal
+	(*JobSpec)(nil),          // 65: hamadryad.engine.v1.JobSpec
+	(*ElementRange)(nil),     // 66: hamadryad.engine.v1.ElementRange
+	(*Elements)(nil),         // 67: hamadryad.engine.v1.Elements
+	(*JobLimitsChange)(nil),  // 68: hamadryad.engine.v1.JobLimitsChange
+	(*Failure)(nil),          // 69: hamadryad.engine.v1.Failure
+	(*Counter)(nil),          // 70: hamadryad.engine.v1.Counter
+	(*JobLimits)(nil),        // 71: hamadryad.engine.v1.JobLimits
+	(*JobDependency)(nil),    // 72: hamadryad.engine.v1.JobDependency
+	(*RunKey)(nil),           // 73: hamadryad.engine.v1.RunKey
+	(Level)(0),               // 74: hamadryad.engine.v1.Level
+	(*Slots)(nil),            // 75: hamadryad.engine.v1.Slots
+	(*MachineLoad)(nil),      // 76: hamadryad.engine.v1.MachineLoad
+	(*ResourceCount)(nil),    // 77: hamadryad.engine.v1.ResourceCount
 }
 var file_engine_wire_api_proto_depIdxs = []int32{
-	63, // 0: hamadryad.engine.v1.PrepareRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	64, // 1: hamadryad.engine.v1.SubmitRequest.spec:type_name -> hamadryad.engine.v1.JobSpec
-	63, // 2: hamadryad.engine.v1.JobRef.principal:type_name -> hamadryad.engine.v1.Principal
-	65, // 3: hamadryad.engine.v1.JobRef.elements:type_name -> hamadryad.engine.v1.ElementRange
-	63, // 4: hamadryad.engine.v1.RetryRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	65, // 5: hamadryad.engine.v1.RetryRequest.elements:type_name -> hamadryad.engine.v1.ElementRange
-	65, // 6: hamadryad.engine.v1.ElementsRequest.elements:type_name -> hamadryad.engine.v1.ElementRange
+	64, // 0: hamadryad.engine.v1.PrepareRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	65, // 1: hamadryad.engine.v1.SubmitRequest.spec:type_name -> hamadryad.engine.v1.JobSpec
+	64, // 2: hamadryad.engine.v1.JobRef.principal:type_name -> hamadryad.engine.v1.Principal
+	66, // 3: hamadryad.engine.v1.JobRef.elements:type_name -> hamadryad.engine.v1.ElementRange
+	64, // 4: hamadryad.engine.v1.RetryRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	66, // 5: hamadryad.engine.v1.RetryRequest.elements:type_name -> hamadryad.engine.v1.ElementRange
+	66, // 6: hamadryad.engine.v1.ElementsRequest.elements:type_name -> hamadryad.engine.v1.ElementRange
 	0,  // 7: hamadryad.engine.v1.ElementsRequest.states:type_name -> hamadryad.engine.v1.ElementState
 	13, // 8: hamadryad.engine.v1.ElementsReply.elements:type_name -> hamadryad.engine.v1.ElementStatus
 	0,  // 9: hamadryad.engine.v1.ElementStatus.state:type_name -> hamadryad.engine.v1.ElementState
-	25, // 10: hamadryad.engine.v1.ElementStatus.last:type_name -> hamadryad.engine.v1.AttemptStatus
-	66, // 11: hamadryad.engine.v1.ArrayStatus.elements:type_name -> hamadryad.engine.v1.Elements
+	26, // 10: hamadryad.engine.v1.ElementStatus.last:type_name -> hamadryad.engine.v1.AttemptStatus
+	67, // 11: hamadryad.engine.v1.ArrayStatus.elements:type_name -> hamadryad.engine.v1.Elements
 	15, // 12: hamadryad.engine.v1.ArrayStatus.counts:type_name -> hamadryad.engine.v1.ElementCount
 	0,  // 13: hamadryad.engine.v1.ElementCount.state:type_name -> hamadryad.engine.v1.ElementState
-	63, // 14: hamadryad.engine.v1.UpdateRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	67, // 15: hamadryad.engine.v1.UpdateRequest.limits:type_name -> hamadryad.engine.v1.JobLimitsChange
+	64, // 14: hamadryad.engine.v1.UpdateRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	68, // 15: hamadryad.engine.v1.UpdateRequest.limits:type_name -> hamadryad.engine.v1.JobLimitsChange
 	20, // 16: hamadryad.engine.v1.JobsReply.jobs:type_name -> hamadryad.engine.v1.JobSummary
 	1,  // 17: hamadryad.engine.v1.JobSummary.state:type_name -> hamadryad.engine.v1.JobState
 	20, // 18: hamadryad.engine.v1.JobStatus.summary:type_name -> hamadryad.engine.v1.JobSummary
 	22, // 19: hamadryad.engine.v1.JobStatus.stages:type_name -> hamadryad.engine.v1.StageStatus
-	68, // 20: hamadryad.engine.v1.JobStatus.failure:type_name -> hamadryad.engine.v1.Failure
-	69, // 21: hamadryad.engine.v1.JobStatus.counters:type_name -> hamadryad.engine.v1.Counter
-	25, // 22: hamadryad.engine.v1.JobStatus.attempts:type_name -> hamadryad.engine.v1.AttemptStatus
-	25, // 23: hamadryad.engine.v1.JobStatus.idle:type_name -> hamadryad.engine.v1.AttemptStatus
-	70, // 24: hamadryad.engine.v1.JobStatus.limits:type_name -> hamadryad.engine.v1.JobLimits
-	71, // 25: hamadryad.engine.v1.JobStatus.after:type_name -> hamadryad.engine.v1.JobDependency
+	69, // 20: hamadryad.engine.v1.JobStatus.failure:type_name -> hamadryad.engine.v1.Failure
+	70, // 21: hamadryad.engine.v1.JobStatus.counters:type_name -> hamadryad.engine.v1.Counter
+	26, // 22: hamadryad.engine.v1.JobStatus.attempts:type_name -> hamadryad.engine.v1.AttemptStatus
+	26, // 23: hamadryad.engine.v1.JobStatus.idle:type_name -> hamadryad.engine.v1.AttemptStatus
+	71, // 24: hamadryad.engine.v1.JobStatus.limits:type_name -> hamadryad.engine.v1.JobLimits
+	72, // 25: hamadryad.engine.v1.JobStatus.after:type_name -> hamadryad.engine.v1.JobDependency
 	14, // 26: hamadryad.engine.v1.JobStatus.array:type_name -> hamadryad.engine.v1.ArrayStatus
-	72, // 27: hamadryad.engine.v1.JobStatus.run:type_name -> hamadryad.engine.v1.RunKey
-	23, // 28: hamadryad.engine.v1.StageStatus.adapt:type_name -> hamadryad.engine.v1.AdaptStatus
-	24, // 29: hamadryad.engine.v1.AdaptStatus.ranges:type_name -> hamadryad.engine.v1.AdaptedRange
-	29, // 30: hamadryad.engine.v1.LaunchersReply.launchers:type_name -> hamadryad.engine.v1.LauncherStatus
-	73, // 31: hamadryad.engine.v1.LauncherStatus.slots:type_name -> hamadryad.engine.v1.Slots
-	73, // 32: hamadryad.engine.v1.LauncherStatus.free:type_name -> hamadryad.engine.v1.Slots
-	74, // 33: hamadryad.engine.v1.LauncherStatus.load:type_name -> hamadryad.engine.v1.MachineLoad
-	75, // 34: hamadryad.engine.v1.LauncherStatus.resources:type_name -> hamadryad.engine.v1.ResourceCount
-	75, // 35: hamadryad.engine.v1.LauncherStatus.resources_free:type_name -> hamadryad.engine.v1.ResourceCount
-	30, // 36: hamadryad.engine.v1.LauncherStatus.attempts:type_name -> hamadryad.engine.v1.LauncherAttempt
-	30, // 37: hamadryad.engine.v1.LauncherStatus.ended:type_name -> hamadryad.engine.v1.LauncherAttempt
-	63, // 38: hamadryad.engine.v1.DrainRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	65, // 39: hamadryad.engine.v1.LogsRequest.elements:type_name -> hamadryad.engine.v1.ElementRange
-	39, // 40: hamadryad.engine.v1.PolicyReply.problems:type_name -> hamadryad.engine.v1.PolicyProblem
-	40, // 41: hamadryad.engine.v1.PolicyReply.settings:type_name -> hamadryad.engine.v1.PolicySettings
-	41, // 42: hamadryad.engine.v1.PolicyReply.round_times:type_name -> hamadryad.engine.v1.RoundTimes
-	38, // 43: hamadryad.engine.v1.PolicyReply.shadows:type_name -> hamadryad.engine.v1.PolicyShadow
-	63, // 44: hamadryad.engine.v1.ReloadRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	44, // 45: hamadryad.engine.v1.SettingsReply.settings:type_name -> hamadryad.engine.v1.Setting
-	47, // 46: hamadryad.engine.v1.SettingsDiff.problems:type_name -> hamadryad.engine.v1.SettingsProblem
-	48, // 47: hamadryad.engine.v1.SettingsDiff.lines:type_name -> hamadryad.engine.v1.DiffLine
-	49, // 48: hamadryad.engine.v1.SettingsDiff.keys:type_name -> hamadryad.engine.v1.DiffKey
-	44, // 49: hamadryad.engine.v1.SettingsDiff.overridden:type_name -> hamadryad.engine.v1.Setting
-	63, // 50: hamadryad.engine.v1.ApplyRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	51, // 51: hamadryad.engine.v1.VersionsReply.versions:type_name -> hamadryad.engine.v1.SettingsVersion
-	63, // 52: hamadryad.engine.v1.AccessReply.principal:type_name -> hamadryad.engine.v1.Principal
-	56, // 53: hamadryad.engine.v1.AccessReply.pools:type_name -> hamadryad.engine.v1.PoolAccess
-	60, // 54: hamadryad.engine.v1.AuditReply.lines:type_name -> hamadryad.engine.v1.AuditLine
-	61, // 55: hamadryad.engine.v1.AuditReply.damaged:type_name -> hamadryad.engine.v1.AuditDamage
-	56, // [56:56] is the sub-list for method output_type
-	56, // [56:56] is the sub-list for method input_type
-	56, // [56:56] is the sub-list for extension type_name
-	56, // [56:56] is the sub-list for extension extendee
-	0,  // [0:56] is the sub-list for field type_name
+	73, // 27: hamadryad.engine.v1.JobStatus.run:type_name -> hamadryad.engine.v1.RunKey
+	24, // 28: hamadryad.engine.v1.StageStatus.adapt:type_name -> hamadryad.engine.v1.AdaptStatus
+	23, // 29: hamadryad.engine.v1.StageStatus.aggregate:type_name -> hamadryad.engine.v1.AggregateStatus
+	74, // 30: hamadryad.engine.v1.AggregateStatus.level:type_name -> hamadryad.engine.v1.Level
+	25, // 31: hamadryad.engine.v1.AdaptStatus.ranges:type_name -> hamadryad.engine.v1.AdaptedRange
+	30, // 32: hamadryad.engine.v1.LaunchersReply.launchers:type_name -> hamadryad.engine.v1.LauncherStatus
+	75, // 33: hamadryad.engine.v1.LauncherStatus.slots:type_name -> hamadryad.engine.v1.Slots
+	75, // 34: hamadryad.engine.v1.LauncherStatus.free:type_name -> hamadryad.engine.v1.Slots
+	76, // 35: hamadryad.engine.v1.LauncherStatus.load:type_name -> hamadryad.engine.v1.MachineLoad
+	77, // 36: hamadryad.engine.v1.LauncherStatus.resources:type_name -> hamadryad.engine.v1.ResourceCount
+	77, // 37: hamadryad.engine.v1.LauncherStatus.resources_free:type_name -> hamadryad.engine.v1.ResourceCount
+	31, // 38: hamadryad.engine.v1.LauncherStatus.attempts:type_name -> hamadryad.engine.v1.LauncherAttempt
+	31, // 39: hamadryad.engine.v1.LauncherStatus.ended:type_name -> hamadryad.engine.v1.LauncherAttempt
+	64, // 40: hamadryad.engine.v1.DrainRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	66, // 41: hamadryad.engine.v1.LogsRequest.elements:type_name -> hamadryad.engine.v1.ElementRange
+	40, // 42: hamadryad.engine.v1.PolicyReply.problems:type_name -> hamadryad.engine.v1.PolicyProblem
+	41, // 43: hamadryad.engine.v1.PolicyReply.settings:type_name -> hamadryad.engine.v1.PolicySettings
+	42, // 44: hamadryad.engine.v1.PolicyReply.round_times:type_name -> hamadryad.engine.v1.RoundTimes
+	39, // 45: hamadryad.engine.v1.PolicyReply.shadows:type_name -> hamadryad.engine.v1.PolicyShadow
+	64, // 46: hamadryad.engine.v1.ReloadRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	45, // 47: hamadryad.engine.v1.SettingsReply.settings:type_name -> hamadryad.engine.v1.Setting
+	48, // 48: hamadryad.engine.v1.SettingsDiff.problems:type_name -> hamadryad.engine.v1.SettingsProblem
+	49, // 49: hamadryad.engine.v1.SettingsDiff.lines:type_name -> hamadryad.engine.v1.DiffLine
+	50, // 50: hamadryad.engine.v1.SettingsDiff.keys:type_name -> hamadryad.engine.v1.DiffKey
+	45, // 51: hamadryad.engine.v1.SettingsDiff.overridden:type_name -> hamadryad.engine.v1.Setting
+	64, // 52: hamadryad.engine.v1.ApplyRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	52, // 53: hamadryad.engine.v1.VersionsReply.versions:type_name -> hamadryad.engine.v1.SettingsVersion
+	64, // 54: hamadryad.engine.v1.AccessReply.principal:type_name -> hamadryad.engine.v1.Principal
+	57, // 55: hamadryad.engine.v1.AccessReply.pools:type_name -> hamadryad.engine.v1.PoolAccess
+	61, // 56: hamadryad.engine.v1.AuditReply.lines:type_name -> hamadryad.engine.v1.AuditLine
+	62, // 57: hamadryad.engine.v1.AuditReply.damaged:type_name -> hamadryad.engine.v1.AuditDamage
+	58, // [58:58] is the sub-list for method output_type
+	58, // [58:58] is the sub-list for method input_type
+	58, // [58:58] is the sub-list for extension type_name
+	58, // [58:58] is the sub-list for extension extendee
+	0,  // [0:58] is the sub-list for field type_name
 }
 
 func init() { file_engine_wire_api_proto_init() }
@@ -5641,7 +5764,7 @@ func file_engine_wire_api_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_engine_wire_api_proto_rawDesc), len(file_engine_wire_api_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   61,
+			NumMessages:   62,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

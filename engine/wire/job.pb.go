@@ -187,6 +187,56 @@ func (Codec) EnumDescriptor() ([]byte, []int) {
 	return file_engine_wire_job_proto_rawDescGZIP(), []int{2}
 }
 
+// Level says what counts as one place.
+type Level int32
+
+const (
+	Level_LEVEL_UNSPECIFIED Level = 0
+	Level_LEVEL_MACHINE     Level = 1
+	Level_LEVEL_RACK        Level = 2
+)
+
+// Enum value maps for Level.
+var (
+	Level_name = map[int32]string{
+		0: "LEVEL_UNSPECIFIED",
+		1: "LEVEL_MACHINE",
+		2: "LEVEL_RACK",
+	}
+	Level_value = map[string]int32{
+		"LEVEL_UNSPECIFIED": 0,
+		"LEVEL_MACHINE":     1,
+		"LEVEL_RACK":        2,
+	}
+)
+
+func (x Level) Enum() *Level {
+	p := new(Level)
+	*p = x
+	return p
+}
+
+func (x Level) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Level) Descriptor() protoreflect.EnumDescriptor {
+	return file_engine_wire_job_proto_enumTypes[3].Descriptor()
+}
+
+func (Level) Type() protoreflect.EnumType {
+	return &file_engine_wire_job_proto_enumTypes[3]
+}
+
+func (x Level) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Level.Descriptor instead.
+func (Level) EnumDescriptor() ([]byte, []int) {
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{3}
+}
+
 type ErrorKind int32
 
 const (
@@ -241,11 +291,11 @@ func (x ErrorKind) String() string {
 }
 
 func (ErrorKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_engine_wire_job_proto_enumTypes[3].Descriptor()
+	return file_engine_wire_job_proto_enumTypes[4].Descriptor()
 }
 
 func (ErrorKind) Type() protoreflect.EnumType {
-	return &file_engine_wire_job_proto_enumTypes[3]
+	return &file_engine_wire_job_proto_enumTypes[4]
 }
 
 func (x ErrorKind) Number() protoreflect.EnumNumber {
@@ -254,7 +304,7 @@ func (x ErrorKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ErrorKind.Descriptor instead.
 func (ErrorKind) EnumDescriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{3}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{4}
 }
 
 // Refusal is why the store of the outputs refuses, alike on all launchers.
@@ -297,11 +347,11 @@ func (x Refusal) String() string {
 }
 
 func (Refusal) Descriptor() protoreflect.EnumDescriptor {
-	return file_engine_wire_job_proto_enumTypes[4].Descriptor()
+	return file_engine_wire_job_proto_enumTypes[5].Descriptor()
 }
 
 func (Refusal) Type() protoreflect.EnumType {
-	return &file_engine_wire_job_proto_enumTypes[4]
+	return &file_engine_wire_job_proto_enumTypes[5]
 }
 
 func (x Refusal) Number() protoreflect.EnumNumber {
@@ -310,7 +360,7 @@ func (x Refusal) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Refusal.Descriptor instead.
 func (Refusal) EnumDescriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{4}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{5}
 }
 
 // Principal is the caller. The manager overwrites what a client says of itself by what it could
@@ -1455,10 +1505,11 @@ type Connection struct {
 	Codec     Codec                  `protobuf:"varint,7,opt,name=codec,proto3,enum=hamadryad.engine.v1.Codec" json:"codec,omitempty"`
 	// Slow_start is the share of producers, 0 < s < 1, after which consumers may
 	// start; 0 is after all of them. Only for file channels.
-	SlowStart     float64 `protobuf:"fixed64,8,opt,name=slow_start,json=slowStart,proto3" json:"slow_start,omitempty"`
-	Edges         []*Edge `protobuf:"bytes,9,rep,name=edges,proto3" json:"edges,omitempty"`  // for PATTERN_EDGES
-	Store         string  `protobuf:"bytes,10,opt,name=store,proto3" json:"store,omitempty"` // folder URL that keeps the files; "" is the launchers' store
-	Adapt         *Adapt  `protobuf:"bytes,11,opt,name=adapt,proto3" json:"adapt,omitempty"` // readers are chosen when all writers have finished; missing: each reads one partition
+	SlowStart     float64    `protobuf:"fixed64,8,opt,name=slow_start,json=slowStart,proto3" json:"slow_start,omitempty"`
+	Edges         []*Edge    `protobuf:"bytes,9,rep,name=edges,proto3" json:"edges,omitempty"`          // for PATTERN_EDGES
+	Store         string     `protobuf:"bytes,10,opt,name=store,proto3" json:"store,omitempty"`         // folder URL that keeps the files; "" is the launchers' store
+	Adapt         *Adapt     `protobuf:"bytes,11,opt,name=adapt,proto3" json:"adapt,omitempty"`         // readers are chosen when all writers have finished; missing: each reads one partition
+	Aggregate     *Aggregate `protobuf:"bytes,12,opt,name=aggregate,proto3" json:"aggregate,omitempty"` // its reading stage aggregates; missing: it does not
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1570,6 +1621,123 @@ func (x *Connection) GetAdapt() *Adapt {
 	return nil
 }
 
+func (x *Connection) GetAggregate() *Aggregate {
+	if x != nil {
+		return x.Aggregate
+	}
+	return nil
+}
+
+// Aggregate makes the reading stage of an all-to-all file connection an aggregating one. When all
+// writers have finished, the core chooses places, and one node for each. The node reads all
+// partitions of the writers there, and writes as many. The stage has one connection out. Its
+// readers get the outputs of the chosen nodes, and those of the writers that no node reads.
+type Aggregate struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Level         Level                  `protobuf:"varint,1,opt,name=level,proto3,enum=hamadryad.engine.v1.Level" json:"level,omitempty"`
+	Bytes         int64                  `protobuf:"varint,2,opt,name=bytes,proto3" json:"bytes,omitempty"` // of the writers of a place together, as they are stored: the least for which it gets a node
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Aggregate) Reset() {
+	*x = Aggregate{}
+	mi := &file_engine_wire_job_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Aggregate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Aggregate) ProtoMessage() {}
+
+func (x *Aggregate) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_job_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Aggregate.ProtoReflect.Descriptor instead.
+func (*Aggregate) Descriptor() ([]byte, []int) {
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *Aggregate) GetLevel() Level {
+	if x != nil {
+		return x.Level
+	}
+	return Level_LEVEL_UNSPECIFIED
+}
+
+func (x *Aggregate) GetBytes() int64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+// InputCount says how many of a connection's writers each node of an attempt reads, where the core
+// chose them.
+type InputCount struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Connection    uint32                 `protobuf:"varint,1,opt,name=connection,proto3" json:"connection,omitempty"`
+	Writers       uint32                 `protobuf:"varint,2,opt,name=writers,proto3" json:"writers,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *InputCount) Reset() {
+	*x = InputCount{}
+	mi := &file_engine_wire_job_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InputCount) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*InputCount) ProtoMessage() {}
+
+func (x *InputCount) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_job_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InputCount.ProtoReflect.Descriptor instead.
+func (*InputCount) Descriptor() ([]byte, []int) {
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *InputCount) GetConnection() uint32 {
+	if x != nil {
+		return x.Connection
+	}
+	return 0
+}
+
+func (x *InputCount) GetWriters() uint32 {
+	if x != nil {
+		return x.Writers
+	}
+	return 0
+}
+
 // Adapt lets the core choose what the readers of a file connection read, by the sizes of the
 // partitions. The reading stage's nodes are the most readers that there may be.
 type Adapt struct {
@@ -1583,7 +1751,7 @@ type Adapt struct {
 
 func (x *Adapt) Reset() {
 	*x = Adapt{}
-	mi := &file_engine_wire_job_proto_msgTypes[16]
+	mi := &file_engine_wire_job_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1595,7 +1763,7 @@ func (x *Adapt) String() string {
 func (*Adapt) ProtoMessage() {}
 
 func (x *Adapt) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[16]
+	mi := &file_engine_wire_job_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1608,7 +1776,7 @@ func (x *Adapt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Adapt.ProtoReflect.Descriptor instead.
 func (*Adapt) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{16}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Adapt) GetPartitions() uint32 {
@@ -1647,7 +1815,7 @@ type Portion struct {
 
 func (x *Portion) Reset() {
 	*x = Portion{}
-	mi := &file_engine_wire_job_proto_msgTypes[17]
+	mi := &file_engine_wire_job_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1659,7 +1827,7 @@ func (x *Portion) String() string {
 func (*Portion) ProtoMessage() {}
 
 func (x *Portion) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[17]
+	mi := &file_engine_wire_job_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1672,7 +1840,7 @@ func (x *Portion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Portion.ProtoReflect.Descriptor instead.
 func (*Portion) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{17}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Portion) GetConnection() uint32 {
@@ -1720,7 +1888,7 @@ type Edge struct {
 
 func (x *Edge) Reset() {
 	*x = Edge{}
-	mi := &file_engine_wire_job_proto_msgTypes[18]
+	mi := &file_engine_wire_job_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1732,7 +1900,7 @@ func (x *Edge) String() string {
 func (*Edge) ProtoMessage() {}
 
 func (x *Edge) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[18]
+	mi := &file_engine_wire_job_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1745,7 +1913,7 @@ func (x *Edge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Edge.ProtoReflect.Descriptor instead.
 func (*Edge) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{18}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Edge) GetFrom() uint32 {
@@ -1779,7 +1947,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_engine_wire_job_proto_msgTypes[19]
+	mi := &file_engine_wire_job_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1791,7 +1959,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[19]
+	mi := &file_engine_wire_job_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1804,7 +1972,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{19}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Failure) GetKind() ErrorKind {
@@ -1965,7 +2133,7 @@ const file_engine_wire_job_proto_rawDesc = "" +
 	"\x05Place\x12\x12\n" +
 	"\x04host\x18\x01 \x01(\tR\x04host\x12\x12\n" +
 	"\x04rack\x18\x02 \x01(\tR\x04rack\x12\x14\n" +
-	"\x05bytes\x18\x03 \x01(\x03R\x05bytes\"\xb4\x03\n" +
+	"\x05bytes\x18\x03 \x01(\x03R\x05bytes\"\xf2\x03\n" +
 	"\n" +
 	"Connection\x12\x1d\n" +
 	"\n" +
@@ -1981,7 +2149,17 @@ const file_engine_wire_job_proto_rawDesc = "" +
 	"\x05edges\x18\t \x03(\v2\x19.hamadryad.engine.v1.EdgeR\x05edges\x12\x14\n" +
 	"\x05store\x18\n" +
 	" \x01(\tR\x05store\x120\n" +
-	"\x05adapt\x18\v \x01(\v2\x1a.hamadryad.engine.v1.AdaptR\x05adapt\"S\n" +
+	"\x05adapt\x18\v \x01(\v2\x1a.hamadryad.engine.v1.AdaptR\x05adapt\x12<\n" +
+	"\taggregate\x18\f \x01(\v2\x1e.hamadryad.engine.v1.AggregateR\taggregate\"S\n" +
+	"\tAggregate\x120\n" +
+	"\x05level\x18\x01 \x01(\x0e2\x1a.hamadryad.engine.v1.LevelR\x05level\x12\x14\n" +
+	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\"F\n" +
+	"\n" +
+	"InputCount\x12\x1e\n" +
+	"\n" +
+	"connection\x18\x01 \x01(\rR\n" +
+	"connection\x12\x18\n" +
+	"\awriters\x18\x02 \x01(\rR\awriters\"S\n" +
 	"\x05Adapt\x12\x1e\n" +
 	"\n" +
 	"partitions\x18\x01 \x01(\rR\n" +
@@ -2026,7 +2204,12 @@ const file_engine_wire_job_proto_rawDesc = "" +
 	"CODEC_NONE\x10\x01\x12\r\n" +
 	"\tCODEC_LZ4\x10\x02\x12\x0e\n" +
 	"\n" +
-	"CODEC_ZSTD\x10\x03*\xf7\x01\n" +
+	"CODEC_ZSTD\x10\x03*A\n" +
+	"\x05Level\x12\x15\n" +
+	"\x11LEVEL_UNSPECIFIED\x10\x00\x12\x11\n" +
+	"\rLEVEL_MACHINE\x10\x01\x12\x0e\n" +
+	"\n" +
+	"LEVEL_RACK\x10\x02*\xf7\x01\n" +
 	"\tErrorKind\x12\x1a\n" +
 	"\x16ERROR_KIND_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12ERROR_KIND_PROGRAM\x10\x01\x12\x13\n" +
@@ -2057,62 +2240,67 @@ func file_engine_wire_job_proto_rawDescGZIP() []byte {
 	return file_engine_wire_job_proto_rawDescData
 }
 
-var file_engine_wire_job_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_engine_wire_job_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_engine_wire_job_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
+var file_engine_wire_job_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_engine_wire_job_proto_goTypes = []any{
 	(ChannelKind)(0),        // 0: hamadryad.engine.v1.ChannelKind
 	(Pattern)(0),            // 1: hamadryad.engine.v1.Pattern
 	(Codec)(0),              // 2: hamadryad.engine.v1.Codec
-	(ErrorKind)(0),          // 3: hamadryad.engine.v1.ErrorKind
-	(Refusal)(0),            // 4: hamadryad.engine.v1.Refusal
-	(*Principal)(nil),       // 5: hamadryad.engine.v1.Principal
-	(*JobSpec)(nil),         // 6: hamadryad.engine.v1.JobSpec
-	(*RunKey)(nil),          // 7: hamadryad.engine.v1.RunKey
-	(*JobDependency)(nil),   // 8: hamadryad.engine.v1.JobDependency
-	(*JobLimits)(nil),       // 9: hamadryad.engine.v1.JobLimits
-	(*JobLimitsChange)(nil), // 10: hamadryad.engine.v1.JobLimitsChange
-	(*JobFolders)(nil),      // 11: hamadryad.engine.v1.JobFolders
-	(*Property)(nil),        // 12: hamadryad.engine.v1.Property
-	(*Graph)(nil),           // 13: hamadryad.engine.v1.Graph
-	(*Stage)(nil),           // 14: hamadryad.engine.v1.Stage
-	(*Elements)(nil),        // 15: hamadryad.engine.v1.Elements
-	(*ElementRange)(nil),    // 16: hamadryad.engine.v1.ElementRange
-	(*ResourceCount)(nil),   // 17: hamadryad.engine.v1.ResourceCount
-	(*NodeInput)(nil),       // 18: hamadryad.engine.v1.NodeInput
-	(*Place)(nil),           // 19: hamadryad.engine.v1.Place
-	(*Connection)(nil),      // 20: hamadryad.engine.v1.Connection
-	(*Adapt)(nil),           // 21: hamadryad.engine.v1.Adapt
-	(*Portion)(nil),         // 22: hamadryad.engine.v1.Portion
-	(*Edge)(nil),            // 23: hamadryad.engine.v1.Edge
-	(*Failure)(nil),         // 24: hamadryad.engine.v1.Failure
+	(Level)(0),              // 3: hamadryad.engine.v1.Level
+	(ErrorKind)(0),          // 4: hamadryad.engine.v1.ErrorKind
+	(Refusal)(0),            // 5: hamadryad.engine.v1.Refusal
+	(*Principal)(nil),       // 6: hamadryad.engine.v1.Principal
+	(*JobSpec)(nil),         // 7: hamadryad.engine.v1.JobSpec
+	(*RunKey)(nil),          // 8: hamadryad.engine.v1.RunKey
+	(*JobDependency)(nil),   // 9: hamadryad.engine.v1.JobDependency
+	(*JobLimits)(nil),       // 10: hamadryad.engine.v1.JobLimits
+	(*JobLimitsChange)(nil), // 11: hamadryad.engine.v1.JobLimitsChange
+	(*JobFolders)(nil),      // 12: hamadryad.engine.v1.JobFolders
+	(*Property)(nil),        // 13: hamadryad.engine.v1.Property
+	(*Graph)(nil),           // 14: hamadryad.engine.v1.Graph
+	(*Stage)(nil),           // 15: hamadryad.engine.v1.Stage
+	(*Elements)(nil),        // 16: hamadryad.engine.v1.Elements
+	(*ElementRange)(nil),    // 17: hamadryad.engine.v1.ElementRange
+	(*ResourceCount)(nil),   // 18: hamadryad.engine.v1.ResourceCount
+	(*NodeInput)(nil),       // 19: hamadryad.engine.v1.NodeInput
+	(*Place)(nil),           // 20: hamadryad.engine.v1.Place
+	(*Connection)(nil),      // 21: hamadryad.engine.v1.Connection
+	(*Aggregate)(nil),       // 22: hamadryad.engine.v1.Aggregate
+	(*InputCount)(nil),      // 23: hamadryad.engine.v1.InputCount
+	(*Adapt)(nil),           // 24: hamadryad.engine.v1.Adapt
+	(*Portion)(nil),         // 25: hamadryad.engine.v1.Portion
+	(*Edge)(nil),            // 26: hamadryad.engine.v1.Edge
+	(*Failure)(nil),         // 27: hamadryad.engine.v1.Failure
 }
 var file_engine_wire_job_proto_depIdxs = []int32{
-	5,  // 0: hamadryad.engine.v1.JobSpec.principal:type_name -> hamadryad.engine.v1.Principal
-	12, // 1: hamadryad.engine.v1.JobSpec.properties:type_name -> hamadryad.engine.v1.Property
-	13, // 2: hamadryad.engine.v1.JobSpec.graph:type_name -> hamadryad.engine.v1.Graph
-	11, // 3: hamadryad.engine.v1.JobSpec.folders:type_name -> hamadryad.engine.v1.JobFolders
-	9,  // 4: hamadryad.engine.v1.JobSpec.limits:type_name -> hamadryad.engine.v1.JobLimits
-	8,  // 5: hamadryad.engine.v1.JobSpec.after:type_name -> hamadryad.engine.v1.JobDependency
-	7,  // 6: hamadryad.engine.v1.JobSpec.run:type_name -> hamadryad.engine.v1.RunKey
-	14, // 7: hamadryad.engine.v1.Graph.stages:type_name -> hamadryad.engine.v1.Stage
-	20, // 8: hamadryad.engine.v1.Graph.connections:type_name -> hamadryad.engine.v1.Connection
-	18, // 9: hamadryad.engine.v1.Stage.inputs:type_name -> hamadryad.engine.v1.NodeInput
-	17, // 10: hamadryad.engine.v1.Stage.resources:type_name -> hamadryad.engine.v1.ResourceCount
-	15, // 11: hamadryad.engine.v1.Stage.elements:type_name -> hamadryad.engine.v1.Elements
-	16, // 12: hamadryad.engine.v1.Elements.ranges:type_name -> hamadryad.engine.v1.ElementRange
-	19, // 13: hamadryad.engine.v1.NodeInput.places:type_name -> hamadryad.engine.v1.Place
+	6,  // 0: hamadryad.engine.v1.JobSpec.principal:type_name -> hamadryad.engine.v1.Principal
+	13, // 1: hamadryad.engine.v1.JobSpec.properties:type_name -> hamadryad.engine.v1.Property
+	14, // 2: hamadryad.engine.v1.JobSpec.graph:type_name -> hamadryad.engine.v1.Graph
+	12, // 3: hamadryad.engine.v1.JobSpec.folders:type_name -> hamadryad.engine.v1.JobFolders
+	10, // 4: hamadryad.engine.v1.JobSpec.limits:type_name -> hamadryad.engine.v1.JobLimits
+	9,  // 5: hamadryad.engine.v1.JobSpec.after:type_name -> hamadryad.engine.v1.JobDependency
+	8,  // 6: hamadryad.engine.v1.JobSpec.run:type_name -> hamadryad.engine.v1.RunKey
+	15, // 7: hamadryad.engine.v1.Graph.stages:type_name -> hamadryad.engine.v1.Stage
+	21, // 8: hamadryad.engine.v1.Graph.connections:type_name -> hamadryad.engine.v1.Connection
+	19, // 9: hamadryad.engine.v1.Stage.inputs:type_name -> hamadryad.engine.v1.NodeInput
+	18, // 10: hamadryad.engine.v1.Stage.resources:type_name -> hamadryad.engine.v1.ResourceCount
+	16, // 11: hamadryad.engine.v1.Stage.elements:type_name -> hamadryad.engine.v1.Elements
+	17, // 12: hamadryad.engine.v1.Elements.ranges:type_name -> hamadryad.engine.v1.ElementRange
+	20, // 13: hamadryad.engine.v1.NodeInput.places:type_name -> hamadryad.engine.v1.Place
 	1,  // 14: hamadryad.engine.v1.Connection.pattern:type_name -> hamadryad.engine.v1.Pattern
 	0,  // 15: hamadryad.engine.v1.Connection.kind:type_name -> hamadryad.engine.v1.ChannelKind
 	2,  // 16: hamadryad.engine.v1.Connection.codec:type_name -> hamadryad.engine.v1.Codec
-	23, // 17: hamadryad.engine.v1.Connection.edges:type_name -> hamadryad.engine.v1.Edge
-	21, // 18: hamadryad.engine.v1.Connection.adapt:type_name -> hamadryad.engine.v1.Adapt
-	3,  // 19: hamadryad.engine.v1.Failure.kind:type_name -> hamadryad.engine.v1.ErrorKind
-	4,  // 20: hamadryad.engine.v1.Failure.refusal:type_name -> hamadryad.engine.v1.Refusal
-	21, // [21:21] is the sub-list for method output_type
-	21, // [21:21] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	26, // 17: hamadryad.engine.v1.Connection.edges:type_name -> hamadryad.engine.v1.Edge
+	24, // 18: hamadryad.engine.v1.Connection.adapt:type_name -> hamadryad.engine.v1.Adapt
+	22, // 19: hamadryad.engine.v1.Connection.aggregate:type_name -> hamadryad.engine.v1.Aggregate
+	3,  // 20: hamadryad.engine.v1.Aggregate.level:type_name -> hamadryad.engine.v1.Level
+	4,  // 21: hamadryad.engine.v1.Failure.kind:type_name -> hamadryad.engine.v1.ErrorKind
+	5,  // 22: hamadryad.engine.v1.Failure.refusal:type_name -> hamadryad.engine.v1.Refusal
+	23, // [23:23] is the sub-list for method output_type
+	23, // [23:23] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_engine_wire_job_proto_init() }
@@ -2126,8 +2314,8 @@ func file_engine_wire_job_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_engine_wire_job_proto_rawDesc), len(file_engine_wire_job_proto_rawDesc)),
-			NumEnums:      5,
-			NumMessages:   20,
+			NumEnums:      6,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1563,6 +1563,7 @@ type StartAttempt struct {
 	Stage           uint32                 `protobuf:"varint,25,opt,name=stage,proto3" json:"stage,omitempty"`                                  // that its group counts for
 	SourceGroups    []*SourceGroup         `protobuf:"bytes,22,rep,name=source_groups,json=sourceGroups,proto3" json:"source_groups,omitempty"` // further sources; for receivers that said that they take them
 	Portion         *Portion               `protobuf:"bytes,23,opt,name=portion,proto3" json:"portion,omitempty"`                               // what the only node reads of its adapted connection; missing: there is none
+	InputCounts     []*InputCount          `protobuf:"bytes,26,rep,name=input_counts,json=inputCounts,proto3" json:"input_counts,omitempty"`    // of inputs whose writers the core chose; its nodes read all that sources name
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -1768,6 +1769,13 @@ func (x *StartAttempt) GetSourceGroups() []*SourceGroup {
 func (x *StartAttempt) GetPortion() *Portion {
 	if x != nil {
 		return x.Portion
+	}
+	return nil
+}
+
+func (x *StartAttempt) GetInputCounts() []*InputCount {
+	if x != nil {
+		return x.InputCounts
 	}
 	return nil
 }
@@ -4012,7 +4020,7 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	"\x10report_inventory\x18\r \x01(\bH\x00R\x0freportInventory\x128\n" +
 	"\x05files\x18\x0e \x01(\v2 .hamadryad.engine.v1.FilesUpdateH\x00R\x05files\x12;\n" +
 	"\atickets\x18\x0f \x01(\v2\x1f.hamadryad.engine.v1.JobTicketsH\x00R\aticketsB\x04\n" +
-	"\x02do\"\x8b\a\n" +
+	"\x02do\"\xcf\a\n" +
 	"\fStartAttempt\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12\x10\n" +
 	"\x03job\x18\x02 \x01(\x04R\x03job\x12\x16\n" +
@@ -4039,7 +4047,8 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	"\x05ahead\x18\x18 \x01(\bR\x05ahead\x12\x14\n" +
 	"\x05stage\x18\x19 \x01(\rR\x05stage\x12E\n" +
 	"\rsource_groups\x18\x16 \x03(\v2 .hamadryad.engine.v1.SourceGroupR\fsourceGroups\x126\n" +
-	"\aportion\x18\x17 \x01(\v2\x1c.hamadryad.engine.v1.PortionR\aportion\"4\n" +
+	"\aportion\x18\x17 \x01(\v2\x1c.hamadryad.engine.v1.PortionR\aportion\x12B\n" +
+	"\finput_counts\x18\x1a \x03(\v2\x1f.hamadryad.engine.v1.InputCountR\vinputCounts\"4\n" +
 	"\n" +
 	"JobTickets\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\x04R\x03job\x12\x14\n" +
@@ -4287,7 +4296,8 @@ var file_engine_wire_launcher_proto_goTypes = []any{
 	(*ResourceCount)(nil),       // 47: hamadryad.engine.v1.ResourceCount
 	(*JobFolders)(nil),          // 48: hamadryad.engine.v1.JobFolders
 	(*Portion)(nil),             // 49: hamadryad.engine.v1.Portion
-	(*Failure)(nil),             // 50: hamadryad.engine.v1.Failure
+	(*InputCount)(nil),          // 50: hamadryad.engine.v1.InputCount
+	(*Failure)(nil),             // 51: hamadryad.engine.v1.Failure
 }
 var file_engine_wire_launcher_proto_depIdxs = []int32{
 	6,  // 0: hamadryad.engine.v1.FromLauncher.join:type_name -> hamadryad.engine.v1.Join
@@ -4321,39 +4331,40 @@ var file_engine_wire_launcher_proto_depIdxs = []int32{
 	47, // 28: hamadryad.engine.v1.StartAttempt.resources:type_name -> hamadryad.engine.v1.ResourceCount
 	23, // 29: hamadryad.engine.v1.StartAttempt.source_groups:type_name -> hamadryad.engine.v1.SourceGroup
 	49, // 30: hamadryad.engine.v1.StartAttempt.portion:type_name -> hamadryad.engine.v1.Portion
-	27, // 31: hamadryad.engine.v1.Finish.files:type_name -> hamadryad.engine.v1.CommittedFile
-	27, // 32: hamadryad.engine.v1.FilesUpdate.files:type_name -> hamadryad.engine.v1.CommittedFile
-	29, // 33: hamadryad.engine.v1.Peers.peers:type_name -> hamadryad.engine.v1.Peer
-	21, // 34: hamadryad.engine.v1.Peer.nodes:type_name -> hamadryad.engine.v1.NodeRef
-	22, // 35: hamadryad.engine.v1.SourcesUpdate.sources:type_name -> hamadryad.engine.v1.Source
-	23, // 36: hamadryad.engine.v1.SourcesUpdate.groups:type_name -> hamadryad.engine.v1.SourceGroup
-	36, // 37: hamadryad.engine.v1.Report.started:type_name -> hamadryad.engine.v1.AttemptStarted
-	37, // 38: hamadryad.engine.v1.Report.phase:type_name -> hamadryad.engine.v1.AttemptPhase
-	38, // 39: hamadryad.engine.v1.Report.progress:type_name -> hamadryad.engine.v1.AttemptProgress
-	40, // 40: hamadryad.engine.v1.Report.ended:type_name -> hamadryad.engine.v1.AttemptEnded
-	43, // 41: hamadryad.engine.v1.Report.input_lost:type_name -> hamadryad.engine.v1.InputLost
-	9,  // 42: hamadryad.engine.v1.Report.output_lost:type_name -> hamadryad.engine.v1.Stored
-	44, // 43: hamadryad.engine.v1.Report.inventory:type_name -> hamadryad.engine.v1.Inventory
-	45, // 44: hamadryad.engine.v1.Report.refused:type_name -> hamadryad.engine.v1.CommandRefused
-	16, // 45: hamadryad.engine.v1.Report.load:type_name -> hamadryad.engine.v1.MachineLoad
-	31, // 46: hamadryad.engine.v1.Report.sources_taken:type_name -> hamadryad.engine.v1.SourcesTaken
-	26, // 47: hamadryad.engine.v1.Report.files_wanted:type_name -> hamadryad.engine.v1.FilesWanted
-	35, // 48: hamadryad.engine.v1.Report.offence:type_name -> hamadryad.engine.v1.WorkerOffence
-	39, // 49: hamadryad.engine.v1.AttemptProgress.work:type_name -> hamadryad.engine.v1.Work
-	0,  // 50: hamadryad.engine.v1.AttemptEnded.end:type_name -> hamadryad.engine.v1.End
-	50, // 51: hamadryad.engine.v1.AttemptEnded.failure:type_name -> hamadryad.engine.v1.Failure
-	39, // 52: hamadryad.engine.v1.AttemptEnded.work:type_name -> hamadryad.engine.v1.Work
-	41, // 53: hamadryad.engine.v1.AttemptEnded.stored:type_name -> hamadryad.engine.v1.StoredOutput
-	27, // 54: hamadryad.engine.v1.AttemptEnded.files:type_name -> hamadryad.engine.v1.CommittedFile
-	42, // 55: hamadryad.engine.v1.AttemptEnded.counters:type_name -> hamadryad.engine.v1.Counter
-	8,  // 56: hamadryad.engine.v1.Inventory.attempts:type_name -> hamadryad.engine.v1.AttemptInventory
-	9,  // 57: hamadryad.engine.v1.Inventory.stored:type_name -> hamadryad.engine.v1.Stored
-	50, // 58: hamadryad.engine.v1.CommandRefused.failure:type_name -> hamadryad.engine.v1.Failure
-	59, // [59:59] is the sub-list for method output_type
-	59, // [59:59] is the sub-list for method input_type
-	59, // [59:59] is the sub-list for extension type_name
-	59, // [59:59] is the sub-list for extension extendee
-	0,  // [0:59] is the sub-list for field type_name
+	50, // 31: hamadryad.engine.v1.StartAttempt.input_counts:type_name -> hamadryad.engine.v1.InputCount
+	27, // 32: hamadryad.engine.v1.Finish.files:type_name -> hamadryad.engine.v1.CommittedFile
+	27, // 33: hamadryad.engine.v1.FilesUpdate.files:type_name -> hamadryad.engine.v1.CommittedFile
+	29, // 34: hamadryad.engine.v1.Peers.peers:type_name -> hamadryad.engine.v1.Peer
+	21, // 35: hamadryad.engine.v1.Peer.nodes:type_name -> hamadryad.engine.v1.NodeRef
+	22, // 36: hamadryad.engine.v1.SourcesUpdate.sources:type_name -> hamadryad.engine.v1.Source
+	23, // 37: hamadryad.engine.v1.SourcesUpdate.groups:type_name -> hamadryad.engine.v1.SourceGroup
+	36, // 38: hamadryad.engine.v1.Report.started:type_name -> hamadryad.engine.v1.AttemptStarted
+	37, // 39: hamadryad.engine.v1.Report.phase:type_name -> hamadryad.engine.v1.AttemptPhase
+	38, // 40: hamadryad.engine.v1.Report.progress:type_name -> hamadryad.engine.v1.AttemptProgress
+	40, // 41: hamadryad.engine.v1.Report.ended:type_name -> hamadryad.engine.v1.AttemptEnded
+	43, // 42: hamadryad.engine.v1.Report.input_lost:type_name -> hamadryad.engine.v1.InputLost
+	9,  // 43: hamadryad.engine.v1.Report.output_lost:type_name -> hamadryad.engine.v1.Stored
+	44, // 44: hamadryad.engine.v1.Report.inventory:type_name -> hamadryad.engine.v1.Inventory
+	45, // 45: hamadryad.engine.v1.Report.refused:type_name -> hamadryad.engine.v1.CommandRefused
+	16, // 46: hamadryad.engine.v1.Report.load:type_name -> hamadryad.engine.v1.MachineLoad
+	31, // 47: hamadryad.engine.v1.Report.sources_taken:type_name -> hamadryad.engine.v1.SourcesTaken
+	26, // 48: hamadryad.engine.v1.Report.files_wanted:type_name -> hamadryad.engine.v1.FilesWanted
+	35, // 49: hamadryad.engine.v1.Report.offence:type_name -> hamadryad.engine.v1.WorkerOffence
+	39, // 50: hamadryad.engine.v1.AttemptProgress.work:type_name -> hamadryad.engine.v1.Work
+	0,  // 51: hamadryad.engine.v1.AttemptEnded.end:type_name -> hamadryad.engine.v1.End
+	51, // 52: hamadryad.engine.v1.AttemptEnded.failure:type_name -> hamadryad.engine.v1.Failure
+	39, // 53: hamadryad.engine.v1.AttemptEnded.work:type_name -> hamadryad.engine.v1.Work
+	41, // 54: hamadryad.engine.v1.AttemptEnded.stored:type_name -> hamadryad.engine.v1.StoredOutput
+	27, // 55: hamadryad.engine.v1.AttemptEnded.files:type_name -> hamadryad.engine.v1.CommittedFile
+	42, // 56: hamadryad.engine.v1.AttemptEnded.counters:type_name -> hamadryad.engine.v1.Counter
+	8,  // 57: hamadryad.engine.v1.Inventory.attempts:type_name -> hamadryad.engine.v1.AttemptInventory
+	9,  // 58: hamadryad.engine.v1.Inventory.stored:type_name -> hamadryad.engine.v1.Stored
+	51, // 59: hamadryad.engine.v1.CommandRefused.failure:type_name -> hamadryad.engine.v1.Failure
+	60, // [60:60] is the sub-list for method output_type
+	60, // [60:60] is the sub-list for method input_type
+	60, // [60:60] is the sub-list for extension type_name
+	60, // [60:60] is the sub-list for extension extendee
+	0,  // [0:60] is the sub-list for field type_name
 }
 
 func init() { file_engine_wire_launcher_proto_init() }

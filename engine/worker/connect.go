@@ -157,9 +157,9 @@ func (w *wiring) connect(nodes []*node) error {
 // in queues for their writers.
 func (w *wiring) connectInputs(n *node) error {
 	expected := map[string]int{}
-	for _, c := range w.layout.Connections() {
-		if int(c.ToStage) != n.stage {
-			continue
+	for _, c := range w.layout.Into(n.stage) {
+		if err := w.checkCounted(c); err != nil {
+			return err
 		}
 		if expected[c.ToPort] == 0 && !slices.ContainsFunc(n.ins, func(p *inPort) bool { return p.name == c.ToPort }) {
 			n.ins = append(n.ins, newPort(c.ToPort))
@@ -178,9 +178,21 @@ func (w *wiring) connectInputs(n *node) error {
 	return nil
 }
 
+// checkCounted checks that the manager says how many writers of a connection there are, where it
+// chooses them. One that does not know aggregating stages would leave data out.
+func (w *wiring) checkCounted(c layout.Connection) error {
+	if !w.layout.Aggregates(c.Index) {
+		return nil
+	}
+	if _, is := w.inputs.counted(c.Index); !is {
+		return failure.Invalidf("the job has an aggregating stage, %q, which this manager does not know: use a newer manager, or leave it out", w.layout.StageName(c.ToStage))
+	}
+	return nil
+}
+
 func (w *wiring) connectPort(n *node, port *inPort) error {
-	for _, c := range w.layout.Connections() {
-		if int(c.ToStage) != n.stage || c.ToPort != port.name {
+	for _, c := range w.layout.Into(n.stage) {
+		if c.ToPort != port.name {
 			continue
 		}
 		if c.Kind == wire.ChannelKind_CHANNEL_KIND_FILE {

@@ -60,6 +60,7 @@ type storedReader struct {
 	high    int           // high not included,
 	list    []int32       // and these, in order
 	portion *wire.Portion // its partitions, if the connection is adapted; nil: each producer has one for it
+	counted bool          // the manager chose its producers: it reads each that it is told of, high in all
 }
 
 // partitions is how many partitions it reads of each producer.
@@ -74,7 +75,7 @@ func (r *storedReader) partitions() int {
 func (r *storedReader) sources() int { return (r.high - r.low + len(r.list)) * r.partitions() }
 
 func (r *storedReader) reads(from int) bool {
-	if from >= r.low && from < r.high {
+	if r.counted || from >= r.low && from < r.high {
 		return true
 	}
 	_, found := slices.BinarySearch(r.list, int32(from))
@@ -234,11 +235,28 @@ func (in *inputs) confirmSoon() {
 // readerOf returns what a node reads over a connection.
 func (in *inputs) readerOf(n *node, port *inPort, c layout.Connection) storedReader {
 	r := storedReader{node: n, port: port, c: c}
+	if writers, is := in.counted(c.Index); is {
+		r.counted, r.high = true, writers
+		if in.layout.WholeReader(c.Index, n.stage) {
+			r.portion = &wire.Portion{Connection: uint32(c.Index), High: uint32(in.layout.Partitions(c.Index, 0))}
+		}
+		return r
+	}
 	r.low, r.high, r.list = in.layout.WriterRange(c.Index, n.index)
 	if p := in.start.Portion; p != nil && int(p.Connection) == c.Index {
 		r.portion, r.low, r.high = p, int(p.First), int(p.End)
 	}
 	return r
+}
+
+// counted returns how many producers of a connection each node reads, if the manager chose them.
+func (in *inputs) counted(connection int) (int, bool) {
+	for _, c := range in.start.InputCounts {
+		if int(c.Connection) == connection {
+			return int(c.Writers), true
+		}
+	}
+	return 0, false
 }
 
 // expect has the port read its producers over a connection, each as soon as it is known. So

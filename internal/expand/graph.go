@@ -41,7 +41,7 @@ type Connection struct {
 	Pattern          job.Pattern
 	Kind             job.ChannelKind
 	Edges            EdgeList // of pattern job.Edges; its nodes exist
-	Partitions       int      // that each writer writes, of an adapted connection; 0: one for each of its readers
+	Partitions       int      // that each writer writes, of a connection whose readers are chosen; 0: one for each of its readers
 }
 
 // EdgeList is a list of edges in any representation.
@@ -70,10 +70,18 @@ func Of(g *job.Graph) Graph {
 	for _, c := range g.Connections() {
 		all.Connections = append(all.Connections, Connection{
 			From: c.From.Stage.Spec().ID, FromPort: c.From.Name, To: c.To.Stage.Spec().ID, ToPort: c.To.Name,
-			Pattern: c.Pattern, Kind: c.Channel.Kind, Edges: listed(c.Edges), Partitions: c.Channel.Adapt.Partitions,
+			Pattern: c.Pattern, Kind: c.Channel.Kind, Edges: listed(c.Edges), Partitions: partitionsOf(g, c),
 		})
 	}
 	return all
+}
+
+// partitionsOf returns how many partitions each writer writes; 0: one for each reader.
+func partitionsOf(g *job.Graph, c job.Connection) int {
+	if out, is := g.AggregateOut(c); is {
+		return out.To.Stage.Spec().Nodes
+	}
+	return c.Channel.Adapt.Partitions
 }
 
 type listed []job.Edge

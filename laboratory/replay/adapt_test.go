@@ -6,6 +6,30 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
+// A job with an aggregating stage is played again with as many nodes of it, and where there were none,
+// without.
+func TestAggregatingNodesAreThoseOfTheDay(t *testing.T) {
+	for nodes := range uint32(3) {
+		j := &seenJob{id: 1, widths: map[uint32]uint32{1: nodes}, spec: &wire.JobSpec{Graph: &wire.Graph{
+			Stages: []*wire.Stage{{Name: "map", Nodes: 4}, {Name: "combine", Nodes: 9}, {Name: "reduce", Nodes: 2}},
+			Connections: []*wire.Connection{
+				{ToStage: 1, ToPort: "a", Aggregate: &wire.Aggregate{Level: wire.Level_LEVEL_MACHINE, Bytes: 1}}, {FromStage: 1, ToStage: 2, ToPort: "b"},
+			},
+		}}}
+		got, err := (&gatherer{}).submission(j, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, to := got.Graph.Connections[0], uint32(1)
+		if nodes == 0 {
+			to = 2
+		}
+		if c.Aggregate != nil || c.ToStage != to || got.Graph.Stages[1].Nodes != nodes {
+			t.Errorf("with %d nodes on the day it is %v", nodes, got.Graph)
+		}
+	}
+}
+
 // A job whose readers were chosen on the recorded day is played again with as many.
 func TestAdaptedReadersAreThoseOfTheDay(t *testing.T) {
 	spec := func() *wire.JobSpec {

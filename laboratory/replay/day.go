@@ -164,8 +164,9 @@ func stagesOf(g *wire.Graph) []workload.Stage {
 }
 
 // submission is a job's submission with its graph inline, and its hosts under the names of their
-// launchers'. An adapted connection has the readers that were chosen on that day, one partition each:
-// the day's sizes are not played.
+// launchers'. An adapted connection has the readers that were chosen on that day, one partition each,
+// and an aggregating stage the nodes that were chosen, which read all writers: the day's sizes are not
+// played.
 func (g *gatherer) submission(j *seenJob, names map[string]string) (*wire.JobSpec, error) {
 	if hash := j.spec.GetGraphBlob(); hash != "" {
 		loaded, err := g.r.kept.Load(hash)
@@ -186,6 +187,17 @@ func (g *gatherer) submission(j *seenJob, names map[string]string) (*wire.JobSpe
 	for _, c := range j.spec.GetGraph().GetConnections() {
 		if c.GetAdapt() != nil && int(c.ToStage) < len(j.spec.Graph.Stages) {
 			c.Adapt, j.spec.Graph.Stages[c.ToStage].Nodes = nil, max(j.widths[c.ToStage], 1)
+		}
+	}
+	for i, c := range j.spec.GetGraph().GetConnections() {
+		out, is := graph.AggregateOut(j.spec.Graph, i)
+		if !is || int(c.ToStage) >= len(j.spec.Graph.Stages) {
+			continue
+		}
+		nodes, to := j.widths[c.ToStage], j.spec.Graph.Connections[out]
+		c.Aggregate, j.spec.Graph.Stages[c.ToStage].Nodes = nil, nodes
+		if nodes == 0 {
+			c.ToStage, c.ToPort = to.ToStage, to.ToPort
 		}
 	}
 	return j.spec, nil

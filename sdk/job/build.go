@@ -142,7 +142,9 @@ func (g *Graph) checkConnection(c Connection) {
 	case c.Channel.SlowStart > 0 && c.Channel.Kind != File:
 		g.errorf("%s has slow-start, which only file channels have", where)
 	}
-	if c.Channel.Adapt != (Adapt{}) {
+	if c.Channel.Aggregate != (Aggregate{}) {
+		g.checkAggregate(c, where)
+	} else if c.Channel.Adapt != (Adapt{}) {
 		g.checkAdapt(c, where)
 	}
 	for _, e := range c.Edges {
@@ -175,6 +177,60 @@ func (g *Graph) checkAdapt(c Connection, where string) {
 			g.errorf("%s has an Adapt, and another connection joins stage %q: a stage that reads an adapted connection has no other, so put what comes after into another job", where, to.name)
 		}
 	}
+}
+
+// checkAggregate checks a connection into an aggregating stage. The manager checks it again.
+func (g *Graph) checkAggregate(c Connection, where string) {
+	a, by := c.Channel.Aggregate, c.To.Stage
+	switch {
+	case !fileShuffle(c):
+		g.errorf("%s has an Aggregate, which only all-to-all connections of files have", where)
+	case c.Channel.SlowStart > 0 || c.Channel.Adapt != (Adapt{}):
+		g.errorf("%s has an Aggregate, whose nodes are chosen when all producers have finished: leave slow-start and Adapt out", where)
+	case a.By != Machine && a.By != Rack:
+		g.errorf("%s aggregates by an unknown level (%d): give Aggregate.By Machine or Rack", where, a.By)
+	case a.Bytes < 1:
+		g.errorf("%s aggregates from %d bytes on: give Aggregate.Bytes 1 or more", where, a.Bytes)
+	case by.nodes < 1:
+		g.errorf("%s has an Aggregate, and stage %q has no nodes: give it as many as there are to be at most", where, by.name)
+	case by.tasks != nil:
+		g.errorf("%s has an Aggregate, and stage %q reads stored files too: read those in another stage", where, by.name)
+	}
+	ins, outs := 0, 0
+	for _, other := range g.connections {
+		if other.To.Stage == by {
+			ins++
+		}
+		if other.From.Stage != by {
+			continue
+		}
+		outs++
+		switch x := other.Channel; {
+		case !fileShuffle(other) || x.SlowStart > 0 || x.Adapt != (Adapt{}) || x.Aggregate != (Aggregate{}):
+			g.errorf("the connection from %s.%s leads from an aggregating stage: make it all-to-all of files, without SlowStart, Adapt and Aggregate", by.name, other.From.Name)
+		case other.To.Stage == nil || other.To.Stage.nodes < 1:
+			g.errorf("the aggregating stage %q writes for a stage without nodes: give that some", by.name)
+		}
+	}
+	if ins != 1 || outs != 1 {
+		g.errorf("%s has an Aggregate, and stage %q has %d inputs and %d outputs: give it one connection to the final consumers, and no other", where, by.name, ins, outs)
+	}
+}
+
+func fileShuffle(c Connection) bool { return c.Channel.Kind == File && c.Pattern == AllToAll }
+
+// AggregateOut returns the connection out of the stage that aggregates what a connection carries;
+// false: the connection's consuming stage does not aggregate.
+func (g *Graph) AggregateOut(c Connection) (out Connection, is bool) {
+	if c.Channel.Aggregate == (Aggregate{}) {
+		return Connection{}, false
+	}
+	for _, other := range g.connections {
+		if other.From.Stage == c.To.Stage {
+			return other, true
+		}
+	}
+	return Connection{}, false
 }
 
 func portKey(p Port) string { return fmt.Sprint(p.Stage.id, p.out, p.Name) }

@@ -71,7 +71,33 @@ type Channel struct {
 	Store string
 	// Adapt chooses at run time what the consumers read. The zero value gives each one partition.
 	Adapt Adapt
+	// Aggregate makes the consuming stage aggregate, where that pays. The zero value does not.
+	Aggregate Aggregate
 }
+
+// Aggregate makes the consuming stage of an all-to-all file connection an aggregating one, such as
+// of a combiner, before the outputs of a machine or a rack go to others. When all producers have
+// finished, each machine or rack gets a node of the stage if at least two producers ran there, and
+// what these stored together has at least Bytes. The node reads all partitions of these producers.
+// It must write what is equivalent, with the partition of each record unchanged.
+//
+// The aggregating stage has one more connection: an all-to-all one of files to the final consumers.
+// These get on the same input port what the nodes wrote, and what the producers wrote that no node
+// read. The stage's number of nodes is the most that there may be: those that are not needed do not
+// run. The choice does not change when producers run again.
+type Aggregate struct {
+	By    Level
+	Bytes int64 // as they are stored (compressed)
+}
+
+// Level says what counts as one place.
+type Level uint8
+
+// The levels.
+const (
+	Machine Level = iota + 1
+	Rack
+)
 
 // Adapt chooses what the consumers of an all-to-all file connection read, by the sizes of the
 // partitions, when all producers have finished. Neighbouring partitions that are small get one

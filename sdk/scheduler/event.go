@@ -127,7 +127,7 @@ type Property struct{ Name, Value string }
 type Stage struct {
 	ID       StageID
 	Name     string
-	Groups   int      // how many groups; grows with StageGrown
+	Groups   int      // how many groups, may be none at first; grows with StageGrown
 	Kind     SlotKind // changes with StageGrown
 	Slots    int      // slots of Kind that each group takes
 	Shuffles bool     // its attempts have a shuffle phase before they execute

@@ -87,6 +87,25 @@ func TestExcludedLaunchers(t *testing.T) {
 	}
 }
 
+// An aggregating stage says what was chosen and by which rule, also where it got no node.
+func TestAStageSaysWhereItAggregates(t *testing.T) {
+	const rule = "a machine gets one for at least two writers that stored 16 MiB together"
+	for want, a := range map[string]*wire.AggregateStatus{
+		"stage combine: its nodes are chosen when all of its writers have finished; " + rule + "\n":                                     {},
+		"stage combine: 2 of 3 machines got a node; nodes read 9 writers with 48 MiB, and 1 writers are read directly (" + rule + ")\n": {Chosen: true, Places: 3, Nodes: 2, Covered: 9, Bytes: 48 << 20, Direct: 1},
+	} {
+		a.Level, a.Least = wire.Level_LEVEL_MACHINE, 16<<20
+		var out strings.Builder
+		s := &wire.JobStatus{Summary: &wire.JobSummary{Job: 3}, Stages: []*wire.StageStatus{{Name: "combine", Aggregate: a}}}
+		if err := (&Printer{Out: &out, Format: "table"}).printStages(s); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasSuffix(out.String(), want) || !strings.Contains(out.String(), "\ncombine ") || strings.Contains(out.String(), "last step") {
+			t.Errorf("it prints\n%swhich does not have a row and end with\n%s", out.String(), want)
+		}
+	}
+}
+
 // Which nodes share a large partition is always said, which were joined only with the attempts.
 func TestAStageSaysWhatWasJoinedAndSplit(t *testing.T) {
 	s := &wire.JobStatus{

@@ -149,7 +149,7 @@ func (c *Printer) printStages(s *wire.JobStatus) error {
 	var last *wire.StageStatus
 	for _, st := range s.Stages {
 		switch {
-		case st.Nodes == 0: // the stage that the manager adds to every job
+		case st.Nodes == 0 && st.Aggregate == nil: // the stage that the manager adds to every job
 			last = st
 		case ended:
 			t.row(st.Name, count(st.Nodes), count(st.Finished), count(st.Nodes-min(st.Finished, st.Nodes)), count(st.Failures))
@@ -162,6 +162,7 @@ func (c *Printer) printStages(s *wire.JobStatus) error {
 	}
 	for _, st := range s.Stages {
 		c.printAdapt(st, len(s.Attempts) > 0)
+		c.printAggregate(st)
 	}
 	c.printArray(s.Array)
 	if last == nil {
@@ -216,6 +217,25 @@ func (c *Printer) printAdapt(st *wire.StageStatus, joined bool) {
 	if joined && a.RangesLeftOut > 0 {
 		fmt.Fprintf(c.Out, "  %d more nodes read several partitions\n", a.RangesLeftOut)
 	}
+}
+
+// printAggregate says for which machines or racks an aggregating stage got nodes, and why.
+func (c *Printer) printAggregate(st *wire.StageStatus) {
+	a := st.Aggregate
+	if a == nil {
+		return
+	}
+	place := "machine"
+	if a.Level == wire.Level_LEVEL_RACK {
+		place = "rack"
+	}
+	rule := fmt.Sprintf("a %s gets one for at least two writers that stored %s together", place, size(a.Least))
+	if !a.Chosen {
+		fmt.Fprintf(c.Out, "stage %s: its nodes are chosen when all of its writers have finished; %s\n", progress.OneLine(st.Name), rule)
+		return
+	}
+	fmt.Fprintf(c.Out, "stage %s: %d of %d %ss got a node; nodes read %d writers with %s, and %d writers are read directly (%s)\n",
+		progress.OneLine(st.Name), a.Nodes, a.Places, place, a.Covered, size(a.Bytes), a.Direct, rule)
 }
 
 func (c *Printer) printAttempts(attempts []*wire.AttemptStatus) error {

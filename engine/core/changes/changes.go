@@ -123,6 +123,30 @@ type Stage struct {
 	GivenUp                                      uint32 // elements of a job array that ended without success
 	Failures                                     uint32
 	Spread                                       Spread
+	Aggregation                                  Aggregation
+}
+
+// Aggregation says which nodes of an aggregating stage were chosen. The zero value is that of another
+// stage.
+type Aggregation struct {
+	Level   wire.Level
+	Least   int64  // bytes for which a place gets a node
+	Chosen  bool   // the following were chosen
+	Places  uint32 // with writers
+	Nodes   uint32 // of them, those that got a node
+	Covered uint32 // writers that nodes read
+	Direct  uint32 // writers that the final readers read
+	Bytes   int64  // of the covered writers, when the nodes were chosen
+}
+
+// Status returns the message for people; nil for the zero value.
+func (a Aggregation) Status() *wire.AggregateStatus {
+	if a.Level == 0 {
+		return nil
+	}
+	return &wire.AggregateStatus{
+		Level: a.Level, Least: a.Least, Chosen: a.Chosen, Places: a.Places, Nodes: a.Nodes, Covered: a.Covered, Direct: a.Direct, Bytes: a.Bytes,
+	}
 }
 
 // Spread says how the partitions of an adapted connection were given to readers. The zero value is

@@ -2,6 +2,7 @@ package simcluster
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/graph"
@@ -54,7 +55,8 @@ func (j *Job) keeps(k Input, s *Stored) {
 // Input names one node's output on one connection.
 type Input struct{ Connection, From uint32 }
 
-// Inputs lists the inputs of an attempt, each once, from the graph and not from its commands.
+// Inputs lists the inputs of an attempt, each once, from the graph and not from its commands. Those
+// of connections whose writers the core chose are not among them.
 func (j *Job) Inputs(m *wire.StartAttempt) (inputs []Input) {
 	if m.Finish != nil || j.Graph == nil {
 		return nil
@@ -62,7 +64,7 @@ func (j *Job) Inputs(m *wire.StartAttempt) (inputs []Input) {
 	seen := map[Input]bool{}
 	for _, n := range m.Nodes {
 		for c, conn := range j.Graph.Graph.Connections {
-			if conn.ToStage != n.Stage || conn.Kind != wire.ChannelKind_CHANNEL_KIND_FILE {
+			if conn.ToStage != n.Stage || conn.Kind != wire.ChannelKind_CHANNEL_KIND_FILE || counted(m, c) {
 				continue
 			}
 			r, list := j.writers(m, c, n.Index)
@@ -85,15 +87,29 @@ func (j *Job) writers(m *wire.StartAttempt, connection int, to uint32) (graph.Ra
 	return j.Graph.Writers(connection, int(to))
 }
 
-// count is how many Inputs an attempt has.
+// counted reports whether the core chose a connection's writers.
+func counted(m *wire.StartAttempt, connection int) bool {
+	return slices.ContainsFunc(m.InputCounts, func(x *wire.InputCount) bool { return int(x.Connection) == connection })
+}
+
+// count is how many inputs an attempt has, with those whose writers the core chose.
 func (j *Job) count(m *wire.StartAttempt) int {
+	n := j.countListed(m)
+	for _, x := range m.InputCounts {
+		n += int(x.Writers)
+	}
+	return n
+}
+
+// countListed is how many Inputs an attempt has.
+func (j *Job) countListed(m *wire.StartAttempt) int {
 	if m.Finish != nil || j.Graph == nil || len(m.Nodes) != 1 {
 		return len(j.Inputs(m))
 	}
 	n := 0
 	for c, conn := range j.Graph.Graph.Connections {
 		switch {
-		case conn.ToStage != m.Nodes[0].Stage || conn.Kind != wire.ChannelKind_CHANNEL_KIND_FILE:
+		case conn.ToStage != m.Nodes[0].Stage || conn.Kind != wire.ChannelKind_CHANNEL_KIND_FILE || counted(m, c):
 		case conn.Pattern == wire.Pattern_PATTERN_EDGES: // an edge may stand there twice
 			return len(j.Inputs(m))
 		default:

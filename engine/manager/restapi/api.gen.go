@@ -19,6 +19,24 @@ import (
 	openapi_types "github.com/oapi-codegen/runtime/types"
 )
 
+// Defines values for AggregatedBy.
+const (
+	AggregatedByMachine AggregatedBy = "machine"
+	AggregatedByRack    AggregatedBy = "rack"
+)
+
+// Valid indicates whether the value is a known member of the AggregatedBy enum.
+func (e AggregatedBy) Valid() bool {
+	switch e {
+	case AggregatedByMachine:
+		return true
+	case AggregatedByRack:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for AttemptState.
 const (
 	AttemptStateAhead     AttemptState = "ahead"
@@ -497,6 +515,36 @@ type AdaptedRange struct {
 	Partition  int `json:"partition"`
 	Partitions int `json:"partitions"`
 }
+
+// Aggregated Which nodes of an aggregating stage were chosen; missing: it is none
+type Aggregated struct {
+	// By What counts as one place
+	By AggregatedBy `json:"by"`
+
+	// Bytes Of the covered writers, as stored, when the nodes were chosen
+	Bytes int64 `json:"bytes"`
+
+	// Chosen The following are known: all writers have finished
+	Chosen bool `json:"chosen"`
+
+	// Covered Writers that nodes read
+	Covered int `json:"covered"`
+
+	// Direct Writers that the final readers read
+	Direct int `json:"direct"`
+
+	// LeastBytes A place gets a node if its writers, at least two, together stored so much
+	LeastBytes int64 `json:"leastBytes"`
+
+	// Nodes Of these places, how many got a node
+	Nodes int `json:"nodes"`
+
+	// Places With writers
+	Places int `json:"places"`
+}
+
+// AggregatedBy What counts as one place
+type AggregatedBy string
 
 // Array A job array. Missing in a job that is none
 type Array struct {
@@ -1856,6 +1904,9 @@ type Slots struct {
 type Stage struct {
 	// Adapted How a stage's readers were chosen by the sizes of partitions; missing: they were not, or not yet
 	Adapted *Adapted `json:"adapted,omitempty"`
+
+	// Aggregated Which nodes of an aggregating stage were chosen; missing: it is none
+	Aggregated *Aggregated `json:"aggregated,omitempty"`
 
 	// Failures Of attempts
 	Failures  int    `json:"failures"`

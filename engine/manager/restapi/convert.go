@@ -90,7 +90,7 @@ func JobOf(st *wire.JobStatus) Job {
 	for _, t := range st.Stages {
 		j.Stages = append(j.Stages, Stage{
 			Name: t.Name, Nodes: int(t.Nodes), Waiting: int(t.Waiting), Ready: int(t.Ready), Running: int(t.Running), Suspended: int(t.Suspended),
-			Finished: int(t.Finished), Failures: int(t.Failures), Adapted: adaptedOf(t.Adapt),
+			Finished: int(t.Finished), Failures: int(t.Failures), Adapted: adaptedOf(t.Adapt), Aggregated: aggregatedOf(t.Aggregate),
 		})
 	}
 	for _, a := range st.Idle {
@@ -127,6 +127,20 @@ func adaptedOf(a *wire.AdaptStatus) *Adapted {
 		x.Ranges = append(x.Ranges, AdaptedRange{Node: int(r.Reader), Nodes: int(r.Readers), Partition: int(r.Partition), Partitions: int(r.Partitions), Bytes: r.Bytes})
 	}
 	return x
+}
+
+// aggregatedOf says which nodes of an aggregating stage were chosen; nil: it is none.
+func aggregatedOf(a *wire.AggregateStatus) *Aggregated {
+	if a == nil {
+		return nil
+	}
+	by := AggregatedByMachine
+	if a.Level == wire.Level_LEVEL_RACK {
+		by = AggregatedByRack
+	}
+	return &Aggregated{
+		By: by, LeastBytes: a.Least, Chosen: a.Chosen, Places: int(a.Places), Nodes: int(a.Nodes), Covered: int(a.Covered), Direct: int(a.Direct), Bytes: a.Bytes,
+	}
 }
 
 // AttemptOf is an attempt from a job's status; it lacks times that only the manager's own rows

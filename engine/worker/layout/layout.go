@@ -13,6 +13,8 @@ import (
 	"runtime/debug"
 	"slices"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/engine/plan"
 	"github.com/hamadryad/hamadryad/engine/plan/declared"
@@ -33,6 +35,7 @@ type Layout struct {
 	graph       *wire.Graph
 	plan        *graph.Expanded  // of the same graph
 	connections []Connection     // likewise
+	aggregates  bool             // some connection leads into an aggregating stage
 	outputs     []string         // the job's output folders
 	files       []plan.LocalFile // of its commands
 	before      []variable       // the process's, which the submission's replaced
@@ -90,6 +93,7 @@ func Build(defs []job.Definition, s *wire.WorkerSetup) (l *Layout, err error) {
 	}
 	for i, c := range l.graph.Connections {
 		l.connections = append(l.connections, Connection{c, i})
+		l.aggregates = l.aggregates || c.Aggregate != nil
 	}
 	l.outputs, l.files = g.Outputs(), p.Files
 	for i, stage := range g.Stages() {
@@ -189,6 +193,42 @@ func (l *Layout) Task(stage, index int) job.Task {
 
 // Connections are the graph's connections.
 func (l *Layout) Connections() []Connection { return l.connections }
+
+// Into lists the connections whose outputs a stage's nodes read. The readers behind an aggregating
+// stage read the connection into that stage too, on the same port as the one out of it.
+func (l *Layout) Into(stage int) (list []Connection) {
+	for _, c := range l.connections {
+		if int(c.ToStage) == stage {
+			list = append(list, c)
+		}
+		if out, is := graph.AggregateOut(l.graph, c.Index); is && int(l.connections[out].ToStage) == stage {
+			direct := proto.CloneOf(c.Connection)
+			direct.ToStage, direct.ToPort = l.connections[out].ToStage, l.connections[out].ToPort
+			list = append(list, Connection{direct, c.Index})
+		}
+	}
+	return list
+}
+
+// Aggregates reports whether the nodes that read or write over a connection are chosen at run time,
+// because a stage aggregates.
+func (l *Layout) Aggregates(connection int) bool {
+	if !l.aggregates || l.connections[connection].Aggregate != nil {
+		return l.aggregates
+	}
+	for _, c := range l.connections {
+		if out, is := graph.AggregateOut(l.graph, c.Index); is && out == connection {
+			return true
+		}
+	}
+	return false
+}
+
+// WholeReader reports whether a node of a stage reads all partitions over a connection: it aggregates.
+func (l *Layout) WholeReader(connection, stage int) bool {
+	c := l.connections[connection]
+	return c.Aggregate != nil && int(c.ToStage) == stage
+}
 
 // Outputs are the job's output folders.
 func (l *Layout) Outputs() []string { return l.outputs }

@@ -7,7 +7,8 @@
 // of its words), read (before a reduce reads), reduce (after its first batch), part (before it
 // makes its part file), partway (after half of it).
 //
-// CHANNEL is file, tcp, shm, or adapted: a file channel whose readers are chosen by bytes.
+// CHANNEL is file, tcp, shm, or adapted: a file channel whose readers are chosen by bytes. It may be
+// aggregated: a stage, with the gate gather, copies what the maps of a machine wrote.
 package main
 
 import (
@@ -60,6 +61,12 @@ func build(g *job.Graph, args []string) error {
 	channel := job.Channel{Kind: kinds[args[3]], SlowStart: slow}
 	if args[3] == "adapted" {
 		channel.Kind, channel.Adapt = job.File, job.Adapt{Partitions: reduces, Bytes: adaptBytes}
+	}
+	if args[3] == "aggregated" {
+		gather := g.Stage("gather", len(tasks), w.gather)
+		channel.Kind = job.File
+		g.AllToAll(gather.Out("words"), reduce.In("words"), channel)
+		channel.Aggregate, reduce = job.Aggregate{By: job.Machine, Bytes: 1}, gather
 	}
 	g.AllToAll(maps.Out("words"), reduce.In("words"), channel)
 	return nil
@@ -118,14 +125,30 @@ func (w *wordCount) doMap(ctx context.Context, n *job.Node) error {
 				return err
 			}
 		}
-		h := fnv.New32a()
-		h.Write([]byte(word))
-		if err := out.Write(ctx, int(h.Sum32()%uint32(out.Partitions())), []byte(word)); err != nil {
+		if err := send(ctx, out, []byte(word)); err != nil {
 			return err
 		}
 	}
 	n.Count("words", int64(len(words)))
 	return nil
+}
+
+// send writes a word to its partition.
+func send(ctx context.Context, out job.Output, word []byte) error {
+	h := fnv.New32a()
+	h.Write(word)
+	return out.Write(ctx, int(h.Sum32()%uint32(out.Partitions())), word)
+}
+
+func (w *wordCount) gather(ctx context.Context, n *job.Node) error {
+	if err := w.gate(ctx, n, "gather"); err != nil {
+		return err
+	}
+	out, err := n.Output("words")
+	if err != nil {
+		return err
+	}
+	return n.Each(ctx, "words", func(word []byte) error { return send(ctx, out, word) })
 }
 
 func (w *wordCount) readWords(ctx context.Context, n *job.Node) ([]string, error) {

@@ -134,9 +134,37 @@ func (f *FileGraph) Adapted(stage int) (conn int32, is bool) {
 	return 0, false
 }
 
-// Width returns how many readers an adapted connection has: LeastWidth before they are chosen. It
+// Chosen returns the connection into a stage by which the stage's nodes are chosen, and whether
+// there is one: it is adapted, or the stage is an aggregating one.
+func (f *FileGraph) Chosen(stage int) (conn int32, is bool) {
+	if conn, is = f.Adapted(stage); is {
+		return conn, true
+	}
+	return f.Aggregates(stage)
+}
+
+// Width returns how many nodes are chosen by a connection: those of LeastWidth before the choice. It
 // never becomes less.
-func (in *Inputs) Width(conn int32) int { return in.conns[conn].adapted.width() }
+func (in *Inputs) Width(conn int32) int {
+	if a := in.conns[conn].aggregated; a != nil {
+		return len(a.covers)
+	}
+	return in.conns[conn].adapted.width()
+}
+
+// LeastWidth returns how many nodes there are before the choice by a connection.
+func (in *Inputs) LeastWidth(conn int32) int {
+	if in.conns[conn].aggregated != nil {
+		return 0
+	}
+	return LeastWidth
+}
+
+// NodesChosen reports whether nodes were chosen by a connection.
+func (in *Inputs) NodesChosen(conn int32) bool {
+	n := &in.conns[conn]
+	return n.adapted != nil && n.adapted.portions != nil || n.aggregated != nil && n.aggregated.chosen
+}
 
 // Spread returns how the partitions of an adapted connection were given to readers; false: it is
 // not adapted, or they were not yet.
@@ -158,19 +186,21 @@ func (in *Inputs) PortionOf(conn int32, reader int) (Portion, bool) {
 	return a.portions[reader], true
 }
 
-// writersOf returns the writers whose output a node reads, as a range and a list.
-func (in *Inputs) writersOf(conn int32, reader int) (graph.Range, []int32) {
-	if x, is := in.PortionOf(conn, reader); is {
+// writersOf returns the writers whose output a node reads, as a range and an ascending list.
+func (in *Inputs) writersOf(conn int32, n graph.Node) (graph.Range, []int32) {
+	c := &in.conns[conn]
+	if x, is := in.PortionOf(conn, n.Index); is {
 		return graph.Range{Low: int(x.First), High: int(x.End)}, nil
 	}
-	return in.plan.Writers(int(conn), reader)
-}
-
-// Reads reports whether a group of nodes reads an output.
-func (in *Inputs) Reads(nodes []int32, k Key) bool {
-	if !in.Files.Reads(nodes, k) {
-		return false
+	switch a := c.aggregated; {
+	case c.afterAggregates:
+		return graph.Range{High: c.needed}, nil
+	case a == nil:
+		return in.plan.Writers(int(conn), n.Index)
+	case a.stage == n.Stage:
+		return graph.Range{}, a.cover(n.Index)
+	case len(a.covers) > 0:
+		return graph.Range{}, a.direct
 	}
-	x, is := in.PortionOf(k.Conn, in.plan.Node(nodes[0]).Index) // a reader of an adapted connection is a group of its own
-	return !is || k.From >= x.First && k.From < x.End
+	return graph.Range{High: c.Writers()}, nil // all, as far as it is known
 }

@@ -180,7 +180,7 @@ func (in *Inputs) List(r *Reader, id scheduler.AttemptID, nodes []int32, command
 		n := in.plan.Node(x)
 		for _, conn := range in.Files.into[n.Stage] {
 			l.conn, l.missed = conn, r.missingOf(conn)
-			writers, some := in.writersOf(conn, n.Index)
+			writers, some := in.writersOf(conn, n)
 			if l.listed == nil {
 				l.Sources = slices.Grow(l.Sources, min(in.conns[conn].Done(), max(l.left, 0)/sourceBytes))
 			}

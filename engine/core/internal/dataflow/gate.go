@@ -27,8 +27,7 @@ func (in *Inputs) Recount(g *Gate, nodes iter.Seq[int32]) {
 	for x := range nodes {
 		n := in.plan.Node(x)
 		for _, c := range in.Files.into[n.Stage] {
-			fanIn := in.plan.FanIn(int(c), n.Index)
-			if in.conns[c].KnownWriters(n.Index) < in.opensAt(int(c), fanIn, g.late) {
+			if in.knownWriters(c, n) < in.opensAt(int(c), in.fanIn(c, n), g.late) {
 				g.unmet++
 			}
 		}
@@ -72,12 +71,12 @@ func (in *Inputs) opensAt(c, fanIn int, late bool) int {
 
 // GateChange is one more writer, or one less, for a reader.
 type GateChange struct {
-	conn, reader, fanIn, old, now int
+	conn, stage, reader, fanIn, old, now int
 }
 
 // Bundle returns the index of the reader's bundle.
 func (f *FileGraph) Bundle(x GateChange) int {
-	return f.plan.BundleOf(f.plan.Number(graph.Node{Stage: int(f.plan.Connection(x.conn).ToStage), Index: x.reader}))
+	return f.plan.BundleOf(f.plan.Number(graph.Node{Stage: x.stage, Index: x.reader}))
 }
 
 // ApplyGateChange opens or closes an input of a reader's bundle, and reports whether it did.
@@ -97,13 +96,18 @@ func (in *Inputs) ApplyGateChange(g *Gate, x GateChange) bool {
 // PutOutput records a writer's stored output on a launcher; it replaces an earlier one on the
 // launcher before if that is not 0. It yields the readers' gate changes, and counts as it goes:
 // iterate at once, and to the end. Readers of an all-to-all connection are updated one after the
-// other: see UpdateNextReader.
-func (in *Inputs) PutOutput(k Key, size int64, perReader []int64, where, before scheduler.LauncherID) iter.Seq[GateChange] {
+// other: see UpdateNextReader. made has all outputs, this one too.
+func (in *Inputs) PutOutput(k Key, size int64, perReader []int64, where, before scheduler.LauncherID, made Makers) iter.Seq[GateChange] {
 	in.dropSourceMessage(k)
-	if in.conns[k.Conn].Put(int(k.From), size, perReader, where, before) {
-		return in.count(k, +1)
+	n := &in.conns[k.Conn]
+	switch {
+	case !n.Put(int(k.From), size, perReader, where, before):
+		return none
+	case n.aggregated != nil && !n.aggregated.chosen && n.done+1 == n.Writers():
+		in.chooseAggregates(k.Conn, made)
+		return in.aggregatesChosen(k.Conn)
 	}
-	return none
+	return in.count(k, +1)
 }
 
 // Lose records the loss of a writer's output on a launcher. It yields as PutOutput.
@@ -123,11 +127,14 @@ func (in *Inputs) count(k Key, delta int) iter.Seq[GateChange] {
 			r, list := in.plan.Readers(conn, int(k.From))
 			graph.Each(r, list, func(reader int) {
 				old, now := n.Count(reader, delta)
-				yield(GateChange{conn, reader, in.plan.FanIn(conn, reader), old, now})
+				yield(GateChange{conn, in.ReaderStage(k.Conn), reader, in.plan.FanIn(conn, reader), old, now})
 			})
 		}
 	}
-	early, full := in.opensAt(conn, n.Writers(), false), in.opensAt(conn, n.Writers(), true)
+	if node, covered := n.covered(int(k.From)); covered {
+		return in.countCovered(k, node, delta)
+	}
+	early, full := in.opensAt(conn, n.needed, false), in.opensAt(conn, n.needed, true)
 	if n.adapted != nil && n.adapted.portions == nil && n.Done()+delta == n.Writers() {
 		n.adapted.choose()
 	}
@@ -173,7 +180,7 @@ func (in *Inputs) UpdateNextReader(conn int32) (GateChange, bool) {
 		in.updating--
 		return GateChange{}, false
 	}
-	return GateChange{int(conn), reader, n.Writers(), old, now}, true
+	return GateChange{int(conn), in.ReaderStage(conn), reader, n.needed, old, now}, true
 }
 
 // Connections returns how many connections there are.

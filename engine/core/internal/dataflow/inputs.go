@@ -26,6 +26,13 @@
 // again with other sizes: readers may have begun. Before the choice there is one reader, which waits.
 // See Portion.
 //
+// # Aggregating stages
+//
+// The nodes of an aggregating stage are chosen at the same moment, from the places of the writers and
+// their bytes, and kept likewise. Each reads all partitions of its writers. The final readers have two
+// inputs. Of the connection out of the stage they need the chosen nodes. Of the one into it they need
+// the writers that no node reads. See aggregation.
+//
 // # Invariants
 //
 // A gate counts the unopened inputs of its bundle, as far as they were updated. A reader is listed
@@ -78,10 +85,11 @@ type Key struct{ Conn, From int32 }
 
 // FileGraph maps a plan's nodes to the outputs that they read and store. It is immutable.
 type FileGraph struct {
-	plan     *graph.Expanded
-	into     [][]int32 // by stage: file connections into it
-	outOf    [][]int32 // by stage: file connections out of it
-	hasFiles bool      // there are file connections
+	plan       *graph.Expanded
+	into       [][]int32 // by stage: file connections whose outputs its nodes read
+	outOf      [][]int32 // by stage: file connections out of it
+	hasFiles   bool      // there are file connections
+	aggregates bool      // there are aggregating stages
 }
 
 // Inputs are the inputs of a job's groups. Not safe for concurrent use.
@@ -114,6 +122,11 @@ func New(p *graph.Expanded) Inputs {
 			in.conns[c].adapt(m.Adapt, readers)
 		}
 		f.hasFiles = true
+	}
+	for c, m := range p.Graph.Connections {
+		if m.Aggregate != nil {
+			in.aggregate(int32(c))
+		}
 	}
 	return in
 }
@@ -160,7 +173,7 @@ func (f *FileGraph) Writer(k Key) graph.Node {
 	return graph.Node{Stage: int(f.plan.Connection(int(k.Conn)).FromStage), Index: int(k.From)}
 }
 
-// EachReader calls each for the nodes that read an output.
+// EachReader calls each for the nodes that read an output of a connection that is not all-to-all.
 func (f *FileGraph) EachReader(k Key, each func(graph.Node)) {
 	to := int(f.plan.Connection(int(k.Conn)).ToStage)
 	r, list := f.plan.Readers(int(k.Conn), int(k.From))
@@ -168,15 +181,15 @@ func (f *FileGraph) EachReader(k Key, each func(graph.Node)) {
 }
 
 // Each calls each once for every output that a group of nodes reads.
-func (f *FileGraph) Each(nodes []int32, each func(k Key)) {
+func (in *Inputs) Each(nodes []int32, each func(k Key)) {
 	var seen map[Key]bool
 	if len(nodes) > 1 {
 		seen = map[Key]bool{} // nodes of one stage may share writers
 	}
 	for _, x := range nodes {
-		n := f.plan.Node(x)
-		for _, conn := range f.into[n.Stage] {
-			r, list := f.plan.Writers(int(conn), n.Index)
+		n := in.plan.Node(x)
+		for _, conn := range in.Files.into[n.Stage] {
+			r, list := in.writersOf(conn, n)
 			graph.Each(r, list, func(from int) {
 				k := Key{conn, int32(from)}
 				if seen == nil || !seen[k] {
@@ -191,13 +204,13 @@ func (f *FileGraph) Each(nodes []int32, each func(k Key)) {
 }
 
 // Reads reports whether a group of nodes reads an output.
-func (f *FileGraph) Reads(nodes []int32, k Key) bool {
+func (in *Inputs) Reads(nodes []int32, k Key) bool {
 	for _, x := range nodes {
-		n := f.plan.Node(x)
-		if !slices.Contains(f.into[n.Stage], k.Conn) {
+		n := in.plan.Node(x)
+		if !slices.Contains(in.Files.into[n.Stage], k.Conn) {
 			continue
 		}
-		r, list := f.plan.Writers(int(k.Conn), n.Index)
+		r, list := in.writersOf(k.Conn, n)
 		if int(k.From) >= r.Low && int(k.From) < r.High || sortedset.Has(list, k.From) {
 			return true
 		}
@@ -259,11 +272,13 @@ func (in *Inputs) eachNeeded(nodes iter.Seq[int32], done []bool, f func(Key)) {
 	for x := range nodes {
 		n := in.plan.Node(x)
 		for _, conn := range in.Files.into[n.Stage] {
-			if done[conn] {
-				continue
+			if in.aggregator(conn, n) == nil { // the readers at the end share their writers
+				if done[conn] {
+					continue
+				}
+				done[conn] = in.conns[conn].All()
 			}
-			done[conn] = in.conns[conn].All()
-			r, list := in.plan.Writers(int(conn), n.Index)
+			r, list := in.writersOf(conn, n)
 			graph.Each(r, list, func(from int) { f(Key{conn, int32(from)}) })
 		}
 	}
@@ -308,6 +323,11 @@ func (in *Inputs) Code(w *checkpoint.Codec) {
 		in.conns[i].Code(w)
 		if w.Reading && in.conns[i].Updating() {
 			in.updating++
+		}
+	}
+	for i := range in.conns {
+		if a := in.conns[i].aggregated; w.Reading && a != nil && a.chosen {
+			in.conns[a.out].needed = len(a.covers)
 		}
 	}
 }

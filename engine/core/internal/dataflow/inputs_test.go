@@ -28,7 +28,19 @@ type game struct {
 	now     scheduler.Time
 	there   map[Key]scheduler.LauncherID
 	readers []*told
+
+	aggregates bool          // a's outputs go to d where that pays, and to b
+	least      int           // writers' outputs of one launcher for which it gets a node of d
+	covers     [][]int32     // by node of d; nil: not chosen
+	cover      map[int32]int // by writer: the node of d that reads it
 }
+
+// The connections of a game with an aggregating stage, which is d.
+const (
+	toAggregate    = 3
+	fromAggregate  = 4
+	aggregateStage = 3
+)
 
 // told is the reader of an attempt, with what it received.
 type told struct {
@@ -42,8 +54,12 @@ type told struct {
 const command = 3 * (sourceBytes + 1) // the size of three sources
 
 func newGame(t *rapid.T) *game {
+	aggregates, writers := rapid.Bool().Draw(t, "aggregates"), 70
+	if aggregates {
+		writers = 8 // few, so that all are there at some time
+	}
 	g := &wire.Graph{Stages: []*wire.Stage{
-		{Name: "a", Nodes: uint32(rapid.IntRange(1, 70).Draw(t, "writers"))},
+		{Name: "a", Nodes: uint32(rapid.IntRange(1, writers).Draw(t, "writers"))},
 		{Name: "b", Nodes: uint32(rapid.IntRange(1, 4).Draw(t, "readers"))},
 		{Name: "c", Nodes: 1},
 	}}
@@ -60,12 +76,19 @@ func newGame(t *rapid.T) *game {
 		}
 	}
 	g.Connections = []*wire.Connection{join(0, 1, wire.Pattern_PATTERN_ALL_TO_ALL), join(1, 2, wire.Pattern_PATTERN_MERGE), some}
+	w := &game{t: t, there: map[Key]scheduler.LauncherID{}, aggregates: aggregates, least: rapid.IntRange(1, 4).Draw(t, "least")}
+	if w.aggregates {
+		g.Stages = append(g.Stages, &wire.Stage{Name: "d", Nodes: uint32(rapid.IntRange(1, 4).Draw(t, "aggregating nodes"))})
+		g.Connections = append(g.Connections, join(0, 3, wire.Pattern_PATTERN_ALL_TO_ALL), join(3, 1, wire.Pattern_PATTERN_ALL_TO_ALL))
+		g.Connections[toAggregate].SlowStart, g.Connections[fromAggregate].SlowStart = 0, 0
+		g.Connections[toAggregate].Aggregate = &wire.Aggregate{Level: wire.Level_LEVEL_MACHINE, Bytes: int64(10 * w.least)}
+	}
 	plan, err := graph.Expand(g, 1, graph.DefaultLimits())
 	if err != nil {
 		t.Fatal(err)
 	}
 	in := New(plan)
-	w := &game{t: t, plan: plan, in: &in, gates: make([]Gate, len(plan.Bundles)), there: map[Key]scheduler.LauncherID{}}
+	w.plan, w.in, w.gates = plan, &in, make([]Gate, len(plan.Bundles))
 	for b := range w.gates {
 		w.in.Recount(&w.gates[b], w.nodes(b))
 	}
@@ -80,7 +103,20 @@ func (w *game) nodes(bundle int) iter.Seq[int32] {
 func (w *game) keys(node int32) (list []Key) {
 	n := w.plan.Node(node)
 	for c, m := range w.plan.Graph.Connections {
-		if int(m.ToStage) == n.Stage {
+		switch {
+		case c == toAggregate && (n.Stage == 1 || n.Stage == aggregateStage):
+			writers, _ := w.plan.Sizes(c)
+			for from := range int32(writers) {
+				node, covered := w.cover[from]
+				if n.Stage == 1 && !covered || n.Stage == aggregateStage && covered && node == n.Index {
+					list = append(list, Key{int32(c), from})
+				}
+			}
+		case c == fromAggregate && n.Stage == 1 && w.covers != nil:
+			for g := range w.covers {
+				list = append(list, Key{int32(c), int32(g)})
+			}
+		case int(m.ToStage) == n.Stage:
 			r, some := w.plan.Writers(c, n.Index)
 			graph.Each(r, some, func(from int) { list = append(list, Key{int32(c), int32(from)}) })
 		}
@@ -148,16 +184,23 @@ func (w *game) some() *told {
 
 // write makes an output appear, appear again or disappear.
 func (w *game) write() {
-	c := rapid.IntRange(0, len(w.plan.Graph.Connections)-1).Draw(w.t, "connection")
+	c := min(rapid.IntRange(0, 8).Draw(w.t, "connection"), len(w.plan.Graph.Connections)-1)
+	if w.aggregates && w.covers == nil {
+		c = toAggregate // most of what is tested comes after the choice
+	}
 	writers, _ := w.plan.Sizes(c)
 	k := Key{int32(c), int32(rapid.IntRange(0, writers-1).Draw(w.t, "writer"))}
+	if c == fromAggregate && int(k.From) >= len(w.covers) {
+		return // that node does not run
+	}
 	var list iter.Seq[GateChange]
-	if old := w.there[k]; old != 0 && rapid.Bool().Draw(w.t, "lose") {
+	if old := w.there[k]; old != 0 && rapid.IntRange(0, 2).Draw(w.t, "lose") == 0 {
 		delete(w.there, k)
 		list = w.in.Lose(k, old)
 	} else {
 		w.there[k] = scheduler.LauncherID(rapid.IntRange(1, 3).Draw(w.t, "where"))
-		list = w.in.PutOutput(k, 10, nil, w.there[k], old)
+		list = w.in.PutOutput(k, 10, nil, w.there[k], old, w)
+		w.choose()
 	}
 	for x := range list {
 		w.in.ApplyGateChange(&w.gates[w.in.Files.Bundle(x)], x)
@@ -170,6 +213,48 @@ func (w *game) write() {
 	}
 }
 
+// choose chooses the nodes of d once all of a have written: by launcher, up to the number of nodes,
+// those with most writers first.
+func (w *game) choose() {
+	if !w.aggregates || w.covers != nil {
+		return
+	}
+	writers, nodes := w.plan.Sizes(toAggregate)
+	at := map[scheduler.LauncherID][]int32{}
+	for from := range int32(writers) {
+		l := w.there[Key{toAggregate, from}]
+		if l == 0 {
+			return
+		}
+		at[l] = append(at[l], from)
+	}
+	w.covers, w.cover = [][]int32{}, map[int32]int{}
+	for _, l := range slices.Sorted(maps.Keys(at)) {
+		larger := 0
+		for other, list := range at {
+			if len(list) > len(at[l]) || len(list) == len(at[l]) && other < l {
+				larger++
+			}
+		}
+		if len(at[l]) >= max(w.least, 2) && larger < nodes {
+			for _, from := range at[l] {
+				w.cover[from] = len(w.covers)
+			}
+			w.covers = append(w.covers, at[l])
+		}
+	}
+	if got := w.in.Width(toAggregate); got != len(w.covers) {
+		w.t.Fatalf("%d aggregating nodes, want %v", got, w.covers)
+	}
+}
+
+// Made and MadeBy are Makers'.
+func (w *game) Made(k Key) (host, rack string, keeps bool) {
+	return fmt.Sprint("h", w.there[k]), "", true
+}
+
+func (w *game) MadeBy(k Key) scheduler.LauncherID { return w.there[k] }
+
 func (w *game) tell(conn int32) {
 	if !w.in.UpdatingReadersOf(conn) {
 		return
@@ -181,7 +266,14 @@ func (w *game) tell(conn int32) {
 
 // start starts an attempt with inputs.
 func (w *game) start() {
-	node := w.plan.Number(graph.Node{Stage: rapid.IntRange(1, 2).Draw(w.t, "stage")})
+	n := graph.Node{Stage: rapid.IntRange(1, len(w.plan.Graph.Stages)-1).Draw(w.t, "stage")}
+	switch {
+	case w.aggregates && w.covers == nil && n.Stage != 2 || n.Stage == aggregateStage && len(w.covers) == 0:
+		return // none of them is ready before the choice
+	case n.Stage == aggregateStage:
+		n.Index = rapid.IntRange(0, len(w.covers)-1).Draw(w.t, "node")
+	}
+	node := w.plan.Number(n)
 	r := &told{id: scheduler.AttemptID(w.now), node: node, has: map[Key]int{}}
 	for range rapid.IntRange(1, 2).Draw(w.t, "times") { // the start command may get lost
 		clear(r.has)
@@ -257,6 +349,9 @@ func (w *game) check() {
 
 func (w *game) unmet(bundle int) (unmet int) {
 	for node := range w.nodes(bundle) {
+		if n := w.plan.Node(node); n.Stage == aggregateStage && n.Index >= len(w.covers) {
+			return 1 // not chosen
+		}
 		counts, fanIns := map[int32]int{}, map[int32]int{}
 		for _, k := range w.keys(node) {
 			fanIns[k.Conn]++
@@ -337,7 +432,7 @@ func TestALateGateWaitsForAll(t *testing.T) {
 	in.SetLate(&late, reduce)
 	opened := map[string]int{}
 	for from := range int32(4) {
-		for range in.PutOutput(Key{0, from}, 1, nil, 1, 0) {
+		for range in.PutOutput(Key{0, from}, 1, nil, 1, 0, nil) {
 			t.Error("readers of an all-to-all connection are told by Tell")
 		}
 		for in.UpdatingReadersOf(0) {

@@ -19,16 +19,19 @@ import (
 //
 // The zero value is a connection of another kind, without writers. Not safe for concurrent use.
 type Connection struct {
-	bytes []int64 // of each writer's output, -1 without one
-	all   bool    // it joins all to all
-	done  int     // stored outputs, of an all-to-all connection
-	have  []int32 // by reader: stored outputs, of a connection of another kind
+	bytes  []int64 // of each writer's output, -1 without one
+	all    bool    // it joins all to all
+	done   int     // stored outputs that its readers need, of an all-to-all connection
+	needed int     // outputs that each of its readers needs, of an all-to-all connection
+	have   []int32 // by reader: stored outputs, of a connection of another kind
 
 	perReader []int64         // sizes of each reader's partition, of an all-to-all that is not adapted
 	where     []launcherBytes // of an all-to-all, in order of launcher
 	largest   largestPlaces   // of where
 
-	adapted *adaptation // nil: each reader reads one partition
+	adapted         *adaptation  // nil: each reader reads one partition
+	aggregated      *aggregation // nil: its reading stage is no aggregating one
+	afterAggregates bool         // its writers are the nodes of an aggregating stage
 
 	updating        bool // readers below updated know done, the others before
 	updated, before int
@@ -41,7 +44,7 @@ type launcherBytes struct {
 
 // NewConnection returns a connection without stored outputs.
 func NewConnection(writers, readers int, all bool) Connection {
-	n := Connection{bytes: make([]int64, writers), all: all}
+	n := Connection{bytes: make([]int64, writers), all: all, needed: writers}
 	for i := range n.bytes {
 		n.bytes[i] = -1
 	}
@@ -73,8 +76,10 @@ func (n *Connection) There(from int) bool { return n.bytes[from] >= 0 }
 // Size is the size of a writer's output, bytes; -1 without one.
 func (n *Connection) Size(from int) int64 { return n.bytes[from] }
 
-// Complete reports whether all outputs of an all-to-all connection are stored.
-func (n *Connection) Complete() bool { return n.all && n.done == len(n.bytes) }
+// Complete reports whether all outputs of an all-to-all connection that readers need are stored.
+func (n *Connection) Complete() bool {
+	return n.all && n.done == n.needed && (n.aggregated == nil || n.aggregated.complete())
+}
 
 // Done returns how many writers of an all-to-all connection are available.
 func (n *Connection) Done() int { return n.done }
@@ -99,7 +104,7 @@ func (n *Connection) Put(from int, size int64, perReader []int64, where, old sch
 		n.Lose(from, old)
 	}
 	n.bytes[from] = size
-	if n.all {
+	if _, covered := n.covered(from); n.all && !covered {
 		n.add(where, size)
 		if n.adapted != nil {
 			n.adapted.put(from, perReader)
@@ -115,14 +120,14 @@ func (n *Connection) Put(from int, size int64, perReader []int64, where, old sch
 func (n *Connection) Lose(from int, where scheduler.LauncherID) {
 	size := n.bytes[from]
 	n.bytes[from] = -1
-	if !n.all {
+	if _, covered := n.covered(from); !n.all || covered {
 		return
 	}
-	total := n.total()
-	n.add(where, -size)
 	if n.adapted != nil {
 		n.adapted.lose(from)
 	}
+	total := n.total()
+	n.add(where, -size)
 	// The sizes of its partitions were not kept: subtract an even share.
 	for i := range n.perReader {
 		n.perReader[i] -= share(n.perReader[i], size, total)
@@ -219,12 +224,15 @@ func (n *Connection) Code(w *checkpoint.Codec) {
 	if n.adapted != nil {
 		n.adapted.code(w)
 	}
+	if n.aggregated != nil {
+		n.aggregated.code(w, n)
+	}
 }
 
 // Clone returns an independent copy.
 func (n *Connection) Clone() Connection {
 	f := *n
 	f.bytes, f.have, f.perReader, f.where = slices.Clone(n.bytes), slices.Clone(n.have), slices.Clone(n.perReader), slices.Clone(n.where)
-	f.adapted = n.adapted.clone()
+	f.adapted, f.aggregated = n.adapted.clone(), n.aggregated.clone()
 	return f
 }

@@ -13,7 +13,9 @@ func (n *Connection) Check(readers func(from int, each func(reader int))) error 
 		if !n.There(from) {
 			continue
 		}
-		there++
+		if _, covered := n.covered(from); !covered {
+			there++
+		}
 		if !n.all {
 			readers(from, func(reader int) { have[reader]++ })
 		}
@@ -27,6 +29,11 @@ func (n *Connection) Check(readers func(from int, each func(reader int))) error 
 		}
 		if n.Complete() && n.adapted.portions == nil {
 			return fmt.Errorf("all of %d writers are there, and readers are not chosen", n.Writers())
+		}
+	}
+	if n.aggregated != nil {
+		if err := n.aggregated.check(n); err != nil {
+			return err
 		}
 	}
 	if n.updating && (n.updated < 0 || n.updated > n.Readers()) {

@@ -18,6 +18,8 @@ type Cluster interface {
 // Makers look up where an output was made, and whether its launcher still has it.
 type Makers interface {
 	Made(Key) (host, rack string, keeps bool)
+	// MadeBy returns the launcher that made an output.
+	MadeBy(Key) scheduler.LauncherID
 }
 
 // Size returns the size of a group's input, from storage and from file channels, in bytes, and the
@@ -44,7 +46,7 @@ func (in *Inputs) Size(nodes []int32, cluster Cluster, made Makers) (int64, []sc
 			}
 		}
 		for _, conn := range in.Files.into[n.Stage] {
-			total += in.sizeFrom(conn, n.Index, cluster, made, add)
+			total += in.sizeFrom(conn, n, cluster, made, add)
 		}
 	}
 	return total, LargestPlaces(sums)
@@ -73,23 +75,27 @@ func (f *FileGraph) readsAny(nodes []int32) bool {
 // sizeFrom sums what a reader gets over one file connection. An early reader's input has no places:
 // those of the rest are unknown, and preferring a part's launcher would start the reader before the
 // very writers that it waits for.
-func (in *Inputs) sizeFrom(conn int32, reader int, cluster Cluster, made Makers, add func(host, rack string, bytes int64)) (total int64) {
+func (in *Inputs) sizeFrom(conn int32, x graph.Node, cluster Cluster, made Makers, add func(host, rack string, bytes int64)) (total int64) {
 	n := &in.conns[conn]
-	if n.KnownWriters(reader) < in.plan.FanIn(int(conn), reader) {
+	if in.knownWriters(conn, x) < in.fanIn(conn, x) {
 		add = func(string, string, int64) {}
 	}
-	if n.All() {
-		n.EachPlace(reader, cluster.Moves(), cluster.WhereIs, add)
-		return n.Input(reader)
+	whole := in.aggregator(conn, x) != nil // it reads all partitions
+	if n.All() && !whole {
+		n.EachPlace(x.Index, cluster.Moves(), cluster.WhereIs, add)
+		return n.Input(x.Index)
 	}
 	kept := in.plan.Connection(int(conn)).Store != ""
-	r, list := in.plan.Writers(int(conn), reader)
+	r, list := in.writersOf(conn, x)
 	graph.Each(r, list, func(writer int) {
 		if !n.There(writer) {
 			return
 		}
 		// The sizes of partitions were not kept: use an even share.
-		part := n.Size(writer) / int64(max(in.plan.Partitions(int(conn), writer), 1))
+		part := n.Size(writer)
+		if !whole {
+			part /= int64(max(in.plan.Partitions(int(conn), writer), 1))
+		}
 		total += part
 		// Output on the job's storage is near its writer too: HDFS puts the first copy on the
 		// writer's own machine.

@@ -16,14 +16,14 @@ func (bs *Bundles) StoredOutput(j *state.Job, k dataflow.Key, size int64, perRea
 	if old != nil {
 		before = old.Launcher
 	}
-	opened := j.Inputs.PutOutput(k, size, perReader, where, before)
-	bs.growReaders(j, k.Conn)
+	opened := j.Inputs.PutOutput(k, size, perReader, where, before, j)
+	bs.growStage(j, k.Conn)
 	bs.ApplyGateChanges(j, k.Conn, opened)
 }
 
-// growReaders makes the readers of an adapted connection wait for it, if they were just chosen.
-func (bs *Bundles) growReaders(j *state.Job, conn int32) {
-	if _, chosen := j.Inputs.Spread(conn); !chosen {
+// growStage makes the nodes wait that a connection chooses, if they were just chosen.
+func (bs *Bundles) growStage(j *state.Job, conn int32) {
+	if !j.Inputs.NodesChosen(conn) {
 		return
 	}
 	if j.Grow(conn) > 0 {

@@ -48,7 +48,7 @@ func (js *Jobs) Reopen(b *state.Bundle) {
 		js.reopenBundle(b)
 		j := b.Job
 		for i := range b.Groups() {
-			j.Inputs.Files.Each(b.Nodes(i), func(k dataflow.Key) {
+			j.Inputs.Each(b.Nodes(i), func(k dataflow.Key) {
 				if !j.Inputs.There(k) {
 					p, _ := j.GroupOf(j.Inputs.Files.Writer(k))
 					work = append(work, p)

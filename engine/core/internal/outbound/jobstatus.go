@@ -21,7 +21,7 @@ func (rd *StatusReader) statusOf(j *state.Job) *wire.JobStatus {
 	}
 	for i := range j.Stages {
 		s.Stages[i] = j.Stages[i].Status()
-		s.Stages[i].Adapt = j.Spread(i).Status()
+		s.Stages[i].Adapt, s.Stages[i].Aggregate = j.Spread(i).Status(), j.Aggregation(i).Status()
 	}
 	s.Read, s.LocalAttempts = j.Stats.Reads()
 	if j.Notes.Dropped() > 0 {

@@ -61,6 +61,7 @@ func (dp *Dispatcher) StartCommand(a *state.Attempt) *wire.Command {
 		}
 		m.WaitForPeers = b.HasTCP()
 		m.Portion = portionFor(b)
+		m.InputCounts = b.Job.Inputs.Counts(b.NodesWithFiles(a.Group))
 		m.Sources = dp.sourcesOf(a) // on each resend: outputs may have been lost since
 		m.SourcesComplete = a.Reads.Misses() == 0
 	}

@@ -4,30 +4,29 @@ import (
 	"fmt"
 
 	"github.com/hamadryad/hamadryad/engine/core/changes"
-	"github.com/hamadryad/hamadryad/engine/core/internal/dataflow"
 	"github.com/hamadryad/hamadryad/engine/graph"
 )
 
-// The stage that reads an adapted connection has a bundle for each reader that there may be. Those
-// beyond the least width are unused. When the readers are chosen, as many as are needed wait
-// instead, and the others stay unused.
+// The stage that reads an adapted connection, or that aggregates, has a bundle for each node that
+// there may be. Those beyond the least width are unused. When the nodes are chosen, as many as are
+// needed wait instead, and the others stay unused.
 
 // leastNodes returns how many nodes of a stage are used at first.
 func (j *Job) leastNodes(stage int) int {
 	nodes := j.Plan.StageNodes(stage)
-	if conn, is := j.Inputs.Files.Adapted(stage); is {
+	if conn, is := j.Inputs.Files.Chosen(stage); is {
 		nodes = min(nodes, j.Inputs.Width(conn))
 	}
 	return nodes
 }
 
-// startsUnused says whether a bundle is a reader of an adapted connection, beyond the least width.
+// startsUnused says whether a bundle is beyond the least width of a stage whose nodes are chosen.
 func (j *Job) startsUnused(b *Bundle) bool {
 	if b.Last() {
 		return false
 	}
-	_, is := j.Inputs.Files.Adapted(int(b.Stage))
-	return is && int(b.First) >= dataflow.LeastWidth
+	conn, is := j.Inputs.Files.Chosen(int(b.Stage))
+	return is && int(b.First) >= j.Inputs.LeastWidth(conn)
 }
 
 // expandAdapted marks the bundles that are unused at first.
@@ -41,8 +40,8 @@ func (j *Job) expandAdapted() {
 	}
 }
 
-// Grow makes the bundles of the readers wait that were chosen for an adapted connection. It returns
-// how many more there are than before.
+// Grow makes the bundles wait that were chosen by a connection. It returns how many more there are
+// than before.
 func (j *Job) Grow(conn int32) (more int) {
 	stage := int(j.Plan.Connection(int(conn)).ToStage)
 	s := &j.Stages[stage]
@@ -70,15 +69,23 @@ func (j *Job) Spread(stage int) changes.Spread {
 	return changes.Spread{}
 }
 
+// Aggregation says what was chosen of an aggregating stage; the zero value: it is none.
+func (j *Job) Aggregation(stage int) changes.Aggregation {
+	if stage < len(j.Plan.Graph.Stages) {
+		return j.Inputs.Aggregation(stage)
+	}
+	return changes.Aggregation{}
+}
+
 // checkUnused checks a bundle that is not used.
 func (b *Bundle) checkUnused() error {
 	j := b.Job
-	conn, is := j.Inputs.Files.Adapted(int(b.Stage))
+	conn, is := j.Inputs.Files.Chosen(int(b.Stage))
 	switch {
 	case b.Last() || !is:
-		return fmt.Errorf("it is not used, and reads no adapted connection")
+		return fmt.Errorf("it is not used, and no connection chooses its stage's nodes")
 	case int(b.First) < j.Inputs.Width(conn):
-		return fmt.Errorf("reader %d of %d is not used", b.First, j.Inputs.Width(conn))
+		return fmt.Errorf("node %d of %d is not used", b.First, j.Inputs.Width(conn))
 	case len(b.Attempts()) > 0 || b.lastCommits != nil:
 		return fmt.Errorf("it is not used, and has %d attempts", len(b.Attempts()))
 	}

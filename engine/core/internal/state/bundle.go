@@ -19,7 +19,7 @@ const (
 	BundleRunning  = stats.Running
 	BundleFinished = stats.Finished
 	BundleGivenUp  = stats.GivenUp // only of an element of a job array
-	BundleUnused   = stats.Unused  // only of a reader of an adapted connection
+	BundleUnused   = stats.Unused  // only of a reader of an adapted connection, or of an aggregating node
 )
 
 // Bundle is one bundle of a job.

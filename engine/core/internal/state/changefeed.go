@@ -229,7 +229,7 @@ func (j *Job) StageNames() []string {
 
 func (j *Job) stageRow(number int) changes.Stage {
 	row := j.Stages[number].Row()
-	row.Job, row.Number, row.Spread = j.ID, int32(number), j.Spread(number)
+	row.Job, row.Number, row.Spread, row.Aggregation = j.ID, int32(number), j.Spread(number), j.Aggregation(number)
 	return row
 }
 

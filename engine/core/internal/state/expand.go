@@ -94,7 +94,7 @@ func (j *Job) expand() {
 		}
 		j.largest = max(j.largest, p.Groups[i].Memory)
 	}
-	joinStages(p.Graph, j.Stages)
+	joinStages(p.Graph, j.Stages, func(stage int) bool { _, is := j.Inputs.Files.Aggregates(stage); return is })
 	if j.LastBundle() != nil {
 		j.Stages = append(j.Stages, stage{Stage: stats.NewLast(lastStage)})
 	}
@@ -108,8 +108,8 @@ func (j *Job) expand() {
 
 // joinStages finds the stages that must not be suspended, and the stages that store what others
 // read. A group is suspended as a whole, and may count for any stage joined with it. So stages
-// that shm channels join share both.
-func joinStages(g *wire.Graph, stages []stage) {
+// that shm channels join share both. An aggregating stage has no groups yet, and may get some.
+func joinStages(g *wire.Graph, stages []stage, aggregates func(stage int) bool) {
 	together := make([]int, len(g.Stages)) // the first stage of each set that shm joins
 	for i := range together {
 		together[i] = i
@@ -129,7 +129,7 @@ func joinStages(g *wire.Graph, stages []stage) {
 	joined := make([][]int, len(g.Stages)) // by the first, those that groups count for
 	holds := make([]bool, len(g.Stages))
 	for i, s := range g.Stages {
-		if stages[i].Groups() > 0 {
+		if stages[i].Groups() > 0 || aggregates(i) {
 			joined[first(i)] = append(joined[first(i)], i)
 		}
 		holds[first(i)] = holds[first(i)] || s.NoSuspend
@@ -137,15 +137,28 @@ func joinStages(g *wire.Graph, stages []stage) {
 	for i := range g.Stages {
 		stages[i].noSuspend = holds[first(i)]
 	}
-	for _, c := range g.Connections {
-		from, to := first(int(c.FromStage)), first(int(c.ToStage))
-		if c.Kind != wire.ChannelKind_CHANNEL_KIND_FILE || from == to {
+	for i, c := range g.Connections {
+		if c.Kind != wire.ChannelKind_CHANNEL_KIND_FILE {
 			continue
 		}
-		for _, t := range joined[to] {
-			for _, f := range joined[from] {
-				stages[t].after = sortedset.Add(stages[t].after, scheduler.StageID(f))
-			}
+		from, to := first(int(c.FromStage)), []int{first(int(c.ToStage))}
+		if out, is := graph.AggregateOut(g, i); is { // some outputs are not aggregated
+			to = append(to, first(int(g.Connections[out].ToStage)))
+		}
+		for _, to := range to {
+			after(stages, joined, from, to)
+		}
+	}
+}
+
+// after notes that the stages joined with one read stored outputs of those joined with another.
+func after(stages []stage, joined [][]int, from, to int) {
+	if from == to {
+		return
+	}
+	for _, t := range joined[to] {
+		for _, f := range joined[from] {
+			stages[t].after = sortedset.Add(stages[t].after, scheduler.StageID(f))
 		}
 	}
 }

@@ -57,6 +57,14 @@ func (j *Job) Made(k dataflow.Key) (host, rack string, keeps bool) {
 	return "", "", false
 }
 
+// MadeBy returns the launcher that made an output; 0: nobody did.
+func (j *Job) MadeBy(k dataflow.Key) scheduler.LauncherID {
+	if m := j.commitOf(j.Inputs.Files.Writer(k)); m != nil {
+		return m.Launcher
+	}
+	return 0
+}
+
 // Source describes where an available output of a job is.
 func (st *Cluster) Source(j *Job) dataflow.Source {
 	return func(k dataflow.Key) *wire.Source {

@@ -56,7 +56,7 @@ type Job struct {
 	Bundles          []Bundle // in the plan's order, then the last one of a job with outputs
 	Stages           []stage
 	unfinished       int        // bundles that are neither finished nor given up, without the last
-	unused           int        // readers of adapted connections that are not used
+	unused           int        // readers of adapted connections and aggregating nodes that are not used
 	attempts         attemptSet // live attempts
 	user             *User
 	suspended        int // live attempts that are suspended
@@ -277,7 +277,10 @@ func (j *Job) Needed(b *Bundle, i int) bool {
 
 // readersOpen says whether some reader of an output is unfinished.
 func (j *Job) readersOpen(k dataflow.Key) bool {
-	if !j.Stages[j.Plan.Connection(int(k.Conn)).ToStage].Open() {
+	if n, is := j.Inputs.AggregatedBy(k); is {
+		return j.Bundles[j.Plan.BundleOf(j.Plan.Number(n))].Phase() != BundleFinished
+	}
+	if !j.Stages[j.Inputs.ReaderStage(k.Conn)].Open() {
 		return false
 	}
 	open := j.Inputs.All(k.Conn)

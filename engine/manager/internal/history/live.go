@@ -108,7 +108,7 @@ func outline(g *wire.Graph) *wire.Graph {
 	}
 	for _, c := range g.GetConnections() {
 		o.Connections = append(o.Connections, &wire.Connection{
-			FromStage: c.FromStage, FromPort: c.FromPort, ToStage: c.ToStage, ToPort: c.ToPort, Pattern: c.Pattern, Kind: c.Kind, Codec: c.Codec, SlowStart: c.SlowStart, Store: c.Store, Adapt: c.Adapt,
+			FromStage: c.FromStage, FromPort: c.FromPort, ToStage: c.ToStage, ToPort: c.ToPort, Pattern: c.Pattern, Kind: c.Kind, Codec: c.Codec, SlowStart: c.SlowStart, Store: c.Store, Adapt: c.Adapt, Aggregate: c.Aggregate,
 		})
 	}
 	return o

@@ -47,7 +47,8 @@ type stub struct {
 
 	array bool // the job is an array
 
-	adapted *restapi.Adapted // of its first stage
+	adapted    *restapi.Adapted    // of its first stage
+	aggregated *restapi.Aggregated // likewise
 
 	unread bool // nothing of its attempts can be read
 }
@@ -105,7 +106,7 @@ func (s *stub) GetJob(_ context.Context, q restapi.GetJobRequestObject) (restapi
 	return restapi.GetJob200JSONResponse{Body: restapi.Job{
 		Run:   &restapi.JobRun{Schedule: s.name, Number: 12, Try: 1},
 		Array: array, ID: x.ID, Name: x.Name, User: x.User, Pool: x.Pool, Priority: x.Priority, State: x.State, Submitted: x.Submitted, Ended: x.Ended, Groups: 10, GroupsFinished: 4,
-		Stages: []restapi.Stage{{Name: s.name, Nodes: 9, Finished: 4, Running: 2, Adapted: s.adapted}, {Name: "publish", Finished: 1}}, Failure: &failure, Waiting: []string{s.name}, Notes: []string{s.name}, Outputs: []string{s.name}, Kept: []string{s.name},
+		Stages: []restapi.Stage{{Name: s.name, Nodes: 9, Finished: 4, Running: 2, Adapted: s.adapted, Aggregated: s.aggregated}, {Name: "publish", Finished: 1}}, Failure: &failure, Waiting: []string{s.name}, Notes: []string{s.name}, Outputs: []string{s.name}, Kept: []string{s.name},
 		Counters: []restapi.Counter{{Name: s.name, Value: 12345}},
 	}}, nil
 }
@@ -502,6 +503,18 @@ func TestAnAdaptedStageSaysWhatWasJoinedAndSplit(t *testing.T) {
 		if !strings.Contains(page, want) {
 			t.Errorf("it lacks %s:\n%s", want, page)
 		}
+	}
+}
+
+// An aggregating stage says which nodes were chosen, and by which rule.
+func TestAnAggregatingStageSaysWhatWasChosen(t *testing.T) {
+	server := serve(t, &stub{name: "combine", aggregated: &restapi.Aggregated{
+		By: restapi.AggregatedByMachine, LeastBytes: 16 << 20, Chosen: true, Places: 3, Nodes: 2, Covered: 9, Direct: 1, Bytes: 48 << 20,
+	}}, true)
+	_, _, page := get(t, server+"/jobs/job-7")
+	const want = "2 of 3 machines got a node. Nodes read 9 writers with 48 MiB, and 1 writers are read directly. A machine gets one for at least two writers that stored 16 MiB together."
+	if !strings.Contains(page, want) {
+		t.Errorf("it lacks %s:\n%s", want, page)
 	}
 }
 

@@ -291,7 +291,7 @@ func jobStatus(j *changes.Job, stages []changes.Stage, c cluster) *wire.JobStatu
 		r := &stages[i]
 		s.Stages = append(s.Stages, &wire.StageStatus{
 			Name: j.StageNames[i], Nodes: r.Nodes, Failures: r.Failures, Waiting: r.Waiting, Ready: r.Ready, Running: r.Running, Suspended: r.Suspended, Finished: r.Finished, GivenUp: r.GivenUp,
-			Adapt: r.Spread.Status(),
+			Adapt: r.Spread.Status(), Aggregate: r.Aggregation.Status(),
 		})
 	}
 	if j.NotesDropped > 0 {

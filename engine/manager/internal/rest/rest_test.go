@@ -521,6 +521,28 @@ func TestHeadsOfAnswersThatGoOn(t *testing.T) {
 	})
 }
 
+// Which aggregating nodes were chosen is part of their stage: of a live job, and of one that has ended.
+func TestAnAggregatingStage(t *testing.T) {
+	w := newWorld(t)
+	w.job(1, "ann", 2)
+	a := changes.Aggregation{Level: wire.Level_LEVEL_RACK, Least: 5, Chosen: true, Places: 4, Nodes: 2, Covered: 7, Direct: 3, Bytes: 90}
+	w.tell(core.Changes{ChangeSet: changes.ChangeSet{
+		Stages: []changes.Stage{{Job: 1, Number: 1, Nodes: 2, Ready: 2, Aggregation: a}},
+		Ended: []*wire.JobStatus{{
+			Summary: &wire.JobSummary{Job: 2, Name: "over", User: "ann", Pool: "default", State: wire.JobState_JOB_STATE_SUCCEEDED, Submitted: int64(base), Ended: int64(base) + 1},
+			Stages:  []*wire.StageStatus{{Name: "map", Nodes: 1, Finished: 1}, {Name: "combine", Nodes: 2, Finished: 2, Aggregate: a.Status()}},
+		}},
+	}})
+	want := &restapi.Aggregated{By: restapi.AggregatedByRack, LeastBytes: 5, Chosen: true, Places: 4, Nodes: 2, Covered: 7, Direct: 3, Bytes: 90}
+	for _, id := range []string{"job-1", "job-2"} {
+		var j restapi.Job
+		w.ask("GET", Root+"/jobs/"+id, "", &j)
+		if len(j.Stages) != 2 || j.Stages[0].Aggregated != nil || !reflect.DeepEqual(j.Stages[1].Aggregated, want) {
+			t.Errorf("%s: got %+v, want %+v", id, j.Stages, want)
+		}
+	}
+}
+
 // How readers were chosen is part of their stage: of a live job, and of one that has ended.
 func TestAnAdaptedStage(t *testing.T) {
 	w := newWorld(t)

@@ -20,7 +20,7 @@ const (
 	Running
 	Finished
 	GivenUp // an element of a job array that ended without success
-	Unused  // a reader of an adapted connection that was not chosen, or not yet: it counts nowhere
+	Unused  // a reader of an adapted connection, or an aggregating node, that was not chosen, or not yet: it counts nowhere
 	phases
 )
 
