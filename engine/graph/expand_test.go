@@ -396,7 +396,7 @@ func (o *oracle) compare(t *rapid.T, p *Expanded) {
 				memory += 100
 			}
 		}
-		if g.Slots != slots || g.Memory != memory || g.Resources.Of("gpu") != devices || g.Inputs != inputs[i] || g.Stage != o.nodes[g.Nodes[0]].Stage || !slices.IsSorted(g.Nodes) {
+		if g.Slots != slots || g.Memory != memory || g.Resources.Of("gpu") != devices || g.Inputs != inputs[i] || int(g.Stage) != o.nodes[g.Nodes[0]].Stage || !slices.IsSorted(g.Nodes) {
 			t.Fatalf("group %d is %+v, want %d slots, %d bytes, %d inputs", i, g, slots, memory, inputs[i])
 		}
 	}

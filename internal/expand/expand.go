@@ -138,27 +138,39 @@ func (p *Expanded) makeGroups(memoryDefault int64, l Limits) error {
 	}
 	node := int32(0)
 	for s := range p.Graph.Stages {
+		need := p.Graph.Stages[s].need(memoryDefault)
 		for range p.Graph.Stages[s].Nodes {
-			p.addNode(&p.Groups[p.groupOf[node]], node, s, memoryDefault)
+			p.Groups[p.groupOf[node]].addNode(node, s, need)
 			node++
 		}
 	}
 	return p.checkGroups(l)
 }
 
-func (p *Expanded) addNode(g *Group, node int32, s int, memoryDefault int64) {
-	stage := &p.Graph.Stages[s]
-	if len(g.Nodes) == 0 {
-		g.Stage, g.Kind = s, stage.kind()
+// need returns what a group of one node of the stage asks for.
+func (s *Stage) need(memoryDefault int64) *Need {
+	n := &Need{Kind: s.kind(), Slots: max(s.Slots, 1), Memory: memoryDefault, Resources: s.Resources}
+	if s.Memory > 0 {
+		n.Memory = s.Memory
+	}
+	return n
+}
+
+// addNode adds a node of a stage, with what a group of that node alone asks for.
+func (g *Group) addNode(node int32, stage int, need *Need) {
+	switch len(g.Nodes) {
+	case 0:
+		g.Stage, g.Need = int32(stage), need
+	case 1:
+		own := *g.Need
+		g.Need = &own
+		fallthrough
+	default:
+		g.Slots = max(g.Slots, need.Slots)
+		g.Memory += need.Memory
+		g.Resources = g.Resources.Plus(need.Resources)
 	}
 	g.Nodes = append(g.Nodes, node)
-	g.Slots = max(g.Slots, stage.Slots, 1)
-	g.Resources = g.Resources.Plus(stage.Resources)
-	if stage.Memory > 0 {
-		g.Memory += stage.Memory
-	} else {
-		g.Memory += memoryDefault
-	}
 }
 
 // checkShared checks that two stages may share a process.
@@ -221,7 +233,7 @@ func (p *Expanded) makeBundles(l Limits) error {
 		p.Bundles[i].Groups, backing = backing[:0:sizes[i]], backing[sizes[i]:]
 	}
 	for g, b := range bundleOf {
-		p.Groups[g].Bundle = int(b)
+		p.Groups[g].Bundle = b
 		p.Bundles[b].Groups = append(p.Bundles[b].Groups, int32(g))
 	}
 	for i := range p.Graph.Connections {
@@ -244,4 +256,4 @@ func (p *Expanded) makeBundles(l Limits) error {
 }
 
 // BundleOf returns the bundle of a node.
-func (p *Expanded) BundleOf(node int32) int { return p.Groups[p.groupOf[node]].Bundle }
+func (p *Expanded) BundleOf(node int32) int { return int(p.Groups[p.groupOf[node]].Bundle) }

@@ -20,17 +20,22 @@ type Expanded struct {
 
 // Group is one node group.
 type Group struct {
-	Nodes  []int32 // numbers, ascending
-	Stage  int     // of its first node
-	Bundle int
+	Nodes []int32 // numbers, ascending
+	*Need
+	Stage  int32 // of its first node
+	Bundle int32
+	// Inputs counts the pairs of a node and a file connection it reads from: the inputs that the
+	// group waits for.
+	Inputs int
+}
+
+// Need is what a group asks of a launcher. Groups that are alike share it.
+type Need struct {
 	Kind   string
 	Slots  int
 	Memory int64 // bytes
 	// Resources are the sum of its nodes' countable resources.
 	Resources scheduler.Resources
-	// Inputs counts the pairs of a node and a file connection it reads from: the inputs that the
-	// group waits for.
-	Inputs int
 }
 
 // Bundle is one bundle: groups that start together.

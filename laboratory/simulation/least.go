@@ -125,7 +125,7 @@ func (l *leastTimes) measure() bool {
 	known := map[shape]fit{}
 	for i := range l.Groups {
 		g := &l.Groups[i]
-		s := shape{g.Stage, g.Slots, g.Memory, g.Resources}
+		s := shape{int(g.Stage), g.Slots, g.Memory, g.Resources}
 		f, ok := known[s]
 		if !ok {
 			f = fitOf(g, l.kindsOf(g), l.cluster)
@@ -170,7 +170,7 @@ func (l *leastTimes) findGangs(fits []fit) bool {
 		if len(groups) == 1 {
 			continue
 		}
-		first := l.Groups[groups[0]].Stage
+		first := int(l.Groups[groups[0]].Stage)
 		g := all[first]
 		if g == nil {
 			g = &gangs{have: map[int]int{}}

@@ -48,12 +48,13 @@ type Bundle struct {
 	// Owner is data of the policy; the view ignores it.
 	Owner any
 
-	stages   []scheduler.StageID // of its groups, kept when Groups is dropped
-	oneStage [1]scheduler.StageID
-	attempts []*Attempt // live, of this and earlier readiness
-	turn     int        // counts BundleReady events
-	given    uint64     // the turn in which the policy launched it or left it out
-	near     near       // kept by where
+	stages   *[]scheduler.StageID // of its groups, where it has several
+	stage    scheduler.StageID    // of its group, where it has one
+	staged   bool                 // its stages are known; they are kept when Groups is dropped
+	attempts []*Attempt           // live, of this and earlier readiness
+	turn     int                  // counts BundleReady events
+	given    uint64               // the turn in which the policy launched it or left it out
+	near     *near                // kept by where
 }
 
 // Launchable reports whether the bundle may be launched.
@@ -178,16 +179,29 @@ func (b *Bundle) attemptEnded(a *Attempt, outcome scheduler.AttemptOutcome) {
 
 // move changes a bundle's state and the counts of its stages.
 func (b *Bundle) move(to BundleState) {
+	if !b.staged {
+		b.keepStages()
+	}
 	if b.stages == nil {
-		b.stages = b.oneStage[:0]
-		for i := range b.Groups {
-			b.stages = append(b.stages, b.Groups[i].Stage)
+		b.Job.Counts[b.stage].move(b.State, to)
+	} else {
+		for _, s := range *b.stages {
+			b.Job.Counts[s].move(b.State, to)
 		}
 	}
-	for _, s := range b.stages {
-		c := &b.Job.Counts[s]
-		*c.of(b.State)--
-		*c.of(to)++
-	}
 	b.State = to
+}
+
+// keepStages records the stages of its groups.
+func (b *Bundle) keepStages() {
+	b.staged = true
+	if len(b.Groups) == 1 {
+		b.stage = b.Groups[0].Stage
+		return
+	}
+	list := make([]scheduler.StageID, len(b.Groups))
+	for i := range b.Groups {
+		list[i] = b.Groups[i].Stage
+	}
+	b.stages = &list
 }

@@ -41,6 +41,12 @@ type Counts struct {
 	Finished int // of bundles that are finished
 }
 
+// move counts a group that changes its state.
+func (c *Counts) move(from, to BundleState) {
+	*c.of(from)--
+	*c.of(to)++
+}
+
 func (c *Counts) of(s BundleState) *int {
 	switch s {
 	case Launched:

@@ -221,8 +221,7 @@ func (js *jobs) givenUp(e scheduler.BundleGivenUp) error {
 	b := js.bundles.Get(e.Bundle)
 	switch {
 	case b == nil && e.GivenUp: // it was never ready
-		b = &Bundle{ID: e.Bundle, Job: j}
-		b.stages = append(b.oneStage[:0], e.Stage)
+		b = &Bundle{ID: e.Bundle, Job: j, stage: e.Stage, staged: true}
 		js.bundles.Set(e.Bundle, b)
 		j.bundles = append(j.bundles, b)
 	case b == nil:

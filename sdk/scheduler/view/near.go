@@ -17,7 +17,10 @@ func (x *where) near(b *Bundle, of []scheduler.Place) *near {
 		return &x.nowhere
 	}
 	x.freshen()
-	n := &b.near
+	if b.near == nil {
+		b.near = &near{}
+	}
+	n := b.near
 	if n.of != &of[0] || n.built != x.built {
 		*n = near{of: &of[0], built: x.built, on: make([]int32, 0, len(of))}
 		for _, p := range of {

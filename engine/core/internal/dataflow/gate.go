@@ -11,15 +11,15 @@ import (
 
 // Gate keeps a bundle from starting until its inputs are open.
 type Gate struct {
-	late  bool // it opens when all inputs are complete, regardless of slow-start
-	unmet int  // inputs that are not open
+	late  bool  // it opens when all inputs are complete, regardless of slow-start
+	unmet int32 // inputs that are not open
 }
 
 // Open reports whether all inputs are open.
 func (g *Gate) Open() bool { return g.unmet == 0 }
 
 // Unmet returns how many inputs are not open.
-func (g *Gate) Unmet() int { return g.unmet }
+func (g *Gate) Unmet() int { return int(g.unmet) }
 
 // Recount recounts the unopened inputs of a bundle's gate, from the bundle's nodes.
 func (in *Inputs) Recount(g *Gate, nodes iter.Seq[int32]) {

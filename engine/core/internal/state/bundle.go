@@ -22,7 +22,7 @@ const (
 	BundleUnused   = stats.Unused  // only of a reader of an adapted connection, or of an aggregating node
 )
 
-// Bundle is one bundle of a job.
+// Bundle is one bundle of a job. A job may have a million, so what few of them need is behind pointers.
 type Bundle struct {
 	id                 scheduler.BundleID
 	Job                *Job
@@ -42,8 +42,8 @@ type Bundle struct {
 	Exclusions         BundleExclusions
 	speculationOffered scheduler.Time // since when a speculative launch of it is offered; 0: none is
 	Protection         Protection
-	announced          []announcement // by group; nil: it has no input, or has finished
-	waitsForStoreRoom  bool           // it met a full output store: Job.StoreRoom lists it
+	announced          *[]announcement // by group; nil: it has no input, or has finished
+	waitsForStoreRoom  bool            // it met a full output store: Job.StoreRoom lists it
 	Element            Element
 }
 
@@ -56,17 +56,21 @@ type announcement struct {
 // Announce records the input with which the bundle was announced to the policy.
 func (b *Bundle) Announce(groups []scheduler.Group) {
 	b.announced = nil
+	var list []announcement // not changed afterwards: a frozen state may have it
 	for i, g := range groups {
 		read, stored := b.Job.Inputs.Read(b.Nodes(i))
-		if b.announced == nil && read {
-			b.announced = make([]announcement, len(groups))
+		if list == nil && read {
+			list = make([]announcement, len(groups))
 		}
-		if b.announced != nil {
-			b.announced[i].bytes = g.InputBytes
+		if list != nil {
+			list[i].bytes = g.InputBytes
 		}
 		if stored {
-			b.announced[i].places = g.Places
+			list[i].places = g.Places
 		}
+	}
+	if list != nil {
+		b.announced = &list
 	}
 }
 
@@ -76,8 +80,9 @@ func (b *Bundle) AsAnnounced(group int, g scheduler.Group) scheduler.Group {
 	if b.announced == nil {
 		return g
 	}
-	g.InputBytes = b.announced[group].bytes
-	if places := b.announced[group].places; places != nil {
+	announced := &(*b.announced)[group]
+	g.InputBytes = announced.bytes
+	if places := announced.places; places != nil {
 		g.Places = places
 	}
 	return g
@@ -85,27 +90,27 @@ func (b *Bundle) AsAnnounced(group int, g scheduler.Group) scheduler.Group {
 
 // Tries counts a bundle's failures and losses. The zero value has none.
 type Tries struct {
-	failures int // failed attempts
-	losses   int // lost attempts or outputs
+	failures int32 // failed attempts
+	losses   int32 // lost attempts or outputs
 }
 
 // CountFailure counts a failed attempt, and returns the number so far.
 func (t *Tries) CountFailure() int {
 	t.failures++
-	return t.failures
+	return int(t.failures)
 }
 
 // CountLoss counts a lost attempt or output, and returns the number so far.
 func (t *Tries) CountLoss() int {
 	t.losses++
-	return t.losses
+	return int(t.losses)
 }
 
 // Failures returns how many attempts failed.
-func (t *Tries) Failures() int { return t.failures }
+func (t *Tries) Failures() int { return int(t.failures) }
 
 // Losses returns how many attempts, or outputs, were lost.
-func (t *Tries) Losses() int { return t.losses }
+func (t *Tries) Losses() int { return int(t.losses) }
 
 // Protection keeps a preempted bundle from the next preemption for a while. The zero value is that
 // of a bundle that was never preempted.
@@ -139,7 +144,7 @@ type Commit struct {
 	Phased        scheduler.Time // when the attempt began to execute; 0: not reported
 	Ended         scheduler.Time
 	Work          scheduler.Work
-	Report        *wire.AttemptEnded // work, files and counters
+	Report        *wire.AttemptEnded // files and counters
 }
 
 // ID is resources.Bundle's.
@@ -176,7 +181,7 @@ func (b *Bundle) StageOf(i int) int {
 	case b.Last():
 		return len(b.Job.Plan.Graph.Stages)
 	}
-	return b.Job.Plan.Groups[b.Groups()[i]].Stage
+	return int(b.Job.Plan.Groups[b.Groups()[i]].Stage)
 }
 
 // Last reports whether it is the bundle that publishes or cleans.
@@ -353,11 +358,11 @@ func (b *Bundle) TrimReport(i int) {
 		k, b.lastCommits[i] = &own, &own
 	}
 	m := k.Report
-	if m.Work == nil && len(m.Files) == 0 && len(m.Counters) == 0 {
+	if len(m.Files) == 0 && len(m.Counters) == 0 {
 		k.Report = &emptyReport
 		return
 	}
-	k.Report = &wire.AttemptEnded{Work: m.Work, Files: m.Files, Counters: m.Counters}
+	k.Report = &wire.AttemptEnded{Files: m.Files, Counters: m.Counters}
 }
 
 var emptyReport wire.AttemptEnded

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/hamadryad/hamadryad/engine/core/internal/checkpoint"
@@ -180,7 +181,7 @@ func codeBundle(w *checkpoint.Codec, st *Cluster, b *Bundle) {
 	checkpoint.Num(w, &b.speculationOffered)
 	checkpoint.Num(w, &b.Protection.until)
 	if w.Format > 7 {
-		checkpoint.List(w, &b.announced, codeAnnouncement)
+		codeAnnounced(w, b)
 	}
 	checkpoint.List(w, &b.lastCommits, func(w *checkpoint.Codec, p **Commit) { checkpoint.Opt(w, p, codeCommit) })
 	checkpoint.List(w, &b.attempts, func(w *checkpoint.Codec, p **BundleAttempt) {
@@ -189,6 +190,18 @@ func codeBundle(w *checkpoint.Codec, st *Cluster, b *Bundle) {
 			codeRun(w, st, r)
 		})
 	})
+}
+
+func codeAnnounced(w *checkpoint.Codec, b *Bundle) {
+	var list []announcement
+	if b.announced != nil {
+		list = *b.announced
+	}
+	checkpoint.List(w, &list, codeAnnouncement)
+	if w.Reading && len(list) > 0 {
+		kept := list // a variable of its own: only then the others need no memory
+		b.announced = &kept
+	}
 }
 
 func codeAnnouncement(w *checkpoint.Codec, a *announcement) {
@@ -221,6 +234,9 @@ func codeCommit(w *checkpoint.Codec, k *Commit) {
 	checkpoint.Num(w, &k.Work.ToRead)
 	checkpoint.Num(w, &k.Work.Written)
 	checkpoint.Message(w, &k.Report)
+	if w.Reading && proto.Size(k.Report) == 0 {
+		k.Report = &emptyReport
+	}
 }
 
 func codeRun(w *checkpoint.Codec, st *Cluster, r *BundleAttempt) {

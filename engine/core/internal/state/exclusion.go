@@ -38,7 +38,7 @@ const refusedMax = 8
 // FailedByProgram records that a bundle's program failed by itself on a launcher. It says
 // whether the job is at fault from now on, because the bundle also failed on another launcher.
 func (j *JobExclusions) FailedByProgram(b *BundleExclusions, on scheduler.LauncherID) bool {
-	if j.own || !slices.ContainsFunc(b.launchers, func(id scheduler.LauncherID) bool { return id != on }) {
+	if j.own || !slices.ContainsFunc(b.launchers(), func(id scheduler.LauncherID) bool { return id != on }) {
 		return false
 	}
 	j.own = true
@@ -85,7 +85,24 @@ type failures struct {
 // BundleExclusions are the launchers that one bundle excludes beside its job's exclusions: the
 // latest on which it failed, up to a bound. The zero value excludes none.
 type BundleExclusions struct {
-	launchers []scheduler.LauncherID // the latest last
+	list *[]scheduler.LauncherID // the latest last; it is not changed, but replaced; nil: none
+}
+
+// launchers returns the excluded launchers, the latest last. The caller must not change the list.
+func (b *BundleExclusions) launchers() []scheduler.LauncherID {
+	if b.list == nil {
+		return nil
+	}
+	return *b.list
+}
+
+// set excludes other launchers.
+func (b *BundleExclusions) set(launchers []scheduler.LauncherID) {
+	b.list = nil
+	if len(launchers) > 0 {
+		kept := launchers // a variable of its own: only then an empty list needs no memory
+		b.list = &kept
+	}
 }
 
 // Failed records that a bundle's attempt failed on a launcher. The bundle then excludes it,
@@ -152,14 +169,15 @@ func (j *JobExclusions) FailedAlone(b *BundleExclusions, on scheduler.LauncherID
 }
 
 func (b *BundleExclusions) add(on scheduler.LauncherID, max int) {
-	if slices.Contains(b.launchers, on) {
+	launchers := b.launchers()
+	if slices.Contains(launchers, on) {
 		return
 	}
 	from := 0
-	if len(b.launchers) >= max {
-		from = len(b.launchers) - max + 1
+	if len(launchers) >= max {
+		from = len(launchers) - max + 1
 	}
-	b.launchers = append(slices.Clone(b.launchers[from:]), on)
+	b.set(append(slices.Clone(launchers[from:]), on))
 }
 
 // Some says whether some bundle of the job may exclude a launcher.
@@ -170,12 +188,12 @@ func (j *JobExclusions) Excludes(id scheduler.LauncherID) bool { return sortedse
 
 // Excludes says whether the bundle itself excludes a launcher.
 func (b *BundleExclusions) Excludes(id scheduler.LauncherID) bool {
-	return slices.Contains(b.launchers, id)
+	return slices.Contains(b.launchers(), id)
 }
 
 // AnyExcluded says whether a bundle or its job excludes any launcher.
 func AnyExcluded(j *JobExclusions, b *BundleExclusions) bool {
-	return len(b.launchers) > 0 || len(j.launchers) > 0
+	return len(b.launchers()) > 0 || len(j.launchers) > 0
 }
 
 // Excluded lists the launchers that a bundle and its job exclude, ascending; nil: none.
@@ -184,7 +202,7 @@ func Excluded(j *JobExclusions, b *BundleExclusions) []scheduler.LauncherID {
 		return nil
 	}
 	list := slices.Clone(j.launchers)
-	for _, id := range b.launchers {
+	for _, id := range b.launchers() {
 		list = sortedset.Add(list, id)
 	}
 	return list
@@ -207,10 +225,10 @@ func Avoided(b *Bundle) []scheduler.LauncherID {
 // than none. The bundle's latest failed launcher is dropped last. The result says whether the
 // job's own exclusions were dropped, too.
 func RelaxExclusions(j *JobExclusions, b *BundleExclusions, fits func() bool) bool {
-	if len(b.launchers) > 0 && !fits() {
-		b.launchers = b.launchers[len(b.launchers)-1:]
+	if len(b.launchers()) > 0 && !fits() {
+		b.set(b.launchers()[len(b.launchers())-1:])
 		if !fits() {
-			b.launchers = nil
+			b.set(nil)
 		}
 	}
 	if len(j.launchers) > 0 && !fits() {
@@ -261,4 +279,10 @@ func (j *JobExclusions) codeRefused(w *checkpoint.Codec) {
 }
 
 // Code codes the bundle's exclusions.
-func (b *BundleExclusions) Code(w *checkpoint.Codec) { checkpoint.Nums(w, &b.launchers) }
+func (b *BundleExclusions) Code(w *checkpoint.Codec) {
+	launchers := b.launchers()
+	checkpoint.Nums(w, &launchers)
+	if w.Reading {
+		b.set(launchers)
+	}
+}

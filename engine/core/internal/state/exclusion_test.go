@@ -68,7 +68,7 @@ func TestAgainstTheObvious(t *testing.T) {
 		for range rapid.IntRange(0, 30).Draw(t, "failures") {
 			i, on := rapid.IntRange(0, 2).Draw(t, "bundle"), scheduler.LauncherID(rapid.IntRange(1, 6).Draw(t, "on"))
 			was, copied, first := codectest.Bytes(t, j.Code), j, bundles[i]
-			list := slices.Clone(first.launchers)
+			list := slices.Clone(first.launchers())
 			if j.Failed(&bundles[i], on, most, limit) != (o.on[on]+1 == limit) {
 				t.Fatalf("failure %d on %d: wrong", o.on[on]+1, on)
 			}
@@ -77,7 +77,7 @@ func TestAgainstTheObvious(t *testing.T) {
 				o.of[i] = append(o.of[i], on)
 				o.of[i] = o.of[i][max(0, len(o.of[i])-most):]
 			}
-			if !bytes.Equal(codectest.Bytes(t, copied.Code), was) || !slices.Equal(first.launchers, list) {
+			if !bytes.Equal(codectest.Bytes(t, copied.Code), was) || !slices.Equal(first.launchers(), list) {
 				t.Fatal("a copy changed with it")
 			}
 			if err := j.Check(); err != nil {

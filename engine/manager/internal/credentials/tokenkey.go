@@ -9,15 +9,20 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"io/fs"
+	"sync"
 
 	"github.com/hamadryad/hamadryad/internal/atomicfile"
 	"github.com/hamadryad/hamadryad/internal/secretfile"
 )
 
 // TokenKey is the cluster's key.
-type TokenKey struct{ secret [keyBytes]byte }
+type TokenKey struct {
+	secret [keyBytes]byte
+	hashes *sync.Pool // of hash.Hash, with this key
+}
 
 const (
 	keyBytes = 32
@@ -32,8 +37,9 @@ const (
 func OpenTokenKey(file string) (TokenKey, error) {
 	k, err := read(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return createKey(file)
+		k, err = createKey(file)
 	}
+	k.hashes = &sync.Pool{New: func() any { return hmac.New(sha256.New, k.secret[:]) }}
 	return k, err
 }
 
@@ -62,7 +68,9 @@ func createKey(file string) (k TokenKey, err error) {
 // Token is the token that the data connections of a bundle attempt show each other. Safe for
 // concurrent use.
 func (k *TokenKey) Token(run uint64) []byte {
-	h := hmac.New(sha256.New, k.secret[:])
+	h := k.hashes.Get().(hash.Hash)
+	defer k.hashes.Put(h)
+	h.Reset()
 	var b [8]byte
 	binary.LittleEndian.PutUint64(b[:], run)
 	h.Write([]byte("data connections of a bundle attempt "))

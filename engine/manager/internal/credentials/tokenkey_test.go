@@ -23,7 +23,7 @@ func TestTheKeyLasts(t *testing.T) {
 		t.Errorf("the file has mode %v", info.Mode())
 	}
 	again, err := OpenTokenKey(file)
-	if err != nil || again != first {
+	if err != nil || again.secret != first.secret {
 		t.Errorf("the key is another in the manager's next life (%v)", err)
 	}
 	other, err := OpenTokenKey(filepath.Join(t.TempDir(), "key"))

@@ -190,7 +190,7 @@ func (g *journal) merge() error {
 	for _, id := range g.ids() {
 		j := g.jobs[id]
 		if len(j.chunks) > chunksMax {
-			if whole, wrong := g.gather(j); wrong == nil {
+			if whole, wrong := g.gather(j, 0); wrong == nil {
 				if err := w.add(whole, false); err != nil {
 					return err
 				}
@@ -240,21 +240,29 @@ func (j *liveJob) placeholder(c chunk, why error) *jobfile.Job {
 	return &jobfile.Job{ID: j.id, Course: jobfile.Course{Lacks: []string{why.Error()}}}
 }
 
-// gather joins a job's chunks, except the slowest attempts. Chunks that can't be read are left out, and their errors
-// returned.
-func (g *journal) gather(j *liveJob) (*jobfile.Job, error) {
-	whole := &jobfile.Job{ID: j.id}
+// gather joins a job's chunks, except the slowest attempts, and leaves room for more attempts. Chunks that can't be read
+// are left out, and their errors returned.
+func (g *journal) gather(j *liveJob, more int) (*jobfile.Job, error) {
+	rows := more
+	for _, c := range j.chunks {
+		if !c.Slow {
+			rows += c.Rows
+		}
+	}
+	whole := &jobfile.Job{ID: j.id, Attempts: make([]changes.Attempt, 0, min(rows, heldRowsMax))}
 	var wrong []error
 	for _, c := range j.chunks {
 		if c.Slow {
 			continue
 		}
 		r, err := g.chunk(c)
+		before := len(whole.Attempts)
 		var p *jobfile.Job
 		if err == nil {
-			p, err = r.Whole()
+			p, err = r.WholeAfter(whole.Attempts)
 		}
 		if err != nil {
+			whole.Attempts = whole.Attempts[:before]
 			wrong = append(wrong, err)
 			continue
 		}
@@ -265,19 +273,19 @@ func (g *journal) gather(j *liveJob) (*jobfile.Job, error) {
 			whole.Graph = p.Graph
 		}
 		whole.Course.Join(&p.Course)
-		whole.Attempts = append(whole.Attempts, p.Attempts...)
+		whole.Attempts = p.Attempts
 	}
 	return whole, errors.Join(wrong...)
 }
 
 // wholeJob returns all that is known of a job.
 func (g *journal) wholeJob(j *liveJob) *jobfile.Job {
-	whole, wrong := g.gather(j)
+	whole, wrong := g.gather(j, len(j.pending)+len(j.slowest))
 	if j.graph != nil {
 		whole.Graph = j.graph
 	}
 	whole.Course.Join(&j.course)
-	whole.Attempts = slices.Concat(whole.Attempts, j.pending, j.slowest)
+	whole.Attempts = append(append(whole.Attempts, j.pending...), j.slowest...)
 	if wrong != nil {
 		whole.Course.Lacks = append(whole.Course.Lacks, wrong.Error())
 	}

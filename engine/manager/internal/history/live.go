@@ -129,9 +129,13 @@ func (j *liveJob) newChunks() (rows, slow *jobfile.Job) {
 	return rows, slow
 }
 
-// clearStored forgets the rows that newChunks returned, once a part has them.
+// clearStored forgets the rows that newChunks returned, once a part has them. The next rows get their memory, unless
+// there were none this time.
 func (j *liveJob) clearStored() {
 	admitted, settings := j.course.Admitted, j.course.Settings
-	j.graph, j.pending, j.slower = nil, nil, false
+	if len(j.pending) == 0 {
+		j.pending = nil
+	}
+	j.graph, j.pending, j.slower = nil, j.pending[:0], false
 	j.course = jobfile.Course{Admitted: admitted, Settings: settings}
 }

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/hamadryad/hamadryad/engine/core"
@@ -27,6 +28,13 @@ type update struct {
 
 func updateOf(record uint64, f *core.Changes) update {
 	n := update{record: record, through: record, at: f.At, jobs: f.Jobs, launchers: f.Launchers, ended: f.Ended, settings: f.Version}
+	ended := 0
+	for i := range f.Attempts {
+		if f.Attempts[i].State == changes.Ended {
+			ended++
+		}
+	}
+	n.attempts = slices.Grow(n.attempts, ended)
 	for i := range f.Attempts {
 		if f.Attempts[i].State == changes.Ended {
 			n.attempts = append(n.attempts, f.Attempts[i])

@@ -123,7 +123,7 @@ func (t *attempts) add(id scheduler.AttemptID) *row {
 		t.chunks = append(t.chunks, chunk{})
 	case len(t.chunks[c].rows) == chunkRows && i == chunkRows:
 		c, i = c+1, 0
-		t.chunks = slices.Insert(t.chunks, c, chunk{})
+		t.chunks = slices.Insert(t.chunks, c, chunk{rows: make([]row, 0, chunkRows)}) // mostly more follow
 	case len(t.chunks[c].rows) == chunkRows:
 		t.split(c)
 		c, i, _ = t.find(id)

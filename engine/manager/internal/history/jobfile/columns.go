@@ -2,6 +2,7 @@ package jobfile
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core/changes"
@@ -225,9 +226,12 @@ func appendRows(b []byte, rows []changes.Attempt, n *names) []byte {
 	return b
 }
 
-// readRows reads so many attempts of a job.
-func readRows(b []byte, count int, job scheduler.JobID, n *names) (rows []changes.Attempt, err error) {
-	rows, values := make([]changes.Attempt, count), make([]uint64, count)
+// readRows appends so many attempts of a job to a list.
+func readRows(to []changes.Attempt, b []byte, count int, job scheduler.JobID, n *names) (_ []changes.Attempt, err error) {
+	to = slices.Grow(to, count)
+	all := to[:len(to)+count]
+	rows, values := all[len(to):], make([]uint64, count)
+	clear(rows)
 	for _, c := range columns {
 		if b, err = planes(b, values); err != nil {
 			return nil, err
@@ -244,5 +248,5 @@ func readRows(b []byte, count int, job scheduler.JobID, n *names) (rows []change
 	for i := range rows {
 		rows[i].Job = job
 	}
-	return rows, nil
+	return all, nil
 }

@@ -141,9 +141,13 @@ func (h *head) check(start, size int64) error {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
+// zipWindow is how far back the encoder looks for what it has seen. It keeps twice as much memory. A block of attempts
+// is hardly larger.
+const zipWindow = 1 << 20
+
 // Coders of zstd are without state here: EncodeAll and DecodeAll may be called at once.
 var (
-	zipper   = must(zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithEncoderCRC(false)))
+	zipper   = must(zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithEncoderCRC(false), zstd.WithWindowSize(zipWindow)))
 	unzipper = must(zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(sectionMax)))
 )
 

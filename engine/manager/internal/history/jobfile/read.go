@@ -246,13 +246,24 @@ func (r *Reader) Course() (c Course, err error) {
 }
 
 // Whole reads the whole file. With an error, the job has the sections that could be read.
-func (r *Reader) Whole() (*Job, error) {
-	j := &Job{ID: r.head.Job, Record: r.head.Record}
+func (r *Reader) Whole() (*Job, error) { return r.WholeAfter(nil) }
+
+// WholeAfter is Whole, and appends the attempts to a list: those of a large job take a good part of the manager's
+// memory, so they should not be copied.
+func (r *Reader) WholeAfter(attempts []changes.Attempt) (*Job, error) {
+	j := &Job{ID: r.head.Job, Record: r.head.Record, Attempts: attempts}
 	var wrong [4]error
 	j.Status, wrong[0] = r.Status()
 	j.Graph, wrong[1] = r.Graph()
 	j.Course, wrong[2] = r.Course()
-	j.Attempts, _, wrong[3] = r.Attempts(Query{})
+	for i := range r.head.Blocks {
+		rows, err := r.appendBlock(j.Attempts, i)
+		if err != nil {
+			j.Attempts, wrong[3] = attempts, err
+			break
+		}
+		j.Attempts = rows
+	}
 	return j, errors.Join(wrong[:]...)
 }
 
@@ -342,7 +353,10 @@ func (r *Reader) Newest(n int) (rows []changes.Attempt, err error) {
 	return rows[max(0, len(rows)-n):], nil
 }
 
-func (r *Reader) block(i int) ([]changes.Attempt, error) {
+func (r *Reader) block(i int) ([]changes.Attempt, error) { return r.appendBlock(nil, i) }
+
+// appendBlock appends the attempts of a block to a list.
+func (r *Reader) appendBlock(to []changes.Attempt, i int) ([]changes.Attempt, error) {
 	n, err := r.names()
 	if err != nil {
 		return nil, err
@@ -351,7 +365,7 @@ func (r *Reader) block(i int) ([]changes.Attempt, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, err := readRows(raw, r.head.Blocks[i].Rows, r.head.Job, n)
+	rows, err := readRows(to, raw, r.head.Blocks[i].Rows, r.head.Job, n)
 	if err != nil {
 		return nil, r.damaged(r.starts[blocksAt+i], err.Error())
 	}

@@ -21,7 +21,7 @@ func Encode(j *Job) ([]byte, error) {
 	h.Total = max(j.Course.Attempts, h.Kept)
 	n := &names{}
 	parts := make([][]byte, blocksAt)
-	var rows []changes.Attempt
+	rows := make([]changes.Attempt, 0, min(len(order), blockRows))
 	for places := range slices.Chunk(order, blockRows) {
 		rows = rows[:0]
 		for _, i := range places {
