@@ -248,7 +248,7 @@ func TestShownCommandsRun(t *testing.T) {
 			}
 			seen[text] = true
 			last++
-			fmt.Fprintf(&script, "cp -r files at-%d; cd at-%[1]d; XDG_CONFIG_HOME=$PWD HAMADRYAD_CONFIG=$PWD/site.yaml timeout 60 %s > out.txt 2>&1 < /dev/null; code=$?; cd ..\n"+
+			fmt.Fprintf(&script, "cp -r files at-%d; cd at-%[1]d; XDG_CONFIG_HOME=$PWD HAMADRYAD_CONFIG=$PWD/site.yaml timeout 300 %s > out.txt 2>&1 < /dev/null; code=$?; cd ..\n"+
 				"case $code in %d|%d|%d) ;; *) echo \"exit code $code of \"%s\": $(tail -n 2 at-%[1]d/out.txt | tr '\\n' ' ')\"; esac\n", last, text, client.ExitDone, client.ExitFailed, client.ExitRefused, shellQuoted(text))
 		}
 	}
