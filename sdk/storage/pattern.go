@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
+	"sort"
 
 	"github.com/hamadryad/hamadryad/sdk/storage/glob"
 )
@@ -22,6 +22,6 @@ func NotAmbiguous(ctx context.Context, t glob.Tree, pattern string) error {
 
 // SortInfos is for stores' List: it sorts files by path and removes duplicates.
 func SortInfos(found []Info) []Info {
-	slices.SortFunc(found, func(a, b Info) int { return strings.Compare(a.Path, b.Path) })
+	sort.Slice(found, func(a, b int) bool { return found[a].Path < found[b].Path }) // slices.SortFunc adds 10 KB to each program
 	return slices.CompactFunc(found, func(a, b Info) bool { return a.Path == b.Path })
 }

@@ -3,7 +3,7 @@ package glob
 import (
 	"context"
 	"path"
-	"slices"
+	"sort"
 	"strings"
 )
 
@@ -45,7 +45,7 @@ func Match(ctx context.Context, t Tree, pattern string) ([]Entry, error) {
 	for _, e := range m.found {
 		found = append(found, e)
 	}
-	slices.SortFunc(found, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
+	sort.Slice(found, func(a, b int) bool { return found[a].Path < found[b].Path }) // slices.SortFunc adds 10 KB to each program
 	return found, nil
 }
 
