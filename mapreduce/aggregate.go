@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/hamadryad/hamadryad/mapreduce/internal/sorting"
 	"github.com/hamadryad/hamadryad/sdk/job"
@@ -46,20 +45,12 @@ func (j Bytes) combineProgram(ctx context.Context, n *job.Node) error {
 
 // pairsOf emits all pairs of a node's input.
 func (e *Emitter) pairsOf(ctx context.Context, n *job.Node) error {
-	in, err := n.Input(port)
-	if err != nil {
-		return err
-	}
-	for {
-		b, err := in.Next(ctx)
-		if err == io.EOF { //nolint:errorlint // only the bare one is the end: a failure may wrap it
-			return nil
-		}
+	for b, err := range batches(ctx, n, port) {
 		if err != nil {
 			return err
 		}
-		for i := range b.Len() {
-			key, value, err := sorting.Split(b.Record(i))
+		for record := range b.All() {
+			key, value, err := sorting.Split(record)
 			if err != nil {
 				return err
 			}
@@ -68,7 +59,9 @@ func (e *Emitter) pairsOf(ctx context.Context, n *job.Node) error {
 				return e.err
 			}
 		}
+		job.PutBatch(b)
 	}
+	return nil
 }
 
 // checkAggregate checks the settings of combiners between mappers and reducers.

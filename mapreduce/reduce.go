@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 
 	"github.com/hamadryad/hamadryad/mapreduce/internal/sorting"
 	"github.com/hamadryad/hamadryad/sdk/job"
@@ -163,23 +164,37 @@ func (j Bytes) sortMemory(n *job.Node) int64 {
 
 // gather reads all pairs into the sorter.
 func gather(ctx context.Context, n *job.Node, s *sorting.Sorter) error {
-	in, err := n.Input(port)
-	if err != nil {
-		return err
-	}
 	var bytes int64
-	for {
-		b, err := in.Next(ctx)
-		if err == io.EOF { //nolint:errorlint // only the bare one is the end: a failure may wrap it
-			n.Count(ReduceShuffleBytes, bytes)
-			return nil
-		}
+	for b, err := range batches(ctx, n, port) {
 		if err != nil {
 			return err
 		}
 		bytes += int64(len(b.Data))
 		if err := s.Add(b); err != nil {
 			return err
+		}
+	}
+	n.Count(ReduceShuffleBytes, bytes)
+	return nil
+}
+
+// batches ranges over the batches of an input, which are the caller's. An error is the last thing it
+// yields.
+func batches(ctx context.Context, n *job.Node, port string) iter.Seq2[*job.Batch, error] {
+	return func(yield func(*job.Batch, error) bool) {
+		in, err := n.Input(port)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for {
+			b, err := in.Next(ctx)
+			if err == io.EOF { //nolint:errorlint // only the bare one is the end: a failure may wrap it
+				return
+			}
+			if !yield(b, err) || err != nil {
+				return
+			}
 		}
 	}
 }

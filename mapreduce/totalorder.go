@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"math/rand/v2"
 
 	"github.com/hamadryad/hamadryad/sdk/job"
@@ -179,16 +178,8 @@ func sendKeys(ctx context.Context, n *job.Node, port string, keys [][]byte) erro
 
 // receiveKeys reads all records of an input.
 func receiveKeys(ctx context.Context, n *job.Node, port string) ([][]byte, error) {
-	in, err := n.Input(port)
-	if err != nil {
-		return nil, err
-	}
 	var keys [][]byte
-	for {
-		b, err := in.Next(ctx)
-		if err == io.EOF { //nolint:errorlint // only the bare one is the end: a failure may wrap it
-			return keys, nil
-		}
+	for b, err := range batches(ctx, n, port) {
 		if err != nil {
 			return nil, err
 		}
@@ -196,4 +187,5 @@ func receiveKeys(ctx context.Context, n *job.Node, port string) ([][]byte, error
 			keys = append(keys, bytes.Clone(k))
 		}
 	}
+	return keys, nil
 }

@@ -21,6 +21,18 @@ func (j *gatedJob) contents() map[string]string {
 	return files
 }
 
+// losesOutputs kills the manager and a launcher that stores outputs, and starts the manager again.
+func (c *cluster) losesOutputs() {
+	c.manager.kill(c.t)
+	for i := range c.launchers {
+		if len(c.stored(i)) > 0 {
+			c.launchers[i].kill(c.t)
+			break
+		}
+	}
+	c.startManager()
+}
+
 // A launcher is lost after the nodes of an aggregating stage were chosen and ran, with their output and
 // that of writers. Some readers have read, and one has not begun. The manager is killed too. All that
 // is needed is made again, and nothing is counted twice or left out.
@@ -37,14 +49,7 @@ func TestLauncherKilledAfterAggregation(t *testing.T) {
 	if nodes == 0 {
 		t.Fatal("no machine got a node of the aggregating stage: the test wants some")
 	}
-	c.manager.kill(t)
-	for i := range c.launchers {
-		if len(c.stored(i)) > 0 {
-			c.launchers[i].kill(t)
-			break
-		}
-	}
-	c.startManager()
+	c.losesOutputs()
 	j.open("part")
 	j.succeeds()
 	if runs, again := j.attempts("map"), j.attempts("gather"); runs+again <= mapTasks+nodes {
@@ -70,14 +75,7 @@ func TestLauncherKilledAfterReadersWereChosen(t *testing.T) {
 
 	j := c.submitIn("faulty", "adapted", 0, mapTasks, partitions, "part")
 	j.reached("part", 1)
-	c.manager.kill(t)
-	for i := range c.launchers {
-		if len(c.stored(i)) > 0 {
-			c.launchers[i].kill(t)
-			break
-		}
-	}
-	c.startManager()
+	c.losesOutputs()
 	j.open("part")
 	j.succeeds()
 	if runs := j.attempts("map"); runs <= mapTasks {

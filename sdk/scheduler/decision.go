@@ -134,7 +134,7 @@ type Reserve struct {
 //
 // It needs AbilityAhead and draws on Offer.Ahead. Where the last attempt of the stage has ended
 // meanwhile, and its slots are free, the launch takes these at once: AttemptTookSlots follows its
-// outcome. It is refused as NoCapacity where neither is there.
+// outcome. Without room ahead and free slots it is refused as NoCapacity.
 //
 // Attempts held ahead are withdrawn, and their bundles are ready again, when an attempt there is
 // preempted or suspended, when something there is reserved, when the launcher drains or is

@@ -60,7 +60,7 @@ const (
 
 // moves reports whether a process is there and not stopped.
 func moves(pid int) bool {
-	p, ok := look(pid, make([]byte, statBytes))
+	p, ok := readProcess(pid, make([]byte, statBytes))
 	return ok && !strings.ContainsRune("TtZX", rune(p.state))
 }
 
@@ -210,15 +210,15 @@ func list() []process {
 	all := make([]process, 0, len(numbers))
 	buf := make([]byte, statBytes)
 	for _, pid := range numbers {
-		if p, ok := look(pid, buf); ok {
+		if p, ok := readProcess(pid, buf); ok {
 			all = append(all, p)
 		}
 	}
 	return all
 }
 
-// look reads a process's stat line; false: the process is gone.
-func look(pid int, buf []byte) (process, bool) {
+// readProcess reads a process's stat line; false: the process is gone.
+func readProcess(pid int, buf []byte) (process, bool) {
 	fd, err := uninterrupted(func() (int, error) {
 		return unix.Open("/proc/"+strconv.Itoa(pid)+"/stat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	})

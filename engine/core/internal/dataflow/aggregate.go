@@ -326,12 +326,19 @@ func (a *aggregation) code(w *checkpoint.Codec, n *Connection) {
 	if !w.Reading || w.Err != nil || !a.chosen {
 		return
 	}
+	if len(a.covers) > a.nodes {
+		w.Fail(fmt.Errorf("%d aggregating nodes are chosen, and there may be %d", len(a.covers), a.nodes))
+		return
+	}
+	read := make([]bool, n.Writers())
 	for g, list := range a.covers {
-		for i, x := range list {
-			if x < 0 || int(x) >= n.Writers() || i > 0 && list[i-1] >= x || len(a.covers) > a.nodes {
-				w.Fail(fmt.Errorf("aggregating node %d of %d reads writers %v of %d", g, a.nodes, list, n.Writers()))
+		sorted := slices.IsSorted(list)
+		for _, x := range list {
+			if !sorted || x < 0 || int(x) >= n.Writers() || read[x] {
+				w.Fail(fmt.Errorf("aggregating node %d reads writers %v of %d, or another reads one of them too", g, list, n.Writers()))
 				return
 			}
+			read[x] = true
 		}
 	}
 	a.index(n.Writers())

@@ -141,7 +141,7 @@ func (h *head) check(start, size int64) error {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// zipWindow is how far back the encoder looks for what it has seen. It keeps twice as much memory. A block of attempts
+// zipWindow is the window of the zstd encoder, in bytes; the encoder keeps twice as much memory. A block of attempts
 // is hardly larger.
 const zipWindow = 1 << 20
 
